@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings, hardening and sanitizers, as one interface library that every target of ours links.
+include(CheckIPOSupported)
+
+set(CMAKE_C_STANDARD 17)
+set(CMAKE_C_EXTENSIONS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+add_library(mk_flags INTERFACE)
+target_compile_definitions(mk_flags INTERFACE _GNU_SOURCE MK_VERSION="${PROJECT_VERSION}")
+target_compile_options(mk_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
+  -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wswitch-enum -Wnull-dereference
+  -fno-common -fvisibility=hidden)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(mk_flags INTERFACE -Wlogical-op -Wduplicated-cond -Wduplicated-branches -Wjump-misses-init)
+endif()
+if(MK_WERROR)
+  target_compile_options(mk_flags INTERFACE -Werror)
+endif()
+if(MK_HARDEN)
+  target_compile_options(mk_flags INTERFACE -fstack-protector-strong -fno-strict-aliasing
+    $<$<AND:$<NOT:$<BOOL:${MK_SANITIZE}>>,$<NOT:$<CONFIG:Debug>>>:-D_FORTIFY_SOURCE=2>)
+  target_link_options(mk_flags INTERFACE LINKER:-z,relro,-z,now,-z,noexecstack)
+  include(CheckPIESupported)
+  check_pie_supported(LANGUAGES C)
+endif()
+if(MK_SANITIZE)
+  target_compile_options(mk_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
+    -fno-omit-frame-pointer -Wno-null-dereference)
+  target_link_options(mk_flags INTERFACE -fsanitize=address,undefined)
+endif()
+if(MK_COVERAGE)
+  target_compile_options(mk_flags INTERFACE --coverage)
+  target_link_options(mk_flags INTERFACE --coverage)
+endif()
+if(MK_FUZZ)
+  target_compile_options(mk_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
+  check_ipo_supported(RESULT MK_LTO OUTPUT MK_LTO_WHY LANGUAGES C)
+  set(CMAKE_INTERPROCEDURAL_OPTIMIZATION ${MK_LTO})
+  target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
+endif()

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+
+#include <stdio.h>
+
+#include "base/mem.h"
+
+enum { ALIGN = 16 };
+
+struct mk_arena_block {
+    struct mk_arena_block *next;
+    size_t size; /* of the whole block */
+};
+
+struct mk_arena_cleanup {
+    struct mk_arena_cleanup *next;
+    void (*fn)(void *data);
+    void *data;
+};
+
+enum { HEAD = (sizeof(struct mk_arena_block) + ALIGN - 1) / ALIGN * ALIGN };
+
+void mk_arena_cache_init(struct mk_arena_cache *c, size_t max)
+{
+    *c = (struct mk_arena_cache){.max = max};
+}
+
+void mk_arena_cache_fini(struct mk_arena_cache *c)
+{
+    while (c->spare) {
+        struct mk_arena_block *b = c->spare;
+        c->spare = b->next;
+        mk_mem_free(b);
+    }
+    c->n = 0;
+}
+
+static struct mk_arena_block *take_block(struct mk_arena_cache *c, size_t size)
+{
+    if (c && c->spare && size == MK_ARENA_BLOCK) {
+        struct mk_arena_block *b = c->spare;
+        c->spare = b->next;
+        c->n--;
+        return b;
+    }
+    struct mk_arena_block *b = mk_mem_alloc(size);
+    if (b)
+        b->size = size;
+    return b;
+}
+
+static void drop_block(struct mk_arena_cache *c, struct mk_arena_block *b)
+{
+    if (c && c->n < c->max && b->size == MK_ARENA_BLOCK) {
+        b->next = c->spare;
+        c->spare = b;
+        c->n++;
+    } else {
+        mk_mem_free(b);
+    }
+}
+
+void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache)
+{
+    *a = (struct mk_arena){.cache = cache};
+}
+
+void mk_arena_fini(struct mk_arena *a)
+{
+    while (a->cleanups) {
+        struct mk_arena_cleanup *c = a->cleanups;
+        a->cleanups = c->next;
+        c->fn(c->data);
+    }
+    while (a->blocks) {
+        struct mk_arena_block *b = a->blocks;
+        a->blocks = b->next;
+        drop_block(a->cache, b);
+    }
+    a->next = a->end = NULL;
+}
+
+/* A piece larger than a block gets one of its own, and the half used block stays the current one. */
+static void *alloc_apart(struct mk_arena *a, size_t size)
+{
+    struct mk_arena_block *b = take_block(a->cache, HEAD + size);
+    if (!b)
+        return NULL;
+    if (a->blocks) {
+        b->next = a->blocks->next;
+        a->blocks->next = b;
+    } else {
+        b->next = NULL;
+        a->blocks = b;
+    }
+    return (char *)b + HEAD;
+}
+
+static void *alloc_slow(struct mk_arena *a, size_t size)
+{
+    if (size > MK_ARENA_BLOCK - HEAD)
+        return alloc_apart(a, size);
+    struct mk_arena_block *b = take_block(a->cache, MK_ARENA_BLOCK);
+    if (!b)
+        return NULL;
+    b->next = a->blocks;
+    a->blocks = b;
+    a->next = (char *)b + HEAD + size;
+    a->end = (char *)b + MK_ARENA_BLOCK;
+    return (char *)b + HEAD;
+}
+
+void *mk_arena_alloc(struct mk_arena *a, size_t size)
+{
+    if (MK_UNLIKELY(size > SIZE_MAX / 2))
+        return NULL;
+    size = (size + ALIGN - 1) / ALIGN * ALIGN;
+    if (MK_LIKELY((size_t)(a->end - a->next) >= size && a->next)) {
+        void *p = a->next;
+        a->next += size;
+        return p;
+    }
+    return alloc_slow(a, size);
+}
+
+void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(n, size, &total))
+        return NULL;
+    void *p = mk_arena_alloc(a, total);
+    return p ? memset(p, 0, total) : NULL;
+}
+
+mk_str mk_arena_copy(struct mk_arena *a, mk_str s)
+{
+    char *p = mk_arena_alloc(a, s.len + 1);
+    if (!p)
+        return (mk_str){NULL, 0};
+    if (s.len)
+        memcpy(p, s.p, s.len);
+    p[s.len] = '\0';
+    return mk_str_of(p, s.len);
+}
+
+mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    char *p = len < 0 ? NULL : mk_arena_alloc(a, (size_t)len + 1);
+    if (!p)
+        return (mk_str){NULL, 0};
+    va_start(args, fmt);
+    vsnprintf(p, (size_t)len + 1, fmt, args);
+    va_end(args);
+    return mk_str_of(p, (size_t)len);
+}
+
+bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
+{
+    struct mk_arena_cleanup *c = mk_arena_alloc(a, sizeof *c);
+    if (!c)
+        return false;
+    *c = (struct mk_arena_cleanup){.next = a->cleanups, .fn = fn, .data = data};
+    a->cleanups = c;
+    return true;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our bugs, and nothing else: what a peer, a disk, the kernel or a configuration can cause is never asserted.
+ * Kept in release builds; the worker dies and is replaced. */
+#ifndef MK_BASE_ASSERT_H
+#define MK_BASE_ASSERT_H
+
+#include "base/def.h"
+
+#define MK_ASSERT(cond)                                                                                      \
+    do {                                                                                                     \
+        if (MK_UNLIKELY(!(cond)))                                                                            \
+            mk_assert_fail(#cond, __FILE__, __LINE__);                                                       \
+    } while (0)
+
+_Noreturn void mk_assert_fail(const char *cond, const char *file, int line) MK_COLD;
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdio.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/num.h"
+
+enum { FIRST_CAP = 256 };
+
+void mk_buf_free(struct mk_buf *b)
+{
+    if (b->max) {
+        mk_mem_free(b->p);
+        b->p = NULL;
+        b->cap = 0;
+    }
+    mk_buf_clear(b);
+}
+
+bool mk_buf_reserve(struct mk_buf *b, size_t more)
+{
+    if (b->failed)
+        return false;
+    if (b->cap - b->len >= more)
+        return true;
+    if (b->max < b->len || b->max - b->len < more) {
+        b->failed = true;
+        return false;
+    }
+    size_t cap = mk_max(mk_max(b->cap * 2, FIRST_CAP), b->len + more);
+    cap = mk_min(cap, b->max);
+    char *p = mk_mem_realloc(b->p, cap);
+    if (!p) {
+        b->failed = true;
+        return false;
+    }
+    b->p = p;
+    b->cap = cap;
+    return true;
+}
+
+void mk_buf_add_num(struct mk_buf *b, uint64_t n)
+{
+    char digits[MK_NUM_MAX];
+    mk_buf_add(b, mk_str_of(digits, mk_num_write(digits, n)));
+}
+
+void mk_buf_add_hex(struct mk_buf *b, uint64_t n)
+{
+    char digits[MK_NUM_MAX];
+    mk_buf_add(b, mk_str_of(digits, mk_num_write_hex(digits, n)));
+}
+
+void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    char small[256];
+    int len = vsnprintf(small, sizeof small, fmt, args);
+    if (len >= 0 && (size_t)len < sizeof small) {
+        mk_buf_add(b, mk_str_of(small, (size_t)len));
+    } else if (len >= 0 && mk_buf_reserve(b, (size_t)len + 1)) {
+        vsnprintf(b->p + b->len, (size_t)len + 1, fmt, again);
+        b->len += (size_t)len;
+    } else {
+        b->failed = true;
+    }
+    va_end(again);
+}
+
+void mk_buf_addf(struct mk_buf *b, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(b, fmt, args);
+    va_end(args);
+}
+
+void mk_buf_drop(struct mk_buf *b, size_t n)
+{
+    MK_ASSERT(n <= b->len);
+    b->len -= n;
+    if (b->len && n)
+        memmove(b->p, b->p + n, b->len);
+}

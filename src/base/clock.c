@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+
+#include <time.h>
+
+static struct timespec read_clock(clockid_t id)
+{
+    struct timespec now = {0};
+    clock_gettime(id, &now);
+    return now;
+}
+
+uint64_t mk_clock_ms(void)
+{
+    struct timespec now = read_clock(CLOCK_MONOTONIC_COARSE);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+int64_t mk_clock_unix(void)
+{
+    return read_clock(CLOCK_REALTIME_COARSE).tv_sec;
+}
+
+int64_t mk_clock_unix_us(void)
+{
+    struct timespec now = read_clock(CLOCK_REALTIME);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What time it is. Read once per turn of a loop and handed down, never per request. */
+#ifndef MK_BASE_CLOCK_H
+#define MK_BASE_CLOCK_H
+
+#include "base/def.h"
+
+/* Milliseconds of a clock that only goes forward; its zero means nothing. */
+uint64_t mk_clock_ms(void);
+/* Seconds and microseconds since 1970. */
+int64_t mk_clock_unix(void);
+int64_t mk_clock_unix_us(void);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every file may take for granted: sized types, attributes, array length, min and max. */
+#ifndef MK_BASE_DEF_H
+#define MK_BASE_DEF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MK_MUST_USE       __attribute__((warn_unused_result))
+#define MK_PRINTF(fmt, a) __attribute__((format(printf, fmt, a)))
+#define MK_COLD           __attribute__((cold, noinline))
+#define MK_LIKELY(x)      __builtin_expect(!!(x), 1)
+#define MK_UNLIKELY(x)    __builtin_expect(!!(x), 0)
+
+#define MK_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The struct that holds the given member. */
+#define MK_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
+
+static inline size_t mk_min(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline size_t mk_max(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An operation that failed: 0 is success, anything else a negated errno value. */
+#ifndef MK_BASE_ERR_H
+#define MK_BASE_ERR_H
+
+#include <errno.h>
+
+#include "base/def.h"
+
+typedef int mk_err;
+
+/* The system's words for an error; never NULL. */
+const char *mk_err_text(mk_err e);
+
+/* The error of the system call that just returned -1. */
+static inline mk_err mk_err_last(void)
+{
+    return -errno;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+
+#include <sys/random.h>
+#include <time.h>
+
+struct mk_hash_key mk_hash_key_random(void)
+{
+    struct mk_hash_key key;
+    if (getrandom(&key, sizeof key, GRND_NONBLOCK) != (ssize_t)sizeof key) {
+        /* Early in the boot of a device there is no entropy yet; addresses and time must do. */
+        struct timespec now;
+        clock_gettime(CLOCK_REALTIME, &now);
+        key.k0 = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)&key;
+        key.k1 = (uint64_t)now.tv_sec ^ (uint64_t)(uintptr_t)&mk_hash_key_random << 17;
+    }
+    return key;
+}
+
+static inline uint64_t rotate(uint64_t x, int bits)
+{
+    return (x << bits) | (x >> (64 - bits));
+}
+
+static inline void mix(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[2] += v[3];
+    v[1] = rotate(v[1], 13) ^ v[0];
+    v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] = rotate(v[0], 32);
+    v[2] += v[1];
+    v[0] += v[3];
+    v[1] = rotate(v[1], 17) ^ v[2];
+    v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] = rotate(v[2], 32);
+}
+
+uint64_t mk_hash(const struct mk_hash_key *key, mk_str s)
+{
+    uint64_t v[4] = {key->k0 ^ 0x736f6d6570736575, key->k1 ^ 0x646f72616e646f6d, key->k0 ^ 0x6c7967656e657261,
+                     key->k1 ^ 0x7465646279746573};
+    size_t whole = s.len & ~(size_t)7;
+    for (size_t i = 0; i < whole; i += 8) {
+        uint64_t word;
+        memcpy(&word, s.p + i, sizeof word);
+        v[3] ^= word;
+        mix(v);
+        v[0] ^= word;
+    }
+    uint64_t last = (uint64_t)s.len << 56;
+    for (size_t i = whole; i < s.len; i++)
+        last |= (uint64_t)(unsigned char)s.p[i] << (8 * (i - whole));
+    v[3] ^= last;
+    mix(v);
+    v[0] ^= last;
+    v[2] ^= 0xff;
+    mix(v);
+    mix(v);
+    mix(v);
+    return v[0] ^ v[1] ^ v[2] ^ v[3];
+}

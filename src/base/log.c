@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+enum { MESSAGE_MAX = 1024 };
+
+const char *const mk_log_level_names[MK_LOG_LEVELS] = {
+    [MK_LOG_ERROR] = "error",
+    [MK_LOG_WARN] = "warn",
+    [MK_LOG_INFO] = "info",
+    [MK_LOG_DEBUG] = "debug",
+};
+
+/* A message may quote what a client sent: it must not be able to end the line or to speak to a terminal. */
+static void disarm(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+            text[i] = '?';
+}
+
+void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...)
+{
+    if (!log || level > log->level)
+        return;
+    char text[MESSAGE_MAX];
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    size_t kept = mk_min((size_t)len, sizeof text - 1);
+    disarm(text, kept);
+    log->write(log, level, mk_str_of(text, kept));
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the server has to tell its owner: levels, and a sink that whoever made the log chooses. */
+#ifndef MK_BASE_LOG_H
+#define MK_BASE_LOG_H
+
+#include "base/str.h"
+
+enum mk_log_level {
+    MK_LOG_ERROR, /* something is broken and wants its owner */
+    MK_LOG_WARN,  /* something is odd, service goes on */
+    MK_LOG_INFO,  /* life of the server: started, reloaded, stopped */
+    MK_LOG_DEBUG, /* what a developer asks for */
+    MK_LOG_LEVELS
+};
+
+struct mk_log {
+    enum mk_log_level level; /* what is less urgent is not written */
+    /* One finished message without line end and with no control characters in it; must not fail loudly. */
+    void (*write)(struct mk_log *log, enum mk_log_level level, mk_str text);
+    void *data; /* the sink's own */
+};
+
+extern const char *const mk_log_level_names[MK_LOG_LEVELS];
+
+/* `log` may be NULL: then nothing is written. */
+void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
+
+#define mk_log_error(log, ...) mk_log(log, MK_LOG_ERROR, __VA_ARGS__)
+#define mk_log_warn(log, ...)  mk_log(log, MK_LOG_WARN, __VA_ARGS__)
+#define mk_log_info(log, ...)  mk_log(log, MK_LOG_INFO, __VA_ARGS__)
+#define mk_log_debug(log, ...) mk_log(log, MK_LOG_DEBUG, __VA_ARGS__)
+
+#endif

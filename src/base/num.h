@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers in text: strict both ways, and sums that cannot overflow unseen. */
+#ifndef MK_BASE_NUM_H
+#define MK_BASE_NUM_H
+
+#include "base/str.h"
+
+/* Digits only, at least one, no sign; false if it is anything else or does not fit. */
+bool mk_num_parse(mk_str s, uint64_t *out) MK_MUST_USE;
+/* Hexadecimal digits only, at least one. */
+bool mk_num_parse_hex(mk_str s, uint64_t *out) MK_MUST_USE;
+
+enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
+/* Writes the decimal digits to `out` (room for MK_NUM_MAX) and answers how many. */
+size_t mk_num_write(char *out, uint64_t n);
+size_t mk_num_write_hex(char *out, uint64_t n);
+/* Exactly `width` digits, with leading zeros. */
+void mk_num_write_padded(char *out, unsigned n, unsigned width);
+
+static inline bool mk_num_add(uint64_t a, uint64_t b, uint64_t *sum)
+{
+    return !__builtin_add_overflow(a, b, sum);
+}
+
+#endif

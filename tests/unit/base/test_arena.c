@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/arena.h"
+
+#include "unit/test.h"
+
+static void pieces_are_aligned_and_apart(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    char *last = NULL;
+    for (size_t size = 1; size < 9000; size = size * 3 + 1) {
+        char *p = mk_arena_alloc(&a, size);
+        assert_non_null(p);
+        assert_int_equal((uintptr_t)p % 16, 0);
+        memset(p, 0x5a, size);
+        assert_ptr_not_equal(p, last);
+        last = p;
+    }
+    mk_arena_fini(&a);
+}
+
+static void a_large_piece_keeps_the_current_block(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    char *first = mk_arena_alloc(&a, 16);
+    assert_non_null(mk_arena_alloc(&a, 100000));
+    char *second = mk_arena_alloc(&a, 16);
+    assert_ptr_equal(second, first + 16);
+    mk_arena_fini(&a);
+}
+
+static void blocks_come_back_from_the_cache(void **state)
+{
+    (void)state;
+    struct mk_arena_cache cache;
+    mk_arena_cache_init(&cache, 1);
+    struct mk_arena a, b;
+    mk_arena_init(&a, &cache);
+    mk_arena_init(&b, &cache);
+    void *p = mk_arena_alloc(&a, 10);
+    assert_non_null(p);
+    assert_non_null(mk_arena_alloc(&b, 10));
+    mk_arena_fini(&a);
+    mk_arena_fini(&b);
+    assert_int_equal(cache.n, 1);
+    assert_ptr_equal(mk_arena_alloc(&b, 10), p);
+    mk_arena_fini(&b);
+    mk_arena_cache_fini(&cache);
+}
+
+static void push_digit(void *data)
+{
+    char *text = data;
+    size_t len = strlen(text + 1);
+    text[1 + len] = (char)('0' + text[0]++);
+}
+
+static void push_letter(void *data)
+{
+    char *text = data;
+    text[1 + strlen(text + 1)] = 'x';
+}
+
+static void cleanups_run_last_first(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    char text[8] = {0};
+    assert_true(mk_arena_on_end(&a, push_digit, text));
+    assert_true(mk_arena_on_end(&a, push_letter, text));
+    mk_arena_fini(&a);
+    assert_string_equal(text + 1, "x0");
+}
+
+static void copies_end_with_nul(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    mk_str s = mk_arena_copy(&a, mk_str_of("abcdef", 3));
+    assert_str(s, "abc");
+    assert_int_equal(s.p[3], 0);
+    assert_str(mk_arena_printf(&a, "%d-%s", 7, "seven"), "7-seven");
+    assert_null(mk_arena_zalloc(&a, SIZE_MAX / 2, 4));
+    mk_arena_fini(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pieces_are_aligned_and_apart),
+        cmocka_unit_test(a_large_piece_keeps_the_current_block),
+        cmocka_unit_test(blocks_come_back_from_the_cache),
+        cmocka_unit_test(cleanups_run_last_first),
+        cmocka_unit_test(copies_end_with_nul),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

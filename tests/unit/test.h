@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every unit test includes: cmocka and a comparison for mk_str. */
+#ifndef MK_UNIT_TEST_H
+#define MK_UNIT_TEST_H
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "base/str.h"
+
+#define assert_str(actual, expected)                                                                         \
+    do {                                                                                                     \
+        mk_str mk_actual = (actual), mk_expected = mk_str_from_c(expected);                                  \
+        if (!mk_str_eq(mk_actual, mk_expected))                                                              \
+            fail_msg("\"%.*s\" is not \"%.*s\"", MK_STR_ARG(mk_actual), MK_STR_ARG(mk_expected));            \
+    } while (0)
+
+#endif
