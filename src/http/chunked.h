@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The chunked transfer coding, undone piece by piece (RFC 9112, section 7.1). Copies nothing: data are slices
+ * of the input. Extensions are checked and ignored, trailers are checked like fields and dropped. */
+#ifndef MK_HTTP_CHUNKED_H
+#define MK_HTTP_CHUNKED_H
+
+#include "base/str.h"
+
+struct mk_chunked {
+    uint64_t left;   /* of the chunk: bytes to come, or its size so far */
+    uint64_t total;  /* sizes of all chunks so far */
+    size_t overhead; /* bytes of extensions or trailers that count against the limit */
+    size_t overhead_max;
+    uint8_t state;
+    uint8_t digits;
+    int16_t failed; /* what every later call answers, if it is not 0 */
+};
+
+enum {
+    MK_CHUNKED_MORE, /* all of *in was used, and the end is not reached */
+    MK_CHUNKED_DATA, /* *data is a piece of the body, never empty; call again, *in may hold more */
+    MK_CHUNKED_END,  /* the body is complete; *in is what follows it */
+};
+
+/* `trailers_max` bounds the bytes of all trailers, and those of the extensions that are out of proportion to
+ * the data they come with. */
+void mk_chunked_init(struct mk_chunked *c, size_t trailers_max);
+
+/* Takes what it can from the beginning of *in and moves *in behind it. Answers one of the above, or a status,
+ * negated: 400 for what is not the coding to the letter, 413 for a size beyond 64 bits, 431 for too many
+ * bytes of extensions or trailers. After an error, and after the end, the answer stays the same. */
+int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditional requests (RFC 9110, section 13). */
+#ifndef MK_HTTP_CONDITION_H
+#define MK_HTTP_CONDITION_H
+
+#include <monkey/http.h>
+
+#include "http/field.h"
+
+enum mk_condition {
+    MK_CONDITION_PASS,         /* go on as if there were no condition */
+    MK_CONDITION_NOT_MODIFIED, /* answer 304 */
+    MK_CONDITION_FAILED,       /* answer 412 */
+};
+
+#define MK_MODIFIED_NONE INT64_MIN
+
+/* What is known of the current representation. */
+struct mk_validators {
+    mk_str etag;      /* with its quotes; absent if there is none */
+    int64_t modified; /* seconds since 1970, as in Last-Modified; MK_MODIFIED_NONE if unknown */
+};
+
+/* What mk_condition_check does when there is at least one condition. */
+enum mk_condition mk_condition_decide(const struct mk_fields *fields, enum mk_method method,
+                                      const struct mk_validators *validators, int64_t now);
+
+/* Checks If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of section 13.2.2.
+ * `validators` is NULL when there is no current representation (a PUT that creates). `now` in seconds since
+ * 1970. */
+static inline enum mk_condition mk_condition_check(const struct mk_fields *fields, enum mk_method method,
+                                                   const struct mk_validators *validators, int64_t now)
+{
+    const uint8_t *first = fields->first;
+    if (MK_LIKELY(!(first[MK_FIELD_IF_MATCH] | first[MK_FIELD_IF_UNMODIFIED_SINCE] |
+                    first[MK_FIELD_IF_NONE_MATCH] | first[MK_FIELD_IF_MODIFIED_SINCE])))
+        return MK_CONDITION_PASS;
+    return mk_condition_decide(fields, method, validators, now);
+}
+
+/* May the Range field be obeyed? True without If-Range, or when the validator there is strong and exactly
+ * ours; a date must be at least a second old to be strong (section 8.8.2.2). */
+bool mk_condition_range_holds(const struct mk_fields *fields, const struct mk_validators *validators,
+                              int64_t now);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the head of an HTTP/1 request says about the message: whose it is, how long its body is, and whether
+ * the connection goes on (RFC 9112, sections 3.2, 6 and 9; RFC 9110, section 10.1.1).
+ *
+ * Whatever two servers could understand in two ways is refused. After any refusal the connection must be
+ * closed: where the next request begins is not known. */
+#ifndef MK_HTTP_FRAMING_H
+#define MK_HTTP_FRAMING_H
+
+#include "http/head.h"
+
+enum mk_body {
+    MK_BODY_NONE,    /* no byte of a body follows; also for Content-Length: 0 */
+    MK_BODY_LENGTH,  /* `length` bytes follow, at least one */
+    MK_BODY_CHUNKED, /* see http/chunked.h */
+};
+
+struct mk_framing {
+    enum mk_body body;
+    uint64_t length;      /* of the body, for MK_BODY_LENGTH; else 0 */
+    bool keep_alive;      /* the client is willing to send another request */
+    bool expect_continue; /* the client waits for 100 before it sends the body */
+    mk_str host;          /* out of Host, without port; absent in HTTP/1.0 without Host */
+    uint32_t port;        /* out of Host, MK_PORT_NONE if it has none */
+};
+
+/* Answers 0, or the status to refuse with (positive); *out is complete only with 0.
+ *
+ *   400  Host missing (HTTP/1.1), repeated or malformed; Content-Length repeated, a list, not a number or too
+ * big; both Content-Length and Transfer-Encoding; Transfer-Encoding in HTTP/1.0, or not ending with one
+ * `chunked` 501  another transfer coding before `chunked` 411  POST, PUT or PATCH with neither of the two 417
+ * an expectation other than 100-continue (HTTP/1.1 only: HTTP/1.0 knows none, they are ignored there)
+ *
+ * `host` points into the head. With a target in absolute-form its authority counts, not this one (RFC 9112,
+ * section 3.2.2): that is the caller's to choose. */
+int mk_framing_of(const struct mk_head *h, struct mk_framing *out) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Request methods between text and enum (RFC 9110, section 9; RFC 5789). */
+#ifndef MK_HTTP_METHOD_H
+#define MK_HTTP_METHOD_H
+
+#include <monkey/http.h>
+
+#include "base/str.h"
+
+/* Method names are case-sensitive: "get" is MK_METHOD_UNKNOWN, as is everything that is not in the enum. */
+enum mk_method mk_method_find(mk_str name);
+
+/* Static text; empty for MK_METHOD_UNKNOWN and for what is no method. */
+mk_str mk_method_name(enum mk_method method);
+
+#endif

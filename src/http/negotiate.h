@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client accepts (RFC 9110, section 12.5). */
+#ifndef MK_HTTP_NEGOTIATE_H
+#define MK_HTTP_NEGOTIATE_H
+
+#include "http/field.h"
+
+/* How welcome a content coding is, in thousandths: 1000 most, 0 not at all. `id` is MK_FIELD_ACCEPT_ENCODING
+ * or another field of the same syntax.
+ *
+ * - An element that names the coding decides; the first one, if there are more. "x-gzip" names gzip as well.
+ * - Otherwise `*` decides.
+ * - Otherwise "identity" is 1, the least welcome of all that are acceptable, and every other coding 0.
+ * - Without the field "identity" is 1000 and every other coding 0: the RFC would allow any, but who asks for
+ * nothing is often unable to decode.
+ * - An element whose weight is malformed weighs 0. */
+unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding);
+
+#endif

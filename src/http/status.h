@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The status codes that IANA lists, with their reason phrases (RFC 9110, section 15). */
+#ifndef MK_HTTP_STATUS_H
+#define MK_HTTP_STATUS_H
+
+#include "base/str.h"
+
+/* "Not Found" for 404; empty for a code that nobody registered. Static text. */
+mk_str mk_status_reason(unsigned status);
+
+/* "404 Not Found"; empty for a code that nobody registered. Static text. */
+mk_str mk_status_line(unsigned status);
+
+#endif
