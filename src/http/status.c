@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry as of 2025; 306 and 418 are listed there as unused. */
+#include "http/status.h"
+
+enum { DIGITS = 3, PER_CLASS = 52 };
+
+static const mk_str lines[][PER_CLASS] = {
+    [1] =
+        {
+            [0] = MK_STR_INIT("100 Continue"),
+            [1] = MK_STR_INIT("101 Switching Protocols"),
+            [2] = MK_STR_INIT("102 Processing"),
+            [3] = MK_STR_INIT("103 Early Hints"),
+            [4] = MK_STR_INIT("104 Upload Resumption Supported"),
+        },
+    [2] =
+        {
+            [0] = MK_STR_INIT("200 OK"),
+            [1] = MK_STR_INIT("201 Created"),
+            [2] = MK_STR_INIT("202 Accepted"),
+            [3] = MK_STR_INIT("203 Non-Authoritative Information"),
+            [4] = MK_STR_INIT("204 No Content"),
+            [5] = MK_STR_INIT("205 Reset Content"),
+            [6] = MK_STR_INIT("206 Partial Content"),
+            [7] = MK_STR_INIT("207 Multi-Status"),
+            [8] = MK_STR_INIT("208 Already Reported"),
+            [26] = MK_STR_INIT("226 IM Used"),
+        },
+    [3] =
+        {
+            [0] = MK_STR_INIT("300 Multiple Choices"),
+            [1] = MK_STR_INIT("301 Moved Permanently"),
+            [2] = MK_STR_INIT("302 Found"),
+            [3] = MK_STR_INIT("303 See Other"),
+            [4] = MK_STR_INIT("304 Not Modified"),
+            [5] = MK_STR_INIT("305 Use Proxy"),
+            [7] = MK_STR_INIT("307 Temporary Redirect"),
+            [8] = MK_STR_INIT("308 Permanent Redirect"),
+        },
+    [4] =
+        {
+            [0] = MK_STR_INIT("400 Bad Request"),
+            [1] = MK_STR_INIT("401 Unauthorized"),
+            [2] = MK_STR_INIT("402 Payment Required"),
+            [3] = MK_STR_INIT("403 Forbidden"),
+            [4] = MK_STR_INIT("404 Not Found"),
+            [5] = MK_STR_INIT("405 Method Not Allowed"),
+            [6] = MK_STR_INIT("406 Not Acceptable"),
+            [7] = MK_STR_INIT("407 Proxy Authentication Required"),
+            [8] = MK_STR_INIT("408 Request Timeout"),
+            [9] = MK_STR_INIT("409 Conflict"),
+            [10] = MK_STR_INIT("410 Gone"),
+            [11] = MK_STR_INIT("411 Length Required"),
+            [12] = MK_STR_INIT("412 Precondition Failed"),
+            [13] = MK_STR_INIT("413 Content Too Large"),
+            [14] = MK_STR_INIT("414 URI Too Long"),
+            [15] = MK_STR_INIT("415 Unsupported Media Type"),
+            [16] = MK_STR_INIT("416 Range Not Satisfiable"),
+            [17] = MK_STR_INIT("417 Expectation Failed"),
+            [21] = MK_STR_INIT("421 Misdirected Request"),
+            [22] = MK_STR_INIT("422 Unprocessable Content"),
+            [23] = MK_STR_INIT("423 Locked"),
+            [24] = MK_STR_INIT("424 Failed Dependency"),
+            [25] = MK_STR_INIT("425 Too Early"),
+            [26] = MK_STR_INIT("426 Upgrade Required"),
+            [28] = MK_STR_INIT("428 Precondition Required"),
+            [29] = MK_STR_INIT("429 Too Many Requests"),
+            [31] = MK_STR_INIT("431 Request Header Fields Too Large"),
+            [51] = MK_STR_INIT("451 Unavailable For Legal Reasons"),
+        },
+    [5] =
+        {
+            [0] = MK_STR_INIT("500 Internal Server Error"),
+            [1] = MK_STR_INIT("501 Not Implemented"),
+            [2] = MK_STR_INIT("502 Bad Gateway"),
+            [3] = MK_STR_INIT("503 Service Unavailable"),
+            [4] = MK_STR_INIT("504 Gateway Timeout"),
+            [5] = MK_STR_INIT("505 HTTP Version Not Supported"),
+            [6] = MK_STR_INIT("506 Variant Also Negotiates"),
+            [7] = MK_STR_INIT("507 Insufficient Storage"),
+            [8] = MK_STR_INIT("508 Loop Detected"),
+            [10] = MK_STR_INIT("510 Not Extended"),
+            [11] = MK_STR_INIT("511 Network Authentication Required"),
+        },
+};
+
+mk_str mk_status_line(unsigned status)
+{
+    unsigned class = status / 100, code = status % 100;
+    if (class >= MK_LEN(lines) || code >= PER_CLASS || !lines[class][code].p)
+        return MK_STR("");
+    return lines[class][code];
+}
+
+mk_str mk_status_reason(unsigned status)
+{
+    return mk_str_skip(mk_status_line(status), DIGITS + 1);
+}
