@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Each public header compiles alone, twice in a row, as strict C11 and as C++17, and so do all of them together."""
+import house
+
+STRICT = ("-Wall", "-Wextra", "-pedantic", "-Werror", "-fsyntax-only")
+LANGUAGES = {"C11": ("-x", "c", "-std=c11"), "C++17": ("-x", "c++", "-std=c++17")}
+FOLDERS = ("include", "duda/include")
+
+
+def public_headers(root):
+    for folder in FOLDERS:
+        for path in house.files(root, (folder,), (".h",)):
+            yield path.relative_to(root / folder).as_posix()
+
+
+def compile_text(root, compiler, flags, text):
+    """The first line the compiler complained with, or None."""
+    paths = [f"-I{root / folder}" for folder in FOLDERS]
+    done = house.call(compiler, *flags, *STRICT, *paths, "-", input=text)
+    if done.returncode == 0:
+        return None
+    lines = done.stderr.splitlines()
+    return next((line for line in lines if "error:" in line), lines[0] if lines else "the compiler failed")
+
+
+def compiler_for(language):
+    """A compiler that knows the language, or None: gcc without its C++ half is common."""
+    for compiler in ("cc", "c++", "g++", "clang++"):
+        found = house.find_tool(compiler)
+        if found and house.call(found, *LANGUAGES[language], "-fsyntax-only", "-", input="int x;\n").returncode == 0:
+            return found
+    return None
+
+
+def check_tree(root):
+    headers = list(public_headers(root))
+    complaints = []
+    for language, flags in LANGUAGES.items():
+        alone = len(complaints)
+        compiler = compiler_for(language)
+        if not compiler:
+            house.note(f"no {language} compiler here, so the headers were not tried as {language}")
+            continue
+        for header in headers:
+            why = compile_text(root, compiler, flags, f"#include <{header}>\n#include <{header}>\nextern int one;\n")
+            if why:
+                complaints.append(f"{header} does not stand alone as {language}: {why}")
+        if len(complaints) == alone:
+            everything = "".join(f"#include <{header}>\n" for header in headers) + "extern int one;\n"
+            why = compile_text(root, compiler, flags, everything)
+            if why:
+                complaints.append(f"the headers do not stand together as {language}: {why}")
+    return complaints
+
+
+def check(args):
+    if not any(public_headers(args.root)):
+        return house.skip("there is no public header yet")
+    return check_tree(args.root)
+
+
+def self_test(test):
+    def judge(text):
+        return check_tree(test.tree({"include/monkey/x.h": text}))
+
+    guard = "#ifndef X_H\n#define X_H\n%s\n#endif\n"
+    both = (r"x\.h does not stand alone as C11", r"x\.h does not stand alone as C\+\+17")
+    cxx = bool(compiler_for("C++17"))
+    test.expect("a good header", judge(guard % "#include <stddef.h>\nstruct mk_x { size_t n; };"))
+    test.expect("a type it does not include", judge(guard % "struct mk_x { size_t n; };"), *both[: 1 + cxx])
+    test.expect("no guard", judge("struct mk_x { int n; };\n"), *both[: 1 + cxx])
+    test.expect("an extension of GNU", judge(guard % "struct mk_x { int n; int x[0]; };"), *both[: 1 + cxx])
+    if cxx:
+        test.expect("a word of C++", judge(guard % "int mk_x(int class);"), both[1])
+        test.expect("C only", judge(guard % "int mk_x(int n, char p[static 4]);"), both[1])
+    clash = {"include/monkey/x.h": guard % "int mk_x(void);", "include/monkey/y.h": "#ifndef Y_H\n#define Y_H\nlong mk_x(void);\n#endif\n"}
+    test.expect("headers that clash", check_tree(test.tree(clash)), *("do not stand together",) * (1 + cxx))
+
+
+if __name__ == "__main__":
+    house.run(__doc__, check, self_test)

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A line of code may look only down: no include and no symbol leads to a higher layer or to a neighbour on the same
+floor, and no two object files call each other in a circle."""
+import re
+from collections import defaultdict
+
+import house
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+# What stands outside the layers sees the public headers only.
+GUESTS = {"plugins": {"monkey"}, "duda": {"monkey", "duda"}, "examples": {"monkey", "duda"}, "include": {"monkey"}}
+
+
+def includes(path):
+    """(line, name, quoted) of each include."""
+    text = house.read(path)
+    for m in INCLUDE.finditer(text):
+        yield text.count("\n", 0, m.start()) + 1, m.group(1) or m.group(2), m.group(1) is not None
+
+
+def check_layer_includes(root):
+    complaints = []
+    for layer in house.LAYERS:
+        allowed = house.below(layer)
+        for path in house.files(root, (f"src/{layer}", f"tests/unit/{layer}"), (".c", ".h", ".inc")):
+            for line, name, _ in includes(path):
+                first = name.split("/")[0]
+                where = f"{path.relative_to(root)}:{line}"
+                if first in house.LAYERS and "/" in name and first not in allowed:
+                    complaints.append(f"{where}: {layer} may not include {name}")
+                elif name.startswith("../"):
+                    complaints.append(f"{where}: {name} hides which layer it means")
+    return complaints
+
+
+def check_guest_includes(root):
+    complaints = []
+    for folder, public in GUESTS.items():
+        for path in house.files(root, (folder,), (".c", ".h", ".inc")):
+            for line, name, quoted in includes(path):
+                first = name.split("/")[0]
+                where = f"{path.relative_to(root)}:{line}"
+                if "/" in name and first in house.LAYERS:
+                    complaints.append(f"{where}: {folder} may not include {name}; it sees only <monkey/...>")
+                elif "/" in name and first in ("monkey", "duda") and first not in public:
+                    complaints.append(f"{where}: {folder} may not include {name}")
+                elif quoted and name.startswith("../../"):
+                    complaints.append(f"{where}: {name} leaves its own folder")
+    return complaints
+
+
+class Objects:
+    """Who defines and who needs which symbol, from nm's table over static libraries."""
+
+    def __init__(self, libraries):
+        self.layer = {}  # object -> layer
+        self.needs = defaultdict(set)  # object -> symbols
+        self.home = {}  # symbol -> object
+        self.lto = False
+        for library in libraries:
+            self.read(library)
+
+    def read(self, library):
+        layer = re.sub(r"^libmk_|\.a$", "", library.name)
+        done = house.call("nm", "-A", "-P", library)
+        for row in done.stdout.splitlines():
+            m = re.match(r".*\[(.+?)\]: (\S+) (\S)", row)
+            if not m:
+                continue
+            name, symbol, kind = m.groups()
+            obj = f"{layer}/{name}"
+            self.layer[obj] = layer
+            self.lto = self.lto or symbol.startswith("__gnu_lto_")
+            if kind in "Uwv":
+                self.needs[obj].add(symbol)
+            elif kind.isupper():
+                self.home.setdefault(symbol, obj)
+
+    def edges(self):
+        """object -> {object it needs: one symbol that shows it}"""
+        graph = {obj: {} for obj in self.layer}
+        for obj, symbols in self.needs.items():
+            for symbol in sorted(symbols):
+                home = self.home.get(symbol)
+                if home and home != obj:
+                    graph[obj].setdefault(home, symbol)
+        return graph
+
+
+def find_rings(graph):
+    """Strongly connected components of two or more (Tarjan's, with a stack of its own)."""
+    index, low, on_stack, stack, rings = {}, {}, set(), [], []
+    for start in graph:
+        if start in index:
+            continue
+        index[start] = low[start] = len(index)
+        stack.append(start)
+        on_stack.add(start)
+        work = [(start, iter(graph[start]))]
+        while work:
+            node, rest = work[-1]
+            for nxt in rest:
+                if nxt not in index:
+                    index[nxt] = low[nxt] = len(index)
+                    stack.append(nxt)
+                    on_stack.add(nxt)
+                    work.append((nxt, iter(graph[nxt])))
+                    break
+                if nxt in on_stack:
+                    low[node] = min(low[node], index[nxt])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == index[node]:
+                    at = stack.index(node)
+                    ring, stack[at:] = stack[at:], []
+                    on_stack.difference_update(ring)
+                    if len(ring) > 1:
+                        rings.append(sorted(ring))
+    return rings
+
+
+def check_symbols(libraries):
+    objects = Objects(libraries)
+    if objects.lto:
+        return None
+    graph = objects.edges()
+    complaints = []
+    for obj, targets in graph.items():
+        layer = objects.layer[obj]
+        for target, symbol in targets.items():
+            other = objects.layer[target]
+            if layer in house.LAYERS and other not in house.below(layer):
+                complaints.append(f"{obj} calls up: it needs {symbol} of {target}")
+    for ring in find_rings(graph):
+        steps = [f"  {a} -> {b} ({graph[a][b]})" for a in ring for b in ring if b in graph[a]]
+        complaints.append("\n".join([f"ring of {len(ring)} objects:"] + steps))
+    return complaints
+
+
+def check(args):
+    complaints = check_layer_includes(args.root) + check_guest_includes(args.root)
+    libraries = sorted(args.build.rglob("libmk_*.a")) if args.build else []
+    if not libraries:
+        house.note("no libraries of ours found, so only the includes were checked")
+        return complaints
+    found = check_symbols(libraries)
+    if found is None:
+        house.note(f"{args.build} is optimised at link time; symbols are checked in a debug build only")
+    return complaints + (found or [])
+
+
+def build_libraries(test, sources):
+    """{"os/file.c": text} compiled into libmk_os.a and so on, the way the build does it."""
+    root = test.tree(sources)
+    members = defaultdict(list)
+    for name in sources:
+        layer, leaf = name.split("/")
+        obj = root / layer / f"{leaf}.o"
+        done = house.call("cc", "-c", root / name, "-o", obj)
+        assert done.returncode == 0, done.stderr
+        members[layer].append(obj)
+    for layer, objs in members.items():
+        house.call("ar", "rcs", root / f"libmk_{layer}.a", *objs)
+    return sorted(root.glob("libmk_*.a"))
+
+
+def self_test(test):
+    def judge(sample):
+        root = test.tree(sample)
+        return check_layer_includes(root) + check_guest_includes(root)
+
+    test.expect("down is fine", judge({"src/web/a.c": '#include "base/str.h"\n#include <stdio.h>\n#include "web/b.h"\n'}))
+    test.expect("up", judge({"src/base/a.c": '\n#include "os/fd.h"\n'}), r"^src/base/a\.c:2: base may not include os/fd\.h")
+    test.expect("up in a header, with odd spaces", judge({"src/net/a.h": '  #  include "web/b.h"\n'}), "net may not")
+    test.expect("a neighbour", judge({"src/http/a.c": '#include "conf/tree.h"\n'}), "http may not")
+    test.expect("up, in angle brackets", judge({"src/os/a.c": "#include <server/w.h>\n"}), "os may not")
+    test.expect("up from a unit test", judge({"tests/unit/base/test_a.c": '#include "net/loop.h"\n'}), "base may not")
+    test.expect("by a path", judge({"src/os/a.c": '#include "../web/x.h"\n'}), "hides which layer")
+    test.expect("plugin on the public side", judge({"plugins/x/x.c": '#include <monkey/plugin.h>\n#include "x.h"\n'}))
+    test.expect("plugin inside", judge({"plugins/x/x.c": '#include "web/flow.h"\n'}), "plugins may not include web/flow")
+    test.expect("plugin and Duda", judge({"plugins/x/x.c": "#include <duda/duda.h>\n"}), "plugins may not include duda")
+    test.expect("Duda inside", judge({"duda/src/x.c": '#include "base/buf.h"\n'}), "duda may not")
+    test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/def.h"\n'}), "include may not")
+    test.expect("example inside", judge({"examples/x.c": "#include <http/head.h>\n"}), "examples may not")
+
+    base = {"base/a.c": "void mk_a(void) {}\n"}
+    down = {"os/b.c": "void mk_a(void);\nvoid mk_b(void) { mk_a(); }\n"}
+    test.expect("libraries that look down", check_symbols(build_libraries(test, base | down)))
+    up = {"base/c.c": "void mk_b(void);\nvoid mk_c(void) { mk_b(); }\n"}
+    test.expect("library that calls up", check_symbols(build_libraries(test, base | down | up)),
+                r"base/c\.c\.o calls up: it needs mk_b of os/b\.c\.o")
+    aside = {"http/c.c": "extern int mk_b(void);\nint (*mk_c)(void) = mk_b;\n"}
+    test.expect("library that points to a neighbour", check_symbols(build_libraries(test, base | down | aside)),
+                "http/c.c.o calls up")
+    ring = {"base/d.c": "void mk_e(void);\nvoid mk_d(void) { mk_e(); }\n",
+            "base/e.c": "void mk_f(void);\nvoid mk_e(void) { mk_f(); }\n",
+            "base/f.c": "void mk_d(void);\nvoid mk_f(void) { mk_d(); }\n"}
+    test.expect("ring of three", check_symbols(build_libraries(test, base | ring)), r"ring of 3 objects:\n  base/d")
+    same = {"base/g.c": "static void tick(void) {}\nvoid mk_g(void) { tick(); }\n",
+            "base/h.c": "static void tick(void) {}\nvoid mk_h(void) { tick(); }\n"}
+    test.expect("statics of one name", check_symbols(build_libraries(test, same)))
+
+
+if __name__ == "__main__":
+    house.run(__doc__, check, self_test, build_dir=True)

@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What every source file owes its reader: a licence line, a bearable size, bounded text functions, one door to the
+heap, no path of anybody's machine, and the common format."""
+import re
+
+import house
+
+FILE_MAX = 700
+FUNCTION_MAX = 80
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
+
+C_FILES = (".c", ".h", ".inc")
+SCRIPTS = (".py", ".sh", ".cmake", "CMakeLists.txt", "Makefile")
+PLACES = house.CODE + ("cmake", "packaging", "conf", "site", "docs", ".ci")
+
+BANNED = {
+    "strcpy": "mk_buf", "stpcpy": "mk_buf", "strcat": "mk_buf", "sprintf": "snprintf or mk_buf",
+    "vsprintf": "vsnprintf or mk_buf", "gets": "fgets", "atoi": "mk_num_parse", "atol": "mk_num_parse",
+    "atoll": "mk_num_parse", "atof": "strtod", "strtok": "mk_str_cut", "strtok_r": "mk_str_cut",
+    "alloca": "an arena",
+}
+HEAP = ("malloc", "calloc", "realloc", "free", "reallocarray", "aligned_alloc", "posix_memalign", "strdup", "strndup",
+        "asprintf", "vasprintf")
+HEAP_FOLDERS = ("src", "plugins", "duda")
+HEAP_DOOR = "src/base/mem.c"
+
+# A call, or the function's address as an argument; not a member of that name.
+USE = r"(?<![\w.>])(%s)\s*\(|[(,]\s*(%s)\s*[,)]"
+BANNED_USE = re.compile(USE % (("|".join(BANNED),) * 2))
+HEAP_USE = re.compile(USE % (("|".join(HEAP),) * 2))
+# Somebody's home or workshop. Manuals may speak of /home/ana; programs and scripts have no reason to.
+MACHINE = re.compile(r"(?<![\w.}*])/(?:root|wor[k]|Users/\w+|worksp[a]ce)/")
+HOME = re.compile(r"(?<![\w.}*])/home/\w+/")
+
+CLANG_FORMAT = "14"
+
+
+def lines_over(text, pattern):
+    """(line number, match) of each find."""
+    for m in pattern.finditer(text):
+        yield text.count("\n", 0, m.start()) + 1, m
+
+
+def functions(code):
+    """(first line, lines) of each body: in our format it begins and ends with a brace alone in column 0."""
+    begin = None
+    for number, line in enumerate(code.split("\n"), 1):
+        if line == "{":
+            begin = number
+        elif line.startswith("}") and begin:
+            yield begin, number - begin + 1
+            begin = None
+
+
+def check_c(name, text):
+    code = house.without_text(text)
+    complaints = [f"{name}:{begin}: a function of {size} lines; above {FUNCTION_MAX}, split"
+                  for begin, size in functions(code) if size > FUNCTION_MAX]
+    for line, m in lines_over(code, BANNED_USE):
+        word = m.group(1) or m.group(2)
+        complaints.append(f"{name}:{line}: {word} is banned; use {BANNED[word]}")
+    if name.split("/")[0] in HEAP_FOLDERS and name != HEAP_DOOR:
+        for line, m in lines_over(code, HEAP_USE):
+            complaints.append(f"{name}:{line}: {m.group(1) or m.group(2)} outside {HEAP_DOOR}, the only door to the heap")
+    return complaints
+
+
+def check_file(name, text):
+    complaints = []
+    if LICENCE not in "\n".join(text.split("\n", 3)[:3]):
+        complaints.append(f"{name}:1: no line with {LICENCE}")
+    size = text.count("\n")
+    if size > FILE_MAX:
+        complaints.append(f"{name}: {size} lines; above {FILE_MAX}, split")
+    complaints += [f"{name}:{line}: a path of somebody's machine: {m.group()}" for line, m in lines_over(text, HOME)]
+    return complaints + (check_c(name, text) if name.endswith(C_FILES) else [])
+
+
+def sources(root):
+    for path in house.files(root, PLACES, C_FILES + SCRIPTS):
+        yield path
+    for leaf in ("CMakeLists.txt", "Makefile"):
+        if (root / leaf).exists():
+            yield root / leaf
+
+
+def check_sources(root):
+    complaints = []
+    for path in sources(root):
+        complaints += check_file(path.relative_to(root).as_posix(), house.read(path))
+    texts = C_FILES + SCRIPTS + (".md", ".conf", ".html", ".css", ".svg", ".service", ".socket", ".txt", "run")
+    pages = [p for p in root.glob("*.md")]
+    for path in pages + list(house.files(root, PLACES, texts)):
+        for line, m in lines_over(house.read(path), MACHINE):
+            complaints.append(f"{path.relative_to(root)}:{line}: a path of somebody's machine: {m.group()}")
+    return complaints
+
+
+def find_formatter():
+    """clang-format of the one version whose opinion counts: every version formats a little differently."""
+    for name in (f"clang-format-{CLANG_FORMAT}", "clang-format"):
+        found = house.find_tool(name)
+        if found and f"version {CLANG_FORMAT}." in house.call(found, "--version").stdout:
+            return found
+    return None
+
+
+def check_format(root):
+    formatter = find_formatter()
+    if not formatter:
+        house.note(f"no clang-format {CLANG_FORMAT} here, so the format was not checked")
+        return []
+    paths = [str(p) for p in house.files(root, house.CODE, (".c", ".h"))]
+    if not paths:
+        return []
+    done = house.call(formatter, "--dry-run", "-Werror", "--style=file", *paths)
+    worst = {}
+    for path, line in re.findall(r"^(.+?):(\d+):\d+: error:", done.stderr, re.MULTILINE):
+        worst.setdefault(path, line)
+    found = [f"{path.removeprefix(str(root) + '/')}:{line}: not formatted; run clang-format-{CLANG_FORMAT} -i"
+             for path, line in worst.items()]
+    return found or ([done.stderr.strip()] if done.returncode else [])
+
+
+def check(args):
+    return check_sources(args.root) + check_format(args.root)
+
+
+def self_test(test):
+    spdx = f"/* {LICENCE} */\n"
+
+    def judge(text, name="src/web/a.c"):
+        return check_sources(test.tree({name: text}))
+
+    test.expect("a good file", judge(spdx + "int mk_a(void)\n{\n    return 1;\n}\n"))
+    test.expect("no licence", judge("int x;\n"), r"src/web/a\.c:1: no line with SPDX")
+    test.expect("no licence in a script", judge("#!/bin/sh\n", "tools/dev/x.sh"), "no line with SPDX")
+    test.expect("licence below a shebang", judge(f"#!/bin/sh\n# {LICENCE}\n", "tools/dev/x.sh"))
+    test.expect("long file", judge(spdx + "int x;\n" * FILE_MAX), f"{FILE_MAX + 1} lines")
+    body = "    mk_x();\n"
+    test.expect("long function", judge(spdx + "void a(void)\n{\n" + body * (FUNCTION_MAX - 1) + "}\n"),
+                rf"a\.c:3: a function of {FUNCTION_MAX + 1} lines")
+    test.expect("longest function", judge(spdx + "void a(void)\n{\n" + body * (FUNCTION_MAX - 2) + "}\n"))
+    test.expect("long table", judge(spdx + "int a[] = {\n" + "    1,\n" * 200 + "};\n"))
+
+    for word in BANNED:
+        test.expect(word, judge(spdx + f"void a(void)\n{{\n    {word} (x);\n}}\n"), rf"a\.c:4: {word} is banned")
+    test.expect("banned in a test", judge(spdx + "int a = atoi(b);\n", "tests/unit/base/test_a.c"), "atoi is banned")
+    test.expect("only spoken of", judge(spdx + '/* strcpy(a, b) */\nconst char *a = "strcpy(a)"; // gets(b)\n'))
+    test.expect("other names", judge(spdx + "int a = my_strcpy(b), c = ops.gets(d), e = ops->gets(f), g = atoi_like(h);\n"))
+    test.expect("behind a quote", judge(spdx + "char q = '\"'; int a = atoi(b); char r = '\"';\n"), "atoi is banned")
+
+    for word in HEAP:
+        test.expect(word, judge(spdx + f"void *a = {word}(1);\n"), rf"a\.c:2: {word} outside src/base/mem\.c")
+    test.expect("free as an argument", judge(spdx + "int a = on_end(b, free, c);\n"), "free outside")
+    test.expect("the door", judge(spdx + "void *a = malloc(1);\n", "src/base/mem.c"))
+    test.expect("a test may", judge(spdx + "void *a = malloc(1);\n", "tests/fuzz/replay.c"))
+    test.expect("a member named free", judge(spdx + "void a(void) { ops->free(x); y.free = z; mk_mem_free(q); }\n"))
+
+    home, root = "/home" + "/ana/", "/ro" + "ot/"
+    test.expect("a home in code", judge(spdx + f'const char *a = "{home}x";\n'), "a path of somebody's machine")
+    test.expect("a home in a manual", judge(f"Pages below {home}public_html.\n", "docs/guide/x.md"))
+    test.expect("root's home", judge(f"cd {root}x\n", "docs/guide/x.md"), "somebody's machine")
+    test.expect("a variable's folder", judge(f"# {LICENCE}\nset(a ${{CMAKE_SOURCE_DIR}}{root}x)\n", "cmake/x.cmake"))
+
+    if find_formatter():
+        style = house.read(house.Path(__file__).resolve().parents[2] / ".clang-format")
+        tidy, untidy = "int x;\n", "int   x ;\n"
+        test.expect("formatted", check_format(test.tree({".clang-format": style, "src/web/a.c": tidy})))
+        test.expect("not formatted", check_format(test.tree({".clang-format": style, "src/web/a.c": untidy})),
+                    r"^src/web/a\.c:1: not formatted")
+
+
+if __name__ == "__main__":
+    house.run(__doc__, check, self_test)

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the house checks share: the floor plan, walking the tree, reading C, and how a check reports.
+
+A check is a function `check(...)` that answers a list of complaints, one line each. `run()` prints them and ends
+with 0 (nothing to complain about), 1, or SKIPPED. Each script also takes --self-test, which feeds it samples with
+known faults and fails unless every fault is found.
+"""
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIPPED = 77  # CTest's SKIP_RETURN_CODE
+
+# From the ground up; layers of one floor do not know each other.
+FLOORS = (("base",), ("os", "http", "conf"), ("net",), ("web",), ("proto",), ("server",), ("cli",))
+LAYERS = tuple(layer for floor in FLOORS for layer in floor)
+# Folders that hold C of ours.
+CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples")
+# Never ours to judge.
+FOREIGN = {"build", "__pycache__", "node_modules"}
+
+
+def below(layer):
+    """The layers that `layer` may use: itself and all on lower floors."""
+    height = next(i for i, floor in enumerate(FLOORS) if layer in floor)
+    return {layer}.union(*FLOORS[:height])
+
+
+def files(root, folders, suffixes):
+    """Every file with one of the suffixes below the folders that exist, in a stable order."""
+    for folder in folders:
+        for path, names, leaves in os.walk(Path(root) / folder):
+            names[:] = sorted(n for n in names if n not in FOREIGN and not n.startswith("."))
+            for leaf in sorted(leaves):
+                if leaf.endswith(suffixes):
+                    yield Path(path) / leaf
+
+
+def read(path):
+    return Path(path).read_text(encoding="utf-8", errors="replace")
+
+
+_TOKENS = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def without_text(source):
+    """C without comments and without what stands in quotes; every line keeps its number."""
+
+    def blank(match):
+        kept = match.group()[0] * 2 if match.group()[0] in "\"'" else " "
+        return kept + "\n" * match.group().count("\n")
+
+    return _TOKENS.sub(blank, source)
+
+
+def find_tool(*names):
+    return next((found for name in names if name and (found := shutil.which(name))), None)
+
+
+def call(*command, **kwargs):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **kwargs)
+
+
+def skip(why):
+    print(f"skipped: {why}")
+    return SKIPPED
+
+
+def note(what):
+    print(f"note: {what}")
+
+
+def report(complaints):
+    for complaint in complaints:
+        print(complaint)
+    return 1 if complaints else 0
+
+
+class SelfTest:
+    """Builds sample trees in a temporary folder and expects complaints, or none, about them."""
+
+    def __init__(self):
+        self.failed = 0
+        self.cases = 0
+
+    def tree(self, sample):
+        """A folder with the sample's files ({path: text}); it lives as long as the process."""
+        root = Path(tempfile.mkdtemp(dir=self.folder))
+        for name, text in sample.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        return root
+
+    def expect(self, what, complaints, *patterns):
+        """Exactly as many complaints as patterns, and each pattern found in one of them."""
+        self.cases += 1
+        missing = [p for p in patterns if not any(re.search(p, c) for c in complaints)]
+        if missing or len(complaints) != len(patterns):
+            self.failed += 1
+            print(f"self-test failed: {what}\n  expected {list(patterns)}\n  got      {complaints}")
+
+    def run(self, body):
+        with tempfile.TemporaryDirectory(prefix="mk-house-") as self.folder:
+            body(self)
+        print(f"{self.cases} samples, {self.failed} judged wrongly")
+        return 1 if self.failed or not self.cases else 0
+
+
+def run(description, check, self_test, *, build_dir=False):
+    """The main() of every check: check(args) answers complaints or SKIPPED, self_test(SelfTest) feeds samples."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="the source tree")
+    if build_dir:
+        parser.add_argument("--build", type=Path, help="the build folder")
+        parser.add_argument("--program", type=Path, help="the optimised program")
+    parser.add_argument("--self-test", action="store_true", help="prove that the check can fail")
+    args = parser.parse_args()
+    if args.self_test:
+        sys.exit(SelfTest().run(self_test))
+    found = check(args)
+    sys.exit(found if isinstance(found, int) else report(found))
