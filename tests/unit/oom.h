@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Included once by a test_*_oom.c: memory runs out at the n-th allocation, for every n.
+ *
+ * The build links these tests with --wrap, so every call of mk_mem_* in the layers below comes here. */
+#ifndef MK_UNIT_OOM_H
+#define MK_UNIT_OOM_H
+
+#include "base/mem.h"
+#include "unit/test.h"
+
+void *__real_mk_mem_alloc(size_t size);
+void *__real_mk_mem_zalloc(size_t n, size_t size);
+void *__real_mk_mem_realloc(void *old, size_t size);
+void __real_mk_mem_free(void *p);
+void *__wrap_mk_mem_alloc(size_t size);
+void *__wrap_mk_mem_zalloc(size_t n, size_t size);
+void *__wrap_mk_mem_realloc(void *old, size_t size);
+void __wrap_mk_mem_free(void *p);
+
+static struct {
+    size_t fail_at; /* the allocation that fails, counted from 1; 0: none */
+    bool and_after; /* and all that follow */
+    size_t n_allocs;
+    size_t n_failed;
+    size_t n_live;
+} oom;
+
+static bool oom_now(void)
+{
+    oom.n_allocs++;
+    bool now = oom.fail_at && (oom.n_allocs == oom.fail_at || (oom.and_after && oom.n_allocs > oom.fail_at));
+    oom.n_failed += now;
+    return now;
+}
+
+static void *oom_count(void *p)
+{
+    oom.n_live += p != NULL;
+    return p;
+}
+
+void *__wrap_mk_mem_alloc(size_t size)
+{
+    return oom_now() ? NULL : oom_count(__real_mk_mem_alloc(size));
+}
+
+void *__wrap_mk_mem_zalloc(size_t n, size_t size)
+{
+    return oom_now() ? NULL : oom_count(__real_mk_mem_zalloc(n, size));
+}
+
+void *__wrap_mk_mem_realloc(void *old, size_t size)
+{
+    if (oom_now())
+        return NULL;
+    void *p = __real_mk_mem_realloc(old, size);
+    oom.n_live += p && !old;
+    return p;
+}
+
+void __wrap_mk_mem_free(void *p)
+{
+    oom.n_live -= p != NULL;
+    __real_mk_mem_free(p);
+}
+
+/* The next allocation fails, and only that one. */
+static inline void oom_at_next_allocation(void)
+{
+    oom.n_allocs = 0;
+    oom.fail_at = 1;
+    oom.and_after = false;
+}
+
+/* Calls `body` with the first allocation failing, then the second, and so on until it needs fewer; each time
+ * both with a single failure and with nothing left at all. The body answers whether everything it asked for
+ * succeeded: exactly then no allocation may have failed. It gives back what it took. */
+static inline void oom_at_each_allocation(bool (*body)(void))
+{
+    for (int and_after = 0; and_after < 2; and_after++) {
+        for (size_t n = 1;; n++) {
+            oom.fail_at = n;
+            oom.and_after = and_after;
+            oom.n_allocs = oom.n_failed = oom.n_live = 0;
+            bool all_well = body();
+            oom.fail_at = 0;
+            if (oom.n_live)
+                fail_msg("%zu pieces were not given back after allocation %zu failed", oom.n_live, n);
+            if (all_well != (oom.n_failed == 0))
+                fail_msg("allocation %zu failed and the caller was told \"%s\"", n,
+                         all_well ? "fine" : "failed");
+            if (all_well)
+                break;
+        }
+        assert_true(oom.n_allocs > 0);
+    }
+}
+
+#endif
