@@ -53,20 +53,31 @@ void mk_buf_add_hex(struct mk_buf *b, uint64_t n)
     mk_buf_add(b, mk_str_of(digits, mk_num_write_hex(digits, n)));
 }
 
+/* vsnprintf also wants room for a NUL, which the buffer need not have. */
+static void print_long(struct mk_buf *b, size_t len, const char *fmt, va_list args)
+{
+    char *text = mk_mem_alloc(len + 1);
+    if (!text) {
+        b->failed = true;
+        return;
+    }
+    vsnprintf(text, len + 1, fmt, args);
+    mk_buf_add(b, mk_str_of(text, len));
+    mk_mem_free(text);
+}
+
 void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args)
 {
     va_list again;
     va_copy(again, args);
     char small[256];
     int len = vsnprintf(small, sizeof small, fmt, args);
-    if (len >= 0 && (size_t)len < sizeof small) {
-        mk_buf_add(b, mk_str_of(small, (size_t)len));
-    } else if (len >= 0 && mk_buf_reserve(b, (size_t)len + 1)) {
-        vsnprintf(b->p + b->len, (size_t)len + 1, fmt, again);
-        b->len += (size_t)len;
-    } else {
+    if (len < 0)
         b->failed = true;
-    }
+    else if ((size_t)len < sizeof small)
+        mk_buf_add(b, mk_str_of(small, (size_t)len));
+    else if (mk_buf_reserve(b, (size_t)len))
+        print_long(b, (size_t)len, fmt, again);
     va_end(again);
 }
 

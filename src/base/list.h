@@ -39,7 +39,7 @@ static inline void mk_list_remove(struct mk_list *link)
 #define MK_LIST_EACH(at, head)            for (struct mk_list *at = (head)->next; at != (head); at = at->next)
 /* The same, for a body that removes `at`. */
 #define MK_LIST_EACH_SAFE(at, head)                                                                          \
-    for (struct mk_list *at = (head)->next, *mk_next = at->next; at != (head);                               \
-         at = mk_next, mk_next = at->next)
+    for (struct mk_list *at = (head)->next, *at##_next = at->next; at != (head);                             \
+         at = at##_next, at##_next = at->next)
 
 #endif

@@ -13,12 +13,18 @@ const char *const mk_log_level_names[MK_LOG_LEVELS] = {
     [MK_LOG_DEBUG] = "debug",
 };
 
-/* A message may quote what a client sent: it must not be able to end the line or to speak to a terminal. */
+/* A message may quote what a client sent: it must not be able to end the line or to speak to a terminal.
+ * Controls are those of ASCII and U+0080 to U+009F, in UTF-8 the byte C2 and one more. `text` ends with a
+ * NUL. */
 static void disarm(char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < 0x20 || text[i] == 0x7f)
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i], next = (unsigned char)text[i + 1];
+        if (c < 0x20 || c == 0x7f)
             text[i] = '?';
+        else if (c == 0xc2 && next >= 0x80 && next <= 0x9f)
+            text[i] = text[i + 1] = '?';
+    }
 }
 
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...)
