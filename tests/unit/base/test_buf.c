@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unit/test.h"
+
+static void an_empty_buffer_owns_nothing(void **state)
+{
+    (void)state;
+    struct mk_buf b = mk_buf_growing(100);
+    assert_null(b.p);
+    assert_int_equal(b.cap, 0);
+    assert_str(mk_buf_str(&b), "");
+    assert_non_null(mk_buf_str(&b).p);
+    mk_buf_add(&b, (mk_str){NULL, 0});
+    assert_null(b.p);
+    assert_false(b.failed);
+    mk_buf_free(&b);
+}
+
+static void pieces_stand_one_after_the_other(void **state)
+{
+    (void)state;
+    struct mk_buf b = mk_buf_growing(1000);
+    mk_buf_add(&b, MK_STR("HTTP/1.1"));
+    mk_buf_add_char(&b, ' ');
+    mk_buf_add_num(&b, 200);
+    mk_buf_add(&b, MK_STR(""));
+    mk_buf_addf(&b, " %s-%d-", "ok", 5);
+    mk_buf_add_hex(&b, 0xbeef);
+    mk_buf_add(&b, MK_STR("\0!"));
+    assert_int_equal(b.len, 24);
+    assert_memory_equal(b.p, "HTTP/1.1 200 ok-5-beef\0!", 24);
+    assert_false(b.failed);
+    mk_buf_free(&b);
+}
+
+static void it_grows_to_its_limit_and_no_further(void **state)
+{
+    (void)state;
+    enum { LIMIT = 1000 };
+    struct mk_buf b = mk_buf_growing(LIMIT);
+    for (int i = 0; i < LIMIT; i++)
+        mk_buf_add_char(&b, (char)('a' + i % 26));
+    assert_false(b.failed);
+    assert_int_equal(b.len, LIMIT);
+    assert_true(b.cap <= LIMIT);
+    for (int i = 0; i < LIMIT; i++)
+        assert_int_equal(b.p[i], 'a' + i % 26);
+    mk_buf_add_char(&b, 'x');
+    assert_true(b.failed);
+    assert_int_equal(b.len, LIMIT);
+    mk_buf_free(&b);
+}
+
+static void overflow_is_sticky(void **state)
+{
+    (void)state;
+    char room[8];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&b, MK_STR("12345"));
+    mk_buf_add(&b, MK_STR("6789"));
+    assert_true(b.failed);
+    mk_buf_add(&b, MK_STR("6"));
+    mk_buf_add_char(&b, '6');
+    mk_buf_add_num(&b, 6);
+    mk_buf_add_hex(&b, 6);
+    mk_buf_addf(&b, "%d", 6);
+    assert_false(mk_buf_reserve(&b, 0));
+    assert_str(mk_buf_str(&b), "12345");
+    mk_buf_clear(&b);
+    assert_false(b.failed);
+    mk_buf_add(&b, MK_STR("12345678"));
+    assert_false(b.failed);
+    assert_str(mk_buf_str(&b), "12345678");
+}
+
+static void a_fixed_room_is_never_left_or_freed(void **state)
+{
+    (void)state;
+    char *room = malloc(16);
+    assert_non_null(room);
+    struct mk_buf b = mk_buf_fixed(room, 16);
+    mk_buf_addf(&b, "%016d", 1);
+    assert_false(b.failed);
+    assert_str(mk_buf_str(&b), "0000000000000001");
+    mk_buf_add_char(&b, 'x');
+    assert_true(b.failed);
+    mk_buf_free(&b);
+    assert_ptr_equal(b.p, room);
+    assert_int_equal(b.cap, 16);
+    assert_int_equal(b.len, 0);
+    assert_false(b.failed);
+    mk_buf_add(&b, MK_STR("usable"));
+    assert_str(mk_buf_str(&b), "usable");
+    free(room);
+
+    struct mk_buf none = mk_buf_fixed(NULL, 0);
+    mk_buf_add_char(&none, 'x');
+    assert_true(none.failed);
+}
+
+static void impossible_sizes_fail_at_once(void **state)
+{
+    (void)state;
+    struct mk_buf b = mk_buf_growing(SIZE_MAX);
+    mk_buf_add_char(&b, 'x');
+    assert_false(mk_buf_reserve(&b, SIZE_MAX));
+    assert_true(b.failed);
+    assert_str(mk_buf_str(&b), "x");
+    mk_buf_free(&b);
+}
+
+static void reserved_room_is_really_there(void **state)
+{
+    (void)state;
+    struct mk_buf b = mk_buf_growing(10000);
+    assert_true(mk_buf_reserve(&b, 5000));
+    assert_true(b.cap >= 5000);
+    memset(b.p, 'r', 5000);
+    char *p = b.p;
+    b.len = 4000;
+    assert_true(mk_buf_reserve(&b, 1000));
+    assert_ptr_equal(b.p, p);
+    assert_true(mk_buf_reserve(&b, 6000));
+    assert_true(b.cap - b.len >= 6000);
+    assert_int_equal(b.p[3999], 'r');
+    assert_false(mk_buf_reserve(&b, 6001));
+    mk_buf_free(&b);
+}
+
+/* Every length around the one up to which printing needs a single pass. */
+static void printing_has_no_seam(void **state)
+{
+    (void)state;
+    for (int len = 250; len < 262; len++) {
+        struct mk_buf b = mk_buf_growing(1000);
+        mk_buf_add(&b, MK_STR("<"));
+        mk_buf_addf(&b, "%0*d", len, 42);
+        mk_buf_add(&b, MK_STR(">"));
+        assert_false(b.failed);
+        assert_int_equal(b.len, len + 2);
+        assert_str(mk_str_skip(mk_buf_str(&b), b.len - 4), "042>");
+        mk_buf_free(&b);
+    }
+}
+
+static void printing_fills_a_room_to_the_last_byte(void **state)
+{
+    (void)state;
+    for (int len = 2; len < 600; len += 2) {
+        char *room = malloc((size_t)len);
+        assert_non_null(room);
+        struct mk_buf b = mk_buf_fixed(room, (size_t)len);
+        mk_buf_addf(&b, "%*d", len, 42);
+        if (b.failed || b.len != (size_t)len || b.p[len - 1] != '2')
+            fail_msg("%d bytes do not fit into %d", len, len);
+        mk_buf_clear(&b);
+        mk_buf_addf(&b, "%*d", len + 1, 42);
+        assert_true(b.failed);
+        assert_int_equal(b.len, 0);
+        free(room);
+    }
+}
+
+static void dropping_moves_the_rest_forward(void **state)
+{
+    (void)state;
+    struct mk_buf b = mk_buf_growing(1000);
+    mk_buf_add(&b, MK_STR("first second"));
+    mk_buf_drop(&b, 0);
+    assert_str(mk_buf_str(&b), "first second");
+    mk_buf_drop(&b, 6);
+    assert_str(mk_buf_str(&b), "second");
+    mk_buf_drop(&b, 6);
+    assert_str(mk_buf_str(&b), "");
+    mk_buf_drop(&b, 0);
+    mk_buf_add(&b, MK_STR("again"));
+    assert_str(mk_buf_str(&b), "again");
+    mk_buf_free(&b);
+}
+
+static void a_freed_buffer_may_be_filled_again(void **state)
+{
+    (void)state;
+    struct mk_buf b = mk_buf_growing(4);
+    mk_buf_add(&b, MK_STR("12345"));
+    assert_true(b.failed);
+    mk_buf_free(&b);
+    assert_null(b.p);
+    mk_buf_add(&b, MK_STR("1234"));
+    assert_false(b.failed);
+    assert_str(mk_buf_str(&b), "1234");
+    mk_buf_free(&b);
+    mk_buf_free(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_buffer_owns_nothing),
+        cmocka_unit_test(pieces_stand_one_after_the_other),
+        cmocka_unit_test(it_grows_to_its_limit_and_no_further),
+        cmocka_unit_test(overflow_is_sticky),
+        cmocka_unit_test(a_fixed_room_is_never_left_or_freed),
+        cmocka_unit_test(impossible_sizes_fail_at_once),
+        cmocka_unit_test(reserved_room_is_really_there),
+        cmocka_unit_test(printing_has_no_seam),
+        cmocka_unit_test(printing_fills_a_room_to_the_last_byte),
+        cmocka_unit_test(dropping_moves_the_rest_forward),
+        cmocka_unit_test(a_freed_buffer_may_be_filled_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/list.h"
+
+#include "unit/test.h"
+
+struct thing {
+    int number;
+    struct mk_list link;
+};
+
+static void expect_order(struct mk_list *head, const char *digits)
+{
+    MK_LIST_EACH (at, head) {
+        assert_int_equal(MK_LIST_ENTRY(at, struct thing, link)->number, *digits - '0');
+        assert_ptr_equal(at->next->prev, at);
+        assert_ptr_equal(at->prev->next, at);
+        digits++;
+    }
+    assert_int_equal(*digits, '\0');
+}
+
+static void fill(struct mk_list *head, struct thing *things, int n)
+{
+    mk_list_init(head);
+    for (int i = 0; i < n; i++) {
+        things[i].number = i;
+        mk_list_add_last(head, &things[i].link);
+    }
+}
+
+static void a_new_list_is_empty(void **state)
+{
+    (void)state;
+    struct mk_list head;
+    mk_list_init(&head);
+    assert_true(mk_list_empty(&head));
+    expect_order(&head, "");
+}
+
+static void things_stay_in_order(void **state)
+{
+    (void)state;
+    struct mk_list head;
+    struct thing things[4];
+    fill(&head, things, 4);
+    assert_false(mk_list_empty(&head));
+    expect_order(&head, "0123");
+}
+
+static void any_thing_can_leave_even_twice(void **state)
+{
+    (void)state;
+    struct mk_list head;
+    struct thing things[4];
+    fill(&head, things, 4);
+    mk_list_remove(&things[2].link);
+    expect_order(&head, "013");
+    mk_list_remove(&things[2].link);
+    expect_order(&head, "013");
+    mk_list_remove(&things[0].link);
+    mk_list_remove(&things[3].link);
+    expect_order(&head, "1");
+    mk_list_add_last(&head, &things[0].link);
+    expect_order(&head, "10");
+    mk_list_remove(&things[1].link);
+    mk_list_remove(&things[0].link);
+    assert_true(mk_list_empty(&head));
+}
+
+static void a_walk_may_empty_the_list(void **state)
+{
+    (void)state;
+    struct mk_list head, odd;
+    struct thing things[6];
+    fill(&head, things, 6);
+    mk_list_init(&odd);
+    MK_LIST_EACH_SAFE (at, &head) {
+        if (MK_LIST_ENTRY(at, struct thing, link)->number % 2) {
+            mk_list_remove(at);
+            mk_list_add_last(&odd, at);
+        }
+    }
+    expect_order(&head, "024");
+    expect_order(&odd, "135");
+    MK_LIST_EACH_SAFE (at, &head)
+        mk_list_remove(at);
+    assert_true(mk_list_empty(&head));
+}
+
+static void walks_may_be_nested(void **state)
+{
+    (void)state;
+    struct mk_list outer, inner;
+    struct thing a[2], b[3];
+    int n = 0;
+    fill(&outer, a, 2);
+    fill(&inner, b, 3);
+    MK_LIST_EACH_SAFE (at, &outer)
+        MK_LIST_EACH_SAFE (in, &inner)
+            n += in != at;
+    assert_int_equal(n, 6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_list_is_empty),
+        cmocka_unit_test(things_stay_in_order),
+        cmocka_unit_test(any_thing_can_leave_even_twice),
+        cmocka_unit_test(a_walk_may_empty_the_list),
+        cmocka_unit_test(walks_may_be_nested),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/map.h"
+
+#include <stdio.h>
+
+#include "unit/test.h"
+
+static int start(void **state)
+{
+    static struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    static struct mk_map map;
+    mk_map_init(&map, &arena);
+    *state = &map;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct mk_map *m = *state;
+    mk_arena_fini(m->arena);
+    return 0;
+}
+
+static void an_empty_map_has_nothing(void **state)
+{
+    struct mk_map *m = *state;
+    assert_null(mk_map_get(m, MK_STR("a")));
+    assert_null(mk_map_get(m, MK_STR("")));
+    assert_null(m->slots);
+}
+
+static void what_was_put_is_there(void **state)
+{
+    struct mk_map *m = *state;
+    int a, b, none;
+    assert_true(mk_map_put(m, MK_STR("a"), &a));
+    assert_true(mk_map_put(m, MK_STR("b"), &b));
+    assert_true(mk_map_put(m, MK_STR(""), &none));
+    assert_ptr_equal(mk_map_get(m, MK_STR("a")), &a);
+    assert_ptr_equal(mk_map_get(m, MK_STR("b")), &b);
+    assert_ptr_equal(mk_map_get(m, MK_STR("")), &none);
+    assert_ptr_equal(mk_map_get(m, (mk_str){NULL, 0}), &none);
+    assert_null(mk_map_get(m, MK_STR("A")));
+    assert_null(mk_map_get(m, MK_STR("a\0")));
+    assert_int_equal(m->n, 3);
+}
+
+static void the_last_value_stays(void **state)
+{
+    struct mk_map *m = *state;
+    int values[100];
+    for (size_t i = 0; i < MK_LEN(values); i++)
+        assert_true(mk_map_put(m, MK_STR("key"), &values[i]));
+    assert_int_equal(m->n, 1);
+    assert_ptr_equal(mk_map_get(m, MK_STR("key")), &values[99]);
+}
+
+static void keys_may_differ_in_a_zero_byte_only(void **state)
+{
+    struct mk_map *m = *state;
+    int a, b;
+    assert_true(mk_map_put(m, MK_STR("k\0a"), &a));
+    assert_true(mk_map_put(m, MK_STR("k\0b"), &b));
+    assert_ptr_equal(mk_map_get(m, MK_STR("k\0a")), &a);
+    assert_ptr_equal(mk_map_get(m, MK_STR("k\0b")), &b);
+    assert_null(mk_map_get(m, MK_STR("k")));
+}
+
+static void many_keys_survive_every_growth(void **state)
+{
+    enum { N = 3000 };
+    struct mk_map *m = *state;
+    static char names[N][12];
+    for (size_t i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "name-%zu", i);
+        assert_true(mk_map_put(m, mk_str_from_c(names[i]), names[i]));
+        assert_ptr_equal(mk_map_get(m, mk_str_from_c(names[0])), names[0]);
+        assert_ptr_equal(mk_map_get(m, mk_str_from_c(names[i])), names[i]);
+        assert_null(mk_map_get(m, MK_STR("name-")));
+    }
+    assert_int_equal(m->n, N);
+    assert_true(m->cap > m->n);
+    for (size_t i = 0; i < N; i++)
+        assert_ptr_equal(mk_map_get(m, mk_str_from_c(names[i])), names[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_empty_map_has_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_put_is_there, start, stop),
+        cmocka_unit_test_setup_teardown(the_last_value_stays, start, stop),
+        cmocka_unit_test_setup_teardown(keys_may_differ_in_a_zero_byte_only, start, stop),
+        cmocka_unit_test_setup_teardown(many_keys_survive_every_growth, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/num.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "unit/test.h"
+
+static const uint64_t EDGES[] = {
+    0,         1, 9, 10, 15, 16, 99, 100, UINT32_MAX, (uint64_t)UINT32_MAX + 1, INT64_MAX, UINT64_MAX - 1,
+    UINT64_MAX};
+
+static void digits_become_numbers(void **state)
+{
+    (void)state;
+    uint64_t n = 0;
+    assert_true(mk_num_parse(MK_STR("0"), &n) && n == 0);
+    assert_true(mk_num_parse(MK_STR("0042"), &n) && n == 42);
+    assert_true(mk_num_parse(MK_STR("18446744073709551615"), &n) && n == UINT64_MAX);
+    assert_true(mk_num_parse(MK_STR("000000000000000000000000000000000001"), &n) && n == 1);
+    assert_true(mk_num_parse(mk_str_of("12345", 2), &n) && n == 12);
+    assert_true(mk_num_parse_hex(MK_STR("Ff"), &n) && n == 255);
+    assert_true(mk_num_parse_hex(MK_STR("ffffffffffffffff"), &n) && n == UINT64_MAX);
+}
+
+static void anything_else_is_refused_and_changes_nothing(void **state)
+{
+    (void)state;
+    static const char *const decimal[] = {"",
+                                          " ",
+                                          "+1",
+                                          "-1",
+                                          "1 ",
+                                          " 1",
+                                          "1.0",
+                                          "a",
+                                          "0x1",
+                                          "1e3",
+                                          "1,000",
+                                          "1\n",
+                                          "١",
+                                          "18446744073709551616",
+                                          "99999999999999999999",
+                                          "184467440737095516150"};
+    static const char *const hex[] = {"", "g", "0x1", "-f", "f ", "1.", "10000000000000000"};
+    uint64_t n = 7;
+    for (size_t i = 0; i < MK_LEN(decimal); i++)
+        if (mk_num_parse(mk_str_from_c(decimal[i]), &n) || n != 7)
+            fail_msg("\"%s\" was taken for a number", decimal[i]);
+    for (size_t i = 0; i < MK_LEN(hex); i++)
+        if (mk_num_parse_hex(mk_str_from_c(hex[i]), &n) || n != 7)
+            fail_msg("\"%s\" was taken for a hexadecimal number", hex[i]);
+    assert_false(mk_num_parse((mk_str){NULL, 0}, &n));
+    assert_false(mk_num_parse(MK_STR("1\0"), &n));
+}
+
+static void numbers_come_back_as_printf_writes_them(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(EDGES); i++) {
+        char out[MK_NUM_MAX], expected[32];
+        uint64_t back = 0;
+        mk_str s = mk_str_of(out, mk_num_write(out, EDGES[i]));
+        snprintf(expected, sizeof expected, "%" PRIu64, EDGES[i]);
+        assert_str(s, expected);
+        assert_true(mk_num_parse(s, &back) && back == EDGES[i]);
+        s = mk_str_of(out, mk_num_write_hex(out, EDGES[i]));
+        snprintf(expected, sizeof expected, "%" PRIx64, EDGES[i]);
+        assert_str(s, expected);
+        assert_true(mk_num_parse_hex(s, &back) && back == EDGES[i]);
+    }
+}
+
+static void padding_fills_exactly_its_width(void **state)
+{
+    (void)state;
+    char out[] = "xxxxx";
+    mk_num_write_padded(out, 7, 2);
+    assert_string_equal(out, "07xxx");
+    mk_num_write_padded(out, 2026, 4);
+    assert_string_equal(out, "2026x");
+    mk_num_write_padded(out, 0, 3);
+    assert_string_equal(out, "0006x");
+    mk_num_write_padded(out, 12345, 2);
+    assert_string_equal(out, "4506x");
+    mk_num_write_padded(out, 1, 0);
+    assert_string_equal(out, "4506x");
+}
+
+static void sums_that_do_not_fit_are_seen(void **state)
+{
+    (void)state;
+    uint64_t sum;
+    assert_true(mk_num_add(UINT64_MAX - 1, 1, &sum) && sum == UINT64_MAX);
+    assert_true(mk_num_add(0, 0, &sum) && sum == 0);
+    assert_false(mk_num_add(UINT64_MAX, 1, &sum));
+    assert_false(mk_num_add(UINT64_MAX, UINT64_MAX, &sum));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(digits_become_numbers),
+        cmocka_unit_test(anything_else_is_refused_and_changes_nothing),
+        cmocka_unit_test(numbers_come_back_as_printf_writes_them),
+        cmocka_unit_test(padding_fills_exactly_its_width),
+        cmocka_unit_test(sums_that_do_not_fit_are_seen),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
