@@ -17,12 +17,4 @@ mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_sect
 mk_err mk_conf_bind_over(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
                          struct mk_arena *arena, struct mk_conf_report *report) MK_MUST_USE;
 
-/* Reports every section that none of the n tables knows, and every one that stands twice and must not. */
-mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_conf_table *const *tables,
-                              size_t n, struct mk_conf_report *report) MK_MUST_USE;
-
-/* Reports an error at `part`, a slice of the value (or of the key) of the entry; an absent one means the
- * whole value. A hint may follow with mk_conf_report_hint(spot->report, ...). */
-void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...) MK_PRINTF(3, 4);
-
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Structs back to text: the effective configuration, in the format that the reader reads, and the reference
- * of a table, in Markdown. */
+/* Structs back to text: the effective configuration, in the format that the reader reads. */
 #ifndef MK_CONF_PRINT_H
 #define MK_CONF_PRINT_H
 
@@ -12,10 +11,7 @@
 void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out);
 
 /* One entry with its indent and line end; references in the value are escaped. `value` is the text that is to
- * come out of the reader (see mk_conf_value_write_text for quotes). */
+ * come out of the reader (see mk_conf_words_write_text for quotes). */
 void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out);
-
-/* Writes a heading, the help, and a table of key, form, default and meaning. */
-void mk_conf_print_reference(const struct mk_conf_table *table, struct mk_buf *out);
 
 #endif

@@ -16,6 +16,9 @@ struct mk_conf_place {
     mk_str source;   /* the line as written, without its end; absent if there is none to show */
 };
 
+/* A piece of text for "`%.*s`" in a message, which should stay short whatever the file holds. */
+#define MK_CONF_REPORT_ARG(s) ((int)mk_min((s).len, 64)), ((s).p ? (s).p : "")
+
 enum mk_conf_severity { MK_CONF_ERROR, MK_CONF_WARNING };
 
 struct mk_conf_problem {

@@ -18,18 +18,19 @@
 #define MK_CONF_TABLE_H
 
 #include "conf/tree.h"
-#include "conf/value.h"
+#include "conf/words.h"
 
-enum mk_conf_type {                 /* the field in the struct */
-                    MK_CONF_BOOL,   /* bool */
-                    MK_CONF_NUM,    /* any unsigned integer of 1, 2, 4 or 8 bytes */
-                    MK_CONF_SIZE,   /* the same, in bytes */
-                    MK_CONF_TIME,   /* the same, in milliseconds */
-                    MK_CONF_TEXT,   /* mk_str */
-                    MK_CONF_WORDS,  /* struct mk_conf_words; a repeated key appends */
-                    MK_CONF_ENUM,   /* an enum or unsigned integer: the index of the choice */
-                    MK_CONF_CUSTOM, /* whatever parse() fills */
-                    MK_CONF_TYPES
+/* The type of a value, and the field in the struct. */
+enum mk_conf_type {
+    MK_CONF_BOOL,   /* bool */
+    MK_CONF_NUM,    /* an unsigned integer of 1, 2, 4 or 8 bytes */
+    MK_CONF_SIZE,   /* the same, in bytes */
+    MK_CONF_TIME,   /* the same, in milliseconds */
+    MK_CONF_TEXT,   /* mk_str */
+    MK_CONF_WORDS,  /* struct mk_conf_words; a repeated key appends */
+    MK_CONF_ENUM,   /* an enum or unsigned integer: the index of the choice */
+    MK_CONF_CUSTOM, /* whatever parse() fills */
+    MK_CONF_TYPES
 };
 
 enum mk_conf_flags {
@@ -45,14 +46,17 @@ struct mk_conf_table;
 
 /* What a function that reads one value is told. */
 struct mk_conf_spot {
-    struct mk_arena
-        *arena; /* of the configuration: what is taken from it lives as long as the struct should */
+    struct mk_arena *arena; /* lives as long as the struct */
     struct mk_conf_report *report;
     const struct mk_conf_table *table;
     const struct mk_conf_key *key;     /* NULL for an entry of free form */
     const struct mk_conf_entry *entry; /* NULL for a default */
     void *out;                         /* the struct that is being filled */
 };
+
+/* Reports an error at `part`, a slice of the value (or of the key) of the entry; an absent one means the
+ * whole value. A hint may follow with mk_conf_report_hint(spot->report, ...). */
+void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...) MK_PRINTF(3, 4);
 
 /* Reads `value` into `field` (all zero before the first call). False if it is wrong: then it has told so with
  * mk_conf_spot_error(), or the caller says that key->form was expected. Out of memory: report->no_memory. */
@@ -69,16 +73,15 @@ struct mk_conf_key {
     const char *name;
     enum mk_conf_type type;
     unsigned flags;
-    size_t offset, size; /* of the field: MK_CONF_AT */
-    /* NUM, SIZE, TIME: the value; TEXT: its length; WORDS: how many. A max of 0 is what the field can hold.
-     */
-    uint64_t min, max;
-    uint64_t unit;    /* what a bare number counts; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
-    const char *zero; /* NUM, SIZE, TIME: a word for 0 ("auto", "off"), which is then allowed below min */
+    size_t offset, size;        /* of the field: MK_CONF_AT */
+    uint64_t min, max;          /* NUM, SIZE, TIME: of the value, TEXT: of its length; WORDS: max of them;
+                                   a max of 0 is what the field can hold */
+    uint64_t unit;              /* what a bare number counts; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
+    const char *zero;           /* NUM, SIZE, TIME: a word for 0 ("auto", "off"), good even below min */
     const char *const *choices; /* ENUM: the words, ended by NULL; compared without case */
     const char *def;            /* the default as one would write it; NULL: the field stays as it was */
     const char *form;           /* CUSTOM: what a value looks like ("port or address:port") */
-    const char *alias_of; /* another name of this key; everything but name and flags is taken from there */
+    const char *alias_of; /* the key that this is another name of; all but name and flags is that one's */
     const char *help;     /* one line, Markdown allowed */
     mk_conf_parse_fn *parse;
     mk_conf_show_fn *show; /* NULL: a CUSTOM key that cannot be printed is left out */
@@ -96,8 +99,7 @@ struct mk_conf_table {
      * entries that no key above takes. NULL: those are errors. */
     mk_conf_entry_fn *entry;
     mk_conf_show_entry_fn *show_entry;
-    const char
-        *entry_form; /* what such an entry looks like, for the reference: "pattern handler [words...]" */
+    const char *entry_form; /* what such an entry looks like: "pattern handler [words...]" */
     const char *entry_help;
 };
 

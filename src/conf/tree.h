@@ -9,9 +9,10 @@
 struct mk_conf_entry {
     struct mk_conf_entry *next;
     mk_str key;   /* as written; compare without case */
-    mk_str value; /* references replaced, blanks at both ends gone; empty (not absent) if none was given */
+    mk_str value; /* references replaced, no blanks at its ends; empty (not absent) if none is given */
     struct mk_conf_place at; /* of the key */
     unsigned value_column;   /* where the value begins; behind the key if there is none */
+    bool broken;             /* the value could not be made out, which is reported: do not look at it */
 };
 
 struct mk_conf_section {
@@ -28,12 +29,11 @@ struct mk_conf_tree {
     size_t n;
 };
 
-/* Append; NULL when memory is out. The text is not copied. */
+/* Append; NULL when memory is out. Text is not copied, the entry is. */
 struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct mk_arena *a, mk_str name,
                                                  const struct mk_conf_place *at) MK_MUST_USE;
-struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a, mk_str key,
-                                             mk_str value, const struct mk_conf_place *at,
-                                             unsigned value_column) MK_MUST_USE;
+struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
+                                             const struct mk_conf_entry *like) MK_MUST_USE;
 
 /* The first section of that name, NULL if there is none:
  *     for (s = mk_conf_tree_find(&tree, MK_STR("HOST")); s; s = mk_conf_tree_next(s)) */

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/bind.h"
+
+#include "base/assert.h"
+#include "conf/field.h"
+#include "conf/nearest.h"
+
+struct binding {
+    struct mk_conf_spot spot;
+    const struct mk_conf_section *section;
+    const struct mk_conf_entry **seen; /* by key: the entry that set it first */
+};
+
+static mk_str section_name(const struct binding *b)
+{
+    return mk_str_from_c(b->spot.table->section);
+}
+
+static void set_defaults(struct binding *b)
+{
+    const struct mk_conf_table *t = b->spot.table;
+    b->spot.entry = NULL;
+    for (size_t i = 0; i < t->n; i++) {
+        b->spot.key = &t->keys[i];
+        if (!b->spot.key->def || b->spot.key->alias_of || (b->spot.key->flags & MK_CONF_IGNORED))
+            continue;
+        mk_conf_field_clear(b->spot.key, b->spot.out);
+        mk_conf_field_set(&b->spot, mk_str_from_c(b->spot.key->def));
+    }
+}
+
+static mk_str nearest_key(const struct mk_conf_table *t, mk_str name)
+{
+    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    for (size_t i = 0; i < t->n; i++)
+        if (!(t->keys[i].flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED)))
+            mk_conf_nearest_try(&near, mk_str_from_c(t->keys[i].name));
+    return near.best;
+}
+
+static void report_unknown(struct binding *b, const struct mk_conf_entry *e)
+{
+    size_t equals = mk_str_find(e->key, '=');
+    mk_conf_report_error(b->spot.report, &e->at, "unknown key `%.*s` in [%.*s]", MK_CONF_REPORT_ARG(e->key),
+                         MK_STR_ARG(section_name(b)));
+    if (equals != MK_STR_NONE && nearest_key(b->spot.table, mk_str_take(e->key, equals)).p)
+        mk_conf_report_hint(b->spot.report, "key and value are separated by blanks: write `Key value`");
+    else
+        mk_conf_report_meant(b->spot.report, nearest_key(b->spot.table, e->key));
+}
+
+static void report_twice(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_place *first)
+{
+    if (mk_str_eq(e->at.file, first->file))
+        mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is set already in line %u",
+                             MK_CONF_REPORT_ARG(e->key), first->line);
+    else
+        mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is set already in %.*s:%u",
+                             MK_CONF_REPORT_ARG(e->key), MK_STR_ARG(first->file), first->line);
+}
+
+static void warn_if_old(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)
+{
+    struct mk_conf_report *r = b->spot.report;
+    if (k->flags & MK_CONF_IGNORED)
+        mk_conf_report_warn(r, &e->at, "`%s` has no effect any more", k->name);
+    else if (k->flags & MK_CONF_DEPRECATED)
+        mk_conf_report_warn(r, &e->at, "`%s` is deprecated", k->name);
+    else
+        return;
+    if (k->alias_of)
+        mk_conf_report_hint(r, "use `%s`", k->alias_of);
+}
+
+static void report_no_value(struct binding *b, const struct mk_conf_entry *e)
+{
+    char room[512];
+    struct mk_buf form = mk_buf_fixed(room, sizeof room);
+    if (b->spot.key)
+        mk_conf_table_form(b->spot.key, &form);
+    else
+        mk_buf_add(&form, mk_str_from_c(b->spot.table->entry_form ? b->spot.table->entry_form : "a value"));
+    mk_conf_spot_error(&b->spot, e->value, "`%.*s` has no value: expected %.*s", MK_CONF_REPORT_ARG(e->key),
+                       MK_STR_ARG(mk_buf_str(&form)));
+}
+
+static void bind_free(struct binding *b, const struct mk_conf_entry *e)
+{
+    b->spot.key = NULL;
+    if (!b->spot.table->entry)
+        report_unknown(b, e);
+    else if (e->broken)
+        return;
+    else if (e->value.len == 0)
+        report_no_value(b, e);
+    else
+        b->spot.table->entry(&b->spot);
+}
+
+static void bind_key(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)
+{
+    const struct mk_conf_entry **first = &b->seen[k - b->spot.table->keys];
+    b->spot.key = k;
+    if (!*first)
+        mk_conf_field_clear(k, b->spot.out);
+    else if (k->type != MK_CONF_WORDS && !(k->flags & MK_CONF_REPEATABLE)) {
+        report_twice(b, e, &(*first)->at);
+        return;
+    }
+    if (!*first)
+        *first = e;
+    if (e->broken)
+        return;
+    if (e->value.len == 0 && !(k->flags & MK_CONF_MAY_BE_EMPTY))
+        report_no_value(b, e);
+    else
+        mk_conf_field_set(&b->spot, e->value);
+}
+
+static void bind_entry(struct binding *b, const struct mk_conf_entry *e)
+{
+    const struct mk_conf_table *t = b->spot.table;
+    const struct mk_conf_key *k = mk_conf_table_find(t, e->key, false);
+    b->spot.entry = e;
+    if (!k) {
+        bind_free(b, e);
+        return;
+    }
+    warn_if_old(b, e, k);
+    if (!(k->flags & MK_CONF_IGNORED))
+        bind_key(b, e, mk_conf_table_find(t, e->key, true));
+}
+
+static void check_required(struct binding *b)
+{
+    const struct mk_conf_table *t = b->spot.table;
+    struct mk_conf_place nowhere = {.file = MK_STR("")};
+    for (size_t i = 0; i < t->n; i++)
+        if ((t->keys[i].flags & MK_CONF_REQUIRED) && !b->seen[i])
+            mk_conf_report_error(b->spot.report, b->section ? &b->section->at : &nowhere,
+                                 "[%s] must have `%s`", t->section, t->keys[i].name);
+}
+
+static mk_err bind(struct binding *b, bool complete)
+{
+    struct mk_conf_report *report = b->spot.report;
+    size_t n_errors = report->n_errors;
+    b->seen = mk_arena_zalloc(b->spot.arena, b->spot.table->n, sizeof(struct mk_conf_entry *));
+    if (complete)
+        set_defaults(b);
+    if (!b->seen) {
+        report->no_memory = true;
+        return -ENOMEM;
+    }
+    for (const struct mk_conf_entry *e = b->section ? b->section->first : NULL; e && !report->no_memory;
+         e = e->next)
+        bind_entry(b, e);
+    if (complete && !report->no_memory)
+        check_required(b);
+    return report->no_memory ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;
+}
+
+mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
+                    struct mk_arena *arena, struct mk_conf_report *report)
+{
+    struct binding b = {.spot = {.arena = arena, .report = report, .table = table, .out = out},
+                        .section = section};
+    return bind(&b, true);
+}
+
+mk_err mk_conf_bind_over(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
+                         struct mk_arena *arena, struct mk_conf_report *report)
+{
+    struct binding b = {.spot = {.arena = arena, .report = report, .table = table, .out = out},
+                        .section = section};
+    return bind(&b, false);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/field.h"
+
+#include "base/assert.h"
+#include "conf/nearest.h"
+#include "conf/value.h"
+
+enum { FORM_MAX = 512 };
+
+bool mk_conf_field_fits(const struct mk_conf_key *k)
+{
+    switch (k->type) {
+    case MK_CONF_BOOL:
+        return k->size == sizeof(bool);
+    case MK_CONF_TEXT:
+        return k->size == sizeof(mk_str);
+    case MK_CONF_WORDS:
+        return k->size == sizeof(struct mk_conf_words);
+    case MK_CONF_CUSTOM:
+        return k->parse != NULL;
+    case MK_CONF_ENUM:
+    case MK_CONF_NUM:
+    case MK_CONF_SIZE:
+    case MK_CONF_TIME:
+        return k->size == 1 || k->size == 2 || k->size == 4 || k->size == 8;
+    case MK_CONF_TYPES:
+    default:
+        return false;
+    }
+}
+
+static void *field_of(const struct mk_conf_spot *spot)
+{
+    return (char *)spot->out + spot->key->offset;
+}
+
+union number {
+    uint8_t n8;
+    uint16_t n16;
+    uint32_t n32;
+    uint64_t n64;
+};
+
+static void store(const struct mk_conf_spot *spot, uint64_t n)
+{
+    union number u = {.n64 = n};
+    if (spot->key->size == 1)
+        u.n8 = (uint8_t)n;
+    else if (spot->key->size == 2)
+        u.n16 = (uint16_t)n;
+    else if (spot->key->size == 4)
+        u.n32 = (uint32_t)n;
+    memcpy(field_of(spot), &u, spot->key->size);
+}
+
+uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in)
+{
+    union number u = {.n64 = 0};
+    memcpy(&u, (const char *)in + k->offset, k->size);
+    return k->size == 1 ? u.n8 : k->size == 2 ? u.n16 : k->size == 4 ? u.n32 : u.n64;
+}
+
+/* Many formats have comments at the end of a line; here they become part of the value. */
+static void hint_comment(struct mk_conf_report *report, mk_str value)
+{
+    size_t at = mk_str_find(value, '#');
+    if (at != MK_STR_NONE && at > 0 && (value.p[at - 1] == ' ' || value.p[at - 1] == '\t'))
+        mk_conf_report_hint(report, "a comment has a line of its own");
+}
+
+/* "expected a time (ms, s, m, h) up to 1h, not `1O`", or with what is wrong: "`2h` is too large: expected
+ * ..." */
+static void fail(const struct mk_conf_spot *spot, mk_str value, const char *what)
+{
+    char room[FORM_MAX];
+    struct mk_buf form = mk_buf_fixed(room, sizeof room);
+    mk_conf_table_form(spot->key, &form);
+    if (what)
+        mk_conf_spot_error(spot, value, "`%.*s` is %s: expected %.*s", MK_CONF_REPORT_ARG(value), what,
+                           MK_STR_ARG(mk_buf_str(&form)));
+    else
+        mk_conf_spot_error(spot, value, "expected %.*s, not `%.*s`", MK_STR_ARG(mk_buf_str(&form)),
+                           MK_CONF_REPORT_ARG(value));
+    hint_comment(spot->report, value);
+}
+
+static void set_bool(const struct mk_conf_spot *spot, mk_str value)
+{
+    bool b;
+    if (mk_conf_value_bool(value, &b) == 0) {
+        memcpy(field_of(spot), &b, sizeof b);
+        return;
+    }
+    static const char *const words[] = {"on", "off", "yes", "no", "true", "false"};
+    struct mk_conf_nearest near = mk_conf_nearest_to(value);
+    for (size_t i = 0; i < MK_LEN(words); i++)
+        mk_conf_nearest_try(&near, mk_str_from_c(words[i]));
+    fail(spot, value, NULL);
+    mk_conf_report_meant(spot->report, near.best);
+}
+
+static mk_err read_amount(const struct mk_conf_key *k, mk_str value, uint64_t *n)
+{
+    if (k->type == MK_CONF_SIZE)
+        return mk_conf_value_size(value, k->unit, n);
+    if (k->type == MK_CONF_TIME)
+        return mk_conf_value_time(value, k->unit, n);
+    return mk_conf_value_num(value, n);
+}
+
+static void set_amount(const struct mk_conf_spot *spot, mk_str value)
+{
+    const struct mk_conf_key *k = spot->key;
+    uint64_t n = 0;
+    if (k->zero && mk_str_eq_nocase(value, mk_str_from_c(k->zero))) {
+        store(spot, 0);
+        return;
+    }
+    mk_err err = read_amount(k, value, &n);
+    if (err == -EINVAL)
+        fail(spot, value, NULL);
+    else if (err || n > mk_conf_table_max(k))
+        fail(spot, value, "too large");
+    else if (n < k->min)
+        fail(spot, value, "too small");
+    else
+        store(spot, n);
+}
+
+static void set_choice(const struct mk_conf_spot *spot, mk_str value)
+{
+    struct mk_conf_nearest near = mk_conf_nearest_to(value);
+    for (size_t i = 0; spot->key->choices[i]; i++) {
+        mk_str choice = mk_str_from_c(spot->key->choices[i]);
+        if (mk_str_eq_nocase(value, choice)) {
+            store(spot, i);
+            return;
+        }
+        mk_conf_nearest_try(&near, choice);
+    }
+    fail(spot, value, NULL);
+    mk_conf_report_meant(spot->report, near.best);
+}
+
+static bool may_be_empty(const struct mk_conf_key *k)
+{
+    return k->flags & MK_CONF_MAY_BE_EMPTY;
+}
+
+static void fail_quote(const struct mk_conf_spot *spot, mk_str value)
+{
+    mk_conf_spot_error(spot, value, "the quotes of `%.*s` do not match", MK_CONF_REPORT_ARG(value));
+    mk_conf_report_hint(spot->report,
+                        "a quoted text begins and ends with \"; within it, write \\\" for a quote");
+}
+
+static void set_text(const struct mk_conf_spot *spot, mk_str value)
+{
+    mk_str text;
+    mk_err err = mk_conf_words_text(spot->arena, value, &text);
+    if (err == -ENOMEM)
+        spot->report->no_memory = true;
+    else if (err)
+        fail_quote(spot, value);
+    else if (text.len == 0 && !may_be_empty(spot->key))
+        fail(spot, value, "empty");
+    else if (text.len && text.len < spot->key->min)
+        fail(spot, value, "too short");
+    else if (text.len > mk_conf_table_max(spot->key))
+        fail(spot, value, "too long");
+    else
+        memcpy(field_of(spot), &text, sizeof text);
+}
+
+static void set_words(const struct mk_conf_spot *spot, mk_str value)
+{
+    struct mk_conf_words *words = field_of(spot);
+    mk_str bad;
+    mk_err err = mk_conf_words_add(spot->arena, value, words, &bad);
+    if (err == -ENOMEM)
+        spot->report->no_memory = true;
+    else if (err)
+        fail_quote(spot, bad);
+    else if (words->n == 0 && !may_be_empty(spot->key))
+        fail(spot, value, "empty");
+    else if (words->n > mk_conf_table_max(spot->key))
+        fail(spot, value, "too much");
+}
+
+static void set_custom(const struct mk_conf_spot *spot, mk_str value)
+{
+    size_t n_errors = spot->report->n_errors;
+    bool ok = spot->key->parse(spot, value, field_of(spot));
+    if (!ok && spot->report->n_errors == n_errors && !spot->report->no_memory)
+        fail(spot, value, NULL);
+}
+
+void mk_conf_field_set(const struct mk_conf_spot *spot, mk_str value)
+{
+    MK_ASSERT(mk_conf_field_fits(spot->key));
+    switch (spot->key->type) {
+    case MK_CONF_BOOL:
+        set_bool(spot, value);
+        return;
+    case MK_CONF_NUM:
+    case MK_CONF_SIZE:
+    case MK_CONF_TIME:
+        set_amount(spot, value);
+        return;
+    case MK_CONF_TEXT:
+        set_text(spot, value);
+        return;
+    case MK_CONF_WORDS:
+        set_words(spot, value);
+        return;
+    case MK_CONF_ENUM:
+        set_choice(spot, value);
+        return;
+    case MK_CONF_CUSTOM:
+    case MK_CONF_TYPES:
+    default:
+        set_custom(spot, value);
+    }
+}
+
+void mk_conf_field_clear(const struct mk_conf_key *k, void *out)
+{
+    if (k->type == MK_CONF_WORDS || k->type == MK_CONF_CUSTOM)
+        memset((char *)out + k->offset, 0, k->size);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From one file's text to its lines, each with what it is. Knows the indent and the bytes that may stand in a
+ * line; not what a directive does nor what a reference means. */
+#ifndef MK_CONF_LEXER_H
+#define MK_CONF_LEXER_H
+
+#include "conf/report.h"
+
+enum mk_conf_line_kind {
+    MK_CONF_LINE_SECTION,  /* [word]; an absent word: the line is broken and so is what stands below */
+    MK_CONF_LINE_ENTRY,    /* word rest */
+    MK_CONF_LINE_DIRECTIVE /* word rest, the word with its @ */
+};
+
+struct mk_conf_line {
+    enum mk_conf_line_kind kind;
+    mk_str word, rest;       /* slices of the text */
+    struct mk_conf_place at; /* of the word */
+    unsigned rest_column;
+};
+
+struct mk_conf_lexer {
+    mk_str rest; /* absent at the end */
+    struct mk_conf_place at;
+    struct mk_conf_report *report;
+    mk_str indent; /* absent until the first indented line */
+    unsigned indent_line;
+};
+
+/* Both texts must outlive what comes out. */
+void mk_conf_lexer_init(struct mk_conf_lexer *l, mk_str file, mk_str text, struct mk_conf_report *report);
+/* The next line that says something; false at the end. What is wrong is reported, and the line left out if
+ * nothing can be made of it. */
+bool mk_conf_lexer_next(struct mk_conf_lexer *l, struct mk_conf_line *out);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/nearest.h"
+
+enum { FAR_MAX = 4 };
+
+static unsigned least(unsigned a, unsigned b)
+{
+    return a < b ? a : b;
+}
+
+static bool same(mk_str a, size_t i, mk_str b, size_t j)
+{
+    return mk_char_lower(a.p[i]) == mk_char_lower(b.p[j]);
+}
+
+/* Optimal string alignment, row by row: `now` from the one above and, for swapped neighbours, the one above
+ * that. */
+static void fill_row(mk_str a, mk_str b, size_t i, unsigned *now, const unsigned *above,
+                     const unsigned *higher)
+{
+    now[0] = (unsigned)i;
+    for (size_t j = 1; j <= b.len; j++) {
+        unsigned replaced = above[j - 1] + !same(a, i - 1, b, j - 1);
+        now[j] = least(replaced, least(above[j], now[j - 1]) + 1);
+        if (i > 1 && j > 1 && same(a, i - 1, b, j - 2) && same(a, i - 2, b, j - 1))
+            now[j] = least(now[j], higher[j - 2] + 1);
+    }
+}
+
+unsigned mk_conf_nearest_distance(mk_str a, mk_str b)
+{
+    unsigned rows[3][MK_CONF_NEAREST_LEN + 1] = {0};
+    if (a.len > MK_CONF_NEAREST_LEN || b.len > MK_CONF_NEAREST_LEN)
+        return MK_CONF_NEAREST_FAR;
+    for (size_t j = 0; j <= b.len; j++)
+        rows[0][j] = (unsigned)j;
+    for (size_t i = 1; i <= a.len; i++)
+        fill_row(a, b, i, rows[i % 3], rows[(i + 2) % 3], rows[(i + 1) % 3]);
+    return rows[a.len % 3][b.len];
+}
+
+struct mk_conf_nearest mk_conf_nearest_to(mk_str word)
+{
+    return (struct mk_conf_nearest){.word = word, .distance = MK_CONF_NEAREST_FAR};
+}
+
+void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate)
+{
+    size_t near = mk_min((mk_max(n->word.len, candidate.len) + 1) / 3, FAR_MAX);
+    /* Spares the table of distances for most: what differs more in length cannot be near. */
+    if (mk_max(n->word.len, candidate.len) - mk_min(n->word.len, candidate.len) > near)
+        return;
+    unsigned distance = mk_conf_nearest_distance(n->word, candidate);
+    if (distance <= near && distance < n->distance) {
+        n->best = candidate;
+        n->distance = distance;
+    }
+}

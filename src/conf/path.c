@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/path.h"
+
+#include <stdlib.h>
+
+/* Takes the next step of a path: "." and empty ones are none. */
+static bool next_step(mk_str *rest, mk_str *step)
+{
+    while (rest->p) {
+        *step = mk_str_cut(rest, '/');
+        if (step->len && !mk_str_eq(*step, MK_STR(".")))
+            return true;
+    }
+    return false;
+}
+
+/* Appends the steps of `path` to the text of `len` bytes in `room`. */
+static size_t add_steps(char *room, size_t len, mk_str path)
+{
+    mk_str step;
+    while (next_step(&path, &step)) {
+        if (len && room[len - 1] != '/')
+            room[len++] = '/';
+        memcpy(room + len, step.p, step.len);
+        len += step.len;
+    }
+    return len;
+}
+
+mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path)
+{
+    size_t slash = mk_str_find_last(from, '/');
+    bool absolute = mk_str_starts(path, MK_STR("/"));
+    mk_str folder = absolute || slash == MK_STR_NONE ? MK_STR("") : mk_str_take(from, slash + 1);
+    char *room = mk_arena_alloc(a, folder.len + path.len + 3);
+    if (!room)
+        return (mk_str){NULL, 0};
+    size_t len = 0;
+    if (absolute || mk_str_starts(folder, MK_STR("/")))
+        room[len++] = '/';
+    len = add_steps(room, len, folder);
+    len = add_steps(room, len, path);
+    room[len] = '\0';
+    return mk_str_of(room, len);
+}
+
+bool mk_conf_path_is_pattern(mk_str path)
+{
+    return mk_str_find(path, '*') != MK_STR_NONE || mk_str_find(path, '?') != MK_STR_NONE ||
+           mk_str_find(path, '[') != MK_STR_NONE;
+}
+
+static mk_str name_of(mk_str path)
+{
+    size_t slash = mk_str_find_last(path, '/');
+    return slash == MK_STR_NONE ? path : mk_str_skip(path, slash + 1);
+}
+
+struct gathering {
+    struct mk_arena *arena;
+    struct mk_conf_path_list *list;
+    bool hidden, backups; /* the pattern asks for them */
+    size_t cap;
+    mk_err err;
+};
+
+static bool make_room(struct gathering *g)
+{
+    if (g->list->n < g->cap)
+        return true;
+    size_t cap = g->cap ? g->cap * 2 : 16;
+    mk_str *v = mk_arena_zalloc(g->arena, cap, sizeof *v);
+    if (!v)
+        return false;
+    if (g->list->n)
+        memcpy(v, g->list->v, g->list->n * sizeof *v);
+    g->list->v = v;
+    g->cap = cap;
+    return true;
+}
+
+static bool on_found(void *data, mk_str path)
+{
+    struct gathering *g = data;
+    mk_str name = name_of(path);
+    if ((!g->hidden && mk_str_starts(name, MK_STR("."))) || (!g->backups && mk_str_ends(name, MK_STR("~"))))
+        return true;
+    mk_str kept = make_room(g) ? mk_arena_copy(g->arena, path) : (mk_str){NULL, 0};
+    if (!kept.p) {
+        g->err = -ENOMEM;
+        return false;
+    }
+    g->list->v[g->list->n++] = kept;
+    return g->list->n <= MK_CONF_FILES_MAX;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return mk_str_cmp(*(const mk_str *)a, *(const mk_str *)b);
+}
+
+mk_err mk_conf_path_glob(struct mk_arena *a, const struct mk_conf_io *io, mk_str pattern,
+                         struct mk_conf_path_list *out)
+{
+    mk_str name = name_of(pattern);
+    *out = (struct mk_conf_path_list){NULL, 0};
+    struct gathering g = {.arena = a,
+                          .list = out,
+                          .hidden = mk_str_starts(name, MK_STR(".")),
+                          .backups = mk_str_ends(name, MK_STR("~"))};
+    mk_err err = io->glob ? io->glob(io->ctx, pattern, on_found, &g) : 0;
+    if (out->n > 1)
+        qsort(out->v, out->n, sizeof *out->v, compare);
+    return g.err ? g.err : err;
+}

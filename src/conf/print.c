@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/print.h"
+
+#include "conf/field.h"
+#include "conf/read.h"
+#include "conf/value.h"
+#include "conf/vars.h"
+
+enum { WORDS_WIDTH = 72 };
+
+static void add_entry(mk_str key, size_t width, mk_str value, struct mk_buf *out)
+{
+    mk_buf_add(out, MK_STR("    "));
+    mk_buf_add(out, key);
+    if (value.len) {
+        for (size_t i = key.len; i <= width || i == key.len; i++)
+            mk_buf_add_char(out, ' ');
+        mk_conf_vars_escape(value, out);
+    }
+    mk_buf_add_char(out, '\n');
+}
+
+void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out)
+{
+    add_entry(key, 0, value, out);
+}
+
+/* Words on one line until it is long enough; moves *i behind them. */
+static void write_words(const struct mk_conf_words *words, size_t *i, struct mk_buf *out)
+{
+    size_t start = out->len;
+    while (*i < words->n && out->len - start < WORDS_WIDTH && !out->failed) {
+        if (out->len > start)
+            mk_buf_add_char(out, ' ');
+        mk_conf_words_write_word(out, words->v[(*i)++]);
+    }
+}
+
+static bool show_words(const struct mk_conf_key *k, const struct mk_conf_words *words, size_t *i,
+                       struct mk_buf *out)
+{
+    if (words->n == 0 && *i == 0 && (k->flags & MK_CONF_MAY_BE_EMPTY)) {
+        mk_conf_words_write_word(out, MK_STR(""));
+        ++*i;
+        return true;
+    }
+    if (*i >= words->n)
+        return false;
+    write_words(words, i, out);
+    return true;
+}
+
+static void write_amount(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
+{
+    if (n == 0 && k->zero)
+        mk_buf_add(out, mk_str_from_c(k->zero));
+    else if (k->type == MK_CONF_SIZE)
+        mk_conf_value_write_size(out, n, k->unit);
+    else if (k->type == MK_CONF_TIME)
+        mk_conf_value_write_time(out, n);
+    else
+        mk_buf_add_num(out, n);
+}
+
+static bool show_choice(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
+{
+    for (size_t i = 0; k->choices[i]; i++)
+        if (i == n) {
+            mk_buf_add(out, mk_str_from_c(k->choices[i]));
+            return true;
+        }
+    return false;
+}
+
+static bool show_text(mk_str text, struct mk_buf *out)
+{
+    if (text.p)
+        mk_conf_words_write_text(out, text);
+    return text.p;
+}
+
+static bool show_one(const struct mk_conf_key *k, const void *in, const void *field, struct mk_buf *out)
+{
+    switch (k->type) {
+    case MK_CONF_BOOL:
+        mk_buf_add(out, *(const bool *)field ? MK_STR("on") : MK_STR("off"));
+        return true;
+    case MK_CONF_NUM:
+    case MK_CONF_SIZE:
+    case MK_CONF_TIME:
+        write_amount(k, mk_conf_field_load(k, in), out);
+        return true;
+    case MK_CONF_TEXT:
+        return show_text(*(const mk_str *)field, out);
+    case MK_CONF_ENUM:
+        return show_choice(k, mk_conf_field_load(k, in), out);
+    case MK_CONF_WORDS:
+    case MK_CONF_CUSTOM:
+    case MK_CONF_TYPES:
+    default:
+        return false;
+    }
+}
+
+/* Writes the value at *i, which moves on; false if there is none (left). */
+static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct mk_buf *out)
+{
+    const void *field = (const char *)in + k->offset;
+    if (k->type == MK_CONF_WORDS)
+        return show_words(k, field, i, out);
+    size_t at = (*i)++;
+    if (k->type == MK_CONF_CUSTOM)
+        return k->show && k->show(field, at, out);
+    return at == 0 && show_one(k, in, field, out);
+}
+
+static bool is_printed(const struct mk_conf_key *k)
+{
+    return !k->alias_of && !(k->flags & MK_CONF_IGNORED);
+}
+
+static size_t widest_key(const struct mk_conf_table *t)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < t->n; i++)
+        if (is_printed(&t->keys[i]))
+            width = mk_max(width, strlen(t->keys[i].name));
+    return width;
+}
+
+static void print_key(const struct mk_conf_key *k, size_t width, const void *in, struct mk_buf *out)
+{
+    struct mk_buf value = mk_buf_growing(MK_CONF_FILE_MAX);
+    size_t i = 0;
+    bool any = false;
+    while (!value.failed && show(k, in, &i, &value)) {
+        add_entry(mk_str_from_c(k->name), width, mk_buf_str(&value), out);
+        mk_buf_clear(&value);
+        any = true;
+    }
+    if (!any)
+        mk_buf_addf(out, "    # %s\n", k->name);
+    out->failed = out->failed || value.failed;
+    mk_buf_free(&value);
+}
+
+static void print_entries(const struct mk_conf_table *table, const void *in, struct mk_buf *out)
+{
+    struct mk_buf key = mk_buf_growing(MK_CONF_LINE_MAX), value = mk_buf_growing(MK_CONF_FILE_MAX);
+    for (size_t i = 0; table->show_entry(in, i, &key, &value) && !key.failed && !value.failed; i++) {
+        add_entry(mk_buf_str(&key), 0, mk_buf_str(&value), out);
+        mk_buf_clear(&key);
+        mk_buf_clear(&value);
+    }
+    out->failed = out->failed || key.failed || value.failed;
+    mk_buf_free(&key);
+    mk_buf_free(&value);
+}
+
+void mk_conf_print_section(const struct mk_conf_table *table, const void *in, struct mk_buf *out)
+{
+    size_t width = widest_key(table);
+    mk_buf_addf(out, "[%s]\n", table->section);
+    for (size_t i = 0; i < table->n; i++)
+        if (is_printed(&table->keys[i]))
+            print_key(&table->keys[i], width, in, out);
+    if (table->show_entry)
+        print_entries(table, in, out);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/read.h"
+
+#include "conf/lexer.h"
+#include "conf/nearest.h"
+#include "conf/path.h"
+#include "conf/vars.h"
+#include "conf/words.h"
+
+/* A file that is being read, and the one that includes it. */
+struct frame {
+    const struct frame *up;
+    mk_str path;
+    unsigned depth;
+    struct mk_conf_place include;    /* the line of this file that includes the next one */
+    struct mk_conf_section *section; /* NULL: entries have nowhere to go */
+    bool lost;                       /* and it has been said, or its header is broken: drop them in silence */
+};
+
+struct reader {
+    struct mk_conf_tree *tree;
+    struct mk_arena *arena;
+    const struct mk_conf_io *io;
+    struct mk_conf_report *report;
+    struct mk_conf_vars vars;
+    size_t n_files, n_bytes;
+    bool full; /* a limit of all files together is exceeded, which is reported: nothing more is opened */
+};
+
+static void no_memory(struct reader *r)
+{
+    r->report->no_memory = true;
+}
+
+/* Where the value of the line begins. */
+static struct mk_conf_place rest_place(const struct mk_conf_line *line)
+{
+    struct mk_conf_place at = line->at;
+    at.column = line->rest_column;
+    return at;
+}
+
+static void on_section(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+{
+    f->lost = !line->word.p;
+    f->section = f->lost ? NULL : mk_conf_tree_add_section(r->tree, r->arena, line->word, &line->at);
+    if (!f->lost && !f->section)
+        no_memory(r);
+}
+
+static void report_no_section(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+{
+    if (f->lost || r->report->no_memory)
+        return;
+    f->lost = true;
+    mk_conf_report_error(r->report, &line->at, "`%.*s` stands in no section", MK_CONF_REPORT_ARG(line->word));
+    if (f->include.line)
+        mk_conf_report_hint(r->report, "the @INCLUDE in line %u ended the section above it", f->include.line);
+    else
+        mk_conf_report_hint(r->report, "a line with `[SECTION]` must come first");
+}
+
+static void on_entry(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+{
+    if (!f->section) {
+        report_no_section(r, f, line);
+        return;
+    }
+    struct mk_conf_place at = rest_place(line);
+    struct mk_conf_entry e = {.key = line->word, .at = line->at, .value_column = line->rest_column};
+    e.broken = !mk_conf_vars_expand(&r->vars, line->rest, &at, &e.value);
+    if (!mk_conf_tree_add_entry(f->section, r->arena, &e))
+        no_memory(r);
+}
+
+static void on_set(struct reader *r, const struct mk_conf_line *line)
+{
+    mk_str rest = line->rest, name = mk_str_word(&rest), value = mk_str_trim(rest);
+    struct mk_conf_place at = rest_place(line);
+    if (!mk_conf_vars_is_name(name) || value.len == 0) {
+        mk_conf_report_error(r->report, &at,
+                             "expected `@SET NAME value`, the name of letters, digits and `_`");
+        return;
+    }
+    at.column += (unsigned)(value.p - line->rest.p);
+    mk_str expanded;
+    if (!mk_conf_vars_expand(&r->vars, value, &at, &expanded))
+        expanded = MK_STR(""); /* known from here on, so that its uses are not reported too */
+    mk_conf_vars_set(&r->vars, name, expanded);
+}
+
+static void read_path(struct reader *r, const struct frame *up, mk_str path);
+
+static void include_each(struct reader *r, struct frame *f, mk_str pattern)
+{
+    struct mk_conf_path_list list;
+    mk_err err = mk_conf_path_glob(r->arena, r->io, pattern, &list);
+    if (err == -ENOMEM)
+        no_memory(r);
+    else if (err)
+        mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be looked up: %s",
+                             MK_CONF_REPORT_ARG(pattern), mk_err_text(err));
+    for (size_t i = 0; i < list.n; i++)
+        read_path(r, f, list.v[i]);
+}
+
+static void on_include(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+{
+    mk_str text, pattern;
+    f->section = NULL;
+    f->lost = false;
+    f->include = rest_place(line);
+    if (!mk_conf_vars_expand(&r->vars, line->rest, &f->include, &text))
+        return;
+    mk_err err = mk_conf_words_text(r->arena, text, &pattern);
+    if (err == -ENOMEM) {
+        no_memory(r);
+        return;
+    }
+    if (err || pattern.len == 0) {
+        mk_conf_report_error(r->report, &f->include, "expected `@INCLUDE file` or `@INCLUDE folder/*.conf`");
+        return;
+    }
+    mk_str path = mk_conf_path_join(r->arena, f->path, pattern);
+    if (!path.p)
+        no_memory(r);
+    else if (mk_conf_path_is_pattern(pattern))
+        include_each(r, f, path);
+    else
+        read_path(r, f, path);
+}
+
+static void on_directive(struct reader *r, struct frame *f, const struct mk_conf_line *line)
+{
+    const mk_str include = MK_STR("@INCLUDE"), set = MK_STR("@SET");
+    if (mk_str_eq_nocase(line->word, include)) {
+        on_include(r, f, line);
+    } else if (mk_str_eq_nocase(line->word, set)) {
+        on_set(r, line);
+    } else {
+        struct mk_conf_nearest near = mk_conf_nearest_to(line->word);
+        mk_conf_nearest_try(&near, include);
+        mk_conf_nearest_try(&near, set);
+        mk_conf_report_error(r->report, &line->at, "unknown directive `%.*s`: expected @INCLUDE or @SET",
+                             MK_CONF_REPORT_ARG(line->word));
+        mk_conf_report_meant(r->report, near.best);
+    }
+}
+
+static void read_lines(struct reader *r, struct frame *f, mk_str text)
+{
+    struct mk_conf_lexer lexer;
+    struct mk_conf_line line;
+    mk_conf_lexer_init(&lexer, f->path, text, r->report);
+    while (mk_conf_lexer_next(&lexer, &line) && !r->report->no_memory) {
+        if (line.kind == MK_CONF_LINE_SECTION)
+            on_section(r, f, &line);
+        else if (line.kind == MK_CONF_LINE_ENTRY)
+            on_entry(r, f, &line);
+        else
+            on_directive(r, f, &line);
+    }
+}
+
+/* "a.conf:3 -> b.conf:1 -> a.conf", outermost first. */
+static void add_chain(struct mk_buf *out, const struct frame *f)
+{
+    if (f->up)
+        add_chain(out, f->up);
+    mk_buf_addf(out, "%.*s:%u -> ", MK_CONF_REPORT_ARG(f->path), f->include.line);
+}
+
+static void report_cycle(struct reader *r, const struct frame *up, mk_str path)
+{
+    char room[512];
+    struct mk_buf chain = mk_buf_fixed(room, sizeof room);
+    add_chain(&chain, up);
+    mk_buf_addf(&chain, "%.*s", MK_CONF_REPORT_ARG(path));
+    mk_conf_report_error(r->report, &up->include, "`%.*s` includes itself", MK_CONF_REPORT_ARG(path));
+    mk_conf_report_hint(r->report, "%.*s", MK_STR_ARG(mk_buf_str(&chain)));
+}
+
+/* Each of the limits stops what could otherwise grow without end; the last two stop the reading. */
+static bool may_open(struct reader *r, const struct frame *up, mk_str path)
+{
+    for (const struct frame *f = up; f; f = f->up)
+        if (mk_str_eq(f->path, path)) {
+            report_cycle(r, up, path);
+            return false;
+        }
+    if (up && up->depth == MK_CONF_DEPTH_MAX) {
+        mk_conf_report_error(r->report, &up->include, "more than %d files include one another",
+                             MK_CONF_DEPTH_MAX);
+        return false;
+    }
+    if (up && r->n_files == MK_CONF_FILES_MAX && !r->full) {
+        mk_conf_report_error(r->report, &up->include, "there are more than %d files", MK_CONF_FILES_MAX);
+        r->full = true;
+    }
+    return !r->full;
+}
+
+/* Text that has just come in, in the arena. */
+static void read_opened(struct reader *r, const struct frame *up, mk_str path, mk_str text)
+{
+    struct frame f = {.up = up, .path = path, .depth = up ? up->depth + 1 : 1};
+    r->n_bytes += text.len;
+    if (!text.p)
+        no_memory(r);
+    else if (r->n_bytes <= MK_CONF_TOTAL_MAX)
+        read_lines(r, &f, text);
+    else if (!r->full)
+        mk_conf_report_error(r->report, &(struct mk_conf_place){.file = path},
+                             "all files together have more than %d bytes", MK_CONF_TOTAL_MAX);
+    r->full = r->full || r->n_bytes > MK_CONF_TOTAL_MAX;
+}
+
+static void report_unreadable(struct reader *r, const struct frame *up, mk_str path, mk_err err)
+{
+    struct mk_conf_place itself = {.file = path};
+    if (err == -ENOMEM)
+        no_memory(r);
+    else if (err == -EFBIG)
+        mk_conf_report_error(r->report, up ? &up->include : &itself, "`%.*s` has more than %d bytes",
+                             MK_STR_ARG(path), MK_CONF_FILE_MAX);
+    else
+        mk_conf_report_error(r->report, up ? &up->include : &itself, "`%.*s` cannot be read: %s",
+                             MK_STR_ARG(path), mk_err_text(err));
+}
+
+static void read_path(struct reader *r, const struct frame *up, mk_str path)
+{
+    if (!may_open(r, up, path))
+        return;
+    r->n_files++;
+    struct mk_buf buf = mk_buf_growing(MK_CONF_FILE_MAX);
+    mk_err err = r->io->read(r->io->ctx, path, &buf);
+    if (!err && buf.failed)
+        err = -EFBIG;
+    if (err)
+        report_unreadable(r, up, path, err);
+    else
+        read_opened(r, up, path, mk_arena_copy(r->arena, mk_buf_str(&buf)));
+    mk_buf_free(&buf);
+}
+
+static struct reader reader_of(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
+                               struct mk_conf_report *report)
+{
+    return (struct reader){.tree = tree,
+                           .arena = arena,
+                           .io = io,
+                           .report = report,
+                           .vars = {.arena = arena, .io = io, .report = report}};
+}
+
+mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
+                         mk_str path, struct mk_conf_report *report)
+{
+    struct reader r = reader_of(tree, arena, io, report);
+    mk_str clean = mk_conf_path_join(arena, MK_STR(""), path);
+    if (clean.p)
+        read_path(&r, NULL, clean);
+    else
+        no_memory(&r);
+    return mk_conf_report_result(report);
+}
+
+mk_err mk_conf_read_text(struct mk_conf_tree *tree, struct mk_arena *arena, const struct mk_conf_io *io,
+                         mk_str name, mk_str text, struct mk_conf_report *report)
+{
+    struct reader r = reader_of(tree, arena, io, report);
+    mk_str clean = mk_conf_path_join(arena, MK_STR(""), name);
+    r.n_files++;
+    if (clean.p)
+        read_opened(&r, NULL, clean, mk_arena_copy(arena, text));
+    else
+        no_memory(&r);
+    return mk_conf_report_result(report);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/report.h"
+
+#include <stdio.h>
+
+enum { TEXT_MAX = 1024, SHOWN_BEFORE = 80, SHOWN = 160 };
+
+void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena)
+{
+    *r = (struct mk_conf_report){.arena = arena};
+}
+
+/* Cut where it does not fit: a message is no place for a value of 4096 bytes. */
+static MK_PRINTF(2, 0) mk_str format(struct mk_conf_report *r, const char *fmt, va_list args)
+{
+    char room[TEXT_MAX];
+    int len = vsnprintf(room, sizeof room, fmt, args);
+    mk_str text =
+        mk_arena_copy(r->arena, mk_str_of(room, mk_min(len < 0 ? 0 : (size_t)len, sizeof room - 1)));
+    if (!text.p)
+        r->no_memory = true;
+    return text;
+}
+
+static void keep(struct mk_conf_report *r, const struct mk_conf_problem *problem)
+{
+    struct mk_conf_problem *p = mk_arena_alloc(r->arena, sizeof *p);
+    if (!p) {
+        r->no_memory = true;
+        return;
+    }
+    *p = *problem;
+    if (r->last)
+        r->last->next = p;
+    else
+        r->first = p;
+    r->last = r->open = p;
+    r->n_kept++;
+}
+
+void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
+                         const struct mk_conf_place *at, const char *fmt, va_list args)
+{
+    *(severity == MK_CONF_ERROR ? &r->n_errors : &r->n_warnings) += 1;
+    r->open = NULL;
+    if (r->n_kept < MK_CONF_REPORT_MAX)
+        keep(r, &(struct mk_conf_problem){.severity = severity, .at = *at, .text = format(r, fmt, args)});
+}
+
+void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(r, MK_CONF_ERROR, at, fmt, args);
+    va_end(args);
+}
+
+void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(r, MK_CONF_WARNING, at, fmt, args);
+    va_end(args);
+}
+
+void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...)
+{
+    if (!r->open)
+        return;
+    va_list args;
+    va_start(args, fmt);
+    r->open->hint = format(r, fmt, args);
+    va_end(args);
+}
+
+void mk_conf_report_meant(struct mk_conf_report *r, mk_str word)
+{
+    if (word.p)
+        mk_conf_report_hint(r, "did you mean `%.*s`?", MK_CONF_REPORT_ARG(word));
+}
+
+mk_err mk_conf_report_result(const struct mk_conf_report *r)
+{
+    return r->no_memory ? -ENOMEM : r->n_errors ? -EINVAL : 0;
+}
+
+static bool is_control(char c)
+{
+    return (unsigned char)c < 0x20 || c == 0x7f;
+}
+
+/* The second and later bytes of a character in UTF-8, which take no room of their own. */
+static bool is_inner(char c)
+{
+    return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* What strangers wrote must not speak to the terminal. */
+static void add_clean(struct mk_buf *out, mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        mk_buf_add_char(out, is_control(s.p[i]) && s.p[i] != '\t' ? '?' : s.p[i]);
+}
+
+static void print_place(const struct mk_conf_place *at, struct mk_buf *out)
+{
+    if (at->file.len == 0)
+        return;
+    add_clean(out, at->file);
+    mk_buf_add_char(out, ':');
+    if (at->line)
+        mk_buf_addf(out, "%u:", at->line);
+    if (at->line && at->column)
+        mk_buf_addf(out, "%u:", at->column);
+    mk_buf_add_char(out, ' ');
+}
+
+/* The line, or the part of a long one that holds the column; *before are the bytes of it ahead of the column.
+ */
+static mk_str shown_part(const struct mk_conf_place *at, size_t *before)
+{
+    size_t column = mk_min(at->column ? at->column - 1 : 0, at->source.len);
+    size_t from = column > SHOWN ? column - SHOWN_BEFORE : 0;
+    while (from < column && is_inner(at->source.p[from]))
+        from++;
+    size_t to = mk_min(at->source.len, from + SHOWN);
+    while (to < at->source.len && is_inner(at->source.p[to]))
+        to++;
+    *before = column - from;
+    return mk_str_skip(mk_str_take(at->source, to), from);
+}
+
+static void print_source(const struct mk_conf_place *at, struct mk_buf *out)
+{
+    size_t before;
+    mk_str part = shown_part(at, &before);
+    mk_buf_add(out, MK_STR("    "));
+    add_clean(out, part);
+    mk_buf_add_char(out, '\n');
+    if (!at->column)
+        return;
+    mk_buf_add(out, MK_STR("    "));
+    for (size_t i = 0; i < before; i++)
+        if (!is_inner(part.p[i]))
+            mk_buf_add_char(out, part.p[i] == '\t' ? '\t' : ' ');
+    mk_buf_add(out, MK_STR("^\n"));
+}
+
+void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out)
+{
+    print_place(&p->at, out);
+    mk_buf_add(out, p->severity == MK_CONF_ERROR ? MK_STR("error: ") : MK_STR("warning: "));
+    add_clean(out, p->text);
+    mk_buf_add_char(out, '\n');
+    if (p->at.source.len)
+        print_source(&p->at, out);
+    if (p->hint.len) {
+        mk_buf_add(out, MK_STR("    hint: "));
+        add_clean(out, p->hint);
+        mk_buf_add_char(out, '\n');
+    }
+}
+
+void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out)
+{
+    for (const struct mk_conf_problem *p = r->first; p; p = p->next)
+        mk_conf_report_print_one(p, out);
+    size_t more = r->n_errors + r->n_warnings - r->n_kept;
+    if (more)
+        mk_buf_addf(out, "and %zu more\n", more);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/table.h"
+
+#include "base/assert.h"
+#include "conf/value.h"
+
+const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_str name, bool follow)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const struct mk_conf_key *k = &t->keys[i];
+        if (!mk_str_eq_nocase(mk_str_from_c(k->name), name))
+            continue;
+        if (!follow || !k->alias_of)
+            return k;
+        const struct mk_conf_key *target = mk_conf_table_find(t, mk_str_from_c(k->alias_of), false);
+        MK_ASSERT(target && !target->alias_of);
+        return target;
+    }
+    return NULL;
+}
+
+uint64_t mk_conf_table_max(const struct mk_conf_key *k)
+{
+    uint64_t fits = k->type <= MK_CONF_TIME && k->size < 8 ? (1ULL << (8 * k->size)) - 1 : UINT64_MAX;
+    return k->max && k->max < fits ? k->max : fits;
+}
+
+static void add_bound(const struct mk_conf_key *k, uint64_t n, struct mk_buf *out)
+{
+    if (k->type == MK_CONF_SIZE)
+        mk_conf_value_write_size(out, n, k->unit);
+    else if (k->type == MK_CONF_TIME)
+        mk_conf_value_write_time(out, n);
+    else
+        mk_buf_add_num(out, n);
+}
+
+/* " from 1 to 64"; a bound that comes from the field alone says nothing to the reader unless it is small. */
+static void add_range(const struct mk_conf_key *k, struct mk_buf *out)
+{
+    uint64_t max = mk_conf_table_max(k);
+    bool bounded = k->max || (k->type == MK_CONF_NUM && k->size < 4);
+    if (k->min && bounded) {
+        mk_buf_add(out, MK_STR(" from "));
+        add_bound(k, k->min, out);
+        mk_buf_add(out, MK_STR(" to "));
+        add_bound(k, max, out);
+    } else if (bounded) {
+        mk_buf_add(out, MK_STR(" up to "));
+        add_bound(k, max, out);
+    } else if (k->min) {
+        mk_buf_add(out, MK_STR(" of at least "));
+        add_bound(k, k->min, out);
+    }
+}
+
+static void add_choices(const struct mk_conf_key *k, struct mk_buf *out)
+{
+    mk_buf_add(out, MK_STR("one of "));
+    for (const char *const *c = k->choices; *c; c++)
+        mk_buf_addf(out, "%s%s", c == k->choices ? "" : ", ", *c);
+}
+
+/* Text is bounded by how many bytes it has, a list by how many words. */
+static void add_text_form(const struct mk_conf_key *k, struct mk_buf *out)
+{
+    mk_buf_add(out, k->type == MK_CONF_TEXT ? MK_STR("text") : MK_STR("words"));
+    if (k->min || k->max) {
+        mk_buf_add(out, MK_STR(","));
+        add_range(k, out);
+        mk_buf_add(out, k->type == MK_CONF_TEXT ? MK_STR(" bytes") : MK_STR(" of them"));
+    }
+}
+
+void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
+{
+    switch (k->type) {
+    case MK_CONF_BOOL:
+        mk_buf_add(out, MK_STR("on or off"));
+        return;
+    case MK_CONF_TEXT:
+    case MK_CONF_WORDS:
+        add_text_form(k, out);
+        return;
+    case MK_CONF_ENUM:
+        add_choices(k, out);
+        return;
+    case MK_CONF_NUM:
+        mk_buf_add(out, MK_STR("a number"));
+        break;
+    case MK_CONF_SIZE:
+        mk_buf_add(out, MK_STR("a size (B, K, M, G)"));
+        break;
+    case MK_CONF_TIME:
+        mk_buf_add(out, MK_STR("a time (ms, s, m, h)"));
+        break;
+    case MK_CONF_CUSTOM:
+    case MK_CONF_TYPES:
+    default:
+        mk_buf_add(out, mk_str_from_c(k->form ? k->form : "a value"));
+        return;
+    }
+    add_range(k, out);
+    if (k->zero)
+        mk_buf_addf(out, ", or %s", k->zero);
+}
+
+/* A default has no line of its own: the message names its key instead. */
+static struct mk_conf_place place_of(const struct mk_conf_spot *spot, mk_str part)
+{
+    if (spot->entry)
+        return mk_conf_tree_place(spot->entry, part);
+    mk_str name = mk_arena_printf(spot->arena, "default of %s in [%s]", spot->key ? spot->key->name : "a key",
+                                  spot->table->section);
+    return (struct mk_conf_place){.file = name};
+}
+
+void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+{
+    struct mk_conf_place at = place_of(spot, part);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(spot->report, MK_CONF_ERROR, &at, fmt, args);
+    va_end(args);
+}

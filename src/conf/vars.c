@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/vars.h"
+
+#include "conf/nearest.h"
+
+struct mk_conf_var {
+    struct mk_conf_var *next;
+    mk_str name, value;
+};
+
+/* One text on its way through. */
+struct expansion {
+    struct mk_conf_vars *vars;
+    const struct mk_conf_place *at;
+    mk_str text;
+    struct mk_buf out;
+    bool ok;
+};
+
+bool mk_conf_vars_is_name(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!mk_char_is_alpha(s.p[i]) && s.p[i] != '_' && (i == 0 || !mk_char_is_digit(s.p[i])))
+            return false;
+    return s.len > 0;
+}
+
+static struct mk_conf_var *find(const struct mk_conf_vars *v, mk_str name)
+{
+    struct mk_conf_var *var = v->first;
+    while (var && !mk_str_eq(var->name, name))
+        var = var->next;
+    return var;
+}
+
+void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
+{
+    struct mk_conf_var *var = find(v, name);
+    if (!var) {
+        var = mk_arena_alloc(v->arena, sizeof *var);
+        if (!var) {
+            v->report->no_memory = true;
+            return;
+        }
+        *var = (struct mk_conf_var){.next = v->first, .name = name};
+        v->first = var;
+    }
+    var->value = value;
+}
+
+/* Absent if nobody has set it. */
+static mk_str look_up(const struct mk_conf_vars *v, mk_str name)
+{
+    const struct mk_conf_var *var = find(v, name);
+    if (var)
+        return var->value;
+    return v->io->env ? v->io->env(v->io->ctx, name) : (mk_str){NULL, 0};
+}
+
+static mk_str nearest_name(const struct mk_conf_vars *v, mk_str name)
+{
+    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    for (const struct mk_conf_var *var = v->first; var; var = var->next)
+        mk_conf_nearest_try(&near, var->name);
+    return near.best;
+}
+
+static MK_PRINTF(3, 4) void fail(struct expansion *x, mk_str part, const char *fmt, ...)
+{
+    struct mk_conf_place at = *x->at;
+    at.column += (unsigned)(part.p - x->text.p);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(x->vars->report, MK_CONF_ERROR, &at, fmt, args);
+    va_end(args);
+    x->ok = false;
+}
+
+static void fail_unset(struct expansion *x, mk_str reference, mk_str name)
+{
+    mk_str near = nearest_name(x->vars, name);
+    fail(x, reference, "`%.*s` is not set", MK_CONF_REPORT_ARG(name));
+    mk_conf_report_hint(x->vars->report,
+                        "set it before with @SET, or in the environment, or write ${%.*s:-default}",
+                        MK_CONF_REPORT_ARG(name));
+    mk_conf_report_meant(x->vars->report, near);
+}
+
+/* What comes from the environment has not been through the lexer. */
+static bool is_clean(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (((unsigned char)s.p[i] < 0x20 && s.p[i] != '\t') || s.p[i] == 0x7f)
+            return false;
+    return true;
+}
+
+/* `inner` stands between ${ and }. */
+static void replace(struct expansion *x, mk_str reference, mk_str inner)
+{
+    size_t colon = mk_str_find(inner, ':');
+    bool has_default = colon != MK_STR_NONE && colon + 1 < inner.len && inner.p[colon + 1] == '-';
+    mk_str name = has_default ? mk_str_take(inner, colon) : inner;
+    mk_str otherwise = has_default ? mk_str_skip(inner, colon + 2) : (mk_str){NULL, 0};
+    if (!mk_conf_vars_is_name(name)) {
+        fail(x, reference, "`%.*s` is not a name: expected letters, digits and `_`",
+             MK_CONF_REPORT_ARG(name));
+        mk_conf_report_hint(x->vars->report, "write $${ for a plain ${");
+        return;
+    }
+    for (size_t i = 0; i + 1 < otherwise.len; i++)
+        if (otherwise.p[i] == '$' && otherwise.p[i + 1] == '{')
+            fail(x, mk_str_skip(otherwise, i), "a default must not hold another ${");
+    mk_str value = look_up(x->vars, name);
+    if (has_default && value.len == 0)
+        value = otherwise;
+    if (!value.p)
+        fail_unset(x, reference, name);
+    else if (!is_clean(value))
+        fail(x, reference, "the value of `%.*s` has a control byte", MK_CONF_REPORT_ARG(name));
+    else
+        mk_buf_add(&x->out, value);
+}
+
+static bool starts_at(mk_str s, size_t i, mk_str what)
+{
+    return mk_str_starts(mk_str_skip(s, i), what);
+}
+
+/* Deals with what stands at i, one byte or one reference; answers where to go on. */
+static size_t expand_at(struct expansion *x, size_t i)
+{
+    if (starts_at(x->text, i, MK_STR("$${"))) {
+        mk_buf_add(&x->out, MK_STR("${"));
+        return i + 3;
+    }
+    if (!starts_at(x->text, i, MK_STR("${"))) {
+        mk_buf_add_char(&x->out, x->text.p[i]);
+        return i + 1;
+    }
+    mk_str reference = mk_str_skip(x->text, i), inner = mk_str_skip(reference, 2);
+    size_t close = mk_str_find(inner, '}');
+    if (close == MK_STR_NONE) {
+        fail(x, reference, "`${` must be closed by `}`");
+        mk_conf_report_hint(x->vars->report, "write $${ for a plain ${");
+        return x->text.len;
+    }
+    replace(x, reference, mk_str_take(inner, close));
+    return i + 2 + close + 1;
+}
+
+static bool has_reference(mk_str s)
+{
+    for (size_t i = 0; i + 1 < s.len; i++)
+        if (s.p[i] == '$' && s.p[i + 1] == '{')
+            return true;
+    return false;
+}
+
+bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_conf_place *at, mk_str *out)
+{
+    *out = text;
+    if (!has_reference(text))
+        return true;
+    char room[MK_CONF_LINE_MAX];
+    struct expansion x = {
+        .vars = v, .at = at, .text = text, .out = mk_buf_fixed(room, sizeof room), .ok = true};
+    for (size_t i = 0; i < text.len;)
+        i = expand_at(&x, i);
+    if (x.out.failed)
+        fail(&x, text, "the value has more than %d bytes once its references are replaced", MK_CONF_LINE_MAX);
+    mk_str done = mk_arena_copy(v->arena, mk_str_trim(mk_buf_str(&x.out)));
+    if (!done.p)
+        v->report->no_memory = true;
+    else
+        *out = done;
+    return x.ok && done.p;
+}
+
+void mk_conf_vars_escape(mk_str text, struct mk_buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (starts_at(text, i, MK_STR("${")))
+            mk_buf_add_char(out, '$');
+        mk_buf_add_char(out, text.p[i]);
+    }
+}
