@@ -8,7 +8,8 @@
 
 struct mk_chunked {
     uint64_t left;   /* of the chunk: bytes to come, or its size so far */
-    uint64_t total;  /* sizes of all chunks so far */
+    uint64_t total;  /* sizes of all chunks so far, known as soon as their size line is: compare it with the
+                        limit */
     size_t overhead; /* bytes of extensions or trailers that count against the limit */
     size_t overhead_max;
     uint8_t state;
@@ -27,8 +28,9 @@ enum {
 void mk_chunked_init(struct mk_chunked *c, size_t trailers_max);
 
 /* Takes what it can from the beginning of *in and moves *in behind it. Answers one of the above, or a status,
- * negated: 400 for what is not the coding to the letter, 413 for a size beyond 64 bits, 431 for too many
- * bytes of extensions or trailers. After an error, and after the end, the answer stays the same. */
+ * negated: 400 for what is not the coding to the letter, 413 for a size of more than 16 digits or a sum
+ * beyond 64 bits, 431 for too many bytes of extensions or trailers. After an error, and after the end, the
+ * answer stays the same. */
 int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data) MK_MUST_USE;
 
 #endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A machine that takes a byte and names the state that follows, or 0 if the byte may not stand there. Data do
+ * not go through it. */
+#include "http/chunked.h"
+
+#include "http/scan.h"
+
+enum { DIGITS_MAX = 16, LINE_FREE = 16 };
+
+enum state {
+    BAD,
+    SIZE_FIRST,    /* before the first digit */
+    SIZE,          /* behind a digit */
+    EXT_SEMICOLON, /* blanks before ';' */
+    EXT_NAME_FIRST,
+    EXT_NAME,
+    EXT_NAME_BLANK,
+    EXT_VALUE_FIRST,
+    EXT_VALUE,
+    EXT_QUOTED,
+    EXT_ESCAPED,
+    EXT_VALUE_END, /* behind the closing quote */
+    SIZE_LF,
+    DATA,
+    DATA_CR,
+    DATA_LF,
+    TRAILER_FIRST, /* at the beginning of a line */
+    TRAILER_NAME,
+    TRAILER_VALUE,
+    TRAILER_LF,
+    END_LF,
+    END,
+};
+
+void mk_chunked_init(struct mk_chunked *c, size_t trailers_max)
+{
+    *c = (struct mk_chunked){.overhead_max = trailers_max, .state = SIZE_FIRST};
+}
+
+static int fail(struct mk_chunked *c, int status)
+{
+    c->failed = (int16_t)-status;
+    return -status;
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* What may follow a complete extension, or the size. */
+static enum state after_part(char c, enum state blanks)
+{
+    return c == '\r' ? SIZE_LF : c == ';' ? EXT_NAME_FIRST : is_blank(c) ? blanks : BAD;
+}
+
+static enum state step_extension(enum state state, char c)
+{
+    bool token = mk_scan_is(c, MK_SCAN_TOKEN);
+    switch ((int)state) {
+    case EXT_SEMICOLON:
+        return is_blank(c) ? EXT_SEMICOLON : c == ';' ? EXT_NAME_FIRST : BAD;
+    case EXT_NAME_FIRST:
+        return token ? EXT_NAME : is_blank(c) ? EXT_NAME_FIRST : BAD;
+    case EXT_NAME:
+        return token ? EXT_NAME : c == '=' ? EXT_VALUE_FIRST : after_part(c, EXT_NAME_BLANK);
+    case EXT_NAME_BLANK:
+        return is_blank(c) ? EXT_NAME_BLANK : c == '=' ? EXT_VALUE_FIRST : c == ';' ? EXT_NAME_FIRST : BAD;
+    case EXT_VALUE_FIRST:
+        return token ? EXT_VALUE : c == '"' ? EXT_QUOTED : is_blank(c) ? EXT_VALUE_FIRST : BAD;
+    case EXT_VALUE:
+        return token ? EXT_VALUE : after_part(c, EXT_SEMICOLON);
+    case EXT_QUOTED:
+        return c == '"'                        ? EXT_VALUE_END
+               : c == '\\'                     ? EXT_ESCAPED
+               : mk_scan_is(c, MK_SCAN_QUOTED) ? EXT_QUOTED
+                                               : BAD;
+    case EXT_ESCAPED:
+        return mk_scan_is(c, MK_SCAN_VALUE) ? EXT_QUOTED : BAD;
+    default: /* EXT_VALUE_END */
+        return after_part(c, EXT_SEMICOLON);
+    }
+}
+
+static enum state step_trailer(enum state state, char c)
+{
+    switch ((int)state) {
+    case TRAILER_FIRST:
+        return c == '\r' ? END_LF : mk_scan_is(c, MK_SCAN_TOKEN) ? TRAILER_NAME : BAD;
+    case TRAILER_NAME:
+        return c == ':' ? TRAILER_VALUE : mk_scan_is(c, MK_SCAN_TOKEN) ? TRAILER_NAME : BAD;
+    case TRAILER_VALUE:
+        return c == '\r' ? TRAILER_LF : mk_scan_is(c, MK_SCAN_VALUE) ? TRAILER_VALUE : BAD;
+    case TRAILER_LF:
+        return c == '\n' ? TRAILER_FIRST : BAD;
+    default: /* END_LF */
+        return c == '\n' ? END : BAD;
+    }
+}
+
+/* Extensions are paid for by the data that they come with: LINE_FREE bytes of each line, and as many as half
+ * of its chunk, cost nothing. What is beyond adds up, as one-byte chunks with long lines do. */
+static void forgive(struct mk_chunked *c)
+{
+    uint64_t paid = LINE_FREE + c->left / 2;
+    c->overhead -= c->overhead < paid ? c->overhead : (size_t)paid;
+}
+
+static int end_size_line(struct mk_chunked *c)
+{
+    if (__builtin_add_overflow(c->total, c->left, &c->total))
+        return fail(c, 413);
+    forgive(c);
+    c->digits = 0;
+    if (c->left) {
+        c->state = DATA;
+        return 0;
+    }
+    c->state = TRAILER_FIRST;
+    c->overhead = 0;
+    return 0;
+}
+
+static int step_size(struct mk_chunked *c, char byte)
+{
+    int digit = mk_char_hex(byte);
+    if (digit < 0) {
+        c->state = (uint8_t)(c->state == SIZE ? after_part(byte, EXT_SEMICOLON) : BAD);
+        return c->state == BAD ? fail(c, 400) : 0;
+    }
+    if (c->digits == DIGITS_MAX)
+        return fail(c, 413);
+    c->digits++;
+    c->left = c->left << 4 | (unsigned)digit;
+    c->state = SIZE;
+    return 0;
+}
+
+/* Is the byte that leads to this state one of an extension or of a trailer? */
+static bool is_overhead(enum state state)
+{
+    return (state >= EXT_SEMICOLON && state <= EXT_VALUE_END) ||
+           (state >= TRAILER_NAME && state <= TRAILER_LF);
+}
+
+static int step(struct mk_chunked *c, char byte)
+{
+    enum state state = (enum state)c->state;
+    if (state <= SIZE)
+        return step_size(c, byte);
+    if (state == SIZE_LF && byte == '\n')
+        return end_size_line(c);
+    if (state == DATA_CR)
+        state = byte == '\r' ? DATA_LF : BAD;
+    else if (state == DATA_LF)
+        state = byte == '\n' ? SIZE_FIRST : BAD;
+    else if (state >= TRAILER_FIRST)
+        state = step_trailer(state, byte);
+    else
+        state = state == SIZE_LF ? BAD : step_extension(state, byte);
+    c->state = (uint8_t)state;
+    if (state == BAD)
+        return fail(c, 400);
+    if (is_overhead(state) && ++c->overhead > c->overhead_max)
+        return fail(c, 431);
+    return 0;
+}
+
+static int take_data(struct mk_chunked *c, mk_str *in, mk_str *data)
+{
+    *data = mk_str_take(*in, c->left < in->len ? (size_t)c->left : in->len);
+    *in = mk_str_skip(*in, data->len);
+    c->left -= data->len;
+    if (c->left == 0)
+        c->state = DATA_CR;
+    return MK_CHUNKED_DATA;
+}
+
+int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data)
+{
+    if (c->failed)
+        return c->failed;
+    while (c->state != END) {
+        if (in->len == 0)
+            return MK_CHUNKED_MORE;
+        if (c->state == DATA)
+            return take_data(c, in, data);
+        int r = step(c, in->p[0]);
+        if (r < 0)
+            return r;
+        *in = mk_str_skip(*in, 1);
+    }
+    return MK_CHUNKED_END;
+}

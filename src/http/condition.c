@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/condition.h"
+
+#include "http/date.h"
+#include "http/etag.h"
+
+/* A validator that nothing equals, for what does not exist. */
+static const struct mk_validators none = {.etag = {NULL, 0}, .modified = MK_MODIFIED_NONE};
+
+/* Does the list that all lines of this id make name the representation? `*` names any that exists, with a tag
+ * or without. */
+static bool names_it(const struct mk_fields *fields, enum mk_field_id id, const struct mk_validators *v,
+                     bool weak)
+{
+    mk_str value;
+    for (unsigned at = 0; mk_fields_next(fields, id, &at, &value);) {
+        if (mk_str_eq(value, MK_STR("*")))
+            return v != &none;
+        if (mk_etag_in_list(value, v->etag, weak))
+            return true;
+    }
+    return false;
+}
+
+/* The date in the one line of this id; false if it is no date, or repeated: such a field is ignored. */
+static bool read_date(const struct mk_fields *fields, enum mk_field_id id, int64_t now, int64_t *time)
+{
+    mk_str value, second;
+    unsigned at = 0;
+    if (!mk_fields_next(fields, id, &at, &value) || mk_fields_next(fields, id, &at, &second))
+        return false;
+    return mk_date_parse(value, now, time);
+}
+
+/* Steps 1 and 2: the representation must still be the one that the client knows. */
+static bool is_unchanged(const struct mk_fields *fields, const struct mk_validators *v, int64_t now)
+{
+    int64_t since;
+    if (mk_fields_has(fields, MK_FIELD_IF_MATCH))
+        return names_it(fields, MK_FIELD_IF_MATCH, v, false);
+    if (v->modified == MK_MODIFIED_NONE || !read_date(fields, MK_FIELD_IF_UNMODIFIED_SINCE, now, &since))
+        return true;
+    return v->modified <= since;
+}
+
+/* Steps 3 and 4: does the client have it already? Dates are asked for GET and HEAD only. */
+static bool is_known(const struct mk_fields *fields, bool reading, const struct mk_validators *v, int64_t now)
+{
+    int64_t since;
+    if (mk_fields_has(fields, MK_FIELD_IF_NONE_MATCH))
+        return names_it(fields, MK_FIELD_IF_NONE_MATCH, v, true);
+    if (!reading || v->modified == MK_MODIFIED_NONE)
+        return false;
+    return read_date(fields, MK_FIELD_IF_MODIFIED_SINCE, now, &since) && v->modified <= since;
+}
+
+enum mk_condition mk_condition_decide(const struct mk_fields *fields, enum mk_method method,
+                                      const struct mk_validators *validators, int64_t now)
+{
+    const struct mk_validators *v = validators ? validators : &none;
+    bool reading = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
+    if (!is_unchanged(fields, v, now))
+        return MK_CONDITION_FAILED;
+    if (!is_known(fields, reading, v, now))
+        return MK_CONDITION_PASS;
+    return reading ? MK_CONDITION_NOT_MODIFIED : MK_CONDITION_FAILED;
+}
+
+bool mk_condition_range_holds(const struct mk_fields *fields, const struct mk_validators *validators,
+                              int64_t now)
+{
+    int64_t since;
+    mk_str value = mk_fields_get(fields, MK_FIELD_IF_RANGE);
+    if (!value.p)
+        return true;
+    if (mk_etag_is_valid(value))
+        return mk_etag_matches(value, validators->etag, false);
+    return read_date(fields, MK_FIELD_IF_RANGE, now, &since) && since == validators->modified && since < now;
+}

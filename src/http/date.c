@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Own calendar arithmetic: gmtime and strptime ask for the locale, accept too much, or are slow. */
+#include "http/date.h"
+
+#include "base/num.h"
+
+#define DAY      86400LL
+#define EARLIEST (-719528 * DAY)     /* 0000-01-01 00:00:00 */
+#define LATEST   (2932897 * DAY - 1) /* 9999-12-31 23:59:59 */
+
+static const char days[] = "SunMonTueWedThuFriSat";
+static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+static const mk_str long_days[] = {MK_STR_INIT("Sunday"),    MK_STR_INIT("Monday"),   MK_STR_INIT("Tuesday"),
+                                   MK_STR_INIT("Wednesday"), MK_STR_INIT("Thursday"), MK_STR_INIT("Friday"),
+                                   MK_STR_INIT("Saturday")};
+
+struct moment {
+    int64_t year;
+    unsigned month, day; /* from 1 */
+    unsigned hour, minute, second;
+};
+
+/* Days since 1970-01-01. Years begin in March here, so that a leap day is the last one; 400 of them are an
+ * era of 146097 days. The year is not below 0. */
+static int64_t days_of(int64_t year, unsigned month, unsigned day)
+{
+    year += 400 - (month <= 2);
+    int64_t era = year / 400, year_of_era = year % 400;
+    int64_t day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    int64_t day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    return (era - 1) * 146097 + day_of_era - 719468;
+}
+
+/* The way back. */
+static struct moment moment_of(int64_t time)
+{
+    int64_t from_era =
+        time + (719468 + 146097) * DAY; /* one era earlier, for the first months of the year 0 */
+    int64_t day_of_era = from_era / DAY % 146097, era = from_era / DAY / 146097 - 1;
+    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
+    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    unsigned march = (unsigned)((5 * day_of_year + 2) / 153), second = (unsigned)(from_era % DAY);
+    unsigned month = march < 10 ? march + 3 : march - 9;
+    return (struct moment){
+        .year = year_of_era + era * 400 + (month <= 2),
+        .month = month,
+        .day = (unsigned)day_of_year - (153 * march + 2) / 5 + 1,
+        .hour = second / 3600,
+        .minute = second / 60 % 60,
+        .second = second % 60,
+    };
+}
+
+/* To the years that have four digits. */
+static int64_t clamp(int64_t time)
+{
+    return time < EARLIEST ? EARLIEST : time > LATEST ? LATEST : time;
+}
+
+void mk_date_write(char out[MK_DATE_LEN], int64_t time)
+{
+    time = clamp(time);
+    struct moment m = moment_of(time);
+    int64_t weekday = (time - EARLIEST) / DAY + 6; /* the year 0 began on a Saturday */
+    memcpy(out, "Day, 00 Mon 0000 00:00:00 GMT", MK_DATE_LEN);
+    memcpy(out, days + weekday % 7 * 3, 3);
+    mk_num_write_padded(out + 5, m.day, 2);
+    memcpy(out + 8, months + (m.month - 1) * 3, 3);
+    mk_num_write_padded(out + 12, (unsigned)m.year, 4);
+    mk_num_write_padded(out + 17, m.hour, 2);
+    mk_num_write_padded(out + 20, m.minute, 2);
+    mk_num_write_padded(out + 23, m.second, 2);
+}
+
+/* What is left to read. The first thing that is not as it must be sticks. */
+struct reader {
+    mk_str rest;
+    bool failed;
+};
+
+static mk_str take(struct reader *r, size_t len)
+{
+    mk_str taken = mk_str_take(r->rest, len);
+    r->failed |= taken.len != len;
+    r->rest = mk_str_skip(r->rest, len);
+    return taken;
+}
+
+static void expect(struct reader *r, mk_str text)
+{
+    r->failed |= !mk_str_eq(take(r, text.len), text);
+}
+
+static unsigned read_number(struct reader *r, size_t digits)
+{
+    uint64_t n = 0;
+    r->failed |= !mk_num_parse(take(r, digits), &n);
+    return (unsigned)n;
+}
+
+/* The number, from 1, of a name of three letters. */
+static unsigned read_name(struct reader *r, const char *names, size_t n)
+{
+    mk_str name = take(r, 3);
+    for (size_t i = 0; i < n; i++)
+        if (mk_str_eq(name, mk_str_of(names + 3 * i, 3)))
+            return (unsigned)i + 1;
+    r->failed = true;
+    return 1;
+}
+
+static unsigned read_month(struct reader *r)
+{
+    return read_name(r, months, 12);
+}
+
+static void read_time(struct reader *r, struct moment *m)
+{
+    m->hour = read_number(r, 2);
+    expect(r, MK_STR(":"));
+    m->minute = read_number(r, 2);
+    expect(r, MK_STR(":"));
+    m->second = read_number(r, 2);
+}
+
+static unsigned days_in(int64_t year, unsigned month)
+{
+    bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    return month == 2 ? 28u + leap : 30u + ((month + (month > 7)) & 1);
+}
+
+/* A second of 60 is a leap second: the one after 59. */
+static bool finish(const struct reader *r, const struct moment *m, int64_t *time)
+{
+    if (r->failed || r->rest.len || m->day < 1 || m->day > days_in(m->year, m->month))
+        return false;
+    if (m->hour > 23 || m->minute > 59 || m->second > 60)
+        return false;
+    *time = days_of(m->year, m->month, m->day) * DAY + m->hour * 3600 + m->minute * 60 + m->second;
+    return true;
+}
+
+/* Sun, 06 Nov 1994 08:49:37 GMT */
+static bool parse_fixdate(mk_str s, int64_t *time)
+{
+    struct reader r = {.rest = s};
+    struct moment m;
+    read_name(&r, days, 7);
+    expect(&r, MK_STR(", "));
+    m.day = read_number(&r, 2);
+    expect(&r, MK_STR(" "));
+    m.month = read_month(&r);
+    expect(&r, MK_STR(" "));
+    m.year = read_number(&r, 4);
+    expect(&r, MK_STR(" "));
+    read_time(&r, &m);
+    expect(&r, MK_STR(" GMT"));
+    return finish(&r, &m, time);
+}
+
+/* Sun Nov  6 08:49:37 1994 */
+static bool parse_asctime(mk_str s, int64_t *time)
+{
+    struct reader r = {.rest = s};
+    struct moment m;
+    read_name(&r, days, 7);
+    expect(&r, MK_STR(" "));
+    m.month = read_month(&r);
+    expect(&r, MK_STR(" "));
+    bool padded = r.rest.len && r.rest.p[0] == ' ';
+    if (padded)
+        expect(&r, MK_STR(" "));
+    m.day = read_number(&r, padded ? 1 : 2);
+    expect(&r, MK_STR(" "));
+    read_time(&r, &m);
+    expect(&r, MK_STR(" "));
+    m.year = read_number(&r, 4);
+    return finish(&r, &m, time);
+}
+
+static void read_long_day(struct reader *r)
+{
+    for (size_t i = 0; i < MK_LEN(long_days); i++) {
+        if (mk_str_starts(r->rest, long_days[i])) {
+            take(r, long_days[i].len);
+            return;
+        }
+    }
+    r->failed = true;
+}
+
+/* The latest year with these two digits that is not after the one 50 years ahead. */
+static int64_t full_year(unsigned digits, int64_t now)
+{
+    int64_t latest = moment_of(clamp(now)).year + 50;
+    return latest - (latest + 100 - digits) % 100;
+}
+
+static int64_t in_50_years(int64_t now)
+{
+    struct moment m = moment_of(clamp(now));
+    return clamp(now) + (days_of(m.year + 50, m.month, m.day) - days_of(m.year, m.month, m.day)) * DAY;
+}
+
+/* Sunday, 06-Nov-94 08:49:37 GMT. The century is the latest one that is not more than 50 years ahead of now.
+ */
+static bool parse_rfc850(mk_str s, int64_t now, int64_t *time)
+{
+    struct reader r = {.rest = s};
+    struct moment m;
+    read_long_day(&r);
+    expect(&r, MK_STR(", "));
+    m.day = read_number(&r, 2);
+    expect(&r, MK_STR("-"));
+    m.month = read_month(&r);
+    expect(&r, MK_STR("-"));
+    unsigned year = read_number(&r, 2);
+    expect(&r, MK_STR(" "));
+    read_time(&r, &m);
+    expect(&r, MK_STR(" GMT"));
+    m.year = full_year(year, now);
+    if (!finish(&r, &m, time))
+        return false;
+    if (*time <= in_50_years(now))
+        return true;
+    m.year -= 100;
+    return finish(&r, &m, time);
+}
+
+bool mk_date_parse(mk_str s, int64_t now, int64_t *time)
+{
+    if (s.len == MK_DATE_LEN && s.p[3] == ',')
+        return parse_fixdate(s, time);
+    return s.len == 24 ? parse_asctime(s, time) : parse_rfc850(s, now, time);
+}

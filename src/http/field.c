@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/field.h"
+
+#include "base/assert.h"
+#include "http/scan.h"
+
+static const mk_str names[MK_FIELD_IDS] = {
+    [MK_FIELD_OTHER] = MK_STR_INIT(""),
+    [MK_FIELD_ACCEPT] = MK_STR_INIT("Accept"),
+    [MK_FIELD_ACCEPT_ENCODING] = MK_STR_INIT("Accept-Encoding"),
+    [MK_FIELD_ACCEPT_LANGUAGE] = MK_STR_INIT("Accept-Language"),
+    [MK_FIELD_ACCEPT_RANGES] = MK_STR_INIT("Accept-Ranges"),
+    [MK_FIELD_AGE] = MK_STR_INIT("Age"),
+    [MK_FIELD_ALLOW] = MK_STR_INIT("Allow"),
+    [MK_FIELD_AUTHORIZATION] = MK_STR_INIT("Authorization"),
+    [MK_FIELD_CACHE_CONTROL] = MK_STR_INIT("Cache-Control"),
+    [MK_FIELD_CONNECTION] = MK_STR_INIT("Connection"),
+    [MK_FIELD_CONTENT_DISPOSITION] = MK_STR_INIT("Content-Disposition"),
+    [MK_FIELD_CONTENT_ENCODING] = MK_STR_INIT("Content-Encoding"),
+    [MK_FIELD_CONTENT_LANGUAGE] = MK_STR_INIT("Content-Language"),
+    [MK_FIELD_CONTENT_LENGTH] = MK_STR_INIT("Content-Length"),
+    [MK_FIELD_CONTENT_LOCATION] = MK_STR_INIT("Content-Location"),
+    [MK_FIELD_CONTENT_RANGE] = MK_STR_INIT("Content-Range"),
+    [MK_FIELD_CONTENT_TYPE] = MK_STR_INIT("Content-Type"),
+    [MK_FIELD_COOKIE] = MK_STR_INIT("Cookie"),
+    [MK_FIELD_DATE] = MK_STR_INIT("Date"),
+    [MK_FIELD_ETAG] = MK_STR_INIT("ETag"),
+    [MK_FIELD_EXPECT] = MK_STR_INIT("Expect"),
+    [MK_FIELD_EXPIRES] = MK_STR_INIT("Expires"),
+    [MK_FIELD_FORWARDED] = MK_STR_INIT("Forwarded"),
+    [MK_FIELD_HOST] = MK_STR_INIT("Host"),
+    [MK_FIELD_HTTP2_SETTINGS] = MK_STR_INIT("HTTP2-Settings"),
+    [MK_FIELD_IF_MATCH] = MK_STR_INIT("If-Match"),
+    [MK_FIELD_IF_MODIFIED_SINCE] = MK_STR_INIT("If-Modified-Since"),
+    [MK_FIELD_IF_NONE_MATCH] = MK_STR_INIT("If-None-Match"),
+    [MK_FIELD_IF_RANGE] = MK_STR_INIT("If-Range"),
+    [MK_FIELD_IF_UNMODIFIED_SINCE] = MK_STR_INIT("If-Unmodified-Since"),
+    [MK_FIELD_KEEP_ALIVE] = MK_STR_INIT("Keep-Alive"),
+    [MK_FIELD_LAST_MODIFIED] = MK_STR_INIT("Last-Modified"),
+    [MK_FIELD_LINK] = MK_STR_INIT("Link"),
+    [MK_FIELD_LOCATION] = MK_STR_INIT("Location"),
+    [MK_FIELD_MAX_FORWARDS] = MK_STR_INIT("Max-Forwards"),
+    [MK_FIELD_ORIGIN] = MK_STR_INIT("Origin"),
+    [MK_FIELD_PRAGMA] = MK_STR_INIT("Pragma"),
+    [MK_FIELD_PRIORITY] = MK_STR_INIT("Priority"),
+    [MK_FIELD_PROXY_AUTHENTICATE] = MK_STR_INIT("Proxy-Authenticate"),
+    [MK_FIELD_PROXY_AUTHORIZATION] = MK_STR_INIT("Proxy-Authorization"),
+    [MK_FIELD_PROXY_CONNECTION] = MK_STR_INIT("Proxy-Connection"),
+    [MK_FIELD_RANGE] = MK_STR_INIT("Range"),
+    [MK_FIELD_REFERER] = MK_STR_INIT("Referer"),
+    [MK_FIELD_RETRY_AFTER] = MK_STR_INIT("Retry-After"),
+    [MK_FIELD_SEC_WEBSOCKET_ACCEPT] = MK_STR_INIT("Sec-WebSocket-Accept"),
+    [MK_FIELD_SEC_WEBSOCKET_EXTENSIONS] = MK_STR_INIT("Sec-WebSocket-Extensions"),
+    [MK_FIELD_SEC_WEBSOCKET_KEY] = MK_STR_INIT("Sec-WebSocket-Key"),
+    [MK_FIELD_SEC_WEBSOCKET_PROTOCOL] = MK_STR_INIT("Sec-WebSocket-Protocol"),
+    [MK_FIELD_SEC_WEBSOCKET_VERSION] = MK_STR_INIT("Sec-WebSocket-Version"),
+    [MK_FIELD_SERVER] = MK_STR_INIT("Server"),
+    [MK_FIELD_SET_COOKIE] = MK_STR_INIT("Set-Cookie"),
+    [MK_FIELD_STATUS] = MK_STR_INIT("Status"),
+    [MK_FIELD_TE] = MK_STR_INIT("TE"),
+    [MK_FIELD_TRAILER] = MK_STR_INIT("Trailer"),
+    [MK_FIELD_TRANSFER_ENCODING] = MK_STR_INIT("Transfer-Encoding"),
+    [MK_FIELD_UPGRADE] = MK_STR_INIT("Upgrade"),
+    [MK_FIELD_USER_AGENT] = MK_STR_INIT("User-Agent"),
+    [MK_FIELD_VARY] = MK_STR_INIT("Vary"),
+    [MK_FIELD_VIA] = MK_STR_INIT("Via"),
+    [MK_FIELD_WWW_AUTHENTICATE] = MK_STR_INIT("WWW-Authenticate"),
+    [MK_FIELD_X_FORWARDED_FOR] = MK_STR_INIT("X-Forwarded-For"),
+    [MK_FIELD_X_FORWARDED_HOST] = MK_STR_INIT("X-Forwarded-Host"),
+    [MK_FIELD_X_FORWARDED_PROTO] = MK_STR_INIT("X-Forwarded-Proto"),
+};
+
+enum { LEN_MAX = 24, SAME_LEN_MAX = 8 };
+
+/* All names of one length, those that requests carry first; a 0 ends them. */
+static const uint8_t by_len[LEN_MAX + 1][SAME_LEN_MAX] = {
+    [2] = {MK_FIELD_TE},
+    [3] = {MK_FIELD_VIA, MK_FIELD_AGE},
+    [4] = {MK_FIELD_HOST, MK_FIELD_DATE, MK_FIELD_ETAG, MK_FIELD_VARY, MK_FIELD_LINK},
+    [5] = {MK_FIELD_RANGE, MK_FIELD_ALLOW},
+    [6] = {MK_FIELD_ACCEPT, MK_FIELD_COOKIE, MK_FIELD_ORIGIN, MK_FIELD_EXPECT, MK_FIELD_PRAGMA,
+           MK_FIELD_SERVER, MK_FIELD_STATUS},
+    [7] = {MK_FIELD_REFERER, MK_FIELD_UPGRADE, MK_FIELD_TRAILER, MK_FIELD_EXPIRES},
+    [8] = {MK_FIELD_PRIORITY, MK_FIELD_IF_RANGE, MK_FIELD_IF_MATCH, MK_FIELD_LOCATION},
+    [9] = {MK_FIELD_FORWARDED},
+    [10] = {MK_FIELD_CONNECTION, MK_FIELD_USER_AGENT, MK_FIELD_KEEP_ALIVE, MK_FIELD_SET_COOKIE},
+    [11] = {MK_FIELD_RETRY_AFTER},
+    [12] = {MK_FIELD_CONTENT_TYPE, MK_FIELD_MAX_FORWARDS},
+    [13] = {MK_FIELD_CACHE_CONTROL, MK_FIELD_IF_NONE_MATCH, MK_FIELD_AUTHORIZATION, MK_FIELD_LAST_MODIFIED,
+            MK_FIELD_CONTENT_RANGE, MK_FIELD_ACCEPT_RANGES},
+    [14] = {MK_FIELD_CONTENT_LENGTH, MK_FIELD_HTTP2_SETTINGS},
+    [15] = {MK_FIELD_ACCEPT_ENCODING, MK_FIELD_ACCEPT_LANGUAGE, MK_FIELD_X_FORWARDED_FOR},
+    [16] = {MK_FIELD_X_FORWARDED_HOST, MK_FIELD_CONTENT_ENCODING, MK_FIELD_CONTENT_LANGUAGE,
+            MK_FIELD_CONTENT_LOCATION, MK_FIELD_WWW_AUTHENTICATE, MK_FIELD_PROXY_CONNECTION},
+    [17] = {MK_FIELD_X_FORWARDED_PROTO, MK_FIELD_IF_MODIFIED_SINCE, MK_FIELD_TRANSFER_ENCODING,
+            MK_FIELD_SEC_WEBSOCKET_KEY},
+    [18] = {MK_FIELD_PROXY_AUTHENTICATE},
+    [19] = {MK_FIELD_IF_UNMODIFIED_SINCE, MK_FIELD_PROXY_AUTHORIZATION, MK_FIELD_CONTENT_DISPOSITION},
+    [20] = {MK_FIELD_SEC_WEBSOCKET_ACCEPT},
+    [21] = {MK_FIELD_SEC_WEBSOCKET_VERSION},
+    [22] = {MK_FIELD_SEC_WEBSOCKET_PROTOCOL},
+    [24] = {MK_FIELD_SEC_WEBSOCKET_EXTENSIONS},
+};
+
+/* Eight characters against eight of a known name: only where that one has a letter may the case differ. Of
+ * what names are made of (letters, digits, '-'), the letters are the ones with bit 6 set. */
+static bool same_word(const char *text, const char *name)
+{
+    uint64_t known = mk_scan_load(name);
+    uint64_t letters = (known & MK_SCAN_EACH(0x40)) >> 1;
+    return ((mk_scan_load(text) ^ known) & ~letters) == 0;
+}
+
+static bool same_half(const char *text, const char *name)
+{
+    uint32_t a, known;
+    memcpy(&a, text, sizeof a);
+    memcpy(&known, name, sizeof known);
+    return ((a ^ known) & ~((known & 0x40404040u) >> 1)) == 0;
+}
+
+/* The last word overlaps the one before it where the length is no multiple. */
+static bool is_name(const char *text, const char *name, size_t len)
+{
+    if (len < 4)
+        return mk_str_eq_nocase(mk_str_of(text, len), mk_str_of(name, len));
+    if (len < 8)
+        return same_half(text, name) && same_half(text + len - 4, name + len - 4);
+    for (size_t i = 0; i + 8 < len; i += 8)
+        if (!same_word(text + i, name + i))
+            return false;
+    return same_word(text + len - 8, name + len - 8);
+}
+
+enum mk_field_id mk_field_find_id(mk_str name)
+{
+    if (name.len > LEN_MAX)
+        return MK_FIELD_OTHER;
+    for (const uint8_t *id = by_len[name.len]; *id; id++)
+        if (is_name(name.p, names[*id].p, name.len))
+            return (enum mk_field_id) * id;
+    return MK_FIELD_OTHER;
+}
+
+mk_str mk_field_name(enum mk_field_id id)
+{
+    return (unsigned)id < MK_FIELD_IDS ? names[id] : names[MK_FIELD_OTHER];
+}
+
+void mk_fields_init(struct mk_fields *fields, struct mk_field *at)
+{
+    *fields = (struct mk_fields){.at = at};
+}
+
+bool mk_fields_add(struct mk_fields *fields, unsigned max, mk_str name, mk_str value)
+{
+    MK_ASSERT(max <= MK_FIELDS_MAX);
+    if (fields->n >= max)
+        return false;
+    uint8_t id = (uint8_t)mk_field_find_id(name);
+    fields->at[fields->n++] = (struct mk_field){name, value, id};
+    if (!fields->first[id])
+        fields->first[id] = (uint8_t)fields->n;
+    return true;
+}
+
+mk_str mk_fields_find(const struct mk_fields *fields, mk_str name)
+{
+    for (unsigned i = 0; i < fields->n; i++)
+        if (mk_str_eq_nocase(fields->at[i].name, name))
+            return fields->at[i].value;
+    return (mk_str){NULL, 0};
+}
+
+bool mk_fields_next(const struct mk_fields *fields, enum mk_field_id id, unsigned *at, mk_str *value)
+{
+    unsigned first = fields->first[id];
+    if (!first)
+        return false;
+    for (unsigned i = *at ? *at : first - 1; i < fields->n; i++) {
+        if (fields->at[i].id == id) {
+            *at = i + 1;
+            *value = fields->at[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool mk_fields_has_token(const struct mk_fields *fields, enum mk_field_id id, mk_str token)
+{
+    mk_str value, element;
+    for (unsigned at = 0; mk_fields_next(fields, id, &at, &value);)
+        while (mk_element_next(&value, &element))
+            if (mk_str_eq_nocase(element, token))
+                return true;
+    return false;
+}
+
+/* Where the element that begins at s.p ends: the first comma outside of quotes. */
+static size_t element_len(mk_str s)
+{
+    bool quoted = false;
+    size_t i = 0;
+    for (; i < s.len && (quoted || s.p[i] != ','); i++) {
+        if (s.p[i] == '"')
+            quoted = !quoted;
+        else if (quoted && s.p[i] == '\\')
+            i++;
+    }
+    return mk_min(i, s.len);
+}
+
+bool mk_element_next(mk_str *rest, mk_str *element)
+{
+    while (rest->len) {
+        size_t len = element_len(*rest);
+        *element = mk_str_trim(mk_str_take(*rest, len));
+        *rest = mk_str_skip(*rest, len + 1);
+        if (element->len)
+            return true;
+    }
+    return false;
+}
+
+bool mk_is_token(mk_str s)
+{
+    return s.len && mk_scan_all(s, MK_SCAN_TOKEN);
+}
+
+bool mk_is_field_value(mk_str s)
+{
+    return s.len == 0 || mk_scan_value(s.p, s.p + s.len) == s.p + s.len;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/framing.h"
+
+#include "base/num.h"
+#include "http/host.h"
+
+/* Has the field more than one line? */
+static bool is_repeated(const struct mk_fields *fields, enum mk_field_id id)
+{
+    unsigned at = fields->first[id];
+    mk_str value;
+    return at && mk_fields_next(fields, id, &at, &value);
+}
+
+static int read_host(const struct mk_head *h, struct mk_framing *out)
+{
+    mk_str value = mk_fields_get(&h->fields, MK_FIELD_HOST);
+    if (!value.p)
+        return h->minor == 0 ? 0 : 400;
+    if (is_repeated(&h->fields, MK_FIELD_HOST))
+        return 400;
+    return mk_host_parse(value, &out->host, &out->port);
+}
+
+struct codings {
+    bool chunked, others;
+};
+
+/* `chunked` may stand only once and last, and has no parameters (RFC 9112, section 7.1). Empty elements,
+ * which lists may have elsewhere, are refused: nobody sends them but to confuse. */
+static int read_coding(mk_str element, struct codings *seen)
+{
+    bool has_parameters = mk_str_find(element, ';') != MK_STR_NONE;
+    mk_str name = mk_str_trim(mk_str_cut(&element, ';'));
+    if (!mk_is_token(name) || seen->chunked)
+        return 400;
+    if (!mk_str_eq_nocase(name, MK_STR("chunked"))) {
+        seen->others = true;
+        return 0;
+    }
+    seen->chunked = true;
+    return has_parameters ? 400 : 0;
+}
+
+static int read_transfer_encoding(const struct mk_head *h, struct mk_framing *out)
+{
+    struct codings seen = {0};
+    if (h->minor == 0 || mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH))
+        return 400;
+    mk_str value;
+    for (unsigned at = 0; mk_fields_next(&h->fields, MK_FIELD_TRANSFER_ENCODING, &at, &value);) {
+        while (value.p) {
+            mk_str element = mk_str_trim(mk_str_cut(&value, ','));
+            int status = read_coding(element, &seen);
+            if (status)
+                return status;
+        }
+    }
+    out->body = MK_BODY_CHUNKED;
+    return !seen.chunked ? 400 : seen.others ? 501 : 0;
+}
+
+static int read_content_length(const struct mk_head *h, struct mk_framing *out)
+{
+    mk_str value = mk_fields_get(&h->fields, MK_FIELD_CONTENT_LENGTH);
+    if (is_repeated(&h->fields, MK_FIELD_CONTENT_LENGTH) || !mk_num_parse(value, &out->length))
+        return 400;
+    out->body = out->length ? MK_BODY_LENGTH : MK_BODY_NONE;
+    return 0;
+}
+
+static bool wants_body(enum mk_method method)
+{
+    unsigned with_body =
+        MK_METHOD_BIT(MK_METHOD_POST) | MK_METHOD_BIT(MK_METHOD_PUT) | MK_METHOD_BIT(MK_METHOD_PATCH);
+    return MK_METHOD_BIT(method) & with_body;
+}
+
+static int read_body(const struct mk_head *h, struct mk_framing *out)
+{
+    if (mk_fields_has(&h->fields, MK_FIELD_TRANSFER_ENCODING))
+        return read_transfer_encoding(h, out);
+    if (mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH))
+        return read_content_length(h, out);
+    return wants_body(h->method) ? 411 : 0;
+}
+
+static int read_expect(const struct mk_head *h, struct mk_framing *out)
+{
+    if (h->minor == 0)
+        return 0;
+    mk_str value, element;
+    for (unsigned at = 0; mk_fields_next(&h->fields, MK_FIELD_EXPECT, &at, &value);)
+        while (mk_element_next(&value, &element)) {
+            if (!mk_str_eq_nocase(element, MK_STR("100-continue")))
+                return 417;
+            out->expect_continue = out->body != MK_BODY_NONE;
+        }
+    return 0;
+}
+
+static bool keeps_alive(const struct mk_head *h)
+{
+    if (!mk_fields_has(&h->fields, MK_FIELD_CONNECTION))
+        return h->minor > 0;
+    if (mk_fields_has_token(&h->fields, MK_FIELD_CONNECTION, MK_STR("close")))
+        return false;
+    return h->minor > 0 || mk_fields_has_token(&h->fields, MK_FIELD_CONNECTION, MK_STR("keep-alive"));
+}
+
+int mk_framing_of(const struct mk_head *h, struct mk_framing *out)
+{
+    *out = (struct mk_framing){.body = MK_BODY_NONE, .port = MK_PORT_NONE};
+    int status = read_host(h, out);
+    if (!status)
+        status = read_body(h, out);
+    if (!status)
+        status = read_expect(h, out);
+    out->keep_alive = keeps_alive(h);
+    return status;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mk_path_decode of http/target.h: one pass, one segment after the other, written over what `..` takes back.
+ */
+#include "base/str.h"
+#include "http/target.h"
+
+struct path {
+    char *out;
+    size_t len;
+    unsigned flags;
+};
+
+/* The character that an escape at `at` stands for, -1 if it is broken or a NUL. */
+static int read_escape(mk_str raw, size_t at)
+{
+    if (raw.len - at < 3)
+        return -1;
+    int high = mk_char_hex(raw.p[at + 1]), low = mk_char_hex(raw.p[at + 2]);
+    if (high < 0 || low < 0 || (high | low) == 0)
+        return -1;
+    return high << 4 | low;
+}
+
+static bool is_dots(const char *p, size_t len)
+{
+    return len >= 1 && len <= 2 && p[0] == '.' && p[len - 1] == '.';
+}
+
+/* Decodes the segment at *at behind what was written. A %2F cuts it into pieces, none of which may be a dot
+ * segment: nobody who decodes the path once more shall climb. */
+static int decode_segment(mk_str raw, size_t *at, struct path *path)
+{
+    bool cut = false;
+    size_t from = path->len, piece = path->len;
+    for (; *at < raw.len && raw.p[*at] != '/'; *at += 1) {
+        int c = (unsigned char)raw.p[*at];
+        if (c == '%') {
+            c = read_escape(raw, *at);
+            if (c < 0)
+                return 400;
+            *at += 2;
+        }
+        if (c != '/') {
+            path->out[path->len++] = (char)c;
+            continue;
+        }
+        if (is_dots(path->out + piece, path->len - piece))
+            return 400;
+        memcpy(path->out + path->len, "%2F", 3);
+        path->len += 3;
+        piece = path->len;
+        cut = true;
+    }
+    path->flags |= cut ? MK_PATH_ENCODED_SLASH : 0;
+    return cut && piece > from && is_dots(path->out + piece, path->len - piece) ? 400 : 0;
+}
+
+/* Takes back the segment from `from` on if it is of dots, and the one before it if there are two. */
+static int remove_dots(struct path *path, size_t from)
+{
+    size_t dots = path->len - from;
+    if (!is_dots(path->out + from, dots))
+        return 0;
+    path->len = from;
+    if (dots == 1)
+        return 0;
+    if (from == 1)
+        return 400;
+    path->len--;
+    while (path->out[path->len - 1] != '/')
+        path->len--;
+    return 0;
+}
+
+int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
+{
+    struct path path = {.out = out};
+    if (raw.len == 0 || raw.p[0] != '/')
+        return 400;
+    for (size_t at = 0; at < raw.len;) {
+        if (raw.p[at] == '/') {
+            if (path.len == 0 || out[path.len - 1] != '/')
+                out[path.len++] = '/';
+            at++;
+            continue;
+        }
+        size_t from = path.len;
+        if (decode_segment(raw, &at, &path) || remove_dots(&path, from))
+            return 400;
+    }
+    out[path.len] = '\0';
+    *result = mk_str_of(out, path.len);
+    *flags = path.flags;
+    return 0;
+}

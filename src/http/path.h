@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The path of a target as a file system may see it (RFC 3986, sections 2.1 and 5.2.4). */
+#ifndef MK_HTTP_PATH_H
+#define MK_HTTP_PATH_H
+
+#include "base/str.h"
+
+enum { MK_PATH_ENCODED_SLASH = 1u << 0 };
+
+/* The path that a handler sees: percent escapes decoded once, repeated slashes merged, dot segments removed
+ * (written as dots or as %2E), a slash at the end kept. It begins with '/', and no segment of it is "." or
+ * "..".
+ *
+ * `raw` begins with '/'. `out` has room for raw.len + 1 bytes; a NUL follows the path there. *flags is set:
+ *
+ *   MK_PATH_ENCODED_SLASH  there was a %2F. It is no separator: it stays in the path as "%2F". A handler that
+ * maps paths to files must refuse such a path (404)
+ *
+ * 0, or 400 for a broken escape, for %00, for '..' above the root, and for a dot segment next to a %2F. */
+int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST_USE;
+
+#endif

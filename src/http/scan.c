@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/scan.h"
+
+/* Visible ASCII that is neither a token character nor one of the few exceptions below. */
+#define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED)
+#define TOKEN (PLAIN | MK_SCAN_TOKEN)
+#define HOST  (TOKEN | MK_SCAN_HOST)
+
+const uint8_t mk_scan_classes[256] = {
+    ['\t'] = MK_SCAN_VALUE | MK_SCAN_QUOTED,
+    [' '] = MK_SCAN_VALUE | MK_SCAN_QUOTED,
+    ['!'] = TOKEN,
+    ['"'] = MK_SCAN_VALUE | MK_SCAN_TARGET,
+    ['#'] = TOKEN & ~MK_SCAN_TARGET,
+    ['$' ... '\''] = TOKEN,
+    ['(' ... ')'] = PLAIN,
+    ['*' ... '+'] = TOKEN,
+    [','] = PLAIN,
+    ['-' ... '.'] = HOST,
+    ['/'] = PLAIN,
+    ['0' ... '9'] = HOST,
+    [':' ... '@'] = PLAIN,
+    ['A' ... 'Z'] = HOST,
+    ['['] = PLAIN,
+    ['\\'] = PLAIN & ~MK_SCAN_QUOTED,
+    [']'] = PLAIN,
+    ['^'] = TOKEN,
+    ['_'] = HOST,
+    ['`'] = TOKEN,
+    ['a' ... 'z'] = HOST,
+    ['{'] = PLAIN,
+    ['|'] = TOKEN,
+    ['}'] = PLAIN,
+    ['~'] = TOKEN,
+    [0x80 ... 0xff] = MK_SCAN_VALUE | MK_SCAN_ETAG | MK_SCAN_QUOTED,
+};

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For the files of this folder only: which characters may stand where, and the end of a run of them. */
+#ifndef MK_HTTP_SCAN_H
+#define MK_HTTP_SCAN_H
+
+#include "base/str.h"
+
+/* Classes of characters; a set of them is a mask. */
+enum {
+    MK_SCAN_TOKEN = 1u << 0,  /* tchar (RFC 9110, section 5.6.2) */
+    MK_SCAN_VALUE = 1u << 1,  /* HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5) */
+    MK_SCAN_TARGET = 1u << 2, /* visible ASCII but '#' */
+    MK_SCAN_HOST = 1u << 3,   /* letters, digits, '-', '.', '_' */
+    MK_SCAN_ETAG = 1u << 4,   /* etagc (RFC 9110, section 8.8.3) */
+    MK_SCAN_QUOTED = 1u << 5, /* qdtext (RFC 9110, section 5.6.4) */
+};
+
+extern const uint8_t mk_scan_classes[256];
+
+static inline bool mk_scan_is(char c, unsigned classes)
+{
+    return mk_scan_classes[(unsigned char)c] & classes;
+}
+
+/* The first character from `at` on that is of none of the classes; `end` if there is none. */
+static inline const char *mk_scan_skip(const char *at, const char *end, unsigned classes)
+{
+    while (at < end && mk_scan_is(*at, classes))
+        at++;
+    return at;
+}
+
+/* Is every character of one of the classes? True for empty text. */
+static inline bool mk_scan_all(mk_str s, unsigned classes)
+{
+    return s.len == 0 || mk_scan_skip(s.p, s.p + s.len, classes) == s.p + s.len;
+}
+
+/* Eight bytes at a time, for runs that are long and mostly plain. The marks are exact up to and including the
+ * first byte that is marked; borrows and carries may mark more behind it. */
+#define MK_SCAN_EACH(byte) (0x0101010101010101u * (uint64_t)(byte))
+
+static inline uint64_t mk_scan_load(const char *at)
+{
+    uint64_t word;
+    memcpy(&word, at, sizeof word);
+    return word;
+}
+
+/* Marks the high bit of the bytes below `limit` (at most 0x80). */
+static inline uint64_t mk_scan_below(uint64_t word, unsigned char limit)
+{
+    return (word - MK_SCAN_EACH(limit)) & ~word & MK_SCAN_EACH(0x80);
+}
+
+static inline uint64_t mk_scan_equal(uint64_t word, unsigned char c)
+{
+    return mk_scan_below(word ^ MK_SCAN_EACH(c), 1);
+}
+
+/* How many bytes stand before the first mark. */
+static inline unsigned mk_scan_before(uint64_t marks)
+{
+    if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)
+        return (unsigned)__builtin_ctzll(marks) / 8;
+    return 0; /* the marks behind the first may be wrong there: the caller goes on byte by byte */
+}
+
+/* The end of the run of MK_SCAN_VALUE characters that begins at `at`. */
+static inline const char *mk_scan_value(const char *at, const char *end)
+{
+    for (; end - at >= 8; at += 8) {
+        uint64_t word = mk_scan_load(at);
+        uint64_t low = word - MK_SCAN_EACH(0x20), delete = (word ^ MK_SCAN_EACH(0x7f)) - MK_SCAN_EACH(1);
+        uint64_t marks = (low | delete) & ~word & MK_SCAN_EACH(0x80);
+        if (!marks)
+            continue;
+        at += mk_scan_before(marks);
+        if (!mk_scan_is(*at, MK_SCAN_VALUE))
+            return at;
+        break; /* a tab */
+    }
+    return mk_scan_skip(at, end, MK_SCAN_VALUE);
+}
+
+/* The end of the run of MK_SCAN_TARGET characters that begins at `at`. */
+static inline const char *mk_scan_target(const char *at, const char *end)
+{
+    for (; end - at >= 8; at += 8) {
+        uint64_t word = mk_scan_load(at);
+        uint64_t high = (word | (word + MK_SCAN_EACH(1))) & MK_SCAN_EACH(0x80);
+        uint64_t marks = mk_scan_below(word, 0x21) | mk_scan_equal(word, '#') | high;
+        if (marks)
+            return mk_scan_skip(at + mk_scan_before(marks), end, MK_SCAN_TARGET);
+    }
+    return mk_scan_skip(at, end, MK_SCAN_TARGET);
+}
+
+/* The first `c` from `at` on; `end` if there is none. */
+static inline const char *mk_scan_find(const char *at, const char *end, char c)
+{
+    for (; end - at >= 8; at += 8) {
+        uint64_t marks = mk_scan_equal(mk_scan_load(at), (unsigned char)c);
+        if (marks) {
+            at += mk_scan_before(marks);
+            break;
+        }
+    }
+    while (at < end && *at != c)
+        at++;
+    return at;
+}
+
+#endif
