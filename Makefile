@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front door: CMake builds, CTest and pytest test. Every target can be had without make, see CONTRIBUTING.md.
+
+PREFIX       ?= /usr/local
+PYTHON       ?= python3
+FUZZ_SECONDS ?= 60
+JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
+PYTEST_FLAGS ?= -q -n $(JOBS)
+SITE         ?= site
+
+export PYTHON
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help run check release dev fuzz install format clean need-build need-check need-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+
+run: release ## build the server and serve the welcome site (SITE=folder for another one)
+	@exec build/release/monkey $(SITE)
+
+check: need-check dev release ## build and run all tests
+	@tools/dev/venv.sh build/venv tests/requirements.txt
+	@status=0; \
+	ctest --preset dev -j $(JOBS) || status=1; \
+	build/venv/bin/python -m pytest -c tests/pytest.ini $(PYTEST_FLAGS) tests || status=1; \
+	exit $$status
+
+release: build/release/build.ninja ## the optimised program, build/release/monkey
+	@cmake --build build/release
+
+dev: need-check build/dev/build.ninja ## the program with sanitizers, and the unit tests
+	@cmake --build build/dev
+
+fuzz: need-fuzz build/fuzz/build.ninja ## look for inputs that break the parsers (FUZZ_SECONDS=60 each)
+	@cmake --build build/fuzz
+	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
+
+install: release ## install below PREFIX=/usr/local (and DESTDIR)
+	@cmake --install build/release --prefix $(PREFIX)
+
+format: ## put every C file into the common format
+	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs clang-format-14 -i
+
+clean: ## remove everything that was built
+	rm -rf build
+
+build/%/build.ninja: CMakePresets.json | need-build
+	@cmake --preset $*
+	@touch $@
+
+need-build:
+	@tools/dev/need.sh build
+
+need-check:
+	@tools/dev/need.sh build check
+
+need-fuzz:
+	@tools/dev/need.sh build fuzz

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# need.sh PURPOSE...: installs what the purposes need and this machine lacks, with apt-get. Says so when it does, and
+# says nothing when everything is there. Elsewhere than on Debian and its kin it names what is missing.
+#
+# A line of the table: purpose, package (with ? when one can go on without it), and how to see that it is there:
+# `command NAME`, `pkg-config NAME` or one of the functions below.
+set -u
+
+table='
+build   cmake            command cmake
+build   ninja-build      command ninja
+build   gcc              command cc
+build   libc6-dev        headers_of_libc
+
+check   g++              command g++
+check   pkg-config       command pkg-config
+check   libcmocka-dev    pkg-config cmocka
+check   python3          command python3
+check   python3-venv     python_with_venv
+check   curl             command curl
+check   wget             command wget
+check   iproute2         command ss
+check   procps           command ps
+check   apache2-utils    command ab
+check   wrk              command wrk
+check   siege            command siege
+check   valgrind         command valgrind
+check   clang-format-14? command clang-format-14
+check   chromium?        any_chromium
+
+fuzz    clang            command clang
+fuzz    libclang-rt-dev  fuzzer_of_clang
+'
+
+headers_of_libc() { echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1; }
+python_with_venv() { "${PYTHON:-python3}" -c 'import venv, ensurepip' >/dev/null 2>&1; }
+any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+fuzzer_of_clang() {
+    echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |
+        clang -x c -fsanitize=fuzzer,address - -o /dev/null >/dev/null 2>&1
+}
+
+say() { printf 'need: %s\n' "$*" >&2; }
+
+is_there() {
+    case $1 in
+        command) command -v "$2" >/dev/null ;;
+        pkg-config) pkg-config --exists "$2" 2>/dev/null ;;
+        *) "$1" ;;
+    esac
+}
+
+# Fills `musts` and `mays` with the packages of the given purposes that are not there.
+look() {
+    local purpose package probe
+    musts=() mays=()
+    while read -r purpose package probe; do
+        [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
+        # shellcheck disable=SC2086 # the probe is a command and its argument
+        is_there $probe && continue
+        if [[ $package == *\? ]]; then
+            mays+=("${package%\?}")
+        else
+            musts+=("$package")
+        fi
+    done <<<"$table"
+}
+
+apt() {
+    local root=()
+    [ "$(id -u)" = 0 ] || root=(sudo)
+    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
+}
+
+give_up() {
+    say "$*"
+    exit 1
+}
+
+for purpose; do
+    [[ $table == *$'\n'"$purpose "* ]] || give_up "unknown purpose: $purpose"
+done
+look "$@"
+[ $((${#musts[@]} + ${#mays[@]})) -gt 0 ] || exit 0
+
+how=
+command -v apt-get >/dev/null || how="this system has no apt-get (the names are Debian's)"
+[ -n "$how" ] || [ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
+    how="as root, run: apt-get install --no-install-recommends ${musts[*]}"
+if [ -n "$how" ]; then
+    [ ${#musts[@]} -eq 0 ] || give_up "missing: ${musts[*]}; $how"
+    say "going on without ${mays[*]}"
+    exit 0
+fi
+
+say "installing ${musts[*]} ${mays[*]}"
+apt update || say "apt-get update failed; trying with the lists that are here"
+if [ ${#musts[@]} -gt 0 ]; then
+    apt install -y --no-install-recommends "${musts[@]}" || give_up "apt-get could not install: ${musts[*]}"
+fi
+for package in "${mays[@]}"; do
+    apt install -y --no-install-recommends "$package" 2>/dev/null || say "going on without $package"
+done
+look "$@"
+[ ${#musts[@]} -eq 0 ] || give_up "installed, but still not found: ${musts[*]}"

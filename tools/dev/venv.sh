@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# venv.sh FOLDER REQUIREMENTS: a Python environment with exactly these packages; made anew when the list has changed
+# or the Python it was made with is gone.
+set -eu
+folder=$1 requirements=$2
+
+if cmp -s "$requirements" "$folder/requirements.txt" && "$folder/bin/python" -c 'import pytest' 2>/dev/null; then
+    exit 0
+fi
+"${PYTHON:-python3}" -m venv --clear "$folder"
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -r "$requirements"
+cp "$requirements" "$folder/requirements.txt"
