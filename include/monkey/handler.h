@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONKEY_HANDLER_H
+#define MONKEY_HANDLER_H
+
+#include <monkey/request.h>
+#include <monkey/response.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a hook or a handler decided. */
+enum mk_verdict {
+    MK_NEXT,   /**< not mine: ask the next one */
+    MK_DONE,   /**< the response is complete, or has a source that will complete it */
+    MK_WAIT,   /**< call me again after mk_request_resume(), or when input of the request arrives */
+    MK_REFUSE, /**< answer with the status that I set (500 if none) and its error page */
+};
+
+/**
+ * Somebody who answers requests.
+ *
+ *     static enum mk_verdict say_hello(struct mk_request *request, struct mk_response *response, void *data)
+ *     {
+ *         mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+ *         mk_response_set_static(response, MK_STR("hello\n"));
+ *         return MK_DONE;
+ *     }
+ *     const struct mk_handler hello = {.name = "hello", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle =
+ * say_hello};
+ */
+struct mk_handler {
+    const char *name; /**< the word in [ROUTES] */
+    const char *form; /**< what may follow it there, for messages: "STATUS URL"; NULL for nothing */
+    /**
+     * The methods it answers, as MK_METHOD_BITs; MK_METHOD_GET implies HEAD. The server answers OPTIONS, and
+     * 405 with Allow for the others. 0: handle() decides.
+     */
+    unsigned methods;
+    /** Called in the loop of a worker; must not block. `data` is what the route was made with. */
+    enum mk_verdict (*handle)(struct mk_request *request, struct mk_response *response, void *data);
+};
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

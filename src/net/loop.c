@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/loop.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "os/fd.h"
+
+static void read_clocks(struct mk_loop *loop)
+{
+    loop->now_ms = mk_clock_ms();
+    loop->now_unix = mk_clock_unix();
+}
+
+static void on_bell(struct mk_watch *w, uint32_t events)
+{
+    struct mk_loop *loop = MK_CONTAINER(w, struct mk_loop, bell);
+    uint64_t n;
+    (void)events;
+    (void)!read(loop->bell_fd, &n, sizeof n);
+    if (loop->on_bell)
+        loop->on_bell(loop);
+}
+
+mk_err mk_loop_init(struct mk_loop *loop)
+{
+    *loop = (struct mk_loop){.bell = {.on_ready = on_bell}, .bell_fd = -1};
+    read_clocks(loop);
+    mk_wheel_init(&loop->wheel, loop->now_ms);
+    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (loop->epoll_fd < 0)
+        return mk_err_last();
+    loop->bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    mk_err e = loop->bell_fd < 0 ? mk_err_last() : mk_loop_add(loop, loop->bell_fd, &loop->bell, EPOLLIN);
+    if (e)
+        mk_loop_fini(loop);
+    return e;
+}
+
+void mk_loop_fini(struct mk_loop *loop)
+{
+    mk_fd_close(&loop->bell_fd);
+    mk_fd_close(&loop->epoll_fd);
+}
+
+mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+    return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? mk_err_last() : 0;
+}
+
+void mk_loop_remove(struct mk_loop *loop, int fd)
+{
+    (void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void mk_loop_defer(struct mk_loop *loop, struct mk_task *t)
+{
+    t->next = loop->tasks;
+    loop->tasks = t;
+}
+
+static void run_tasks(struct mk_loop *loop)
+{
+    while (loop->tasks) {
+        struct mk_task *t = loop->tasks;
+        loop->tasks = t->next;
+        t->run(t);
+    }
+}
+
+static int wait_time(const struct mk_loop *loop, int max_wait_ms)
+{
+    int until_timer = mk_wheel_wait(&loop->wheel, loop->now_ms);
+    if (until_timer < 0)
+        return max_wait_ms;
+    return max_wait_ms < 0 || until_timer < max_wait_ms ? until_timer : max_wait_ms;
+}
+
+mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms)
+{
+    struct epoll_event ready[MK_LOOP_BATCH];
+    int n = epoll_wait(loop->epoll_fd, ready, MK_LOOP_BATCH, wait_time(loop, max_wait_ms));
+    if (n < 0 && errno != EINTR)
+        return mk_err_last();
+    read_clocks(loop);
+    for (int i = 0; i < n; i++) {
+        struct mk_watch *w = ready[i].data.ptr;
+        w->on_ready(w, ready[i].events);
+    }
+    mk_wheel_turn(&loop->wheel, loop->now_ms);
+    run_tasks(loop);
+    return 0;
+}
+
+mk_err mk_loop_run(struct mk_loop *loop)
+{
+    mk_err e = 0;
+    while (!loop->stopped && !e)
+        e = mk_loop_turn(loop, -1);
+    return e;
+}
+
+void mk_loop_stop(struct mk_loop *loop)
+{
+    loop->stopped = true;
+}
+
+void mk_loop_ring(struct mk_loop *loop)
+{
+    uint64_t one = 1;
+    (void)!write(loop->bell_fd, &one, sizeof one);
+}

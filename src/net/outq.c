@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/outq.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+struct mk_outq_left {
+    size_t from, len;
+    char bytes[];
+};
+
+/* Writes until all is taken or the stream wants to wait; answers like a stream, *bytes is what remains. */
+static mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t *sent)
+{
+    while (bytes->len > 0) {
+        ssize_t n = s->ops->write(s, *bytes, more);
+        if (n == -EINTR)
+            continue;
+        if (n < 0)
+            return (mk_err)n;
+        *sent += (uint64_t)n;
+        *bytes = mk_str_skip(*bytes, (size_t)n);
+    }
+    return 0;
+}
+
+static mk_err keep(struct mk_outq *q, mk_str rest)
+{
+    struct mk_outq_left *left = mk_mem_alloc(sizeof *left + rest.len);
+    if (!left)
+        return -ENOMEM;
+    left->from = 0;
+    left->len = rest.len;
+    memcpy(left->bytes, rest.p, rest.len);
+    q->left = left;
+    return -EAGAIN;
+}
+
+mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
+                     uint64_t *sent)
+{
+    MK_ASSERT(!q->left);
+    mk_str rest = mk_buf_str(scratch);
+    mk_err e = write_some(s, &rest, more, sent);
+    if (e == -EAGAIN)
+        e = keep(q, rest);
+    mk_buf_clear(scratch);
+    return e;
+}
+
+mk_err mk_outq_push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent)
+{
+    if (!q->left)
+        return 0;
+    mk_str rest = mk_str_of(q->left->bytes + q->left->from, q->left->len - q->left->from);
+    mk_err e = write_some(s, &rest, false, sent);
+    q->left->from = q->left->len - rest.len;
+    if (!e)
+        mk_outq_free(q);
+    return e;
+}
+
+void mk_outq_free(struct mk_outq *q)
+{
+    mk_mem_free(q->left);
+    q->left = NULL;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+
+#include "net/stream.h"
+#include "os/fd.h"
+
+static ssize_t plain_read(struct mk_stream *s, char *room, size_t cap)
+{
+    ssize_t n = recv(s->fd, room, cap, 0);
+    return n < 0 ? mk_err_last() : n;
+}
+
+static ssize_t plain_write(struct mk_stream *s, mk_str bytes, bool more)
+{
+    ssize_t n = send(s->fd, bytes.p, bytes.len, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+    return n < 0 ? mk_err_last() : n;
+}
+
+static ssize_t plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
+{
+    off_t at = (off_t)offset;
+    ssize_t n = sendfile(s->fd, file_fd, &at, len);
+    return n < 0 ? mk_err_last() : n;
+}
+
+static void plain_shutdown(struct mk_stream *s)
+{
+    (void)shutdown(s->fd, SHUT_WR);
+}
+
+static void plain_close(struct mk_stream *s)
+{
+    mk_fd_close(&s->fd);
+}
+
+static const struct mk_stream_ops plain_ops = {
+    .read = plain_read,
+    .write = plain_write,
+    .send_file = plain_send_file,
+    .shutdown = plain_shutdown,
+    .close = plain_close,
+};
+
+void mk_stream_open_plain(struct mk_stream *s, int fd)
+{
+    *s = (struct mk_stream){.ops = &plain_ops, .fd = fd};
+}

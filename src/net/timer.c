@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/timer.h"
+
+static uint32_t slot_of(uint32_t time)
+{
+    return time / MK_TIMER_TICK_MS % MK_TIMER_SLOTS;
+}
+
+static void mark(struct mk_wheel *w, uint32_t slot)
+{
+    w->used[slot / 64] |= (uint64_t)1 << slot % 64;
+}
+
+static void unmark(struct mk_wheel *w, uint32_t slot)
+{
+    w->used[slot / 64] &= ~((uint64_t)1 << slot % 64);
+}
+
+void mk_wheel_init(struct mk_wheel *w, uint64_t now_ms)
+{
+    *w = (struct mk_wheel){.now = (uint32_t)now_ms};
+    for (size_t i = 0; i < MK_TIMER_SLOTS; i++)
+        mk_list_init(&w->slots[i]);
+}
+
+/* Hangs the timer in the slot after its time, or as far ahead as the wheel reaches. */
+void mk_timer_hang(struct mk_wheel *w, struct mk_timer *t)
+{
+    enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };
+    uint32_t ahead = t->due - w->now;
+    if ((int32_t)ahead < 0)
+        ahead = 0;
+    if (ahead > REACH_MS - MK_TIMER_TICK_MS)
+        ahead = REACH_MS - MK_TIMER_TICK_MS;
+    uint32_t tick = (w->now + ahead) / MK_TIMER_TICK_MS + 1;
+    mk_list_remove(&t->link);
+    t->hung_at = tick * MK_TIMER_TICK_MS;
+    mk_list_add_last(&w->slots[tick % MK_TIMER_SLOTS], &t->link);
+    mark(w, tick % MK_TIMER_SLOTS);
+}
+
+static void empty_slot(struct mk_wheel *w, uint32_t slot)
+{
+    /* Handlers may change the ring under our feet: move it aside whole and take from its front. */
+    struct mk_list due;
+    mk_list_init(&due);
+    while (!mk_list_empty(&w->slots[slot])) {
+        struct mk_list *link = w->slots[slot].next;
+        mk_list_remove(link);
+        mk_list_add_last(&due, link);
+    }
+    unmark(w, slot);
+    while (!mk_list_empty(&due)) {
+        struct mk_timer *t = MK_LIST_ENTRY(due.next, struct mk_timer, link);
+        mk_list_remove(&t->link);
+        if ((int32_t)(t->due - w->now) <= 0)
+            t->on_due(t);
+        else
+            mk_timer_hang(w, t);
+    }
+}
+
+void mk_wheel_turn(struct mk_wheel *w, uint64_t now_ms)
+{
+    uint32_t now = (uint32_t)now_ms;
+    uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
+    if (now < w->now) /* the 32-bit time wrapped: its ticks did not, as 2^32 is a multiple of a tick */
+        ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
+    uint32_t first = slot_of(w->now) + 1;
+    w->now = now;
+    for (uint32_t i = 0; i < ticks && i < MK_TIMER_SLOTS; i++) {
+        uint32_t slot = (first + i) % MK_TIMER_SLOTS;
+        if (w->used[slot / 64] >> slot % 64 & 1)
+            empty_slot(w, slot);
+    }
+}
+
+int mk_wheel_wait(const struct mk_wheel *w, uint64_t now_ms)
+{
+    uint32_t from = slot_of(w->now) + 1;
+    for (uint32_t i = 0; i < MK_TIMER_SLOTS;) {
+        uint32_t slot = (from + i) % MK_TIMER_SLOTS;
+        uint64_t rest = w->used[slot / 64] >> slot % 64;
+        if (rest) {
+            uint32_t tick = w->now / MK_TIMER_TICK_MS + 1 + i + (uint32_t)__builtin_ctzll(rest);
+            int32_t wait = (int32_t)(tick * MK_TIMER_TICK_MS - (uint32_t)now_ms);
+            return wait > 0 ? wait : 0;
+        }
+        i += 64 - slot % 64;
+    }
+    return -1;
+}

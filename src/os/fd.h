@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Descriptors: closing, and the two flags that matter. */
+#ifndef MK_OS_FD_H
+#define MK_OS_FD_H
+
+#include "base/err.h"
+
+/* Closes *fd if it is open and sets it to -1. */
+void mk_fd_close(int *fd);
+mk_err mk_fd_set_nonblock(int fd) MK_MUST_USE;
+/* Does the descriptor survive an exec? */
+mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
+/* Raises (or lowers) RLIMIT_NOFILE; 0 leaves it. Answers the limit in force through *limit. */
+mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit) MK_MUST_USE;
+/* Writes everything, waiting if the descriptor blocks. */
+mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening what a stranger names, beneath a folder that we chose, without ever leaving it by mistake. */
+#ifndef MK_OS_FILE_H
+#define MK_OS_FILE_H
+
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum mk_symlink {
+    MK_SYMLINK_OFF,   /* no link is followed, wherever it stands in the path */
+    MK_SYMLINK_OWNER, /* a link is followed when what it leads to belongs to the link's owner */
+    MK_SYMLINK_ON,    /* links are followed, out of the folder too */
+};
+
+struct mk_file_how {
+    enum mk_symlink symlink;
+    bool no_openat2; /* walk the path ourselves, as on kernels before 5.6; for tests */
+};
+
+/* A folder to look beneath; its descriptor serves as `root` below. */
+mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
+
+/* Opens root/path for reading, never waiting (a FIFO does not block). `path` is relative, NUL-terminated and
+ * without
+ * `.` and `..` parts; empty means the root itself. -ELOOP or -EXDEV: a link that may not be followed. */
+mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how *how, int *fd) MK_MUST_USE;
+
+/* The whole of a small file, at most `out`'s room; -EFBIG when it is larger. */
+mk_err mk_file_read_all(const char *path, struct mk_buf *out) MK_MUST_USE;
+
+/* Creates or empties `path` with the given mode and writes the text. */
+mk_err mk_file_write_all(const char *path, mk_str text, unsigned mode) MK_MUST_USE;
+
+#endif

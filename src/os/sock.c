@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/sock.h"
+
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+
+static int set_option(int fd, int level, int name, int value)
+{
+    return setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* What listeners set, connections inherit. None of these is worth failing for. */
+static void set_tcp_options(int fd, const struct mk_sock_options *o)
+{
+    (void)set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+    (void)set_option(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+    if (o->send_room)
+        (void)set_option(fd, SOL_SOCKET, SO_SNDBUF, o->send_room);
+}
+
+static int open_for(const struct mk_addr *a)
+{
+    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return mk_err_last();
+    (void)set_option(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    if (a->any.sa_family == AF_INET6)
+        (void)set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    return fd;
+}
+
+/* A socket file left behind by a program that died stands in the way of its successor. */
+static void remove_stale_file(const struct mk_addr *a)
+{
+    struct stat st;
+    if (stat(a->un.sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+        return;
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    if (connect(fd, &a->any, a->len) < 0 && errno == ECONNREFUSED)
+        unlink(a->un.sun_path);
+    close(fd);
+}
+
+static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_sock_options *o)
+{
+    bool is_unix = a->any.sa_family == AF_UNIX;
+    if (is_unix)
+        remove_stale_file(a);
+    else
+        set_tcp_options(fd, o);
+    if (o->reuse_port && !is_unix && set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
+        return mk_err_last();
+    if (bind(fd, &a->any, a->len) < 0)
+        return mk_err_last();
+    if (is_unix && chmod(a->un.sun_path, o->mode) < 0)
+        return mk_err_last();
+    return listen(fd, o->backlog) < 0 ? mk_err_last() : 0;
+}
+
+mk_err mk_sock_listen(const struct mk_addr *a, const struct mk_sock_options *o, int *out)
+{
+    int fd = open_for(a);
+    if (fd < 0)
+        return fd;
+    mk_err e = bind_and_listen(fd, a, o);
+    if (e)
+        mk_fd_close(&fd);
+    *out = fd;
+    return e;
+}
+
+mk_err mk_sock_probe(const struct mk_addr *a)
+{
+    if (a->any.sa_family == AF_UNIX || mk_addr_port(a) == 0)
+        return 0;
+    int fd = open_for(a);
+    if (fd < 0)
+        return fd;
+    mk_err e = bind(fd, &a->any, a->len) < 0 ? mk_err_last() : 0;
+    mk_fd_close(&fd);
+    return e;
+}
+
+int mk_sock_accept(int fd, struct mk_peer *peer)
+{
+    struct mk_addr from;
+    from.len = sizeof from.un;
+    int got = accept4(fd, &from.any, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (got < 0)
+        return mk_err_last();
+    mk_peer_set(peer, &from);
+    return got;
+}
+
+void mk_sock_reset(int *fd)
+{
+    struct linger now = {.l_onoff = 1, .l_linger = 0};
+    if (*fd >= 0)
+        (void)setsockopt(*fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    mk_fd_close(fd);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/byteranges.h"
+
+#include <inttypes.h>
+#include <sys/random.h>
+
+#include "http/range.h"
+
+static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+{
+    (void)mk_response_set_status(response, status);
+    return MK_REFUSE;
+}
+
+static enum mk_verdict unsatisfiable(struct mk_response *response, uint64_t size)
+{
+    mk_str value = mk_arena_printf(response->arena, "bytes */%" PRIu64, size);
+    if (!value.p || !mk_response_add_ready(response, MK_STR("Content-Range"), value))
+        return refuse(response, 503);
+    return refuse(response, 416);
+}
+
+static bool add_range(struct mk_response *response, const struct mk_representation *r,
+                      const struct mk_range *range)
+{
+    return mk_content_add_file(&response->content, response->arena, r->file, range->first,
+                               range->last - range->first + 1);
+}
+
+static enum mk_verdict send_one(struct mk_response *response, const struct mk_representation *r,
+                                const struct mk_range *range)
+{
+    mk_str value = mk_arena_printf(response->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, range->first,
+                                   range->last, r->file->size);
+    mk_response_add_block(response, &r->about);
+    mk_response_add_block(response, &r->form);
+    response->status = 206;
+    bool ok = value.p && mk_response_add_ready(response, MK_STR("Content-Range"), value) &&
+              add_range(response, r, range);
+    return ok ? MK_DONE : refuse(response, 503);
+}
+
+/* Nobody who writes the file can know it beforehand. */
+static uint64_t make_boundary(void)
+{
+    uint64_t n = 0;
+    (void)!getrandom(&n, sizeof n, GRND_NONBLOCK);
+    return n;
+}
+
+static bool add_part(struct mk_response *response, const struct mk_representation *r,
+                     const struct mk_range *range, uint64_t boundary)
+{
+    mk_str head = mk_arena_printf(response->arena,
+                                  "\r\n--%016" PRIx64 "\r\nContent-Type: %.*s\r\n"
+                                  "Content-Range: bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64 "\r\n\r\n",
+                                  boundary, MK_STR_ARG(r->type), range->first, range->last, r->file->size);
+    return head.p && mk_content_add_text(&response->content, response->arena, head) &&
+           add_range(response, r, range);
+}
+
+static bool add_all(struct mk_response *response, const struct mk_representation *r,
+                    const struct mk_range *ranges, unsigned n)
+{
+    uint64_t boundary = make_boundary();
+    for (unsigned i = 0; i < n; i++)
+        if (!add_part(response, r, &ranges[i], boundary))
+            return false;
+    mk_str end = mk_arena_printf(response->arena, "\r\n--%016" PRIx64 "--\r\n", boundary);
+    mk_str type = mk_arena_printf(response->arena, "multipart/byteranges; boundary=%016" PRIx64, boundary);
+    return end.p && type.p && mk_content_add_text(&response->content, response->arena, end) &&
+           mk_response_add_ready(response, MK_STR("Content-Type"), type);
+}
+
+static enum mk_verdict send_several(struct mk_response *response, const struct mk_representation *r,
+                                    const struct mk_range *ranges, unsigned n)
+{
+    mk_response_add_block(response, &r->about);
+    response->status = 206;
+    /* The coding of the parts is the coding of the whole; it is not repeated in each of them. */
+    for (unsigned i = 1; i < r->form.n; i++)
+        if (!mk_response_add_ready(response, r->form.fields[i].name, r->form.fields[i].value))
+            return refuse(response, 503);
+    return add_all(response, r, ranges, n) ? MK_DONE : refuse(response, 503);
+}
+
+enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_response *response,
+                                    const struct mk_representation *r)
+{
+    struct mk_range ranges[MK_BYTERANGES_MAX];
+    int n = mk_range_parse(mk_fields_get(&request->fields, MK_FIELD_RANGE), r->file->size, ranges,
+                           MK_BYTERANGES_MAX);
+    if (n < 0)
+        return unsatisfiable(response, r->file->size);
+    if (n == 0)
+        return MK_NEXT;
+    return n == 1 ? send_one(response, r, &ranges[0]) : send_several(response, r, ranges, (unsigned)n);
+}

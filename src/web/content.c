@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/content.h"
+
+#include <unistd.h>
+
+#include "base/assert.h"
+
+void mk_content_fini(struct mk_content *c)
+{
+    if (c->source && c->source->close)
+        c->source->close(c->source_ctx);
+    *c = (struct mk_content){0};
+}
+
+static struct mk_part *new_part(struct mk_content *c, struct mk_arena *arena)
+{
+    struct mk_part *p = c->last ? mk_arena_alloc(arena, sizeof *p) : &c->first;
+    if (!p)
+        return NULL;
+    p->next = NULL;
+    if (c->last)
+        c->last->next = p;
+    else
+        c->parts = p;
+    c->last = p;
+    return p;
+}
+
+bool mk_content_add_text(struct mk_content *c, struct mk_arena *arena, mk_str text)
+{
+    struct mk_part *p = new_part(c, arena);
+    if (!p)
+        return false;
+    p->file = NULL;
+    p->bytes = text;
+    c->length += text.len;
+    return true;
+}
+
+bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk_open_file *f,
+                         uint64_t offset, uint64_t len)
+{
+    if (f->content.p)
+        return mk_content_add_text(c, arena,
+                                   mk_str_take(mk_str_skip(f->content, (size_t)offset), (size_t)len));
+    struct mk_part *p = new_part(c, arena);
+    if (!p)
+        return false;
+    p->file = f;
+    p->offset = offset;
+    p->len = len;
+    c->length += len;
+    return true;
+}
+
+void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops, void *ctx, uint64_t length)
+{
+    mk_content_fini(c);
+    c->source = ops;
+    c->source_ctx = ctx;
+    c->length = length;
+}
+
+static bool is_spent(const struct mk_part *p)
+{
+    return p->file ? p->len == 0 : p->bytes.len == 0;
+}
+
+struct mk_part *mk_content_part(struct mk_content *c)
+{
+    while (c->parts && is_spent(c->parts))
+        c->parts = c->parts->next;
+    return c->parts;
+}
+
+void mk_content_advance(struct mk_content *c, uint64_t n)
+{
+    struct mk_part *p = c->parts;
+    MK_ASSERT(p && n <= (p->file ? p->len : p->bytes.len));
+    if (p->file) {
+        p->offset += n;
+        p->len -= n;
+    } else {
+        p->bytes = mk_str_skip(p->bytes, (size_t)n);
+    }
+}
+
+static ssize_t pull_part(const struct mk_part *p, char *room, size_t cap)
+{
+    if (!p->file) {
+        size_t n = mk_min(cap, p->bytes.len);
+        memcpy(room, p->bytes.p, n);
+        return (ssize_t)n;
+    }
+    ssize_t n = pread(p->file->fd, room, (size_t)(p->len < cap ? p->len : cap), (off_t)p->offset);
+    if (n < 0)
+        return mk_err_last();
+    return n == 0 ? -EIO : n;
+}
+
+ssize_t mk_content_pull(struct mk_content *c, char *room, size_t cap)
+{
+    if (c->source)
+        return c->source->pull(c->source_ctx, room, cap);
+    struct mk_part *p = mk_content_part(c);
+    if (!p)
+        return 0;
+    ssize_t n = pull_part(p, room, cap);
+    if (n > 0)
+        mk_content_advance(c, (uint64_t)n);
+    return n;
+}

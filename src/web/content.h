@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The content of a response on its way out: parts in memory or in files, or a source that makes it. Whoever
+ * sends it takes parts as they are (sendfile) or pulls bytes; both move the same cursor. */
+#ifndef MK_WEB_CONTENT_H
+#define MK_WEB_CONTENT_H
+
+#include <monkey/source.h>
+
+#include "base/arena.h"
+#include "web/openfile.h"
+
+#define MK_CONTENT_UNKNOWN UINT64_MAX
+
+struct mk_part {
+    struct mk_part *next;
+    struct mk_open_file *file; /* NULL: `bytes` is the part */
+    mk_str bytes;
+    uint64_t offset, len; /* of a part in a file: what is left of it */
+};
+
+struct mk_content {
+    uint64_t length; /* of the whole, as it was at the beginning; MK_CONTENT_UNKNOWN */
+    struct mk_part *parts, *last;
+    struct mk_part first; /* most content has one part: it needs no memory of its own */
+    const struct mk_source_ops *source;
+    void *source_ctx;
+};
+
+/* Gives back what it holds: its source is closed. Files belong to whoever added them. */
+void mk_content_fini(struct mk_content *c);
+
+/* Adds to the end. The text, and the reference to the file, must outlive the content. False when memory is
+ * out. */
+bool mk_content_add_text(struct mk_content *c, struct mk_arena *arena, mk_str text) MK_MUST_USE;
+bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk_open_file *f,
+                         uint64_t offset, uint64_t len) MK_MUST_USE;
+/* Instead of parts. The content will close the source. */
+void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops, void *ctx, uint64_t length);
+
+/* The part at the cursor, NULL at the end of the parts; mk_content_advance moves over n of its bytes. */
+struct mk_part *mk_content_part(struct mk_content *c);
+void mk_content_advance(struct mk_content *c, uint64_t n);
+
+/* Bytes from wherever they are, as mk_source_ops.pull answers. -EIO when a file ended too early. */
+ssize_t mk_content_pull(struct mk_content *c, char *room, size_t cap);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page that goes with an error: the host's own file, or a small built-in one. */
+#ifndef MK_WEB_ERRORPAGE_H
+#define MK_WEB_ERRORPAGE_H
+
+#include "web/response.h"
+#include "web/web.h"
+
+/* Makes the response an answer with that status; fields that were added already (Allow, Content-Range) stay.
+ * `host` is NULL when the request died before its host was known. Never fails: without memory the page is
+ * empty. */
+void mk_errorpage_fill(struct mk_web *web, const struct mk_host *host, struct mk_request *request,
+                       struct mk_response *response, unsigned status);
+
+#endif

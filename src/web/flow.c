@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/flow.h"
+
+#include "base/assert.h"
+#include "http/method.h"
+#include "web/errorpage.h"
+
+enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS) };
+
+struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
+                                    int64_t now)
+{
+    struct mk_arena arena;
+    mk_arena_init(&arena, cache);
+    struct mk_exchange *x = mk_arena_alloc(&arena, sizeof *x);
+    if (!x)
+        return NULL;
+    x->arena = arena;
+    x->request = (struct mk_request){.arena = &x->arena, .now = now, .now_ms = now_ms};
+    mk_response_init(&x->response, &x->arena);
+    x->web = web;
+    x->step = MK_FLOW_HOST;
+    x->at = x->allowed = 0;
+    x->began_ms = now_ms;
+    return x;
+}
+
+void mk_exchange_free(struct mk_exchange *x)
+{
+    mk_content_fini(&x->response.content);
+    struct mk_arena arena = x->arena; /* it ends the memory that it stands in itself */
+    mk_arena_fini(&arena);
+}
+
+int mk_exchange_set_target(struct mk_exchange *x, mk_str target_text, mk_str host)
+{
+    struct mk_request *r = &x->request;
+    r->target_text = target_text;
+    if (mk_target_parse(r->method, target_text, &r->target) != 0)
+        return 400;
+    r->host = r->target.authority.p ? r->target.host : host;
+    if (r->target.form == MK_TARGET_ASTERISK || r->target.form == MK_TARGET_AUTHORITY) {
+        r->path = r->target.form == MK_TARGET_ASTERISK ? r->target.path : MK_STR("");
+        return 0;
+    }
+    char *room = mk_arena_alloc(&x->arena, r->target.path.len + 1);
+    return room ? mk_path_decode(r->target.path, room, &r->path, &r->path_flags) : 503;
+}
+
+/* Content-Type and its like would describe what is not sent any more. */
+static void drop_content_fields(struct mk_response *r)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < r->n_fields; i++) {
+        enum mk_field_id id = mk_field_find_id(r->fields[i].name);
+        if (id != MK_FIELD_CONTENT_TYPE && id != MK_FIELD_CONTENT_ENCODING && id != MK_FIELD_ACCEPT_RANGES)
+            r->fields[kept++] = r->fields[i];
+    }
+    r->n_fields = kept;
+}
+
+static void refuse(struct mk_exchange *x, unsigned status)
+{
+    drop_content_fields(&x->response);
+    mk_errorpage_fill(x->web, x->request.site, &x->request, &x->response, status);
+    x->step = MK_FLOW_FINISH;
+    x->at = 0;
+}
+
+static bool finish(struct mk_exchange *x)
+{
+    for (size_t i = 0; i < x->web->n_hooks; i++)
+        if (x->web->hooks[i].on_response)
+            x->web->hooks[i].on_response(&x->request, &x->response, x->web->hooks[i].data);
+    if (!x->response.status)
+        x->response.status = 200;
+    x->step = MK_FLOW_READY;
+    return true;
+}
+
+void mk_flow_refuse(struct mk_exchange *x, unsigned status)
+{
+    MK_ASSERT(!x->response.sealed);
+    refuse(x, status);
+    finish(x);
+}
+
+/* Takes what a hook or a handler said. False: it waits. */
+static bool obey(struct mk_exchange *x, enum mk_verdict v)
+{
+    switch (v) {
+    case MK_WAIT:
+        return false;
+    case MK_NEXT:
+        x->at++;
+        return true;
+    case MK_DONE:
+        x->step = MK_FLOW_FINISH;
+        return true;
+    case MK_REFUSE:
+        break;
+    }
+    unsigned status = x->response.status >= 300 ? x->response.status : 500;
+    refuse(x, status);
+    return true;
+}
+
+static bool run_hook(struct mk_exchange *x)
+{
+    if (x->at == x->web->n_hooks) {
+        x->step = MK_FLOW_ROUTES;
+        x->at = 0;
+        return true;
+    }
+    const struct mk_hook *h = &x->web->hooks[x->at];
+    return obey(x, h->on_request ? h->on_request(&x->request, &x->response, h->data) : MK_NEXT);
+}
+
+static bool add_allow(struct mk_exchange *x)
+{
+    char room[96];
+    struct mk_buf list = mk_buf_fixed(room, sizeof room);
+    for (unsigned m = MK_METHOD_GET; m < MK_METHODS; m++) {
+        if (!(x->allowed & MK_METHOD_BIT(m)))
+            continue;
+        if (list.len)
+            mk_buf_add(&list, MK_STR(", "));
+        mk_buf_add(&list, mk_method_name((enum mk_method)m));
+    }
+    mk_str value = mk_arena_copy(&x->arena, mk_buf_str(&list));
+    return value.p && mk_response_add_ready(&x->response, MK_STR("Allow"), value);
+}
+
+/* No route answered: is it the path that nobody knows, or the method? */
+static void conclude(struct mk_exchange *x)
+{
+    bool path_known = x->allowed != 0;
+    x->allowed |= ALWAYS_ALLOWED;
+    if (x->request.method == MK_METHOD_UNKNOWN) {
+        refuse(x, 501);
+    } else if (path_known && !add_allow(x)) {
+        refuse(x, 503);
+    } else if (path_known && x->request.method == MK_METHOD_OPTIONS) {
+        x->response.status = 200;
+        x->step = MK_FLOW_FINISH;
+    } else if (path_known) {
+        refuse(x, 405);
+    } else {
+        refuse(x, x->response.status >= 300 ? x->response.status : 404);
+    }
+}
+
+static unsigned methods_of(const struct mk_handler *h)
+{
+    return h->methods & MK_METHOD_BIT(MK_METHOD_GET) ? h->methods | MK_METHOD_BIT(MK_METHOD_HEAD)
+                                                     : h->methods;
+}
+
+static bool run_route(struct mk_exchange *x)
+{
+    const struct mk_host *host = x->request.site;
+    if (x->at == host->n_routes) {
+        conclude(x);
+        return true;
+    }
+    const struct mk_route *route = &host->routes[x->at];
+    if (!mk_route_matches(route, x->request.path))
+        return obey(x, MK_NEXT);
+    unsigned methods = methods_of(route->handler);
+    if (methods && !(methods & MK_METHOD_BIT(x->request.method))) {
+        x->allowed |= methods;
+        return obey(x, MK_NEXT);
+    }
+    return obey(x, route->handler->handle(&x->request, &x->response, route->data));
+}
+
+/* OPTIONS * and CONNECT are about the server, not about a path. */
+static bool answer_for_server(struct mk_exchange *x)
+{
+    x->allowed = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD);
+    conclude(x);
+    return true;
+}
+
+static bool find_host(struct mk_exchange *x)
+{
+    x->request.site = mk_hosts_find(x->web->hosts, x->request.host);
+    x->step = MK_FLOW_HOOKS;
+    x->at = 0;
+    return true;
+}
+
+bool mk_flow_run(struct mk_exchange *x)
+{
+    bool goes_on = true;
+    while (goes_on) {
+        switch (x->step) {
+        case MK_FLOW_HOST:
+            goes_on = find_host(x);
+            break;
+        case MK_FLOW_HOOKS:
+            goes_on = run_hook(x);
+            break;
+        case MK_FLOW_ROUTES:
+            goes_on =
+                x->request.path.len == 0 || x->request.path.p[0] == '*' ? answer_for_server(x) : run_route(x);
+            break;
+        case MK_FLOW_FINISH:
+            return finish(x);
+        case MK_FLOW_READY:
+            return true;
+        }
+    }
+    return false;
+}
+
+void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_sent, uint64_t now_ms)
+{
+    struct mk_record record = {
+        .request = &x->request,
+        .status = x->response.sealed ? x->response.status : 0,
+        .ending = ending,
+        .content_sent = content_sent,
+        .duration_ms = now_ms - x->began_ms,
+    };
+    for (size_t i = 0; i < x->web->n_hooks; i++)
+        if (x->web->hooks[i].on_done)
+            x->web->hooks[i].on_done(&record, x->web->hooks[i].data);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/host.h"
+
+enum { NAME_MAX_LEN = 255 };
+
+void mk_hosts_init(struct mk_hosts *h, struct mk_arena *arena)
+{
+    *h = (struct mk_hosts){0};
+    mk_map_init(&h->exact, arena);
+    mk_map_init(&h->below, arena);
+}
+
+/* Lower case, and without the dot that may end a complete domain name. */
+static mk_str normal(mk_str name, char room[NAME_MAX_LEN])
+{
+    if (name.len > NAME_MAX_LEN)
+        return MK_STR("");
+    for (size_t i = 0; i < name.len; i++)
+        room[i] = mk_char_lower(name.p[i]);
+    if (name.len > 1 && room[name.len - 1] == '.')
+        name.len--;
+    return mk_str_of(room, name.len);
+}
+
+static mk_err add_name(struct mk_hosts *h, struct mk_host *host, mk_str name)
+{
+    char room[NAME_MAX_LEN];
+    struct mk_map *map = &h->exact;
+    mk_str key = normal(name, room);
+    if (mk_str_starts(key, MK_STR("*."))) {
+        key = mk_str_skip(key, 2);
+        map = &h->below;
+    }
+    if (mk_map_get(map, key) && mk_map_get(map, key) != host)
+        return -EEXIST;
+    key = mk_arena_copy(map->arena, key);
+    if (!key.p || !mk_map_put(map, key, host))
+        return -ENOMEM;
+    h->named = true;
+    return 0;
+}
+
+mk_err mk_hosts_add(struct mk_hosts *h, struct mk_host *host, mk_str *taken)
+{
+    if (!h->fallback)
+        h->fallback = host;
+    for (size_t i = 0; i < host->n_names; i++) {
+        mk_err e = add_name(h, host, host->names[i]);
+        *taken = host->names[i];
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host)
+{
+    h->fallback = host;
+}
+
+const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name)
+{
+    char room[NAME_MAX_LEN];
+    if (!h->named || !name.p)
+        return h->fallback;
+    mk_str key = normal(name, room);
+    const struct mk_host *found = mk_map_get(&h->exact, key);
+    while (!found && key.p && h->below.n) {
+        mk_str_cut(&key, '.');
+        if (key.p)
+            found = mk_map_get(&h->below, key);
+    }
+    return found ? found : h->fallback;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/mime.h"
+
+#include <stdlib.h>
+
+void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type)
+{
+    *m = (struct mk_mime){.default_type = default_type, .arena = arena};
+    mk_map_init(&m->own, arena);
+}
+
+static mk_str lower(mk_str s, char room[MK_MIME_EXTENSION_MAX])
+{
+    for (size_t i = 0; i < s.len; i++)
+        room[i] = mk_char_lower(s.p[i]);
+    return mk_str_of(room, s.len);
+}
+
+bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
+{
+    char room[MK_MIME_EXTENSION_MAX];
+    if (extension.len > sizeof room)
+        return true; /* nothing that long is ever looked up */
+    mk_str key = mk_arena_copy(m->arena, lower(extension, room));
+    mk_str *value = mk_arena_alloc(m->arena, sizeof *value);
+    if (!key.p || !value)
+        return false;
+    *value = type;
+    return mk_map_put(&m->own, key, value);
+}
+
+static int compare(const void *key, const void *entry)
+{
+    const mk_str *extension = key;
+    const struct mk_mime_entry *e = entry;
+    return mk_str_cmp(*extension, e->extension);
+}
+
+mk_str mk_mime_find(const struct mk_mime *m, mk_str name)
+{
+    char room[MK_MIME_EXTENSION_MAX];
+    size_t dot = mk_str_find_last(name, '.');
+    mk_str extension = dot == MK_STR_NONE ? MK_STR("") : mk_str_skip(name, dot + 1);
+    if (extension.len == 0 || extension.len > sizeof room)
+        return m->default_type;
+    extension = lower(extension, room);
+    const mk_str *own = mk_map_get(&m->own, extension);
+    if (own)
+        return *own;
+    const struct mk_mime_entry *e =
+        bsearch(&extension, mk_mime_builtin, mk_mime_builtin_n, sizeof *e, compare);
+    return e ? e->type : m->default_type;
+}
+
+bool mk_mime_wants_charset(mk_str type)
+{
+    return mk_str_starts(type, MK_STR("text/")) && mk_str_find(type, ';') == MK_STR_NONE;
+}

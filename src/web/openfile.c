@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/openfile.h"
+
+#include <limits.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "os/fd.h"
+
+mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
+{
+    *c = (struct mk_file_cache){.limits = *limits, .hash_key = mk_hash_key_random(), .n_buckets = 16};
+    while (c->n_buckets < limits->files)
+        c->n_buckets *= 2;
+    mk_list_init(&c->used);
+    c->buckets = mk_mem_zalloc(c->n_buckets, sizeof(struct mk_open_file *));
+    return c->buckets ? 0 : -ENOMEM;
+}
+
+static void free_file(struct mk_open_file *f)
+{
+    mk_fd_close(&f->fd);
+    if (f->note)
+        f->note->free(f->note);
+    mk_mem_free(f);
+}
+
+void mk_open_file_drop(struct mk_open_file *f)
+{
+    MK_ASSERT(f->refs > 0);
+    if (--f->refs == 0)
+        free_file(f);
+}
+
+static struct mk_open_file **find_slot(struct mk_file_cache *c, const struct mk_open_file *f)
+{
+    struct mk_open_file **at = &c->buckets[f->hash & (c->n_buckets - 1)];
+    while (*at != f)
+        at = &(*at)->next;
+    return at;
+}
+
+static void unlist(struct mk_file_cache *c, struct mk_open_file *f)
+{
+    *find_slot(c, f) = f->next;
+    mk_list_remove(&f->used);
+    c->n--;
+    c->memory -= f->content.len;
+    f->listed = false;
+    mk_open_file_drop(f);
+}
+
+static struct mk_open_file *oldest(struct mk_file_cache *c)
+{
+    return mk_list_empty(&c->used) ? NULL : MK_LIST_ENTRY(c->used.next, struct mk_open_file, used);
+}
+
+/* Listed while there is room: the least recently used go first. */
+static void list(struct mk_file_cache *c, struct mk_open_file *f)
+{
+    while (c->n && (c->n >= c->limits.files || c->memory + f->content.len > c->limits.memory))
+        unlist(c, oldest(c));
+    if (c->n >= c->limits.files)
+        return;
+    struct mk_open_file **bucket = &c->buckets[f->hash & (c->n_buckets - 1)];
+    f->next = *bucket;
+    *bucket = f;
+    mk_list_add_last(&c->used, &f->used);
+    c->n++;
+    c->memory += f->content.len;
+    f->listed = true;
+    f->refs++;
+}
+
+void mk_file_cache_fini(struct mk_file_cache *c)
+{
+    while (c->n)
+        unlist(c, oldest(c));
+    mk_mem_free(c->buckets);
+    c->buckets = NULL;
+}
+
+unsigned mk_file_cache_shed(struct mk_file_cache *c)
+{
+    unsigned n = 0;
+    MK_LIST_EACH_SAFE (at, &c->used) {
+        struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
+        if (f->refs == 1 && f->fd >= 0) {
+            unlist(c, f);
+            n++;
+        }
+    }
+    return n;
+}
+
+static struct mk_open_file *find(const struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                                 uint64_t hash)
+{
+    struct mk_open_file *f = c->buckets[hash & (c->n_buckets - 1)];
+    while (f && (f->hash != hash || f->root != root || !mk_str_eq(f->path, path)))
+        f = f->next;
+    return f;
+}
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* What is in memory already, without waiting for a disk; false if that is not all of it. */
+static bool read_small(int fd, char *room, size_t size)
+{
+    struct iovec v = {.iov_base = room, .iov_len = size};
+    ssize_t n = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
+    if (n < 0 && errno == EOPNOTSUPP) /* a file system that cannot tell: these keep small files in memory */
+        n = pread(fd, room, size, 0);
+    return n == (ssize_t)size;
+}
+
+static bool wants_memory(const struct mk_file_cache *c, const struct stat *st)
+{
+    return S_ISREG(st->st_mode) && (uint64_t)st->st_size <= c->limits.small;
+}
+
+/* One piece of memory: the entry, its path with a NUL, and room for the content of a small file. */
+static struct mk_open_file *make_file(struct mk_file_cache *c, mk_str path, const struct stat *st, int fd)
+{
+    size_t room = wants_memory(c, st) ? (size_t)st->st_size : 0;
+    struct mk_open_file *f = mk_mem_alloc(sizeof *f + path.len + 1 + room);
+    if (!f)
+        return NULL;
+    char *text = (char *)(f + 1);
+    memcpy(text, path.p, path.len);
+    text[path.len] = '\0';
+    *f = (struct mk_open_file){
+        .cache = c,
+        .kind = S_ISREG(st->st_mode)   ? MK_OPEN_FILE
+                : S_ISDIR(st->st_mode) ? MK_OPEN_FOLDER
+                                       : MK_OPEN_OTHER,
+        .fd = fd,
+        .size = S_ISREG(st->st_mode) ? (uint64_t)st->st_size : 0,
+        .mtime_ns = nanoseconds(st->st_mtim),
+        .ctime_ns = nanoseconds(st->st_ctim),
+        .dev = st->st_dev,
+        .ino = st->st_ino,
+        .path = mk_str_of(text, path.len),
+        .refs = 1,
+    };
+    mk_list_init(&f->used);
+    if (wants_memory(c, st) && read_small(fd, text + path.len + 1, room))
+        f->content = mk_str_of(text + path.len + 1, room);
+    if (f->content.p || f->kind != MK_OPEN_FILE)
+        mk_fd_close(&f->fd);
+    return f;
+}
+
+static mk_err open_path(struct mk_file_cache *c, const struct mk_root *root, mk_str path, int *fd)
+{
+    char name[PATH_MAX];
+    if (path.len >= sizeof name)
+        return -ENAMETOOLONG;
+    memcpy(name, path.p, path.len);
+    name[path.len] = '\0';
+    mk_err e = mk_file_open_beneath(root->fd, name, &root->how, fd);
+    if ((e == -EMFILE || e == -ENFILE) && mk_file_cache_shed(c) > 0)
+        e = mk_file_open_beneath(root->fd, name, &root->how, fd);
+    return e;
+}
+
+static bool is_unchanged(const struct mk_open_file *f, const struct stat *st)
+{
+    return f->ino == st->st_ino && f->dev == st->st_dev && f->mtime_ns == nanoseconds(st->st_mtim) &&
+           f->ctime_ns == nanoseconds(st->st_ctim) &&
+           (f->kind != MK_OPEN_FILE || f->size == (uint64_t)st->st_size);
+}
+
+/* Opens the path anew; an entry that proves to be the same file is kept. */
+static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                         struct mk_open_file *known, struct mk_open_file **file)
+{
+    int fd;
+    struct stat st;
+    mk_err e = open_path(c, root, path, &fd);
+    if (!e && fstat(fd, &st) < 0) {
+        e = mk_err_last();
+        mk_fd_close(&fd);
+    }
+    if (known && (e || !is_unchanged(known, &st))) {
+        unlist(c, known);
+        known = NULL;
+    }
+    if (e)
+        return e;
+    if (known) {
+        mk_fd_close(&fd);
+        *file = known;
+        return 0;
+    }
+    *file = make_file(c, path, &st, fd);
+    if (!*file)
+        mk_fd_close(&fd);
+    return *file ? 0 : -ENOMEM;
+}
+
+mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
+                          struct mk_open_file **file)
+{
+    uint64_t hash = mk_hash(&c->hash_key, path) ^ (uintptr_t)root;
+    struct mk_open_file *known = find(c, root, path, hash);
+    if (known && now_ms - known->checked_ms < c->limits.recheck_ms) {
+        mk_list_remove(&known->used);
+        mk_list_add_last(&c->used, &known->used);
+        known->refs++;
+        *file = known;
+        return 0;
+    }
+    mk_err e = look_again(c, root, path, known, file);
+    if (e)
+        return e;
+    (*file)->checked_ms = now_ms;
+    if ((*file)->listed) {
+        (*file)->refs++;
+        return 0;
+    }
+    (*file)->root = root;
+    (*file)->hash = hash;
+    list(c, *file);
+    return 0;
+}

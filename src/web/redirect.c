@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/redirect.h"
+
+#include "web/request.h"
+
+/* What may stand in a path as it is (RFC 3986, section 3.3); also bytes that could end an attribute stay out.
+ */
+static bool is_path_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || (c && strchr("/-._~!$&()*+,;=:@", c));
+}
+
+static char *encode(char *out, mk_str path)
+{
+    for (size_t i = 0; i < path.len; i++) {
+        unsigned char c = (unsigned char)path.p[i];
+        if (is_path_char((char)c)) {
+            *out++ = (char)c;
+        } else {
+            *out++ = '%';
+            *out++ = "0123456789ABCDEF"[c >> 4];
+            *out++ = "0123456789ABCDEF"[c & 15];
+        }
+    }
+    return out;
+}
+
+static bool answer(struct mk_response *response, unsigned status, mk_str location)
+{
+    mk_str page = mk_arena_printf(response->arena,
+                                  "<!doctype html>\n<html lang=\"en\"><head><title>Moved</title></head>\n"
+                                  "<body><p>Moved.</p></body></html>\n");
+    response->status = status;
+    return page.p && mk_response_add_ready(response, MK_STR("Location"), location) &&
+           mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")) &&
+           mk_content_add_text(&response->content, response->arena, page);
+}
+
+bool mk_redirect_to_path(struct mk_response *response, unsigned status, mk_str path, mk_str more,
+                         mk_str query)
+{
+    char *room = mk_arena_alloc(response->arena, 3 * (path.len + more.len) + query.len + 1);
+    if (!room)
+        return false;
+    char *end = encode(encode(room, path), more);
+    if (query.p) {
+        *end++ = '?';
+        memcpy(end, query.p, query.len);
+        end += query.len;
+    }
+    return answer(response, status, mk_str_of(room, (size_t)(end - room)));
+}
+
+static bool ends_at_host(mk_str url)
+{
+    size_t colon = mk_str_find(url, ':');
+    mk_str rest = mk_str_skip(url, colon == MK_STR_NONE ? url.len : colon + 1);
+    return mk_str_starts(rest, MK_STR("//")) && mk_str_find(mk_str_skip(rest, 2), '/') == MK_STR_NONE;
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct mk_redirect *to = data;
+    mk_str url = to->url;
+    if (ends_at_host(url) && request->target.path.p)
+        url = mk_arena_printf(request->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url),
+                              MK_STR_ARG(request->target.path), request->target.query.p ? "?" : "",
+                              MK_STR_ARG(request->target.query));
+    if (url.p && answer(response, to->status, url))
+        return MK_DONE;
+    (void)mk_response_set_status(response, 503);
+    return MK_REFUSE;
+}
+
+const struct mk_handler mk_redirect = {
+    .name = "redirect",
+    .form = "STATUS URL",
+    .handle = handle,
+};
+
+static enum mk_verdict refuse(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const unsigned *status = data;
+    (void)request;
+    (void)mk_response_set_status(response, *status);
+    return MK_REFUSE;
+}
+
+const struct mk_handler mk_refusal = {
+    .name = "status",
+    .form = "STATUS",
+    .handle = refuse,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers that send the client elsewhere, and the handler `redirect STATUS URL`. */
+#ifndef MK_WEB_REDIRECT_H
+#define MK_WEB_REDIRECT_H
+
+#include <monkey/handler.h>
+
+#include "web/response.h"
+
+/* To another path of this host: `path` (decoded) and `more` are encoded again, the query is kept as it is.
+ * False when memory is out. */
+bool mk_redirect_to_path(struct mk_response *response, unsigned status, mk_str path, mk_str more,
+                         mk_str query) MK_MUST_USE;
+
+struct mk_redirect {
+    unsigned status;
+    mk_str url; /* one that ends at its host ("https://example.org") gets path and query appended */
+};
+
+/* Its data is a struct mk_redirect. */
+extern const struct mk_handler mk_redirect;
+
+/* Answers with a status and its error page: `status 403`. Its data points to an unsigned. */
+extern const struct mk_handler mk_refusal;
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/representation.h"
+
+#include <limits.h>
+
+#include "base/mem.h"
+#include "http/date.h"
+#include "http/etag.h"
+#include "http/negotiate.h"
+
+static const struct coding {
+    mk_str name, suffix;
+} codings[MK_CODINGS] = {
+    {MK_STR_INIT("br"), MK_STR_INIT(".br")},
+    {MK_STR_INIT("zstd"), MK_STR_INIT(".zst")},
+    {MK_STR_INIT("gzip"), MK_STR_INIT(".gz")},
+};
+
+/* Text of one representation: two dates, an etag, a type with charset, field names, a Cache-Control. */
+enum { TEXT_MAX = 512 };
+
+/* Kept as the note of an open file. */
+struct family {
+    struct mk_open_file_note note;
+    struct mk_representation self;
+    struct mk_representation *others[MK_CODINGS]; /* NULL: there is no such neighbour */
+    uint64_t looked_ms;                           /* when neighbours were last looked for */
+    bool looked;
+};
+
+static void drop_other(struct family *f, size_t i)
+{
+    if (!f->others[i])
+        return;
+    mk_open_file_drop(f->others[i]->file);
+    mk_mem_free(f->others[i]);
+    f->others[i] = NULL;
+}
+
+static void free_family(struct mk_open_file_note *note)
+{
+    struct family *f = MK_CONTAINER(note, struct family, note);
+    for (size_t i = 0; i < MK_CODINGS; i++)
+        drop_other(f, i);
+    mk_mem_free(f);
+}
+
+/* Writes a line into the text of a block and remembers its halves. */
+static void add(struct mk_representation *r, struct mk_field_block *b, struct mk_buf *text, mk_str name,
+                mk_str value)
+{
+    if (b->n == 0) {
+        b->fields = b == &r->about ? r->fields : r->fields + 4;
+        b->text = mk_str_of(text->p + text->len, 0);
+    }
+    size_t from = text->len;
+    mk_buf_add(text, name);
+    mk_buf_add(text, MK_STR(": "));
+    mk_buf_add(text, value);
+    mk_buf_add(text, MK_STR("\r\n"));
+    if (text->failed)
+        return;
+    mk_str line = mk_str_of(text->p + from, text->len - from);
+    struct mk_field *field = &r->fields[(b == &r->about ? 0 : 4) + b->n++];
+    *field = (struct mk_field){.name = mk_str_take(line, name.len),
+                               .value = mk_str_of(line.p + name.len + 2, value.len)};
+    b->text.len += line.len;
+}
+
+static void add_etag(struct mk_representation *r, struct mk_buf *text, const struct coding *coding)
+{
+    char etag[MK_ETAG_MAX + 8];
+    size_t len = mk_etag_write(etag, r->file->mtime_ns, r->file->size);
+    if (coding) { /* two representations of the same size and time must not share a tag */
+        etag[len - 1] = '-';
+        memcpy(etag + len, coding->suffix.p + 1, coding->suffix.len - 1);
+        len += coding->suffix.len - 1;
+        etag[len++] = '"';
+    }
+    add(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
+    r->validators.etag = r->fields[0].value;
+}
+
+static void add_modified(struct mk_representation *r, struct mk_buf *text)
+{
+    char date[MK_DATE_LEN];
+    int64_t seconds = r->file->mtime_ns / 1000000000;
+    r->validators.modified = seconds;
+    mk_date_write(date, seconds);
+    add(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
+}
+
+static mk_str cache_control(const struct mk_host *host, mk_str file_path)
+{
+    char room[PATH_MAX + 1];
+    size_t len = mk_min(file_path.len, sizeof room - 1);
+    room[0] = '/';
+    memcpy(room + 1, file_path.p, len);
+    for (size_t i = 0; i < host->n_cache_rules; i++)
+        if (mk_route_matches(&host->cache_rules[i].match, mk_str_of(room, len + 1)))
+            return host->cache_rules[i].value;
+    return (mk_str){NULL, 0};
+}
+
+static void add_type(struct mk_representation *r, struct mk_buf *text, mk_str type)
+{
+    char with_charset[128];
+    struct mk_buf full = mk_buf_fixed(with_charset, sizeof with_charset);
+    mk_buf_add(&full, type);
+    if (mk_mime_wants_charset(type))
+        mk_buf_add(&full, MK_STR("; charset=utf-8"));
+    add(r, &r->form, text, MK_STR("Content-Type"), full.failed ? type : mk_buf_str(&full));
+    r->type = r->fields[4].value;
+}
+
+/* Describes the bytes of `file`, which are those of `name` (the file that was asked for) in that coding. */
+static bool describe(struct mk_representation *r, char *room, size_t cap, const struct mk_host *host,
+                     mk_str name, const struct coding *coding, bool varies)
+{
+    struct mk_buf text = mk_buf_fixed(room, cap);
+    mk_str cached = cache_control(host, name);
+    add_etag(r, &text, coding);
+    add_modified(r, &text);
+    if (cached.p)
+        add(r, &r->about, &text, MK_STR("Cache-Control"), cached);
+    if (varies)
+        add(r, &r->about, &text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+    add_type(r, &text, mk_mime_find(host->mime, name));
+    if (coding)
+        add(r, &r->form, &text, MK_STR("Content-Encoding"), coding->name);
+    if (host->ranges)
+        add(r, &r->form, &text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
+    return !text.failed;
+}
+
+static size_t text_room(const struct mk_host *host, mk_str name)
+{
+    return TEXT_MAX + cache_control(host, name).len + mk_mime_find(host->mime, name).len;
+}
+
+static bool describe_self(struct family *f, struct mk_open_file *file, const struct mk_host *host,
+                          bool varies)
+{
+    f->self = (struct mk_representation){.file = file};
+    return describe(&f->self, (char *)(f + 1), text_room(host, file->path), host, file->path, NULL, varies);
+}
+
+static struct family *make_family(struct mk_open_file *file, const struct mk_host *host)
+{
+    struct family *f = mk_mem_zalloc(1, sizeof *f + text_room(host, file->path));
+    if (!f)
+        return NULL;
+    f->note.free = free_family;
+    if (!describe_self(f, file, host, false)) {
+        mk_mem_free(f);
+        return NULL;
+    }
+    file->note = &f->note;
+    return f;
+}
+
+static struct mk_open_file *take_neighbour(const struct mk_open_file *file, mk_str suffix, uint64_t now_ms)
+{
+    char room[PATH_MAX];
+    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    struct mk_open_file *found;
+    mk_buf_add(&path, file->path);
+    mk_buf_add(&path, suffix);
+    if (path.failed || mk_file_cache_take(file->cache, file->root, mk_buf_str(&path), now_ms, &found))
+        return NULL;
+    /* One that is older than the file it was made from has not been made from what is there now. */
+    if (found->kind == MK_OPEN_FILE && found->mtime_ns / 1000000000 >= file->mtime_ns / 1000000000)
+        return found;
+    mk_open_file_drop(found);
+    return NULL;
+}
+
+static struct mk_representation *make_other(struct mk_open_file *neighbour, const struct mk_host *host,
+                                            mk_str name, const struct coding *coding)
+{
+    size_t room = text_room(host, name);
+    struct mk_representation *r = mk_mem_zalloc(1, sizeof *r + room);
+    if (!r)
+        return NULL;
+    r->file = neighbour;
+    if (describe(r, (char *)(r + 1), room, host, name, coding, true))
+        return r;
+    mk_mem_free(r);
+    return NULL;
+}
+
+static void look_for_one(struct family *f, size_t i, const struct mk_host *host, uint64_t now_ms)
+{
+    struct mk_open_file *file = f->self.file;
+    struct mk_open_file *found = take_neighbour(file, codings[i].suffix, now_ms);
+    if (found && f->others[i] && f->others[i]->file == found) {
+        mk_open_file_drop(found);
+        return;
+    }
+    drop_other(f, i);
+    if (found)
+        f->others[i] = make_other(found, host, file->path, &codings[i]);
+    if (found && !f->others[i])
+        mk_open_file_drop(found);
+}
+
+static bool has_others(const struct family *f)
+{
+    for (size_t i = 0; i < MK_CODINGS; i++)
+        if (f->others[i])
+            return true;
+    return false;
+}
+
+/* Not more often than the files themselves are looked at. Only while nobody else uses the file: a response on
+ * its way points into what would be replaced. */
+static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
+{
+    struct mk_open_file *file = f->self.file;
+    bool believed = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
+    bool in_use = file->refs > (file->listed ? 2u : 1u);
+    if (believed || (f->looked && in_use))
+        return;
+    bool varied = f->self.about.n > 0 && has_others(f);
+    for (size_t i = 0; i < MK_CODINGS; i++)
+        look_for_one(f, i, host, now_ms);
+    f->looked = true;
+    f->looked_ms = now_ms;
+    if (has_others(f) != varied)
+        (void)describe_self(f, file, host, has_others(f));
+}
+
+static const struct mk_representation *pick(const struct family *f, const struct mk_fields *wishes)
+{
+    const struct mk_representation *best = &f->self;
+    unsigned best_q = 0;
+    if (!has_others(f))
+        return best;
+    best_q = mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, MK_STR("identity"));
+    for (size_t i = MK_CODINGS; i-- > 0;) {
+        unsigned q = f->others[i] ? mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, codings[i].name) : 0;
+        if (q > 0 && q >= best_q) {
+            best = f->others[i];
+            best_q = q;
+        }
+    }
+    return best;
+}
+
+const struct mk_representation *mk_representation_choose(struct mk_open_file *file,
+                                                         const struct mk_host *host,
+                                                         const struct mk_fields *wishes, uint64_t now_ms)
+{
+    struct family *f = file->note ? MK_CONTAINER(file->note, struct family, note) : make_family(file, host);
+    if (!f)
+        return NULL;
+    if (!host->precompressed)
+        return &f->self;
+    if (!f->looked || mk_fields_has(wishes, MK_FIELD_ACCEPT_ENCODING))
+        look_for_others(f, host, now_ms);
+    return pick(f, wishes);
+}

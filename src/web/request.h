@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request from inside: what include/monkey/request.h keeps closed. */
+#ifndef MK_WEB_REQUEST_H
+#define MK_WEB_REQUEST_H
+
+#include <monkey/request.h>
+
+#include "base/arena.h"
+#include "http/field.h"
+#include "http/target.h"
+#include "os/addr.h"
+
+struct mk_host;
+
+/* What the protocol does for a request; the only way up from here. `ctx` is the protocol's. */
+struct mk_request_ops {
+    ssize_t (*read)(void *ctx, char *room, size_t cap); /* as mk_request_read */
+    void (*resume)(void *ctx);                          /* as mk_request_resume */
+};
+
+#define MK_REQUEST_LENGTH_UNKNOWN UINT64_MAX
+
+struct mk_request {
+    struct mk_arena *arena;
+    enum mk_method method;
+    unsigned version; /* 10, 11, 20 */
+    mk_str method_text, target_text;
+    struct mk_target target;
+    mk_str host, path;
+    unsigned path_flags; /* MK_PATH_... */
+    uint64_t length;     /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
+    struct mk_fields fields;
+    const struct mk_peer *peer;
+    const struct mk_host *site; /* chosen by the flow */
+    int64_t now;                /* seconds since 1970, when it came in */
+    uint64_t now_ms;
+    const struct mk_request_ops *ops; /* NULL: it has no content, and nobody to resume it */
+    void *ops_ctx;
+    void *data;
+};
+
+#endif

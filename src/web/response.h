@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A response from inside: what include/monkey/response.h keeps closed. */
+#ifndef MK_WEB_RESPONSE_H
+#define MK_WEB_RESPONSE_H
+
+#include <monkey/response.h>
+
+#include "http/field.h"
+#include "web/content.h"
+
+enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 6 };
+
+/* Fields that many responses share, ready in two forms: as lines of HTTP/1 text, and one by one. */
+struct mk_field_block {
+    mk_str text; /* "Name: value\r\n..." */
+    const struct mk_field *fields;
+    unsigned n;
+};
+
+struct mk_response {
+    struct mk_arena *arena; /* the request's */
+    unsigned status;        /* 0 until somebody sets it */
+    bool sealed;            /* its head is on the way */
+    unsigned n_blocks, n_fields, cap_fields;
+    const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */
+    struct mk_field *fields;
+    struct mk_field first_fields[MK_RESPONSE_FIRST_FIELDS];
+    struct mk_content content;
+};
+
+void mk_response_init(struct mk_response *r, struct mk_arena *arena);
+/* Forgets status, fields and content, for another answer in its place. */
+void mk_response_reset(struct mk_response *r);
+
+/* Adds fields without copying or checking them: they live as long as the request. */
+void mk_response_add_block(struct mk_response *r, const struct mk_field_block *block);
+bool mk_response_add_ready(struct mk_response *r, mk_str name, mk_str value) MK_MUST_USE;
+
+/* The value of the first field of that name among blocks and fields; absent if there is none. */
+mk_str mk_response_find(const struct mk_response *r, mk_str name);
+
+/* Does a response of that status have content at all (RFC 9110, section 6.4.1)? */
+static inline bool mk_status_has_content(unsigned status)
+{
+    return status >= 200 && status != 204 && status != 304;
+}
+
+#endif

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/static.h"
+
+#include <limits.h>
+
+#include "web/byteranges.h"
+#include "web/redirect.h"
+#include "web/representation.h"
+
+/* Is there a part that begins with a dot? `.well-known` at the top is made for strangers (RFC 8615). */
+static bool has_dot_part(mk_str path)
+{
+    if (mk_str_starts(path, MK_STR("/.well-known/")) || mk_str_eq(path, MK_STR("/.well-known")))
+        path = mk_str_skip(path, sizeof "/.well-known" - 1);
+    for (size_t i = 0; i + 1 < path.len; i++)
+        if (path.p[i] == '/' && path.p[i + 1] == '.')
+            return true;
+    return false;
+}
+
+/* Where to look, and for what: the host's root, or a user's folder for /~name/. */
+static const struct mk_root *choose_root(const struct mk_host *host, mk_str *path)
+{
+    if (!host->homes || !mk_str_starts(*path, MK_STR("/~")))
+        return &host->root;
+    mk_str rest = mk_str_skip(*path, 2);
+    size_t slash = mk_str_find(rest, '/');
+    const struct mk_user_home *home = mk_map_get(&host->homes->by_name, mk_str_take(rest, slash));
+    if (!home)
+        return &host->root;
+    *path = mk_str_skip(rest, slash);
+    return &home->root;
+}
+
+static mk_str without_slashes(mk_str path)
+{
+    path = mk_str_skip(path, 1);
+    return mk_str_take(path, path.len > 0 && path.p[path.len - 1] == '/' ? path.len - 1 : path.len);
+}
+
+static enum mk_static_find find_of_error(mk_err e)
+{
+    switch (e) {
+    case -EACCES:
+    case -EPERM:
+    case -ELOOP:
+    case -EXDEV:
+        return MK_STATIC_FORBIDDEN;
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -EAGAIN:
+        return MK_STATIC_BUSY;
+    default:
+        return MK_STATIC_MISSING;
+    }
+}
+
+static void take(struct mk_web *web, const struct mk_request *request, mk_str path,
+                 struct mk_static_found *found)
+{
+    found->error = mk_file_cache_take(&web->files, found->root, path, request->now_ms, &found->file);
+    found->what = found->error ? find_of_error(found->error) : MK_STATIC_FILE;
+    if (!found->error && found->file->kind == MK_OPEN_OTHER) {
+        mk_open_file_drop(found->file);
+        found->what = MK_STATIC_FORBIDDEN;
+    }
+}
+
+static void take_index(struct mk_web *web, const struct mk_request *request, mk_str folder,
+                       struct mk_static_found *found)
+{
+    char room[PATH_MAX];
+    for (size_t i = 0; i < request->site->n_index; i++) {
+        struct mk_buf path = mk_buf_fixed(room, sizeof room);
+        mk_buf_add(&path, folder);
+        mk_buf_add(&path, folder.len ? MK_STR("/") : MK_STR(""));
+        mk_buf_add(&path, request->site->index[i]);
+        if (path.failed)
+            continue;
+        take(web, request, mk_buf_str(&path), found);
+        if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE)
+            return;
+        if (found->what == MK_STATIC_FILE)
+            mk_open_file_drop(found->file);
+        else if (found->what != MK_STATIC_MISSING)
+            return;
+    }
+    found->what = MK_STATIC_FOLDER_WITHOUT_INDEX;
+}
+
+static void find_beneath(struct mk_web *web, const struct mk_request *request, struct mk_static_found *found)
+{
+    mk_str path = request->path;
+    found->root = choose_root(request->site, &path);
+    bool has_slash = path.len == 0 || path.p[path.len - 1] == '/';
+    if (path.len == 0) { /* /~name */
+        found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
+        return;
+    }
+    mk_str name = without_slashes(path);
+    take(web, request, name, found);
+    if (found->what != MK_STATIC_FILE)
+        return;
+    bool is_folder = found->file->kind == MK_OPEN_FOLDER;
+    if (!is_folder && !has_slash)
+        return;
+    mk_open_file_drop(found->file);
+    if (!is_folder)
+        found->what = MK_STATIC_MISSING;
+    else if (!has_slash)
+        found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
+    else
+        take_index(web, request, name, found);
+}
+
+/* A single-page application answers with its page where a person navigates, not where a script or picture is
+ * missing. */
+static bool wants_fallback(const struct mk_request *request)
+{
+    if (!request->site->fallback.p)
+        return false;
+    mk_str last = mk_str_skip(request->path, mk_str_find_last(request->path, '/') + 1);
+    mk_str accept = mk_fields_get(&request->fields, MK_FIELD_ACCEPT);
+    return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
+}
+
+void mk_static_find(struct mk_web *web, const struct mk_request *request, struct mk_static_found *found)
+{
+    *found = (struct mk_static_found){.what = MK_STATIC_MISSING, .root = &request->site->root};
+    if (request->path_flags & MK_PATH_ENCODED_SLASH || request->site->root.fd < 0)
+        return;
+    if (!request->site->dot_files && has_dot_part(request->path)) {
+        found->what = MK_STATIC_HIDDEN;
+        return;
+    }
+    find_beneath(web, request, found);
+    if ((found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX) &&
+        wants_fallback(request)) {
+        found->root = &request->site->root;
+        found->is_fallback = true;
+        take(web, request, request->site->fallback, found);
+    }
+}
+
+static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+{
+    (void)mk_response_set_status(response, status);
+    return MK_REFUSE;
+}
+
+static void on_end(void *file)
+{
+    mk_open_file_drop(file);
+}
+
+static enum mk_verdict send_whole(struct mk_response *response, const struct mk_representation *r)
+{
+    mk_response_add_block(response, &r->about);
+    mk_response_add_block(response, &r->form);
+    response->status = 200;
+    bool ok = mk_content_add_file(&response->content, response->arena, r->file, 0, r->file->size);
+    return ok ? MK_DONE : refuse(response, 503);
+}
+
+enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
+                                struct mk_open_file *file)
+{
+    if (!mk_arena_on_end(request->arena, on_end, file)) {
+        mk_open_file_drop(file);
+        return refuse(response, 503);
+    }
+    const struct mk_representation *r =
+        mk_representation_choose(file, request->site, &request->fields, request->now_ms);
+    if (!r)
+        return refuse(response, 503);
+    switch (mk_condition_check(&request->fields, request->method, &r->validators, request->now)) {
+    case MK_CONDITION_NOT_MODIFIED:
+        mk_response_add_block(response, &r->about);
+        response->status = 304;
+        return MK_DONE;
+    case MK_CONDITION_FAILED:
+        return refuse(response, 412);
+    case MK_CONDITION_PASS:
+        break;
+    }
+    bool wants_range = request->site->ranges && request->method == MK_METHOD_GET &&
+                       mk_fields_has(&request->fields, MK_FIELD_RANGE) &&
+                       mk_condition_range_holds(&request->fields, &r->validators, request->now);
+    enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
+    return v == MK_NEXT ? send_whole(response, r) : v;
+}
+
+static enum mk_verdict redirect_to_folder(const struct mk_request *request, struct mk_response *response)
+{
+    return mk_redirect_to_path(response, 301, request->path, MK_STR("/"), request->target.query)
+               ? MK_DONE
+               : refuse(response, 503);
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct mk_static_found found;
+    mk_static_find(data, request, &found);
+    switch (found.what) {
+    case MK_STATIC_FILE:
+        return mk_static_serve(request, response, found.file);
+    case MK_STATIC_FOLDER_WITHOUT_SLASH:
+        return redirect_to_folder(request, response);
+    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless somebody after us can list it */
+        (void)mk_response_set_status(response, 403);
+        return MK_NEXT;
+    case MK_STATIC_HIDDEN:
+    case MK_STATIC_FORBIDDEN:
+        return refuse(response, 403);
+    case MK_STATIC_BUSY:
+        return refuse(response, 503);
+    case MK_STATIC_MISSING:
+        break;
+    }
+    return MK_NEXT;
+}
+
+const struct mk_handler mk_static = {
+    .name = "static",
+    .methods = MK_METHOD_BIT(MK_METHOD_GET),
+    .handle = handle,
+};
