@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A world for configuration tests: files and an environment that exist in memory only. */
+#ifndef MK_UNIT_CONF_WORLD_H
+#define MK_UNIT_CONF_WORLD_H
+
+#include "conf/read.h"
+#include "unit/test.h"
+
+struct world_file {
+    const char *path, *text;
+};
+
+struct world {
+    const struct world_file *files; /* ended by a path of NULL */
+    const struct world_file *env;   /* names and values, ended alike */
+    struct mk_conf_io io;
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    struct mk_conf_tree tree;
+    size_t n_reads;
+};
+
+static inline mk_err world_read(void *ctx, mk_str path, struct mk_buf *out)
+{
+    struct world *w = ctx;
+    w->n_reads++;
+    for (const struct world_file *f = w->files; f && f->path; f++)
+        if (mk_str_eq(mk_str_from_c(f->path), path)) {
+            mk_buf_add(out, mk_str_from_c(f->text));
+            return 0;
+        }
+    return -ENOENT;
+}
+
+static inline mk_err world_glob(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data)
+{
+    struct world *w = ctx;
+    for (const struct world_file *f = w->files; f && f->path; f++)
+        if (mk_str_match(mk_str_from_c(f->path), pattern) && !found(data, mk_str_from_c(f->path)))
+            break;
+    return 0;
+}
+
+static inline mk_str world_env(void *ctx, mk_str name)
+{
+    struct world *w = ctx;
+    for (const struct world_file *f = w->env; f && f->path; f++)
+        if (mk_str_eq(mk_str_from_c(f->path), name))
+            return mk_str_from_c(f->text);
+    return (mk_str){NULL, 0};
+}
+
+static inline void world_init(struct world *w, const struct world_file *files, const struct world_file *env)
+{
+    *w = (struct world){.files = files, .env = env};
+    w->io = (struct mk_conf_io){.read = world_read, .glob = world_glob, .env = world_env, .ctx = w};
+    mk_arena_init(&w->arena, NULL);
+    mk_conf_report_init(&w->report, &w->arena);
+}
+
+static inline void world_fini(struct world *w)
+{
+    mk_arena_fini(&w->arena);
+}
+
+static inline mk_err world_read_text(struct world *w, const char *text)
+{
+    return mk_conf_read_text(&w->tree, &w->arena, &w->io, MK_STR("t.conf"), mk_str_from_c(text), &w->report);
+}
+
+/* Every problem in one line: "t.conf:3:5: error: text (hint)". */
+static inline mk_str world_problems(struct world *w)
+{
+    struct mk_buf b = mk_buf_growing(1 << 20);
+    for (const struct mk_conf_problem *p = w->report.first; p; p = p->next) {
+        mk_buf_addf(&b, "%.*s:%u:%u: %s: %.*s", MK_STR_ARG(p->at.file), p->at.line, p->at.column,
+                    p->severity == MK_CONF_ERROR ? "error" : "warning", MK_STR_ARG(p->text));
+        if (p->hint.p)
+            mk_buf_addf(&b, " (%.*s)", MK_STR_ARG(p->hint));
+        mk_buf_add_char(&b, '\n');
+    }
+    mk_str text = mk_arena_copy(&w->arena, mk_buf_str(&b));
+    mk_buf_free(&b);
+    return text;
+}
+
+/* The tree as text: "[A] k=v k=v [B]". */
+static inline mk_str world_tree(struct world *w)
+{
+    struct mk_buf b = mk_buf_growing(1 << 20);
+    for (const struct mk_conf_section *s = w->tree.first; s; s = s->next) {
+        mk_buf_addf(&b, "%s[%.*s]", b.len ? " " : "", MK_STR_ARG(s->name));
+        for (const struct mk_conf_entry *e = s->first; e; e = e->next)
+            mk_buf_addf(&b, " %.*s=%.*s", MK_STR_ARG(e->key), MK_STR_ARG(e->value));
+    }
+    mk_str text = mk_arena_copy(&w->arena, mk_buf_str(&b));
+    mk_buf_free(&b);
+    return text;
+}
+
+/* Reads `text` and compares the tree and the problems with what is expected. */
+static inline void world_expect(const struct world_file *files, const struct world_file *env,
+                                const char *text, const char *tree, const char *problems)
+{
+    struct world w;
+    world_init(&w, files, env);
+    mk_err err = world_read_text(&w, text);
+    assert_str(world_problems(&w), problems);
+    assert_str(world_tree(&w), tree);
+    assert_int_equal(err, w.report.n_errors ? -EINVAL : 0);
+    world_fini(&w);
+}
+
+#endif
