@@ -199,14 +199,13 @@ static bool line_end_decides(mk_str in, size_t i)
     return i >= 3 && in.p[i - 2] == '\n' && in.p[i - 3] == '\r';
 }
 
-/* Is there anything behind the first `seen` bytes that could change the answer from "more"? Only then the
- * head is read again from its beginning, which happens a bounded number of times. */
+/* Is there anything behind the first `seen` bytes that could change the answer from "more"? Only then the head is
+ * read again from its beginning: a bounded number of times, most of them while it is a few bytes long. */
 static bool has_news(mk_str in, size_t seen, const struct mk_head_limits *limits)
 {
-    size_t longest_start = 2 * MK_HEAD_EMPTY_LINES_MAX + MK_HEAD_METHOD_MAX + 2;
-    size_t decided =
-        longest_start < SIZE_MAX - limits->target_max ? longest_start + limits->target_max : SIZE_MAX;
-    if (seen < decided && in.len >= decided)
+    const size_t method_end = 2 * MK_HEAD_EMPTY_LINES_MAX + MK_HEAD_METHOD_MAX + 1;
+    size_t target_end = method_end + mk_min(limits->target_max, INT_MAX) + 1;
+    if (seen < method_end || (seen < target_end && in.len >= target_end))
         return true;
     for (size_t i = seen - 1; i < in.len; i++)
         if (!mk_scan_is(in.p[i], MK_SCAN_VALUE) && line_end_decides(in, i))

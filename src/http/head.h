@@ -42,7 +42,8 @@ struct mk_head {
  * lines than fields_max 501  the method is longer than any that exists 505  a version of HTTP other than 1.x
  *        What is certainly bad or too long is refused before the head is complete.
  *
- * How the bytes were cut into pieces never changes the answer. `seen` is 0 for the first call. */
+ * How the bytes were cut into pieces never changes what a head is answered with, only how soon it is refused. `seen`
+ * is 0 for the first call. */
 int mk_head_parse(struct mk_head *h, mk_str in, size_t seen, const struct mk_head_limits *limits) MK_MUST_USE;
 
 #endif

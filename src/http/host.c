@@ -3,7 +3,6 @@
 
 #include <arpa/inet.h>
 
-#include "base/num.h"
 #include "http/scan.h"
 
 enum { IPV6_TEXT_MAX = 45 };
@@ -20,38 +19,53 @@ static bool is_ipv6(mk_str host)
     return strlen(text) == host.len - 2 && inet_pton(AF_INET6, text, address) == 1;
 }
 
-/* Labels may be empty only at the end, so that no host is ".." or hides in a folder's name. */
-static bool is_name(mk_str host)
+/* Where the name at the beginning ends. Labels may be empty only at the end, so that no host is "..", or
+ * hidden as a folder. */
+static size_t name_len(mk_str s)
 {
-    char last = '.';
-    for (size_t i = 0; i < host.len; i++) {
-        if (!mk_scan_is(host.p[i], MK_SCAN_HOST) || (last == '.' && host.p[i] == '.'))
-            return false;
-        last = host.p[i];
+    const char *at = s.p, *end = s.p + s.len;
+    for (;;) {
+        const char *label = at;
+        at = mk_scan_skip(at, end, MK_SCAN_LABEL);
+        if (at == label)
+            return at < end && *at == '.' ? 0 : (size_t)(at - s.p);
+        if (at == end || *at != '.')
+            return (size_t)(at - s.p);
+        at++;
     }
-    return host.len > 0 && host.p[0] != '.';
 }
 
-static bool read_port(mk_str digits, uint32_t *port)
+static size_t ipv6_len(mk_str s)
 {
-    uint64_t n = MK_PORT_NONE;
-    if (digits.len && (!mk_num_parse(digits, &n) || n > UINT16_MAX))
-        return false;
-    *port = (uint32_t)n;
-    return true;
+    size_t end = mk_str_find(s, ']');
+    return end != MK_STR_NONE && is_ipv6(mk_str_take(s, end + 1)) ? end + 1 : 0;
+}
+
+static int read_port(mk_str digits, uint32_t *port)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < digits.len; i++) {
+        if (!mk_char_is_digit(digits.p[i]))
+            return 400;
+        n = n * 10 + (uint32_t)(digits.p[i] - '0');
+        if (n > UINT16_MAX)
+            return 400;
+    }
+    *port = digits.len ? n : MK_PORT_NONE;
+    return 0;
 }
 
 int mk_host_parse(mk_str authority, mk_str *host, uint32_t *port)
 {
-    bool bracket = authority.len && authority.p[0] == '[';
-    size_t end = bracket ? mk_str_find(authority, ']') : mk_str_find(authority, ':');
-    if (bracket && end == MK_STR_NONE)
+    if (authority.len == 0)
         return 400;
-    *host = mk_str_take(authority, bracket ? end + 1 : end);
-    mk_str rest = mk_str_skip(authority, host->len);
-    if (rest.len && rest.p[0] != ':')
+    size_t len = authority.p[0] == '[' ? ipv6_len(authority) : name_len(authority);
+    if (len == 0)
         return 400;
-    if (!read_port(mk_str_skip(rest, 1), port))
-        return 400;
-    return (bracket ? is_ipv6(*host) : is_name(*host)) ? 0 : 400;
+    *host = mk_str_take(authority, len);
+    *port = MK_PORT_NONE;
+    mk_str rest = mk_str_skip(authority, len);
+    if (rest.len == 0)
+        return 0;
+    return rest.p[0] == ':' ? read_port(mk_str_skip(rest, 1), port) : 400;
 }

@@ -4,7 +4,7 @@
 /* Visible ASCII that is neither a token character nor one of the few exceptions below. */
 #define PLAIN (MK_SCAN_VALUE | MK_SCAN_TARGET | MK_SCAN_ETAG | MK_SCAN_QUOTED)
 #define TOKEN (PLAIN | MK_SCAN_TOKEN)
-#define HOST  (TOKEN | MK_SCAN_HOST)
+#define LABEL (TOKEN | MK_SCAN_LABEL)
 
 const uint8_t mk_scan_classes[256] = {
     ['\t'] = MK_SCAN_VALUE | MK_SCAN_QUOTED,
@@ -16,18 +16,19 @@ const uint8_t mk_scan_classes[256] = {
     ['(' ... ')'] = PLAIN,
     ['*' ... '+'] = TOKEN,
     [','] = PLAIN,
-    ['-' ... '.'] = HOST,
+    ['-'] = LABEL,
+    ['.'] = TOKEN,
     ['/'] = PLAIN,
-    ['0' ... '9'] = HOST,
+    ['0' ... '9'] = LABEL,
     [':' ... '@'] = PLAIN,
-    ['A' ... 'Z'] = HOST,
+    ['A' ... 'Z'] = LABEL,
     ['['] = PLAIN,
     ['\\'] = PLAIN & ~MK_SCAN_QUOTED,
     [']'] = PLAIN,
     ['^'] = TOKEN,
-    ['_'] = HOST,
+    ['_'] = LABEL,
     ['`'] = TOKEN,
-    ['a' ... 'z'] = HOST,
+    ['a' ... 'z'] = LABEL,
     ['{'] = PLAIN,
     ['|'] = TOKEN,
     ['}'] = PLAIN,

@@ -10,7 +10,7 @@ enum {
     MK_SCAN_TOKEN = 1u << 0,  /* tchar (RFC 9110, section 5.6.2) */
     MK_SCAN_VALUE = 1u << 1,  /* HTAB, SP, VCHAR, obs-text (RFC 9110, section 5.5) */
     MK_SCAN_TARGET = 1u << 2, /* visible ASCII but '#' */
-    MK_SCAN_HOST = 1u << 3,   /* letters, digits, '-', '.', '_' */
+    MK_SCAN_LABEL = 1u << 3,  /* letters, digits, '-', '_': a part of a host's name */
     MK_SCAN_ETAG = 1u << 4,   /* etagc (RFC 9110, section 8.8.3) */
     MK_SCAN_QUOTED = 1u << 5, /* qdtext (RFC 9110, section 5.6.4) */
 };
