@@ -39,10 +39,11 @@ mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_c
     size_t n_errors = report->n_errors;
     for (const struct mk_conf_section *s = tree->first; s; s = s->next) {
         const struct mk_conf_table *table = table_of(tables, n, s->name);
-        const struct mk_conf_section *first = mk_conf_tree_find(tree, s->name);
+        const struct mk_conf_section *first =
+            table && !table->repeatable ? mk_conf_tree_find(tree, s->name) : s;
         if (!table)
             report_unknown(s, tables, n, report);
-        else if (!table->repeatable && first != s)
+        else if (first != s)
             report_twice(s, first, report);
     }
     return report->no_memory ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;

@@ -44,6 +44,14 @@ struct mk_conf_nearest mk_conf_nearest_to(mk_str word)
     return (struct mk_conf_nearest){.word = word, .distance = MK_CONF_NEAREST_FAR};
 }
 
+static size_t shared_beginning(mk_str a, mk_str b)
+{
+    size_t n = 0, len = mk_min(a.len, b.len);
+    while (n < len && same(a, n, b, n))
+        n++;
+    return n;
+}
+
 void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate)
 {
     size_t near = mk_min((mk_max(n->word.len, candidate.len) + 1) / 3, FAR_MAX);
@@ -51,8 +59,10 @@ void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate)
     if (mk_max(n->word.len, candidate.len) - mk_min(n->word.len, candidate.len) > near)
         return;
     unsigned distance = mk_conf_nearest_distance(n->word, candidate);
-    if (distance <= near && distance < n->distance) {
-        n->best = candidate;
-        n->distance = distance;
-    }
+    size_t shared = shared_beginning(n->word, candidate);
+    if (distance > near || distance > n->distance || (distance == n->distance && shared <= n->shared))
+        return;
+    n->best = candidate;
+    n->distance = distance;
+    n->shared = shared;
 }

@@ -16,10 +16,12 @@ struct mk_conf_nearest {
     mk_str word;
     mk_str best; /* absent as long as nothing is near enough; a slice of what was tried */
     unsigned distance;
+    size_t shared; /* letters that both begin with */
 };
 
 struct mk_conf_nearest mk_conf_nearest_to(mk_str word);
-/* Of two that are equally near the first stays. Near enough: a third of the longer word's letters, 4 at most.
+/* Of two that are equally near the one with more letters in common at the beginning wins, then the first.
+ * Near enough: a third of the longer word's letters, 4 at most.
  */
 void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate);
 

@@ -133,12 +133,12 @@ static void print_key(const struct mk_conf_key *k, size_t width, const void *in,
     struct mk_buf value = mk_buf_growing(MK_CONF_FILE_MAX);
     size_t i = 0;
     bool any = false;
-    while (!value.failed && show(k, in, &i, &value)) {
+    while (show(k, in, &i, &value) && !value.failed) {
         add_entry(mk_str_from_c(k->name), width, mk_buf_str(&value), out);
         mk_buf_clear(&value);
         any = true;
     }
-    if (!any)
+    if (!any && !value.failed)
         mk_buf_addf(out, "    # %s\n", k->name);
     out->failed = out->failed || value.failed;
     mk_buf_free(&value);

@@ -61,15 +61,20 @@ static void add_choices(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_addf(out, "%s%s", c == k->choices ? "" : ", ", *c);
 }
 
-/* Text is bounded by how many bytes it has, a list by how many words. */
 static void add_text_form(const struct mk_conf_key *k, struct mk_buf *out)
 {
-    mk_buf_add(out, k->type == MK_CONF_TEXT ? MK_STR("text") : MK_STR("words"));
+    mk_buf_add(out, MK_STR("text"));
     if (k->min || k->max) {
-        mk_buf_add(out, MK_STR(","));
         add_range(k, out);
-        mk_buf_add(out, k->type == MK_CONF_TEXT ? MK_STR(" bytes") : MK_STR(" of them"));
+        mk_buf_add(out, MK_STR(" bytes"));
     }
+}
+
+static void add_words_form(const struct mk_conf_key *k, struct mk_buf *out)
+{
+    if (k->max)
+        mk_buf_addf(out, "up to %llu ", (unsigned long long)k->max);
+    mk_buf_add(out, MK_STR("words"));
 }
 
 void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
@@ -79,8 +84,10 @@ void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, MK_STR("on or off"));
         return;
     case MK_CONF_TEXT:
-    case MK_CONF_WORDS:
         add_text_form(k, out);
+        return;
+    case MK_CONF_WORDS:
+        add_words_form(k, out);
         return;
     case MK_CONF_ENUM:
         add_choices(k, out);
@@ -112,6 +119,8 @@ static struct mk_conf_place place_of(const struct mk_conf_spot *spot, mk_str par
         return mk_conf_tree_place(spot->entry, part);
     mk_str name = mk_arena_printf(spot->arena, "default of %s in [%s]", spot->key ? spot->key->name : "a key",
                                   spot->table->section);
+    if (!name.p)
+        spot->report->no_memory = true;
     return (struct mk_conf_place){.file = name};
 }
 

@@ -27,7 +27,7 @@ static inline mk_err world_read(void *ctx, mk_str path, struct mk_buf *out)
     for (const struct world_file *f = w->files; f && f->path; f++)
         if (mk_str_eq(mk_str_from_c(f->path), path)) {
             mk_buf_add(out, mk_str_from_c(f->text));
-            return 0;
+            return out->failed ? -ENOMEM : 0;
         }
     return -ENOENT;
 }

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/path.h"
+
+#include "unit/conf/world.h"
+
+static void join(const char *from, const char *path, const char *expected)
+{
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    assert_str(mk_conf_path_join(&a, mk_str_from_c(from), mk_str_from_c(path)), expected);
+    mk_arena_fini(&a);
+}
+
+static void paths_are_joined_and_cleaned(void **state)
+{
+    (void)state;
+    join("m.conf", "a", "a");
+    join("", "a", "a");
+    join("conf/m.conf", "a", "conf/a");
+    join("/etc/m.conf", "a/b", "/etc/a/b");
+    join("/m.conf", "a", "/a");
+    join("/etc/m.conf", "/a", "/a");
+    join("./conf//x/./m.conf", "./a//b", "conf/x/a/b");
+    join("conf/m.conf", "../a", "conf/../a");
+    join("conf/m.conf", "a/", "conf/a");
+    join("/", "", "/");
+    join("", "", "");
+    join("//etc//m", ".hidden", "/etc/.hidden");
+}
+
+static void patterns_have_wildcards(void **state)
+{
+    (void)state;
+    assert_true(mk_conf_path_is_pattern(MK_STR("a/*")));
+    assert_true(mk_conf_path_is_pattern(MK_STR("a?")));
+    assert_true(mk_conf_path_is_pattern(MK_STR("[ab]")));
+    assert_false(mk_conf_path_is_pattern(MK_STR("a/b.conf~")));
+}
+
+static void hidden_and_backup_files_must_be_asked_for(void **state)
+{
+    (void)state;
+    const struct world_file files[] = {{"a/.x", ""}, {"a/y~", ""}, {"a/b", ""}, {"a/a", ""}, {NULL, NULL}};
+    struct world w;
+    struct mk_conf_path_list list;
+    world_init(&w, files, NULL);
+    assert_int_equal(mk_conf_path_glob(&w.arena, &w.io, MK_STR("a/*"), &list), 0);
+    assert_int_equal(list.n, 2);
+    assert_str(list.v[0], "a/a");
+    assert_str(list.v[1], "a/b");
+    assert_int_equal(mk_conf_path_glob(&w.arena, &w.io, MK_STR("a/.*"), &list), 0);
+    assert_int_equal(list.n, 1);
+    assert_int_equal(mk_conf_path_glob(&w.arena, &w.io, MK_STR("a/*~"), &list), 0);
+    assert_int_equal(list.n, 1);
+    assert_int_equal(mk_conf_path_glob(&w.arena, &w.io, MK_STR("b/*"), &list), 0);
+    assert_int_equal(list.n, 0);
+    world_fini(&w);
+}
+
+static mk_err find_endless(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data)
+{
+    size_t *n = ctx;
+    (void)pattern;
+    while (found(data, MK_STR("x")))
+        ++*n;
+    return 0;
+}
+
+static void lists_have_an_end(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    struct mk_conf_path_list list;
+    size_t n = 0;
+    const struct mk_conf_io io = {.glob = find_endless, .ctx = &n};
+    mk_arena_init(&a, NULL);
+    assert_int_equal(mk_conf_path_glob(&a, &io, MK_STR("*"), &list), 0);
+    assert_int_equal(list.n, MK_CONF_FILES_MAX + 1);
+    assert_int_equal(n, MK_CONF_FILES_MAX);
+    mk_arena_fini(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths_are_joined_and_cleaned),
+        cmocka_unit_test(patterns_have_wildcards),
+        cmocka_unit_test(hidden_and_backup_files_must_be_asked_for),
+        cmocka_unit_test(lists_have_an_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

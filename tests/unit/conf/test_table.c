@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/table.h"
+
+#include "unit/conf/sample.h"
+#include "unit/test.h"
+
+static void keys_are_found_without_case(void **state)
+{
+    (void)state;
+    assert_ptr_equal(mk_conf_table_find(&sample_table, MK_STR("workers"), false), &sample_keys[1]);
+    assert_null(mk_conf_table_find(&sample_table, MK_STR("worker"), false));
+    const struct mk_conf_key *alias = mk_conf_table_find(&sample_table, MK_STR("HOST"), false);
+    assert_string_equal(alias->name, "Host");
+    assert_string_equal(mk_conf_table_find(&sample_table, MK_STR("HOST"), true)->name, "ServerName");
+}
+
+static void fields_bound_what_fits(void **state)
+{
+    (void)state;
+    struct mk_conf_key k = {.type = MK_CONF_NUM, .size = 1};
+    assert_true(mk_conf_table_max(&k) == 255);
+    k.size = 2;
+    assert_true(mk_conf_table_max(&k) == 65535);
+    k.max = 70000;
+    assert_true(mk_conf_table_max(&k) == 65535);
+    k.max = 70;
+    assert_true(mk_conf_table_max(&k) == 70);
+    k = (struct mk_conf_key){.type = MK_CONF_TIME, .size = 4};
+    assert_true(mk_conf_table_max(&k) == UINT32_MAX);
+    k.size = 8;
+    assert_true(mk_conf_table_max(&k) == UINT64_MAX);
+    k = (struct mk_conf_key){.type = MK_CONF_TEXT, .size = 4};
+    assert_true(mk_conf_table_max(&k) == UINT64_MAX);
+}
+
+static void form_is(struct mk_conf_key k, const char *expected)
+{
+    char room[256];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    mk_conf_table_form(&k, &b);
+    assert_str(mk_buf_str(&b), expected);
+}
+
+static void forms_are_said_in_words(void **state)
+{
+    (void)state;
+    form_is((struct mk_conf_key){.type = MK_CONF_BOOL}, "on or off");
+    form_is((struct mk_conf_key){.type = MK_CONF_NUM, .size = 8}, "a number");
+    form_is((struct mk_conf_key){.type = MK_CONF_NUM, .size = 4, .min = 1}, "a number of at least 1");
+    form_is((struct mk_conf_key){.type = MK_CONF_NUM, .size = 2, .min = 1}, "a number from 1 to 65535");
+    form_is((struct mk_conf_key){.type = MK_CONF_SIZE, .size = 8, .max = 1 << 20},
+            "a size (B, K, M, G) up to 1M");
+    form_is((struct mk_conf_key){.type = MK_CONF_TIME, .size = 8, .zero = "never"},
+            "a time (ms, s, m, h), or never");
+    form_is((struct mk_conf_key){.type = MK_CONF_TEXT, .min = 2, .max = 4}, "text from 2 to 4 bytes");
+    form_is((struct mk_conf_key){.type = MK_CONF_TEXT}, "text");
+    form_is((struct mk_conf_key){.type = MK_CONF_WORDS, .max = 4}, "up to 4 words");
+    form_is((struct mk_conf_key){.type = MK_CONF_ENUM, .choices = sample_modes},
+            "one of Drop, Resist, TooBusy");
+    form_is((struct mk_conf_key){.type = MK_CONF_CUSTOM}, "a value");
+    form_is((struct mk_conf_key){.type = MK_CONF_CUSTOM, .form = "a port"}, "a port");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_are_found_without_case),
+        cmocka_unit_test(fields_bound_what_fits),
+        cmocka_unit_test(forms_are_said_in_words),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

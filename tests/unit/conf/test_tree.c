@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conf/tree.h"
+
+#include "unit/conf/world.h"
+
+static void sections_are_found_without_case(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, NULL, NULL);
+    assert_int_equal(world_read_text(&w, "[Host]\n k 1\n[LOG]\n[HOST]\n K 2\n k 3\n"), 0);
+    assert_int_equal(w.tree.n, 3);
+    const struct mk_conf_section *s = mk_conf_tree_find(&w.tree, MK_STR("host"));
+    assert_ptr_equal(s, w.tree.first);
+    s = mk_conf_tree_next(s);
+    assert_ptr_equal(s, w.tree.last);
+    assert_null(mk_conf_tree_next(s));
+    assert_int_equal(s->n, 2);
+    assert_str(mk_conf_tree_entry(s, MK_STR("k"))->value, "2");
+    assert_null(mk_conf_tree_entry(s, MK_STR("x")));
+    assert_null(mk_conf_tree_entry(NULL, MK_STR("k")));
+    assert_null(mk_conf_tree_find(&w.tree, MK_STR("NONE")));
+    world_fini(&w);
+}
+
+static void a_part_of_a_value_has_its_place(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, NULL, NULL);
+    assert_int_equal(world_read_text(&w, "[A]\n    k  one two\n    l ${X:-one} two\n    m\n"), 0);
+    const struct mk_conf_entry *e = w.tree.first->first;
+    assert_int_equal(mk_conf_tree_place(e, mk_str_skip(e->value, 4)).column, 12);
+    assert_int_equal(mk_conf_tree_place(e, e->key).column, 5);
+    assert_int_equal(mk_conf_tree_place(e, (mk_str){NULL, 0}).column, 8);
+    assert_int_equal(mk_conf_tree_place(e, MK_STR("elsewhere")).column, 8);
+    e = e->next;
+    assert_int_equal(mk_conf_tree_place(e, mk_str_skip(e->value, 4)).column, 7);
+    e = e->next;
+    assert_int_equal(mk_conf_tree_place(e, e->value).column, 6);
+    assert_true(e->value.p && e->value.len == 0);
+    world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sections_are_found_without_case),
+        cmocka_unit_test(a_part_of_a_value_has_its_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
