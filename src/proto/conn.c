@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/conn.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "os/sock.h"
+
+enum { SPARE_CONNS = 256 };
+
+_Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
+
+const char *const mk_conn_state_names[MK_CONN_STATES] = {
+    [MK_CONN_IDLE] = "idle",   [MK_CONN_HEAD] = "head",     [MK_CONN_FLOW] = "flow", [MK_CONN_SEND] = "send",
+    [MK_CONN_DRAIN] = "drain", [MK_CONN_LINGER] = "linger", [MK_CONN_DEAD] = "dead",
+};
+
+#define TO(state) (1u << MK_CONN_##state)
+
+static const uint8_t legal_moves[MK_CONN_STATES] = {
+    [MK_CONN_IDLE] = TO(HEAD) | TO(FLOW) | TO(DEAD),
+    [MK_CONN_HEAD] = TO(FLOW) | TO(DEAD),
+    [MK_CONN_FLOW] = TO(SEND) | TO(DEAD),
+    [MK_CONN_SEND] = TO(IDLE) | TO(DRAIN) | TO(LINGER) | TO(DEAD),
+    [MK_CONN_DRAIN] = TO(IDLE) | TO(LINGER) | TO(DEAD),
+    [MK_CONN_LINGER] = TO(DEAD),
+    [MK_CONN_DEAD] = 0,
+};
+
+void mk_conn_move(struct mk_conn *c, enum mk_conn_state to)
+{
+    MK_ASSERT(legal_moves[c->state] >> to & 1);
+    c->state = (uint8_t)to;
+    c->moves = c->moves << 4 | (unsigned)to;
+    c->service->counters->moves = c->moves;
+}
+
+static void on_ready(struct mk_watch *w, uint32_t events)
+{
+    struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
+    if (c->state == MK_CONN_DEAD)
+        return; /* closed earlier in this turn */
+    if (events & (EPOLLERR | EPOLLHUP)) {
+        mk_conn_close(c, MK_ENDING_GONE);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLRDHUP))
+        c->readable = true;
+    if (events & EPOLLRDHUP)
+        c->ended = true;
+    c->ops->advance(c);
+}
+
+static bool is_too_slow(struct mk_conn *c)
+{
+    uint64_t moved = c->progress - c->progressed;
+    c->progressed = c->progress;
+    return moved < c->service->limits->rate_bytes;
+}
+
+static void on_due(struct mk_timer *t)
+{
+    struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, timer);
+    enum mk_clock clock = c->clock;
+    c->clock = MK_CLOCK_NONE;
+    if (clock == MK_CLOCK_RATE && !is_too_slow(c))
+        mk_conn_set_clock(c, MK_CLOCK_RATE);
+    else
+        c->ops->on_clock(c, clock);
+}
+
+static uint32_t span_of(const struct mk_limits *l, enum mk_clock clock)
+{
+    switch (clock) {
+    case MK_CLOCK_IDLE:
+        return l->idle_ms;
+    case MK_CLOCK_HEAD:
+        return l->head_ms;
+    case MK_CLOCK_RATE:
+        return l->rate_ms;
+    case MK_CLOCK_HANDLER:
+        return l->handler_ms;
+    case MK_CLOCK_LINGER:
+        return l->linger_ms;
+    case MK_CLOCK_NONE:
+        break;
+    }
+    return 0;
+}
+
+void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
+{
+    if (c->clock == clock && clock != MK_CLOCK_IDLE)
+        return;
+    uint32_t span = span_of(c->service->limits, clock);
+    c->clock = (uint8_t)clock;
+    if (clock == MK_CLOCK_RATE)
+        c->progressed = c->progress;
+    if (span)
+        mk_timer_set(&c->service->loop->wheel, &c->timer, c->service->loop->now_ms, span);
+    else
+        mk_timer_stop(&c->timer);
+}
+
+static struct mk_conn *take_memory(struct mk_service *s)
+{
+    struct mk_conn *c = s->spare;
+    if (!c)
+        return mk_mem_alloc(sizeof *c);
+    s->spare = (struct mk_conn *)(void *)c->task.next;
+    s->n_spare--;
+    return c;
+}
+
+static void drop_memory(struct mk_task *t)
+{
+    struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
+    struct mk_service *s = c->service;
+    if (s->n_spare >= SPARE_CONNS) {
+        mk_mem_free(c);
+        return;
+    }
+    c->task.next = (struct mk_task *)(void *)s->spare;
+    s->spare = c;
+    s->n_spare++;
+}
+
+void mk_conn_free_spare(struct mk_service *s)
+{
+    while (s->spare)
+        mk_mem_free(take_memory(s));
+}
+
+struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops, int fd,
+                             const struct mk_peer *peer)
+{
+    struct mk_conn *c = take_memory(s);
+    if (!c)
+        return NULL;
+    *c = (struct mk_conn){
+        .watch = {.on_ready = on_ready}, .ops = ops, .service = s, .peer = *peer, .readable = true};
+    mk_stream_open_plain(&c->stream, fd);
+    mk_timer_init(&c->timer, on_due);
+    mk_list_add_last(&s->conns, &c->link);
+    s->n_conns++;
+    s->counters->accepted++;
+    s->counters->open = s->n_conns;
+    return c;
+}
+
+static void set_task(struct mk_conn *c, void (*run)(struct mk_task *t))
+{
+    c->task.run = run;
+    if (!c->task_set)
+        mk_loop_defer(c->service->loop, &c->task);
+    c->task_set = true;
+}
+
+void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
+{
+    struct mk_service *s = c->service;
+    if (c->state == MK_CONN_DEAD)
+        return;
+    c->ops->on_close(c, ending);
+    mk_conn_move(c, MK_CONN_DEAD);
+    c->stream.ops->close(&c->stream);
+    mk_timer_stop(&c->timer);
+    mk_list_remove(&c->link);
+    mk_outq_free(&c->out);
+    mk_mem_free(c->saved);
+    c->saved = NULL;
+    mk_peers_leave(&s->peers, &c->peer);
+    s->n_conns--;
+    s->counters->open = s->n_conns;
+    set_task(c, drop_memory);
+    if (s->on_room)
+        s->on_room(s);
+}
+
+void mk_conn_reset(struct mk_conn *c, enum mk_ending ending)
+{
+    if (c->state == MK_CONN_DEAD)
+        return;
+    mk_sock_reset(&c->stream.fd);
+    mk_conn_close(c, ending);
+}
+
+static void run_resumed(struct mk_task *t)
+{
+    struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, task);
+    c->task_set = false;
+    c->ops->advance(c);
+}
+
+void mk_conn_resume(struct mk_conn *c)
+{
+    if (c->state != MK_CONN_DEAD)
+        set_task(c, run_resumed);
+}
+
+void mk_conn_enter(struct mk_conn *c)
+{
+    struct mk_window *w = &c->service->window;
+    MK_ASSERT(c->n_saved <= MK_WINDOW && !c->service->serving);
+    c->service->serving = c;
+    w->from = 0;
+    w->to = c->n_saved;
+    if (!c->saved)
+        return;
+    memcpy(w->in, c->saved, c->n_saved);
+    mk_mem_free(c->saved);
+    c->saved = NULL;
+    c->n_saved = 0;
+}
+
+static bool save_input(struct mk_conn *c)
+{
+    mk_str rest = mk_conn_input(c);
+    if (rest.len == 0)
+        return true;
+    c->saved = mk_mem_alloc(rest.len);
+    if (!c->saved)
+        return false;
+    memcpy(c->saved, rest.p, rest.len);
+    c->n_saved = (uint32_t)rest.len;
+    return true;
+}
+
+static bool start_watching(struct mk_conn *c)
+{
+    if (c->watched)
+        return true;
+    c->watched = mk_loop_add(c->service->loop, c->stream.fd, &c->watch,
+                             EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) == 0;
+    return c->watched;
+}
+
+void mk_conn_leave(struct mk_conn *c)
+{
+    c->service->serving = NULL;
+    if (c->state == MK_CONN_DEAD)
+        return;
+    if (!save_input(c) || !start_watching(c)) {
+        mk_log_warn(c->service->log, "a connection was closed: no memory left to keep it");
+        mk_conn_reset(c, MK_ENDING_ABORTED);
+    }
+}
+
+ssize_t mk_conn_fill(struct mk_conn *c)
+{
+    struct mk_window *w = &c->service->window;
+    if (w->from > 0) {
+        memmove(w->in, w->in + w->from, w->to - w->from);
+        w->to -= w->from;
+        w->from = 0;
+    }
+    size_t room = MK_WINDOW - w->to;
+    MK_ASSERT(room > 0);
+    ssize_t n = c->stream.ops->read(&c->stream, w->in + w->to, room);
+    if (n > 0) {
+        w->to += (size_t)n;
+        c->progress += (uint64_t)n;
+    }
+    /* A short read has emptied the socket; only the end of input may be behind it. */
+    if (n == -EAGAIN || (n > 0 && (size_t)n < room && !c->ended))
+        c->readable = false;
+    return n;
+}
+
+void mk_conn_close_all(struct mk_service *s, enum mk_ending ending)
+{
+    while (!mk_list_empty(&s->conns))
+        mk_conn_reset(MK_LIST_ENTRY(s->conns.next, struct mk_conn, link), ending);
+}

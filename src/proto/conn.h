@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection: its state machine, its clocks, its memory. What is said on it is the business of a protocol
+ * (h1.c), which the connection knows only as mk_conn_ops.
+ *
+ *            +------------------------------- request served ------------------------------+
+ *            v                                                                              |
+ *   open -> IDLE -> HEAD -> FLOW -> SEND -----------------------------------> (keep alive) -+
+ *            |        |      |        |  \-> DRAIN (unread content) --------> (keep alive) -+
+ *            |        |      |        |         |
+ *            |        |      |        +---------+-> LINGER (all is said, the peer may still speak)
+ *            v        v      v        v         v     |
+ *           DEAD <----+------+--------+---------+-----+
+ */
+#ifndef MK_PROTO_CONN_H
+#define MK_PROTO_CONN_H
+
+#include "proto/service.h"
+
+enum mk_conn_state {
+    MK_CONN_IDLE,   /* nothing of a request has come */
+    MK_CONN_HEAD,   /* a part of its head has */
+    MK_CONN_FLOW,   /* the request is in the corridor */
+    MK_CONN_SEND,   /* the response is on its way */
+    MK_CONN_DRAIN,  /* it is gone, content of the request that nobody read is not */
+    MK_CONN_LINGER, /* we said all we had to say and wait for the peer to hear it */
+    MK_CONN_DEAD,   /* closed; its memory stays until the turn of the loop ends */
+    MK_CONN_STATES
+};
+
+/* What a connection waits for, and so which clock runs. */
+enum mk_clock {
+    MK_CLOCK_NONE,
+    MK_CLOCK_IDLE,    /* the next request */
+    MK_CLOCK_HEAD,    /* the rest of a head; never set back */
+    MK_CLOCK_RATE,    /* bytes of the peer, or room for ours: fast enough? */
+    MK_CLOCK_HANDLER, /* somebody of ours */
+    MK_CLOCK_LINGER,
+};
+
+extern const char *const mk_conn_state_names[MK_CONN_STATES];
+
+struct mk_conn;
+
+/* The protocol's side. Called with the connection alive. */
+struct mk_conn_ops {
+    /* Something may have become possible: bytes came, room came, somebody resumed. */
+    void (*advance)(struct mk_conn *c);
+    /* The clock that the protocol set ran out. */
+    void (*on_clock)(struct mk_conn *c, enum mk_clock clock);
+    /* The connection is being closed: end what is under way. */
+    void (*on_close)(struct mk_conn *c, enum mk_ending ending);
+};
+
+/* An idle one costs its struct and nothing else: keep it within 256 bytes. */
+struct mk_conn {
+    struct mk_watch watch;
+    const struct mk_conn_ops *ops;
+    struct mk_service *service;
+    struct mk_stream stream;
+    struct mk_timer timer;
+    struct mk_task task; /* freeing, or resuming */
+    struct mk_list link; /* in service->conns */
+    struct mk_outq out;
+    struct mk_h1 *h1; /* the request under way, NULL between requests */
+    char *saved;      /* input that was received and not used when the last turn ended */
+    uint32_t n_saved;
+    uint32_t seen;       /* of it that the head parser has looked at */
+    uint64_t moves;      /* the last 16 states, the latest in the lowest four bits */
+    uint64_t progress;   /* bytes that moved, in or out, */
+    uint64_t progressed; /* as of when the rate clock was last looked at */
+    uint32_t n_requests;
+    struct mk_peer peer;
+    uint8_t state, clock;
+    bool readable; /* the socket may have bytes for us: it has not said EAGAIN since its last event */
+    bool ended;    /* the peer has said that it will send no more */
+    bool watched;  /* in epoll */
+    bool task_set;
+};
+
+/* Takes over the descriptor. NULL when memory is out (the descriptor is still the caller's). */
+struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops, int fd,
+                             const struct mk_peer *peer) MK_MUST_USE;
+/* Closes now; its memory goes at the end of the turn. */
+void mk_conn_close(struct mk_conn *c, enum mk_ending ending);
+/* The same, and what is still in the socket's buffer is thrown away: the peer learns that it is incomplete.
+ */
+void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
+
+/* To another state; a move that is not in the table is our bug. */
+void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
+
+/* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE, which starts anew. */
+void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
+
+/* Calls ops->advance at the end of this turn. */
+void mk_conn_resume(struct mk_conn *c);
+
+/* The window holds this connection's input between the two; at the end what is unused is saved, and the
+ * connection is watched if it was not. */
+void mk_conn_enter(struct mk_conn *c);
+void mk_conn_leave(struct mk_conn *c);
+/* Reads into the window. Bytes read; 0 at the end of input, -EAGAIN, or another error. Room must be left. */
+ssize_t mk_conn_fill(struct mk_conn *c);
+
+static inline mk_str mk_conn_input(const struct mk_conn *c)
+{
+    const struct mk_window *w = &c->service->window;
+    return mk_str_of(w->in + w->from, w->to - w->from);
+}
+
+static inline void mk_conn_use_input(struct mk_conn *c, size_t n)
+{
+    c->service->window.from += n;
+}
+
+void mk_conn_close_all(struct mk_service *s, enum mk_ending ending);
+void mk_conn_free_spare(struct mk_service *s);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/1.0 and HTTP/1.1 on a connection (RFC 9112). */
+#ifndef MK_PROTO_H1_H
+#define MK_PROTO_H1_H
+
+#include "http/chunked.h"
+#include "http/framing.h"
+#include "proto/conn.h"
+
+extern const struct mk_conn_ops mk_h1_ops;
+
+/* What HTTP/1 has to remember of the request under way; lives in its arena. */
+struct mk_h1 {
+    struct mk_conn *conn;
+    struct mk_exchange *x;
+
+    /* Content of the request, on its way in. */
+    enum mk_body body;    /* MK_BODY_NONE once all of it was read */
+    uint64_t left;        /* of MK_BODY_LENGTH */
+    uint64_t received;    /* so far */
+    uint64_t content_max; /* -EMSGSIZE above it */
+    struct mk_chunked *chunked;
+    mk_err broken;         /* what reading it came to, sticky */
+    bool expects_continue; /* 100 is still owed */
+    bool wants_input;      /* somebody waits for content */
+
+    /* The response, on its way out. */
+    bool go;   /* flow or source may be called (again) */
+    bool keep; /* another request may follow */
+    bool in_chunks;
+    bool complete; /* all its bytes were produced */
+    bool recorded;
+    uint64_t to_send; /* of the content, where its length is known */
+    uint64_t sent;
+    enum mk_ending ending;
+};
+
+#endif

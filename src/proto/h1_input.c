@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/h1_input.h"
+
+static mk_err send_continue(struct mk_h1 *h)
+{
+    struct mk_conn *c = h->conn;
+    h->expects_continue = false;
+    if (h->received || mk_conn_input(c).len || !mk_outq_empty(&c->out))
+        return 0; /* the client did not wait for it */
+    mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
+    mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
+    return e == -EAGAIN ? 0 : e;
+}
+
+/* More bytes in the window: how many, or what mk_request_read is to answer. */
+static ssize_t fill(struct mk_conn *c)
+{
+    if (!c->readable)
+        return -EAGAIN;
+    ssize_t n = mk_conn_fill(c);
+    return n == 0 ? -ECONNRESET : n;
+}
+
+static ssize_t read_directly(struct mk_conn *c, char *room, size_t cap)
+{
+    if (!c->readable)
+        return -EAGAIN;
+    ssize_t n = c->stream.ops->read(&c->stream, room, cap);
+    if (n == -EAGAIN)
+        c->readable = false;
+    if (n > 0)
+        c->progress += (uint64_t)n;
+    return n == 0 ? -ECONNRESET : n;
+}
+
+static ssize_t read_length(struct mk_h1 *h, char *room, size_t cap)
+{
+    mk_str in = mk_conn_input(h->conn);
+    cap = h->left < cap ? (size_t)h->left : cap;
+    ssize_t n = (ssize_t)mk_min(in.len, cap);
+    if (n > 0) {
+        memcpy(room, in.p, (size_t)n);
+        mk_conn_use_input(h->conn, (size_t)n);
+    } else {
+        n = read_directly(h->conn, room, cap);
+    }
+    if (n > 0 && (h->left -= (uint64_t)n) == 0)
+        h->body = MK_BODY_NONE;
+    return n;
+}
+
+/* One piece of chunked content that is no longer than the room: the decoder is shown just so much of the
+ * input. */
+static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
+{
+    mk_str in = mk_str_take(mk_conn_input(h->conn), cap), rest = in, data;
+    int r = mk_chunked_next(h->chunked, &rest, &data);
+    mk_conn_use_input(h->conn, in.len - rest.len);
+    if (r == MK_CHUNKED_DATA) {
+        memcpy(room, data.p, data.len);
+        return (ssize_t)data.len;
+    }
+    if (r == MK_CHUNKED_END) {
+        h->body = MK_BODY_NONE;
+        return 0;
+    }
+    return r == MK_CHUNKED_MORE ? -EAGAIN : r == -413 ? -EMSGSIZE : -EBADMSG;
+}
+
+static ssize_t read_chunked(struct mk_h1 *h, char *room, size_t cap)
+{
+    for (;;) {
+        ssize_t n = mk_conn_input(h->conn).len ? decode(h, room, cap) : -EAGAIN;
+        if (n != -EAGAIN)
+            return n;
+        if (mk_conn_input(h->conn).len)
+            continue;
+        n = fill(h->conn);
+        if (n < 0)
+            return n;
+    }
+}
+
+ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
+{
+    if (h->conn->service->serving != h->conn)
+        return -EAGAIN; /* called from outside of a handler or source: resume first */
+    if (h->broken)
+        return h->broken;
+    if (h->body == MK_BODY_NONE)
+        return 0;
+    mk_err e = h->expects_continue ? send_continue(h) : 0;
+    ssize_t n = e ? e : h->body == MK_BODY_LENGTH ? read_length(h, room, cap) : read_chunked(h, room, cap);
+    if (n > 0 && (h->received += (uint64_t)n) > h->content_max)
+        n = -EMSGSIZE;
+    if (n == -EAGAIN)
+        h->wants_input = true;
+    else if (n < 0)
+        h->broken = (mk_err)n;
+    return n;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/h1_output.h"
+
+#include "http/emit.h"
+#include "http/status.h"
+
+enum {
+    CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: its room is kept before the data is known */
+    ROOM_MIN = 4096, /* a source is not asked for less */
+    TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before the others have their turn */
+};
+
+/* An empty tail of the scratch that a chunk with its framing fits into. */
+static size_t chunk_room(const struct mk_buf *out)
+{
+    return out->cap - out->len - CHUNK_HEAD - 2;
+}
+
+static void write_framing(struct mk_h1 *h, struct mk_buf *out)
+{
+    const struct mk_response *r = &h->x->response;
+    bool has_content = mk_status_has_content(r->status);
+    if (has_content && r->content.length != MK_CONTENT_UNKNOWN)
+        mk_emit_field_num(out, MK_STR("Content-Length"), r->content.length);
+    else if (has_content && h->x->request.version > 10)
+        h->in_chunks = true;
+    else if (has_content)
+        h->keep = false; /* the end of the connection is the end of the content */
+    if (h->in_chunks)
+        mk_buf_add(out, MK_STR("Transfer-Encoding: chunked\r\n"));
+    if (!h->keep)
+        mk_buf_add(out, MK_STR("Connection: close\r\n"));
+    else if (h->x->request.version == 10)
+        mk_buf_add(out, MK_STR("Connection: keep-alive\r\n"));
+}
+
+static bool write_head(struct mk_h1 *h, struct mk_buf *out)
+{
+    struct mk_service *s = h->conn->service;
+    const struct mk_response *r = &h->x->response;
+    mk_emit_status(out, r->status);
+    mk_buf_add(out, mk_stamp_at(&s->stamp, s->loop->now_unix));
+    for (unsigned i = 0; i < r->n_blocks; i++)
+        mk_buf_add(out, r->blocks[i]->text);
+    for (unsigned i = 0; i < r->n_fields; i++)
+        mk_emit_field(out, r->fields[i].name, r->fields[i].value);
+    write_framing(h, out);
+    mk_emit_end(out);
+    return !out->failed;
+}
+
+/* Is there anything to send behind the head? */
+static bool wants_content(const struct mk_h1 *h)
+{
+    return h->x->request.method != MK_METHOD_HEAD && mk_status_has_content(h->x->response.status);
+}
+
+void mk_h1_output_head(struct mk_h1 *h)
+{
+    struct mk_buf *out = &h->conn->service->out;
+    size_t from = out->len;
+    h->x->response.sealed = true;
+    if (!write_head(h, out)) {
+        /* A head larger than the scratch: some handler went mad. The peer gets an honest answer. */
+        out->len = from;
+        out->failed = false;
+        h->keep = h->in_chunks = false;
+        h->complete = true;
+        h->x->response.status = 500;
+        mk_emit_status(out, 500);
+        mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
+        return;
+    }
+    h->to_send = h->x->response.content.length;
+    h->complete = !wants_content(h) || h->to_send == 0;
+}
+
+static enum mk_h1_progress broken(struct mk_h1 *h, enum mk_ending ending)
+{
+    h->ending = ending;
+    return MK_H1_BROKEN;
+}
+
+static enum mk_h1_progress progress_of(struct mk_h1 *h, mk_err e)
+{
+    if (!e)
+        return MK_H1_COMPLETE;
+    if (e == -EAGAIN)
+        return MK_H1_WAITS_ROOM;
+    return broken(h, e == -ENOMEM ? MK_ENDING_ABORTED : MK_ENDING_GONE);
+}
+
+static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
+{
+    struct mk_conn *c = h->conn;
+    uint64_t *sent = &c->service->counters->sent, before = *sent;
+    mk_err e = mk_outq_push(&c->out, &c->stream, sent);
+    if (!e && c->service->out.len)
+        e = mk_outq_flush(&c->out, &c->stream, &c->service->out, more, sent);
+    c->progress += *sent - before;
+    return progress_of(h, e);
+}
+
+enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h)
+{
+    return flush(h, false);
+}
+
+static void produced(struct mk_h1 *h, uint64_t n)
+{
+    h->sent += n;
+    if (h->to_send != MK_CONTENT_UNKNOWN)
+        h->to_send -= n;
+}
+
+static enum mk_h1_progress copy_text(struct mk_h1 *h, struct mk_content *content, const struct mk_part *part)
+{
+    struct mk_buf *out = &h->conn->service->out;
+    size_t n = mk_min(part->bytes.len, out->cap - out->len);
+    if (n == 0)
+        return flush(h, true);
+    mk_buf_add(out, mk_str_take(part->bytes, n));
+    mk_content_advance(content, n);
+    produced(h, n);
+    return MK_H1_COMPLETE;
+}
+
+static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content, const struct mk_part *part)
+{
+    struct mk_conn *c = h->conn;
+    enum mk_h1_progress p = flush(h, true);
+    if (p != MK_H1_COMPLETE)
+        return p;
+    size_t n_max = part->len < TURN_MAX ? (size_t)part->len : TURN_MAX;
+    ssize_t n = c->stream.ops->send_file(&c->stream, part->file->fd, part->offset, n_max);
+    if (n == -EINTR)
+        return MK_H1_COMPLETE;
+    if (n == -EAGAIN)
+        return MK_H1_WAITS_ROOM;
+    if (n <= 0) /* 0: the file has become shorter than we promised */
+        return broken(h, n == 0 || n == -EIO ? MK_ENDING_ABORTED : MK_ENDING_GONE);
+    mk_content_advance(content, (uint64_t)n);
+    produced(h, (uint64_t)n);
+    c->progress += (uint64_t)n;
+    c->service->counters->sent += (uint64_t)n;
+    return MK_H1_COMPLETE;
+}
+
+/* The source said that this is the end. Does it agree with what the head said? */
+static enum mk_h1_progress end_of_source(struct mk_h1 *h)
+{
+    if (h->to_send != MK_CONTENT_UNKNOWN && h->to_send > 0)
+        return broken(h, MK_ENDING_ABORTED);
+    if (h->in_chunks)
+        mk_emit_last_chunk(&h->conn->service->out);
+    h->complete = true;
+    return MK_H1_COMPLETE;
+}
+
+static void add_chunk(struct mk_buf *out, size_t n)
+{
+    char head[CHUNK_HEAD];
+    for (int i = 0; i < 4; i++)
+        head[i] = "0123456789abcdef"[n >> (12 - 4 * i) & 15];
+    memcpy(head + 4, "\r\n", 2);
+    memcpy(out->p + out->len, head, sizeof head);
+    out->len += CHUNK_HEAD + n;
+    mk_buf_add(out, MK_STR("\r\n"));
+}
+
+static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
+{
+    struct mk_buf *out = &h->conn->service->out;
+    if (out->cap - out->len < ROOM_MIN) {
+        enum mk_h1_progress p = flush(h, true);
+        if (p != MK_H1_COMPLETE)
+            return p;
+    }
+    size_t room = mk_min(chunk_room(out), h->in_chunks ? 0xffff : SIZE_MAX);
+    if (h->to_send != MK_CONTENT_UNKNOWN && h->to_send < room)
+        room = (size_t)h->to_send;
+    size_t skip = h->in_chunks ? CHUNK_HEAD : 0;
+    ssize_t n = room ? mk_content_pull(content, out->p + out->len + skip, room) : 0;
+    if (n == 0)
+        return end_of_source(h);
+    if (n == -EAGAIN) {
+        enum mk_h1_progress p = flush(h, false);
+        return p == MK_H1_COMPLETE ? MK_H1_WAITS_INPUT : p;
+    }
+    if (n < 0 || (size_t)n > room)
+        return broken(h, MK_ENDING_ABORTED);
+    if (h->in_chunks)
+        add_chunk(out, (size_t)n);
+    else
+        out->len += (size_t)n;
+    produced(h, (uint64_t)n);
+    return MK_H1_COMPLETE;
+}
+
+static enum mk_h1_progress step(struct mk_h1 *h)
+{
+    struct mk_content *content = &h->x->response.content;
+    const struct mk_part *part = content->source ? NULL : mk_content_part(content);
+    if (!part && !content->source) {
+        h->complete = true;
+        return MK_H1_COMPLETE;
+    }
+    if (part && !part->file)
+        return copy_text(h, content, part);
+    if (part && h->conn->stream.ops->send_file)
+        return send_file(h, content, part);
+    return pull(h, content);
+}
+
+enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h)
+{
+    uint64_t from = h->sent;
+    while (!h->complete) {
+        enum mk_h1_progress p = step(h);
+        if (p != MK_H1_COMPLETE)
+            return p;
+        if (h->sent - from >= TURN_MAX && !h->complete) {
+            h->go = true;
+            mk_conn_resume(h->conn);
+            return flush(h, true) == MK_H1_BROKEN ? MK_H1_BROKEN : MK_H1_WAITS_ROOM;
+        }
+    }
+    return MK_H1_COMPLETE;
+}
+
+void mk_h1_output_busy(struct mk_conn *c)
+{
+    mk_str text = MK_STR("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
+                         "Connection: close\r\n\r\n");
+    (void)c->stream.ops->write(&c->stream, text, false);
+}

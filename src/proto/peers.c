@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/peers.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+enum { FIRST_CAP = 64, V6_NETWORK = 8 };
+
+void mk_peers_init(struct mk_peers *p, unsigned max)
+{
+    *p = (struct mk_peers){.hash_key = mk_hash_key_random(), .max = max};
+}
+
+void mk_peers_fini(struct mk_peers *p)
+{
+    mk_mem_free(p->slots);
+    *p = (struct mk_peers){0};
+}
+
+static void key_of(const struct mk_peer *peer, uint8_t key[16])
+{
+    static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+    memcpy(key, peer->ip, 16);
+    if (memcmp(key, v4, sizeof v4) != 0)
+        memset(key + V6_NETWORK, 0, 16 - V6_NETWORK);
+}
+
+static size_t home_of(const struct mk_peers *p, const uint8_t key[16])
+{
+    return (size_t)mk_hash(&p->hash_key, mk_str_of((const char *)key, 16)) & (p->cap - 1);
+}
+
+/* The slot of the address, or the free one where it would go. */
+static struct mk_peer_count *find(const struct mk_peers *p, const uint8_t key[16])
+{
+    size_t at = home_of(p, key);
+    while (p->slots[at].n && memcmp(p->slots[at].ip, key, 16) != 0)
+        at = (at + 1) & (p->cap - 1);
+    return &p->slots[at];
+}
+
+static mk_err grow(struct mk_peers *p)
+{
+    struct mk_peers old = *p;
+    p->cap = old.cap ? old.cap * 2 : FIRST_CAP;
+    p->slots = mk_mem_zalloc(p->cap, sizeof *p->slots);
+    if (!p->slots) {
+        *p = old;
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < old.cap; i++)
+        if (old.slots[i].n)
+            *find(p, old.slots[i].ip) = old.slots[i];
+    mk_mem_free(old.slots);
+    return 0;
+}
+
+mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer)
+{
+    uint8_t key[16];
+    if (!p->max || peer->is_unix)
+        return 0;
+    if (p->n * 2 >= p->cap) {
+        mk_err e = grow(p);
+        if (e)
+            return e;
+    }
+    key_of(peer, key);
+    struct mk_peer_count *slot = find(p, key);
+    if (slot->n >= p->max)
+        return -EDQUOT;
+    if (slot->n++ == 0) {
+        memcpy(slot->ip, key, 16);
+        p->n++;
+    }
+    return 0;
+}
+
+/* Closes the gap behind a slot that came free, so that no search ends too early. */
+static void close_gap(struct mk_peers *p, size_t gap)
+{
+    size_t mask = p->cap - 1;
+    for (size_t at = (gap + 1) & mask; p->slots[at].n; at = (at + 1) & mask) {
+        size_t home = home_of(p, p->slots[at].ip);
+        if (((at - home) & mask) >= ((at - gap) & mask)) {
+            p->slots[gap] = p->slots[at];
+            p->slots[at].n = 0;
+            gap = at;
+        }
+    }
+}
+
+void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer)
+{
+    uint8_t key[16];
+    if (!p->max || peer->is_unix)
+        return;
+    key_of(peer, key);
+    struct mk_peer_count *slot = find(p, key);
+    MK_ASSERT(slot->n > 0);
+    if (--slot->n > 0)
+        return;
+    p->n--;
+    close_gap(p, (size_t)(slot - p->slots));
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How many connections each client address has open. An IPv6 client is its /64 network: it owns all of it. */
+#ifndef MK_PROTO_PEERS_H
+#define MK_PROTO_PEERS_H
+
+#include "base/err.h"
+#include "base/hash.h"
+#include "os/addr.h"
+
+struct mk_peer_count {
+    uint8_t ip[16];
+    uint32_t n; /* 0: the slot is free */
+};
+
+struct mk_peers {
+    struct mk_hash_key hash_key;
+    struct mk_peer_count *slots;
+    size_t n, cap; /* a power of two */
+    unsigned max;  /* connections of one address; 0: no limit, nothing is counted */
+};
+
+void mk_peers_init(struct mk_peers *p, unsigned max);
+void mk_peers_fini(struct mk_peers *p);
+/* One more of that address? -EDQUOT: it has its share. -ENOMEM. Peers of unix sockets are not counted. */
+mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer) MK_MUST_USE;
+void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/service.h"
+
+#include "base/mem.h"
+#include "proto/conn.h"
+
+enum { SPARE_ARENA_BLOCKS = 64 };
+
+mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web *web,
+                       const struct mk_limits *limits, struct mk_counters *counters, mk_str server_name)
+{
+    *s = (struct mk_service){
+        .loop = loop, .web = web, .limits = limits, .counters = counters, .log = web->log};
+    mk_arena_cache_init(&s->arenas, SPARE_ARENA_BLOCKS);
+    mk_peers_init(&s->peers, limits->per_peer_max);
+    mk_stamp_init(&s->stamp, server_name);
+    mk_list_init(&s->conns);
+    s->window.in = mk_mem_alloc(MK_WINDOW);
+    s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
+    s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
+    if (s->window.in && s->out.p && s->fields)
+        return 0;
+    mk_service_fini(s);
+    return -ENOMEM;
+}
+
+void mk_service_fini(struct mk_service *s)
+{
+    mk_conn_free_spare(s);
+    mk_mem_free(s->window.in);
+    mk_mem_free(s->out.p);
+    mk_mem_free(s->fields);
+    mk_peers_fini(&s->peers);
+    mk_arena_cache_fini(&s->arenas);
+    *s = (struct mk_service){0};
+}

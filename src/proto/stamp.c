@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/stamp.h"
+
+#include "base/buf.h"
+#include "http/date.h"
+
+void mk_stamp_init(struct mk_stamp *s, mk_str server_name)
+{
+    struct mk_buf text = mk_buf_fixed(s->text, sizeof s->text);
+    size_t rest = sizeof "Server: \r\nDate: \r\n" + MK_DATE_LEN;
+    mk_buf_add(&text, MK_STR("Server: "));
+    mk_buf_add(&text, mk_str_take(server_name, sizeof s->text - rest));
+    mk_buf_add(&text, MK_STR("\r\nDate: "));
+    s->date_at = text.len;
+    memset(s->text + s->date_at, ' ', MK_DATE_LEN);
+    memcpy(s->text + s->date_at + MK_DATE_LEN, "\r\n", 2);
+    s->len = s->date_at + MK_DATE_LEN + 2;
+    s->written = INT64_MIN;
+}
+
+void mk_stamp_write(struct mk_stamp *s, int64_t now)
+{
+    mk_date_write(s->text + s->date_at, now);
+    s->written = now;
+}
