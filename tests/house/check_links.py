@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every link of the manual that stays in the tree leads somewhere: to a file, and to a heading of it if it says so."""
+import re
+from urllib.parse import unquote
+
+import house
+
+PLACES = ("docs", "plugins", "duda", "tools", "examples", "packaging", "include", "src")
+LINK = re.compile(r'\[[^\]]*\]\(\s*<?([^)\s>]+)[^)]*\)|<(?:img|a)\s[^>]*?(?:src|href)="([^"]+)"')
+CODE = re.compile(r"^```.*?^```|^(?:    |\t).*?$|`[^`\n]+`", re.MULTILINE | re.DOTALL)
+
+
+def pages(root):
+    yield from sorted(root.glob("*.md"))
+    yield from house.files(root, PLACES, (".md",))
+
+
+def without_code(text):
+    return CODE.sub(lambda m: "\n" * m.group().count("\n"), text)
+
+
+def anchors(page):
+    """The names that headings get: lower case, without marks, words joined by dashes."""
+    names = []
+    for heading in re.findall(r"^#{1,6} +(.+?) *#*$", house.read(page), re.MULTILINE):
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        names.append(name if name not in names else f"{name}-{names.count(name)}")
+    return names
+
+
+def judge_link(page, target):
+    """What is wrong with the link, or None."""
+    if re.match(r"[a-z][a-z0-9+.-]*:|//", target):
+        return None
+    path, _, anchor = target.partition("#")
+    aim = page.parent / unquote(path) if path else page
+    if not aim.exists():
+        return "is not there"
+    if anchor and aim.suffix == ".md" and anchor not in anchors(aim):
+        return "has no such heading"
+    return None
+
+
+def check_tree(root):
+    complaints = []
+    for page in pages(root):
+        text = without_code(house.read(page))
+        for m in LINK.finditer(text):
+            target = m.group(1) or m.group(2)
+            wrong = judge_link(page, target)
+            if wrong:
+                line = text.count("\n", 0, m.start()) + 1
+                complaints.append(f"{page.relative_to(root)}:{line}: {target} {wrong}")
+    return complaints
+
+
+def check(args):
+    return check_tree(args.root)
+
+
+def self_test(test):
+    def judge(text, **others):
+        more = {f"docs/{name}.md": body for name, body in others.items()}
+        return check_tree(test.tree({"README.md": text} | more))
+
+    test.expect("a page", judge("[a](docs/a.md) and ![b](docs/a.md 'title')", a="# A\n"))
+    test.expect("a folder", judge("[a](docs)", a=""))
+    test.expect("elsewhere", judge("[a](https://example.org/x) [b](mailto:a@example.org)"))
+    test.expect("no page", judge("\n[a](docs/b.md)", a=""), r"^README\.md:2: docs/b\.md is not there")
+    test.expect("no picture", judge('<img src="site/a.svg" alt="">'), "site/a.svg is not there")
+    test.expect("a heading", judge("[a](docs/a.md#what-it-is-2-words) [b](#top)\n# Top\n", a="## What it is, 2 `words`\n"))
+    test.expect("no heading", judge("[a](docs/a.md#other)", a="# A\n"), "has no such heading")
+    test.expect("no heading here", judge("[a](#other)\n# A\n"), "#other has no such heading")
+    test.expect("in code", judge("    [a](docs/b.md)\n\n```\n[a](docs/b.md)\n```\n`[a](docs/b.md)`\n"))
+    test.expect("behind code", judge("    code\n\n```\ncode\n```\n[a](docs/b.md)\n"), r"^README\.md:6: ")
+    test.expect("seen from its own folder", judge("", a="[a](../README.md) [b](README.md)\n"), r"^docs/a\.md:1: README\.md is")
+
+
+if __name__ == "__main__":
+    house.run(__doc__, check, self_test)
