@@ -36,8 +36,10 @@ fuzz: need-fuzz build/fuzz/build.ninja ## look for inputs that break the parsers
 	@cmake --build build/fuzz
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-install: release ## install below PREFIX=/usr/local (and DESTDIR)
-	@cmake --install build/release --prefix $(PREFIX)
+install: need-build ## install below PREFIX=/usr/local (and DESTDIR)
+	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	@cmake --build build/release
+	@cmake --install build/release
 
 format: ## put every C file into the common format
 	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs clang-format-14 -i
