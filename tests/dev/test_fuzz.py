@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/dev/fuzz.sh with stand-ins for fuzz targets: each gets its time, and a broken one does not hide."""
+import subprocess
+from pathlib import Path
+
+import pytest
+
+FUZZ = Path(__file__).resolve().parents[2] / "tools" / "dev" / "fuzz.sh"
+
+
+@pytest.fixture
+def build(tmp_path):
+    (tmp_path / "tests" / "fuzz").mkdir(parents=True)
+    return tmp_path
+
+
+def target(build, name, body):
+    path = build / "tests" / "fuzz" / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def fuzz(build, *names):
+    return subprocess.run([FUZZ, build, "7", *names], capture_output=True, text=True, timeout=30, check=False)
+
+
+def test_each_target_runs_for_its_time(build):
+    for name in ("fuzz_http_a", "fuzz_http_b"):
+        target(build, name, f'echo "$@" > {build}/{name}.args')
+    done = fuzz(build)
+    assert done.returncode == 0, done.stderr
+    assert "2 targets, nothing found" in done.stdout
+    for name in ("fuzz_http_a", "fuzz_http_b"):
+        args = (build / f"{name}.args").read_text()
+        assert "-max_total_time=7" in args and f"{build}/corpus/{name}" in args
+
+
+def test_a_broken_target_fails_the_run_and_the_rest_goes_on(build):
+    target(build, "fuzz_http_a", "echo '==1==ERROR: AddressSanitizer: bad' >&2; exit 77")
+    target(build, "fuzz_http_b", "touch ran")
+    done = subprocess.run([FUZZ, build, "1"], capture_output=True, text=True, cwd=build, check=False)
+    assert done.returncode == 1
+    assert "AddressSanitizer: bad" in done.stdout and "broken: fuzz_http_a" in done.stdout
+    assert (build / "ran").exists()
+
+
+def test_only_the_named_ones(build):
+    target(build, "fuzz_http_a", "exit 77")
+    target(build, "fuzz_http_b", "exit 0")
+    assert fuzz(build, "fuzz_http_b").returncode == 0
+
+
+def test_no_target_is_a_failure(build):
+    assert fuzz(build).returncode == 1
