@@ -20,9 +20,9 @@ run: release ## build the server and serve the welcome site (SITE=folder for ano
 	@exec build/release/monkey $(SITE)
 
 check: need-check dev release ## build and run all tests
-	@tools/dev/venv.sh build/venv tests/requirements.txt
 	@status=0; \
 	ctest --preset dev -j $(JOBS) || status=1; \
+	tools/dev/venv.sh build/venv tests/requirements.txt && \
 	build/venv/bin/python -m pytest -c tests/pytest.ini $(PYTEST_FLAGS) tests || status=1; \
 	exit $$status
 
