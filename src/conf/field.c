@@ -184,7 +184,7 @@ static void set_words(const struct mk_conf_spot *spot, mk_str value)
     else if (words->n == 0 && !may_be_empty(spot->key))
         fail(spot, value, "empty");
     else if (words->n > mk_conf_table_max(spot->key))
-        fail(spot, value, "too much");
+        fail(spot, value, "too long");
 }
 
 static void set_custom(const struct mk_conf_spot *spot, mk_str value)

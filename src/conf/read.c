@@ -98,8 +98,8 @@ static void include_each(struct reader *r, struct frame *f, mk_str pattern)
     if (err == -ENOMEM)
         no_memory(r);
     else if (err)
-        mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be looked up: %s",
-                             MK_CONF_REPORT_ARG(pattern), mk_err_text(err));
+        mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be looked up: %s", MK_STR_ARG(pattern),
+                             mk_err_text(err));
     for (size_t i = 0; i < list.n; i++)
         read_path(r, f, list.v[i]);
 }

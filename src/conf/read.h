@@ -17,8 +17,8 @@ enum {
 /* How the reader sees the world. `glob` and `env` may be NULL: then no pattern matches and no name is known.
  */
 struct mk_conf_io {
-    /* Appends the file to `out`; 0 or a negative errno. A failed `out` means -EFBIG, unless it has room left up
-     * to its limit: then it is -ENOMEM. */
+    /* Appends the file to `out`; 0 or a negative errno. A failed `out` means -EFBIG, unless it has room left
+     * up to its limit: then it is -ENOMEM. */
     mk_err (*read)(void *ctx, mk_str path, struct mk_buf *out);
     /* Calls found() for every path that matches, in any order, until it answers false; 0 (also if nothing
      * matches) or a negative errno. The pattern is as in glob(3); the path need only live as long as the

@@ -62,7 +62,7 @@ static void add_meaning(const struct mk_conf_key *k, struct mk_buf *out)
     if (k->alias_of) {
         mk_buf_add(out, k->flags & MK_CONF_IGNORED ? MK_STR("Use ") : MK_STR("Another name of "));
         add_code(k->alias_of, out);
-        mk_buf_add(out, MK_STR(". "));
+        mk_buf_add(out, k->help ? MK_STR(". ") : MK_STR("."));
     }
     add_cell(mk_str_from_c(k->help), out);
 }

@@ -179,6 +179,31 @@ static void once_means_once(void **state)
     assert_int_equal(s.timeout_ms, 3000);
 }
 
+static void the_first_one_may_be_in_another_file(void **state)
+{
+    (void)state;
+    const struct mk_conf_entry one = {
+        .key = MK_STR("Level"), .value = MK_STR("1"), .at = {.file = MK_STR("a"), .line = 7}};
+    const struct mk_conf_entry two = {
+        .key = MK_STR("Level"), .value = MK_STR("2"), .at = {.file = MK_STR("b"), .line = 2}};
+    const struct mk_conf_place at = {.line = 1};
+    struct mk_conf_section *section = mk_conf_tree_add_section(&w.tree, &w.arena, MK_STR("SERVER"), &at);
+    assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &one));
+    assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &two));
+    assert_int_equal(mk_conf_bind_over(&sample_table, section, &s, &w.arena, &w.report), -EINVAL);
+    assert_str(world_problems(&w), "b:2:0: error: `Level` is set already in a:7\n");
+}
+
+static void lists_may_be_too_long(void **state)
+{
+    (void)state;
+    char text[512] = "[SERVER]\n    DocumentRoot x\n    ServerName ";
+    for (size_t i = strlen(text), n = 0; n < 41; n++, i += 2)
+        memcpy(text + i, "a ", 3);
+    assert_int_equal(bind(&sample_table, text), -EINVAL);
+    assert_true(mk_str_ends(world_problems(&w), MK_STR("` is too long: expected up to 40 words\n")));
+}
+
 static void old_names_still_work(void **state)
 {
     (void)state;
@@ -244,6 +269,11 @@ static void free_entries_go_to_their_function(void **state)
                                    "t.conf:3:5: error: `!b` is no pattern\n");
     assert_int_equal(s.n_pairs, 1);
     assert_str(s.root, "static");
+    w.tree = (struct mk_conf_tree){0};
+    mk_conf_report_init(&w.report, &w.arena);
+    assert_int_equal(world_read_text(&w, "[ROUTES]\n    /a ${X}\n"), -EINVAL);
+    assert_int_equal(mk_conf_bind(&route_table, w.tree.first, &s, &w.arena, &w.report), 0);
+    assert_int_equal(w.report.n_errors, 1);
 }
 
 static void a_wrong_default_is_told(void **state)
@@ -272,6 +302,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(empty_values, setup, teardown),
         cmocka_unit_test_setup_teardown(custom_values_speak_for_themselves, setup, teardown),
         cmocka_unit_test_setup_teardown(once_means_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_first_one_may_be_in_another_file, setup, teardown),
+        cmocka_unit_test_setup_teardown(lists_may_be_too_long, setup, teardown),
         cmocka_unit_test_setup_teardown(old_names_still_work, setup, teardown),
         cmocka_unit_test_setup_teardown(required_keys, setup, teardown),
         cmocka_unit_test_setup_teardown(a_broken_value_is_told_once, setup, teardown),

@@ -31,8 +31,8 @@ static void a_table_becomes_markdown(void **state)
         "\n| `Title` | text up to 30 bytes; may be empty | `Hello, \"world\"` | The title. |\n",
         "\n| `IndexFile` | words; may be empty; may repeat | `index.html \"my index\"` | Tried in order. |\n",
         "\n| `Port` | a port; may repeat | `80` | Where. |\n",
-        "\n| `Host` | - | - | Another name of `ServerName`.  |\n",
-        "\n| `MaxTime` | - | - | Deprecated. Another name of `Timeout`.  |\n",
+        "\n| `Host` | - | - | Another name of `ServerName`. |\n",
+        "\n| `MaxTime` | - | - | Deprecated. Another name of `Timeout`. |\n",
         "\n| `FDT` | - | - | No effect any more. Files are shared always. |\n\n",
     };
     for (size_t i = 0; i < MK_LEN(rows); i++)
@@ -50,11 +50,26 @@ static void free_entries_are_described(void **state)
         "| `Default` | text | `static` | For what no pattern matches. |\n\n");
 }
 
+static void units_of_bare_numbers_are_told(void **state)
+{
+    (void)state;
+    const struct mk_conf_key keys[] = {{.name = "T",
+                                        .type = MK_CONF_TIME,
+                                        MK_CONF_AT(struct sample, size),
+                                        .unit = 60000,
+                                        .def = "1",
+                                        .help = "x"}};
+    const struct mk_conf_table table = {.section = "T", .keys = keys, .n = 1};
+    assert_non_null(
+        strstr(reference(&table), "| `T` | a time (ms, s, m, h); a bare number counts 1m | `1` | x |"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_becomes_markdown),
         cmocka_unit_test(free_entries_are_described),
+        cmocka_unit_test(units_of_bare_numbers_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
