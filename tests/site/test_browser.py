@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The welcome site in a real browser, served by the optimised program: what one sees after `make run`."""
+import os
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import time
+import zlib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("MK_PROGRAM", ROOT / "build" / "release" / "monkey"))
+BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
+# Headless, alone, and silent towards the world outside.
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+         "--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
+
+pytestmark = [pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+              pytest.mark.skipif(not BROWSER, reason="no chromium here")]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def wait_for(port, process):
+    for _ in range(100):
+        assert process.poll() is None, "the server ended"
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise AssertionError("the server does not listen")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    port = free_port()
+    log = tmp_path_factory.mktemp("server") / "log"
+    with log.open("w") as out:
+        server = subprocess.Popen([PROGRAM, "-p", str(port), ROOT / "site"], stdout=out, stderr=out)
+    try:
+        wait_for(port, server)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.terminate()
+        server.wait(timeout=10)
+
+
+@pytest.fixture
+def browse(tmp_path):
+    def run(url, *flags):
+        done = subprocess.run([BROWSER, *FLAGS, f"--user-data-dir={tmp_path / 'profile'}",
+                               "--virtual-time-budget=3000", *flags, url], capture_output=True, text=True, timeout=50,
+                              check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_the_page_arrives_and_its_script_shows_the_answer(address, browse):
+    page = browse(address + "/", "--dump-dom")
+    assert "<h1>It works.</h1>" in page
+    assert re.search(r'<div class="answer" id="answer">', page), "the answer is still hidden"
+    shown = re.sub(r"<[^>]+>", "", re.search(r'<pre id="head">(.*?)</pre>', page, re.DOTALL).group(1))
+    assert shown.startswith("200 ")
+    assert re.search(r"^Content-Type: text/html", shown, re.MULTILINE)
+    assert re.search(r"^Server: Monkey", shown, re.MULTILINE)
+
+
+def pixels(path):
+    """The colours of an 8 bit PNG, each with how often it is there."""
+    data, at, packed = path.read_bytes(), 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        body = data[at + 8:at + 8 + size]
+        if kind == b"IHDR":
+            width, _, depth, colour = struct.unpack(">IIBB", body[:10])
+            assert depth == 8 and colour in (2, 6)
+        packed += body if kind == b"IDAT" else b""
+        at += size + 12
+    step = 3 if colour == 2 else 4
+    raw, above, colours = zlib.decompress(packed), bytearray(width * step), Counter()
+    for begin in range(0, len(raw), width * step + 1):
+        line = bytearray(raw[begin + 1:begin + 1 + width * step])
+        for i in range(len(line)):
+            left, up, corner = (line[i - step], above[i], above[i - step]) if i >= step else (0, above[i], 0)
+            line[i] = line[i] + predict(raw[begin], left, up, corner) & 255
+        colours.update("%02x%02x%02x" % tuple(line[i:i + 3]) for i in range(0, len(line), step))
+        above = line
+    return colours
+
+
+def predict(kind, left, up, corner):
+    """What PNG's line filters expect of a byte (section 9 of its specification)."""
+    if kind < 4:
+        return (0, left, up, (left + up) // 2)[kind]
+    near = left + up - corner
+    return min((left, up, corner), key=lambda b: abs(near - b))
+
+
+@pytest.mark.parametrize("scheme,ground", [(1, "fdf9f2"), (0, "17110d")], ids=["light", "dark"])
+def test_it_is_painted_with_style_and_mascot(address, browse, tmp_path, scheme, ground):
+    picture = tmp_path / "page.png"
+    browse(address + "/", f"--screenshot={picture}", "--window-size=700,500",
+           f"--blink-settings=preferredColorScheme={scheme}")
+    colours = pixels(picture)
+    assert colours.most_common(1)[0][0] == ground, "the style sheet is missing"
+    assert colours["7d5238"] > 1000, "the monkey has no fur"
