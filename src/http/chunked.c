@@ -140,7 +140,7 @@ static int step_size(struct mk_chunked *c, char byte)
 static bool is_overhead(enum state state)
 {
     return (state >= EXT_SEMICOLON && state <= EXT_VALUE_END) ||
-           (state >= TRAILER_NAME && state <= TRAILER_LF);
+           (state >= TRAILER_FIRST && state <= TRAILER_LF);
 }
 
 static int step(struct mk_chunked *c, char byte)

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The syntax is in tests/wire/chunked.txt; here is what a caller sees of the decoder. */
+#include "http/chunked.h"
+
+#include "unit/test.h"
+
+static void data_are_slices_of_the_input(void **state)
+{
+    (void)state;
+    const char *text = "5\r\nhello\r\n1;x\r\n!\r\n0\r\n\r\nGET";
+    mk_str in = mk_str_from_c(text), data;
+    struct mk_chunked c;
+    mk_chunked_init(&c, 100);
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_str(data, "hello");
+    assert_ptr_equal(data.p, text + 3);
+    assert_int_equal(c.total, 5);
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_str(data, "!");
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_END);
+    assert_str(in, "GET");
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_END);
+    assert_str(in, "GET");
+    assert_int_equal(c.total, 6);
+}
+
+static void a_chunk_may_come_in_pieces(void **state)
+{
+    (void)state;
+    struct mk_chunked c;
+    mk_chunked_init(&c, 100);
+    mk_str in = MK_STR("a\r\n0123"), data;
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_str(data, "0123");
+    assert_int_equal(c.total, 10);
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+    assert_int_equal(in.len, 0);
+    in = MK_STR("456789\r");
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+    assert_str(data, "456789");
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+    in = (mk_str){NULL, 0};
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+    in = MK_STR("\n0\r\n\r\n");
+    assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_END);
+}
+
+static void errors_stay(void **state)
+{
+    (void)state;
+    struct mk_chunked c;
+    mk_chunked_init(&c, 100);
+    mk_str in = MK_STR("x"), data;
+    assert_int_equal(mk_chunked_next(&c, &in, &data), -400);
+    in = MK_STR("0\r\n\r\n");
+    assert_int_equal(mk_chunked_next(&c, &in, &data), -400);
+}
+
+static int decode(const char *text, size_t trailers_max)
+{
+    struct mk_chunked c;
+    mk_chunked_init(&c, trailers_max);
+    mk_str in = mk_str_from_c(text), data;
+    int r;
+    while ((r = mk_chunked_next(&c, &in, &data)) == MK_CHUNKED_DATA)
+        ;
+    return r;
+}
+
+static void limits_to_the_byte(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("1\r\nx\r\n0\r\n\r\n", 0), MK_CHUNKED_END);
+    assert_int_equal(decode("0\r\na: bc\r\n\r\n", 7), MK_CHUNKED_END);
+    assert_int_equal(decode("0\r\na: bc\r\n\r\n", 6), -431);
+    assert_int_equal(decode("0\r\na: b\r\nc: d\r\n\r\n", 12), MK_CHUNKED_END);
+    assert_int_equal(decode("0\r\na: b\r\nc: d\r\n\r\n", 11), -431);
+    assert_int_equal(decode("1;abcdefgh\r\nx\r\n0\r\n\r\n", 7), -431);
+    assert_int_equal(decode("1;abcdefgh\r\nx\r\n0\r\n\r\n", 8), MK_CHUNKED_END);
+}
+
+static void long_extensions_of_long_chunks_are_paid_for(void **state)
+{
+    (void)state;
+    struct mk_chunked c;
+    mk_chunked_init(&c, 100);
+    char body[200];
+    memset(body, 'b', sizeof body);
+    for (int i = 0; i < 50; i++) {
+        mk_str in = MK_STR("c8;signature=0123456789012345678901234567890123456789\r\n"), data;
+        assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+        in = mk_str_of(body, sizeof body);
+        assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_DATA);
+        in = MK_STR("\r\n");
+        assert_int_equal(mk_chunked_next(&c, &in, &data), MK_CHUNKED_MORE);
+    }
+    assert_int_equal(c.total, 10000);
+}
+
+static void sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(decode("ffffffffffffffff\r\n", 100), MK_CHUNKED_MORE);
+    assert_int_equal(decode("0000000000000001\r\nx\r\n0\r\n\r\n", 100), MK_CHUNKED_END);
+    assert_int_equal(decode("00000000000000001\r\nx\r\n0\r\n\r\n", 100), -413);
+    assert_int_equal(decode("1\r\nx\r\nFFFFFFFFFFFFFFFF\r\n", 100), -413);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(data_are_slices_of_the_input),
+        cmocka_unit_test(a_chunk_may_come_in_pieces),
+        cmocka_unit_test(errors_stay),
+        cmocka_unit_test(limits_to_the_byte),
+        cmocka_unit_test(long_extensions_of_long_chunks_are_paid_for),
+        cmocka_unit_test(sizes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/date.h"
+
+#include <time.h>
+
+#include "unit/test.h"
+
+enum { NOW = 1750000000 }; /* June 2025 */
+
+static void check_write(int64_t time, const char *expected)
+{
+    char out[MK_DATE_LEN];
+    mk_date_write(out, time);
+    assert_str(mk_str_of(out, sizeof out), expected);
+}
+
+static void dates_are_written(void **state)
+{
+    (void)state;
+    check_write(784111777, "Sun, 06 Nov 1994 08:49:37 GMT");
+    check_write(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+    check_write(-1, "Wed, 31 Dec 1969 23:59:59 GMT");
+    check_write(951782400, "Tue, 29 Feb 2000 00:00:00 GMT");
+    check_write(4107542400, "Mon, 01 Mar 2100 00:00:00 GMT");
+    check_write(253402300799, "Fri, 31 Dec 9999 23:59:59 GMT");
+}
+
+static void years_without_four_digits_are_clamped(void **state)
+{
+    (void)state;
+    check_write(INT64_MAX, "Fri, 31 Dec 9999 23:59:59 GMT");
+    check_write(253402300800, "Fri, 31 Dec 9999 23:59:59 GMT");
+    check_write(INT64_MIN, "Sat, 01 Jan 0000 00:00:00 GMT");
+}
+
+/* The C library agrees over several centuries, and every date is read back. */
+static void dates_agree_with_the_library(void **state)
+{
+    (void)state;
+    for (int64_t t = -8000000000; t < 16000000000; t += 7654321) {
+        char ours[MK_DATE_LEN], theirs[64];
+        time_t time = (time_t)t;
+        struct tm tm;
+        assert_non_null(gmtime_r(&time, &tm));
+        strftime(theirs, sizeof theirs, "%a, %d %b %Y %H:%M:%S GMT", &tm);
+        mk_date_write(ours, t);
+        assert_str(mk_str_of(ours, sizeof ours), theirs);
+        int64_t back;
+        assert_true(mk_date_parse(mk_str_of(ours, sizeof ours), NOW, &back));
+        assert_true(back == t);
+        strftime(theirs, sizeof theirs, "%a %b %e %H:%M:%S %Y", &tm);
+        assert_true(mk_date_parse(mk_str_from_c(theirs), NOW, &back));
+        assert_true(back == t);
+    }
+}
+
+static void check_parse(const char *text, int64_t now, int64_t expected)
+{
+    int64_t time = 0;
+    if (!mk_date_parse(mk_str_from_c(text), now, &time) || time != expected)
+        fail_msg("%s: %lld", text, (long long)time);
+}
+
+static void three_forms(void **state)
+{
+    (void)state;
+    check_parse("Sun, 06 Nov 1994 08:49:37 GMT", NOW, 784111777);
+    check_parse("Sunday, 06-Nov-94 08:49:37 GMT", NOW, 784111777);
+    check_parse("Sun Nov  6 08:49:37 1994", NOW, 784111777);
+    check_parse("Sun Nov 16 08:49:37 1994", NOW, 784111777 + 10 * 86400);
+    check_parse("Wednesday, 09-Nov-94 08:49:37 GMT", NOW, 784111777 + 3 * 86400);
+    check_parse("Mon, 06 Nov 1994 08:49:37 GMT", NOW, 784111777);
+    check_parse("Sat, 31 Dec 2016 23:59:60 GMT", NOW, 1483228800);
+    check_parse("Tue, 29 Feb 2000 00:00:00 GMT", NOW, 951782400);
+}
+
+static void two_digits_mean_at_most_50_years_ahead(void **state)
+{
+    (void)state;
+    const int64_t june_15_2025 = 1749945600;
+    check_parse("Sunday, 01-Jan-70 00:00:00 GMT", june_15_2025, 3155760000);   /* 2070 */
+    check_parse("Sunday, 15-Jun-75 00:00:00 GMT", june_15_2025, 3327782400);   /* 2075, to the second */
+    check_parse("Sunday, 15-Jun-75 00:00:01 GMT", june_15_2025, 172022401);    /* 1975 */
+    check_parse("Sunday, 01-Jan-76 00:00:00 GMT", june_15_2025, 189302400);    /* 1976 */
+    check_parse("Saturday, 01-Jan-00 00:00:00 GMT", june_15_2025, 946684800);  /* 2000 */
+    check_parse("Saturday, 01-Jan-00 00:00:00 GMT", 915148800, 946684800);     /* 2000, in 1999 */
+    check_parse("Saturday, 01-Jan-00 00:00:00 GMT", -2000000000, -2208988800); /* 1900, in 1906 */
+}
+
+static void texts_that_are_no_dates(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "",
+        "0",
+        "784111777",
+        "Sun, 06 Nov 1994 08:49:37",
+        "Sun, 06 Nov 1994 08:49:37 gmt",
+        "Sun, 06 Nov 1994 08:49:37 UTC",
+        "Sun, 06 Nov 1994 08:49:37 GMT ",
+        " Sun, 06 Nov 1994 08:49:37 GMT",
+        "sun, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 nov 1994 08:49:37 GMT",
+        "Sux, 06 Nov 1994 08:49:37 GMT",
+        "Sun, 06 Nox 1994 08:49:37 GMT",
+        "Sun, 6 Nov 1994 08:49:37 GMT",
+        "Sun,  6 Nov 1994 08:49:37 GMT",
+        "Sun, 00 Nov 1994 08:49:37 GMT",
+        "Sun, 31 Nov 1994 08:49:37 GMT",
+        "Sun, 32 Dec 1994 08:49:37 GMT",
+        "Sun, 29 Feb 1900 08:49:37 GMT",
+        "Sun, 29 Feb 2023 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:00:00 GMT",
+        "Sun, 06 Nov 1994 08:60:37 GMT",
+        "Sun, 06 Nov 1994 08:49:61 GMT",
+        "Sun, 06 Nov 1994 8:49:37 GMTx",
+        "Sun, +6 Nov 1994 08:49:37 GMT",
+        "Sun, 06-Nov-1994 08:49:37 GMT",
+        "Sun, 06-Nov-94 08:49:37 GMT",
+        "Sunday, 06 Nov 94 08:49:37 GMT",
+        "Sunday, 06-Nov-1994 08:49:37 GMT",
+        "Sunday, 06-Nov-94 08:49:37 GMT ",
+        "Sonntag, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov 06 08:49:37 1994 GMT",
+        "Sun Nov  6 08:49:37 94",
+        "Sun Nov 6  08:49:37 1994",
+        "Sun Nov   08:49:37 1994 ",
+        "Sun, Nov  6 08:49:37 1994",
+    };
+    for (size_t i = 0; i < MK_LEN(texts); i++) {
+        int64_t time;
+        if (mk_date_parse(mk_str_from_c(texts[i]), NOW, &time))
+            fail_msg("%s", texts[i]);
+    }
+    int64_t time;
+    assert_false(mk_date_parse((mk_str){NULL, 0}, NOW, &time));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dates_are_written),
+        cmocka_unit_test(years_without_four_digits_are_clamped),
+        cmocka_unit_test(dates_agree_with_the_library),
+        cmocka_unit_test(three_forms),
+        cmocka_unit_test(two_digits_mean_at_most_50_years_ahead),
+        cmocka_unit_test(texts_that_are_no_dates),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/field.h"
+
+#include "unit/test.h"
+
+static struct mk_field room[MK_FIELDS_MAX];
+
+static struct mk_fields fields_of(const char *const *names_and_values)
+{
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    for (; *names_and_values; names_and_values += 2)
+        assert_true(mk_fields_add(&fields, MK_FIELDS_MAX, mk_str_from_c(names_and_values[0]),
+                                  mk_str_from_c(names_and_values[1])));
+    return fields;
+}
+
+/* The name in other cases of letters. */
+static void change_case(char *name, size_t len, int how)
+{
+    for (size_t i = 0; i < len; i++)
+        if (mk_char_is_alpha(name[i]) && (how == 2 ? i % 2 : (size_t)how))
+            name[i] = (char)(name[i] ^ 0x20);
+}
+
+static void every_known_name_is_found_in_any_case(void **state)
+{
+    (void)state;
+    for (unsigned id = MK_FIELD_OTHER + 1; id < MK_FIELD_IDS; id++) {
+        mk_str name = mk_field_name((enum mk_field_id)id);
+        assert_true(mk_is_token(name));
+        for (int how = 0; how < 3; how++) {
+            char copy[32];
+            memcpy(copy, name.p, name.len);
+            change_case(copy, name.len, how);
+            assert_int_equal(mk_field_find_id(mk_str_of(copy, name.len)), id);
+        }
+    }
+}
+
+/* What is one bit away from a name is another name, but for the bit of the case. */
+static void nothing_similar_is_taken_for_a_known_name(void **state)
+{
+    (void)state;
+    for (unsigned id = MK_FIELD_OTHER + 1; id < MK_FIELD_IDS; id++) {
+        mk_str name = mk_field_name((enum mk_field_id)id);
+        for (size_t i = 0; i < name.len; i++) {
+            for (unsigned bit = 0; bit < 8; bit++) {
+                char copy[32];
+                memcpy(copy, name.p, name.len);
+                copy[i] = (char)((unsigned char)copy[i] ^ (1u << bit));
+                bool same = bit == 5 && mk_char_is_alpha(name.p[i]);
+                bool found = mk_field_find_id(mk_str_of(copy, name.len)) == id;
+                assert_true(found == same);
+            }
+        }
+        assert_int_equal(mk_field_find_id(mk_str_take(name, name.len - 1)), MK_FIELD_OTHER);
+    }
+}
+
+static void other_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",
+                                        "X",
+                                        "Hosts",
+                                        "X-Host",
+                                        "Content_Length",
+                                        "Content\rLength",
+                                        "Date ",
+                                        "A-Name-That-Is-Longer-Than-All-That-We-Know"};
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        assert_int_equal(mk_field_find_id(mk_str_from_c(names[i])), MK_FIELD_OTHER);
+    assert_str(mk_field_name(MK_FIELD_OTHER), "");
+    assert_str(mk_field_name(MK_FIELD_IDS), "");
+    assert_str(mk_field_name(MK_FIELD_SEC_WEBSOCKET_KEY), "Sec-WebSocket-Key");
+}
+
+static void the_first_line_is_the_one_to_get(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"X-One", "1", "Host", "a", "host", "b", "Cookie", "", "x-one", "2", NULL};
+    struct mk_fields fields = fields_of(lines);
+    assert_int_equal(fields.n, 5);
+    assert_str(mk_fields_get(&fields, MK_FIELD_HOST), "a");
+    assert_non_null(mk_fields_get(&fields, MK_FIELD_COOKIE).p);
+    assert_null(mk_fields_get(&fields, MK_FIELD_RANGE).p);
+    assert_true(mk_fields_has(&fields, MK_FIELD_COOKIE));
+    assert_false(mk_fields_has(&fields, MK_FIELD_RANGE));
+    assert_str(mk_fields_find(&fields, MK_STR("X-ONE")), "1");
+    assert_str(mk_fields_find(&fields, MK_STR("HOST")), "a");
+    assert_null(mk_fields_find(&fields, MK_STR("X-Two")).p);
+}
+
+static void all_lines_of_an_id_come_in_order(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"Via", "1", "X", "-", "VIA", "2", "Vary", "-", "via", "3", NULL};
+    struct mk_fields fields = fields_of(lines);
+    mk_str value;
+    char all[8] = {0};
+    for (unsigned at = 0; mk_fields_next(&fields, MK_FIELD_VIA, &at, &value);)
+        strncat(all, value.p, value.len);
+    assert_string_equal(all, "123");
+    unsigned at = 0;
+    assert_false(mk_fields_next(&fields, MK_FIELD_AGE, &at, &value));
+    assert_true(mk_fields_next(&fields, MK_FIELD_OTHER, &at, &value));
+    assert_str(value, "-");
+    assert_false(mk_fields_next(&fields, MK_FIELD_OTHER, &at, &value));
+}
+
+static void a_full_set_takes_no_more(void **state)
+{
+    (void)state;
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    for (unsigned i = 0; i < MK_FIELDS_MAX - 1; i++)
+        assert_true(mk_fields_add(&fields, MK_FIELDS_MAX, MK_STR("x"), MK_STR("y")));
+    assert_true(mk_fields_add(&fields, MK_FIELDS_MAX, MK_STR("Host"), MK_STR("last")));
+    assert_false(mk_fields_add(&fields, MK_FIELDS_MAX, MK_STR("Date"), MK_STR("never")));
+    assert_str(mk_fields_get(&fields, MK_FIELD_HOST), "last");
+    assert_false(mk_fields_has(&fields, MK_FIELD_DATE));
+}
+
+static void lists_are_cut_at_commas_outside_of_quotes(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"a", "b c", "\"d, e\"", "f=\"g\\\",h\";i", "\"j, k"};
+    mk_str list = MK_STR(" ,a,\tb c , \"d, e\",,f=\"g\\\",h\";i ,\"j, k"), element;
+    for (size_t i = 0; i < MK_LEN(expected); i++) {
+        assert_true(mk_element_next(&list, &element));
+        assert_str(element, expected[i]);
+    }
+    assert_false(mk_element_next(&list, &element));
+    mk_str nothing = {NULL, 0}, blanks = MK_STR(" , ,\t"), escape = MK_STR("\"\\");
+    assert_false(mk_element_next(&nothing, &element));
+    assert_false(mk_element_next(&blanks, &element));
+    assert_true(mk_element_next(&escape, &element));
+    assert_str(element, "\"\\");
+    assert_false(mk_element_next(&escape, &element));
+}
+
+static void tokens_are_found_in_all_lines(void **state)
+{
+    (void)state;
+    const char *const lines[] = {"Connection", "keep-alive", "Connection", "\"close\", Upgrade", NULL};
+    struct mk_fields fields = fields_of(lines);
+    assert_true(mk_fields_has_token(&fields, MK_FIELD_CONNECTION, MK_STR("UPGRADE")));
+    assert_true(mk_fields_has_token(&fields, MK_FIELD_CONNECTION, MK_STR("Keep-Alive")));
+    assert_false(mk_fields_has_token(&fields, MK_FIELD_CONNECTION, MK_STR("close")));
+    assert_false(mk_fields_has_token(&fields, MK_FIELD_TE, MK_STR("trailers")));
+}
+
+static void tokens_and_values(void **state)
+{
+    (void)state;
+    assert_true(mk_is_token(MK_STR("a!#$%&'*+-.^_`|~9Z")));
+    assert_false(mk_is_token(MK_STR("")));
+    assert_false(mk_is_token((mk_str){NULL, 0}));
+    assert_false(mk_is_token(MK_STR("a b")));
+    assert_false(mk_is_token(MK_STR("a:")));
+    assert_false(mk_is_token(MK_STR("\xe4")));
+    assert_true(mk_is_field_value(MK_STR("")));
+    assert_true(mk_is_field_value(MK_STR("a long value\twith a tab, \xe4 and all of it fine")));
+    assert_false(mk_is_field_value(MK_STR("a long value that wants to split\r\nX: y")));
+    assert_false(mk_is_field_value(MK_STR("a\nb")));
+    assert_false(mk_is_field_value(MK_STR("a\rb")));
+    assert_false(mk_is_field_value(MK_STR("a\0b")));
+    assert_false(mk_is_field_value(MK_STR("a\x7f")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_known_name_is_found_in_any_case),
+        cmocka_unit_test(nothing_similar_is_taken_for_a_known_name),
+        cmocka_unit_test(other_names),
+        cmocka_unit_test(the_first_line_is_the_one_to_get),
+        cmocka_unit_test(all_lines_of_an_id_come_in_order),
+        cmocka_unit_test(a_full_set_takes_no_more),
+        cmocka_unit_test(lists_are_cut_at_commas_outside_of_quotes),
+        cmocka_unit_test(tokens_are_found_in_all_lines),
+        cmocka_unit_test(tokens_and_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

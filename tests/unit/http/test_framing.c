@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The many ways to be refused are in tests/wire/framing.txt; here is what they cannot show. */
+#include "http/framing.h"
+
+#include "http/host.h"
+#include "unit/test.h"
+
+static struct mk_field room[MK_FIELDS_MAX];
+static const struct mk_head_limits limits = {
+    .head_max = 65536, .target_max = 8192, .fields_max = MK_FIELDS_MAX};
+
+static int framing(const char *text, struct mk_framing *f)
+{
+    struct mk_head h = {.fields = {.at = room}};
+    assert_true(mk_head_parse(&h, mk_str_from_c(text), 0, &limits) > 0);
+    return mk_framing_of(&h, f);
+}
+
+static void a_plain_request(void **state)
+{
+    (void)state;
+    struct mk_framing f;
+    assert_int_equal(framing("GET / HTTP/1.1\r\nHost: a:81\r\n\r\n", &f), 0);
+    assert_int_equal(f.body, MK_BODY_NONE);
+    assert_int_equal(f.length, 0);
+    assert_true(f.keep_alive);
+    assert_false(f.expect_continue);
+    assert_str(f.host, "a");
+    assert_int_equal(f.port, 81);
+}
+
+static void no_host_in_the_old_version(void **state)
+{
+    (void)state;
+    struct mk_framing f;
+    assert_int_equal(framing("GET / HTTP/1.0\r\n\r\n", &f), 0);
+    assert_null(f.host.p);
+    assert_int_equal(f.port, MK_PORT_NONE);
+    assert_false(f.keep_alive);
+}
+
+static void lengths(void **state)
+{
+    (void)state;
+    struct mk_framing f;
+    const char *most = "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 18446744073709551615\r\n\r\n";
+    assert_int_equal(framing(most, &f), 0);
+    assert_int_equal(f.body, MK_BODY_LENGTH);
+    assert_true(f.length == UINT64_MAX);
+    assert_int_equal(framing("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n", &f), 0);
+    assert_int_equal(f.body, MK_BODY_NONE);
+    assert_int_equal(framing("PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", &f), 0);
+    assert_int_equal(f.body, MK_BODY_CHUNKED);
+    assert_int_equal(f.length, 0);
+}
+
+static void the_host_is_looked_at_first(void **state)
+{
+    (void)state;
+    struct mk_framing f;
+    assert_int_equal(framing("POST / HTTP/1.1\r\nExpect: x\r\n\r\n", &f), 400);
+    assert_int_equal(framing("POST / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", &f), 411);
+    assert_int_equal(framing("GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", &f), 417);
+}
+
+static void waiting_for_100(void **state)
+{
+    (void)state;
+    struct mk_framing f;
+    const char *chunked =
+        "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-CONTINUE\r\nTransfer-Encoding: chunked\r\n\r\n";
+    assert_int_equal(framing(chunked, &f), 0);
+    assert_true(f.expect_continue);
+    const char *old = "PUT / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n";
+    assert_int_equal(framing(old, &f), 0);
+    assert_false(f.expect_continue);
+    const char *empty = "PUT / HTTP/1.1\r\nHost: a\r\nExpect:\r\nContent-Length: 1\r\n\r\n";
+    assert_int_equal(framing(empty, &f), 0);
+    assert_false(f.expect_continue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_plain_request), cmocka_unit_test(no_host_in_the_old_version),
+        cmocka_unit_test(lengths),         cmocka_unit_test(the_host_is_looked_at_first),
+        cmocka_unit_test(waiting_for_100),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/negotiate.h"
+
+#include "unit/test.h"
+
+static struct mk_field room[4];
+
+static unsigned q2(const char *first, const char *second, const char *coding)
+{
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    mk_str name = MK_STR("Accept-Encoding");
+    if (first)
+        assert_true(mk_fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
+    if (second)
+        assert_true(mk_fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
+    return mk_accept_q(&fields, MK_FIELD_ACCEPT_ENCODING, mk_str_from_c(coding));
+}
+
+static unsigned q(const char *value, const char *coding)
+{
+    return q2(value, NULL, coding);
+}
+
+static void named_codings(void **state)
+{
+    (void)state;
+    const char *value = "gzip, deflate;q=0.5 ,br ; q=0.125,\tzstd;Q=1.000, x;q=0";
+    assert_int_equal(q(value, "gzip"), 1000);
+    assert_int_equal(q(value, "GZIP"), 1000);
+    assert_int_equal(q(value, "deflate"), 500);
+    assert_int_equal(q(value, "br"), 125);
+    assert_int_equal(q(value, "zstd"), 1000);
+    assert_int_equal(q(value, "x"), 0);
+    assert_int_equal(q(value, "compress"), 0);
+    assert_int_equal(q(value, "identity"), 1);
+}
+
+static void identity_and_star(void **state)
+{
+    (void)state;
+    assert_int_equal(q("*", "br"), 1000);
+    assert_int_equal(q("*", "identity"), 1000);
+    assert_int_equal(q("*;q=0", "br"), 0);
+    assert_int_equal(q("*;q=0", "identity"), 0);
+    assert_int_equal(q("identity;q=0", "identity"), 0);
+    assert_int_equal(q("identity;q=0.3, *;q=0", "identity"), 300);
+    assert_int_equal(q("*;q=0, gzip", "gzip"), 1000);
+    assert_int_equal(q("gzip;q=0, *", "gzip"), 0);
+    assert_int_equal(q("*;q=0.2, *;q=0.3", "gzip"), 200);
+}
+
+static void absent_and_empty(void **state)
+{
+    (void)state;
+    assert_int_equal(q(NULL, "gzip"), 0);
+    assert_int_equal(q(NULL, "identity"), 1000);
+    assert_int_equal(q("", "gzip"), 0);
+    assert_int_equal(q("", "identity"), 1);
+}
+
+static void old_names_and_several_lines(void **state)
+{
+    (void)state;
+    assert_int_equal(q("x-gzip", "gzip"), 1000);
+    assert_int_equal(q("x-gzip", "br"), 0);
+    assert_int_equal(q2("br", "gzip;q=0.4", "gzip"), 400);
+    assert_int_equal(q2("gzip;q=0.1", "gzip;q=0.9", "gzip"), 100);
+}
+
+static void weights(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *value;
+        unsigned q;
+    } cases[] = {
+        {"a;q=0", 0},       {"a;q=0.", 0},       {"a;q=1", 1000},   {"a;q=1.", 1000}, {"a;q=0.001", 1},
+        {"a;q=0.999", 999}, {"a;q=1.000", 1000}, {"a;q=0.5", 500},  {"a;q=0.05", 50}, {"a;q=1.001", 0},
+        {"a;q=2", 0},       {"a;q=-1", 0},       {"a;q=0.1234", 0}, {"a;q=.5", 0},    {"a;q=", 0},
+        {"a;q", 0},         {"a;", 0},           {"a;x=1", 0},      {"a;q=0.5;x", 0}, {"a;q=0,5", 0},
+        {"a;q= 1", 0},      {"a;q =1", 0},       {"a;q=1x", 0},     {"a;q=0.x", 0},   {"a;q=\"1\"", 0},
+        {"ab", 0},          {"a b", 0},          {"\"a\"", 0},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        if (q(cases[i].value, "a") != cases[i].q)
+            fail_msg("%s: %u", cases[i].value, q(cases[i].value, "a"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(named_codings),    cmocka_unit_test(identity_and_star),
+        cmocka_unit_test(absent_and_empty), cmocka_unit_test(old_names_and_several_lines),
+        cmocka_unit_test(weights),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/path.h"
+
+#include "unit/test.h"
+
+/* Room of exactly the promised size, so that the sanitizer sees a byte too many. */
+static void check(const char *raw, int status, const char *expected, unsigned expected_flags)
+{
+    char *out = test_malloc(strlen(raw) + 1);
+    mk_str path;
+    unsigned flags = 77;
+    if (mk_path_decode(mk_str_from_c(raw), out, &path, &flags) != status)
+        fail_msg("%s", raw);
+    if (status == 0) {
+        assert_str(path, expected);
+        assert_ptr_equal(path.p, out);
+        assert_int_equal(path.p[path.len], 0);
+        assert_int_equal(flags, expected_flags);
+    }
+    test_free(out);
+}
+
+static void paths(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/", "/"},
+        {"/a", "/a"},
+        {"/a/", "/a/"},
+        {"/a/b.c", "/a/b.c"},
+        {"//", "/"},
+        {"//a///b//", "/a/b/"},
+        {"/.", "/"},
+        {"/./", "/"},
+        {"/a/.", "/a/"},
+        {"/a/..", "/"},
+        {"/a/../", "/"},
+        {"/a/b/../../c", "/c"},
+        {"/a/b/c/../..", "/a/"},
+        {"/a//..", "/"},
+        {"/a/./../b/./", "/b/"},
+        {"/...", "/..."},
+        {"/.a/..b/c./d..", "/.a/..b/c./d.."},
+        {"/%2e", "/"},
+        {"/a/%2E%2e/b", "/b"},
+        {"/a/.%2e", "/"},
+        {"/%2e%2e%2e", "/..."},
+        {"/%61%2D%7e%20", "/a-~ "},
+        {"/%252e%252E", "/%2e%2E"},
+        {"/%25", "/%"},
+        {"/%ff%80", "/\xff\x80"},
+        {"/a\\..\\b", "/a\\..\\b"},
+        {"/a%5c..", "/a\\.."},
+        {"/%01%0a", "/\x01\n"},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        check(cases[i][0], 0, cases[i][1], 0);
+}
+
+static void encoded_slashes_stay_and_are_flagged(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/a%2Fb", "/a%2Fb"},     {"/a%2fb", "/a%2Fb"},     {"/%2f", "/%2F"},
+        {"/%2f%2F/", "/%2F%2F/"}, {"/a%2Fb/../c", "/c"},    {"/a/.%2f.../b", NULL},
+        {"/a%2f..b", "/a%2F..b"}, {"/a..%2fb", "/a..%2Fb"}, {"/a%2f...", "/a%2F..."},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        check(cases[i][0], cases[i][1] ? 0 : 400, cases[i][1], MK_PATH_ENCODED_SLASH);
+    check("/a%252Fb", 0, "/a%2Fb", 0);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "",        "a",          "a/b",         "%2fa",        "/..",           "/../",
+        "/../a",   "//..",       "/./..",       "/a/../..",    "/a/../../b",    "/%2e%2e",
+        "/.%2e/a", "/a/%2e./..", "/%",          "/%4",         "/%zz",          "/%4z",
+        "/%z4",    "/a%",        "/%u0041",     "/% 41",       "/%00",          "/a%00b",
+        "/..%2f",  "/..%2fa",    "/%2e%2e%2fa", "/a%2f..",     "/a%2f%2e%2e",   "/a%2f.",
+        "/.%2fa",  "/a%2f../b",  "/a%2f..%2fb", "/%2f..%2f..", "/..%2f..%2f..",
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++)
+        check(cases[i], 400, NULL, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(paths),
+        cmocka_unit_test(encoded_slashes_stay_and_are_flagged),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/scan.h"
+
+#include "unit/test.h"
+
+enum { ROOM = 40 };
+
+static bool is_alnum(int c)
+{
+    return mk_char_is_alpha((char)c) || mk_char_is_digit((char)c);
+}
+
+static bool among(int c, const char *set)
+{
+    return c != 0 && strchr(set, c) != NULL;
+}
+
+/* The grammar, written once more. */
+static bool belongs(int c, unsigned class)
+{
+    bool visible = c > 0x20 && c < 0x7f, obs = c >= 0x80;
+    switch (class) {
+    case MK_SCAN_TOKEN:
+        return is_alnum(c) || among(c, "!#$%&'*+-.^_`|~");
+    case MK_SCAN_VALUE:
+        return visible || obs || c == ' ' || c == '\t';
+    case MK_SCAN_TARGET:
+        return visible && c != '#';
+    case MK_SCAN_LABEL:
+        return is_alnum(c) || c == '-' || c == '_';
+    case MK_SCAN_ETAG:
+        return obs || (visible && c != '"');
+    default:
+        return obs || c == ' ' || c == '\t' || (visible && c != '"' && c != '\\');
+    }
+}
+
+static void classes_are_those_of_the_grammar(void **state)
+{
+    (void)state;
+    for (unsigned class = 1; class <= MK_SCAN_QUOTED; class <<= 1)
+        for (int c = 0; c < 256; c++)
+            if (mk_scan_is((char)c, class) != belongs(c, class))
+                fail_msg("class %#x, character %#x", class, (unsigned)c);
+}
+
+/* Every byte at every place of a run, with every other byte before it that the run may hold. */
+static void words_are_scanned_like_bytes(void **state)
+{
+    (void)state;
+    char room[ROOM];
+    for (int before = 0; before < 256; before += 5)
+        for (int c = 0; c < 256; c++)
+            for (size_t at = 0; at < ROOM; at++) {
+                memset(room, before, sizeof room);
+                room[at] = (char)c;
+                const char *end = room + ROOM;
+                assert_ptr_equal(mk_scan_value(room, end), mk_scan_skip(room, end, MK_SCAN_VALUE));
+                assert_ptr_equal(mk_scan_target(room, end), mk_scan_skip(room, end, MK_SCAN_TARGET));
+                const char *found = memchr(room, c, ROOM);
+                assert_ptr_equal(mk_scan_find(room, end, (char)c), found);
+            }
+}
+
+static void nothing_is_read_behind_the_end(void **state)
+{
+    (void)state;
+    for (size_t len = 0; len < ROOM; len++) {
+        char *exact = test_malloc(len + 1);
+        memset(exact, 'a', len);
+        assert_ptr_equal(mk_scan_value(exact, exact + len), exact + len);
+        assert_ptr_equal(mk_scan_target(exact, exact + len), exact + len);
+        assert_ptr_equal(mk_scan_find(exact, exact + len, ':'), exact + len);
+        test_free(exact);
+    }
+    assert_true(mk_scan_all((mk_str){NULL, 0}, MK_SCAN_TOKEN));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(classes_are_those_of_the_grammar),
+        cmocka_unit_test(words_are_scanned_like_bytes),
+        cmocka_unit_test(nothing_is_read_behind_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

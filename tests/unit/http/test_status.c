@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/status.h"
+
+#include "base/num.h"
+#include "unit/test.h"
+
+static void well_known_ones(void **state)
+{
+    (void)state;
+    assert_str(mk_status_line(200), "200 OK");
+    assert_str(mk_status_reason(200), "OK");
+    assert_str(mk_status_reason(404), "Not Found");
+    assert_str(mk_status_line(431), "431 Request Header Fields Too Large");
+    assert_str(mk_status_reason(226), "IM Used");
+    assert_str(mk_status_reason(451), "Unavailable For Legal Reasons");
+    assert_str(mk_status_reason(511), "Network Authentication Required");
+}
+
+static void each_line_begins_with_its_own_code(void **state)
+{
+    (void)state;
+    unsigned n = 0;
+    for (unsigned status = 0; status < 1000; status++) {
+        mk_str line = mk_status_line(status);
+        if (line.len == 0)
+            continue;
+        uint64_t code;
+        n++;
+        assert_true(mk_num_parse(mk_str_take(line, 3), &code));
+        assert_int_equal(code, status);
+        assert_int_equal(line.p[3], ' ');
+        assert_true(mk_str_eq(mk_str_skip(line, 4), mk_status_reason(status)));
+    }
+    assert_int_equal(n, 62);
+}
+
+static void unregistered_codes_are_empty(void **state)
+{
+    (void)state;
+    static const unsigned codes[] = {0, 99, 199, 209, 299, 306, 418, 430, 499, 509, 552, 600, 999, 70000};
+    for (size_t i = 0; i < MK_LEN(codes); i++) {
+        assert_str(mk_status_line(codes[i]), "");
+        assert_str(mk_status_reason(codes[i]), "");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(well_known_ones),
+        cmocka_unit_test(each_line_begins_with_its_own_code),
+        cmocka_unit_test(unregistered_codes_are_empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

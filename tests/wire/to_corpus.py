@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes seeds for the fuzz targets out of the wire cases:  to_corpus.py [tests/fuzz/corpus]
+
+Writes wire-* files and removes those whose case is gone; other seeds are left alone. Long cases are left out, and so
+are those that begin like one taken already, so that a folder stays small.
+"""
+import sys
+from pathlib import Path
+
+from cases import FOLDER, read_cases
+
+SIZE_MAX, FILES_MAX = 512, 36
+
+
+def heads(case):
+    if case.file in ("heads.txt", "hosts.txt", "framing.txt"):
+        yield case.data
+
+
+def bodies(case):
+    if case.file == "chunked.txt":
+        yield case.data.split(b"\r\n\r\n", 1)[1]
+
+
+def targets(case):
+    parts = case.data.split(b"\r\n")[0].split(b" ")
+    if case.file == "targets.txt" and len(parts) == 3:
+        yield parts[1]
+
+
+SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets}
+
+
+def thin(seeds):
+    """Evenly over all of them, so that every file of cases has a share."""
+    step = max(1, -(-len(seeds) // FILES_MAX))
+    return dict(list(seeds.items())[::step])
+
+
+def main():
+    corpus = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER.parent / "fuzz" / "corpus"
+    cases = list(read_cases())
+    for target, pick in SEEDS.items():
+        folder = corpus / target
+        folder.mkdir(parents=True, exist_ok=True)
+        seeds, seen = {}, set()
+        for case in cases:
+            for data in pick(case):
+                if len(data) <= SIZE_MAX and data not in seen:
+                    seen.add(data)
+                    seeds[f"wire-{case.id}"[:80]] = data
+        seeds = thin(seeds)
+        for old in folder.glob("wire-*"):
+            if old.name not in seeds:
+                old.unlink()
+        for name, data in seeds.items():
+            (folder / name).write_bytes(data)
+        print(f"{target}: {len(seeds)} seeds")
+
+
+if __name__ == "__main__":
+    main()
