@@ -3,6 +3,7 @@
 #ifndef MK_CONF_BIND_H
 #define MK_CONF_BIND_H
 
+#include "conf/check.h"
 #include "conf/table.h"
 
 /* Fills the struct at `out`: first every key that has a default, then what the section says. Fields of keys
