@@ -3,6 +3,7 @@
  * not go through it. */
 #include "http/chunked.h"
 
+#include "base/num.h"
 #include "http/scan.h"
 
 enum { DIGITS_MAX = 16, LINE_FREE = 16 };
@@ -108,8 +109,10 @@ static void forgive(struct mk_chunked *c)
 
 static int end_size_line(struct mk_chunked *c)
 {
-    if (__builtin_add_overflow(c->total, c->left, &c->total))
+    uint64_t total;
+    if (!mk_num_add(c->total, c->left, &total))
         return fail(c, 413);
+    c->total = total;
     forgive(c);
     c->digits = 0;
     if (c->left) {

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists and weights: lines of Accept-Encoding. */
+#include "base/assert.h"
+#include "http/negotiate.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FIELDS_MAX = 8 };
+
+static void check_list(mk_str list)
+{
+    mk_str rest = list, element;
+    const char *before = list.p;
+    while (mk_element_next(&rest, &element)) {
+        MK_ASSERT(element.len > 0 && mk_str_trim(element).len == element.len);
+        MK_ASSERT(element.p >= before && element.p + element.len <= list.p + list.len);
+        before = element.p + element.len;
+    }
+    MK_ASSERT(rest.len == 0);
+}
+
+static void check_coding(const struct mk_fields *fields, mk_str coding)
+{
+    unsigned q = mk_accept_q(fields, MK_FIELD_ACCEPT_ENCODING, coding);
+    MK_ASSERT(q <= 1000);
+    if (mk_fields_has_token(fields, MK_FIELD_ACCEPT_ENCODING, coding) && fields->n == 1)
+        MK_ASSERT(q == 1000 || mk_str_find(fields->at[0].value, ';') != MK_STR_NONE);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct mk_field room[FIELDS_MAX];
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    mk_str text = mk_str_of((const char *)data, size);
+    while (text.p) {
+        mk_str line = mk_str_cut(&text, '\n');
+        check_list(line);
+        if (!mk_fields_add(&fields, FIELDS_MAX, MK_STR("Accept-Encoding"), mk_str_trim(line)))
+            break;
+    }
+    check_coding(&fields, MK_STR("gzip"));
+    check_coding(&fields, MK_STR("br"));
+    check_coding(&fields, MK_STR("identity"));
+    check_coding(&fields, MK_STR("*"));
+    return 0;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chunked body decoded at once and in pieces gives the same bytes, the same answer and the same rest. */
+#include "base/assert.h"
+#include "http/chunked.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { BODY_MAX = 4096, TRAILERS_MAX = 64 };
+
+struct result {
+    char body[BODY_MAX];
+    size_t len, used;
+    uint64_t total;
+    int answer;
+};
+
+static void decode(mk_str in, size_t step, struct result *result)
+{
+    struct mk_chunked c;
+    size_t arrived = 0;
+    mk_chunked_init(&c, TRAILERS_MAX);
+    *result = (struct result){.answer = MK_CHUNKED_MORE};
+    while (result->answer == MK_CHUNKED_MORE || result->answer == MK_CHUNKED_DATA) {
+        if (result->answer == MK_CHUNKED_MORE && result->used == arrived) {
+            if (arrived == in.len)
+                break;
+            arrived += mk_min(step, in.len - arrived);
+        }
+        mk_str rest = mk_str_skip(mk_str_take(in, arrived), result->used), data = MK_STR("");
+        size_t before = rest.len;
+        result->answer = mk_chunked_next(&c, &rest, &data);
+        result->used += before - rest.len;
+        if (result->answer != MK_CHUNKED_DATA)
+            continue;
+        MK_ASSERT(data.len > 0 && result->len + data.len <= BODY_MAX);
+        MK_ASSERT(data.p >= in.p && data.p + data.len == in.p + result->used);
+        memcpy(result->body + result->len, data.p, data.len);
+        result->len += data.len;
+    }
+    MK_ASSERT(result->answer != MK_CHUNKED_MORE || result->used == in.len);
+    result->total = c.total;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct result whole, pieces;
+    if (size > BODY_MAX)
+        return 0;
+    mk_str in = mk_str_of((const char *)data, size);
+    decode(in, SIZE_MAX, &whole);
+    int r = whole.answer;
+    MK_ASSERT(r == MK_CHUNKED_MORE || r == MK_CHUNKED_END || r == -400 || r == -413 || r == -431);
+    MK_ASSERT(r != MK_CHUNKED_END || whole.total == whole.len);
+    MK_ASSERT(whole.len <= whole.total);
+    for (size_t step = 1; step < 4; step++) {
+        decode(in, step, &pieces);
+        MK_ASSERT(pieces.answer == r && pieces.used == whole.used && pieces.total == whole.total);
+        MK_ASSERT(pieces.len == whole.len && memcmp(pieces.body, whole.body, whole.len) == 0);
+    }
+    return 0;
+}

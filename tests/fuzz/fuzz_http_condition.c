@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Conditional fields, as lines of "Name: value": every verdict is one that the method may get. */
+#include "base/assert.h"
+#include "http/condition.h"
+#include "http/etag.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FIELDS_MAX = 16, MODIFIED = 784111777, NOW = MODIFIED + 100 };
+
+static const struct mk_validators ours = {.etag = MK_STR_INIT("\"x\""), .modified = MODIFIED};
+
+static void read_fields(struct mk_fields *fields, mk_str text)
+{
+    while (text.p) {
+        mk_str value = mk_str_cut(&text, '\n'), name = mk_str_cut(&value, ':');
+        if (!mk_fields_add(fields, FIELDS_MAX, name, value.p ? mk_str_trim(value) : MK_STR("")))
+            return;
+    }
+}
+
+static bool has_any(const struct mk_fields *f)
+{
+    return mk_fields_has(f, MK_FIELD_IF_MATCH) || mk_fields_has(f, MK_FIELD_IF_NONE_MATCH) ||
+           mk_fields_has(f, MK_FIELD_IF_MODIFIED_SINCE) || mk_fields_has(f, MK_FIELD_IF_UNMODIFIED_SINCE);
+}
+
+static void check(const struct mk_fields *f, const struct mk_validators *v)
+{
+    enum mk_condition get = mk_condition_check(f, MK_METHOD_GET, v, NOW);
+    enum mk_condition put = mk_condition_check(f, MK_METHOD_PUT, v, NOW);
+    MK_ASSERT(get == mk_condition_check(f, MK_METHOD_HEAD, v, NOW));
+    MK_ASSERT(put != MK_CONDITION_NOT_MODIFIED);
+    MK_ASSERT(has_any(f) || (get == MK_CONDITION_PASS && put == MK_CONDITION_PASS));
+    /* What stops a reader for good stops a writer; what a reader may do a writer may. */
+    MK_ASSERT(get != MK_CONDITION_FAILED || put == MK_CONDITION_FAILED);
+    MK_ASSERT(get != MK_CONDITION_PASS || put == MK_CONDITION_PASS);
+    MK_ASSERT(v || get != MK_CONDITION_NOT_MODIFIED);
+}
+
+static void check_tags(mk_str list)
+{
+    bool strong = mk_etag_in_list(list, ours.etag, false), weak = mk_etag_in_list(list, ours.etag, true);
+    MK_ASSERT(!strong || weak);
+    if (mk_etag_is_valid(list))
+        MK_ASSERT(mk_etag_in_list(list, list, true));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct mk_field room[FIELDS_MAX];
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    read_fields(&fields, mk_str_of((const char *)data, size));
+    check(&fields, &ours);
+    check(&fields, NULL);
+    if (mk_condition_range_holds(&fields, &ours, MODIFIED))
+        MK_ASSERT(mk_condition_range_holds(&fields, &ours, NOW));
+    for (unsigned i = 0; i < fields.n; i++)
+        check_tags(fields.at[i].value);
+    return 0;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A date that can be read is written and read again as the same one. The input is text; its first bytes also
+ * serve as a time to write and as the present. */
+#include "base/assert.h"
+#include "http/date.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* The time that the written form of `time` stands for. */
+static int64_t write_and_read(int64_t time)
+{
+    char text[MK_DATE_LEN];
+    int64_t again;
+    mk_date_write(text, time);
+    MK_ASSERT(mk_date_parse(mk_str_of(text, sizeof text), 0, &again));
+    return again;
+}
+
+static void check_parse(mk_str text, int64_t now)
+{
+    int64_t time;
+    if (!mk_date_parse(text, now, &time))
+        return;
+    MK_ASSERT(text.len >= 24 && text.len <= 33);
+    /* Only two digits of a year leave the present one's neighbourhood, and a leap second the year 9999. */
+    if (time >= -62167219200 && time <= 253402300799)
+        MK_ASSERT(write_and_read(time) == time);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    int64_t number = 1750000000;
+    mk_str text = mk_str_of((const char *)data, size);
+    check_parse(text, number);
+    if (size >= sizeof number) {
+        memcpy(&number, data, sizeof number);
+        int64_t clamped = write_and_read(number);
+        MK_ASSERT(write_and_read(clamped) == clamped);
+        check_parse(mk_str_skip(text, sizeof number), number);
+    }
+    return 0;
+}
