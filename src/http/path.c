@@ -31,7 +31,7 @@ static bool is_dots(const char *p, size_t len)
 static int decode_segment(mk_str raw, size_t *at, struct path *path)
 {
     bool cut = false;
-    size_t from = path->len, piece = path->len;
+    size_t piece = path->len;
     for (; *at < raw.len && raw.p[*at] != '/'; *at += 1) {
         int c = (unsigned char)raw.p[*at];
         if (c == '%') {
@@ -52,7 +52,7 @@ static int decode_segment(mk_str raw, size_t *at, struct path *path)
         cut = true;
     }
     path->flags |= cut ? MK_PATH_ENCODED_SLASH : 0;
-    return cut && piece > from && is_dots(path->out + piece, path->len - piece) ? 400 : 0;
+    return cut && is_dots(path->out + piece, path->len - piece) ? 400 : 0;
 }
 
 /* Takes back the segment from `from` on if it is of dots, and the one before it if there are two. */

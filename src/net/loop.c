@@ -61,7 +61,7 @@ void mk_loop_defer(struct mk_loop *loop, struct mk_task *t)
     loop->tasks = t;
 }
 
-static void run_tasks(struct mk_loop *loop)
+void mk_loop_run_tasks(struct mk_loop *loop)
 {
     while (loop->tasks) {
         struct mk_task *t = loop->tasks;
@@ -90,7 +90,7 @@ mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms)
         w->on_ready(w, ready[i].events);
     }
     mk_wheel_turn(&loop->wheel, loop->now_ms);
-    run_tasks(loop);
+    mk_loop_run_tasks(loop);
     return 0;
 }
 

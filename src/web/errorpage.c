@@ -66,13 +66,14 @@ static void on_end(void *file)
     mk_open_file_drop(file);
 }
 
-static bool fill_from_file(struct mk_web *web, const struct mk_host *host, struct mk_request *request,
+static bool fill_from_file(const struct mk_host *host, struct mk_request *request,
                            struct mk_response *response, mk_str path)
 {
     struct mk_open_file *f;
-    mk_err e = mk_file_cache_take(&web->files, &host->root, path, request->now_ms, &f);
+    mk_err e = mk_file_cache_take(&request->web->files, &host->root, path, request->now_ms, &f);
     if (e) {
-        mk_log_warn(web->log, "error page %.*s of %s: %s", MK_STR_ARG(path), host->root.path, mk_err_text(e));
+        mk_log_warn(request->web->log, "error page %.*s of %s: %s", MK_STR_ARG(path), host->root.path,
+                    mk_err_text(e));
         return false;
     }
     if (f->kind != MK_OPEN_FILE || !mk_arena_on_end(request->arena, on_end, f)) {
@@ -91,13 +92,13 @@ static mk_str find_page(const struct mk_host *host, unsigned status)
     return (mk_str){NULL, 0};
 }
 
-void mk_errorpage_fill(struct mk_web *web, const struct mk_host *host, struct mk_request *request,
-                       struct mk_response *response, unsigned status)
+void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, struct mk_response *response,
+                       unsigned status)
 {
     mk_str path = find_page(host, status);
     mk_content_fini(&response->content);
     response->n_blocks = 0;
     response->status = status;
-    if (!path.p || !fill_from_file(web, host, request, response, path))
+    if (!path.p || !fill_from_file(host, request, response, path))
         fill_builtin(response, status);
 }

@@ -9,7 +9,7 @@
 /* Makes the response an answer with that status; fields that were added already (Allow, Content-Range) stay.
  * `host` is NULL when the request died before its host was known. Never fails: without memory the page is
  * empty. */
-void mk_errorpage_fill(struct mk_web *web, const struct mk_host *host, struct mk_request *request,
-                       struct mk_response *response, unsigned status);
+void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, struct mk_response *response,
+                       unsigned status);
 
 #endif

@@ -16,9 +16,8 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     if (!x)
         return NULL;
     x->arena = arena;
-    x->request = (struct mk_request){.arena = &x->arena, .now = now, .now_ms = now_ms};
+    x->request = (struct mk_request){.arena = &x->arena, .web = web, .now = now, .now_ms = now_ms};
     mk_response_init(&x->response, &x->arena);
-    x->web = web;
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = 0;
     x->began_ms = now_ms;
@@ -62,16 +61,16 @@ static void drop_content_fields(struct mk_response *r)
 static void refuse(struct mk_exchange *x, unsigned status)
 {
     drop_content_fields(&x->response);
-    mk_errorpage_fill(x->web, x->request.site, &x->request, &x->response, status);
+    mk_errorpage_fill(x->request.site, &x->request, &x->response, status);
     x->step = MK_FLOW_FINISH;
     x->at = 0;
 }
 
 static bool finish(struct mk_exchange *x)
 {
-    for (size_t i = 0; i < x->web->n_hooks; i++)
-        if (x->web->hooks[i].on_response)
-            x->web->hooks[i].on_response(&x->request, &x->response, x->web->hooks[i].data);
+    for (size_t i = 0; i < x->request.web->n_hooks; i++)
+        if (x->request.web->hooks[i].on_response)
+            x->request.web->hooks[i].on_response(&x->request, &x->response, x->request.web->hooks[i].data);
     if (!x->response.status)
         x->response.status = 200;
     x->step = MK_FLOW_READY;
@@ -107,12 +106,12 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
 
 static bool run_hook(struct mk_exchange *x)
 {
-    if (x->at == x->web->n_hooks) {
+    if (x->at == x->request.web->n_hooks) {
         x->step = MK_FLOW_ROUTES;
         x->at = 0;
         return true;
     }
-    const struct mk_hook *h = &x->web->hooks[x->at];
+    const struct mk_hook *h = &x->request.web->hooks[x->at];
     return obey(x, h->on_request ? h->on_request(&x->request, &x->response, h->data) : MK_NEXT);
 }
 
@@ -184,7 +183,7 @@ static bool answer_for_server(struct mk_exchange *x)
 
 static bool find_host(struct mk_exchange *x)
 {
-    x->request.site = mk_hosts_find(x->web->hosts, x->request.host);
+    x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
     x->step = MK_FLOW_HOOKS;
     x->at = 0;
     return true;
@@ -223,7 +222,7 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
         .content_sent = content_sent,
         .duration_ms = now_ms - x->began_ms,
     };
-    for (size_t i = 0; i < x->web->n_hooks; i++)
-        if (x->web->hooks[i].on_done)
-            x->web->hooks[i].on_done(&record, x->web->hooks[i].data);
+    for (size_t i = 0; i < x->request.web->n_hooks; i++)
+        if (x->request.web->hooks[i].on_done)
+            x->request.web->hooks[i].on_done(&record, x->request.web->hooks[i].data);
 }

@@ -22,7 +22,6 @@ struct mk_exchange {
     struct mk_arena arena;
     struct mk_request request;
     struct mk_response response;
-    struct mk_web *web;
     enum mk_flow_step step;
     unsigned at;      /* which hook or route is next */
     unsigned allowed; /* methods that routes for this path would have answered */

@@ -50,6 +50,7 @@ struct mk_host {
     bool precompressed;
     bool dot_files;
     mk_str written_at; /* file:line, for people */
+    void *owner;       /* whatever it was made from */
 };
 
 struct mk_hosts {

@@ -11,6 +11,7 @@
 #include "os/addr.h"
 
 struct mk_host;
+struct mk_web;
 
 /* What the protocol does for a request; the only way up from here. `ctx` is the protocol's. */
 struct mk_request_ops {
@@ -22,6 +23,7 @@ struct mk_request_ops {
 
 struct mk_request {
     struct mk_arena *arena;
+    struct mk_web *web;
     enum mk_method method;
     unsigned version; /* 10, 11, 20 */
     mk_str method_text, target_text;

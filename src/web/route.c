@@ -37,6 +37,8 @@ bool mk_route_matches(const struct mk_route *r, mk_str path)
         return mk_str_ends(path, mk_str_skip(r->pattern, 1));
     case MK_ROUTE_EXACT:
         return mk_str_eq(path, r->pattern);
+    case MK_ROUTE_REGEX:
+        return regexec(r->regex, path.p, 0, NULL, 0) == 0; /* a path ends with a NUL, and holds none */
     case MK_ROUTE_GLOB:
         break;
     }

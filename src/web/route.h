@@ -5,6 +5,7 @@
 #define MK_WEB_ROUTE_H
 
 #include <monkey/handler.h>
+#include <regex.h>
 
 #include "base/str.h"
 
@@ -14,11 +15,13 @@ enum mk_route_kind {
     MK_ROUTE_SUFFIX, /* *.php */
     MK_ROUTE_EXACT,  /* /about */
     MK_ROUTE_GLOB,   /* anything else with stars and question marks */
+    MK_ROUTE_REGEX,  /* Match of Monkey 1.6: found anywhere in the path, in any case of letters */
 };
 
 struct mk_route {
     mk_str pattern; /* as written */
     enum mk_route_kind kind;
+    regex_t *regex; /* of MK_ROUTE_REGEX */
     const struct mk_handler *handler;
     void *data;     /* what the handler was configured with */
     mk_str written; /* handler and arguments, for people */

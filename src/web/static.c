@@ -56,10 +56,9 @@ static enum mk_static_find find_of_error(mk_err e)
     }
 }
 
-static void take(struct mk_web *web, const struct mk_request *request, mk_str path,
-                 struct mk_static_found *found)
+static void take(const struct mk_request *request, mk_str path, struct mk_static_found *found)
 {
-    found->error = mk_file_cache_take(&web->files, found->root, path, request->now_ms, &found->file);
+    found->error = mk_file_cache_take(&request->web->files, found->root, path, request->now_ms, &found->file);
     found->what = found->error ? find_of_error(found->error) : MK_STATIC_FILE;
     if (!found->error && found->file->kind == MK_OPEN_OTHER) {
         mk_open_file_drop(found->file);
@@ -67,8 +66,7 @@ static void take(struct mk_web *web, const struct mk_request *request, mk_str pa
     }
 }
 
-static void take_index(struct mk_web *web, const struct mk_request *request, mk_str folder,
-                       struct mk_static_found *found)
+static void take_index(const struct mk_request *request, mk_str folder, struct mk_static_found *found)
 {
     char room[PATH_MAX];
     for (size_t i = 0; i < request->site->n_index; i++) {
@@ -78,7 +76,7 @@ static void take_index(struct mk_web *web, const struct mk_request *request, mk_
         mk_buf_add(&path, request->site->index[i]);
         if (path.failed)
             continue;
-        take(web, request, mk_buf_str(&path), found);
+        take(request, mk_buf_str(&path), found);
         if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE)
             return;
         if (found->what == MK_STATIC_FILE)
@@ -89,7 +87,7 @@ static void take_index(struct mk_web *web, const struct mk_request *request, mk_
     found->what = MK_STATIC_FOLDER_WITHOUT_INDEX;
 }
 
-static void find_beneath(struct mk_web *web, const struct mk_request *request, struct mk_static_found *found)
+static void find_beneath(const struct mk_request *request, struct mk_static_found *found)
 {
     mk_str path = request->path;
     found->root = choose_root(request->site, &path);
@@ -99,7 +97,7 @@ static void find_beneath(struct mk_web *web, const struct mk_request *request, s
         return;
     }
     mk_str name = without_slashes(path);
-    take(web, request, name, found);
+    take(request, name, found);
     if (found->what != MK_STATIC_FILE)
         return;
     bool is_folder = found->file->kind == MK_OPEN_FOLDER;
@@ -111,7 +109,7 @@ static void find_beneath(struct mk_web *web, const struct mk_request *request, s
     else if (!has_slash)
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
     else
-        take_index(web, request, name, found);
+        take_index(request, name, found);
 }
 
 /* A single-page application answers with its page where a person navigates, not where a script or picture is
@@ -125,7 +123,7 @@ static bool wants_fallback(const struct mk_request *request)
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
 
-void mk_static_find(struct mk_web *web, const struct mk_request *request, struct mk_static_found *found)
+void mk_static_find(const struct mk_request *request, struct mk_static_found *found)
 {
     *found = (struct mk_static_found){.what = MK_STATIC_MISSING, .root = &request->site->root};
     if (request->path_flags & MK_PATH_ENCODED_SLASH || request->site->root.fd < 0)
@@ -134,12 +132,12 @@ void mk_static_find(struct mk_web *web, const struct mk_request *request, struct
         found->what = MK_STATIC_HIDDEN;
         return;
     }
-    find_beneath(web, request, found);
+    find_beneath(request, found);
     if ((found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX) &&
         wants_fallback(request)) {
         found->root = &request->site->root;
         found->is_fallback = true;
-        take(web, request, request->site->fallback, found);
+        take(request, request->site->fallback, found);
     }
 }
 
@@ -201,7 +199,8 @@ static enum mk_verdict redirect_to_folder(const struct mk_request *request, stru
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_static_found found;
-    mk_static_find(data, request, &found);
+    (void)data;
+    mk_static_find(request, &found);
     switch (found.what) {
     case MK_STATIC_FILE:
         return mk_static_serve(request, response, found.file);

@@ -5,7 +5,7 @@
 
 #include "web/web.h"
 
-/* Its data is the worker's struct mk_web; the host is the request's. */
+/* It needs no data: host and files are the request's. */
 extern const struct mk_handler mk_static;
 
 /* What the handler would serve for a path, step by step, for `monkey explain`. */
@@ -27,7 +27,7 @@ struct mk_static_found {
     mk_err error;     /* why, where there is one */
 };
 
-void mk_static_find(struct mk_web *web, const struct mk_request *request, struct mk_static_found *found);
+void mk_static_find(const struct mk_request *request, struct mk_static_found *found);
 
 /* Serves an open file with conditions and ranges; takes over the reference. */
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The configuration that is in effect, written back as text that loads again (monkey -T). */
+#include "conf/print.h"
+#include "server/generation.h"
+
+static void print_pairs(enum mk_section which, const struct mk_pairs *pairs, struct mk_buf *out)
+{
+    if (pairs->n == 0)
+        return;
+    mk_buf_add(out, MK_STR("\n"));
+    mk_conf_print_section(mk_settings_tables[which], pairs, out);
+}
+
+static void print_site(const struct mk_site *s, struct mk_buf *out)
+{
+    struct mk_host_settings settings = s->settings;
+    if (s->host.root.path && *s->host.root.path)
+        settings.root = mk_str_from_c(s->host.root.path);
+    mk_buf_add(out, MK_STR("\n"));
+    mk_conf_print_section(mk_settings_tables[MK_SECTION_HOST], &settings, out);
+    print_pairs(MK_SECTION_ROUTES, &s->routes, out);
+    print_pairs(MK_SECTION_ERROR_PAGES, &s->error_pages, out);
+    print_pairs(MK_SECTION_CACHE_CONTROL, &s->cache_control, out);
+    print_pairs(MK_SECTION_HANDLERS, &s->handlers, out);
+    if (s->access_log.len) {
+        struct mk_logger_settings logger = {.access_log = s->access_log};
+        mk_buf_add(out, MK_STR("\n"));
+        mk_conf_print_section(mk_settings_tables[MK_SECTION_LOGGER], &logger, out);
+    }
+    for (size_t i = 0; i < s->n_auth; i++) {
+        mk_buf_add(out, MK_STR("\n"));
+        mk_conf_print_section(mk_settings_tables[MK_SECTION_AUTH], &s->auth[i], out);
+    }
+}
+
+void mk_generation_print(const struct mk_generation *g, struct mk_buf *out)
+{
+    mk_conf_print_section(mk_settings_tables[MK_SECTION_SERVER], &g->server, out);
+    print_pairs(MK_SECTION_MIMETYPES, &g->mime_types, out);
+    for (const struct mk_site *s = g->sites; s; s = s->next)
+        print_site(s, out);
+}

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/generation.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "conf/check.h"
+#include "http/field.h"
+#include "server/confio.h"
+#include "server/site.h"
+
+struct load {
+    struct mk_generation *g;
+    const struct mk_origin *origin;
+    struct mk_conf_report *report;
+};
+
+/* ---- Reading files ---- */
+
+static void set_folder(struct load *l, const char *path, bool is_folder)
+{
+    char full[PATH_MAX];
+    if (!realpath(path, full))
+        snprintf(full, sizeof full, "%s", path);
+    l->g->folder = mk_arena_copy(&l->g->arena, mk_str_from_c(is_folder ? full : dirname(full)));
+    if (!l->g->folder.p)
+        l->report->no_memory = true;
+}
+
+static mk_str in_folder(struct load *l, const char *name)
+{
+    mk_str path = mk_arena_printf(&l->g->arena, "%.*s/%s", MK_STR_ARG(l->g->folder), name);
+    if (!path.p)
+        l->report->no_memory = true;
+    return path;
+}
+
+/* Problems are in the report; the result only repeats that there are some. */
+static void read_path(struct load *l, mk_str path)
+{
+    if (path.p)
+        (void)!mk_conf_read_file(&l->g->tree, &l->g->arena, &mk_confio, path, l->report);
+}
+
+static void read_text(struct load *l, mk_str name, mk_str text)
+{
+    (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, &mk_confio, name, text, l->report);
+}
+
+/* The layout of Monkey: what monkey.conf does not include itself is found beside it. */
+static void read_neighbours(struct load *l)
+{
+    static const char *const files[] = {"monkey.mime", "plugins.load"};
+    static const mk_str sections[] = {MK_STR_INIT("MIMETYPES"), MK_STR_INIT("PLUGINS")};
+    if (!mk_conf_tree_find(&l->g->tree, MK_STR("HOST"))) {
+        /* `default` first: it is the host that answers when no other does. */
+        mk_str first = in_folder(l, "sites/default");
+        mk_str whole = in_folder(l, "sites");
+        if (first.p && access(first.p, R_OK) == 0)
+            read_text(l, whole,
+                      MK_STR("@INCLUDE sites/default\n@INCLUDE sites/[!d]*\n@INCLUDE sites/d[!e]*\n"
+                             "@INCLUDE sites/de[!f]*\n@INCLUDE sites/default?*\n"));
+        else
+            read_text(l, whole, MK_STR("@INCLUDE sites/*\n"));
+    }
+    for (size_t i = 0; i < MK_LEN(files); i++) {
+        mk_str path = in_folder(l, files[i]);
+        if (path.p && !mk_conf_tree_find(&l->g->tree, sections[i]) && access(path.p, R_OK) == 0)
+            read_path(l, path);
+    }
+}
+
+static void read_origin(struct load *l)
+{
+    struct stat st;
+    const char *path = l->origin->path;
+    if (!path) {
+        set_folder(l, ".", true);
+        read_text(l, MK_STR("command line"), l->origin->text);
+        return;
+    }
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    set_folder(l, path, is_folder);
+    if (!l->g->folder.p)
+        return;
+    read_path(l, is_folder ? in_folder(l, "monkey.conf") : mk_str_from_c(path));
+    read_neighbours(l);
+}
+
+/* ---- Binding sections ---- */
+
+static bool is_section(const struct mk_conf_section *s, enum mk_section which)
+{
+    return mk_str_eq_nocase(s->name, mk_str_from_c(mk_settings_tables[which]->section));
+}
+
+static void bind_section(struct load *l, enum mk_section which, const struct mk_conf_section *s, void *out)
+{
+    (void)!mk_conf_bind(mk_settings_tables[which], s, out, &l->g->arena, l->report);
+}
+
+static struct mk_site *add_site(struct load *l, const struct mk_conf_section *section)
+{
+    struct mk_site *site = mk_arena_zalloc(&l->g->arena, 1, sizeof *site);
+    if (!site) {
+        l->report->no_memory = true;
+        return NULL;
+    }
+    struct mk_site **end = &l->g->sites;
+    while (*end)
+        end = &(*end)->next;
+    *end = site;
+    l->g->n_sites++;
+    site->section = section;
+    site->host.root.fd = -1;
+    site->settings.site = l->g->server.site;
+    /* A list of its own replaces the one of the server. */
+    if (mk_conf_tree_entry(section, MK_STR("Indexfile")))
+        site->settings.site.index = (struct mk_conf_words){0};
+    (void)!mk_conf_bind_over(mk_settings_tables[MK_SECTION_HOST], section, &site->settings, &l->g->arena,
+                             l->report);
+    return site;
+}
+
+static void add_auth(struct load *l, struct mk_site *site, const struct mk_conf_section *section)
+{
+    struct mk_auth_settings *more = mk_arena_zalloc(&l->g->arena, site->n_auth + 1, sizeof *more);
+    if (!more) {
+        l->report->no_memory = true;
+        return;
+    }
+    if (site->n_auth)
+        memcpy(more, site->auth, site->n_auth * sizeof *more);
+    site->auth = more;
+    bind_section(l, MK_SECTION_AUTH, section, &site->auth[site->n_auth++]);
+}
+
+static void add_logger(struct load *l, struct mk_site *site, const struct mk_conf_section *section)
+{
+    struct mk_logger_settings logger = {0};
+    bind_section(l, MK_SECTION_LOGGER, section, &logger);
+    if (logger.access_log.len)
+        site->access_log = logger.access_log;
+}
+
+/* A section that belongs to the host above it; false: it is none of those. */
+static bool bind_site_section(struct load *l, struct mk_site *site, const struct mk_conf_section *s)
+{
+    struct {
+        enum mk_section which;
+        struct mk_pairs *pairs;
+    } lists[] = {
+        {MK_SECTION_ROUTES, &site->routes},
+        {MK_SECTION_ERROR_PAGES, &site->error_pages},
+        {MK_SECTION_CACHE_CONTROL, &site->cache_control},
+        {MK_SECTION_HANDLERS, &site->handlers},
+    };
+    for (size_t i = 0; i < MK_LEN(lists); i++) {
+        if (is_section(s, lists[i].which)) {
+            bind_section(l, lists[i].which, s, lists[i].pairs);
+            return true;
+        }
+    }
+    if (is_section(s, MK_SECTION_AUTH))
+        add_auth(l, site, s);
+    else if (is_section(s, MK_SECTION_LOGGER))
+        add_logger(l, site, s);
+    else
+        return false;
+    return true;
+}
+
+static void warn_of_plugins(struct load *l, const struct mk_conf_section *s)
+{
+    for (const struct mk_conf_entry *e = s->first; e; e = e->next)
+        mk_conf_report_warn(l->report, &e->at, "this build loads no plugins: `%.*s` is passed over",
+                            MK_STR_ARG(e->value));
+}
+
+static void bind_rest(struct load *l)
+{
+    static struct mk_site nobody; /* takes what belongs to no host, so that it is checked all the same */
+    struct mk_site *site = NULL, scratch = nobody;
+    for (const struct mk_conf_section *s = l->g->tree.first; s; s = s->next) {
+        if (is_section(s, MK_SECTION_HOST))
+            site = add_site(l, s);
+        else if (is_section(s, MK_SECTION_MIMETYPES))
+            bind_section(l, MK_SECTION_MIMETYPES, s, &l->g->mime_types);
+        else if (is_section(s, MK_SECTION_PLUGINS))
+            warn_of_plugins(l, s);
+        else if (bind_site_section(l, site ? site : &scratch, s) && !site)
+            mk_conf_report_error(l->report, &s->at, "[%.*s] belongs below a [HOST]", MK_STR_ARG(s->name));
+    }
+}
+
+static void bind_all(struct load *l)
+{
+    const struct mk_conf_section *server = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    (void)!mk_conf_check_sections(&l->g->tree, mk_settings_tables, MK_SECTIONS, l->report);
+    bind_section(l, MK_SECTION_SERVER, server, &l->g->server);
+    bind_rest(l);
+}
+
+/* ---- Overrides and checks ---- */
+
+static void override_listens(struct load *l)
+{
+    const char *const *p = l->origin->overrides.listens;
+    size_t n = 0;
+    while (p && p[n])
+        n++;
+    if (!n)
+        return;
+    struct mk_listens *list = &l->g->server.listens;
+    list->at = mk_arena_zalloc(&l->g->arena, n, sizeof *list->at);
+    list->n = list->at ? n : 0;
+    l->report->no_memory |= !list->at;
+    for (size_t i = 0; i < list->n; i++) {
+        list->at[i].written = mk_str_from_c(p[i]);
+        list->at[i].at.file = MK_STR("command line");
+        if (mk_addr_parse(mk_str_from_c(p[i]), l->origin->overrides.listen_host, &list->at[i].addr))
+            mk_conf_report_error(
+                l->report, &list->at[i].at,
+                "`%s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
+                "unix:/path",
+                p[i]);
+    }
+}
+
+static void default_listen(struct load *l)
+{
+    struct mk_listens *list = &l->g->server.listens;
+    if (list->n)
+        return;
+    list->at = mk_arena_zalloc(&l->g->arena, 1, sizeof *list->at);
+    list->n = list->at ? 1 : 0;
+    if (list->at && mk_addr_parse(MK_STR("2001"), MK_STR("0.0.0.0"), &list->at[0].addr) == 0)
+        list->at[0].written = MK_STR("2001");
+    else
+        l->report->no_memory = true;
+}
+
+static void check_listens(struct load *l)
+{
+    const struct mk_listens *list = &l->g->server.listens;
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t j = 0; j < i; j++)
+            if (mk_addr_eq(&list->at[i].addr, &list->at[j].addr) && mk_addr_port(&list->at[i].addr))
+                mk_conf_report_error(l->report, &list->at[i].at, "`%.*s` is listened on already",
+                                     MK_STR_ARG(list->at[i].written));
+}
+
+static void apply_overrides(struct load *l)
+{
+    const struct mk_overrides *o = &l->origin->overrides;
+    override_listens(l);
+    default_listen(l);
+    check_listens(l);
+    if (o->workers)
+        l->g->server.workers = o->workers;
+    if (!l->g->server.workers)
+        l->g->server.workers = mk_proc_cpus();
+    if (o->pid_file)
+        l->g->server.pid_file = mk_str_from_c(o->pid_file);
+}
+
+/* ---- Building ---- */
+
+static void build_mime(struct load *l)
+{
+    struct mk_generation *g = l->g;
+    mk_mime_init(&g->mime, &g->arena, g->server.default_type);
+    for (size_t i = 0; i < g->mime_types.n; i++) {
+        const struct mk_pair *pair = &g->mime_types.at[i];
+        if (!mk_is_field_value(pair->value) || mk_str_find(pair->value, '/') == MK_STR_NONE)
+            mk_conf_report_error(l->report, &pair->entry->at, "`%.*s` is not a media type",
+                                 MK_STR_ARG(pair->value));
+        else if (!mk_mime_add(&g->mime, pair->key, pair->value))
+            l->report->no_memory = true;
+    }
+}
+
+static void build_hosts(struct load *l)
+{
+    mk_hosts_init(&l->g->hosts, &l->g->arena);
+    for (struct mk_site *s = l->g->sites; s; s = s->next) {
+        mk_str taken;
+        mk_site_build(l->g, s, l->report);
+        mk_err e = mk_hosts_add(&l->g->hosts, &s->host, &taken);
+        if (e == -EEXIST)
+            mk_conf_report_error(l->report, &s->section->at,
+                                 "another [HOST] has the ServerName `%.*s` already", MK_STR_ARG(taken));
+        else if (e)
+            l->report->no_memory = true;
+        if (s->settings.is_default)
+            mk_hosts_set_default(&l->g->hosts, &s->host);
+    }
+    if (!l->g->sites) {
+        struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
+                                                           : MK_STR("command line")};
+        mk_conf_report_error(l->report, &at, "there is no [HOST]: nothing to serve");
+        mk_conf_report_hint(l->report, "add a [HOST] with a DocumentRoot, here or in sites/");
+    }
+}
+
+static struct mk_conf_place server_place(const struct load *l, const char *key)
+{
+    const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    const struct mk_conf_entry *e = mk_conf_tree_entry(s, mk_str_from_c(key));
+    if (e)
+        return mk_conf_tree_place(e, e->value);
+    return s ? s->at : (struct mk_conf_place){.file = MK_STR("command line")};
+}
+
+static void find_identity(struct load *l)
+{
+    struct mk_server_settings *s = &l->g->server;
+    struct mk_conf_place at = server_place(l, "User");
+    if (!s->user.len)
+        return;
+    mk_str user = mk_arena_copy(&l->g->arena, s->user);
+    mk_str group = mk_arena_copy(&l->g->arena, s->group.p ? s->group : MK_STR(""));
+    if (!user.p || !group.p)
+        l->report->no_memory = true;
+    else if (mk_identity_find(user.p, group.p, &l->g->identity))
+        mk_conf_report_error(l->report, &at, "there is no user `%s`%s%s%s", user.p,
+                             group.len ? ", or no group `" : "", group.p, group.len ? "`" : "");
+    else if (geteuid() == 0)
+        l->g->has_identity = true;
+    else if (l->g->identity.uid != geteuid())
+        mk_conf_report_warn(l->report, &at,
+                            "only root can become another user: workers stay what monkey is now");
+}
+
+/* Paths of logs are seen from the folder of the configuration, words are what they are. */
+static mk_str log_path(struct load *l, mk_str where)
+{
+    bool is_word = mk_str_eq(where, MK_STR("stdout")) || mk_str_eq(where, MK_STR("stderr")) ||
+                   mk_str_eq(where, MK_STR("syslog")) || mk_str_eq_nocase(where, MK_STR("off")) ||
+                   where.len == 0;
+    mk_str path = is_word || where.p[0] == '/' ? mk_arena_copy(&l->g->arena, where.p ? where : MK_STR(""))
+                                               : mk_arena_printf(&l->g->arena, "%.*s/%.*s",
+                                                                 MK_STR_ARG(l->g->folder), MK_STR_ARG(where));
+    if (!path.p)
+        l->report->no_memory = true;
+    return path;
+}
+
+static struct mk_logfile *open_log(struct load *l, mk_str where, struct mk_conf_place at)
+{
+    struct mk_generation *g = l->g;
+    mk_str path = log_path(l, where);
+    if (!path.p)
+        return NULL;
+    for (size_t i = 0; i < g->n_logs; i++)
+        if (mk_str_eq(g->logs[i].where, path))
+            return &g->logs[i];
+    if (g->n_logs == MK_LOGFILES_MAX) {
+        mk_conf_report_error(l->report, &at, "more than %d log files", MK_LOGFILES_MAX);
+        return NULL;
+    }
+    struct mk_logfile *f = &g->logs[g->n_logs];
+    mk_err e = mk_logfile_open(f, path);
+    if (e) {
+        mk_conf_report_error(l->report, &at, "the log `%s` cannot be opened: %s", path.p, mk_err_text(e));
+        return NULL;
+    }
+    g->n_logs++;
+    return f;
+}
+
+static void open_logs(struct load *l)
+{
+    struct mk_generation *g = l->g;
+    g->error_log = open_log(l, g->server.error_log, server_place(l, "ErrorLog"));
+    struct mk_logfile *common = open_log(l, g->server.access_log, server_place(l, "AccessLog"));
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        s->log = s->access_log.p ? open_log(l, s->access_log, s->section->at) : common;
+}
+
+static void build_all(struct load *l)
+{
+    apply_overrides(l);
+    build_mime(l);
+    build_hosts(l);
+    find_identity(l);
+    open_logs(l);
+}
+
+struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
+                                         struct mk_conf_report *report)
+{
+    struct mk_generation *g = mk_mem_zalloc(1, sizeof *g);
+    mk_conf_report_init(report, report_arena);
+    if (!g) {
+        report->no_memory = true;
+        return NULL;
+    }
+    mk_arena_init(&g->arena, NULL);
+    struct load l = {.g = g, .origin = origin, .report = report};
+    read_origin(&l);
+    bind_all(&l);
+    build_all(&l);
+    if (mk_conf_report_result(report) == 0)
+        return g;
+    mk_generation_free(g);
+    return NULL;
+}
+
+void mk_generation_free(struct mk_generation *g)
+{
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        mk_site_close(s);
+    for (size_t i = 0; i < g->n_logs; i++)
+        mk_logfile_close(&g->logs[i]);
+    mk_arena_fini(&g->arena);
+    mk_mem_free(g);
+}

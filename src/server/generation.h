@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loaded configuration, whole and ready to serve: made by the master, inherited by the workers that serve
+ * it, freed when the next one has taken its place. Everything in it lives in its arena. */
+#ifndef MK_SERVER_GENERATION_H
+#define MK_SERVER_GENERATION_H
+
+#include "conf/read.h"
+#include "os/proc.h"
+#include "server/logfile.h"
+#include "server/settings.h"
+#include "web/host.h"
+
+/* What the command line says over the configuration. */
+struct mk_overrides {
+    const char *const *listens; /* -p, as in Listen; NULL-terminated, or NULL */
+    mk_str listen_host;         /* of a bare port in `listens` */
+    unsigned workers;           /* -w, 0: as configured */
+    const char *pid_file;       /* -I */
+};
+
+/* Where the configuration comes from: a file or folder, or text made of the command line. */
+struct mk_origin {
+    const char *path; /* NULL: `text` */
+    mk_str text;
+    struct mk_overrides overrides;
+};
+
+/* A host and what its sections said, kept for printing. */
+struct mk_site {
+    struct mk_host host;
+    struct mk_host_settings settings;
+    struct mk_pairs routes, error_pages, cache_control, handlers;
+    struct mk_auth_settings *auth;
+    size_t n_auth;
+    mk_str access_log;      /* absent: the server's */
+    struct mk_logfile *log; /* of the generation */
+    const struct mk_conf_section *section;
+    struct mk_site *next;
+};
+
+enum { MK_LOGFILES_MAX = 64 };
+
+struct mk_generation {
+    struct mk_arena arena;
+    struct mk_conf_tree tree;
+    struct mk_server_settings server;
+    struct mk_site *sites;
+    size_t n_sites;
+    struct mk_hosts hosts;
+    struct mk_mime mime;
+    struct mk_pairs mime_types;
+    mk_str folder; /* relative paths are seen from here; ends with a NUL */
+    struct mk_logfile logs[MK_LOGFILES_MAX];
+    size_t n_logs;
+    struct mk_logfile *error_log;
+    bool has_identity;
+    struct mk_identity identity;
+};
+
+/* Reads, checks and builds everything, opening roots and logs on the way. On any error: NULL, and the report
+ * says why; `report` lives in `report_arena`. Warnings may come with success. */
+struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
+                                         struct mk_conf_report *report) MK_MUST_USE;
+void mk_generation_free(struct mk_generation *g);
+
+/* The effective configuration, as text that loads again. */
+void mk_generation_print(const struct mk_generation *g, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/listeners.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "os/fd.h"
+#include "os/notify.h"
+#include "os/sock.h"
+
+#define INHERIT_VARIABLE "MONKEY_SOCKETS"
+
+enum { BACKLOG = 4096, SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
+
+static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *asked)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (mk_addr_eq(&l->at[i].asked, asked) || mk_addr_eq(&l->at[i].addr, asked))
+            return &l->at[i];
+    return NULL;
+}
+
+static struct mk_listener *add(struct mk_listeners *l, const struct mk_addr *asked)
+{
+    int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
+    if (!fds || l->n == MK_LISTENERS_MAX) {
+        mk_mem_free(fds);
+        return NULL;
+    }
+    struct mk_listener *one = &l->at[l->n++];
+    *one = (struct mk_listener){.addr = *asked, .asked = *asked, .fds = fds};
+    return one;
+}
+
+static void close_sockets(struct mk_listener *one, unsigned from)
+{
+    while (one->n_fds > from)
+        mk_fd_close(&one->fds[--one->n_fds]);
+}
+
+static void forget(struct mk_listeners *l, unsigned i)
+{
+    close_sockets(&l->at[i], 0);
+    mk_mem_free(l->at[i].fds);
+    l->at[i] = l->at[--l->n];
+}
+
+/* ---- Inheriting ---- */
+
+static void adopt(struct mk_listeners *l, int fd, struct mk_log *log)
+{
+    struct mk_addr addr;
+    int is_listening = 0;
+    socklen_t len = sizeof is_listening;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) < 0 || !is_listening ||
+        mk_addr_of_socket(fd, &addr) || mk_fd_set_nonblock(fd) || mk_fd_set_cloexec(fd, true)) {
+        mk_log_warn(log, "descriptor %d was handed to us, but is no listening socket: it is passed over", fd);
+        return;
+    }
+    struct mk_listener *one = find(l, &addr);
+    if (!one)
+        one = add(l, &addr);
+    if (!one || one->n_fds == MK_LISTENER_SOCKETS_MAX)
+        return;
+    int reuse_port = 0;
+    len = sizeof reuse_port;
+    (void)getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &reuse_port, &len);
+    one->fds[one->n_fds++] = fd;
+    one->shared = !reuse_port;
+}
+
+void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log)
+{
+    mk_str list = mk_str_from_c(getenv(INHERIT_VARIABLE));
+    while (list.p) {
+        uint64_t fd;
+        mk_str part = mk_str_cut(&list, ',');
+        if (mk_num_parse(part, &fd) && fd > 2 && fd < INT32_MAX)
+            adopt(l, (int)fd, log);
+    }
+    unsigned n = mk_notify_sockets();
+    for (unsigned i = 0; i < n; i++)
+        adopt(l, MK_NOTIFY_FIRST_FD + (int)i, log);
+    unsetenv(INHERIT_VARIABLE);
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDNAMES");
+}
+
+void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on)
+{
+    bool first = true;
+    mk_buf_add(out, MK_STR(INHERIT_VARIABLE "="));
+    for (unsigned i = 0; i < l->n; i++) {
+        for (unsigned j = 0; j < l->at[i].n_fds; j++) {
+            mk_buf_addf(out, first ? "%d" : ",%d", l->at[i].fds[j]);
+            first = false;
+            (void)!mk_fd_set_cloexec(l->at[i].fds[j], !on);
+        }
+    }
+}
+
+/* ---- Opening ---- */
+
+static mk_err open_socket(struct mk_listener *one)
+{
+    struct mk_sock_options o = {
+        .backlog = BACKLOG, .send_room = SEND_ROOM, .mode = UNIX_MODE, .reuse_port = !one->shared};
+    mk_err e = mk_sock_listen(&one->addr, &o, &one->fds[one->n_fds]);
+    if (e)
+        return e;
+    if (one->n_fds++ == 0 && mk_addr_port(&one->addr) == 0 && one->addr.any.sa_family != AF_UNIX)
+        return mk_addr_of_socket(one->fds[0], &one->addr);
+    return 0;
+}
+
+static mk_err fill(struct mk_listener *one, unsigned workers)
+{
+    unsigned n = one->shared ? 1 : workers;
+    while (one->n_fds < n) {
+        mk_err e = open_socket(one);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsigned workers)
+{
+    /* With SO_REUSEPORT a second server of the same user would not be told that the port is taken. */
+    mk_err e = mk_sock_probe(asked);
+    if (e)
+        return e;
+    struct mk_listener *one = add(l, asked);
+    if (!one)
+        return -ENOMEM;
+    one->shared = asked->any.sa_family == AF_UNIX;
+    e = fill(one, workers);
+    one->wanted = true;
+    return e;
+}
+
+static void undo(struct mk_listeners *l, unsigned n_before, const unsigned *sockets_before)
+{
+    while (l->n > n_before)
+        forget(l, l->n - 1);
+    for (unsigned i = 0; i < n_before; i++)
+        close_sockets(&l->at[i], sockets_before[i]);
+}
+
+mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
+                         const struct mk_listen **failed)
+{
+    unsigned n_before = l->n, sockets_before[MK_LISTENERS_MAX];
+    workers = workers < MK_LISTENER_SOCKETS_MAX ? workers : MK_LISTENER_SOCKETS_MAX;
+    for (unsigned i = 0; i < l->n; i++) {
+        sockets_before[i] = l->at[i].n_fds;
+        l->at[i].wanted = false;
+    }
+    for (size_t i = 0; i < wanted->n; i++) {
+        struct mk_listener *one = find(l, &wanted->at[i].addr);
+        mk_err e = one ? fill(one, workers) : open_new(l, &wanted->at[i].addr, workers);
+        if (e) {
+            *failed = &wanted->at[i];
+            undo(l, n_before, sockets_before);
+            return e;
+        }
+        if (one)
+            one->wanted = true;
+    }
+    return 0;
+}
+
+static void remove_file(const struct mk_listener *one)
+{
+    if (one->addr.any.sa_family == AF_UNIX && one->addr.un.sun_path[0])
+        unlink(one->addr.un.sun_path);
+}
+
+void mk_listeners_close_unwanted(struct mk_listeners *l)
+{
+    for (unsigned i = l->n; i-- > 0;) {
+        if (l->at[i].wanted)
+            continue;
+        remove_file(&l->at[i]);
+        forget(l, i);
+    }
+}
+
+void mk_listeners_close_all(struct mk_listeners *l, bool remove_files)
+{
+    while (l->n > 0) {
+        if (remove_files)
+            remove_file(&l->at[l->n - 1]);
+        forget(l, l->n - 1);
+    }
+}
+
+bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers)
+{
+    return socket % workers == index || index % one->n_fds == socket;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/logfile.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+
+static int connect_syslog(void)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/dev/log"};
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return mk_err_last();
+    if (connect(fd, (struct sockaddr *)&to, sizeof to) == 0)
+        return fd;
+    mk_err e = mk_err_last();
+    mk_fd_close(&fd);
+    return e;
+}
+
+static enum mk_logfile_kind kind_of(mk_str where)
+{
+    if (where.len == 0 || mk_str_eq_nocase(where, MK_STR("off")))
+        return MK_LOGFILE_OFF;
+    if (mk_str_eq(where, MK_STR("stdout")) || mk_str_eq(where, MK_STR("stderr")))
+        return MK_LOGFILE_STREAM;
+    return mk_str_eq(where, MK_STR("syslog")) ? MK_LOGFILE_SYSLOG : MK_LOGFILE_FILE;
+}
+
+static int open_file(const char *path)
+{
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+    return fd < 0 ? mk_err_last() : fd;
+}
+
+int mk_logfile_open_again(const struct mk_logfile *f)
+{
+    switch (f->kind) {
+    case MK_LOGFILE_OFF:
+        return -ENOENT;
+    case MK_LOGFILE_STREAM: {
+        int fd =
+            fcntl(mk_str_eq(f->where, MK_STR("stdout")) ? STDOUT_FILENO : STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+        return fd < 0 ? mk_err_last() : fd;
+    }
+    case MK_LOGFILE_FILE:
+        return open_file(f->where.p);
+    case MK_LOGFILE_SYSLOG:
+        break;
+    }
+    return connect_syslog();
+}
+
+mk_err mk_logfile_open(struct mk_logfile *f, mk_str where)
+{
+    *f = (struct mk_logfile){.where = where, .kind = kind_of(where), .fd = -1};
+    f->lines = mk_buf_growing(MK_LOGFILE_BLOCK);
+    if (f->kind == MK_LOGFILE_OFF)
+        return 0;
+    int fd = mk_logfile_open_again(f);
+    f->fd = fd < 0 ? -1 : fd;
+    f->at_once = fd >= 0 && isatty(fd);
+    return fd < 0 ? fd : 0;
+}
+
+void mk_logfile_close(struct mk_logfile *f)
+{
+    mk_logfile_flush(f);
+    mk_buf_free(&f->lines);
+    mk_fd_close(&f->fd);
+    f->kind = MK_LOGFILE_OFF;
+}
+
+/* One datagram a line: facility daemon (3), severity info (6). */
+static void send_to_syslog(struct mk_logfile *f)
+{
+    char room[2048];
+    mk_str rest = mk_buf_str(&f->lines);
+    while (rest.len) {
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        mk_str line = mk_str_cut(&rest, '\n');
+        mk_buf_addf(&text, "<30>monkey[%d]: ", (int)getpid());
+        mk_buf_add(&text, mk_str_take(line, sizeof room - text.len));
+        if (send(f->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            f->lost++;
+    }
+    mk_buf_clear(&f->lines);
+}
+
+struct mk_buf *mk_logfile_room(struct mk_logfile *f, size_t max)
+{
+    if (f->lines.len + max > MK_LOGFILE_BLOCK)
+        mk_logfile_flush(f);
+    if (mk_buf_reserve(&f->lines, max))
+        return &f->lines;
+    f->lines.failed = false;
+    f->lost++;
+    return NULL;
+}
+
+bool mk_logfile_added(struct mk_logfile *f)
+{
+    if (f->at_once)
+        mk_logfile_flush(f);
+    return f->lines.len > 0;
+}
+
+static uint64_t count_lines(mk_str text)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < text.len; i++)
+        n += text.p[i] == '\n';
+    return n;
+}
+
+void mk_logfile_flush(struct mk_logfile *f)
+{
+    if (f->lines.len == 0)
+        return;
+    if (f->kind == MK_LOGFILE_SYSLOG) {
+        send_to_syslog(f);
+        return;
+    }
+    ssize_t n = write(f->fd, f->lines.p, f->lines.len);
+    mk_str rest = mk_str_skip(mk_buf_str(&f->lines), n > 0 ? (size_t)n : 0);
+    f->lost += count_lines(rest);
+    /* A line of which only the beginning was written is ended, so that the next one does not stick to it. */
+    if (n > 0 && rest.len && f->lines.p[n - 1] != '\n')
+        (void)!write(f->fd, "\n", 1);
+    mk_buf_clear(&f->lines);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where log lines go: a file, a standard stream, or syslog. Lines are gathered and written in blocks.
+ *
+ * The master opens all of them, as the user it was started as; workers only write. After a rotation the
+ * master opens anew and sends the new descriptors, which take the place of the old ones under the same
+ * numbers. */
+#ifndef MK_SERVER_LOGFILE_H
+#define MK_SERVER_LOGFILE_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum mk_logfile_kind { MK_LOGFILE_OFF, MK_LOGFILE_STREAM, MK_LOGFILE_FILE, MK_LOGFILE_SYSLOG };
+
+struct mk_logfile {
+    mk_str where; /* as configured; ends with a NUL */
+    enum mk_logfile_kind kind;
+    int fd;
+    bool at_once;        /* somebody watches: a terminal */
+    struct mk_buf lines; /* not written yet */
+    uint64_t lost;       /* lines that could not be written since the last one that could */
+};
+
+/* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". */
+mk_err mk_logfile_open(struct mk_logfile *f, mk_str where) MK_MUST_USE;
+void mk_logfile_close(struct mk_logfile *f);
+/* The same file opened once more, for a rotation: a new descriptor, or an error. */
+int mk_logfile_open_again(const struct mk_logfile *f);
+
+enum { MK_LOGFILE_BLOCK = 16 * 1024 };
+
+/* To add a line: take the room for at most `max` bytes, append to it (with the line's end), say so. NULL:
+ * there is no memory, the line counts as lost. */
+struct mk_buf *mk_logfile_room(struct mk_logfile *f, size_t max);
+/* True when lines are waiting that mk_logfile_flush is to write before long. */
+bool mk_logfile_added(struct mk_logfile *f);
+/* Writes what was gathered. What cannot be written is dropped and counted: a full disk must not stop the
+ * server. */
+void mk_logfile_flush(struct mk_logfile *f);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/site.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "os/fd.h"
+#include "server/handlers.h"
+#include "web/redirect.h"
+
+struct build {
+    struct mk_generation *g;
+    struct mk_site *site;
+    struct mk_conf_report *report;
+    struct mk_arena *arena;
+};
+
+static void *alloc(struct build *b, size_t n, size_t size)
+{
+    void *p = mk_arena_zalloc(b->arena, n ? n : 1, size);
+    if (!p)
+        b->report->no_memory = true;
+    return p;
+}
+
+static struct mk_conf_place place_of_key(const struct build *b, const char *key)
+{
+    const struct mk_conf_entry *e = mk_conf_tree_entry(b->site->section, mk_str_from_c(key));
+    return e ? mk_conf_tree_place(e, e->value) : b->site->section->at;
+}
+
+/* Seen from the folder of the configuration; ends with a NUL. */
+static mk_str full_path(struct build *b, mk_str path)
+{
+    bool absolute = path.len > 0 && path.p[0] == '/';
+    mk_str full = absolute
+                      ? mk_arena_copy(b->arena, path)
+                      : mk_arena_printf(b->arena, "%.*s/%.*s", MK_STR_ARG(b->g->folder), MK_STR_ARG(path));
+    if (!full.p)
+        b->report->no_memory = true;
+    return full;
+}
+
+static void open_root(struct build *b)
+{
+    struct mk_root *root = &b->site->host.root;
+    struct mk_conf_place at = place_of_key(b, "DocumentRoot");
+    root->fd = -1;
+    root->how.symlink = (enum mk_symlink)b->site->settings.site.symlink;
+    if (b->site->settings.root.len == 0) {
+        root->path = "";
+        if (b->site->settings.redirect.len == 0)
+            mk_conf_report_error(b->report, &at, "this [HOST] has no DocumentRoot (and no Redirect)");
+        return;
+    }
+    mk_str path = full_path(b, b->site->settings.root);
+    if (!path.p)
+        return;
+    root->path = path.p;
+    mk_err e = mk_file_open_root(path.p, &root->fd);
+    if (e)
+        mk_conf_report_error(b->report, &at, "the folder `%s` cannot be served: %s", path.p, mk_err_text(e));
+}
+
+/* ---- Users ---- */
+
+static void add_home(struct build *b, struct mk_user_homes *homes, const struct passwd *pw)
+{
+    char path[PATH_MAX];
+    int fd;
+    int len = snprintf(path, sizeof path, "%s/%.*s", pw->pw_dir, MK_STR_ARG(b->site->settings.site.user_dir));
+    if (len < 0 || (size_t)len >= sizeof path || mk_file_open_root(path, &fd))
+        return;
+    struct mk_user_home *home = alloc(b, 1, sizeof *home);
+    mk_str name = mk_arena_copy(b->arena, mk_str_from_c(pw->pw_name));
+    mk_str kept = mk_arena_copy(b->arena, mk_str_of(path, (size_t)len));
+    if (!home || !name.p || !kept.p || !mk_map_put(&homes->by_name, name, home)) {
+        b->report->no_memory = true;
+        mk_fd_close(&fd);
+        return;
+    }
+    home->name = name;
+    home->root = (struct mk_root){.fd = fd, .path = kept.p, .how = b->site->host.root.how};
+}
+
+static void find_homes(struct build *b)
+{
+    mk_str dir = b->site->settings.site.user_dir;
+    if (dir.len == 0 || mk_str_eq_nocase(dir, MK_STR("off")))
+        return;
+    struct mk_user_homes *homes = alloc(b, 1, sizeof *homes);
+    if (!homes)
+        return;
+    mk_map_init(&homes->by_name, b->arena);
+    setpwent();
+    for (const struct passwd *pw; (pw = getpwent());)
+        add_home(b, homes, pw);
+    endpwent();
+    b->site->host.homes = homes;
+}
+
+/* ---- Routes ---- */
+
+static void free_regex(void *regex)
+{
+    regfree(regex);
+}
+
+/* `Match REGEX HANDLER...` of Monkey 1.6; false: it makes no route. */
+static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_route *route)
+{
+    mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
+    mk_str words = mk_str_trim(rest), name = mk_str_word(&rest);
+    struct mk_conf_place at = mk_conf_tree_place(pair->entry, words);
+    if (!mk_str_eq_nocase(pair->key, MK_STR("Match")) || name.len == 0) {
+        mk_conf_report_error(b->report, &pair->entry->at, "expected `Match REGEX HANDLER [WORDS...]`");
+        return false;
+    }
+    regex_t *regex = alloc(b, 1, sizeof *regex);
+    if (!regex || !pattern.p)
+        return false;
+    if (regcomp(regex, pattern.p, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0) {
+        mk_conf_report_error(b->report, &pair->entry->at, "`%s` is not a regular expression", pattern.p);
+        return false;
+    }
+    if (!mk_arena_on_end(b->arena, free_regex, regex)) {
+        regfree(regex);
+        b->report->no_memory = true;
+        return false;
+    }
+    *route = (struct mk_route){.pattern = pattern, .kind = MK_ROUTE_REGEX, .regex = regex};
+    if (mk_handlers_has(name))
+        return mk_handlers_bind(b->arena, b->report, pair->entry, words, route);
+    if (mk_str_eq_nocase(name, MK_STR("dirlisting"))) {
+        mk_conf_report_warn(b->report, &at, "this build cannot list folders: dirlisting is passed over");
+        return false;
+    }
+    mk_conf_report_warn(b->report, &at, "this build has no `%.*s`: what matches is answered with 501",
+                        MK_STR_ARG(name));
+    return mk_handlers_bind_status(b->arena, 501, words, route);
+}
+
+static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)
+{
+    if (!mk_route_is_pattern(pair->key)) {
+        mk_conf_report_error(b->report, &pair->entry->at,
+                             "`%.*s` is not a pattern: it must begin with / or *", MK_STR_ARG(pair->key));
+        return false;
+    }
+    *route = (struct mk_route){.pattern = pair->key, .kind = mk_route_kind_of(pair->key)};
+    return mk_handlers_bind(b->arena, b->report, pair->entry, pair->value, route);
+}
+
+/* What Monkey 1.6 protected with a password must not become public only because we cannot ask for one. */
+static void add_protected(struct build *b, struct mk_route *routes, size_t *n)
+{
+    for (size_t i = 0; i < b->site->n_auth; i++) {
+        mk_str location = b->site->auth[i].location;
+        mk_str pattern = mk_arena_printf(b->arena, "%.*s*", MK_STR_ARG(location)); /* a prefix, as it was */
+        if (!location.len || !pattern.p)
+            continue;
+        routes[*n] = (struct mk_route){.pattern = pattern, .kind = mk_route_kind_of(pattern)};
+        if (mk_handlers_bind_status(b->arena, 403, MK_STR("status 403"), &routes[*n]))
+            ++*n;
+        mk_conf_report_warn(b->report, &b->site->section->at,
+                            "this build cannot ask for passwords: everything below %.*s is answered with 403",
+                            MK_STR_ARG(location));
+    }
+}
+
+static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
+{
+    struct mk_redirect *to = alloc(b, 1, sizeof *to);
+    if (!b->site->settings.redirect.len || !to)
+        return;
+    *to = (struct mk_redirect){.status = 301, .url = b->site->settings.redirect};
+    mk_str written = mk_arena_printf(b->arena, "redirect 301 %.*s", MK_STR_ARG(to->url));
+    routes[(*n)++] = (struct mk_route){.pattern = MK_STR("/*"),
+                                       .kind = MK_ROUTE_ALL,
+                                       .handler = &mk_redirect,
+                                       .data = to,
+                                       .written = written};
+}
+
+static void add_default(struct build *b, struct mk_route *routes, size_t *n)
+{
+    static const struct mk_conf_entry nowhere;
+    if (b->site->routes.n)
+        return;
+    routes[*n] = (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL};
+    *n += mk_handlers_bind(b->arena, b->report, &nowhere, MK_STR("static"), &routes[*n]);
+}
+
+static void build_routes(struct build *b)
+{
+    struct mk_site *s = b->site;
+    struct mk_route *routes = alloc(b, s->routes.n + s->handlers.n + s->n_auth + 2, sizeof *routes);
+    size_t n = 0;
+    if (!routes)
+        return;
+    add_redirect(b, routes, &n);
+    add_protected(b, routes, &n);
+    for (size_t i = 0; i < s->handlers.n; i++)
+        n += bind_match(b, &s->handlers.at[i], &routes[n]);
+    for (size_t i = 0; i < s->routes.n; i++)
+        n += bind_route(b, &s->routes.at[i], &routes[n]);
+    add_default(b, routes, &n);
+    s->host.routes = routes;
+    s->host.n_routes = n;
+}
+
+/* ---- Pages and caching ---- */
+
+static mk_str without_slash(mk_str path)
+{
+    while (path.len > 0 && path.p[0] == '/')
+        path = mk_str_skip(path, 1);
+    return path;
+}
+
+static bool is_safe_relative(mk_str path)
+{
+    while (path.p) {
+        mk_str part = mk_str_cut(&path, '/');
+        if (part.len == 0 || mk_str_eq(part, MK_STR(".")) || mk_str_eq(part, MK_STR("..")))
+            return false;
+    }
+    return true;
+}
+
+static void build_error_pages(struct build *b)
+{
+    const struct mk_pairs *pairs = &b->site->error_pages;
+    struct mk_error_page *pages = alloc(b, pairs->n, sizeof *pages);
+    size_t n = 0;
+    for (size_t i = 0; pages && i < pairs->n; i++) {
+        uint64_t status;
+        mk_str path = without_slash(pairs->at[i].value);
+        if (!mk_num_parse(pairs->at[i].key, &status) || status < 400 || status > 599)
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at, "`%.*s` is not a status from 400 to 599",
+                                 MK_STR_ARG(pairs->at[i].key));
+        else if (!is_safe_relative(path))
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at,
+                                 "`%.*s` is not a file beneath the document root",
+                                 MK_STR_ARG(pairs->at[i].value));
+        else
+            pages[n++] = (struct mk_error_page){.status = (unsigned)status, .path = path};
+    }
+    b->site->host.error_pages = pages;
+    b->site->host.n_error_pages = n;
+}
+
+static void build_cache_rules(struct build *b)
+{
+    const struct mk_pairs *pairs = &b->site->cache_control;
+    struct mk_cache_rule *rules = alloc(b, pairs->n, sizeof *rules);
+    size_t n = 0;
+    for (size_t i = 0; rules && i < pairs->n; i++) {
+        mk_str pattern = pairs->at[i].key;
+        if (!mk_route_is_pattern(pattern)) {
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at,
+                                 "`%.*s` is not a pattern: it must begin with / or *", MK_STR_ARG(pattern));
+            continue;
+        }
+        rules[n].match = (struct mk_route){.pattern = pattern, .kind = mk_route_kind_of(pattern)};
+        rules[n++].value = pairs->at[i].value;
+    }
+    b->site->host.cache_rules = rules;
+    b->site->host.n_cache_rules = n;
+}
+
+static void check_names(struct build *b)
+{
+    const struct mk_conf_words *names = &b->site->settings.names;
+    for (size_t i = 0; i < names->n; i++) {
+        mk_str name = names->v[i];
+        mk_str rest = mk_str_starts(name, MK_STR("*.")) ? mk_str_skip(name, 2) : name;
+        struct mk_conf_place at = place_of_key(b, "ServerName");
+        if (rest.len == 0 || mk_str_find(rest, '*') != MK_STR_NONE || mk_str_find(rest, '/') != MK_STR_NONE)
+            mk_conf_report_error(b->report, &at,
+                                 "`%.*s` is not a host name: a `*` may only stand first, before a dot",
+                                 MK_STR_ARG(name));
+    }
+}
+
+void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+{
+    struct build b = {.g = g, .site = site, .report = report, .arena = &g->arena};
+    const struct mk_host_settings *s = &site->settings;
+    struct mk_host *h = &site->host;
+    *h = (struct mk_host){
+        .names = s->names.v,
+        .n_names = s->names.n,
+        .index = s->site.index.v,
+        .n_index = s->site.index.n,
+        .mime = &g->mime,
+        .ranges = s->site.resume,
+        .precompressed = s->site.precompressed,
+        .dot_files = s->site.dot_files,
+        .owner = site,
+    };
+    if (s->site.fallback.len)
+        h->fallback = without_slash(s->site.fallback);
+    h->written_at =
+        mk_arena_printf(b.arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
+    check_names(&b);
+    open_root(&b);
+    find_homes(&b);
+    build_routes(&b);
+    build_error_pages(&b);
+    build_cache_rules(&b);
+}
+
+void mk_site_close(struct mk_site *site)
+{
+    mk_fd_close(&site->host.root.fd);
+    for (size_t i = 0; site->host.homes && i < site->host.homes->by_name.cap; i++) {
+        struct mk_user_home *home = site->host.homes->by_name.slots[i].value;
+        if (home)
+            mk_fd_close(&home->root.fd);
+    }
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/worker.h"
+
+#include "base/mem.h"
+#include "os/fd.h"
+
+enum {
+    FLUSH_MS = 1000,
+    FDS_KEPT = 32, /* for logs, roots, epoll and the like: not for connections */
+    CONNECTIONS_MIN = 16,
+};
+
+/* ---- Access log ---- */
+
+static struct mk_logfile *log_of(const struct mk_generation *g, const struct mk_request *r)
+{
+    const struct mk_site *site = r->site ? r->site->owner : NULL;
+    return site ? site->log : g->sites->log;
+}
+
+static void write_access(const struct mk_record *record, void *data)
+{
+    struct mk_worker *w = data;
+    struct mk_logfile *f = log_of(w->generation, record->request);
+    if (!f || f->fd < 0)
+        return;
+    struct mk_buf *out = mk_logfile_room(f, MK_ACCESS_LINE);
+    if (!out)
+        return;
+    mk_accesslog_write(out, (enum mk_access_format)w->generation->server.access_format, record, &w->clock);
+    if (mk_logfile_added(f))
+        mk_timer_set(&w->loop.wheel, &w->flush_timer, w->loop.now_ms, FLUSH_MS);
+}
+
+void mk_worker_flush_logs(struct mk_worker *w)
+{
+    struct mk_generation *g = w->generation;
+    for (size_t i = 0; i < g->n_logs; i++) {
+        mk_logfile_flush(&g->logs[i]);
+        if (g->logs[i].lost) {
+            mk_log_error(w->service.log, "%llu lines of the log %s were lost: it cannot be written",
+                         (unsigned long long)g->logs[i].lost, g->logs[i].where.p);
+            g->logs[i].lost = 0;
+        }
+    }
+}
+
+static void on_flush(struct mk_timer *t)
+{
+    mk_worker_flush_logs(MK_CONTAINER(t, struct mk_worker, flush_timer));
+}
+
+static bool has_access_log(const struct mk_generation *g)
+{
+    for (const struct mk_site *s = g->sites; s; s = s->next)
+        if (s->log && s->log->kind != MK_LOGFILE_OFF)
+            return true;
+    return false;
+}
+
+/* ---- Limits ---- */
+
+static uint64_t or_unlimited(uint64_t n)
+{
+    return n ? n : UINT64_MAX;
+}
+
+/* What is left for connections once files and everything else have theirs. */
+static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, unsigned files,
+                               unsigned workers)
+{
+    uint64_t kept = (uint64_t)files + FDS_KEPT;
+    uint64_t by_fds = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
+    uint64_t wanted = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
+    uint64_t n = wanted < by_fds ? wanted : by_fds;
+    return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
+}
+
+static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, uint64_t fds, unsigned files,
+                       unsigned workers)
+{
+    *l = (struct mk_limits){
+        .head = {.head_max = s->max_head_size, .target_max = s->max_uri_size, .fields_max = s->max_fields},
+        .content_max = or_unlimited(s->max_body_size),
+        .request_max = s->max_request_size,
+        .requests_max = s->max_requests,
+        .connections_max = connections_of(s, fds, files, workers),
+        .per_peer_max = s->max_per_address > UINT32_MAX ? 0 : (unsigned)s->max_per_address,
+        .keep_alive = s->keep_alive,
+        .overcapacity = (enum mk_overcapacity)s->overcapacity,
+        .head_ms = s->head_ms,
+        .idle_ms = s->idle_ms,
+        .linger_ms = s->linger_ms,
+        .handler_ms = s->handler_ms,
+        .rate_ms = s->rate_bytes ? s->rate_ms : 0,
+        .rate_bytes = s->rate_bytes * s->rate_ms / 1000,
+    };
+}
+
+static unsigned files_of(const struct mk_server_settings *s, uint64_t fds)
+{
+    uint64_t most = fds / 4;
+    if (!s->fdt)
+        return 0;
+    return s->file_cache < most ? s->file_cache : (unsigned)most;
+}
+
+/* ---- Life ---- */
+
+static void stop_if_drained(struct mk_service *s)
+{
+    struct mk_worker *w = s->owner;
+    if (w->draining && s->n_conns == 0)
+        mk_loop_stop(&w->loop);
+    for (size_t i = 0; i < w->n_acceptors; i++)
+        mk_acceptor_wake(&w->acceptors[i]);
+}
+
+static void on_drain_over(struct mk_timer *t)
+{
+    struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
+    mk_log_warn(w->service.log, "%u connections were cut off: DrainTimeout is over", w->service.n_conns);
+    mk_loop_stop(&w->loop);
+}
+
+static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_options *o)
+{
+    w->acceptors = mk_mem_zalloc(o->n_listeners, sizeof *w->acceptors);
+    if (!w->acceptors)
+        return -ENOMEM;
+    for (size_t i = 0; i < o->n_listeners; i++) {
+        mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i]);
+        if (e)
+            return e;
+        w->n_acceptors++;
+    }
+    return 0;
+}
+
+static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, unsigned files)
+{
+    const struct mk_server_settings *s = &o->generation->server;
+    struct mk_file_cache_limits limits = {.files = files,
+                                          .memory = s->file_cache_memory,
+                                          .small = s->small_file,
+                                          .recheck_ms = s->file_cache_ms};
+    w->access_hook = (struct mk_hook){.name = "access log", .data = w, .on_done = write_access};
+    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log};
+    if (has_access_log(o->generation)) {
+        w->web.hooks = &w->access_hook;
+        w->web.n_hooks = 1;
+    }
+    return mk_file_cache_init(&w->web.files, &limits);
+}
+
+mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
+{
+    const struct mk_server_settings *s = &o->generation->server;
+    uint64_t fds = 1024;
+    *w = (struct mk_worker){.generation = o->generation};
+    (void)!mk_fd_limit(0, &fds);
+    unsigned files = files_of(s, fds);
+    set_limits(&w->limits, s, fds, files, o->workers);
+    mk_timer_init(&w->flush_timer, on_flush);
+    mk_timer_init(&w->drain_timer, on_drain_over);
+    mk_err e = mk_loop_init(&w->loop);
+    if (e)
+        return e;
+    e = init_web(w, o, files);
+    if (!e)
+        e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters,
+                            s->hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION));
+    w->service.owner = w;
+    w->service.on_room = stop_if_drained;
+    return e ? e : start_accepting(w, o);
+}
+
+void mk_worker_fini(struct mk_worker *w)
+{
+    for (size_t i = 0; i < w->n_acceptors; i++)
+        mk_acceptor_stop(&w->acceptors[i]);
+    w->n_acceptors = 0;
+    mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
+    mk_loop_run_tasks(&w->loop);
+    mk_worker_flush_logs(w);
+    mk_service_fini(&w->service);
+    mk_file_cache_fini(&w->web.files);
+    mk_loop_fini(&w->loop);
+    mk_mem_free(w->acceptors);
+}
+
+mk_err mk_worker_run(struct mk_worker *w)
+{
+    return mk_loop_run(&w->loop);
+}
+
+void mk_worker_drain(struct mk_worker *w)
+{
+    uint32_t span = w->generation->server.drain_ms;
+    if (w->draining)
+        return;
+    w->draining = w->service.draining = true;
+    for (size_t i = 0; i < w->n_acceptors; i++)
+        mk_acceptor_stop(&w->acceptors[i]);
+    if (w->service.n_conns == 0)
+        mk_loop_stop(&w->loop);
+    else if (span)
+        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span);
+}
+
+void mk_worker_stop(struct mk_worker *w)
+{
+    mk_loop_stop(&w->loop);
+}

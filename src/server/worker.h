@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One loop that serves one generation. Knows nothing of processes: it runs wherever its loop is turned. */
+#ifndef MK_SERVER_WORKER_H
+#define MK_SERVER_WORKER_H
+
+#include "proto/accept.h"
+#include "server/accesslog.h"
+#include "server/generation.h"
+
+struct mk_worker {
+    struct mk_generation *generation;
+    struct mk_loop loop;
+    struct mk_limits limits;
+    struct mk_web web;
+    struct mk_service service;
+    struct mk_hook access_hook;
+    struct mk_access_clock clock;
+    struct mk_timer flush_timer; /* runs while a log has lines to write */
+    struct mk_timer drain_timer;
+    struct mk_acceptor *acceptors;
+    size_t n_acceptors;
+    bool draining;
+};
+
+struct mk_worker_options {
+    struct mk_generation *generation;
+    unsigned workers; /* how many share the limits of the server */
+    struct mk_counters *counters;
+    struct mk_log *log;
+    const int *listeners; /* sockets to accept from; they stay the caller's */
+    size_t n_listeners;
+};
+
+mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;
+void mk_worker_fini(struct mk_worker *w);
+
+/* Serves until it is stopped, or drained. */
+mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
+
+/* Accepts no more, answers what has been asked, and stops when the last connection is closed or DrainTimeout
+ * is over. Idle connections may still ask once: closing them now could lose a request that is on its way. */
+void mk_worker_drain(struct mk_worker *w);
+/* Stops at the end of this turn. */
+void mk_worker_stop(struct mk_worker *w);
+
+void mk_worker_flush_logs(struct mk_worker *w);
+
+#endif
