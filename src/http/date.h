@@ -12,8 +12,7 @@ enum { MK_DATE_LEN = 29 };
 void mk_date_write(char out[MK_DATE_LEN], int64_t time);
 
 /* Any of the three forms: IMF-fixdate, RFC 850, asctime; to the letter, but that the day of the week need not
- * be the right one. `now` decides the century of a two-digit year: more than 50 years ahead means the past.
- */
+ * be the right one. `now` decides the century of a two-digit year: more than 50 years ahead is the past. */
 bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_MUST_USE;
 
 #endif

@@ -26,10 +26,13 @@ struct mk_framing {
 
 /* Answers 0, or the status to refuse with (positive); *out is complete only with 0.
  *
- *   400  Host missing (HTTP/1.1), repeated or malformed; Content-Length repeated, a list, not a number or too
- * big; both Content-Length and Transfer-Encoding; Transfer-Encoding in HTTP/1.0, or not ending with one
- * `chunked` 501  another transfer coding before `chunked` 411  POST, PUT or PATCH with neither of the two 417
- * an expectation other than 100-continue (HTTP/1.1 only: HTTP/1.0 knows none, they are ignored there)
+ *   400  Host missing (HTTP/1.1), repeated or malformed
+ *   400  Content-Length repeated, a list, not a number or too big
+ *   400  both Content-Length and Transfer-Encoding
+ *   400  Transfer-Encoding in HTTP/1.0, or not ending with the one `chunked`
+ *   501  another transfer coding before `chunked`
+ *   411  POST, PUT or PATCH with neither of the two
+ *   417  an expectation other than 100-continue (HTTP/1.0 knows none, they are ignored there)
  *
  * `host` points into the head. With a target in absolute-form its authority counts, not this one (RFC 9112,
  * section 3.2.2): that is the caller's to choose. */

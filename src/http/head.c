@@ -199,8 +199,9 @@ static bool line_end_decides(mk_str in, size_t i)
     return i >= 3 && in.p[i - 2] == '\n' && in.p[i - 3] == '\r';
 }
 
-/* Is there anything behind the first `seen` bytes that could change the answer from "more"? Only then the head is
- * read again from its beginning: a bounded number of times, most of them while it is a few bytes long. */
+/* Is there anything behind the first `seen` bytes that could change the answer from "more"? Only then the
+ * head is read again from its beginning: a bounded number of times, most of them while it is a few bytes
+ * long. */
 static bool has_news(mk_str in, size_t seen, const struct mk_head_limits *limits)
 {
     const size_t method_end = 2 * MK_HEAD_EMPTY_LINES_MAX + MK_HEAD_METHOD_MAX + 1;

@@ -31,19 +31,21 @@ struct mk_head {
 };
 
 /* Reads a head from the beginning of `in`. The caller has set h->fields.at to room for limits->fields_max
- * lines.
+ * lines. Answers
  *
- * Answers
  *   > 0  the bytes that the head takes; *h is complete, its text points into `in`
  *     0  not all of it is there yet: call again with the same bytes and more, and with `seen` = how many
- * there were this time. *h means nothing. Bytes that were seen are not read again until the head is complete,
- * so a slow sender costs no more than a fast one < 0  the status to answer with, negated: 400  not HTTP, or
- * not exactly so 414  the target is longer than target_max 431  the head is longer than head_max, or has more
- * lines than fields_max 501  the method is longer than any that exists 505  a version of HTTP other than 1.x
- *        What is certainly bad or too long is refused before the head is complete.
+ *        there were this time. *h means nothing
+ *   < 0  the status to answer with, negated:
+ *          400  not HTTP, or not exactly so
+ *          414  the target is longer than target_max
+ *          431  the head is longer than head_max, or has more lines than fields_max
+ *          501  the method is longer than any that exists
+ *          505  a version of HTTP other than 1.x
  *
- * How the bytes were cut into pieces never changes what a head is answered with, only how soon it is refused. `seen`
- * is 0 for the first call. */
+ * `seen` is 0 for the first call. What was seen is not looked at again until the head is complete or
+ * certainly bad, so a slow sender costs no more than a fast one. How the bytes were cut into
+ * pieces never changes what a head is answered with, only how soon it is refused. */
 int mk_head_parse(struct mk_head *h, mk_str in, size_t seen, const struct mk_head_limits *limits) MK_MUST_USE;
 
 #endif

@@ -12,7 +12,7 @@
  * - Otherwise `*` decides.
  * - Otherwise "identity" is 1, the least welcome of all that are acceptable, and every other coding 0.
  * - Without the field "identity" is 1000 and every other coding 0: the RFC would allow any, but who asks for
- * nothing is often unable to decode.
+ *   nothing is often unable to decode.
  * - An element whose weight is malformed weighs 0. */
 unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding);
 

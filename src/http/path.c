@@ -10,13 +10,13 @@ struct path {
     unsigned flags;
 };
 
-/* The character that an escape at `at` stands for, -1 if it is broken or a NUL. */
+/* The character that an escape at `at` stands for, -1 if it is broken. */
 static int read_escape(mk_str raw, size_t at)
 {
     if (raw.len - at < 3)
         return -1;
     int high = mk_char_hex(raw.p[at + 1]), low = mk_char_hex(raw.p[at + 2]);
-    if (high < 0 || low < 0 || (high | low) == 0)
+    if (high < 0 || low < 0)
         return -1;
     return high << 4 | low;
 }
@@ -36,10 +36,10 @@ static int decode_segment(mk_str raw, size_t *at, struct path *path)
         int c = (unsigned char)raw.p[*at];
         if (c == '%') {
             c = read_escape(raw, *at);
-            if (c < 0)
-                return 400;
             *at += 2;
         }
+        if (c <= 0)
+            return 400;
         if (c != '/') {
             path->out[path->len++] = (char)c;
             continue;

@@ -14,9 +14,10 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0 };
  * `raw` begins with '/'. `out` has room for raw.len + 1 bytes; a NUL follows the path there. *flags is set:
  *
  *   MK_PATH_ENCODED_SLASH  there was a %2F. It is no separator: it stays in the path as "%2F". A handler that
- * maps paths to files must refuse such a path (404)
+ *                          maps paths to files must refuse such a path (404)
  *
- * 0, or 400 for a broken escape, for %00, for '..' above the root, and for a dot segment next to a %2F. */
+ * 0, or 400 for a broken escape, for a NUL, encoded or not, for '..' above the root, and for a dot segment
+ * next to a %2F. */
 int mk_path_decode(mk_str raw, char *out, mk_str *path, unsigned *flags) MK_MUST_USE;
 
 #endif

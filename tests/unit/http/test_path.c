@@ -85,12 +85,23 @@ static void refusals(void **state)
         check(cases[i], 400, NULL, 0);
 }
 
+static void a_nul_is_refused(void **state)
+{
+    (void)state;
+    char out[8];
+    mk_str path;
+    unsigned flags;
+    assert_int_equal(mk_path_decode(MK_STR("/a\0b"), out, &path, &flags), 400);
+    assert_int_equal(mk_path_decode((mk_str){NULL, 0}, out, &path, &flags), 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths),
         cmocka_unit_test(encoded_slashes_stay_and_are_flagged),
         cmocka_unit_test(refusals),
+        cmocka_unit_test(a_nul_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
