@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/about.h"
+
+#include <fcntl.h>
+#include <sys/utsname.h>
+
+#include "os/fd.h"
+#include "os/file.h"
+#include "os/sandbox.h"
+
+#ifdef __OPTIMIZE__
+#define BUILT_AS "optimised"
+#else
+#define BUILT_AS "for debugging"
+#endif
+
+static void write_landlock(struct mk_buf *out)
+{
+    struct mk_sandbox box;
+    if (mk_sandbox_open(&box) == 0)
+        mk_buf_addf(out, "Landlock  yes, ABI %d\n", box.abi);
+    else
+        mk_buf_add(out, MK_STR("Landlock  no: workers are not confined to the folders they serve\n"));
+    mk_fd_close(&box.fd);
+}
+
+void mk_about_write(struct mk_buf *out)
+{
+    struct utsname system;
+    mk_buf_add(out, MK_STR("Monkey " MK_VERSION "\n"
+                           "built     " BUILT_AS " by " __VERSION__ "\n"
+                           "config    " MK_SYSCONFDIR "/monkey\n"
+                           "handlers  static redirect status\n"
+                           "plugins   none\n"));
+    if (uname(&system) == 0)
+        mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);
+    write_landlock(out);
+}

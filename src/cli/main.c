@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: what the command line asks for, done with what the layers below offer. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/about.h"
+#include "cli/options.h"
+#include "cli/urls.h"
+#include "conf/print.h"
+#include "conf/words.h"
+#include "server/explain.h"
+#include "server/master.h"
+
+enum { TEXT_MAX = 1024 * 1024 };
+
+#define DEFAULT_CONFIG MK_SYSCONFDIR "/monkey"
+
+static int print_and_free(struct mk_buf *text)
+{
+    bool ok = !text->failed && fwrite(text->p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
+    mk_buf_free(text);
+    return ok ? MK_EXIT_FINE : MK_EXIT_FAILED;
+}
+
+/* ---- A folder as a configuration ---- */
+
+static void write_folder_config(struct mk_buf *out, const char *folder)
+{
+    struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
+    mk_conf_words_write_text(&quoted, mk_str_from_c(folder));
+    mk_buf_addf(out, "[SERVER]\n    LogLevel warn\n    AccessLogFormat short\n    AccessLog %s\n",
+                isatty(STDOUT_FILENO) ? "stdout" : "off");
+    mk_buf_add(out, MK_STR("[HOST]\n"));
+    mk_conf_print_entry(MK_STR("DocumentRoot"), mk_buf_str(&quoted), out);
+    if (quoted.failed)
+        out->failed = true;
+    mk_buf_free(&quoted);
+}
+
+/* False: there is nothing to serve, and it was said why. */
+static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, struct mk_buf *text)
+{
+    static const char *const default_listens[] = {"2001", NULL};
+    static char folder[PATH_MAX];
+    *origin = (struct mk_origin){.path = a->config,
+                                 .overrides = {.listens = a->n_listens ? a->listens : NULL,
+                                               .listen_host = MK_STR("0.0.0.0"),
+                                               .workers = a->workers,
+                                               .pid_file = a->pid_file}};
+    if (!a->config && !a->folder && access(DEFAULT_CONFIG, R_OK) == 0)
+        origin->path = DEFAULT_CONFIG;
+    if (origin->path)
+        return true;
+    if (!a->folder) {
+        fprintf(stderr,
+                "monkey: what shall be served? Name a folder (`monkey .`) or a configuration (`monkey -c "
+                "monkey.conf`).\nTry `monkey --help`.\n");
+        return false;
+    }
+    if (!realpath(a->folder, folder)) {
+        perror(a->folder);
+        return false;
+    }
+    write_folder_config(text, folder);
+    origin->text = mk_buf_str(text);
+    if (!a->open_to_all)
+        origin->overrides.listen_host = MK_STR("127.0.0.1");
+    if (!a->n_listens)
+        origin->overrides.listens = default_listens;
+    return !text->failed;
+}
+
+/* ---- Looking at a configuration ---- */
+
+static struct mk_generation *load(const struct mk_origin *origin)
+{
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    mk_arena_init(&arena, NULL);
+    struct mk_generation *g = mk_generation_load(origin, &arena, &report);
+    mk_conf_report_print(&report, &text);
+    if (text.len)
+        fwrite(text.p, 1, text.len, stderr);
+    mk_buf_free(&text);
+    mk_arena_fini(&arena);
+    return g;
+}
+
+static int test_config(const struct mk_origin *origin)
+{
+    struct mk_generation *g = load(origin);
+    if (!g)
+        return MK_EXIT_CONFIGURATION;
+    printf("The configuration is fine: %zu host%s, %zu address%s.\n", g->n_sites, g->n_sites == 1 ? "" : "s",
+           g->server.listens.n, g->server.listens.n == 1 ? "" : "es");
+    mk_generation_free(g);
+    return MK_EXIT_FINE;
+}
+
+static int print_config(const struct mk_origin *origin)
+{
+    struct mk_generation *g = load(origin);
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (!g)
+        return MK_EXIT_CONFIGURATION;
+    mk_generation_print(g, &text);
+    mk_generation_free(g);
+    return print_and_free(&text);
+}
+
+static int explain(const struct mk_arguments *a, const struct mk_origin *origin)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_generation *g = load(origin);
+    if (!g)
+        return MK_EXIT_CONFIGURATION;
+    mk_err e = mk_explain(g, mk_str_from_c(a->verb_args[0]), mk_str_from_c(a->verb_args[1]), &text);
+    mk_generation_free(g);
+    if (!e)
+        return print_and_free(&text);
+    mk_buf_free(&text);
+    fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n",
+            a->verb_args[0], a->verb_args[1]);
+    return MK_EXIT_USAGE;
+}
+
+/* ---- Serving ---- */
+
+static void say_where(const struct mk_generation *g, const struct mk_addr *listeners, unsigned n)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    bool one = g->n_sites == 1 && *g->sites->host.root.path;
+    mk_buf_addf(&text, "Monkey " MK_VERSION " serves %s at\n", one ? g->sites->host.root.path : "its hosts");
+    mk_urls_write(listeners, n, &text);
+    (void)print_and_free(&text);
+}
+
+static int serve(const struct mk_arguments *a, const struct mk_origin *origin, char **argv)
+{
+    const struct mk_master_options o = {
+        .origin = *origin, .argv = argv, .daemon = a->daemon, .on_serving = say_where};
+    return mk_master_run(&o);
+}
+
+static int run(const struct mk_arguments *a, char **argv)
+{
+    struct mk_origin origin;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_arguments args = *a;
+    if (a->verb && a->n_verb_args != 2) {
+        fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
+        return MK_EXIT_USAGE;
+    }
+    if (!find_origin(&args, &origin, &text)) {
+        mk_buf_free(&text);
+        return MK_EXIT_USAGE;
+    }
+    int code = a->verb    ? explain(a, &origin)
+               : a->test  ? test_config(&origin)
+               : a->print ? print_config(&origin)
+                          : serve(a, &origin, argv);
+    mk_buf_free(&text);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct mk_arguments a;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (!mk_options_parse(argc, argv, &a))
+        return MK_EXIT_USAGE;
+    if (a.help)
+        mk_options_write_help(&text);
+    else if (a.version)
+        mk_buf_add(&text, MK_STR("Monkey " MK_VERSION "\n"));
+    else if (a.build)
+        mk_about_write(&text);
+    else
+        return run(&a, argv);
+    return print_and_free(&text);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line as one table: parsing, help, man page and shell completion all come from it. */
+#ifndef MK_CLI_OPTIONS_H
+#define MK_CLI_OPTIONS_H
+
+#include "base/buf.h"
+
+/* What an option's argument is, for completion. */
+enum mk_option_arg { MK_ARG_NONE, MK_ARG_FILE, MK_ARG_FOLDER, MK_ARG_WORD };
+
+struct mk_option {
+    char letter; /* also what the parser answers */
+    const char *name;
+    enum mk_option_arg arg;
+    const char *arg_name;
+    const char *help; /* one sentence */
+};
+
+extern const struct mk_option mk_options[];
+extern const size_t mk_options_n;
+
+/* A word that stands in the place of the folder. */
+struct mk_verb {
+    const char *name, *args, *help;
+};
+
+extern const struct mk_verb mk_verbs[];
+extern const size_t mk_verbs_n;
+
+enum { MK_OPTIONS_LISTENS_MAX = 16 };
+
+/* What the command line said. Texts are argv's. */
+struct mk_arguments {
+    const char *config, *folder, *pid_file;
+    const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* NULL-terminated */
+    size_t n_listens;
+    unsigned workers;
+    bool test, print, daemon, open_to_all, version, build, help;
+    const struct mk_verb *verb;
+    char **verb_args; /* NULL-terminated */
+    int n_verb_args;
+};
+
+/* False: it was wrong, and why was said on standard error. */
+bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
+
+void mk_options_write_help(struct mk_buf *out);
+
+#endif

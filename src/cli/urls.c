@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/urls.h"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+
+static void write_url(const struct mk_addr *a, struct mk_buf *out)
+{
+    mk_buf_add(out, MK_STR("  "));
+    if (a->any.sa_family != AF_UNIX)
+        mk_buf_add(out, MK_STR("http://"));
+    mk_addr_print(a, out);
+    mk_buf_add(out, a->any.sa_family == AF_UNIX ? MK_STR("\n") : MK_STR("/\n"));
+}
+
+/* The address of an interface, with the port of the listener. */
+static bool on_interface(const struct mk_addr *listener, const struct ifaddrs *i, struct mk_addr *out)
+{
+    bool usable = i->ifa_addr && (i->ifa_flags & IFF_UP) && i->ifa_addr->sa_family == listener->any.sa_family;
+    if (!usable)
+        return false;
+    *out = *listener;
+    if (out->any.sa_family == AF_INET) {
+        struct sockaddr_in v4;
+        memcpy(&v4, i->ifa_addr, sizeof v4);
+        out->v4.sin_addr = v4.sin_addr;
+        return true;
+    }
+    struct sockaddr_in6 v6;
+    memcpy(&v6, i->ifa_addr, sizeof v6);
+    out->v6.sin6_addr = v6.sin6_addr;
+    return !IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr); /* useless in a URL without its zone */
+}
+
+static void write_all_interfaces(const struct mk_addr *listener, struct mk_buf *out)
+{
+    struct ifaddrs *list = NULL;
+    struct mk_addr a;
+    if (getifaddrs(&list) < 0)
+        write_url(listener, out);
+    for (const struct ifaddrs *i = list; i; i = i->ifa_next)
+        if (on_interface(listener, i, &a))
+            write_url(&a, out);
+    freeifaddrs(list);
+}
+
+void mk_urls_write(const struct mk_addr *listeners, unsigned n, struct mk_buf *out)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (mk_addr_is_any(&listeners[i]))
+            write_all_interfaces(&listeners[i], out);
+        else
+            write_url(&listeners[i], out);
+    }
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/explain.h"
+
+#include <inttypes.h>
+
+#include "base/clock.h"
+#include "http/method.h"
+#include "http/status.h"
+#include "web/flow.h"
+#include "web/representation.h"
+#include "web/static.h"
+
+static void say(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
+
+static void say(struct mk_buf *out, const char *what, const char *fmt, ...)
+{
+    va_list args;
+    mk_buf_addf(out, "%-10s", what);
+    va_start(args, fmt);
+    mk_buf_addv(out, fmt, args);
+    va_end(args);
+    mk_buf_add_char(out, '\n');
+}
+
+static uint32_t port_of(const struct mk_request *r)
+{
+    if (r->target.port != MK_PORT_NONE && r->target.authority.p)
+        return r->target.port;
+    return mk_str_eq_nocase(r->target.scheme, MK_STR("https")) ? 443 : 80;
+}
+
+static void explain_listener(const struct mk_generation *g, const struct mk_request *r, struct mk_buf *out)
+{
+    char room[MK_ADDR_TEXT];
+    for (size_t i = 0; i < g->server.listens.n; i++) {
+        const struct mk_listen *l = &g->server.listens.at[i];
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        bool fits = !r->target.authority.p || mk_addr_port(&l->addr) == port_of(r);
+        mk_addr_print(&l->addr, &text);
+        if (fits) {
+            say(out, "listener", "%.*s", MK_STR_ARG(mk_buf_str(&text)));
+            return;
+        }
+    }
+    say(out, "listener", "none listens on port %" PRIu32 "; the rest is what any other would do", port_of(r));
+}
+
+static bool has_name(const struct mk_host *h, mk_str name)
+{
+    for (size_t i = 0; i < h->n_names; i++)
+        if (mk_str_eq_nocase(h->names[i], name))
+            return true;
+    return false;
+}
+
+static void explain_host(const struct mk_request *r, struct mk_buf *out)
+{
+    const struct mk_host *h = r->site;
+    const char *why = !r->host.p                     ? "the request names no host: the default one"
+                      : has_name(h, r->host)         ? "by its name"
+                      : h == r->web->hosts->fallback ? "no host has this name: the default one"
+                                                     : "by a name with a star";
+    say(out, "host", "%.*s (%s), %s", MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")),
+        h->written_at.p, why);
+}
+
+static const char *name_of(enum mk_static_find what)
+{
+    switch (what) {
+    case MK_STATIC_FILE:
+        return "a file";
+    case MK_STATIC_FOLDER_WITHOUT_SLASH:
+        return "a folder: redirected to its name with a slash";
+    case MK_STATIC_FOLDER_WITHOUT_INDEX:
+        return "a folder without any of the index files";
+    case MK_STATIC_HIDDEN:
+        return "a name that begins with a dot (DotFiles is off)";
+    case MK_STATIC_MISSING:
+        return "nothing there";
+    case MK_STATIC_FORBIDDEN:
+        return "not to be read";
+    case MK_STATIC_BUSY:
+        break;
+    }
+    return "no memory or descriptors left";
+}
+
+static void explain_file(struct mk_request *r, struct mk_buf *out)
+{
+    struct mk_static_found found;
+    mk_static_find(r, &found);
+    if (found.what != MK_STATIC_FILE) {
+        bool link = found.error == -ELOOP || found.error == -EXDEV;
+        say(out, "file", "%s beneath %s%s%s", name_of(found.what), found.root->path, found.error ? ": " : "",
+            link          ? "a symbolic link that SymLink does not allow"
+            : found.error ? mk_err_text(found.error)
+                          : "");
+        return;
+    }
+    const struct mk_representation *rep =
+        mk_representation_choose(found.file, r->site, &r->fields, r->now_ms);
+    say(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path, MK_STR_ARG(found.file->path),
+        found.file->size, found.is_fallback ? " (the Fallback)" : "");
+    if (rep)
+        say(out, "type", "%.*s", MK_STR_ARG(rep->type));
+    mk_open_file_drop(found.file);
+}
+
+static void explain_route(const struct mk_exchange *x, struct mk_buf *out)
+{
+    const struct mk_host *h = x->request.site;
+    for (size_t i = 0; i < h->n_routes; i++) {
+        const struct mk_route *route = &h->routes[i];
+        if (!mk_route_matches(route, x->request.path))
+            continue;
+        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern), MK_STR_ARG(route->written));
+        if (route->handler == &mk_static)
+            continue;
+        return;
+    }
+}
+
+static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
+{
+    const struct mk_response *r = &x->response;
+    say(out, "answer", "%.*s", MK_STR_ARG(mk_status_line(r->status)));
+    for (unsigned i = 0; i < r->n_blocks; i++)
+        for (unsigned j = 0; j < r->blocks[i]->n; j++)
+            say(out, "", "%.*s: %.*s", MK_STR_ARG(r->blocks[i]->fields[j].name),
+                MK_STR_ARG(r->blocks[i]->fields[j].value));
+    for (unsigned i = 0; i < r->n_fields; i++)
+        say(out, "", "%.*s: %.*s", MK_STR_ARG(r->fields[i].name), MK_STR_ARG(r->fields[i].value));
+}
+
+static mk_err explain(struct mk_generation *g, struct mk_exchange *x, mk_str method, mk_str url,
+                      struct mk_buf *out)
+{
+    struct mk_request *r = &x->request;
+    r->method = mk_method_find(method);
+    r->method_text = method;
+    r->version = 11;
+    if (!mk_is_token(method) || mk_exchange_set_target(x, url, (mk_str){NULL, 0}))
+        return -EINVAL;
+    r->site = mk_hosts_find(&g->hosts, r->host);
+    explain_listener(g, r, out);
+    explain_host(r, out);
+    explain_route(x, out);
+    if (r->path.p && r->path.p[0] == '/')
+        explain_file(r, out);
+    if (mk_flow_run(x))
+        explain_answer(x, out);
+    return 0;
+}
+
+mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out)
+{
+    struct mk_web web = {.hosts = &g->hosts};
+    const struct mk_peer nobody = {.is_unix = 1};
+    mk_err e = mk_file_cache_init(&web.files, &(struct mk_file_cache_limits){.files = 8});
+    struct mk_exchange *x = e ? NULL : mk_exchange_new(&web, NULL, mk_clock_ms(), mk_clock_unix());
+    if (x) {
+        x->request.peer = &nobody;
+        e = explain(g, x, method, url, out);
+        mk_exchange_free(x);
+    } else {
+        e = -ENOMEM;
+    }
+    mk_file_cache_fini(&web.files);
+    return e;
+}

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/master.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "os/fd.h"
+#include "os/notify.h"
+#include "server/upgrade.h"
+#include "server/workers.h"
+
+enum { KILL_AFTER_MS = 3000, REPORT_MAX = 256 * 1024 };
+
+enum phase {
+    PHASE_STARTING, /* the first workers are on their way */
+    PHASE_SERVING,
+    PHASE_RELOADING, /* the workers of `next` are on their way */
+    PHASE_ENDING,
+};
+
+struct master {
+    const struct mk_master_options *o;
+    enum phase phase;
+    struct mk_loop loop;
+    struct mk_watch signals;
+    int signal_fd;
+    struct mk_errorlog log;
+    struct mk_listeners listeners;
+    struct mk_workers workers;
+    struct mk_generation *generation; /* that serves */
+    struct mk_generation *next;       /* that is to take its place */
+    struct mk_timer kill_timer;
+    struct mk_upgrade upgrade;
+    const char *pid_path;
+    int pid_fd;
+    int ready_fd; /* of the process that the user started, as a daemon */
+    int exit_code;
+};
+
+static void tell_manager(struct master *m, const char *state)
+{
+    mk_err e = mk_notify(state);
+    if (e)
+        mk_log_warn(&m->log.log, "the service manager could not be told \"%s\": %s", state, mk_err_text(e));
+}
+
+/* ---- Reports ---- */
+
+static void print_report(const struct mk_conf_report *report)
+{
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    mk_conf_report_print(report, &text);
+    if (report->no_memory)
+        mk_buf_add(&text, MK_STR("monkey: out of memory while reading the configuration\n"));
+    fwrite(text.p, 1, text.len, stderr);
+    mk_buf_free(&text);
+}
+
+/* Line by line: what is wrong with a configuration that was not taken. */
+static void log_report(struct master *m, const struct mk_conf_report *report)
+{
+    struct mk_buf text = mk_buf_growing(REPORT_MAX);
+    mk_conf_report_print(report, &text);
+    mk_str rest = mk_buf_str(&text);
+    while (rest.len) {
+        mk_str line = mk_str_cut(&rest, '\n');
+        mk_log(&m->log.log, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, "%.*s", MK_STR_ARG(line));
+    }
+    mk_buf_free(&text);
+}
+
+/* ---- Ending ---- */
+
+static void on_kill_time(struct mk_timer *t)
+{
+    struct master *m = MK_CONTAINER(t, struct master, kill_timer);
+    mk_log_warn(&m->log.log, "workers that did not end were killed");
+    mk_workers_end(&m->workers, NULL, SIGKILL);
+}
+
+static void end(struct master *m, int signal, int exit_code)
+{
+    if (m->phase != PHASE_ENDING) {
+        mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all that was begun is done" : "");
+        tell_manager(m, "STOPPING=1");
+        m->exit_code = exit_code;
+    }
+    m->phase = PHASE_ENDING;
+    mk_workers_end(&m->workers, NULL, signal);
+    if (signal == SIGTERM)
+        mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
+    if (mk_workers_count_all(&m->workers) == 0)
+        mk_loop_stop(&m->loop);
+}
+
+/* ---- Serving ---- */
+
+static void announce(struct master *m)
+{
+    struct mk_addr addrs[MK_LISTENERS_MAX];
+    for (unsigned i = 0; i < m->listeners.n; i++)
+        addrs[i] = m->listeners.at[i].addr;
+    if (m->o->on_serving)
+        m->o->on_serving(m->generation, addrs, m->listeners.n);
+    fflush(stdout);
+}
+
+static void on_first_set_ready(struct master *m)
+{
+    char state[64];
+    m->phase = PHASE_SERVING;
+    announce(m);
+    mk_log_info(&m->log.log, "monkey " MK_VERSION " serves with %u worker%s", m->workers.wanted,
+                m->workers.wanted == 1 ? "" : "s");
+    snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
+    tell_manager(m, state);
+    mk_upgrade_finish(&m->upgrade);
+    mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
+}
+
+static void finish_reload(struct master *m)
+{
+    struct mk_generation *old = m->generation;
+    m->generation = m->next;
+    m->next = NULL;
+    m->phase = PHASE_SERVING;
+    mk_workers_end(&m->workers, old, SIGQUIT);
+    mk_listeners_close_unwanted(&m->listeners);
+    mk_generation_free(old);
+    mk_log_info(&m->log.log, "the new configuration serves");
+    tell_manager(m, "READY=1");
+}
+
+static void open_sockets_of(struct master *m, const struct mk_generation *g);
+
+/* A worker of the new generation died before all of them served. */
+static void abandon_reload(struct master *m)
+{
+    mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
+    mk_workers_end(&m->workers, m->next, SIGKILL);
+    m->workers.generation = m->generation;
+    m->workers.wanted = m->generation->server.workers;
+    mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
+    mk_generation_free(m->next);
+    m->next = NULL;
+    m->phase = PHASE_SERVING;
+    open_sockets_of(m, m->generation);
+    mk_listeners_close_unwanted(&m->listeners);
+    tell_manager(m, "READY=1");
+}
+
+static void on_workers(struct mk_workers *w)
+{
+    struct master *m = w->owner;
+    unsigned there = mk_workers_count(w, w->generation, false);
+    unsigned ready = mk_workers_count(w, w->generation, true);
+    switch (m->phase) {
+    case PHASE_STARTING:
+        if (w->early_death)
+            end(m, SIGTERM, MK_EXIT_FAILED);
+        else if (ready == w->wanted)
+            on_first_set_ready(m);
+        break;
+    case PHASE_RELOADING:
+        if (w->early_death)
+            abandon_reload(m);
+        else if (ready == w->wanted && there == w->wanted)
+            finish_reload(m);
+        break;
+    case PHASE_ENDING:
+        if (mk_workers_count_all(w) == 0)
+            mk_loop_stop(&m->loop);
+        break;
+    case PHASE_SERVING:
+        break;
+    }
+    w->early_death = false;
+}
+
+/* ---- Reloading ---- */
+
+static mk_err open_sockets(struct master *m, const struct mk_generation *g, struct mk_conf_report *report)
+{
+    const struct mk_listen *failed = NULL;
+    mk_err e = mk_listeners_open(&m->listeners, &g->server.listens, g->server.workers, &failed);
+    if (e && failed)
+        mk_conf_report_error(report, &failed->at, "cannot listen on %.*s: %s", MK_STR_ARG(failed->written),
+                             mk_err_text(e));
+    if (e == -EADDRINUSE)
+        mk_conf_report_hint(report, "another program listens there; choose another port (-p PORT)");
+    if (e == -EACCES && failed && mk_addr_port(&failed->addr) < 1024)
+        mk_conf_report_hint(report, "ports below 1024 are for root, or for CAP_NET_BIND_SERVICE");
+    return e;
+}
+
+static void open_sockets_of(struct master *m, const struct mk_generation *g)
+{
+    const struct mk_listen *failed = NULL;
+    mk_err e = mk_listeners_open(&m->listeners, &g->server.listens, g->server.workers, &failed);
+    if (e)
+        mk_log_error(&m->log.log, "cannot listen any more: %s", mk_err_text(e));
+}
+
+static void reload(struct master *m)
+{
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    char state[96];
+    struct timespec now;
+    if (m->phase != PHASE_SERVING) {
+        mk_log_warn(&m->log.log, "not reloading: busy with something else");
+        return;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+             (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
+    tell_manager(m, state);
+    mk_arena_init(&arena, NULL);
+    m->next = mk_generation_load(&m->o->origin, &arena, &report);
+    if (m->next && open_sockets(m, m->next, &report)) {
+        mk_generation_free(m->next);
+        m->next = NULL;
+    }
+    log_report(m, &report);
+    mk_arena_fini(&arena);
+    if (!m->next) {
+        mk_log_error(&m->log.log, "the new configuration is not taken: the old one stays");
+        tell_manager(m, "READY=1");
+        return;
+    }
+    mk_errorlog_init(&m->log, (enum mk_log_level)m->next->server.log_level, m->next->error_log);
+    m->phase = PHASE_RELOADING;
+    mk_err e = mk_workers_start(&m->workers, m->next);
+    if (e) {
+        mk_log_error(&m->log.log, "workers could not be started: %s", mk_err_text(e));
+        abandon_reload(m);
+    }
+}
+
+static void reopen_logs(struct master *m)
+{
+    struct mk_generation *g = m->generation;
+    for (size_t i = 0; i < g->n_logs; i++) {
+        struct mk_logfile *f = &g->logs[i];
+        int fd = f->kind == MK_LOGFILE_FILE ? mk_logfile_open_again(f) : -ENOENT;
+        if (fd >= 0) {
+            (void)!dup3(fd, f->fd, O_CLOEXEC);
+            mk_workers_send_log(&m->workers, f->where, fd);
+            mk_fd_close(&fd);
+        } else if (fd != -ENOENT || f->kind == MK_LOGFILE_FILE) {
+            mk_log_error(&m->log.log, "the log %s cannot be opened anew: %s", f->where.p, mk_err_text(fd));
+        }
+    }
+    mk_log_info(&m->log.log, "logs were opened anew");
+}
+
+/* ---- Signals ---- */
+
+static void start_upgrade(struct master *m)
+{
+    if (m->phase != PHASE_SERVING)
+        return;
+    mk_pidfile_drop(m->pid_path ? m->pid_path : "", &m->pid_fd); /* the successor writes its own */
+    mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
+    if (e)
+        mk_log_error(&m->log.log, "the new program could not be started: %s", mk_err_text(e));
+    else
+        mk_log_info(&m->log.log, "the new program is process %d", (int)m->upgrade.child);
+}
+
+static void take_pidfile_again(struct master *m)
+{
+    if (m->pid_path && m->pid_fd < 0 && mk_pidfile_take(m->pid_path, &m->pid_fd))
+        m->pid_fd = -1;
+}
+
+static void on_child(struct master *m)
+{
+    if (mk_upgrade_failed(&m->upgrade)) {
+        mk_log_error(&m->log.log, "the new program ended before it served: the old one stays");
+        take_pidfile_again(m);
+    }
+    mk_workers_reap(&m->workers);
+}
+
+static void obey(struct master *m, int signal)
+{
+    switch (signal) {
+    case SIGHUP:
+        reload(m);
+        break;
+    case SIGUSR1:
+        reopen_logs(m);
+        break;
+    case SIGUSR2:
+        start_upgrade(m);
+        break;
+    case SIGCHLD:
+        on_child(m);
+        break;
+    case SIGQUIT:
+        end(m, SIGQUIT, MK_EXIT_FINE);
+        break;
+    default:
+        end(m, SIGTERM, MK_EXIT_FINE);
+        break;
+    }
+}
+
+static void on_signal(struct mk_watch *w, uint32_t events)
+{
+    struct master *m = MK_CONTAINER(w, struct master, signals);
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+        obey(m, (int)info.ssi_signo);
+}
+
+/* ---- Life ---- */
+
+static mk_err start_loop(struct master *m)
+{
+    mk_process_block_signals();
+    mk_err e = mk_loop_init(&m->loop);
+    if (e)
+        return e;
+    m->signal_fd = mk_process_signal_fd();
+    m->signals.on_ready = on_signal;
+    mk_timer_init(&m->kill_timer, on_kill_time);
+    if (m->signal_fd < 0)
+        return m->signal_fd;
+    e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);
+    if (!e)
+        e = mk_workers_init(&m->workers, &m->loop, &m->log, &m->listeners);
+    m->workers.owner = m;
+    m->workers.on_change = on_workers;
+    return e;
+}
+
+static int take_pidfile(struct master *m)
+{
+    if (m->generation->server.pid_file.len == 0)
+        return MK_EXIT_FINE;
+    mk_str path = mk_arena_copy(&m->generation->arena, m->generation->server.pid_file);
+    m->pid_path = path.p ? strdup(path.p) : NULL;
+    mk_err e = m->pid_path ? mk_pidfile_take(m->pid_path, &m->pid_fd) : -ENOMEM;
+    if (!e)
+        return MK_EXIT_FINE;
+    fprintf(stderr, "monkey: the pid file %s cannot be taken: %s\n", m->pid_path,
+            e == -EBUSY ? "a running monkey holds it" : mk_err_text(e));
+    return MK_EXIT_FAILED;
+}
+
+static int load_and_listen(struct master *m)
+{
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    mk_arena_init(&arena, NULL);
+    m->generation = mk_generation_load(&m->o->origin, &arena, &report);
+    int code = m->generation ? MK_EXIT_FINE : MK_EXIT_CONFIGURATION;
+    mk_listeners_inherit(&m->listeners, NULL);
+    if (m->generation && open_sockets(m, m->generation, &report))
+        code = MK_EXIT_FAILED;
+    print_report(&report);
+    mk_arena_fini(&arena);
+    return code;
+}
+
+static int start(struct master *m)
+{
+    int code = load_and_listen(m);
+    if (code)
+        return code;
+    if (m->o->daemon && !m->upgrade.predecessor) {
+        mk_err e = mk_daemon_start(&m->ready_fd);
+        if (e) {
+            fprintf(stderr, "monkey: cannot go into the background: %s\n", mk_err_text(e));
+            return MK_EXIT_FAILED;
+        }
+    }
+    mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
+    code = take_pidfile(m);
+    if (code)
+        return code;
+    mk_err e = start_loop(m);
+    if (!e)
+        e = mk_workers_start(&m->workers, m->generation);
+    if (e)
+        fprintf(stderr, "monkey: cannot start: %s\n", mk_err_text(e));
+    return e ? MK_EXIT_FAILED : MK_EXIT_FINE;
+}
+
+static void close_all(struct master *m)
+{
+    mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* a successor's files stay */
+    if (m->pid_path)
+        mk_pidfile_drop(m->pid_path, &m->pid_fd);
+    if (m->workers.procs)
+        mk_workers_fini(&m->workers);
+    if (m->generation)
+        mk_generation_free(m->generation);
+    mk_fd_close(&m->signal_fd);
+    if (m->loop.epoll_fd > 0)
+        mk_loop_fini(&m->loop);
+}
+
+int mk_master_run(const struct mk_master_options *o)
+{
+    struct master *m = mk_mem_zalloc(1, sizeof *m);
+    if (!m)
+        return MK_EXIT_FAILED;
+    *m = (struct master){.o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1};
+    mk_upgrade_init(&m->upgrade);
+    int code = start(m);
+    if (!code) {
+        mk_err e = mk_loop_run(&m->loop);
+        code = e ? MK_EXIT_FAILED : m->exit_code;
+    }
+    close_all(m);
+    mk_daemon_ready(&m->ready_fd, code);
+    mk_mem_free(m);
+    return code;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/process.h"
+
+#include <fcntl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "os/fd.h"
+#include "os/sandbox.h"
+#include "server/control.h"
+
+struct process {
+    struct mk_worker worker;
+    struct mk_watch signals, control;
+    int signal_fd, control_fd;
+    struct mk_log *log;
+};
+
+static void fill_signals(sigset_t *set)
+{
+    static const int ours[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGCHLD};
+    sigemptyset(set);
+    for (size_t i = 0; i < MK_LEN(ours); i++)
+        sigaddset(set, ours[i]);
+}
+
+void mk_process_block_signals(void)
+{
+    sigset_t set;
+    fill_signals(&set);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int mk_process_signal_fd(void)
+{
+    sigset_t set;
+    fill_signals(&set);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd < 0 ? mk_err_last() : fd;
+}
+
+/* ---- Giving up ---- */
+
+static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
+{
+    const struct mk_host *h = &s->host;
+    mk_err e = *h->root.path ? mk_sandbox_allow(box, h->root.path, MK_SANDBOX_READ) : 0;
+    /* Links may lead anywhere: that is what following them means. */
+    if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
+        e = mk_sandbox_allow(box, "/", MK_SANDBOX_READ);
+    for (size_t i = 0; !e && h->homes && i < h->homes->by_name.cap; i++) {
+        const struct mk_user_home *home = h->homes->by_name.slots[i].value;
+        if (home)
+            e = mk_sandbox_allow(box, home->root.path, MK_SANDBOX_READ);
+    }
+    return e;
+}
+
+static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
+{
+    struct mk_sandbox box;
+    if (!g->server.sandbox)
+        return 0;
+    mk_err e = mk_sandbox_open(&box);
+    if (e) {
+        mk_log_debug(log, "no Landlock on this system: %s", mk_err_text(e));
+        return 0;
+    }
+    for (const struct mk_site *s = g->sites; s && !e; s = s->next)
+        e = allow_site(&box, s);
+    if (!e)
+        e = mk_sandbox_allow(&box, "/dev/null", MK_SANDBOX_READ); /* kept for when descriptors run out */
+    if (!e)
+        e = mk_sandbox_allow(&box, "/etc/localtime", MK_SANDBOX_READ);
+    if (!e)
+        e = mk_sandbox_close(&box);
+    mk_fd_close(&box.fd);
+    return e;
+}
+
+static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *log)
+{
+    uint64_t fds;
+    mk_err e = mk_fd_limit(g->server.fd_limit, &fds);
+    if (e)
+        mk_log_warn(log, "FDLimit %llu: %s; it stays at %llu", (unsigned long long)g->server.fd_limit,
+                    mk_err_text(e), (unsigned long long)fds);
+    if (g->has_identity && (e = mk_identity_become(&g->identity))) {
+        mk_log_error(log, "cannot become the user %s: %s", g->identity.user, mk_err_text(e));
+        return e;
+    }
+    e = mk_sandbox_no_new_privs();
+    if (!e)
+        e = enter_sandbox(g, log);
+    if (e)
+        mk_log_error(log, "cannot enter the sandbox: %s", mk_err_text(e));
+    return e;
+}
+
+/* ---- Hearing ---- */
+
+static void on_signal(struct mk_watch *w, uint32_t events)
+{
+    struct process *p = MK_CONTAINER(w, struct process, signals);
+    struct signalfd_siginfo info;
+    (void)events;
+    while (read(p->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGQUIT)
+            mk_worker_drain(&p->worker);
+        else if (info.ssi_signo == SIGTERM)
+            mk_worker_stop(&p->worker);
+        /* The others are meant for the master; a terminal sends SIGINT to all of us, and the master sees to
+         * it. */
+    }
+}
+
+static void replace_log(struct process *p, const struct mk_control_message *m)
+{
+    struct mk_generation *g = p->worker.generation;
+    for (size_t i = 0; i < g->n_logs; i++) {
+        if (!mk_str_eq(g->logs[i].where, mk_str_from_c(m->where)) || g->logs[i].fd < 0)
+            continue;
+        mk_logfile_flush(&g->logs[i]);
+        if (dup3(m->fd, g->logs[i].fd, O_CLOEXEC) < 0)
+            mk_log_error(p->log, "the log %s could not be exchanged: %s", m->where,
+                         mk_err_text(mk_err_last()));
+    }
+}
+
+static void on_control(struct mk_watch *w, uint32_t events)
+{
+    struct process *p = MK_CONTAINER(w, struct process, control);
+    struct mk_control_message m;
+    mk_err e;
+    (void)events;
+    while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
+        if (m.kind == MK_CONTROL_LOG && m.fd >= 0)
+            replace_log(p, &m);
+        mk_fd_close(&m.fd);
+    }
+    if (e == -EPIPE) { /* the master is gone: finish what was begun, its successor will take the rest */
+        mk_loop_remove(&p->worker.loop, p->control_fd);
+        mk_worker_drain(&p->worker);
+    }
+}
+
+static mk_err start_hearing(struct process *p, const struct mk_process_options *o)
+{
+    p->signals.on_ready = on_signal;
+    p->control.on_ready = on_control;
+    p->control_fd = o->control_fd;
+    p->signal_fd = mk_process_signal_fd();
+    if (p->signal_fd < 0)
+        return p->signal_fd;
+    mk_err e = mk_loop_add(&p->worker.loop, p->signal_fd, &p->signals, EPOLLIN);
+    if (!e && p->control_fd >= 0)
+        e = mk_loop_add(&p->worker.loop, p->control_fd, &p->control, EPOLLIN);
+    if (!e && p->control_fd >= 0)
+        e = mk_control_send(p->control_fd, MK_CONTROL_READY, MK_STR(""), -1);
+    return e;
+}
+
+/* ---- Life ---- */
+
+static mk_err collect_sockets(const struct mk_process_options *o, int **fds, size_t *n)
+{
+    const struct mk_listeners *l = o->listeners;
+    *fds = mk_mem_zalloc((size_t)l->n * MK_LISTENER_SOCKETS_MAX, sizeof **fds);
+    *n = 0;
+    if (!*fds)
+        return -ENOMEM;
+    for (unsigned i = 0; i < l->n; i++)
+        for (unsigned j = 0; l->at[i].wanted && j < l->at[i].n_fds; j++)
+            if (mk_listener_serves(&l->at[i], j, o->index, o->workers))
+                (*fds)[(*n)++] = l->at[i].fds[j];
+    return 0;
+}
+
+static mk_err init_worker(struct process *p, const struct mk_process_options *o)
+{
+    int *fds;
+    size_t n;
+    mk_err e = collect_sockets(o, &fds, &n);
+    if (e)
+        return e;
+    e = mk_worker_init(&p->worker, &(struct mk_worker_options){.generation = o->generation,
+                                                               .workers = o->workers,
+                                                               .counters = o->counters,
+                                                               .log = p->log,
+                                                               .listeners = fds,
+                                                               .n_listeners = n});
+    mk_mem_free(fds);
+    return e;
+}
+
+static mk_err start(struct process *p, const struct mk_process_options *o)
+{
+    mk_err e = give_up_privileges(o->generation, p->log);
+    if (!e) /* after the change of user, which forgets it */
+        e = mk_proc_die_with_parent(o->master, SIGQUIT);
+    if (!e)
+        e = init_worker(p, o);
+    return e ? e : start_hearing(p, o);
+}
+
+int mk_process_main(const struct mk_process_options *o)
+{
+    struct process *p = mk_mem_zalloc(1, sizeof *p);
+    if (!p)
+        return 1;
+    p->log = &o->log->log;
+    mk_proc_set_name("monkey: worker");
+    mk_err e = start(p, o);
+    if (!e)
+        e = mk_worker_run(&p->worker);
+    if (e) {
+        mk_log_error(p->log, "worker %u: %s", o->index, mk_err_text(e));
+        return 1;
+    }
+    mk_worker_fini(&p->worker);
+    mk_fd_close(&p->signal_fd);
+    mk_mem_free(p);
+    return 0;
+}

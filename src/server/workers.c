@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/workers.h"
+
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "os/fd.h"
+#include "server/control.h"
+
+enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000 };
+
+mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,
+                       struct mk_listeners *listeners)
+{
+    *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
+    size_t shared = MK_WORKERS_MAX * sizeof *w->counters;
+    void *p = mmap(NULL, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return mk_err_last();
+    w->counters = p;
+    w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
+    w->revivals = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->revivals);
+    if (!w->procs || !w->revivals)
+        return -ENOMEM;
+    return 0;
+}
+
+void mk_workers_fini(struct mk_workers *w)
+{
+    for (unsigned i = 0; w->procs && i < MK_WORKERS_MAX; i++)
+        if (w->procs[i].pid)
+            mk_fd_close(&w->procs[i].control_fd);
+    munmap(w->counters, MK_WORKERS_MAX * sizeof *w->counters);
+    mk_mem_free(w->procs);
+    mk_mem_free(w->revivals);
+}
+
+/* ---- Starting ---- */
+
+static struct mk_worker_proc *find_free(struct mk_workers *w)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (!w->procs[i].pid)
+            return &w->procs[i];
+    return NULL;
+}
+
+static void on_control(struct mk_watch *watch, uint32_t events)
+{
+    struct mk_worker_proc *p = MK_CONTAINER(watch, struct mk_worker_proc, control);
+    struct mk_control_message m;
+    mk_err e;
+    (void)events;
+    if (!p->pid)
+        return;
+    while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
+        mk_fd_close(&m.fd);
+        if (m.kind == MK_CONTROL_READY) {
+            p->ready = true;
+            p->all->on_change(p->all);
+        }
+    }
+    if (e == -EPIPE)
+        mk_loop_remove(p->all->loop, p->control_fd);
+}
+
+/* In the child: what belongs to the master and its other children is let go. */
+static _Noreturn void be_worker(struct mk_workers *w, const struct mk_worker_proc *p, int control_fd)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (w->procs[i].pid)
+            mk_fd_close(&w->procs[i].control_fd);
+    mk_loop_fini(w->loop);
+    const struct mk_process_options o = {
+        .generation = w->generation,
+        .listeners = w->listeners,
+        .index = p->index,
+        .workers = w->wanted,
+        .counters = p->counters,
+        .log = w->log,
+        .control_fd = control_fd,
+        .master = w->master,
+    };
+    _exit(mk_process_main(&o));
+}
+
+static mk_err start_one(struct mk_workers *w, unsigned index)
+{
+    struct mk_worker_proc *p = find_free(w);
+    int control_fd;
+    if (!p)
+        return -EAGAIN;
+    *p = (struct mk_worker_proc){.control = {.on_ready = on_control},
+                                 .all = w,
+                                 .counters = &w->counters[p - w->procs],
+                                 .index = index,
+                                 .generation = w->generation,
+                                 .started_ms = w->loop->now_ms};
+    memset(p->counters, 0, sizeof *p->counters);
+    mk_err e = mk_control_open(&p->control_fd, &control_fd);
+    if (e)
+        return e;
+    pid_t pid = fork();
+    if (pid == 0)
+        be_worker(w, p, control_fd);
+    e = pid < 0 ? mk_err_last() : 0;
+    mk_fd_close(&control_fd);
+    if (!e)
+        e = mk_loop_add(w->loop, p->control_fd, &p->control, EPOLLIN);
+    if (pid > 0)
+        p->pid = pid;
+    else
+        mk_fd_close(&p->control_fd);
+    return e;
+}
+
+mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g)
+{
+    w->generation = g;
+    w->wanted = g->server.workers;
+    for (unsigned i = 0; i < w->wanted; i++) {
+        mk_err e = start_one(w, i);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+/* ---- Counting and ending ---- */
+
+unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
+        const struct mk_worker_proc *p = &w->procs[i];
+        n += p->pid && p->generation == g && (p->ready || !ready);
+    }
+    return n;
+}
+
+unsigned mk_workers_count_all(const struct mk_workers *w)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        n += w->procs[i].pid != 0;
+    return n;
+}
+
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
+        struct mk_worker_proc *p = &w->procs[i];
+        if (!p->pid || (g && p->generation != g))
+            continue;
+        p->leaving = true;
+        kill(p->pid, signal);
+    }
+    if (!g)
+        w->ending = true;
+}
+
+void mk_workers_send_log(struct mk_workers *w, mk_str where, int fd)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
+        const struct mk_worker_proc *p = &w->procs[i];
+        mk_err e = p->pid ? mk_control_send(p->control_fd, MK_CONTROL_LOG, where, fd) : 0;
+        if (e)
+            mk_log_error(&w->log->log, "worker %d was not told of its new log: %s", (int)p->pid,
+                         mk_err_text(e));
+    }
+}
+
+/* ---- Death ---- */
+
+static void revive(struct mk_timer *t)
+{
+    struct mk_revival *r = MK_CONTAINER(t, struct mk_revival, timer);
+    struct mk_workers *w = r->all;
+    if (w->ending || r->index >= w->wanted)
+        return;
+    mk_err e = start_one(w, r->index);
+    if (e) {
+        mk_log_error(&w->log->log, "worker %u could not be started: %s", r->index, mk_err_text(e));
+        mk_timer_set(&w->loop->wheel, t, w->loop->now_ms, PAUSE_MAX_MS);
+    }
+}
+
+/* At once after a long life, and after the first early death; then slower and slower. */
+static uint32_t pause_before_revival(struct mk_revival *r, uint64_t age_ms)
+{
+    r->young_deaths = age_ms < YOUNG_MS ? r->young_deaths + 1 : 0;
+    if (r->young_deaths <= 1)
+        return 0;
+    uint32_t pause = (uint32_t)PAUSE_MS << (r->young_deaths < 9 ? r->young_deaths - 2 : 7);
+    return pause < PAUSE_MAX_MS ? pause : PAUSE_MAX_MS;
+}
+
+static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, int status)
+{
+    char room[256];
+    struct mk_buf trail = mk_buf_fixed(room, sizeof room);
+    for (int i = 15; i >= 0; i--) {
+        uint64_t state = p->counters->moves >> 4 * i & 15;
+        if (p->counters->moves >> 4 * i && state < MK_CONN_STATES)
+            mk_buf_addf(&trail, " %s", mk_conn_state_names[state]);
+    }
+    char line[MK_TRAIL_LINE];
+    memcpy(line, p->counters->line, sizeof line);
+    line[sizeof line - 1] = '\0';
+    if (WIFSIGNALED(status))
+        mk_log_error(&w->log->log, "worker %d died of signal %d (%s); last request \"%s\", moves%.*s",
+                     (int)p->pid, WTERMSIG(status), sigabbrev_np(WTERMSIG(status)), line,
+                     MK_STR_ARG(mk_buf_str(&trail)));
+    else
+        mk_log_error(&w->log->log, "worker %d ended by itself with code %d", (int)p->pid,
+                     WEXITSTATUS(status));
+}
+
+/* Made when it is first needed: most never are. */
+static struct mk_revival *revival_of(struct mk_workers *w, unsigned index)
+{
+    struct mk_revival *r = &w->revivals[index];
+    if (!r->all) {
+        *r = (struct mk_revival){.all = w, .index = index};
+        mk_timer_init(&r->timer, revive);
+    }
+    return r;
+}
+
+static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
+{
+    bool is_news = !p->leaving && !w->ending;
+    if (is_news)
+        report_death(w, p, status);
+    w->early_death |= is_news && !p->ready && p->generation == w->generation;
+    mk_fd_close(&p->control_fd);
+    p->pid = 0;
+    if (!is_news || p->generation != w->generation)
+        return;
+    struct mk_revival *r = revival_of(w, p->index);
+    uint32_t pause = pause_before_revival(r, w->loop->now_ms - p->started_ms);
+    if (pause)
+        mk_timer_set(&w->loop->wheel, &r->timer, w->loop->now_ms, pause);
+    else
+        revive(&r->timer);
+}
+
+void mk_workers_reap(struct mk_workers *w)
+{
+    int status;
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+            if (w->procs[i].pid == pid) {
+                bury(w, &w->procs[i], status);
+                break;
+            }
+    w->on_change(w);
+}

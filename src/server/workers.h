@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker processes as the master sees them: starting, watching, replacing, telling them to end. */
+#ifndef MK_SERVER_WORKERS_H
+#define MK_SERVER_WORKERS_H
+
+#include "server/process.h"
+
+enum { MK_WORKERS_MAX = 1024 }; /* those that end included */
+
+struct mk_workers;
+
+struct mk_worker_proc {
+    struct mk_watch control;
+    struct mk_workers *all;
+    struct mk_counters *counters;
+    pid_t pid; /* 0: the slot is free */
+    int control_fd;
+    unsigned index;
+    const struct mk_generation *generation;
+    uint64_t started_ms;
+    bool ready;
+    bool leaving; /* was told to end: its death is no news */
+};
+
+/* When a worker of the current set died: its index comes back after a pause that grows while it dies young.
+ */
+struct mk_revival {
+    struct mk_timer timer;
+    struct mk_workers *all;
+    unsigned index;
+    unsigned young_deaths;
+};
+
+struct mk_workers {
+    struct mk_loop *loop;
+    struct mk_errorlog *log;
+    struct mk_listeners *listeners;
+    struct mk_generation *generation; /* of the current set */
+    unsigned wanted;                  /* size of the current set */
+    pid_t master;
+    struct mk_counters *counters; /* shared memory, one a slot */
+    struct mk_worker_proc *procs; /* MK_WORKERS_MAX */
+    struct mk_revival *revivals;  /* one an index */
+    bool ending;
+    bool early_death; /* one of the current set died before it served; for on_change to take note of */
+    void (*on_change)(struct mk_workers *w); /* somebody became ready, or died */
+    void *owner;
+};
+
+mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,
+                       struct mk_listeners *listeners) MK_MUST_USE;
+void mk_workers_fini(struct mk_workers *w);
+
+/* Starts a whole set that serves the generation, beside the ones that run. */
+mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g) MK_MUST_USE;
+/* How many of that generation are there, and how many of them serve. */
+unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready);
+unsigned mk_workers_count_all(const struct mk_workers *w);
+/* Tells all of one generation, or (NULL) all there are, to end. */
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal);
+/* Takes the dead from the system. */
+void mk_workers_reap(struct mk_workers *w);
+/* A log was opened anew: its descriptor for everybody. */
+void mk_workers_send_log(struct mk_workers *w, mk_str where, int fd);
+
+#endif
