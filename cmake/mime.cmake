@@ -10,12 +10,11 @@
 #
 # It includes "web/mime.h", which must declare
 #
-#   struct mk_mime_entry { mk_str extension, type; };
-#   extern const struct mk_mime_entry mk_mime_builtin[];
-#   extern const size_t mk_mime_builtin_n;
+#   extern const char mk_mime_builtin[];
 #
-# The entries are in the order of mk_str_cmp() over their extensions, which are in lower case, each there once.
-# A line that breaks these rules fails the build with its file and number.
+# One text, "\nhtml text/html\n...": it needs no pointers, which a relocatable program would have to pay for. The
+# extensions are in lower case, sorted by bytes, each there once. A line that breaks these rules fails the build with its
+# file and number.
 
 function(mk_mime_table out)
   set(table ${CMAKE_BINARY_DIR}/mime_table.c)
@@ -72,7 +71,7 @@ foreach(line IN LISTS lines)
     set(type "${CMAKE_MATCH_2}")
     check_entry("${extension}" "${type}")
     set(last "${extension}")
-    string(APPEND rows "    {MK_STR_INIT(\"${extension}\"), MK_STR_INIT(\"${type}\")},\n")
+    string(APPEND rows "    \"${extension} ${type}\\n\"\n")
   else()
     fail("expected four spaces, an extension and a type")
   endif()
@@ -85,7 +84,6 @@ file(WRITE ${OUT} "/* SPDX-License-Identifier: Apache-2.0 */
 /* Made from conf/monkey.mime by cmake/mime.cmake. */
 #include \"web/mime.h\"
 
-const struct mk_mime_entry mk_mime_builtin[] = {
-${rows}};
-const size_t mk_mime_builtin_n = sizeof mk_mime_builtin / sizeof mk_mime_builtin[0];
+const char mk_mime_builtin[] = \"\\n\"
+${rows}    ;
 ")

@@ -60,7 +60,7 @@ static void print_report(const struct mk_conf_report *report)
     mk_conf_report_print(report, &text);
     if (report->no_memory)
         mk_buf_add(&text, MK_STR("monkey: out of memory while reading the configuration\n"));
-    fwrite(text.p, 1, text.len, stderr);
+    fwrite(mk_buf_str(&text).p, 1, text.len, stderr);
     mk_buf_free(&text);
 }
 

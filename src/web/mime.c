@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/mime.h"
 
-#include <stdlib.h>
-
 void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type)
 {
     *m = (struct mk_mime){.default_type = default_type, .arena = arena};
@@ -29,11 +27,19 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
     return mk_map_put(&m->own, key, value);
 }
 
-static int compare(const void *key, const void *entry)
+/* A walk through the whole text: done once for a file that is opened, not for each request. */
+static mk_str find_builtin(mk_str extension)
 {
-    const mk_str *extension = key;
-    const struct mk_mime_entry *e = entry;
-    return mk_str_cmp(*extension, e->extension);
+    char line[MK_MIME_EXTENSION_MAX + 3];
+    line[0] = '\n';
+    memcpy(line + 1, extension.p, extension.len);
+    line[extension.len + 1] = ' ';
+    line[extension.len + 2] = '\0';
+    const char *at = strstr(mk_mime_builtin, line);
+    if (!at)
+        return (mk_str){NULL, 0};
+    at += extension.len + 2;
+    return mk_str_of(at, strcspn(at, "\n"));
 }
 
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name)
@@ -47,9 +53,8 @@ mk_str mk_mime_find(const struct mk_mime *m, mk_str name)
     const mk_str *own = mk_map_get(&m->own, extension);
     if (own)
         return *own;
-    const struct mk_mime_entry *e =
-        bsearch(&extension, mk_mime_builtin, mk_mime_builtin_n, sizeof *e, compare);
-    return e ? e->type : m->default_type;
+    mk_str builtin = find_builtin(extension);
+    return builtin.p ? builtin : m->default_type;
 }
 
 bool mk_mime_wants_charset(mk_str type)

@@ -6,12 +6,8 @@
 
 #include "base/map.h"
 
-/* Sorted by extension, in lower case; see cmake/mime.cmake. */
-struct mk_mime_entry {
-    mk_str extension, type;
-};
-extern const struct mk_mime_entry mk_mime_builtin[];
-extern const size_t mk_mime_builtin_n;
+/* "\nEXTENSION TYPE\n...", in lower case; see cmake/mime.cmake. */
+extern const char mk_mime_builtin[];
 
 struct mk_mime {
     struct mk_map own;   /* extension -> mk_str *, what the configuration added */
