@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An HTTP/1 client that hides nothing: it sends the bytes it is given, and reads answers strictly.
+
+Every answer is checked against what any answer must be (RFC 9110 and 9112); a wrong one raises BadReply. What comes
+too late raises TimeoutError: no test waits without end.
+"""
+import re
+import socket
+from email.utils import parsedate_to_datetime
+
+TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5]\d\d) ([\t\x20-\x7e]*)")
+FIELD_LINE = re.compile(rb"(" + TOKEN + rb"):[ \t]*((?:[\x21-\x7e\x80-\xff](?:[\t\x20-\x7e\x80-\xff]*"
+                        rb"[\x21-\x7e\x80-\xff])?)?)[ \t]*")
+CHUNK_LINE = re.compile(rb"([0-9A-Fa-f]{1,16})(?:;[^\r\n]*)?")
+DATE = re.compile(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4} "
+                  r"\d\d:\d\d:\d\d GMT")
+SECONDS = 30  # for any single step
+
+
+class BadReply(AssertionError):
+    """The server broke the protocol."""
+
+
+class Closed(BadReply):
+    """The connection ended where an answer, or the rest of one, was to come."""
+
+
+class Reply:
+    """One final response. `reply["ETag"]` is the value of a field that is there once; `reply.all(name)` are all."""
+
+    def __init__(self, head):
+        self.head = head
+        lines = head.split(b"\r\n")
+        match = STATUS_LINE.fullmatch(lines[0])
+        if not match:
+            raise BadReply(f"not a status line: {lines[0]!r}")
+        self.status, self.reason = int(match[1]), match[2].decode()
+        self.fields = [parse_field(line) for line in lines[1:]]
+        self.body, self.trailers = b"", []
+        self.interim = []  # the 1xx answers before it
+        self.framing = None  # "none", "length", "chunked" or "close"
+
+    def all(self, name):
+        return [value for key, value in self.fields if key.lower() == name.lower()]
+
+    def get(self, name, default=None):
+        values = self.all(name)
+        if len(values) > 1:
+            raise BadReply(f"{name} is there {len(values)} times: {values}")
+        return values[0] if values else default
+
+    def __getitem__(self, name):
+        value = self.get(name)
+        assert value is not None, f"no {name} in\n{self.head.decode('latin-1')}"
+        return value
+
+    def __contains__(self, name):
+        return bool(self.all(name))
+
+    def tokens(self, name):
+        """The members of a list, in lower case."""
+        return [part.strip().lower() for value in self.all(name) for part in value.split(",") if part.strip()]
+
+    @property
+    def closes(self):
+        """Does it say that the connection ends behind it?"""
+        return "close" in self.tokens("Connection")
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+    def __repr__(self):
+        return f"<{self.status} {self.reason}, {len(self.body)} bytes>"
+
+
+def parse_field(line):
+    match = FIELD_LINE.fullmatch(line)
+    if not match:
+        raise BadReply(f"not a field line: {line!r}")
+    return match[1].decode(), match[2].decode("latin-1")
+
+
+def check_head(reply):
+    """What holds for every head that an origin server with a clock sends."""
+    if 100 <= reply.status < 200:
+        assert not reply.all("Content-Length") and not reply.all("Transfer-Encoding"), reply.head
+        return
+    assert DATE.fullmatch(reply["Date"]) and parsedate_to_datetime(reply["Date"]), reply["Date"]
+    assert reply["Server"].startswith("Monkey"), reply["Server"]
+    for name in ("Content-Length", "Transfer-Encoding", "Content-Type", "Content-Range", "ETag", "Last-Modified",
+                 "Location", "Content-Encoding", "Connection"):
+        reply.get(name)
+    assert not ("Content-Length" in reply and "Transfer-Encoding" in reply), reply.head
+    if "Content-Length" in reply:
+        assert re.fullmatch(r"\d+", reply["Content-Length"]), reply.head
+    if reply.status == 204:
+        assert "Content-Length" not in reply and "Transfer-Encoding" not in reply, reply.head
+    if reply.status == 206:
+        assert "Content-Range" in reply or reply["Content-Type"].startswith("multipart/byteranges"), reply.head
+    if reply.status == 405:
+        assert "Allow" in reply, reply.head
+    if reply.status in (301, 302, 303, 307, 308):
+        assert "Location" in reply, reply.head
+
+
+class Client:
+    """A connection. `c.send(b"GET ...")`, `c.read()`, `c.expect_end()`."""
+
+    def __init__(self, address, seconds=SECONDS, receive_buffer=None):
+        family = {str: socket.AF_UNIX}.get(type(address)) or (
+            socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+        self.sock = socket.socket(family, socket.SOCK_STREAM)
+        if receive_buffer:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.sock.settimeout(seconds)
+        self.sock.connect(address)
+        if family != socket.AF_UNIX:
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.got = bytearray()
+        self.ended = False
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.sock.close()
+
+    # Sending
+
+    def send(self, data):
+        self.sock.sendall(data)
+        return self
+
+    def send_slowly(self, data):
+        """Each byte in a packet of its own."""
+        for at in range(len(data)):
+            self.sock.sendall(data[at:at + 1])
+        return self
+
+    def shut(self):
+        """No more from us."""
+        self.sock.shutdown(socket.SHUT_WR)
+        return self
+
+    def ask(self, target="/", method="GET", fields=(), body=b"", version="1.1", host="localhost"):
+        """Sends one request. `fields` is a dict or a list of pairs; Host and Content-Length are added if absent."""
+        fields = list(fields.items() if isinstance(fields, dict) else fields)
+        names = {name.lower() for name, _ in fields}
+        if "host" not in names and host is not None:
+            fields.insert(0, ("Host", host))
+        if body and not names & {"content-length", "transfer-encoding"}:
+            fields.append(("Content-Length", str(len(body))))
+        head = f"{method} {target} HTTP/{version}\r\n" + "".join(f"{n}: {v}\r\n" for n, v in fields) + "\r\n"
+        self.last_method = method
+        return self.send(head.encode("latin-1") + body)
+
+    # Reading
+
+    def fill(self):
+        """Waits for more bytes; false at the end of the connection."""
+        if self.ended:
+            return False
+        data = self.sock.recv(1 << 18)
+        self.ended = not data
+        self.got += data
+        return bool(data)
+
+    def take(self, size):
+        out = bytes(self.got[:size])
+        del self.got[:size]
+        return out
+
+    def read_until(self, mark, limit=1 << 20):
+        at = 0
+        while (found := self.got.find(mark, max(0, at - len(mark)))) < 0:
+            at = len(self.got)
+            if at > limit:
+                raise BadReply(f"no {mark!r} in {at} bytes")
+            if not self.fill():
+                raise Closed(f"the connection ended: {bytes(self.got)!r}")
+        data = self.take(found)
+        self.take(len(mark))
+        return data
+
+    def read_exactly(self, size):
+        parts, left = [], size
+        while left:
+            if not self.got and not self.fill():
+                raise Closed(f"the connection ended {left} bytes before the end of {size}")
+            part = self.take(left)
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+    def read_to_end(self):
+        while self.fill():
+            pass
+        return self.take(len(self.got))
+
+    def read_head(self):
+        reply = Reply(self.read_until(b"\r\n\r\n"))
+        check_head(reply)
+        return reply
+
+    def read_interim(self):
+        """One 1xx response."""
+        reply = self.read_head()
+        assert 100 <= reply.status < 200, reply.head
+        return reply
+
+    def read(self, method=None):
+        """The next final response, whole."""
+        method = method or getattr(self, "last_method", "GET")
+        interim = []
+        while (reply := self.read_head()).status < 200:
+            interim.append(reply)
+        reply.interim = interim
+        if method == "HEAD" or reply.status in (204, 304):
+            reply.framing = "none"
+        elif "Transfer-Encoding" in reply:
+            assert reply.tokens("Transfer-Encoding") == ["chunked"], reply.head
+            reply.framing = "chunked"
+            self.read_chunks(reply)
+        elif "Content-Length" in reply:
+            reply.framing = "length"
+            reply.body = self.read_exactly(int(reply["Content-Length"]))
+        else:
+            reply.framing = "close"
+            reply.body = self.read_to_end()
+        return reply
+
+    def read_chunks(self, reply):
+        body = bytearray()
+        while True:
+            match = CHUNK_LINE.fullmatch(self.read_until(b"\r\n"))
+            if not match:
+                raise BadReply("not a chunk size")
+            size = int(match[1], 16)
+            if size == 0:
+                break
+            body += self.read_exactly(size)
+            if self.read_exactly(2) != b"\r\n":
+                raise BadReply("a chunk does not end with CRLF")
+        reply.body = bytes(body)
+        while line := self.read_until(b"\r\n"):
+            reply.trailers.append(parse_field(line))
+
+    def get(self, target="/", method="GET", fields=(), **how):
+        """Asks and reads."""
+        return self.ask(target, method, fields, **how).read(method)
+
+    def expect_end(self):
+        """Nothing more may come, and the server must close: in order, not with a reset."""
+        rest = self.read_to_end()
+        assert not rest, f"more than was due: {rest[:200]!r}"
+        return self
+
+    def is_open(self):
+        """Is the connection still good for a request?"""
+        reply = self.get("/", method="OPTIONS")
+        return reply.status in (200, 204)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of all black box tests."""
+import pytest
+
+from monkey import PROGRAM, Server, Site, write_config
+
+
+@pytest.fixture
+def site(tmp_path):
+    """The document root of the test: `site.add("a/b.html", "text")`."""
+    return Site(tmp_path / "site")
+
+
+@pytest.fixture
+def monkey(tmp_path, site):
+    """Starts the program, as often as the test likes; each is stopped and checked at the end.
+
+        monkey()                                            serves the folder `site`
+        monkey(server="MaxHeadSize 8192", host="SymLink on", sections="[ROUTES]\\n    /x status 403\\n")
+        monkey(listen=["127.0.0.1:0", "[::1]:0"], workers=2)
+        monkey(config="[SERVER]\\n ...")                     a whole configuration
+        monkey(args=["-p", "0", site])                      a command line
+        monkey(..., expect_start=False)                     it is not expected to serve: see server.wait()
+    """
+    assert PROGRAM.exists(), f"{PROGRAM} is not built"
+    servers = []
+
+    def start(args=None, config=None, environment=None, program=None, expect_start=True, popen=None, **keys):
+        path = None
+        if args is None:
+            path = tmp_path / f"monkey{len(servers) or ''}.conf"
+            if config is None:
+                write_config(path, **keys)
+            else:
+                path.write_text(config)
+            args = ["-c", path]
+        server = Server(tmp_path, args, path, environment, program, False, **(popen or {}))
+        servers.append(server)
+        if expect_start:
+            server.wait_until_serving()
+        return server
+
+    yield start
+    problems = []
+    for server in servers:
+        try:
+            server.stop()
+        except AssertionError as error:
+            problems.append(str(error))
+        finally:
+            server.kill()
+    assert not problems, "\n".join(problems)

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the program for a test: in its own folder, on ports the kernel chose, watched for sanitizer reports.
+
+The program is build/dev/monkey unless MONKEY_PROGRAM names another one. See the fixture `monkey` in conftest.py.
+"""
+import os
+import re
+import signal
+import subprocess
+import textwrap
+import threading
+from pathlib import Path
+
+from client import Client
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
+SECONDS = 30  # for the program to start, to end, or to say what is waited for
+
+# What may stand in no log: reports of the sanitizers, of our own assertions, and of workers that died of either.
+BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
+                  r"monkey: bug:|worker \d+ died of signal|worker \d+ ended by itself|did not end were killed|"
+                  r"stack smashing|free\(\): |malloc\(\): |double free|corrupted ", re.IGNORECASE)
+
+ENVIRONMENT = {
+    "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"
+                    "abort_on_error=1:disable_coredump=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+}
+
+
+class Output:
+    """Collects what a pipe carries, so that it never fills up and can be waited for."""
+
+    def __init__(self, pipe, name):
+        self._pipe, self._name, self._text = pipe, name, ""
+        self._changed, self._ended = threading.Condition(), False
+        self._thread = threading.Thread(target=self._read, daemon=True)
+        self._thread.start()
+
+    def _read(self):
+        while data := os.read(self._pipe.fileno(), 1 << 16):
+            with self._changed:
+                self._text += data.decode("utf-8", "replace")
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    @property
+    def text(self):
+        with self._changed:
+            return self._text
+
+    def wait_for(self, pattern, count=1, seconds=SECONDS):
+        """Waits until `pattern` was found `count` times; answers the last of these matches."""
+        def found():
+            matches = list(re.finditer(pattern, self._text, re.MULTILINE))
+            return matches if len(matches) >= count or self._ended else None
+
+        with self._changed:
+            matches = self._changed.wait_for(found, seconds)
+            assert matches and len(matches) >= count, f"{self._name} does not say {pattern!r}:\n{self._text}"
+            return matches[count - 1]
+
+    def wait_for_end(self, seconds=SECONDS):
+        """Waits until nobody can write to it any more. False: somebody still can."""
+        self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+
+def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1):
+    """Writes a configuration of one host (root=None: of none but those in `sections`)."""
+    def keys(text):
+        return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
+
+    listens = "".join(f"Listen {each}\n" for each in ([listen] if isinstance(listen, str) else listen))
+    text = "[SERVER]\n" + keys(f"{listens}Workers {workers}\n" + textwrap.dedent(server))
+    if root is not None:
+        text += "\n[HOST]\n" + keys(f"DocumentRoot {root}\n" + textwrap.dedent(host))
+    text += "\n" + textwrap.dedent(sections)
+    path.write_text(text)
+    return path
+
+
+class Server:
+    """A running monkey. Made by the fixture, which also stops it and looks for what went wrong."""
+
+    def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, **popen):
+        self.folder, self.config = folder, config
+        self.allowed = []  # patterns of lines that would be bugs elsewhere
+        self.exit_code = 0  # what it shall end with
+        self.process = subprocess.Popen([program or PROGRAM, *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        env=os.environ | ENVIRONMENT | (environment or {}), **popen)
+        self.pid = self.process.pid
+        self.out = Output(self.process.stdout, "stdout")
+        self.err = Output(self.process.stderr, "stderr")
+        self.addresses = []
+        if expect_start:
+            self.wait_until_serving()
+
+    # Where it is
+
+    def wait_until_serving(self):
+        # The addresses are printed with a single write, so that after the first one all are there.
+        try:
+            self.out.wait_for(r"^  (http://|unix:)\S+\n")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.err.text}") from None
+        self.addresses = [parse_url(url) for url in re.findall(r"^  (\S+)$", self.out.text, re.MULTILINE)]
+
+    @property
+    def port(self):
+        return self.addresses[0][1]
+
+    @property
+    def url(self):
+        host, port = self.addresses[0][:2]
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+    # Talking to it
+
+    def connect(self, which=0, **how):
+        return Client(self.addresses[which], **how)
+
+    def get(self, target="/", method="GET", fields=(), which=0, **how):
+        """One request on a connection of its own."""
+        with self.connect(which) as c:
+            return c.get(target, method, fields, **how)
+
+    def send(self, data, method="GET", which=0):
+        """Raw bytes on a connection of their own, and the one answer to them."""
+        with self.connect(which) as c:
+            return c.send(data).read(method)
+
+    # Looking at it
+
+    @property
+    def error_logs(self):
+        """Files that the configuration names as ErrorLog."""
+        names = re.findall(r"^\s+ErrorLog\s+(\S+)", self.config.read_text(), re.MULTILINE) if self.config else []
+        return [self.config.parent / name for name in names if name not in ("stderr", "syslog")]
+
+    @property
+    def log(self):
+        """All that it said about itself, wherever."""
+        return self.err.text + "".join(path.read_text(errors="replace") for path in self.error_logs if path.exists())
+
+    @property
+    def workers(self):
+        """The process ids of its children."""
+        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
+
+    # Ending it
+
+    def tell(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it and checks that all was well."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self, seconds=SECONDS):
+        """Waits for its end and checks that all was well."""
+        try:
+            code = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"it did not end:\n{self.log}") from None
+        alone = self.err.wait_for_end(10)
+        self.check_log()
+        assert code == self.exit_code, f"exit code {code}, not {self.exit_code}:\n{self.log}"
+        assert alone, f"it left somebody behind who still can write its stderr:\n{self.log}"
+        return code
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def check_log(self):
+        for line in self.log.splitlines():
+            if BUGS.search(line) and not any(re.search(pattern, line) for pattern in self.allowed):
+                raise AssertionError(f"a bug was reported:\n{self.log[:5000]}")
+
+    def allow(self, *patterns):
+        """Lines that are no bug in this test: it kills workers, for example."""
+        self.allowed += patterns
+
+
+def parse_url(url):
+    """What a socket connects to: (host, port), or the path of a unix socket."""
+    if url.startswith("unix:"):
+        return url.removeprefix("unix:")
+    match = re.fullmatch(r"http://(?:\[([^]]+)]|([^:/]+))(?::(\d+))?/", url)
+    assert match, url
+    return (match[1] or match[2], int(match[3] or 80))
+
+
+class Site:
+    """The folder that a test serves."""
+
+    def __init__(self, path):
+        self.path = path
+        path.mkdir(parents=True, exist_ok=True)
+
+    def __truediv__(self, name):
+        return self.path / name
+
+    def __fspath__(self):
+        return str(self.path)
+
+    def add(self, name, content=b"", mtime=None):
+        """A file, and the folders on its way; `mtime` in seconds."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        if mtime is not None:
+            os.utime(path, (mtime, mtime))
+        return path
