@@ -22,6 +22,14 @@ static MK_PRINTF(2, 0) mk_str format(struct mk_conf_report *r, const char *fmt, 
     return text;
 }
 
+static mk_str copy(struct mk_conf_report *r, mk_str s)
+{
+    mk_str text = s.p ? mk_arena_copy(r->arena, s) : s;
+    if (s.p && !text.p)
+        r->no_memory = true;
+    return text;
+}
+
 static void keep(struct mk_conf_report *r, const struct mk_conf_problem *problem)
 {
     struct mk_conf_problem *p = mk_arena_alloc(r->arena, sizeof *p);
@@ -30,6 +38,8 @@ static void keep(struct mk_conf_report *r, const struct mk_conf_problem *problem
         return;
     }
     *p = *problem;
+    p->at.file = copy(r, p->at.file);
+    p->at.source = copy(r, p->at.source);
     if (r->last)
         r->last->next = p;
     else

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* A point in a file. All text belongs to the arena of the configuration. */
+/* A point in a file. The text belongs to the arena of the configuration, in a report to that of the report. */
 struct mk_conf_place {
     mk_str file;
     unsigned line;   /* from 1; 0: the file as a whole */
@@ -41,7 +41,7 @@ struct mk_conf_report {
     bool no_memory;              /* sticky: something could not be stored, what was read is not complete */
 };
 
-/* The problems live in `arena`, the one of the configuration they are about. */
+/* The problems live in `arena`, with all their text: a report outlives the configuration that it is about. */
 void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena);
 
 void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)

@@ -109,6 +109,21 @@ static void long_messages_are_cut(void **state)
     mk_arena_fini(&a);
 }
 
+static void a_report_outlives_the_configuration(void **state)
+{
+    (void)state;
+    struct mk_arena arena;
+    struct mk_conf_report r;
+    char config[] = "a.confKey";
+    mk_arena_init(&arena, NULL);
+    mk_conf_report_init(&r, &arena);
+    const struct mk_conf_place at = {mk_str_of(config, 6), 1, 1, mk_str_of(config + 6, 3)};
+    mk_conf_report_error(&r, &at, "wrong");
+    memset(config, '#', sizeof config);
+    assert_str(print_one(r.first), "a.conf:1:1: error: wrong\n    Key\n    ^\n");
+    mk_arena_fini(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +132,7 @@ int main(void)
         cmocka_unit_test(long_lines_are_shown_in_part),
         cmocka_unit_test(problems_stay_in_order_and_are_counted),
         cmocka_unit_test(long_messages_are_cut),
+        cmocka_unit_test(a_report_outlives_the_configuration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
