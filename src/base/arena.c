@@ -5,8 +5,6 @@
 
 #include "base/mem.h"
 
-enum { ALIGN = 16 };
-
 struct mk_arena_block {
     struct mk_arena_block *next;
     size_t size; /* of the whole block */
@@ -18,6 +16,7 @@ struct mk_arena_cleanup {
     void *data;
 };
 
+enum { ALIGN = 16 };
 enum { HEAD = (sizeof(struct mk_arena_block) + ALIGN - 1) / ALIGN * ALIGN };
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max)
@@ -96,10 +95,8 @@ static void *alloc_apart(struct mk_arena *a, size_t size)
     return (char *)b + HEAD;
 }
 
-static void *alloc_slow(struct mk_arena *a, size_t size)
+static void *alloc_in_new_block(struct mk_arena *a, size_t size)
 {
-    if (size > MK_ARENA_BLOCK - HEAD)
-        return alloc_apart(a, size);
     struct mk_arena_block *b = take_block(a->cache, MK_ARENA_BLOCK);
     if (!b)
         return NULL;
@@ -110,17 +107,22 @@ static void *alloc_slow(struct mk_arena *a, size_t size)
     return (char *)b + HEAD;
 }
 
+static void *alloc_slow(struct mk_arena *a, size_t size)
+{
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    return size > MK_ARENA_BLOCK - HEAD ? alloc_apart(a, size) : alloc_in_new_block(a, size);
+}
+
 void *mk_arena_alloc(struct mk_arena *a, size_t size)
 {
-    if (MK_UNLIKELY(size > SIZE_MAX / 2))
-        return NULL;
-    size = (size + ALIGN - 1) / ALIGN * ALIGN;
-    if (MK_LIKELY((size_t)(a->end - a->next) >= size && a->next)) {
-        void *p = a->next;
-        a->next += size;
-        return p;
-    }
-    return alloc_slow(a, size);
+    size_t room = (size_t)(a->end - a->next); /* a multiple of the alignment: what fits, fits rounded up */
+    if (MK_UNLIKELY(size >= room))
+        return alloc_slow(a, size);
+    void *p = a->next;
+    a->next += (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+    return p;
 }
 
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)

@@ -27,27 +27,28 @@ bool mk_num_parse_hex(mk_str s, uint64_t *out)
     return parse_base(s, 16, out);
 }
 
-static size_t write_base(char *out, uint64_t n, unsigned base)
-{
-    char digits[MK_NUM_MAX];
-    size_t len = 0;
-    do {
-        digits[len++] = "0123456789abcdef"[n % base];
-        n /= base;
-    } while (n);
-    for (size_t i = 0; i < len; i++)
-        out[i] = digits[len - 1 - i];
-    return len;
-}
-
 size_t mk_num_write(char *out, uint64_t n)
 {
-    return write_base(out, n, 10);
+    char digits[MK_NUM_MAX], *at = digits + sizeof digits;
+    do {
+        *--at = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    size_t len = (size_t)(digits + sizeof digits - at);
+    memcpy(out, at, len);
+    return len;
 }
 
 size_t mk_num_write_hex(char *out, uint64_t n)
 {
-    return write_base(out, n, 16);
+    char digits[MK_NUM_MAX], *at = digits + sizeof digits;
+    do {
+        *--at = "0123456789abcdef"[n & 15];
+        n >>= 4;
+    } while (n);
+    size_t len = (size_t)(digits + sizeof digits - at);
+    memcpy(out, at, len);
+    return len;
 }
 
 void mk_num_write_padded(char *out, unsigned n, unsigned width)

@@ -2,6 +2,7 @@
 /* mk_path_decode of http/target.h: one pass, one segment after the other, written over what `..` takes back.
  */
 #include "base/str.h"
+#include "http/scan.h"
 #include "http/target.h"
 
 struct path {
@@ -72,11 +73,43 @@ static int remove_dots(struct path *path, size_t from)
     return 0;
 }
 
+/* Nearly every path: nothing in it is to be decoded, merged or removed. Eight bytes at a time, each looked at
+ * together with the one behind it. */
+static bool is_plain(mk_str raw)
+{
+    const char *at = raw.p, *last = raw.p + raw.len - 1;
+    for (; last - at >= 8; at += 8) {
+        uint64_t word = mk_scan_load(at), next = mk_scan_load(at + 1);
+        uint64_t pairs = mk_scan_equal(word, '/') & (mk_scan_equal(next, '/') | mk_scan_equal(next, '.'));
+        if (pairs | mk_scan_equal(word, '%') | mk_scan_below(word, 1))
+            return false;
+    }
+    for (; at < last; at++)
+        if (*at == '%' || *at == 0 || (*at == '/' && (at[1] == '/' || at[1] == '.')))
+            return false;
+    return *last != '%' && *last != 0;
+}
+
+static bool has_dot_part(const struct path *path)
+{
+    for (size_t i = 0; i + 1 < path->len; i++)
+        if (path->out[i] == '/' && path->out[i + 1] == '.')
+            return true;
+    return false;
+}
+
 int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
 {
     struct path path = {.out = out};
     if (raw.len == 0 || raw.p[0] != '/')
         return 400;
+    if (is_plain(raw)) {
+        memcpy(out, raw.p, raw.len);
+        out[raw.len] = '\0';
+        *result = mk_str_of(out, raw.len);
+        *flags = 0;
+        return 0;
+    }
     for (size_t at = 0; at < raw.len;) {
         if (raw.p[at] == '/') {
             if (path.len == 0 || out[path.len - 1] != '/')
@@ -90,6 +123,6 @@ int mk_path_decode(mk_str raw, char *out, mk_str *result, unsigned *flags)
     }
     out[path.len] = '\0';
     *result = mk_str_of(out, path.len);
-    *flags = path.flags;
+    *flags = path.flags | (has_dot_part(&path) ? MK_PATH_DOT_PART : 0);
     return 0;
 }

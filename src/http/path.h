@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-enum { MK_PATH_ENCODED_SLASH = 1u << 0 };
+enum { MK_PATH_ENCODED_SLASH = 1u << 0, MK_PATH_DOT_PART = 1u << 1 };
 
 /* The path that a handler sees: percent escapes decoded once, repeated slashes merged, dot segments removed
  * (written as dots or as %2E), a slash at the end kept. It begins with '/', and no segment of it is "." or
@@ -15,6 +15,7 @@ enum { MK_PATH_ENCODED_SLASH = 1u << 0 };
  *
  *   MK_PATH_ENCODED_SLASH  there was a %2F. It is no separator: it stays in the path as "%2F". A handler that
  *                          maps paths to files must refuse such a path (404)
+ *   MK_PATH_DOT_PART       a segment of the result begins with a dot
  *
  * 0, or 400 for a broken escape, for a NUL, encoded or not, for '..' above the root, and for a dot segment
  * next to a %2F. */

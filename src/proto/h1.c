@@ -60,7 +60,7 @@ static struct mk_h1 *begin(struct mk_conn *c)
 }
 
 /* No memory for a request: the peer is told with what needs none. */
-static bool give_up(struct mk_conn *c)
+MK_COLD static bool give_up(struct mk_conn *c)
 {
     mk_h1_output_busy(c);
     mk_log_warn(c->service->log, "a request was refused: out of memory");
@@ -70,7 +70,7 @@ static bool give_up(struct mk_conn *c)
 
 /* The peer broke the rules: one answer, and no more requests, since where the next one begins is not known.
  */
-static bool refuse(struct mk_conn *c, unsigned status)
+MK_COLD static bool refuse(struct mk_conn *c, unsigned status)
 {
     struct mk_h1 *h = c->h1 ? c->h1 : begin(c);
     if (!h)
@@ -182,32 +182,42 @@ static bool wait_for_head(struct mk_conn *c)
     return false;
 }
 
-static bool on_input_end(struct mk_conn *c, ssize_t n)
+MK_COLD static bool on_input_end(struct mk_conn *c)
 {
-    if (n == -EAGAIN)
-        return wait_for_head(c);
     if (mk_conn_input(c).len > 0 && begin(c))
         c->h1->ending = MK_ENDING_GONE; /* its record: a request that never was whole */
     mk_conn_close(c, MK_ENDING_GONE);
     return false;
 }
 
-static bool read_head(struct mk_conn *c)
+/* What the input has of a head: a request (1), not enough (0), or nothing that could become one: refused (1),
+ * or given up (-1). */
+static int parse_head(struct mk_conn *c, mk_str in)
 {
     struct mk_service *s = c->service;
-    mk_str in = mk_conn_input(c);
-    if (in.len > c->seen) {
-        struct mk_head head;
-        head.fields.at = s->fields;
-        int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
-        if (n > 0)
-            return start_request(c, &head);
-        if (n < 0)
-            return refuse(c, (unsigned)-n);
-        c->seen = (uint32_t)in.len;
+    struct mk_head head;
+    head.fields.at = s->fields;
+    int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
+    if (n > 0)
+        return start_request(c, &head) ? 1 : -1;
+    if (n < 0)
+        return refuse(c, (unsigned)-n) ? 1 : -1;
+    c->seen = (uint32_t)in.len;
+    return 0;
+}
+
+/* True when a request has begun. */
+static bool read_head(struct mk_conn *c)
+{
+    for (;;) {
+        mk_str in = mk_conn_input(c);
+        int begun = in.len > c->seen ? parse_head(c, in) : 0;
+        if (begun)
+            return begun > 0;
+        ssize_t n = c->readable ? mk_conn_fill(c) : -EAGAIN;
+        if (n <= 0)
+            return n == -EAGAIN ? wait_for_head(c) : on_input_end(c);
     }
-    ssize_t n = c->readable ? mk_conn_fill(c) : -EAGAIN;
-    return n > 0 ? true : on_input_end(c, n);
 }
 
 /* ---- The request in the corridor ---- */
@@ -226,7 +236,7 @@ static bool begin_response(struct mk_conn *c)
     return true;
 }
 
-static bool wait_for_somebody(struct mk_conn *c)
+MK_COLD static bool wait_for_somebody(struct mk_conn *c)
 {
     mk_conn_set_clock(c, c->h1->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
     return false;
@@ -280,7 +290,7 @@ static void end_request(struct mk_conn *c)
     mk_exchange_free(h->x);
 }
 
-static bool linger(struct mk_conn *c)
+MK_COLD static bool linger(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
     mk_conn_move(c, MK_CONN_LINGER);
@@ -352,7 +362,7 @@ static bool send_response(struct mk_conn *c)
 
 /* ---- After the response ---- */
 
-static bool drain(struct mk_conn *c)
+MK_COLD static bool drain(struct mk_conn *c)
 {
     char waste[4096];
     ssize_t n = mk_h1_input_read(c->h1, waste, sizeof waste);
@@ -369,7 +379,7 @@ static bool drain(struct mk_conn *c)
     return true;
 }
 
-static bool listen_out(struct mk_conn *c)
+MK_COLD static bool listen_out(struct mk_conn *c)
 {
     mk_conn_use_input(c, mk_conn_input(c).len);
     ssize_t n = mk_conn_fill(c);
@@ -380,14 +390,19 @@ static bool listen_out(struct mk_conn *c)
     return false;
 }
 
+/* A request goes down the states in one call if nobody has to wait. True: call again. */
 static bool step(struct mk_conn *c)
 {
     switch ((enum mk_conn_state)c->state) {
     case MK_CONN_IDLE:
     case MK_CONN_HEAD:
-        return read_head(c);
+        if (!read_head(c))
+            return false;
+        /* fallthrough */
     case MK_CONN_FLOW:
-        return run_flow(c);
+        if (!run_flow(c))
+            return false;
+        /* fallthrough */
     case MK_CONN_SEND:
         return send_response(c);
     case MK_CONN_DRAIN:

@@ -7,13 +7,13 @@
 void mk_stamp_init(struct mk_stamp *s, mk_str server_name)
 {
     struct mk_buf text = mk_buf_fixed(s->text, sizeof s->text);
-    size_t rest = sizeof "Server: \r\nDate: \r\n" + MK_DATE_LEN;
+    size_t rest = sizeof "Server: \r\nDate: \r\n\r\n" + MK_DATE_LEN;
     mk_buf_add(&text, MK_STR("Server: "));
     mk_buf_add(&text, mk_str_take(server_name, sizeof s->text - rest));
     mk_buf_add(&text, MK_STR("\r\nDate: "));
     s->date_at = text.len;
     memset(s->text + s->date_at, ' ', MK_DATE_LEN);
-    memcpy(s->text + s->date_at + MK_DATE_LEN, "\r\n", 2);
+    memcpy(s->text + s->date_at + MK_DATE_LEN, "\r\n\r\n", 4);
     s->len = s->date_at + MK_DATE_LEN + 2;
     s->written = INT64_MIN;
 }

@@ -17,7 +17,8 @@ struct mk_stamp {
 void mk_stamp_init(struct mk_stamp *s, mk_str server_name);
 void mk_stamp_write(struct mk_stamp *s, int64_t now);
 
-/* "Server: ...\r\nDate: ...\r\n", valid until the next call. */
+/* "Server: ...\r\nDate: ...\r\n", valid until the next call; the empty line that ends a head stands right
+ * behind it. */
 static inline mk_str mk_stamp_at(struct mk_stamp *s, int64_t now)
 {
     if (s->written != now)

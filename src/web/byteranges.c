@@ -32,8 +32,7 @@ static enum mk_verdict send_one(struct mk_response *response, const struct mk_re
 {
     mk_str value = mk_arena_printf(response->arena, "bytes %" PRIu64 "-%" PRIu64 "/%" PRIu64, range->first,
                                    range->last, r->file->size);
-    mk_response_add_block(response, &r->about);
-    mk_response_add_block(response, &r->form);
+    mk_response_add_block(response, &r->whole);
     response->status = 206;
     bool ok = value.p && mk_response_add_ready(response, MK_STR("Content-Range"), value) &&
               add_range(response, r, range);

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "http/date.h"
+#include "http/emit.h"
 #include "http/etag.h"
 #include "http/negotiate.h"
 
@@ -16,8 +17,9 @@ static const struct coding {
     {MK_STR_INIT("gzip"), MK_STR_INIT(".gz")},
 };
 
-/* Text of one representation: two dates, an etag, a type with charset, field names, a Cache-Control. */
-enum { TEXT_MAX = 512 };
+/* Text of one representation, twice: a date, an etag, a type with charset, names of fields. What has no fixed
+ * length is added in text_room. */
+enum { TEXT_MAX = 1024 };
 
 /* Kept as the note of an open file. */
 struct family {
@@ -45,26 +47,28 @@ static void free_family(struct mk_open_file_note *note)
     mk_mem_free(f);
 }
 
-/* Writes a line into the text of a block and remembers its halves. */
+/* Writes a line into the text of a block and remembers its halves. All of `about` is written before `form`.
+ */
 static void add(struct mk_representation *r, struct mk_field_block *b, struct mk_buf *text, mk_str name,
                 mk_str value)
 {
-    if (b->n == 0) {
-        b->fields = b == &r->about ? r->fields : r->fields + 4;
-        b->text = mk_str_of(text->p + text->len, 0);
-    }
-    size_t from = text->len;
+    struct mk_field *field = &r->fields[r->whole.n];
+    char *line = text->p + text->len;
     mk_buf_add(text, name);
     mk_buf_add(text, MK_STR(": "));
     mk_buf_add(text, value);
     mk_buf_add(text, MK_STR("\r\n"));
     if (text->failed)
         return;
-    mk_str line = mk_str_of(text->p + from, text->len - from);
-    struct mk_field *field = &r->fields[(b == &r->about ? 0 : 4) + b->n++];
-    *field = (struct mk_field){.name = mk_str_take(line, name.len),
-                               .value = mk_str_of(line.p + name.len + 2, value.len)};
-    b->text.len += line.len;
+    *field = (struct mk_field){.name = mk_str_of(line, name.len),
+                               .value = mk_str_of(line + name.len + 2, value.len)};
+    if (b->n == 0) {
+        b->fields = field;
+        b->text.p = line;
+    }
+    b->n++;
+    b->text.len = (size_t)(text->p + text->len - b->text.p);
+    r->whole.n++;
 }
 
 static void add_etag(struct mk_representation *r, struct mk_buf *text, const struct coding *coding)
@@ -110,7 +114,16 @@ static void add_type(struct mk_representation *r, struct mk_buf *text, mk_str ty
     if (mk_mime_wants_charset(type))
         mk_buf_add(&full, MK_STR("; charset=utf-8"));
     add(r, &r->form, text, MK_STR("Content-Type"), full.failed ? type : mk_buf_str(&full));
-    r->type = r->fields[4].value;
+    r->type = r->form.fields[0].value;
+}
+
+static mk_str make_ready(struct mk_buf *text, mk_str fields, uint64_t size)
+{
+    char *from = text->p + text->len;
+    mk_emit_status(text, 200);
+    mk_buf_add(text, fields);
+    mk_emit_field_num(text, MK_STR("Content-Length"), size);
+    return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
 /* Describes the bytes of `file`, which are those of `name` (the file that was asked for) in that coding. */
@@ -130,12 +143,15 @@ static bool describe(struct mk_representation *r, char *room, size_t cap, const 
         add(r, &r->form, &text, MK_STR("Content-Encoding"), coding->name);
     if (host->ranges)
         add(r, &r->form, &text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
+    r->whole.text = mk_buf_str(&text);
+    r->whole.fields = r->fields;
+    r->whole.ready = make_ready(&text, r->whole.text, r->file->size);
     return !text.failed;
 }
 
 static size_t text_room(const struct mk_host *host, mk_str name)
 {
-    return TEXT_MAX + cache_control(host, name).len + mk_mime_find(host->mime, name).len;
+    return TEXT_MAX + 2 * (cache_control(host, name).len + mk_mime_find(host->mime, name).len);
 }
 
 static bool describe_self(struct family *f, struct mk_open_file *file, const struct mk_host *host,

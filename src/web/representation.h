@@ -15,8 +15,9 @@ struct mk_representation {
     struct mk_validators validators;
     struct mk_field_block about; /* ETag, Last-Modified, Cache-Control, Vary: for 200, 206 and 304 */
     struct mk_field_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
+    struct mk_field_block whole; /* both of them */
     mk_str type;
-    struct mk_field fields[8];
+    struct mk_field fields[8]; /* of both, one after the other */
 };
 
 /* The representation of the file that suits the request best: itself, or a precompressed neighbour. It lives

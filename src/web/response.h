@@ -12,7 +12,8 @@ enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 6 };
 
 /* Fields that many responses share, ready in two forms: as lines of HTTP/1 text, and one by one. */
 struct mk_field_block {
-    mk_str text; /* "Name: value\r\n..." */
+    mk_str text;  /* "Name: value\r\n..." */
+    mk_str ready; /* or absent: status line, these fields and Content-Length of a 200 that has no others */
     const struct mk_field *fields;
     unsigned n;
 };

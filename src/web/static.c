@@ -8,7 +8,7 @@
 #include "web/representation.h"
 
 /* Is there a part that begins with a dot? `.well-known` at the top is made for strangers (RFC 8615). */
-static bool has_dot_part(mk_str path)
+static bool is_hidden(mk_str path)
 {
     if (mk_str_starts(path, MK_STR("/.well-known/")) || mk_str_eq(path, MK_STR("/.well-known")))
         path = mk_str_skip(path, sizeof "/.well-known" - 1);
@@ -128,7 +128,7 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
     *found = (struct mk_static_found){.what = MK_STATIC_MISSING, .root = &request->site->root};
     if (request->path_flags & MK_PATH_ENCODED_SLASH || request->site->root.fd < 0)
         return;
-    if (!request->site->dot_files && has_dot_part(request->path)) {
+    if (!request->site->dot_files && request->path_flags & MK_PATH_DOT_PART && is_hidden(request->path)) {
         found->what = MK_STATIC_HIDDEN;
         return;
     }
@@ -154,8 +154,7 @@ static void on_end(void *file)
 
 static enum mk_verdict send_whole(struct mk_response *response, const struct mk_representation *r)
 {
-    mk_response_add_block(response, &r->about);
-    mk_response_add_block(response, &r->form);
+    mk_response_add_block(response, &r->whole);
     response->status = 200;
     bool ok = mk_content_add_file(&response->content, response->arena, r->file, 0, r->file->size);
     return ok ? MK_DONE : refuse(response, 503);
