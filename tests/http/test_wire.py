@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases of tests/wire over a socket: what the server makes of bytes, and of what stands behind them."""
+import json
+import sys
+from itertools import zip_longest
+
+import pytest
+
+from client import BadReply
+from wire.cases import read_cases
+
+LIMITS = """
+    MaxHeadSize 8192
+    MaxURISize  4096
+    MaxFields   64
+    AccessLog   access.json
+    AccessLogFormat json
+"""
+REFUSALS = {400, 411, 413, 414, 417, 431, 505}
+CASES = list(read_cases())
+FILES = sorted({case.file for case in CASES})
+PROBE = b"GET /probe.txt HTTP/1.1\r\nHost: probe\r\n\r\n"
+
+# The server lets trailers and extensions have more bytes than the cases assume: it waits for the rest of these.
+MORE_IS_ALLOWED = {"chunked-an-extension-without-end", "chunked-too-many-trailers", "chunked-a-trailer-without-end",
+                   "chunked-many-long-extensions-of-small-chunks"}
+
+
+def send(c, data, slowly):
+    """What the server does not want any more it need not take: its answer counts."""
+    try:
+        (c.send_slowly if slowly else c.send)(data)
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+
+
+def expected_answers(case):
+    """Each the method of the request, and its status: None is any that says that the request was accepted."""
+    methods = [line.split()[0].decode() for line in case.events("request")]
+    answers = list(zip_longest(methods, case.statuses, fillvalue="GET"))
+    if case.file == "chunked.txt" and len(answers) == 2 and answers[1][1]:
+        answers.pop()  # of the same request: nobody reads its body here, it is answered before that is looked at
+    return answers
+
+
+def keeps(case):
+    """Does the connection go on behind the last request? Not when its client still waits for 100: nobody wants what it
+    may send or not."""
+    last = max(i for i, line in enumerate(case.expect) if line.startswith(b"request "))
+    return not {b"close", b"continue"} & set(case.expect[last:]) and not case.expect[last].endswith(b"HTTP/1.0")
+
+
+def play(server, case, slowly):
+    """Answers the statuses that came; raises when they are not as they should be."""
+    seen = []
+    with server.connect() as c:
+        send(c, case.data, slowly)
+        for method, status in expected_answers(case):
+            reply = c.read(method)
+            seen.append(reply.status)
+            if status is None:
+                assert reply.status not in REFUSALS, f"{reply.status} for a good request"
+            else:
+                assert reply.status == status, f"{reply.status}, not {status}"
+                assert reply.closes
+        if case.id in MORE_IS_ALLOWED or case.is_incomplete:
+            c.shut()
+        elif not case.events("status") and keeps(case):
+            send(c, PROBE, slowly)
+            reply = c.read("GET")
+            seen.append(reply.status)
+            assert (reply.status, reply.body) == (200, b"probe!"), f"the next request got {reply}"
+            return seen
+        c.expect_end()
+    return seen
+
+
+@pytest.mark.parametrize("slowly", [False, True], ids=["whole", "bytes"])
+@pytest.mark.parametrize("file", FILES)
+def test_cases(monkey, site, tmp_path, file, slowly):
+    site.add("probe.txt", "probe!")
+    server = monkey(server=LIMITS)
+    failures, statuses = [], []
+    for case in CASES:
+        if case.file != file:
+            continue
+        try:
+            statuses += play(server, case, slowly)
+        except (BadReply, AssertionError, OSError) as error:
+            failures.append(f"{case.file}:{case.line}: {case.name}: {error}")
+    assert not failures, "\n".join(failures)
+    assert statuses
+    server.stop()
+    records = [json.loads(line) for line in (tmp_path / "access.json").read_text().splitlines()]
+    assert [r["status"] for r in records if r["status"]] == statuses, "each request leaves one record, in order"
+    assert all(r["status"] or r["end"] == "gone" for r in records)
