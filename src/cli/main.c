@@ -19,7 +19,8 @@ enum { TEXT_MAX = 1024 * 1024 };
 
 static int print_and_free(struct mk_buf *text)
 {
-    bool ok = !text->failed && fwrite(mk_buf_str(text).p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
+    bool ok =
+        !text->failed && fwrite(mk_buf_str(text).p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
     mk_buf_free(text);
     return ok ? MK_EXIT_FINE : MK_EXIT_FAILED;
 }

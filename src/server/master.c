@@ -39,7 +39,8 @@ struct master {
     struct mk_generation *next;       /* that is to take its place */
     struct mk_timer kill_timer;
     struct mk_upgrade upgrade;
-    const char *pid_path;
+    struct mk_arena arena; /* for what outlives generations */
+    mk_str pid_path;       /* absent: no pid file */
     int pid_fd;
     int ready_fd; /* of the process that the user started, as a daemon */
     int exit_code;
@@ -264,11 +265,17 @@ static void reopen_logs(struct master *m)
 
 /* ---- Signals ---- */
 
+static void drop_pidfile(struct master *m)
+{
+    if (m->pid_path.p)
+        mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
+}
+
 static void start_upgrade(struct master *m)
 {
     if (m->phase != PHASE_SERVING)
         return;
-    mk_pidfile_drop(m->pid_path ? m->pid_path : "", &m->pid_fd); /* the successor writes its own */
+    drop_pidfile(m); /* the successor writes its own */
     mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
     if (e)
         mk_log_error(&m->log.log, "the new program could not be started: %s", mk_err_text(e));
@@ -278,7 +285,7 @@ static void start_upgrade(struct master *m)
 
 static void take_pidfile_again(struct master *m)
 {
-    if (m->pid_path && m->pid_fd < 0 && mk_pidfile_take(m->pid_path, &m->pid_fd))
+    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
         m->pid_fd = -1;
 }
 
@@ -349,12 +356,11 @@ static int take_pidfile(struct master *m)
 {
     if (m->generation->server.pid_file.len == 0)
         return MK_EXIT_FINE;
-    mk_str path = mk_arena_copy(&m->generation->arena, m->generation->server.pid_file);
-    m->pid_path = path.p ? strdup(path.p) : NULL;
-    mk_err e = m->pid_path ? mk_pidfile_take(m->pid_path, &m->pid_fd) : -ENOMEM;
+    m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
+    mk_err e = m->pid_path.p ? mk_pidfile_take(m->pid_path.p, &m->pid_fd) : -ENOMEM;
     if (!e)
         return MK_EXIT_FINE;
-    fprintf(stderr, "monkey: the pid file %s cannot be taken: %s\n", m->pid_path,
+    fprintf(stderr, "monkey: the pid file %.*s cannot be taken: %s\n", MK_STR_ARG(m->pid_path),
             e == -EBUSY ? "a running monkey holds it" : mk_err_text(e));
     return MK_EXIT_FAILED;
 }
@@ -401,8 +407,7 @@ static int start(struct master *m)
 static void close_all(struct master *m)
 {
     mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* a successor's files stay */
-    if (m->pid_path)
-        mk_pidfile_drop(m->pid_path, &m->pid_fd);
+    drop_pidfile(m);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
     if (m->generation)
@@ -418,6 +423,7 @@ int mk_master_run(const struct mk_master_options *o)
     if (!m)
         return MK_EXIT_FAILED;
     *m = (struct master){.o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1};
+    mk_arena_init(&m->arena, NULL);
     mk_upgrade_init(&m->upgrade);
     int code = start(m);
     if (!code) {
@@ -426,6 +432,7 @@ int mk_master_run(const struct mk_master_options *o)
     }
     close_all(m);
     mk_daemon_ready(&m->ready_fd, code);
+    mk_arena_fini(&m->arena);
     mk_mem_free(m);
     return code;
 }

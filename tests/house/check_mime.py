@@ -9,7 +9,7 @@ from pathlib import Path
 import house
 
 SCRIPT = Path(__file__).resolve().parents[2] / "cmake" / "mime.cmake"
-ROW = re.compile(r'^    \{MK_STR_INIT\("([^"]*)"\), MK_STR_INIT\("([^"]*)"\)\},$', re.MULTILINE)
+ROW = re.compile(r'^    "([^" ]+) ([^" ]+)\\n"$', re.MULTILINE)
 # Types that pages of today do not work without.
 EXPECTED = {"html": "text/html", "css": "text/css", "js": "text/javascript", "mjs": "text/javascript",
             "json": "application/json", "svg": "image/svg+xml", "wasm": "application/wasm", "webp": "image/webp",

@@ -54,7 +54,26 @@ static void paths(void **state)
         {"/%01%0a", "/\x01\n"},
     };
     for (size_t i = 0; i < MK_LEN(cases); i++)
-        check(cases[i][0], 0, cases[i][1], 0);
+        check(cases[i][0], 0, cases[i][1], strstr(cases[i][1], "/.") ? MK_PATH_DOT_PART : 0);
+}
+
+/* The short way for plain paths looks at eight bytes at once: whatever is not plain is found at every place.
+ */
+static void nothing_hides_in_a_long_path(void **state)
+{
+    (void)state;
+    for (size_t at = 1; at < 30; at++) {
+        char raw[40];
+        memset(raw, 'a', sizeof raw);
+        raw[0] = '/';
+        raw[32] = '\0';
+        check(raw, 0, raw, 0);
+        memcpy(raw + at, "/.", 2);
+        check(raw, 0, raw, MK_PATH_DOT_PART);
+        raw[at] = 'a';
+        raw[at + 1] = '%';
+        check(raw, 400, NULL, 0);
+    }
 }
 
 static void encoded_slashes_stay_and_are_flagged(void **state)
@@ -99,6 +118,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(paths),
+        cmocka_unit_test(nothing_hides_in_a_long_path),
         cmocka_unit_test(encoded_slashes_stay_and_are_flagged),
         cmocka_unit_test(refusals),
         cmocka_unit_test(a_nul_is_refused),
