@@ -11,7 +11,7 @@ SITE         ?= site
 export PYTHON
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run check release dev fuzz install format clean need-build need-check need-fuzz
+.PHONY: help run check release dev fuzz install docs format clean need-build need-check need-fuzz
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -40,6 +40,9 @@ install: need-build ## install below PREFIX=/usr/local (and DESTDIR)
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	@cmake --build build/release
 	@cmake --install build/release
+
+docs: release ## write docs/reference/configuration.md anew from the program's tables
+	@cmake --build build/release --target docs
 
 format: ## put every C file into the common format
 	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs clang-format-14 -i

@@ -40,16 +40,27 @@ static void write_folder_config(struct mk_buf *out, const char *folder)
     mk_buf_free(&quoted);
 }
 
+/* Seen from where we are now: a daemon goes elsewhere, and reads its configuration again when it is told to.
+ */
+static const char *absolute(const char *path, char room[PATH_MAX])
+{
+    char here[PATH_MAX];
+    if (!path || path[0] == '/' || !getcwd(here, sizeof here))
+        return path;
+    int len = snprintf(room, PATH_MAX, "%s/%s", here, path);
+    return len > 0 && len < PATH_MAX ? room : path;
+}
+
 /* False: there is nothing to serve, and it was said why. */
 static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, struct mk_buf *text)
 {
     static const char *const default_listens[] = {"2001", NULL};
-    static char folder[PATH_MAX];
-    *origin = (struct mk_origin){.path = a->config,
+    static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX];
+    *origin = (struct mk_origin){.path = absolute(a->config, config),
                                  .overrides = {.listens = a->n_listens ? a->listens : NULL,
                                                .listen_host = MK_STR("0.0.0.0"),
                                                .workers = a->workers,
-                                               .pid_file = a->pid_file}};
+                                               .pid_file = absolute(a->pid_file, pid_file)}};
     if (!a->config && !a->folder && access(DEFAULT_CONFIG, R_OK) == 0)
         origin->path = DEFAULT_CONFIG;
     if (origin->path)

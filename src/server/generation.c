@@ -267,6 +267,9 @@ static void apply_overrides(struct load *l)
         l->g->server.workers = mk_proc_cpus();
     if (o->pid_file)
         l->g->server.pid_file = mk_str_from_c(o->pid_file);
+    if (l->g->server.pid_file.len && l->g->server.pid_file.p[0] != '/')
+        l->g->server.pid_file = mk_arena_printf(&l->g->arena, "%.*s/%.*s", MK_STR_ARG(l->g->folder),
+                                                MK_STR_ARG(l->g->server.pid_file));
 }
 
 /* ---- Building ---- */

@@ -32,13 +32,15 @@ static struct mk_conf_place place_of_key(const struct build *b, const char *key)
     return e ? mk_conf_tree_place(e, e->value) : b->site->section->at;
 }
 
-/* Seen from the folder of the configuration; ends with a NUL. */
+/* Seen from the folder of the file that says it, as @INCLUDE is; ends with a NUL. */
 static mk_str full_path(struct build *b, mk_str path)
 {
+    mk_str file = b->site->section->at.file;
+    size_t slash = mk_str_find_last(file, '/');
+    mk_str folder = slash == MK_STR_NONE ? b->g->folder : mk_str_take(file, slash);
     bool absolute = path.len > 0 && path.p[0] == '/';
-    mk_str full = absolute
-                      ? mk_arena_copy(b->arena, path)
-                      : mk_arena_printf(b->arena, "%.*s/%.*s", MK_STR_ARG(b->g->folder), MK_STR_ARG(path));
+    mk_str full = absolute ? mk_arena_copy(b->arena, path)
+                           : mk_arena_printf(b->arena, "%.*s/%.*s", MK_STR_ARG(folder), MK_STR_ARG(path));
     if (!full.p)
         b->report->no_memory = true;
     return full;

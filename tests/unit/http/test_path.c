@@ -62,7 +62,7 @@ static void paths(void **state)
 static void nothing_hides_in_a_long_path(void **state)
 {
     (void)state;
-    for (size_t at = 1; at < 30; at++) {
+    for (size_t at = 2; at < 30; at++) {
         char raw[40];
         memset(raw, 'z', sizeof raw);
         raw[0] = '/';
