@@ -149,6 +149,7 @@ static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
         return (unsigned)(bad ? bad : worse);
     if (!r->host.p)
         r->host = framing.host;
+    h->may_follow = framing.keep_alive;
     h->keep = may_keep(h->conn, &framing);
     return take_framing(h, &framing, head->len);
 }
@@ -184,6 +185,13 @@ static bool wait_for_head(struct mk_conn *c)
 
 MK_COLD static bool on_input_end(struct mk_conn *c)
 {
+    struct mk_service *s = c->service;
+    /* Answers that wait for their batch go first. */
+    if (s->out.len &&
+        mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
+        mk_conn_set_clock(c, MK_CLOCK_RATE);
+        return false; /* the input will end once more, when they are gone */
+    }
     if (mk_conn_input(c).len > 0 && begin(c))
         c->h1->ending = MK_ENDING_GONE; /* its record: a request that never was whole */
     mk_conn_close(c, MK_ENDING_GONE);
@@ -300,10 +308,11 @@ MK_COLD static bool linger(struct mk_conn *c)
 
 static bool end_connection(struct mk_conn *c)
 {
-    bool unheard = mk_conn_input(c).len > 0 || c->readable || c->h1->body != MK_BODY_NONE || c->h1->ending;
+    const struct mk_h1 *h = c->h1;
+    bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
+                     (h->may_follow && !c->ended);
     end_request(c);
-    if (unheard &&
-        !c->ended) /* closing now would send a reset, which can destroy what the peer has not read yet */
+    if (may_speak) /* closing now would send a reset, which can destroy what the peer has not read yet */
         return linger(c);
     mk_conn_close(c, MK_ENDING_DONE);
     return false;

@@ -23,6 +23,7 @@ struct mk_h1 {
     mk_err broken;         /* what reading it came to, sticky */
     bool expects_continue; /* 100 is still owed */
     bool wants_input;      /* somebody waits for content */
+    bool may_follow;       /* the peer has not said that this is its last request */
 
     /* The response, on its way out. */
     bool go;   /* flow or source may be called (again) */
