@@ -80,7 +80,10 @@ static bool fill_from_file(const struct mk_host *host, struct mk_request *reques
         mk_open_file_drop(f);
         return false;
     }
-    return mk_response_add_ready(response, MK_STR("Content-Type"), mk_mime_find(host->mime, path)) &&
+    mk_str type = mk_mime_find(host->mime, path);
+    if (mk_mime_wants_charset(type))
+        type = mk_arena_printf(request->arena, "%.*s; charset=utf-8", MK_STR_ARG(type));
+    return type.p && mk_response_add_ready(response, MK_STR("Content-Type"), type) &&
            mk_content_add_file(&response->content, response->arena, f, 0, f->size);
 }
 

@@ -80,6 +80,8 @@ static bool finish(struct mk_exchange *x)
 void mk_flow_refuse(struct mk_exchange *x, unsigned status)
 {
     MK_ASSERT(!x->response.sealed);
+    if (!x->request.site) /* it did not come that far, but the host has pages for this, too */
+        x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
     refuse(x, status);
     finish(x);
 }
