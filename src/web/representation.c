@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "http/date.h"
 #include "http/emit.h"
@@ -88,7 +89,9 @@ static void add_etag(struct mk_representation *r, struct mk_buf *text, const str
 static void add_modified(struct mk_representation *r, struct mk_buf *text)
 {
     char date[MK_DATE_LEN];
-    int64_t seconds = r->file->mtime_ns / 1000000000;
+    int64_t seconds = r->file->mtime_ns / 1000000000, now = mk_clock_unix();
+    if (seconds > now) /* RFC 9110, section 8.8.2.1: nothing was modified later than now */
+        seconds = now;
     r->validators.modified = seconds;
     mk_date_write(date, seconds);
     add(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
