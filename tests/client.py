@@ -87,8 +87,9 @@ def check_head(reply):
     if 100 <= reply.status < 200:
         assert not reply.all("Content-Length") and not reply.all("Transfer-Encoding"), reply.head
         return
-    assert DATE.fullmatch(reply["Date"]) and parsedate_to_datetime(reply["Date"]), reply["Date"]
-    assert reply["Server"].startswith("Monkey"), reply["Server"]
+    if reply.status < 500 or "Date" in reply:
+        assert DATE.fullmatch(reply["Date"]) and parsedate_to_datetime(reply["Date"]), reply["Date"]
+        assert reply["Server"].startswith("Monkey"), reply["Server"]
     for name in ("Content-Length", "Transfer-Encoding", "Content-Type", "Content-Range", "ETag", "Last-Modified",
                  "Location", "Content-Encoding", "Connection"):
         reply.get(name)
@@ -250,9 +251,9 @@ class Client:
         while line := self.read_until(b"\r\n"):
             reply.trailers.append(parse_field(line))
 
-    def get(self, target="/", method="GET", fields=(), **how):
+    def get(self, target="/", method="GET", fields=(), body=b"", **how):
         """Asks and reads."""
-        return self.ask(target, method, fields, **how).read(method)
+        return self.ask(target, method, fields, body, **how).read(method)
 
     def expect_end(self):
         """Nothing more may come, and the server must close: in order, not with a reset."""

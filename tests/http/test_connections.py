@@ -1,0 +1,424 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A connection and its requests: how long it lives, in which order answers come, how it ends (RFC 9112, section 9)."""
+import os
+import random
+import signal
+import socket
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from client import Client
+
+GET = b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+@pytest.fixture
+def server(monkey, site):
+    site.add("index.html", "index")
+    site.add("a.txt", "hello")
+    return monkey()
+
+
+@contextmanager
+def paused(server):
+    """The workers stand still: what is sent meanwhile has all arrived when they go on."""
+    pids = server.workers
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in pids:
+        while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            pass
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
+# Keeping alive
+
+@pytest.mark.parametrize("version, connection, keeps", [
+    ("1.1", None, True),
+    ("1.1", "close", False),
+    ("1.1", "Close", False),
+    ("1.1", "keep-alive", True),
+    ("1.1", "keep-alive, close", False),
+    ("1.1", "x-y, ClOsE , z", False),
+    ("1.1", "xclose", True),
+    ("1.1", '"close"', True),
+    ("1.1", "upgrade", True),
+    ("1.1", "", True),
+    ("1.0", None, False),
+    ("1.0", "keep-alive", True),
+    ("1.0", "Keep-Alive", True),
+    ("1.0", "te, keep-alive", True),
+    ("1.0", "close, keep-alive", False),
+    ("1.0", "x-keep-alive", False),
+])
+def test_who_keeps_a_connection(server, version, connection, keeps):
+    with server.connect() as c:
+        fields = [] if connection is None else [("Connection", connection)]
+        first = c.get("/a.txt", fields=fields, version=version)
+        assert (first.status, first.text) == (200, "hello")
+        assert first.closes == (not keeps)
+        if version == "1.0":  # which would close if it were not told
+            assert ("keep-alive" in first.tokens("Connection")) == keeps
+        if keeps:
+            assert c.get("/a.txt").text == "hello"
+        else:
+            c.expect_end()
+
+
+def test_several_connection_fields_are_one_list(server):
+    with server.connect() as c:
+        reply = c.get("/a.txt", fields=[("Connection", "keep-alive"), ("X", "y"), ("connection", "te, close")])
+        assert reply.closes
+        c.expect_end()
+
+
+def test_an_answer_is_always_http_1_1(server):
+    for version in ("1.0", "1.1", "1.2", "1.9"):
+        assert server.get("/a.txt", version=version).head.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def test_a_hundred_requests_one_after_the_other(server):
+    with server.connect() as c:
+        for _ in range(100):
+            assert c.get("/a.txt").text == "hello"
+
+
+def test_keep_alive_can_be_off(monkey, site):
+    site.add("a.txt", "hello")
+    with monkey(server="KeepAlive off").connect() as c:
+        reply = c.get("/a.txt", fields={"Connection": "keep-alive"})
+        assert reply.closes and reply.text == "hello"
+        c.expect_end()
+
+
+def test_after_so_many_requests_it_ends(monkey, site):
+    site.add("a.txt", "hello")
+    with monkey(server="MaxKeepAliveRequest 3").connect() as c:
+        assert [c.get("/a.txt").closes for _ in range(3)] == [False, False, True]
+        c.expect_end()
+
+
+def test_an_idle_connection_is_closed_in_silence(monkey, site):
+    site.add("a.txt", "hello")
+    with monkey(server="KeepAliveTimeout 100ms").connect() as c:
+        assert c.get("/a.txt").text == "hello"
+        c.expect_end()
+
+
+def test_a_connection_that_says_nothing_is_closed_in_silence(monkey):
+    with monkey(server="Timeout 100ms").connect() as c:
+        c.expect_end()
+
+
+def test_empty_lines_before_a_request_do_not_count(server):
+    with server.connect() as c:
+        assert c.send(b"\r\n\r\n" + GET + b"\r\n" + GET).read().text == "hello"
+        assert c.read().text == "hello"
+
+
+# Pipelining
+
+def test_answers_come_in_the_order_of_the_requests(monkey, site):
+    rng = random.Random(1)
+    sizes = [0, 1, 5, 100, 4095, 4096, 8191, 8192, 8193, 20000, 65536, 300000]
+    files = {f"/{size}.bin": rng.randbytes(size) for size in sizes}
+    for name, content in files.items():
+        site.add(name[1:], content)
+    server = monkey()
+    wishes = [rng.choice([*files, "/none.txt"]) for _ in range(300)]
+    methods = [rng.choice(["GET", "GET", "GET", "HEAD", "POST"]) for _ in wishes]
+    with server.connect() as c:
+        data = b"".join(f"{method} {name} HTTP/1.1\r\nHost: a\r\nX: {'y' * rng.randrange(300)}\r\n".encode() +
+                        (b"Content-Length: 5\r\n\r\nGET /" if method == "POST" else b"\r\n")
+                        for name, method in zip(wishes, methods))
+        sender = threading.Thread(target=c.send, args=(data,))
+        sender.start()
+        for name, method in zip(wishes, methods):
+            reply = c.read(method)
+            if name not in files:
+                assert reply.status == (405 if method == "POST" else 404)
+            elif method == "POST":
+                assert reply.status == 405
+            else:
+                assert reply.status == 200
+                assert reply.body == (files[name] if method == "GET" else b"")
+                assert int(reply["Content-Length"]) == len(files[name])
+        sender.join()
+
+
+@pytest.mark.parametrize("step", [1 << 20, 1000, 777, 64])
+def test_a_thousand_requests_at_once(monkey, site, step):
+    site.add("a.txt", "hello")
+    server = monkey(server="MaxKeepAliveRequest 0")
+    data = GET * 1000
+    with server.connect() as c:
+        for at in range(0, len(data), step):
+            c.send(data[at:at + step])
+        for _ in range(1000):
+            reply = c.read()
+            assert (reply.status, reply.text) == (200, "hello")
+        assert c.is_open()
+
+
+def test_a_client_that_pipelines_and_does_not_read(monkey, site):
+    """The server stops reading requests whose answers nobody takes, and goes on when somebody does."""
+    content = os.urandom(5000)
+    site.add("a.bin", content)
+    server = monkey(server="MaxKeepAliveRequest 0")
+    one, many = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n", 4000
+    with server.connect(receive_buffer=8192) as c:
+        c.sock.setblocking(False)
+        data, sent = one * many, 0
+        try:
+            while sent < len(data):
+                sent += c.sock.send(data[sent:])
+        except BlockingIOError:
+            pass
+        assert server.get("/a.bin").body == content, "the others are served meanwhile"
+        c.sock.settimeout(30)
+        sender = threading.Thread(target=c.send, args=(data[sent:],))
+        sender.start()
+        for _ in range(many):
+            assert c.read().body == content
+        sender.join()
+
+
+def test_a_request_that_is_not_whole_does_not_hold_the_answer_before_it(server):
+    with server.connect() as c:
+        c.send(GET + GET[:20])
+        assert c.read().text == "hello"
+        c.send(GET[20:])
+        assert c.read().text == "hello"
+
+
+@pytest.mark.parametrize("rest", [b"", b"GET /a", GET[:-1], b"GET /a.txt HTTP/1.1\r\nHost: a\r\nX"],
+                         ids=["nothing", "a bit", "all but a byte", "a field"])
+@pytest.mark.parametrize("count", [1, 2, 50])
+def test_what_was_asked_before_the_client_went_is_answered(server, count, rest):
+    with server.connect() as c:
+        assert c.get("/a.txt").text == "hello"  # so that the worker knows the connection
+        with paused(server):
+            c.send(GET * count + rest).shut()
+        for _ in range(count):
+            assert c.read().text == "hello"
+        c.expect_end()
+
+
+def test_a_client_that_half_closes_gets_a_large_answer_whole(monkey, site):
+    content = os.urandom(3 << 20)
+    site.add("a.bin", content)
+    with monkey().connect(receive_buffer=4096) as c:
+        c.send(b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n").shut()
+        assert c.read().body == content
+        c.expect_end()
+
+
+def test_after_a_bad_request_nothing_else_is_answered(server):
+    with server.connect() as c:
+        c.send(GET + b"GET /a.txt HTTP/1.1\r\nBad Field: x\r\n\r\n" + GET * 100)
+        assert c.read().text == "hello"
+        reply = c.read()
+        assert reply.status == 400 and reply.closes
+        c.expect_end()
+
+
+def test_after_the_last_request_nothing_else_is_answered(server):
+    with server.connect() as c:
+        c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n" + GET * 100)
+        assert c.read().closes
+        c.expect_end()
+
+
+# Content that nobody reads
+
+@pytest.mark.parametrize("size", [1, 1000, 60000])
+def test_a_little_unread_content_does_not_end_the_connection(server, size):
+    with server.connect() as c:
+        reply = c.get("/a.txt", "POST", body=GET * (size // len(GET)) + b"x" * (size % len(GET)))
+        assert reply.status == 405 and not reply.closes
+        assert c.get("/a.txt").text == "hello"
+
+
+def test_chunked_content_that_nobody_reads_is_skipped(server):
+    with server.connect() as c:
+        body = b"".join(b"%x\r\n%b\r\n" % (len(GET), GET) for _ in range(100)) + b"0\r\nX: y\r\n\r\n"
+        assert c.get("/a.txt", "POST", {"Transfer-Encoding": "chunked"}, body).status == 405
+        assert c.get("/a.txt").text == "hello"
+
+
+def test_content_of_get_and_head_is_skipped(server):
+    with server.connect() as c:
+        for method in ("GET", "HEAD"):
+            reply = c.get("/a.txt", method, body=GET)
+            assert (reply.status, reply.body) == (200, b"hello" if method == "GET" else b"")
+        assert c.get("/a.txt").text == "hello"
+
+
+@pytest.mark.parametrize("framing", ["length", "chunked"])
+def test_much_unread_content_ends_the_connection_but_the_answer_arrives(monkey, site, framing):
+    """The client sends on and on without looking: the answer must wait for it all the same."""
+    site.add("a.txt", "hello")
+    site.add("405.html", b"x" * 500_000)  # more than the buffers of both sides hold
+    server = monkey(server="MaxBodySize 0", sections="[ERROR_PAGES]\n    405 405.html\n")
+    size = 3_000_000
+    with server.connect(receive_buffer=4096) as c:
+        if framing == "length":
+            c.ask("/a.txt", "POST", {"Content-Length": str(size)})
+            body = b"x" * size
+        else:
+            c.ask("/a.txt", "POST", {"Transfer-Encoding": "chunked"})
+            body = b"2710\r\n" + b"x" * 10000 + b"\r\n"
+            body *= size // 10000
+        sender = threading.Thread(target=send_as_far_as_possible, args=(c, body))
+        sender.start()
+        reply = c.read()
+        assert reply.status == 405 and len(reply.body) == 500_000
+        if framing == "length":
+            assert reply.closes
+        c.expect_end()
+        sender.join()
+
+
+def send_as_far_as_possible(c, body):
+    try:
+        c.send(body)
+    except OSError:
+        pass
+
+
+@pytest.mark.parametrize("half_close", [False, True])
+def test_an_answer_before_the_end_of_the_content_is_not_destroyed(monkey, site, half_close):
+    site.add("413.html", b"x" * 500_000)
+    server = monkey(server="MaxBodySize 1000", sections="[ERROR_PAGES]\n    413 413.html\n")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/", "POST", body=b"x" * 200_000)
+        if half_close:
+            c.shut()
+        reply = c.read()
+        assert reply.status == 413 and reply.closes and len(reply.body) == 500_000
+        c.expect_end()
+
+
+@pytest.mark.parametrize("limit", ["MaxKeepAliveRequest 1", "KeepAlive off"])
+def test_requests_behind_an_unexpected_end_do_not_destroy_the_answer(monkey, site, limit):
+    """The client cannot know that there will be no second answer until it has read the first."""
+    content = os.urandom(150_000)  # fits into the buffers: the server is done with it before the client has read it
+    site.add("a.bin", content)
+    server = monkey(server=f"{limit}\nAccessLog stdout\nAccessLogFormat short")
+    with server.connect(receive_buffer=4096) as c:
+        c.send(b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.out.wait_for("200 GET /a.bin")
+        c.send(GET)
+        reply = c.read()
+        assert reply.closes and reply.body == content
+        c.expect_end()
+
+
+def test_lingering_has_an_end(monkey, site):
+    """A client that goes on sending for ever is cut off, and the others do not notice."""
+    site.add("a.txt", "hello")
+    server = monkey(server="LingerTimeout 500ms")
+    with server.connect() as c:
+        c.ask("/a.txt", "POST", {"Content-Length": "999999999999"})
+
+        def flood():
+            with pytest.raises(OSError):
+                while True:
+                    c.sock.send(b"x" * (1 << 20))
+            return True
+
+        flooder = threading.Thread(target=flood)
+        flooder.start()
+        while flooder.is_alive():
+            assert server.get("/a.txt").text == "hello"
+        flooder.join()
+
+
+# Expect: 100-continue
+
+def test_who_waits_for_100_and_is_not_wanted_gets_the_answer_at_once(server):
+    with server.connect() as c:
+        c.ask("/a.txt", "POST", {"Expect": "100-continue", "Content-Length": "1000"})
+        reply = c.read()
+        assert reply.status == 405 and not reply.interim
+        assert reply.closes, "whether the content comes cannot be known"
+        c.expect_end()
+
+
+@pytest.mark.parametrize("length", ["0", None])
+def test_100_is_not_sent_for_no_content(server, length):
+    with server.connect() as c:
+        fields = {"Expect": "100-continue"} | ({"Content-Length": length} if length else {})
+        reply = c.get("/a.txt", fields=fields)
+        assert (reply.status, reply.interim) == (200, [])
+        assert c.get("/a.txt").text == "hello"
+
+
+def test_100_is_not_sent_to_http_1_0(server):
+    reply = server.get("/a.txt", "POST", {"Expect": "100-continue"}, body=b"x", version="1.0")
+    assert (reply.status, reply.interim) == (405, [])
+
+
+def test_a_large_expected_content_is_refused_before_it_is_sent(server):
+    with server.connect() as c:
+        c.ask("/a.txt", "POST", {"Expect": "100-continue", "Content-Length": "99999999"})
+        reply = c.read()
+        assert (reply.status, reply.interim) == (413, []) and reply.closes
+        c.expect_end()
+
+
+@pytest.mark.parametrize("value", ["200-ok", "100-continue, x", "100-continu"])
+def test_other_expectations_are_refused(server, value):
+    with server.connect() as c:
+        reply = c.get("/a.txt", fields={"Expect": value})
+        assert reply.status == 417 and reply.closes
+        c.expect_end()
+
+
+# Clients that go away
+
+def test_clients_that_reset_in_the_middle_of_an_answer(monkey, site):
+    site.add("a.bin", os.urandom(8 << 20))
+    site.add("a.txt", "hello")
+    server = monkey()
+    for at in (0, 1, 100, 10_000, 1_000_000):
+        c = server.connect(receive_buffer=4096)
+        c.send(b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        c.read_exactly(at)
+        c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        c.close()
+    assert server.get("/a.txt").text == "hello"
+
+
+@pytest.mark.parametrize("at", range(0, len(GET), 5))
+def test_clients_that_go_in_the_middle_of_a_request(server, at):
+    for reset in (True, False):
+        c = Client(server.addresses[0])
+        c.send(GET[:at])
+        if reset:
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        c.close()
+    assert server.get("/a.txt").text == "hello"
+
+
+def test_many_clients_at_once(monkey, site):
+    content = {f"/{i}.bin": os.urandom(i * 3000) for i in range(20)}
+    for name, data in content.items():
+        site.add(name[1:], data)
+    server = monkey(workers=2)
+    clients = [server.connect() for _ in range(100)]
+    for turn in range(4):
+        names = [f"/{(turn * 7 + i) % 20}.bin" for i in range(len(clients))]
+        for c, name in zip(clients, names):
+            c.ask(name)
+        for c, name in zip(clients, names):
+            assert c.read().body == content[name]
+    for c in clients:
+        c.close()
