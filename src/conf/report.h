@@ -8,7 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* A point in a file. The text belongs to the arena of the configuration, in a report to that of the report. */
+/* A point in a file. The text belongs to the arena of the configuration, in a report to that of the report.
+ */
 struct mk_conf_place {
     mk_str file;
     unsigned line;   /* from 1; 0: the file as a whole */

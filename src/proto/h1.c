@@ -187,8 +187,7 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
 {
     struct mk_service *s = c->service;
     /* Answers that wait for their batch go first. */
-    if (s->out.len &&
-        mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
+    if (s->out.len && mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
         mk_conn_set_clock(c, MK_CLOCK_RATE);
         return false; /* the input will end once more, when they are gone */
     }
