@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/fd.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "unit/test.h"
+
+static void closing_twice_does_no_harm(void **state)
+{
+    (void)state;
+    int fd = open("/dev/null", O_RDONLY), copy = fd;
+    mk_fd_close(&fd);
+    assert_int_equal(fd, -1);
+    assert_int_equal(fcntl(copy, F_GETFD), -1);
+    int other = open("/dev/null", O_RDONLY);
+    assert_int_equal(other, copy);
+    mk_fd_close(&fd);
+    assert_int_equal(fcntl(other, F_GETFD), 0);
+    close(other);
+}
+
+static void flags_are_set(void **state)
+{
+    (void)state;
+    int fd = open("/dev/null", O_RDONLY | O_APPEND);
+    assert_int_equal(mk_fd_set_nonblock(fd), 0);
+    assert_int_equal(fcntl(fd, F_GETFL) & (O_NONBLOCK | O_APPEND), O_NONBLOCK | O_APPEND);
+    assert_int_equal(mk_fd_set_cloexec(fd, true), 0);
+    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
+    assert_int_equal(mk_fd_set_cloexec(fd, false), 0);
+    assert_int_equal(fcntl(fd, F_GETFD), 0);
+    close(fd);
+    assert_int_equal(mk_fd_set_nonblock(fd), -EBADF);
+    assert_int_equal(mk_fd_set_cloexec(fd, true), -EBADF);
+}
+
+static void the_limit_is_told_and_changed(void **state)
+{
+    (void)state;
+    struct rlimit before, now;
+    uint64_t limit = 0;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(mk_fd_limit(0, &limit), 0);
+    assert_int_equal(limit, before.rlim_cur);
+    assert_int_equal(mk_fd_limit(before.rlim_cur - 1, &limit), 0);
+    assert_int_equal(limit, before.rlim_cur - 1);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+    assert_int_equal(now.rlim_cur, before.rlim_cur - 1);
+    assert_int_equal(now.rlim_max, before.rlim_max);
+    assert_int_equal(mk_fd_limit(before.rlim_cur, &limit), 0);
+    assert_int_equal(limit, before.rlim_cur);
+    /* More than the system gives to anybody: the old limit stays, and is told. */
+    assert_true(mk_fd_limit((uint64_t)1 << 62, &limit) < 0);
+    assert_int_equal(limit, before.rlim_cur);
+}
+
+enum { MUCH = 1 << 20 };
+
+static void *read_all(void *arg)
+{
+    char piece[1000];
+    size_t total = 0;
+    for (ssize_t n; (n = read(*(int *)arg, piece, sizeof piece)) > 0;)
+        total += (size_t)n;
+    return (void *)total;
+}
+
+static void everything_is_written(void **state)
+{
+    (void)state;
+    int ends[2];
+    pthread_t reader;
+    void *total;
+    char *much = test_calloc(1, MUCH);
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(pthread_create(&reader, NULL, read_all, &ends[0]), 0);
+    assert_int_equal(mk_fd_write_all(ends[1], much, MUCH), 0); /* more than the pipe holds */
+    close(ends[1]);
+    pthread_join(reader, &total);
+    assert_int_equal((size_t)total, MUCH);
+    close(ends[0]);
+    test_free(much);
+}
+
+static void what_cannot_be_written_is_an_error(void **state)
+{
+    (void)state;
+    int full = open("/dev/full", O_WRONLY);
+    assert_int_equal(mk_fd_write_all(full, "x", 1), -ENOSPC);
+    assert_int_equal(mk_fd_write_all(full, "", 0), 0);
+    close(full);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(closing_twice_does_no_harm),         cmocka_unit_test(flags_are_set),
+        cmocka_unit_test(the_limit_is_told_and_changed),      cmocka_unit_test(everything_is_written),
+        cmocka_unit_test(what_cannot_be_written_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

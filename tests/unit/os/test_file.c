@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every case meets the call of the kernel and our own walk alike. */
+#include "os/file.h"
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { OTHER_OWNER = 1234, LINKS_MAX = 16 };
+
+/* Ways to open: each must keep its promise for every path. */
+enum way { OFF, OFF_WALKING, OWNER, ON, WAYS };
+
+static const struct mk_file_how hows[WAYS] = {
+    [OFF] = {.symlink = MK_SYMLINK_OFF},
+    [OFF_WALKING] = {.symlink = MK_SYMLINK_OFF, .no_openat2 = true},
+    [OWNER] = {.symlink = MK_SYMLINK_OWNER},
+    [ON] = {.symlink = MK_SYMLINK_ON},
+};
+
+static struct folder top; /* holds `site`, which is served, and things beside it */
+static int root;
+
+static void add_absolute_link(const char *name, const char *target)
+{
+    char room[PATH_MAX];
+    folder_add_link(&top, name, folder_path(&top, target, room));
+}
+
+static void add_chain(const char *name, int n)
+{
+    char link[64], target[64];
+    for (int i = 0; i < n; i++) {
+        snprintf(link, sizeof link, "site/%s%d", name, i);
+        snprintf(target, sizeof target, "%s%d", name, i + 1);
+        folder_add_link(&top, link, i + 1 < n ? target : "file");
+    }
+}
+
+static void add_links(void)
+{
+    folder_add_link(&top, "site/link", "file");
+    folder_add_link(&top, "site/link-of-link", "link");
+    folder_add_link(&top, "site/folder-link", "dir");
+    folder_add_link(&top, "site/folder-link-slash", "dir/");
+    folder_add_link(&top, "site/dir/up", "../file");
+    folder_add_link(&top, "site/out", "../secret");
+    folder_add_link(&top, "site/out-folder", "../beside");
+    folder_add_link(&top, "site/broken", "nothing");
+    folder_add_link(&top, "site/file-link-slash", "file/");
+    folder_add_link(&top, "site/itself", "itself");
+    folder_add_link(&top, "site/tick", "tock");
+    folder_add_link(&top, "site/tock", "tick");
+    add_absolute_link("site/absolute", "site/file");
+    add_absolute_link("site/absolute-folder", "site/dir");
+    add_absolute_link("site/absolute-out", "secret");
+    add_chain("deep", LINKS_MAX);
+    add_chain("deeper", LINKS_MAX + 1);
+    if (geteuid() == 0) {
+        folder_add_link(&top, "site/foreign", "file");
+        folder_add_link(&top, "site/foreign-folder", "dir");
+        folder_add_link(&top, "site/to-foreign", "foreign");
+        assert_int_equal(fchownat(top.fd, "site/foreign", OTHER_OWNER, 0, AT_SYMLINK_NOFOLLOW), 0);
+        assert_int_equal(fchownat(top.fd, "site/foreign-folder", OTHER_OWNER, 0, AT_SYMLINK_NOFOLLOW), 0);
+    } else { /* things of root, and links of ours to them */
+        folder_add_link(&top, "site/foreign", "/etc/passwd");
+        folder_add_link(&top, "site/foreign-folder", "/etc");
+        folder_add_link(&top, "site/to-foreign", "foreign");
+    }
+}
+
+static int build(void **state)
+{
+    (void)state;
+    folder_init(&top);
+    folder_add_folder(&top, "site");
+    folder_add_folder(&top, "beside");
+    folder_add_folder(&top, "site/dir");
+    folder_add_folder(&top, "site/dir/deep");
+    folder_add(&top, "secret", MK_STR("secret"));
+    folder_add(&top, "beside/secret", MK_STR("secret"));
+    folder_add(&top, "site/file", MK_STR("file"));
+    folder_add(&top, "site/passwd", MK_STR("inside"));
+    folder_add(&top, "site/dir/file", MK_STR("dir/file"));
+    folder_add(&top, "site/dir/deep/file", MK_STR("dir/deep/file"));
+    add_links();
+    assert_int_equal(mkfifoat(top.fd, "site/fifo", 0644), 0);
+    char room[PATH_MAX];
+    return mk_file_open_root(folder_path(&top, "site", room), &root);
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    mk_fd_close(&root);
+    folder_fini(&top);
+    return 0;
+}
+
+/* What comes of it: the content of a file, "folder", "special", or the words of an error. */
+static const char *outcome(const char *path, enum way way, char room[256])
+{
+    int fd = -1;
+    struct stat st;
+    mk_err e = mk_file_open_beneath(root, path, &hows[way], &fd);
+    if (e) {
+        assert_true(e < 0);
+        snprintf(room, 256, "%s", e == -EXDEV ? mk_err_text(-ELOOP) : mk_err_text(e));
+        return room;
+    }
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    assert_int_equal(fcntl(fd, F_GETFL) & (O_ACCMODE | O_PATH), O_RDONLY);
+    if (S_ISREG(st.st_mode)) {
+        ssize_t n = read(fd, room, 255);
+        assert_true(n >= 0);
+        room[n] = '\0';
+    } else {
+        snprintf(room, 256, S_ISDIR(st.st_mode) ? "folder" : "special");
+    }
+    mk_fd_close(&fd);
+    return room;
+}
+
+static void expect(const char *path, enum way way, const char *expected)
+{
+    char room[256];
+    const char *got = outcome(path, way, room);
+    if (strcmp(got, expected) != 0)
+        fail_msg("%s, way %d: \"%s\", not \"%s\"", path, way, got, expected);
+}
+
+static void expect_everywhere(const char *path, const char *expected)
+{
+    for (enum way way = 0; way < WAYS; way++)
+        expect(path, way, expected);
+}
+
+static void expect_link(const char *path, const char *owner, const char *on)
+{
+    expect(path, OFF, mk_err_text(-ELOOP));
+    expect(path, OFF_WALKING, mk_err_text(-ELOOP));
+    expect(path, OWNER, owner);
+    expect(path, ON, on);
+}
+
+static void what_is_there_is_opened(void **state)
+{
+    (void)state;
+    expect_everywhere("file", "file");
+    expect_everywhere("dir/file", "dir/file");
+    expect_everywhere("dir/deep/file", "dir/deep/file");
+    expect_everywhere("dir//deep/file", "dir/deep/file");
+    expect_everywhere("dir", "folder");
+    expect_everywhere("dir/deep", "folder");
+    expect_everywhere("dir/", "folder");
+    expect_everywhere("", "folder");
+}
+
+static void what_is_not_there_is_not(void **state)
+{
+    (void)state;
+    char name[NAME_MAX + 2];
+    expect_everywhere("nothing", mk_err_text(-ENOENT));
+    expect_everywhere("nothing/file", mk_err_text(-ENOENT));
+    expect_everywhere("dir/nothing", mk_err_text(-ENOENT));
+    expect_everywhere("nothing/", mk_err_text(-ENOENT));
+    memset(name, 'x', sizeof name);
+    name[NAME_MAX] = '\0';
+    expect_everywhere(name, mk_err_text(-ENOENT));
+    name[NAME_MAX] = 'x';
+    name[NAME_MAX + 1] = '\0';
+    expect_everywhere(name, mk_err_text(-ENAMETOOLONG));
+}
+
+static void a_file_is_no_folder(void **state)
+{
+    (void)state;
+    expect_everywhere("file/", mk_err_text(-ENOTDIR));
+    expect_everywhere("file/x", mk_err_text(-ENOTDIR));
+    expect_everywhere("file/x/y", mk_err_text(-ENOTDIR));
+}
+
+static void a_fifo_does_not_block(void **state)
+{
+    (void)state;
+    expect_everywhere("fifo", "special");
+}
+
+static void links_inside_of_the_root(void **state)
+{
+    (void)state;
+    expect_link("link", "file", "file");
+    expect_link("link-of-link", "file", "file");
+    expect_link("absolute", "file", "file");
+    expect_link("dir/up", "file", "file");
+    expect_link("folder-link", "folder", "folder");
+    expect_link("folder-link/", "folder", "folder");
+    expect_link("folder-link-slash", "folder", "folder");
+}
+
+static void links_in_the_middle_of_a_path(void **state)
+{
+    (void)state;
+    expect_link("folder-link/file", "dir/file", "dir/file");
+    expect_link("folder-link/deep/file", "dir/deep/file", "dir/deep/file");
+    expect_link("folder-link-slash/file", "dir/file", "dir/file");
+    expect_link("folder-link-slash/up", "file", "file");
+    expect_link("absolute-folder/file", "dir/file", "dir/file");
+    expect_link("folder-link/up", "file", "file");
+    expect_link("folder-link/nothing", mk_err_text(-ENOENT), mk_err_text(-ENOENT));
+    expect_link("link/x", mk_err_text(-ENOTDIR), mk_err_text(-ENOTDIR));
+    expect_link("link/", mk_err_text(-ENOTDIR), mk_err_text(-ENOTDIR));
+}
+
+static void links_out_of_the_root(void **state)
+{
+    (void)state;
+    expect_link("out", "secret", "secret");
+    expect_link("absolute-out", "secret", "secret");
+    expect_link("out-folder", "folder", "folder");
+    expect_link("out-folder/secret", "secret", "secret");
+}
+
+static void links_that_lead_nowhere(void **state)
+{
+    (void)state;
+    expect_link("broken", mk_err_text(-ENOENT), mk_err_text(-ENOENT));
+    expect_link("file-link-slash", mk_err_text(-ENOTDIR), mk_err_text(-ENOTDIR));
+    expect_link("itself", mk_err_text(-ELOOP), mk_err_text(-ELOOP));
+    expect_link("itself/file", mk_err_text(-ELOOP), mk_err_text(-ELOOP));
+    expect_link("tick", mk_err_text(-ELOOP), mk_err_text(-ELOOP));
+}
+
+static void links_are_followed_only_so_deep(void **state)
+{
+    (void)state;
+    expect("deep0", OWNER, "file");
+    expect("deeper0", OWNER, mk_err_text(-ELOOP));
+    expect("deeper1", OWNER, "file");
+}
+
+static void links_of_somebody_else(void **state)
+{
+    (void)state;
+    for (enum way way = OFF; way <= OWNER; way++) {
+        expect("foreign", way, mk_err_text(-ELOOP));
+        expect("foreign-folder", way, mk_err_text(-ELOOP));
+        expect("foreign-folder/passwd", way, mk_err_text(-ELOOP));
+        expect("to-foreign", way, mk_err_text(-ELOOP));
+    }
+    if (geteuid() == 0)
+        expect("foreign", ON, "file");
+    expect("foreign-folder", ON, "folder");
+}
+
+static void what_may_not_be_read_is_not(void **state)
+{
+    (void)state;
+    if (geteuid() == 0)
+        skip();
+    folder_add(&top, "site/closed", MK_STR("closed"));
+    assert_int_equal(fchmodat(top.fd, "site/closed", 0, 0), 0);
+    expect_everywhere("closed", mk_err_text(-EACCES));
+}
+
+static void no_descriptor_is_lost(void **state)
+{
+    (void)state;
+    static const char *const paths[] = {"file",    "dir",     "folder-link/up", "tick",
+                                        "deeper0", "foreign", "file/x"};
+    char room[256];
+    int before = dup(root), after;
+    close(before);
+    for (size_t i = 0; i < MK_LEN(paths); i++)
+        for (enum way way = 0; way < WAYS; way++)
+            outcome(paths[i], way, room);
+    after = dup(root);
+    close(after);
+    assert_int_equal(before, after);
+}
+
+static void a_root_must_be_a_folder(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    int fd = 0;
+    assert_int_equal(mk_file_open_root(folder_path(&top, "secret", room), &fd), -ENOTDIR);
+    assert_int_equal(fd, -1);
+    assert_int_equal(mk_file_open_root(folder_path(&top, "nothing", room), &fd), -ENOENT);
+}
+
+static void a_whole_file_is_read_if_it_fits(void **state)
+{
+    (void)state;
+    char room[8], path[PATH_MAX];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room), large = mk_buf_growing(1 << 20);
+    assert_int_equal(mk_file_read_all(folder_path(&top, "site/dir/file", path), &out), 0);
+    assert_str(mk_buf_str(&out), "dir/file");
+    mk_buf_clear(&out);
+    assert_int_equal(mk_file_read_all(folder_path(&top, "site/dir/deep/file", path), &out), -EFBIG);
+    assert_int_equal(mk_file_read_all(folder_path(&top, "nothing", path), &out), -ENOENT);
+    assert_int_equal(mk_file_read_all(folder_path(&top, "site", path), &out), -EISDIR);
+    mk_buf_addf(&large, "%100000d", 1);
+    folder_add(&top, "large", mk_buf_str(&large));
+    mk_buf_clear(&large);
+    assert_int_equal(mk_file_read_all(folder_path(&top, "large", path), &large), 0);
+    assert_int_equal(large.len, 100000);
+    mk_buf_free(&large);
+}
+
+static void a_file_is_written_over_what_was_there(void **state)
+{
+    (void)state;
+    char room[64], path[PATH_MAX];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct stat st;
+    folder_path(&top, "written", path);
+    assert_int_equal(mk_file_write_all(path, MK_STR("a long text"), 0600), 0);
+    assert_int_equal(mk_file_write_all(path, MK_STR("short"), 0644), 0);
+    assert_int_equal(mk_file_read_all(path, &out), 0);
+    assert_str(mk_buf_str(&out), "short");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_int_equal(mk_file_write_all("/dev/full", MK_STR("x"), 0644), -ENOSPC);
+    assert_int_equal(mk_file_write_all(top.path, MK_STR("x"), 0644), -EISDIR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_there_is_opened),
+        cmocka_unit_test(what_is_not_there_is_not),
+        cmocka_unit_test(a_file_is_no_folder),
+        cmocka_unit_test(a_fifo_does_not_block),
+        cmocka_unit_test(links_inside_of_the_root),
+        cmocka_unit_test(links_in_the_middle_of_a_path),
+        cmocka_unit_test(links_out_of_the_root),
+        cmocka_unit_test(links_that_lead_nowhere),
+        cmocka_unit_test(links_are_followed_only_so_deep),
+        cmocka_unit_test(links_of_somebody_else),
+        cmocka_unit_test(what_may_not_be_read_is_not),
+        cmocka_unit_test(no_descriptor_is_lost),
+        cmocka_unit_test(a_root_must_be_a_folder),
+        cmocka_unit_test(a_whole_file_is_read_if_it_fits),
+        cmocka_unit_test(a_file_is_written_over_what_was_there),
+    };
+    return cmocka_run_group_tests(tests, build, tear_down);
+}

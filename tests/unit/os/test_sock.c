@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/sock.h"
+
+#include <netinet/tcp.h>
+#include <poll.h>
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static const struct mk_sock_options options = {.backlog = 16, .mode = 0600};
+
+static struct mk_addr addr(const char *text)
+{
+    struct mk_addr a;
+    assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR("127.0.0.1"), &a), 0);
+    return a;
+}
+
+static int listen_at(const struct mk_addr *a, const struct mk_sock_options *o, struct mk_addr *bound)
+{
+    int fd = -1;
+    assert_int_equal(mk_sock_listen(a, o, &fd), 0);
+    assert_int_equal(mk_addr_of_socket(fd, bound), 0);
+    return fd;
+}
+
+/* A client that has spoken: listeners wait for the first bytes before they hand a connection out. */
+static int call(const struct mk_addr *a)
+{
+    int fd = socket(a->any.sa_family, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, &a->any, a->len), 0);
+    assert_int_equal(send(fd, "x", 1, 0), 1);
+    return fd;
+}
+
+static int take(int listener, struct mk_peer *peer)
+{
+    struct pollfd p = {.fd = listener, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, 5000), 1);
+    int fd = mk_sock_accept(listener, peer);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static int option(int fd, int level, int name)
+{
+    int value = -1;
+    socklen_t len = sizeof value;
+    assert_int_equal(getsockopt(fd, level, name, &value, &len), 0);
+    return value;
+}
+
+static void check_flags(int fd)
+{
+    assert_true(fcntl(fd, F_GETFL) & O_NONBLOCK);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+}
+
+static void check_connection(const char *where, const char *peer_text)
+{
+    char room[MK_ADDR_TEXT];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_sock_options o = {.backlog = 16, .send_room = 100000};
+    struct mk_addr asked = addr(where), bound;
+    struct mk_peer peer;
+    int listener = listen_at(&asked, &o, &bound);
+    check_flags(listener);
+    assert_int_equal(mk_sock_accept(listener, &peer), -EAGAIN);
+    int client = call(&bound), fd = take(listener, &peer);
+    check_flags(fd);
+    mk_peer_print(&peer, &text);
+    assert_str(mk_buf_str(&text), peer_text);
+    assert_true(peer.port > 0);
+    assert_int_equal(option(fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    assert_int_equal(option(fd, SOL_SOCKET, SO_SNDBUF), 200000);
+    close(client);
+    close(fd);
+    close(listener);
+}
+
+static void connections_are_taken(void **state)
+{
+    (void)state;
+    check_connection("127.0.0.1:0", "127.0.0.1");
+}
+
+static void connections_are_taken_over_ipv6(void **state)
+{
+    (void)state;
+    struct mk_addr a = addr("[::1]:0");
+    int fd = -1;
+    if (mk_sock_listen(&a, &options, &fd))
+        skip();
+    close(fd);
+    check_connection("[::1]:0", "::1");
+}
+
+static void an_address_is_listened_on_once(void **state)
+{
+    (void)state;
+    struct mk_addr asked = addr("0"), bound;
+    int first = listen_at(&asked, &options, &bound), second = 0;
+    assert_int_equal(mk_sock_listen(&bound, &options, &second), -EADDRINUSE);
+    assert_int_equal(second, -1);
+    assert_int_equal(mk_sock_probe(&bound), -EADDRINUSE);
+    close(first);
+    assert_int_equal(mk_sock_probe(&bound), 0);
+}
+
+static void several_sockets_share_an_address_if_they_say_so(void **state)
+{
+    (void)state;
+    struct mk_sock_options shared = options;
+    shared.reuse_port = true;
+    struct mk_addr asked = addr("0"), bound, again;
+    int first = listen_at(&asked, &shared, &bound), second = listen_at(&bound, &shared, &again);
+    assert_true(mk_addr_eq(&bound, &again));
+    assert_int_equal(mk_sock_probe(&bound), -EADDRINUSE); /* another program is still told */
+    close(first);
+    close(second);
+}
+
+static void any_port_can_be_had(void **state)
+{
+    (void)state;
+    struct mk_addr any_port = addr("0"), file = addr("unix:/nowhere/at/all");
+    int fd = -1;
+    assert_int_equal(mk_sock_probe(&any_port), 0);
+    assert_int_equal(mk_sock_probe(&file), 0);
+    assert_int_equal(mk_sock_listen(&file, &options, &fd), -ENOENT);
+}
+
+/* ---- Unix sockets ---- */
+
+static struct mk_addr unix_addr(const struct folder *f, const char *name)
+{
+    char text[128];
+    snprintf(text, sizeof text, "unix:%s/%s", f->path, name);
+    return addr(text);
+}
+
+static void a_unix_socket_has_its_mode_and_no_address(void **state)
+{
+    (void)state;
+    struct folder f;
+    struct stat st;
+    struct mk_peer peer;
+    folder_init(&f);
+    struct mk_addr a = unix_addr(&f, "s"), bound;
+    int listener = listen_at(&a, &options, &bound);
+    assert_true(mk_addr_eq(&a, &bound));
+    assert_int_equal(fstatat(f.fd, "s", &st, 0), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    int client = call(&a), fd = take(listener, &peer);
+    assert_int_equal(peer.is_unix, 1);
+    close(client);
+    close(fd);
+    close(listener);
+    folder_fini(&f);
+}
+
+static void a_stale_file_is_replaced_a_living_one_is_not(void **state)
+{
+    (void)state;
+    struct folder f;
+    struct mk_peer peer;
+    int second = 0;
+    folder_init(&f);
+    struct mk_addr a = unix_addr(&f, "s"), bound;
+    int first = listen_at(&a, &options, &bound);
+    assert_int_equal(mk_sock_listen(&a, &options, &second), -EADDRINUSE);
+    int client = call(&a), fd = take(first, &peer); /* the living one was not disturbed */
+    close(client);
+    close(fd);
+    close(first);
+    second = listen_at(&a, &options, &bound);
+    client = call(&a);
+    fd = take(second, &peer);
+    close(client);
+    close(fd);
+    close(second);
+    folder_fini(&f);
+}
+
+static void what_is_no_socket_is_never_removed(void **state)
+{
+    (void)state;
+    struct folder f;
+    char room[PATH_MAX], text[16];
+    struct mk_buf out = mk_buf_fixed(text, sizeof text);
+    int fd = -1;
+    folder_init(&f);
+    folder_add(&f, "s", MK_STR("precious"));
+    struct mk_addr a = unix_addr(&f, "s");
+    assert_int_equal(mk_sock_listen(&a, &options, &fd), -EADDRINUSE);
+    assert_int_equal(mk_file_read_all(folder_path(&f, "s", room), &out), 0);
+    assert_str(mk_buf_str(&out), "precious");
+    folder_fini(&f);
+}
+
+static void a_reset_is_felt_at_once(void **state)
+{
+    (void)state;
+    struct mk_addr asked = addr("0"), bound;
+    struct mk_peer peer;
+    char room[8];
+    int listener = listen_at(&asked, &options, &bound), client = call(&bound), fd = take(listener, &peer);
+    mk_sock_reset(&fd);
+    assert_int_equal(fd, -1);
+    assert_int_equal(recv(client, room, sizeof room, 0), -1);
+    assert_int_equal(errno, ECONNRESET);
+    mk_sock_reset(&fd);
+    close(client);
+    close(listener);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(connections_are_taken),
+        cmocka_unit_test(connections_are_taken_over_ipv6),
+        cmocka_unit_test(an_address_is_listened_on_once),
+        cmocka_unit_test(several_sockets_share_an_address_if_they_say_so),
+        cmocka_unit_test(any_port_can_be_had),
+        cmocka_unit_test(a_unix_socket_has_its_mode_and_no_address),
+        cmocka_unit_test(a_stale_file_is_replaced_a_living_one_is_not),
+        cmocka_unit_test(what_is_no_socket_is_never_removed),
+        cmocka_unit_test(a_reset_is_felt_at_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
