@@ -61,18 +61,27 @@ void mk_loop_defer(struct mk_loop *loop, struct mk_task *t)
     loop->tasks = t;
 }
 
+/* What these put off waits for the next turn: who always wants to go on must not keep others from theirs. */
+static void run_tasks_of_turn(struct mk_loop *loop)
+{
+    struct mk_task *t = loop->tasks;
+    loop->tasks = NULL;
+    while (t) {
+        struct mk_task *next = t->next; /* it may be put off again, or gone, when it has run */
+        t->run(t);
+        t = next;
+    }
+}
+
 void mk_loop_run_tasks(struct mk_loop *loop)
 {
-    while (loop->tasks) {
-        struct mk_task *t = loop->tasks;
-        loop->tasks = t->next;
-        t->run(t);
-    }
+    while (loop->tasks)
+        run_tasks_of_turn(loop);
 }
 
 static int wait_time(const struct mk_loop *loop, int max_wait_ms)
 {
-    int until_timer = mk_wheel_wait(&loop->wheel, loop->now_ms);
+    int until_timer = loop->tasks ? 0 : mk_wheel_wait(&loop->wheel, loop->now_ms);
     if (until_timer < 0)
         return max_wait_ms;
     return max_wait_ms < 0 || until_timer < max_wait_ms ? until_timer : max_wait_ms;
@@ -90,7 +99,7 @@ mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms)
         w->on_ready(w, ready[i].events);
     }
     mk_wheel_turn(&loop->wheel, loop->now_ms);
-    mk_loop_run_tasks(loop);
+    run_tasks_of_turn(loop);
     return 0;
 }
 

@@ -15,7 +15,8 @@ struct mk_watch {
     void (*on_ready)(struct mk_watch *w, uint32_t events);
 };
 
-/* A call put off until all events of this turn are handed out. */
+/* A call put off until all events of this turn are handed out; from inside of such a call, of the next turn.
+ */
 struct mk_task {
     struct mk_task *next;
     void (*run)(struct mk_task *t);
@@ -44,7 +45,7 @@ mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t ev
 void mk_loop_remove(struct mk_loop *loop, int fd);
 
 void mk_loop_defer(struct mk_loop *loop, struct mk_task *t);
-/* Runs them now; only after the last turn. */
+/* Runs them all now; only after the last turn. */
 void mk_loop_run_tasks(struct mk_loop *loop);
 
 /* One turn: waits at most max_wait_ms (-1: as long as it takes) for events or the next timer, and serves

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/outq.h"
 
-#include "base/assert.h"
 #include "base/mem.h"
 
 struct mk_outq_left {
@@ -24,14 +23,19 @@ static mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t
     return 0;
 }
 
+/* Behind what is left already. */
 static mk_err keep(struct mk_outq *q, mk_str rest)
 {
-    struct mk_outq_left *left = mk_mem_alloc(sizeof *left + rest.len);
+    size_t before = q->left ? q->left->len - q->left->from : 0;
+    struct mk_outq_left *left = mk_mem_alloc(sizeof *left + before + rest.len);
     if (!left)
         return -ENOMEM;
     left->from = 0;
-    left->len = rest.len;
-    memcpy(left->bytes, rest.p, rest.len);
+    left->len = before + rest.len;
+    if (before)
+        memcpy(left->bytes, q->left->bytes + q->left->from, before);
+    memcpy(left->bytes + before, rest.p, rest.len);
+    mk_outq_free(q);
     q->left = left;
     return -EAGAIN;
 }
@@ -39,10 +43,11 @@ static mk_err keep(struct mk_outq *q, mk_str rest)
 mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
                      uint64_t *sent)
 {
-    MK_ASSERT(!q->left);
     mk_str rest = mk_buf_str(scratch);
-    mk_err e = write_some(s, &rest, more, sent);
-    if (e == -EAGAIN)
+    mk_err e = mk_outq_push(q, s, sent);
+    if (!e)
+        e = write_some(s, &rest, more, sent);
+    if (e == -EAGAIN && rest.len)
         e = keep(q, rest);
     mk_buf_clear(scratch);
     return e;

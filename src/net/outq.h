@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The way out: one scratch of the worker gathers what a connection has to say in this turn (several pipelined
  * answers, a head and its small body), one write sends it. Only what the socket would not take is copied and
- * kept, so that an idle or a fast connection owns no memory here, and a slow one never more than the scratch
- * holds. */
+ * kept, so that an idle or a fast connection owns no memory here, and a slow one not more than what it was
+ * given before it was seen to be slow. */
 #ifndef MK_NET_OUTQ_H
 #define MK_NET_OUTQ_H
 
@@ -23,9 +23,8 @@ static inline bool mk_outq_empty(const struct mk_outq *q)
     return !q->left;
 }
 
-/* Sends what the scratch holds and empties it. 0: all is gone. -EAGAIN: the rest is kept in `q` (which must
- * have been empty). Anything else is final. `*sent` grows by what the stream took. `more` as for a stream's
- * write. */
+/* Sends what is left, then what the scratch holds, and empties it. 0: all is gone. -EAGAIN: the rest is kept
+ * in `q`. Anything else is final. `*sent` grows by what the stream took. `more` as for a stream's write. */
 mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scratch, bool more,
                      uint64_t *sent) MK_MUST_USE;
 /* Sends on what is left; answers as mk_outq_flush. */

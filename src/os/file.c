@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "os/fd.h"
@@ -142,6 +143,19 @@ mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how
     if (*fd == -ENOSYS || *fd == -EPERM) /* an old kernel, or a container that hides the call */
         return open_walking(root, path, false, fd);
     return *fd < 0 ? *fd : 0;
+}
+
+static bool is_byte_warm(int fd, uint64_t offset)
+{
+    char byte;
+    struct iovec v = {.iov_base = &byte, .iov_len = 1};
+    return preadv2(fd, &v, 1, (off_t)offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
+}
+
+bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len)
+{
+    return len == 0 || (is_byte_warm(fd, offset) && is_byte_warm(fd, offset + len / 2) &&
+                        is_byte_warm(fd, offset + len - 1));
 }
 
 mk_err mk_file_read_all(const char *path, struct mk_buf *out)

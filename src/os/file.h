@@ -27,6 +27,10 @@ mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
  * `.` and `..` parts; empty means the root itself. -ELOOP or -EXDEV: a link that may not be followed. */
 mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how *how, int *fd) MK_MUST_USE;
 
+/* Are these bytes in memory? A few of them are asked for, without waiting; true also where that cannot be
+ * told. */
+bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
+
 /* The whole of a small file, at most `out`'s room; -EFBIG when it is larger. */
 mk_err mk_file_read_all(const char *path, struct mk_buf *out) MK_MUST_USE;
 

@@ -16,7 +16,8 @@ struct mk_counters {
     uint64_t requests;    /* records made */
     uint64_t by_class[6]; /* responses by the first digit of their status; 0: none was begun */
     uint64_t by_ending[MK_ENDINGS];
-    uint64_t sent; /* bytes that sockets took */
+    uint64_t sent;       /* bytes that sockets took */
+    uint64_t cold_reads; /* times that a file had to be fetched from its disk first */
 
     /* The request being worked on, and the last 16 moves of its connection, the latest in the lowest four
      * bits. */

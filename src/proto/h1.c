@@ -292,6 +292,8 @@ static void record(struct mk_h1 *h, enum mk_ending ending)
 static void end_request(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
+    if (h->coldread)
+        mk_coldread_forget(h->coldread);
     c->h1 = NULL;
     c->clock = MK_CLOCK_NONE;
     mk_exchange_free(h->x);

@@ -5,6 +5,7 @@
 
 #include "http/chunked.h"
 #include "http/framing.h"
+#include "proto/coldread.h"
 #include "proto/conn.h"
 
 extern const struct mk_conn_ops mk_h1_ops;
@@ -31,7 +32,10 @@ struct mk_h1 {
     bool in_chunks;
     bool complete; /* all its bytes were produced */
     bool recorded;
-    uint64_t to_send; /* of the content, where its length is known */
+    struct mk_coldread *coldread;    /* a disk is being waited for */
+    const struct mk_part *warm_part; /* known to be in memory ... */
+    uint64_t warm_to;                /* ... up to there */
+    uint64_t to_send;                /* of the content, where its length is known */
     uint64_t sent;
     enum mk_ending ending;
 };

@@ -138,14 +138,40 @@ static enum mk_h1_progress copy_text(struct mk_h1 *h, struct mk_content *content
     return MK_H1_COMPLETE;
 }
 
+static void on_warm(void *data)
+{
+    struct mk_h1 *h = data;
+    h->coldread = NULL;
+    h->go = true;
+    mk_conn_resume(h->conn);
+}
+
+/* Can the part be sent without waiting for a disk? If not, somebody else waits for it. */
+static bool is_warm(struct mk_h1 *h, const struct mk_part *part)
+{
+    struct mk_service *s = h->conn->service;
+    if (h->coldread)
+        return false;
+    if (part == h->warm_part && part->offset < h->warm_to)
+        return true;
+    bool warm = mk_coldread_is_warm(s, part->file, part->offset, part->len);
+    h->warm_part = part;
+    h->warm_to = part->offset + (part->len < MK_COLDREAD_WINDOW ? part->len : MK_COLDREAD_WINDOW);
+    if (!warm)
+        h->coldread = mk_coldread_start(s, part->file, part->offset, part->len, on_warm, h);
+    return !h->coldread;
+}
+
 static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content, const struct mk_part *part)
 {
     struct mk_conn *c = h->conn;
     enum mk_h1_progress p = flush(h, true);
     if (p != MK_H1_COMPLETE)
         return p;
-    size_t n_max = part->len < TURN_MAX ? (size_t)part->len : TURN_MAX;
-    ssize_t n = c->stream.ops->send_file(&c->stream, part->file->fd, part->offset, n_max);
+    if (!is_warm(h, part))
+        return MK_H1_WAITS_INPUT;
+    ssize_t n = c->stream.ops->send_file(&c->stream, part->file->fd, part->offset,
+                                         (size_t)(h->warm_to - part->offset));
     if (n == -EINTR)
         return MK_H1_COMPLETE;
     if (n == -EAGAIN)

@@ -18,14 +18,17 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     s->window.in = mk_mem_alloc(MK_WINDOW);
     s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
-    if (s->window.in && s->out.p && s->fields)
-        return 0;
-    mk_service_fini(s);
-    return -ENOMEM;
+    mk_err e = mk_helper_init(&s->helper, loop);
+    if (!e && !(s->window.in && s->out.p && s->fields))
+        e = -ENOMEM;
+    if (e)
+        mk_service_fini(s);
+    return e;
 }
 
 void mk_service_fini(struct mk_service *s)
 {
+    mk_helper_fini(&s->helper);
     mk_conn_free_spare(s);
     mk_mem_free(s->window.in);
     mk_mem_free(s->out.p);

@@ -4,6 +4,7 @@
 #define MK_PROTO_SERVICE_H
 
 #include "http/head.h"
+#include "net/helper.h"
 #include "net/loop.h"
 #include "net/outq.h"
 #include "proto/counters.h"
@@ -56,6 +57,7 @@ struct mk_service {
     struct mk_field *fields;
     struct mk_stamp stamp;
     struct mk_peers peers;
+    struct mk_helper helper;
 
     struct mk_conn *serving; /* whose input the window holds */
     struct mk_list conns;    /* all that are open */

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/coldread.h"
+
+#include <unistd.h>
+
+#include "base/mem.h"
+
+enum { BELIEVED_MS = 1000, PIECE = 32 * 1024 };
+
+struct mk_coldread {
+    struct mk_job job;
+    struct mk_open_file *file; /* a reference: the descriptor stays open */
+    int fd;
+    uint64_t offset, len;
+    void (*on_read)(void *data); /* NULL: nobody waits any more */
+    void *data;
+};
+
+static uint64_t window_of(uint64_t len)
+{
+    return len < MK_COLDREAD_WINDOW ? len : MK_COLDREAD_WINDOW;
+}
+
+bool mk_coldread_is_warm(struct mk_service *s, struct mk_open_file *f, uint64_t offset, uint64_t len)
+{
+    bool one_window = f->size <= MK_COLDREAD_WINDOW;
+    if (one_window && s->loop->now_ms < f->warm_until_ms)
+        return true;
+    bool warm =
+        one_window ? mk_file_is_warm(f->fd, 0, f->size) : mk_file_is_warm(f->fd, offset, window_of(len));
+    if (warm)
+        f->warm_until_ms = s->loop->now_ms + BELIEVED_MS;
+    return warm;
+}
+
+/* In a thread: what is read here is thrown away, it stays in the page cache. */
+static void read_through(struct mk_job *job)
+{
+    struct mk_coldread *r = MK_CONTAINER(job, struct mk_coldread, job);
+    char waste[PIECE];
+    for (uint64_t done = 0; done < r->len;) {
+        ssize_t n = pread(r->fd, waste, sizeof waste, (off_t)(r->offset + done));
+        if (n <= 0)
+            return; /* whatever is wrong, sending will meet it again */
+        done += (uint64_t)n;
+    }
+}
+
+static void finish(struct mk_job *job)
+{
+    struct mk_coldread *r = MK_CONTAINER(job, struct mk_coldread, job);
+    mk_open_file_drop(r->file);
+    if (r->on_read)
+        r->on_read(r->data);
+    mk_mem_free(r);
+}
+
+struct mk_coldread *mk_coldread_start(struct mk_service *s, struct mk_open_file *f, uint64_t offset,
+                                      uint64_t len, void (*on_read)(void *data), void *data)
+{
+    struct mk_coldread *r = mk_mem_alloc(sizeof *r);
+    if (!r)
+        return NULL;
+    *r = (struct mk_coldread){.job = {.run = read_through, .done = finish},
+                              .file = f,
+                              .fd = f->fd,
+                              .offset = offset,
+                              .len = window_of(len),
+                              .on_read = on_read,
+                              .data = data};
+    if (!mk_helper_submit(&s->helper, &r->job)) {
+        mk_mem_free(r);
+        return NULL;
+    }
+    f->refs++;
+    s->counters->cold_reads++;
+    return r;
+}
+
+void mk_coldread_forget(struct mk_coldread *r)
+{
+    r->on_read = NULL;
+}
