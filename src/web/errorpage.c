@@ -47,6 +47,8 @@ static const char *advice(unsigned status)
 static void fill_builtin(struct mk_response *response, unsigned status)
 {
     mk_str line = mk_status_line(status);
+    if (line.len == 0) /* no reason is known */
+        line = mk_arena_printf(response->arena, "%u", status);
     mk_str page = mk_arena_printf(
         response->arena,
         "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
@@ -55,7 +57,7 @@ static void fill_builtin(struct mk_response *response, unsigned status)
         "<body style=\"font-family:sans-serif;max-width:30em;margin:15vh auto;padding:0 1em\">"
         "<h1>%.*s</h1><p>%s</p></body>\n</html>\n",
         MK_STR_ARG(line), MK_STR_ARG(line), advice(status));
-    if (!page.p ||
+    if (!line.p || !page.p ||
         !mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8")))
         return;
     (void)!mk_content_add_text(&response->content, response->arena, page);
