@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each refusal for its own reason: its status, a small page for people, and an end of the connection where the next
+request could not be found."""
+import os
+import re
+
+import pytest
+
+LIMITS = """
+    MaxHeadSize 2000
+    MaxURISize  1000
+    MaxFields   20
+    MaxBodySize 100
+    Timeout     300ms
+"""
+
+
+@pytest.fixture
+def server(monkey, site):
+    site.add("a.txt", "hello")
+    site.add(".hidden", "x")
+    return monkey(server=LIMITS, sections="""
+        [ROUTES]
+            /broken  status 500
+            /busy    status 503
+            /slow    status 504
+            /legal   status 451
+            /tea     status 418
+            /odd     status 499
+            /*       static
+        """)
+
+
+def request(target="/a.txt", fields="", method="GET", version="HTTP/1.1", host="Host: a\r\n", body=""):
+    return f"{method} {target} {version}\r\n{host}{fields}\r\n{body}".encode("latin-1")
+
+
+CASES = {
+    "no HTTP at all": (400, b"hello\r\n\r\n", True),
+    "a bare LF": (400, b"GET /a.txt HTTP/1.1\nHost: a\n\n", True),
+    "TLS": (400, b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", True),
+    "no host": (400, request(host=""), True),
+    "two hosts": (400, request(host="Host: a\r\nHost: a\r\n"), True),
+    "a host that is none": (400, request(host="Host: a/b\r\n"), True),
+    "a NUL in the path": (400, request("/a%00.txt"), True),
+    "a broken escape": (400, request("/%zz"), True),
+    "above the root": (400, request("/../a.txt"), True),
+    "both framings": (400, request(method="POST", fields="Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), True),
+    "two lengths": (400, request(method="POST", fields="Content-Length: 3\r\nContent-Length: 4\r\n"), True),
+    "two equal lengths": (400, request(method="POST", fields="Content-Length: 3\r\nContent-Length: 3\r\n"), True),
+    "a folded field": (400, request(fields="X: y\r\n z\r\n"), True),
+    "a blank before the colon": (400, request(fields="X : y\r\n"), True),
+    "a dot file": (403, request("/.hidden"), False),
+    "a folder": (403, request("/"), False),
+    "nothing there": (404, request("/none"), False),
+    "another method": (405, request(method="DELETE"), False),
+    "half a head": (408, request()[:-2], True),
+    "no length": (411, request(method="POST"), True),
+    "it changed": (412, request(fields='If-Match: "x"\r\n'), False),
+    "a large content": (413, request(method="POST", fields="Content-Length: 101\r\n"), True),
+    "a content that is no number": (400, request(method="POST", fields="Content-Length: 0x5\r\n"), True),
+    "a content beyond 64 bits": (400, request(method="POST", fields=f"Content-Length: {1 << 64}\r\n"), True),
+    "a long target": (414, request("/" + "a" * 1000), True),
+    "a long query": (414, request("/?" + "a" * 999), True),
+    "no such range": (416, request(fields="Range: bytes=5-\r\n"), False),
+    "another expectation": (417, request(fields="Expect: tea\r\n"), True),
+    "tea": (418, request("/tea"), False),
+    "a long head": (431, request(fields="X: " + "y" * 2000 + "\r\n"), True),
+    "many fields": (431, request(fields="X: y\r\n" * 20), True),
+    "no status of HTTP": (499, request("/odd"), False),
+    "law": (451, request("/legal"), False),
+    "our fault": (500, request("/broken"), False),
+    "another coding": (501, request(method="POST", fields="Transfer-Encoding: gzip, chunked\r\n"), True),
+    "another verb": (501, request(method="BREW"), False),
+    "a very long verb": (501, request(method="B" * 500), True),
+    "busy": (503, request("/busy"), False),
+    "somebody else's fault": (504, request("/slow"), False),
+    "HTTP/2": (505, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", True),
+    "HTTP/0.9 with a version": (505, request(version="HTTP/0.9"), True),
+    "HTTP/3": (505, request(version="HTTP/3.0"), True),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_refusal(server, name):
+    status, data, ends = CASES[name]
+    with server.connect() as c:
+        reply = c.send(data).read("GET")
+        assert reply.status == status
+        assert reply["Content-Type"] == "text/html; charset=utf-8"
+        assert reply.framing == "length" and len(reply.body) < 1000
+        line = f"{status} {reply.reason}".strip()
+        assert f"<title>{line}</title>" in reply.text and f"<h1>{line}</h1>" in reply.text
+        assert "ETag" not in reply and "Last-Modified" not in reply
+        assert reply.closes == ends
+        if ends:
+            c.expect_end()
+        else:
+            assert c.get("/a.txt").text == "hello"
+
+
+def test_pages_do_not_repeat_what_strangers_wrote(server):
+    for target in ("/<script>alert(1)</script>", "/%3Cscript%3E", "/?<script>"):
+        reply = server.send(request(target, fields="X: <script>\r\nReferer: <script>\r\n", host="Host: a\r\n"))
+        assert reply.status in (400, 403, 404)
+        assert not re.search("script", reply.text, re.IGNORECASE)
+        assert "script" not in reply.head.decode()
+
+
+@pytest.mark.parametrize("size, status", [(1000, 404), (1001, 414)])
+def test_the_limit_of_a_target_is_exact(server, size, status):
+    assert server.get("/" + "a" * (size - 1)).status == status
+
+
+@pytest.mark.parametrize("size, status", [(2000, 200), (2001, 431)])
+def test_the_limit_of_a_head_is_exact(server, size, status):
+    filler = size - len(request(fields="X: \r\n"))
+    assert server.send(request(fields="X: " + "y" * filler + "\r\n")).status == status
+
+
+@pytest.mark.parametrize("count, status", [(20, 200), (21, 431)])
+def test_the_limit_of_fields_is_exact(server, count, status):
+    assert server.send(request(fields="X: y\r\n" * (count - 1))).status == status
+
+
+@pytest.mark.parametrize("size, status", [(100, 405), (101, 413)])
+def test_the_limit_of_content_is_exact(server, size, status):
+    assert server.get("/a.txt", "POST", body=b"x" * size).status == status
+
+
+@pytest.mark.parametrize("size, status", [(1, 405), (2900, 405), (3072, 413)])
+def test_the_limit_of_a_whole_request(monkey, site, size, status):
+    server = monkey(server="MaxRequestSize 3")  # KB
+    assert server.get("/a.txt", "POST", body=b"x" * size).status == status
+
+
+def test_limits_hold_for_each_request_of_a_connection(server):
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.send(request("/" + "a" * 999)).read().status == 404
+        assert c.send(request("/" + "a" * 1000)).read().status == 414
+        c.expect_end()
+
+
+@pytest.mark.parametrize("size, status", [(59 * 1024, 404), (59 * 1024 + 1, 414)])
+def test_the_largest_target_that_can_be_allowed(monkey, size, status):
+    server = monkey(server="MaxHeadSize 60K\nMaxURISize 59K")
+    with server.connect() as c:
+        for _ in range(3):
+            reply = c.send(request("/" + "a" * (size - 1))).read()
+            assert reply.status == status
+            if reply.closes:
+                break
+
+
+def test_a_head_that_trickles_in_does_not_win_time(server):
+    """408 comes when the time of the head is over, however busy the client looks."""
+    with server.connect() as c:
+        c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n")
+        c.sock.settimeout(0.02)
+        for _ in range(1000):
+            try:
+                c.send(b"X: y\r\n" if _ < 10 else b"")
+                if c.fill():
+                    break
+            except TimeoutError:
+                pass
+        c.sock.settimeout(30)
+        reply = c.read()
+        assert reply.status == 408 and reply.closes
+        c.expect_end()
+
+
+def test_the_time_of_a_head_begins_anew_with_each_request(server):
+    with server.connect() as c:
+        for _ in range(3):
+            assert c.get("/a.txt").text == "hello"
+        c.send(b"GET /a.txt HT")
+        assert c.read().status == 408
+        c.expect_end()
+
+
+def test_content_that_does_not_come_ends_the_connection(monkey, site):
+    site.add("a.txt", "hello")
+    server = monkey(server="MinRate 1000\nMinRateTime 100ms")
+    with server.connect() as c:
+        reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # answered; its content is waited for
+        assert reply.status == 405
+        with pytest.raises(ConnectionResetError):
+            c.expect_end()
+            raise ConnectionResetError  # an end without reset is as good
+
+
+def test_an_answer_that_nobody_takes_is_given_up(monkey, site):
+    site.add("a.bin", b"x" * (30 << 20))
+    server = monkey(server="MinRate 1000\nMinRateTime 200ms\nAccessLog stdout\nAccessLogFormat json")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/a.bin")
+        server.out.wait_for('"target":"/a.bin".*"end":"timeout"')
+        with pytest.raises((ConnectionResetError, AssertionError)):
+            c.read()
+
+
+# Pages of one's own
+
+def test_own_error_pages(monkey, site):
+    site.add("errors/404.html", "<p>not here</p>")
+    site.add("errors/busy.txt", "busy")
+    site.add("errors/400.html", "<p>bad</p>")
+    site.add("large.html", b"L" * 100_000)
+    site.add("a.txt", "hello", mtime=1_600_000_000)
+    server = monkey(server="MaxBodySize 100\nTimeout 300ms", sections="""
+        [ERROR_PAGES]
+            404 errors/404.html
+            503 /errors/busy.txt
+            400 errors/400.html
+            405 large.html
+            408 errors/400.html
+            412 errors/404.html
+            413 errors/400.html
+            416 errors/404.html
+        [ROUTES]
+            /busy  status 503
+            /*     static
+        """)
+    with server.connect() as c:
+        for target, method, fields, status, body, type_ in [
+            ("/none", "GET", {}, 404, b"<p>not here</p>", "text/html; charset=utf-8"),
+            ("/busy", "GET", {}, 503, b"busy", "text/plain; charset=utf-8"),
+            ("/a.txt", "DELETE", {}, 405, b"L" * 100_000, "text/html; charset=utf-8"),
+            ("/a.txt", "GET", {"If-Match": '"x"'}, 412, b"<p>not here</p>", "text/html; charset=utf-8"),
+            ("/a.txt", "GET", {"Range": "bytes=9-"}, 416, b"<p>not here</p>", "text/html; charset=utf-8"),
+            ("/none", "GET", {"Range": "bytes=0-1"}, 404, b"<p>not here</p>", "text/html; charset=utf-8"),
+            ("/none", "GET", {"If-None-Match": "*"}, 404, b"<p>not here</p>", "text/html; charset=utf-8"),
+        ]:
+            reply = c.get(target, method, fields)
+            assert (reply.status, reply.body, reply["Content-Type"]) == (status, body, type_)
+            for name in ("ETag", "Last-Modified", "Accept-Ranges", "Cache-Control", "Content-Encoding"):
+                assert name not in reply, f"{name} is about the page, not about what was asked for"
+        head = c.get("/none", "HEAD")
+        assert (head.status, head["Content-Length"]) == (404, "15")
+    assert server.get("/a.txt", "POST", body=b"x" * 101).body == b"<p>bad</p>"
+    assert server.send(b"nonsense\r\n\r\n").body == b"<p>bad</p>"
+    assert server.send(b"GET / HTTP/1.1\r\n").body == b"<p>bad</p>"
+
+
+@pytest.mark.parametrize("what", ["missing", "folder", "empty", "link", "fifo"])
+def test_an_own_page_that_cannot_be_sent(monkey, site, what):
+    page = site / "404.html"
+    if what == "folder":
+        page.mkdir()
+    elif what == "empty":
+        page.touch()
+    elif what == "link":
+        page.symlink_to("/etc/hostname")
+    elif what == "fifo":
+        os.mkfifo(page)
+    server = monkey(sections="[ERROR_PAGES]\n    404 404.html\n")
+    reply = server.get("/none")
+    assert reply.status == 404
+    if what == "empty":
+        assert reply.body == b""
+    else:
+        assert "<h1>404 Not Found</h1>" in reply.text
+    assert server.get("/none").status == 404
