@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The program: what the command line asks for, done with what the layers below offer. */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "cli/urls.h"
 #include "conf/print.h"
 #include "conf/words.h"
+#include "os/fd.h"
 #include "server/explain.h"
 #include "server/master.h"
 
@@ -54,7 +56,6 @@ static const char *absolute(const char *path, char room[PATH_MAX])
 /* False: there is nothing to serve, and it was said why. */
 static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, struct mk_buf *text)
 {
-    static const char *const default_listens[] = {"2001", NULL};
     static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX];
     *origin = (struct mk_origin){.path = absolute(a->config, config),
                                  .overrides = {.listens = a->n_listens ? a->listens : NULL,
@@ -79,8 +80,6 @@ static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, 
     origin->text = mk_buf_str(text);
     if (!a->open_to_all)
         origin->overrides.listen_host = MK_STR("127.0.0.1");
-    if (!a->n_listens)
-        origin->overrides.listens = default_listens;
     return !text->failed;
 }
 
@@ -178,8 +177,20 @@ static int run(const struct mk_arguments *a, char **argv)
     return code;
 }
 
+/* Where standard streams are closed, files that we open would become them, and what is printed would end up
+ * in these. Printing goes on failing: nothing can be written to what takes their place. */
+static void fill_standard_streams(void)
+{
+    int fd;
+    do
+        fd = open("/dev/null", O_RDONLY);
+    while (fd >= 0 && fd <= STDERR_FILENO);
+    mk_fd_close(&fd);
+}
+
 int main(int argc, char **argv)
 {
+    fill_standard_streams();
     struct mk_arguments a;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!mk_options_parse(argc, argv, &a))

@@ -239,8 +239,11 @@ static void default_listen(struct load *l)
         return;
     list->at = mk_arena_zalloc(&l->g->arena, 1, sizeof *list->at);
     list->n = list->at ? 1 : 0;
-    if (list->at && mk_addr_parse(MK_STR("2001"), MK_STR("0.0.0.0"), &list->at[0].addr) == 0)
-        list->at[0].written = MK_STR("2001");
+    mk_str host = l->origin->overrides.listen_host;
+    mk_str port = mk_arena_printf(&l->g->arena, "%u", l->g->server.port);
+    l->g->listens_by_default = true;
+    if (list->at && port.p && mk_addr_parse(port, host.p ? host : MK_STR("0.0.0.0"), &list->at[0].addr) == 0)
+        list->at[0].written = port;
     else
         l->report->no_memory = true;
 }

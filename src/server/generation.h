@@ -13,7 +13,7 @@
 /* What the command line says over the configuration. */
 struct mk_overrides {
     const char *const *listens; /* -p, as in Listen; NULL-terminated, or NULL */
-    mk_str listen_host;         /* of a bare port in `listens` */
+    mk_str listen_host;         /* of a bare port in `listens`, and of the default one */
     unsigned workers;           /* -w, 0: as configured */
     const char *pid_file;       /* -I */
 };
@@ -53,6 +53,7 @@ struct mk_generation {
     struct mk_logfile logs[MK_LOGFILES_MAX];
     size_t n_logs;
     struct mk_logfile *error_log;
+    bool listens_by_default; /* nobody said where: sockets that are there already may take its place */
     bool has_identity;
     struct mk_identity identity;
 };

@@ -102,6 +102,13 @@ void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on)
     }
 }
 
+size_t mk_listeners_list(const struct mk_listeners *l, struct mk_listen *out)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        out[i] = (struct mk_listen){.addr = l->at[i].addr, .written = MK_STR("an inherited socket")};
+    return l->n;
+}
+
 /* ---- Opening ---- */
 
 static mk_err open_socket(struct mk_listener *one)

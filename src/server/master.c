@@ -42,7 +42,8 @@ struct master {
     struct mk_arena arena; /* for what outlives generations */
     mk_str pid_path;       /* absent: no pid file */
     int pid_fd;
-    int ready_fd; /* of the process that the user started, as a daemon */
+    int ready_fd;       /* of the process that the user started, as a daemon */
+    bool has_inherited; /* sockets, when we were started */
     int exit_code;
 };
 
@@ -140,7 +141,7 @@ static void finish_reload(struct master *m)
     tell_manager(m, "READY=1");
 }
 
-static void open_sockets_of(struct master *m, const struct mk_generation *g);
+static void open_sockets_again(struct master *m);
 
 /* A worker of the new generation died before all of them served. */
 static void abandon_reload(struct master *m)
@@ -153,7 +154,7 @@ static void abandon_reload(struct master *m)
     mk_generation_free(m->next);
     m->next = NULL;
     m->phase = PHASE_SERVING;
-    open_sockets_of(m, m->generation);
+    open_sockets_again(m);
     mk_listeners_close_unwanted(&m->listeners);
     tell_manager(m, "READY=1");
 }
@@ -188,10 +189,20 @@ static void on_workers(struct mk_workers *w)
 
 /* ---- Reloading ---- */
 
+/* Where the generation listens. Without a word about it: on what was handed to us, if anything was. */
+static mk_err listen_for(struct master *m, const struct mk_generation *g, const struct mk_listen **failed)
+{
+    struct mk_listen at[MK_LISTENERS_MAX];
+    struct mk_listens inherited = {.at = at, .n = mk_listeners_list(&m->listeners, at)};
+    bool use_inherited = g->listens_by_default && m->has_inherited;
+    return mk_listeners_open(&m->listeners, use_inherited ? &inherited : &g->server.listens,
+                             g->server.workers, failed);
+}
+
 static mk_err open_sockets(struct master *m, const struct mk_generation *g, struct mk_conf_report *report)
 {
     const struct mk_listen *failed = NULL;
-    mk_err e = mk_listeners_open(&m->listeners, &g->server.listens, g->server.workers, &failed);
+    mk_err e = listen_for(m, g, &failed);
     if (e && failed)
         mk_conf_report_error(report, &failed->at, "cannot listen on %.*s: %s", MK_STR_ARG(failed->written),
                              mk_err_text(e));
@@ -202,10 +213,10 @@ static mk_err open_sockets(struct master *m, const struct mk_generation *g, stru
     return e;
 }
 
-static void open_sockets_of(struct master *m, const struct mk_generation *g)
+static void open_sockets_again(struct master *m)
 {
     const struct mk_listen *failed = NULL;
-    mk_err e = mk_listeners_open(&m->listeners, &g->server.listens, g->server.workers, &failed);
+    mk_err e = listen_for(m, m->generation, &failed);
     if (e)
         mk_log_error(&m->log.log, "cannot listen any more: %s", mk_err_text(e));
 }
@@ -251,12 +262,13 @@ static void reopen_logs(struct master *m)
     struct mk_generation *g = m->generation;
     for (size_t i = 0; i < g->n_logs; i++) {
         struct mk_logfile *f = &g->logs[i];
-        int fd = f->kind == MK_LOGFILE_FILE ? mk_logfile_open_again(f) : -ENOENT;
+        bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
+        int fd = may_move ? mk_logfile_open_again(f) : -ENOENT;
         if (fd >= 0) {
             (void)!dup3(fd, f->fd, O_CLOEXEC);
             mk_workers_send_log(&m->workers, f->where, fd);
             mk_fd_close(&fd);
-        } else if (fd != -ENOENT || f->kind == MK_LOGFILE_FILE) {
+        } else if (may_move) {
             mk_log_error(&m->log.log, "the log %s cannot be opened anew: %s", f->where.p, mk_err_text(fd));
         }
     }
@@ -373,8 +385,11 @@ static int load_and_listen(struct master *m)
     m->generation = mk_generation_load(&m->o->origin, &arena, &report);
     int code = m->generation ? MK_EXIT_FINE : MK_EXIT_CONFIGURATION;
     mk_listeners_inherit(&m->listeners, NULL);
+    m->has_inherited = m->listeners.n > 0;
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
+    mk_listeners_close_unwanted(
+        &m->listeners); /* inherited, but not configured: nobody would ever answer there */
     print_report(&report);
     mk_arena_fini(&arena);
     return code;

@@ -58,8 +58,8 @@ static const char man_body[] =
     ".SH DESCRIPTION\n"
     "Named a folder, monkey serves its files on http://127.0.0.1:2001/, to this machine alone unless "
     "\\fB\\-\\-public\\fR or an\n"
-    "address says otherwise. Given a configuration, it serves the hosts in it. Without either it looks for\n"
-    "/etc/monkey. It prints the URLs, and runs until it is told to end.\n";
+    "address says otherwise. Given a configuration, it serves the hosts in it. Without either it looks "
+    "for\n" MK_SYSCONFDIR "/monkey. It prints the URLs, and runs until it is told to end.\n";
 
 static const char man_tail[] =
     ".SH SIGNALS\nTo be sent to the master process.\n"
@@ -77,7 +77,8 @@ static const char man_tail[] =
     "\\fBListen\\fR of the\n"
     "same address.\n.TP\n.B NOTIFY_SOCKET\nWhere the service manager is told of readiness, reloads and the "
     "end.\n"
-    ".SH FILES\n.TP\n.I /etc/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n";
+    ".SH FILES\n.TP\n.I " MK_SYSCONFDIR
+    "/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n";
 
 static void write_man(struct mk_buf *out)
 {
