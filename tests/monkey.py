@@ -126,10 +126,10 @@ class Server:
     def connect(self, which=0, **how):
         return Client(self.addresses[which], **how)
 
-    def get(self, target="/", method="GET", fields=(), which=0, **how):
+    def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
         """One request on a connection of its own."""
         with self.connect(which) as c:
-            return c.get(target, method, fields, **how)
+            return c.get(target, method, fields, body, **how)
 
     def send(self, data, method="GET", which=0):
         """Raw bytes on a connection of their own, and the one answer to them."""
@@ -214,6 +214,8 @@ class Site:
 
     def __fspath__(self):
         return str(self.path)
+
+    __str__ = __fspath__
 
     def add(self, name, content=b"", mtime=None):
         """A file, and the folders on its way; `mtime` in seconds."""
