@@ -114,9 +114,10 @@ static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct 
     return at == 0 && show_one(k, in, field, out);
 }
 
+/* What a deprecated key says is shown by the key that took its place. */
 static bool is_printed(const struct mk_conf_key *k)
 {
-    return !k->alias_of && !(k->flags & MK_CONF_IGNORED);
+    return !k->alias_of && !(k->flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED));
 }
 
 static size_t widest_key(const struct mk_conf_table *t)
