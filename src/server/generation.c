@@ -270,7 +270,7 @@ static void apply_overrides(struct load *l)
         l->g->server.workers = mk_proc_cpus();
     if (o->pid_file)
         l->g->server.pid_file = mk_str_from_c(o->pid_file);
-    if (l->g->server.pid_file.len && l->g->server.pid_file.p[0] != '/')
+    else if (l->g->server.pid_file.len && l->g->server.pid_file.p[0] != '/')
         l->g->server.pid_file = mk_arena_printf(&l->g->arena, "%.*s/%.*s", MK_STR_ARG(l->g->folder),
                                                 MK_STR_ARG(l->g->server.pid_file));
 }
@@ -385,8 +385,16 @@ static void open_logs(struct load *l)
     struct mk_generation *g = l->g;
     g->error_log = open_log(l, g->server.error_log, server_place(l, "ErrorLog"));
     struct mk_logfile *common = open_log(l, g->server.access_log, server_place(l, "AccessLog"));
-    for (struct mk_site *s = g->sites; s; s = s->next)
+    /* As they are printed they must mean the same from everywhere. */
+    if (g->error_log)
+        g->server.error_log = g->error_log->where;
+    if (common)
+        g->server.access_log = common->where;
+    for (struct mk_site *s = g->sites; s; s = s->next) {
         s->log = s->access_log.p ? open_log(l, s->access_log, s->section->at) : common;
+        if (s->access_log.p && s->log)
+            s->access_log = s->log->where;
+    }
 }
 
 static void build_all(struct load *l)
