@@ -149,21 +149,30 @@ static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsi
     return e;
 }
 
-static void undo(struct mk_listeners *l, unsigned n_before, const unsigned *sockets_before)
+/* What there was of a listener before something else was wanted. */
+struct before {
+    unsigned n_fds;
+    bool wanted;
+};
+
+static void undo(struct mk_listeners *l, unsigned n_before, const struct before *before)
 {
     while (l->n > n_before)
         forget(l, l->n - 1);
-    for (unsigned i = 0; i < n_before; i++)
-        close_sockets(&l->at[i], sockets_before[i]);
+    for (unsigned i = 0; i < n_before; i++) {
+        close_sockets(&l->at[i], before[i].n_fds);
+        l->at[i].wanted = before[i].wanted;
+    }
 }
 
 mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
                          const struct mk_listen **failed)
 {
-    unsigned n_before = l->n, sockets_before[MK_LISTENERS_MAX];
+    struct before before[MK_LISTENERS_MAX];
+    unsigned n_before = l->n;
     workers = workers < MK_LISTENER_SOCKETS_MAX ? workers : MK_LISTENER_SOCKETS_MAX;
     for (unsigned i = 0; i < l->n; i++) {
-        sockets_before[i] = l->at[i].n_fds;
+        before[i] = (struct before){.n_fds = l->at[i].n_fds, .wanted = l->at[i].wanted};
         l->at[i].wanted = false;
     }
     for (size_t i = 0; i < wanted->n; i++) {
@@ -171,7 +180,7 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted
         mk_err e = one ? fill(one, workers) : open_new(l, &wanted->at[i].addr, workers);
         if (e) {
             *failed = &wanted->at[i];
-            undo(l, n_before, sockets_before);
+            undo(l, n_before, before);
             return e;
         }
         if (one)
