@@ -8,7 +8,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -89,7 +88,7 @@ static mk_err leave_terminal(void)
     }
     mk_fd_close(&null);
     umask(022);
-    return chdir("/") < 0 ? mk_err_last() : 0;
+    return 0; /* where we stand stays: relative paths are looked up again on HUP and USR2 */
 }
 
 mk_err mk_daemon_start(int *ready_fd)
@@ -109,14 +108,15 @@ mk_err mk_daemon_start(int *ready_fd)
     return leave_terminal();
 }
 
-/* From now on nobody reads what we print. */
-static void silence_output(void)
+void mk_daemon_silence(int fd)
 {
+    struct stat st;
+    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
+        return;
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0)
         return;
-    (void)dup2(null, STDOUT_FILENO);
-    (void)dup2(null, STDERR_FILENO);
+    (void)dup3(null, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
     mk_fd_close(&null);
 }
 
@@ -127,7 +127,8 @@ void mk_daemon_ready(int *ready_fd, int exit_code)
     unsigned char code = (unsigned char)exit_code;
     (void)!write(*ready_fd, &code, 1);
     mk_fd_close(ready_fd);
-    silence_output();
+    mk_daemon_silence(STDOUT_FILENO);
+    mk_daemon_silence(STDERR_FILENO);
 }
 
 mk_err mk_pidfile_take(const char *path, int *out)
@@ -138,7 +139,9 @@ mk_err mk_pidfile_take(const char *path, int *out)
     char digits[MK_NUM_MAX + 1];
     size_t len = mk_num_write(digits, (uint64_t)getpid());
     digits[len++] = '\n';
-    mk_err e = flock(fd, LOCK_EX | LOCK_NB) < 0 ? -EBUSY : 0;
+    /* This kind of lock is ours alone: workers that outlive us do not keep it. */
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    mk_err e = fcntl(fd, F_SETLK, &all) < 0 ? -EBUSY : 0;
     if (!e && ftruncate(fd, 0) < 0)
         e = mk_err_last();
     if (!e)

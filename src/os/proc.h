@@ -25,8 +25,11 @@ mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 /* Goes into the background: the caller's copy exits when `ready_fd`'s other end says so (see
  * mk_daemon_ready). Answers in the child only. */
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;
-/* Lets the process that the user started exit with that code. */
+/* Lets the process that the user started exit with that code, and silences our standard output and error. */
 void mk_daemon_ready(int *ready_fd, int exit_code);
+/* Nobody reads what we print there any more, and nobody shall have to wait for us to end it; only a file that
+ * it leads to stays. */
+void mk_daemon_silence(int fd);
 
 /* Writes our number into the file and keeps it locked as long as *fd is open. -EBUSY: a living process holds
  * it. */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "os/proc.h"
 
 static int connect_syslog(void)
 {
@@ -72,6 +73,12 @@ void mk_logfile_close(struct mk_logfile *f)
     mk_buf_free(&f->lines);
     mk_fd_close(&f->fd);
     f->kind = MK_LOGFILE_OFF;
+}
+
+void mk_logfile_silence(struct mk_logfile *f)
+{
+    if (f->kind == MK_LOGFILE_STREAM)
+        mk_daemon_silence(f->fd);
 }
 
 /* One datagram a line: facility daemon (3), severity info (6). */

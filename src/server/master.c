@@ -37,6 +37,7 @@ struct master {
     struct mk_workers workers;
     struct mk_generation *generation; /* that serves */
     struct mk_generation *next;       /* that is to take its place */
+    bool again;                       /* HUP came while it could not be obeyed */
     struct mk_timer kill_timer;
     struct mk_upgrade upgrade;
     struct mk_arena arena; /* for what outlives generations */
@@ -92,7 +93,8 @@ static void end(struct master *m, int signal, int exit_code)
 {
     if (m->phase != PHASE_ENDING) {
         mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all that was begun is done" : "");
-        tell_manager(m, "STOPPING=1");
+        if (!m->upgrade.child) /* else the service goes on, in the hands of the successor */
+            tell_manager(m, "STOPPING=1");
         m->exit_code = exit_code;
     }
     m->phase = PHASE_ENDING;
@@ -126,6 +128,8 @@ static void on_first_set_ready(struct master *m)
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
     mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
+    for (size_t i = 0; m->o->daemon && i < m->generation->n_logs; i++)
+        mk_logfile_silence(&m->generation->logs[i]);
 }
 
 static void finish_reload(struct master *m)
@@ -148,16 +152,17 @@ static void abandon_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
     mk_workers_end(&m->workers, m->next, SIGKILL);
-    m->workers.generation = m->generation;
-    m->workers.wanted = m->generation->server.workers;
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
     mk_generation_free(m->next);
     m->next = NULL;
     m->phase = PHASE_SERVING;
     open_sockets_again(m);
     mk_listeners_close_unwanted(&m->listeners);
+    mk_workers_return(&m->workers, m->generation);
     tell_manager(m, "READY=1");
 }
+
+static void reload(struct master *m);
 
 static void on_workers(struct mk_workers *w)
 {
@@ -185,6 +190,8 @@ static void on_workers(struct mk_workers *w)
         break;
     }
     w->early_death = false;
+    if (m->again && m->phase == PHASE_SERVING)
+        reload(m);
 }
 
 /* ---- Reloading ---- */
@@ -227,10 +234,9 @@ static void reload(struct master *m)
     struct mk_conf_report report;
     char state[96];
     struct timespec now;
-    if (m->phase != PHASE_SERVING) {
-        mk_log_warn(&m->log.log, "not reloading: busy with something else");
+    m->again = m->phase != PHASE_SERVING;
+    if (m->again)
         return;
-    }
     clock_gettime(CLOCK_MONOTONIC, &now);
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
@@ -285,8 +291,10 @@ static void drop_pidfile(struct master *m)
 
 static void start_upgrade(struct master *m)
 {
-    if (m->phase != PHASE_SERVING)
+    if (m->phase != PHASE_SERVING || m->upgrade.child) {
+        mk_log_warn(&m->log.log, "no new program is started: busy with something else");
         return;
+    }
     drop_pidfile(m); /* the successor writes its own */
     mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
     if (e)
@@ -360,6 +368,7 @@ static mk_err start_loop(struct master *m)
     if (!e)
         e = mk_workers_init(&m->workers, &m->loop, &m->log, &m->listeners);
     m->workers.owner = m;
+    m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers;
     return e;
 }

@@ -195,6 +195,14 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
     return e;
 }
 
+static void leave_terminal(const struct mk_process_options *o)
+{
+    mk_daemon_silence(STDOUT_FILENO);
+    mk_daemon_silence(STDERR_FILENO);
+    for (size_t i = 0; i < o->generation->n_logs; i++)
+        mk_logfile_silence(&o->generation->logs[i]);
+}
+
 static mk_err start(struct process *p, const struct mk_process_options *o)
 {
     mk_err e = give_up_privileges(o->generation, p->log);
@@ -202,7 +210,11 @@ static mk_err start(struct process *p, const struct mk_process_options *o)
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)
         e = init_worker(p, o);
-    return e ? e : start_hearing(p, o);
+    if (!e)
+        e = start_hearing(p, o);
+    if (!e && o->silent)
+        leave_terminal(o);
+    return e;
 }
 
 int mk_process_main(const struct mk_process_options *o)

@@ -16,6 +16,7 @@ struct mk_process_options {
     struct mk_counters *counters;
     struct mk_errorlog *log;
     int control_fd; /* the worker's end; -1: none */
+    bool silent;    /* once it serves: of a daemon */
     pid_t master;
 };
 

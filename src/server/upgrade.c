@@ -63,7 +63,7 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_listeners *l, char *cons
 bool mk_upgrade_failed(struct mk_upgrade *u)
 {
     int status;
-    if (!u->child || waitpid(u->child, &status, WNOHANG) != u->child)
+    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* an error: it was reaped with the workers */
         return false;
     u->child = 0;
     return true;

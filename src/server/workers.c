@@ -81,6 +81,7 @@ static _Noreturn void be_worker(struct mk_workers *w, const struct mk_worker_pro
         .counters = p->counters,
         .log = w->log,
         .control_fd = control_fd,
+        .silent = w->silent,
         .master = w->master,
     };
     _exit(mk_process_main(&o));
@@ -120,6 +121,11 @@ mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g)
 {
     w->generation = g;
     w->wanted = g->server.workers;
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (w->revivals[i].all) { /* of the set before: this one has no dead yet */
+            mk_timer_stop(&w->revivals[i].timer);
+            w->revivals[i].young_deaths = 0;
+        }
     for (unsigned i = 0; i < w->wanted; i++) {
         mk_err e = start_one(w, i);
         if (e)
@@ -135,7 +141,7 @@ unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation
     unsigned n = 0;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         const struct mk_worker_proc *p = &w->procs[i];
-        n += p->pid && p->generation == g && (p->ready || !ready);
+        n += p->pid && !p->leaving && p->generation == g && (p->ready || !ready);
     }
     return n;
 }
@@ -245,6 +251,25 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
         mk_timer_set(&w->loop->wheel, &r->timer, w->loop->now_ms, pause);
     else
         revive(&r->timer);
+}
+
+static bool is_there(const struct mk_workers *w, unsigned index)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
+        const struct mk_worker_proc *p = &w->procs[i];
+        if (p->pid && !p->leaving && p->generation == w->generation && p->index == index)
+            return true;
+    }
+    return false;
+}
+
+void mk_workers_return(struct mk_workers *w, struct mk_generation *g)
+{
+    w->generation = g;
+    w->wanted = g->server.workers;
+    for (unsigned i = 0; i < w->wanted; i++)
+        if (!is_there(w, i))
+            revive(&revival_of(w, i)->timer);
 }
 
 void mk_workers_reap(struct mk_workers *w)

@@ -38,6 +38,7 @@ struct mk_workers {
     struct mk_generation *generation; /* of the current set */
     unsigned wanted;                  /* size of the current set */
     pid_t master;
+    bool silent;                  /* of a daemon */
     struct mk_counters *counters; /* shared memory, one a slot */
     struct mk_worker_proc *procs; /* MK_WORKERS_MAX */
     struct mk_revival *revivals;  /* one an index */
@@ -53,7 +54,9 @@ void mk_workers_fini(struct mk_workers *w);
 
 /* Starts a whole set that serves the generation, beside the ones that run. */
 mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g) MK_MUST_USE;
-/* How many of that generation are there, and how many of them serve. */
+/* Back to a generation whose set was never told to end: those of it that died meanwhile are started again. */
+void mk_workers_return(struct mk_workers *w, struct mk_generation *g);
+/* How many of that generation are there, and how many of them serve; not those that were told to end. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
 /* Tells all of one generation, or (NULL) all there are, to end. */
