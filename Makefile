@@ -11,7 +11,7 @@ SITE         ?= site
 export PYTHON
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run check release dev fuzz install docs format clean need-build need-check need-fuzz
+.PHONY: help run check release dev fuzz install docs format bench clean need-build need-check need-fuzz need-bench
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -36,6 +36,10 @@ fuzz: need-fuzz build/fuzz/build.ninja ## look for inputs that break the parsers
 	@cmake --build build/fuzz
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
+bench: need-bench release ## CPU per request and memory beside the floor, nginx and lighttpd (docs/performance.md)
+	@$(PYTHON) tools/bench/bench.py
+	@$(PYTHON) tools/bench/instructions.py build/release/monkey
+
 install: need-build ## install below PREFIX=/usr/local (and DESTDIR)
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	@cmake --build build/release
@@ -59,6 +63,9 @@ need-build:
 
 need-check:
 	@tools/dev/need.sh build check
+
+need-bench:
+	@tools/dev/need.sh build bench
 
 need-fuzz:
 	@tools/dev/need.sh build fuzz

@@ -29,6 +29,13 @@ check   valgrind         command valgrind
 check   clang-format-14? command clang-format-14
 check   chromium?        any_chromium
 
+bench   wrk              command wrk
+bench   util-linux       command taskset
+bench   valgrind         command valgrind
+bench   python3          command python3
+bench   nginx-light?     command nginx
+bench   lighttpd?        command lighttpd
+
 fuzz    clang            command clang
 fuzz    libclang-rt-dev  fuzzer_of_clang
 '

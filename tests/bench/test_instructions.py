@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instructions of a keep-alive request, counted by callgrind: they may not grow by more than a tenth unseen."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "bench" / "instructions.py"
+RECORDED = ROOT / "tools" / "bench" / "instructions.txt"
+PROGRAM = ROOT / "build" / "release" / "monkey"
+
+pytestmark = pytest.mark.skipif(not shutil.which("valgrind") or not PROGRAM.exists(),
+                                reason="needs valgrind and the release program")
+
+
+def count(*arguments):
+    return subprocess.run([sys.executable, TOOL, PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=300)
+
+
+def test_they_have_not_grown(tmp_path):
+    done = count("--check", RECORDED, "--write", tmp_path / "now")
+    assert done.returncode == 0, done.stdout + done.stderr
+    now = int((tmp_path / "now").read_text())
+    assert now > 500, "so few cannot serve a request: the tool counts something else"
+    # The same check must complain about the figure it has just counted, had a seventh less been recorded.
+    (tmp_path / "less").write_text(f"{now * 6 // 7}\n")
+    assert re.search("more than a tenth", count("--check", tmp_path / "less").stderr)
