@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients that ask without a pause, and note whatever goes wrong."""
+import threading
+
+from client import Client
+from monkey import SECONDS
+from proc import wait_until
+
+
+class Load:
+    """`with Load(server) as load: load.more(50); ...; assert not load.failures`
+
+    Half of the clients keep their connection for as long as the server does, the others open one for each request.
+    A connection that the server closes without having said so before is a failure.
+    """
+
+    def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0):
+        self.address, self.target, self.content = server.addresses[which], target, content
+        self.failures, self._stopped = [], threading.Event()
+        plans = [self._keep] * keeping + [self._once] * single
+        self.counts = [0] * len(plans)
+        self._threads = [threading.Thread(target=self._run, args=(plan, i), daemon=True) for i, plan in enumerate(plans)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        self.more(1)
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive(), "a client hangs"
+
+    def more(self, n, seconds=SECONDS):
+        """Waits until each client has had `n` more answers (or has met a failure)."""
+        goals = [count + n for count in self.counts]
+        wait_until(lambda: all(have >= goal for have, goal in zip(self.counts, goals)), f"{n} more answers", seconds)
+        return self
+
+    def check(self):
+        """Stops, and fails if a single request did."""
+        self.stop()
+        assert not self.failures, f"{len(self.failures)} of {sum(self.counts)} requests failed: {self.failures[:5]}"
+        return self
+
+    def _run(self, plan, i):
+        while not self._stopped.is_set():
+            try:
+                plan(i)
+            except (AssertionError, OSError) as error:
+                self.failures.append(repr(error))
+                self.counts[i] += 1
+
+    def _take(self, reply, i):
+        assert reply.status == 200, repr(reply)
+        assert self.content is None or reply.body == self.content, f"{len(reply.body)} wrong bytes"
+        self.counts[i] += 1
+
+    def _keep(self, i):
+        with Client(self.address) as c:
+            while not self._stopped.is_set():
+                reply = c.get(self.target)
+                self._take(reply, i)
+                if reply.closes:
+                    c.expect_end()
+                    return
+
+    def _once(self, i):
+        with Client(self.address) as c:
+            reply = c.get(self.target, fields=[("Connection", "close")])
+            self._take(reply, i)
+            assert reply.closes, "it is to close, but does not say so"
+            c.expect_end()

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Processes as the kernel shows them, and waiting for what they do."""
+import os
+import re
+import select
+import signal
+import time
+from pathlib import Path
+
+from monkey import SECONDS
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def wait_until(holds, what, seconds=SECONDS):
+    """Waits until `holds()` is true, and answers what it said."""
+    end = time.monotonic() + seconds
+    while not (answer := holds()):
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
+        time.sleep(0.005)
+    return answer
+
+
+def status(pid):
+    """The lines of /proc/PID/status: {"Uid": "0 0 0 0", ...}."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return {name: " ".join(value.split()) for name, _, value in (line.partition(":") for line in lines)}
+
+
+def memory_kb(pid):
+    """What it has in memory of its own: without files and what it shares with its parent."""
+    text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return sum(int(kb) for kb in re.findall(r"^(?:Private_Dirty|Swap): +(\d+) kB", text, re.MULTILINE))
+
+
+def cpu_seconds(pid):
+    """What it has computed so far, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def name(pid):
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
+def descriptors(pid):
+    """{descriptor: what it leads to}."""
+    found = {}
+    for each in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            found[int(each.name)] = os.readlink(each)
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def children(pid):
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+class Process:
+    """A process that is no child of ours. Never another one that got its number later."""
+
+    def __init__(self, pid):
+        self.pid, self._fd = pid, os.pidfd_open(pid)
+
+    def tell(self, number):
+        signal.pidfd_send_signal(self._fd, number)
+
+    def has_ended(self, seconds=0):
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
+
+    def wait(self, seconds=SECONDS):
+        assert self.has_ended(seconds), f"process {self.pid} did not end"
+
+    def kill(self):
+        if not self.has_ended():
+            self.tell(signal.SIGKILL)
+            self.wait()
+        os.close(self._fd)

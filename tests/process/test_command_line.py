@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the command line promises: every option in both its forms, every mistake with its exit code and a way out."""
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+
+import pytest
+
+from monkey import ENVIRONMENT, PROGRAM, SECONDS
+from proc import children, name, wait_until
+
+FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
+
+
+def key(text, wanted):
+    """The value that a printed configuration gives a key."""
+    return re.search(rf"^    {wanted} +(.+)$", text, re.MULTILINE)[1]
+
+
+@pytest.fixture
+def conf(tmp_path, site):
+    """A good configuration file in a folder of its own."""
+    folder = tmp_path / "conf"
+    folder.mkdir()
+    path = folder / "monkey.conf"
+    path.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[HOST]\n    DocumentRoot {site.path}\n")
+    return path
+
+
+# Serving a folder
+
+def test_a_folder_is_served_on_port_2001_of_this_machine_alone(run, site):
+    done = run("-T", site)
+    assert (done.code, done.err) == (FINE, "")
+    assert key(done.out, "Listen") == "127.0.0.1:2001"
+    assert key(done.out, "DocumentRoot") == str(site.path)
+
+
+def test_a_relative_folder_is_seen_from_here(run, site, tmp_path):
+    assert key(run("-T", "site").out, "DocumentRoot") == str(site.path)
+    assert key(run("-T", ".", folder=site.path).out, "DocumentRoot") == str(site.path)
+
+
+@pytest.mark.parametrize("option", [["-o"], ["--one-shot"], []])
+def test_three_ways_to_name_the_folder(run, site, option):
+    assert key(run("-T", *option, site).out, "DocumentRoot") == str(site.path)
+
+
+def test_public_serves_to_other_machines_too(run, site):
+    assert key(run("-T", "--public", site).out, "Listen") == "0.0.0.0:2001"
+    assert key(run("-T", "--public", "-p", "8080", site).out, "Listen") == "0.0.0.0:8080"
+
+
+def test_a_bare_port_keeps_a_folder_at_home(run, site):
+    assert key(run("-T", "-p", "8080", site).out, "Listen") == "127.0.0.1:8080"
+    assert key(run("-T", "--port=8080", site).out, "Listen") == "127.0.0.1:8080"
+
+
+def test_several_ports_and_addresses(run, site):
+    done = run("-T", site, "-p", "192.0.2.1:81", "-p", "[::1]:82", "-p", "unix:/tmp/x", "--port", "83")
+    assert re.findall(r"^    Listen +(.+)$", done.out, re.MULTILINE) == [
+        "192.0.2.1:81", "[::1]:82", "unix:/tmp/x", "127.0.0.1:83"]
+
+
+def test_a_folder_with_strange_characters_in_its_name(monkey, tmp_path):
+    folder = tmp_path / 'a "b" ${HOME} #c ü\\'
+    folder.mkdir()
+    (folder / "x").write_text("found")
+    assert monkey(args=["-p", "0", folder]).get("/x").text == "found"
+
+
+def test_it_serves_a_folder_and_says_where(monkey, site):
+    site.add("index.html", "hello")
+    server = monkey(args=["-p", "0", "-w", "1", site])
+    assert re.fullmatch(rf"Monkey \S+ serves {re.escape(str(site.path))} at\n  http://127\.0\.0\.1:\d+/\n", server.out.text)
+    assert server.get("/").text == "hello"
+    server.stop()
+    assert server.err.text == "", "quiet unless something is wrong"
+
+
+def test_every_address_is_printed_and_answers(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    server = monkey(args=["-p", "0", "-p", "[::1]:0", "-p", f"unix:{tmp_path}/socket", site])
+    assert len(server.addresses) == 3
+    assert [server.get("/", which=i).text for i in range(3)] == ["hello"] * 3
+
+
+def test_all_addresses_of_this_machine_are_printed(monkey, site):
+    server = monkey(args=["--public", "-p", "0", site])
+    assert len(server.addresses) >= 1
+    assert all(port == server.port and host != "0.0.0.0" for host, port in server.addresses)
+    assert ("127.0.0.1", server.port) in server.addresses
+
+
+@pytest.mark.parametrize("option", ["-w", "--workers"])
+def test_the_number_of_workers(monkey, site, option):
+    server = monkey(args=["-p", "0", option, "3", site])
+    assert [name(pid) for pid in server.workers] == ["monkey: worker"] * 3
+
+
+@pytest.mark.parametrize("option", ["-I", "--pid-file"])
+def test_the_pid_file(monkey, tmp_path, site, option):
+    server = monkey(args=["-p", "0", option, tmp_path / "pid", site])
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+    server.stop()
+    assert not (tmp_path / "pid").exists()
+
+
+# A configuration
+
+@pytest.mark.parametrize("option", ["-c", "--config"])
+def test_a_file_or_its_folder(run, conf, option):
+    for path in (conf, conf.parent):
+        assert run(option, path, "-t").code == FINE
+
+
+@pytest.mark.parametrize("option", ["-t", "--test"])
+def test_the_check_says_what_there_is(run, conf, option):
+    done = run(option, "-c", conf)
+    assert (done.code, done.out, done.err) == (FINE, "The configuration is fine: 1 host, 1 address.\n", "")
+
+
+@pytest.mark.parametrize("option", ["-T", "--print"])
+def test_what_is_printed_loads_again_and_prints_the_same(run, conf, tmp_path, option):
+    first = run(option, "-c", conf)
+    (tmp_path / "again.conf").write_text(first.out)
+    again = run(option, "-c", tmp_path / "again.conf")
+    assert (first.code, first.err, again.code, again.err) == (FINE, "", FINE, "")
+    assert again.out == first.out and "DocumentRoot" in first.out
+
+
+def test_options_overrule_the_configuration(run, conf, tmp_path):
+    done = run("-T", "-c", conf, "-p", "8081", "-w", "7", "-I", tmp_path / "pid")
+    assert key(done.out, "Listen") == "0.0.0.0:8081", "a configuration is served to all"
+    assert (key(done.out, "Workers"), key(done.out, "PidFile")) == ("7", str(tmp_path / "pid"))
+
+
+def test_a_bad_configuration(run, conf):
+    conf.write_text("[SERVER]\n    Wrokers 3\n")
+    done = run("-c", conf)
+    assert (done.code, done.out) == (CONFIGURATION, "")
+    assert f"{conf}:2" in done.err and "did you mean `Workers`?" in done.err
+    assert run("-t", "-c", conf).code == run("-T", "-c", conf).code == CONFIGURATION
+    assert run("-c", conf, "explain", "GET", "/").code == CONFIGURATION
+
+
+def test_a_configuration_that_is_not_there(run, tmp_path):
+    done = run("-c", tmp_path / "none.conf")
+    assert done.code == CONFIGURATION and f"{tmp_path}/none.conf" in done.err and "No such file" in done.err
+
+
+# Saying things
+
+@pytest.mark.parametrize("option", ["-v", "--version"])
+def test_version(run, option):
+    done = run(option)
+    assert (done.code, done.err) == (FINE, "") and re.fullmatch(r"Monkey \d+\.\d+\.\d+\n", done.out)
+
+
+@pytest.mark.parametrize("option", ["-V", "--build"])
+def test_how_it_was_built(run, option):
+    done = run(option)
+    assert (done.code, done.err) == (FINE, "")
+    assert done.out.startswith(run("-v").out)
+    assert re.search(r"^config +/\S+/monkey$", done.out, re.MULTILINE)
+    assert os.uname().release in done.out and re.search(r"^Landlock +(yes, ABI \d+|no: .+)$", done.out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_names_every_option(run, option):
+    done = run(option)
+    assert (done.code, done.err) == (FINE, "")
+    for letter, word in zip("pwctTDIovVh", "port workers config test print daemon pid-file one-shot version build "
+                                           "help".split()):
+        assert re.search(rf"^  -{letter}, --{word}\b", done.out, re.MULTILINE), word
+    assert "--public" in done.out and "explain METHOD URL" in done.out
+    assert max(map(len, done.out.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("args, says", [
+    (["--nope"], "--nope"),
+    (["-x"], "-x"),
+    (["-p"], "needs an argument: -p"),
+    (["--port"], "needs an argument: --port"),
+    (["-c"], "needs an argument: -c"),
+    (["-w", "0", "."], "1 to 512, not 0"),
+    (["-w", "513", "."], "1 to 512, not 513"),
+    (["-w", "-1", "."], "1 to 512, not -1"),
+    (["-w", "two", "."], "1 to 512, not two"),
+    (["-w", "99999999999999999999", "."], "1 to 512"),
+    (["one", "two"], "one folder at a time, not also two"),
+    (["-o", "one", "two"], "one folder at a time, not also two"),
+    (["-c", "x.conf", "folder"], "not both: folder"),
+    (["no such folder"], "no such folder: No such file or directory"),
+    (["explain", "GET"], "usage: monkey"),
+    (["explain", "GET", "/", "/"], "usage: monkey"),
+    ([*["-p", "1"] * 17, "."], "too many -p"),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
+def test_wrong_usage(run, args, says):
+    done = run(*args)
+    assert (done.code, done.out) == (USAGE, "")
+    assert says in done.err
+
+
+def test_nothing_to_serve(run):
+    done = run()
+    if "/monkey/" in done.err:
+        pytest.skip("a configuration is installed here")
+    assert done.code == USAGE and "`monkey .`" in done.err and "--help" in done.err
+
+
+@pytest.mark.parametrize("port", ["", "x", "65536", "-1", "1.2.3.4", "1.2.3.4:", "::1:80", "[::1]", "localhost:80", "unix:",
+                                  "unix:" + "x" * 108])
+def test_a_port_that_is_none(run, site, port):
+    done = run("-t", "-p", port, site)
+    assert done.code == CONFIGURATION
+    assert f"`{port}` is not a port to listen on: expected PORT" in done.err
+
+
+def test_a_file_is_no_folder(run, site):
+    done = run("-t", site.add("file", "x"))
+    assert done.code == CONFIGURATION and "cannot be served: Not a directory" in done.err
+
+
+def test_a_port_that_is_in_use(run, site):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run("-p", port, site)
+    assert (done.code, done.out) == (FAILED, "")
+    assert f"cannot listen on {port}: Address already in use" in done.err
+    assert "choose another port (-p PORT)" in done.err
+
+
+def test_a_port_of_another_monkey_is_in_use_too(run, monkey, site):
+    """Although both would share it with SO_REUSEPORT, and steal each other's connections."""
+    server = monkey(args=["-p", "0", site])
+    done = run("-p", server.port, site)
+    assert done.code == FAILED and "Address already in use" in done.err
+
+
+def test_an_address_that_is_not_ours(run, site):
+    done = run("-p", "192.0.2.1:0", site)
+    assert done.code == FAILED and "cannot listen on 192.0.2.1:0: Cannot assign requested address" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not")
+def test_a_port_for_root_says_so(run, site):
+    limit = int(open("/proc/sys/net/ipv4/ip_unprivileged_port_start").read())
+    if limit < 2:
+        pytest.skip("here everybody may use every port")
+    os.chmod(site.path.parent, 0o755)
+    with open(PROGRAM, "rb") as program:  # which lies where nobody may look
+        done = run("-p", "1", "/", user=65534, group=65534, extra_groups=[], folder="/",
+                   executable=f"/proc/self/fd/{program.fileno()}", pass_fds=[program.fileno()])
+    assert done.code == FAILED and "Permission denied" in done.err and "below 1024 are for root" in done.err
+
+
+# Where it prints
+
+@pytest.mark.parametrize("args", [["-v"], ["-V"], ["-h"], ["-T", "."], ["explain", "GET", "/", "-o", "."]],
+                         ids=lambda args: args[0])
+def test_what_cannot_be_printed_is_a_failure(run, args):
+    with open("/dev/full", "w") as full:
+        assert run(*args, capture_output=False, stdout=full, stderr=subprocess.PIPE).code == FAILED
+
+
+def test_serving_needs_no_standard_output(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    server = monkey(program="sh", args=["-c", f"exec '{PROGRAM}' -p unix:socket site >/dev/full"], expect_start=False)
+    wait_until((tmp_path / "socket").exists, "its socket")
+    server.addresses = [str(tmp_path / "socket")]
+    assert server.get("/").text == "hello"
+
+
+def test_closed_standard_streams_are_not_taken_for_files(tmp_path, site):
+    """Descriptors 0 to 2 would go to the first files that it opens, and what it prints into these."""
+    (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    AccessLog access.log\n"
+                                "[HOST]\n    DocumentRoot site\n")
+    process = subprocess.Popen(["sh", "-c", f'exec "{PROGRAM}" -c c <&- >&- 2>&-'], cwd=tmp_path,
+                               env=os.environ | ENVIRONMENT)
+    try:
+        wait_until(lambda: "monkey: worker" in map(name, children(process.pid)), "its worker")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+    finally:
+        process.kill()
+    assert (tmp_path / "access.log").read_bytes() == b""
+
+
+class Terminal:
+    """The program with a terminal as its standard output."""
+
+    def __init__(self, *args, cwd):
+        self.master, slave = pty.openpty()
+        self.process = subprocess.Popen([PROGRAM, *map(str, args)], cwd=cwd, stdin=slave, stdout=slave,
+                                        stderr=subprocess.DEVNULL, env=os.environ | ENVIRONMENT)
+        os.close(slave)
+        self.text = ""
+
+    def read_until(self, pattern):
+        while not (found := re.search(pattern, self.text)):
+            self.text += os.read(self.master, 4096).decode()
+        return found
+
+    def close(self):
+        self.process.terminate()
+        self.process.wait(SECONDS)
+        os.close(self.master)
+
+
+def test_on_a_terminal_each_request_is_a_line_at_once(tmp_path, site):
+    site.add("a.txt", "hello")
+    terminal = Terminal("-p", "0", site, cwd=tmp_path)
+    try:
+        port = int(terminal.read_until(r"http://127\.0\.0\.1:(\d+)/\r\n")[1])
+        for target, status, size in (("/a.txt", 200, "5"), ("/none", 404, r"\d+"), ("/%1b]0;x%07\x1b[31m", r"4\d\d", r"\d+")):
+            with socket.create_connection(("127.0.0.1", port)) as c:
+                c.sendall(f"GET {target} HTTP/1.0\r\n\r\n".encode())
+                while c.recv(4096):
+                    pass
+                # `at once` is meant for a person: the line is there before we go on, not when a block is full
+                shown = re.escape(target.replace("\x1b", "\\x1b"))
+                terminal.read_until(rf"\d\d:\d\d:\d\d {status} (GET {shown}|- -)  {size} bytes to 127\.0\.0\.1\r\n")
+        assert "\x1b" not in terminal.text
+    finally:
+        terminal.close()
+
+
+def test_with_a_pipe_requests_are_not_printed(monkey, site):
+    server = monkey(args=["-p", "0", site])
+    server.get("/")
+    server.stop()
+    assert "GET" not in server.out.text
+
+
+def test_control_c_on_the_terminal_ends_it(tmp_path, site):
+    """The terminal sends INT to the whole group, workers included."""
+    terminal = Terminal("-p", "0", site, cwd=tmp_path)
+    try:
+        terminal.read_until(r"http://127\.0\.0\.1:\d+/\r\n")
+        for pid in (terminal.process.pid, *children(terminal.process.pid)):
+            os.kill(pid, signal.SIGINT)
+        assert terminal.process.wait(SECONDS) == 0
+    finally:
+        terminal.close()
+
+
+def test_nothing_is_coloured(run, tmp_path):
+    (tmp_path / "c").write_text("[SERVER]\n    Nonsense 1\n")
+    done = run("-c", "c", environment={"TERM": "xterm-256color", "CLICOLOR_FORCE": "1", "NO_COLOR": "1"})
+    assert "\x1b" not in done.out + done.err
