@@ -434,6 +434,8 @@ static void close_all(struct master *m)
     drop_pidfile(m);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
+    if (m->next)
+        mk_generation_free(m->next);
     if (m->generation)
         mk_generation_free(m->generation);
     mk_fd_close(&m->signal_fd);
