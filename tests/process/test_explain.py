@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`monkey explain METHOD URL` says what would answer, and it says the truth: the server does answer so."""
+import os
+import re
+
+import pytest
+
+CONFIGURATION = """
+[SERVER]
+    Listen 127.0.0.1:{port}
+    Workers 1
+    LogLevel error
+
+[HOST]
+    ServerName one.example
+    DocumentRoot site
+
+[ROUTES]
+    /old/*   redirect 302 http://new.example
+    /secret  status 451
+    /*       static
+
+[HOST]
+    ServerName two.example *.two.example
+    DocumentRoot site/two
+    SymLink on
+
+[HOST]
+    ServerName moved.example
+    Redirect https://moved.example.net
+"""
+
+# URL, status, and what else it says
+CASES = [
+    ("GET", "http://one.example/", 200, r"file +\S+/site/index\.html, 5 bytes\ntype +text/html"),
+    ("GET", "http://one.example/a.txt", 200, r"host +one\.example \(\S+monkey\.conf:7\), by its name\nroute +/\*  static"),
+    ("HEAD", "http://one.example/a.txt", 200, r"Content-Type: text/plain"),
+    ("GET", "http://one.example/a.txt?query", 200, r"site/a\.txt, 4 bytes"),
+    ("GET", "http://one.example/%61%2etxt", 200, r"site/a\.txt, 4 bytes"),
+    ("GET", "http://one.example/folder", 301, r"redirected to its name with a slash(.|\n)+Location: /folder/"),
+    ("GET", "http://one.example/folder/", 403, r"a folder without any of the index files"),
+    ("GET", "http://one.example/none", 404, r"nothing there beneath \S+/site: No such file or directory"),
+    ("GET", "http://one.example/none/", 404, r"nothing there"),
+    ("GET", "http://one.example/a.txt/", 404, r"nothing there"),
+    ("GET", "http://one.example/link", 403, r"a symbolic link that SymLink does not allow"),
+    ("GET", "http://one.example/.hidden", 403, r"begins with a dot \(DotFiles is off\)"),
+    ("POST", "http://one.example/a.txt", 405, r"Allow: GET, HEAD, OPTIONS"),
+    ("OPTIONS", "http://one.example/a.txt", 200, r"Allow: GET, HEAD, OPTIONS"),
+    ("BREW", "http://one.example/a.txt", 501, r""),
+    ("GET", "http://one.example/old/x?y", 302,
+     r"route +/old/\*  redirect 302 http://new\.example\n(.|\n)+Location: http://new\.example/old/x\?y"),
+    ("GET", "http://one.example/secret", 451, r"route +/secret  status 451"),
+    ("GET", "http://two.example/t", 200, r"host +two\.example \(\S+:16\), by its name"),
+    ("GET", "http://www.two.example/t", 200, r"host +two\.example \(\S+:16\), by a name with a star"),
+    ("GET", "http://TWO.example./t", 200, r"host +two\.example"),
+    ("GET", "http://two.example/link", 200, r"site/two/link, 3 bytes"),
+    ("GET", "http://moved.example/x", 301, r"Location: https://moved\.example\.net/x"),
+    ("GET", "http://other.example/", 200, r"host +one\.example \(\S+\), no host has this name: the default one"),
+    ("GET", "/a.txt", 200, r"the request names no host: the default one"),
+]
+
+
+@pytest.fixture
+def folder(site):
+    site.add("index.html", "hello")
+    site.add("a.txt", "text")
+    site.add(".hidden", "h")
+    site.add("folder/x", "x")
+    site.add("two/t", "two")
+    os.symlink("a.txt", site / "link")
+    os.symlink("t", site / "two/link")
+    return site
+
+
+def explain(run, tmp_path, method, url, port=0, **how):
+    (tmp_path / "monkey.conf").write_text(CONFIGURATION.format(port=port))
+    return run("-c", "monkey.conf", "explain", method, url, **how)
+
+
+@pytest.mark.parametrize("method, url, status, says", CASES, ids=lambda value: str(value)[:40])
+def test_it_says_what_decides(run, tmp_path, folder, method, url, status, says):
+    done = explain(run, tmp_path, method, url)
+    assert (done.code, done.err) == (0, "")
+    assert re.search(rf"^answer +{status} ", done.out, re.MULTILINE)
+    assert re.search(says, done.out), done.out
+
+
+def test_the_server_answers_as_explained(monkey, run, tmp_path, folder):
+    server = monkey(config=CONFIGURATION.format(port=0))
+    for method, url, status, _ in CASES:
+        match = re.fullmatch(r"(?:http://([^/]+))?(/.*)", url)
+        fields = [("Host", match[1] or "nobody.example")] + [("Content-Length", "0")] * (method == "POST")
+        reply = server.get(match[2], method, fields)
+        assert reply.status == status, url
+        explained = explain(run, tmp_path, method, url).out
+        for name in ("Location", "Content-Type", "Allow", "ETag"):
+            if name in reply and status != 501:
+                assert f"{name}: {reply[name]}" in explained, url
+
+
+def test_the_listener_is_found_by_its_port(run, tmp_path, folder):
+    assert re.match(r"listener +127\.0\.0\.1:8081\n", explain(run, tmp_path, "GET", "http://one.example:8081/", 8081).out)
+    done = explain(run, tmp_path, "GET", "http://one.example:82/", 8081)
+    assert done.code == 0 and re.match(r"listener +none listens on port 82;", done.out)
+    assert re.match(r"listener +none listens on port 80;", explain(run, tmp_path, "GET", "http://one.example/", 8081).out)
+
+
+def test_a_folder_needs_no_configuration(run, folder):
+    done = run("-o", folder, "explain", "GET", "/a.txt")
+    assert done.code == 0 and f"{folder}/a.txt, 4 bytes" in done.out
+    assert re.match(r"listener +127\.0\.0\.1:2001\n", done.out)
+
+
+@pytest.mark.parametrize("method, url", [("GET", "nonsense"), ("GET", ""), ("G@T", "/"), ("", "/"), ("GET", "/../.."),
+                                         ("GET", "ftp://one.example/"), ("GET", "/%00"), ("GET", "/ x")])
+def test_what_is_no_request(run, folder, method, url):
+    done = run("-o", folder, "explain", method, url)
+    assert (done.code, done.out) == (2, "")
+    assert f"`{method} {url}` is not a request" in done.err
+
+
+def test_nothing_is_served_nor_kept(run, tmp_path, folder):
+    """Explaining needs no port, and leaves no pid file behind."""
+    (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:1\n    PidFile pid\n[HOST]\n    DocumentRoot site\n")
+    assert run("-c", "monkey.conf", "explain", "GET", "/").code == 0
+    assert not (tmp_path / "pid").exists()
