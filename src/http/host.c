@@ -23,16 +23,17 @@ static bool is_ipv6(mk_str host)
  * hidden as a folder. */
 static size_t name_len(mk_str s)
 {
-    const char *at = s.p, *end = s.p + s.len;
-    for (;;) {
-        const char *label = at;
-        at = mk_scan_skip(at, end, MK_SCAN_LABEL);
-        if (at == label)
-            return at < end && *at == '.' ? 0 : (size_t)(at - s.p);
-        if (at == end || *at != '.')
-            return (size_t)(at - s.p);
-        at++;
+    bool in_label = false;
+    size_t len = 0;
+    for (; len < s.len; len++) {
+        bool is_dot = s.p[len] == '.';
+        if (is_dot && !in_label)
+            return 0;
+        if (!is_dot && !mk_scan_is(s.p[len], MK_SCAN_LABEL))
+            break;
+        in_label = !is_dot;
     }
+    return len;
 }
 
 static size_t ipv6_len(mk_str s)

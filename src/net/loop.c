@@ -9,7 +9,10 @@
 
 static void read_clocks(struct mk_loop *loop)
 {
-    loop->now_ms = mk_clock_ms();
+    uint64_t now_ms = mk_clock_ms();
+    if (now_ms == loop->now_ms && loop->now_unix)
+        return; /* both clocks tick together */
+    loop->now_ms = now_ms;
     loop->now_unix = mk_clock_unix();
 }
 

@@ -63,6 +63,8 @@ static void empty_slot(struct mk_wheel *w, uint32_t slot)
 void mk_wheel_turn(struct mk_wheel *w, uint64_t now_ms)
 {
     uint32_t now = (uint32_t)now_ms;
+    if (now == w->now)
+        return;
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
     if (now < w->now) /* the 32-bit time wrapped: its ticks did not, as 2^32 is a multiple of a tick */
         ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);

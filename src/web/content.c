@@ -9,7 +9,7 @@ void mk_content_fini(struct mk_content *c)
 {
     if (c->source && c->source->close)
         c->source->close(c->source_ctx);
-    *c = (struct mk_content){0};
+    mk_content_init(c);
 }
 
 static struct mk_part *new_part(struct mk_content *c, struct mk_arena *arena)

@@ -26,6 +26,14 @@ struct mk_content {
     void *source_ctx;
 };
 
+/* Empty. */
+static inline void mk_content_init(struct mk_content *c)
+{
+    c->length = 0;
+    c->parts = c->last = NULL;
+    c->source = NULL;
+}
+
 /* Gives back what it holds: its source is closed. Files belong to whoever added them. */
 void mk_content_fini(struct mk_content *c);
 

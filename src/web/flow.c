@@ -26,7 +26,8 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
 
 void mk_exchange_free(struct mk_exchange *x)
 {
-    mk_content_fini(&x->response.content);
+    if (x->response.content.source)
+        mk_content_fini(&x->response.content);
     struct mk_arena arena = x->arena; /* it ends the memory that it stands in itself */
     mk_arena_fini(&arena);
 }

@@ -11,7 +11,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
     r->n_blocks = r->n_fields = 0;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
     r->fields = r->first_fields;
-    r->content = (struct mk_content){0};
+    mk_content_init(&r->content);
 }
 
 void mk_response_reset(struct mk_response *r)
