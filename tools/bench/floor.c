@@ -106,17 +106,18 @@ int main(int argc, char **argv)
         file_len = (size_t)st.st_size;
     }
     answer = malloc(512 + body);
-    answer_len = (size_t)sprintf(answer,
-                                 "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n"
-                                 "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\nETag: \"1234567\"\r\n"
-                                 "Content-Type: text/html\r\nContent-Length: %zu\r\n\r\n",
-                                 file_len);
+    answer_len =
+        (size_t)snprintf(answer, 512,
+                         "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n"
+                         "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\nETag: \"1234567\"\r\n"
+                         "Content-Type: text/html\r\nContent-Length: %zu\r\n\r\n",
+                         file_len);
     memset(answer + answer_len, 'x', body);
     answer_len += body;
 
     int one = 1, room = 256 * 1024, door = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     struct sockaddr_in at = {.sin_family = AF_INET,
-                             .sin_port = htons((unsigned short)atoi(argv[1])),
+                             .sin_port = htons((unsigned short)strtoul(argv[1], NULL, 10)),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     setsockopt(door, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(door, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
