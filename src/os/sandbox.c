@@ -51,20 +51,30 @@ mk_err mk_sandbox_open(struct mk_sandbox *s)
     return s->fd < 0 ? mk_err_last() : 0;
 }
 
-mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path, enum mk_sandbox_right right)
+mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd, enum mk_sandbox_right right)
 {
+    struct landlock_path_beneath_attr rule = {.parent_fd = fd};
+    struct stat st;
     if (s->fd < 0)
         return 0;
-    struct landlock_path_beneath_attr rule = {.parent_fd = open(path, O_PATH | O_CLOEXEC)};
-    struct stat st;
-    if (rule.parent_fd < 0 || fstat(rule.parent_fd, &st) < 0)
-        return errno == ENOENT ? 0 : mk_err_last();
+    if (fstat(fd, &st) < 0)
+        return mk_err_last();
     rule.allowed_access = (right == MK_SANDBOX_WRITE ? WRITE_RIGHTS : READ_RIGHTS) & handled(s->abi);
     if (!S_ISDIR(st.st_mode))
         rule.allowed_access &= FILE_RIGHTS;
     long r = syscall(SYS_landlock_add_rule, s->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-    mk_err e = r < 0 ? mk_err_last() : 0;
-    close(rule.parent_fd);
+    return r < 0 ? mk_err_last() : 0;
+}
+
+mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path, enum mk_sandbox_right right)
+{
+    if (s->fd < 0)
+        return 0;
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? 0 : mk_err_last();
+    mk_err e = mk_sandbox_allow_fd(s, fd, right);
+    close(fd);
     return e;
 }
 

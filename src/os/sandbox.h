@@ -23,6 +23,8 @@ mk_err mk_sandbox_no_new_privs(void) MK_MUST_USE;
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
 /* A path that is not there is no error: nothing can be allowed there. */
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path, enum mk_sandbox_right right) MK_MUST_USE;
+/* The same for what is open already, whoever may open it now. */
+mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd, enum mk_sandbox_right right) MK_MUST_USE;
 /* From here on only what was allowed can be opened. Needs no_new_privs. */
 mk_err mk_sandbox_close(struct mk_sandbox *s) MK_MUST_USE;
 
