@@ -56,14 +56,13 @@ class Output:
 
     def wait_for(self, pattern, count=1, seconds=SECONDS):
         """Waits until `pattern` was found `count` times; answers the last of these matches."""
-        def found():
-            matches = list(re.finditer(pattern, self._text, re.MULTILINE))
-            return matches if len(matches) >= count or self._ended else None
+        def find():
+            return list(re.finditer(pattern, self._text, re.MULTILINE))
 
         with self._changed:
-            matches = self._changed.wait_for(found, seconds)
-            assert matches and len(matches) >= count, f"{self._name} does not say {pattern!r}:\n{self._text}"
-            return matches[count - 1]
+            self._changed.wait_for(lambda: self._ended or len(find()) >= count, seconds)
+            assert len(find()) >= count, f"{self._name} does not say {pattern!r}:\n{self._text}"
+            return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
         """Waits until nobody can write to it any more. False: somebody still can."""
