@@ -144,8 +144,11 @@ static void add_logger(struct load *l, struct mk_site *site, const struct mk_con
 {
     struct mk_logger_settings logger = {0};
     bind_section(l, MK_SECTION_LOGGER, section, &logger);
-    if (logger.access_log.len)
-        site->access_log = logger.access_log;
+    const struct mk_conf_entry *e = mk_conf_tree_entry(section, MK_STR("AccessLog"));
+    if (!e || !logger.access_log.len)
+        return;
+    site->access_log = logger.access_log;
+    site->access_log_at = mk_conf_tree_place(e, e->value);
 }
 
 /* A section that belongs to the host above it; false: it is none of those. */
@@ -391,7 +394,7 @@ static void open_logs(struct load *l)
     if (common)
         g->server.access_log = common->where;
     for (struct mk_site *s = g->sites; s; s = s->next) {
-        s->log = s->access_log.p ? open_log(l, s->access_log, s->section->at) : common;
+        s->log = s->access_log.p ? open_log(l, s->access_log, s->access_log_at) : common;
         if (s->access_log.p && s->log)
             s->access_log = s->log->where;
     }

@@ -32,7 +32,8 @@ struct mk_site {
     struct mk_pairs routes, error_pages, cache_control, handlers;
     struct mk_auth_settings *auth;
     size_t n_auth;
-    mk_str access_log;      /* absent: the server's */
+    mk_str access_log; /* absent: the server's */
+    struct mk_conf_place access_log_at;
     struct mk_logfile *log; /* of the generation */
     const struct mk_conf_section *section;
     struct mk_site *next;
