@@ -176,7 +176,9 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
         return MK_H1_COMPLETE;
     if (n == -EAGAIN)
         return MK_H1_WAITS_ROOM;
-    if (n <= 0) /* 0: the file has become shorter than we promised */
+    if (n == 0) /* the file has become shorter than we promised */
+        mk_open_file_forget(part->file);
+    if (n <= 0)
         return broken(h, n == 0 || n == -EIO ? MK_ENDING_ABORTED : MK_ENDING_GONE);
     mk_content_advance(content, (uint64_t)n);
     produced(h, (uint64_t)n);

@@ -52,6 +52,12 @@ static void unlist(struct mk_file_cache *c, struct mk_open_file *f)
     mk_open_file_drop(f);
 }
 
+void mk_open_file_forget(struct mk_open_file *f)
+{
+    if (f->listed)
+        unlist(f->cache, f);
+}
+
 static struct mk_open_file *oldest(struct mk_file_cache *c)
 {
     return mk_list_empty(&c->used) ? NULL : MK_LIST_ENTRY(c->used.next, struct mk_open_file, used);

@@ -76,6 +76,8 @@ void mk_file_cache_fini(struct mk_file_cache *c);
 mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
                           struct mk_open_file **file) MK_MUST_USE;
 void mk_open_file_drop(struct mk_open_file *f);
+/* Who asks for its path from now on gets it anew; those who use it keep it. For the holder of a reference. */
+void mk_open_file_forget(struct mk_open_file *f);
 
 /* Closes whatever nobody uses; answers how many descriptors came free. */
 unsigned mk_file_cache_shed(struct mk_file_cache *c);

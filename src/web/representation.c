@@ -231,15 +231,19 @@ static bool has_others(const struct family *f)
     return false;
 }
 
-/* Not more often than the files themselves are looked at. Only while nobody else uses the file: a response on
- * its way points into what would be replaced. */
+/* Not more often than the files themselves are looked at. A response on its way points into what would be
+ * replaced: while somebody else uses the file, the next request gets it anew. */
 static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
     bool believed = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
     bool in_use = file->refs > (file->listed ? 2u : 1u);
-    if (believed || (f->looked && in_use))
+    if (believed)
         return;
+    if (f->looked && in_use) {
+        mk_open_file_forget(file);
+        return;
+    }
     bool varied = f->self.about.n > 0 && has_others(f);
     for (size_t i = 0; i < MK_CODINGS; i++)
         look_for_one(f, i, host, now_ms);
