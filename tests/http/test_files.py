@@ -322,14 +322,15 @@ def test_a_file_that_grows_while_it_is_sent(monkey, site):
         assert c.get("/a.bin", "OPTIONS").status == 200, "behind it the next answer begins at once"
 
 
-def test_a_file_that_shrinks_while_it_is_sent(monkey, site):
+@pytest.mark.parametrize("how", ["FileCacheTime 0", "FileCacheTime 1h"])
+def test_a_file_that_shrinks_while_it_is_sent(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)
-    server = monkey(server="FileCacheTime 0")
+    server = monkey(server=how)
     c, left = begin(server)
     os.truncate(path, 2000)
     with c, pytest.raises((Closed, ConnectionResetError)):  # it cannot be completed: the client learns that
-        assert set(c.read_exactly(left)) == {ord("a")}
-    assert server.get("/a.bin").body == b"a" * 2000
+        c.read_exactly(left)
+    assert server.get("/a.bin").body == b"a" * 2000, "one that was caught lying is not believed again"
 
 
 @pytest.mark.parametrize("how", ["unlinked", "replaced"])
