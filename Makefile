@@ -4,6 +4,8 @@
 PREFIX       ?= /usr/local
 PYTHON       ?= python3
 FUZZ_SECONDS ?= 60
+# How long each fuzz target runs in `make check`, where clang is there.
+CHECK_FUZZ_SECONDS ?= 5
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_FLAGS ?= -q -n $(JOBS)
 SITE         ?= site
@@ -21,6 +23,7 @@ run: release ## build the server and serve the welcome site (SITE=folder for ano
 
 check: need-check dev release ## build and run all tests
 	@status=0; \
+	if command -v clang >/dev/null; then $(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS) || status=1; fi; \
 	ctest --preset dev -j $(JOBS) || status=1; \
 	tools/dev/venv.sh build/venv tests/requirements.txt && \
 	build/venv/bin/python -m pytest -c tests/pytest.ini $(PYTEST_FLAGS) tests || status=1; \

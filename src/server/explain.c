@@ -79,6 +79,8 @@ static const char *name_of(enum mk_static_find what)
         return "nothing there";
     case MK_STATIC_FORBIDDEN:
         return "not to be read";
+    case MK_STATIC_BROKEN:
+        return "not readable";
     case MK_STATIC_BUSY:
         break;
     }

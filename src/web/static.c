@@ -51,6 +51,10 @@ static enum mk_static_find find_of_error(mk_err e)
     case -ENFILE:
     case -EAGAIN:
         return MK_STATIC_BUSY;
+    case -EIO:
+    case -EBADMSG:
+    case -ESTALE:
+        return MK_STATIC_BROKEN;
     default:
         return MK_STATIC_MISSING;
     }
@@ -213,6 +217,10 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         return refuse(response, 403);
     case MK_STATIC_BUSY:
         return refuse(response, 503);
+    case MK_STATIC_BROKEN:
+        mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->path), found.root->path,
+                     mk_err_text(found.error));
+        return refuse(response, 500);
     case MK_STATIC_MISSING:
         break;
     }

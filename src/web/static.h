@@ -17,6 +17,7 @@ enum mk_static_find {
     MK_STATIC_MISSING,
     MK_STATIC_FORBIDDEN, /* the system, or a symbolic link, says no */
     MK_STATIC_BUSY,      /* no descriptors or no memory left */
+    MK_STATIC_BROKEN,    /* the disk, or what stands for it, failed */
 };
 
 struct mk_static_found {

@@ -28,6 +28,8 @@ check   siege            command siege
 check   valgrind         command valgrind
 check   clang-format-14? command clang-format-14
 check   chromium?        any_chromium
+check   clang?           command clang
+check   libclang-rt-dev? fuzzer_of_clang
 
 bench   wrk              command wrk
 bench   util-linux       command taskset
