@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configuration as a file: what loads, what does not, and how well that is said."""
+import os
+import re
+
+import pytest
+
+from monkey import PROGRAM, ROOT
+from proc import wait_until
+
+CONFIGURATION = 3
+
+GOOD = "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[HOST]\n    DocumentRoot site\n"
+
+
+@pytest.fixture
+def check(run, tmp_path, site):
+    """`check(text)` is how `monkey -t` ends with that configuration."""
+    def run_check(text, name="monkey.conf", **how):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return run("-t", "-c", path, **how)
+
+    return run_check
+
+
+def refuses(done, line, message, hint=None):
+    assert (done.code, done.out) == (CONFIGURATION, ""), done
+    assert re.search(rf"^\S*monkey\.conf:{line}(:\d+)?: error: .*{re.escape(message)}", done.err, re.MULTILINE), done.err
+    assert hint is None or f"hint: {hint}" in done.err, done.err
+
+
+# An entry of [SERVER], a part of what is said about it, and of the hint
+
+SERVER_MISTAKES = [
+    ("Wrokers 2", "unknown key `Wrokers` in [SERVER]", "did you mean `Workers`?"),
+    ("DocumentRoot /", "unknown key `DocumentRoot` in [SERVER]", None),
+    ("Listen nonsense", "`nonsense` is not an address to listen on: expected PORT, ADDRESS:PORT", None),
+    ("Listen 127.0.0.1:65536", "`127.0.0.1:65536` is not an address", None),
+    ("Listen ::1:80", "`::1:80` is not an address", None),
+    ("Listen 0.0.0.256:80", "`0.0.0.256:80` is not an address", None),
+    ("Listen 8081 tls", "this build of monkey has no `tls`", None),
+    ("Listen 8081 fast", "`fast` is not a flag of Listen", None),
+    ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` is listened on already", None),
+    ("Timeout 15x", "expected a time (ms, s, m, h) from 1ms to 24h, not `15x`", None),
+    ("Timeout 0", "`0` is too small: expected a time", None),
+    ("Timeout 25h", "`25h` is too large: expected a time", None),
+    ("Timeout -1", "not `-1`", None),
+    ("Timeout 1.5", "not `1.5`", None),
+    ("Timeout 99999999999999999999999", "99999999999999999999999", None),
+    ("KeepAlive maybe", "expected on or off, not `maybe`", None),
+    ("KeepAliveTimeout", "`KeepAliveTimeout` has no value: expected a time", None),
+    ("Timeout 1\n    Timeout 2", "`Timeout` is set already in line 4", None),
+    ("Timeout 1\n    tiMEout 2", "is set already in line 4", None),
+    ("FDLimit many", "expected a number", None),
+    ("MaxHeadSize 10", "`10` is too small: expected a size (B, K, M, G) from 256 to 60K", None),
+    ("MaxHeadSize 61K", "`61K` is too large", None),
+    ("MaxFields 5", "`5` is too small", None),
+    ("OverCapacity Resits", "expected one of Drop, Resist, TooBusy, not `Resits`", "did you mean `Resist`?"),
+    ("LogLevel loud", "expected one of error, warn, info, debug, not `loud`", None),
+    ("AccessLogFormat jason", "expected one of combined, json, short, not `jason`", "did you mean `json`?"),
+    ("SymLink perhaps", "expected one of off, owner, on, not `perhaps`", None),
+    ("MaxBodySize ${NOPE}", "`NOPE` is not set", "set it before with @SET"),
+    ('UserDir "x', 'the quotes of `"x` do not match', None),
+    ("User no such user", "there is no user `no such user`", None),
+    ("Group no-such-group\n    User root", "or no group `no-such-group`", None),
+    ("AccessLog /no/such/folder/access.log", "the log `/no/such/folder/access.log` cannot be opened: No such file", None),
+    ("ErrorLog .", "cannot be opened: Is a directory", None),
+    (" Deep 1", "the indent is 5 spaces: expected 4 spaces, as in line 2", "entries have one level only"),
+    ("\rTimeout 1", "", None),
+]
+
+
+@pytest.mark.parametrize("entry, message, hint", SERVER_MISTAKES, ids=lambda value: repr(value)[1:40])
+def test_mistakes_in_the_server(check, entry, message, hint):
+    line = 3 + entry.count("\n    ") + 1
+    done = check(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n    {entry}\n[HOST]\n    DocumentRoot site\n")
+    refuses(done, line, message, hint)
+
+
+# What stands in place of the [HOST] in line 3, the line of the mistake, what is said and the hint
+
+OTHER_MISTAKES = [
+    ("[SEVRER]\n    A 1\n", 4, "unknown section [SEVRER]", "did you mean [SERVER]?"),
+    ("", 0, "", "add a [HOST] with a DocumentRoot"),
+    ("[HOST]\n    DocumentRoot nowhere\n", 5, "cannot be served: No such file or directory", None),
+    ("[HOST]\n    DocumentRoot monkey.conf\n", 5, "cannot be served: Not a directory", None),
+    ("[HOST]\n    ServerName x\n", 4, "this [HOST] has no DocumentRoot (and no Redirect)", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName a.*.b\n", 6, "`a.*.b` is not a host name", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName http://a/\n", 6, "`http://a/` is not a host name", None),
+    ("[HOST]\n    DocumentRoot site\n    Workers 1\n", 6, "unknown key `Workers` in [HOST]", None),
+    ("[HOST]\n    ServerName a b\n    DocumentRoot site\n[HOST]\n    ServerName B\n    DocumentRoot site\n", 7,
+     "another [HOST] has the ServerName `B` already", None),
+    ("[HOST]\n    DocumentRoot site\n[HOST]\n    ServerName *.x\n    DocumentRoot site\n[HOST]\n    ServerName *.X.\n"
+     "    DocumentRoot site\n", 9, "another [HOST] has the ServerName `*.X.` already", None),
+    ("[ROUTES]\n    /* static\n[HOST]\n    DocumentRoot site\n", 4, "[ROUTES] belongs below a [HOST]", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    x static\n", 7, "`x` is not a pattern: it must begin with / or *", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /a statci\n", 7, "there is no handler `statci`", "did you mean `static`?"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 200 x\n", 7, "`redirect` expects STATUS URL", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 304 x\n", 7, "`redirect` expects STATUS URL", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 301\n", 7, "`redirect` expects STATUS URL", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /c status 200\n", 7, "`status` expects STATUS", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /d static more\n", 7, "`static` expects nothing behind it", None),
+    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 ../x\n", 7, "not a file beneath the document root", None),
+    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    200 x\n", 7, "`200` is not a status from 400 to 599", None),
+    ("[HOST]\n    DocumentRoot site\n[CACHE_CONTROL]\n    x y\n", 7, "`x` is not a pattern", None),
+    ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match ( static\n", 7, "`(` is not a regular expression", None),
+    ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Macth x static\n", 7, "expected `Match REGEX HANDLER", None),
+    ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match x\n", 7, "expected `Match REGEX HANDLER", None),
+    ("[HOST]\n    DocumentRoot site\n[AUTH]\n    Title x\n", 6, "Location", None),
+    ("[HOST]\n    DocumentRoot site\n[LOGGER]\n    AccessLog /no/such/log\n", 7, "the log `/no/such/log` cannot be opened", None),
+    ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x noslash\n", 7, "`noslash` is not a media type", None),
+    ("[SERVER]\n    Timeout 1\n[HOST]\n    DocumentRoot site\n", 4, "", None),
+    ("Stray\n", 4, "expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry", None),
+    ("[HOST\n    DocumentRoot site\n", 4, "a section name must be closed by `]`", None),
+    ("[HOST] x\n    DocumentRoot site\n", 4, "", None),
+    ("@INCLUDE nothere.conf\n[HOST]\n    DocumentRoot site\n", 4, "nothere.conf` cannot be read: No such file", None),
+    ("@INCLUDE monkey.conf\n[HOST]\n    DocumentRoot site\n", 4, "", None),
+    ("@INCLUED x\n[HOST]\n    DocumentRoot site\n", 4, "unknown directive `@INCLUED`", "did you mean `@INCLUDE`?"),
+    ("@SET 1x y\n[HOST]\n    DocumentRoot site\n", 4, "expected `@SET NAME value`", None),
+]
+
+
+@pytest.mark.parametrize("text, line, message, hint", OTHER_MISTAKES, ids=lambda value: repr(value)[1:50])
+def test_mistakes_elsewhere(check, text, line, message, hint):
+    done = check("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n" + text)
+    if line:
+        refuses(done, line, message, hint)
+    else:
+        assert done.code == CONFIGURATION and f"hint: {hint}" in done.err
+
+
+def test_every_mistake_is_reported_in_one_run(check):
+    text = "[SERVER]\n    Listen 127.0.0.1:0\n"
+    entries = ["Wrokers 2", "Timeout 15x", "KeepAlive maybe", "OverCapacity Resits", "MaxHeadSize 10", "User nobody-at-all"]
+    text += "".join(f"    {entry}\n" for entry in entries)
+    text += "[HOST]\n    DocumentRoot nowhere\n[ROUTES]\n    /a statci\n[SEVRER]\n@INCLUED x\n"
+    done = check(text)
+    lines = sorted(int(line) for line in re.findall(r"monkey\.conf:(\d+):\d+: error:", done.err))
+    assert lines == [3, 4, 5, 6, 7, 8, 10, 12, 13, 14], done.err
+    for line, entry in enumerate(entries, 3):  # each is shown as it was written, with a mark below it
+        assert re.search(rf"monkey\.conf:{line}:\d+: .+\n +{entry}\n +\^\n", done.err)
+
+
+def test_mistakes_are_marked_at_their_column(check):
+    done = check("[SERVER]\n    KeepAlive     maybe\n[HOST]\n    DocumentRoot site\n")
+    assert re.search(r":2:19: error: .+\n        KeepAlive     maybe\n {22}\^\n", done.err), done.err
+
+
+def test_mistakes_in_included_files_name_these(check, tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/part.conf").write_text("[HOST]\n    DocumentRoot ../site\n    Nonsense 1\n")
+    done = check("[SERVER]\n    Listen 127.0.0.1:0\n@INCLUDE sub/*.conf\n")
+    assert done.code == CONFIGURATION
+    assert re.search(r"/sub/part\.conf:3:5: error: unknown key `Nonsense` in \[HOST\]", done.err), done.err
+
+
+# Files that are none
+
+@pytest.mark.parametrize("text", [b"", b"\n", b"\n\n  \n", b"# nothing\n", b"\xef\xbb\xbf"], ids=repr)
+def test_an_empty_file_serves_nothing(check, text):
+    done = check(text)
+    assert done.code == CONFIGURATION and "there is no [HOST]: nothing to serve" in done.err
+
+
+@pytest.mark.parametrize("junk", [b"\0", b"[SERVER]\n    Time\0out 1\n", b"\x7fELF\x02\x01\x01\0\0\0\n", bytes(range(256)) * 10,
+                                  b"[HOST]\n    DocumentRoot \xff\xfe\n", b"[SERVER]\n    Timeout 1\x1b[2J\n"],
+                         ids=["NUL", "NUL in a key", "program", "every byte", "no UTF-8", "escape"])
+def test_binary_files_are_refused_and_harm_no_terminal(check, junk):
+    done = check(junk)
+    assert done.code == CONFIGURATION and re.search(r"monkey\.conf:\d+:\d+: error: ", done.err)
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", done.err), repr(done.err)
+
+
+def test_a_huge_file_is_refused(check):
+    done = check(b"# " + b"x" * 1000 + b"\n" * (2 << 20))
+    assert done.code == CONFIGURATION and "monkey.conf" in done.err and len(done.err) < 10000
+
+
+def test_a_file_full_of_mistakes_is_not_repeated_to_the_end(check):
+    done = check("[SERVER]\n" + "    Nonsense 1\n" * 20000)
+    assert done.code == CONFIGURATION
+    assert "unknown key `Nonsense`" in done.err and len(done.err) < 1 << 20
+
+
+def test_a_long_line(check):
+    done = check("[SERVER]\n    UserDir " + "x" * 5000 + "\n[HOST]\n    DocumentRoot site\n")
+    refuses(done, 2, "", None)
+
+
+def test_a_folder_without_configuration(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = run("-t", "-c", tmp_path / "empty")
+    assert done.code == CONFIGURATION and "/empty/monkey.conf` cannot be read: No such file" in done.err
+
+
+def test_a_loop_of_links(run, tmp_path):
+    os.symlink("monkey.conf", tmp_path / "monkey.conf")
+    done = run("-t", "-c", tmp_path / "monkey.conf")
+    assert done.code == CONFIGURATION and "Too many levels of symbolic links" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not read")
+def test_a_file_that_may_not_be_read(run, tmp_path):
+    (tmp_path / "monkey.conf").write_text(GOOD)
+    (tmp_path / "monkey.conf").chmod(0o600)
+    with open(PROGRAM, "rb") as program, open(tmp_path / "monkey.conf", "rb") as conf:  # in folders closed to others
+        path = f"/proc/self/fd/{conf.fileno()}"
+        done = run("-t", "-c", path, user=65534, group=65534, extra_groups=[], folder="/",
+                   pass_fds=[program.fileno(), conf.fileno()], executable=f"/proc/self/fd/{program.fileno()}")
+    assert done.code == CONFIGURATION and f"`{path}` cannot be read: Permission denied" in done.err, done
+
+
+@pytest.mark.parametrize("deep", [1, 15, 16, 40])
+def test_files_that_include_files(check, tmp_path, deep):
+    for i in range(deep):
+        (tmp_path / f"{i}.conf").write_text(f"@INCLUDE {i + 1}.conf\n")
+    (tmp_path / f"{deep}.conf").write_text("[HOST]\n    DocumentRoot site\n")
+    done = check("[SERVER]\n    Listen 127.0.0.1:0\n@INCLUDE 0.conf\n")
+    assert done.code == (0 if deep < 15 else CONFIGURATION), done.err
+
+
+def test_a_circle_of_includes(check, tmp_path):
+    (tmp_path / "a.conf").write_text("@INCLUDE b.conf\n")
+    (tmp_path / "b.conf").write_text("@INCLUDE a.conf\n")
+    done = check(GOOD + "@INCLUDE a.conf\n")
+    assert done.code == CONFIGURATION and re.search(r"b\.conf:1:\d+: error: ", done.err), done.err
+
+
+# What loads
+
+def test_included_sites_are_served_in_the_order_of_their_names(monkey, tmp_path):
+    sites = tmp_path / "sites"
+    for name in ("b", "a", ".hidden", "c~"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "who").write_text(name)
+        sites.mkdir(exist_ok=True)
+        ending = "" if name.endswith("~") else ".conf"
+        (sites / (name + ending)).write_text(f"[HOST]\n    ServerName {name.strip('.~')}.example\n    DocumentRoot ../{name}\n")
+    server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n@INCLUDE sites/*\n")
+    for name in ("a", "b"):
+        assert server.get("/who", fields=[("Host", f"{name}.example")]).text == name
+    for name in ("hidden", "c", "other"):
+        assert server.get("/who", fields=[("Host", f"{name}.example")]).text == "a", "the first one answers"
+
+
+def test_variables(monkey, tmp_path, site):
+    site.add("one/who", "one")
+    site.add("two/who", "two")
+    (tmp_path / "more.conf").write_text("[HOST]\n    ServerName two.${DOMAIN}\n    DocumentRoot ${ROOT}/two\n")
+    server = monkey(config="""
+@SET ROOT site
+@SET DOMAIN example
+[SERVER]
+    Listen ${ADDRESS:-127.0.0.1}:${PORT:-0}
+    Workers ${WORKERS}
+[HOST]
+    ServerName one.${DOMAIN}
+    DocumentRoot ${ROOT}/one
+@INCLUDE ${WHICH}.conf
+""", environment={"WORKERS": "1", "WHICH": "more", "ROOT": "/nowhere", "ADDRESS": ""})
+    for name in ("one", "two"):
+        assert server.get("/who", fields=[("Host", f"{name}.example")]).text == name
+
+
+def test_the_environment_is_read_again_by_nobody(check):
+    """A reference that cannot be resolved is a mistake, wherever its name comes from."""
+    text = GOOD.replace("site", "${FOLDER}")
+    assert check(text, environment={"FOLDER": "site"}).code == 0
+    refuses(check(text), 5, "`FOLDER` is not set")
+    refuses(check(text, environment={"FOLDER": "si\nte"}), 5, "FOLDER")
+
+
+@pytest.mark.parametrize("text", [
+    GOOD.replace("\n", "\r\n"),
+    GOOD.replace("    ", "\t"),
+    GOOD.replace("    ", " "),
+    "\ufeff" + GOOD,
+    GOOD.rstrip("\n"),
+    GOOD.lower().replace("documentroot", "dOCUMENTrOOT"),
+    "# comment\n\n" + GOOD + "    # comment\n    ----\n",
+    GOOD.replace("site", '"site"'),
+], ids=["CRLF", "tabs", "one space", "byte order mark", "no last line end", "case", "comments", "quotes"])
+def test_forms_of_the_same(check, text):
+    done = check(text)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_the_default_is_the_first_host_or_the_one_that_says_so(monkey, site):
+    for name in ("one", "two"):
+        site.add(f"{name}/who", name)
+    hosts = "".join(f"[HOST]\n    ServerName {name}\n    DocumentRoot site/{name}\n" for name in ("one", "two"))
+    listen = "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n"
+    assert monkey(config=listen + hosts).get("/who", fields=[("Host", "other")]).text == "one"
+    assert monkey(config=listen + hosts + "    Default on\n").get("/who", fields=[("Host", "other")]).text == "two"
+
+
+def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
+    """Every section, quotes and all; from another folder it means the same."""
+    (tmp_path / "conf").mkdir()
+    site.add("404.html", "none")
+    (tmp_path / "conf/monkey.conf").write_text(r'''
+[SERVER]
+    Listen        127.0.0.1:0
+    Workers       3
+    User          root
+    PidFile       monkey.pid
+    AccessLog     access.log
+    ErrorLog      error.log
+    Indexfile     "my index.html" index.html
+    UserDir       "  strange \" folder "
+    MinRate       1234
+    Timeout       1500ms
+    MaxBodySize   unlimited
+    MaxRequestSize 32
+    DefaultMimeType "a/b; c=\"$${D}\""
+[MIMETYPES]
+    x  a/x
+[HOST]
+    ServerName    one.example *.one.example
+    DocumentRoot  ../site
+    SymLink       owner
+[ROUTES]
+    /a  redirect 301 http://x/$${y}
+    /*  static
+[ERROR_PAGES]
+    404 /404.html
+[CACHE_CONTROL]
+    *.js  max-age=60, "x"
+[LOGGER]
+    AccessLog     one.log
+[HANDLERS]
+    Match /c.*\.x status 403
+[AUTH]
+    Location /private
+    Title    Members only
+    Users    users
+[HOST]
+    Redirect      http://one.example
+''')
+    first = run("-T", "-c", "conf/monkey.conf")
+    assert first.code == 0
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/again.conf").write_text(first.out)
+    again = run("-T", "-c", "again.conf", folder=tmp_path / "elsewhere")
+    assert (again.code, again.out) == (0, first.out), again.err
+    for name in ("monkey.pid", "access.log", "error.log", "one.log"):
+        assert re.search(rf"^    \w+ +{tmp_path}/conf/{re.escape(name)}$", first.out, re.MULTILINE), name
+    for line in ("Timeout +1500ms", "MaxRequestSize +32K?", "MinRate +1234", "SymLink +owner", "MaxBodySize +unlimited",
+                 "Redirect +http://one.example", "Workers +3", r'Indexfile +"my index.html" index.html',
+                 r"Match /c\.\*\\\.x status 403", "404 +/404.html", r'\*\.js +max-age=60, "x"', "x a/x",
+                 r"/a +redirect 301 http://x/\$\$\{y\}", "Location +/private", "Title +Members only"):
+        assert re.search(rf"^    {line}$", first.out, re.MULTILINE), (line, first.out)
+
+
+def test_the_shipped_configuration_loads(run):
+    done = run("-t", "-c", ROOT / "conf")
+    assert (done.code, done.err) == (0, "")
+    assert run("-t", "-c", ROOT / "conf" / "monkey.conf").code == 0
+
+
+def test_the_shipped_configuration_serves_the_welcome_site(monkey):
+    server = monkey(args=["-c", ROOT / "conf", "-p", "127.0.0.1:0", "-w", "1"])
+    assert server.get("/").body == (ROOT / "site" / "index.html").read_bytes()
+    missing = server.get("/none")
+    assert missing.status == 404 and missing.body == (ROOT / "site" / "404.html").read_bytes()
+
+
+def test_checking_writes_nothing_over_what_is_there(run, tmp_path, site, monkey):
+    """A check beside a running server leaves its pid file, its socket and its logs alone."""
+    text = GOOD.replace("127.0.0.1:0", f"unix:{tmp_path}/socket").replace("Workers 1", "Workers 1\n    PidFile pid\n    AccessLog access.log")
+    server = monkey(config=text)
+    wait_until((tmp_path / "pid").exists, "the pid file")
+    server.get("/")
+    assert run("-t", "-c", "monkey.conf").code == 0
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+    assert server.get("/").status == 403
+    server.stop()
+    assert len((tmp_path / "access.log").read_text().splitlines()) == 2
