@@ -70,6 +70,14 @@ uint16_t mk_addr_port(const struct mk_addr *a)
     return a->any.sa_family == AF_INET6 ? ntohs(a->v6.sin6_port) : 0;
 }
 
+void mk_addr_set_port(struct mk_addr *a, uint16_t port)
+{
+    if (a->any.sa_family == AF_INET)
+        a->v4.sin_port = htons(port);
+    else if (a->any.sa_family == AF_INET6)
+        a->v6.sin6_port = htons(port);
+}
+
 bool mk_addr_is_any(const struct mk_addr *a)
 {
     if (a->any.sa_family == AF_INET)

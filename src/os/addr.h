@@ -29,6 +29,7 @@ mk_err mk_addr_parse(mk_str text, mk_str host, struct mk_addr *out) MK_MUST_USE;
 void mk_addr_print(const struct mk_addr *a, struct mk_buf *out);
 bool mk_addr_eq(const struct mk_addr *a, const struct mk_addr *b);
 uint16_t mk_addr_port(const struct mk_addr *a);
+void mk_addr_set_port(struct mk_addr *a, uint16_t port);
 /* 0.0.0.0 or ::? */
 bool mk_addr_is_any(const struct mk_addr *a);
 /* What this socket listens on. */

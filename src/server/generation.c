@@ -251,6 +251,14 @@ static void default_listen(struct load *l)
         l->report->no_memory = true;
 }
 
+static void complete_listens(struct load *l)
+{
+    struct mk_listens *list = &l->g->server.listens;
+    for (size_t i = 0; i < list->n; i++)
+        if (list->at[i].takes_port)
+            mk_addr_set_port(&list->at[i].addr, l->g->server.port);
+}
+
 static void check_listens(struct load *l)
 {
     const struct mk_listens *list = &l->g->server.listens;
@@ -266,6 +274,7 @@ static void apply_overrides(struct load *l)
     const struct mk_overrides *o = &l->origin->overrides;
     override_listens(l);
     default_listen(l);
+    complete_listens(l);
     check_listens(l);
     if (o->workers)
         l->g->server.workers = o->workers;

@@ -34,15 +34,16 @@ static bool check_flags(const struct mk_conf_spot *spot, mk_str rest)
 }
 
 /* An address alone gets the port of Port, as in Monkey before 1.6. */
-static mk_err parse_listen_addr(const struct mk_server_settings *s, mk_str text, struct mk_addr *out)
+static mk_err parse_listen_addr(struct mk_listen *one)
 {
     char room[MK_ADDR_TEXT];
     struct mk_buf with_port = mk_buf_fixed(room, sizeof room);
-    mk_err e = mk_addr_parse(text, MK_STR("0.0.0.0"), out);
+    mk_err e = mk_addr_parse(one->written, MK_STR("0.0.0.0"), &one->addr);
     if (!e)
         return 0;
-    mk_buf_addf(&with_port, "%.*s:%u", MK_STR_ARG(text), s->port);
-    return mk_addr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), out);
+    one->takes_port = true;
+    mk_buf_addf(&with_port, "%.*s:0", MK_STR_ARG(one->written));
+    return with_port.failed ? e : mk_addr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
 }
 
 static bool grow(struct mk_arena *arena, void **at, size_t n, size_t *cap, size_t size)
@@ -67,7 +68,7 @@ static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *fi
     struct mk_listen one = {.written = word};
     if (spot->entry)
         one.at = mk_conf_tree_place(spot->entry, word);
-    if (parse_listen_addr(spot->out, word, &one.addr)) {
+    if (parse_listen_addr(&one)) {
         mk_conf_spot_error(spot, word, "`%.*s` is not an address to listen on: expected %s", MK_STR_ARG(word),
                            spot->key->form);
         return false;
@@ -149,7 +150,7 @@ static const struct mk_conf_key server_keys[] = {
      .max = 65535,
      .def = "2001",
      .flags = MK_CONF_DEPRECATED,
-     .help = "The port of every `Listen` below it that is only an address, as before Monkey 1.6."},
+     .help = "The port of every `Listen` that is only an address, as before Monkey 1.6."},
     {.name = "Listen",
      .type = MK_CONF_CUSTOM,
      SERVER(listens),

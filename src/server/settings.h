@@ -12,6 +12,7 @@ struct mk_listen {
     struct mk_addr addr;
     mk_str written;
     struct mk_conf_place at;
+    bool takes_port; /* it is only an address: the port is the one of `Port`, wherever that stands */
 };
 
 struct mk_listens {

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A configuration folder as Monkey 1.6 had it loads and serves; what this program lacks is said, and never made public."""
+import os
+import re
+
+import pytest
+
+from proc import name, status
+
+MONKEY_CONF = """
+# Monkey configuration
+# ====================
+[SERVER]
+    # Listen : ports and addresses
+    Listen 127.0.0.1:0
+
+    # Workers : 0 is one for each processor
+    Workers 0
+
+    # Timeout : seconds
+    Timeout 15
+
+    # PidFile : of the master
+    PidFile {folder}/monkey.pid
+
+    # UserDir : folder in the home of a user
+    UserDir public_html
+
+    # Indexfile : in order
+    Indexfile index.html index.htm index.php
+
+    # HideVersion :
+    HideVersion On
+
+    # Resume :
+    Resume On
+
+    # User :
+    User {user}
+
+    # KeepAlive :
+    KeepAlive On
+    KeepAliveTimeout 5
+    MaxKeepAliveRequest 1000
+
+    # MaxRequestSize : in KB
+    MaxRequestSize 32
+
+    # SymLink :
+    SymLink Off
+
+    # TransportLayer : a network plugin
+    TransportLayer liana
+
+    # DefaultMimeType :
+    DefaultMimeType text/plain
+
+    # FDT : file descriptor table
+    FDT On
+
+    # OverCapacity :
+    OverCapacity Resist
+
+    # FDLimit :
+    FDLimit 4096
+"""
+
+DEFAULT_SITE = """
+[HOST]
+    # Servername :
+    ServerName 127.0.0.1 default.example
+
+    # DocumentRoot :
+    DocumentRoot {folder}/htdocs
+
+[LOGGER]
+    AccessLog {folder}/access.log
+    ErrorLog {folder}/error.log
+
+[ERROR_PAGES]
+    404  404.html
+
+[HANDLERS]
+    # Match /.*\\.php fastcgi
+    Match /cgi-bin/.*\\.cgi cgi
+    Match .*\\.php$ fastcgi
+    Match /list dirlisting
+
+[AUTH]
+    Location /private/
+    Title    Members
+    Users    {folder}/users.mk
+"""
+
+OTHER_SITE = """
+[HOST]
+	ServerName old.example
+	Redirect http://default.example
+"""
+
+MIME = """
+[MIMETYPES]
+    html text/html
+    js   application/x-javascript
+    mk   application/x-monkey
+"""
+
+PLUGINS = """
+[PLUGINS]
+    # Load /usr/lib/monkey/monkey-auth.so
+    Load /usr/lib/monkey/monkey-liana.so
+    Load /usr/lib/monkey/monkey-cgi.so
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The whole of it, with something to serve."""
+    conf = tmp_path / "conf"
+    for path in ("conf/sites", "conf/plugins/logger", "htdocs/cgi-bin", "htdocs/private", "htdocs/list", "other"):
+        (tmp_path / path).mkdir(parents=True)
+    values = {"folder": tmp_path, "user": "root" if os.geteuid() == 0 else os.environ.get("USER", "nobody")}
+    (conf / "monkey.conf").write_text(MONKEY_CONF.format(**values))
+    (conf / "sites/default").write_text(DEFAULT_SITE.format(**values))
+    (conf / "sites/another").write_text(OTHER_SITE)
+    (conf / "sites/.swp").write_bytes(b"\0not for us")
+    (conf / "sites/default~").write_text("neither [is this")
+    (conf / "monkey.mime").write_text(MIME)
+    (conf / "plugins.load").write_text(PLUGINS)
+    (conf / "plugins/logger/logger.conf").write_text("[LOGGER]\n    FlushTimeout 3\n")
+    for path, text in {"index.html": "home", "404.html": "nothing here", "a.js": "js", "a.mk": "mk", "unknown.zzz": "z",
+                       "x.php": "<?php secret", "cgi-bin/x.cgi": "#!/bin/sh secret", "private/x": "secret"}.items():
+        (tmp_path / "htdocs" / path).write_text(text)
+    return tmp_path
+
+
+@pytest.fixture
+def server(monkey, folder):
+    server = monkey(args=["-c", folder / "conf", "-w", "1"])
+    server.config = None
+    return server
+
+
+def test_it_is_fine(run, folder):
+    done = run("-t", "-c", folder / "conf")
+    assert done.code == 0 and done.out == "The configuration is fine: 2 hosts, 1 address.\n"
+    assert ": error:" not in done.err
+
+
+def test_what_it_lacks_is_said_once_each_with_file_and_line(run, folder):
+    warnings = run("-t", "-c", folder / "conf").err
+    for pattern in (r"monkey\.conf:\d+:\d+: warning: .*`TransportLayer`", r"sites/default:\d+:\d+: warning: .*`cgi`",
+                    r"sites/default:\d+:\d+: warning: .*`fastcgi`", r"sites/default:\d+:\d+: warning: .*dirlisting",
+                    r"sites/default:\d+(:\d+)?: warning: .*cannot ask for passwords: everything below /private/",
+                    r"sites/default:\d+:\d+: warning: .*ErrorLog", r"plugins\.load:\d+:\d+: warning: .*monkey-liana\.so",
+                    r"plugins\.load:\d+:\d+: warning: .*monkey-cgi\.so"):
+        assert len(re.findall(pattern, warnings)) == 1, (pattern, warnings)
+
+
+def test_its_sites_are_served_default_first(server):
+    assert server.get("/").text == "home"
+    assert server.get("/", fields=[("Host", "unheard.example")]).text == "home"
+    moved = server.get("/x?y", fields=[("Host", "old.example")])
+    assert (moved.status, moved["Location"]) == (301, "http://default.example/x?y")
+
+
+def test_its_media_types_and_pages(server):
+    assert server.get("/a.js")["Content-Type"].startswith("application/x-javascript")
+    assert server.get("/a.mk")["Content-Type"] == "application/x-monkey"
+    assert server.get("/unknown.zzz")["Content-Type"].startswith("text/plain")
+    missing = server.get("/none")
+    assert (missing.status, missing.text) == (404, "nothing here")
+
+
+def test_scripts_are_never_sent_as_text(server):
+    for target in ("/x.php", "/X.PHP", "/cgi-bin/x.cgi"):
+        reply = server.get(target)
+        assert reply.status == 501 and "secret" not in reply.text, target
+
+
+def test_what_was_protected_stays_closed(server):
+    for target in ("/private/x", "/private/", "/private/none", "/%70rivate/x", "//private/x", "/private/./x"):
+        reply = server.get(target)
+        assert reply.status == 403 and "secret" not in reply.text, target
+
+
+def test_its_other_keys(server, folder):
+    assert server.get("/")["Server"] == "Monkey", "HideVersion"
+    assert (folder / "monkey.pid").read_text() == f"{server.pid}\n"
+    limit = open(f"/proc/{server.workers[0]}/limits").read()
+    assert re.search(r"Max open files +4096 ", limit), "FDLimit"
+    assert [name(pid) for pid in server.workers] == ["monkey: worker"]
+    assert status(server.workers[0])["NoNewPrivs"] == "1"
+    body = b"x" * 40000
+    assert server.get("/", method="POST", body=body, fields=[("Content-Length", "40000")]).status == 413, "MaxRequestSize"
+    server.stop()
+    assert '"GET / HTTP/1.1" 200 4 ' in (folder / "access.log").read_text()
+
+
+def test_it_is_printed_as_a_configuration_that_loads(run, folder):
+    first = run("-T", "-c", folder / "conf")
+    (folder / "printed.conf").write_text(first.out)
+    again = run("-T", "-c", folder / "printed.conf")
+    assert again.code == 0 and again.out == first.out
+    assert "[AUTH]" in first.out and "Match" in first.out and "x-monkey" in first.out
+
+
+@pytest.mark.parametrize("old, new", [
+    ("Listen 127.0.0.1:0", "Port 8080\n    Listen 127.0.0.1"),
+    ("Listen 127.0.0.1:0", "Listen 127.0.0.1\n    Port 8080"),
+    ("Listen 127.0.0.1:0", "Port 8080"),
+])
+def test_before_1_6_port_and_address_were_two_keys(run, folder, old, new):
+    path = folder / "conf/monkey.conf"
+    path.write_text(path.read_text().replace(old, new))
+    done = run("-T", "-c", folder / "conf")
+    assert done.code == 0
+    wanted = "127.0.0.1:8080" if "Listen" in new else "0.0.0.0:8080"
+    assert re.findall(r"^    Listen +(\S+)$", done.out, re.MULTILINE) == [wanted]
+    assert re.search(r"monkey\.conf:\d+:\d+: warning: .*`Port` is deprecated", done.err)
