@@ -37,6 +37,14 @@ static void on_due(struct mk_timer *t)
         mk_timer_set(&wheel, b->sets, now, b->after_ms);
 }
 
+static size_t n_silent;
+
+static void on_silent_due(struct mk_timer *t)
+{
+    (void)t;
+    n_silent++;
+}
+
 static void begin_at(uint64_t time)
 {
     now = time;
@@ -171,6 +179,34 @@ static void all_that_is_due_fires_in_order(void **state)
         turn_at(now + 100000);
         assert_string_equal(fired, "abcd");
     }
+}
+
+static void after_a_long_turn_none_is_left(void **state)
+{
+    (void)state;
+    static struct mk_timer timers[MK_TIMER_SLOTS];
+    for (size_t i = 0; i < MK_LEN(starts); i++) {
+        begin_at(starts[i]);
+        for (uint32_t j = 0; j < MK_TIMER_SLOTS; j++) {
+            mk_timer_init(&timers[j], on_silent_due);
+            mk_timer_set(&wheel, &timers[j], now, j * MK_TIMER_TICK_MS);
+        }
+        n_silent = 0;
+        turn_at(now + 2 * MK_TIMER_SLOTS * MK_TIMER_TICK_MS);
+        assert_int_equal(n_silent, MK_TIMER_SLOTS);
+    }
+}
+
+static void what_is_overdue_fires_soon(void **state)
+{
+    (void)state;
+    struct mk_timer timer;
+    mk_timer_init(&timer, on_silent_due);
+    begin_at(100000);
+    mk_timer_set(&wheel, &timer, now - 5000, 100);
+    n_silent = 0;
+    turn_at(now + MK_TIMER_TICK_MS);
+    assert_int_equal(n_silent, 1);
 }
 
 static void pushing_back_only_notes_the_time(void **state)
@@ -362,6 +398,8 @@ int main(void)
         cmocka_unit_test(the_wait_ends_where_the_first_timer_is),
         cmocka_unit_test(a_wheel_that_slept_long),
         cmocka_unit_test(all_that_is_due_fires_in_order),
+        cmocka_unit_test(after_a_long_turn_none_is_left),
+        cmocka_unit_test(what_is_overdue_fires_soon),
         cmocka_unit_test(pushing_back_only_notes_the_time),
         cmocka_unit_test(pulling_forward_counts_at_once),
         cmocka_unit_test(a_stopped_timer_is_silent),
