@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing outside of the root is ever served, however one asks for it; nor what is hidden or behind a link."""
+import os
+import random
+import threading
+from urllib.parse import quote
+
+import pytest
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+SECRET = "this must never be served"
+
+
+@pytest.fixture
+def outside(tmp_path):
+    """Secrets beside the root, and above it."""
+    for name in ("secret.txt", "site2/secret.txt", "outside/secret.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(SECRET)
+    return tmp_path / "outside"
+
+
+DOTS = ["..", "%2e%2e", "%2E.", ".%2e", "%252e%252e", "%25%32%65%25%32%65", "..%00", "%00..", "..;", "..%20", "..%09",
+        "..%0d%0a", "%c0%ae%c0%ae", "%c0%2e%c0%2e", "%e0%80%ae%e0%80%ae", "%f0%80%80%ae%f0%80%80%ae", "%uff0e%uff0e",
+        "%u002e%u002e", "..%c0%af", "..%5c", "%2e%2e%5c", "....", "...", ". .", ".%00.", "\u2025", "\u2024\u2024",
+        "%ef%bc%8e%ef%bc%8e", "..\\", "a/..\\..", "\\..", "%5c..", "x%2f..", "%2f..", "..%2f", "..%2f..", "..%252f",
+        ".%2f..", "%2e%2f%2e%2e", "..%2f%2e%2e%2f", "x/%2e%2e/%2e%2e", "./..", "%2e/%2e%2e", "a/./../..",
+        "a//..//..", "a/b/../../..", "~/..", "a%2f..%2f..", "..%ef%bc%8f", "..%c1%9c", "..%e2%88%95"]
+SLASHES = ["/", "//", "/./", "\\", "%2f", "%5c", "%252f", "/%2e/", "%c0%af", "/;/", "\\/"]
+
+
+def test_no_trick_leaves_the_root(monkey, site, outside):
+    site.add("a/b/x.txt", "fine")
+    site.add("...", "dots")
+    server = monkey(server="MaxKeepAliveRequest 0", host="DotFiles on")
+    tried = 0
+    with server.connect() as c:
+        for dots in DOTS:
+            for slash in SLASHES:
+                for depth in (1, 2, 5):
+                    for before in ("", "a/", "a/b/"):
+                        for name in ("secret.txt", "outside/secret.txt"):
+                            target = "/" + before + (dots + slash) * depth + name
+                            c.ask(target.encode().decode("latin-1"))
+                            reply = c.read()
+                            tried += 1
+                            assert reply.status in (400, 403, 404), target
+                            assert SECRET not in reply.text, target
+                            if reply.closes:
+                                c.close()
+                                c = server.connect()
+    assert tried > 9000
+
+
+def test_no_random_path_leaves_the_root(monkey, site, outside):
+    site.add("a/x.txt", "fine")
+    site.add("index.html", "index")
+    (site / "up").symlink_to("..")
+    rng = random.Random(4)
+    pieces = ["..", ".", "/", "//", "%2e", "%2E", "%2f", "\\", "%5c", "a", "up", "secret.txt", "outside", "site",
+              "%00", "%", "?", "#", ";", "x.txt", "%c0%ae", " ", "~", "%25", "index.html"]
+    server = monkey(server="MaxKeepAliveRequest 0", host="DotFiles on")
+    c = server.connect()
+    for _ in range(3000):
+        target = "/" + "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
+        c.ask(target)
+        reply = c.read()
+        assert reply.status in (200, 301, 400, 403, 404), target
+        assert reply.text in ("fine", "index") or reply.status != 200, target
+        assert SECRET not in reply.text, target
+        if reply.closes:
+            c.close()
+            c = server.connect()
+    c.close()
+
+
+@pytest.mark.parametrize("target, status", [
+    ("/a/../a/x.txt", 200), ("/a/./x.txt", 200), ("/./a/x.txt", 200), ("//a//x.txt", 200), ("/a/b/..//x.txt", 200),
+    ("/a/%2e/x.txt", 200), ("/a/b/%2e%2e/x.txt", 200), ("/%61/x%2etxt", 200), ("/nothing/../a/x.txt", 200),
+    ("/..", 400), ("/../a/x.txt", 400), ("/a/../../a/x.txt", 400), ("/%2e%2e/a/x.txt", 400), ("/a/x.txt%00", 400),
+    ("/a/x.txt%00.html", 400), ("/a/x.txt%", 400), ("/a/x.txt%2", 400), ("/a/x.txt%2g", 400), ("/a%2fx.txt", 404),
+    ("/a%2Fx.txt", 404), ("/a%2f..%2fa/x.txt", 400), ("/a/x.txt;v=1", 404), ("/a/x.txt?../..", 200),
+    ("/a/x.txt%3f", 404), ("/a/x.txt%23", 404), ("/a/x.txt/.", 404), ("/a/.", 403), ("/a/b/..", 403), ("/a/..", 200),
+    ("/.", 200), ("/a/x.txt/..", 403), ("/a/%78.txt", 200), ("/a/%2578.txt", 404),
+])
+def test_paths_that_look_odd(monkey, site, target, status):
+    site.add("index.html", "index")
+    site.add("a/x.txt", "x")
+    (site / "a/b").mkdir()
+    reply = monkey().get(target)
+    assert reply.status == status
+    if status == 200:
+        assert reply.text in ("x", "index")
+
+
+# Hidden files
+
+HIDDEN = [".htaccess", ".git/config", "a/.env", "a/.ssh/key", "..x", ".x/.well-known/y", "a/.well-known/x",
+          ".well-known/.x", ".well-known-not/x", ".well-knownx"]
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_hidden_files_are_refused(monkey, site, name):
+    site.add(name, SECRET)
+    targets = ["/" + name, "//" + name, "/x/../" + name, "/" + name.replace(".", "%2e"), "/./" + name,
+               "/" + name.rsplit("/", 1)[0]]
+    server = monkey()
+    for target in targets:
+        reply = server.get(target)
+        assert reply.status in (403, 404, 301) and SECRET not in reply.text, target
+    assert server.get("/" + name).status == 403
+    assert server.get("/" + name + "-that-is-not-there").status in (403, 404)
+
+
+def test_what_is_well_known_is_served(monkey, site):
+    site.add(".well-known/acme-challenge/token", "token")
+    site.add(".well-known/index.html", "well known")
+    server = monkey()
+    assert server.get("/.well-known/acme-challenge/token").text == "token"
+    assert server.get("/.well-known/").text == "well known"
+    assert server.get("/.well-known")["Location"] == "/.well-known/"
+
+
+def test_hidden_files_can_be_shown(monkey, site):
+    for name in HIDDEN:
+        site.add(name, name)
+    server = monkey(host="DotFiles on")
+    for name in HIDDEN:
+        assert server.get("/" + name).text == name
+
+
+def test_whether_a_hidden_file_is_there_is_not_told(monkey, site):
+    site.add(".there", "x")
+    site.add(".folder/x", "x")
+    server = monkey()
+    answers = [server.get(t) for t in ("/.there", "/.nothing", "/.folder", "/.folder/", "/.folder/none", "/.there/")]
+    assert {a.status for a in answers} == {403} and len({a.body for a in answers}) == 1
+
+
+# Symbolic links
+
+@pytest.fixture
+def links(site, outside):
+    """Links of every kind in a folder."""
+    site.add("file.txt", "inside")
+    site.add("folder/file.txt", "inside")
+    site.add("folder/index.html", "inside")
+    for name, to in {
+        "link.txt": "file.txt", "chain.txt": "link.txt", "absolute.txt": str(site / "file.txt"), "dir": "folder",
+        "folder/up": "..", "folder/index.htm": "../file.txt", "out.txt": "../secret.txt", "out": "../outside",
+        "absolute": str(outside), "etc": "/etc", "root": "/", "self": "self", "one": "two", "two": "one",
+        "broken": "nowhere", "proc": "/proc/self/cwd", "deep/../x": "", "around": f"../{site.path.name}/folder",
+    }.items():
+        if to:
+            (site / name).symlink_to(to)
+    return site
+
+
+INSIDE = ["/link.txt", "/chain.txt", "/dir/file.txt", "/dir/", "/folder/up/file.txt", "/folder/up/folder/file.txt",
+          "/folder/up/dir/up/link.txt", "/absolute.txt", "/around/file.txt"]
+OUTSIDE = ["/out.txt", "/out/secret.txt", "/absolute/secret.txt"]
+NOWHERE = ["/self", "/one", "/two", "/broken", "/self/x"]
+ELSEWHERE = ["/etc/hostname", "/root/etc/hostname", "/proc/secret.txt"]
+
+
+def test_links_are_off_unless_wanted(monkey, links):
+    server = monkey()
+    for target in INSIDE + OUTSIDE + NOWHERE + ELSEWHERE + ["/dir", "/out", "/etc/", "/root"]:
+        reply = server.get(target)
+        assert reply.status == 403 and SECRET not in reply.text, target
+    assert server.get("/file.txt").text == "inside"
+    assert server.get("/folder/").text == "inside"
+
+
+def test_links_can_be_on(monkey, links):
+    server = monkey(host="SymLink on")
+    for target in INSIDE:
+        assert server.get(target).text == "inside", target
+    for target in OUTSIDE:
+        assert server.get(target).text == SECRET, "out of the root too: that is what following them means"
+    for target in NOWHERE:
+        assert server.get(target).status in (403, 404), target
+    assert server.get("/dir")["Location"] == "/dir/"
+
+
+def test_links_of_the_same_owner(monkey, links):
+    server = monkey(host="SymLink owner")
+    for target in INSIDE:
+        assert server.get(target).text == "inside", target
+    for target in OUTSIDE:
+        assert server.get(target).text == SECRET, target
+    for target in NOWHERE:
+        assert server.get(target).status in (403, 404), target
+
+
+@needs_root
+def test_links_to_what_another_owns(monkey, links, outside):
+    for path in (outside / "secret.txt", links / "folder"):
+        os.chown(path, 12345, 12345)
+    os.lchown(links / "chain.txt", 12345, 12345)
+    server = monkey(host="SymLink owner")
+    for target in ("/dir/file.txt", "/dir/", "/around/file.txt", "/chain.txt", "/folder/up/dir/up/link.txt"):
+        assert server.get(target).status == 403, target
+    for target in ("/out/secret.txt", "/absolute/secret.txt"):
+        assert server.get(target).text == SECRET, "the link and its folder are of one owner, and the file is no link"
+    assert server.get("/link.txt").text == "inside"
+    assert server.get("/folder/file.txt").text == "inside", "without a link owners do not count"
+    os.lchown(links / "dir", 12345, 12345)
+    assert monkey(host="SymLink owner").get("/dir/file.txt").text == "inside"
+
+
+def test_an_index_that_is_a_link(monkey, links):
+    (links / "folder/index.html").unlink()
+    assert monkey().get("/folder/").status == 403
+    assert monkey(host="SymLink on").get("/folder/").text == "inside"
+
+
+def test_the_root_itself_may_be_a_link(monkey, site, tmp_path):
+    site.add("a.txt", "hello")
+    (tmp_path / "current").symlink_to("site")
+    assert monkey(root="current").get("/a.txt").text == "hello"
+
+
+@pytest.mark.parametrize("how", ["off", "owner", "on"])
+def test_no_dots_through_links(monkey, links, how):
+    """`..` is taken back in the path that was asked for, never in the folder that a link leads to."""
+    server = monkey(host=f"SymLink {how}")
+    for target in ("/out/../secret.txt", "/dir/../../secret.txt", "/out/../outside/secret.txt"):
+        assert SECRET not in server.get(target).text
+    assert server.get("/out/../file.txt").text == "inside"
+
+
+def test_a_link_that_appears_and_goes_never_leads_out(monkey, site, outside):
+    """Somebody exchanges a folder for a link, again and again, while it is asked for."""
+    site.add("d/secret.txt", "inside")
+    site.add("real/secret.txt", "inside")
+    server = monkey(server="FileCacheTime 0\nMaxKeepAliveRequest 0")
+    stop = threading.Event()
+
+    def exchange():
+        while not stop.is_set():
+            os.rename(site / "d", site / "d2")
+            os.symlink(outside, site / "d")
+            os.unlink(site / "d")
+            os.rename(site / "d2", site / "d")
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        with server.connect() as c:
+            statuses = set()
+            for _ in range(1500):
+                reply = c.get("/d/secret.txt")
+                statuses.add(reply.status)
+                assert reply.status in (200, 403, 404, 503) and SECRET not in reply.text
+                assert reply.status != 200 or reply.text == "inside"
+    finally:
+        stop.set()
+        thread.join()
+    assert 200 in statuses
+
+
+def test_the_sandbox_makes_no_difference(monkey, site):
+    site.add("a b/ä.txt", "hello")
+    for sandbox in ("on", "off"):
+        server = monkey(server=f"Sandbox {sandbox}")
+        assert server.get("/" + quote("a b/ä.txt")).text == "hello"
