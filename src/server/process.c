@@ -13,6 +13,7 @@
 struct process {
     struct mk_worker worker;
     struct mk_watch signals, control;
+    struct mk_listeners *listeners;
     int signal_fd, control_fd;
     struct mk_log *log;
 };
@@ -101,6 +102,13 @@ static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *l
 
 /* ---- Hearing ---- */
 
+/* We accept no more, so we must not keep a queue open either, where nobody else does. */
+static void drain(struct process *p)
+{
+    mk_worker_drain(&p->worker);
+    mk_listeners_close_all(p->listeners, false);
+}
+
 static void on_signal(struct mk_watch *w, uint32_t events)
 {
     struct process *p = MK_CONTAINER(w, struct process, signals);
@@ -108,7 +116,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
     (void)events;
     while (read(p->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGQUIT)
-            mk_worker_drain(&p->worker);
+            drain(p);
         else if (info.ssi_signo == SIGTERM)
             mk_worker_stop(&p->worker);
         /* The others are meant for the master; a terminal sends SIGINT to all of us, and the master sees to
@@ -142,7 +150,7 @@ static void on_control(struct mk_watch *w, uint32_t events)
     }
     if (e == -EPIPE) { /* the master is gone: finish what was begun, its successor will take the rest */
         mk_loop_remove(&p->worker.loop, p->control_fd);
-        mk_worker_drain(&p->worker);
+        drain(p);
     }
 }
 
@@ -151,6 +159,7 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
     p->signals.on_ready = on_signal;
     p->control.on_ready = on_control;
     p->control_fd = o->control_fd;
+    p->listeners = o->listeners;
     p->signal_fd = mk_process_signal_fd();
     if (p->signal_fd < 0)
         return p->signal_fd;

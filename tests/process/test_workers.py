@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Workers die, and nobody but the requests they had under way notices; the master dies, and they do not stay."""
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from client import Closed
+from load import Load
+from proc import children, cpu_seconds, descriptors, name, status, wait_until
+
+DIED = r"worker (\d+) died of signal"
+
+
+def replaced(server, pid, n):
+    """Waits until there are n workers again, without that one."""
+    return wait_until(lambda: len(server.workers) == n and pid not in server.workers and server.workers,
+                      f"a new worker in place of {pid}")
+
+
+def worker_of(server, connection):
+    """Who holds the other end of this connection."""
+    local, remote = connection.sock.getsockname(), connection.sock.getpeername()
+    inode = None
+    for line in open("/proc/net/tcp"):
+        fields = line.split()
+        if fields[1] == hexadecimal(remote) and fields[2] == hexadecimal(local):
+            inode = fields[9]
+    return next(pid for pid in server.workers if f"socket:[{inode}]" in descriptors(pid).values())
+
+
+def hexadecimal(address):
+    a, b, c, d = map(int, address[0].split("."))
+    return f"{d:02X}{c:02X}{b:02X}{a:02X}:{address[1]:04X}"
+
+
+def connection_to(server, pid, **how):
+    """A connection that this worker holds, idle behind one answer."""
+    for _ in range(200):
+        c = server.connect(**how)
+        assert c.get("/").status == 200
+        if worker_of(server, c) == pid:
+            return c
+        c.close()
+    raise AssertionError("the kernel gives it no connection")
+
+
+@pytest.fixture
+def server(monkey, site):
+    site.add("index.html", "hello")
+    server = monkey(workers=2)
+    server.allow(DIED)
+    return server
+
+
+def test_there_are_as_many_as_wanted(server):
+    assert [name(pid) for pid in server.workers] == ["monkey: worker"] * 2
+    assert name(server.pid) == "monkey"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
+def test_one_that_dies_is_replaced_and_its_death_told(server, number):
+    victim = server.workers[0]
+    os.kill(victim, number)
+    replaced(server, victim, 2)
+    match = server.err.wait_for(rf"\[error\] {server.pid}: worker {victim} died of signal (\d+) \((\w+)\)")
+    if name(server.pid) and int(match[1]) != number:  # the sanitizers turn SEGV into ABRT
+        assert number == signal.SIGSEGV and int(match[1]) == signal.SIGABRT
+        server.allow("Sanitizer", "SEGV")
+    for _ in range(20):
+        assert server.get("/").text == "hello"
+
+
+def test_its_last_request_and_moves_are_told(server):
+    victim = server.workers[0]
+    with connection_to(server, victim) as c:
+        assert c.get("/what?ever").status == 404
+        os.kill(victim, signal.SIGKILL)
+    match = server.err.wait_for(r'last request "(.*)", moves (.+)')
+    assert match[1] == "GET /what?ever"
+    assert re.fullmatch(r"flow send idle flow send( idle)?", match[2]), match[2]
+
+
+def test_the_target_of_its_last_request_cannot_break_the_line(server):
+    victim = server.workers[0]
+    with connection_to(server, victim) as c:
+        c.send(b"GET /\xc2\x9b31m\x80%1b[0m HTTP/1.1\r\nHost: x\r\n\r\n")
+        c.read()
+        os.kill(victim, signal.SIGKILL)
+    server.err.wait_for(r'last request "GET /')
+    assert "\x1b" not in server.err.text and "\x9b" not in server.err.text
+
+
+def test_connections_of_the_others_go_on(server):
+    victim, other = server.workers
+    with connection_to(server, other) as kept, connection_to(server, victim) as lost:
+        os.kill(victim, signal.SIGKILL)
+        replaced(server, victim, 2)
+        assert kept.get("/").text == "hello"
+        assert worker_of(server, kept) == other
+        with pytest.raises((Closed, ConnectionError)):
+            lost.get("/")
+
+
+def test_waiting_connections_are_served_by_its_successor(monkey, site):
+    """They stand in the queue of a socket that the master holds."""
+    site.add("index.html", "hello")
+    server = monkey(workers=1)
+    server.allow(DIED)
+    victim = server.workers[0]
+    os.kill(victim, signal.SIGSTOP)
+    waiting = [server.connect().ask("/") for _ in range(20)]
+    os.kill(victim, signal.SIGKILL)
+    for c in waiting:
+        assert c.read().text == "hello"
+        c.close()
+
+
+def test_under_load_only_its_own_requests_are_lost(server):
+    with Load(server, content=b"hello") as load:
+        for _ in range(3):
+            victim = server.workers[0]
+            os.kill(victim, signal.SIGKILL)
+            replaced(server, victim, 2)
+            load.more(20)
+    # At the moment of a death each client has at most one request under way.
+    assert len(load.failures) <= 3 * 4, load.failures
+    assert not [failure for failure in load.failures if "Refused" in failure or "Timeout" in failure]
+
+
+def test_one_that_dies_again_and_again_is_replaced_ever_slower(monkey, site):
+    """At once, at once, after 100 ms, 200 ms, 400 ms: the master does not spin."""
+    server = monkey(workers=1)
+    server.allow(DIED)
+    times = []
+    for _ in range(6):
+        victim = wait_until(lambda: server.workers, "a worker")[0]
+        os.kill(victim, signal.SIGKILL)
+        times.append(time.monotonic())
+        wait_until(lambda: victim not in server.workers, "its death")
+    pauses = [b - a for a, b in zip(times, times[1:])]
+    assert pauses[-1] >= 0.7 and pauses[-2] >= 0.35 and sum(pauses) >= 1.4, pauses
+    assert cpu_seconds(server.pid) < 1
+    wait_until(lambda: server.workers, "the last one")
+    assert server.get("/").status == 403
+
+
+def test_a_new_configuration_comes_in_the_middle_of_a_pause(monkey, site):
+    """The worker that is still to be replaced belongs to the old set: nobody waits for it, nobody starts it."""
+    server = monkey(workers=2)
+    server.allow(DIED)
+    for _ in range(4):
+        victim = wait_until(lambda: server.workers, "a worker")[0]
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in server.workers, "its death")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    time.sleep(1.5)  # the longest pause that could be under way
+    assert len(server.workers) == 2
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves", count=2)
+    wait_until(lambda: len(server.workers) == 2, "the old ones to end")
+
+
+def test_a_worker_that_cannot_begin_is_the_end_of_the_start(run, tmp_path, site):
+    """Here no worker gets as many descriptors as it needs to begin with."""
+    (tmp_path / "c").write_text("[SERVER]\n    Listen 127.0.0.1:0\n    Workers 2\n    FDLimit 4\n[HOST]\n    DocumentRoot site\n")
+    done = run("-c", "c")
+    assert (done.code, done.out) == (1, "")
+    assert re.search(r"\[error\] \d+: worker \d: ", done.err), done.err
+
+
+def test_without_their_master_workers_end(monkey, site):
+    server = monkey(workers=2)
+    workers = server.workers
+    server.process.kill()
+    server.exit_code = -signal.SIGKILL
+    for pid in workers:
+        wait_until(lambda: not os.path.exists(f"/proc/{pid}") or status(pid)["State"].startswith("Z"), "the end of a worker")
+
+
+def test_without_their_master_workers_finish_what_they_have_begun(monkey, site):
+    data = os.urandom(8 << 20)
+    site.add("big", data)
+    server = monkey(workers=1, server="MinRate off\nKeepAliveTimeout 200ms")
+    with server.connect(receive_buffer=65536) as c:
+        c.ask("/big")
+        c.fill()
+        server.process.kill()
+        server.exit_code = -signal.SIGKILL
+        assert c.read().body == data
+        c.expect_end()
+
+
+def test_a_lock_left_behind_is_none(monkey, site, tmp_path):
+    """Workers that still drain do not keep a new master from starting, nor do a pid file and a socket that stayed."""
+    data = os.urandom(8 << 20)
+    site.add("big", data)
+    listen = f"unix:{tmp_path}/socket"
+    first = monkey(workers=1, listen=listen, server=f"MinRate off\nPidFile {tmp_path}/pid")
+    with first.connect() as c:
+        c.ask("/big")
+        c.fill()
+        first.process.kill()
+        first.process.wait()
+        first.exit_code = -signal.SIGKILL
+        second = monkey(workers=1, listen=listen, server=f"PidFile {tmp_path}/pid")
+        assert (tmp_path / "pid").read_text() == f"{second.pid}\n"
+        assert second.get("/").status == 403
+        assert c.read().body == data
+
+
+def test_they_hold_no_more_descriptors_than_they_need(server):
+    """None of what the master keeps for itself or for the others' sake: only what leads to files, sockets and clocks."""
+    held = descriptors(server.workers[0])
+    assert len(held) <= 24, held
+    assert not any("pid" in path for path in held.values())
+
+
+def test_children_are_workers_and_nobody_else(server):
+    assert children(server.pid) == server.workers
+    for pid in server.workers:
+        assert children(pid) == []
