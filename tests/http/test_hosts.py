@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which host answers, and on which address (RFC 9110, section 7.2; RFC 9112, section 3.2)."""
+import socket
+
+import pytest
+
+HOSTS = {"first": "", "one": "one.example WWW.One.Example", "two": "two.example",
+         "wild": "*.wild.example", "deep": "*.deep.wild.example", "exact": "exact.wild.example",
+         "six": "[::1] 127.0.0.1", "puny": "xn--bcher-kva.example", "last": "last.example."}
+
+
+@pytest.fixture
+def hosts(tmp_path):
+    for name in HOSTS:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text(name)
+    return "".join(f"[HOST]\n    DocumentRoot {name}\n" + (f"    ServerName {names}\n" if names else "")
+                   for name, names in HOSTS.items())
+
+
+@pytest.fixture
+def server(monkey, hosts):
+    return monkey(root=None, sections=hosts)
+
+
+@pytest.mark.parametrize("host, expected", [
+    ("one.example", "one"), ("www.one.example", "one"), ("ONE.EXAMPLE", "one"), ("One.Example:8080", "one"),
+    ("one.example:", "one"), ("one.example.", "one"), ("one.example.:80", "one"), ("one.example:65535", "one"),
+    ("two.example", "two"), ("a.wild.example", "wild"), ("A.WILD.example.:1", "wild"), ("a.b.wild.example", "wild"),
+    ("wild.example", "first"), ("awild.example", "first"), ("exact.wild.example", "exact"),
+    ("a.exact.wild.example", "wild"), ("a.deep.wild.example", "deep"), ("deep.wild.example", "wild"),
+    ("last.example", "last"), ("last.example.", "last"), ("[::1]", "six"), ("[::1]:80", "six"), ("127.0.0.1", "six"),
+    ("127.0.0.2", "first"), ("nobody.example", "first"), ("one.example.org", "first"), ("xone.example", "first"),
+    ("xn--bcher-kva.example", "puny"), ("x" * 300 + ".example", "first"), ("_under.example", "first"),
+])
+def test_names(server, host, expected):
+    assert server.get("/", host=host).text == expected
+
+
+@pytest.mark.parametrize("host", ["", " ", "a b", "one.example/", "one.example:80:80", "one.example:x", "user@one.example",
+                                  "one.example:65536", "[::1", "::1", "[::1]x", "[one.example]", "..", "one..example",
+                                  ".one.example", "one.example,two.example", "one.example?", "one.example#", "a\\b", "%41",
+                                  "one.example:-1", ":80", "[]", "[::g]"])
+def test_what_is_no_host_is_refused(server, host):
+    with server.connect() as c:
+        reply = c.get("/", host=host)
+        assert (reply.status, reply.closes) == (400, True)
+
+
+def test_without_host_only_http_1_0(server):
+    assert server.get("/", host=None).status == 400
+    assert server.get("/", host=None, version="1.0").text == "first"
+    assert server.get("/", host="two.example", version="1.0").text == "two"
+
+
+@pytest.mark.parametrize("target, host, expected", [
+    ("http://two.example/", "one.example", "two"),
+    ("http://two.example", "one.example", "two"),
+    ("HTTP://TWO.EXAMPLE:99/", "one.example", "two"),
+    ("http://two.example?query", "one.example", "two"),
+    ("https://two.example/index.html", "nobody.example", "two"),
+    ("http://[::1]:80/", "one.example", "six"),
+    ("http://nobody.example/", "one.example", "first"),
+    ("http://two.example./", "two.example", "two"),
+])
+def test_an_absolute_target_wins_over_host(server, target, host, expected):
+    assert server.get(target, host=host).text == expected
+
+
+@pytest.mark.parametrize("target", ["http://", "http:///", "http:/two.example/", "http:two.example", "ftp://two.example/",
+                                    "http://user@two.example/", "http://two.example:x/", "//two.example/", "two.example",
+                                    "http://two example/", "*", "two.example:80", "http://[::1/", "file:///etc/hostname"])
+def test_other_targets(server, target):
+    reply = server.get(target, host="one.example")
+    if target == "//two.example/":  # a path, and one that is not there
+        assert reply.status == 404
+    else:
+        assert reply.status == 400
+
+
+def test_an_absolute_target_needs_a_good_host_too(server):
+    assert server.get("http://two.example/", host=None).status == 400
+    assert server.get("http://two.example/", host="a b").status == 400
+    assert server.get("http://two.example/", host=None, version="1.0").text == "two"
+
+
+def test_another_default(monkey, hosts):
+    server = monkey(root=None, sections=hosts.replace("[HOST]\n    DocumentRoot two", "[HOST]\n    Default on\n    "
+                                                      "DocumentRoot two"))
+    assert server.get("/", host="nobody.example").text == "two"
+    assert server.get("/", host=None, version="1.0").text == "two"
+    assert server.get("/", host="one.example").text == "one"
+    assert server.send(b"nonsense\r\n\r\n").status == 400
+
+
+def test_one_connection_for_several_hosts(server):
+    with server.connect() as c:
+        for name in ("one", "two", "nobody", "one"):
+            assert c.get("/", host=f"{name}.example").text == (name if name != "nobody" else "first")
+
+
+def test_each_host_for_itself(monkey, tmp_path):
+    for name in ("one", "two"):
+        root = tmp_path / name
+        root.mkdir()
+        (root / "start.html").write_text(f"start of {name}")
+        (root / "index.html").write_text(f"index of {name}")
+        (root / "404.html").write_text(f"404 of {name}")
+        (root / "413.html").write_text(f"413 of {name}")
+        (root / "link.html").symlink_to("index.html")
+        (root / ".hidden").write_text("hidden")
+    server = monkey(root=None, server="MaxBodySize 10", sections="""
+        [HOST]
+            ServerName one.example
+            DocumentRoot one
+            Indexfile start.html
+            SymLink on
+        [ERROR_PAGES]
+            404 404.html
+        [CACHE_CONTROL]
+            * max-age=1
+        [HOST]
+            ServerName two.example
+            DocumentRoot two
+            DotFiles on
+            Resume off
+        [ERROR_PAGES]
+            413 413.html
+        [ROUTES]
+            /teapot status 418
+            /* static
+        """)
+
+    def one(target, **how):
+        return server.get(target, host="one.example", **how)
+
+    def two(target, **how):
+        return server.get(target, host="two.example", **how)
+
+    assert (one("/").text, two("/").text) == ("start of one", "index of two")
+    assert (one("/link.html").text, two("/link.html").status) == ("index of one", 403)
+    assert (one("/.hidden").status, two("/.hidden").text) == (403, "hidden")
+    assert one("/none").text == "404 of one" and "Not Found" in two("/none").text
+    assert one("/")["Cache-Control"] == "max-age=1" and "Cache-Control" not in two("/")
+    assert "Accept-Ranges" in one("/") and "Accept-Ranges" not in two("/")
+    assert (one("/teapot").status, two("/teapot").status) == (404, 418)
+    assert two("/", method="POST", body=b"x" * 11).text == "413 of two"
+    assert "Too Large" in one("/", method="POST", body=b"x" * 11).text
+
+
+# Addresses
+
+def test_several_addresses(monkey, site, tmp_path):
+    site.add("a.txt", "hello")
+    listen = ["127.0.0.1:0", "127.0.0.2:0", f"unix:{tmp_path}/socket"]
+    if has_ipv6():
+        listen.append("[::1]:0")
+    server = monkey(listen=listen, workers=2)
+    assert len(server.addresses) == len(listen)
+    for i in range(len(listen)):
+        with server.connect(i) as c:
+            for _ in range(3):
+                assert c.get("/a.txt").text == "hello"
+
+
+def has_ipv6():
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")
+def test_ipv6(monkey, site):
+    site.add("a.txt", "hello")
+    (site / "folder").mkdir()
+    server = monkey(listen="[::1]:0")
+    host = f"[::1]:{server.port}"
+    assert server.get("/a.txt", host=host).text == "hello"
+    assert server.get("/folder", host=host)["Location"] == "/folder/"
+
+
+def test_a_unix_socket(monkey, site, tmp_path):
+    content = b"x" * 3_000_000
+    site.add("a.bin", content)
+    path = tmp_path / "socket"
+    server = monkey(listen=f"unix:{path}")
+    with server.connect() as c:
+        for _ in range(3):
+            assert c.get("/a.bin").body == content
+        c.send(b"GET / HTTP/1.1\r\n\r\n")
+        assert c.read().status == 400
+        c.expect_end()
+    server.stop()
+    assert not path.exists(), "it is taken away at the end"
+
+
+@pytest.mark.parametrize("kind", ["tcp", "unix"])
+def test_every_worker_serves(monkey, site, tmp_path, kind):
+    site.add("a.txt", "hello")
+    server = monkey(workers=2, listen="127.0.0.1:0" if kind == "tcp" else f"unix:{tmp_path}/socket")
+    clients = [server.connect() for _ in range(40)]
+    for c in clients:
+        c.ask("/a.txt")
+    assert [c.read().text for c in clients] == ["hello"] * 40
+    for c in clients:
+        c.close()
