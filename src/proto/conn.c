@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "os/sock.h"
 
-enum { SPARE_CONNS = 256 };
+enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024 };
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
@@ -39,11 +39,14 @@ static void on_ready(struct mk_watch *w, uint32_t events)
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state == MK_CONN_DEAD)
         return; /* closed earlier in this turn */
-    if (events & (EPOLLERR | EPOLLHUP)) {
+    /* When both sides have said that they are done, what the peer sent is still to be read: closing over it
+     * would send a reset. */
+    bool is_over = events & EPOLLERR || (events & EPOLLHUP && c->state != MK_CONN_LINGER);
+    if (is_over) {
         mk_conn_close(c, MK_ENDING_GONE);
         return;
     }
-    if (events & (EPOLLIN | EPOLLRDHUP))
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
         c->readable = true;
     if (events & EPOLLRDHUP)
         c->ended = true;
@@ -202,6 +205,7 @@ void mk_conn_enter(struct mk_conn *c)
     struct mk_window *w = &c->service->window;
     MK_ASSERT(c->n_saved <= MK_WINDOW && !c->service->serving);
     c->service->serving = c;
+    c->service->turn_left = TURN_BYTES;
     w->from = 0;
     w->to = c->n_saved;
     if (!c->saved)
@@ -245,6 +249,25 @@ void mk_conn_leave(struct mk_conn *c)
     }
 }
 
+ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
+{
+    if (!c->readable)
+        return -EAGAIN;
+    if (c->service->turn_left == 0) {
+        mk_conn_resume(c);
+        return -EAGAIN;
+    }
+    ssize_t n = c->stream.ops->read(&c->stream, room, cap);
+    /* A short read has emptied the socket; only the end of input may be behind it. */
+    if (n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended))
+        c->readable = false;
+    if (n > 0) {
+        c->progress += (uint64_t)n;
+        c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
+    }
+    return n;
+}
+
 ssize_t mk_conn_fill(struct mk_conn *c)
 {
     struct mk_window *w = &c->service->window;
@@ -253,16 +276,10 @@ ssize_t mk_conn_fill(struct mk_conn *c)
         w->to -= w->from;
         w->from = 0;
     }
-    size_t room = MK_WINDOW - w->to;
-    MK_ASSERT(room > 0);
-    ssize_t n = c->stream.ops->read(&c->stream, w->in + w->to, room);
-    if (n > 0) {
+    MK_ASSERT(w->to < MK_WINDOW);
+    ssize_t n = mk_conn_read(c, w->in + w->to, MK_WINDOW - w->to);
+    if (n > 0)
         w->to += (size_t)n;
-        c->progress += (uint64_t)n;
-    }
-    /* A short read has emptied the socket; only the end of input may be behind it. */
-    if (n == -EAGAIN || (n > 0 && (size_t)n < room && !c->ended))
-        c->readable = false;
     return n;
 }
 

@@ -99,7 +99,10 @@ void mk_conn_resume(struct mk_conn *c);
  * connection is watched if it was not. */
 void mk_conn_enter(struct mk_conn *c);
 void mk_conn_leave(struct mk_conn *c);
-/* Reads into the window. Bytes read; 0 at the end of input, -EAGAIN, or another error. Room must be left. */
+/* Reads into `room`. Bytes read; 0 at the end of input, -EAGAIN, or another error. A peer that sends faster
+ * than we read gets -EAGAIN, too, when its turn is over: the connection is resumed after the others. */
+ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap);
+/* The same into the window, where room must be left. */
 ssize_t mk_conn_fill(struct mk_conn *c);
 
 static inline mk_str mk_conn_input(const struct mk_conn *c)

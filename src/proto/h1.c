@@ -221,7 +221,7 @@ static bool read_head(struct mk_conn *c)
         int begun = in.len > c->seen ? parse_head(c, in) : 0;
         if (begun)
             return begun > 0;
-        ssize_t n = c->readable ? mk_conn_fill(c) : -EAGAIN;
+        ssize_t n = mk_conn_fill(c);
         if (n <= 0)
             return n == -EAGAIN ? wait_for_head(c) : on_input_end(c);
     }
@@ -302,6 +302,7 @@ static void end_request(struct mk_conn *c)
 MK_COLD static bool linger(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
+    c->readable = true;
     mk_conn_move(c, MK_CONN_LINGER);
     mk_conn_set_clock(c, MK_CLOCK_LINGER);
     return true;

@@ -15,21 +15,13 @@ static mk_err send_continue(struct mk_h1 *h)
 /* More bytes in the window: how many, or what mk_request_read is to answer. */
 static ssize_t fill(struct mk_conn *c)
 {
-    if (!c->readable)
-        return -EAGAIN;
     ssize_t n = mk_conn_fill(c);
     return n == 0 ? -ECONNRESET : n;
 }
 
 static ssize_t read_directly(struct mk_conn *c, char *room, size_t cap)
 {
-    if (!c->readable)
-        return -EAGAIN;
-    ssize_t n = c->stream.ops->read(&c->stream, room, cap);
-    if (n == -EAGAIN)
-        c->readable = false;
-    if (n > 0)
-        c->progress += (uint64_t)n;
+    ssize_t n = mk_conn_read(c, room, cap);
     return n == 0 ? -ECONNRESET : n;
 }
 

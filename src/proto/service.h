@@ -60,6 +60,7 @@ struct mk_service {
     struct mk_helper helper;
 
     struct mk_conn *serving; /* whose input the window holds */
+    size_t turn_left;        /* bytes that it may still read before the others have their turn */
     struct mk_list conns;    /* all that are open */
     unsigned n_conns;
     struct mk_conn *spare; /* closed ones, to be used again */
