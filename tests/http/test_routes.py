@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a configuration says about paths: routes, redirects, caching, fallback, users, and the words of Monkey 1.6."""
+import os
+import pwd
+
+import pytest
+
+
+def routes(*lines, host="", more=""):
+    return {"host": host, "sections": "[ROUTES]\n" + "".join(f"    {line}\n" for line in lines) + more}
+
+
+# Routes
+
+def test_the_first_that_matches_decides(monkey, site):
+    site.add("a/x.txt", "file")
+    site.add("a/deep/x.php", "source")
+    site.add("index.html", "index")
+    server = monkey(**routes("/exact     status 410", "/a/secret/*  status 403", "*.php  status 501", "/b?d  status 402",
+                             "/*/mid/*.txt  status 451", "/a/*  static", "/old  redirect 301 /a/x.txt",
+                             "/  static", "*  status 404"))
+    for target, status in {
+        "/": 200, "/index.html": 404, "/exact": 410, "/exact/": 404, "/exact?x": 410, "/exac%74": 410, "/a/x.txt": 200,
+        "/a/secret/x": 403, "/a/secret/": 403, "/a/secret": 403, "/a/secretx": 404, "/a/./secret/x": 403,
+        "/a/%73ecret/x": 403, "/a//secret/x": 403, "/x/../a/secret/x": 403, "/a/deep/x.php": 501, "/x.php": 501,
+        "/x.ph%70": 501, "/x.php/": 404, "/x.PHP": 404, "/bcd": 402, "/bd": 404, "/b/d": 402, "/x/mid/y.txt": 451,
+        "/x/y/mid/z/y.txt": 451, "/mid/y.txt": 404, "/old": 301,
+    }.items():
+        assert server.get(target).status == status, target
+
+
+def test_a_handler_that_passes_lets_the_next_decide(monkey, site):
+    site.add("a.txt", "file")
+    server = monkey(**routes("/*  static", "/moved/*  redirect 302 https://example.org/", "/gone  status 410"))
+    assert server.get("/a.txt").text == "file"
+    assert server.get("/moved/x").status == 302
+    assert server.get("/gone").status == 410
+    assert server.get("/none").status == 404
+
+
+def test_a_method_that_a_route_does_not_answer_goes_to_the_next(monkey, site):
+    site.add("a.txt", "file")
+    server = monkey(**routes("/*  static", "/form  redirect 303 /a.txt"))
+    assert server.get("/form", "POST", body=b"x=y").status == 303
+    assert server.get("/a.txt", "POST", body=b"x=y").status == 405
+
+
+def test_without_static_files_are_not_served(monkey, site):
+    site.add("a.txt", "file")
+    server = monkey(**routes("/x  status 403"))
+    assert server.get("/a.txt").status == 404
+    assert server.get("/x").status == 403
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects(monkey, status):
+    server = monkey(**routes(f"/old  redirect {status} https://example.org/new?x=1#y"))
+    reply = server.get("/old?z=2")
+    assert (reply.status, reply["Location"]) == (status, "https://example.org/new?x=1#y")
+    assert len(reply.body) < 500 and reply["Content-Type"].startswith("text/html")
+
+
+@pytest.mark.parametrize("target, location", [
+    ("/", "https://example.org/"), ("/a/b?c=d", "https://example.org/a/b?c=d"), ("/a%20b?%3F", "https://example.org/a%20b?%3F"),
+    ("//evil.example/", "https://example.org//evil.example/"), ("http://here/x?y", "https://example.org/x?y"),
+    ("http://here", "https://example.org/"), ("http://here?q", "https://example.org/?q"), ("/?", "https://example.org/?"),
+    ("/@evil.example", "https://example.org/@evil.example"), ("/a%0d%0aX:y", "https://example.org/a%0d%0aX:y"),
+])
+def test_a_whole_host_moves(monkey, target, location):
+    server = monkey(root=None, sections="[HOST]\n    Redirect https://example.org\n")
+    for method in ("GET", "HEAD", "POST"):
+        reply = server.get(target, method, body=b"x" if method == "POST" else b"")
+        assert (reply.status, reply["Location"]) == (301, location)
+
+
+def test_a_host_that_moves_to_one_page(monkey):
+    server = monkey(root=None, sections="[HOST]\n    Redirect https://example.org/moved.html\n")
+    assert server.get("/a/b?c")["Location"] == "https://example.org/moved.html"
+
+
+def test_a_redirect_with_the_path_of_the_request(monkey):
+    server = monkey(**routes("/a/*  redirect 307 https://example.org"))
+    assert server.get("/a/b?c")["Location"] == "https://example.org/a/b?c"
+
+
+# Caching
+
+def test_cache_control(monkey, site):
+    for name in ("a.css", "a.js", "static/a.css", "static/b.html", "index.html", "x/index.html"):
+        site.add(name, "x")
+    server = monkey(sections="""
+        [CACHE_CONTROL]
+            /static/*    public, max-age=31536000, immutable
+            *.css        max-age=60
+            /index.html  no-cache
+        """)
+    for target, value in {"/static/a.css": "public, max-age=31536000, immutable", "/a.css": "max-age=60",
+                          "/static/b.html": "public, max-age=31536000, immutable", "/": "no-cache", "/a.js": None,
+                          "/index.html": "no-cache", "/x/": None, "/%61.css": "max-age=60"}.items():
+        assert server.get(target).get("Cache-Control") == value, target
+        assert server.get(target, "HEAD").get("Cache-Control") == value
+    assert "Cache-Control" not in server.get("/none.css")
+    assert server.get("/a.css", fields={"Range": "bytes=0-0"})["Cache-Control"] == "max-age=60"
+
+
+# The page of a single-page application
+
+def test_fallback(monkey, site):
+    site.add("app.html", "app")
+    site.add("a.txt", "file")
+    site.add("folder/x", "")
+    site.add(".hidden", "")
+    server = monkey(host="Fallback /app.html")
+    html = {"Accept": "text/html,application/xhtml+xml"}
+    for target, fields, expected in [
+        ("/users/42", {}, "app"), ("/users/42?x", {}, "app"), ("/", {}, "app"), ("/folder/", {}, "app"),
+        ("/a.txt", {}, "file"), ("/none.js", {}, 404), ("/none.js", html, "app"), ("/none.png", {"Accept": "image/*"}, 404),
+        ("/x.y/z", {}, "app"), ("/.hidden", html, 403), ("/a%2fb", html, 404), ("/a.txt/", {}, "app"),
+    ]:
+        reply = server.get(target, fields=fields)
+        if isinstance(expected, int):
+            assert reply.status == expected, target
+        else:
+            assert (reply.status, reply.text) == (200, expected), target
+            if expected == "app":
+                assert reply["Content-Type"] == "text/html; charset=utf-8"
+    assert server.get("/folder").status == 301
+    assert server.get("/users", "POST", body=b"x").status == 405
+
+
+def test_a_fallback_that_is_not_there(monkey):
+    assert monkey(host="Fallback none.html").get("/x").status == 404
+
+
+# Users
+
+@pytest.fixture
+def me():
+    try:
+        return pwd.getpwuid(os.geteuid())
+    except KeyError:
+        pytest.skip("a user without a name")
+
+
+def test_folders_of_users(monkey, site, tmp_path, me):
+    home = tmp_path / "public"
+    home.mkdir()
+    (home / "index.html").write_text("home page")
+    (home / "sub").mkdir()
+    (home / "sub/a.txt").write_text("sub")
+    (home / ".hidden").write_text("hidden")
+    (home / "up").symlink_to("..")
+    (tmp_path / "secret.txt").write_text("secret")
+    site.add("~nobody-by-this-name/a.txt", "a file like any other")
+    site.add("index.html", "site")
+    away = "../" * me.pw_dir.strip("/").count("/") + "../"  # from the home to the root of the system
+    server = monkey(host=f"UserDir {away}{str(home).lstrip('/')}")
+    name = me.pw_name
+    for target, expected in {
+        f"/~{name}/": "home page", f"/~{name}/sub/a.txt": "sub", f"/%7E{name}/": "home page", f"//~{name}//sub/a.txt": "sub",
+        f"/~{name}/none": 404, f"/~{name}/.hidden": 403, f"/~{name}/../index.html": "site", f"/~{name}/sub/../../": "site",
+        f"/~{name}/%2e%2e/~{name}/": "home page", f"/~{name}/..%2fsecret.txt": 400, f"/~{name}/up/secret.txt": 403,
+        f"/~{name.upper()}x/": 404, "/~/": 404, "/~": 404, "/~nobody-by-this-name/a.txt": "a file like any other",
+        f"/~{name}x/": 404, f"/x/~{name}/": 404, f"/~{name}/../../secret.txt": 400,
+    }.items():
+        reply = server.get(target)
+        assert expected in (reply.status, reply.text if reply.status == 200 else None), target
+        assert reply.text != "secret"
+    assert server.get(f"/~{name}?x")["Location"] == f"/~{name}/?x"
+    assert server.get(f"/~{name}/sub")["Location"] == f"/~{name}/sub/"
+
+
+def test_users_have_no_folders_unless_wanted(monkey, me):
+    for host in ("", "UserDir off"):
+        assert monkey(host=host).get(f"/~{me.pw_name}/").status == 404
+
+
+# Words of Monkey 1.6
+
+def test_old_handlers(monkey, site):
+    for name in ("a.php", "cgi-bin/x.sh", "a.txt", "list/x"):
+        site.add(name, "source")
+    server = monkey(sections=r"""
+        [HANDLERS]
+            Match \.php$      fastcgi
+            Match /cgi-bin/.* cgi
+            Match /list/      dirlisting
+            Match ^/GONE$     status 410
+        """)
+    for target, status in {"/a.php": 501, "/A.PHP": 501, "/cgi-bin/x.sh": 501, "/a.txt": 200, "/list/": 403, "/gone": 410,
+                           "/a.php5": 404, "/x/a.php": 501, "/a%2ephp": 501, "/cgi-bin/": 501}.items():
+        reply = server.get(target)
+        assert reply.status == status, target
+        assert target == "/a.txt" or "source" not in reply.text
+
+
+def test_what_was_protected_does_not_become_public(monkey, site):
+    site.add("private/a.txt", "secret")
+    site.add("public/a.txt", "public")
+    server = monkey(sections="""
+        [AUTH]
+            Location /private/
+            Title    Private
+            Users    users
+        """)
+    for target in ("/private/a.txt", "/private/", "/private", "//private/a.txt", "/public/../private/a.txt",
+                   "/%70rivate/a.txt", "/private/none"):
+        reply = server.get(target)
+        assert reply.status == 403 and "secret" not in reply.text, target
+    assert server.get("/public/a.txt").text == "public"
