@@ -54,10 +54,10 @@ int64_t mk_request_length(const struct mk_request *r);
 /**
  * Reads the next bytes of the content (its transfer coding removed).
  *
- * Answers how many bytes it wrote to `room`; 0 at the end of the content; -EAGAIN when nothing has arrived
- * yet: return MK_WAIT from the handler or -EAGAIN from the source, and it is called again when there is more.
- * -EMSGSIZE: larger than the limit (the answer should be 413); -EBADMSG: malformed (400); -ECONNRESET: the
- * client went away.
+ * Answers how many bytes it wrote to `room` (`cap` is at least 1); 0 at the end of the content; -EAGAIN when
+ * nothing has arrived yet: return MK_WAIT from the handler or -EAGAIN from the source, and it is called again
+ * when there is more. -EMSGSIZE: larger than the limit (the answer should be 413); -EBADMSG: malformed (400);
+ * -ECONNRESET: the client went away.
  *
  * Nothing is read from the client that was not asked for here. The first call sends the `100 Continue` that a
  * client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).

@@ -20,7 +20,7 @@ static struct mk_part *new_part(struct mk_content *c, struct mk_arena *arena)
     p->next = NULL;
     if (c->last)
         c->last->next = p;
-    else
+    if (!c->parts)
         c->parts = p;
     c->last = p;
     return p;

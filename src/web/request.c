@@ -67,7 +67,9 @@ int64_t mk_request_length(const struct mk_request *r)
 
 ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
 {
-    return r->ops && r->length ? r->ops->read(r->ops_ctx, room, cap) : 0;
+    if (!r->ops || !r->length)
+        return 0;
+    return cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
 }
 
 void mk_request_resume(struct mk_request *r)

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A host with a folder of its own, and requests to it that come from no socket. Knows nothing of cmocka: fuzz
+ * targets use it as well. */
+#ifndef MK_UNIT_SITE_H
+#define MK_UNIT_SITE_H
+
+#include "http/framing.h"
+#include "unit/folder.h"
+#include "web/flow.h"
+#include "web/static.h"
+
+enum { SITE_FIELDS = 64, SITE_LOGGED = 1024, SITE_CONTENT = 1 << 20 };
+
+struct site {
+    struct folder folder;
+    struct mk_arena arena;
+    struct mk_arena_cache blocks;
+    struct mk_mime mime;
+    struct mk_host host;
+    struct mk_hosts hosts;
+    struct mk_web web;
+    struct mk_peer peer;
+    uint64_t now_ms; /* when the next request comes in */
+    int64_t now;
+    struct mk_log log;
+    char logged[SITE_LOGGED]; /* the last message, with a NUL */
+    unsigned n_logged;
+};
+
+static const struct mk_file_cache_limits site_limits = {
+    .files = 64, .memory = 64 * 1024, .small = 1024, .recheck_ms = 1000};
+
+static const mk_str site_index[] = {MK_STR_INIT("index.html"), MK_STR_INIT("index.htm")};
+
+static const struct mk_route site_route = {.pattern = MK_STR_INIT("/*"),
+                                           .kind = MK_ROUTE_ALL,
+                                           .handler = &mk_static,
+                                           .written = MK_STR_INIT("static")};
+
+static inline void site_log(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    struct site *s = log->data;
+    (void)level;
+    snprintf(s->logged, sizeof s->logged, "%.*s", MK_STR_ARG(text));
+    s->n_logged++;
+}
+
+/* Serves its folder with the static handler, at a fixed time. Everything may be changed before the first
+ * request. */
+static inline void site_init_with(struct site *s, const struct mk_file_cache_limits *limits)
+{
+    mk_str taken;
+    memset(s, 0, sizeof *s);
+    folder_init(&s->folder);
+    mk_arena_init(&s->arena, NULL);
+    mk_arena_cache_init(&s->blocks, 8);
+    mk_mime_init(&s->mime, &s->arena, MK_STR("application/octet-stream"));
+    s->host = (struct mk_host){.root = {.fd = s->folder.fd, .path = s->folder.path},
+                               .index = site_index,
+                               .n_index = MK_LEN(site_index),
+                               .routes = &site_route,
+                               .n_routes = 1,
+                               .mime = &s->mime,
+                               .ranges = true,
+                               .precompressed = true};
+    mk_hosts_init(&s->hosts, &s->arena);
+    MK_ASSERT(mk_hosts_add(&s->hosts, &s->host, &taken) == 0);
+    s->log = (struct mk_log){.level = MK_LOG_DEBUG, .write = site_log, .data = s};
+    s->web = (struct mk_web){.hosts = &s->hosts, .log = &s->log};
+    MK_ASSERT(mk_file_cache_init(&s->web.files, limits) == 0);
+    s->peer = (struct mk_peer){.is_unix = 1};
+    s->now_ms = 1000000;
+    s->now = 1800000000;
+}
+
+static inline void site_init(struct site *s)
+{
+    site_init_with(s, &site_limits);
+}
+
+static inline void site_fini(struct site *s)
+{
+    mk_file_cache_fini(&s->web.files);
+    mk_arena_cache_fini(&s->blocks);
+    mk_arena_fini(&s->arena);
+    folder_fini(&s->folder);
+}
+
+/* A file of the site that was changed long ago, so that nothing depends on what time it is. */
+static inline void site_add(const struct site *s, const char *name, mk_str text)
+{
+    folder_add(&s->folder, name, text);
+    folder_set_time(&s->folder, name, 1700000000);
+}
+
+/* A request out of the bytes of a head, as a connection would make it. NULL when memory is out. */
+static inline struct mk_exchange *site_ask(struct site *s, const char *head_text)
+{
+    static const struct mk_head_limits limits = {
+        .head_max = 65536, .target_max = 32768, .fields_max = SITE_FIELDS};
+    struct mk_exchange *x = mk_exchange_new(&s->web, &s->blocks, s->now_ms, s->now);
+    mk_str text = x ? mk_arena_copy(&x->arena, mk_str_from_c(head_text)) : (mk_str){NULL, 0};
+    struct mk_field *fields = x ? mk_arena_alloc(&x->arena, SITE_FIELDS * sizeof *fields) : NULL;
+    if (!text.p || !fields) {
+        if (x)
+            mk_exchange_free(x);
+        return NULL;
+    }
+    struct mk_head head = {.fields = {.at = fields}};
+    struct mk_framing framing = {.host = {NULL, 0}};
+    MK_ASSERT(mk_head_parse(&head, text, 0, &limits) == (int)text.len);
+    struct mk_request *r = &x->request;
+    r->version = head.minor ? 11 : 10;
+    r->method = head.method;
+    r->method_text = head.method_text;
+    r->fields = head.fields;
+    r->peer = &s->peer;
+    (void)!mk_framing_of(&head, &framing);
+    int status = mk_exchange_set_target(x, head.target, framing.host);
+    if (status)
+        mk_flow_refuse(x, (unsigned)status);
+    return x;
+}
+
+/* GET of that target, with more field lines ("Name: value\r\n..."). */
+static inline struct mk_exchange *site_get(struct site *s, const char *target, const char *fields)
+{
+    char head[4096];
+    snprintf(head, sizeof head, "GET %s HTTP/1.1\r\nHost: a\r\n%s\r\n", target, fields);
+    return site_ask(s, head);
+}
+
+/* The same, answered. */
+static inline struct mk_exchange *site_answer(struct site *s, const char *target, const char *fields)
+{
+    struct mk_exchange *x = site_get(s, target, fields);
+    MK_ASSERT(x && mk_flow_run(x));
+    return x;
+}
+
+/* All content of the response, or its beginning if it fails or somebody waits; ends with a NUL. In the memory
+ * of the request. */
+static inline mk_str site_content(struct mk_exchange *x)
+{
+    struct mk_buf out = mk_buf_growing(SITE_CONTENT);
+    ssize_t n;
+    do {
+        char piece[1000];
+        n = mk_content_pull(&x->response.content, piece, sizeof piece);
+        if (n > 0)
+            mk_buf_add(&out, mk_str_of(piece, (size_t)n));
+    } while (n > 0);
+    mk_str text = mk_arena_copy(&x->arena, mk_buf_str(&out));
+    mk_buf_free(&out);
+    return text;
+}
+
+static inline mk_str site_field(const struct mk_exchange *x, const char *name)
+{
+    return mk_response_find(&x->response, mk_str_from_c(name));
+}
+
+#endif

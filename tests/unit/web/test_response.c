@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/response.h"
+
+#include <stdio.h>
+
+#include "unit/death.h"
+#include "unit/test.h"
+
+static struct mk_arena arena;
+static struct mk_response r;
+
+static int start(void **state)
+{
+    (void)state;
+    mk_arena_init(&arena, NULL);
+    mk_response_init(&r, &arena);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_content_fini(&r.content);
+    mk_arena_fini(&arena);
+    return 0;
+}
+
+static int add(const char *name, const char *value)
+{
+    return mk_response_add(&r, mk_str_from_c(name), mk_str_from_c(value));
+}
+
+static void the_status_is_200_until_it_is_set(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_response_status(&r), 200);
+    assert_int_equal(r.status, 0);
+    assert_int_equal(mk_response_set_status(&r, 404), 0);
+    assert_int_equal(mk_response_status(&r), 404);
+    static const unsigned bad[] = {0, 1, 99, 100, 101, 199, 600, 1000, UINT32_MAX};
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        assert_int_equal(mk_response_set_status(&r, bad[i]), -EINVAL);
+    assert_int_equal(mk_response_status(&r), 404);
+    assert_int_equal(mk_response_set_status(&r, 200), 0);
+    assert_int_equal(mk_response_set_status(&r, 599), 0);
+    assert_int_equal(mk_response_status(&r), 599);
+}
+
+static void fields_are_copied(void **state)
+{
+    (void)state;
+    char name[] = "X-Name", value[] = "value";
+    assert_int_equal(add(name, value), 0);
+    memset(name, '?', sizeof name - 1);
+    memset(value, '?', sizeof value - 1);
+    assert_str(mk_response_find(&r, MK_STR("x-name")), "value");
+    assert_int_equal(add("X-Empty", ""), 0);
+    assert_int_equal(mk_response_find(&r, MK_STR("X-Empty")).len, 0);
+    assert_non_null(mk_response_find(&r, MK_STR("X-Empty")).p);
+    assert_null(mk_response_find(&r, MK_STR("X-Nam")).p);
+}
+
+static void no_field_can_bring_another(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"",    " ",   "a b", "a:",  "a\r\nb",   "a\n", "\r\nX: y", "a\t",
+                                        "(a)", "a\"", "a,b", "a/b", "\xc3\xa4", "a;b", "a=b",      "[a]"};
+    static const char *const values[] = {
+        "a\r\nSet-Cookie: x", "a\nb", "a\rb", "\n", "a\x01", "a\x7f", "\x1b[2J", "a\x0b", "a\x0c"};
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        if (add(names[i], "x") != -EINVAL)
+            fail_msg("the name \"%s\" is taken", names[i]);
+    for (size_t i = 0; i < MK_LEN(values); i++)
+        if (add("X-Name", values[i]) != -EINVAL)
+            fail_msg("the value \"%s\" is taken", values[i]);
+    assert_int_equal(mk_response_add(&r, MK_STR("X\0Y"), MK_STR("x")), -EINVAL);
+    assert_int_equal(mk_response_add(&r, MK_STR("X"), MK_STR("x\0y")), -EINVAL);
+    assert_int_equal(mk_response_add(&r, (mk_str){NULL, 0}, MK_STR("x")), -EINVAL);
+    assert_int_equal(r.n_fields, 0);
+    assert_int_equal(add("X-Fine", "tab\tand \xc3\xa4, \"quotes\"; all = fine"), 0);
+    assert_int_equal(r.n_fields, 1);
+}
+
+static void framing_belongs_to_the_server(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {
+        "Content-Length", "Transfer-Encoding", "Connection",        "Date",      "Server", "Keep-Alive",
+        "Upgrade",        "content-length",    "TRANSFER-ENCODING", "cOnNeCtIoN"};
+    for (size_t i = 0; i < MK_LEN(ours); i++)
+        if (add(ours[i], "1") != -EINVAL)
+            fail_msg("%s is taken", ours[i]);
+    assert_int_equal(r.n_fields, 0);
+    assert_int_equal(add("Content-Lengths", "1"), 0);
+}
+
+static void there_may_be_many_fields(void **state)
+{
+    (void)state;
+    enum { N = 1000 };
+    char name[16], value[16];
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "X-%d", i);
+        snprintf(value, sizeof value, "%d", i);
+        assert_int_equal(add(name, value), 0);
+    }
+    assert_int_equal(r.n_fields, N);
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "x-%d", i);
+        snprintf(value, sizeof value, "%d", i);
+        assert_str(mk_response_find(&r, mk_str_from_c(name)), value);
+        assert_str(r.fields[i].value, value);
+    }
+}
+
+static const struct mk_field block_fields[] = {{.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")}};
+static const struct mk_field_block block = {
+    .text = MK_STR_INIT("ETag: \"x\"\r\n"), .fields = block_fields, .n = 1};
+
+static void blocks_are_found_first(void **state)
+{
+    (void)state;
+    assert_int_equal(add("ETag", "\"y\""), 0);
+    mk_response_add_block(&r, &block);
+    assert_str(mk_response_find(&r, MK_STR("etag")), "\"x\"");
+}
+
+static void add_a_block(void *ctx)
+{
+    (void)ctx;
+    mk_response_add_block(&r, &block);
+}
+
+static void too_many_blocks_are_a_bug(void **state)
+{
+    (void)state;
+    for (int i = 0; i < MK_RESPONSE_BLOCKS; i++)
+        mk_response_add_block(&r, &block);
+    assert_bug(add_a_block, NULL, "MK_RESPONSE_BLOCKS");
+}
+
+/* ---- Content ---- */
+
+static unsigned n_closed;
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    (void)ctx;
+    (void)room;
+    (void)cap;
+    return 0;
+}
+
+static void close_source(void *ctx)
+{
+    assert_ptr_equal(ctx, &r);
+    n_closed++;
+}
+
+static const struct mk_source_ops source = {.pull = pull, .close = close_source};
+static const struct mk_source_ops source_without_close = {.pull = pull};
+
+static mk_str text_of_content(void)
+{
+    const struct mk_part *p = mk_content_part(&r.content);
+    return p ? p->bytes : MK_STR("");
+}
+
+static void the_last_content_counts(void **state)
+{
+    (void)state;
+    char text[] = "copied";
+    n_closed = 0;
+    assert_int_equal(mk_response_set_text(&r, mk_str_from_c(text)), 0);
+    memset(text, '?', sizeof text - 1);
+    assert_str(text_of_content(), "copied");
+    assert_int_equal(mk_response_set_static(&r, MK_STR("static")), 0);
+    assert_str(text_of_content(), "static");
+    assert_int_equal(r.content.length, 6);
+    assert_int_equal(mk_response_set_source(&r, &source, &r, 100), 0);
+    assert_int_equal(r.content.length, 100);
+    assert_int_equal(n_closed, 0);
+    assert_int_equal(mk_response_set_source(&r, &source, &r, MK_LENGTH_UNKNOWN), 0);
+    assert_true(r.content.length == MK_CONTENT_UNKNOWN);
+    assert_int_equal(n_closed, 1);
+    assert_int_equal(mk_response_set_text(&r, MK_STR("")), 0);
+    assert_int_equal(n_closed, 2);
+    assert_int_equal(r.content.length, 0);
+    assert_null(r.content.source);
+}
+
+static void a_source_that_is_not_taken_is_closed(void **state)
+{
+    (void)state;
+    n_closed = 0;
+    assert_int_equal(mk_response_set_source(&r, &source, &r, -2), -EINVAL);
+    assert_int_equal(n_closed, 1);
+    r.sealed = true;
+    assert_int_equal(mk_response_set_source(&r, &source, &r, 5), -EALREADY);
+    assert_int_equal(n_closed, 2);
+    assert_int_equal(mk_response_set_source(&r, &source_without_close, &r, 5), -EALREADY);
+    assert_null(r.content.source);
+}
+
+static void a_sealed_response_is_not_changed(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_response_set_status(&r, 201), 0);
+    assert_int_equal(add("A", "b"), 0);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("content")), 0);
+    r.sealed = true;
+    assert_int_equal(mk_response_set_status(&r, 500), -EALREADY);
+    assert_int_equal(mk_response_set_status(&r, 1), -EALREADY);
+    assert_int_equal(add("B", "c"), -EALREADY);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_text(&r, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_status(&r), 201);
+    assert_int_equal(r.n_fields, 1);
+    assert_str(text_of_content(), "content");
+}
+
+static void reset_it(void *ctx)
+{
+    (void)ctx;
+    mk_response_reset(&r);
+}
+
+static void all_of_it_can_be_forgotten_until_it_is_sealed(void **state)
+{
+    (void)state;
+    n_closed = 0;
+    assert_int_equal(mk_response_set_status(&r, 201), 0);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(add("A", "b"), 0);
+    mk_response_add_block(&r, &block);
+    assert_int_equal(mk_response_set_source(&r, &source, &r, 5), 0);
+    mk_response_reset(&r);
+    assert_int_equal(n_closed, 1);
+    assert_int_equal(mk_response_status(&r), 200);
+    assert_null(mk_response_find(&r, MK_STR("A")).p);
+    assert_null(mk_response_find(&r, MK_STR("ETag")).p);
+    assert_int_equal(r.content.length, 0);
+    r.sealed = true;
+    assert_bug(reset_it, NULL, "!r->sealed");
+}
+
+static void some_statuses_have_no_content(void **state)
+{
+    (void)state;
+    static const unsigned without[] = {100, 101, 199, 204, 304};
+    for (unsigned status = 200; status < 600; status++)
+        assert_int_equal(mk_status_has_content(status), status != 204 && status != 304);
+    for (size_t i = 0; i < MK_LEN(without); i++)
+        assert_false(mk_status_has_content(without[i]));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_status_is_200_until_it_is_set, start, stop),
+        cmocka_unit_test_setup_teardown(fields_are_copied, start, stop),
+        cmocka_unit_test_setup_teardown(no_field_can_bring_another, start, stop),
+        cmocka_unit_test_setup_teardown(framing_belongs_to_the_server, start, stop),
+        cmocka_unit_test_setup_teardown(there_may_be_many_fields, start, stop),
+        cmocka_unit_test_setup_teardown(blocks_are_found_first, start, stop),
+        cmocka_unit_test_setup_teardown(too_many_blocks_are_a_bug, start, stop),
+        cmocka_unit_test_setup_teardown(the_last_content_counts, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_that_is_not_taken_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(a_sealed_response_is_not_changed, start, stop),
+        cmocka_unit_test_setup_teardown(all_of_it_can_be_forgotten_until_it_is_sealed, start, stop),
+        cmocka_unit_test_setup_teardown(some_statuses_have_no_content, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
