@@ -1,175 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1.h"
 
-#include "base/assert.h"
-#include "base/num.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
+#include "proto/h1_request.h"
 
 enum {
     DRAIN_MAX = 64 * 1024,           /* content that nobody wanted: so much is read to keep the connection */
-    TRAILERS_MAX = 8 * 1024,         /* bytes after chunked content */
     BATCH_MAX = MK_OUTQ_SCRATCH / 2, /* pipelined answers are gathered up to here */
 };
-
-/* ---- The beginning of a request ---- */
-
-static ssize_t on_read(void *ctx, char *room, size_t cap)
-{
-    return mk_h1_input_read(ctx, room, cap);
-}
-
-static void on_resume(void *ctx)
-{
-    struct mk_h1 *h = ctx;
-    h->go = true;
-    mk_conn_resume(h->conn);
-}
-
-static const struct mk_request_ops request_ops = {.read = on_read, .resume = on_resume};
-
-/* For whoever reads the trail of a worker that died. */
-static void leave_trail(struct mk_conn *c, mk_str method, mk_str target)
-{
-    char *line = c->service->counters->line;
-    size_t n = mk_min(method.len, 16), m = mk_min(target.len, MK_TRAIL_LINE - 18);
-    if (n)
-        memcpy(line, method.p, n);
-    line[n] = ' ';
-    if (m)
-        memcpy(line + n + 1, target.p, m);
-    line[n + 1 + m] = '\0';
-}
-
-static struct mk_h1 *begin(struct mk_conn *c)
-{
-    struct mk_service *s = c->service;
-    struct mk_exchange *x = mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
-    struct mk_h1 *h = x ? mk_arena_alloc(&x->arena, sizeof *h) : NULL;
-    if (!h) {
-        if (x)
-            mk_exchange_free(x);
-        return NULL;
-    }
-    *h = (struct mk_h1){.conn = c, .x = x, .go = true};
-    x->request.version = 11;
-    x->request.peer = &c->peer;
-    c->h1 = h;
-    c->n_requests++;
-    return h;
-}
-
-/* No memory for a request: the peer is told with what needs none. */
-MK_COLD static bool give_up(struct mk_conn *c)
-{
-    mk_h1_output_busy(c);
-    mk_log_warn(c->service->log, "a request was refused: out of memory");
-    mk_conn_close(c, MK_ENDING_ABORTED);
-    return false;
-}
-
-/* The peer broke the rules: one answer, and no more requests, since where the next one begins is not known.
- */
-MK_COLD static bool refuse(struct mk_conn *c, unsigned status)
-{
-    struct mk_h1 *h = c->h1 ? c->h1 : begin(c);
-    if (!h)
-        return give_up(c);
-    h->keep = false;
-    h->body = MK_BODY_NONE;
-    h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
-    mk_flow_refuse(h->x, status);
-    if (c->state != MK_CONN_FLOW)
-        mk_conn_move(c, MK_CONN_FLOW);
-    return true;
-}
-
-/* Head and fields move from the window, which the next turn overwrites, into the arena. */
-static bool keep_head(struct mk_exchange *x, struct mk_head *head, mk_str bytes)
-{
-    mk_str copy = mk_arena_copy(&x->arena, bytes);
-    struct mk_field *fields = mk_arena_alloc(&x->arena, sizeof *fields * head->fields.n);
-    if (!copy.p || !fields)
-        return false;
-    ptrdiff_t by = copy.p - bytes.p;
-    for (unsigned i = 0; i < head->fields.n; i++) {
-        fields[i] = head->fields.at[i];
-        fields[i].name.p += by;
-        fields[i].value.p += by;
-    }
-    head->fields.at = fields;
-    head->method_text.p += by;
-    head->target.p += by;
-    return true;
-}
-
-/* How the content comes in, and whether there is too much of it. 0 or a status. */
-static unsigned take_framing(struct mk_h1 *h, const struct mk_framing *f, size_t head_len)
-{
-    const struct mk_limits *l = h->conn->service->limits;
-    struct mk_request *r = &h->x->request;
-    uint64_t rest = l->request_max > head_len ? l->request_max - head_len : 0;
-    h->content_max = l->request_max && rest < l->content_max ? rest : l->content_max;
-    h->body = f->body;
-    h->left = f->length;
-    h->expects_continue = f->expect_continue && f->body != MK_BODY_NONE;
-    r->length = f->body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : f->length;
-    r->ops = &request_ops;
-    r->ops_ctx = h;
-    if (f->length > h->content_max)
-        return 413;
-    if (f->body != MK_BODY_CHUNKED)
-        return 0;
-    h->chunked = mk_arena_alloc(&h->x->arena, sizeof *h->chunked);
-    if (!h->chunked)
-        return 503;
-    mk_chunked_init(h->chunked, TRAILERS_MAX);
-    return 0;
-}
-
-static bool may_keep(const struct mk_conn *c, const struct mk_framing *f)
-{
-    const struct mk_limits *l = c->service->limits;
-    return f->keep_alive && l->keep_alive && !c->service->draining &&
-           (!l->requests_max || c->n_requests < l->requests_max);
-}
-
-static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
-{
-    struct mk_request *r = &h->x->request;
-    struct mk_framing framing;
-    r->version = head->minor ? 11 : 10;
-    r->method = head->method;
-    r->method_text = head->method_text;
-    r->fields = head->fields;
-    leave_trail(h->conn, head->method_text, head->target);
-    int bad = mk_exchange_set_target(h->x, head->target, (mk_str){NULL, 0});
-    int worse = mk_framing_of(head, &framing);
-    if (bad || worse)
-        return (unsigned)(bad ? bad : worse);
-    if (!r->host.p)
-        r->host = framing.host;
-    h->may_follow = framing.keep_alive;
-    h->keep = may_keep(h->conn, &framing);
-    return take_framing(h, &framing, head->len);
-}
-
-static bool start_request(struct mk_conn *c, struct mk_head *head)
-{
-    struct mk_h1 *h = begin(c);
-    mk_str bytes = mk_str_take(mk_conn_input(c), head->len);
-    if (!h)
-        return give_up(c);
-    mk_conn_use_input(c, head->len);
-    c->seen = 0;
-    if (!keep_head(h->x, head, bytes))
-        return refuse(c, 503);
-    unsigned status = take_request(h, head);
-    if (status)
-        return refuse(c, status);
-    mk_conn_move(c, MK_CONN_FLOW);
-    return true;
-}
 
 /* ---- Waiting for a request ---- */
 
@@ -191,7 +30,7 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
         mk_conn_set_clock(c, MK_CLOCK_RATE);
         return false; /* the input will end once more, when they are gone */
     }
-    if (mk_conn_input(c).len > 0 && begin(c))
+    if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
         c->h1->ending = MK_ENDING_GONE; /* its record: a request that never was whole */
     mk_conn_close(c, MK_ENDING_GONE);
     return false;
@@ -206,9 +45,9 @@ static int parse_head(struct mk_conn *c, mk_str in)
     head.fields.at = s->fields;
     int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
     if (n > 0)
-        return start_request(c, &head) ? 1 : -1;
+        return mk_h1_request_start(c, &head) ? 1 : -1;
     if (n < 0)
-        return refuse(c, (unsigned)-n) ? 1 : -1;
+        return mk_h1_request_refuse(c, (unsigned)-n) ? 1 : -1;
     c->seen = (uint32_t)in.len;
     return 0;
 }
@@ -475,7 +314,7 @@ static void on_head_timeout(struct mk_conn *c)
         return;
     }
     mk_conn_enter(c);
-    if (refuse(c, 408))
+    if (mk_h1_request_refuse(c, 408))
         while (step(c))
             ;
     mk_conn_leave(c);
@@ -491,7 +330,7 @@ static void on_wait_timeout(struct mk_conn *c, unsigned status)
     }
     mk_conn_enter(c);
     h->ending = MK_ENDING_TIMEOUT;
-    if (refuse(c, status))
+    if (mk_h1_request_refuse(c, status))
         while (step(c))
             ;
     mk_conn_leave(c);
