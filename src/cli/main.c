@@ -14,6 +14,7 @@
 #include "os/fd.h"
 #include "server/explain.h"
 #include "server/master.h"
+#include "web/static.h"
 
 enum { TEXT_MAX = 1024 * 1024 };
 
@@ -140,12 +141,29 @@ static int explain(const struct mk_arguments *a, const struct mk_origin *origin)
 
 /* ---- Serving ---- */
 
+/* Whoever opens the URL would find nothing, and wonder. */
+static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
+{
+    for (size_t i = 0; i < h->n_index; i++) {
+        char name[PATH_MAX];
+        int len = snprintf(name, sizeof name, "%.*s", MK_STR_ARG(h->index[i]));
+        if (len > 0 && (size_t)len < sizeof name && faccessat(h->root.fd, name, F_OK, 0) == 0)
+            return;
+    }
+    if (h->n_index)
+        mk_buf_addf(out, "There is no %.*s in it: ask for its files by their names.\n",
+                    MK_STR_ARG(h->index[0]));
+}
+
 static void say_where(const struct mk_generation *g, const struct mk_addr *listeners, unsigned n)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    bool one = g->n_sites == 1 && *g->sites->host.root.path;
-    mk_buf_addf(&text, "Monkey " MK_VERSION " serves %s at\n", one ? g->sites->host.root.path : "its hosts");
+    const struct mk_host *h = &g->sites->host;
+    bool one = g->n_sites == 1 && *h->root.path;
+    mk_buf_addf(&text, "Monkey " MK_VERSION " serves %s at\n", one ? h->root.path : "its hosts");
     mk_urls_write(listeners, n, &text);
+    if (one && h->n_routes == 1 && h->routes[0].handler == &mk_static)
+        say_what_is_missing(h, &text);
     (void)print_and_free(&text);
 }
 

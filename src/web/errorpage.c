@@ -10,7 +10,7 @@ static const char *advice(unsigned status)
     case 400:
         return "The request was not valid HTTP, so it was not answered.";
     case 403:
-        return "You may not see this.";
+        return "This may not be seen, or is a folder without a page of its own.";
     case 404:
         return "There is nothing at this address.";
     case 405:
