@@ -25,7 +25,8 @@ def monkey(tmp_path, site):
     assert PROGRAM.exists(), f"{PROGRAM} is not built"
     servers = []
 
-    def start(args=None, config=None, environment=None, program=None, expect_start=True, popen=None, **keys):
+    def start(args=None, config=None, environment=None, program=None, expect_start=True, wrapper=(), popen=None,
+              **keys):
         path = None
         if args is None:
             path = tmp_path / f"monkey{len(servers) or ''}.conf"
@@ -34,7 +35,7 @@ def monkey(tmp_path, site):
             else:
                 path.write_text(config)
             args = ["-c", path]
-        server = Server(tmp_path, args, path, environment, program, False, **(popen or {}))
+        server = Server(tmp_path, args, path, environment, program, False, wrapper, **(popen or {}))
         servers.append(server)
         if expect_start:
             server.wait_until_serving()

@@ -20,7 +20,9 @@ SECONDS = 30  # for the program to start, to end, or to say what is waited for
 # What may stand in no log: reports of the sanitizers, of our own assertions, and of workers that died of either.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
                   r"monkey: bug:|worker \d+ died of signal|worker \d+ ended by itself|did not end were killed|"
-                  r"stack smashing|free\(\): |malloc\(\): |double free|corrupted ", re.IGNORECASE)
+                  r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
+                  r"== (Invalid |Conditional jump|Use of uninit|Syscall param|Process terminating|.* (definitely|possibly) "
+                  r"lost)", re.IGNORECASE)
 
 ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"
@@ -87,12 +89,13 @@ def write_config(path, server="", host="", sections="", root="site", listen="127
 class Server:
     """A running monkey. Made by the fixture, which also stops it and looks for what went wrong."""
 
-    def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, **popen):
+    def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
+                 **popen):
         self.folder, self.config = folder, config
         self.allowed = []  # patterns of lines that would be bugs elsewhere
         self.exit_code = 0  # what it shall end with
-        self.process = subprocess.Popen([program or PROGRAM, *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        self.process = subprocess.Popen([*wrapper, program or PROGRAM, *map(str, args)], cwd=folder,
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env=os.environ | ENVIRONMENT | (environment or {}), **popen)
         self.pid = self.process.pid
         self.out = Output(self.process.stdout, "stdout")
