@@ -99,6 +99,8 @@ static void end(struct master *m, int signal, int exit_code)
     }
     m->phase = PHASE_ENDING;
     mk_workers_end(&m->workers, NULL, signal);
+    /* Whoever comes now is to learn it at once, not when the last download is over. A successor's files stay. */
+    mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     if (signal == SIGTERM)
         mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
     if (mk_workers_count_all(&m->workers) == 0)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""QUIT drains, TERM and INT end now, USR1 opens the logs anew."""
+import os
+import signal
+import socket
+import threading
+
+import pytest
+
+from client import Closed
+from load import Load
+from monkey import PROGRAM, SECONDS
+from proc import descriptors, name, wait_until
+
+
+def refused(server):
+    try:
+        socket.create_connection(server.addresses[0], 1).close()
+        return False
+    except ConnectionRefusedError:
+        return True
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_each_of_them_ends_it_in_order(monkey, site, number):
+    server = monkey(workers=2)
+    server.get("/")
+    assert server.stop(number) == 0
+    assert "ending" in server.err.text and refused(server)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_some_end_it_now(monkey, site, number):
+    site.add("big", bytes(64 << 20))
+    server = monkey(server="MinRate off")
+    with server.connect(receive_buffer=4096) as c, server.connect() as idle:
+        idle.get("/")
+        c.ask("/big")
+        c.fill()
+        server.stop(number)
+        with pytest.raises((Closed, ConnectionResetError)):
+            c.read()
+
+
+def test_quit_lets_a_download_finish(monkey, site):
+    data = os.urandom(16 << 20)
+    site.add("big", data)
+    server = monkey(workers=2, server="MinRate off\nKeepAliveTimeout 200ms")
+    with server.connect() as c:
+        c.ask("/big")
+        c.fill()
+        server.tell(signal.SIGQUIT)
+        wait_until(lambda: refused(server), "nothing new to be accepted")
+        assert server.process.poll() is None
+        assert c.read().body == data
+        c.expect_end()
+    assert server.wait() == 0
+
+
+def test_quit_closes_idle_connections_with_their_clock(monkey, site):
+    """One that is idle may still ask once, and is told that this was the last time."""
+    site.add("index.html", "hello")
+    server = monkey(server="KeepAliveTimeout 500ms")
+    with server.connect() as asking, server.connect() as silent:
+        assert not asking.get("/").closes and not silent.get("/").closes
+        server.tell(signal.SIGQUIT)
+        server.err.wait_for("ending when all")
+        wait_until(lambda: refused(server), "nothing new to be accepted")
+        reply = asking.get("/")
+        assert reply.text == "hello" and reply.closes
+        asking.expect_end()
+        silent.expect_end()
+    assert server.wait() == 0
+
+
+def test_quit_answers_what_is_on_its_way(monkey, site):
+    site.add("index.html", "hello")
+    server = monkey()
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nHo")
+        wait_until(lambda: accepted(server), "the connection to be accepted")
+        server.tell(signal.SIGQUIT)
+        server.err.wait_for("ending when all")
+        wait_until(lambda: refused(server), "nothing new to be accepted")
+        assert c.send(b"st: x\r\n\r\n").read().text == "hello"
+        c.expect_end()
+    assert server.wait() == 0
+
+
+def accepted(server):
+    """The worker holds a connection: more sockets than its listeners and its line to the master."""
+    return sum(path.startswith("socket:") for pid in server.workers for path in descriptors(pid).values()) > 2
+
+
+def test_a_drain_has_an_end(monkey, site):
+    site.add("big", bytes(64 << 20))
+    server = monkey(server="MinRate off\nDrainTimeout 300ms")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big")
+        c.fill()
+        server.stop(signal.SIGQUIT)
+    assert "1 connections were cut off: DrainTimeout is over" in server.err.text
+
+
+def test_term_ends_a_drain(monkey, site):
+    site.add("big", bytes(64 << 20))
+    server = monkey(server="MinRate off\nDrainTimeout unlimited")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big")
+        c.fill()
+        server.tell(signal.SIGQUIT)
+        wait_until(lambda: refused(server), "the drain")
+        assert server.process.poll() is None
+        assert server.stop(signal.SIGTERM) == 0
+
+
+def test_a_worker_that_hangs_is_killed_in_the_end(monkey, site):
+    server = monkey(workers=2)
+    server.allow("did not end were killed")
+    os.kill(server.workers[0], signal.SIGSTOP)
+    assert server.stop(signal.SIGTERM) == 0
+    assert "workers that did not end were killed" in server.err.text
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGPIPE])
+def test_signals_that_a_worker_does_not_obey(monkey, site, number):
+    """A terminal sends some of them to everybody; only the master decides."""
+    site.add("index.html", "hello")
+    server = monkey()
+    pids = server.workers
+    for pid in pids:
+        os.kill(pid, number)
+    assert server.get("/").text == "hello" and server.workers == pids
+    assert [name(pid) for pid in pids] == ["monkey: worker"]
+
+
+def test_pipes_that_break_do_no_harm(monkey, tmp_path, site):
+    """Nobody reads what it prints any more."""
+    site.add("index.html", "hello")
+    (tmp_path / "c").write_text("[SERVER]\n    Listen unix:socket\n    Workers 1\n    AccessLog stdout\n"
+                                "[HOST]\n    DocumentRoot site\n")
+    read, write = os.pipe()
+    server = monkey(program="sh", args=["-c", f"exec '{PROGRAM}' -c c >/proc/self/fd/{write} 2>&1"], expect_start=False,
+                    popen={"pass_fds": [write]})
+    os.close(write)
+    server.addresses = [str(tmp_path / "socket")]
+    wait_until((tmp_path / "socket").exists, "its socket")
+    assert server.get("/").text == "hello"
+    os.close(read)
+    for number in (signal.SIGUSR1, signal.SIGHUP, signal.SIGUSR1):
+        server.tell(number)
+        for _ in range(3):
+            assert server.get("/").text == "hello"
+
+
+# USR1
+
+def targets(path):
+    return [line.split('"')[1].split()[1] for line in path.read_text().splitlines()]
+
+
+def test_logs_are_opened_anew(monkey, site, tmp_path):
+    site.add("index.html", "hello")
+    server = monkey(server="AccessLog access.log\nErrorLog error.log", workers=2)
+    log, old = tmp_path / "access.log", tmp_path / "access.log.1"
+    server.get("/?before")
+    log.rename(old)
+    (tmp_path / "error.log").rename(tmp_path / "error.log.1")
+    server.tell(signal.SIGUSR1)
+    wait_until(log.exists, "a new log")
+    wait_until(lambda: "logs were opened anew" in (tmp_path / "error.log").read_text(), "it to be told in the new one")
+    server.get("/?after")
+    server.stop()
+    assert targets(old) == ["/?before"], "what was gathered before went into the old one"
+    assert targets(log) == ["/?after"]
+
+
+def test_no_line_is_lost_by_rotating_under_load(monkey, site, tmp_path):
+    site.add("index.html", "hello")
+    server = monkey(server="AccessLog access.log", workers=2)
+    log, n = tmp_path / "access.log", 0
+    with Load(server) as load:
+        for turn in range(5):
+            load.more(20)
+            log.rename(tmp_path / f"old.{turn}")
+            server.tell(signal.SIGUSR1)
+            wait_until(log.exists, "a new log")
+        load.check()
+        n = sum(load.counts)
+    server.stop()
+    files = [log, *tmp_path.glob("old.*")]
+    assert len(files) == 6
+    assert sum(len(targets(path)) for path in files) == n
+
+
+def test_a_log_that_cannot_be_opened_anew_stays(monkey, site, tmp_path):
+    (tmp_path / "logs").mkdir()
+    server = monkey(server="AccessLog logs/access.log")
+    (tmp_path / "logs").rename(tmp_path / "moved")
+    server.tell(signal.SIGUSR1)
+    server.err.wait_for(r"\[error\] \d+: the log \S+/logs/access\.log cannot be opened anew: No such file")
+    server.get("/?x")
+    server.stop()
+    assert targets(tmp_path / "moved/access.log") == ["/?x"]
+
+
+def test_workers_that_drain_write_into_the_new_log_too(monkey, site, tmp_path):
+    data = os.urandom(16 << 20)
+    site.add("big", data)
+    server = monkey(server="AccessLog access.log\nMinRate off")
+    with server.connect(receive_buffer=65536) as c:
+        c.ask("/big")
+        c.fill()
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        (tmp_path / "access.log").rename(tmp_path / "old")
+        server.tell(signal.SIGUSR1)
+        wait_until((tmp_path / "access.log").exists, "a new log")
+        server.err.wait_for("logs were opened anew")
+        assert c.read().body == data
+    server.stop()
+    assert (tmp_path / "old").read_text() == "" and targets(tmp_path / "access.log") == ["/big"]
+
+
+def test_signals_may_come_in_any_number(monkey, site):
+    site.add("index.html", "hello")
+    server = monkey(workers=2)
+    with Load(server) as load:
+        senders = [threading.Thread(target=lambda n=n: [server.tell(n) for _ in range(200)])
+                   for n in (signal.SIGUSR1, signal.SIGHUP, signal.SIGCHLD)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join(SECONDS)
+        load.more(20).check()
+    wait_until(lambda: len(server.workers) == 2, "two workers")
