@@ -63,13 +63,13 @@ static struct mk_open_file *oldest(struct mk_file_cache *c)
     return mk_list_empty(&c->used) ? NULL : MK_LIST_ENTRY(c->used.next, struct mk_open_file, used);
 }
 
-/* Listed while there is room: the least recently used go first. */
+/* Listed if there can be room: the least recently used go first. */
 static void list(struct mk_file_cache *c, struct mk_open_file *f)
 {
-    while (c->n && (c->n >= c->limits.files || c->memory + f->content.len > c->limits.memory))
-        unlist(c, oldest(c));
-    if (c->n >= c->limits.files)
+    if (c->limits.files == 0 || f->content.len > c->limits.memory)
         return;
+    while (c->n >= c->limits.files || c->memory + f->content.len > c->limits.memory)
+        unlist(c, oldest(c));
     struct mk_open_file **bucket = &c->buckets[f->hash & (c->n_buckets - 1)];
     f->next = *bucket;
     *bucket = f;
@@ -215,9 +215,11 @@ mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, m
 {
     uint64_t hash = mk_hash(&c->hash_key, path) ^ (uintptr_t)root;
     struct mk_open_file *known = find(c, root, path, hash);
-    if (known && now_ms - known->checked_ms < c->limits.recheck_ms) {
+    if (known) {
         mk_list_remove(&known->used);
         mk_list_add_last(&c->used, &known->used);
+    }
+    if (known && now_ms - known->checked_ms < c->limits.recheck_ms) {
         known->refs++;
         *file = known;
         return 0;

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/openfile.h"
+
+#include <sys/resource.h>
+
+#include "unit/death.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { RECHECK_MS = 1000 };
+
+static const struct mk_file_cache_limits usual = {
+    .files = 4, .memory = 100, .small = 20, .recheck_ms = RECHECK_MS};
+
+static struct folder folder;
+static struct mk_root root;
+static struct mk_file_cache cache;
+static uint64_t now = 5000;
+
+static void init_cache(const struct mk_file_cache_limits *limits)
+{
+    assert_int_equal(mk_file_cache_init(&cache, limits), 0);
+}
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&folder);
+    folder_add_folder(&folder, "dir");
+    folder_add(&folder, "small", MK_STR("0123456789"));
+    folder_add(&folder, "large", MK_STR("0123456789012345678901234567890123456789"));
+    folder_add(&folder, "empty", MK_STR(""));
+    folder_add(&folder, "dir/file", MK_STR("in dir"));
+    root = (struct mk_root){.fd = folder.fd, .path = folder.path};
+    init_cache(&usual);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_file_cache_fini(&cache);
+    folder_fini(&folder);
+    return 0;
+}
+
+static struct mk_open_file *take(const char *path)
+{
+    struct mk_open_file *f = NULL;
+    mk_err e = mk_file_cache_take(&cache, &root, mk_str_from_c(path), now, &f);
+    if (e)
+        fail_msg("%s: %s", path, mk_err_text(e));
+    assert_true(f->refs >= 1);
+    assert_ptr_equal(f->root, &root);
+    assert_str(f->path, path);
+    return f;
+}
+
+/* Taken and dropped: what it was, to compare only. */
+static const struct mk_open_file *look(const char *path)
+{
+    struct mk_open_file *f = take(path);
+    mk_open_file_drop(f);
+    return f;
+}
+
+static mk_err take_error(const char *path)
+{
+    struct mk_open_file *f = NULL;
+    return mk_file_cache_take(&cache, &root, mk_str_from_c(path), now, &f);
+}
+
+static void small_files_are_in_memory(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("small");
+    assert_int_equal(f->kind, MK_OPEN_FILE);
+    assert_int_equal(f->fd, -1);
+    assert_str(f->content, "0123456789");
+    assert_int_equal(f->size, 10);
+    assert_int_equal(cache.memory, 10);
+    mk_open_file_drop(f);
+    f = take("empty");
+    assert_non_null(f->content.p);
+    assert_int_equal(f->content.len, 0);
+    mk_open_file_drop(f);
+}
+
+static void large_files_are_open(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("large");
+    assert_int_equal(f->kind, MK_OPEN_FILE);
+    assert_true(f->fd >= 0);
+    assert_null(f->content.p);
+    assert_int_equal(f->size, 40);
+    mk_open_file_drop(f);
+    assert_int_equal(cache.memory, 0);
+}
+
+static void what_is_no_file_has_its_kind(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifoat(folder.fd, "fifo", 0600), 0);
+    struct mk_open_file *f = take("dir"), *top = take(""), *fifo = take("fifo");
+    assert_int_equal(f->kind, MK_OPEN_FOLDER);
+    assert_int_equal(top->kind, MK_OPEN_FOLDER);
+    assert_int_equal(fifo->kind, MK_OPEN_OTHER);
+    assert_true(f->fd == -1 && top->fd == -1 && fifo->fd == -1);
+    assert_true(f->size == 0 && fifo->size == 0);
+    mk_open_file_drop(f);
+    mk_open_file_drop(top);
+    mk_open_file_drop(fifo);
+}
+
+static void errors_are_told_and_forgotten(void **state)
+{
+    (void)state;
+    static char longest[PATH_MAX + 1];
+    memset(longest, 'x', PATH_MAX);
+    assert_int_equal(take_error("nothing"), -ENOENT);
+    assert_int_equal(take_error("small/x"), -ENOTDIR);
+    assert_int_equal(take_error(longest), -ENAMETOOLONG);
+    assert_int_equal(cache.n, 0);
+    folder_add(&folder, "nothing", MK_STR("something"));
+    struct mk_open_file *f = take("nothing");
+    assert_str(f->content, "something");
+    mk_open_file_drop(f);
+}
+
+/* ---- Believing, and looking again ---- */
+
+static void it_is_believed_for_a_while(void **state)
+{
+    (void)state;
+    const struct mk_open_file *f = look("small");
+    folder_add(&folder, "small", MK_STR("changed"));
+    now += RECHECK_MS - 1;
+    assert_ptr_equal(look("small"), f);
+    now += 1;
+    struct mk_open_file *other = take("small");
+    assert_str(other->content, "changed");
+    mk_open_file_drop(other);
+    assert_int_equal(cache.n, 1);
+    assert_int_equal(cache.memory, 7);
+}
+
+static void the_same_file_is_kept(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"small", "large", "dir", ""};
+    for (size_t i = 0; i < MK_LEN(names); i++) {
+        struct mk_open_file *f = take(names[i]);
+        now += RECHECK_MS;
+        assert_ptr_equal(look(names[i]), f);
+        folder_add(&folder, "large", MK_STR("shorter, but believed for another while"));
+        assert_ptr_equal(look(names[i]), f);
+        mk_open_file_drop(f);
+    }
+}
+
+static void check_seen(const char *what)
+{
+    struct mk_open_file *before = take("large");
+    now += RECHECK_MS;
+    struct mk_open_file *same = take("large");
+    assert_ptr_equal(before, same);
+    mk_open_file_drop(same);
+    struct stat st;
+    char room[PATH_MAX];
+    folder_path(&folder, "large", room);
+    assert_int_equal(stat(room, &st), 0);
+    if (strcmp(what, "size") == 0)
+        assert_int_equal(truncate(room, 30), 0);
+    else if (strcmp(what, "time") == 0)
+        folder_set_time(&folder, "large", 1234567890);
+    else if (strcmp(what, "inode") == 0)
+        folder_add(&folder, "large", MK_STR("0123456789012345678901234567890123456789"));
+    else /* touched by chmod only: the change time tells */
+        assert_int_equal(chmod(room, 0600), 0);
+    now += RECHECK_MS;
+    struct mk_open_file *after = take("large");
+    if (after == before)
+        fail_msg("a change of %s was not seen", what);
+    mk_open_file_drop(after);
+    mk_open_file_drop(before);
+}
+
+static void every_change_is_seen(void **state)
+{
+    (void)state;
+    usleep(20000); /* the clock of the file system is coarse */
+    check_seen("size");
+    check_seen("time");
+    check_seen("inode");
+    usleep(20000);
+    check_seen("mode");
+}
+
+static void what_is_gone_is_gone(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("large");
+    assert_int_equal(unlinkat(folder.fd, "large", 0), 0);
+    now += RECHECK_MS;
+    assert_int_equal(take_error("large"), -ENOENT);
+    assert_int_equal(cache.n, 0);
+    char room[64];
+    assert_int_equal(pread(f->fd, room, sizeof room, 0), 40); /* who has it, has it */
+    mk_open_file_drop(f);
+}
+
+static void two_roots_do_not_mix(void **state)
+{
+    (void)state;
+    struct mk_root other = {.path = "other"};
+    struct mk_open_file *a, *b;
+    char room[PATH_MAX];
+    folder_add(&folder, "dir/small", MK_STR("other"));
+    assert_int_equal(mk_file_open_root(folder_path(&folder, "dir", room), &other.fd), 0);
+    a = take("small");
+    assert_int_equal(mk_file_cache_take(&cache, &other, MK_STR("small"), now, &b), 0);
+    assert_str(a->content, "0123456789");
+    assert_str(b->content, "other");
+    mk_open_file_drop(a);
+    mk_open_file_drop(b);
+    mk_fd_close(&other.fd);
+}
+
+/* ---- Limits ---- */
+
+static void add_many(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%u", i);
+        folder_add(&folder, name, MK_STR("ten bytes."));
+    }
+}
+
+/* Is it still there, without looking? */
+static bool is_listed(const char *path)
+{
+    MK_LIST_EACH (at, &cache.used)
+        if (mk_str_eq(MK_LIST_ENTRY(at, struct mk_open_file, used)->path, mk_str_from_c(path)))
+            return true;
+    return false;
+}
+
+static void the_least_recently_used_goes_first(void **state)
+{
+    (void)state;
+    add_many(6);
+    look("f0");
+    look("f1");
+    look("f2");
+    look("f3");
+    look("f0");
+    look("f4");
+    assert_int_equal(cache.n, 4);
+    assert_true(is_listed("f0") && is_listed("f2") && is_listed("f3") && is_listed("f4"));
+    look("f5");
+    assert_true(is_listed("f0") && is_listed("f3") && is_listed("f4") && is_listed("f5"));
+}
+
+static void being_looked_at_again_is_use(void **state)
+{
+    (void)state;
+    add_many(5);
+    look("f0");
+    look("f1");
+    look("f2");
+    look("f3");
+    now += RECHECK_MS;
+    look("f0");
+    look("f4");
+    assert_true(is_listed("f0"));
+    assert_false(is_listed("f1"));
+}
+
+static void memory_has_a_limit(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits limits = {.files = 100, .memory = 35, .small = 20};
+    mk_file_cache_fini(&cache);
+    init_cache(&limits);
+    add_many(6);
+    for (unsigned i = 0; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%u", i);
+        look(name);
+        assert_true(cache.memory <= 35);
+    }
+    assert_int_equal(cache.n, 3);
+    assert_int_equal(cache.memory, 30);
+    assert_true(is_listed("f3") && is_listed("f4") && is_listed("f5"));
+}
+
+static void what_alone_is_too_much_is_not_kept(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits limits = {.files = 100, .memory = 15, .small = 20};
+    mk_file_cache_fini(&cache);
+    init_cache(&limits);
+    folder_add(&folder, "sixteen", MK_STR("0123456789abcdef"));
+    look("small");
+    struct mk_open_file *f = take("sixteen");
+    assert_str(f->content, "0123456789abcdef");
+    assert_int_equal(cache.memory, 10);
+    assert_true(is_listed("small")); /* nothing was thrown out for it */
+    assert_false(f->listed);
+    mk_open_file_drop(f);
+}
+
+static void a_cache_of_none_keeps_none(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits limits = {
+        .files = 0, .memory = 100, .small = 20, .recheck_ms = 1000};
+    mk_file_cache_fini(&cache);
+    init_cache(&limits);
+    struct mk_open_file *a = take("small"), *b = take("small");
+    assert_ptr_not_equal(a, b);
+    assert_int_equal(cache.n, 0);
+    mk_open_file_drop(a);
+    mk_open_file_drop(b);
+}
+
+static void references_outlive_their_place(void **state)
+{
+    (void)state;
+    add_many(6);
+    struct mk_open_file *f = take("f0"), *large = take("large");
+    for (unsigned i = 1; i < 6; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "f%u", i);
+        look(name);
+    }
+    assert_false(f->listed);
+    assert_false(large->listed);
+    assert_str(f->content, "ten bytes.");
+    assert_true(large->fd >= 0);
+    mk_open_file_drop(f);
+    mk_open_file_drop(large);
+}
+
+static void references_outlive_the_cache(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("small"), *large = take("large");
+    mk_file_cache_fini(&cache);
+    assert_str(f->content, "0123456789");
+    char room[64];
+    assert_int_equal(pread(large->fd, room, sizeof room, 0), 40);
+    mk_open_file_drop(f);
+    mk_open_file_drop(large);
+    init_cache(&usual);
+}
+
+static void drop(void *f)
+{
+    mk_open_file_drop(f);
+}
+
+static void a_reference_too_few_is_a_bug(void **state)
+{
+    (void)state;
+    struct mk_open_file f = {.refs = 0};
+    assert_bug(drop, &f, "refs > 0");
+}
+
+/* ---- Forgetting and shedding ---- */
+
+static void what_is_forgotten_is_opened_anew(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("small");
+    mk_open_file_forget(f);
+    assert_int_equal(cache.n, 0);
+    mk_open_file_forget(f);
+    struct mk_open_file *again = take("small");
+    assert_ptr_not_equal(f, again);
+    assert_str(f->content, "0123456789");
+    mk_open_file_drop(f);
+    mk_open_file_drop(again);
+    assert_int_equal(cache.n, 1);
+}
+
+static void idle_descriptors_are_shed(void **state)
+{
+    (void)state;
+    folder_add(&folder, "large2", MK_STR("0123456789012345678901234567890123456789"));
+    look("small");
+    look("large");
+    struct mk_open_file *used = take("large2");
+    assert_int_equal(mk_file_cache_shed(&cache), 1);
+    assert_true(is_listed("small") && is_listed("large2"));
+    assert_false(is_listed("large"));
+    assert_int_equal(mk_file_cache_shed(&cache), 0);
+    mk_open_file_drop(used);
+    assert_int_equal(mk_file_cache_shed(&cache), 1);
+}
+
+static void without_descriptors_idle_ones_are_used(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    look("large");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    int next = dup(0);
+    close(next);
+    none.rlim_cur = (rlim_t)next;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct mk_open_file *f = NULL, *other = NULL;
+    mk_err first = mk_file_cache_take(&cache, &root, MK_STR("dir/file"), now, &f);
+    int holder = dup(0);
+    mk_err second = mk_file_cache_take(&cache, &root, MK_STR("small"), now, &other);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    close(holder);
+    assert_int_equal(first, 0);
+    assert_int_equal(second, -EMFILE);
+    assert_false(is_listed("large"));
+    mk_open_file_drop(f);
+}
+
+/* ---- Notes ---- */
+
+static unsigned n_freed;
+
+static void free_note(struct mk_open_file_note *note)
+{
+    (void)note;
+    n_freed++;
+}
+
+static void a_note_goes_with_its_file(void **state)
+{
+    (void)state;
+    static struct mk_open_file_note note = {.free = free_note};
+    n_freed = 0;
+    struct mk_open_file *f = take("small");
+    f->note = &note;
+    mk_open_file_drop(f);
+    assert_int_equal(n_freed, 0);
+    f = take("small");
+    assert_ptr_equal(f->note, &note);
+    mk_open_file_forget(f);
+    assert_int_equal(n_freed, 0);
+    mk_open_file_drop(f);
+    assert_int_equal(n_freed, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(small_files_are_in_memory, start, stop),
+        cmocka_unit_test_setup_teardown(large_files_are_open, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_file_has_its_kind, start, stop),
+        cmocka_unit_test_setup_teardown(errors_are_told_and_forgotten, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_believed_for_a_while, start, stop),
+        cmocka_unit_test_setup_teardown(the_same_file_is_kept, start, stop),
+        cmocka_unit_test_setup_teardown(every_change_is_seen, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_gone_is_gone, start, stop),
+        cmocka_unit_test_setup_teardown(two_roots_do_not_mix, start, stop),
+        cmocka_unit_test_setup_teardown(the_least_recently_used_goes_first, start, stop),
+        cmocka_unit_test_setup_teardown(being_looked_at_again_is_use, start, stop),
+        cmocka_unit_test_setup_teardown(memory_has_a_limit, start, stop),
+        cmocka_unit_test_setup_teardown(what_alone_is_too_much_is_not_kept, start, stop),
+        cmocka_unit_test_setup_teardown(a_cache_of_none_keeps_none, start, stop),
+        cmocka_unit_test_setup_teardown(references_outlive_their_place, start, stop),
+        cmocka_unit_test_setup_teardown(references_outlive_the_cache, start, stop),
+        cmocka_unit_test_setup_teardown(a_reference_too_few_is_a_bug, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_forgotten_is_opened_anew, start, stop),
+        cmocka_unit_test_setup_teardown(idle_descriptors_are_shed, start, stop),
+        cmocka_unit_test_setup_teardown(without_descriptors_idle_ones_are_used, start, stop),
+        cmocka_unit_test_setup_teardown(a_note_goes_with_its_file, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
