@@ -3,10 +3,8 @@
 import os
 import re
 import shutil
-import socket
 import struct
 import subprocess
-import time
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -14,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("MK_PROGRAM", ROOT / "build" / "release" / "monkey"))
+PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "release" / "monkey"))
 BROWSER = next((b for b in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if b), None)
 # Headless, alone, and silent towards the world outside.
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -24,34 +22,9 @@ pytestmark = [pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not
               pytest.mark.skipif(not BROWSER, reason="no chromium here")]
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-def wait_for(port, process):
-    for _ in range(100):
-        assert process.poll() is None, "the server ended"
-        with socket.socket() as s:
-            if s.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise AssertionError("the server does not listen")
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    port = free_port()
-    log = tmp_path_factory.mktemp("server") / "log"
-    with log.open("w") as out:
-        server = subprocess.Popen([PROGRAM, "-p", str(port), ROOT / "site"], stdout=out, stderr=out)
-    try:
-        wait_for(port, server)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.terminate()
-        server.wait(timeout=10)
+@pytest.fixture
+def address(monkey):
+    return monkey(args=["-p", "0", ROOT / "site"], program=PROGRAM).url
 
 
 @pytest.fixture
