@@ -49,8 +49,16 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables)
   target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
   include(CheckLinkerFlag)
+  include(CheckCSourceCompiles)
   check_linker_flag(C LINKER:-z,pack-relative-relocs MK_PACKS_RELOCATIONS)
-  if(MK_PACKS_RELOCATIONS)
+  # The libc must be able to unpack them: glibc since 2.36.
+  check_c_source_compiles("
+    #include <features.h>
+    #if !defined __GLIBC__ || !__GLIBC_PREREQ(2, 36)
+    #error
+    #endif
+    int main(void) { return 0; }" MK_UNPACKS_RELOCATIONS)
+  if(MK_PACKS_RELOCATIONS AND MK_UNPACKS_RELOCATIONS)
     target_link_options(mk_flags INTERFACE LINKER:-z,pack-relative-relocs)
   endif()
 endif()

@@ -5,6 +5,6 @@
 
 const char *mk_err_text(mk_err e)
 {
-    const char *text = strerrordesc_np(-e);
+    const char *text = strerror(-e);
     return text ? text : "unknown error";
 }

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -145,11 +146,20 @@ mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how
     return *fd < 0 ? *fd : 0;
 }
 
+ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
+{
+    struct iovec v = {.iov_base = room, .iov_len = cap};
+    /* By its number: not every libc knows it. The offset goes in two halves, the second of which counts where
+     * a long is too short for it. */
+    long n = syscall(SYS_preadv2, fd, &v, 1, (long)offset, sizeof(long) < 8 ? (long)(offset >> 31 >> 1) : 0,
+                     RWF_NOWAIT);
+    return n < 0 ? mk_err_last() : n;
+}
+
 static bool is_byte_warm(int fd, uint64_t offset)
 {
     char byte;
-    struct iovec v = {.iov_base = &byte, .iov_len = 1};
-    return preadv2(fd, &v, 1, (off_t)offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
+    return mk_file_read_nowait(fd, &byte, 1, offset) != -EAGAIN;
 }
 
 bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len)

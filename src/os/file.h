@@ -27,6 +27,10 @@ mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
  * `.` and `..` parts; empty means the root itself. -ELOOP or -EXDEV: a link that may not be followed. */
 mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how *how, int *fd) MK_MUST_USE;
 
+/* Reads what is in memory already. -EAGAIN: a disk would have to be waited for; -EOPNOTSUPP: it cannot be
+ * told. */
+ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
+
 /* Are these bytes in memory? A few of them are asked for, without waiting; true also where that cannot be
  * told. */
 bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len);

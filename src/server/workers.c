@@ -117,15 +117,21 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
     return e;
 }
 
-mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g)
+/* From now on that is the set. What was to come back was of another one. */
+static void set_generation(struct mk_workers *w, struct mk_generation *g)
 {
     w->generation = g;
     w->wanted = g->server.workers;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->revivals[i].all) { /* of the set before: this one has no dead yet */
+        if (w->revivals[i].all) {
             mk_timer_stop(&w->revivals[i].timer);
             w->revivals[i].young_deaths = 0;
         }
+}
+
+mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g)
+{
+    set_generation(w, g);
     for (unsigned i = 0; i < w->wanted; i++) {
         mk_err e = start_one(w, i);
         if (e)
@@ -217,7 +223,7 @@ static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, i
     line[sizeof line - 1] = '\0';
     if (WIFSIGNALED(status))
         mk_log_error(&w->log->log, "worker %d died of signal %d (%s); last request \"%s\", moves%.*s",
-                     (int)p->pid, WTERMSIG(status), sigabbrev_np(WTERMSIG(status)), line,
+                     (int)p->pid, WTERMSIG(status), strsignal(WTERMSIG(status)), line,
                      MK_STR_ARG(mk_buf_str(&trail)));
     else
         mk_log_error(&w->log->log, "worker %d ended by itself with code %d", (int)p->pid,
@@ -265,8 +271,7 @@ static bool is_there(const struct mk_workers *w, unsigned index)
 
 void mk_workers_return(struct mk_workers *w, struct mk_generation *g)
 {
-    w->generation = g;
-    w->wanted = g->server.workers;
+    set_generation(w, g);
     for (unsigned i = 0; i < w->wanted; i++)
         if (!is_there(w, i))
             revive(&revival_of(w, i)->timer);

@@ -2,7 +2,6 @@
 #include "web/openfile.h"
 
 #include <limits.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/assert.h"
@@ -118,9 +117,8 @@ static int64_t nanoseconds(struct timespec t)
 /* What is in memory already, without waiting for a disk; false if that is not all of it. */
 static bool read_small(int fd, char *room, size_t size)
 {
-    struct iovec v = {.iov_base = room, .iov_len = size};
-    ssize_t n = preadv2(fd, &v, 1, 0, RWF_NOWAIT);
-    if (n < 0 && errno == EOPNOTSUPP) /* a file system that cannot tell: these keep small files in memory */
+    ssize_t n = mk_file_read_nowait(fd, room, size, 0);
+    if (n == -EOPNOTSUPP) /* such a file system keeps small files in memory */
         n = pread(fd, room, size, 0);
     return n == (ssize_t)size;
 }

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The optimised program, stripped, with nothing but libc: at most 200 KB."""
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+PROGRAM = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "monkey"
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("strip"),
+                                reason="needs the release program and strip")
+
+
+def test_it_is_small(tmp_path):
+    stripped = tmp_path / "monkey"
+    subprocess.run(["strip", "-o", stripped, PROGRAM], check=True)
+    assert stripped.stat().st_size <= 200_000
+
+
+def test_it_needs_libc_alone():
+    needed = subprocess.run(["readelf", "-d", PROGRAM], capture_output=True, text=True, check=True).stdout
+    libraries = [line.split("[")[1].rstrip("]") for line in needed.splitlines() if "(NEEDED)" in line]
+    assert libraries == ["libc.so.6"]
