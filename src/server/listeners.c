@@ -195,12 +195,21 @@ static void remove_file(const struct mk_listener *one)
         unlink(one->addr.un.sun_path);
 }
 
-void mk_listeners_close_unwanted(struct mk_listeners *l)
+void mk_listeners_close_new(struct mk_listeners *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->at[i].n_settled) /* an address that is new as a whole is not wanted any more */
+            close_sockets(&l->at[i], l->at[i].n_settled);
+}
+
+void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files)
 {
     for (unsigned i = l->n; i-- > 0;) {
+        l->at[i].n_settled = l->at[i].n_fds;
         if (l->at[i].wanted)
             continue;
-        remove_file(&l->at[i]);
+        if (remove_files)
+            remove_file(&l->at[i]);
         forget(l, i);
     }
 }

@@ -17,8 +17,9 @@ struct mk_listener {
     struct mk_addr asked;
     int *fds;
     unsigned n_fds;
-    bool shared; /* a single socket for all workers */
-    bool wanted; /* by the configuration being applied */
+    unsigned n_settled; /* of them: those that the workers know who serve */
+    bool shared;        /* a single socket for all workers */
+    bool wanted;        /* by the configuration being applied */
 };
 
 struct mk_listeners {
@@ -37,8 +38,11 @@ size_t mk_listeners_list(const struct mk_listeners *l, struct mk_listen *out);
  * opened by this call is closed again, and *failed says where it happened. */
 mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
                          const struct mk_listen **failed) MK_MUST_USE;
-/* Closes what the last mk_listeners_open did not want. */
-void mk_listeners_close_unwanted(struct mk_listeners *l);
+/* Closes the sockets that mk_listeners_open has opened since the last mk_listeners_close_unwanted: those who
+ * were to serve them do not. */
+void mk_listeners_close_new(struct mk_listeners *l);
+/* Closes what the last mk_listeners_open did not want; the rest is settled. */
+void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 
 /* Is this socket one for worker `index` of `workers`? Every socket is somebody's, whatever the numbers. */

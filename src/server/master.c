@@ -99,7 +99,8 @@ static void end(struct master *m, int signal, int exit_code)
     }
     m->phase = PHASE_ENDING;
     mk_workers_end(&m->workers, NULL, signal);
-    /* Whoever comes now is to learn it at once, not when the last download is over. A successor's files stay. */
+    /* Whoever comes now is to learn it at once, not when the last download is over. A successor's files stay.
+     */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     if (signal == SIGTERM)
         mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
@@ -141,7 +142,7 @@ static void finish_reload(struct master *m)
     m->next = NULL;
     m->phase = PHASE_SERVING;
     mk_workers_end(&m->workers, old, SIGQUIT);
-    mk_listeners_close_unwanted(&m->listeners);
+    mk_listeners_close_unwanted(&m->listeners, true);
     mk_generation_free(old);
     mk_log_info(&m->log.log, "the new configuration serves");
     tell_manager(m, "READY=1");
@@ -158,8 +159,9 @@ static void abandon_reload(struct master *m)
     mk_generation_free(m->next);
     m->next = NULL;
     m->phase = PHASE_SERVING;
+    mk_listeners_close_new(&m->listeners);
     open_sockets_again(m);
-    mk_listeners_close_unwanted(&m->listeners);
+    mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return(&m->workers, m->generation);
     tell_manager(m, "READY=1");
 }
@@ -399,8 +401,8 @@ static int load_and_listen(struct master *m)
     m->has_inherited = m->listeners.n > 0;
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
-    mk_listeners_close_unwanted(
-        &m->listeners); /* inherited, but not configured: nobody would ever answer there */
+    /* Inherited, but not configured: nobody would ever answer there. */
+    mk_listeners_close_unwanted(&m->listeners, true);
     print_report(&report);
     mk_arena_fini(&arena);
     return code;

@@ -191,6 +191,7 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
 {
     int *fds;
     size_t n;
+    mk_listeners_close_unwanted(o->listeners, false); /* what the set before us served and we do not */
     mk_err e = collect_sockets(o, &fds, &n);
     if (e)
         return e;

@@ -67,8 +67,9 @@ static void on_control(struct mk_watch *watch, uint32_t events)
 }
 
 /* In the child: what belongs to the master and its other children is let go. */
-static _Noreturn void be_worker(struct mk_workers *w, const struct mk_worker_proc *p, int control_fd)
+static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, int control_fd)
 {
+    mk_fd_close(&p->control_fd); /* else we would never learn that the master is gone */
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
         if (w->procs[i].pid)
             mk_fd_close(&w->procs[i].control_fd);

@@ -213,7 +213,7 @@ def test_a_lock_left_behind_is_none(monkey, site, tmp_path):
 
 
 def test_they_hold_no_more_descriptors_than_they_need(server):
-    """None of what the master keeps for itself or for the others' sake: only what leads to files, sockets and clocks."""
+    """None of what the master keeps for itself."""
     held = descriptors(server.workers[0])
     assert len(held) <= 24, held
     assert not any("pid" in path for path in held.values())

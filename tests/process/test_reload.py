@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HUP takes a new configuration without losing a request; a bad one changes nothing."""
+import os
+import re
+import signal
+import socket
+
+import pytest
+
+from client import Client
+from load import Load
+from proc import descriptors, status, wait_until
+
+
+class Reloading:
+    """A server whose configuration is changed while it runs."""
+
+    def __init__(self, server):
+        self.server, self.n = server, 0
+
+    def write(self, old, new):
+        text = self.server.config.read_text()
+        assert old in text
+        self.server.config.write_text(text.replace(old, new))
+        return self
+
+    def hup(self):
+        self.server.tell(signal.SIGHUP)
+        self.n += 1
+        self.server.err.wait_for("the new configuration serves", count=self.n)
+        return self
+
+    def drained(self, workers):
+        wait_until(lambda: len(self.server.workers) == workers, "the old workers to end")
+        return self
+
+
+@pytest.fixture
+def start(monkey, site):
+    site.add("index.html", "hello")
+    return lambda **how: Reloading(monkey(**how))
+
+
+def test_a_reload_is_done_by_new_workers(start):
+    it = start(workers=2)
+    old = it.server.workers
+    it.hup().drained(2)
+    assert not set(old) & set(it.server.workers)
+    assert it.server.get("/").text == "hello"
+
+
+def test_no_request_is_lost_by_reloads_under_load(start):
+    it = start(workers=2)
+    with Load(it.server, content=b"hello") as load:
+        for _ in range(8):
+            load.more(10)
+            it.hup()
+        load.more(10).check()
+    it.drained(2)
+
+
+def test_no_request_is_lost_when_the_number_of_workers_changes(start):
+    it = start(workers=1)
+    with Load(it.server, content=b"hello") as load:
+        for before, after in ((1, 3), (3, 2), (2, 4), (4, 1)):
+            load.more(10)
+            it.write(f"Workers {before}\n", f"Workers {after}\n").hup()
+        load.more(10).check()
+    it.drained(1)
+
+
+def test_pipelines_are_answered_whole_or_told_where_they_end(start):
+    """Requests behind the one whose answer says `close` were not begun: a client sends them again."""
+    it = start(workers=2)
+    for turn in range(5):
+        with it.server.connect() as c:
+            c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+            it.hup()
+            answers = 0
+            while answers < 50:
+                reply = c.read()
+                assert reply.text == "hello"
+                answers += 1
+                if reply.closes:
+                    c.expect_end()
+                    break
+            else:
+                assert c.is_open()
+
+
+def test_idle_connections_may_ask_once_more(start):
+    it = start(workers=2)
+    clients = [it.server.connect() for _ in range(10)]
+    for c in clients:
+        assert not c.get("/").closes
+    it.hup()
+    for c in clients:
+        reply = c.get("/")
+        assert reply.text == "hello" and reply.closes
+        c.expect_end().close()
+    it.drained(2)
+
+
+def test_a_download_outlives_reloads(start, site):
+    data = os.urandom(16 << 20)
+    site.add("big", data)
+    it = start(workers=2, server="MinRate off")
+    with it.server.connect(receive_buffer=65536) as c:
+        c.ask("/big")
+        c.fill()
+        for _ in range(4):
+            it.hup()  # each must come to its end, although the first set still has something to do
+        it.drained(3)
+        assert c.read().body == data
+    it.drained(2)
+
+
+def test_a_slow_head_outlives_a_reload(start):
+    it = start()
+    with it.server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nHo")
+        wait_until(lambda: sum(path.startswith("socket:") for path in descriptors(it.server.workers[0]).values()) > 2,
+                   "the connection to be accepted")
+        it.hup()
+        assert c.send(b"st: x\r\n\r\n").read().text == "hello"
+        c.expect_end()
+    it.drained(1)
+
+
+def test_every_hup_is_obeyed_in_the_end(start, site):
+    """The last one too, that comes while the one before is under way."""
+    for i in range(20):
+        site.add(f"{i}/who", str(i))
+    it = start(workers=2)
+    for i in range(20):
+        it.server.config.write_text(re.sub(r"DocumentRoot \S+", f"DocumentRoot site/{i}", it.server.config.read_text()))
+        it.server.tell(signal.SIGHUP)
+    wait_until(lambda: it.server.get("/who").body == b"19", "the last configuration")
+
+
+# What a reload changes
+
+def test_the_document_root(start, site):
+    site.add("new/index.html", "new")
+    it = start().write("DocumentRoot site\n", "DocumentRoot site/new\n").hup()
+    assert it.server.get("/").text == "new"
+
+
+def test_limits_and_headers(start):
+    it = start()
+    assert it.server.get("/")["Server"] != "Monkey"
+    it.write("[HOST]", "    HideVersion on\n    MaxURISize 64\n\n[HOST]").hup()
+    assert it.server.get("/")["Server"] == "Monkey"
+    assert it.server.get("/" + "x" * 100).status == 414
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+def accepts(port):
+    try:
+        with Client(("127.0.0.1", port)) as c:
+            return c.get("/").text == "hello"
+    except ConnectionError:
+        return False
+
+
+def test_an_address_is_added_and_removed(start):
+    port = free_port()
+    it = start()
+    it.write("Workers", f"Listen 127.0.0.1:{port}\n    Workers").hup()
+    assert accepts(port) and it.server.get("/").text == "hello"
+    it.write(f"    Listen 127.0.0.1:{port}\n", "").hup()
+    assert not accepts(port) and it.server.get("/").text == "hello"
+    it.write("Workers", f"Listen 127.0.0.1:{port}\n    Workers").hup()
+    assert accepts(port)
+
+
+def test_an_address_is_given_up_even_while_its_last_download_runs(start, site):
+    """And can be taken again at once."""
+    data = os.urandom(16 << 20)
+    site.add("big", data)
+    port = free_port()
+    it = start(listen=["127.0.0.1:0", f"127.0.0.1:{port}"], server="MinRate off")
+    with it.server.connect(1, receive_buffer=65536) as c:
+        c.ask("/big")
+        c.fill()
+        it.write(f"    Listen 127.0.0.1:{port}\n", "").hup()
+        wait_until(lambda: not accepts(port), "the address to be closed")
+        it.write("Workers", f"Listen 127.0.0.1:{port}\n    Workers").hup()
+        assert accepts(port)
+        assert c.read().body == data
+
+
+def test_a_unix_socket_is_added_and_removed(start, tmp_path):
+    path = tmp_path / "socket"
+    it = start()
+    it.write("Workers", f"Listen unix:{path}\n    Workers").hup()
+    with Client(str(path)) as c:
+        assert c.get("/").text == "hello"
+    it.write(f"    Listen unix:{path}\n", "").hup()
+    assert not path.exists()
+
+
+def test_the_log_and_its_level(start, tmp_path):
+    it = start(server="AccessLog a.log")
+    it.server.get("/?a")
+    it.write("a.log", "b.log").hup().drained(1)
+    it.server.get("/?b")
+    it.server.stop()
+    assert "/?a" in (tmp_path / "a.log").read_text() and "/?b" not in (tmp_path / "a.log").read_text()
+    assert "/?b" in (tmp_path / "b.log").read_text()
+
+
+def test_files_and_memory_of_the_old_configuration_go_with_it(start, tmp_path):
+    """Thirty reloads later the master holds no more than after the first."""
+    it = start(server="AccessLog access.log").hup().drained(1)
+    before = descriptors(it.server.pid)
+    for _ in range(30):
+        it.hup()
+    it.drained(1)
+    after = descriptors(it.server.pid)
+    assert len(after) == len(before), (before, after)
+
+
+# What it does not change
+
+BAD = [
+    ("Workers", "Wrokers", r"unknown key `Wrokers`"),
+    ("DocumentRoot site", "DocumentRoot nowhere", r"the folder `\S+/nowhere` cannot be served"),
+    ("[HOST]", "[HSOT]", r"unknown section \[HSOT\]"),
+    ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0", r"cannot listen on 192\.0\.2\.1:0: Cannot assign requested address"),
+    ("Listen 127.0.0.1:0", "Listen 127.0.0.1:0\n    AccessLog /no/such/log", r"the log `/no/such/log` cannot be opened"),
+]
+
+
+@pytest.mark.parametrize("old, new, message", BAD, ids=[new[:20] for _, new, _ in BAD])
+def test_a_bad_configuration_is_told_and_not_taken(start, old, new, message):
+    it = start(workers=2)
+    pids = it.server.workers
+    it.write(old, new)
+    with Load(it.server, content=b"hello") as load:
+        it.server.tell(signal.SIGHUP)
+        it.server.err.wait_for(r"the new configuration is not taken: the old one stays")
+        load.more(5).check()
+    assert re.search(rf"\[error\] {it.server.pid}: \S+/monkey\.conf:\d+:\d+: error: {message}", it.server.err.text)
+    assert it.server.workers == pids
+    it.write(new, old).hup()
+    assert it.server.get("/").text == "hello"
+
+
+def test_all_its_mistakes_are_logged(start):
+    it = start()
+    it.write("Workers 1", "Wrokers 1\n    Timeuot 3\n    KeepAlive perhaps")
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the old one stays")
+    for message in ("unknown key `Wrokers`", "did you mean `Workers`?", "unknown key `Timeuot`", "not `perhaps`"):
+        assert re.search(rf"\[error\] \d+: .*{re.escape(message)}", it.server.err.text), it.server.err.text
+
+
+def test_a_configuration_that_is_gone(start):
+    it = start()
+    it.server.config.rename(it.server.config.with_suffix(".away"))
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the old one stays")
+    assert it.server.get("/").text == "hello"
+    it.server.config.with_suffix(".away").rename(it.server.config)
+    it.hup()
+
+
+def test_a_worker_that_dies_after_a_bad_configuration_comes_back_as_it_was(start):
+    """The addresses of the old one are served, not those that could not be had."""
+    it = start(workers=1)
+    it.server.allow("died of signal")
+    it.write("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the old one stays")
+    victim = it.server.workers[0]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: it.server.workers and victim not in it.server.workers, "its successor")
+    assert it.server.get("/").text == "hello"
+
+
+def test_workers_that_cannot_serve_a_configuration_leave_the_old_one(start):
+    """They die before they serve: of too few descriptors."""
+    it = start(workers=2)
+    it.server.allow("ended by itself with code 1")
+    pids = it.server.workers
+    it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
+    with Load(it.server, content=b"hello") as load:
+        it.server.tell(signal.SIGHUP)
+        it.server.err.wait_for("workers cannot serve the new configuration: the old one stays")
+        load.more(5).check()
+    wait_until(lambda: it.server.workers == pids, "the old set alone")
+    it.write("Workers 2\n    FDLimit 4\n", "Workers 2\n").hup()
+    assert it.server.get("/").text == "hello"
+
+
+def test_sockets_for_workers_that_never_served_take_no_connections(start):
+    it = start(workers=1)
+    it.server.allow("ended by itself with code 1")
+    pids = it.server.workers
+    it.write("Workers 1\n", "Workers 4\n    FDLimit 4\n    Listen unix:socket\n")
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("workers cannot serve the new configuration: the old one stays")
+    wait_until(lambda: it.server.workers == pids, "the old set alone")
+    for _ in range(50):
+        assert it.server.get("/").text == "hello"
+    assert not (it.server.folder / "socket").exists()
+
+
+def test_a_worker_that_died_meanwhile_is_there_again_after_a_failed_reload(start):
+    it = start(workers=2)
+    it.server.allow("ended by itself with code 1", "died of signal")
+    it.write("Workers 2\n", "Workers 3\n    FDLimit 4\n")
+    for _ in range(10):
+        it.server.tell(signal.SIGHUP)
+        os.kill(it.server.workers[0], signal.SIGKILL)
+    it.write("Workers 3\n    FDLimit 4\n", "Workers 2\n")
+    it.server.err.wait_for("the old one stays")
+    wait_until(lambda: len(it.server.workers) == 2, "two workers")
+    assert it.server.get("/").text == "hello"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can change who the workers are")
+def test_the_user(start):
+    it = start()
+    assert status(it.server.workers[0])["Uid"] == "0 0 0 0"
+    it.write("Workers 1", "Workers 1\n    User nobody").hup().drained(1)
+    assert status(it.server.workers[0])["Uid"] == "65534 65534 65534 65534"
