@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/byteranges.h"
+
+#include "unit/site.h"
+#include "unit/test.h"
+
+static struct site site;
+
+static int start(void **state)
+{
+    (void)state;
+    site_init(&site);
+    site_add(&site, "ten.txt", MK_STR("0123456789"));
+    site_add(&site, "empty.txt", MK_STR(""));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    site_fini(&site);
+    return 0;
+}
+
+static struct mk_exchange *ask(const char *target, const char *range, const char *more)
+{
+    char fields[1024];
+    snprintf(fields, sizeof fields, "Range: %s\r\n%s", range, more);
+    return site_answer(&site, target, fields);
+}
+
+static void expect_one(const char *range, const char *content, const char *content_range)
+{
+    struct mk_exchange *x = ask("/ten.txt", range, "");
+    assert_int_equal(x->response.status, 206);
+    assert_str(site_field(x, "Content-Range"), content_range);
+    assert_str(site_field(x, "Content-Type"), "text/plain; charset=utf-8");
+    assert_str(site_field(x, "Accept-Ranges"), "bytes");
+    assert_true(site_field(x, "ETag").len > 0 && site_field(x, "Last-Modified").len > 0);
+    assert_int_equal(x->response.content.length, strlen(content));
+    assert_str(site_content(x), content);
+    mk_exchange_free(x);
+}
+
+static void expect_whole(const char *target, const char *range, const char *more)
+{
+    struct mk_exchange *x = ask(target, range, more);
+    if (x->response.status != 200)
+        fail_msg("%s %s: %u", range, more, x->response.status);
+    assert_null(site_field(x, "Content-Range").p);
+    assert_str(site_content(x), strstr(target, "ten") ? "0123456789" : "");
+    mk_exchange_free(x);
+}
+
+static void one_range_is_sent_as_it_is(void **state)
+{
+    (void)state;
+    expect_one("bytes=0-0", "0", "bytes 0-0/10");
+    expect_one("bytes=2-4", "234", "bytes 2-4/10");
+    expect_one("bytes=7-", "789", "bytes 7-9/10");
+    expect_one("bytes=-3", "789", "bytes 7-9/10");
+    expect_one("bytes=-100", "0123456789", "bytes 0-9/10");
+    expect_one("bytes=5-100", "56789", "bytes 5-9/10");
+    expect_one("bytes=0-2, 3-5", "012345", "bytes 0-5/10"); /* they touch: one piece */
+    expect_one("bytes=8-9, 20-30", "89", "bytes 8-9/10");
+}
+
+static void what_is_no_range_is_ignored(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"lines=0-1", "bytes 0-1",   "bytes=", "bytes=4-2",
+                                      "bytes=a-b", "bytes=1-2-3", "bytes=-"};
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        expect_whole("/ten.txt", bad[i], "");
+    expect_whole("/ten.txt", "bytes=0-0,2-2,4-4,6-6,8-8,0-0,2-2,4-4,6-6,8-8,0-0,2-2,4-4,6-6,8-8,0-0,2-2", "");
+    expect_whole("/empty.txt", "bytes=-5", "");
+    site.host.ranges = false;
+    site_add(&site, "other-ten.txt", MK_STR("0123456789"));
+    expect_whole("/other-ten.txt", "bytes=0-0", "");
+}
+
+static void what_is_not_there_is_416(void **state)
+{
+    (void)state;
+    static const char *const beyond[] = {"bytes=10-", "bytes=10-20", "bytes=100-, 200-300", "bytes=-0"};
+    for (size_t i = 0; i < MK_LEN(beyond); i++) {
+        struct mk_exchange *x = ask("/ten.txt", beyond[i], "");
+        assert_int_equal(x->response.status, 416);
+        assert_str(site_field(x, "Content-Range"), "bytes */10");
+        assert_null(site_field(x, "ETag").p);
+        assert_str(site_field(x, "Content-Type"), "text/html; charset=utf-8");
+        mk_exchange_free(x);
+    }
+}
+
+static void of_nothing_there_is_no_first_byte(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = ask("/empty.txt", "bytes=0-", "");
+    assert_int_equal(x->response.status, 416);
+    assert_str(site_field(x, "Content-Range"), "bytes */0");
+    mk_exchange_free(x);
+}
+
+static void several_ranges_are_parts(void **state)
+{
+    (void)state;
+    char expected[1024];
+    struct mk_exchange *x = ask("/ten.txt", "bytes=8-9, 0-1, -1, 4-4", "");
+    assert_int_equal(x->response.status, 206);
+    mk_str type = site_field(x, "Content-Type"), mark = MK_STR("multipart/byteranges; boundary=");
+    assert_true(mk_str_starts(type, mark));
+    mk_str b = mk_str_skip(type, mark.len);
+    assert_int_equal(b.len, 16);
+    assert_null(site_field(x, "Content-Range").p);
+    assert_true(site_field(x, "ETag").len > 0);
+    assert_str(site_field(x, "Accept-Ranges"), "bytes");
+    snprintf(expected, sizeof expected,
+             "\r\n--%.*s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes 8-9/10\r\n\r\n89"
+             "\r\n--%.*s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes 0-1/10\r\n\r\n01"
+             "\r\n--%.*s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Range: bytes 4-4/10\r\n\r\n4"
+             "\r\n--%.*s--\r\n",
+             MK_STR_ARG(b), MK_STR_ARG(b), MK_STR_ARG(b), MK_STR_ARG(b));
+    assert_int_equal(x->response.content.length, strlen(expected));
+    assert_str(site_content(x), expected);
+    mk_exchange_free(x);
+}
+
+static void boundaries_differ(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = ask("/ten.txt", "bytes=0-0,2-2", ""), *y = ask("/ten.txt", "bytes=0-0,2-2", "");
+    assert_false(mk_str_eq(site_field(x, "Content-Type"), site_field(y, "Content-Type")));
+    mk_exchange_free(x);
+    mk_exchange_free(y);
+}
+
+static void parts_of_a_compressed_neighbour(void **state)
+{
+    (void)state;
+    site_add(&site, "ten.txt.gz", MK_STR("gzip!"));
+    struct mk_exchange *x = ask("/ten.txt", "bytes=1-2", "Accept-Encoding: gzip\r\n");
+    assert_int_equal(x->response.status, 206);
+    assert_str(site_field(x, "Content-Range"), "bytes 1-2/5");
+    assert_str(site_field(x, "Content-Encoding"), "gzip");
+    assert_str(site_field(x, "Vary"), "Accept-Encoding");
+    assert_str(site_content(x), "zi");
+    mk_exchange_free(x);
+    x = ask("/ten.txt", "bytes=0-0,2-2", "Accept-Encoding: gzip\r\n");
+    assert_str(site_field(x, "Content-Encoding"), "gzip");
+    mk_exchange_free(x);
+}
+
+static void a_range_of_something_else_is_not_sent(void **state)
+{
+    (void)state;
+    char fields[256];
+    struct mk_exchange *x = site_answer(&site, "/ten.txt", "");
+    mk_str etag = site_field(x, "ETag");
+    snprintf(fields, sizeof fields, "If-Range: %.*s\r\n", MK_STR_ARG(etag));
+    struct mk_exchange *y = ask("/ten.txt", "bytes=1-1", fields);
+    assert_int_equal(y->response.status, 206);
+    mk_exchange_free(y);
+    mk_exchange_free(x);
+    y = ask("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
+    assert_int_equal(y->response.status, 206);
+    mk_exchange_free(y);
+    expect_whole("/ten.txt", "bytes=1-1", "If-Range: \"other\"\r\n");
+    expect_whole("/ten.txt", "bytes=1-1", "If-Range: Tue, 14 Nov 2023 22:13:19 GMT\r\n");
+    expect_whole("/ten.txt", "bytes=100-", "If-Range: \"other\"\r\n");
+}
+
+static void only_get_has_ranges(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = site_ask(&site, "HEAD /ten.txt HTTP/1.1\r\nHost: a\r\nRange: bytes=0-0\r\n\r\n");
+    assert_true(mk_flow_run(x));
+    assert_int_equal(x->response.status, 200);
+    assert_int_equal(x->response.content.length, 10);
+    mk_exchange_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(one_range_is_sent_as_it_is, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_range_is_ignored, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_there_is_416, start, stop),
+        cmocka_unit_test_setup_teardown(of_nothing_there_is_no_first_byte, start, stop),
+        cmocka_unit_test_setup_teardown(several_ranges_are_parts, start, stop),
+        cmocka_unit_test_setup_teardown(boundaries_differ, start, stop),
+        cmocka_unit_test_setup_teardown(parts_of_a_compressed_neighbour, start, stop),
+        cmocka_unit_test_setup_teardown(a_range_of_something_else_is_not_sent, start, stop),
+        cmocka_unit_test_setup_teardown(only_get_has_ranges, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

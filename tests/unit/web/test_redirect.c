@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/redirect.h"
+
+#include "unit/site.h"
+#include "unit/test.h"
+
+static struct site site;
+
+static int start(void **state)
+{
+    (void)state;
+    site_init(&site);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    site_fini(&site);
+    return 0;
+}
+
+static void expect_path(mk_str path, const char *more, mk_str query, const char *location)
+{
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_true(mk_redirect_to_path(&x->response, 301, path, mk_str_from_c(more), query));
+    assert_int_equal(x->response.status, 301);
+    assert_str(site_field(x, "Location"), location);
+    assert_true(mk_is_field_value(site_field(x, "Location")));
+    assert_str(site_field(x, "Content-Type"), "text/html; charset=utf-8");
+    assert_true(site_content(x).len > 0);
+    mk_exchange_free(x);
+}
+
+static void paths_are_encoded_again(void **state)
+{
+    (void)state;
+    const mk_str none = {NULL, 0};
+    expect_path(MK_STR("/a/b"), "/", none, "/a/b/");
+    expect_path(MK_STR("/a b"), "", none, "/a%20b");
+    expect_path(MK_STR("/a%2Fb"), "", none, "/a%252Fb");
+    expect_path(MK_STR("/\"<>\\^`{|}"), "", none, "/%22%3C%3E%5C%5E%60%7B%7C%7D");
+    expect_path(MK_STR("/a?b#c[d]"), "", none, "/a%3Fb%23c%5Bd%5D");
+    expect_path(MK_STR("/'"), "", none, "/%27");
+    expect_path(MK_STR("/\r\nSet-Cookie: x"), "", none, "/%0D%0ASet-Cookie:%20x");
+    expect_path(MK_STR("/\xc3\xa4\xff\x7f\x01"), "", none, "/%C3%A4%FF%7F%01");
+    expect_path(MK_STR("/-._~!$&()*+,;=:@"), "", none, "/-._~!$&()*+,;=:@");
+}
+
+static void the_query_stays_as_it_is(void **state)
+{
+    (void)state;
+    expect_path(MK_STR("/a"), "/", MK_STR("x=%20&y=/?"), "/a/?x=%20&y=/?");
+    expect_path(MK_STR("/a"), "/", MK_STR(""), "/a/?");
+    expect_path(MK_STR("/a"), "/ b", (mk_str){NULL, 0}, "/a/%20b");
+}
+
+static void expect_url(unsigned status, const char *url, const char *target, const char *location)
+{
+    struct mk_redirect to = {.status = status, .url = mk_str_from_c(url)};
+    struct mk_exchange *x = site_get(&site, target, "");
+    assert_int_equal(mk_redirect.handle(&x->request, &x->response, &to), MK_DONE);
+    assert_int_equal(x->response.status, status);
+    assert_str(site_field(x, "Location"), location);
+    mk_exchange_free(x);
+}
+
+static void a_url_that_ends_at_its_host_gets_path_and_query(void **state)
+{
+    (void)state;
+    expect_url(301, "https://example.org", "/", "https://example.org/");
+    expect_url(302, "https://example.org", "/a%20b/?c=%20", "https://example.org/a%20b/?c=%20");
+    expect_url(307, "https://example.org:8443", "/a?", "https://example.org:8443/a?");
+    expect_url(308, "https://[::1]", "/a", "https://[::1]/a");
+    expect_url(301, "https://example.org", "http://other/x?y", "https://example.org/x?y");
+}
+
+static void any_other_url_is_taken_as_it_is(void **state)
+{
+    (void)state;
+    expect_url(301, "https://example.org/", "/a?b", "https://example.org/");
+    expect_url(301, "https://example.org/x", "/a?b", "https://example.org/x");
+    expect_url(301, "/elsewhere", "/a?b", "/elsewhere");
+    expect_url(301, "//example.org", "/a", "//example.org");
+    expect_url(301, "mailto:a@example.org", "/a", "mailto:a@example.org");
+}
+
+static void a_redirect_answers_every_method(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_redirect.methods, 0);
+    assert_string_equal(mk_redirect.name, "redirect");
+    assert_int_equal(mk_refusal.methods, 0);
+    assert_string_equal(mk_refusal.name, "status");
+}
+
+static void a_refusal_refuses(void **state)
+{
+    (void)state;
+    unsigned status = 403;
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_int_equal(mk_refusal.handle(&x->request, &x->response, &status), MK_REFUSE);
+    assert_int_equal(x->response.status, 403);
+    mk_exchange_free(x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(paths_are_encoded_again, start, stop),
+        cmocka_unit_test_setup_teardown(the_query_stays_as_it_is, start, stop),
+        cmocka_unit_test_setup_teardown(a_url_that_ends_at_its_host_gets_path_and_query, start, stop),
+        cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, stop),
+        cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, stop),
+        cmocka_unit_test_setup_teardown(a_refusal_refuses, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

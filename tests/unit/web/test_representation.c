@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/representation.h"
+
+#include "base/clock.h"
+#include "http/date.h"
+#include "http/etag.h"
+
+#include "unit/site.h"
+#include "unit/test.h"
+
+enum { TIME = 1700000000 }; /* Tue, 14 Nov 2023 22:13:20 GMT */
+
+static struct site site;
+
+static int start(void **state)
+{
+    (void)state;
+    site_init(&site);
+    site_add(&site, "page.html", MK_STR("identity"));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    site_fini(&site);
+    return 0;
+}
+
+static struct mk_open_file *take(const char *name)
+{
+    struct mk_open_file *f = NULL;
+    assert_int_equal(
+        mk_file_cache_take(&site.web.files, &site.host.root, mk_str_from_c(name), site.now_ms, &f), 0);
+    return f;
+}
+
+/* What suits a client that accepts these codings (NULL: says nothing). */
+static const struct mk_representation *choose(struct mk_open_file *f, const char *accepted)
+{
+    struct mk_field room[1];
+    struct mk_fields wishes;
+    mk_fields_init(&wishes, room);
+    if (accepted)
+        assert_true(mk_fields_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
+    const struct mk_representation *r = mk_representation_choose(f, &site.host, &wishes, site.now_ms);
+    assert_non_null(r);
+    return r;
+}
+
+static mk_str field(const struct mk_representation *r, const char *name)
+{
+    for (unsigned i = 0; i < r->whole.n; i++)
+        if (mk_str_eq(r->whole.fields[i].name, mk_str_from_c(name)))
+            return r->whole.fields[i].value;
+    return (mk_str){NULL, 0};
+}
+
+/* The lines of a block are what its text says, and the other way round. */
+static void check_block(const struct mk_field_block *b)
+{
+    char room[2048];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    for (unsigned i = 0; i < b->n; i++)
+        mk_buf_addf(&text, "%.*s: %.*s\r\n", MK_STR_ARG(b->fields[i].name), MK_STR_ARG(b->fields[i].value));
+    assert_true(mk_str_eq(b->text, mk_buf_str(&text)));
+}
+
+static void check_blocks(const struct mk_representation *r)
+{
+    char room[2048];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    check_block(&r->about);
+    check_block(&r->form);
+    check_block(&r->whole);
+    assert_int_equal(r->about.n + r->form.n, r->whole.n);
+    mk_buf_addf(&text, "HTTP/1.1 200 OK\r\n%.*sContent-Length: %u\r\n", MK_STR_ARG(r->whole.text),
+                (unsigned)r->file->size);
+    assert_true(mk_str_eq(r->whole.ready, mk_buf_str(&text)));
+    assert_null(r->about.ready.p);
+    assert_null(r->form.ready.p);
+    assert_true(mk_str_eq(r->validators.etag, field(r, "ETag")));
+    assert_true(mk_str_eq(r->type, field(r, "Content-Type")));
+}
+
+/* Takes it, chooses, and drops it: only to compare. */
+static void expect_coding(const char *accepted, const char *coding)
+{
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *r = choose(f, accepted);
+    mk_str found = field(r, "Content-Encoding");
+    if (!mk_str_eq(found, mk_str_from_c(coding)))
+        fail_msg("\"%s\" gets \"%.*s\", not \"%s\"", accepted ? accepted : "", MK_STR_ARG(found), coding);
+    check_blocks(r);
+    mk_open_file_drop(f);
+}
+
+static void a_file_is_described(void **state)
+{
+    (void)state;
+    char etag[MK_ETAG_MAX + 1];
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *r = choose(f, NULL);
+    snprintf(etag, sizeof etag, "\"%llx-8\"", (unsigned long long)TIME * 1000000000);
+    assert_str(field(r, "ETag"), etag);
+    assert_str(field(r, "Last-Modified"), "Tue, 14 Nov 2023 22:13:20 GMT");
+    assert_str(field(r, "Content-Type"), "text/html; charset=utf-8");
+    assert_str(field(r, "Accept-Ranges"), "bytes");
+    assert_int_equal(r->whole.n, 4);
+    assert_int_equal(r->validators.modified, TIME);
+    assert_ptr_equal(r->file, f);
+    check_blocks(r);
+    assert_ptr_equal(choose(f, NULL), r);
+    mk_open_file_drop(f);
+}
+
+static void types_follow_the_name(void **state)
+{
+    (void)state;
+    site_add(&site, "x.png", MK_STR(""));
+    site_add(&site, "x", MK_STR(""));
+    struct mk_open_file *png = take("x.png"), *unknown = take("x");
+    assert_str(choose(png, NULL)->type, "image/png");
+    assert_str(choose(unknown, NULL)->type, "application/octet-stream");
+    mk_open_file_drop(png);
+    mk_open_file_drop(unknown);
+}
+
+static void ranges_may_be_off(void **state)
+{
+    (void)state;
+    site.host.ranges = false;
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *r = choose(f, NULL);
+    assert_null(field(r, "Accept-Ranges").p);
+    check_blocks(r);
+    mk_open_file_drop(f);
+}
+
+static void the_first_rule_for_caches_counts(void **state)
+{
+    (void)state;
+    static const struct mk_cache_rule rules[] = {
+        {.match = {.pattern = MK_STR_INIT("/a/*"), .kind = MK_ROUTE_PREFIX},
+         .value = MK_STR_INIT("no-store")},
+        {.match = {.pattern = MK_STR_INIT("*.html"), .kind = MK_ROUTE_SUFFIX},
+         .value = MK_STR_INIT("max-age=1")},
+        {.match = {.pattern = MK_STR_INIT("/*"), .kind = MK_ROUTE_ALL}, .value = MK_STR_INIT("max-age=2")},
+    };
+    site.host.cache_rules = rules;
+    site.host.n_cache_rules = MK_LEN(rules) - 1;
+    folder_add_folder(&site.folder, "a");
+    site_add(&site, "a/x.html", MK_STR(""));
+    site_add(&site, "x.css", MK_STR(""));
+    struct mk_open_file *a = take("a/x.html"), *html = take("page.html"), *css = take("x.css");
+    assert_str(field(choose(a, NULL), "Cache-Control"), "no-store");
+    assert_str(field(choose(html, NULL), "Cache-Control"), "max-age=1");
+    assert_null(field(choose(css, NULL), "Cache-Control").p);
+    check_blocks(choose(html, NULL));
+    mk_open_file_drop(a);
+    mk_open_file_drop(html);
+    mk_open_file_drop(css);
+}
+
+static void nothing_was_modified_in_the_future(void **state)
+{
+    (void)state;
+    char date[MK_DATE_LEN + 1] = "";
+    folder_set_time(&site.folder, "page.html", 4000000000);
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *r = choose(f, NULL);
+    assert_true(r->validators.modified <= mk_clock_unix());
+    mk_date_write(date, r->validators.modified);
+    assert_str(field(r, "Last-Modified"), date);
+    mk_open_file_drop(f);
+}
+
+/* ---- Neighbours ---- */
+
+static void add_neighbours(void)
+{
+    site_add(&site, "page.html.gz", MK_STR("gzip"));
+    site_add(&site, "page.html.br", MK_STR("br"));
+    site_add(&site, "page.html.zst", MK_STR("zstd"));
+}
+
+static void the_client_chooses(void **state)
+{
+    (void)state;
+    add_neighbours();
+    expect_coding(NULL, "");
+    expect_coding("", "");
+    expect_coding("gzip", "gzip");
+    expect_coding("x-gzip", "gzip");
+    expect_coding("zstd", "zstd");
+    expect_coding("br", "br");
+    expect_coding("gzip, br, zstd", "br");
+    expect_coding("gzip, zstd", "zstd");
+    expect_coding("*", "br");
+    expect_coding("br;q=0.5, gzip", "gzip");
+    expect_coding("br;q=0, gzip;q=0.1", "gzip");
+    expect_coding("br;q=0, *", "zstd");
+    expect_coding("deflate, compress", "");
+    expect_coding("identity, gzip;q=0.9", "");
+    expect_coding("identity, gzip", "gzip");
+    expect_coding("gzip;q=0", "");
+    expect_coding("*;q=0", ""); /* there is nothing better */
+}
+
+static void only_what_is_there_can_be_chosen(void **state)
+{
+    (void)state;
+    expect_coding("gzip, br, zstd", "");
+    site_add(&site, "page.html.gz", MK_STR("gzip"));
+    site.now_ms += 1000;
+    expect_coding("gzip, br, zstd", "gzip");
+    expect_coding("br, zstd", "");
+    expect_coding("gzip;q=0.1, br", "gzip");
+}
+
+static void each_form_is_described(void **state)
+{
+    (void)state;
+    add_neighbours();
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *self = choose(f, NULL), *gzip = choose(f, "gzip"), *br = choose(f, "br");
+    assert_str(field(gzip, "Content-Type"), "text/html; charset=utf-8");
+    assert_str(field(gzip, "Content-Encoding"), "gzip");
+    assert_int_equal(gzip->file->size, 4);
+    assert_int_equal(br->file->size, 2);
+    assert_null(field(self, "Content-Encoding").p);
+    assert_str(field(self, "Vary"), "Accept-Encoding");
+    assert_str(field(gzip, "Vary"), "Accept-Encoding");
+    assert_false(mk_str_eq(self->validators.etag, gzip->validators.etag));
+    assert_false(mk_str_eq(br->validators.etag, gzip->validators.etag));
+    assert_true(mk_etag_is_valid(gzip->validators.etag));
+    mk_open_file_drop(f);
+}
+
+static void forms_of_one_size_and_time_have_tags_of_their_own(void **state)
+{
+    (void)state;
+    site_add(&site, "page.html.gz", MK_STR("12345678"));
+    site_add(&site, "page.html.br", MK_STR("12345678"));
+    struct mk_open_file *f = take("page.html");
+    mk_str self = choose(f, NULL)->validators.etag, gzip = choose(f, "gzip")->validators.etag,
+           br = choose(f, "br")->validators.etag;
+    assert_false(mk_str_eq(self, gzip) || mk_str_eq(self, br) || mk_str_eq(gzip, br));
+    mk_open_file_drop(f);
+}
+
+static void without_neighbours_nothing_varies(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("page.html");
+    assert_null(field(choose(f, "gzip"), "Vary").p);
+    mk_open_file_drop(f);
+}
+
+static void neighbours_may_be_off(void **state)
+{
+    (void)state;
+    add_neighbours();
+    site.host.precompressed = false;
+    expect_coding("gzip, br, zstd", "");
+    struct mk_open_file *f = take("page.html");
+    assert_null(field(choose(f, "gzip"), "Vary").p);
+    mk_open_file_drop(f);
+}
+
+static void a_neighbour_that_is_older_is_not_used(void **state)
+{
+    (void)state;
+    add_neighbours();
+    folder_set_time(&site.folder, "page.html.br", TIME - 1);
+    folder_set_time(&site.folder, "page.html.gz", TIME + 1);
+    expect_coding("br, gzip", "gzip");
+    expect_coding("br", "");
+    expect_coding("zstd", "zstd"); /* of the same second */
+}
+
+static void a_neighbour_must_be_a_file(void **state)
+{
+    (void)state;
+    folder_add_folder(&site.folder, "page.html.br");
+    assert_int_equal(mkfifoat(site.folder.fd, "page.html.gz", 0644), 0);
+    expect_coding("br, gzip", "");
+}
+
+static void neighbours_come_and_go(void **state)
+{
+    (void)state;
+    expect_coding("gzip", "");
+    site_add(&site, "page.html.gz", MK_STR("gzip"));
+    expect_coding("gzip", ""); /* it is believed for a second that there is none */
+    site.now_ms += 1000;
+    expect_coding("gzip", "gzip");
+    struct mk_open_file *f = take("page.html");
+    assert_str(field(choose(f, NULL), "Vary"), "Accept-Encoding");
+    mk_open_file_drop(f);
+    assert_int_equal(unlinkat(site.folder.fd, "page.html.gz", 0), 0);
+    site.now_ms += 1000;
+    expect_coding("gzip", "");
+    f = take("page.html");
+    assert_null(field(choose(f, NULL), "Vary").p);
+    mk_open_file_drop(f);
+}
+
+static void a_neighbour_that_changed_is_described_anew(void **state)
+{
+    (void)state;
+    site_add(&site, "page.html.gz", MK_STR("gzip"));
+    expect_coding("gzip", "gzip");
+    site_add(&site, "page.html.gz", MK_STR("longer gzip"));
+    site.now_ms += 1000;
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *r = choose(f, "gzip");
+    assert_int_equal(r->file->size, 11);
+    assert_str(r->file->content, "longer gzip");
+    mk_open_file_drop(f);
+}
+
+static void what_is_on_its_way_stays_what_it_was(void **state)
+{
+    (void)state;
+    struct mk_open_file *sending = take("page.html");
+    const struct mk_representation *before = choose(sending, "gzip");
+    mk_str text = before->whole.text;
+    char copy[1024];
+    assert_true(text.len < sizeof copy);
+    memcpy(copy, text.p, text.len);
+    for (int i = 0; i < 3; i++) {
+        site_add(&site, "page.html.gz", MK_STR("gzip"));
+        site.now_ms += 1000;
+        struct mk_open_file *f = take("page.html");
+        (void)choose(f, "gzip");
+        mk_open_file_drop(f);
+    }
+    expect_coding("gzip", "gzip"); /* others get the new one, sooner or later */
+    assert_ptr_equal(before->file, sending);
+    assert_true(mk_str_eq(before->whole.text, mk_str_of(copy, text.len)));
+    mk_open_file_drop(sending);
+}
+
+static void all_of_it_works_without_a_cache(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits none = {.files = 0, .small = 100};
+    mk_file_cache_fini(&site.web.files);
+    assert_int_equal(mk_file_cache_init(&site.web.files, &none), 0);
+    add_neighbours();
+    expect_coding("br", "br");
+    expect_coding(NULL, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file_is_described, start, stop),
+        cmocka_unit_test_setup_teardown(types_follow_the_name, start, stop),
+        cmocka_unit_test_setup_teardown(ranges_may_be_off, start, stop),
+        cmocka_unit_test_setup_teardown(the_first_rule_for_caches_counts, start, stop),
+        cmocka_unit_test_setup_teardown(nothing_was_modified_in_the_future, start, stop),
+        cmocka_unit_test_setup_teardown(the_client_chooses, start, stop),
+        cmocka_unit_test_setup_teardown(only_what_is_there_can_be_chosen, start, stop),
+        cmocka_unit_test_setup_teardown(each_form_is_described, start, stop),
+        cmocka_unit_test_setup_teardown(forms_of_one_size_and_time_have_tags_of_their_own, start, stop),
+        cmocka_unit_test_setup_teardown(without_neighbours_nothing_varies, start, stop),
+        cmocka_unit_test_setup_teardown(neighbours_may_be_off, start, stop),
+        cmocka_unit_test_setup_teardown(a_neighbour_that_is_older_is_not_used, start, stop),
+        cmocka_unit_test_setup_teardown(a_neighbour_must_be_a_file, start, stop),
+        cmocka_unit_test_setup_teardown(neighbours_come_and_go, start, stop),
+        cmocka_unit_test_setup_teardown(a_neighbour_that_changed_is_described_anew, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_on_its_way_stays_what_it_was, start, stop),
+        cmocka_unit_test_setup_teardown(all_of_it_works_without_a_cache, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
