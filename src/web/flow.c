@@ -19,7 +19,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->request = (struct mk_request){.arena = &x->arena, .web = web, .now = now, .now_ms = now_ms};
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
-    x->at = x->allowed = 0;
+    x->at = x->allowed = x->passed_with = 0;
     x->began_ms = now_ms;
     return x;
 }
@@ -47,15 +47,30 @@ int mk_exchange_set_target(struct mk_exchange *x, mk_str target_text, mk_str hos
     return room ? mk_path_decode(r->target.path, room, &r->path, &r->path_flags) : 503;
 }
 
-/* Content-Type and its like would describe what is not sent any more. */
+/* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
+static bool is_about_content(mk_str name)
+{
+    switch ((int)mk_field_find_id(name)) {
+    case MK_FIELD_ACCEPT_RANGES:
+    case MK_FIELD_CONTENT_DISPOSITION:
+    case MK_FIELD_CONTENT_ENCODING:
+    case MK_FIELD_CONTENT_LANGUAGE:
+    case MK_FIELD_CONTENT_LOCATION:
+    case MK_FIELD_CONTENT_TYPE:
+    case MK_FIELD_ETAG:
+    case MK_FIELD_LAST_MODIFIED:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void drop_content_fields(struct mk_response *r)
 {
     unsigned kept = 0;
-    for (unsigned i = 0; i < r->n_fields; i++) {
-        enum mk_field_id id = mk_field_find_id(r->fields[i].name);
-        if (id != MK_FIELD_CONTENT_TYPE && id != MK_FIELD_CONTENT_ENCODING && id != MK_FIELD_ACCEPT_RANGES)
+    for (unsigned i = 0; i < r->n_fields; i++)
+        if (!is_about_content(r->fields[i].name))
             r->fields[kept++] = r->fields[i];
-    }
     r->n_fields = kept;
 }
 
@@ -95,6 +110,10 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
         return false;
     case MK_NEXT:
         x->at++;
+        if (x->step == MK_FLOW_ROUTES && x->response.status) { /* why, should nobody else answer */
+            x->passed_with = x->response.status;
+            x->response.status = 0;
+        }
         return true;
     case MK_DONE:
         x->step = MK_FLOW_FINISH;
@@ -148,7 +167,7 @@ static void conclude(struct mk_exchange *x)
     } else if (path_known) {
         refuse(x, 405);
     } else {
-        refuse(x, x->response.status >= 300 ? x->response.status : 404);
+        refuse(x, x->passed_with >= 300 ? x->passed_with : 404);
     }
 }
 

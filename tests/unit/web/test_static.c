@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/static.h"
+
+#include <sys/resource.h>
+
+#include "unit/site.h"
+#include "unit/test.h"
+
+static struct site site;
+
+static int start(void **state)
+{
+    (void)state;
+    site_init(&site);
+    folder_add_folder(&site.folder, "dir");
+    folder_add_folder(&site.folder, "bare");
+    site_add(&site, "index.html", MK_STR("front page"));
+    site_add(&site, "file.txt", MK_STR("file"));
+    site_add(&site, "dir/index.htm", MK_STR("index of dir"));
+    site_add(&site, "dir/file", MK_STR("file in dir"));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    site_fini(&site);
+    return 0;
+}
+
+static void expect_status(const char *target, unsigned status)
+{
+    struct mk_exchange *x = site_answer(&site, target, "");
+    if (x->response.status != status)
+        fail_msg("%s: %u, not %u", target, x->response.status, status);
+    mk_exchange_free(x);
+}
+
+static void expect_file(const char *target, const char *content)
+{
+    struct mk_exchange *x = site_answer(&site, target, "");
+    if (x->response.status != 200)
+        fail_msg("%s: %u", target, x->response.status);
+    assert_str(site_content(x), content);
+    mk_exchange_free(x);
+}
+
+static void expect_redirect(const char *target, const char *location)
+{
+    struct mk_exchange *x = site_answer(&site, target, "");
+    assert_int_equal(x->response.status, 301);
+    assert_str(site_field(x, "Location"), location);
+    mk_exchange_free(x);
+}
+
+static void files_are_served(void **state)
+{
+    (void)state;
+    expect_file("/file.txt", "file");
+    expect_file("/dir/file", "file in dir");
+    expect_file("/file.txt?query", "file");
+    expect_file("/%66ile.txt", "file");
+    expect_file("//dir/./file", "file in dir");
+    expect_file("/dir/../file.txt", "file");
+}
+
+static void folders_have_index_files(void **state)
+{
+    (void)state;
+    expect_file("/", "front page");
+    expect_file("/dir/", "index of dir");
+    site_add(&site, "dir/index.html", MK_STR("the first one counts"));
+    expect_file("/dir/", "the first one counts");
+    expect_status("/bare/", 403);
+    folder_add_folder(&site.folder, "bare/index.html"); /* no file */
+    site_add(&site, "bare/index.htm", MK_STR("second choice"));
+    expect_file("/bare/", "second choice");
+}
+
+static void folders_have_a_slash(void **state)
+{
+    (void)state;
+    expect_redirect("/dir", "/dir/");
+    expect_redirect("/dir?a=b&c", "/dir/?a=b&c");
+    expect_redirect("/bare", "/bare/");
+    folder_add_folder(&site.folder, "a b");
+    expect_redirect("/a%20b", "/a%20b/");
+    expect_redirect("//dir", "/dir/"); /* never to another host */
+}
+
+static void files_have_none(void **state)
+{
+    (void)state;
+    expect_status("/file.txt/", 404);
+    expect_status("/file.txt/x", 404);
+    expect_status("/dir/file/", 404);
+}
+
+static void what_is_not_there_is_404(void **state)
+{
+    (void)state;
+    char target[1200] = "/";
+    expect_status("/nothing", 404);
+    expect_status("/dir/nothing", 404);
+    expect_status("/nothing/", 404);
+    expect_status("/FILE.TXT", 404);
+    memset(target + 1, 'x', 1000); /* longer than any name */
+    expect_status(target, 404);
+    for (size_t i = 2; i < 1000; i += 2) /* many folders */
+        target[i] = '/';
+    expect_status(target, 404);
+}
+
+static void an_encoded_slash_is_no_separator(void **state)
+{
+    (void)state;
+    expect_status("/dir%2Ffile", 404);
+    expect_status("/dir%2ffile", 404);
+    site_add(&site, "dir%2Ffile", MK_STR("a name like this"));
+    expect_status("/dir%2Ffile", 404);
+    expect_file("/dir%252Ffile", "a name like this");
+}
+
+static void names_with_a_dot_are_hidden(void **state)
+{
+    (void)state;
+    folder_add_folder(&site.folder, ".git");
+    folder_add_folder(&site.folder, ".well-known");
+    folder_add_folder(&site.folder, ".well-known/.git");
+    folder_add_folder(&site.folder, "dir/.well-known");
+    site_add(&site, ".htpasswd", MK_STR("secret"));
+    site_add(&site, ".git/config", MK_STR("secret"));
+    site_add(&site, ".well-known/x", MK_STR("well known"));
+    site_add(&site, ".well-known/.git/x", MK_STR("secret"));
+    site_add(&site, "dir/.well-known/x", MK_STR("secret"));
+    site_add(&site, "dir/.hidden", MK_STR("secret"));
+    site_add(&site, "...", MK_STR("dots"));
+    static const char *const hidden[] = {
+        "/.htpasswd",          "/.git/config",       "/.git/", "/dir/.hidden",  "/%2ehtpasswd",  "/.nothing",
+        "/.well-known/.git/x", "/dir/.well-known/x", "/...",   "/.well-knownx", "/.WELL-KNOWN/x"};
+    for (size_t i = 0; i < MK_LEN(hidden); i++)
+        expect_status(hidden[i], 403);
+    expect_file("/.well-known/x", "well known");
+    expect_status("/.well-known/nothing", 404);
+    expect_redirect("/.well-known", "/.well-known/");
+    site.host.dot_files = true;
+    expect_file("/.htpasswd", "secret");
+    expect_file("/.git/config", "secret");
+    expect_file("/...", "dots");
+}
+
+static void links_are_followed_as_the_host_says(void **state)
+{
+    (void)state;
+    folder_add_link(&site.folder, "link", "file.txt");
+    folder_add_link(&site.folder, "out", "/etc/passwd");
+    folder_add_link(&site.folder, "link-dir", "dir");
+    expect_status("/link", 403);
+    expect_status("/out", 403);
+    expect_status("/link-dir/file", 403);
+    expect_status("/link-dir", 403);
+    site.host.root.how.symlink = MK_SYMLINK_ON;
+    expect_file("/link", "file");
+    expect_status("/out", 200);
+    expect_file("/link-dir/", "index of dir");
+}
+
+static void what_is_no_file_is_forbidden(void **state)
+{
+    (void)state;
+    assert_int_equal(mkfifoat(site.folder.fd, "fifo", 0644), 0);
+    expect_status("/fifo", 403);
+    expect_status("/fifo/", 403);
+    assert_int_equal(mkfifoat(site.folder.fd, "bare/index.html", 0644), 0);
+    expect_status("/bare/", 403);
+}
+
+static void without_descriptors_it_is_busy(void **state)
+{
+    (void)state;
+    struct rlimit before, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = before;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    struct mk_exchange *x = site_answer(&site, "/file.txt", "");
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(x->response.status, 503);
+    mk_exchange_free(x);
+}
+
+static void a_host_without_a_root_has_nothing(void **state)
+{
+    (void)state;
+    site.host.root.fd = -1;
+    expect_status("/", 404);
+    expect_status("/file.txt", 404);
+}
+
+/* ---- Conditions and methods ---- */
+
+static void who_has_it_already_is_told_so(void **state)
+{
+    (void)state;
+    char fields[256];
+    struct mk_exchange *x = site_answer(&site, "/file.txt", "");
+    mk_str etag = site_field(x, "ETag");
+    snprintf(fields, sizeof fields, "If-None-Match: %.*s\r\n", MK_STR_ARG(etag));
+    struct mk_exchange *y = site_answer(&site, "/file.txt", fields);
+    assert_int_equal(y->response.status, 304);
+    assert_true(mk_str_eq(site_field(y, "ETag"), etag));
+    assert_true(site_field(y, "Last-Modified").len > 0);
+    assert_null(site_field(y, "Content-Type").p);
+    mk_exchange_free(y);
+    mk_exchange_free(x);
+    x = site_answer(&site, "/file.txt", "If-Modified-Since: Tue, 14 Nov 2023 22:13:20 GMT\r\n");
+    assert_int_equal(x->response.status, 304);
+    mk_exchange_free(x);
+    x = site_answer(&site, "/file.txt", "If-Match: \"other\"\r\n");
+    assert_int_equal(x->response.status, 412);
+    assert_null(site_field(x, "ETag").p);
+    mk_exchange_free(x);
+    x = site_answer(&site, "/file.txt", "If-None-Match: \"other\"\r\n");
+    assert_int_equal(x->response.status, 200);
+    mk_exchange_free(x);
+}
+
+static void other_methods_are_told_which_are_allowed(void **state)
+{
+    (void)state;
+    struct mk_exchange *x =
+        site_ask(&site, "POST /file.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    assert_true(mk_flow_run(x));
+    assert_int_equal(x->response.status, 405);
+    assert_str(site_field(x, "Allow"), "GET, HEAD, OPTIONS");
+    mk_exchange_free(x);
+}
+
+/* ---- The page of a single-page application ---- */
+
+static void navigation_falls_back(void **state)
+{
+    (void)state;
+    site.host.fallback = MK_STR("index.html");
+    expect_file("/some/route", "front page");
+    expect_file("/some/route/", "front page");
+    expect_file("/bare/", "front page");
+    expect_file("/file.txt", "file");
+    expect_status("/missing.js", 404);
+    expect_status("/.hidden", 403);
+    struct mk_exchange *x = site_answer(&site, "/user/a.b", "Accept: text/html, */*\r\n");
+    assert_int_equal(x->response.status, 200);
+    assert_str(site_content(x), "front page");
+    mk_exchange_free(x);
+    x = site_answer(&site, "/a.js", "Accept: */*\r\n");
+    assert_int_equal(x->response.status, 404);
+    mk_exchange_free(x);
+    site.host.fallback = MK_STR("nothing.html");
+    expect_status("/some/route", 404);
+}
+
+/* ---- Folders of users ---- */
+
+static struct mk_user_homes homes;
+static struct mk_user_home ana;
+
+static void add_homes(void)
+{
+    char room[PATH_MAX];
+    folder_add_folder(&site.folder, "home");
+    folder_add_folder(&site.folder, "home/sub");
+    site_add(&site, "home/index.html", MK_STR("ana's page"));
+    site_add(&site, "home/x", MK_STR("ana's x"));
+    site_add(&site, "home/.secret", MK_STR("secret"));
+    site_add(&site, "~bob", MK_STR("a file of that name"));
+    ana = (struct mk_user_home){.name = MK_STR("ana"), .root = {.path = "home"}};
+    assert_int_equal(mk_file_open_root(folder_path(&site.folder, "home", room), &ana.root.fd), 0);
+    mk_map_init(&homes.by_name, &site.arena);
+    assert_true(mk_map_put(&homes.by_name, MK_STR("ana"), &ana));
+    site.host.homes = &homes;
+}
+
+static void users_have_folders(void **state)
+{
+    (void)state;
+    add_homes();
+    expect_file("/~ana/", "ana's page");
+    expect_file("/~ana/x", "ana's x");
+    expect_file("/%7Eana/x", "ana's x");
+    expect_redirect("/~ana", "/~ana/");
+    expect_redirect("/~ana/sub?q", "/~ana/sub/?q");
+    expect_status("/~ana/nothing", 404);
+    expect_status("/~ana/.secret", 403);
+    expect_file("/~ana/../file.txt", "file");
+    expect_file("/~bob", "a file of that name");
+    expect_status("/~/", 404);
+    expect_status("/~ANA/", 404);
+    mk_fd_close(&ana.root.fd);
+}
+
+/* ---- Who comes after ---- */
+
+static enum mk_verdict list_folder(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)data;
+    assert_int_equal(mk_response_set_static(response, MK_STR("a list")), 0);
+    return MK_DONE;
+}
+
+static void somebody_else_may_list_a_folder(void **state)
+{
+    (void)state;
+    static const struct mk_handler lister = {.name = "list", .handle = list_folder};
+    static const struct mk_route routes[] = {
+        {.pattern = MK_STR_INIT("/*"), .kind = MK_ROUTE_ALL, .handler = &mk_static},
+        {.pattern = MK_STR_INIT("/bare/*"), .kind = MK_ROUTE_PREFIX, .handler = &lister},
+    };
+    site.host.routes = routes;
+    site.host.n_routes = 2;
+    expect_file("/bare/", "a list");
+    expect_file("/bare/nothing", "a list");
+    expect_file("/dir/", "index of dir");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_are_served, start, stop),
+        cmocka_unit_test_setup_teardown(folders_have_index_files, start, stop),
+        cmocka_unit_test_setup_teardown(folders_have_a_slash, start, stop),
+        cmocka_unit_test_setup_teardown(files_have_none, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_there_is_404, start, stop),
+        cmocka_unit_test_setup_teardown(an_encoded_slash_is_no_separator, start, stop),
+        cmocka_unit_test_setup_teardown(names_with_a_dot_are_hidden, start, stop),
+        cmocka_unit_test_setup_teardown(links_are_followed_as_the_host_says, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_file_is_forbidden, start, stop),
+        cmocka_unit_test_setup_teardown(without_descriptors_it_is_busy, start, stop),
+        cmocka_unit_test_setup_teardown(a_host_without_a_root_has_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(who_has_it_already_is_told_so, start, stop),
+        cmocka_unit_test_setup_teardown(other_methods_are_told_which_are_allowed, start, stop),
+        cmocka_unit_test_setup_teardown(navigation_falls_back, start, stop),
+        cmocka_unit_test_setup_teardown(users_have_folders, start, stop),
+        cmocka_unit_test_setup_teardown(somebody_else_may_list_a_folder, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
