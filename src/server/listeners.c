@@ -22,6 +22,20 @@ static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *as
     return NULL;
 }
 
+/* The port that our predecessor was given for 0 stays. */
+static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_addr *asked)
+{
+    for (unsigned i = 0; mk_addr_port(asked) == 0 && i < l->n; i++) {
+        struct mk_addr any_port = l->at[i].addr;
+        mk_addr_set_port(&any_port, 0);
+        if (l->at[i].lent && mk_addr_eq(&any_port, asked)) {
+            l->at[i].asked = *asked;
+            return &l->at[i];
+        }
+    }
+    return NULL;
+}
+
 static struct mk_listener *add(struct mk_listeners *l, const struct mk_addr *asked)
 {
     int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
@@ -49,7 +63,7 @@ static void forget(struct mk_listeners *l, unsigned i)
 
 /* ---- Inheriting ---- */
 
-static void adopt(struct mk_listeners *l, int fd, struct mk_log *log)
+static void adopt(struct mk_listeners *l, int fd, bool managed, struct mk_log *log)
 {
     struct mk_addr addr;
     int is_listening = 0;
@@ -69,6 +83,8 @@ static void adopt(struct mk_listeners *l, int fd, struct mk_log *log)
     (void)getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &reuse_port, &len);
     one->fds[one->n_fds++] = fd;
     one->shared = !reuse_port;
+    one->managed = managed;
+    one->lent = !managed;
 }
 
 void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log)
@@ -77,12 +93,13 @@ void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log)
     while (list.p) {
         uint64_t fd;
         mk_str part = mk_str_cut(&list, ',');
-        if (mk_num_parse(part, &fd) && fd > 2 && fd < INT32_MAX)
-            adopt(l, (int)fd, log);
+        bool managed = mk_str_starts(part, MK_STR("m"));
+        if (mk_num_parse(mk_str_skip(part, managed), &fd) && fd > 2 && fd < INT32_MAX)
+            adopt(l, (int)fd, managed, log);
     }
     unsigned n = mk_notify_sockets();
     for (unsigned i = 0; i < n; i++)
-        adopt(l, MK_NOTIFY_FIRST_FD + (int)i, log);
+        adopt(l, MK_NOTIFY_FIRST_FD + (int)i, true, log);
     unsetenv(INHERIT_VARIABLE);
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
@@ -95,7 +112,7 @@ void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on)
     mk_buf_add(out, MK_STR(INHERIT_VARIABLE "="));
     for (unsigned i = 0; i < l->n; i++) {
         for (unsigned j = 0; j < l->at[i].n_fds; j++) {
-            mk_buf_addf(out, first ? "%d" : ",%d", l->at[i].fds[j]);
+            mk_buf_addf(out, "%s%s%d", first ? "" : ",", l->at[i].managed ? "m" : "", l->at[i].fds[j]);
             first = false;
             (void)!mk_fd_set_cloexec(l->at[i].fds[j], !on);
         }
@@ -177,6 +194,8 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted
     }
     for (size_t i = 0; i < wanted->n; i++) {
         struct mk_listener *one = find(l, &wanted->at[i].addr);
+        if (!one)
+            one = find_heir(l, &wanted->at[i].addr);
         mk_err e = one ? fill(one, workers) : open_new(l, &wanted->at[i].addr, workers);
         if (e) {
             *failed = &wanted->at[i];
@@ -191,7 +210,8 @@ mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted
 
 static void remove_file(const struct mk_listener *one)
 {
-    if (one->addr.any.sa_family == AF_UNIX && one->addr.un.sun_path[0])
+    bool is_ours = !one->lent && !one->managed;
+    if (is_ours && one->addr.any.sa_family == AF_UNIX && one->addr.un.sun_path[0])
         unlink(one->addr.un.sun_path);
 }
 
@@ -221,6 +241,12 @@ void mk_listeners_close_all(struct mk_listeners *l, bool remove_files)
             remove_file(&l->at[l->n - 1]);
         forget(l, l->n - 1);
     }
+}
+
+void mk_listeners_own(struct mk_listeners *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        l->at[i].lent = false;
 }
 
 bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers)

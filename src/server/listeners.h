@@ -19,6 +19,8 @@ struct mk_listener {
     unsigned n_fds;
     unsigned n_settled; /* of them: those that the workers know who serve */
     bool shared;        /* a single socket for all workers */
+    bool lent;          /* by the process that we are to succeed: its file is not ours yet */
+    bool managed;       /* by a service manager: its file is never ours */
     bool wanted;        /* by the configuration being applied */
 };
 
@@ -44,6 +46,9 @@ void mk_listeners_close_new(struct mk_listeners *l);
 /* Closes what the last mk_listeners_open did not want; the rest is settled. */
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
+
+/* Our predecessor ends: what it lent us is ours. */
+void mk_listeners_own(struct mk_listeners *l);
 
 /* Is this socket one for worker `index` of `workers`? Every socket is somebody's, whatever the numbers. */
 bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers);

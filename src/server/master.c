@@ -130,6 +130,7 @@ static void on_first_set_ready(struct master *m)
     snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
+    mk_listeners_own(&m->listeners);
     mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
     for (size_t i = 0; m->o->daemon && i < m->generation->n_logs; i++)
         mk_logfile_silence(&m->generation->logs[i]);

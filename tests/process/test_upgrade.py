@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""USR2 starts a new program in the place of the old one, and no request is lost."""
+import os
+import shutil
+import signal
+
+import pytest
+
+from load import Load
+from monkey import PROGRAM
+from proc import children, name, wait_until
+
+
+def successor(pid):
+    """The master that this one has started."""
+    return wait_until(lambda: [child for child in children(pid) if name(child) == name(pid)], "a new master")[0]
+
+
+@pytest.fixture
+def start(monkey, tmp_path, site):
+    """A server with a pid file, a unix socket and a program of its own, which may be replaced."""
+    site.add("index.html", "hello")
+    program = tmp_path / "monkey"
+    shutil.copy(PROGRAM, program)
+
+    def run(server="", **how):
+        return monkey(program=program, workers=2, listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"],
+                      server=f"PidFile {tmp_path}/pid\n{server}", **how)
+
+    return run
+
+
+def upgrade(server, watch, tmp_path, count=1):
+    """The new master; the old one has ended, or will when its last request is done."""
+    server.tell(signal.SIGUSR2)
+    server.err.wait_for(r"the new program is process (\d+)", count)
+    new = int(server.err.wait_for(r"the new program is process (\d+)", count)[1])
+    process = watch(new)
+    server.err.wait_for(rf"{new}: monkey \S+ serves with")
+    return process
+
+
+def test_the_new_master_takes_everything_over(start, watch, tmp_path):
+    server = start()
+    old_workers = server.workers
+    new = upgrade(server, watch, tmp_path)
+    assert server.process.wait(30) == 0
+    assert (tmp_path / "pid").read_text() == f"{new.pid}\n"
+    for which in (0, 1):
+        assert server.get("/", which=which).text == "hello"
+    assert len(children(new.pid)) == 2 and not set(children(new.pid)) & set(old_workers)
+    new.tell(signal.SIGTERM)
+    new.wait()
+    assert not (tmp_path / "pid").exists() and not (tmp_path / "socket").exists()
+
+
+def test_no_request_is_lost_under_load(start, watch, tmp_path):
+    server = start()
+    masters = [server.pid]
+    with Load(server, content=b"hello") as tcp, Load(server, content=b"hello", which=1) as unix:
+        for turn in range(3):
+            pid = masters[-1]
+            os.kill(pid, signal.SIGUSR2)
+            new = int(server.err.wait_for(r"the new program is process (\d+)", turn + 1)[1])
+            process = watch(new)
+            server.err.wait_for(rf"{new}: monkey \S+ serves with")
+            masters.append(new)
+            tcp.more(10)
+            unix.more(10)
+        tcp.check()
+        unix.check()
+    assert server.process.wait(30) == 0
+    wait_until(lambda: (tmp_path / "pid").read_text() == f"{masters[-1]}\n", "the pid file of the last one")
+    process.tell(signal.SIGQUIT)
+    process.wait()
+
+
+def test_a_download_outlives_an_upgrade(start, watch, tmp_path, site):
+    data = os.urandom(16 << 20)
+    site.add("big", data)
+    server = start("MinRate off\nKeepAliveTimeout 200ms")
+    with server.connect(receive_buffer=65536) as c:
+        c.ask("/big")
+        c.fill()
+        new = upgrade(server, watch, tmp_path)
+        assert server.get("/").text == "hello"
+        assert server.process.poll() is None, "the old master stays as long as its workers have something to do"
+        assert c.read().body == data
+        c.expect_end()
+    assert server.process.wait(30) == 0
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_the_program_that_is_there_now_is_started(start, watch, tmp_path):
+    """Renamed over the old one, as packagers do."""
+    server = start()
+    (tmp_path / "new").write_text(f"#!/bin/sh\necho new program >&2\nexec '{PROGRAM}' \"$@\"\n")
+    (tmp_path / "new").chmod(0o755)
+    (tmp_path / "new").rename(tmp_path / "monkey")
+    new = upgrade(server, watch, tmp_path)
+    server.err.wait_for("^new program$")
+    assert server.process.wait(30) == 0
+    assert server.get("/").text == "hello"
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_the_new_program_reads_the_new_configuration(start, watch, tmp_path):
+    server = start()
+    text = server.config.read_text()
+    server.config.write_text(text.replace("Workers 2", "Workers 3\n    HideVersion on"))
+    new = upgrade(server, watch, tmp_path)
+    assert server.process.wait(30) == 0
+    assert len(children(new.pid)) == 3
+    for _ in range(20):
+        assert server.get("/")["Server"] == "Monkey"
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_an_address_that_is_not_configured_any_more_is_closed(start, watch, tmp_path):
+    server = start()
+    server.config.write_text(server.config.read_text().replace("    Listen 127.0.0.1:0\n", ""))
+    new = upgrade(server, watch, tmp_path)
+    assert server.process.wait(30) == 0
+    assert server.get("/", which=1).text == "hello"
+    with pytest.raises(ConnectionRefusedError):
+        server.connect(0)
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+FAILING = {
+    "it ends at once": "#!/bin/sh\nexit 1\n",
+    "it does not exist": None,
+    "it is no program": "nonsense",
+}
+
+
+@pytest.mark.parametrize("how", FAILING)
+def test_a_new_program_that_fails_changes_nothing(start, tmp_path, how):
+    server = start()
+    pids = server.workers
+    (tmp_path / "monkey").unlink()
+    if FAILING[how]:
+        (tmp_path / "monkey").write_text(FAILING[how])
+        (tmp_path / "monkey").chmod(0o755)
+    with Load(server, content=b"hello") as load:
+        for turn in range(2):
+            server.tell(signal.SIGUSR2)
+            server.err.wait_for("the new program ended before it served: the old one stays", turn + 1)
+        load.more(5).check()
+    assert server.workers == pids
+    wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() == f"{server.pid}\n", "the pid file")
+    assert server.get("/", which=1).text == "hello"
+    shutil.copy(PROGRAM, tmp_path / "monkey")
+
+
+def test_a_new_program_whose_configuration_is_bad_changes_nothing(start, watch, tmp_path):
+    server = start()
+    good = server.config.read_text()
+    server.config.write_text(good.replace("Workers", "Wrokers"))
+    server.tell(signal.SIGUSR2)
+    server.err.wait_for("the new program ended before it served: the old one stays")
+    assert "unknown key `Wrokers`" in server.err.text
+    assert server.get("/").text == "hello" and server.get("/", which=1).text == "hello"
+    server.config.write_text(good)
+    new = upgrade(server, watch, tmp_path, 2)
+    assert server.process.wait(30) == 0
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_it_still_reloads_after_a_failed_upgrade(start, tmp_path):
+    server = start()
+    (tmp_path / "monkey").unlink()
+    server.tell(signal.SIGUSR2)
+    server.err.wait_for("the old one stays")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert server.get("/").text == "hello"
+
+
+def test_several_usr2_start_one_successor(start, watch, tmp_path):
+    server = start()
+    for _ in range(5):
+        server.tell(signal.SIGUSR2)
+    new = watch(successor(server.pid))
+    server.err.wait_for(rf"{new.pid}: monkey \S+ serves with")
+    assert server.process.wait(30) == 0
+    assert server.err.text.count("the new program is process") == 1
+    assert (tmp_path / "pid").read_text() == f"{new.pid}\n"
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_the_new_master_reloads(start, watch, tmp_path):
+    server = start()
+    new = upgrade(server, watch, tmp_path)
+    assert server.process.wait(30) == 0
+    os.kill(new.pid, signal.SIGHUP)
+    server.err.wait_for(rf"{new.pid}: the new configuration serves")
+    assert server.get("/").text == "hello"
+    new.tell(signal.SIGTERM)
+    new.wait()
