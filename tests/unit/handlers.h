@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that use everything a handler may do: they read and write in pieces, wait, fail and exaggerate.
+ * For tests of every layer from web upwards, fuzz targets, and the test server; knows nothing of cmocka.
+ *
+ * What they shall do stands in the query of the request, as one number or "name=number&...". */
+#ifndef MK_UNIT_HANDLERS_H
+#define MK_UNIT_HANDLERS_H
+
+#include <errno.h>
+#include <monkey/handler.h>
+#include <time.h>
+
+#include "base/assert.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/num.h"
+#include "net/helper.h"
+#include "web/route.h"
+
+/* The data of every route made here. Without a loop there is no `slow`, without a helper no `thread`. */
+struct handlers {
+    struct mk_loop *loop;
+    struct mk_helper *helper;
+};
+
+static inline uint64_t handlers_number(const struct mk_request *request, const char *name, uint64_t otherwise)
+{
+    mk_str rest = mk_request_query(request);
+    uint64_t n;
+    while (rest.p) {
+        mk_str value = mk_str_cut(&rest, '&'), key = mk_str_cut(&value, '=');
+        if (mk_str_eq(key, mk_str_from_c(name)) && mk_num_parse(value, &n))
+            return n;
+    }
+    return otherwise;
+}
+
+static inline enum mk_verdict handlers_refuse(struct mk_response *response, unsigned status)
+{
+    (void)mk_response_set_status(response, status);
+    return MK_REFUSE;
+}
+
+static inline enum mk_verdict handlers_say(struct mk_response *response, mk_str text)
+{
+    (void)mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_text(response, text) ? handlers_refuse(response, 503) : MK_DONE;
+}
+
+/* ---- Reading ---- */
+
+/* What the content of a request adds up to. */
+struct handlers_sum {
+    uint64_t n, sum;
+};
+
+static inline void handlers_add(struct handlers_sum *s, const char *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        s->sum = s->sum * 31 + (unsigned char)p[i];
+    s->n += len;
+}
+
+/* sink: reads everything, answers "COUNT SUM". Content that is too large is 413, broken content is 400. */
+static inline enum mk_verdict handlers_sink(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    struct handlers_sum *s = mk_request_data(request);
+    char room[16 * 1024];
+    ssize_t n;
+    (void)data;
+    if (!s && (s = mk_request_alloc(request, sizeof *s))) {
+        *s = (struct handlers_sum){0};
+        mk_request_set_data(request, s);
+    }
+    if (!s)
+        return handlers_refuse(response, 503);
+    while ((n = mk_request_read(request, room, sizeof room)) > 0)
+        handlers_add(s, room, (size_t)n);
+    if (n == -EAGAIN)
+        return MK_WAIT;
+    if (n < 0)
+        return handlers_refuse(response, n == -EMSGSIZE ? 413 : n == -EBADMSG ? 400 : 500);
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&text, "%llu %llu\n", (unsigned long long)s->n, (unsigned long long)s->sum);
+    return handlers_say(response, mk_buf_str(&text));
+}
+
+/* early: answers without reading. */
+static inline enum mk_verdict handlers_early(struct mk_request *request, struct mk_response *response,
+                                             void *data)
+{
+    (void)request;
+    (void)data;
+    return handlers_say(response, MK_STR("early\n"));
+}
+
+static inline ssize_t handlers_pull_echo(void *ctx, char *room, size_t cap)
+{
+    return mk_request_read(ctx, room, cap);
+}
+
+/* echo: content streamed back as it arrives, of known length or in chunks as it came. */
+static inline enum mk_verdict handlers_echo(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    static const struct mk_source_ops source = {.pull = handlers_pull_echo};
+    (void)data;
+    (void)mk_response_add(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
+    return mk_response_set_source(response, &source, request, mk_request_length(request))
+               ? handlers_refuse(response, 500)
+               : MK_DONE;
+}
+
+/* ---- Writing ---- */
+
+struct handlers_source {
+    struct mk_request *request;
+    uint64_t at, n;
+    uint64_t fails_at; /* UINT64_MAX: never */
+};
+
+/* The byte that a source has there. */
+static inline char handlers_byte(uint64_t at)
+{
+    return (char)('a' + at % 23);
+}
+
+static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
+{
+    struct handlers_source *s = ctx;
+    if (s->at >= s->fails_at)
+        return -EIO;
+    uint64_t left = (s->n < s->fails_at ? s->n : s->fails_at) - s->at;
+    size_t n = left < cap ? (size_t)left : cap;
+    for (size_t i = 0; i < n; i++)
+        room[i] = handlers_byte(s->at + i);
+    s->at += n;
+    return (ssize_t)n;
+}
+
+static inline struct handlers_source *handlers_new_source(struct mk_request *request)
+{
+    struct handlers_source *s = mk_request_alloc(request, sizeof *s);
+    if (s)
+        *s = (struct handlers_source){
+            .request = request, .n = handlers_number(request, "n", 1000), .fails_at = UINT64_MAX};
+    return s;
+}
+
+static inline enum mk_verdict handlers_start(struct mk_response *response, struct handlers_source *s,
+                                             const struct mk_source_ops *ops)
+{
+    bool unknown = handlers_number(s->request, "unknown", 0);
+    (void)mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_source(response, ops, s, unknown ? MK_LENGTH_UNKNOWN : (int64_t)s->n)
+               ? handlers_refuse(response, 500)
+               : MK_DONE;
+}
+
+/* source: n bytes out of a source; unknown=1 does not tell how many. */
+static inline enum mk_verdict handlers_stream(struct mk_request *request, struct mk_response *response,
+                                              void *data)
+{
+    static const struct mk_source_ops ops = {.pull = handlers_pull};
+    struct handlers_source *s = handlers_new_source(request);
+    (void)data;
+    return s ? handlers_start(response, s, &ops) : handlers_refuse(response, 503);
+}
+
+/* broken: the same, and fails half way. */
+static inline enum mk_verdict handlers_broken(struct mk_request *request, struct mk_response *response,
+                                              void *data)
+{
+    static const struct mk_source_ops ops = {.pull = handlers_pull};
+    struct handlers_source *s = handlers_new_source(request);
+    (void)data;
+    if (!s)
+        return handlers_refuse(response, 503);
+    s->fails_at = s->n / 2;
+    return handlers_start(response, s, &ops);
+}
+
+/* liar: promises n bytes and has fewer (by=...), or more. */
+static inline enum mk_verdict handlers_liar(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    static const struct mk_source_ops ops = {.pull = handlers_pull};
+    struct handlers_source *s = handlers_new_source(request);
+    (void)data;
+    if (!s)
+        return handlers_refuse(response, 503);
+    int64_t promised = (int64_t)s->n;
+    s->n = handlers_number(request, "has", s->n);
+    return mk_response_set_source(response, &ops, s, promised) ? handlers_refuse(response, 500) : MK_DONE;
+}
+
+/* mad: a head of n bytes. */
+static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk_response *response,
+                                           void *data)
+{
+    uint64_t left = handlers_number(request, "n", 100000);
+    char value[1000];
+    (void)data;
+    memset(value, 'm', sizeof value);
+    for (; left; left -= mk_min((size_t)left, sizeof value))
+        (void)mk_response_add(response, MK_STR("X-Mad"),
+                              mk_str_of(value, mk_min((size_t)left, sizeof value)));
+    return handlers_say(response, MK_STR("mad\n"));
+}
+
+/* ---- Waiting ---- */
+
+/* never: nobody will ever resume it. */
+static inline enum mk_verdict handlers_never(struct mk_request *request, struct mk_response *response,
+                                             void *data)
+{
+    (void)request;
+    (void)response;
+    (void)data;
+    return MK_WAIT;
+}
+
+struct handlers_slow {
+    struct mk_timer timer;
+    struct mk_loop *loop;
+    struct handlers_source source; /* of drip; else only its request counts */
+    uint32_t ms;
+    bool rung;
+};
+
+static inline void handlers_on_due(struct mk_timer *t)
+{
+    struct handlers_slow *s = MK_CONTAINER(t, struct handlers_slow, timer);
+    s->rung = true;
+    mk_request_resume(s->source.request);
+}
+
+static inline void handlers_stop_timer(void *timer)
+{
+    mk_timer_stop(timer);
+}
+
+static inline struct handlers_slow *handlers_new_slow(struct mk_request *request, const struct handlers *h)
+{
+    struct handlers_slow *s = h->loop ? mk_request_alloc(request, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    *s = (struct handlers_slow){.loop = h->loop, .ms = (uint32_t)handlers_number(request, "ms", 20)};
+    s->source = (struct handlers_source){
+        .request = request, .n = handlers_number(request, "n", 5), .fails_at = UINT64_MAX};
+    mk_timer_init(&s->timer, handlers_on_due);
+    return mk_request_on_end(request, handlers_stop_timer, &s->timer) ? NULL : s;
+}
+
+static inline void handlers_sleep(struct handlers_slow *s)
+{
+    s->rung = false;
+    mk_timer_set(&s->loop->wheel, &s->timer, s->loop->now_ms, s->ms);
+}
+
+/* slow: waits for ms milliseconds. */
+static inline enum mk_verdict handlers_wait(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    struct handlers_slow *s = mk_request_data(request);
+    if (s)
+        return s->rung ? handlers_say(response, MK_STR("slow\n")) : MK_WAIT;
+    s = handlers_new_slow(request, data);
+    if (!s)
+        return handlers_refuse(response, 503);
+    mk_request_set_data(request, s);
+    handlers_sleep(s);
+    return MK_WAIT;
+}
+
+static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
+{
+    struct handlers_slow *s = ctx;
+    if (s->source.at == s->source.n)
+        return 0;
+    if (!s->rung) {
+        if (mk_list_empty(&s->timer.link))
+            handlers_sleep(s);
+        return -EAGAIN;
+    }
+    s->rung = false;
+    return handlers_pull(&s->source, room, cap < 1 ? cap : 1);
+}
+
+/* drip: n bytes, one every ms milliseconds. */
+static inline enum mk_verdict handlers_drip(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    static const struct mk_source_ops ops = {.pull = handlers_pull_drop};
+    struct handlers_slow *s = handlers_new_slow(request, data);
+    if (!s || mk_response_set_source(response, &ops, s, MK_LENGTH_UNKNOWN))
+        return handlers_refuse(response, 503);
+    return MK_DONE;
+}
+
+struct handlers_job {
+    struct mk_job job;
+    struct mk_request *request; /* NULL: it has ended */
+    bool done;
+};
+
+static inline void handlers_run_job(struct mk_job *job)
+{
+    (void)job;
+    const struct timespec little = {.tv_nsec = 5000000};
+    nanosleep(&little, NULL);
+}
+
+static inline void handlers_on_job_done(struct mk_job *job)
+{
+    struct handlers_job *j = MK_CONTAINER(job, struct handlers_job, job);
+    j->done = true;
+    if (j->request)
+        mk_request_resume(j->request);
+    else
+        mk_mem_free(j);
+}
+
+static inline void handlers_forget_job(void *job)
+{
+    struct handlers_job *j = job;
+    if (j->done)
+        mk_mem_free(j);
+    else
+        j->request = NULL;
+}
+
+/* thread: waits for another thread. */
+static inline enum mk_verdict handlers_thread(struct mk_request *request, struct mk_response *response,
+                                              void *data)
+{
+    const struct handlers *h = data;
+    struct handlers_job *j = mk_request_data(request);
+    if (j)
+        return j->done ? handlers_say(response, MK_STR("thread\n")) : MK_WAIT;
+    j = h->helper ? mk_mem_alloc(sizeof *j) : NULL;
+    if (!j)
+        return handlers_refuse(response, 503);
+    *j = (struct handlers_job){.job = {.run = handlers_run_job, .done = handlers_on_job_done},
+                               .request = request};
+    if (mk_request_on_end(request, handlers_forget_job, j) || !mk_helper_submit(h->helper, &j->job)) {
+        mk_mem_free(j);
+        return handlers_refuse(response, 503);
+    }
+    mk_request_set_data(request, j);
+    return MK_WAIT;
+}
+
+/* ---- Routes ---- */
+
+static const struct mk_handler handlers_all[] = {
+    {.name = "echo",
+     .methods = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_POST),
+     .handle = handlers_echo},
+    {.name = "sink",
+     .methods = MK_METHOD_BIT(MK_METHOD_POST) | MK_METHOD_BIT(MK_METHOD_PUT),
+     .handle = handlers_sink},
+    {.name = "reader-limit", .handle = handlers_sink},
+    {.name = "early", .handle = handlers_early},
+    {.name = "source", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handlers_stream},
+    {.name = "broken", .handle = handlers_broken},
+    {.name = "liar", .handle = handlers_liar},
+    {.name = "mad", .handle = handlers_mad},
+    {.name = "never", .handle = handlers_never},
+    {.name = "slow", .handle = handlers_wait},
+    {.name = "drip", .handle = handlers_drip},
+    {.name = "thread", .handle = handlers_thread},
+};
+
+enum { HANDLERS = sizeof handlers_all / sizeof handlers_all[0], HANDLERS_PATTERN = 32 };
+
+struct handlers_routes {
+    struct mk_route at[HANDLERS + 1];
+    char patterns[HANDLERS][HANDLERS_PATTERN];
+};
+
+/* "/echo", "/sink" and so on, and behind them (NULL: nothing) what all other paths lead to. Answers how many.
+ */
+static inline size_t handlers_route(struct handlers_routes *r, struct handlers *h,
+                                    const struct mk_handler *rest)
+{
+    for (size_t i = 0; i < HANDLERS; i++) {
+        struct mk_buf text = mk_buf_fixed(r->patterns[i], HANDLERS_PATTERN);
+        mk_buf_addf(&text, "/%s", handlers_all[i].name);
+        MK_ASSERT(!text.failed);
+        r->at[i] = (struct mk_route){
+            .pattern = mk_buf_str(&text), .kind = MK_ROUTE_EXACT, .handler = &handlers_all[i], .data = h};
+    }
+    r->at[HANDLERS] = (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = rest};
+    return rest ? HANDLERS + 1 : HANDLERS;
+}
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The corridor when memory runs out: every request is answered all the same, with what it asked for or with
+ * an honest 503, and nothing is lost. */
+#include "unit/oom.h"
+#include "unit/site.h"
+
+enum { LARGE = 3000 };
+
+static struct site site;
+static const char *target, *fields;
+static unsigned expected; /* status of the answer when memory is there */
+static const char *expected_content;
+
+static const struct mk_error_page pages[] = {{.status = 404, .path = MK_STR_INIT("404.html")}};
+
+static int start(void **state)
+{
+    (void)state;
+    struct mk_buf large = mk_buf_growing(LARGE);
+    site_init(&site);
+    site.host.error_pages = pages;
+    site.host.n_error_pages = MK_LEN(pages);
+    folder_add_folder(&site.folder, "dir");
+    site_add(&site, "page.html", MK_STR("page"));
+    site_add(&site, "page.html.gz", MK_STR("gzip"));
+    site_add(&site, "404.html", MK_STR("not found"));
+    mk_buf_addf(&large, "%3000d", 1);
+    site_add(&site, "large", mk_buf_str(&large));
+    mk_buf_free(&large);
+    mk_file_cache_fini(&site.web.files);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
+    site_fini(&site);
+    return 0;
+}
+
+static void check(struct mk_exchange *x)
+{
+    unsigned status = x->response.status;
+    if (status != expected && status != 503)
+        fail_msg("%s: %u, not %u", target, status, expected);
+    /* One kind of content, never two. */
+    unsigned types = 0;
+    for (unsigned i = 0; i < x->response.n_fields; i++)
+        types += mk_field_find_id(x->response.fields[i].name) == MK_FIELD_CONTENT_TYPE;
+    for (unsigned i = 0; i < x->response.n_blocks; i++)
+        for (unsigned j = 0; j < x->response.blocks[i]->n; j++)
+            types += mk_field_find_id(x->response.blocks[i]->fields[j].name) == MK_FIELD_CONTENT_TYPE;
+    if (types > 1)
+        fail_msg("%s: %u types of content", target, types);
+}
+
+/* True when it is the answer that was to be. */
+static bool answer(void)
+{
+    if (mk_file_cache_init(&site.web.files, &site_limits))
+        return false;
+    struct mk_exchange *x = site_get(&site, target, fields);
+    bool ok = x != NULL;
+    if (x) {
+        assert_true(mk_flow_run(x));
+        check(x);
+        ok = x->response.status == expected && oom.n_failed == 0;
+        oom.fail_at = 0;
+        mk_str content = site_content(x);
+        assert_true(x->response.content.length == content.len);
+        if (ok)
+            assert_true(mk_str_starts(content, mk_str_from_c(expected_content)));
+        mk_exchange_free(x);
+    }
+    mk_file_cache_fini(&site.web.files);
+    mk_arena_cache_fini(&site.blocks);
+    return ok;
+}
+
+static void try_all(const char *to, const char *with, unsigned status, const char *content)
+{
+    target = to;
+    fields = with;
+    expected = status;
+    expected_content = content;
+    oom_at_each_allocation(answer);
+}
+
+static void a_file(void **state)
+{
+    (void)state;
+    try_all("/page.html", "", 200, "page");
+    try_all("/page.html", "Accept-Encoding: gzip\r\n", 200, "gzip");
+    try_all("/large", "", 200, "   ");
+}
+
+static void ranges(void **state)
+{
+    (void)state;
+    try_all("/page.html", "Range: bytes=1-2\r\n", 206, "ag");
+    try_all("/page.html", "Range: bytes=0-0,2-2\r\n", 206, "\r\n--");
+    try_all("/page.html", "Range: bytes=100-\r\n", 416, "<!doctype");
+    try_all("/large", "Range: bytes=0-0,100-200,300-400,500-600\r\n", 206, "\r\n--");
+}
+
+static void redirects_and_errors(void **state)
+{
+    (void)state;
+    try_all("/dir", "", 301, "<!doctype");
+    try_all("/dir/", "", 403, "<!doctype");
+    try_all("/nothing", "", 404, "not found");
+    try_all("/%zz", "", 400, "<!doctype");
+}
+
+/* ---- Bodies that a handler makes ---- */
+
+static enum mk_verdict say_much(struct mk_request *request, struct mk_response *response, void *data)
+{
+    char value[500], *large = mk_request_alloc(request, 10000);
+    (void)data;
+    if (!large)
+        return MK_REFUSE;
+    memset(value, 'v', sizeof value);
+    memset(large, 'l', 10000);
+    for (int i = 0; i < 40; i++)
+        if (mk_response_add(response, MK_STR("X-Field"), mk_str_of(value, sizeof value)))
+            return MK_REFUSE;
+    return mk_response_set_text(response, mk_str_of(large, 10000)) ? MK_REFUSE : MK_DONE;
+}
+
+static bool answer_much(void)
+{
+    static const struct mk_handler handler = {.name = "much", .handle = say_much};
+    static const struct mk_route route = {.kind = MK_ROUTE_ALL, .handler = &handler};
+    struct mk_arena_cache *blocks = &site.blocks;
+    site.host.routes = &route;
+    if (mk_file_cache_init(&site.web.files, &site_limits))
+        return false;
+    struct mk_exchange *x = site_get(&site, "/", "");
+    bool ok = x && mk_flow_run(x) && x->response.status == 200;
+    if (x) {
+        assert_true(x->response.status == 200 || x->response.status == 500);
+        mk_exchange_free(x);
+    }
+    mk_file_cache_fini(&site.web.files);
+    mk_arena_cache_fini(blocks);
+    return ok;
+}
+
+static void a_handler_that_says_much(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(answer_much);
+    site.host.routes = &site_route;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_file, start, stop),
+        cmocka_unit_test_setup_teardown(ranges, start, stop),
+        cmocka_unit_test_setup_teardown(redirects_and_errors, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_says_much, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
