@@ -108,16 +108,17 @@ mk_err mk_daemon_start(int *ready_fd)
     return leave_terminal();
 }
 
-void mk_daemon_silence(int fd)
+int mk_daemon_open_null(void)
+{
+    return open("/dev/null", O_RDWR | O_CLOEXEC);
+}
+
+void mk_daemon_silence(int fd, int null)
 {
     struct stat st;
-    if (fd < 0 || (fstat(fd, &st) == 0 && S_ISREG(st.st_mode)))
-        return;
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0)
-        return;
-    (void)dup3(null, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
-    mk_fd_close(&null);
+    bool to_file = fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (fd >= 0 && null >= 0 && !to_file)
+        (void)dup3(null, fd, fd > STDERR_FILENO ? O_CLOEXEC : 0);
 }
 
 void mk_daemon_ready(int *ready_fd, int exit_code)
@@ -127,8 +128,10 @@ void mk_daemon_ready(int *ready_fd, int exit_code)
     unsigned char code = (unsigned char)exit_code;
     (void)!write(*ready_fd, &code, 1);
     mk_fd_close(ready_fd);
-    mk_daemon_silence(STDOUT_FILENO);
-    mk_daemon_silence(STDERR_FILENO);
+    int null = mk_daemon_open_null();
+    mk_daemon_silence(STDOUT_FILENO, null);
+    mk_daemon_silence(STDERR_FILENO, null);
+    mk_fd_close(&null);
 }
 
 mk_err mk_pidfile_take(const char *path, int *out)

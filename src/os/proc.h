@@ -27,9 +27,11 @@ mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;
 /* Lets the process that the user started exit with that code, and silences our standard output and error. */
 void mk_daemon_ready(int *ready_fd, int exit_code);
-/* Nobody reads what we print there any more, and nobody shall have to wait for us to end it; only a file that
- * it leads to stays. */
-void mk_daemon_silence(int fd);
+/* Nobody reads what we print to `fd` any more, and nobody shall have to wait for us to end it: it leads to
+ * nowhere, which `null` is, from now on. Only a file that it leads to stays. */
+void mk_daemon_silence(int fd, int null);
+/* For the above; a sandbox may not allow it any more. A negative number is passed over there. */
+int mk_daemon_open_null(void);
 
 /* Writes our number into the file and keeps it locked as long as *fd is open. -EBUSY: a living process holds
  * it. */

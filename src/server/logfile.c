@@ -75,10 +75,10 @@ void mk_logfile_close(struct mk_logfile *f)
     f->kind = MK_LOGFILE_OFF;
 }
 
-void mk_logfile_silence(struct mk_logfile *f)
+void mk_logfile_silence(struct mk_logfile *f, int null)
 {
     if (f->kind == MK_LOGFILE_STREAM)
-        mk_daemon_silence(f->fd);
+        mk_daemon_silence(f->fd, null);
 }
 
 /* One datagram a line: facility daemon (3), severity info (6). */

@@ -25,7 +25,7 @@ struct mk_logfile {
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
 /* For a daemon: a standard stream, unless it leads to a file, is let go. */
-void mk_logfile_silence(struct mk_logfile *f);
+void mk_logfile_silence(struct mk_logfile *f, int null);
 /* The same file opened once more, for a rotation: a new descriptor, or an error. */
 int mk_logfile_open_again(const struct mk_logfile *f);
 

@@ -132,8 +132,10 @@ static void on_first_set_ready(struct master *m)
     mk_upgrade_finish(&m->upgrade);
     mk_listeners_own(&m->listeners);
     mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
+    int null = mk_daemon_open_null();
     for (size_t i = 0; m->o->daemon && i < m->generation->n_logs; i++)
-        mk_logfile_silence(&m->generation->logs[i]);
+        mk_logfile_silence(&m->generation->logs[i], null);
+    mk_fd_close(&null);
 }
 
 static void finish_reload(struct master *m)

@@ -205,16 +205,17 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
     return e;
 }
 
-static void leave_terminal(const struct mk_process_options *o)
+static void leave_terminal(const struct mk_process_options *o, int null)
 {
-    mk_daemon_silence(STDOUT_FILENO);
-    mk_daemon_silence(STDERR_FILENO);
+    mk_daemon_silence(STDOUT_FILENO, null);
+    mk_daemon_silence(STDERR_FILENO, null);
     for (size_t i = 0; i < o->generation->n_logs; i++)
-        mk_logfile_silence(&o->generation->logs[i]);
+        mk_logfile_silence(&o->generation->logs[i], null);
 }
 
 static mk_err start(struct process *p, const struct mk_process_options *o)
 {
+    int null = mk_daemon_open_null(); /* before the sandbox closes around it */
     mk_err e = give_up_privileges(o->generation, p->log);
     if (!e) /* after the change of user, which forgets it */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
@@ -223,7 +224,8 @@ static mk_err start(struct process *p, const struct mk_process_options *o)
     if (!e)
         e = start_hearing(p, o);
     if (!e && o->silent)
-        leave_terminal(o);
+        leave_terminal(o, null);
+    mk_fd_close(&null);
     return e;
 }
 

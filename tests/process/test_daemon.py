@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""In the background, with a pid file: who started it can rely on both."""
+import os
+import re
+import signal
+import subprocess
+
+import pytest
+
+from client import Client
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, parse_url
+from proc import children, descriptors, status, wait_until
+
+
+class Daemon:
+    """The program as it was sent into the background."""
+
+    def __init__(self, folder, watch, *args, **popen):
+        self.folder = folder
+        self.done = subprocess.run([PROGRAM, "-D", *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL,
+                                   env=os.environ | ENVIRONMENT, timeout=SECONDS, **{"capture_output": True, **popen})
+        self.process = watch(int((folder / "pid").read_text())) if self.done.returncode == 0 else None
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    @property
+    def address(self):
+        return parse_url(re.search(r"^  (\S+)$", self.done.stdout.decode(), re.MULTILINE)[1])
+
+    def get(self, target="/"):
+        with Client(self.address) as c:
+            return c.get(target)
+
+    def stop(self):
+        self.process.tell(signal.SIGTERM)
+        self.process.wait()
+
+
+CONFIGURATION = """[SERVER]
+    Listen 127.0.0.1:0
+    Workers 2
+    PidFile pid
+    ErrorLog error.log
+[HOST]
+    DocumentRoot site
+"""
+
+
+@pytest.fixture
+def daemon(tmp_path, site, watch):
+    site.add("index.html", "hello")
+    (tmp_path / "monkey.conf").write_text(CONFIGURATION)
+    return lambda *args, **how: Daemon(tmp_path, watch, *(args or ("-c", "monkey.conf")), **how)
+
+
+def test_when_the_start_returns_it_serves(daemon, tmp_path):
+    it = daemon()
+    assert it.done.returncode == 0
+    assert it.get().text == "hello"
+    it.stop()
+    assert not (tmp_path / "pid").exists()
+
+
+def test_its_output_ends_with_the_start(daemon):
+    """Whoever reads it through a pipe, as `ssh` does and this test, is not kept waiting."""
+    it = daemon()
+    assert it.done.stdout.decode().startswith("Monkey ")
+    for pid in (it.pid, *children(it.pid)):
+        leads = descriptors(pid)
+        assert [leads[fd] for fd in (0, 1, 2)] == ["/dev/null"] * 3
+
+
+def test_it_has_left_its_terminal_and_its_parent(daemon):
+    it = daemon()
+    assert os.getsid(it.pid) == it.pid and os.getpgid(it.pid) == it.pid
+    assert int(status(it.pid)["PPid"]) != os.getpid()
+
+
+def test_without_an_error_log_it_says_nothing_once_it_serves(daemon, tmp_path):
+    (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("    ErrorLog error.log\n", ""))
+    it = daemon()
+    it.process.tell(signal.SIGUSR1)
+    it.process.tell(signal.SIGHUP)
+    assert it.get().text == "hello"
+
+
+def test_what_it_says_into_a_file_stays(daemon, tmp_path):
+    """monkey -D 2>messages"""
+    (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("    ErrorLog error.log\n", ""))
+    with open(tmp_path / "messages", "w") as messages:
+        it = daemon(capture_output=False, stdout=subprocess.PIPE, stderr=messages)
+    it.process.tell(signal.SIGHUP)
+    wait_until(lambda: "the new configuration serves" in (tmp_path / "messages").read_text(), "a message")
+    it.process.tell(signal.SIGTERM)
+    it.process.wait()
+    assert "ending" in (tmp_path / "messages").read_text()
+
+
+def test_relative_paths_are_found_again(daemon, tmp_path):
+    """On HUP, although a daemon is said to go to the root of the file system."""
+    it = daemon()
+    (tmp_path / "site/index.html").write_text("changed")
+    (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace("Workers 2", "Workers 3"))
+    it.process.tell(signal.SIGHUP)
+    wait_until(lambda: "the new configuration serves" in (tmp_path / "error.log").read_text(), "the reload")
+    wait_until(lambda: len(children(it.pid)) == 3, "three workers")
+    assert it.get().text == "changed"
+
+
+def test_it_is_upgraded(daemon, tmp_path, watch):
+    it = daemon()
+    it.process.tell(signal.SIGUSR2)
+    it.process.wait()
+    new = watch(int((tmp_path / "pid").read_text()))
+    assert new.pid != it.pid and it.get().text == "hello"
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_a_folder_in_the_background(daemon, tmp_path):
+    it = daemon("-p", "0", "-I", "pid", "site")
+    assert it.get().text == "hello"
+    it.process.tell(signal.SIGHUP)
+    assert it.get().text == "hello"
+
+
+@pytest.mark.parametrize("old, new, code, message", [
+    ("Workers", "Wrokers", 3, "unknown key `Wrokers`"),
+    ("127.0.0.1:0", "192.0.2.1:0", 1, "cannot listen on"),
+    ("PidFile pid", "PidFile /no/such/folder/pid", 1, "the pid file /no/such/folder/pid cannot be taken"),
+    ("Workers 2", "Workers 2\n    FDLimit 4", 1, ""),
+])
+def test_a_start_that_fails_says_so(daemon, tmp_path, old, new, code, message):
+    (tmp_path / "monkey.conf").write_text(CONFIGURATION.replace(old, new).replace("    ErrorLog error.log\n", ""))
+    it = daemon()
+    assert it.done.returncode == code and it.done.stdout == b""
+    assert message in it.done.stderr.decode() and it.done.stderr
+
+
+# The pid file
+
+def test_a_second_one_with_the_same_pid_file_does_not_start(monkey, tmp_path, site):
+    first = monkey(server="PidFile pid")
+    second = monkey(server="PidFile pid", expect_start=False)
+    second.exit_code = 1
+    second.wait()
+    assert "pid cannot be taken: a running monkey holds it" in second.err.text
+    assert (tmp_path / "pid").read_text() == f"{first.pid}\n"
+
+
+def test_a_pid_file_that_was_left_behind_is_taken(monkey, tmp_path, site):
+    (tmp_path / "pid").write_text(f"{os.getpid()} is a number that is longer\n")
+    server = monkey(server="PidFile pid")
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+    server.stop()
+    assert not (tmp_path / "pid").exists()
+
+
+def test_a_pid_file_that_somebody_else_wrote_stays(monkey, tmp_path, site):
+    server = monkey(server="PidFile pid")
+    (tmp_path / "pid").unlink()
+    (tmp_path / "pid").write_text("1\n")
+    server.stop()
+    if (tmp_path / "pid").exists():
+        assert (tmp_path / "pid").read_text() == "1\n"
+
+
+def test_a_link_in_the_place_of_the_pid_file_is_not_followed(monkey, tmp_path, site):
+    """Whoever can write into its folder must not make root write elsewhere."""
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "pid").symlink_to("precious")
+    server = monkey(server="PidFile pid", expect_start=False)
+    server.exit_code = 1
+    server.wait()
+    assert "cannot be taken: Too many levels of symbolic links" in server.err.text
+    assert (tmp_path / "precious").read_text() == "precious"
+
+
+def test_it_is_written_when_requests_are_served(monkey, tmp_path, site):
+    server = monkey(server="PidFile pid")
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+    assert (tmp_path / "pid").stat().st_mode & 0o777 == 0o644
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a service manager is told, and the sockets that it hands over."""
+import os
+import re
+import signal
+import socket
+import time
+
+import pytest
+
+from client import Client
+from monkey import PROGRAM, SECONDS
+from proc import Process, wait_until
+
+
+class Manager:
+    """The socket that NOTIFY_SOCKET names."""
+
+    def __init__(self, address):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind("\0" + address[1:] if address[0] == "@" else address)
+        self.socket.settimeout(SECONDS)
+        self.environment = {"NOTIFY_SOCKET": address}
+
+    def read(self):
+        """The next message, as a dict."""
+        return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
+
+    def is_silent(self):
+        self.socket.setblocking(False)
+        try:
+            return not self.socket.recv(4096)
+        except BlockingIOError:
+            return True
+        finally:
+            self.socket.settimeout(SECONDS)
+
+
+@pytest.fixture(params=["path", "abstract"])
+def manager(request, tmp_path):
+    address = str(tmp_path / "notify") if request.param == "path" else f"@monkey-test-{os.getpid()}"
+    manager = Manager(address)
+    yield manager
+    manager.socket.close()
+
+
+def test_it_is_told_of_start_reload_and_end(monkey, site, manager):
+    server = monkey(environment=manager.environment, workers=2)
+    assert manager.read() == {"READY": "1", "MAINPID": str(server.pid)}
+    before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    server.tell(signal.SIGHUP)
+    reloading = manager.read()
+    assert reloading["RELOADING"] == "1"
+    assert before <= int(reloading["MONOTONIC_USEC"]) <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+    assert manager.read()["READY"] == "1"
+    server.tell(signal.SIGQUIT)
+    assert manager.read() == {"STOPPING": "1"}
+    server.wait()
+    assert manager.is_silent()
+
+
+def test_a_reload_that_fails_is_over_too(monkey, site, manager):
+    server = monkey(environment=manager.environment)
+    manager.read()
+    server.config.write_text("nonsense")
+    server.tell(signal.SIGHUP)
+    assert manager.read()["RELOADING"] == "1" and manager.read()["READY"] == "1"
+    assert server.get("/").status == 403
+
+
+def test_it_is_not_told_of_a_start_that_fails(monkey, site, manager):
+    server = monkey(environment=manager.environment, config="nonsense", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert manager.is_silent()
+
+
+def test_it_learns_of_the_successor_and_not_of_an_end(monkey, site, manager):
+    """STOPPING=1 would make it stop a service that goes on."""
+    server = monkey(environment=manager.environment)
+    assert manager.read()["MAINPID"] == str(server.pid)
+    server.tell(signal.SIGUSR2)
+    ready = manager.read()
+    assert ready["READY"] == "1" and ready["MAINPID"] != str(server.pid)
+    new = Process(int(ready["MAINPID"]))
+    try:
+        assert server.process.wait(SECONDS) == 0
+        assert manager.is_silent()
+        new.tell(signal.SIGTERM)
+        assert manager.read() == {"STOPPING": "1"}
+        new.wait()
+    finally:
+        new.kill()
+
+
+def test_a_manager_that_is_gone_is_told_to_the_log(monkey, site, tmp_path):
+    server = monkey(environment={"NOTIFY_SOCKET": str(tmp_path / "nobody")})
+    server.err.wait_for(r"\[warn\] \d+: the service manager could not be told")
+    assert server.get("/").status == 403
+
+
+# Sockets that are handed over
+
+def activate(monkey, tmp_path, sockets, text, pid="$$", n=None, popen=None):
+    """Starts it with these sockets as descriptors 3, 4, ... and LISTEN_PID right, as only a shell in its place knows."""
+    (tmp_path / "c").write_text(text)
+    moves = " ".join(f"{3 + i}<&{20 + i} {20 + i}<&-" for i in range(len(sockets)))
+
+    def place():
+        for i, each in enumerate(sockets):
+            os.dup2(each.fileno(), 20 + i)
+
+    script = f"export LISTEN_FDS={len(sockets) if n is None else n} LISTEN_PID={pid}; exec '{PROGRAM}' -c c {moves}"
+    return monkey(program="bash", args=["-c", script], popen={"preexec_fn": place, "close_fds": False})
+
+
+def text_of(*listens):
+    return "[SERVER]\n" + "".join(f"    Listen {each}\n" for each in listens) + "    Workers 2\n[HOST]\n    DocumentRoot site\n"
+
+
+def test_sockets_are_taken_in_place_of_those_of_the_same_address(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(tmp_path / "socket"))
+        unix.listen()
+        port = tcp.getsockname()[1]
+        server = activate(monkey, tmp_path, [tcp, unix], text_of(f"127.0.0.1:{port}", f"unix:{tmp_path}/socket", "127.0.0.1:0"))
+        assert server.addresses[:2] == [("127.0.0.1", port), f"{tmp_path}/socket"] and len(server.addresses) == 3
+        for i in range(3):
+            for _ in range(5):
+                assert server.get("/", which=i).text == "hello"
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        assert server.get("/").text == "hello"
+        server.stop()
+        assert (tmp_path / "socket").exists(), "it is the manager's"
+        with socket.create_connection(("127.0.0.1", port), SECONDS):
+            pass  # still listening: no connection is refused while it restarts
+
+
+def test_without_a_listen_they_take_the_place_of_the_default(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        server = activate(monkey, tmp_path, [tcp], text_of())
+        assert server.addresses == [tcp.getsockname()]
+        assert server.get("/").text == "hello"
+
+
+def test_a_connection_that_came_before_the_start_is_served(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.create_server(("127.0.0.1", 0)) as tcp, Client(tcp.getsockname()) as early:
+        early.ask("/")
+        activate(monkey, tmp_path, [tcp], text_of())
+        assert early.read().text == "hello"
+
+
+def test_sockets_that_are_meant_for_another_process_are_left_alone(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        server = activate(monkey, tmp_path, [tcp], text_of("127.0.0.1:0"), pid="1")
+        assert server.addresses != [tcp.getsockname()] and server.get("/").text == "hello"
+
+
+@pytest.mark.parametrize("n", ["", "x", "-1", "99999999999"])
+def test_a_number_of_sockets_that_is_none(monkey, tmp_path, site, n):
+    site.add("index.html", "hello")
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        assert activate(monkey, tmp_path, [tcp], text_of("127.0.0.1:0"), n=n).get("/").text == "hello"
+
+
+def test_what_is_no_listening_socket_is_passed_over(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.socket(socket.AF_INET) as idle, open(os.devnull) as file:
+        assert activate(monkey, tmp_path, [idle, file], text_of("127.0.0.1:0")).get("/").text == "hello"
+
+
+def test_workers_do_not_see_what_was_handed_over_in_their_environment(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        server = activate(monkey, tmp_path, [tcp], text_of())
+        server.tell(signal.SIGUSR2)
+        new = Process(int(server.err.wait_for(r"the new program is process (\d+)")[1]))
+        try:
+            server.err.wait_for(rf"{new.pid}: monkey \S+ serves with")
+            assert server.process.wait(SECONDS) == 0
+            environment = open(f"/proc/{new.pid}/environ").read()
+            assert not re.search(r"LISTEN_PID|LISTEN_FDS", environment), environment
+            assert server.get("/").text == "hello"
+            new.tell(signal.SIGTERM)
+            new.wait()
+        finally:
+            new.kill()
+
+
+# Unix sockets
+
+def test_a_unix_socket_that_was_left_behind_is_replaced(monkey, tmp_path, site):
+    site.add("index.html", "hello")
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(tmp_path / "socket"))
+    server = monkey(listen=f"unix:{tmp_path}/socket")
+    assert server.get("/").text == "hello"
+    assert (tmp_path / "socket").stat().st_mode & 0o777 == 0o666
+    server.stop()
+    assert not (tmp_path / "socket").exists()
+
+
+def test_a_unix_socket_that_is_in_use_is_not(monkey, run, tmp_path, site):
+    site.add("index.html", "hello")
+    server = monkey(listen=f"unix:{tmp_path}/socket")
+    done = run("-c", server.config)
+    assert done.code == 1 and "Address already in use" in done.err
+    assert server.get("/").text == "hello"
+
+
+def test_a_file_in_the_place_of_a_unix_socket_is_not_removed(run, tmp_path, site):
+    (tmp_path / "socket").write_text("precious")
+    done = run("-p", f"unix:{tmp_path}/socket", site)
+    assert done.code == 1 and "Address already in use" in done.err
+    assert (tmp_path / "socket").read_text() == "precious"
+
+
+def test_it_waits_for_no_one_but_its_own(monkey, site):
+    """A child that it inherited over exec is reaped, not waited for."""
+    server = monkey(program="sh", args=["-c", f"sleep 0.1 & exec '{PROGRAM}' -p 0 -w 1 site"])
+    wait_until(lambda: len(server.workers) == 1, "the other child to be reaped")
+    assert server.get("/").status == 403
