@@ -65,6 +65,8 @@ static void on_due(struct mk_timer *t)
     struct mk_conn *c = MK_CONTAINER(t, struct mk_conn, timer);
     enum mk_clock clock = c->clock;
     c->clock = MK_CLOCK_NONE;
+    if (clock == MK_CLOCK_NONE)
+        return; /* what it was set for is over */
     if (clock == MK_CLOCK_RATE && !is_too_slow(c))
         mk_conn_set_clock(c, MK_CLOCK_RATE);
     else

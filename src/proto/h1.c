@@ -72,6 +72,10 @@ static bool begin_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     bool unread = h->body != MK_BODY_NONE;
+    /* A source that answers with success will want to read; behind the head it would be too late to say so.
+     */
+    if (h->expects_continue && h->x->response.content.source && h->x->response.status < 300)
+        (void)!mk_h1_input_continue(h);
     /* Content that was not read must be read away before the next request; not if it is much, or may never
      * come. */
     if (unread && (h->expects_continue || h->broken || h->left > DRAIN_MAX || c->service->draining))
@@ -95,6 +99,8 @@ static bool take_turn(struct mk_h1 *h)
     h->go = false;
     if (go)
         h->wants_input = false;
+    if (go && h->conn->clock == MK_CLOCK_HANDLER)
+        h->conn->clock = MK_CLOCK_NONE; /* the next wait has all of its time */
     return go;
 }
 
@@ -206,7 +212,10 @@ static bool send_response(struct mk_conn *c)
     case MK_H1_BROKEN:
         break;
     }
-    mk_conn_close(c, h->ending);
+    if (h->ending == MK_ENDING_ABORTED && h->to_send == MK_CONTENT_UNKNOWN && !h->in_chunks)
+        mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
+    else
+        mk_conn_close(c, h->ending);
     return false;
 }
 
@@ -279,6 +288,16 @@ static void flush_batch(struct mk_conn *c)
         mk_conn_set_clock(c, MK_CLOCK_RATE);
 }
 
+/* Nothing of this connection may stay in what the next one will use. */
+static void leave(struct mk_conn *c)
+{
+    if (c->state != MK_CONN_DEAD)
+        flush_batch(c);
+    if (c->state == MK_CONN_DEAD)
+        mk_buf_clear(&c->service->out);
+    mk_conn_leave(c);
+}
+
 static void advance(struct mk_conn *c)
 {
     mk_conn_enter(c);
@@ -295,11 +314,7 @@ static void advance(struct mk_conn *c)
     while (mk_outq_empty(&c->out) || c->state > MK_CONN_HEAD)
         if (!step(c))
             break;
-    if (c->state != MK_CONN_DEAD)
-        flush_batch(c);
-    else
-        mk_buf_clear(&c->service->out);
-    mk_conn_leave(c);
+    leave(c);
 }
 
 /* ---- Clocks and the end ---- */
@@ -317,7 +332,7 @@ static void on_head_timeout(struct mk_conn *c)
     if (mk_h1_request_refuse(c, 408))
         while (step(c))
             ;
-    mk_conn_leave(c);
+    leave(c);
 }
 
 /* The peer is too slow, or somebody of ours is. */
@@ -333,7 +348,7 @@ static void on_wait_timeout(struct mk_conn *c, unsigned status)
     if (mk_h1_request_refuse(c, status))
         while (step(c))
             ;
-    mk_conn_leave(c);
+    leave(c);
 }
 
 static void on_clock(struct mk_conn *c, enum mk_clock clock)

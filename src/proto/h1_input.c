@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_input.h"
 
-static mk_err send_continue(struct mk_h1 *h)
+mk_err mk_h1_input_continue(struct mk_h1 *h)
 {
     struct mk_conn *c = h->conn;
     h->expects_continue = false;
-    if (h->received || mk_conn_input(c).len || !mk_outq_empty(&c->out))
-        return 0; /* the client did not wait for it */
+    if (h->received || mk_conn_input(c).len || h->x->response.sealed)
+        return 0; /* the client did not wait for it, or has its answer */
     mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
     mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
     return e == -EAGAIN ? 0 : e;
@@ -81,7 +81,7 @@ ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
         return h->broken;
     if (h->body == MK_BODY_NONE)
         return 0;
-    mk_err e = h->expects_continue ? send_continue(h) : 0;
+    mk_err e = h->expects_continue ? mk_h1_input_continue(h) : 0;
     ssize_t n = e ? e : h->body == MK_BODY_LENGTH ? read_length(h, room, cap) : read_chunked(h, room, cap);
     if (n > 0 && (h->received += (uint64_t)n) > h->content_max)
         n = -EMSGSIZE;

@@ -7,5 +7,7 @@
 
 /* As mk_request_read. Only while the connection is being served (between mk_conn_enter and leave). */
 ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap);
+/* Sends the 100 that is owed (h->expects_continue), unless nobody waits for it any more. */
+mk_err mk_h1_input_continue(struct mk_h1 *h) MK_MUST_USE;
 
 #endif

@@ -68,20 +68,39 @@ static bool wants_content(const struct mk_h1 *h)
     return h->x->request.method != MK_METHOD_HEAD && mk_status_has_content(h->x->response.status);
 }
 
+static bool try_head(struct mk_h1 *h, struct mk_buf *out)
+{
+    size_t from = out->len;
+    if (MK_LIKELY(write_head(h, out)))
+        return true;
+    out->len = from;
+    out->failed = false;
+    return false;
+}
+
+/* A head larger than the scratch: some handler went mad. The peer gets an honest answer. */
+MK_COLD static void write_honest_head(struct mk_h1 *h, struct mk_buf *out)
+{
+    struct mk_service *s = h->conn->service;
+    h->keep = h->in_chunks = false;
+    h->complete = true;
+    h->x->response.status = 500;
+    mk_emit_status(out, 500);
+    mk_buf_add(out, mk_stamp_at(&s->stamp, s->loop->now_unix));
+    mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
+}
+
 void mk_h1_output_head(struct mk_h1 *h)
 {
     struct mk_buf *out = &h->conn->service->out;
-    size_t from = out->len;
     h->x->response.sealed = true;
-    if (!write_head(h, out)) {
-        /* A head larger than the scratch: some handler went mad. The peer gets an honest answer. */
-        out->len = from;
-        out->failed = false;
-        h->keep = h->in_chunks = false;
-        h->complete = true;
-        h->x->response.status = 500;
-        mk_emit_status(out, 500);
-        mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
+    bool ok = try_head(h, out);
+    if (!ok && out->len) { /* earlier answers are in the way */
+        (void)mk_h1_output_flush(h);
+        ok = try_head(h, out);
+    }
+    if (!ok) {
+        write_honest_head(h, out);
         return;
     }
     h->to_send = h->x->response.content.length;
@@ -107,9 +126,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
 {
     struct mk_conn *c = h->conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
-    mk_err e = mk_outq_push(&c->out, &c->stream, sent);
-    if (!e && c->service->out.len)
-        e = mk_outq_flush(&c->out, &c->stream, &c->service->out, more, sent);
+    mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, more, sent);
     c->progress += *sent - before;
     return progress_of(h, e);
 }
@@ -213,7 +230,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
 {
     struct mk_buf *out = &h->conn->service->out;
     if (out->cap - out->len < ROOM_MIN) {
-        enum mk_h1_progress p = flush(h, true);
+        enum mk_h1_progress p = flush(h, false); /* whether there is more, and when, only the source knows */
         if (p != MK_H1_COMPLETE)
             return p;
     }
@@ -263,7 +280,7 @@ enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h)
         if (h->sent - from >= TURN_MAX && !h->complete) {
             h->go = true;
             mk_conn_resume(h->conn);
-            return flush(h, true) == MK_H1_BROKEN ? MK_H1_BROKEN : MK_H1_WAITS_ROOM;
+            return flush(h, false) == MK_H1_BROKEN ? MK_H1_BROKEN : MK_H1_WAITS_ROOM;
         }
     }
     return MK_H1_COMPLETE;

@@ -67,7 +67,8 @@ bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
         return give_up(c);
     h->keep = false;
     h->body = MK_BODY_NONE;
-    h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
+    if (!h->ending)
+        h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
     mk_flow_refuse(h->x, status);
     if (c->state != MK_CONN_FLOW)
         mk_conn_move(c, MK_CONN_FLOW);
@@ -106,7 +107,7 @@ static unsigned take_framing(struct mk_h1 *h, const struct mk_framing *f, size_t
     r->length = f->body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : f->length;
     r->ops = &request_ops;
     r->ops_ctx = h;
-    if (f->length > h->content_max)
+    if (f->length > h->content_max || f->length > INT64_MAX) /* more than mk_request_length could tell */
         return 413;
     if (f->body != MK_BODY_CHUNKED)
         return 0;
