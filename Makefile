@@ -22,6 +22,7 @@ run: release ## build the server and serve the welcome site (SITE=folder for ano
 	@exec build/release/monkey $(SITE)
 
 check: need-check dev release ## build and run all tests
+	@cmake --build build/release --target test_handlers
 	@status=0; \
 	if command -v clang >/dev/null; then $(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS) || status=1; fi; \
 	ctest --preset dev -j $(JOBS) || status=1; \

@@ -53,11 +53,18 @@ static void on_ready(struct mk_watch *w, uint32_t events)
     c->ops->advance(c);
 }
 
+/* What the peer sent and took. The kernel takes whole pieces from us only when much of its room is free: what
+ * a slow peer takes meanwhile must count. */
+static uint64_t progress_of(const struct mk_conn *c)
+{
+    return c->progress - mk_sock_unsent(c->stream.fd);
+}
+
 static bool is_too_slow(struct mk_conn *c)
 {
-    uint64_t moved = c->progress - c->progressed;
-    c->progressed = c->progress;
-    return moved < c->service->limits->rate_bytes;
+    uint64_t before = c->progressed;
+    c->progressed = progress_of(c);
+    return (int64_t)(c->progressed - before) < (int64_t)c->service->limits->rate_bytes;
 }
 
 static void on_due(struct mk_timer *t)
@@ -99,7 +106,7 @@ void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
     uint32_t span = span_of(c->service->limits, clock);
     c->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
-        c->progressed = c->progress;
+        c->progressed = progress_of(c);
     if (span)
         mk_timer_set(&c->service->loop->wheel, &c->timer, c->service->loop->now_ms, span);
     else

@@ -68,18 +68,24 @@ static bool read_head(struct mk_conn *c)
 
 /* ---- The request in the corridor ---- */
 
+/* Content that nobody reads must be read away before the next request: not if it is much, or may never come.
+ * A source may still read it. */
+static void decide_on_unread(struct mk_h1 *h)
+{
+    bool by_source = h->x->response.content.source != NULL;
+    /* One that answers with success will want to: behind the head it would be too late to say so. */
+    if (h->expects_continue && by_source && h->x->response.status < 300)
+        (void)!mk_h1_input_continue(h);
+    bool too_much = !by_source && h->left > DRAIN_MAX;
+    if (h->expects_continue || h->broken || too_much || h->conn->service->draining)
+        h->keep = false;
+}
+
 static bool begin_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    bool unread = h->body != MK_BODY_NONE;
-    /* A source that answers with success will want to read; behind the head it would be too late to say so.
-     */
-    if (h->expects_continue && h->x->response.content.source && h->x->response.status < 300)
-        (void)!mk_h1_input_continue(h);
-    /* Content that was not read must be read away before the next request; not if it is much, or may never
-     * come. */
-    if (unread && (h->expects_continue || h->broken || h->left > DRAIN_MAX || c->service->draining))
-        h->keep = false;
+    if (h->body != MK_BODY_NONE)
+        decide_on_unread(h);
     h->go = true;
     mk_conn_move(c, MK_CONN_SEND);
     mk_h1_output_head(h);
@@ -169,11 +175,10 @@ static bool after_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     record(h, MK_ENDING_DONE);
-    if (!h->keep || h->broken)
+    if (!h->keep || h->broken || h->left > DRAIN_MAX)
         return end_connection(c);
     if (h->body != MK_BODY_NONE) {
-        h->received = 0;
-        h->content_max = DRAIN_MAX;
+        h->content_max = h->received + DRAIN_MAX;
         mk_conn_move(c, MK_CONN_DRAIN);
         return true;
     }

@@ -48,6 +48,8 @@ static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
     mk_str in = mk_str_take(mk_conn_input(h->conn), cap), rest = in, data;
     int r = mk_chunked_next(h->chunked, &rest, &data);
     mk_conn_use_input(h->conn, in.len - rest.len);
+    if (h->chunked->total > h->content_max)
+        return -EMSGSIZE; /* known as soon as the size of the chunk is */
     if (r == MK_CHUNKED_DATA) {
         memcpy(room, data.p, data.len);
         return (ssize_t)data.len;

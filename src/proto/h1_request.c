@@ -68,7 +68,8 @@ bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
     h->keep = false;
     h->body = MK_BODY_NONE;
     if (!h->ending)
-        h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
+        if (!h->ending) /* else it is known better */
+            h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
     mk_flow_refuse(h->x, status);
     if (c->state != MK_CONN_FLOW)
         mk_conn_move(c, MK_CONN_FLOW);

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content that streams both ways, handlers that wait, clients that go: against handlers.c, over real sockets."""
+import hashlib
+import os
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from client import Closed
+from monkey import ROOT
+
+PROGRAM = Path(os.environ.get("MONKEY_HANDLERS", ROOT / "build" / "dev" / "test_handlers")).resolve()
+MB = 1 << 20
+
+
+@pytest.fixture
+def server(monkey):
+    assert PROGRAM.exists(), f"{PROGRAM} is not built"
+    return monkey(args=[], program=PROGRAM)
+
+
+def records(server):
+    return [line for line in server.out.text.splitlines() if not line.startswith("  ")]
+
+
+def wait_for_record(server, pattern, count=1):
+    return server.out.wait_for(rf"^{pattern}$", count)
+
+
+def chunked(data, size=1000, extension=b"", trailers=b""):
+    parts = [data[i:i + size] for i in range(0, len(data), size)]
+    return b"".join(b"%x%s\r\n%s\r\n" % (len(p), extension, p) for p in parts) + b"0\r\n" + trailers + b"\r\n"
+
+
+# Reading
+
+@pytest.mark.parametrize("size", [1, 100, 4095, 4096, 4097, 65536, 300_000])
+def test_content_of_known_length_arrives_whole(server, size):
+    data = os.urandom(size)
+    with server.connect() as c:
+        assert c.get("/sink", "POST", body=data).body == b"%d %d\n" % (size, sum(data))
+        assert c.get("/early").body == b"early\n"  # and the next request begins where it should
+
+
+@pytest.mark.parametrize("piece", [1, 7, 1000, 65535])
+def test_chunked_content_arrives_whole(server, piece):
+    data = os.urandom(30_000 if piece > 1 else 500)
+    body = chunked(data, piece, b";a=b;c=\"d\"", b"X-Sum: 1\r\nX-More: 2\r\n")
+    with server.connect() as c:
+        assert c.get("/sink", "POST", [("Transfer-Encoding", "chunked")], body).body == b"%d %d\n" % (len(data), sum(data))
+        assert c.get("/early").body == b"early\n"
+
+
+def test_chunked_content_byte_by_byte(server):
+    data = os.urandom(300)
+    with server.connect() as c:
+        c.send(b"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        c.send_slowly(chunked(data, 50, trailers=b"A: b\r\n"))
+        assert c.read("POST").body == b"%d %d\n" % (len(data), sum(data))
+
+
+@pytest.mark.parametrize("target", ["/sink", "/echo"])
+def test_nothing_is_no_content(server, target):
+    with server.connect() as c:
+        reply = c.get(target, "POST", [("Content-Length", "0")])
+        assert reply.status == 200 and reply.body == (b"0 0\n" if target == "/sink" else b"")
+        reply = c.get(target, "POST", [("Transfer-Encoding", "chunked")], b"0\r\n\r\n")
+        assert reply.status == 200 and reply.body == (b"0 0\n" if target == "/sink" else b"")
+
+
+@pytest.mark.parametrize("wrong", [b"x\r\n", b"5\r\nabcdeX", b"-1\r\n", b"5 \r\nabcde\r\n", b"5\nabcde\r\n",
+                                   b"11111111111111111\r\n", b"0\r\nA : b\r\n\r\n", b"0\r\n folded\r\n\r\n"])
+def test_malformed_chunks_are_refused(server, wrong):
+    with server.connect() as c:
+        c.send(b"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n" + wrong)
+        reply = c.read("POST")
+        assert reply.status in (400, 413) and reply.closes
+        c.expect_end()
+
+
+def test_content_beyond_the_limit_is_refused_at_once(server):
+    with server.connect() as c:
+        reply = c.ask("/sink", "POST", [("Content-Length", "2147483649")]).read()
+        assert reply.status == 413 and reply.closes
+    with server.connect() as c:
+        c.ask("/sink", "POST", [("Transfer-Encoding", "chunked")], b"80000001\r\n")
+        reply = c.read()  # before a byte of that chunk was sent
+        assert reply.status == 413 and reply.closes
+
+
+def test_100_is_sent_when_somebody_reads(server):
+    with server.connect() as c:
+        c.ask("/sink", "POST", [("Content-Length", "3"), ("Expect", "100-continue")])
+        assert c.read_interim().status == 100
+        assert c.send(b"abc").read().body == b"3 294\n"
+        assert c.get("/early").body == b"early\n"
+
+
+def test_100_is_sent_before_an_answer_that_will_read(server):
+    with server.connect() as c:
+        c.ask("/echo", "POST", [("Content-Length", "3"), ("Expect", "100-continue")])
+        assert c.read_interim().status == 100
+        assert c.send(b"abc").read().body == b"abc"
+        assert c.get("/early").body == b"early\n"
+
+
+def test_100_is_not_sent_when_nobody_reads(server):
+    with server.connect() as c:
+        reply = c.ask("/early", "POST", [("Content-Length", "3"), ("Expect", "100-continue")]).read()
+        assert reply.status == 200 and not reply.interim and reply.closes
+        c.expect_end()
+
+
+def test_100_is_not_sent_when_the_content_is_there(server):
+    with server.connect() as c:
+        reply = c.get("/sink", "POST", [("Expect", "100-continue")], b"abc")
+        assert reply.body == b"3 294\n" and not reply.interim
+
+
+def test_content_that_nobody_read_is_passed_over(server):
+    with server.connect() as c:
+        assert c.get("/early", "POST", body=b"GET /slow HTTP/1.1\r\n\r\n" * 100).body == b"early\n"
+        assert c.get("/early", "POST", [("Transfer-Encoding", "chunked")], chunked(b"y" * 3000)).body == b"early\n"
+        assert c.get("/sink", "POST", body=b"a").body == b"1 97\n"
+
+
+def test_an_early_answer_reaches_a_client_that_still_sends(server):
+    with server.connect() as c:
+        sender = threading.Thread(target=lambda: try_to(c.sock.sendall, b"z" * (20 * MB)))
+        c.send(b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (20 * MB))
+        sender.start()
+        reply = c.read("POST")
+        assert reply.body == b"early\n" and reply.closes
+        c.sock.shutdown(socket.SHUT_WR)
+        sender.join(timeout=20)
+        assert not sender.is_alive()
+
+
+def try_to(function, *arguments):
+    try:
+        function(*arguments)
+    except OSError:
+        pass
+
+
+# Writing
+
+@pytest.mark.parametrize("size", [0, 1, 999, 1000, 1001, 70_000, 5 * MB])
+def test_sources_of_known_and_unknown_length(server, size):
+    with server.connect() as c:
+        reply = c.get(f"/known?{size}")
+        assert reply.framing == "length" and reply.body == b"x" * size
+        reply = c.get(f"/unknown?{size}")
+        assert reply.framing == "chunked" and reply.body == b"x" * size
+        assert c.get(f"/unknown?{size}", "HEAD").body == b""
+        assert c.get("/closed").body == b"3\n"  # each of them once
+
+
+def test_http_10_is_told_the_end_by_the_end(server):
+    with server.connect() as c:
+        reply = c.ask("/unknown?100000", version="1.0", fields=[("Connection", "keep-alive")]).read()
+        assert reply.framing == "close" and reply.body == b"x" * 100_000
+    with server.connect() as c:
+        reply = c.ask("/known?1000", version="1.0", fields=[("Connection", "keep-alive")]).read()
+        assert reply.framing == "length" and not reply.closes
+        assert c.ask("/early", version="1.0").read().body == b"early\n"
+        c.expect_end()
+
+
+@pytest.mark.parametrize("target", ["/broken?5000", "/broken-known?5000"])
+def test_a_source_that_fails_is_never_taken_for_a_whole_answer(server, target):
+    with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
+        c.get(target)
+    wait_for_record(server, rf"200 aborted 5\d+ {target.split('?')[0]}")
+
+
+def test_a_head_that_no_buffer_holds(server):
+    with server.connect() as c:
+        reply = c.get("/mad")
+        assert reply.status == 500 and reply.closes
+        c.expect_end()
+
+
+def test_a_refusal_without_a_status(server):
+    assert server.get("/error").status == 500
+
+
+# Both at once
+
+@pytest.mark.parametrize("coding", ["length", "chunked"])
+def test_echo(server, coding):
+    data = os.urandom(3 * MB)
+    with server.connect() as c:
+        if coding == "length":
+            head, body = b"Content-Length: %d" % len(data), data
+        else:
+            head, body = b"Transfer-Encoding: chunked", chunked(data, 10_000)
+        sender = threading.Thread(target=c.sock.sendall, args=(body,))
+        c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n\r\n")
+        sender.start()
+        reply = c.read("POST")
+        sender.join(timeout=20)
+        assert reply.framing == coding and hashlib.sha256(reply.body).digest() == hashlib.sha256(data).digest()
+        assert c.get("/early").body == b"early\n"
+
+
+def test_echo_answers_while_it_is_asked(server):
+    with server.connect() as c:
+        c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for word in [b"one", b"two", b"three"]:
+            c.send(b"%x\r\n%s\r\n" % (len(word), word))
+            if word == b"one":
+                assert c.read_head().status == 200
+            assert c.read_until(b"\r\n").lstrip(b"0") == b"%x" % len(word)
+            assert c.read_exactly(len(word) + 2) == word + b"\r\n"
+        c.send(b"0\r\n\r\n")
+        assert c.read_until(b"\r\n\r\n") == b"0"
+
+
+def memory_kb(pid):
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+
+
+def test_nobody_reads_so_nobody_is_read_from(server):
+    """Back-pressure: the answer fills the buffers, and then the content stays with its sender."""
+    with server.connect(receive_buffer=8192) as c:
+        c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
+        c.sock.settimeout(0.5)
+        sent = 0
+        try:
+            while sent < 256 * MB:
+                sent += c.sock.send(b"e" * 65536)
+        except TimeoutError:
+            pass
+        assert sent < 64 * MB, "the server read what it could not pass on"
+        # It goes on as soon as somebody reads again.
+        c.sock.settimeout(20)
+        assert c.read_head().status == 200
+        assert c.read_exactly(2 * MB) == b"e" * (2 * MB)
+
+
+@pytest.mark.parametrize("target", ["/sink", "/echo"])
+def test_a_large_upload_takes_no_memory(monkey, target):
+    """With the optimised one: sanitizers have a memory of their own."""
+    program = ROOT / "build" / "release" / "test_handlers"
+    if not program.exists():
+        pytest.skip("needs build/release/test_handlers")
+    server = monkey(args=[], program=program)
+    assert server.get("/sink", "POST", body=b"warm up").status == 200
+    size, piece = 256 * MB, b"u" * MB
+    with server.connect() as c:
+        c.send(b"POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (target.encode(), size))
+        before = memory_kb(server.pid)
+        reader = threading.Thread(target=lambda: read_away(c, size if target == "/echo" else 0))
+        reader.start()
+        for _ in range(size // MB):
+            c.sock.sendall(piece)
+        reader.join(timeout=60)
+        assert not reader.is_alive()
+        grown = memory_kb(server.pid) - before
+    assert grown < 1024, f"{grown} KB more after an upload of {size // MB} MB"
+
+
+def read_away(c, content):
+    head = c.read_head()
+    left = content or int(head["Content-Length"])
+    while left:
+        left -= len(c.take(left)) if c.got or c.fill() else left
+
+
+# Waiting
+
+def test_a_handler_waits_while_others_are_served(server):
+    with server.connect() as waiting, server.connect() as other:
+        waiting.ask("/slow?700")
+        for _ in range(20):
+            assert other.get("/early").body == b"early\n"
+        assert waiting.read().body == b"at last\n"
+
+
+def test_requests_behind_one_that_waits_keep_their_order(server):
+    with server.connect() as c:
+        for target in ["/slow?150", "/early", "/thread", "/sink", "/slow?10", "/early"]:
+            c.ask(target)
+        bodies = [c.read().body for _ in range(6)]
+        assert bodies == [b"at last\n", b"early\n", b"42\n", b"0 0\n", b"at last\n", b"early\n"]
+
+
+def test_another_thread_resumes(server):
+    with server.connect() as c:
+        for _ in range(50):
+            assert c.get("/thread").body == b"42\n"
+
+
+def test_who_never_resumes_is_ended_by_the_clock(server):
+    with server.connect() as c:
+        reply = c.get("/never")
+        assert reply.status == 504 and reply.closes
+        c.expect_end()
+    wait_for_record(server, "504 timeout .* /never")
+
+
+def test_a_client_that_stops_in_its_content_is_ended_by_the_clock(server):
+    with server.connect() as c:
+        c.send(b"POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc")
+        reply = c.read("POST")
+        assert reply.status == 408 and reply.closes
+        c.expect_end()
+    wait_for_record(server, "408 timeout .* /sink")
+
+
+# Going away
+
+GOING = [(b"GET /slow?300 HTTP/1.1\r\nHost: a\r\n\r\n", "/slow"),
+         (b"GET /never HTTP/1.1\r\nHost: a\r\n\r\n", "/never"),
+         (b"GET /thread HTTP/1.1\r\nHost: a\r\n\r\n", "/thread"),
+         (b"GET /unknown?100000000 HTTP/1.1\r\nHost: a\r\n\r\n", "/unknown"),
+         (b"POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "/sink"),
+         (b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "/echo"),
+         (b"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", "/sink"),
+         (b"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "/early")]
+
+
+@pytest.mark.parametrize("beginning,path", GOING)
+@pytest.mark.parametrize("how", ["close", "reset"])
+def test_a_client_that_goes_leaves_one_record(server, beginning, path, how):
+    with server.connect() as c:
+        c.send(beginning)
+        if path in ("/unknown", "/echo", "/early"):
+            c.fill()
+        if how == "reset":
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    wait_for_record(server, rf"\d+ \w+ \d+ {path}")
+    assert server.get("/closed").status == 200
+    wait_for_record(server, r"200 done \d+ /closed")
+    assert len([r for r in records(server) if r.endswith(path)]) == 1
+
+
+def test_who_has_said_all_may_still_hear_the_answer(server):
+    with server.connect() as c:
+        c.ask("/slow?200").shut()
+        assert c.read().body == b"at last\n"
+    with server.connect() as c:
+        c.ask("/sink", "POST", body=b"abc").shut()
+        assert c.read().body == b"3 294\n"
+        c.expect_end()
