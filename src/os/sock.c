@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/sock.h"
 
+#include <linux/sockios.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +97,12 @@ int mk_sock_accept(int fd, struct mk_peer *peer)
         return mk_err_last();
     mk_peer_set(peer, &from);
     return got;
+}
+
+unsigned mk_sock_unsent(int fd)
+{
+    int n = 0;
+    return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (unsigned)n : 0;
 }
 
 void mk_sock_reset(int *fd)

@@ -19,6 +19,8 @@ mk_err mk_sock_probe(const struct mk_addr *a) MK_MUST_USE;
 /* The next waiting connection, non-blocking: its descriptor, or a negative error (-EAGAIN when there is
  * none). */
 int mk_sock_accept(int fd, struct mk_peer *peer);
+/* Bytes that were handed to the kernel and that the peer has not taken yet; 0 where that cannot be known. */
+unsigned mk_sock_unsent(int fd);
 /* Closes with a reset: the peer learns at once, and no TIME_WAIT stays behind. */
 void mk_sock_reset(int *fd);
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every limit has a status, counts to the last byte, and leaves the server as it was."""
+import pytest
+
+
+def ends_with(server, status, data):
+    """This request is answered so and the connection closed in order; the next one is served."""
+    with server.connect() as c:
+        reply = c.send(data).read()
+        assert (reply.status, reply.closes) == (status, True), repr(reply)
+        c.shut().expect_end()
+    assert server.get("/").text == "hello"
+
+
+def head_of(size):
+    """A good head of so many bytes."""
+    head = b"GET / HTTP/1.1\r\nHost: x\r\nX: \r\n\r\n"
+    return head.replace(b"X: ", b"X: " + b"x" * (size - len(head)))
+
+
+@pytest.fixture
+def start(monkey, site):
+    site.add("index.html", "hello")
+    return lambda server: monkey(server=server)
+
+
+@pytest.mark.parametrize("limit, size", [("256", 256), ("1000", 1000), ("16K", 16384), ("60K", 61440)])
+def test_the_size_of_a_head(start, limit, size):
+    server = start(f"MaxHeadSize {limit}")
+    assert server.send(head_of(size)).text == "hello"
+    ends_with(server, 431, head_of(size + 1))
+
+
+def test_a_head_without_end(start):
+    server = start("MaxHeadSize 4K")
+    ends_with(server, 431, b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 100000)
+    ends_with(server, 431, b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 1000)
+
+
+@pytest.mark.parametrize("limit", [64, 100, 8192])
+def test_the_size_of_a_target(start, limit):
+    server = start(f"MaxURISize {limit}\nMaxHeadSize 60K")
+    request = "GET {} HTTP/1.1\r\nHost: x\r\n\r\n"
+    assert server.send(request.format("/?" + "x" * (limit - 2)).encode()).status == 200
+    ends_with(server, 414, request.format("/?" + "x" * (limit - 1)).encode())
+    ends_with(server, 414, b"GET /" + b"x" * 70000)
+
+
+@pytest.mark.parametrize("limit", [8, 100])
+def test_the_number_of_fields(start, limit):
+    server = start(f"MaxFields {limit}\nMaxHeadSize 60K")
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: y\r\n" * (limit - 1)
+    assert server.send(request + b"\r\n").text == "hello"
+    ends_with(server, 431, request + b"X: y\r\n\r\n")
+
+
+def post(size, *fields):
+    lines = "".join(f"{field}\r\n" for field in fields)
+    return f"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: {size}\r\n{lines}\r\n".encode()
+
+
+@pytest.mark.parametrize("limit, size", [("1", 1), ("10", 10), ("2K", 2048), ("1M", 1 << 20)])
+def test_the_size_of_content(start, limit, size):
+    server = start(f"MaxBodySize {limit}\nMinRate off")
+    assert server.send(post(size) + b"x" * size).status == 405
+    ends_with(server, 413, post(size + 1))
+
+
+def test_content_of_any_size(start):
+    server = start("MaxBodySize unlimited")
+    assert server.send(post(1 << 62)).status == 405
+
+
+def test_what_waits_for_leave_to_send_too_much_is_told_at_once(start):
+    server = start("MaxBodySize 10")
+    ends_with(server, 413, post(11, "Expect: 100-continue"))
+
+
+def test_the_size_of_a_request(start):
+    """Head and content together, in KB as in Monkey 1.6."""
+    server = start("MaxRequestSize 2")
+    head = len(post(1000))
+    assert server.send(post(2048 - head) + b"x" * (2048 - head)).status == 405
+    ends_with(server, 413, post(2049 - head))
+    assert start("MaxRequestSize 2500B").send(post(2048 - head) + b"x" * (2048 - head)).status == 405
+
+
+def test_the_smaller_limit_counts(start):
+    server = start("MaxRequestSize 1M\nMaxBodySize 10")
+    ends_with(server, 413, post(11))
+
+
+# Connections
+
+def test_the_number_of_requests_on_a_connection(start):
+    server = start("MaxKeepAliveRequest 3")
+    with server.connect() as c:
+        assert [c.get("/").closes for _ in range(3)] == [False, False, True]
+        c.expect_end()
+
+
+def test_the_number_of_requests_counts_in_pipelines_too(start):
+    server = start("MaxKeepAliveRequest 3")
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 10)
+        assert [c.read().closes for _ in range(3)] == [False, False, True]
+        c.shut().expect_end()
+
+
+def test_no_limit_of_requests(start):
+    server = start("MaxKeepAliveRequest unlimited")
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 3000)
+        assert not any(c.read().closes for _ in range(3000))
+
+
+def test_connections_that_are_not_kept(start):
+    server = start("KeepAlive off")
+    for fields in ([], [("Connection", "keep-alive")]):
+        with server.connect() as c:
+            assert c.get("/", fields=fields).closes
+            c.expect_end()
+    with server.connect() as c:
+        assert c.get("/", fields=[("Connection", "keep-alive")], version="1.0").closes
+        c.expect_end()
