@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual tells the truth: its configurations load, its commands exist, its keys are all there, its defaults are
+those of the program; man page and completion work. (Links and the generated reference are checked in tests/house.)"""
+import os
+import pwd
+import re
+import shlex
+import shutil
+import subprocess
+import textwrap
+
+import pytest
+
+from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+MADE = PROGRAM.parent / "docs"  # man page and completions, made with every build
+
+
+# ---- Reading the manual ----
+
+def blocks(page):
+    """(line, text) of each block of code, fenced or indented, without its indent."""
+    lines = page.read_text().split("\n")
+    i = 0
+    while i < len(lines):
+        start = i
+        if lines[i].startswith("```"):
+            i += 1
+            while i < len(lines) and not lines[i].startswith("```"):
+                i += 1
+            yield start + 2, "\n".join(lines[start + 1:i]) + "\n"
+            i += 1
+        elif lines[i].startswith("    ") and (i == 0 or not lines[i - 1].strip()):
+            while i < len(lines) and (lines[i].startswith("    ") or not lines[i].strip()):
+                i += 1
+            text = "\n".join(lines[start:i]).rstrip("\n") + "\n"
+            yield start + 1, textwrap.dedent(text)
+        else:
+            i += 1
+
+
+def inline_code(page):
+    """(line, text) of each piece of code within a sentence."""
+    text = page.read_text()
+    for match in re.finditer(r"(?<!`)`([^`\n]+)`(?!`)", text):
+        yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
+def table_rows(page, first):
+    """The cells of each row of the tables whose first heading is `first`."""
+    rows, inside = [], False
+    for line in page.read_text().split("\n"):
+        if not line.startswith("|"):
+            inside = False
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == first:
+            inside = True
+        elif inside and not set(line) <= set("|-"):
+            rows.append(cells)
+    return rows
+
+
+# ---- The program ----
+
+def run(*args, folder=None):
+    return subprocess.run([PROGRAM, *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          env=os.environ | ENVIRONMENT, timeout=SECONDS, check=False)
+
+
+@pytest.fixture(scope="module")
+def help_text():
+    return run("--help").stdout
+
+
+# ---- Configurations ----
+
+SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
+CONFIGURATIONS = [pytest.param(page, text, id=f"{page.name}:{line}")
+                  for page in PAGES for line, text in blocks(page) if SECTION.match(text)]
+
+
+def write_configuration(folder, text):
+    """The example, with places of this machine moved into `folder`, and with a host if it shows none."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    text = re.sub(r"(?<=\s)/(srv|var/log|run)\b", rf"{folder}/\1", text)
+    text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
+    if "[HOST]" not in text:
+        text += "\n[HOST]\n    DocumentRoot .\n"
+    variables = dict(re.findall(r"^@SET (\w+) (.*)$", text, re.MULTILINE))
+    for key, value in re.findall(r"^\s+(DocumentRoot|AccessLog|ErrorLog)\s+(.+)$", text, re.MULTILINE):
+        path = folder / re.sub(r"\$\{(\w+)\}", lambda m: variables[m[1]], value)
+        (path if key == "DocumentRoot" else path.parent).mkdir(parents=True, exist_ok=True)
+    path = folder / "monkey.conf"
+    path.write_text(text)
+    return path
+
+
+def test_there_are_examples():
+    assert len(CONFIGURATIONS) >= 15, "they are found at all"
+
+
+@pytest.mark.parametrize("page, text", CONFIGURATIONS)
+def test_a_configuration_loads(tmp_path, page, text):
+    done = run("-t", "-c", write_configuration(tmp_path, text))
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == "" or page.name == "from-monkey-1.md", done.stderr
+
+
+def test_what_is_said_about_a_folder_of_1_6(tmp_path):
+    """The last page of the move: the example and what the program says about it."""
+    page = ROOT / "docs/guide/from-monkey-1.md"
+    texts = [text for _, text in blocks(page)]
+    example = next(text for text in texts if text.startswith("# /etc/monkey/sites/default\n"))
+    said = next(text for text in texts if text.startswith("$ monkey -t -c /etc/monkey\n"))
+    folder = tmp_path / "etc/monkey"
+    (folder / "sites").mkdir(parents=True)
+    (folder / "monkey.conf").write_text("[SERVER]\n    Listen 2001\n")
+    (folder / "sites/default").write_text(write_configuration(tmp_path, example).read_text())
+    done = run("-t", "-c", folder)
+    assert (done.stderr + done.stdout).replace(str(tmp_path), "") == said.partition("\n")[2]
+
+
+def test_what_is_said_about_a_mistake(tmp_path):
+    page = ROOT / "docs/reference/configuration-format.md"
+    said = next(text for _, text in blocks(page) if text.startswith("/etc/monkey/monkey.conf:"))
+    line = re.search(r"^ {4}( {4}\S.*)$", said, re.MULTILINE)[1]
+    config = tmp_path / "monkey.conf"
+    config.write_text(f"#\n#\n#\n[SERVER]\n{line}\n[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", config)
+    assert done.returncode == 3
+    assert done.stderr.replace(str(tmp_path), "/etc/monkey") == said
+
+
+# ---- Commands ----
+
+COMMAND = re.compile(r"^(?:\$ )?(?:sudo )?(?:build/\w+/)?monkey(?:\s|$)")
+
+
+def commands(page):
+    """(line, words) of each command line that starts the program; what stands behind two blanks explains it."""
+    shown = [(number + i, line) for number, text in blocks(page) for i, line in enumerate(text.split("\n"))]
+    for number, line in shown + list(inline_code(page)):
+        for part in line.split(" && "):
+            if COMMAND.match(part):
+                words = shlex.split(re.split(r"\s{2,}", part.strip())[0].replace("`", ""))
+                yield number, words[next(i for i, word in enumerate(words) if word.endswith("monkey")) + 1:]
+
+
+def test_there_are_commands():
+    assert sum(1 for page in PAGES for _ in commands(page)) >= 20, "they are found at all"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_use_options_that_exist(page, help_text):
+    letters = re.findall(r"^  (-\w), --", help_text, re.MULTILINE)
+    names = re.findall(r"^  (?:-\w,|   ) (--[\w-]+)", help_text, re.MULTILINE)
+    verbs = re.findall(r"^  monkey ([a-z]+) ", help_text, re.MULTILINE)
+    assert letters and names and verbs
+    for line, words in commands(page):
+        for word in words:
+            known = word.partition("=")[0] in letters + names or not word.startswith("-")
+            assert known, f"{page.name}:{line}: there is no {word}"
+        if "explain" in words:
+            assert "explain" in verbs and len(words[words.index("explain"):]) in (1, 3), f"{page.name}:{line}"
+
+
+# ---- Keys and defaults ----
+
+def printed_configuration():
+    """{section: {key: value}} of what `monkey -T` prints; None for a key that has no value."""
+    sections = {}
+    for line in run("-T", ROOT).stdout.splitlines():
+        if match := re.fullmatch(r"\[(\w+)\]", line):
+            keys = sections.setdefault(match[1], {})
+        elif match := re.fullmatch(r"    (# )?(\w+)(?: +(.*))?", line):
+            keys[match[2]] = None if match[1] else match[3]
+    return sections
+
+
+def reference_keys():
+    """Every key that the generated reference has a row for."""
+    rows = table_rows(ROOT / "docs/reference/configuration.md", "Key")
+    return {row[0].strip("`") for row in rows}
+
+
+def test_every_key_of_the_program_is_in_the_reference():
+    sections = printed_configuration()
+    missing = {key for keys in sections.values() for key in keys} - reference_keys()
+    assert {"SERVER", "HOST"} <= set(sections) and not missing
+
+
+def test_every_key_is_told_of_in_the_guide():
+    words = set()
+    for page in sorted((ROOT / "docs/guide").glob("*.md")):
+        words |= set(re.findall(r"\w+", page.read_text()))
+    assert reference_keys() - words == set()
+
+
+def test_every_section_is_told_of_in_the_guide():
+    reference = (ROOT / "docs/reference/configuration.md").read_text()
+    guide = "".join(page.read_text() for page in (ROOT / "docs/guide").glob("*.md"))
+    for section in re.findall(r"^## (\[\w+\])$", reference, re.MULTILINE):
+        assert section in guide, section
+
+
+def amount(text):
+    """A time in seconds, a size in bytes, or a word in small letters."""
+    match = re.fullmatch(r"(\d+)(ms|[smhBKMG])?", text)
+    if not match:
+        return text.lower()
+    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, None: 1}
+    return int(match[1]) * units[match[2]]
+
+
+def test_the_defaults_in_the_guide_are_those_of_the_program():
+    server = printed_configuration()["SERVER"]
+    seen = 0
+    for row in table_rows(ROOT / "docs/guide/limits.md", "Key"):
+        if re.fullmatch(r"`\w+`", row[0]):
+            key = row[0].strip("`")
+            assert amount(row[1]) == amount(server[key]), key
+            seen += 1
+    assert seen >= 15
+
+
+# ---- Messages ----
+
+def source_text():
+    """All string literals of the program, pieces that the compiler joins joined."""
+    text = "".join(path.read_text() for path in sorted((ROOT / "src").rglob("*.c")))
+    return re.sub(r'"\s*\n\s*"', "", text).replace('\\"', '"')
+
+
+def test_messages_that_the_guide_explains_exist():
+    source = source_text()
+    rows = table_rows(ROOT / "docs/guide/troubleshooting.md", "Text")
+    assert len(rows) >= 10
+    for message, *_ in rows:
+        pieces = [piece for piece in re.split(r"\.\.\.|\bN\b|`", message) if len(piece) >= 6]
+        assert pieces, message
+        for piece in pieces:
+            assert piece.strip().removesuffix("workers").strip() in source, message
+
+
+# ---- Code ----
+
+def test_the_example_of_a_handler_compiles(tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if not compiler:
+        pytest.skip("no compiler here")
+    code = next(text for _, text in blocks(ROOT / "docs/internals.md") if "const struct mk_handler" in text)
+    path = tmp_path / "count.c"
+    path.write_text(f"#include <errno.h>\n#include <stdio.h>\n#include <monkey/handler.h>\n{code}")
+    done = subprocess.run([compiler, "-std=gnu17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-I", ROOT / "include",
+                           path], capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# ---- Man page ----
+
+@pytest.fixture(scope="module")
+def man_page():
+    path = MADE / "monkey.8"
+    assert path.exists(), f"{path} is not built"
+    return path
+
+
+def test_the_man_page_renders_without_warnings(man_page):
+    if shutil.which("groff"):
+        command = ["groff", "-man", "-Tutf8", "-ww", "-z", man_page]
+    elif shutil.which("man"):
+        command = ["man", "--warnings", "-E", "UTF-8", "-l", man_page]
+    else:
+        pytest.skip("neither groff nor man here")
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"MANROFFSEQ": "", "LC_ALL": "C.UTF-8"},
+                          timeout=SECONDS, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_man_page_has_every_option_and_verb(man_page, help_text):
+    text = re.sub(r"\\f[BIR]", "", man_page.read_text()).replace("\\-", "-")
+    for name in re.findall(r"--[\w-]+", help_text) + re.findall(r"^  monkey ([a-z]+) ", help_text, re.MULTILINE):
+        assert re.search(rf"(?<![\w-]){re.escape(name)}\b", text), name
