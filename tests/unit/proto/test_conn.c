@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The connection without a protocol: its table of moves, its clocks, its memory. */
+#include "proto/conn.h"
+
+#include "unit/death.h"
+#include "unit/proto/talk.h"
+
+/* A protocol that only remembers what it was asked. */
+static unsigned n_advances, n_clocks, n_closes;
+static enum mk_clock last_clock;
+static enum mk_ending last_ending;
+static bool closes_on_clock;
+
+static void advance(struct mk_conn *c)
+{
+    n_advances++;
+    mk_conn_enter(c);
+    mk_conn_leave(c);
+}
+
+static void on_clock(struct mk_conn *c, enum mk_clock clock)
+{
+    n_clocks++;
+    last_clock = clock;
+    if (closes_on_clock)
+        mk_conn_close(c, MK_ENDING_TIMEOUT);
+}
+
+static void on_close(struct mk_conn *c, enum mk_ending ending)
+{
+    (void)c;
+    n_closes++;
+    last_ending = ending;
+}
+
+static const struct mk_conn_ops ops = {.advance = advance, .on_clock = on_clock, .on_close = on_close};
+
+static struct talk t;
+
+static int start(void **state)
+{
+    (void)state;
+    n_advances = n_clocks = n_closes = 0;
+    closes_on_clock = false;
+    talk_init(&t);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+static struct mk_conn *open_conn(int *client)
+{
+    int ends[2];
+    const struct mk_peer peer = {.is_unix = 1};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    *client = ends[1];
+    struct mk_conn *c = mk_conn_open(&t.service, &ops, ends[0], &peer);
+    assert_non_null(c);
+    return c;
+}
+
+/* ---- The table ---- */
+
+static const char *const legal[MK_CONN_STATES] = {
+    [MK_CONN_IDLE] = "head flow dead",
+    [MK_CONN_HEAD] = "flow dead",
+    [MK_CONN_FLOW] = "send dead",
+    [MK_CONN_SEND] = "idle drain linger dead",
+    [MK_CONN_DRAIN] = "idle linger dead",
+    [MK_CONN_LINGER] = "dead",
+    [MK_CONN_DEAD] = "",
+};
+
+static bool is_legal(unsigned from, unsigned to)
+{
+    mk_str rest = mk_str_from_c(legal[from]);
+    for (mk_str word; (word = mk_str_word(&rest)).len;)
+        if (mk_str_eq(word, mk_str_from_c(mk_conn_state_names[to])))
+            return true;
+    return false;
+}
+
+struct move {
+    struct mk_conn *conn;
+    unsigned to;
+};
+
+static void move(void *ctx)
+{
+    const struct move *m = ctx;
+    mk_conn_move(m->conn, (enum mk_conn_state)m->to);
+}
+
+static void only_moves_of_the_table_are_made(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    unsigned n_legal = 0;
+    for (unsigned from = 0; from < MK_CONN_STATES; from++)
+        for (unsigned to = 0; to < MK_CONN_STATES; to++) {
+            struct move m = {.conn = c, .to = to};
+            c->state = (uint8_t)from;
+            if (!is_legal(from, to)) {
+                assert_bug(move, &m, "legal_moves");
+                continue;
+            }
+            move(&m);
+            assert_int_equal(c->state, to);
+            n_legal++;
+        }
+    c->state = MK_CONN_IDLE;
+    assert_int_equal(n_legal, 15);
+    close(client);
+}
+
+static void moves_leave_a_trail(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    mk_conn_move(c, MK_CONN_HEAD);
+    mk_conn_move(c, MK_CONN_FLOW);
+    mk_conn_move(c, MK_CONN_SEND);
+    assert_int_equal(c->moves, MK_CONN_HEAD << 8 | MK_CONN_FLOW << 4 | MK_CONN_SEND);
+    assert_int_equal(t.counters.moves, c->moves);
+    for (int i = 0; i < 100; i++) {
+        mk_conn_move(c, MK_CONN_IDLE);
+        mk_conn_move(c, MK_CONN_FLOW);
+        mk_conn_move(c, MK_CONN_SEND);
+    }
+    assert_int_equal(c->moves & 0xfff, MK_CONN_IDLE << 8 | MK_CONN_FLOW << 4 | MK_CONN_SEND);
+    close(client);
+}
+
+/* ---- Opening and closing ---- */
+
+static void open_connections_are_counted(void **state)
+{
+    (void)state;
+    int a, b;
+    struct mk_conn *first = open_conn(&a);
+    (void)open_conn(&b);
+    assert_int_equal(t.service.n_conns, 2);
+    assert_int_equal(t.counters.open, 2);
+    assert_int_equal(t.counters.accepted, 2);
+    mk_conn_close(first, MK_ENDING_DONE);
+    assert_int_equal(t.service.n_conns, 1);
+    assert_int_equal(t.counters.open, 1);
+    mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(n_closes, 2);
+    assert_int_equal(last_ending, MK_ENDING_SHUTDOWN);
+    close(a);
+    close(b);
+}
+
+static unsigned n_rooms;
+
+static void on_room(struct mk_service *s)
+{
+    (void)s;
+    n_rooms++;
+}
+
+static void closing_happens_once(void **state)
+{
+    (void)state;
+    int client;
+    char room[4];
+    struct mk_conn *c = open_conn(&client);
+    t.service.on_room = on_room;
+    n_rooms = 0;
+    mk_conn_close(c, MK_ENDING_GONE);
+    mk_conn_close(c, MK_ENDING_DONE);
+    mk_conn_reset(c, MK_ENDING_DONE);
+    mk_conn_resume(c);
+    assert_int_equal(n_closes, 1);
+    assert_int_equal(n_rooms, 1);
+    assert_int_equal(last_ending, MK_ENDING_GONE);
+    assert_int_equal(recv(client, room, sizeof room, 0), 0);
+    talk_work(&t);
+    assert_int_equal(n_advances, 0);
+    close(client);
+}
+
+static void memory_is_used_again_when_the_turn_is_over(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client), *other;
+    close(client);
+    mk_conn_close(c, MK_ENDING_DONE);
+    assert_int_equal(t.service.n_spare, 0);
+    other = open_conn(&client);
+    assert_ptr_not_equal(other, c); /* an event of this turn may still be on its way to it */
+    talk_work(&t);
+    assert_int_equal(t.service.n_spare, 1);
+    int another;
+    assert_ptr_equal(open_conn(&another), c);
+    assert_int_equal(c->state, MK_CONN_IDLE);
+    assert_int_equal(t.service.n_spare, 0);
+    close(client);
+    close(another);
+}
+
+static void an_idle_connection_is_small(void **state)
+{
+    (void)state;
+    assert_true(sizeof(struct mk_conn) <= 256);
+}
+
+/* ---- Resuming ---- */
+
+static void who_resumes_is_called_once_in_the_turn(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    mk_conn_resume(c);
+    mk_conn_resume(c);
+    assert_int_equal(n_advances, 0);
+    assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    assert_int_equal(n_advances, 1);
+    mk_conn_resume(c);
+    mk_conn_close(c, MK_ENDING_DONE); /* the task now frees it */
+    assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    assert_int_equal(n_advances, 1);
+    assert_int_equal(t.service.n_spare, 1);
+    close(client);
+}
+
+/* ---- Input ---- */
+
+static void what_was_not_used_is_kept(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    assert_int_equal(send(client, "hello world", 11, 0), 11);
+    mk_conn_enter(c);
+    assert_int_equal(mk_conn_fill(c), 11);
+    assert_str(mk_conn_input(c), "hello world");
+    mk_conn_use_input(c, 6);
+    mk_conn_leave(c);
+    assert_int_equal(c->n_saved, 5);
+    memset(t.service.window.in, '?', 100); /* others use it now */
+    assert_int_equal(send(client, "!", 1, 0), 1);
+    c->readable = true;
+    mk_conn_enter(c);
+    assert_str(mk_conn_input(c), "world");
+    assert_int_equal(mk_conn_fill(c), 1);
+    assert_str(mk_conn_input(c), "world!");
+    mk_conn_use_input(c, 6);
+    mk_conn_leave(c);
+    assert_int_equal(c->n_saved, 0);
+    assert_null(c->saved);
+    close(client);
+}
+
+static void a_short_read_has_emptied_the_socket(void **state)
+{
+    (void)state;
+    int client;
+    char room[8];
+    struct mk_conn *c = open_conn(&client);
+    assert_int_equal(send(client, "12345678", 8, 0), 8);
+    mk_conn_enter(c);
+    assert_int_equal(mk_conn_read(c, room, 8), 8);
+    assert_true(c->readable);
+    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN);
+    assert_false(c->readable);
+    assert_int_equal(send(client, "1", 1, 0), 1);
+    assert_int_equal(mk_conn_read(c, room, 8), -EAGAIN); /* until an event says so */
+    c->readable = true;
+    assert_int_equal(mk_conn_read(c, room, 8), 1);
+    assert_false(c->readable);
+    close(client);
+    c->readable = c->ended = true;
+    assert_int_equal(mk_conn_read(c, room, 8), 0);
+    assert_true(c->readable);
+    mk_conn_leave(c);
+}
+
+static void who_sends_much_waits_for_the_others(void **state)
+{
+    (void)state;
+    enum { PIECE = 32 * 1024 };
+    static char piece[PIECE];
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    size_t total = 0;
+    mk_conn_enter(c);
+    for (ssize_t n = 1; n > 0 && total<(64u << 20); total += n> 0 ? (size_t)n : 0) {
+        (void)!send(client, piece, sizeof piece, MSG_DONTWAIT);
+        n = mk_conn_read(c, piece, sizeof piece);
+        c->readable = true;
+    }
+    assert_in_range(total, 256 * 1024, 8 << 20);
+    mk_conn_leave(c);
+    assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    assert_true(n_advances >= 1); /* it was resumed */
+    close(client);
+}
+
+static void enter_again(void *c)
+{
+    mk_conn_enter(c);
+}
+
+static void one_connection_is_served_at_a_time(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    mk_conn_enter(c);
+    assert_bug(enter_again, c, "serving");
+    mk_conn_leave(c);
+    close(client);
+}
+
+/* ---- Events and clocks ---- */
+
+static void events_call_the_protocol(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    c->ops->advance(c); /* from now on it is watched */
+    talk_work(&t);
+    unsigned before = n_advances;
+    c->readable = false;
+    assert_int_equal(send(client, "x", 1, 0), 1);
+    talk_work(&t);
+    assert_int_equal(n_advances, before + 1);
+    assert_true(c->readable);
+    assert_false(c->ended);
+    shutdown(client, SHUT_WR);
+    talk_work(&t);
+    assert_true(c->ended);
+    assert_int_equal(n_closes, 0);
+    close(client);
+    talk_work(&t);
+    assert_int_equal(n_closes, 1);
+    assert_int_equal(last_ending, MK_ENDING_GONE);
+}
+
+static void turn_for(unsigned ms)
+{
+    uint64_t until = mk_clock_ms() + ms;
+    do
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    while (mk_clock_ms() < until);
+}
+
+static void each_clock_has_its_span(void **state)
+{
+    (void)state;
+    static const enum mk_clock clocks[] = {MK_CLOCK_IDLE, MK_CLOCK_HEAD, MK_CLOCK_HANDLER, MK_CLOCK_LINGER};
+    for (size_t i = 0; i < MK_LEN(clocks); i++) {
+        int client;
+        t.limits = talk_limits;
+        uint32_t *spans[] = {&t.limits.idle_ms, &t.limits.head_ms, &t.limits.handler_ms, &t.limits.linger_ms};
+        *spans[i] = 40;
+        struct mk_conn *c = open_conn(&client);
+        n_clocks = 0;
+        mk_conn_set_clock(c, clocks[i]);
+        turn_for(20);
+        assert_int_equal(n_clocks, 0);
+        turn_for(100);
+        assert_int_equal(n_clocks, 1);
+        assert_int_equal(last_clock, clocks[i]);
+        mk_conn_close(c, MK_ENDING_DONE);
+        close(client);
+    }
+}
+
+static void a_clock_that_runs_goes_on_but_idle_starts_anew(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    t.limits.head_ms = t.limits.idle_ms = 60;
+    mk_conn_set_clock(c, MK_CLOCK_HEAD);
+    uint32_t due = c->timer.due;
+    turn_for(20);
+    mk_conn_set_clock(c, MK_CLOCK_HEAD);
+    assert_int_equal(c->timer.due, due);
+    mk_conn_set_clock(c, MK_CLOCK_IDLE);
+    due = c->timer.due;
+    turn_for(20);
+    mk_conn_set_clock(c, MK_CLOCK_IDLE);
+    assert_true((int32_t)(c->timer.due - due) >= 15);
+    close(client);
+}
+
+static void a_clock_of_no_span_never_runs_out(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    t.limits.handler_ms = 0;
+    t.limits.head_ms = 20;
+    mk_conn_set_clock(c, MK_CLOCK_HEAD);
+    mk_conn_set_clock(c, MK_CLOCK_HANDLER);
+    turn_for(80);
+    assert_int_equal(n_clocks, 0);
+    close(client);
+}
+
+static void a_wait_that_is_over_rings_no_clock(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    t.limits.handler_ms = 20;
+    mk_conn_set_clock(c, MK_CLOCK_HANDLER);
+    c->clock = MK_CLOCK_NONE;
+    turn_for(80);
+    assert_int_equal(n_clocks, 0);
+    assert_int_equal(n_closes, 0);
+    close(client);
+}
+
+static void who_is_fast_enough_may_go_on(void **state)
+{
+    (void)state;
+    int client;
+    struct mk_conn *c = open_conn(&client);
+    t.limits.rate_ms = 30;
+    t.limits.rate_bytes = 10;
+    mk_conn_set_clock(c, MK_CLOCK_RATE);
+    for (int i = 0; i < 6; i++) {
+        c->progress += 10;
+        turn_for(20);
+    }
+    assert_int_equal(n_clocks, 0);
+    closes_on_clock = true;
+    c->progress += 9;
+    turn_for(150);
+    assert_int_equal(n_clocks, 1);
+    assert_int_equal(last_clock, MK_CLOCK_RATE);
+    assert_int_equal(n_closes, 1);
+    close(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(only_moves_of_the_table_are_made, start, stop),
+        cmocka_unit_test_setup_teardown(moves_leave_a_trail, start, stop),
+        cmocka_unit_test_setup_teardown(open_connections_are_counted, start, stop),
+        cmocka_unit_test_setup_teardown(closing_happens_once, start, stop),
+        cmocka_unit_test_setup_teardown(memory_is_used_again_when_the_turn_is_over, start, stop),
+        cmocka_unit_test(an_idle_connection_is_small),
+        cmocka_unit_test_setup_teardown(who_resumes_is_called_once_in_the_turn, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, stop),
+        cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, stop),
+        cmocka_unit_test_setup_teardown(who_sends_much_waits_for_the_others, start, stop),
+        cmocka_unit_test_setup_teardown(one_connection_is_served_at_a_time, start, stop),
+        cmocka_unit_test_setup_teardown(events_call_the_protocol, start, stop),
+        cmocka_unit_test_setup_teardown(each_clock_has_its_span, start, stop),
+        cmocka_unit_test_setup_teardown(a_clock_that_runs_goes_on_but_idle_starts_anew, start, stop),
+        cmocka_unit_test_setup_teardown(a_clock_of_no_span_never_runs_out, start, stop),
+        cmocka_unit_test_setup_teardown(a_wait_that_is_over_rings_no_clock, start, stop),
+        cmocka_unit_test_setup_teardown(who_is_fast_enough_may_go_on, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

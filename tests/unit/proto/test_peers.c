@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/peers.h"
+
+#include <stdlib.h>
+
+#include "unit/death.h"
+#include "unit/test.h"
+
+static struct mk_peers peers;
+
+static struct mk_peer peer(const char *text)
+{
+    struct mk_addr a;
+    struct mk_peer p;
+    assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR(""), &a), 0);
+    mk_peer_set(&p, &a);
+    return p;
+}
+
+/* 10.x.y.z by its number. */
+static struct mk_peer peer_number(unsigned n)
+{
+    struct mk_peer p = {.ip = {[10] = 0xff, [11] = 0xff, [12] = 10}};
+    p.ip[13] = (uint8_t)(n >> 16);
+    p.ip[14] = (uint8_t)(n >> 8);
+    p.ip[15] = (uint8_t)n;
+    p.port = (uint16_t)n;
+    return p;
+}
+
+static mk_err enter(const char *text)
+{
+    struct mk_peer p = peer(text);
+    return mk_peers_enter(&peers, &p);
+}
+
+static void leave(const char *text)
+{
+    struct mk_peer p = peer(text);
+    mk_peers_leave(&peers, &p);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_peers_fini(&peers);
+    return 0;
+}
+
+static void each_address_has_its_share(void **state)
+{
+    (void)state;
+    mk_peers_init(&peers, 2);
+    assert_int_equal(enter("192.0.2.1:1"), 0);
+    assert_int_equal(enter("192.0.2.1:2"), 0);
+    assert_int_equal(enter("192.0.2.1:3"), -EDQUOT);
+    assert_int_equal(enter("192.0.2.2:1"), 0);
+    leave("192.0.2.1:9"); /* ports do not count */
+    assert_int_equal(enter("192.0.2.1:3"), 0);
+    assert_int_equal(enter("192.0.2.1:4"), -EDQUOT);
+    assert_int_equal(peers.n, 2);
+    leave("192.0.2.1:1");
+    leave("192.0.2.1:1");
+    leave("192.0.2.2:1");
+    assert_int_equal(peers.n, 0);
+}
+
+static void a_network_of_ipv6_is_one_client(void **state)
+{
+    (void)state;
+    mk_peers_init(&peers, 2);
+    assert_int_equal(enter("[2001:db8:1:2::1]:1"), 0);
+    assert_int_equal(enter("[2001:db8:1:2:ffff:ffff:ffff:ffff]:1"), 0);
+    assert_int_equal(enter("[2001:db8:1:2:3::]:1"), -EDQUOT);
+    assert_int_equal(enter("[2001:db8:1:3::1]:1"), 0);
+    leave("[2001:db8:1:2:abcd::]:1");
+    assert_int_equal(enter("[2001:db8:1:2::9]:1"), 0);
+    assert_int_equal(peers.n, 2);
+}
+
+static void ipv4_addresses_are_not_one_network(void **state)
+{
+    (void)state;
+    mk_peers_init(&peers, 1);
+    assert_int_equal(enter("192.0.2.1:1"), 0);
+    assert_int_equal(enter("192.0.2.2:1"), 0);
+    assert_int_equal(enter("[::1]:1"), 0);
+    assert_int_equal(enter("[::ffff:192.0.2.1]:1"), -EDQUOT); /* the same client, by another road */
+}
+
+static void some_are_not_counted(void **state)
+{
+    (void)state;
+    mk_peers_init(&peers, 1);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(enter("unix:/a"), 0);
+    leave("unix:/a");
+    assert_int_equal(peers.n, 0);
+    mk_peers_fini(&peers);
+    mk_peers_init(&peers, 0);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(enter("192.0.2.1:1"), 0);
+    leave("192.0.2.1:1");
+    assert_null(peers.slots);
+}
+
+static void leave_once_more(void *ctx)
+{
+    (void)ctx;
+    leave("192.0.2.1:1");
+}
+
+static void who_leaves_without_having_come_is_a_bug(void **state)
+{
+    (void)state;
+    mk_peers_init(&peers, 1);
+    assert_int_equal(enter("192.0.2.1:1"), 0);
+    leave("192.0.2.1:1");
+    assert_bug(leave_once_more, NULL, "slot->n > 0");
+}
+
+/* Many come and go, in an order that fills and closes gaps; each is counted as often as it is there. */
+static void many_come_and_go(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 300, STEPS = 60000, MAX = 3 };
+    static unsigned there[CLIENTS];
+    unsigned distinct = 0;
+    memset(there, 0, sizeof there);
+    mk_peers_init(&peers, MAX);
+    srand(7);
+    for (int step = 0; step < STEPS; step++) {
+        /* Waves: mostly coming, then mostly going. */
+        unsigned i = (unsigned)rand() % CLIENTS;
+        bool comes = rand() % 10 < (step / 2000 % 2 ? 2 : 8);
+        struct mk_peer p = peer_number(i * 7);
+        if (comes) {
+            mk_err e = mk_peers_enter(&peers, &p);
+            assert_int_equal(e, there[i] == MAX ? -EDQUOT : 0);
+            distinct += there[i] == 0;
+            there[i] += e == 0;
+        } else if (there[i]) {
+            mk_peers_leave(&peers, &p);
+            there[i]--;
+            distinct -= there[i] == 0;
+        }
+        assert_int_equal(peers.n, distinct);
+    }
+    assert_true(peers.cap > peers.n);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        struct mk_peer p = peer_number(i * 7);
+        for (; there[i]; there[i]--)
+            mk_peers_leave(&peers, &p);
+    }
+    assert_int_equal(peers.n, 0);
+    for (size_t i = 0; i < peers.cap; i++)
+        assert_int_equal(peers.slots[i].n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(each_address_has_its_share, stop),
+        cmocka_unit_test_teardown(a_network_of_ipv6_is_one_client, stop),
+        cmocka_unit_test_teardown(ipv4_addresses_are_not_one_network, stop),
+        cmocka_unit_test_teardown(some_are_not_counted, stop),
+        cmocka_unit_test_teardown(who_leaves_without_having_come_is_a_bug, stop),
+        cmocka_unit_test_teardown(many_come_and_go, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

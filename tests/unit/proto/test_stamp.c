@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/stamp.h"
+
+#include "unit/test.h"
+
+static void both_fields_are_ready(void **state)
+{
+    (void)state;
+    struct mk_stamp s;
+    mk_stamp_init(&s, MK_STR("Monkey/2.0"));
+    assert_str(mk_stamp_at(&s, 784111777), "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    assert_str(mk_stamp_at(&s, 0), "Server: Monkey/2.0\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\n");
+    assert_str(mk_stamp_at(&s, 784111778), "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
+}
+
+static void it_is_written_once_a_second(void **state)
+{
+    (void)state;
+    struct mk_stamp s;
+    mk_stamp_init(&s, MK_STR("Monkey"));
+    mk_str first = mk_stamp_at(&s, 784111777);
+    s.text[s.date_at] = 'X';
+    assert_int_equal(mk_stamp_at(&s, 784111777).p[s.date_at], 'X');
+    assert_int_equal(mk_stamp_at(&s, 784111778).p[s.date_at], 'S');
+    assert_ptr_equal(mk_stamp_at(&s, 784111778).p, first.p);
+}
+
+static void the_empty_line_stands_behind(void **state)
+{
+    (void)state;
+    struct mk_stamp s;
+    mk_stamp_init(&s, MK_STR("Monkey"));
+    mk_str stamp = mk_stamp_at(&s, 1);
+    assert_true(mk_str_ends(mk_str_of(stamp.p, stamp.len + 2), MK_STR(" GMT\r\n\r\n")));
+}
+
+static void a_name_that_is_too_long_is_cut(void **state)
+{
+    (void)state;
+    static char name[MK_STAMP_MAX * 2];
+    memset(name, 'n', sizeof name);
+    for (size_t len = 0; len <= sizeof name; len++) {
+        struct mk_stamp s;
+        mk_stamp_init(&s, mk_str_of(name, len));
+        mk_str stamp = mk_stamp_at(&s, 784111777);
+        assert_true(stamp.len + 2 <= sizeof s.text);
+        assert_true(mk_str_starts(stamp, MK_STR("Server: ")));
+        assert_true(mk_str_ends(stamp, MK_STR("\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n")));
+        if (len < 50)
+            assert_int_equal(stamp.len, 8 + len + 8 + 29 + 2);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_fields_are_ready),
+        cmocka_unit_test(it_is_written_once_a_second),
+        cmocka_unit_test(the_empty_line_stands_behind),
+        cmocka_unit_test(a_name_that_is_too_long_is_cut),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

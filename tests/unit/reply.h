@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads HTTP/1 responses out of the bytes that a connection sent, to the letter: what a strict client would
+ * take. Knows nothing of cmocka: fuzz targets use it as well. */
+#ifndef MK_UNIT_REPLY_H
+#define MK_UNIT_REPLY_H
+
+#include <stdio.h>
+
+#include "base/num.h"
+#include "http/chunked.h"
+#include "http/field.h"
+
+enum { REPLY_FIELDS = 128, REPLY_CONTENT = 1 << 22 };
+
+enum reply_result {
+    REPLY_BAD = -1, /* no HTTP: `why` says what is wrong */
+    REPLY_NONE,     /* nothing is left */
+    REPLY_PART,     /* it is not all there */
+    REPLY_WHOLE,
+};
+
+struct reply {
+    unsigned status;
+    mk_str head; /* with its empty line */
+    struct mk_fields fields;
+    struct mk_field room[REPLY_FIELDS];
+    struct mk_buf content; /* its transfer coding removed; to be freed */
+    bool closes;           /* says, or means, that no other follows */
+    const char *why;
+};
+
+static inline void reply_fini(struct reply *r)
+{
+    mk_buf_free(&r->content);
+}
+
+static inline enum reply_result reply_bad(struct reply *r, const char *why)
+{
+    r->why = why;
+    return REPLY_BAD;
+}
+
+/* "HTTP/1.1 200 OK" */
+static inline bool reply_read_status(struct reply *r, mk_str line)
+{
+    uint64_t status;
+    if (!mk_str_starts(line, MK_STR("HTTP/1.1 ")) || line.len < 13 || line.p[12] != ' ')
+        return false;
+    if (!mk_num_parse(mk_str_take(mk_str_skip(line, 9), 3), &status) || status < 100 || status > 599)
+        return false;
+    r->status = (unsigned)status;
+    return mk_is_field_value(mk_str_skip(line, 13));
+}
+
+static inline bool reply_read_field(struct reply *r, mk_str line)
+{
+    size_t colon = mk_str_find(line, ':');
+    mk_str name = mk_str_take(line, colon), value = mk_str_skip(line, colon + 2);
+    if (colon == MK_STR_NONE || colon + 1 >= line.len || line.p[colon + 1] != ' ')
+        return false;
+    return mk_is_token(name) && mk_is_field_value(value) && mk_str_trim(value).len == value.len &&
+           mk_fields_add(&r->fields, REPLY_FIELDS, name, value);
+}
+
+/* The next line, without its CRLF; absent where there is none. */
+static inline mk_str reply_line(mk_str *rest)
+{
+    size_t end = mk_str_find(*rest, '\n');
+    if (end == MK_STR_NONE || end == 0 || rest->p[end - 1] != '\r')
+        return (mk_str){NULL, 0};
+    mk_str line = mk_str_take(*rest, end - 1);
+    *rest = mk_str_skip(*rest, end + 1);
+    return line;
+}
+
+static inline mk_str reply_find_head(mk_str text)
+{
+    for (size_t i = 0; i + 4 <= text.len; i++)
+        if (memcmp(text.p + i, "\r\n\r\n", 4) == 0)
+            return mk_str_take(text, i + 4);
+    return (mk_str){NULL, 0};
+}
+
+static inline enum reply_result reply_read_head(struct reply *r, mk_str *rest)
+{
+    mk_str head = reply_find_head(*rest);
+    if (!head.p)
+        return mk_str_starts(MK_STR("HTTP/1.1 "), mk_str_take(*rest, 9)) ? REPLY_PART
+                                                                         : reply_bad(r, "no head");
+    r->head = head;
+    *rest = mk_str_skip(*rest, head.len);
+    if (!reply_read_status(r, reply_line(&head)))
+        return reply_bad(r, "the status line");
+    for (mk_str line; (line = reply_line(&head)).len;)
+        if (!reply_read_field(r, line))
+            return reply_bad(r, "a field line");
+    return head.len == 0 ? REPLY_WHOLE : reply_bad(r, "a line end");
+}
+
+static inline bool reply_is_twice(const struct reply *r, enum mk_field_id id)
+{
+    unsigned at = 0, n = 0;
+    mk_str value;
+    while (mk_fields_next(&r->fields, id, &at, &value))
+        n++;
+    return n > 1;
+}
+
+static inline enum reply_result reply_read_chunks(struct reply *r, mk_str *rest)
+{
+    struct mk_chunked c;
+    mk_str data;
+    int got;
+    mk_chunked_init(&c, 1024);
+    while ((got = mk_chunked_next(&c, rest, &data)) == MK_CHUNKED_DATA)
+        mk_buf_add(&r->content, data);
+    return got == MK_CHUNKED_END ? REPLY_WHOLE : got < 0 ? reply_bad(r, "a chunk") : REPLY_PART;
+}
+
+static inline enum reply_result reply_read_length(struct reply *r, mk_str *rest, mk_str digits)
+{
+    uint64_t length;
+    if (!mk_num_parse(digits, &length))
+        return reply_bad(r, "the length");
+    mk_buf_add(&r->content, mk_str_take(*rest, length < rest->len ? (size_t)length : rest->len));
+    *rest = mk_str_skip(*rest, r->content.len);
+    return r->content.len == length ? REPLY_WHOLE : REPLY_PART;
+}
+
+static inline enum reply_result reply_read_content(struct reply *r, mk_str *rest, bool ended)
+{
+    mk_str coding = mk_fields_get(&r->fields, MK_FIELD_TRANSFER_ENCODING),
+           length = mk_fields_get(&r->fields, MK_FIELD_CONTENT_LENGTH);
+    if (coding.p && length.p)
+        return reply_bad(r, "both length and coding");
+    if (coding.p)
+        return mk_str_eq(coding, MK_STR("chunked")) ? reply_read_chunks(r, rest) : reply_bad(r, "the coding");
+    if (length.p)
+        return reply_read_length(r, rest, length);
+    r->closes = true;
+    mk_buf_add(&r->content, *rest);
+    *rest = mk_str_skip(*rest, rest->len);
+    return ended ? REPLY_WHOLE : REPLY_PART;
+}
+
+/* The next final response of *rest, 1xx before it passed over; moves *rest behind what was read. `is_head`:
+ * it answers HEAD. `ended`: the connection was closed properly behind *rest. */
+static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool is_head, bool ended)
+{
+    do {
+        memset(r, 0, sizeof *r);
+        r->content = mk_buf_growing(REPLY_CONTENT);
+        mk_fields_init(&r->fields, r->room);
+        if (rest->len == 0)
+            return REPLY_NONE;
+        enum reply_result got = reply_read_head(r, rest);
+        if (got != REPLY_WHOLE)
+            return got;
+    } while (r->status < 200);
+    if (reply_is_twice(r, MK_FIELD_CONTENT_LENGTH) || reply_is_twice(r, MK_FIELD_TRANSFER_ENCODING) ||
+        reply_is_twice(r, MK_FIELD_CONTENT_TYPE) || reply_is_twice(r, MK_FIELD_DATE) ||
+        reply_is_twice(r, MK_FIELD_CONNECTION))
+        return reply_bad(r, "a field that is there twice");
+    if (!mk_fields_has(&r->fields, MK_FIELD_DATE) || !mk_fields_has(&r->fields, MK_FIELD_SERVER))
+        return reply_bad(r, "no Date or no Server");
+    r->closes = mk_fields_has_token(&r->fields, MK_FIELD_CONNECTION, MK_STR("close"));
+    if (is_head || r->status == 204 || r->status == 304)
+        return REPLY_WHOLE;
+    return reply_read_content(r, rest, ended);
+}
+
+static inline mk_str reply_field(const struct reply *r, enum mk_field_id id)
+{
+    return mk_fields_get(&r->fields, id);
+}
+
+#endif
