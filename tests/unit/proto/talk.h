@@ -172,6 +172,17 @@ static inline void talk_wait(struct talk *t, size_t more)
     talk_on(t);
 }
 
+/* Time passes, and the client listens. */
+static inline void talk_pass(struct talk *t, unsigned ms)
+{
+    uint64_t until = mk_clock_ms() + ms;
+    do {
+        assert_int_equal(mk_loop_turn(&t->loop, 5), 0);
+        while (talk_listen(t))
+            ;
+    } while (mk_clock_ms() < until);
+}
+
 static inline mk_str talk_heard(const struct talk *t)
 {
     return mk_str_skip(mk_buf_str(&t->heard), t->read);

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Content of requests: read as it is asked for, limited, and read away when nobody wants it. */
+#include "unit/proto/talk.h"
+
+enum { WINDOW = 64 * 1024 };
+
+static struct talk t;
+
+static int start(void **state)
+{
+    (void)state;
+    talk_init(&t);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+#define GET_EARLY "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
+
+/* What `sink` says of n bytes of 'x'. */
+static const char *sum_of(size_t n, char room[64])
+{
+    struct handlers_sum s = {0};
+    for (size_t i = 0; i < n; i++)
+        handlers_add(&s, "x", 1);
+    snprintf(room, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
+    return room;
+}
+
+/* n times that text, then the rest. */
+static void say_often(const char *text, size_t n, const char *rest)
+{
+    struct mk_buf all = mk_buf_growing(1 << 26);
+    for (size_t i = 0; i < n; i++)
+        mk_buf_add(&all, mk_str_from_c(text));
+    mk_buf_add(&all, mk_str_from_c(rest));
+    assert_false(all.failed);
+    for (mk_str left = mk_buf_str(&all); left.len;) {
+        ssize_t sent = send(t.fd, left.p, left.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        left = mk_str_skip(left, sent > 0 ? (size_t)sent : 0);
+        talk_on(&t);
+        if (t.ended || t.reset)
+            break;
+    }
+    mk_buf_free(&all);
+}
+
+static void open_post(const char *target, const char *fields)
+{
+    char head[512];
+    snprintf(head, sizeof head, "POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n", target, fields);
+    talk_open(&t, head);
+    talk_on(&t);
+}
+
+/* ---- Reading it ---- */
+
+static void content_of_known_length_is_read(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {1, 100, WINDOW - 1, WINDOW, WINDOW + 1, 300000};
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char room[64], fields[64];
+        snprintf(fields, sizeof fields, "Content-Length: %zu\r\n", sizes[i]);
+        open_post("/sink", fields);
+        talk_expect_nothing(&t);
+        say_often("x", sizes[i], GET_EARLY);
+        talk_expect(&t, 200, sum_of(sizes[i], room));
+        talk_expect(&t, 200, "early\n");
+        talk_expect_nothing(&t);
+    }
+}
+
+static void content_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    char room[64];
+    open_post("/sink", "Content-Length: 5\r\n");
+    for (const char *at = "xxxxx" GET_EARLY; *at; at++) {
+        talk_say_bytes(&t, mk_str_of(at, 1));
+        talk_on(&t);
+    }
+    talk_expect(&t, 200, sum_of(5, room));
+    talk_expect(&t, 200, "early\n");
+}
+
+static void content_may_come_in_chunks(void **state)
+{
+    (void)state;
+    char room[64];
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    talk_say(&t, "5\r\nxxxxx\r\n3;name=\"a value\"\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, sum_of(8, room));
+    talk_expect(&t, 200, "early\n");
+}
+
+static void chunks_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    char room[64];
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    for (const char *at = "5\r\nxxxxx\r\n3;e\r\nxxx\r\n0\r\nX-Trailer: x\r\n\r\n" GET_EARLY; *at; at++) {
+        talk_say_bytes(&t, mk_str_of(at, 1));
+        talk_on(&t);
+    }
+    talk_expect(&t, 200, sum_of(8, room));
+    talk_expect(&t, 200, "early\n");
+}
+
+static void many_small_chunks_and_a_large_one(void **state)
+{
+    (void)state;
+    char room[64];
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    say_often("1\r\nx\r\n", 50000, "0\r\n\r\n" GET_EARLY);
+    talk_expect(&t, 200, sum_of(50000, room));
+    talk_expect(&t, 200, "early\n");
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    talk_say(&t, "493e0\r\n");
+    say_often("x", 300000, "\r\n0\r\n\r\n" GET_EARLY);
+    talk_expect(&t, 200, sum_of(300000, room));
+    talk_expect(&t, 200, "early\n");
+}
+
+static void head_and_content_may_come_together(void **state)
+{
+    (void)state;
+    char room[64];
+    talk_open(
+        &t,
+        "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nxx"
+        "POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n" GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, sum_of(2, room));
+    talk_expect(&t, 200, sum_of(1, room));
+    talk_expect(&t, 200, "early\n");
+}
+
+static void what_is_asked_for_is_echoed_as_it_comes(void **state)
+{
+    (void)state;
+    open_post("/echo", "Transfer-Encoding: chunked\r\n");
+    talk_say(&t, "3\r\none\r\n");
+    talk_on(&t);
+    assert_non_null(memmem(talk_heard(&t).p, talk_heard(&t).len, "one", 3)); /* before the rest has come */
+    talk_say(&t, "3\r\ntwo\r\n0\r\n\r\n" GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, "onetwo");
+    talk_expect(&t, 200, "early\n");
+}
+
+/* ---- 100 Continue ---- */
+
+#define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
+
+static bool heard_continue(void)
+{
+    return mk_str_starts(talk_heard(&t), MK_STR(CONTINUE));
+}
+
+static void who_reads_lets_the_client_continue(void **state)
+{
+    (void)state;
+    char room[64];
+    static const char *const targets[] = {"/sink", "/echo"};
+    for (size_t i = 0; i < MK_LEN(targets); i++) {
+        open_post(targets[i], "Content-Length: 3\r\nExpect: 100-continue\r\n");
+        assert_true(heard_continue());
+        talk_say(&t, "xxx" GET_EARLY);
+        talk_on(&t);
+        talk_expect(&t, 200, i ? "xxx" : sum_of(3, room));
+        talk_expect(&t, 200, "early\n");
+    }
+}
+
+static void who_does_not_read_does_not(void **state)
+{
+    (void)state;
+    struct reply r;
+    open_post("/early", "Content-Length: 3\r\nExpect: 100-continue\r\n");
+    assert_false(heard_continue());
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 200);
+    assert_true(r.closes); /* whether the content comes, nobody knows */
+    reply_fini(&r);
+    open_post("/nothing", "Content-Length: 3\r\nExpect: 100-continue\r\n");
+    assert_false(heard_continue());
+    talk_expect(&t, 405, NULL);
+    open_post("/sink", "Content-Length: 99999999\r\nExpect: 100-continue\r\n");
+    assert_false(heard_continue());
+    talk_expect(&t, 413, NULL);
+}
+
+static void who_did_not_wait_is_not_told(void **state)
+{
+    (void)state;
+    char room[64];
+    talk_open(&t, "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nxxx");
+    talk_on(&t);
+    assert_false(heard_continue());
+    talk_expect(&t, 200, sum_of(3, room));
+}
+
+static void the_100_stands_between_two_answers(void **state)
+{
+    (void)state;
+    talk_open(&t, GET_EARLY
+              "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n");
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_true(heard_continue());
+    talk_say(&t, "xxx");
+    talk_on(&t);
+    talk_expect(&t, 200, "xxx");
+}
+
+/* ---- Limits and faults ---- */
+
+static void too_much_is_413(void **state)
+{
+    (void)state;
+    t.limits.content_max = 1000;
+    open_post("/sink", "Content-Length: 1001\r\n");
+    talk_expect(&t, 413, NULL);
+    talk_expect_end(&t, 1, 413, MK_ENDING_REFUSED);
+    t.n_records = 0;
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    say_often("64\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+              "xxxxxxxxxxxx"
+              "\r\n",
+              11, "0\r\n\r\n");
+    talk_expect(&t, 413, NULL);
+    talk_expect_end(&t, 1, 413, MK_ENDING_DONE);
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    talk_say(&t, "ffffffffffffffff0\r\n");
+    talk_on(&t);
+    talk_expect(&t, 413, NULL);
+    char room[64], fields[] = "Content-Length: 1000\r\n";
+    open_post("/sink", fields);
+    say_often("x", 1000, "");
+    talk_expect(&t, 200, sum_of(1000, room));
+}
+
+static void head_and_content_count_together(void **state)
+{
+    (void)state;
+    const char *head = "POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n";
+    t.limits.request_max = strlen(head) + 5;
+    talk_open(&t, head);
+    talk_say(&t, "xxxxx");
+    talk_on(&t);
+    talk_expect(&t, 200, NULL);
+    t.limits.request_max--;
+    talk_open(&t, head);
+    talk_on(&t);
+    talk_expect(&t, 413, NULL);
+    t.limits.request_max = 1;
+    talk_open(&t, GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n"); /* a head alone has its own limit */
+}
+
+static void a_length_beyond_all_numbers_is_413(void **state)
+{
+    (void)state;
+    t.limits.content_max = UINT64_MAX;
+    open_post("/never", "Content-Length: 9223372036854775808\r\n");
+    talk_expect(&t, 413, NULL);
+    open_post("/never", "Content-Length: 18446744073709551615\r\n");
+    talk_expect(&t, 413, NULL);
+    open_post("/never", "Content-Length: 9223372036854775807\r\n");
+    talk_expect_nothing(&t);
+}
+
+static void broken_chunks_are_400(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"x\r\n",  "3\r\nxxxx\r\n", "3\nxxx\r\n",
+                                      "-1\r\n", "3 \r\nxxx\r\n", "3\r\nxxx\r\n0\r\nbad trailer\r\n\r\n"};
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        t.n_records = 0;
+        open_post("/sink", "Transfer-Encoding: chunked\r\n");
+        talk_say(&t, "2\r\nxx\r\n");
+        talk_on(&t);
+        talk_say(&t, bad[i]);
+        talk_say(&t, GET_EARLY);
+        talk_on(&t);
+        talk_expect(&t, 400, NULL);
+        talk_expect_end(&t, 1, 400, MK_ENDING_DONE);
+    }
+}
+
+static void an_echo_of_broken_chunks_is_incomplete(void **state)
+{
+    (void)state;
+    struct reply r;
+    open_post("/echo", "Transfer-Encoding: chunked\r\n");
+    talk_say(&t, "2\r\nxx\r\n");
+    talk_on(&t);
+    talk_say(&t, "nonsense\r\n");
+    talk_on(&t);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    assert_str(mk_buf_str(&r.content), "xx");
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+}
+
+static void content_that_ends_too_early(void **state)
+{
+    (void)state;
+    open_post("/sink", "Content-Length: 10\r\n");
+    talk_say(&t, "xxx");
+    shutdown(t.fd, SHUT_WR);
+    talk_on(&t);
+    talk_expect(&t, 500, NULL);
+    talk_expect_end(&t, 1, 500, MK_ENDING_DONE);
+    t.n_records = 0;
+    open_post("/sink", "Transfer-Encoding: chunked\r\n");
+    talk_say(&t, "5\r\nxx");
+    mk_fd_close(&t.fd);
+    talk_work(&t);
+    assert_int_equal(t.n_records, 1);
+    assert_int_equal(t.service.n_conns, 0);
+}
+
+/* ---- Content that nobody wants ---- */
+
+static void a_little_is_read_away(void **state)
+{
+    (void)state;
+    open_post("/early", "Content-Length: 1000\r\n");
+    talk_expect(&t, 200, "early\n");
+    talk_expect_state(&t, MK_CONN_DRAIN);
+    assert_int_equal(t.n_records, 1); /* it is over as soon as it is answered */
+    say_often("x", 999, "");
+    talk_expect_state(&t, MK_CONN_DRAIN);
+    talk_say(&t, "x" GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    open_post("/early", "Transfer-Encoding: chunked\r\n");
+    talk_expect(&t, 200, "early\n");
+    say_often("3\r\nxxx\r\n", 1000, "0\r\n\r\n" GET_EARLY);
+    talk_expect(&t, 200, "early\n");
+}
+
+static void much_is_not(void **state)
+{
+    (void)state;
+    struct reply r;
+    open_post("/early", "Content-Length: 70000\r\n");
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_true(r.closes);
+    reply_fini(&r);
+    talk_expect_state(&t, MK_CONN_LINGER);
+    say_often("x", 70000, GET_EARLY);
+    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+    open_post("/early", "Transfer-Encoding: chunked\r\n");
+    talk_expect(&t, 200, "early\n");
+    say_often("a\r\nxxxxxxxxxx\r\n", 10000, "0\r\n\r\n" GET_EARLY);
+    assert_true(t.ended || t.reset); /* too much, as it turned out */
+    talk_expect_nothing(&t);
+}
+
+static void broken_content_ends_the_connection(void **state)
+{
+    (void)state;
+    open_post("/early", "Transfer-Encoding: chunked\r\n");
+    talk_expect(&t, 200, "early\n");
+    talk_say(&t, "nonsense\r\n" GET_EARLY);
+    talk_on(&t);
+    talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+}
+
+static void get_may_have_content_too(void **state)
+{
+    (void)state;
+    talk_open(&t, "GET /early HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxxx" GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_expect(&t, 200, "early\n");
+    talk_expect_nothing(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(content_of_known_length_is_read, start, stop),
+        cmocka_unit_test_setup_teardown(content_may_come_byte_by_byte, start, stop),
+        cmocka_unit_test_setup_teardown(content_may_come_in_chunks, start, stop),
+        cmocka_unit_test_setup_teardown(chunks_may_come_byte_by_byte, start, stop),
+        cmocka_unit_test_setup_teardown(many_small_chunks_and_a_large_one, start, stop),
+        cmocka_unit_test_setup_teardown(head_and_content_may_come_together, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_asked_for_is_echoed_as_it_comes, start, stop),
+        cmocka_unit_test_setup_teardown(who_reads_lets_the_client_continue, start, stop),
+        cmocka_unit_test_setup_teardown(who_does_not_read_does_not, start, stop),
+        cmocka_unit_test_setup_teardown(who_did_not_wait_is_not_told, start, stop),
+        cmocka_unit_test_setup_teardown(the_100_stands_between_two_answers, start, stop),
+        cmocka_unit_test_setup_teardown(too_much_is_413, start, stop),
+        cmocka_unit_test_setup_teardown(head_and_content_count_together, start, stop),
+        cmocka_unit_test_setup_teardown(a_length_beyond_all_numbers_is_413, start, stop),
+        cmocka_unit_test_setup_teardown(broken_chunks_are_400, start, stop),
+        cmocka_unit_test_setup_teardown(an_echo_of_broken_chunks_is_incomplete, start, stop),
+        cmocka_unit_test_setup_teardown(content_that_ends_too_early, start, stop),
+        cmocka_unit_test_setup_teardown(a_little_is_read_away, start, stop),
+        cmocka_unit_test_setup_teardown(much_is_not, start, stop),
+        cmocka_unit_test_setup_teardown(broken_content_ends_the_connection, start, stop),
+        cmocka_unit_test_setup_teardown(get_may_have_content_too, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
