@@ -7,8 +7,10 @@ import signal
 import time
 from pathlib import Path
 
-from monkey import SECONDS
+from monkey import ROOT, SECONDS
 
+# The optimised program, for what sanitizers would change: memory, and libraries that are loaded before it.
+RELEASE = Path(os.environ.get("MONKEY_RELEASE", ROOT / "build" / "release" / "monkey")).resolve()
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
