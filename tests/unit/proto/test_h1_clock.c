@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is waited for, how long, and what becomes of a request when its client goes away or the server ends. */
+#include "unit/proto/talk.h"
+
+enum { SHORT_MS = 60 };
+
+static struct talk t;
+
+static int start(void **state)
+{
+    (void)state;
+    talk_init(&t);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+#define GET(target)  "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
+#define POST(target) "POST " target " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
+
+/* ---- Clocks ---- */
+
+static void a_new_connection_must_speak(void **state)
+{
+    (void)state;
+    t.limits.head_ms = SHORT_MS;
+    talk_open(&t, "");
+    talk_pass(&t, SHORT_MS / 2);
+    assert_false(t.ended);
+    talk_pass(&t, SHORT_MS * 2);
+    assert_true(t.ended);
+    talk_expect_nothing(&t); /* an answer would be taken for one to what comes */
+    assert_int_equal(t.n_records, 0);
+}
+
+static void an_idle_connection_is_closed(void **state)
+{
+    (void)state;
+    t.limits.idle_ms = SHORT_MS;
+    talk_open(&t, GET("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_pass(&t, SHORT_MS / 2);
+    talk_say(&t, GET("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_pass(&t, SHORT_MS * 3 / 4); /* the time is that of each pause */
+    assert_false(t.ended);
+    talk_pass(&t, SHORT_MS * 2);
+    assert_true(t.ended);
+    talk_expect_nothing(&t);
+    assert_int_equal(t.n_records, 2);
+}
+
+static void a_head_has_its_time_and_no_byte_extends_it(void **state)
+{
+    (void)state;
+    t.limits.head_ms = SHORT_MS * 2;
+    talk_open(&t, "GET / HTTP/1.1\r\nHost: a\r\nX: ");
+    uint64_t began = mk_clock_ms();
+    while (!t.ended && mk_clock_ms() - began < 3000) {
+        (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
+        talk_pass(&t, 5);
+    }
+    assert_in_range(mk_clock_ms() - began, SHORT_MS, SHORT_MS * 20);
+    talk_expect(&t, 408, NULL);
+    talk_expect_end(&t, 1, 408, MK_ENDING_TIMEOUT);
+}
+
+static void content_must_come_fast_enough(void **state)
+{
+    (void)state;
+    t.limits.rate_ms = SHORT_MS;
+    t.limits.rate_bytes = 100;
+    talk_open(&t, POST("/sink"));
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each span are enough, for ever */
+        char piece[200] = "";
+        talk_say_bytes(&t, mk_str_of(piece, sizeof piece));
+        talk_pass(&t, SHORT_MS);
+    }
+    talk_expect_nothing(&t);
+    uint64_t began = mk_clock_ms();
+    while (!t.ended && mk_clock_ms() - began < 3000) { /* a byte now and then is not */
+        (void)!send(t.fd, "x", 1, MSG_NOSIGNAL);
+        talk_pass(&t, SHORT_MS / 4);
+    }
+    talk_expect(&t, 408, NULL);
+    talk_expect_end(&t, 1, 408, MK_ENDING_TIMEOUT);
+}
+
+static void answers_must_be_taken_fast_enough(void **state)
+{
+    (void)state;
+    t.limits.rate_ms = SHORT_MS;
+    t.limits.rate_bytes = 100;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/source?n=1000000"));
+    for (int i = 0; i < SHORT_MS * 4 / 5; i++)
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    assert_int_equal(t.service.n_conns, 0);
+    talk_on(&t);
+    assert_true(t.heard.len < 500000);
+    assert_int_equal(t.n_records, 1);
+    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
+}
+
+static void who_takes_answers_steadily_gets_all(void **state)
+{
+    (void)state;
+    t.limits.rate_ms = SHORT_MS;
+    t.limits.rate_bytes = 100;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/source?n=20000"));
+    while (t.n_records == 0) {
+        char piece[1500];
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+        ssize_t n = recv(t.fd, piece, sizeof piece, MSG_DONTWAIT);
+        if (n > 0)
+            mk_buf_add(&t.heard, mk_str_of(piece, (size_t)n));
+    }
+    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    talk_on(&t);
+    talk_expect(&t, 200, NULL);
+}
+
+static void a_handler_that_never_comes_back_is_504(void **state)
+{
+    (void)state;
+    t.limits.handler_ms = SHORT_MS;
+    talk_open(&t, GET("/never"));
+    talk_pass(&t, SHORT_MS / 2);
+    talk_expect_nothing(&t);
+    talk_pass(&t, SHORT_MS * 2);
+    talk_expect(&t, 504, NULL);
+    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+}
+
+static void each_wait_of_a_handler_has_all_of_its_time(void **state)
+{
+    (void)state;
+    struct reply r;
+    t.limits.handler_ms = SHORT_MS * 2;
+    talk_open(&t, GET("/drip?n=10&ms=30"));
+    for (int i = 0; i < 200 && t.n_records == 0; i++)
+        talk_pass(&t, 10);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.content.len, 10);
+    reply_fini(&r);
+    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+}
+
+static void a_source_that_never_comes_back_is_cut_off(void **state)
+{
+    (void)state;
+    t.limits.handler_ms = SHORT_MS;
+    talk_open(&t, GET("/drip?n=10&ms=3000"));
+    talk_pass(&t, SHORT_MS * 3);
+    assert_int_equal(t.n_records, 1);
+    assert_int_equal(t.statuses[0], 200);
+    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
+    assert_int_equal(t.service.n_conns, 0);
+}
+
+static void a_client_that_stays_is_left_in_the_end(void **state)
+{
+    (void)state;
+    t.limits.linger_ms = SHORT_MS;
+    talk_open(&t, "nonsense\r\n\r\n");
+    talk_on(&t);
+    talk_expect(&t, 400, NULL);
+    talk_expect_state(&t, MK_CONN_LINGER);
+    uint64_t began = mk_clock_ms();
+    while (t.service.n_conns && mk_clock_ms() - began < 3000) {
+        (void)!send(t.fd, "x", 1, MSG_NOSIGNAL); /* talking does not extend it */
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    }
+    assert_in_range(mk_clock_ms() - began, SHORT_MS / 2, SHORT_MS * 20);
+    assert_int_equal(t.n_records, 1);
+}
+
+static void content_that_nobody_wants_must_come_fast_enough_too(void **state)
+{
+    (void)state;
+    t.limits.rate_ms = SHORT_MS;
+    t.limits.rate_bytes = 100;
+    talk_open(&t, POST("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_expect_state(&t, MK_CONN_DRAIN);
+    talk_pass(&t, SHORT_MS * 3);
+    assert_int_equal(t.service.n_conns, 0);
+    assert_int_equal(t.n_records, 1);
+}
+
+/* ---- Ends, in every state ---- */
+
+static const struct {
+    const char *said;
+    enum mk_conn_state state;
+    unsigned n_records, status; /* when the client goes away, or the server ends, there */
+} situations[] = {
+    {"", MK_CONN_IDLE, 0, 0},
+    {"GET / HT", MK_CONN_HEAD, 0, 0},
+    {GET("/early") "GET / HT", MK_CONN_HEAD, 1, 200},
+    {GET("/never"), MK_CONN_FLOW, 1, 0},
+    {GET("/never") GET("/early"), MK_CONN_FLOW, 1, 0},
+    {POST("/sink"), MK_CONN_FLOW, 1, 0},
+    {POST("/sink") "some of it", MK_CONN_FLOW, 1, 0},
+    {"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab", MK_CONN_FLOW, 1, 0},
+    {GET("/thread"), MK_CONN_FLOW, 1, 0},
+    {GET("/slow?ms=10"), MK_CONN_FLOW, 1, 0},
+    {GET("/drip?ms=10"), MK_CONN_SEND, 1, 200},
+    {POST("/echo"), MK_CONN_SEND, 1, 200},
+    {GET("/source?n=9000000"), MK_CONN_SEND, 1, 200},
+    {GET("/source?n=9000000") GET("/early"), MK_CONN_SEND, 1, 200},
+    {GET("/large.bin"), MK_CONN_SEND, 1, 200},
+    {POST("/early"), MK_CONN_DRAIN, 1, 200},
+    {"nonsense\r\n\r\n", MK_CONN_LINGER, 1, 400},
+};
+
+static void add_large_file(void)
+{
+    static char large[5000000];
+    site_add(&t.site, "large.bin", mk_str_of(large, sizeof large));
+}
+
+static void reach(size_t i)
+{
+    talk_open(&t, situations[i].said);
+    talk_work(&t);
+    talk_expect_state(&t, situations[i].state);
+}
+
+static void check_gone(size_t i, unsigned before, enum mk_ending ending)
+{
+    bool was_over = situations[i].state >= MK_CONN_DRAIN || situations[i].state <= MK_CONN_HEAD;
+    assert_int_equal(t.service.n_conns, 0);
+    assert_true(t.n_records - before >= situations[i].n_records);
+    if (situations[i].n_records) {
+        assert_int_equal(t.statuses[before], situations[i].status);
+        if (!was_over && t.endings[before] != ending)
+            fail_msg("case %zu ended as %s", i, mk_ending_names[t.endings[before]]);
+    }
+}
+
+static void a_client_may_go_away_in_every_state(void **state)
+{
+    (void)state;
+    add_large_file();
+    for (size_t i = 0; i < MK_LEN(situations); i++) {
+        unsigned before = t.n_records;
+        reach(i);
+        mk_fd_close(&t.fd);
+        talk_work(&t);
+        check_gone(i, before, MK_ENDING_GONE);
+    }
+    talk_pass(&t, 50); /* timers and threads that come too late */
+    assert_int_equal(t.service.n_spare, 1);
+}
+
+static void the_server_may_end_in_every_state(void **state)
+{
+    (void)state;
+    add_large_file();
+    for (size_t i = 0; i < MK_LEN(situations); i++) {
+        unsigned before = t.n_records;
+        reach(i);
+        mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+        check_gone(i, before, MK_ENDING_SHUTDOWN);
+    }
+    talk_pass(&t, 50);
+}
+
+static void a_client_may_end_its_side_in_every_state(void **state)
+{
+    (void)state;
+    add_large_file();
+    for (size_t i = 0; i < MK_LEN(situations); i++) {
+        reach(i);
+        shutdown(t.fd, SHUT_WR);
+        for (int n = 0; n < 100 && !t.ended && !t.reset; n++)
+            talk_pass(&t, 5);
+        bool waits_for_ever = strstr(situations[i].said, "/never");
+        if ((t.ended || t.reset) == waits_for_ever)
+            fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
+        mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_new_connection_must_speak, start, stop),
+        cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_has_its_time_and_no_byte_extends_it, start, stop),
+        cmocka_unit_test_setup_teardown(content_must_come_fast_enough, start, stop),
+        cmocka_unit_test_setup_teardown(answers_must_be_taken_fast_enough, start, stop),
+        cmocka_unit_test_setup_teardown(who_takes_answers_steadily_gets_all, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
+        cmocka_unit_test_setup_teardown(each_wait_of_a_handler_has_all_of_its_time, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_that_never_comes_back_is_cut_off, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_stays_is_left_in_the_end, start, stop),
+        cmocka_unit_test_setup_teardown(content_that_nobody_wants_must_come_fast_enough_too, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_go_away_in_every_state, start, stop),
+        cmocka_unit_test_setup_teardown(the_server_may_end_in_every_state, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_end_its_side_in_every_state, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

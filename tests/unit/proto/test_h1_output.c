@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses on their way out: framing, sources that fail, files, and clients that take their time. */
+#include "unit/death.h"
+#include "unit/proto/talk.h"
+
+enum { SCRATCH = MK_OUTQ_SCRATCH };
+
+static struct talk t;
+
+static int start(void **state)
+{
+    (void)state;
+    talk_init(&t);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+#define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static void ask(const char *target, const char *version)
+{
+    char head[256];
+    snprintf(head, sizeof head, "GET %s HTTP/%s\r\nHost: a\r\n\r\n", target, version);
+    talk_open(&t, head);
+}
+
+/* The next reply has n bytes out of a source. */
+static void expect_source(size_t n, bool chunked, bool closes)
+{
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 200);
+    assert_int_equal(r.content.len, n);
+    for (size_t i = 0; i < n; i++)
+        if (r.content.p[i] != handlers_byte(i))
+            fail_msg("byte %zu is wrong", i);
+    assert_int_equal(mk_fields_has(&r.fields, MK_FIELD_TRANSFER_ENCODING), chunked);
+    assert_int_equal(r.closes, closes);
+    reply_fini(&r);
+}
+
+/* ---- Framing ---- */
+
+static const size_t sizes[] = {0, 1, 100, 4096, 60000, SCRATCH - 200, SCRATCH, SCRATCH + 1, 500000};
+
+static void content_of_known_length(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/source?n=%zu", sizes[i]);
+        ask(target, "1.1");
+        talk_on(&t);
+        expect_source(sizes[i], false, false);
+        talk_expect_state(&t, MK_CONN_IDLE);
+        mk_fd_close(&t.fd);
+        talk_work(&t);
+    }
+}
+
+static void content_of_unknown_length_is_sent_in_chunks(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
+        ask(target, "1.1");
+        talk_say(&t, GET("/early"));
+        talk_on(&t);
+        expect_source(sizes[i], true, false);
+        talk_expect(&t, 200, "early\n");
+        talk_expect_nothing(&t);
+    }
+}
+
+static void the_old_version_gets_it_up_to_the_end(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/source?n=%zu&unknown=1", sizes[i]);
+        t.n_records = 0;
+        ask(target, "1.0");
+        talk_on(&t);
+        assert_true(t.ended && !t.reset);
+        expect_source(sizes[i], false, true);
+        talk_expect_end(&t, 1, 200, MK_ENDING_DONE);
+        assert_int_equal(t.content_sent[0], sizes[i]);
+    }
+}
+
+static void a_source_may_take_its_time(void **state)
+{
+    (void)state;
+    ask("/drip?n=5&ms=10", "1.1");
+    talk_say(&t, GET("/early"));
+    while (t.n_records < 2)
+        talk_pass(&t, 10);
+    expect_source(5, true, false);
+    talk_expect(&t, 200, "early\n");
+}
+
+/* ---- Sources that do not keep their word ---- */
+
+static void a_source_that_has_less_is_incomplete(void **state)
+{
+    (void)state;
+    talk_open(&t, GET("/liar?n=1000&has=600") GET("/early"));
+    talk_on(&t);
+    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED); /* nothing of what follows is answered */
+    t.n_records = 0;
+    talk_open(&t, GET("/liar?n=200000&has=100000") GET("/early"));
+    talk_on(&t);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    assert_true(r.content.len <= 100000);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+}
+
+static void a_source_that_has_more_is_cut(void **state)
+{
+    (void)state;
+    ask("/liar?n=1000&has=2000", "1.1");
+    talk_say(&t, GET("/early"));
+    talk_on(&t);
+    expect_source(1000, false, false);
+    talk_expect(&t, 200, "early\n");
+    ask("/liar?n=100000&has=200000", "1.1");
+    talk_on(&t);
+    expect_source(100000, false, false);
+}
+
+static void a_source_that_fails_is_incomplete(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {GET("/broken?n=200000") GET("/early"),
+                                           GET("/broken?n=200000&unknown=1") GET("/early")};
+    for (size_t i = 0; i < MK_LEN(requests); i++) {
+        struct reply r;
+        t.n_records = 0;
+        talk_open(&t, requests[i]);
+        talk_on(&t);
+        assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+        assert_true(r.content.len < 100001);
+        reply_fini(&r);
+        talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+        assert_true(t.content_sent[0] <= 100000);
+    }
+}
+
+static void without_a_length_only_a_reset_tells(void **state)
+{
+    (void)state;
+    int ends[2];
+    const struct mk_peer peer = {.is_unix = 1};
+    /* Pairs of sockets know no reset; what counts is that the descriptor is closed with it. */
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    struct mk_conn *c = mk_conn_open(&t.service, &mk_h1_ops, ends[0], &peer);
+    assert_int_equal(send(ends[1], "GET /broken?n=10&unknown=1 HTTP/1.0\r\n\r\n", 39, 0), 39);
+    c->ops->advance(c);
+    assert_int_equal(c->state, MK_CONN_DEAD);
+    assert_int_equal(t.endings[0], MK_ENDING_ABORTED);
+    close(ends[1]);
+}
+
+/* ---- Heads ---- */
+
+static void a_mad_head_is_an_honest_500(void **state)
+{
+    (void)state;
+    ask("/mad?n=100000", "1.1");
+    talk_say(&t, GET("/early"));
+    talk_on(&t);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 500);
+    assert_int_equal(r.content.len, 0);
+    assert_true(r.closes);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 500, MK_ENDING_DONE);
+}
+
+static void a_large_head_is_sent(void **state)
+{
+    (void)state;
+    ask("/mad?n=50000", "1.1");
+    talk_on(&t);
+    talk_expect(&t, 200, "mad\n");
+}
+
+static void a_large_head_is_sent_behind_others(void **state)
+{
+    (void)state;
+    talk_open(&t, GET("/source?n=30000") GET("/mad?n=50000") GET("/source?n=30000") GET("/mad?n=100000")
+                      GET("/early"));
+    talk_on(&t);
+    expect_source(30000, false, false);
+    talk_expect(&t, 200, "mad\n");
+    expect_source(30000, false, false);
+    talk_expect(&t, 500, "");
+    talk_expect_end(&t, 4, 500, MK_ENDING_DONE);
+}
+
+static enum mk_verdict answer_with(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    assert_int_equal(mk_response_set_status(response, *(unsigned *)data), 0);
+    assert_int_equal(mk_response_set_text(response, MK_STR("text")), 0);
+    return MK_DONE;
+}
+
+static void some_statuses_have_no_content(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "status", .handle = answer_with};
+    static unsigned statuses[] = {204, 304, 205, 200, 599, 418, 299};
+    struct mk_route route = {.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &handler};
+    t.site.host.routes = &route;
+    t.site.host.n_routes = 1;
+    for (size_t i = 0; i < MK_LEN(statuses); i++) {
+        struct reply r;
+        route.data = &statuses[i];
+        talk_open(&t, GET("/") GET("/"));
+        talk_on(&t);
+        for (int twice = 0; twice < 2; twice++) {
+            assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+            assert_int_equal(r.status, statuses[i]);
+            assert_int_equal(r.content.len, i < 2 ? 0 : 4);
+            assert_int_equal(mk_fields_has(&r.fields, MK_FIELD_CONTENT_LENGTH), i >= 2);
+            reply_fini(&r);
+        }
+        talk_expect_nothing(&t);
+    }
+}
+
+/* ---- Files ---- */
+
+static void add_file(const char *name, size_t n)
+{
+    struct mk_buf text = mk_buf_growing(1 << 22);
+    assert_true(mk_buf_reserve(&text, n));
+    for (size_t i = 0; i < n; i++)
+        mk_buf_add_char(&text, handlers_byte(i));
+    site_add(&t.site, name, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
+static void files_are_sent_from_memory_and_disk(void **state)
+{
+    (void)state;
+    static const size_t lengths[] = {0, 1, 1000, 1024, 1025, 100000, 3000000};
+    for (size_t i = 0; i < MK_LEN(lengths); i++) {
+        char name[32], target[64];
+        snprintf(name, sizeof name, "f%zu.bin", i);
+        add_file(name, lengths[i]);
+        snprintf(target, sizeof target, "/%s", name);
+        for (int twice = 0; twice < 2; twice++) {
+            ask(target, "1.1");
+            talk_say(&t, GET("/early"));
+            talk_wait(&t, lengths[i]);
+            expect_source(lengths[i], false, false);
+            talk_expect(&t, 200, "early\n");
+        }
+        ask(target, "1.0");
+        talk_wait(&t, lengths[i]);
+        expect_source(lengths[i], false, true);
+    }
+}
+
+static void a_ready_answer_is_what_any_other_is(void **state)
+{
+    (void)state;
+    struct reply ready, other;
+    add_file("f.html", 100);
+    talk_open(&t, GET("/f.html") "GET /f.html HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    talk_on(&t);
+    assert_int_equal(talk_reply(&t, &ready, false), REPLY_WHOLE);
+    assert_int_equal(talk_reply(&t, &other, false), REPLY_WHOLE);
+    assert_int_equal(ready.fields.n + 1, other.fields.n);
+    for (unsigned i = 0; i < ready.fields.n; i++)
+        assert_true(
+            mk_str_eq(mk_fields_find(&other.fields, ready.fields.at[i].name), ready.fields.at[i].value));
+    assert_true(mk_str_eq(mk_buf_str(&ready.content), mk_buf_str(&other.content)));
+    reply_fini(&ready);
+    reply_fini(&other);
+}
+
+static void parts_of_a_file_on_disk(void **state)
+{
+    (void)state;
+    struct reply r;
+    add_file("f.bin", 100000);
+    talk_open(&t, "GET /f.bin HTTP/1.1\r\nHost: a\r\nRange: bytes=10-19,50000-50009\r\n\r\n" GET("/early"));
+    talk_wait(&t, 300);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, 206);
+    char part[10];
+    for (size_t i = 0; i < sizeof part; i++)
+        part[i] = handlers_byte(50000 + i);
+    assert_non_null(memmem(r.content.p, r.content.len, part, sizeof part));
+    reply_fini(&r);
+    talk_expect(&t, 200, "early\n");
+}
+
+static void a_file_that_shrinks_is_incomplete(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    add_file("f.bin", 3000000);
+    ask("/f.bin", "1.1");
+    talk_work(&t);
+    talk_expect_state(&t, MK_CONN_SEND); /* the client has not taken it yet */
+    assert_int_equal(truncate(folder_path(&t.site.folder, "f.bin", room), 1000), 0);
+    talk_wait(&t, 4000000);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    assert_int_equal(r.content.len, t.content_sent[0]);
+    assert_true(t.content_sent[0] < 3000000);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+    ask("/f.bin", "1.1"); /* who asks now gets it as it is now */
+    talk_on(&t);
+    expect_source(1000, false, false);
+}
+
+/* ---- Clients that take their time ---- */
+
+static void a_source_is_asked_as_the_client_takes(void **state)
+{
+    (void)state;
+    talk_open(&t, "");
+    talk_set_room(&t, 10000);
+    talk_say(&t, GET("/source?n=3000000&unknown=1"));
+    talk_work(&t);
+    talk_expect_state(&t, MK_CONN_SEND);
+    const struct handlers_source *s = t.conn->h1->x->response.content.source_ctx;
+    uint64_t pulled = s->at;
+    assert_in_range(pulled, 1, 300000);
+    talk_work(&t);
+    assert_true(s->at == pulled); /* nothing moves */
+    talk_wait(&t, 3000000);
+    expect_source(3000000, true, false);
+    assert_int_equal(t.n_records, 1);
+}
+
+static void an_echo_stops_reading_when_nobody_listens(void **state)
+{
+    (void)state;
+    static char piece[4096];
+    talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n");
+    talk_set_room(&t, 10000);
+    size_t said = 0;
+    for (int i = 0; i < 2000 && said < 1000000; i++) {
+        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
+        said += n > 0 ? (size_t)n : 0;
+        assert_int_equal(mk_loop_turn(&t.loop, 0), 0);
+    }
+    assert_true(said < 900000); /* it blocks: the kernel holds what we do not read */
+    while (said < 1000000) {
+        ssize_t n = send(t.fd, piece, mk_min(sizeof piece, 1000000 - said), MSG_DONTWAIT);
+        said += n > 0 ? (size_t)n : 0;
+        talk_on(&t);
+    }
+    while (t.n_records == 0)
+        talk_pass(&t, 5);
+    struct reply r;
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.content.len, 1000000);
+    reply_fini(&r);
+}
+
+static void every_room_of_the_socket_will_do(void **state)
+{
+    (void)state;
+    static const int rooms[] = {1, 5000, 20000, 100000};
+    for (size_t i = 0; i < MK_LEN(rooms); i++) {
+        talk_open(&t, "");
+        talk_set_room(&t, rooms[i]);
+        talk_say(&t, GET("/source?n=200000") GET("/source?n=100000&unknown=1") GET("/early"));
+        talk_wait(&t, 300000);
+        expect_source(200000, false, false);
+        expect_source(100000, true, false);
+        talk_expect(&t, 200, "early\n");
+        talk_expect_nothing(&t);
+    }
+}
+
+/* Fills the socket with small answers until one of them waits in our queue. */
+static void fill_up(void)
+{
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    for (int i = 0; i < 100 && mk_outq_empty(&t.conn->out); i++) {
+        talk_say(&t, GET("/source?n=900") GET("/source?n=900"));
+        talk_work(&t);
+    }
+    assert_false(mk_outq_empty(&t.conn->out));
+}
+
+static unsigned count_answers(void)
+{
+    unsigned n = 0;
+    for (struct reply r; talk_reply(&t, &r, false) == REPLY_WHOLE; n++)
+        reply_fini(&r);
+    return n;
+}
+
+static void an_answer_waits_behind_those_that_wait_for_room(void **state)
+{
+    (void)state;
+    char request[] = GET("/source?n=900");
+    struct mk_buf all = mk_buf_growing(1 << 16);
+    /* One batch that ends with somebody who waits: its head comes while the batch has not gone. */
+    for (int i = 0; i < 25; i++)
+        mk_buf_add(&all, mk_str_from_c(request));
+    mk_buf_add(&all, MK_STR(GET("/slow?ms=40") GET("/early")));
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&all));
+    talk_work(&t);
+    assert_false(mk_outq_empty(&t.conn->out));
+    talk_expect_state(&t, MK_CONN_FLOW);
+    uint64_t until = mk_clock_ms() + 100;
+    while (mk_clock_ms() < until)
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    talk_expect_state(&t, MK_CONN_SEND);
+    talk_wait(&t, 25 * 900);
+    for (int i = 0; i < 25; i++)
+        expect_source(900, false, false);
+    talk_expect(&t, 200, "slow\n");
+    talk_expect(&t, 200, "early\n");
+    mk_buf_free(&all);
+}
+
+static void what_waits_for_room_is_never_heard_by_another(void **state)
+{
+    (void)state;
+    char request[] = GET("/source?n=900");
+    struct mk_buf all = mk_buf_growing(1 << 16);
+    for (int i = 0; i < 25; i++)
+        mk_buf_add(&all, mk_str_from_c(request));
+    mk_buf_add(&all, MK_STR(GET("/never")));
+    t.limits.handler_ms = 40;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&all));
+    talk_work(&t);
+    assert_false(mk_outq_empty(&t.conn->out));
+    int slow = t.fd;
+    t.fd = -1;
+    uint64_t until = mk_clock_ms() + 150;
+    while (mk_clock_ms() < until) /* the handler's time runs out; its 504 has to wait */
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    assert_int_equal(t.service.out.len, 0);
+    talk_open(&t, GET("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    talk_expect_nothing(&t);
+    mk_fd_close(&t.fd);
+    talk_work(&t);
+    t.fd = slow;
+    mk_buf_clear(&t.heard);
+    t.read = 0;
+    talk_wait(&t, 25 * 900);
+    for (int i = 0; i < 25; i++)
+        expect_source(900, false, false);
+    talk_expect(&t, 504, NULL);
+    talk_expect_nothing(&t);
+    mk_buf_free(&all);
+}
+
+static void nothing_new_is_begun_before_there_is_room(void **state)
+{
+    (void)state;
+    fill_up();
+    unsigned before = t.n_records;
+    t.site.web.n_hooks = 0;
+    uint64_t requests = t.counters.requests;
+    talk_say(&t, GET("/early"));
+    talk_work(&t);
+    assert_int_equal(t.counters.requests, requests);
+    talk_wait(&t, 1);
+    assert_int_equal(count_answers(), before + (unsigned)(t.counters.requests - requests));
+    assert_true(t.counters.requests > requests);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(content_of_known_length, start, stop),
+        cmocka_unit_test_setup_teardown(content_of_unknown_length_is_sent_in_chunks, start, stop),
+        cmocka_unit_test_setup_teardown(the_old_version_gets_it_up_to_the_end, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_may_take_its_time, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_that_has_less_is_incomplete, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_that_has_more_is_cut, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_that_fails_is_incomplete, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_length_only_a_reset_tells, start, stop),
+        cmocka_unit_test_setup_teardown(a_mad_head_is_an_honest_500, start, stop),
+        cmocka_unit_test_setup_teardown(a_large_head_is_sent, start, stop),
+        cmocka_unit_test_setup_teardown(a_large_head_is_sent_behind_others, start, stop),
+        cmocka_unit_test_setup_teardown(some_statuses_have_no_content, start, stop),
+        cmocka_unit_test_setup_teardown(files_are_sent_from_memory_and_disk, start, stop),
+        cmocka_unit_test_setup_teardown(a_ready_answer_is_what_any_other_is, start, stop),
+        cmocka_unit_test_setup_teardown(parts_of_a_file_on_disk, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_that_shrinks_is_incomplete, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_is_asked_as_the_client_takes, start, stop),
+        cmocka_unit_test_setup_teardown(an_echo_stops_reading_when_nobody_listens, start, stop),
+        cmocka_unit_test_setup_teardown(every_room_of_the_socket_will_do, start, stop),
+        cmocka_unit_test_setup_teardown(an_answer_waits_behind_those_that_wait_for_room, start, stop),
+        cmocka_unit_test_setup_teardown(what_waits_for_room_is_never_heard_by_another, start, stop),
+        cmocka_unit_test_setup_teardown(nothing_new_is_begun_before_there_is_room, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
