@@ -31,9 +31,10 @@ static enum mk_logfile_kind kind_of(mk_str where)
     return mk_str_eq(where, MK_STR("syslog")) ? MK_LOGFILE_SYSLOG : MK_LOGFILE_FILE;
 }
 
+/* A named pipe that nobody reads must stop neither the start nor, once it is full, the server. */
 static int open_file(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
     return fd < 0 ? mk_err_last() : fd;
 }
 
