@@ -69,6 +69,13 @@ def test_each_has_its_own_tag(server):
     assert len(tags) == 4
 
 
+def test_tags_differ_even_where_size_and_time_are_the_same(monkey, site):
+    for name in ("a.txt", "a.txt.gz", "a.txt.br", "a.txt.zst"):
+        site.add(name, "same size", mtime=MTIME)
+    server = monkey()
+    assert len({ask(server, accept, "/a.txt")["ETag"] for accept in ("identity", "gzip", "br", "zstd")}) == 4
+
+
 def test_tags_and_conditions(server):
     for accept in ("identity", "gzip", "br", "zstd"):
         reply = ask(server, accept)

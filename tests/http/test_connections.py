@@ -211,6 +211,20 @@ def test_what_was_asked_before_the_client_went_is_answered(server, count, rest):
         c.expect_end()
 
 
+def test_answers_that_do_not_fit_into_the_socket_are_not_lost_when_the_client_half_closes(monkey, site):
+    content = os.urandom(8000)  # answers of this size are gathered
+    site.add("a.bin", content)
+    one = b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n"
+    server = monkey(server="MaxKeepAliveRequest 0")
+    with server.connect(receive_buffer=4096) as c:
+        assert c.send(one).read().body == content
+        with paused(server):
+            c.send(one * 1000 + one[:9]).shut()
+        for _ in range(1000):
+            assert c.read().body == content
+        c.expect_end()
+
+
 def test_a_client_that_half_closes_gets_a_large_answer_whole(monkey, site):
     content = os.urandom(3 << 20)
     site.add("a.bin", content)
