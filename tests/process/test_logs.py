@@ -378,23 +378,30 @@ def test_an_error_page_that_is_missing_is_told(monkey, site):
 
 # Syslog
 
+SYSLOG = "/dev/log"
+
+
 @pytest.fixture
-def syslog():
-    """The socket of a syslog of our own, where there is none."""
-    path = "/dev/log"
+def no_syslog():
+    """Nobody else makes one meanwhile."""
     if os.geteuid() != 0:
-        pytest.skip("only root can make a /dev/log")
-    with open("/tmp/.monkey-test-syslog", "w") as lock:
+        pytest.skip(f"only root can make a {SYSLOG}")
+    with open("/dev/null") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if os.path.exists(path):
+        if os.path.exists(SYSLOG):
             pytest.skip("there is a syslog here")
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
-            s.bind(path)
-            s.settimeout(30)
-            try:
-                yield s
-            finally:
-                os.unlink(path)
+        yield
+
+
+@pytest.fixture
+def syslog(no_syslog):
+    """The socket of a syslog of our own."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.bind(SYSLOG)
+        try:
+            yield s
+        finally:
+            os.unlink(SYSLOG)
 
 
 def test_syslog(monkey, site, syslog):
@@ -417,9 +424,7 @@ def test_syslog(monkey, site, syslog):
     assert not [line for line in lines if "\n" in line]
 
 
-def test_without_a_syslog_it_does_not_start(run, tmp_path, site):
-    if os.path.exists("/dev/log"):
-        pytest.skip("there is a syslog here")
+def test_without_a_syslog_it_does_not_start(run, tmp_path, site, no_syslog):
     (tmp_path / "c").write_text("[SERVER]\n    AccessLog syslog\n[HOST]\n    DocumentRoot site\n")
     done = run("-t", "-c", "c")
     assert done.code == 3 and re.search(r"c:2:\d+: error: the log `syslog` cannot be opened", done.err)
