@@ -108,6 +108,8 @@ static unsigned take_framing(struct mk_h1 *h, const struct mk_framing *f, size_t
     r->length = f->body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : f->length;
     r->ops = &request_ops;
     r->ops_ctx = h;
+    if (l->request_max && head_len > l->request_max)
+        return 413;
     if (f->length > h->content_max || f->length > INT64_MAX) /* more than mk_request_length could tell */
         return 413;
     if (f->body != MK_BODY_CHUNKED)
@@ -137,10 +139,10 @@ static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
     leave_trail(h->conn, head->method_text, head->target);
     int bad = mk_exchange_set_target(h->x, head->target, (mk_str){NULL, 0});
     int worse = mk_framing_of(head, &framing);
+    if (!bad && !r->host.p)
+        r->host = framing.host; /* also for a refusal: the host may have a page for it */
     if (bad || worse)
         return (unsigned)(bad ? bad : worse);
-    if (!r->host.p)
-        r->host = framing.host;
     h->may_follow = framing.keep_alive;
     h->keep = may_keep(h->conn, &framing);
     return take_framing(h, &framing, head->len);

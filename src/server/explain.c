@@ -68,6 +68,7 @@ static const char *name_of(enum mk_static_find what)
 {
     switch (what) {
     case MK_STATIC_FILE:
+    case MK_STATIC_ELSEWHERE:
         return "a file";
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
         return "a folder: redirected to its name with a slash";
@@ -87,10 +88,29 @@ static const char *name_of(enum mk_static_find what)
     return "no memory or descriptors left";
 }
 
+/* True when one of those that match serves files. */
+static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
+{
+    for (unsigned i = 0; i < r->site->n_routes; i++) {
+        const struct mk_route *route = &r->site->routes[i];
+        if (!mk_route_matches(route, path))
+            continue;
+        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern), MK_STR_ARG(route->written));
+        r->route = i;
+        return route->handler == &mk_static;
+    }
+    return false;
+}
+
 static void explain_file(struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_found found;
     mk_static_find(r, &found);
+    if (found.what == MK_STATIC_ELSEWHERE) {
+        say(out, "file", "%.*s, which another route answers for", MK_STR_ARG(found.elsewhere));
+        (void)explain_route(r, found.elsewhere, out);
+        return;
+    }
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
         say(out, "file", "%s beneath %s%s%s", name_of(found.what), found.root->path, found.error ? ": " : "",
@@ -106,20 +126,6 @@ static void explain_file(struct mk_request *r, struct mk_buf *out)
     if (rep)
         say(out, "type", "%.*s", MK_STR_ARG(rep->type));
     mk_open_file_drop(found.file);
-}
-
-static void explain_route(const struct mk_exchange *x, struct mk_buf *out)
-{
-    const struct mk_host *h = x->request.site;
-    for (size_t i = 0; i < h->n_routes; i++) {
-        const struct mk_route *route = &h->routes[i];
-        if (!mk_route_matches(route, x->request.path))
-            continue;
-        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern), MK_STR_ARG(route->written));
-        if (route->handler == &mk_static)
-            continue;
-        return;
-    }
 }
 
 static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
@@ -146,8 +152,7 @@ static mk_err explain(struct mk_generation *g, struct mk_exchange *x, mk_str met
     r->site = mk_hosts_find(&g->hosts, r->host);
     explain_listener(g, r, out);
     explain_host(r, out);
-    explain_route(x, out);
-    if (r->path.p && r->path.p[0] == '/')
+    if (r->path.p && r->path.p[0] == '/' && explain_route(r, r->path, out))
         explain_file(r, out);
     if (mk_flow_run(x))
         explain_answer(x, out);

@@ -339,6 +339,10 @@ static void find_identity(struct load *l)
 {
     struct mk_server_settings *s = &l->g->server;
     struct mk_conf_place at = server_place(l, "User");
+    if (!s->user.len && s->group.len) {
+        at = server_place(l, "Group");
+        mk_conf_report_error(l->report, &at, "a Group is for a User: there is none");
+    }
     if (!s->user.len)
         return;
     mk_str user = mk_arena_copy(&l->g->arena, s->user);

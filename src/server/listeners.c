@@ -119,11 +119,13 @@ void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on)
     }
 }
 
-size_t mk_listeners_list(const struct mk_listeners *l, struct mk_listen *out)
+size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out)
 {
+    size_t n = 0;
     for (unsigned i = 0; i < l->n; i++)
-        out[i] = (struct mk_listen){.addr = l->at[i].addr, .written = MK_STR("an inherited socket")};
-    return l->n;
+        if (l->at[i].managed)
+            out[n++] = (struct mk_listen){.addr = l->at[i].addr, .written = MK_STR("a socket handed to us")};
+    return n;
 }
 
 /* ---- Opening ---- */

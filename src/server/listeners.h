@@ -33,8 +33,9 @@ struct mk_listeners {
  * its successor. */
 void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log);
 
-/* What is listened on already, in the form of a configuration: n addresses, at most MK_LISTENERS_MAX. */
-size_t mk_listeners_list(const struct mk_listeners *l, struct mk_listen *out);
+/* What a service manager handed over, in the form of a configuration: n addresses, at most MK_LISTENERS_MAX.
+ */
+size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out);
 
 /* Opens what is wanted and not open yet, with sockets for so many workers. On an error everything that was
  * opened by this call is closed again, and *failed says where it happened. */

@@ -43,8 +43,7 @@ struct master {
     struct mk_arena arena; /* for what outlives generations */
     mk_str pid_path;       /* absent: no pid file */
     int pid_fd;
-    int ready_fd;       /* of the process that the user started, as a daemon */
-    bool has_inherited; /* sockets, when we were started */
+    int ready_fd; /* of the process that the user started, as a daemon */
     int exit_code;
 };
 
@@ -127,6 +126,9 @@ static void on_first_set_ready(struct master *m)
     announce(m);
     mk_log_info(&m->log.log, "monkey " MK_VERSION " serves with %u worker%s", m->workers.wanted,
                 m->workers.wanted == 1 ? "" : "s");
+    if (m->o->origin.path && geteuid() == 0 && !m->generation->has_identity)
+        mk_log_warn(&m->log.log,
+                    "workers run as root: a User in [SERVER] would take that power away from them");
     snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
@@ -207,8 +209,8 @@ static void on_workers(struct mk_workers *w)
 static mk_err listen_for(struct master *m, const struct mk_generation *g, const struct mk_listen **failed)
 {
     struct mk_listen at[MK_LISTENERS_MAX];
-    struct mk_listens inherited = {.at = at, .n = mk_listeners_list(&m->listeners, at)};
-    bool use_inherited = g->listens_by_default && m->has_inherited;
+    struct mk_listens inherited = {.at = at, .n = mk_listeners_managed(&m->listeners, at)};
+    bool use_inherited = g->listens_by_default && inherited.n > 0;
     return mk_listeners_open(&m->listeners, use_inherited ? &inherited : &g->server.listens,
                              g->server.workers, failed);
 }
@@ -393,6 +395,21 @@ static int take_pidfile(struct master *m)
     return MK_EXIT_FAILED;
 }
 
+/* A service manager and the configuration do not agree: nobody would ever answer there. */
+static void warn_of_unwanted(const struct master *m, struct mk_conf_report *report)
+{
+    const struct mk_conf_place at = {.file = MK_STR("LISTEN_FDS")};
+    for (unsigned i = 0; m->generation && i < m->listeners.n; i++) {
+        char room[MK_ADDR_TEXT];
+        struct mk_buf addr = mk_buf_fixed(room, sizeof room);
+        mk_addr_print(&m->listeners.at[i].addr, &addr);
+        if (m->listeners.at[i].managed && !m->listeners.at[i].wanted)
+            mk_conf_report_warn(report, &at,
+                                "the socket %.*s was handed to us, but no Listen wants it: it is closed",
+                                MK_STR_ARG(mk_buf_str(&addr)));
+    }
+}
+
 static int load_and_listen(struct master *m)
 {
     struct mk_arena arena;
@@ -401,10 +418,10 @@ static int load_and_listen(struct master *m)
     m->generation = mk_generation_load(&m->o->origin, &arena, &report);
     int code = m->generation ? MK_EXIT_FINE : MK_EXIT_CONFIGURATION;
     mk_listeners_inherit(&m->listeners, NULL);
-    m->has_inherited = m->listeners.n > 0;
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
     /* Inherited, but not configured: nobody would ever answer there. */
+    warn_of_unwanted(m, &report);
     mk_listeners_close_unwanted(&m->listeners, true);
     print_report(&report);
     mk_arena_fini(&arena);

@@ -2,6 +2,7 @@
 #include "web/errorpage.h"
 
 #include "http/status.h"
+#include "web/static.h"
 
 /* What a person can do about it. */
 static const char *advice(unsigned status)
@@ -68,10 +69,20 @@ static void on_end(void *file)
     mk_open_file_drop(file);
 }
 
+/* A page that a route of its own gives to another handler is a script: it must not leave as text. */
+static bool is_static(const struct mk_host *host, struct mk_arena *arena, mk_str path)
+{
+    mk_str whole = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(path));
+    const struct mk_route *route = whole.p ? mk_host_route(host, whole) : NULL;
+    return whole.p && (!route || route->handler == &mk_static || route->kind == MK_ROUTE_ALL);
+}
+
 static bool fill_from_file(const struct mk_host *host, struct mk_request *request,
                            struct mk_response *response, mk_str path)
 {
     struct mk_open_file *f;
+    if (!is_static(host, request->arena, path))
+        return false;
     mk_err e = mk_file_cache_take(&request->web->files, &host->root, path, request->now_ms, &f);
     if (e) {
         mk_log_warn(request->web->log, "error page %.*s of %s: %s", MK_STR_ARG(path), host->root.path,

@@ -5,7 +5,7 @@
 #include "http/method.h"
 #include "web/errorpage.h"
 
-enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS) };
+enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4 };
 
 struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
                                     int64_t now)
@@ -19,7 +19,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->request = (struct mk_request){.arena = &x->arena, .web = web, .now = now, .now_ms = now_ms};
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
-    x->at = x->allowed = x->passed_with = 0;
+    x->at = x->allowed = x->passed_with = x->reroutes = 0;
     x->began_ms = now_ms;
     return x;
 }
@@ -177,6 +177,16 @@ static unsigned methods_of(const struct mk_handler *h)
                                                      : h->methods;
 }
 
+/* The routes once more, for another path. Who goes in a circle is stopped. */
+static bool start_again(struct mk_exchange *x)
+{
+    x->request.rerouted = false;
+    x->at = 0;
+    if (++x->reroutes > REROUTES_MAX)
+        refuse(x, 500);
+    return true;
+}
+
 static bool run_route(struct mk_exchange *x)
 {
     const struct mk_host *host = x->request.site;
@@ -192,7 +202,9 @@ static bool run_route(struct mk_exchange *x)
         x->allowed |= methods;
         return obey(x, MK_NEXT);
     }
-    return obey(x, route->handler->handle(&x->request, &x->response, route->data));
+    x->request.route = x->at;
+    enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
+    return v == MK_NEXT && x->request.rerouted ? start_again(x) : obey(x, v);
 }
 
 /* OPTIONS * and CONNECT are about the server, not about a path. */

@@ -23,7 +23,8 @@ struct mk_exchange {
     struct mk_request request;
     struct mk_response response;
     enum mk_flow_step step;
-    unsigned at;          /* which hook or route is next */
+    unsigned at; /* which hook or route is next */
+    unsigned reroutes;
     unsigned allowed;     /* methods that routes for this path would have answered */
     unsigned passed_with; /* the status that the last handler set that passed; 0: none */
     uint64_t began_ms;

@@ -72,3 +72,11 @@ const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name)
     }
     return found ? found : h->fallback;
 }
+
+const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
+{
+    for (size_t i = 0; i < host->n_routes; i++)
+        if (mk_route_matches(&host->routes[i], path))
+            return &host->routes[i];
+    return NULL;
+}

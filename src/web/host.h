@@ -70,4 +70,7 @@ void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host);
  * wildcards, longer wildcards before shorter ones. */
 const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name);
 
+/* The first route of the host that matches the path; NULL if none does. */
+const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path);
+
 #endif

@@ -34,7 +34,7 @@ struct mk_open_file {
     uint64_t size;
     int64_t mtime_ns;
     struct mk_open_file_note *note; /* NULL, or what somebody derived from the file; freed with it */
-    uint64_t warm_until_ms;         /* until then its pages are taken to be in memory (see proto/sender.c) */
+    uint64_t warm_until_ms; /* until then its pages are taken to be in memory (see proto/coldread.h) */
 
     /* The cache's own. */
     struct mk_file_cache *cache;

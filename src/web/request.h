@@ -30,6 +30,8 @@ struct mk_request {
     struct mk_target target;
     mk_str host, path;
     unsigned path_flags; /* MK_PATH_... */
+    unsigned route;      /* which of the host's is being tried */
+    bool rerouted;       /* its handler has found a better path: the routes are to be tried anew */
     uint64_t length;     /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     struct mk_fields fields;
     const struct mk_peer *peer;

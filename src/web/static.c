@@ -70,6 +70,23 @@ static void take(const struct mk_request *request, mk_str path, struct mk_static
     }
 }
 
+/* What was not asked for by its name may be a script that a route before ours gives to another handler: it
+ * must never leave as text only because a folder was asked for. */
+static void check_route(const struct mk_request *request, mk_str folder, mk_str name,
+                        struct mk_static_found *found)
+{
+    mk_str path = mk_arena_printf(request->arena, "%.*s%.*s", MK_STR_ARG(folder), MK_STR_ARG(name));
+    const struct mk_route *routes = request->site->routes;
+    unsigned i = 0;
+    while (path.p && i < request->route && !mk_route_matches(&routes[i], path))
+        i++;
+    if (path.p && (i == request->route || routes[i].handler == &mk_static))
+        return;
+    mk_open_file_drop(found->file);
+    found->what = MK_STATIC_ELSEWHERE;
+    found->elsewhere = path;
+}
+
 static void take_index(const struct mk_request *request, mk_str folder, struct mk_static_found *found)
 {
     char room[PATH_MAX];
@@ -81,8 +98,10 @@ static void take_index(const struct mk_request *request, mk_str folder, struct m
         if (path.failed)
             continue;
         take(request, mk_buf_str(&path), found);
-        if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE)
+        if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE) {
+            check_route(request, request->path, request->site->index[i], found);
             return;
+        }
         if (found->what == MK_STATIC_FILE)
             mk_open_file_drop(found->file);
         else if (found->what != MK_STATIC_MISSING)
@@ -142,6 +161,8 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
         found->root = &request->site->root;
         found->is_fallback = true;
         take(request, request->site->fallback, found);
+        if (found->what == MK_STATIC_FILE)
+            check_route(request, MK_STR("/"), request->site->fallback, found);
     }
 }
 
@@ -199,6 +220,13 @@ static enum mk_verdict redirect_to_folder(const struct mk_request *request, stru
                : refuse(response, 503);
 }
 
+static enum mk_verdict reroute(struct mk_request *request, mk_str path)
+{
+    request->path = path;
+    request->rerouted = true;
+    return MK_NEXT;
+}
+
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct mk_static_found found;
@@ -207,6 +235,8 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     switch (found.what) {
     case MK_STATIC_FILE:
         return mk_static_serve(request, response, found.file);
+    case MK_STATIC_ELSEWHERE:
+        return found.elsewhere.p ? reroute(request, found.elsewhere) : refuse(response, 503);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
         return redirect_to_folder(request, response);
     case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless somebody after us can list it */

@@ -11,6 +11,8 @@ extern const struct mk_handler mk_static;
 /* What the handler would serve for a path, step by step, for `monkey explain`. */
 enum mk_static_find {
     MK_STATIC_FILE,
+    MK_STATIC_ELSEWHERE, /* an index file or fallback that another handler answers for: a script, most likely
+                          */
     MK_STATIC_FOLDER_WITHOUT_SLASH, /* to be redirected */
     MK_STATIC_FOLDER_WITHOUT_INDEX,
     MK_STATIC_HIDDEN, /* a dot file */
@@ -25,6 +27,7 @@ struct mk_static_found {
     struct mk_open_file *file; /* of MK_STATIC_FILE: a reference, to be dropped */
     const struct mk_root *root;
     bool is_fallback; /* the page of a single-page application */
+    mk_str elsewhere; /* the path of MK_STATIC_ELSEWHERE; absent when memory is out */
     mk_err error;     /* why, where there is one */
 };
 

@@ -262,7 +262,7 @@ def test_the_example_of_a_handler_compiles(tmp_path):
 
 @pytest.fixture(scope="module")
 def man_page():
-    path = MADE / "monkey.8"
+    path = MADE / "monkey.1"
     assert path.exists(), f"{path} is not built"
     return path
 

@@ -49,7 +49,7 @@ static void man_option(struct mk_buf *out, const struct mk_option *o)
 }
 
 static const char man_head[] =
-    ".TH MONKEY 8 \"\" \"Monkey " MK_VERSION "\" \"System Administration\"\n"
+    ".TH MONKEY 1 \"\" \"Monkey " MK_VERSION "\" \"User Commands\"\n"
     ".SH NAME\nmonkey \\- a small and fast HTTP server\n"
     ".SH SYNOPSIS\n.B monkey\n[\\fIOPTIONS\\fR] \\fIDIR\\fR\n.br\n.B monkey\n[\\fIOPTIONS\\fR] \\fB\\-c\\fR "
     "\\fIFILE\\fR|\\fIFOLDER\\fR\n";
@@ -120,22 +120,24 @@ static void bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *ac
 
 static void write_bash(struct mk_buf *out)
 {
-    mk_buf_add(out,
-               MK_STR("# bash completion for monkey\n_monkey()\n{\n    local cur=${COMP_WORDS[COMP_CWORD]} "
-                      "prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n        "));
+    mk_buf_add(
+        out,
+        MK_STR(
+            "# bash completion for monkey\n_monkey()\n{\n    local IFS=$'\\n' "
+            "cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n    case $prev in\n        "));
     bash_case(out, MK_ARG_FILE, "compopt -o filenames; COMPREPLY=($(compgen -f -- \"$cur\"))");
     bash_case(out, MK_ARG_FOLDER, "compopt -o filenames; COMPREPLY=($(compgen -d -- \"$cur\"))");
     bash_case(out, MK_ARG_WORD, "COMPREPLY=()");
-    mk_buf_add(out, MK_STR("esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W '"));
+    mk_buf_add(out, MK_STR("esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W $'"));
     for (size_t i = 0; i < mk_options_n; i++) {
         if (has_letter(&mk_options[i]))
-            mk_buf_addf(out, "-%c ", mk_options[i].letter);
-        mk_buf_addf(out, "--%s ", mk_options[i].name);
+            mk_buf_addf(out, "-%c\\n", mk_options[i].letter);
+        mk_buf_addf(out, "--%s\\n", mk_options[i].name);
     }
     mk_buf_add(out, MK_STR("' -- \"$cur\"))\n        return\n    fi\n    compopt -o filenames\n    "
-                           "COMPREPLY=($(compgen -W '"));
+                           "COMPREPLY=($(compgen -W $'"));
     for (size_t i = 0; i < mk_verbs_n; i++)
-        mk_buf_addf(out, "%s ", mk_verbs[i].name);
+        mk_buf_addf(out, "%s\\n", mk_verbs[i].name);
     mk_buf_add(out, MK_STR("' -- \"$cur\") $(compgen -d -- \"$cur\"))\n}\ncomplete -F _monkey monkey\n"));
 }
 

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The text of a script that another handler should answer for never leaves, however one asks for it."""
+import pytest
+
+SECRET = "<?php $password = 'open sesame'; ?>"
+HANDLERS = "[HANDLERS]\n    Match /.*\\.php fastcgi\n"
+ROUTES = "[ROUTES]\n    *.php  status 403\n    /*     static\n"
+
+
+@pytest.mark.parametrize("sections,status", [(HANDLERS, 501), (ROUTES, 403)])
+@pytest.mark.parametrize("target", ["/blog/index.php", "/blog/", "/blog/?a=b", "/", "/blog//", "/blog/x/../"])
+def test_index_files_go_through_the_routes(monkey, site, sections, status, target):
+    site.add("index.php", SECRET)
+    site.add("blog/index.php", SECRET)
+    server = monkey(host="Indexfile index.php index.html", sections=sections)
+    for method in ("GET", "HEAD"):
+        reply = server.get(target, method)
+        assert reply.status == status and "sesame" not in reply.text, f"{method} {target}"
+
+
+def test_so_does_the_fallback(monkey, site):
+    site.add("app.php", SECRET)
+    server = monkey(host="Fallback app.php", sections=ROUTES)
+    reply = server.get("/where/ever")
+    assert reply.status == 403 and "sesame" not in reply.text
+
+
+def test_a_script_is_no_error_page(monkey, site):
+    site.add("404.php", SECRET)
+    server = monkey(sections=ROUTES + "[ERROR_PAGES]\n    404 404.php\n")
+    reply = server.get("/nowhere")
+    assert reply.status == 404 and "sesame" not in reply.text
+
+
+def test_routes_behind_do_not_take_the_index_page_away(monkey, site):
+    site.add("index.html", "hello")
+    site.add("404.html", "not here")
+    server = monkey(sections="[ROUTES]\n    /   static\n    /*  status 404\n[ERROR_PAGES]\n    404 404.html\n")
+    assert server.get("/").text == "hello"
+    reply = server.get("/index.html")
+    assert reply.status == 404 and reply.text == "not here"
+
+
+def test_the_first_index_file_that_is_there_counts(monkey, site):
+    site.add("a/index.html", "page")
+    site.add("a/index.php", SECRET)
+    server = monkey(host="Indexfile index.html index.php", sections=ROUTES)
+    assert server.get("/a/").text == "page"
