@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sockets that take and give little at a time, and calls that are interrupted, in workers. Each of it is what
+ * a kernel may do. It tells so as a kernel would: who watches the socket with edges is given a new one
+ * afterwards. */
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "fault/fault.h"
+
+enum {
+    CHANCE,      /* of a thousand calls so many are disturbed */
+    MOST,        /* bytes that a disturbed call moves at most; it may also move none, with EAGAIN or EINTR */
+    STATE,       /* of the dice */
+    SHORT,       /* counts: calls that moved less than they were asked to, */
+    AGAIN,       /* that said EAGAIN, */
+    INTERRUPTED, /* and EINTR */
+};
+
+enum { FDS_MAX = 4096 };
+
+static struct {
+    int epoll_fd; /* 0: in none */
+    struct epoll_event event;
+} watched[FDS_MAX];
+
+static uint64_t roll(void)
+{
+    uint64_t x = (uint64_t)atomic_load(&fault[STATE]) * 6364136223846793005u + 1442695040888963407u;
+    atomic_store(&fault[STATE], (int64_t)x);
+    return x >> 33;
+}
+
+static bool is_disturbed(void)
+{
+    return fault && in_worker && (int64_t)(roll() % 1000) < atomic_load(&fault[CHANCE]);
+}
+
+/* Whatever is ready now is told anew. */
+static void tell_again(int fd)
+{
+    if (fd >= 0 && fd < FDS_MAX && watched[fd].epoll_fd)
+        syscall(SYS_epoll_ctl, watched[fd].epoll_fd, EPOLL_CTL_MOD, fd, &watched[fd].event);
+}
+
+/* A number of bytes for a disturbed call, or an error. */
+static ssize_t disturb(size_t len)
+{
+    uint64_t kind = roll() % 4, most = (uint64_t)atomic_load(&fault[MOST]);
+    if (kind == 0) {
+        atomic_fetch_add(&fault[AGAIN], 1);
+        return -EAGAIN;
+    }
+    if (kind == 1) {
+        atomic_fetch_add(&fault[INTERRUPTED], 1);
+        return -EINTR;
+    }
+    uint64_t n = 1 + roll() % (most ? most : 1);
+    if (n < len)
+        atomic_fetch_add(&fault[SHORT], 1);
+    return n < len ? (ssize_t)n : (ssize_t)len;
+}
+
+static ssize_t fail(ssize_t error)
+{
+    errno = (int)-error;
+    return -1;
+}
+
+int epoll_ctl(int epoll_fd, int what, int fd, struct epoll_event *event)
+{
+    long r = syscall(SYS_epoll_ctl, epoll_fd, what, fd, event);
+    if (r == 0 && fd >= 0 && fd < FDS_MAX) {
+        bool has_edges = event && event->events & EPOLLET;
+        watched[fd].epoll_fd = what != EPOLL_CTL_DEL && has_edges ? epoll_fd : 0;
+        if (has_edges)
+            watched[fd].event = *event;
+    }
+    return (int)r;
+}
+
+int epoll_wait(int epoll_fd, struct epoll_event *events, int max, int timeout)
+{
+    if (is_disturbed() && roll() % 2) {
+        atomic_fetch_add(&fault[INTERRUPTED], 1);
+        return (int)fail(-EINTR);
+    }
+    return (int)syscall(SYS_epoll_pwait, epoll_fd, events, max, timeout, NULL, 8);
+}
+
+int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict len, int flags)
+{
+    if (is_disturbed())
+        return (int)fail(roll() % 2 ? -EINTR : -ECONNABORTED);
+    int got = (int)syscall(SYS_accept4, fd, from, len, flags);
+    if (got >= 0 && got < FDS_MAX)
+        watched[got].epoll_fd = 0;
+    if (got >= 0 && fault && in_worker && atomic_load(&fault[CHANCE])) {
+        int little = 1; /* as little as there is */
+        setsockopt(got, SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+    }
+    return got;
+}
+
+ssize_t recv(int fd, void *room, size_t len, int flags)
+{
+    bool disturbed = is_disturbed();
+    ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
+    n = n < 0 ? fail(n) : syscall(SYS_recvfrom, fd, room, (size_t)n, flags, NULL, NULL);
+    if (disturbed) {
+        int error = errno;
+        tell_again(fd);
+        errno = error;
+    }
+    return n;
+}
+
+ssize_t send(int fd, const void *bytes, size_t len, int flags)
+{
+    bool disturbed = is_disturbed();
+    ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
+    n = n < 0 ? fail(n) : syscall(SYS_sendto, fd, bytes, (size_t)n, flags, NULL, 0);
+    if (disturbed) {
+        int error = errno;
+        tell_again(fd);
+        errno = error;
+    }
+    return n;
+}
+
+ssize_t sendfile(int to, int from, off_t *offset, size_t len)
+{
+    bool disturbed = is_disturbed();
+    ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
+    n = n < 0 ? fail(n) : syscall(SYS_sendfile, to, from, offset, (size_t)n);
+    if (disturbed) {
+        int error = errno;
+        tell_again(to);
+        errno = error;
+    }
+    return n;
+}

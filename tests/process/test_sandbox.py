@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a worker gives up before it meets the first request: root, further privileges, and the rest of the file system."""
+import errno
+import grp
+import os
+import pwd
+import signal
+
+import pytest
+
+from faults import Fault
+from proc import status, wait_until
+
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to give up")
+
+
+def identities(pid):
+    found = status(pid)
+    return found["Uid"].split(), found["Gid"].split(), found["Groups"].split()
+
+
+# Who it is
+
+@root_only
+@pytest.mark.parametrize("user", ["nobody", "www-data"])
+def test_workers_become_another_user_with_all_that_is_theirs(monkey, site, user):
+    try:
+        who = pwd.getpwnam(user)
+    except KeyError:
+        pytest.skip(f"there is no {user} here")
+    server = monkey(server=f"User {user}", workers=2)
+    groups = {str(who.pw_gid)} | {str(g.gr_gid) for g in grp.getgrall() if user in g.gr_mem}
+    for pid in server.workers:
+        uids, gids, others = identities(pid)
+        assert uids == [str(who.pw_uid)] * 4 and gids == [str(who.pw_gid)] * 4 and set(others) == groups
+        found = status(pid)
+        assert [int(found[name], 16) for name in ("CapEff", "CapPrm", "CapInh", "CapAmb")] == [0] * 4
+        assert found["NoNewPrivs"] == "1"
+    assert identities(server.pid)[0] == [str(os.getuid())] * 4
+
+
+@root_only
+def test_and_a_group(monkey, site):
+    server = monkey(server="User nobody\nGroup daemon")
+    _, gids, _ = identities(server.workers[0])
+    assert gids == [str(grp.getgrnam("daemon").gr_gid)] * 4
+
+
+def test_workers_get_no_new_privileges(monkey, site):
+    assert status(monkey().workers[0])["NoNewPrivs"] == "1"
+
+
+@root_only
+def test_those_who_come_later_give_up_the_same(monkey, site):
+    server = monkey(server="User nobody")
+    server.allow("died of signal")
+    before = identities(server.workers[0])
+    victim = server.workers[0]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: server.workers and victim not in server.workers and identities(server.workers[0]) == before,
+               "a successor that is nobody, too")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    wait_until(lambda: len(server.workers) == 1, "the old one to end")
+    assert identities(server.workers[0]) == before
+
+
+@root_only
+def test_logs_of_root_are_written_by_nobody(monkey, site, tmp_path):
+    """They are opened before, and opened anew by the master."""
+    server = monkey(server="User nobody\nAccessLog access.log\nErrorLog error.log")
+    server.get("/?one")
+    (tmp_path / "access.log").rename(tmp_path / "old.log")
+    server.tell(signal.SIGUSR1)
+    wait_until((tmp_path / "access.log").exists, "a new log")
+    wait_until(lambda: "opened anew" in (tmp_path / "error.log").read_text(), "it to be told")
+    server.get("/?two")
+    server.stop()
+    assert "/?one" in (tmp_path / "old.log").read_text() and "/?two" in (tmp_path / "access.log").read_text()
+
+
+def test_who_is_not_root_is_told_that_nothing_changes(run, monkey, site, tmp_path):
+    if os.geteuid() == 0:
+        pytest.skip("root can change")
+    server = monkey(server="User nobody")
+    assert "only root can become another user" in server.err.text
+
+
+# What it can do
+
+@pytest.fixture
+def probe(monkey, site, tmp_path):
+    """Serves, and answers what a worker could do when it met its first request."""
+    site.add("page", "page")
+    outside = tmp_path / "outside"
+    outside.write_text("outside")
+    outside.chmod(0o666)
+
+    def start(server="", host="", read=outside, write=outside, create=tmp_path / "created", run="/bin/true"):
+        fault = Fault("probe", tmp_path, {f"MONKEY_PROBE_{name}": str(value) for name, value in
+                                          {"READ": read, "WRITE": write, "CREATE": create, "RUN": run}.items()})
+        os.chmod(tmp_path / "probe.fault", 0o666)
+        it = monkey(server=server, host=host, **fault.how)
+        assert it.get("/page").text == "page"
+        wait_until(lambda: fault.done, "the probe")
+        return fault, it
+
+    return start
+
+
+@pytest.fixture
+def landlock(run):
+    if "Landlock  yes" not in run("-V").out:
+        pytest.skip("this kernel has no Landlock")
+
+
+def test_outside_of_what_it_serves_it_can_do_nothing(probe, landlock, tmp_path):
+    fault, _ = probe()
+    assert [fault.read, fault.write, fault.create, fault.list, fault.run] == [errno.EACCES] * 5
+    assert not (tmp_path / "created").exists()
+
+
+def test_inside_it_can_only_read(probe, landlock, site):
+    fault, _ = probe(read=site / "page", write=site / "page", create=site / "created", run=site / "page")
+    assert fault.read == 0
+    assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
+
+
+def test_what_is_linked_from_inside_stays_outside(probe, landlock, site, tmp_path):
+    """Although the link itself may be read."""
+    os.symlink(tmp_path / "outside", site / "link")
+    fault, it = probe(read=site / "link")
+    assert fault.read == errno.EACCES and it.get("/link").status == 403
+
+
+def test_links_that_may_be_followed_open_the_rest_for_reading_only(probe, landlock, site, tmp_path):
+    os.symlink(tmp_path / "outside", site / "link")
+    fault, it = probe(host="SymLink on")
+    assert fault.read == 0 and it.get("/link").text == "outside"
+    assert [fault.write, fault.create, fault.run] == [errno.EACCES] * 3
+
+
+def test_every_folder_that_is_served_is_open(monkey, landlock, site, tmp_path):
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second/x").write_text("second")
+    site.add("none.html", "nothing")
+    server = monkey(host="ServerName one.example", sections="""
+        [ERROR_PAGES]
+            404 none.html
+        [HOST]
+            ServerName two.example
+            DocumentRoot second
+    """)
+    assert server.get("/x", fields=[("Host", "two.example")]).text == "second"
+    assert server.get("/x", fields=[("Host", "one.example")]).text == "nothing"
+
+
+def test_without_the_sandbox_nothing_is_closed(probe, tmp_path):
+    """Else the tests above would pass for other reasons."""
+    fault, _ = probe("Sandbox off")
+    assert [fault.read, fault.write, fault.create, fault.list] == [0] * 4
+    assert (tmp_path / "created").exists()
+
+
+@root_only
+def test_there_is_no_way_back_to_root(probe):
+    fault, _ = probe("User nobody\nSandbox off")
+    assert fault.root == errno.EPERM
+    fault, _ = probe("Sandbox off")
+    assert fault.root == 0, "nothing was given up here"
