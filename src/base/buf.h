@@ -45,20 +45,8 @@ static inline void mk_buf_clear(struct mk_buf *b)
 /* Makes room for `more` bytes behind the last one; false (and failed) if that cannot be. */
 bool mk_buf_reserve(struct mk_buf *b, size_t more);
 
-static inline void mk_buf_add(struct mk_buf *b, mk_str s)
-{
-    if (MK_UNLIKELY(b->failed || b->cap - b->len < s.len) && !mk_buf_reserve(b, s.len))
-        return;
-    if (s.len)
-        memcpy(b->p + b->len, s.p, s.len);
-    b->len += s.len;
-}
-
-static inline void mk_buf_add_char(struct mk_buf *b, char c)
-{
-    mk_buf_add(b, mk_str_of(&c, 1));
-}
-
+void mk_buf_add(struct mk_buf *b, mk_str s);
+void mk_buf_add_char(struct mk_buf *b, char c);
 void mk_buf_add_num(struct mk_buf *b, uint64_t n);
 void mk_buf_add_hex(struct mk_buf *b, uint64_t n);
 void mk_buf_addf(struct mk_buf *b, const char *fmt, ...) MK_PRINTF(2, 3);
