@@ -21,8 +21,8 @@ SECONDS = 30  # for the program to start, to end, or to say what is waited for
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
                   r"monkey: bug:|worker \d+ died of signal|worker \d+ ended by itself|did not end were killed|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
-                  r"== (Invalid |Conditional jump|Use of uninit|Syscall param|Process terminating|.* (definitely|possibly) "
-                  r"lost)", re.IGNORECASE)
+                  r"== (Invalid |Conditional jump|Use of uninit|Syscall param|Process terminating|"
+                  r".* (definitely|possibly) lost)", re.IGNORECASE)
 
 ENVIRONMENT = {
     "ASAN_OPTIONS": "detect_stack_use_after_return=1:strict_string_checks=1:check_initialization_order=1:"

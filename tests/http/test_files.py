@@ -158,8 +158,8 @@ def test_own_types(monkey, site):
 
 # Names
 
-NAMES = ["with space.txt", " leading", "trailing ", "quote\".txt", "apostrophe'.txt", "ümläut.txt", "日本語.txt", "🐒.txt",
-         "100%.txt", "%41.txt", "%2e%2e", "what?.txt", "a#b.txt", "new\nline.txt", "carriage\rreturn.txt", "tab\t.txt",
+NAMES = ["with space.txt", " leading", "trailing ", "quote\".txt", "apostrophe'.txt", "ümläut.txt", "日本語.txt",
+         "🐒.txt", "100%.txt", "%41.txt", "%2e%2e", "what?.txt", "a#b.txt", "new\nline.txt", "carriage\rreturn.txt", "tab\t.txt",
          "back\\slash.txt", "a&b=c.txt", "semi;colon.txt", "plus+plus.txt", "star*.txt", "<tag>.txt", "{brace}.txt",
          "[bracket].txt", "pipe|.txt", "caret^.txt", "tick`.txt", "dollar$.txt", "at@.txt", "colon:.txt", "comma,.txt",
          "~tilde.txt", "-dash.txt", "--double", "...", "..a", "a..b", "a...", "\x01\x7f.txt", "x" * 255]

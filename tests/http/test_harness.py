@@ -37,8 +37,8 @@ def play():
 
 
 def test_whole_answers_are_read_in_order(play):
-    c = play(HEAD + b"Content-Length: 3\r\n\r\none" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n" +
-             HEAD + b"\r\nthree")
+    c = play(HEAD + b"Content-Length: 3\r\n\r\none" +
+             HEAD + b"Transfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n" + HEAD + b"\r\nthree")
     assert [(r.body, r.framing) for r in (c.read(), c.read(), c.read())] == [
         (b"one", "length"), (b"two", "chunked"), (b"three", "close")]
     c.expect_end()

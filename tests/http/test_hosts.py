@@ -37,10 +37,11 @@ def test_names(server, host, expected):
     assert server.get("/", host=host).text == expected
 
 
-@pytest.mark.parametrize("host", ["", " ", "a b", "one.example/", "one.example:80:80", "one.example:x", "user@one.example",
-                                  "one.example:65536", "[::1", "::1", "[::1]x", "[one.example]", "..", "one..example",
-                                  ".one.example", "one.example,two.example", "one.example?", "one.example#", "a\\b", "%41",
-                                  "one.example:-1", ":80", "[]", "[::g]"])
+@pytest.mark.parametrize("host", [
+    "", " ", "a b", "one.example/", "one.example:80:80", "one.example:x", "user@one.example", "one.example:65536", "[::1",
+    "::1", "[::1]x", "[one.example]", "..", "one..example", ".one.example", "one.example,two.example", "one.example?",
+    "one.example#", "a\\b", "%41", "one.example:-1", ":80", "[]", "[::g]",
+])
 def test_what_is_no_host_is_refused(server, host):
     with server.connect() as c:
         reply = c.get("/", host=host)
@@ -67,9 +68,11 @@ def test_an_absolute_target_wins_over_host(server, target, host, expected):
     assert server.get(target, host=host).text == expected
 
 
-@pytest.mark.parametrize("target", ["http://", "http:///", "http:/two.example/", "http:two.example", "ftp://two.example/",
-                                    "http://user@two.example/", "http://two.example:x/", "//two.example/", "two.example",
-                                    "http://two example/", "*", "two.example:80", "http://[::1/", "file:///etc/hostname"])
+@pytest.mark.parametrize("target", [
+    "http://", "http:///", "http:/two.example/", "http:two.example", "ftp://two.example/", "http://user@two.example/",
+    "http://two.example:x/", "//two.example/", "two.example", "http://two example/", "*", "two.example:80", "http://[::1/",
+    "file:///etc/hostname",
+])
 def test_other_targets(server, target):
     reply = server.get(target, host="one.example")
     if target == "//two.example/":  # a path, and one that is not there

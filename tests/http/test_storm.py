@@ -154,9 +154,10 @@ def test_a_storm_leaves_nothing_behind(monkey, site, content):
     behave(server, content, random.Random(0))
 
 
-@pytest.mark.skipif(not shutil.which("valgrind") or not RELEASE.exists(), reason="no valgrind, or no build/release/monkey")
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="no valgrind here")
+@pytest.mark.skipif(not RELEASE.exists(), reason=f"{RELEASE} is not built")
 def test_a_storm_under_valgrind(monkey, site, content):
-    """The optimised program, leaks of workers included; and without openat2 and Landlock, which valgrind does not know."""
+    """The optimised program, leaks of workers included; without openat2 and Landlock, which valgrind does not know."""
     server = monkey(program=RELEASE, server="LingerTimeout 200ms", wrapper=[
         "valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite,possible", "--error-exitcode=99"])
     run(server, content, threads=3, rounds=25)
