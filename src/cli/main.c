@@ -20,10 +20,19 @@ enum { TEXT_MAX = 1024 * 1024 };
 
 #define DEFAULT_CONFIG MK_SYSCONFDIR "/monkey"
 
+static int complain_of_memory(void)
+{
+    fputs("monkey: out of memory\n", stderr);
+    return MK_EXIT_FAILED;
+}
+
 static int print_and_free(struct mk_buf *text)
 {
-    bool ok =
-        !text->failed && fwrite(mk_buf_str(text).p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
+    if (text->failed) {
+        mk_buf_free(text);
+        return complain_of_memory();
+    }
+    bool ok = fwrite(mk_buf_str(text).p, 1, text->len, stdout) == text->len && fflush(stdout) == 0;
     mk_buf_free(text);
     return ok ? MK_EXIT_FINE : MK_EXIT_FAILED;
 }
@@ -86,7 +95,8 @@ static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, 
 
 /* ---- Looking at a configuration ---- */
 
-static struct mk_generation *load(const struct mk_origin *origin)
+/* NULL, and the exit code: it was said what is wrong. */
+static struct mk_generation *load(const struct mk_origin *origin, int *code)
 {
     struct mk_arena arena;
     struct mk_conf_report report;
@@ -96,6 +106,7 @@ static struct mk_generation *load(const struct mk_origin *origin)
     mk_conf_report_print(&report, &text);
     if (text.len)
         fwrite(text.p, 1, text.len, stderr);
+    *code = g ? MK_EXIT_FINE : report.no_memory ? complain_of_memory() : MK_EXIT_CONFIGURATION;
     mk_buf_free(&text);
     mk_arena_fini(&arena);
     return g;
@@ -103,9 +114,10 @@ static struct mk_generation *load(const struct mk_origin *origin)
 
 static int test_config(const struct mk_origin *origin)
 {
-    struct mk_generation *g = load(origin);
+    int code;
+    struct mk_generation *g = load(origin, &code);
     if (!g)
-        return MK_EXIT_CONFIGURATION;
+        return code;
     printf("The configuration is fine: %zu host%s, %zu address%s.\n", g->n_sites, g->n_sites == 1 ? "" : "s",
            g->server.listens.n, g->server.listens.n == 1 ? "" : "es");
     mk_generation_free(g);
@@ -114,10 +126,11 @@ static int test_config(const struct mk_origin *origin)
 
 static int print_config(const struct mk_origin *origin)
 {
-    struct mk_generation *g = load(origin);
+    int code;
+    struct mk_generation *g = load(origin, &code);
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
-        return MK_EXIT_CONFIGURATION;
+        return code;
     mk_generation_print(g, &text);
     mk_generation_free(g);
     return print_and_free(&text);
@@ -125,15 +138,18 @@ static int print_config(const struct mk_origin *origin)
 
 static int explain(const struct mk_arguments *a, const struct mk_origin *origin)
 {
+    int code;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct mk_generation *g = load(origin);
+    struct mk_generation *g = load(origin, &code);
     if (!g)
-        return MK_EXIT_CONFIGURATION;
+        return code;
     mk_err e = mk_explain(g, mk_str_from_c(a->verb_args[0]), mk_str_from_c(a->verb_args[1]), &text);
     mk_generation_free(g);
     if (!e)
         return print_and_free(&text);
     mk_buf_free(&text);
+    if (e == -ENOMEM)
+        return complain_of_memory();
     fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n",
             a->verb_args[0], a->verb_args[1]);
     return MK_EXIT_USAGE;
@@ -184,8 +200,9 @@ static int run(const struct mk_arguments *a, char **argv)
         return MK_EXIT_USAGE;
     }
     if (!find_origin(&args, &origin, &text)) {
+        int code = text.failed ? complain_of_memory() : MK_EXIT_USAGE;
         mk_buf_free(&text);
-        return MK_EXIT_USAGE;
+        return code;
     }
     int code = a->verb    ? explain(a, &origin)
                : a->test  ? test_config(&origin)

@@ -7,7 +7,10 @@
 
 static ssize_t plain_read(struct mk_stream *s, char *room, size_t cap)
 {
-    ssize_t n = recv(s->fd, room, cap, 0);
+    ssize_t n;
+    do
+        n = recv(s->fd, room, cap, 0);
+    while (n < 0 && errno == EINTR);
     return n < 0 ? mk_err_last() : n;
 }
 

@@ -183,7 +183,7 @@ mk_err mk_file_read_all(const char *path, struct mk_buf *out)
             break;
         mk_buf_add(out, mk_str_of(piece, (size_t)n));
         if (out->failed) {
-            e = -EFBIG;
+            e = out->len + (size_t)n > out->max ? -EFBIG : -ENOMEM;
             break;
         }
     }

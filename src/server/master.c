@@ -416,7 +416,7 @@ static int load_and_listen(struct master *m)
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
     m->generation = mk_generation_load(&m->o->origin, &arena, &report);
-    int code = m->generation ? MK_EXIT_FINE : MK_EXIT_CONFIGURATION;
+    int code = m->generation ? MK_EXIT_FINE : report.no_memory ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
     mk_listeners_inherit(&m->listeners, NULL);
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
@@ -470,8 +470,10 @@ static void close_all(struct master *m)
 int mk_master_run(const struct mk_master_options *o)
 {
     struct master *m = mk_mem_zalloc(1, sizeof *m);
-    if (!m)
+    if (!m) {
+        fputs("monkey: out of memory\n", stderr);
         return MK_EXIT_FAILED;
+    }
     *m = (struct master){.o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1};
     mk_arena_init(&m->arena, NULL);
     mk_upgrade_init(&m->upgrade);
