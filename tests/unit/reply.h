@@ -161,7 +161,9 @@ static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool i
         reply_is_twice(r, MK_FIELD_CONTENT_TYPE) || reply_is_twice(r, MK_FIELD_DATE) ||
         reply_is_twice(r, MK_FIELD_CONNECTION))
         return reply_bad(r, "a field that is there twice");
-    if (!mk_fields_has(&r->fields, MK_FIELD_DATE) || !mk_fields_has(&r->fields, MK_FIELD_SERVER))
+    /* RFC 9110, section 6.6.1: what is said in need, with 5xx, may go without. */
+    if (r->status < 500 &&
+        (!mk_fields_has(&r->fields, MK_FIELD_DATE) || !mk_fields_has(&r->fields, MK_FIELD_SERVER)))
         return reply_bad(r, "no Date or no Server");
     r->closes = mk_fields_has_token(&r->fields, MK_FIELD_CONNECTION, MK_STR("close"));
     if (is_head || r->status == 204 || r->status == 304)

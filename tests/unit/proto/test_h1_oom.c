@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections when memory runs out: what is said is HTTP to the last byte, every request that was begun
+ * leaves one record, and nothing is lost. */
+#include "unit/oom.h"
+#include "unit/proto/talk.h"
+
+enum { HEARD = 1 << 20 };
+
+static struct talk t;
+static char heard[HEARD];
+
+/* What a client says in one go, and how many answers it gets when there is memory. */
+static const struct dialogue {
+    const char *said;
+    unsigned n_answers;
+    enum { AS_USUAL, HALF_CLOSES, IS_SLOW } manner;
+} dialogues[] = {
+    {"GET /early HTTP/1.1\r\nHost: a\r\n\r\n", 1, AS_USUAL},
+    {"GET /page.html HTTP/1.1\r\nHost: a\r\nAccept-Encoding: gzip\r\n\r\n"
+     "GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n"
+     "GET /large HTTP/1.1\r\nHost: a\r\nRange: bytes=0-9,20-29\r\n\r\n",
+     3, AS_USUAL},
+    {"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n"
+     "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\nabc",
+     2, AS_USUAL},
+    {"POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabcGET /source?n=100000 HTTP/1.1\r\nHost: "
+     "a\r\n\r\n",
+     2, AS_USUAL},
+    {"GET /early HTTP/1.1\r\nHost: a\r\n\r\nGET / HT", 1, HALF_CLOSES},
+    {"nonsense\r\n\r\n", 1, AS_USUAL},
+    {"GET /mad?n=100000 HTTP/1.1\r\nHost: a\r\n\r\n", 1, AS_USUAL},
+    {"GET /source?n=5000 HTTP/1.1\r\nHost: a\r\n\r\nGET /source?n=5000 HTTP/1.1\r\nHost: a\r\n\r\n"
+     "GET /thread HTTP/1.1\r\nHost: a\r\n\r\n",
+     3, IS_SLOW},
+};
+
+static int start(void **state)
+{
+    (void)state;
+    talk_init(&t);
+    t.heard = mk_buf_fixed(heard, sizeof heard);
+    site_add(&t.site, "page.html", MK_STR("page"));
+    site_add(&t.site, "page.html.gz", MK_STR("gzip"));
+    static char large[5000];
+    site_add(&t.site, "large", mk_str_of(large, sizeof large));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+static bool open_talk(const struct dialogue *d)
+{
+    int ends[2];
+    const struct mk_peer peer = {.is_unix = 1};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
+    t.fd = ends[1];
+    t.ended = t.reset = false;
+    t.n_records = 0;
+    mk_buf_clear(&t.heard);
+    t.read = 0;
+    talk_say(&t, d->said);
+    if (d->manner == HALF_CLOSES)
+        shutdown(t.fd, SHUT_WR);
+    t.conn = mk_conn_open(&t.service, &mk_h1_ops, ends[0], &peer);
+    if (!t.conn) {
+        mk_fd_close(&ends[0]);
+        return false;
+    }
+    if (d->manner == IS_SLOW)
+        talk_set_room(&t, 1);
+    t.conn->ops->advance(t.conn);
+    return true;
+}
+
+/* Well-formed answers, whole but for a last one that was given up. */
+static unsigned count_answers(void)
+{
+    unsigned n = 0;
+    for (;;) {
+        struct reply r;
+        enum reply_result got = talk_reply(&t, &r, false);
+        reply_fini(&r);
+        if (got == REPLY_PART)
+            assert_true(t.ended || t.reset);
+        if (got != REPLY_WHOLE)
+            return n;
+        n++;
+    }
+}
+
+/* Everything that was taken on the way is given back. */
+static void forget_all(void)
+{
+    mk_fd_close(&t.fd);
+    mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
+    talk_pass(&t, 15); /* a thread may be at work */
+    mk_loop_run_tasks(&t.loop);
+    mk_conn_free_spare(&t.service);
+    mk_arena_cache_fini(&t.service.arenas);
+    while (t.site.web.files.n)
+        mk_open_file_forget(MK_LIST_ENTRY(t.site.web.files.used.next, struct mk_open_file, used));
+}
+
+static const struct dialogue *current;
+
+static bool talk_it_over(void)
+{
+    bool opened = open_talk(current);
+    if (opened && current->manner == IS_SLOW)
+        talk_work(&t);
+    if (opened)
+        talk_pass(&t, strstr(current->said, "thread") ? 15 : 0);
+    if (opened)
+        talk_on(&t);
+    bool well = oom.n_failed == 0;
+    size_t at = oom.fail_at;
+    oom.fail_at = 0; /* what the test itself needs */
+    unsigned n = opened ? count_answers() : 0;
+    assert_true(t.n_records <= current->n_answers + 1);
+    if (well && n != current->n_answers)
+        fail_msg("%u answers to %s", n, current->said);
+    talk_expect_nothing(&t);
+    oom.fail_at = at;
+    forget_all();
+    assert_int_equal(t.service.out.len, 0);
+    assert_null(t.service.serving);
+    return well && oom.n_failed == 0;
+}
+
+static void every_dialogue_survives(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(dialogues); i++) {
+        current = &dialogues[i];
+        oom_at_each_allocation(talk_it_over);
+    }
+}
+
+static bool make_a_service(void)
+{
+    struct mk_service s;
+    if (mk_service_init(&s, &t.loop, &t.site.web, &t.limits, &t.counters, MK_STR("Monkey")))
+        return false;
+    mk_service_fini(&s);
+    return true;
+}
+
+static void a_service_needs_memory(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(make_a_service);
+}
+
+static bool let_peers_in(void)
+{
+    struct mk_peers p;
+    bool ok = true;
+    mk_peers_init(&p, 2);
+    for (unsigned i = 0; i < 100; i++) {
+        const struct mk_peer peer = {.ip = {[0] = 0x20, [6] = (uint8_t)i}};
+        mk_err e = mk_peers_enter(&p, &peer);
+        assert_true(e == 0 || e == -ENOMEM);
+        ok &= e == 0;
+        if (!e)
+            mk_peers_leave(&p, &peer);
+        if (!e && i % 2)
+            ok &= mk_peers_enter(&p, &peer) == 0;
+    }
+    mk_peers_fini(&p);
+    return ok;
+}
+
+static void peers_need_memory(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(let_peers_in);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_dialogue_survives, start, stop),
+        cmocka_unit_test_setup_teardown(a_service_needs_memory, start, stop),
+        cmocka_unit_test_setup_teardown(peers_need_memory, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
