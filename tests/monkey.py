@@ -186,9 +186,10 @@ class Server:
             self.process.wait()
 
     def check_log(self):
-        for line in self.log.splitlines():
+        lines = self.log.splitlines()
+        for i, line in enumerate(lines):
             if BUGS.search(line) and not any(re.search(pattern, line) for pattern in self.allowed):
-                raise AssertionError(f"a bug was reported:\n{self.log[:5000]}")
+                raise AssertionError("a bug was reported:\n" + "\n".join(lines[max(0, i - 5):i + 60]))
 
     def allow(self, *patterns):
         """Lines that are no bug in this test: it kills workers, for example."""
