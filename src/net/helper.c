@@ -17,7 +17,11 @@ static struct mk_job *take(struct mk_helper *h)
         pthread_cond_wait(&h->wake, &h->lock);
     h->n_idle--;
     struct mk_job *job = h->waiting;
-    if (job && !(h->waiting = job->next))
+    if (!job)
+        return NULL;
+    h->waiting = job->next;
+    h->n_waiting--;
+    if (!h->waiting)
         h->waiting_end = &h->waiting;
     return job;
 }
@@ -125,12 +129,13 @@ bool mk_helper_submit(struct mk_helper *h, struct mk_job *job)
     if (!open_bell(h))
         return false;
     pthread_mutex_lock(&h->lock);
-    bool short_handed = h->n_idle == 0 && h->n_threads < MK_HELPER_THREADS;
+    bool short_handed = h->n_waiting >= h->n_idle && h->n_threads < MK_HELPER_THREADS;
     bool ok = !short_handed || start_thread(h) || h->n_threads > 0;
     if (ok) {
         job->next = NULL;
         *h->waiting_end = job;
         h->waiting_end = &job->next;
+        h->n_waiting++;
         pthread_cond_signal(&h->wake);
     }
     pthread_mutex_unlock(&h->lock);

@@ -26,7 +26,7 @@ struct mk_helper {
     struct mk_job *waiting, **waiting_end;
     struct mk_job *finished;
     pthread_t threads[MK_HELPER_THREADS];
-    unsigned n_threads, n_idle;
+    unsigned n_waiting, n_threads, n_idle;
     bool ending;
 };
 

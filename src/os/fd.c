@@ -40,6 +40,15 @@ mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit)
     return e;
 }
 
+unsigned mk_fd_count(void)
+{
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0); /* the lowest that is free */
+    if (fd < 0)
+        return 0;
+    close(fd);
+    return (unsigned)fd;
+}
+
 mk_err mk_fd_write_all(int fd, const char *p, size_t len)
 {
     while (len > 0) {

@@ -12,6 +12,9 @@ mk_err mk_fd_set_nonblock(int fd) MK_MUST_USE;
 mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
 /* Raises (or lowers) RLIMIT_NOFILE; 0 leaves it. Answers the limit in force through *limit. */
 mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit) MK_MUST_USE;
+/* How many are open, as long as they were opened one after the other: the number that the next one will get.
+ */
+unsigned mk_fd_count(void);
 /* Writes everything, waiting if the descriptor blocks. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;
 

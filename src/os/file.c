@@ -132,6 +132,23 @@ static mk_err open_following(int root, const char *path, int *fd)
     return *fd < 0 ? mk_err_last() : 0;
 }
 
+mk_err mk_file_open_root_of(const char *base, const char *path, uid_t owner, int *fd)
+{
+    struct walk w = {.dir = open(base, O_PATH | O_DIRECTORY | O_CLOEXEC)};
+    struct stat st;
+    if (w.dir < 0)
+        return mk_err_last();
+    mk_err e = walk_path(&w, path, O_PATH | O_DIRECTORY);
+    if (!e && fstat(w.dir, &st) < 0)
+        e = mk_err_last();
+    if (!e && st.st_uid != owner)
+        e = -EPERM;
+    if (e)
+        mk_fd_close(&w.dir);
+    *fd = w.dir;
+    return e;
+}
+
 mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how *how, int *fd)
 {
     if (!*path || how->symlink == MK_SYMLINK_ON)

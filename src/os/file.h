@@ -22,6 +22,10 @@ struct mk_file_how {
 /* A folder to look beneath; its descriptor serves as `root` below. */
 mk_err mk_file_open_root(const char *path, int *fd) MK_MUST_USE;
 
+/* The same for a folder in another one that somebody else owns: no link on the way from `base` to base/path
+ * is followed, and it must belong to `owner` (else -EPERM). `path` is relative, without `.` and `..`. */
+mk_err mk_file_open_root_of(const char *base, const char *path, uid_t owner, int *fd) MK_MUST_USE;
+
 /* Opens root/path for reading, never waiting (a FIFO does not block). `path` is relative, NUL-terminated and
  * without
  * `.` and `..` parts; empty means the root itself. -ELOOP or -EXDEV: a link that may not be followed. */

@@ -46,57 +46,71 @@ void mk_acceptor_wake(struct mk_acceptor *a)
         resume(a);
 }
 
-/* One that is not served. Told so, if that is wanted, with one write that may fail. */
-static void turn_away(struct mk_acceptor *a, int fd)
+/* One that is not served, and told so with one write that may fail. */
+static void tell(int fd, unsigned status)
+{
+    struct mk_conn told = {0};
+    char unread[1024];
+    mk_stream_open_plain(&told.stream, fd);
+    (void)told.stream.ops->read(&told.stream, unread, sizeof unread); /* else closing would reset */
+    mk_h1_output_busy(&told, status);
+    told.stream.ops->shutdown(&told.stream);
+    mk_fd_close(&fd);
+}
+
+/* The server is full (503), or has enough of this client (429). */
+static void turn_away(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_service *s = a->service;
+    bool is_told = status == 429 ? s->limits->overcapacity != MK_OVERCAPACITY_DROP
+                                 : s->limits->overcapacity == MK_OVERCAPACITY_TOOBUSY;
     s->counters->dropped++;
-    if (s->limits->overcapacity == MK_OVERCAPACITY_TOOBUSY) {
-        struct mk_conn told = {0};
-        char unread[1024];
-        mk_stream_open_plain(&told.stream, fd);
-        (void)told.stream.ops->read(&told.stream, unread, sizeof unread); /* else closing would reset */
-        mk_h1_output_busy(&told);
-        told.stream.ops->shutdown(&told.stream);
-        mk_fd_close(&fd);
-    } else {
+    if (is_told)
+        tell(fd, status);
+    else
         mk_sock_reset(&fd);
-    }
 }
 
 static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
 {
     struct mk_service *s = a->service;
-    if (mk_peers_enter(&s->peers, peer) != 0) {
-        turn_away(a, fd);
+    mk_err e = mk_peers_enter(&s->peers, peer);
+    if (e) {
+        turn_away(a, fd, e == -EDQUOT ? 429 : 503);
         return;
     }
     struct mk_conn *c = mk_conn_open(s, &mk_h1_ops, fd, peer);
     if (!c) {
         mk_peers_leave(&s->peers, peer);
-        turn_away(a, fd);
+        turn_away(a, fd, 503);
         return;
     }
     /* Its request is there already, most of the time: many connections end before they would enter epoll. */
     c->ops->advance(c);
 }
 
-/* No descriptor left. Idle files may have some; else the reserve is used up for one connection that is told.
- */
-static void on_exhausted(struct mk_acceptor *a)
+/* Gives up the reserve for one connection that is told. False: not even that helped. */
+static bool tell_one(struct mk_acceptor *a)
+{
+    struct mk_peer peer;
+    if (a->service->limits->overcapacity == MK_OVERCAPACITY_RESIST || a->reserve_fd < 0)
+        return false;
+    mk_fd_close(&a->reserve_fd);
+    int fd = mk_sock_accept(a->fd, &peer);
+    if (fd >= 0)
+        turn_away(a, fd, 503);
+    open_reserve(a);
+    return fd >= 0;
+}
+
+/* No descriptors left, or no memory for sockets. Idle files may have some; else one connection is told, or
+ * all wait. */
+static void on_exhausted(struct mk_acceptor *a, mk_err e)
 {
     struct mk_service *s = a->service;
-    struct mk_peer peer;
-    if (mk_file_cache_shed(&s->web->files) > 0)
+    bool by_number = e == -EMFILE || e == -ENFILE;
+    if (by_number && (mk_file_cache_shed(&s->web->files) > 0 || tell_one(a)))
         return;
-    if (s->limits->overcapacity != MK_OVERCAPACITY_RESIST && a->reserve_fd >= 0) {
-        mk_fd_close(&a->reserve_fd);
-        int fd = mk_sock_accept(a->fd, &peer);
-        if (fd >= 0)
-            turn_away(a, fd);
-        open_reserve(a);
-        return;
-    }
     pause_taking(a);
     mk_timer_set(&s->loop->wheel, &a->retry, s->loop->now_ms, RETRY_MS);
 }
@@ -113,7 +127,7 @@ static bool take_one(struct mk_acceptor *a)
     }
     int fd = mk_sock_accept(a->fd, &peer);
     if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
-        on_exhausted(a);
+        on_exhausted(a, fd);
         return false;
     }
     if (fd == -ECONNABORTED || fd == -EINTR || fd == -EPROTO)
@@ -121,7 +135,7 @@ static bool take_one(struct mk_acceptor *a)
     if (fd < 0)
         return false;
     if (full)
-        turn_away(a, fd);
+        turn_away(a, fd, 503);
     else
         serve(a, fd, &peer);
     return true;

@@ -286,9 +286,12 @@ enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h)
     return MK_H1_COMPLETE;
 }
 
-void mk_h1_output_busy(struct mk_conn *c)
+#define BUSY(status_line)                                                                                    \
+    "HTTP/1.1 " status_line "\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+void mk_h1_output_busy(struct mk_conn *c, unsigned status)
 {
-    mk_str text = MK_STR("HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-                         "Connection: close\r\n\r\n");
+    mk_str text =
+        status == 429 ? MK_STR(BUSY("429 Too Many Requests")) : MK_STR(BUSY("503 Service Unavailable"));
     (void)c->stream.ops->write(&c->stream, text, false);
 }

@@ -19,8 +19,8 @@ enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h);
 /* Sends what the scratch and the queue hold. */
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h);
 
-/* For when there is no memory for a request: a whole response, from a literal, sent at once as far as it
- * goes. */
-void mk_h1_output_busy(struct mk_conn *c);
+/* For when there is no room for a request: a whole response from a literal, sent at once as far as it goes.
+ * `status` is 429 (this client has its share) or 503. */
+void mk_h1_output_busy(struct mk_conn *c, unsigned status);
 
 #endif

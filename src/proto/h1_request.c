@@ -54,7 +54,7 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 /* No memory for a request: the peer is told with what needs none. */
 MK_COLD static bool give_up(struct mk_conn *c)
 {
-    mk_h1_output_busy(c);
+    mk_h1_output_busy(c, 503);
     mk_log_warn(c->service->log, "a request was refused: out of memory");
     mk_conn_close(c, MK_ENDING_ABORTED);
     return false;
@@ -67,9 +67,8 @@ bool mk_h1_request_refuse(struct mk_conn *c, unsigned status)
         return give_up(c);
     h->keep = false;
     h->body = MK_BODY_NONE;
-    if (!h->ending)
-        if (!h->ending) /* else it is known better */
-            h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
+    if (!h->ending) /* else it is known better */
+        h->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
     mk_flow_refuse(h->x, status);
     if (c->state != MK_CONN_FLOW)
         mk_conn_move(c, MK_CONN_FLOW);

@@ -118,11 +118,13 @@ static size_t utf8_len(mk_str s)
 
 static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
 {
-    unsigned char c = (unsigned char)s.p[0];
+    unsigned char c = (unsigned char)s.p[0], second = len == 2 ? (unsigned char)s.p[1] : 0;
     if (c == '"' || c == '\\')
         mk_buf_add_char(out, '\\');
     if (len == 0 || c < 0x20 || c == 0x7f)
         mk_buf_addf(out, "\\u%04x", c); /* a byte that is no UTF-8 is taken for Latin-1 */
+    else if (c == 0xc2 && second < 0xa0)
+        mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may obey them */
     else
         mk_buf_add(out, mk_str_take(s, len));
 }

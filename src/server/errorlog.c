@@ -23,13 +23,9 @@ static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
     struct mk_buf line = mk_buf_fixed(room, sizeof room);
     add_time(&line);
     mk_buf_addf(&line, " [%s] %d: %.*s\n", mk_log_level_names[level], (int)getpid(), MK_STR_ARG(text));
-    struct mk_buf *out = e->file && e->file->fd >= 0 ? mk_logfile_room(e->file, line.len) : NULL;
-    if (out) {
-        mk_buf_add(out, mk_buf_str(&line));
-        mk_logfile_flush(e->file);
-    } else {
+    bool has_file = e->file && e->file->fd >= 0;
+    if (!has_file || !mk_logfile_say(e->file, level, mk_buf_str(&line)))
         (void)!mk_fd_write_all(STDERR_FILENO, line.p, line.len);
-    }
 }
 
 void mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level, struct mk_logfile *file)

@@ -57,17 +57,9 @@ static void read_neighbours(struct load *l)
 {
     static const char *const files[] = {"monkey.mime", "plugins.load"};
     static const mk_str sections[] = {MK_STR_INIT("MIMETYPES"), MK_STR_INIT("PLUGINS")};
-    if (!mk_conf_tree_find(&l->g->tree, MK_STR("HOST"))) {
-        /* `default` first: it is the host that answers when no other does. */
-        mk_str first = in_folder(l, "sites/default");
-        mk_str whole = in_folder(l, "sites");
-        if (first.p && access(first.p, R_OK) == 0)
-            read_text(l, whole,
-                      MK_STR("@INCLUDE sites/default\n@INCLUDE sites/[!d]*\n@INCLUDE sites/d[!e]*\n"
-                             "@INCLUDE sites/de[!f]*\n@INCLUDE sites/default?*\n"));
-        else
-            read_text(l, whole, MK_STR("@INCLUDE sites/*\n"));
-    }
+    mk_str sites = in_folder(l, "sites");
+    if (!mk_conf_tree_find(&l->g->tree, MK_STR("HOST")) && sites.p)
+        read_text(l, sites, MK_STR("@INCLUDE sites/*\n"));
     for (size_t i = 0; i < MK_LEN(files); i++) {
         mk_str path = in_folder(l, files[i]);
         if (path.p && !mk_conf_tree_find(&l->g->tree, sections[i]) && access(path.p, R_OK) == 0)
@@ -303,6 +295,19 @@ static void build_mime(struct load *l)
     }
 }
 
+/* The one that says so; else, as in Monkey, the one in sites/default; else the first. */
+static void choose_default(struct load *l)
+{
+    const struct mk_site *chosen = NULL;
+    for (const struct mk_site *s = l->g->sites; s; s = s->next) {
+        bool by_file = !chosen && mk_str_ends(s->section->at.file, MK_STR("/sites/default"));
+        if (s->settings.is_default || by_file)
+            chosen = s;
+    }
+    if (chosen)
+        mk_hosts_set_default(&l->g->hosts, &chosen->host);
+}
+
 static void build_hosts(struct load *l)
 {
     mk_hosts_init(&l->g->hosts, &l->g->arena);
@@ -315,9 +320,8 @@ static void build_hosts(struct load *l)
                                  "another [HOST] has the ServerName `%.*s` already", MK_STR_ARG(taken));
         else if (e)
             l->report->no_memory = true;
-        if (s->settings.is_default)
-            mk_hosts_set_default(&l->g->hosts, &s->host);
     }
+    choose_default(l);
     if (!l->g->sites) {
         struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
                                                            : MK_STR("command line")};
@@ -399,7 +403,11 @@ static struct mk_logfile *open_log(struct load *l, mk_str where, struct mk_conf_
 static void open_logs(struct load *l)
 {
     struct mk_generation *g = l->g;
-    g->error_log = open_log(l, g->server.error_log, server_place(l, "ErrorLog"));
+    struct mk_conf_place error_log_at = server_place(l, "ErrorLog");
+    if (mk_str_eq_nocase(g->server.error_log, MK_STR("off")))
+        mk_conf_report_error(l->report, &error_log_at,
+                             "the error log cannot be off: expected a file, `stderr` or `syslog`");
+    g->error_log = open_log(l, g->server.error_log, error_log_at);
     struct mk_logfile *common = open_log(l, g->server.access_log, server_place(l, "AccessLog"));
     /* As they are printed they must mean the same from everywhere. */
     if (g->error_log)

@@ -153,10 +153,21 @@ static mk_err fill(struct mk_listener *one, unsigned workers)
     return 0;
 }
 
+/* Do we listen on that port ourselves, at whatever address? */
+static bool is_our_port(const struct mk_listeners *l, const struct mk_addr *asked)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->at[i].n_fds && mk_addr_port(&l->at[i].addr) &&
+            mk_addr_port(&l->at[i].addr) == mk_addr_port(asked))
+            return true;
+    return false;
+}
+
 static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsigned workers)
 {
-    /* With SO_REUSEPORT a second server of the same user would not be told that the port is taken. */
-    mk_err e = mk_sock_probe(asked);
+    /* With SO_REUSEPORT a second server of the same user would not be told that the port is taken. Where one
+     * of our own sockets is in the way, trying is all that can be done. */
+    mk_err e = is_our_port(l, asked) ? 0 : mk_sock_probe(asked);
     if (e)
         return e;
     struct mk_listener *one = add(l, asked);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "os/fd.h"
@@ -82,18 +83,37 @@ void mk_logfile_silence(struct mk_logfile *f, int null)
         mk_daemon_silence(f->fd, null);
 }
 
-/* One datagram a line: facility daemon (3), severity info (6). */
-static void send_to_syslog(struct mk_logfile *f)
+static bool send_datagram(const struct mk_logfile *f, mk_str text)
+{
+    return send(f->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+/* A syslog that was started anew listens on another socket. */
+static bool connect_again(struct mk_logfile *f)
+{
+    int fd = errno == ECONNREFUSED || errno == ENOTCONN || errno == EPIPE ? connect_syslog() : -1;
+    bool done = fd >= 0 && dup3(fd, f->fd, O_CLOEXEC) >= 0;
+    mk_fd_close(&fd);
+    return done;
+}
+
+/* One datagram a line, of the facility daemon. */
+static void send_to_syslog(struct mk_logfile *f, int severity)
 {
     char room[2048];
+    bool may_connect = true; /* once for all these lines */
     mk_str rest = mk_buf_str(&f->lines);
     while (rest.len) {
         struct mk_buf text = mk_buf_fixed(room, sizeof room);
         mk_str line = mk_str_cut(&rest, '\n');
-        mk_buf_addf(&text, "<30>monkey[%d]: ", (int)getpid());
+        mk_buf_addf(&text, "<%d>monkey[%d]: ", LOG_DAEMON | severity, (int)getpid());
         mk_buf_add(&text, mk_str_take(line, sizeof room - text.len));
-        if (send(f->fd, text.p, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-            f->lost++;
+        bool sent = send_datagram(f, mk_buf_str(&text));
+        if (!sent && may_connect) {
+            may_connect = false;
+            sent = connect_again(f) && send_datagram(f, mk_buf_str(&text));
+        }
+        f->lost += !sent;
     }
     mk_buf_clear(&f->lines);
 }
@@ -124,12 +144,28 @@ static uint64_t count_lines(mk_str text)
     return n;
 }
 
+bool mk_logfile_say(struct mk_logfile *f, enum mk_log_level level, mk_str line)
+{
+    static const int severities[MK_LOG_LEVELS] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG};
+    if (f->kind == MK_LOGFILE_SYSLOG)
+        mk_logfile_flush(f); /* what waits has a severity of its own */
+    struct mk_buf *out = mk_logfile_room(f, line.len);
+    if (!out)
+        return false;
+    mk_buf_add(out, line);
+    if (f->kind == MK_LOGFILE_SYSLOG)
+        send_to_syslog(f, severities[level]);
+    else
+        mk_logfile_flush(f);
+    return true;
+}
+
 void mk_logfile_flush(struct mk_logfile *f)
 {
     if (f->lines.len == 0)
         return;
     if (f->kind == MK_LOGFILE_SYSLOG) {
-        send_to_syslog(f);
+        send_to_syslog(f, LOG_INFO);
         return;
     }
     ssize_t n = write(f->fd, f->lines.p, f->lines.len);

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/log.h"
 
 enum mk_logfile_kind { MK_LOGFILE_OFF, MK_LOGFILE_STREAM, MK_LOGFILE_FILE, MK_LOGFILE_SYSLOG };
 
@@ -36,6 +37,9 @@ enum { MK_LOGFILE_BLOCK = 16 * 1024 };
 struct mk_buf *mk_logfile_room(struct mk_logfile *f, size_t max);
 /* True when lines are waiting that mk_logfile_flush is to write before long. */
 bool mk_logfile_added(struct mk_logfile *f);
+/* Writes what was gathered and then, at once, that line with its end; syslog is told the level. False: there
+ * is no memory. */
+bool mk_logfile_say(struct mk_logfile *f, enum mk_log_level level, mk_str line);
 /* Writes what was gathered. What cannot be written is dropped and counted: a full disk must not stop the
  * server. */
 void mk_logfile_flush(struct mk_logfile *f);

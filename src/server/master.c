@@ -272,9 +272,8 @@ static void reload(struct master *m)
     }
 }
 
-static void reopen_logs(struct master *m)
+static void reopen_logs_of(struct master *m, struct mk_generation *g)
 {
-    struct mk_generation *g = m->generation;
     for (size_t i = 0; i < g->n_logs; i++) {
         struct mk_logfile *f = &g->logs[i];
         bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
@@ -287,6 +286,13 @@ static void reopen_logs(struct master *m)
             mk_log_error(&m->log.log, "the log %s cannot be opened anew: %s", f->where.p, mk_err_text(fd));
         }
     }
+}
+
+static void reopen_logs(struct master *m)
+{
+    reopen_logs_of(m, m->generation);
+    if (m->next)
+        reopen_logs_of(m, m->next);
     mk_log_info(&m->log.log, "logs were opened anew");
 }
 
@@ -298,6 +304,12 @@ static void drop_pidfile(struct master *m)
         mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
 }
 
+static void take_pidfile_again(struct master *m)
+{
+    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
+        m->pid_fd = -1;
+}
+
 static void start_upgrade(struct master *m)
 {
     if (m->phase != PHASE_SERVING || m->upgrade.child) {
@@ -306,16 +318,12 @@ static void start_upgrade(struct master *m)
     }
     drop_pidfile(m); /* the successor writes its own */
     mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
-    if (e)
+    if (e) {
         mk_log_error(&m->log.log, "the new program could not be started: %s", mk_err_text(e));
-    else
+        take_pidfile_again(m);
+    } else {
         mk_log_info(&m->log.log, "the new program is process %d", (int)m->upgrade.child);
-}
-
-static void take_pidfile_again(struct master *m)
-{
-    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
-        m->pid_fd = -1;
+    }
 }
 
 static void on_child(struct master *m)
@@ -360,11 +368,22 @@ static void on_signal(struct mk_watch *w, uint32_t events)
         obey(m, (int)info.ssi_signo);
 }
 
+/* In a worker: a pid file that it could write to would choose whom the administrator ends. */
+static void on_child_begins(struct mk_workers *w)
+{
+    struct master *m = w->owner;
+    struct mk_generation *other = w->generation == m->next ? m->generation : m->next;
+    mk_fd_close(&m->pid_fd);
+    mk_fd_close(&m->signal_fd);
+    mk_fd_close(&m->ready_fd);
+    if (other && other != w->generation)
+        mk_generation_free(other);
+}
+
 /* ---- Life ---- */
 
 static mk_err start_loop(struct master *m)
 {
-    mk_process_block_signals();
     mk_err e = mk_loop_init(&m->loop);
     if (e)
         return e;
@@ -379,6 +398,7 @@ static mk_err start_loop(struct master *m)
     m->workers.owner = m;
     m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers;
+    m->workers.on_child = on_child_begins;
     return e;
 }
 
@@ -441,6 +461,7 @@ static int start(struct master *m)
         }
     }
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
+    mk_process_block_signals(); /* who reads the pid file may send one at once */
     code = take_pidfile(m);
     if (code)
         return code;
@@ -475,6 +496,7 @@ int mk_master_run(const struct mk_master_options *o)
         return MK_EXIT_FAILED;
     }
     *m = (struct master){.o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1};
+    tzset(); /* workers could not read the zone any more */
     mk_arena_init(&m->arena, NULL);
     mk_upgrade_init(&m->upgrade);
     int code = start(m);

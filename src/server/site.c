@@ -5,6 +5,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/num.h"
 #include "os/fd.h"
@@ -67,14 +68,30 @@ static void open_root(struct build *b)
         mk_conf_report_error(b->report, &at, "the folder `%s` cannot be served: %s", path.p, mk_err_text(e));
 }
 
+static bool is_safe_relative(mk_str path)
+{
+    while (path.p) {
+        mk_str part = mk_str_cut(&path, '/');
+        if (part.len == 0 || mk_str_eq(part, MK_STR(".")) || mk_str_eq(part, MK_STR("..")))
+            return false;
+    }
+    return true;
+}
+
 /* ---- Users ---- */
 
 static void add_home(struct build *b, struct mk_user_homes *homes, const struct passwd *pw)
 {
     char path[PATH_MAX];
     int fd;
-    int len = snprintf(path, sizeof path, "%s/%.*s", pw->pw_dir, MK_STR_ARG(b->site->settings.site.user_dir));
-    if (len < 0 || (size_t)len >= sizeof path || mk_file_open_root(path, &fd))
+    mk_str dir = b->site->settings.site.user_dir;
+    int len = snprintf(path, sizeof path, "%s/%.*s", pw->pw_dir, MK_STR_ARG(dir));
+    if (len < 0 || (size_t)len >= sizeof path)
+        return;
+    /* We may be root here: a link of the user's must not open what the workers could never reach. */
+    bool follows = b->site->host.root.how.symlink == MK_SYMLINK_ON;
+    if (follows ? mk_file_open_root(path, &fd)
+                : mk_file_open_root_of(pw->pw_dir, path + (size_t)len - dir.len, pw->pw_uid, &fd))
         return;
     struct mk_user_home *home = alloc(b, 1, sizeof *home);
     mk_str name = mk_arena_copy(b->arena, mk_str_from_c(pw->pw_name));
@@ -93,6 +110,11 @@ static void find_homes(struct build *b)
     mk_str dir = b->site->settings.site.user_dir;
     if (dir.len == 0 || mk_str_eq_nocase(dir, MK_STR("off")))
         return;
+    if (!is_safe_relative(dir)) {
+        struct mk_conf_place at = place_of_key(b, "UserDir");
+        mk_conf_report_error(b->report, &at, "`%.*s` is not a folder in the homes of users", MK_STR_ARG(dir));
+        return;
+    }
     struct mk_user_homes *homes = alloc(b, 1, sizeof *homes);
     if (!homes)
         return;
@@ -223,14 +245,11 @@ static mk_str without_slash(mk_str path)
     return path;
 }
 
-static bool is_safe_relative(mk_str path)
+static void warn_of_missing_page(struct build *b, const struct mk_conf_entry *entry, mk_str path)
 {
-    while (path.p) {
-        mk_str part = mk_str_cut(&path, '/');
-        if (part.len == 0 || mk_str_eq(part, MK_STR(".")) || mk_str_eq(part, MK_STR("..")))
-            return false;
-    }
-    return true;
+    mk_str name = mk_arena_copy(b->arena, path);
+    if (name.p && b->site->host.root.fd >= 0 && faccessat(b->site->host.root.fd, name.p, F_OK, 0) < 0)
+        mk_conf_report_warn(b->report, &entry->at, "there is no `%s` beneath the document root", name.p);
 }
 
 static void build_error_pages(struct build *b)
@@ -250,9 +269,26 @@ static void build_error_pages(struct build *b)
                                  MK_STR_ARG(pairs->at[i].value));
         else
             pages[n++] = (struct mk_error_page){.status = (unsigned)status, .path = path};
+        if (pages && n && pages[n - 1].path.p == path.p)
+            warn_of_missing_page(b, pairs->at[i].entry, path);
     }
     b->site->host.error_pages = pages;
     b->site->host.n_error_pages = n;
+}
+
+/* Files that the configuration names beneath the root: none of them may lead out of it. */
+static void check_names_of_files(struct build *b)
+{
+    const struct mk_site_settings *s = &b->site->settings.site;
+    struct mk_conf_place at = place_of_key(b, "Indexfile");
+    for (size_t i = 0; i < s->index.n; i++)
+        if (!is_safe_relative(s->index.v[i]))
+            mk_conf_report_error(b->report, &at, "`%.*s` is not a file in a folder",
+                                 MK_STR_ARG(s->index.v[i]));
+    at = place_of_key(b, "Fallback");
+    if (b->site->host.fallback.p && !is_safe_relative(b->site->host.fallback))
+        mk_conf_report_error(b->report, &at, "`%.*s` is not a file beneath the document root",
+                             MK_STR_ARG(s->fallback));
 }
 
 static void build_cache_rules(struct build *b)
@@ -309,6 +345,7 @@ void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf
     h->written_at =
         mk_arena_printf(b.arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
     check_names(&b);
+    check_names_of_files(&b);
     open_root(&b);
     find_homes(&b);
     build_routes(&b);

@@ -23,7 +23,8 @@ void mk_upgrade_init(struct mk_upgrade *u)
 
 void mk_upgrade_finish(struct mk_upgrade *u)
 {
-    if (u->predecessor > 1)
+    if (u->predecessor > 1 &&
+        u->predecessor == getppid()) /* else it is gone, and its number may be another's */
         kill(u->predecessor, SIGQUIT);
     u->predecessor = 0;
 }

@@ -6,7 +6,7 @@
 
 enum {
     FLUSH_MS = 1000,
-    FDS_KEPT = 32, /* for logs, roots, epoll and the like: not for connections */
+    FDS_KEPT = 16, /* for epoll, bells, the reserve and the like: not for connections */
     CONNECTIONS_MIN = 16,
 };
 
@@ -16,6 +16,13 @@ static struct mk_logfile *log_of(const struct mk_generation *g, const struct mk_
 {
     const struct mk_site *site = r->site ? r->site->owner : NULL;
     return site ? site->log : g->sites->log;
+}
+
+/* Counted from the first line that waits: those behind it do not push it back. */
+static void start_flush_timer(struct mk_worker *w)
+{
+    if (mk_list_empty(&w->flush_timer.link))
+        mk_timer_set(&w->loop.wheel, &w->flush_timer, w->loop.now_ms, FLUSH_MS);
 }
 
 static void write_access(const struct mk_record *record, void *data)
@@ -29,7 +36,7 @@ static void write_access(const struct mk_record *record, void *data)
         return;
     mk_accesslog_write(out, (enum mk_access_format)w->generation->server.access_format, record, &w->clock);
     if (mk_logfile_added(f))
-        mk_timer_set(&w->loop.wheel, &w->flush_timer, w->loop.now_ms, FLUSH_MS);
+        start_flush_timer(w);
 }
 
 void mk_worker_flush_logs(struct mk_worker *w)
@@ -69,7 +76,8 @@ static uint64_t or_unlimited(uint64_t n)
 static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, unsigned files,
                                unsigned workers)
 {
-    uint64_t kept = (uint64_t)files + FDS_KEPT;
+    uint64_t kept =
+        (uint64_t)files + mk_fd_count() + FDS_KEPT; /* roots, logs and listeners are open by now */
     uint64_t by_fds = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
     uint64_t wanted = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
     uint64_t n = wanted < by_fds ? wanted : by_fds;

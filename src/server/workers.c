@@ -74,6 +74,8 @@ static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, 
         if (w->procs[i].pid)
             mk_fd_close(&w->procs[i].control_fd);
     mk_loop_fini(w->loop);
+    if (w->on_child)
+        w->on_child(w);
     const struct mk_process_options o = {
         .generation = w->generation,
         .listeners = w->listeners,
@@ -165,7 +167,9 @@ void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int sig
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         struct mk_worker_proc *p = &w->procs[i];
-        if (!p->pid || (g && p->generation != g))
+        /* Who is leaving already serves a generation that is gone: another one may have its address by now.
+         */
+        if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
         p->leaving = true;
         kill(p->pid, signal);

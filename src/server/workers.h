@@ -44,6 +44,7 @@ struct mk_workers {
     struct mk_revival *revivals;  /* one an index */
     bool ending;
     bool early_death; /* one of the current set died before it served; for on_change to take note of */
+    void (*on_child)(struct mk_workers *w);  /* in a new worker: what is the master's alone is to be let go */
     void (*on_change)(struct mk_workers *w); /* somebody became ready, or died */
     void *owner;
 };

@@ -76,7 +76,7 @@ static enum mk_verdict send_several(struct mk_response *response, const struct m
 {
     mk_response_add_block(response, &r->about);
     response->status = 206;
-    /* The coding of the parts is the coding of the whole; it is not repeated in each of them. */
+    /* All of the form but the type, which is that of each part. */
     for (unsigned i = 1; i < r->form.n; i++)
         if (!mk_response_add_ready(response, r->form.fields[i].name, r->form.fields[i].value))
             return refuse(response, 503);
@@ -91,7 +91,8 @@ enum mk_verdict mk_byteranges_serve(struct mk_request *request, struct mk_respon
                            MK_BYTERANGES_MAX);
     if (n < 0)
         return unsatisfiable(response, r->file->size);
-    if (n == 0)
+    /* Parts of a coded representation, each of them coded for itself, are what no client decodes. */
+    if (n == 0 || (n > 1 && r->coded))
         return MK_NEXT;
     return n == 1 ? send_one(response, r, &ranges[0]) : send_several(response, r, ranges, (unsigned)n);
 }

@@ -85,8 +85,8 @@ static bool fill_from_file(const struct mk_host *host, struct mk_request *reques
         return false;
     mk_err e = mk_file_cache_take(&request->web->files, &host->root, path, request->now_ms, &f);
     if (e) {
-        mk_log_warn(request->web->log, "error page %.*s of %s: %s", MK_STR_ARG(path), host->root.path,
-                    mk_err_text(e));
+        mk_log_debug(request->web->log, "error page %.*s of %s: %s", MK_STR_ARG(path), host->root.path,
+                     mk_err_text(e));
         return false;
     }
     if (f->kind != MK_OPEN_FILE || !mk_arena_on_end(request->arena, on_end, f)) {

@@ -109,9 +109,14 @@ static struct mk_open_file *find(const struct mk_file_cache *c, const struct mk_
     return f;
 }
 
+/* Times that no clock shows, as archives may carry them, become the nearest that can be told. */
 static int64_t nanoseconds(struct timespec t)
 {
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t ns;
+    if (__builtin_mul_overflow((int64_t)t.tv_sec, 1000000000, &ns) ||
+        __builtin_add_overflow(ns, t.tv_nsec, &ns))
+        return t.tv_sec < 0 ? INT64_MIN : INT64_MAX;
+    return ns;
 }
 
 /* What is in memory already, without waiting for a disk; false if that is not all of it. */
@@ -173,11 +178,13 @@ static mk_err open_path(struct mk_file_cache *c, const struct mk_root *root, mk_
     return e;
 }
 
+/* A small file that was on its disk alone when it was opened may be in memory by now. */
 static bool is_unchanged(const struct mk_open_file *f, const struct stat *st)
 {
     return f->ino == st->st_ino && f->dev == st->st_dev && f->mtime_ns == nanoseconds(st->st_mtim) &&
            f->ctime_ns == nanoseconds(st->st_ctim) &&
-           (f->kind != MK_OPEN_FILE || f->size == (uint64_t)st->st_size);
+           (f->kind != MK_OPEN_FILE ||
+            (f->size == (uint64_t)st->st_size && (f->content.p || !wants_memory(f->cache, st))));
 }
 
 /* Opens the path anew; an entry that proves to be the same file is kept. */
@@ -192,7 +199,8 @@ static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk
         mk_fd_close(&fd);
     }
     if (known && (e || !is_unchanged(known, &st))) {
-        unlist(c, known);
+        if (known->listed)
+            unlist(c, known);
         known = NULL;
     }
     if (e)
@@ -222,14 +230,16 @@ mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, m
         *file = known;
         return 0;
     }
+    if (known)
+        known->refs++; /* it may be thrown out meanwhile, to make room */
     mk_err e = look_again(c, root, path, known, file);
+    if (known && (e || *file != known))
+        mk_open_file_drop(known);
     if (e)
         return e;
     (*file)->checked_ms = now_ms;
-    if ((*file)->listed) {
-        (*file)->refs++;
+    if ((*file)->listed)
         return 0;
-    }
     (*file)->root = root;
     (*file)->hash = hash;
     list(c, *file);

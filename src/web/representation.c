@@ -142,6 +142,7 @@ static bool describe(struct mk_representation *r, char *room, size_t cap, const 
     if (varies)
         add(r, &r->about, &text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
     add_type(r, &text, mk_mime_find(host->mime, name));
+    r->coded = coding != NULL;
     if (coding)
         add(r, &r->form, &text, MK_STR("Content-Encoding"), coding->name);
     if (host->ranges)

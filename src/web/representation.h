@@ -17,6 +17,7 @@ struct mk_representation {
     struct mk_field_block form;  /* Content-Type, Content-Encoding, Accept-Ranges: for 200 and 206 */
     struct mk_field_block whole; /* both of them */
     mk_str type;
+    bool coded;                /* a precompressed neighbour */
     struct mk_field fields[8]; /* of both, one after the other */
 };
 

@@ -161,6 +161,10 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
         found->root = &request->site->root;
         found->is_fallback = true;
         take(request, request->site->fallback, found);
+        if (found->what == MK_STATIC_FILE && found->file->kind != MK_OPEN_FILE) {
+            mk_open_file_drop(found->file);
+            found->what = MK_STATIC_MISSING;
+        }
         if (found->what == MK_STATIC_FILE)
             check_route(request, MK_STR("/"), request->site->fallback, found);
     }
