@@ -220,8 +220,12 @@ def test_a_file_in_the_place_of_a_unix_socket_is_not_removed(run, tmp_path, site
     assert (tmp_path / "socket").read_text() == "precious"
 
 
-def test_it_waits_for_no_one_but_its_own(monkey, site):
-    """A child that it inherited over exec is reaped, not waited for."""
-    server = monkey(program="sh", args=["-c", f"sleep 0.1 & exec '{PROGRAM}' -p 0 -w 1 site"])
+def test_it_waits_for_no_one_but_its_own(monkey, tmp_path, site):
+    """A child that it inherited over exec, and that ends while it serves, is taken from the system and that is all."""
+    os.mkfifo(tmp_path / "fifo")
+    server = monkey(program="sh", args=["-c", f"cat fifo & exec '{PROGRAM}' -p 0 -w 1 site"])
+    assert len(server.workers) == 2
+    with open(tmp_path / "fifo", "w"):
+        pass
     wait_until(lambda: len(server.workers) == 1, "the other child to be reaped")
     assert server.get("/").status == 403
