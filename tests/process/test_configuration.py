@@ -54,6 +54,7 @@ SERVER_MISTAKES = [
     ("Timeout 1\n    Timeout 2", "`Timeout` is set already in line 4", None),
     ("Timeout 1\n    tiMEout 2", "is set already in line 4", None),
     ("FDLimit many", "expected a number", None),
+    ("ErrorLog off", "the error log cannot be off: expected a file, `stderr` or `syslog`", None),
     ("MaxHeadSize 10", "`10` is too small: expected a size (B, K, M, G) from 256 to 60K", None),
     ("MaxHeadSize 61K", "`61K` is too large", None),
     ("MaxFields 5", "`5` is too small", None),

@@ -86,8 +86,9 @@ def test_json(start):
 def lines_of_json(server):
     server.stop()
     data = (server.folder / "access.log").read_bytes()
-    assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", data)
-    return data.decode("utf-8").splitlines()
+    text = data.decode("utf-8")
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]", text), "characters that a terminal may obey"
+    return text.splitlines()
 
 
 def test_short(start):
@@ -111,6 +112,7 @@ def test_nothing_that_a_client_sends_breaks_a_line(start, format):
         records = [json.loads(line) for line in lines_of_json(server)]
         assert len(records) == n + 1
         assert '"' * 100 in records[NASTY.index(b'"' * 3000) * 2 + 1]["agent"]
+        assert records[NASTY.index(b"\xc2\x9b31m") * 2 + 1]["agent"] == "\x9b31m"
     else:
         lines = lines_of(server)
         assert len(lines) == n + 1
@@ -404,6 +406,16 @@ def syslog(no_syslog):
             os.unlink(SYSLOG)
 
 
+def received(syslog):
+    lines = []
+    syslog.setblocking(False)
+    try:
+        while True:
+            lines.append(syslog.recv(4096).decode())
+    except BlockingIOError:
+        return lines
+
+
 def test_syslog(monkey, site, syslog):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog syslog\nErrorLog syslog")
@@ -411,17 +423,41 @@ def test_syslog(monkey, site, syslog):
     server.get("/?a")
     server.get("/?b")
     server.stop()
-    lines = []
-    syslog.setblocking(False)
-    try:
-        while True:
-            lines.append(syslog.recv(4096).decode())
-    except BlockingIOError:
-        pass
+    lines = received(syslog)
     assert all(re.match(r"<\d+>monkey\[\d+\]: ", line) for line in lines), lines
     assert [line for line in lines if "GET /?a HTTP/1.1" in line] and [line for line in lines if "GET /?b HTTP/1.1" in line]
     assert [line for line in lines if f"monkey[{server.pid}]" in line and "serves with" in line]
     assert not [line for line in lines if "\n" in line]
+
+
+def test_syslog_is_told_how_urgent_a_line_is(monkey, site, syslog):
+    site.add("index.html", "hello")
+    server = monkey(server="AccessLog syslog\nErrorLog syslog\nLogLevel debug")
+    server.config = None
+    server.get("/?a")
+    server.get("/?b")
+    server.stop()
+    lines = received(syslog)
+    assert {line[:4] for line in lines if " HTTP/1.1" in line} == {"<30>"}
+    assert len([line for line in lines if " HTTP/1.1" in line]) == 2
+    assert {line[:4] for line in lines if " [warn] " in line} == {"<28>"}
+    assert {line[:4] for line in lines if " [info] " in line} == {"<30>"}
+    assert not [line for line in lines if " [debug] " in line and line[:4] != "<31>"]
+
+
+def test_a_syslog_that_was_started_anew_is_found(monkey, site, syslog):
+    site.add("index.html", "hello")
+    server = monkey(workers=1, server="AccessLog syslog")
+    server.get("/?a")
+    wait_until(lambda: any("GET /?a " in line for line in received(syslog)), "the first line")
+    os.unlink(SYSLOG)
+    syslog.close()
+    server.get("/?lost")
+    time.sleep(1.5)  # until the line was written, to nobody
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as again:
+        again.bind(SYSLOG)
+        server.get("/?b")
+        wait_until(lambda: any("GET /?b " in line for line in received(again)), "a line after the new start")
 
 
 def test_without_a_syslog_it_does_not_start(run, tmp_path, site, no_syslog):
