@@ -134,24 +134,41 @@ void mk_daemon_ready(int *ready_fd, int exit_code)
     mk_fd_close(&null);
 }
 
-mk_err mk_pidfile_take(const char *path, int *out)
+static bool is_file_at(int fd, const char *path)
+{
+    struct stat ours, there;
+    return fstat(fd, &ours) == 0 && lstat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+           ours.st_dev == there.st_dev;
+}
+
+/* -EAGAIN: whoever held the file removed it before we had the lock, which now is on a file without a name. */
+static mk_err open_and_lock(const char *path, int *out)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return mk_err_last();
-    char digits[MK_NUM_MAX + 1];
-    size_t len = mk_num_write(digits, (uint64_t)getpid());
-    digits[len++] = '\n';
     /* This kind of lock is ours alone: workers that outlive us do not keep it. */
     struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    mk_err e = fcntl(fd, F_SETLK, &all) < 0 ? -EBUSY : 0;
-    if (!e && ftruncate(fd, 0) < 0)
-        e = mk_err_last();
-    if (!e)
-        e = mk_fd_write_all(fd, digits, len);
+    mk_err e = fcntl(fd, F_SETLK, &all) < 0 ? -EBUSY : is_file_at(fd, path) ? 0 : -EAGAIN;
     if (e)
         mk_fd_close(&fd);
     *out = fd;
+    return e;
+}
+
+mk_err mk_pidfile_take(const char *path, int *out)
+{
+    mk_err e = -EAGAIN;
+    for (int tries = 0; e == -EAGAIN && tries < 10; tries++)
+        e = open_and_lock(path, out);
+    if (e)
+        return e;
+    char digits[MK_NUM_MAX + 1];
+    size_t len = mk_num_write(digits, (uint64_t)getpid());
+    digits[len++] = '\n';
+    e = ftruncate(*out, 0) < 0 ? mk_err_last() : mk_fd_write_all(*out, digits, len);
+    if (e)
+        mk_fd_close(out);
     return e;
 }
 

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "unit/folder.h"
@@ -107,6 +108,37 @@ static void the_number_of_another_is_not_removed(void **state)
     assert_int_equal(mk_file_write_all(pid_path, MK_STR(""), 0644), 0);
     mk_pidfile_drop(pid_path, &fd);
     check_pidfile("");
+}
+
+/* Takes the place of the libc's, to remove the file between opening and locking, as its last owner may. */
+static int removals;
+
+int fcntl(int fd, int what, ...)
+{
+    va_list args;
+    va_start(args, what);
+    void *more = va_arg(args, void *);
+    va_end(args);
+    if (what == F_SETLK && removals > 0) {
+        removals--;
+        unlink(pid_path);
+    }
+    return (int)syscall(SYS_fcntl, fd, what, more);
+}
+
+static void the_lock_is_on_the_file_of_that_name(void **state)
+{
+    (void)state;
+    int fd = -1;
+    removals = 2;
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(removals, 0);
+    assert_int_equal(in_child(take_it_too), 0);
+    mk_pidfile_drop(pid_path, &fd);
+    removals = 1000;
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), -EAGAIN); /* not without end */
+    assert_int_equal(fd, -1);
+    removals = 0;
 }
 
 static void places_where_it_cannot_be(void **state)
@@ -267,6 +299,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_dead_process_left_is_taken_over, start, stop),
         cmocka_unit_test_setup_teardown(a_living_process_keeps_it, start, stop),
         cmocka_unit_test_setup_teardown(the_number_of_another_is_not_removed, start, stop),
+        cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_of_that_name, start, stop),
         cmocka_unit_test_setup_teardown(places_where_it_cannot_be, start, stop),
         cmocka_unit_test(users_are_found),
         cmocka_unit_test(there_is_no_way_back),
