@@ -48,19 +48,32 @@ static void remove_stale_file(const struct mk_addr *a)
     close(fd);
 }
 
+/* The file has its mode from its first moment: were it changed by name afterwards, it could be another file
+ * by then. */
+static mk_err bind_unix(int fd, const struct mk_addr *a, unsigned mode)
+{
+    if (fchmod(fd, mode) < 0)
+        return mk_err_last();
+    mode_t before = umask(~(mode_t)mode & 0777);
+    mk_err e = bind(fd, &a->any, a->len) < 0 ? mk_err_last() : 0;
+    (void)umask(before);
+    return e;
+}
+
 static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_sock_options *o)
 {
-    bool is_unix = a->any.sa_family == AF_UNIX;
-    if (is_unix)
+    if (a->any.sa_family == AF_UNIX) {
         remove_stale_file(a);
-    else
+        mk_err e = bind_unix(fd, a, o->mode);
+        if (e)
+            return e;
+    } else {
         set_tcp_options(fd, o);
-    if (o->reuse_port && !is_unix && set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
-        return mk_err_last();
-    if (bind(fd, &a->any, a->len) < 0)
-        return mk_err_last();
-    if (is_unix && chmod(a->un.sun_path, o->mode) < 0)
-        return mk_err_last();
+        if (o->reuse_port && set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1) < 0)
+            return mk_err_last();
+        if (bind(fd, &a->any, a->len) < 0)
+            return mk_err_last();
+    }
     return listen(fd, o->backlog) < 0 ? mk_err_last() : 0;
 }
 

@@ -3,6 +3,7 @@
 
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/syscall.h>
 
 #include "unit/folder.h"
 #include "unit/test.h"
@@ -159,6 +160,47 @@ static void a_unix_socket_has_its_mode_and_no_address(void **state)
     folder_fini(&f);
 }
 
+/* Takes the place of the libc's, to swap the file for a link to another as soon as it is there. */
+static const struct folder *swaps;
+
+int bind(int fd, const struct sockaddr *at, socklen_t len)
+{
+    int r = (int)syscall(SYS_bind, fd, at, len);
+    if (swaps && r == 0) {
+        assert_int_equal(renameat(swaps->fd, "s", swaps->fd, "moved"), 0);
+        folder_add_link(swaps, "s", "victim");
+    }
+    return r;
+}
+
+static unsigned mode_of(const struct folder *f, const char *name)
+{
+    struct stat st;
+    assert_int_equal(fstatat(f->fd, name, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_mode & 0777;
+}
+
+static void the_mode_is_that_of_the_socket_whatever_takes_its_place(void **state)
+{
+    (void)state;
+    struct folder f;
+    struct mk_sock_options open_to_all = {.backlog = 16, .mode = 0666};
+    struct mk_addr bound;
+    folder_init(&f);
+    folder_add(&f, "victim", MK_STR("secret"));
+    assert_int_equal(fchmodat(f.fd, "victim", 0600, 0), 0);
+    struct mk_addr a = unix_addr(&f, "s");
+    mode_t before = umask(027);
+    swaps = &f;
+    int listener = listen_at(&a, &open_to_all, &bound);
+    swaps = NULL;
+    assert_int_equal(umask(before), 027);
+    assert_int_equal(mode_of(&f, "victim"), 0600);
+    assert_int_equal(mode_of(&f, "moved"), 0666);
+    close(listener);
+    folder_fini(&f);
+}
+
 static void a_stale_file_is_replaced_a_living_one_is_not(void **state)
 {
     (void)state;
@@ -223,6 +265,7 @@ int main(void)
         cmocka_unit_test(several_sockets_share_an_address_if_they_say_so),
         cmocka_unit_test(any_port_can_be_had),
         cmocka_unit_test(a_unix_socket_has_its_mode_and_no_address),
+        cmocka_unit_test(the_mode_is_that_of_the_socket_whatever_takes_its_place),
         cmocka_unit_test(a_stale_file_is_replaced_a_living_one_is_not),
         cmocka_unit_test(what_is_no_socket_is_never_removed),
         cmocka_unit_test(a_reset_is_felt_at_once),
