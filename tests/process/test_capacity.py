@@ -144,12 +144,17 @@ def test_connections_of_one_address(start):
         wait_until(lambda: not is_reset(server), "room for another one")
 
 
-def test_one_address_too_many_is_told(start):
-    server = start("MaxConnectionsPerAddress 2\nOverCapacity TooBusy")
+@pytest.mark.parametrize("overcapacity", ["TooBusy", "Resist"])
+def test_one_address_too_many_is_told(start, overcapacity):
+    """It is not the server that is full: waiting for room would make it so."""
+    server = start(f"MaxConnectionsPerAddress 2\nOverCapacity {overcapacity}")
     with Crowd(server) as crowd:
-        crowd.add(2)
+        held = crowd.add(2)
         with server.connect() as c:
-            assert b" 503 " in c.ask("/").read_until(b"\r\n")
+            reply = c.ask("/").read_until(b"\r\n\r\n")
+            assert reply.startswith(b"HTTP/1.1 429 ") and b"\r\nRetry-After: " in reply
+            c.expect_end()
+        assert [c.get("/").text for c in held] == ["hello"] * 2
 
 
 def test_many_addresses_are_told_apart(start):

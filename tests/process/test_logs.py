@@ -373,9 +373,10 @@ def test_every_line_has_time_level_and_process(monkey, site, tmp_path):
 
 
 def test_an_error_page_that_is_missing_is_told(monkey, site):
-    server = monkey(sections="[ERROR_PAGES]\n    404 none.html\n")
+    server = monkey(sections="[ERROR_PAGES]\n    404 none.html\n", server="LogLevel debug")
+    assert re.search(r"monkey\.conf:\d+:\d+: warning: there is no `none\.html` beneath the document root", server.err.text)
     assert server.get("/x").status == 404
-    server.err.wait_for(r"\[warn\] \d+: error page none\.html of \S+: No such file")
+    server.err.wait_for(r"\[debug\] \d+: error page none\.html of \S+: No such file")
 
 
 # Syslog
