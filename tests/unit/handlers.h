@@ -86,6 +86,23 @@ static inline enum mk_verdict handlers_sink(struct mk_request *request, struct m
     return handlers_say(response, mk_buf_str(&text));
 }
 
+/* sip: reads n bytes, or a few more, and leaves the rest. */
+static inline enum mk_verdict handlers_sip(struct mk_request *request, struct mk_response *response,
+                                           void *data)
+{
+    uint64_t *left = mk_request_data(request);
+    char room[100];
+    ssize_t n = 1;
+    (void)data;
+    if (!left && (left = mk_request_alloc(request, sizeof *left))) {
+        *left = handlers_number(request, "n", 10);
+        mk_request_set_data(request, left);
+    }
+    while (left && *left && (n = mk_request_read(request, room, sizeof room)) > 0)
+        *left -= mk_min((size_t)n, (size_t)*left);
+    return n == -EAGAIN ? MK_WAIT : handlers_say(response, MK_STR("sip\n"));
+}
+
 /* early: answers without reading. */
 static inline enum mk_verdict handlers_early(struct mk_request *request, struct mk_response *response,
                                              void *data)
@@ -362,6 +379,7 @@ static const struct mk_handler handlers_all[] = {
      .methods = MK_METHOD_BIT(MK_METHOD_POST) | MK_METHOD_BIT(MK_METHOD_PUT),
      .handle = handlers_sink},
     {.name = "reader-limit", .handle = handlers_sink},
+    {.name = "sip", .handle = handlers_sip},
     {.name = "early", .handle = handlers_early},
     {.name = "source", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handlers_stream},
     {.name = "broken", .handle = handlers_broken},

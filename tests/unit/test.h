@@ -20,4 +20,11 @@
             fail_msg("\"%.*s\" is not \"%.*s\"", MK_STR_ARG(mk_actual), MK_STR_ARG(mk_expected));            \
     } while (0)
 
+#define assert_contains(actual, part)                                                                        \
+    do {                                                                                                     \
+        mk_str mk_actual = (actual), mk_part = mk_str_from_c(part);                                          \
+        if (!memmem(mk_actual.p, mk_actual.len, mk_part.p, mk_part.len))                                     \
+            fail_msg("\"%.*s\" does not hold \"%.*s\"", MK_STR_ARG(mk_actual), MK_STR_ARG(mk_part));         \
+    } while (0)
+
 #endif

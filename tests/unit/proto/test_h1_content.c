@@ -367,6 +367,32 @@ static void much_is_not(void **state)
     talk_expect_nothing(&t);
 }
 
+static void what_a_handler_leaves_is_read_away(void **state)
+{
+    (void)state;
+    open_post("/sip?n=100000", "Transfer-Encoding: chunked\r\n");
+    say_often("a\r\nxxxxxxxxxx\r\n", 10100, "0\r\n\r\n" GET_EARLY);
+    talk_expect(&t, 200, "sip\n");
+    talk_expect(&t, 200, "early\n");
+}
+
+static void what_a_source_reads_does_not_count_as_left(void **state)
+{
+    (void)state;
+    open_post("/echo", "Content-Length: 100000\r\n");
+    say_often("x", 100000, GET_EARLY);
+    talk_expect(&t, 200, NULL);
+    talk_expect(&t, 200, "early\n");
+    talk_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n");
+    talk_on(&t);
+    talk_expect(&t, 200, NULL);
+    talk_expect_state(&t, MK_CONN_LINGER); /* it did not read after all */
+    talk_open(&t, "GET /source?n=10 HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n0123456789" GET_EARLY);
+    talk_on(&t);
+    talk_expect(&t, 200, NULL);
+    talk_expect(&t, 200, "early\n");
+}
+
 static void broken_content_ends_the_connection(void **state)
 {
     (void)state;
@@ -409,6 +435,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(content_that_ends_too_early, start, stop),
         cmocka_unit_test_setup_teardown(a_little_is_read_away, start, stop),
         cmocka_unit_test_setup_teardown(much_is_not, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_handler_leaves_is_read_away, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_source_reads_does_not_count_as_left, start, stop),
         cmocka_unit_test_setup_teardown(broken_content_ends_the_connection, start, stop),
         cmocka_unit_test_setup_teardown(get_may_have_content_too, start, stop),
     };

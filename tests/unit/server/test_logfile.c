@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/logfile.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct folder folder;
+static struct mk_logfile f;
+static char path[PATH_MAX];
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&folder);
+    folder_path(&folder, "log", path);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_logfile_close(&f);
+    folder_fini(&folder);
+    return 0;
+}
+
+static void open_log(const char *where)
+{
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(where)), 0);
+}
+
+static bool add(const char *line)
+{
+    struct mk_buf *out = mk_logfile_room(&f, 100);
+    assert_non_null(out);
+    mk_buf_add(out, mk_str_from_c(line));
+    return mk_logfile_added(&f);
+}
+
+static void check(const char *name, const char *expected)
+{
+    char room[PATH_MAX];
+    struct mk_buf text = mk_buf_growing(1 << 20);
+    assert_int_equal(mk_file_read_all(folder_path(&folder, name, room), &text), 0);
+    assert_str(mk_buf_str(&text), expected);
+    mk_buf_free(&text);
+}
+
+static void a_log_may_be_off(void **state)
+{
+    (void)state;
+    static const char *const off[] = {"off", "OFF", ""};
+    for (size_t i = 0; i < MK_LEN(off); i++) {
+        open_log(off[i]);
+        assert_int_equal(f.kind, MK_LOGFILE_OFF);
+        assert_int_equal(f.fd, -1);
+        assert_int_equal(mk_logfile_open_again(&f), -ENOENT);
+        mk_logfile_flush(&f);
+        mk_logfile_close(&f);
+    }
+}
+
+static void lines_are_gathered_and_appended(void **state)
+{
+    (void)state;
+    struct stat st;
+    folder_add(&folder, "log", MK_STR("old\n"));
+    open_log(path);
+    assert_int_equal(f.kind, MK_LOGFILE_FILE);
+    assert_true(fcntl(f.fd, F_GETFD) & FD_CLOEXEC);
+    assert_true(add("one\n"));
+    assert_true(add("two\n"));
+    check("log", "old\n");
+    mk_logfile_flush(&f);
+    check("log", "old\none\ntwo\n");
+    mk_logfile_flush(&f);
+    add("three\n");
+    mk_logfile_close(&f);
+    check("log", "old\none\ntwo\nthree\n");
+    open_log(folder_path(&folder, "new", path));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777 & ~0640u, 0);
+}
+
+static void a_full_block_is_written(void **state)
+{
+    (void)state;
+    struct stat st;
+    char line[100];
+    memset(line, 'x', sizeof line);
+    line[sizeof line - 2] = '\n';
+    line[sizeof line - 1] = '\0';
+    open_log(path);
+    for (int i = 0; i < 1000; i++) {
+        add(line);
+        assert_true(f.lines.len <= MK_LOGFILE_BLOCK);
+    }
+    assert_int_equal(stat(path, &st), 0);
+    assert_true((size_t)st.st_size > 1000 * 99 - MK_LOGFILE_BLOCK && st.st_size % 99 == 0);
+    mk_logfile_flush(&f);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, 1000 * 99);
+    assert_int_equal(f.lost, 0);
+}
+
+static void what_cannot_be_written_is_counted(void **state)
+{
+    (void)state;
+    open_log("/dev/full");
+    add("one\n");
+    add("two\n");
+    mk_logfile_flush(&f);
+    assert_int_equal(f.lost, 2);
+    assert_int_equal(f.lines.len, 0);
+    add("three\n");
+    mk_logfile_flush(&f);
+    assert_int_equal(f.lost, 3);
+}
+
+static void half_a_line_is_ended(void **state)
+{
+    (void)state;
+    struct rlimit before, little;
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    open_log(path);
+    add("one\n");
+    add("two and more\n");
+    add("three\n");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    little = before;
+    little.rlim_cur = 8; /* "one\ntwo " */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
+    mk_logfile_flush(&f);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(f.lost, 2);
+    add("four\n");
+    mk_logfile_flush(&f);
+    signal(SIGXFSZ, handler);
+    check("log", "one\ntwo four\n"); /* not even its end could be written then */
+}
+
+static void a_pipe_that_nobody_reads_stops_nothing(void **state)
+{
+    (void)state;
+    char line[101];
+    memset(line, 'x', sizeof line - 1);
+    line[99] = '\n';
+    line[100] = '\0';
+    assert_int_equal(mkfifoat(folder.fd, "log", 0600), 0);
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(path)), -ENXIO);
+    int reader = open(path, O_RDONLY | O_NONBLOCK);
+    open_log(path);
+    for (int i = 0; i < 2000; i++)
+        add(line);
+    mk_logfile_flush(&f);
+    assert_in_range(f.lost, 1, 1999);
+    char room[1000];
+    size_t got = 0;
+    for (ssize_t n; (n = read(reader, room, sizeof room)) > 0;)
+        got += (size_t)n;
+    assert_true(got / 100 + f.lost >= 2000);
+    close(reader);
+}
+
+static void after_a_rotation_there_is_a_new_file(void **state)
+{
+    (void)state;
+    char moved[PATH_MAX];
+    open_log(path);
+    add("before\n");
+    mk_logfile_flush(&f);
+    assert_int_equal(rename(path, folder_path(&folder, "log.1", moved)), 0);
+    int fd = mk_logfile_open_again(&f);
+    assert_true(fd >= 0);
+    assert_int_equal(dup2(fd, f.fd), f.fd);
+    close(fd);
+    add("behind\n");
+    mk_logfile_flush(&f);
+    check("log.1", "before\n");
+    check("log", "behind\n");
+}
+
+static void standard_streams_are_written_to(void **state)
+{
+    (void)state;
+    int ends[2], before = dup(STDOUT_FILENO);
+    char room[16];
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    dup2(ends[1], STDOUT_FILENO);
+    open_log("stdout");
+    dup2(before, STDOUT_FILENO);
+    assert_int_equal(f.kind, MK_LOGFILE_STREAM);
+    assert_true(f.fd > 2);
+    add("line\n");
+    mk_logfile_flush(&f);
+    assert_int_equal(read(ends[0], room, sizeof room), 5);
+    assert_memory_equal(room, "line\n", 5);
+    close(before);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static void who_watches_sees_every_line_at_once(void **state)
+{
+    (void)state;
+    int master = posix_openpt(O_RDWR | O_NOCTTY);
+    char room[64];
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    open_log(ptsname(master));
+    assert_true(f.at_once);
+    assert_false(add("line\n")); /* nothing waits */
+    ssize_t n = read(master, room, sizeof room);
+    assert_true(n >= 5);
+    assert_memory_equal(room, "line", 4);
+    close(master);
+}
+
+static void places_where_no_log_can_be(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder_path(&folder, "no/folder", room))), -ENOENT);
+    assert_int_equal(f.fd, -1);
+    assert_int_equal(mk_logfile_open(&f, mk_str_from_c(folder.path)), -EISDIR);
+}
+
+static void what_is_said_is_written_behind_what_waits(void **state)
+{
+    (void)state;
+    open_log(path);
+    add("waits\n");
+    assert_true(mk_logfile_say(&f, MK_LOG_ERROR, MK_STR("said\n")));
+    check("log", "waits\nsaid\n");
+    assert_int_equal(f.lines.len, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_log_may_be_off, start, stop),
+        cmocka_unit_test_setup_teardown(lines_are_gathered_and_appended, start, stop),
+        cmocka_unit_test_setup_teardown(a_full_block_is_written, start, stop),
+        cmocka_unit_test_setup_teardown(what_cannot_be_written_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(half_a_line_is_ended, start, stop),
+        cmocka_unit_test_setup_teardown(a_pipe_that_nobody_reads_stops_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(after_a_rotation_there_is_a_new_file, start, stop),
+        cmocka_unit_test_setup_teardown(standard_streams_are_written_to, start, stop),
+        cmocka_unit_test_setup_teardown(who_watches_sees_every_line_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(places_where_no_log_can_be, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_said_is_written_behind_what_waits, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
