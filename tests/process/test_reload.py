@@ -2,14 +2,16 @@
 """HUP takes a new configuration without losing a request; a bad one changes nothing."""
 import os
 import re
+import shutil
 import signal
 import socket
+import subprocess
 
 import pytest
 
 from client import Client
 from load import Load
-from proc import descriptors, status, wait_until
+from proc import RELEASE, descriptors, status, wait_until
 
 
 class Reloading:
@@ -67,6 +69,19 @@ def test_no_request_is_lost_when_the_number_of_workers_changes(start):
             it.write(f"Workers {before}\n", f"Workers {after}\n").hup()
         load.more(10).check()
     it.drained(1)
+
+
+@pytest.mark.skipif(not shutil.which("wrk"), reason="no wrk here")
+def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
+    """The optimised program, and as many requests as this machine can make."""
+    it = start(workers=2, program=RELEASE, server="MaxKeepAliveRequest 100")
+    wrk = subprocess.Popen(["wrk", "-t2", "-c30", "-d2s", it.server.url + "/"], stdout=subprocess.PIPE, text=True)
+    while wrk.poll() is None:
+        it.hup()
+    said = wrk.communicate()[0]
+    assert re.search(r"\d{3,} requests in ", said), said
+    assert "Socket errors" not in said and "Non-2xx" not in said, said
+    assert it.n >= 3
 
 
 def test_pipelines_are_answered_whole_or_told_where_they_end(start):
