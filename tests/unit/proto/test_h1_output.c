@@ -392,16 +392,18 @@ static void every_room_of_the_socket_will_do(void **state)
     }
 }
 
-/* Fills the socket with small answers until one of them waits in our queue. */
+/* Fills the socket with small answers until some of them wait in our queue, behind the first letter of
+ * another request. */
 static void fill_up(void)
 {
-    talk_open(&t, "");
+    talk_open(&t, "G");
     talk_set_room(&t, 1);
     for (int i = 0; i < 100 && mk_outq_empty(&t.conn->out); i++) {
-        talk_say(&t, GET("/source?n=900") GET("/source?n=900"));
+        talk_say(&t, "ET /source?n=900 HTTP/1.1\r\nHost: a\r\n\r\n" GET("/source?n=900") "G");
         talk_work(&t);
     }
     assert_false(mk_outq_empty(&t.conn->out));
+    talk_expect_state(&t, MK_CONN_HEAD);
 }
 
 static unsigned count_answers(void)
@@ -483,9 +485,10 @@ static void nothing_new_is_begun_before_there_is_room(void **state)
     unsigned before = t.n_records;
     t.site.web.n_hooks = 0;
     uint64_t requests = t.counters.requests;
-    talk_say(&t, GET("/early"));
+    talk_say(&t, "ET /early HTTP/1.1\r\nHost: a\r\n\r\n");
     talk_work(&t);
     assert_int_equal(t.counters.requests, requests);
+    assert_null(t.conn->h1);
     talk_wait(&t, 1);
     assert_int_equal(count_answers(), before + (unsigned)(t.counters.requests - requests));
     assert_true(t.counters.requests > requests);
