@@ -281,13 +281,26 @@ static void apply_overrides(struct load *l)
 
 /* ---- Building ---- */
 
+static struct mk_conf_place server_place(const struct load *l, const char *key)
+{
+    const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    const struct mk_conf_entry *e = mk_conf_tree_entry(s, mk_str_from_c(key));
+    if (e)
+        return mk_conf_tree_place(e, e->value);
+    return s ? s->at : (struct mk_conf_place){.file = MK_STR("command line")};
+}
+
 static void build_mime(struct load *l)
 {
     struct mk_generation *g = l->g;
+    struct mk_conf_place at = server_place(l, "DefaultMimeType");
+    if (!mk_mime_is_type(g->server.default_type))
+        mk_conf_report_error(l->report, &at, "`%.*s` is not a media type",
+                             MK_STR_ARG(g->server.default_type));
     mk_mime_init(&g->mime, &g->arena, g->server.default_type);
     for (size_t i = 0; i < g->mime_types.n; i++) {
         const struct mk_pair *pair = &g->mime_types.at[i];
-        if (!mk_is_field_value(pair->value) || mk_str_find(pair->value, '/') == MK_STR_NONE)
+        if (!mk_is_field_value(pair->value) || !mk_mime_is_type(pair->value))
             mk_conf_report_error(l->report, &pair->entry->at, "`%.*s` is not a media type",
                                  MK_STR_ARG(pair->value));
         else if (!mk_mime_add(&g->mime, pair->key, pair->value))
@@ -308,6 +321,24 @@ static void choose_default(struct load *l)
         mk_hosts_set_default(&l->g->hosts, &chosen->host);
 }
 
+static void check_default(struct load *l)
+{
+    const struct mk_site *first = NULL;
+    for (const struct mk_site *s = l->g->sites; s; s = s->next) {
+        const struct mk_conf_entry *e = mk_conf_tree_entry(s->section, MK_STR("Default"));
+        struct mk_conf_place at = e ? mk_conf_tree_place(e, e->value) : s->section->at;
+        if (s->settings.is_default && first)
+            mk_conf_report_error(l->report, &at, "another [HOST] is the default already: the one in %.*s",
+                                 MK_STR_ARG(first->host.written_at));
+        else if (s->settings.is_default)
+            first = s;
+        else if (!s->host.n_names && &s->host != l->g->hosts.fallback)
+            mk_conf_report_warn(
+                l->report, &s->section->at,
+                "no request can reach this [HOST]: it has no ServerName and is not the default");
+    }
+}
+
 static void build_hosts(struct load *l)
 {
     mk_hosts_init(&l->g->hosts, &l->g->arena);
@@ -322,21 +353,13 @@ static void build_hosts(struct load *l)
             l->report->no_memory = true;
     }
     choose_default(l);
+    check_default(l);
     if (!l->g->sites) {
         struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
                                                            : MK_STR("command line")};
         mk_conf_report_error(l->report, &at, "there is no [HOST]: nothing to serve");
         mk_conf_report_hint(l->report, "add a [HOST] with a DocumentRoot, here or in sites/");
     }
-}
-
-static struct mk_conf_place server_place(const struct load *l, const char *key)
-{
-    const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
-    const struct mk_conf_entry *e = mk_conf_tree_entry(s, mk_str_from_c(key));
-    if (e)
-        return mk_conf_tree_place(e, e->value);
-    return s ? s->at : (struct mk_conf_place){.file = MK_STR("command line")};
 }
 
 static void find_identity(struct load *l)
@@ -421,8 +444,20 @@ static void open_logs(struct load *l)
     }
 }
 
+/* Only what somebody has written: the default fits every head that can be set. */
+static void check_sizes(struct load *l)
+{
+    const struct mk_server_settings *s = &l->g->server;
+    const struct mk_conf_section *section = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    struct mk_conf_place at = server_place(l, "MaxURISize");
+    if (section && mk_conf_tree_entry(section, MK_STR("MaxURISize")) && s->max_uri_size > s->max_head_size)
+        mk_conf_report_error(l->report, &at,
+                             "MaxURISize is above MaxHeadSize: a target is a part of its head");
+}
+
 static void build_all(struct load *l)
 {
+    check_sizes(l);
     apply_overrides(l);
     build_mime(l);
     build_hosts(l);

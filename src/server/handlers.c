@@ -35,7 +35,8 @@ static bool bind_redirect(struct mk_arena *arena, mk_str words, void **data)
     bool known = parse_status(mk_str_word(&words), 301, 308, &r->status);
     r->url = mk_str_word(&words);
     bool is_redirect = r->status <= 303 || r->status >= 307;
-    return known && is_redirect && r->url.len > 0 && words.len == 0 && mk_is_field_value(r->url);
+    return known && is_redirect && words.len == 0 && mk_is_field_value(r->url) &&
+           mk_redirect_is_target(r->url);
 }
 
 static bool bind_status(struct mk_arena *arena, mk_str words, void **data)

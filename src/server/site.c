@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/num.h"
+#include "http/host.h"
 #include "os/fd.h"
 #include "server/handlers.h"
 #include "web/redirect.h"
@@ -252,6 +253,14 @@ static void warn_of_missing_page(struct build *b, const struct mk_conf_entry *en
         mk_conf_report_warn(b->report, &entry->at, "there is no `%s` beneath the document root", name.p);
 }
 
+static bool has_page(const struct mk_error_page *pages, size_t n, unsigned status)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pages[i].status == status)
+            return true;
+    return false;
+}
+
 static void build_error_pages(struct build *b)
 {
     const struct mk_pairs *pairs = &b->site->error_pages;
@@ -267,6 +276,9 @@ static void build_error_pages(struct build *b)
             mk_conf_report_error(b->report, &pairs->at[i].entry->at,
                                  "`%.*s` is not a file beneath the document root",
                                  MK_STR_ARG(pairs->at[i].value));
+        else if (has_page(pages, n, (unsigned)status))
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at, "there is a page for %u already",
+                                 (unsigned)status);
         else
             pages[n++] = (struct mk_error_page){.status = (unsigned)status, .path = path};
         if (pages && n && pages[n - 1].path.p == path.p)
@@ -310,6 +322,14 @@ static void build_cache_rules(struct build *b)
     b->site->host.n_cache_rules = n;
 }
 
+/* One that the Host of a request could be; that has no port here. */
+static bool is_host_name(mk_str name)
+{
+    mk_str host;
+    uint32_t port;
+    return mk_host_parse(name, &host, &port) == 0 && host.len == name.len;
+}
+
 static void check_names(struct build *b)
 {
     const struct mk_conf_words *names = &b->site->settings.names;
@@ -317,11 +337,27 @@ static void check_names(struct build *b)
         mk_str name = names->v[i];
         mk_str rest = mk_str_starts(name, MK_STR("*.")) ? mk_str_skip(name, 2) : name;
         struct mk_conf_place at = place_of_key(b, "ServerName");
-        if (rest.len == 0 || mk_str_find(rest, '*') != MK_STR_NONE || mk_str_find(rest, '/') != MK_STR_NONE)
+        if (rest.len == 0 || mk_str_find(rest, '*') != MK_STR_NONE)
             mk_conf_report_error(b->report, &at,
                                  "`%.*s` is not a host name: a `*` may only stand first, before a dot",
                                  MK_STR_ARG(name));
+        else if (!is_host_name(rest))
+            mk_conf_report_error(b->report, &at,
+                                 "`%.*s` is not a host name: expected letters, digits, `-`, `_` and dots, or "
+                                 "[ADDRESS6], without a port",
+                                 MK_STR_ARG(name));
     }
+}
+
+static void check_redirect(struct build *b)
+{
+    mk_str url = b->site->settings.redirect;
+    struct mk_conf_place at = place_of_key(b, "Redirect");
+    if (url.len && !(mk_is_field_value(url) && mk_redirect_is_target(url)))
+        mk_conf_report_error(b->report, &at,
+                             "`%.*s` is not a URL to redirect to: expected SCHEME://HOST... or /PATH, "
+                             "without blanks",
+                             MK_STR_ARG(url));
 }
 
 void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
@@ -345,6 +381,7 @@ void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf
     h->written_at =
         mk_arena_printf(b.arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
     check_names(&b);
+    check_redirect(&b);
     check_names_of_files(&b);
     open_root(&b);
     find_homes(&b);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/mime.h"
 
+#include "http/field.h"
+
 void mk_mime_init(struct mk_mime *m, struct mk_arena *arena, mk_str default_type)
 {
     *m = (struct mk_mime){.default_type = default_type, .arena = arena};
@@ -55,6 +57,26 @@ mk_str mk_mime_find(const struct mk_mime *m, mk_str name)
         return *own;
     mk_str builtin = find_builtin(extension);
     return builtin.p ? builtin : m->default_type;
+}
+
+static bool is_quoted(mk_str s)
+{
+    return s.len >= 2 && s.p[0] == '"' && mk_str_find(mk_str_skip(s, 1), '"') == s.len - 2;
+}
+
+bool mk_mime_is_type(mk_str s)
+{
+    mk_str rest = s, type = mk_str_cut(&rest, '/');
+    bool has_slash = rest.p != NULL, starts_blank = rest.len && (rest.p[0] == ' ' || rest.p[0] == '\t');
+    mk_str subtype = has_slash ? mk_str_trim(mk_str_cut(&rest, ';')) : MK_STR("");
+    if (!mk_is_token(type) || starts_blank || !mk_is_token(subtype))
+        return false;
+    while (rest.p) {
+        mk_str value = mk_str_trim(mk_str_cut(&rest, ';')), name = mk_str_cut(&value, '=');
+        if (!mk_is_token(name) || !value.p || (!mk_is_token(value) && !is_quoted(value)))
+            return false;
+    }
+    return true;
 }
 
 bool mk_mime_wants_charset(mk_str type)

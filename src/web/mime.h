@@ -23,6 +23,8 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type) MK_MUST_USE;
 enum { MK_MIME_EXTENSION_MAX = 16 };
 /* The type of a file of that name, in any case of letters; lives as long as the table. */
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name);
+/* Is it TYPE/SUBTYPE with parameters or without (RFC 9110, section 8.3.1)? */
+bool mk_mime_is_type(mk_str s);
 /* Is it text whose encoding a browser would have to guess? */
 bool mk_mime_wants_charset(mk_str type);
 

@@ -51,6 +51,23 @@ bool mk_redirect_to_path(struct mk_response *response, unsigned status, mk_str p
     return answer(response, status, mk_str_of(room, (size_t)(end - room)));
 }
 
+bool mk_redirect_is_target(mk_str url)
+{
+    for (size_t i = 0; i < url.len; i++)
+        if ((unsigned char)url.p[i] <= ' ' || url.p[i] == 0x7f)
+            return false;
+    if (mk_str_starts(url, MK_STR("/")))
+        return !mk_str_starts(url, MK_STR("//")) && !mk_str_starts(url, MK_STR("/\\"));
+    mk_str rest = url, scheme = mk_str_cut(&rest, ':');
+    for (size_t i = 0; i < scheme.len; i++) {
+        char c = scheme.p[i];
+        if (!mk_char_is_alpha(c) && (i == 0 || !(mk_char_is_digit(c) || c == '+' || c == '-' || c == '.')))
+            return false;
+    }
+    mk_str host = mk_str_skip(rest, 2);
+    return scheme.len && mk_str_starts(rest, MK_STR("//")) && host.len && !strchr("/?#", host.p[0]);
+}
+
 static bool ends_at_host(mk_str url)
 {
     size_t colon = mk_str_find(url, ':');

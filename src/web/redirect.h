@@ -17,6 +17,9 @@ struct mk_redirect {
     mk_str url; /* one that ends at its host ("https://example.org") gets path and query appended */
 };
 
+/* May a Location say so: an absolute URL with a host, or a path of this host? */
+bool mk_redirect_is_target(mk_str url);
+
 /* Its data is a struct mk_redirect. */
 extern const struct mk_handler mk_redirect;
 

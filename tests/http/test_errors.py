@@ -182,7 +182,7 @@ def test_the_time_of_a_head_begins_anew_with_each_request(server):
 
 def test_content_that_does_not_come_ends_the_connection(monkey, site):
     site.add("a.txt", "hello")
-    server = monkey(server="MinRate 1000\nMinRateTime 100ms")
+    server = monkey(server="MinRate 1000\nMinRateTime 1s")
     with server.connect() as c:
         reply = c.get("/a.txt", "POST", {"Content-Length": "5000"})  # answered; its content is waited for
         assert reply.status == 405
@@ -193,7 +193,7 @@ def test_content_that_does_not_come_ends_the_connection(monkey, site):
 
 def test_an_answer_that_nobody_takes_is_given_up(monkey, site):
     site.add("a.bin", b"x" * (30 << 20))
-    server = monkey(server="MinRate 1000\nMinRateTime 200ms\nAccessLog stdout\nAccessLogFormat json")
+    server = monkey(server="MinRate 1000\nMinRateTime 1s\nAccessLog stdout\nAccessLogFormat json")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/a.bin")
         server.out.wait_for('"target":"/a.bin".*"end":"timeout"')

@@ -79,19 +79,19 @@ def test_an_idle_connection_is_closed_without_an_answer(start):
 # Too slow
 
 def test_content_that_does_not_come(start):
-    server = start("MinRate 1000\nMinRateTime 300ms")
+    server = start("MinRate 1000\nMinRateTime 1s")
     with server.connect() as c:
         began = time.monotonic()
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nx")
         assert c.read().status == 405
         with pytest.raises(ConnectionResetError):
             c.expect_end()
-        assert time.monotonic() - began >= 0.3
+        assert time.monotonic() - began >= 1
 
 
 def test_content_that_trickles(start):
     """Ten bytes a second, where a thousand are wanted."""
-    server = start("MinRate 1000\nMinRateTime 300ms")
+    server = start("MinRate 1000\nMinRateTime 1s")
     with server.connect() as c:
         began = time.monotonic()
         c.send(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n")
@@ -116,7 +116,7 @@ def test_content_that_comes_fast_enough(start):
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
 def test_a_reader_that_does_not_read(start, site, tmp_path, which):
     site.add("big", bytes(64 << 20))
-    server = start("MinRate 1000\nMinRateTime 300ms\nAccessLog log\nAccessLogFormat json")
+    server = start("MinRate 1000\nMinRateTime 1s\nAccessLog log\nAccessLogFormat json")
     with server.connect(which, receive_buffer=4096) as c:
         c.ask("/big")
         wait_until(lambda: connections(server) == 1, "the connection")
@@ -130,7 +130,7 @@ def test_a_reader_that_does_not_read(start, site, tmp_path, which):
 def test_a_reader_of_small_answers_that_does_not_read(start, site):
     """Pipelined requests whose answers fill the socket."""
     site.add("page", b"x" * 4000)
-    server = start("MinRate 1000\nMinRateTime 300ms\nMaxKeepAliveRequest unlimited")
+    server = start("MinRate 1000\nMinRateTime 1s\nMaxKeepAliveRequest unlimited")
     with server.connect(receive_buffer=4096) as c:
         c.sock.settimeout(20)
         with pytest.raises((ConnectionResetError, BrokenPipeError)):
@@ -156,11 +156,11 @@ def test_a_slow_reader_that_takes_what_it_must_is_served(start, site):
 
 def test_no_rate_is_wanted(start, site):
     site.add("big", bytes(16 << 20))
-    server = start("MinRate off\nMinRateTime 100ms\nKeepAliveTimeout 100ms\nTimeout 100ms\nLingerTimeout 100ms")
+    server = start("MinRate off\nMinRateTime 1s\nKeepAliveTimeout 100ms\nTimeout 100ms\nLingerTimeout 100ms")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
         c.fill()
-        time.sleep(1)
+        time.sleep(2)
         assert connections(server) == 1
         assert len(c.read().body) == 16 << 20
 
@@ -204,7 +204,7 @@ def test_who_goes_on_sending_is_not_listened_to_without_end(start):
 
 def test_clocks_of_connections_that_are_gone_do_nothing(start):
     """Thousands that come and go at once, in all the states that they can be left in."""
-    server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateTime 100ms")
+    server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateTime 1s")
     pieces = [b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n",
               b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n"]
     for turn in range(300):

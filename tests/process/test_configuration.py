@@ -43,7 +43,7 @@ SERVER_MISTAKES = [
     ("Listen 8081 tls", "this build of monkey has no `tls`", None),
     ("Listen 8081 fast", "`fast` is not a flag of Listen", None),
     ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` is listened on already", None),
-    ("Timeout 15x", "expected a time (ms, s, m, h) from 1ms to 24h, not `15x`", None),
+    ("Timeout 15x", "expected a time (ms, s, m, h) from 100ms to 24h, not `15x`", None),
     ("Timeout 0", "`0` is too small: expected a time", None),
     ("Timeout 25h", "`25h` is too large: expected a time", None),
     ("Timeout -1", "not `-1`", None),
@@ -55,6 +55,15 @@ SERVER_MISTAKES = [
     ("Timeout 1\n    tiMEout 2", "is set already in line 4", None),
     ("FDLimit many", "expected a number", None),
     ("ErrorLog off", "the error log cannot be off: expected a file, `stderr` or `syslog`", None),
+    ("Timeout 99ms", "`99ms` is too small", None),
+    ("KeepAliveTimeout 99ms", "`99ms` is too small", None),
+    ("LingerTimeout 99ms", "`99ms` is too small", None),
+    ("MinRateTime 999ms", "`999ms` is too small", None),
+    ("MinRate 1025M", "`1025M` is too large", None),
+    ("MaxHeadSize 8K\n    MaxURISize 9K", "MaxURISize is above MaxHeadSize: a target is a part of its head", None),
+    ("MaxURISize 17K", "MaxURISize is above MaxHeadSize", None),
+    ("DefaultMimeType text", "`text` is not a media type", None),
+    ("DefaultMimeType text/plain/x", "`text/plain/x` is not a media type", None),
     ("MaxHeadSize 10", "`10` is too small: expected a size (B, K, M, G) from 256 to 60K", None),
     ("MaxHeadSize 61K", "`61K` is too large", None),
     ("MaxFields 5", "`5` is too small", None),
@@ -90,6 +99,22 @@ OTHER_MISTAKES = [
     ("[HOST]\n    ServerName x\n", 4, "this [HOST] has no DocumentRoot (and no Redirect)", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName a.*.b\n", 6, "`a.*.b` is not a host name", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName http://a/\n", 6, "`http://a/` is not a host name", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName a b:80\n", 6, "`b:80` is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName a,b\n", 6, "`a,b` is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName a..b\n", 6, "`a..b` is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName ::1\n", 6, "`::1` is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName [::1]:80\n", 6, "`[::1]:80` is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    ServerName m\u00fcll\n", 6, "is not a host name: expected letters", None),
+    ("[HOST]\n    DocumentRoot site\n    Default on\n[HOST]\n    DocumentRoot site\n    ServerName x\n    Default on\n", 10,
+     "another [HOST] is the default already: the one in ", None),
+    ("[HOST]\n    Redirect example.org\n", 5, "`example.org` is not a URL to redirect to", None),
+    ("[HOST]\n    Redirect //example.org\n", 5, "`//example.org` is not a URL to redirect to", None),
+    ("[HOST]\n    Redirect http:///x\n", 5, "`http:///x` is not a URL to redirect to", None),
+    ("[HOST]\n    Redirect http://a/ b\n", 5, "`http://a/ b` is not a URL to redirect to", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 301 x.org\n", 7, "`redirect` expects STATUS URL", None),
+    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 a\n    404 b\n", 8, "there is a page for 404 already", None),
+    ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x a/b/c\n", 7, "`a/b/c` is not a media type", None),
+    ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x a/b c\n", 7, "`a/b c` is not a media type", None),
     ("[HOST]\n    DocumentRoot site\n    Workers 1\n", 6, "unknown key `Workers` in [HOST]", None),
     ("[HOST]\n    ServerName a b\n    DocumentRoot site\n[HOST]\n    ServerName B\n    DocumentRoot site\n", 7,
      "another [HOST] has the ServerName `B` already", None),
@@ -230,6 +255,27 @@ def test_a_circle_of_includes(check, tmp_path):
 
 
 # What loads
+
+def test_the_target_may_be_as_large_as_the_head(check):
+    assert check(GOOD.replace("[HOST]", "    MaxHeadSize 4K\n    MaxURISize 4K\n[HOST]")).code == 0
+    assert check(GOOD.replace("[HOST]", "    MaxHeadSize 4K\n[HOST]")).code == 0, "where the default is larger"
+
+
+@pytest.mark.parametrize("names", ["a", "a.b.", "A-1_x.example", "*.example.org x", "127.0.0.1", "[::1]", "xn--mll-hoa"])
+def test_names_that_a_host_may_have(check, names):
+    done = check(GOOD + f"    ServerName {names}\n")
+    assert done.code == 0 and "warning" not in done.err, done
+
+
+def test_a_host_that_no_request_reaches(check):
+    done = check(GOOD + "[HOST]\n    DocumentRoot site\n")
+    assert done.code == 0
+    assert re.search(r"monkey\.conf:6:1: warning: no request can reach this \[HOST\]: it has no ServerName", done.err), done.err
+    done = check(GOOD + "[HOST]\n    DocumentRoot site\n    Default on\n")
+    assert done.code == 0 and re.search(r"monkey\.conf:4:1: warning: no request can reach", done.err), done.err
+    done = check(GOOD + "[HOST]\n    DocumentRoot site\n    ServerName x\n")
+    assert done.code == 0 and "no request can reach" not in done.err, done.err
+
 
 def test_included_sites_are_served_in_the_order_of_their_names(monkey, tmp_path):
     sites = tmp_path / "sites"

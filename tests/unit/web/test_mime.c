@@ -99,6 +99,23 @@ static void extensions_have_a_limit(void **state)
     expect("a.0123456789abcdefg", "x/default");
 }
 
+static void types_have_a_type_and_a_subtype(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"text/html", "image/svg+xml", "text/html;charset=utf-8",
+                                       "text/html; charset=\"utf 8\" ; q=1", "x/y"};
+    static const char *const bad[] = {
+        "",           "text",     "/",      "text/",    "/html",   "text/html/x", "text/ html",
+        "te xt/x",    "a/b c",    "a/b; c", "a/b;",     "a/b; c=", "a/b; =c",     "a/b; c=\"",
+        "a/b; c=\"d", "a/b, c/d", "a/b;c",  "a/b;;c=d", "\xff/x",  "a/b; c=d e",  "a/b; c=\"\"d"};
+    for (size_t i = 0; i < MK_LEN(good); i++)
+        if (!mk_mime_is_type(mk_str_from_c(good[i])))
+            fail_msg("`%s` is a type", good[i]);
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        if (mk_mime_is_type(mk_str_from_c(bad[i])))
+            fail_msg("`%s` is not a type", bad[i]);
+}
+
 static void text_wants_a_charset(void **state)
 {
     (void)state;
@@ -118,6 +135,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(every_builtin_type_is_found, start, stop),
         cmocka_unit_test_setup_teardown(a_configuration_says_over_it, start, stop),
         cmocka_unit_test_setup_teardown(extensions_have_a_limit, start, stop),
+        cmocka_unit_test(types_have_a_type_and_a_subtype),
         cmocka_unit_test_setup_teardown(text_wants_a_charset, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,23 @@ static void a_refusal_refuses(void **state)
     mk_exchange_free(x);
 }
 
+static void targets_are_absolute_urls_or_paths(void **state)
+{
+    (void)state;
+    static const char *const good[] = {"/",           "/a?b#c",       "http://x", "HTTPS://x.org:8/a?b",
+                                       "a+b-c.1://x", "http://[::1]/"};
+    static const char *const bad[] = {"",      "x",       "x.org",       "//x",        "/\\x",
+                                      "http:", "http:/x", "http://",     "http:///x",  "http://?x",
+                                      "://x",  "1a://x",  "a b://x",     "http://a b", "/a b",
+                                      "/a\tb", "/a\n",    "http://x\x7f"};
+    for (size_t i = 0; i < MK_LEN(good); i++)
+        if (!mk_redirect_is_target(mk_str_from_c(good[i])))
+            fail_msg("`%s` is a target", good[i]);
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        if (mk_redirect_is_target(mk_str_from_c(bad[i])))
+            fail_msg("`%s` is not a target", bad[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +129,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_url_that_ends_at_its_host_gets_path_and_query, start, stop),
         cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, stop),
         cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, stop),
+        cmocka_unit_test(targets_are_absolute_urls_or_paths),
         cmocka_unit_test_setup_teardown(a_refusal_refuses, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
