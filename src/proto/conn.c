@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "os/sock.h"
 
-enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024 };
+enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12 };
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
@@ -60,11 +60,16 @@ static uint64_t progress_of(const struct mk_conn *c)
     return c->progress - mk_sock_unsent(c->stream.fd);
 }
 
+/* Peers acknowledge in bursts, when a good part of their own room is free again: what moved above the rate in
+ * one span makes up for those that follow, for a while. */
 static bool is_too_slow(struct mk_conn *c)
 {
-    uint64_t before = c->progressed;
+    int64_t rate = (int64_t)c->service->limits->rate_bytes, before = (int64_t)c->progressed;
     c->progressed = progress_of(c);
-    return (int64_t)(c->progressed - before) < (int64_t)c->service->limits->rate_bytes;
+    int64_t balance = c->credit + (int64_t)c->progressed - before;
+    int64_t most = rate * CREDIT_SPANS;
+    c->credit = (balance < most ? balance : most) - rate;
+    return c->credit < 0;
 }
 
 static void on_due(struct mk_timer *t)

@@ -67,6 +67,7 @@ struct mk_conn {
     uint32_t seen;       /* of it that the head parser has looked at */
     uint64_t moves;      /* the last 16 states, the latest in the lowest four bits */
     uint64_t progress;   /* bytes that moved, in or out, */
+    int64_t credit;      /* by how many it is ahead of the rate that is asked of it */
     uint64_t progressed; /* and how many the peer had sent or taken when the rate clock was last looked at */
     uint32_t n_requests;
     struct mk_peer peer;

@@ -147,6 +147,7 @@ static void end_request(struct mk_conn *c)
         mk_coldread_forget(h->coldread);
     c->h1 = NULL;
     c->clock = MK_CLOCK_NONE;
+    c->credit = 0;
     mk_exchange_free(h->x);
 }
 

@@ -101,11 +101,17 @@ def test_there_are_examples():
     assert len(CONFIGURATIONS) >= 15, "they are found at all"
 
 
+def complaints(stderr):
+    """What was found wrong, but for error pages, which the examples do not bring along."""
+    return [line for line in stderr.splitlines() if re.search(r": (error|warning): (?!there is no `)", line)]
+
+
+
 @pytest.mark.parametrize("page, text", CONFIGURATIONS)
 def test_a_configuration_loads(tmp_path, page, text):
     done = run("-t", "-c", write_configuration(tmp_path, text))
     assert done.returncode == 0, done.stderr
-    assert done.stderr == "" or page.name == "from-monkey-1.md", done.stderr
+    assert not complaints(done.stderr) or page.name == "from-monkey-1.md", done.stderr
 
 
 def test_what_is_said_about_a_folder_of_1_6(tmp_path):

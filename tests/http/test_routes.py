@@ -2,6 +2,8 @@
 """What a configuration says about paths: routes, redirects, caching, fallback, users, and the words of Monkey 1.6."""
 import os
 import pwd
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -145,19 +147,27 @@ def me():
         pytest.skip("a user without a name")
 
 
-def test_folders_of_users(monkey, site, tmp_path, me):
-    home = tmp_path / "public"
+@pytest.fixture
+def public(me):
+    """A folder in our own home, for as long as the test runs."""
+    if not os.access(me.pw_dir, os.W_OK):
+        pytest.skip("our home is not to be written to")
+    with tempfile.TemporaryDirectory(prefix="monkey-test-", dir=me.pw_dir) as folder:
+        yield Path(folder)
+
+
+def test_folders_of_users(monkey, site, tmp_path, me, public):
+    home = public / "www"
     home.mkdir()
     (home / "index.html").write_text("home page")
     (home / "sub").mkdir()
     (home / "sub/a.txt").write_text("sub")
     (home / ".hidden").write_text("hidden")
     (home / "up").symlink_to("..")
-    (tmp_path / "secret.txt").write_text("secret")
+    (public / "secret.txt").write_text("secret")
     site.add("~nobody-by-this-name/a.txt", "a file like any other")
     site.add("index.html", "site")
-    away = "../" * me.pw_dir.strip("/").count("/") + "../"  # from the home to the root of the system
-    server = monkey(host=f"UserDir {away}{str(home).lstrip('/')}")
+    server = monkey(host=f"UserDir {public.name}/www")
     name = me.pw_name
     for target, expected in {
         f"/~{name}/": "home page", f"/~{name}/sub/a.txt": "sub", f"/%7E{name}/": "home page",
@@ -172,6 +182,24 @@ def test_folders_of_users(monkey, site, tmp_path, me):
         assert reply.text != "secret"
     assert server.get(f"/~{name}?x")["Location"] == f"/~{name}/?x"
     assert server.get(f"/~{name}/sub")["Location"] == f"/~{name}/sub/"
+
+
+@pytest.mark.parametrize("symlink, status", [("off", 404), ("owner", 404), ("on", 200)])
+def test_a_user_cannot_lend_out_other_folders(monkey, site, tmp_path, me, public, symlink, status):
+    """The folder is opened by root, who may enter where the workers never could."""
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private/a.txt").write_text("private")
+    (public / "www").symlink_to(tmp_path / "private")
+    server = monkey(host=f"UserDir {public.name}/www\nSymLink {symlink}")
+    assert server.get(f"/~{me.pw_name}/a.txt").status == status
+
+
+@pytest.mark.parametrize("folder", ["/srv", "../x", "a/../b", "./a"])
+def test_a_folder_that_is_in_no_home_is_a_mistake(monkey, site, folder):
+    server = monkey(host=f"UserDir {folder}", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert "is not a folder in the homes of users" in server.err.text
 
 
 def test_users_have_no_folders_unless_wanted(monkey, me):
