@@ -176,6 +176,11 @@ def test_a_source_that_fails_is_never_taken_for_a_whole_answer(server, target):
     wait_for_record(server, rf"200 aborted 5\d+ {target.split('?')[0]}")
 
 
+def test_where_the_end_is_the_length_a_failure_is_no_end(server):
+    with server.connect() as c, pytest.raises(ConnectionResetError):
+        c.ask("/broken?5000", version="1.0").read()
+
+
 def test_a_head_that_no_buffer_holds(server):
     with server.connect() as c:
         reply = c.get("/mad")
