@@ -61,12 +61,6 @@ void mk_buf_add_num(struct mk_buf *b, uint64_t n)
     mk_buf_add(b, mk_str_of(digits, mk_num_write(digits, n)));
 }
 
-void mk_buf_add_hex(struct mk_buf *b, uint64_t n)
-{
-    char digits[MK_NUM_MAX];
-    mk_buf_add(b, mk_str_of(digits, mk_num_write_hex(digits, n)));
-}
-
 /* vsnprintf also wants room for a NUL, which the buffer need not have. */
 static void print_long(struct mk_buf *b, size_t len, const char *fmt, va_list args)
 {

@@ -48,7 +48,6 @@ bool mk_buf_reserve(struct mk_buf *b, size_t more);
 void mk_buf_add(struct mk_buf *b, mk_str s);
 void mk_buf_add_char(struct mk_buf *b, char c);
 void mk_buf_add_num(struct mk_buf *b, uint64_t n);
-void mk_buf_add_hex(struct mk_buf *b, uint64_t n);
 void mk_buf_addf(struct mk_buf *b, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_buf_addv(struct mk_buf *b, const char *fmt, va_list args) MK_PRINTF(2, 0);
 

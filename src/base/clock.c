@@ -20,9 +20,3 @@ int64_t mk_clock_unix(void)
 {
     return read_clock(CLOCK_REALTIME_COARSE).tv_sec;
 }
-
-int64_t mk_clock_unix_us(void)
-{
-    struct timespec now = read_clock(CLOCK_REALTIME);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}

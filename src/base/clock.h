@@ -7,8 +7,7 @@
 
 /* Milliseconds of a clock that only goes forward; its zero means nothing. */
 uint64_t mk_clock_ms(void);
-/* Seconds and microseconds since 1970. */
+/* Seconds since 1970. */
 int64_t mk_clock_unix(void);
-int64_t mk_clock_unix_us(void);
 
 #endif

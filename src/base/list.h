@@ -36,8 +36,7 @@ static inline void mk_list_remove(struct mk_list *link)
 }
 
 #define MK_LIST_ENTRY(link, type, member) MK_CONTAINER(link, type, member)
-#define MK_LIST_EACH(at, head)            for (struct mk_list *at = (head)->next; at != (head); at = at->next)
-/* The same, for a body that removes `at`. */
+/* From the first to the last; the body may remove `at`. */
 #define MK_LIST_EACH_SAFE(at, head)                                                                          \
     for (struct mk_list *at = (head)->next, *at##_next = at->next; at != (head);                             \
          at = at##_next, at##_next = at->next)

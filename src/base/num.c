@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/num.h"
 
-static bool parse_base(mk_str s, unsigned base, uint64_t *out)
+bool mk_num_parse(mk_str s, uint64_t *out)
 {
     uint64_t n = 0;
     if (s.len == 0)
         return false;
     for (size_t i = 0; i < s.len; i++) {
-        int digit = mk_char_hex(s.p[i]);
-        if (digit < 0 || (unsigned)digit >= base)
+        unsigned digit = (unsigned)(s.p[i] - '0');
+        if (!mk_char_is_digit(s.p[i]))
             return false;
-        if (__builtin_mul_overflow(n, base, &n) || __builtin_add_overflow(n, (unsigned)digit, &n))
+        if (__builtin_mul_overflow(n, 10u, &n) || __builtin_add_overflow(n, digit, &n))
             return false;
     }
     *out = n;
     return true;
-}
-
-bool mk_num_parse(mk_str s, uint64_t *out)
-{
-    return parse_base(s, 10, out);
-}
-
-bool mk_num_parse_hex(mk_str s, uint64_t *out)
-{
-    return parse_base(s, 16, out);
 }
 
 size_t mk_num_write(char *out, uint64_t n)

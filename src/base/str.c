@@ -32,11 +32,6 @@ bool mk_str_ends(mk_str s, mk_str suffix)
     return s.len >= suffix.len && mk_str_eq(mk_str_skip(s, s.len - suffix.len), suffix);
 }
 
-bool mk_str_ends_nocase(mk_str s, mk_str suffix)
-{
-    return s.len >= suffix.len && mk_str_eq_nocase(mk_str_skip(s, s.len - suffix.len), suffix);
-}
-
 int mk_str_cmp(mk_str a, mk_str b)
 {
     size_t common = mk_min(a.len, b.len);

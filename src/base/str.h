@@ -45,7 +45,6 @@ int mk_char_hex(char c);
 bool mk_str_eq_nocase(mk_str a, mk_str b);
 bool mk_str_starts(mk_str s, mk_str prefix);
 bool mk_str_ends(mk_str s, mk_str suffix);
-bool mk_str_ends_nocase(mk_str s, mk_str suffix);
 /* Byte order, the shorter first: <0, 0, >0. */
 int mk_str_cmp(mk_str a, mk_str b);
 

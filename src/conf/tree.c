@@ -34,21 +34,12 @@ struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct m
     return e;
 }
 
-static const struct mk_conf_section *from_here(const struct mk_conf_section *s, mk_str name)
+const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name)
 {
+    const struct mk_conf_section *s = t->first;
     while (s && !mk_str_eq_nocase(s->name, name))
         s = s->next;
     return s;
-}
-
-const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name)
-{
-    return from_here(t->first, name);
-}
-
-const struct mk_conf_section *mk_conf_tree_next(const struct mk_conf_section *s)
-{
-    return from_here(s->next, s->name);
 }
 
 const struct mk_conf_entry *mk_conf_tree_entry(const struct mk_conf_section *s, mk_str key)

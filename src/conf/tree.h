@@ -35,11 +35,8 @@ struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct 
 struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
                                              const struct mk_conf_entry *like) MK_MUST_USE;
 
-/* The first section of that name, NULL if there is none:
- *     for (s = mk_conf_tree_find(&tree, MK_STR("HOST")); s; s = mk_conf_tree_next(s)) */
+/* The first section of that name, NULL if there is none. */
 const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk_str name);
-/* The next section of the same name. */
-const struct mk_conf_section *mk_conf_tree_next(const struct mk_conf_section *s);
 /* The first entry with that key, NULL if there is none (or no section: `s` may be NULL). */
 const struct mk_conf_entry *mk_conf_tree_entry(const struct mk_conf_section *s, mk_str key);
 

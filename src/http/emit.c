@@ -49,12 +49,6 @@ void mk_emit_end(struct mk_buf *out)
     mk_buf_add(out, MK_STR("\r\n"));
 }
 
-void mk_emit_chunk(struct mk_buf *out, uint64_t size)
-{
-    mk_buf_add_hex(out, size);
-    mk_buf_add(out, MK_STR("\r\n"));
-}
-
 void mk_emit_last_chunk(struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("0\r\n\r\n"));

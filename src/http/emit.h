@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writing HTTP/1.1 response heads and chunk framing (RFC 9112, sections 4, 5 and 7.1).
+/* Writing HTTP/1.1 response heads and the end of chunks (RFC 9112, sections 4, 5 and 7.1).
  *
  * Nothing is checked here: names must be tokens and values must pass mk_is_field_value, which whoever takes
  * them from a plugin or an upstream makes sure of. */
@@ -7,9 +7,6 @@
 #define MK_HTTP_EMIT_H
 
 #include "base/buf.h"
-
-/* The longest chunk-size line, "ffffffffffffffff\r\n". */
-enum { MK_EMIT_CHUNK_MAX = 18 };
 
 /* "HTTP/1.1 200 OK\r\n"; a code that nobody registered goes without a reason. `status` has three digits. */
 void mk_emit_status(struct mk_buf *out, unsigned status);
@@ -19,9 +16,7 @@ void mk_emit_field_num(struct mk_buf *out, mk_str name, uint64_t value);
 /* The empty line. */
 void mk_emit_end(struct mk_buf *out);
 
-/* "1f4\r\n". `size` > 0 bytes of data and "\r\n" follow. */
-void mk_emit_chunk(struct mk_buf *out, uint64_t size);
-/* "0\r\n\r\n", without trailers. */
+/* The last chunk, "0\r\n\r\n", without trailers. */
 void mk_emit_last_chunk(struct mk_buf *out);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/field.h"
 
-#include "base/assert.h"
 #include "http/scan.h"
 
 static const mk_str names[MK_FIELD_IDS] = {
@@ -142,26 +141,9 @@ enum mk_field_id mk_field_find_id(mk_str name)
     return MK_FIELD_OTHER;
 }
 
-mk_str mk_field_name(enum mk_field_id id)
-{
-    return (unsigned)id < MK_FIELD_IDS ? names[id] : names[MK_FIELD_OTHER];
-}
-
 void mk_fields_init(struct mk_fields *fields, struct mk_field *at)
 {
     *fields = (struct mk_fields){.at = at};
-}
-
-bool mk_fields_add(struct mk_fields *fields, unsigned max, mk_str name, mk_str value)
-{
-    MK_ASSERT(max <= MK_FIELDS_MAX);
-    if (fields->n >= max)
-        return false;
-    uint8_t id = (uint8_t)mk_field_find_id(name);
-    fields->at[fields->n++] = (struct mk_field){name, value, id};
-    if (!fields->first[id])
-        fields->first[id] = (uint8_t)fields->n;
-    return true;
 }
 
 mk_str mk_fields_find(const struct mk_fields *fields, mk_str name)

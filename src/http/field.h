@@ -94,13 +94,9 @@ struct mk_fields {
 
 /* The id of a name in any case of letters; MK_FIELD_OTHER for a name that is not listed. */
 enum mk_field_id mk_field_find_id(mk_str name);
-/* The usual spelling, "Content-Type"; empty for MK_FIELD_OTHER. Static text. */
-mk_str mk_field_name(enum mk_field_id id);
 
 /* No lines, in the room that `at` is. */
 void mk_fields_init(struct mk_fields *fields, struct mk_field *at);
-/* Adds a line as it is (nothing is checked or copied); false when there are `max` lines already. */
-bool mk_fields_add(struct mk_fields *fields, unsigned max, mk_str name, mk_str value) MK_MUST_USE;
 
 /* The value of the first line with that id; absent (p == NULL) if there is none. Not for MK_FIELD_OTHER. */
 static inline mk_str mk_fields_get(const struct mk_fields *fields, enum mk_field_id id)

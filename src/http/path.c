@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mk_path_decode of http/target.h: one pass, one segment after the other, written over what `..` takes back.
- */
+/* One pass, one segment after the other, written over what `..` takes back. */
+#include "http/path.h"
+
 #include "base/str.h"
 #include "http/scan.h"
-#include "http/target.h"
 
 struct path {
     char *out;

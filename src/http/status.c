@@ -2,7 +2,7 @@
 /* The registry as of 2025; 306 and 418 are listed there as unused. */
 #include "http/status.h"
 
-enum { DIGITS = 3, PER_CLASS = 52 };
+enum { PER_CLASS = 52 };
 
 static const mk_str lines[][PER_CLASS] = {
     [1] =
@@ -90,9 +90,4 @@ mk_str mk_status_line(unsigned status)
     if (class >= MK_LEN(lines) || code >= PER_CLASS || !lines[class][code].p)
         return MK_STR("");
     return lines[class][code];
-}
-
-mk_str mk_status_reason(unsigned status)
-{
-    return mk_str_skip(mk_status_line(status), DIGITS + 1);
 }

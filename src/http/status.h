@@ -5,9 +5,6 @@
 
 #include "base/str.h"
 
-/* "Not Found" for 404; empty for a code that nobody registered. Static text. */
-mk_str mk_status_reason(unsigned status);
-
 /* "404 Not Found"; empty for a code that nobody registered. Static text. */
 mk_str mk_status_line(unsigned status);
 

@@ -207,13 +207,3 @@ mk_err mk_file_read_all(const char *path, struct mk_buf *out)
     mk_fd_close(&fd);
     return e;
 }
-
-mk_err mk_file_write_all(const char *path, mk_str text, unsigned mode)
-{
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
-    if (fd < 0)
-        return mk_err_last();
-    mk_err e = mk_fd_write_all(fd, text.p, text.len);
-    mk_fd_close(&fd);
-    return e;
-}

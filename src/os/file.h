@@ -42,7 +42,4 @@ bool mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
 /* The whole of a small file, at most `out`'s room; -EFBIG when it is larger. */
 mk_err mk_file_read_all(const char *path, struct mk_buf *out) MK_MUST_USE;
 
-/* Creates or empties `path` with the given mode and writes the text. */
-mk_err mk_file_write_all(const char *path, mk_str text, unsigned mode) MK_MUST_USE;
-
 #endif

@@ -65,7 +65,7 @@ struct mk_service {
     unsigned n_conns;
     struct mk_conn *spare; /* closed ones, to be used again */
     unsigned n_spare;
-    bool draining;                               /* no connection outlives its request */
+    bool draining;                               /* a connection gets one more answer at most */
     void (*on_room)(struct mk_service *service); /* a connection closed; may be NULL */
     void *owner;                                 /* of on_room */
 };

@@ -8,7 +8,7 @@
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
 static const char *const overcapacity_words[] = {"Drop", "Resist", "TooBusy", NULL};
 static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
-const char *const mk_settings_access_formats[] = {"combined", "json", "short", NULL};
+static const char *const access_formats[] = {"combined", "json", "short", NULL}; /* enum mk_access_format */
 
 /* ---- Listen ---- */
 
@@ -349,7 +349,7 @@ static const struct mk_conf_key server_keys[] = {
     {.name = "AccessLogFormat",
      .type = MK_CONF_ENUM,
      SERVER(access_format),
-     .choices = mk_settings_access_formats,
+     .choices = access_formats,
      .def = "combined",
      .help = "`combined` (the Combined Log Format), `json` (an object a line) or `short` (for people)."},
     {.name = "ErrorLog",

@@ -91,7 +91,4 @@ enum mk_section {
 /* One table a section; those of pairs fill a struct mk_pairs. */
 extern const struct mk_conf_table *const mk_settings_tables[MK_SECTIONS];
 
-/* The names of the log formats, in the order of enum mk_access_format. */
-extern const char *const mk_settings_access_formats[];
-
 #endif

@@ -102,7 +102,6 @@ static void add_home(struct build *b, struct mk_user_homes *homes, const struct 
         mk_fd_close(&fd);
         return;
     }
-    home->name = name;
     home->root = (struct mk_root){.fd = fd, .path = kept.p, .how = b->site->host.root.how};
 }
 

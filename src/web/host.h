@@ -21,7 +21,6 @@ struct mk_cache_rule {
 };
 
 struct mk_user_home {
-    mk_str name;
     struct mk_root root;
 };
 

@@ -2,6 +2,7 @@
 /* Lists and weights: lines of Accept-Encoding. */
 #include "base/assert.h"
 #include "http/negotiate.h"
+#include "unit/fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -36,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (text.p) {
         mk_str line = mk_str_cut(&text, '\n');
         check_list(line);
-        if (!mk_fields_add(&fields, FIELDS_MAX, MK_STR("Accept-Encoding"), mk_str_trim(line)))
+        if (!fields_add(&fields, FIELDS_MAX, MK_STR("Accept-Encoding"), mk_str_trim(line)))
             break;
     }
     check_coding(&fields, MK_STR("gzip"));

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "http/condition.h"
 #include "http/etag.h"
+#include "unit/fields.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -14,7 +15,7 @@ static void read_fields(struct mk_fields *fields, mk_str text)
 {
     while (text.p) {
         mk_str value = mk_str_cut(&text, '\n'), name = mk_str_cut(&value, ':');
-        if (!mk_fields_add(fields, FIELDS_MAX, name, value.p ? mk_str_trim(value) : MK_STR("")))
+        if (!fields_add(fields, FIELDS_MAX, name, value.p ? mk_str_trim(value) : MK_STR("")))
             return;
     }
 }

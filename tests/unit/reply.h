@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "http/chunked.h"
 #include "http/field.h"
+#include "unit/fields.h"
 
 enum { REPLY_FIELDS = 128, REPLY_CONTENT = 1 << 22 };
 
@@ -59,7 +60,7 @@ static inline bool reply_read_field(struct reply *r, mk_str line)
     if (colon == MK_STR_NONE || colon + 1 >= line.len || line.p[colon + 1] != ' ')
         return false;
     return mk_is_token(name) && mk_is_field_value(value) && mk_str_trim(value).len == value.len &&
-           mk_fields_add(&r->fields, REPLY_FIELDS, name, value);
+           fields_add(&r->fields, REPLY_FIELDS, name, value);
 }
 
 /* The next line, without its CRLF; absent where there is none. */

@@ -10,7 +10,7 @@ struct thing {
 
 static void expect_order(struct mk_list *head, const char *digits)
 {
-    MK_LIST_EACH (at, head) {
+    MK_LIST_EACH_SAFE (at, head) {
         assert_int_equal(MK_LIST_ENTRY(at, struct thing, link)->number, *digits - '0');
         assert_ptr_equal(at->next->prev, at);
         assert_ptr_equal(at->prev->next, at);

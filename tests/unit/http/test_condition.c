@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/condition.h"
 
+#include "unit/fields.h"
 #include "unit/test.h"
 
 #define AT     "Sun, 06 Nov 1994 08:49:37 GMT"
@@ -21,7 +22,7 @@ static struct mk_fields fields_of(const char *lines)
     while (rest.len) {
         mk_str value = mk_str_cut(&rest, '\n');
         mk_str name = mk_str_cut(&value, ':');
-        assert_true(mk_fields_add(&fields, MK_LEN(room), name, mk_str_trim(value)));
+        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_trim(value)));
     }
     return fields;
 }

@@ -8,12 +8,11 @@ static void well_known_ones(void **state)
 {
     (void)state;
     assert_str(mk_status_line(200), "200 OK");
-    assert_str(mk_status_reason(200), "OK");
-    assert_str(mk_status_reason(404), "Not Found");
+    assert_str(mk_status_line(404), "404 Not Found");
     assert_str(mk_status_line(431), "431 Request Header Fields Too Large");
-    assert_str(mk_status_reason(226), "IM Used");
-    assert_str(mk_status_reason(451), "Unavailable For Legal Reasons");
-    assert_str(mk_status_reason(511), "Network Authentication Required");
+    assert_str(mk_status_line(226), "226 IM Used");
+    assert_str(mk_status_line(451), "451 Unavailable For Legal Reasons");
+    assert_str(mk_status_line(511), "511 Network Authentication Required");
 }
 
 static void each_line_begins_with_its_own_code(void **state)
@@ -29,7 +28,7 @@ static void each_line_begins_with_its_own_code(void **state)
         assert_true(mk_num_parse(mk_str_take(line, 3), &code));
         assert_int_equal(code, status);
         assert_int_equal(line.p[3], ' ');
-        assert_true(mk_str_eq(mk_str_skip(line, 4), mk_status_reason(status)));
+        assert_true(line.len > 4);
     }
     assert_int_equal(n, 62);
 }
@@ -38,10 +37,8 @@ static void unregistered_codes_are_empty(void **state)
 {
     (void)state;
     static const unsigned codes[] = {0, 99, 199, 209, 299, 306, 418, 430, 499, 509, 552, 600, 999, 70000};
-    for (size_t i = 0; i < MK_LEN(codes); i++) {
+    for (size_t i = 0; i < MK_LEN(codes); i++)
         assert_str(mk_status_line(codes[i]), "");
-        assert_str(mk_status_reason(codes[i]), "");
-    }
 }
 
 int main(void)

@@ -67,9 +67,10 @@ static inline void wire_decode_escape(struct mk_buf *out, mk_str *text)
     if (c == '{') {
         wire_decode_repeat(out, text);
     } else if (c == 'x') {
-        uint64_t byte = 0;
-        assert_true(mk_num_parse_hex(mk_str_take(*text, 2), &byte));
-        mk_buf_add_char(out, (char)byte);
+        int high = text->len >= 2 ? mk_char_hex(text->p[0]) : -1;
+        int low = text->len >= 2 ? mk_char_hex(text->p[1]) : -1;
+        assert_true(high >= 0 && low >= 0);
+        mk_buf_add_char(out, (char)(high << 4 | low));
         *text = mk_str_skip(*text, 2);
     } else {
         const char *found = strchr(from, c);

@@ -308,23 +308,6 @@ static void a_whole_file_is_read_if_it_fits(void **state)
     mk_buf_free(&large);
 }
 
-static void a_file_is_written_over_what_was_there(void **state)
-{
-    (void)state;
-    char room[64], path[PATH_MAX];
-    struct mk_buf out = mk_buf_fixed(room, sizeof room);
-    struct stat st;
-    folder_path(&top, "written", path);
-    assert_int_equal(mk_file_write_all(path, MK_STR("a long text"), 0600), 0);
-    assert_int_equal(mk_file_write_all(path, MK_STR("short"), 0644), 0);
-    assert_int_equal(mk_file_read_all(path, &out), 0);
-    assert_str(mk_buf_str(&out), "short");
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
-    assert_int_equal(mk_file_write_all("/dev/full", MK_STR("x"), 0644), -ENOSPC);
-    assert_int_equal(mk_file_write_all(top.path, MK_STR("x"), 0644), -EISDIR);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,7 +325,6 @@ int main(void)
         cmocka_unit_test(no_descriptor_is_lost),
         cmocka_unit_test(a_root_must_be_a_folder),
         cmocka_unit_test(a_whole_file_is_read_if_it_fits),
-        cmocka_unit_test(a_file_is_written_over_what_was_there),
     };
     return cmocka_run_group_tests(tests, build, tear_down);
 }

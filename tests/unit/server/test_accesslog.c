@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "unit/fields.h"
 #include "unit/json.h"
 #include "unit/test.h"
 
@@ -41,7 +42,7 @@ static int start(void **state)
 
 static void add_field(const char *name, mk_str value)
 {
-    assert_true(mk_fields_add(&request.fields, MK_LEN(fields), mk_str_from_c(name), value));
+    assert_true(fields_add(&request.fields, MK_LEN(fields), mk_str_from_c(name), value));
 }
 
 static mk_str write_line(enum mk_access_format format)

@@ -241,7 +241,7 @@ static void add_many(unsigned n)
 /* Is it still there, without looking? */
 static bool is_listed(const char *path)
 {
-    MK_LIST_EACH (at, &cache.used)
+    MK_LIST_EACH_SAFE (at, &cache.used)
         if (mk_str_eq(MK_LIST_ENTRY(at, struct mk_open_file, used)->path, mk_str_from_c(path)))
             return true;
     return false;

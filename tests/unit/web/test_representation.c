@@ -5,6 +5,7 @@
 #include "http/date.h"
 #include "http/etag.h"
 
+#include "unit/fields.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
@@ -42,7 +43,7 @@ static const struct mk_representation *choose(struct mk_open_file *f, const char
     struct mk_fields wishes;
     mk_fields_init(&wishes, room);
     if (accepted)
-        assert_true(mk_fields_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
+        assert_true(fields_add(&wishes, 1, MK_STR("Accept-Encoding"), mk_str_from_c(accepted)));
     const struct mk_representation *r = mk_representation_choose(f, &site.host, &wishes, site.now_ms);
     assert_non_null(r);
     return r;
