@@ -23,12 +23,13 @@ def replaced(server, pid, n):
 def worker_of(server, connection):
     """Who holds the other end of this connection."""
     local, remote = connection.sock.getsockname(), connection.sock.getpeername()
-    inode = None
-    for line in open("/proc/net/tcp"):
-        fields = line.split()
-        if fields[1] == hexadecimal(remote) and fields[2] == hexadecimal(local):
-            inode = fields[9]
-    return next(pid for pid in server.workers if f"socket:[{inode}]" in descriptors(pid).values())
+    for _ in range(100):  # the table is read in pieces, and misses lines when others come and go meanwhile
+        for line in open("/proc/net/tcp"):
+            fields = line.split()
+            if fields[1] == hexadecimal(remote) and fields[2] == hexadecimal(local):
+                held = f"socket:[{fields[9]}]"
+                return next(pid for pid in server.workers if held in descriptors(pid).values())
+    raise AssertionError("the connection is in no table")
 
 
 def hexadecimal(address):
