@@ -18,11 +18,7 @@ enum {
 
 enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
-    FILE_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_EXECUTE |
-                  ACCESS_TRUNCATE,
     ALL_RIGHTS = (1 << 13) - 1, /* everything that ABI 1 knows */
-    WRITE_RIGHTS = READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG |
-                   LANDLOCK_ACCESS_FS_REMOVE_FILE | ACCESS_TRUNCATE,
 };
 
 mk_err mk_sandbox_no_new_privs(void)
@@ -51,29 +47,28 @@ mk_err mk_sandbox_open(struct mk_sandbox *s)
     return s->fd < 0 ? mk_err_last() : 0;
 }
 
-mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd, enum mk_sandbox_right right)
+mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd)
 {
-    struct landlock_path_beneath_attr rule = {.parent_fd = fd};
+    struct landlock_path_beneath_attr rule = {.parent_fd = fd, .allowed_access = READ_RIGHTS};
     struct stat st;
     if (s->fd < 0)
         return 0;
     if (fstat(fd, &st) < 0)
         return mk_err_last();
-    rule.allowed_access = (right == MK_SANDBOX_WRITE ? WRITE_RIGHTS : READ_RIGHTS) & handled(s->abi);
     if (!S_ISDIR(st.st_mode))
-        rule.allowed_access &= FILE_RIGHTS;
+        rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE;
     long r = syscall(SYS_landlock_add_rule, s->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
     return r < 0 ? mk_err_last() : 0;
 }
 
-mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path, enum mk_sandbox_right right)
+mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path)
 {
     if (s->fd < 0)
         return 0;
     int fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : mk_err_last();
-    mk_err e = mk_sandbox_allow_fd(s, fd, right);
+    mk_err e = mk_sandbox_allow_fd(s, fd);
     close(fd);
     return e;
 }

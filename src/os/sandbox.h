@@ -5,11 +5,6 @@
 
 #include "base/err.h"
 
-enum mk_sandbox_right {
-    MK_SANDBOX_READ,  /* files and folders below may be read */
-    MK_SANDBOX_WRITE, /* and files below may be written, made and removed */
-};
-
 /* The rules being gathered; `fd` is -1 where the kernel has no Landlock. */
 struct mk_sandbox {
     int fd;
@@ -21,10 +16,11 @@ mk_err mk_sandbox_no_new_privs(void) MK_MUST_USE;
 
 /* -EOPNOTSUPP where there is no Landlock: nothing to do then, and nothing lost but a wall. */
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
-/* A path that is not there is no error: nothing can be allowed there. */
-mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path, enum mk_sandbox_right right) MK_MUST_USE;
+/* The file, or files and folders below that one, may be read. A path that is not there is no error: nothing
+ * can be allowed there. */
+mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
 /* The same for what is open already, whoever may open it now. */
-mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd, enum mk_sandbox_right right) MK_MUST_USE;
+mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 /* From here on only what was allowed can be opened. Needs no_new_privs. */
 mk_err mk_sandbox_close(struct mk_sandbox *s) MK_MUST_USE;
 

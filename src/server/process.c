@@ -47,14 +47,14 @@ int mk_process_signal_fd(void)
 static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
 {
     const struct mk_host *h = &s->host;
-    mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd, MK_SANDBOX_READ) : 0;
+    mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd) : 0;
     /* Links may lead anywhere: that is what following them means. */
     if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
-        e = mk_sandbox_allow(box, "/", MK_SANDBOX_READ);
+        e = mk_sandbox_allow(box, "/");
     for (size_t i = 0; !e && h->homes && i < h->homes->by_name.cap; i++) {
         const struct mk_user_home *home = h->homes->by_name.slots[i].value;
         if (home)
-            e = mk_sandbox_allow_fd(box, home->root.fd, MK_SANDBOX_READ);
+            e = mk_sandbox_allow_fd(box, home->root.fd);
     }
     return e;
 }
@@ -72,9 +72,9 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     for (const struct mk_site *s = g->sites; s && !e; s = s->next)
         e = allow_site(&box, s);
     if (!e)
-        e = mk_sandbox_allow(&box, "/dev/null", MK_SANDBOX_READ); /* kept for when descriptors run out */
+        e = mk_sandbox_allow(&box, "/dev/null"); /* kept for when descriptors run out */
     if (!e)
-        e = mk_sandbox_allow(&box, "/etc/localtime", MK_SANDBOX_READ);
+        e = mk_sandbox_allow(&box, "/etc/localtime");
     if (!e)
         e = mk_sandbox_close(&box);
     mk_fd_close(&box.fd);
