@@ -116,10 +116,12 @@ def test_idle_connections_may_ask_once_more(start):
     it.drained(2)
 
 
-def test_a_download_outlives_reloads(start, site):
+@pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
+def test_a_download_outlives_reloads(start, site, program):
+    """Without sanitizers memory is used again, also that of the configuration that the download began with."""
     data = os.urandom(16 << 20)
     site.add("big", data)
-    it = start(workers=2, server="MinRate off")
+    it = start(workers=2, server="MinRate off", program=program)
     with it.server.connect(receive_buffer=65536) as c:
         c.ask("/big")
         c.fill()
