@@ -17,9 +17,14 @@ class Daemon:
 
     def __init__(self, folder, watch, *args, **popen):
         self.folder = folder
-        self.done = subprocess.run([PROGRAM, "-D", *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL,
-                                   env=os.environ | ENVIRONMENT, timeout=SECONDS, **{"capture_output": True, **popen})
-        self.process = watch(int((folder / "pid").read_text())) if self.done.returncode == 0 else None
+        self.process = None
+        try:
+            self.done = subprocess.run([PROGRAM, "-D", *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL,
+                                       env=os.environ | ENVIRONMENT, timeout=SECONDS,
+                                       **{"capture_output": True, **popen})
+        finally:
+            if (folder / "pid").exists():
+                self.process = watch(int((folder / "pid").read_text()))
 
     @property
     def pid(self):
