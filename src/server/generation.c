@@ -272,11 +272,13 @@ static void apply_overrides(struct load *l)
         l->g->server.workers = o->workers;
     if (!l->g->server.workers)
         l->g->server.workers = mk_proc_cpus();
-    if (o->pid_file)
+    if (o->pid_file) {
         l->g->server.pid_file = mk_str_from_c(o->pid_file);
-    else if (l->g->server.pid_file.len && l->g->server.pid_file.p[0] != '/')
+    } else if (l->g->server.pid_file.len && l->g->server.pid_file.p[0] != '/') {
         l->g->server.pid_file = mk_arena_printf(&l->g->arena, "%.*s/%.*s", MK_STR_ARG(l->g->folder),
                                                 MK_STR_ARG(l->g->server.pid_file));
+        l->report->no_memory |= !l->g->server.pid_file.p;
+    }
 }
 
 /* ---- Building ---- */

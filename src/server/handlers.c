@@ -92,6 +92,10 @@ bool mk_handlers_bind(struct mk_arena *arena, struct mk_conf_report *report,
     route->written = words;
     if (known[i].bind(arena, mk_str_trim(rest), &route->data))
         return true;
+    if (route->handler->form && !route->data) {
+        report->no_memory = true;
+        return false;
+    }
     struct mk_conf_place at = mk_conf_tree_place(entry, words);
     const char *form = route->handler->form;
     mk_conf_report_error(report, &at, "the handler `%s` expects %s%s", route->handler->name, form ? form : "",

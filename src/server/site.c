@@ -28,6 +28,13 @@ static void *alloc(struct build *b, size_t n, size_t size)
     return p;
 }
 
+/* Was there memory for it? */
+static bool have(struct build *b, mk_str text)
+{
+    b->report->no_memory |= !text.p;
+    return text.p != NULL;
+}
+
 static struct mk_conf_place place_of_key(const struct build *b, const char *key)
 {
     const struct mk_conf_entry *e = mk_conf_tree_entry(b->site->section, mk_str_from_c(key));
@@ -43,8 +50,7 @@ static mk_str full_path(struct build *b, mk_str path)
     bool absolute = path.len > 0 && path.p[0] == '/';
     mk_str full = absolute ? mk_arena_copy(b->arena, path)
                            : mk_arena_printf(b->arena, "%.*s/%.*s", MK_STR_ARG(folder), MK_STR_ARG(path));
-    if (!full.p)
-        b->report->no_memory = true;
+    (void)have(b, full);
     return full;
 }
 
@@ -133,6 +139,13 @@ static void free_regex(void *regex)
     regfree(regex);
 }
 
+static bool bind_status(struct build *b, unsigned status, mk_str written, struct mk_route *route)
+{
+    bool ok = mk_handlers_bind_status(b->arena, status, written, route);
+    b->report->no_memory |= !ok;
+    return ok;
+}
+
 /* `Match REGEX HANDLER...` of Monkey 1.6; false: it makes no route. */
 static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_route *route)
 {
@@ -144,7 +157,7 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
         return false;
     }
     regex_t *regex = alloc(b, 1, sizeof *regex);
-    if (!regex || !pattern.p)
+    if (!regex || !have(b, pattern))
         return false;
     if (regcomp(regex, pattern.p, REG_EXTENDED | REG_ICASE | REG_NOSUB) != 0) {
         mk_conf_report_error(b->report, &pair->entry->at, "`%s` is not a regular expression", pattern.p);
@@ -164,7 +177,7 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
     }
     mk_conf_report_warn(b->report, &at, "this build has no `%.*s`: what matches is answered with 501",
                         MK_STR_ARG(name));
-    return mk_handlers_bind_status(b->arena, 501, words, route);
+    return bind_status(b, 501, words, route);
 }
 
 static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)
@@ -184,11 +197,10 @@ static void add_protected(struct build *b, struct mk_route *routes, size_t *n)
     for (size_t i = 0; i < b->site->n_auth; i++) {
         mk_str location = b->site->auth[i].location;
         mk_str pattern = mk_arena_printf(b->arena, "%.*s*", MK_STR_ARG(location)); /* a prefix, as it was */
-        if (!location.len || !pattern.p)
+        if (!have(b, pattern) || !location.len)
             continue;
         routes[*n] = (struct mk_route){.pattern = pattern, .kind = mk_route_kind_of(pattern)};
-        if (mk_handlers_bind_status(b->arena, 403, MK_STR("status 403"), &routes[*n]))
-            ++*n;
+        *n += bind_status(b, 403, MK_STR("status 403"), &routes[*n]);
         mk_conf_report_warn(b->report, &b->site->section->at,
                             "this build cannot ask for passwords: everything below %.*s is answered with 403",
                             MK_STR_ARG(location));
@@ -202,6 +214,8 @@ static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
         return;
     *to = (struct mk_redirect){.status = 301, .url = b->site->settings.redirect};
     mk_str written = mk_arena_printf(b->arena, "redirect 301 %.*s", MK_STR_ARG(to->url));
+    if (!have(b, written))
+        return;
     routes[(*n)++] = (struct mk_route){.pattern = MK_STR("/*"),
                                        .kind = MK_ROUTE_ALL,
                                        .handler = &mk_redirect,
@@ -248,7 +262,7 @@ static mk_str without_slash(mk_str path)
 static void warn_of_missing_page(struct build *b, const struct mk_conf_entry *entry, mk_str path)
 {
     mk_str name = mk_arena_copy(b->arena, path);
-    if (name.p && b->site->host.root.fd >= 0 && faccessat(b->site->host.root.fd, name.p, F_OK, 0) < 0)
+    if (have(b, name) && b->site->host.root.fd >= 0 && faccessat(b->site->host.root.fd, name.p, F_OK, 0) < 0)
         mk_conf_report_warn(b->report, &entry->at, "there is no `%s` beneath the document root", name.p);
 }
 
@@ -379,6 +393,7 @@ void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf
         h->fallback = without_slash(s->site.fallback);
     h->written_at =
         mk_arena_printf(b.arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
+    (void)have(&b, h->written_at);
     check_names(&b);
     check_redirect(&b);
     check_names_of_files(&b);

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Included once by a test_*_oom.c: memory runs out at the n-th allocation, for every n.
  *
- * The build links these tests with --wrap, so every call of mk_mem_* in the layers below comes here. */
+ * The build links these tests with --wrap, so every call of mk_mem_* in the layers below comes here, and
+ * every piece that somebody takes from an arena: most of them need no memory, but any of them may be the one
+ * that does. */
 #ifndef MK_UNIT_OOM_H
 #define MK_UNIT_OOM_H
 
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
 #include "base/mem.h"
 #include "unit/test.h"
 
@@ -16,6 +23,16 @@ void *__wrap_mk_mem_alloc(size_t size);
 void *__wrap_mk_mem_zalloc(size_t n, size_t size);
 void *__wrap_mk_mem_realloc(void *old, size_t size);
 void __wrap_mk_mem_free(void *p);
+
+void *__real_mk_arena_alloc(struct mk_arena *a, size_t size);
+void *__real_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size);
+mk_str __real_mk_arena_copy(struct mk_arena *a, mk_str s);
+bool __real_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data);
+void *__wrap_mk_arena_alloc(struct mk_arena *a, size_t size);
+void *__wrap_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size);
+mk_str __wrap_mk_arena_copy(struct mk_arena *a, mk_str s);
+mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3);
+bool __wrap_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data);
 
 static struct {
     size_t fail_at; /* the allocation that fails, counted from 1; 0: none */
@@ -62,6 +79,38 @@ void __wrap_mk_mem_free(void *p)
 {
     oom.n_live -= p != NULL;
     __real_mk_mem_free(p);
+}
+
+void *__wrap_mk_arena_alloc(struct mk_arena *a, size_t size)
+{
+    return oom_now() ? NULL : __real_mk_arena_alloc(a, size);
+}
+
+void *__wrap_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
+{
+    return oom_now() ? NULL : __real_mk_arena_zalloc(a, n, size);
+}
+
+mk_str __wrap_mk_arena_copy(struct mk_arena *a, mk_str s)
+{
+    return oom_now() ? (mk_str){NULL, 0} : __real_mk_arena_copy(a, s);
+}
+
+mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list args;
+    va_start(args, fmt);
+    int len = vasprintf(&text, fmt, args);
+    va_end(args);
+    mk_str copy = oom_now() || len < 0 ? (mk_str){NULL, 0} : __real_mk_arena_copy(a, mk_str_from_c(text));
+    free(text);
+    return copy;
+}
+
+bool __wrap_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
+{
+    return !oom_now() && __real_mk_arena_on_end(a, fn, data);
 }
 
 /* The next allocation fails, and only that one. */

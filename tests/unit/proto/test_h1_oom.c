@@ -94,12 +94,19 @@ static unsigned count_answers(void)
     }
 }
 
+static const struct dialogue *current;
+
+static bool waits_for_thread(void)
+{
+    return strstr(current->said, "/thread");
+}
+
 /* Everything that was taken on the way is given back. */
 static void forget_all(void)
 {
     mk_fd_close(&t.fd);
     mk_conn_close_all(&t.service, MK_ENDING_SHUTDOWN);
-    talk_pass(&t, 15); /* a thread may be at work */
+    talk_pass(&t, waits_for_thread() ? 10 : 0); /* it may be at work still */
     mk_loop_run_tasks(&t.loop);
     mk_conn_free_spare(&t.service);
     mk_arena_cache_fini(&t.service.arenas);
@@ -107,15 +114,13 @@ static void forget_all(void)
         mk_open_file_forget(MK_LIST_ENTRY(t.site.web.files.used.next, struct mk_open_file, used));
 }
 
-static const struct dialogue *current;
-
 static bool talk_it_over(void)
 {
     bool opened = open_talk(current);
     if (opened && current->manner == IS_SLOW)
         talk_work(&t);
     if (opened)
-        talk_pass(&t, strstr(current->said, "thread") ? 15 : 0);
+        talk_pass(&t, waits_for_thread() ? 10 : 0);
     if (opened)
         talk_on(&t);
     bool well = oom.n_failed == 0;

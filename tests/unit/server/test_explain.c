@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/explain.h"
+
+#include "unit/server/configured.h"
+
+static struct configured c;
+static char said[65536];
+
+static int start(void **state)
+{
+    (void)state;
+    configured_init(&c);
+    folder_add_folder(&c.folder, "site/dir");
+    folder_add_link(&c.folder, "site/link", "index.html");
+    configured_expect(
+        &c, "[SERVER]\n    Listen 127.0.0.1:8080\n    Listen [::1]:81\n"
+            "[HOST]\n    ServerName one.example\n    DocumentRoot site\n"
+            "[ROUTES]\n    /old/* redirect 302 https://example.org\n    *.php status 403\n    /* static\n"
+            "[HOST]\n    ServerName *.two.example\n    DocumentRoot site\n    Fallback index.html\n");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    configured_fini(&c);
+    return 0;
+}
+
+static mk_str explain(const char *method, const char *url)
+{
+    struct mk_buf out = mk_buf_fixed(said, sizeof said);
+    mk_err e = mk_explain(c.g, mk_str_from_c(method), mk_str_from_c(url), &out);
+    if (e)
+        fail_msg("%s %s: %s", method, url, mk_err_text(e));
+    return mk_buf_str(&out);
+}
+
+/* What stands behind `what`; absent when it is not said. */
+static mk_str line(mk_str text, const char *what)
+{
+    while (text.len) {
+        mk_str one = mk_str_cut(&text, '\n');
+        if (mk_str_eq(mk_str_trim(mk_str_take(one, 10)), mk_str_from_c(what)))
+            return mk_str_skip(one, 10);
+    }
+    return (mk_str){NULL, 0};
+}
+
+static void every_step_is_told(void **state)
+{
+    (void)state;
+    mk_str text = explain("GET", "http://one.example:8080/index.html");
+    assert_str(line(text, "listener"), "127.0.0.1:8080");
+    assert_contains(line(text, "host"), "one.example (");
+    assert_contains(line(text, "host"), "monkey.conf:4), by its name");
+    assert_str(line(text, "route"), "/*  static");
+    assert_contains(line(text, "file"), "/site/index.html, 5 bytes");
+    assert_str(line(text, "type"), "text/html; charset=utf-8");
+    assert_str(line(text, "answer"), "200 OK");
+    assert_contains(text, "ETag: ");
+}
+
+static void hosts_are_told_with_their_reason(void **state)
+{
+    (void)state;
+    assert_contains(line(explain("GET", "/"), "host"), "the request names no host");
+    assert_contains(line(explain("GET", "http://x.two.example/"), "host"), "by a name with a star");
+    assert_contains(line(explain("GET", "http://other/"), "host"), "no host has this name");
+    assert_contains(line(explain("GET", "http://other:99/"), "listener"), "none listens on port 99");
+}
+
+static void the_route_that_decides_is_told(void **state)
+{
+    (void)state;
+    mk_str text = explain("GET", "/old/x");
+    assert_str(line(text, "route"), "/old/*  redirect 302 https://example.org");
+    assert_null(line(text, "file").p);
+    assert_str(line(text, "answer"), "302 Found");
+    assert_contains(text, "Location: https://example.org/old/x");
+    text = explain("GET", "/x.php");
+    assert_str(line(text, "route"), "*.php  status 403");
+    assert_str(line(text, "answer"), "403 Forbidden");
+}
+
+static void what_is_wrong_with_a_file_is_told(void **state)
+{
+    (void)state;
+    assert_contains(line(explain("GET", "/nothing"), "file"), "nothing there beneath");
+    assert_contains(line(explain("GET", "/.hidden"), "file"), "begins with a dot");
+    assert_contains(line(explain("GET", "/dir"), "file"), "redirected to its name with a slash");
+    assert_contains(line(explain("GET", "/dir/"), "file"), "without any of the index files");
+    assert_contains(line(explain("GET", "/link"), "file"), "a symbolic link that SymLink does not allow");
+    assert_contains(line(explain("GET", "http://x.two.example/route"), "file"), "(the Fallback)");
+}
+
+static void other_methods_are_told_what_they_get(void **state)
+{
+    (void)state;
+    mk_str text = explain("POST", "/index.html");
+    assert_str(line(text, "answer"), "405 Method Not Allowed");
+    assert_contains(text, "Allow: GET, HEAD, OPTIONS");
+    assert_str(line(explain("OPTIONS", "*"), "answer"), "200 OK");
+    assert_str(line(explain("BREW", "/"), "answer"), "501 Not Implemented");
+}
+
+static void what_is_no_request_is_refused(void **state)
+{
+    (void)state;
+    static const char *const bad[][2] = {{"GET", ""},     {"GET", "x"},     {"GET", "ftp://a/"},
+                                         {"GET", "/%zz"}, {"GET", "/../x"}, {"", "/"},
+                                         {"G T", "/"},    {"GET\r\n", "/"}};
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        struct mk_buf out = mk_buf_fixed(said, sizeof said);
+        if (mk_explain(c.g, mk_str_from_c(bad[i][0]), mk_str_from_c(bad[i][1]), &out) != -EINVAL)
+            fail_msg("%s %s is explained", bad[i][0], bad[i][1]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_step_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(hosts_are_told_with_their_reason, start, stop),
+        cmocka_unit_test_setup_teardown(the_route_that_decides_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_wrong_with_a_file_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(other_methods_are_told_what_they_get, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
