@@ -127,6 +127,16 @@ def test_a_reader_that_does_not_read(start, site, tmp_path, which):
     assert '"end":"timeout"' in (tmp_path / "log").read_text()
 
 
+def test_the_lowest_rate_is_one(start, site):
+    """One byte a second, looked at more often than that: who takes none is cut off all the same."""
+    site.add("big", bytes(64 << 20))
+    server = start("MinRate 1\nMinRateTime 300ms")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big")
+        wait_until(lambda: connections(server) == 1, "the connection")
+        wait_until(lambda: connections(server) == 0, "its end")
+
+
 def test_a_reader_of_small_answers_that_does_not_read(start, site):
     """Pipelined requests whose answers fill the socket."""
     site.add("page", b"x" * 4000)
