@@ -101,7 +101,7 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
         .linger_ms = s->linger_ms,
         .handler_ms = s->handler_ms,
         .rate_ms = s->rate_bytes ? s->rate_ms : 0,
-        .rate_bytes = (s->rate_bytes * s->rate_ms + 999) / 1000, /* whatever is wanted, none is too little */
+        .rate_bytes = s->rate_bytes * s->rate_ms / 1000,
     };
 }
 
