@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,7 @@ int main(int argc, char **argv)
             return perror(argv[2]), 1;
         file_len = (size_t)st.st_size;
     }
+    signal(SIGPIPE, SIG_IGN); /* sendfile to a client that is gone */
     answer = malloc(512 + body);
     answer_len =
         (size_t)snprintf(answer, 512,

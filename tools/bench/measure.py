@@ -65,7 +65,10 @@ def run_wrk(url, connections, seconds, core, close):
     """(requests answered, requests per second). Raises Failed on any answer that is not a 2xx."""
     command = ["taskset", "-c", str(core), "wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
     command += ["-H", "Connection: close"] if close else []
-    out = subprocess.run([*command, url], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([*command, url], capture_output=True, text=True)
+    if done.returncode:
+        raise Failed(f"{url}: {done.stdout.strip()} {done.stderr.strip()}")
+    out = done.stdout
     wrong = [line.strip() for line in out.splitlines() if "Non-2xx" in line or ("Socket errors" in line and not close)]
     requests = int(re.search(r"(\d+) requests in", out)[1])
     if wrong or not requests:
