@@ -342,7 +342,7 @@ def test_control_c_on_the_terminal_ends_it(tmp_path, site):
     terminal = Terminal("-p", "0", site, cwd=tmp_path)
     try:
         terminal.read_until(r"http://127\.0\.0\.1:\d+/\r\n")
-        for pid in (terminal.process.pid, *children(terminal.process.pid)):
+        for pid in (*children(terminal.process.pid), terminal.process.pid):
             os.kill(pid, signal.SIGINT)
         assert terminal.process.wait(SECONDS) == 0
     finally:
