@@ -88,8 +88,10 @@ static bool begin_response(struct mk_conn *c)
         decide_on_unread(h);
     h->go = true;
     mk_conn_move(c, MK_CONN_SEND);
-    mk_h1_output_head(h);
-    return true;
+    if (mk_h1_output_head(h))
+        return true;
+    mk_conn_close(c, h->ending);
+    return false;
 }
 
 MK_COLD static bool wait_for_somebody(struct mk_conn *c)

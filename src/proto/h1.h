@@ -31,6 +31,7 @@ struct mk_h1 {
     bool keep; /* another request may follow */
     bool in_chunks;
     bool complete; /* all its bytes were produced */
+    bool unsent;   /* it is all there is in the scratch: it can still become another one */
     bool recorded;
     struct mk_coldread *coldread;    /* a disk is being waited for */
     const struct mk_part *warm_part; /* known to be in memory ... */

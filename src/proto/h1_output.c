@@ -78,7 +78,8 @@ static bool try_head(struct mk_h1 *h, struct mk_buf *out)
     return false;
 }
 
-/* A head larger than the scratch: some handler went mad. The peer gets an honest answer. */
+/* A head larger than the scratch, or content that failed before any of it was sent. The peer gets an honest
+ * answer. */
 MK_COLD static void write_honest_head(struct mk_h1 *h, struct mk_buf *out)
 {
     struct mk_service *s = h->conn->service;
@@ -90,21 +91,40 @@ MK_COLD static void write_honest_head(struct mk_h1 *h, struct mk_buf *out)
     mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
 }
 
-void mk_h1_output_head(struct mk_h1 *h)
+/* Content out of memory is all that cannot fail. */
+static bool may_fail(const struct mk_h1 *h)
+{
+    const struct mk_content *content = &h->x->response.content;
+    bool by_file = content->parts && content->parts->file && !h->conn->stream.ops->send_file;
+    return content->source || by_file;
+}
+
+/* Earlier answers that must not be lost with this one, or are in its way. */
+static bool flush_earlier(struct mk_h1 *h)
+{
+    return mk_h1_output_flush(h) != MK_H1_BROKEN;
+}
+
+bool mk_h1_output_head(struct mk_h1 *h)
 {
     struct mk_buf *out = &h->conn->service->out;
     h->x->response.sealed = true;
+    if (out->len && may_fail(h) && !flush_earlier(h))
+        return false;
+    h->unsent = out->len == 0;
     bool ok = try_head(h, out);
-    if (!ok && out->len) { /* earlier answers are in the way */
-        (void)mk_h1_output_flush(h);
+    if (!ok && out->len) {
+        if (!flush_earlier(h))
+            return false;
         ok = try_head(h, out);
     }
     if (!ok) {
         write_honest_head(h, out);
-        return;
+        return true;
     }
     h->to_send = h->x->response.content.length;
     h->complete = !wants_content(h) || h->to_send == 0;
+    return true;
 }
 
 static enum mk_h1_progress broken(struct mk_h1 *h, enum mk_ending ending)
@@ -127,6 +147,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
     struct mk_conn *c = h->conn;
     uint64_t *sent = &c->service->counters->sent, before = *sent;
     mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, more, sent);
+    h->unsent = false;
     c->progress += *sent - before;
     return progress_of(h, e);
 }
@@ -204,11 +225,24 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
     return MK_H1_COMPLETE;
 }
 
+/* The content cannot be completed. */
+MK_COLD static enum mk_h1_progress fail(struct mk_h1 *h)
+{
+    struct mk_buf *out = &h->conn->service->out;
+    if (!h->unsent)
+        return broken(h, MK_ENDING_ABORTED);
+    h->ending = MK_ENDING_ABORTED;
+    h->sent = 0;
+    mk_buf_clear(out);
+    write_honest_head(h, out);
+    return MK_H1_COMPLETE;
+}
+
 /* The source said that this is the end. Does it agree with what the head said? */
 static enum mk_h1_progress end_of_source(struct mk_h1 *h)
 {
     if (h->to_send != MK_CONTENT_UNKNOWN && h->to_send > 0)
-        return broken(h, MK_ENDING_ABORTED);
+        return fail(h);
     if (h->in_chunks)
         mk_emit_last_chunk(&h->conn->service->out);
     h->complete = true;
@@ -246,7 +280,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
         return p == MK_H1_COMPLETE ? MK_H1_WAITS_INPUT : p;
     }
     if (n < 0 || (size_t)n > room)
-        return broken(h, MK_ENDING_ABORTED);
+        return fail(h);
     if (h->in_chunks)
         add_chunk(out, (size_t)n);
     else

@@ -12,8 +12,9 @@ enum mk_h1_progress {
     MK_H1_BROKEN,      /* h->ending says why */
 };
 
-/* Seals the response and writes its head into the scratch. h->keep must be decided. */
-void mk_h1_output_head(struct mk_h1 *h);
+/* Seals the response and writes its head into the scratch. h->keep must be decided. False: the connection is
+ * broken, h->ending says why. */
+bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
 /* Goes on with the content. */
 enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h);
 /* Sends what the scratch and the queue hold. */

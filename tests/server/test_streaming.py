@@ -169,7 +169,7 @@ def test_http_10_is_told_the_end_by_the_end(server):
         c.expect_end()
 
 
-@pytest.mark.parametrize("target", ["/broken?5000", "/broken-known?5000"])
+@pytest.mark.parametrize("target", ["/broken?500000", "/broken-known?500000"])
 def test_a_source_that_fails_is_never_taken_for_a_whole_answer(server, target):
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.get(target)
@@ -178,7 +178,17 @@ def test_a_source_that_fails_is_never_taken_for_a_whole_answer(server, target):
 
 def test_where_the_end_is_the_length_a_failure_is_no_end(server):
     with server.connect() as c, pytest.raises(ConnectionResetError):
-        c.ask("/broken?5000", version="1.0").read()
+        c.ask("/broken?500000", version="1.0").read()
+
+
+@pytest.mark.parametrize("target", ["/broken?5000", "/broken-known?5000", "/broken?0"])
+def test_a_source_that_fails_before_anything_was_sent_is_a_500(server, target):
+    with server.connect() as c:
+        assert c.get("/early").body == b"early\n"
+        reply = c.get(target)
+        assert reply.status == 500 and reply.closes and not reply.body
+        c.expect_end()
+    wait_for_record(server, rf"500 aborted 0 {target.split('?')[0]}")
 
 
 def test_a_head_that_no_buffer_holds(server):
