@@ -309,14 +309,14 @@ static void leave(struct mk_conn *c)
 static void advance(struct mk_conn *c)
 {
     mk_conn_enter(c);
-    if (c->state <= MK_CONN_HEAD && !mk_outq_empty(&c->out)) {
-        /* The last batch did not fit: nothing new before it is gone. */
+    if (c->state <= MK_CONN_FLOW && !mk_outq_empty(&c->out)) {
+        /* The last batch did not fit: no new request before it is gone. */
         uint64_t *sent = &c->service->counters->sent, before = *sent;
         mk_err e = mk_outq_push(&c->out, &c->stream, sent);
         c->progress += *sent - before;
         if (e && e != -EAGAIN)
             mk_conn_close(c, MK_ENDING_GONE);
-        else if (!e)
+        else if (!e && c->state <= MK_CONN_HEAD)
             c->clock = MK_CLOCK_NONE;
     }
     while (mk_outq_empty(&c->out) || c->state > MK_CONN_HEAD)

@@ -91,7 +91,7 @@ MK_COLD static void write_honest_head(struct mk_h1 *h, struct mk_buf *out)
     mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
 }
 
-/* Content out of memory is all that cannot fail. */
+/* Only content that lies in memory cannot. */
 static bool may_fail(const struct mk_h1 *h)
 {
     const struct mk_content *content = &h->x->response.content;

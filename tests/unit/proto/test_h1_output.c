@@ -459,6 +459,27 @@ static void an_answer_waits_behind_those_that_wait_for_room(void **state)
     mk_buf_free(&all);
 }
 
+static void what_waits_for_room_does_not_wait_for_a_handler(void **state)
+{
+    (void)state;
+    char request[] = GET("/small.bin");
+    struct mk_buf all = mk_buf_growing(1 << 16);
+    add_file("small.bin", 900);
+    for (int i = 0; i < 25; i++)
+        mk_buf_add(&all, mk_str_from_c(request));
+    mk_buf_add(&all, MK_STR(GET("/never")));
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say_bytes(&t, mk_buf_str(&all));
+    talk_work(&t);
+    assert_false(mk_outq_empty(&t.conn->out));
+    talk_on(&t);
+    for (int i = 0; i < 25; i++)
+        expect_source(900, false, false);
+    talk_expect_state(&t, MK_CONN_FLOW);
+    mk_buf_free(&all);
+}
+
 static void what_waits_for_room_is_never_heard_by_another(void **state)
 {
     (void)state;
@@ -537,6 +558,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_echo_stops_reading_when_nobody_listens, start, stop),
         cmocka_unit_test_setup_teardown(every_room_of_the_socket_will_do, start, stop),
         cmocka_unit_test_setup_teardown(an_answer_waits_behind_those_that_wait_for_room, start, stop),
+        cmocka_unit_test_setup_teardown(what_waits_for_room_does_not_wait_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(what_waits_for_room_is_never_heard_by_another, start, stop),
         cmocka_unit_test_setup_teardown(nothing_new_is_begun_before_there_is_room, start, stop),
     };
