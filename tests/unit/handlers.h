@@ -212,17 +212,16 @@ static inline enum mk_verdict handlers_liar(struct mk_request *request, struct m
     return mk_response_set_source(response, &ops, s, promised) ? handlers_refuse(response, 500) : MK_DONE;
 }
 
-/* mad: a head of n bytes. */
+/* mad: a head of n bytes, a million at most. */
 static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk_response *response,
                                            void *data)
 {
-    uint64_t left = handlers_number(request, "n", 100000);
+    size_t left = mk_min((size_t)handlers_number(request, "n", 100000), 1000000);
     char value[1000];
     (void)data;
     memset(value, 'm', sizeof value);
-    for (; left; left -= mk_min((size_t)left, sizeof value))
-        (void)mk_response_add(response, MK_STR("X-Mad"),
-                              mk_str_of(value, mk_min((size_t)left, sizeof value)));
+    for (; left; left -= mk_min(left, sizeof value))
+        (void)mk_response_add(response, MK_STR("X-Mad"), mk_str_of(value, mk_min(left, sizeof value)));
     return handlers_say(response, MK_STR("mad\n"));
 }
 

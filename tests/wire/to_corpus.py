@@ -30,7 +30,26 @@ def targets(case):
         yield parts[1]
 
 
-SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets}
+def flows(case):
+    """A host as it is by default, then the head and what follows it."""
+    if case.file in ("targets.txt", "framing.txt"):
+        yield b"\x03" + case.data
+
+
+def connections(case):
+    """All at once, and byte by byte with a peer that takes little."""
+    yield b"\x00" + case.data
+    yield b"\x1f" + b"\x0a" * 31 + case.data
+
+
+def lines(case):
+    """Six numbers, then the texts of a record."""
+    parts = case.data.split(b"\r\n")
+    yield b"\xc0\x00\x02\x01\x05\x14" + b"\f".join([*parts[0].split(b" ")[:2], *parts[1:4]])
+
+
+SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets, "fuzz_web_flow": flows,
+         "fuzz_proto_h1": connections, "fuzz_server_accesslog": lines}
 
 
 def thin(seeds):
@@ -47,10 +66,10 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         seeds, seen = {}, set()
         for case in cases:
-            for data in pick(case):
+            for number, data in enumerate(pick(case)):
                 if len(data) <= SIZE_MAX and data not in seen:
                     seen.add(data)
-                    seeds[f"wire-{case.id}"[:80]] = data
+                    seeds[f"wire-{case.id}"[:78] + (f"-{number}" if number else "")] = data
         seeds = thin(seeds)
         for old in folder.glob("wire-*"):
             if old.name not in seeds:

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request head through the whole corridor, over a folder with files, links and things that nobody shall
+ * see. The first byte says how the host is made, content stands behind the head. Whatever comes: one answer
+ * that may be sent, one record, and nothing from outside of the folder. */
+#include "unit/handlers.h"
+#include "unit/site.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { FIELDS_MAX = 32, PULLED_MAX = 1 << 16, RUNS_MAX = 4 };
+
+static struct site site;
+static struct handlers handlers;
+static struct handlers_routes routes;
+static struct mk_hook hook;
+static unsigned n_responses, n_records;
+
+static void on_response(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)data;
+    MK_ASSERT(!response->sealed);
+    n_responses++;
+}
+
+static void on_done(const struct mk_record *record, void *data)
+{
+    (void)data;
+    MK_ASSERT(record->status >= 200 && record->status <= 599);
+    n_records++;
+}
+
+static void end(void)
+{
+    site_fini(&site);
+}
+
+static void begin(void)
+{
+    static const struct mk_error_page page = {.status = 404, .path = MK_STR_INIT("404.html")};
+    site_init(&site);
+    folder_add_folder(&site.folder, "root");
+    folder_add_folder(&site.folder, "root/dir");
+    folder_add_folder(&site.folder, "root/.git");
+    folder_add(&site.folder, "outside", MK_STR("OUTSIDE"));
+    folder_add(&site.folder, "root/.git/x", MK_STR("HIDDEN"));
+    folder_add(&site.folder, "root/.hidden", MK_STR("HIDDEN"));
+    folder_add(&site.folder, "root/404.html", MK_STR("not found"));
+    folder_add(&site.folder, "root/index.html", MK_STR("front page"));
+    folder_add(&site.folder, "root/index.html.gz", MK_STR("gzip"));
+    folder_add(&site.folder, "root/dir/index.htm", MK_STR("index of dir"));
+    folder_add(&site.folder, "root/dir/file", MK_STR("0123456789"));
+    folder_add_link(&site.folder, "root/link", "../outside");
+    folder_add_link(&site.folder, "root/up", "..");
+    char path[PATH_MAX];
+    MK_ASSERT(mk_file_open_root(folder_path(&site.folder, "root", path), &site.host.root.fd) == 0);
+    site.host.root.path = "root";
+    site.host.error_pages = &page;
+    site.host.n_error_pages = 1;
+    site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
+    site.host.routes = routes.at;
+    hook = (struct mk_hook){.name = "count", .on_response = on_response, .on_done = on_done};
+    site.web.hooks = &hook;
+    site.web.n_hooks = 1;
+    atexit(end);
+}
+
+static void set_host(uint8_t how)
+{
+    site.host.ranges = how & 1;
+    site.host.precompressed = how & 2;
+    site.host.dot_files = how & 4;
+    site.host.root.how.no_openat2 = how & 8;
+    site.host.fallback = how & 16 ? MK_STR("index.html") : (mk_str){NULL, 0};
+}
+
+/* ---- Content of the request ---- */
+
+static mk_str content;
+
+static ssize_t on_read(void *ctx, char *room, size_t cap)
+{
+    (void)ctx;
+    if (content.len == 0)
+        return -ECONNRESET;
+    size_t n = mk_min(cap, content.len);
+    memcpy(room, content.p, n);
+    content = mk_str_skip(content, n);
+    return (ssize_t)n;
+}
+
+static void on_resume(void *ctx)
+{
+    (void)ctx;
+}
+
+static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
+
+/* ---- What must hold of an answer ---- */
+
+static void check_field(mk_str name, mk_str value)
+{
+    MK_ASSERT(mk_is_token(name) && mk_is_field_value(value));
+}
+
+static void check_fields(const struct mk_response *r)
+{
+    for (unsigned i = 0; i < r->n_fields; i++)
+        check_field(r->fields[i].name, r->fields[i].value);
+    for (unsigned i = 0; i < r->n_blocks; i++)
+        for (unsigned j = 0; j < r->blocks[i]->n; j++)
+            check_field(r->blocks[i]->fields[j].name, r->blocks[i]->fields[j].value);
+    for (unsigned i = 0; i < r->n_blocks; i++)
+        MK_ASSERT(mk_str_ends(r->blocks[i]->text, MK_STR("\r\n")));
+}
+
+static bool holds(mk_str text, const char *part)
+{
+    return memmem(text.p, text.len, part, strlen(part)) != NULL;
+}
+
+static void check_content(struct mk_exchange *x)
+{
+    static char pulled[PULLED_MAX + 1];
+    struct mk_content *c = &x->response.content;
+    uint64_t length = c->length;
+    bool by_source = c->source;
+    size_t n = 0;
+    ssize_t got = 1;
+    while (got > 0 && n < PULLED_MAX) {
+        got = mk_content_pull(c, pulled + n, PULLED_MAX - n);
+        n += got > 0 ? (size_t)got : 0;
+    }
+    MK_ASSERT(by_source || n == length || n == PULLED_MAX);
+    mk_str text = mk_str_of(pulled, n);
+    MK_ASSERT(!holds(text, "OUTSIDE"));
+    MK_ASSERT(site.host.dot_files || !holds(text, "HIDDEN"));
+}
+
+static void check_answer(struct mk_exchange *x)
+{
+    MK_ASSERT(x->step == MK_FLOW_READY && n_responses == 1 && n_records == 0);
+    MK_ASSERT(x->response.status >= 200 && x->response.status <= 599);
+    check_fields(&x->response);
+    check_content(x);
+    x->response.sealed = true;
+    mk_flow_end(x, MK_ENDING_DONE, 0, site.now_ms);
+    MK_ASSERT(n_records == 1);
+}
+
+/* ---- The way ---- */
+
+/* 0, or the status to refuse with: as a connection does. */
+static unsigned take_head(struct mk_exchange *x, struct mk_head *head)
+{
+    struct mk_request *r = &x->request;
+    struct mk_framing framing;
+    r->version = head->minor ? 11 : 10;
+    r->method = head->method;
+    r->method_text = head->method_text;
+    r->fields = head->fields;
+    int status = mk_exchange_set_target(x, head->target, (mk_str){NULL, 0});
+    if (!status)
+        status = mk_framing_of(head, &framing);
+    if (status)
+        return (unsigned)status;
+    if (!r->host.p)
+        r->host = framing.host;
+    r->length = framing.body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : framing.length;
+    r->ops = &ops;
+    return r->length == MK_REQUEST_LENGTH_UNKNOWN || r->length <= INT64_MAX ? 0 : 413;
+}
+
+static void run(struct mk_exchange *x, mk_str in)
+{
+    static const struct mk_head_limits limits = {
+        .head_max = 2048, .target_max = 1024, .fields_max = FIELDS_MAX};
+    struct mk_field room[FIELDS_MAX];
+    struct mk_head head = {.fields = {.at = room}};
+    int n = mk_head_parse(&head, in, 0, &limits);
+    unsigned status = n > 0 ? take_head(x, &head) : n < 0 ? (unsigned)-n : 400;
+    content = mk_str_skip(in, n > 0 ? head.len : in.len);
+    bool ready = false;
+    if (status)
+        mk_flow_refuse(x, status);
+    for (int i = 0; !ready && i < RUNS_MAX; i++)
+        ready = mk_flow_run(x);
+    if (!ready)
+        mk_flow_refuse(x, 504);
+    check_answer(x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    if (site.now_ms == 0)
+        begin();
+    if (size == 0)
+        return 0;
+    set_host(data[0]);
+    n_responses = n_records = 0;
+    site.now_ms += 400; /* sooner or later files are looked at again */
+    struct mk_exchange *x = mk_exchange_new(&site.web, &site.blocks, site.now_ms, site.now);
+    MK_ASSERT(x != NULL);
+    x->request.peer = &site.peer;
+    run(x, mk_str_of((const char *)data + 1, size - 1));
+    mk_exchange_free(x);
+    return 0;
+}
