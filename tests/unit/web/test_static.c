@@ -323,6 +323,65 @@ static void somebody_else_may_list_a_folder(void **state)
     expect_file("/dir/", "index of dir");
 }
 
+/* ---- Scripts ---- */
+
+static enum mk_verdict run_script(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->path));
+    assert_int_equal(mk_response_set_text(response, said), 0);
+    return MK_DONE;
+}
+
+static const struct mk_handler script = {.name = "script", .handle = run_script};
+static const struct mk_route script_routes[] = {
+    {.pattern = MK_STR_INIT("*.php"), .kind = MK_ROUTE_SUFFIX, .handler = &script},
+    {.pattern = MK_STR_INIT("/*"), .kind = MK_ROUTE_ALL, .handler = &mk_static},
+};
+
+static void an_index_that_is_a_script_is_run_and_never_shown(void **state)
+{
+    (void)state;
+    static const mk_str index[] = {MK_STR_INIT("index.php"), MK_STR_INIT("index.html")};
+    site.host.routes = script_routes;
+    site.host.n_routes = 2;
+    site.host.index = index;
+    site_add(&site, "index.php", MK_STR("<?php secret"));
+    site_add(&site, "dir/index.php", MK_STR("<?php secret"));
+    expect_file("/", "ran /index.php");
+    expect_file("/dir/", "ran /dir/index.php");
+    expect_file("/dir/x.php", "ran /dir/x.php");
+    expect_file("/file.txt", "file");
+    expect_redirect("/dir", "/dir/");
+    site.host.fallback = MK_STR("index.php");
+    expect_file("/some/route", "ran /index.php");
+}
+
+static enum mk_verdict pass(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)response;
+    (void)data;
+    return MK_NEXT;
+}
+
+static void a_script_that_nobody_runs_is_not_shown_either(void **state)
+{
+    (void)state;
+    static const struct mk_handler passing = {.name = "pass", .handle = pass};
+    static const mk_str index[] = {MK_STR_INIT("index.php")};
+    const struct mk_route routes[] = {
+        {.pattern = MK_STR("*.php"), .kind = MK_ROUTE_SUFFIX, .handler = &passing},
+        {.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &mk_static},
+    };
+    site.host.routes = routes;
+    site.host.n_routes = 2;
+    site.host.index = index;
+    site_add(&site, "index.php", MK_STR("the file itself"));
+    expect_file("/", "the file itself"); /* its handler passed: so would it be by its own name */
+    expect_file("/index.php", "the file itself");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +401,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(navigation_falls_back, start, stop),
         cmocka_unit_test_setup_teardown(users_have_folders, start, stop),
         cmocka_unit_test_setup_teardown(somebody_else_may_list_a_folder, start, stop),
+        cmocka_unit_test_setup_teardown(an_index_that_is_a_script_is_run_and_never_shown, start, stop),
+        cmocka_unit_test_setup_teardown(a_script_that_nobody_runs_is_not_shown_either, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
