@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/coldread.h"
+
+#include "unit/proto/talk.h"
+
+static struct talk t;
+static struct mk_open_file *file;
+static unsigned n_read;
+
+static int start(void **state)
+{
+    (void)state;
+    static char content[10000];
+    talk_init(&t);
+    site_add(&t.site, "f.bin", mk_str_of(content, sizeof content));
+    n_read = 0;
+    return mk_file_cache_take(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+static void on_read(void *data)
+{
+    assert_ptr_equal(data, &t);
+    n_read++;
+}
+
+static void what_was_just_written_is_warm(void **state)
+{
+    (void)state;
+    assert_true(file->fd >= 0);
+    assert_true(mk_coldread_is_warm(&t.service, file, 0, file->size));
+    assert_true(file->warm_until_ms > t.loop.now_ms); /* and believed to be, for a while */
+    mk_open_file_drop(file);
+}
+
+static void who_waits_is_called_once(void **state)
+{
+    (void)state;
+    unsigned refs = file->refs;
+    assert_non_null(mk_coldread_start(&t.service, file, 0, file->size, on_read, &t));
+    assert_int_equal(file->refs, refs + 1); /* it stays open as long as it is read */
+    assert_int_equal(t.counters.cold_reads, 1);
+    assert_int_equal(n_read, 0);
+    for (int i = 0; i < 500 && !n_read; i++)
+        assert_int_equal(mk_loop_turn(&t.loop, 10), 0);
+    assert_int_equal(n_read, 1);
+    assert_int_equal(file->refs, refs);
+    talk_work(&t);
+    assert_int_equal(n_read, 1);
+    mk_open_file_drop(file);
+}
+
+static void who_is_gone_is_not_called(void **state)
+{
+    (void)state;
+    struct mk_coldread *r = mk_coldread_start(&t.service, file, 0, file->size, on_read, &t);
+    assert_non_null(r);
+    mk_coldread_forget(r);
+    mk_open_file_forget(file);
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    assert_int_equal(n_read, 0);
+    mk_open_file_drop(file);
+}
+
+static void the_end_waits_for_the_thread(void **state)
+{
+    (void)state;
+    assert_non_null(mk_coldread_start(&t.service, file, 0, file->size, on_read, &t));
+    mk_helper_fini(&t.service.helper);
+    assert_int_equal(n_read, 1);
+    assert_int_equal(mk_helper_init(&t.service.helper, &t.loop), 0);
+    mk_open_file_drop(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_was_just_written_is_warm, start, stop),
+        cmocka_unit_test_setup_teardown(who_waits_is_called_once, start, stop),
+        cmocka_unit_test_setup_teardown(who_is_gone_is_not_called, start, stop),
+        cmocka_unit_test_setup_teardown(the_end_waits_for_the_thread, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
