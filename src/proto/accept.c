@@ -150,12 +150,6 @@ static void on_ready(struct mk_watch *w, uint32_t events)
             break;
 }
 
-void mk_acceptor_take_waiting(struct mk_acceptor *a)
-{
-    while (!a->paused && take_one(a))
-        ;
-}
-
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd)
 {
     *a = (struct mk_acceptor){

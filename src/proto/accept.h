@@ -16,8 +16,6 @@ struct mk_acceptor {
 
 /* Starts taking connections from `fd`, a non-blocking listener that must stay open. */
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd) MK_MUST_USE;
-/* Takes all that wait in the kernel's queue now: before the socket is closed for good. */
-void mk_acceptor_take_waiting(struct mk_acceptor *a);
 /* Takes no more. What waits in the kernel's queue stays there for whoever else listens. */
 void mk_acceptor_stop(struct mk_acceptor *a);
 /* A connection closed: there may be room again. */

@@ -208,10 +208,8 @@ void mk_worker_drain(struct mk_worker *w)
     if (w->draining)
         return;
     w->draining = w->service.draining = true;
-    for (size_t i = 0; i < w->n_acceptors; i++) {
-        mk_acceptor_take_waiting(&w->acceptors[i]); /* nobody may come after us */
+    for (size_t i = 0; i < w->n_acceptors; i++)
         mk_acceptor_stop(&w->acceptors[i]);
-    }
     if (w->service.n_conns == 0)
         mk_loop_stop(&w->loop);
     else if (span)

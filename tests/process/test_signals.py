@@ -94,23 +94,6 @@ def accepted(server):
     return sum(path.startswith("socket:") for pid in server.workers for path in descriptors(pid).values()) > 2
 
 
-def test_quit_serves_connections_that_nobody_has_taken_yet(monkey, site):
-    """They stand in the queue of the kernel, which ends with the socket."""
-    site.add("index.html", "hello")
-    server = monkey(workers=1, server="KeepAliveTimeout 500ms")
-    worker, = server.workers
-    os.kill(worker, signal.SIGSTOP)
-    try:
-        waiting = [server.connect().ask("/") for _ in range(20)]
-        server.tell(signal.SIGQUIT)
-    finally:
-        os.kill(worker, signal.SIGCONT)
-    for c in waiting:
-        assert c.read("GET").text == "hello"
-        c.close()
-    assert server.wait() == 0
-
-
 def test_a_drain_has_an_end(monkey, site):
     site.add("big", bytes(64 << 20))
     server = monkey(server="MinRate off\nDrainTimeout 300ms")
