@@ -122,19 +122,6 @@ static void who_stopped_takes_no_more(void **state)
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
 
-static void what_waits_can_be_taken_before_the_end(void **state)
-{
-    (void)state;
-    accept_all();
-    int a = call(), b = call();
-    usleep(10000);
-    mk_acceptor_take_waiting(&acceptor);
-    mk_acceptor_stop(&acceptor);
-    assert_int_equal(t.service.n_conns, 2);
-    expect(a, "HTTP/1.1 200 OK\r\n");
-    expect(b, "HTTP/1.1 200 OK\r\n");
-}
-
 /* ---- Too many ---- */
 
 static void others_wait_until_there_is_room(void **state)
@@ -251,7 +238,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(connections_are_served, start, stop),
         cmocka_unit_test_setup_teardown(who_stopped_takes_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(what_waits_can_be_taken_before_the_end, start, stop),
         cmocka_unit_test_setup_teardown(others_wait_until_there_is_room, start, stop),
         cmocka_unit_test_setup_teardown(others_are_dropped, start, stop),
         cmocka_unit_test_setup_teardown(others_are_told, start, stop),
