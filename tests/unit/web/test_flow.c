@@ -319,6 +319,37 @@ static void when_all_pass_there_is_nothing(void **state)
     expect("GET", "/", 404, "");
 }
 
+static enum mk_verdict go_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
+{
+    unsigned *left = data;
+    (void)response;
+    say("", "e");
+    if (*left == 0)
+        return MK_DONE;
+    --*left;
+    request->rerouted = true;
+    return MK_NEXT;
+}
+
+static void the_routes_may_be_tried_anew_but_not_without_end(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "elsewhere", .handle = go_elsewhere};
+    struct actor first = {.name = "f", .answers = "n"};
+    unsigned left = 2;
+    add_route("/*", &any, &first);
+    routes[site.host.n_routes++] =
+        (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &handler, .data = &left};
+    expect("GET", "/", 200, "f e f e f e");
+    left = 1000;
+    memset(said, 0, sizeof said);
+    struct mk_exchange *x = ask("GET", "/");
+    assert_true(mk_flow_run(x));
+    assert_int_equal(x->response.status, 500);
+    assert_true(left > 900);
+    mk_exchange_free(x);
+}
+
 /* ---- Methods ---- */
 
 static void handlers_are_asked_for_their_methods(void **state)
@@ -534,6 +565,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_waits_is_asked_again, start, stop),
         cmocka_unit_test_setup_teardown(who_waits_may_pass_or_refuse_later, start, stop),
         cmocka_unit_test_setup_teardown(when_all_pass_there_is_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(the_routes_may_be_tried_anew_but_not_without_end, start, stop),
         cmocka_unit_test_setup_teardown(handlers_are_asked_for_their_methods, start, stop),
         cmocka_unit_test_setup_teardown(other_methods_learn_what_all_routes_would_take, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_decides_itself_is_asked_for_all, start, stop),

@@ -197,6 +197,23 @@ static void every_change_is_seen(void **state)
     check_seen("mode");
 }
 
+static void looking_again_costs_no_descriptor(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"small", "large", "dir", "nothing"};
+    int before = dup(0);
+    close(before);
+    for (int i = 0; i < 5; i++, now += RECHECK_MS)
+        for (size_t j = 0; j < MK_LEN(names); j++) {
+            struct mk_open_file *f;
+            if (mk_file_cache_take(&cache, &root, mk_str_from_c(names[j]), now, &f) == 0)
+                mk_open_file_drop(f);
+        }
+    int after = dup(0);
+    close(after);
+    assert_int_equal(after, before + 1); /* the large one is open */
+}
+
 static void what_is_gone_is_gone(void **state)
 {
     (void)state;
@@ -461,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_is_believed_for_a_while, start, stop),
         cmocka_unit_test_setup_teardown(the_same_file_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(every_change_is_seen, start, stop),
+        cmocka_unit_test_setup_teardown(looking_again_costs_no_descriptor, start, stop),
         cmocka_unit_test_setup_teardown(what_is_gone_is_gone, start, stop),
         cmocka_unit_test_setup_teardown(two_roots_do_not_mix, start, stop),
         cmocka_unit_test_setup_teardown(the_least_recently_used_goes_first, start, stop),
