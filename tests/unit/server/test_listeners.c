@@ -190,6 +190,18 @@ static void what_fails_changes_nothing(void **state)
     close(other);
 }
 
+static void sockets_of_what_failed_are_closed(void **state)
+{
+    (void)state;
+    struct mk_addr a = open_any_port(2);
+    wanted.n = 0;
+    want(a);
+    want(unix_addr("no/such/folder"));
+    assert_int_equal(open_wanted(5), -ENOENT);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.at[0].n_fds, 2);
+}
+
 static void a_port_is_not_taken_from_another(void **state)
 {
     (void)state;
@@ -275,6 +287,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_unix_socket_is_shared, start, stop),
         cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_closed, start, stop),
         cmocka_unit_test_setup_teardown(what_fails_changes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(sockets_of_what_failed_are_closed, start, stop),
         cmocka_unit_test_setup_teardown(a_port_is_not_taken_from_another, start, stop),
         cmocka_unit_test_setup_teardown(sockets_of_workers_that_never_were_are_closed, start, stop),
         cmocka_unit_test_setup_teardown(a_successor_takes_over, start, stop),
