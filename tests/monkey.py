@@ -72,13 +72,17 @@ class Output:
         return not self._thread.is_alive()
 
 
-def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1):
-    """Writes a configuration of one host (root=None: of none but those in `sections`)."""
+def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top=""):
+    """Writes a configuration of one host (root=None: of none but those in `sections`). `plugins` are loaded; `top`
+    holds sections that stand above the host, `sections` those below it."""
     def keys(text):
         return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
 
     listens = "".join(f"Listen {each}\n" for each in ([listen] if isinstance(listen, str) else listen))
     text = "[SERVER]\n" + keys(f"{listens}Workers {workers}\n" + textwrap.dedent(server))
+    if plugins:
+        text += "\n[PLUGINS]\n" + keys("".join(f"Load {name}\n" for name in plugins))
+    text += "\n" + textwrap.dedent(top)
     if root is not None:
         text += "\n[HOST]\n" + keys(f"DocumentRoot {root}\n" + textwrap.dedent(host))
     text += "\n" + textwrap.dedent(sections)

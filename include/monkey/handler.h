@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+struct mk_conf_spot;
+
 /** What a hook or a handler decided. */
 enum mk_verdict {
     MK_NEXT,   /**< not mine: ask the next one */
@@ -39,6 +41,12 @@ struct mk_handler {
     unsigned methods;
     /** Called in the loop of a worker; must not block. `data` is what the route was made with. */
     enum mk_verdict (*handle)(struct mk_request *request, struct mk_response *response, void *data);
+    /**
+     * Reads the words behind the name in [ROUTES] (see monkey/config.h), once for each route: sets *data for
+     * handle(). False if they are wrong: then it has told so, or the server says that `form` was expected.
+     * NULL: there may be none.
+     */
+    bool (*bind)(const struct mk_conf_spot *spot, mk_str words, void **data);
 };
 
 #ifdef __cplusplus

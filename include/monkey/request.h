@@ -2,7 +2,9 @@
 #ifndef MONKEY_REQUEST_H
 #define MONKEY_REQUEST_H
 
+#include <monkey/address.h>
 #include <monkey/http.h>
+#include <monkey/log.h>
 #include <monkey/str.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,38 +20,101 @@ extern "C" {
  * worker that serves the request, from a hook, a handler or a source, unless they say otherwise.
  */
 struct mk_request;
+struct mk_host;
+struct mk_plugin;
+struct mk_worker;
 
 /** The method; MK_METHOD_UNKNOWN for one that is not in the enum (see mk_request_method_text()). */
-enum mk_method mk_request_method(const struct mk_request *r);
-mk_str mk_request_method_text(const struct mk_request *r);
+MK_API enum mk_method mk_request_method(const struct mk_request *r);
+MK_API mk_str mk_request_method_text(const struct mk_request *r);
 
 /** The version as major * 10 + minor: 10, 11, 20. */
-unsigned mk_request_version(const struct mk_request *r);
+MK_API unsigned mk_request_version(const struct mk_request *r);
 
 /** The request target as it came (RFC 9112, section 3.2). */
-mk_str mk_request_target(const struct mk_request *r);
+MK_API mk_str mk_request_target(const struct mk_request *r);
 
 /** The path, decoded once, without dot segments and doubled slashes; begins with '/', holds no NUL. "*" for
  * OPTIONS *. */
-mk_str mk_request_path(const struct mk_request *r);
+MK_API mk_str mk_request_path(const struct mk_request *r);
 
 /** What follows the '?', undecoded; absent (p == NULL) when there is no '?'. */
-mk_str mk_request_query(const struct mk_request *r);
+MK_API mk_str mk_request_query(const struct mk_request *r);
 
 /** The host that the client asked for, without port; absent in HTTP/1.0 without Host. */
-mk_str mk_request_host(const struct mk_request *r);
+MK_API mk_str mk_request_host(const struct mk_request *r);
 
 /** The value of the first field line of that name, in any case of letters; absent if there is none. */
-mk_str mk_request_field(const struct mk_request *r, mk_str name);
+MK_API mk_str mk_request_field(const struct mk_request *r, mk_str name);
 
 /** The i-th field line, in the order they came; 0 when there are no more. */
-int mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
+MK_API int mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
 
 /** The client's address as text, without port. */
-mk_str mk_request_peer(struct mk_request *r);
+MK_API mk_str mk_request_peer(struct mk_request *r);
+/** The client's address. A hook that knows better whom the peer speaks for sets it, for everybody who asks
+ * later (0 or -ENOMEM). */
+MK_API const struct mk_peer *mk_request_address(const struct mk_request *r);
+MK_API int mk_request_set_address(struct mk_request *r, const struct mk_peer *peer);
+/** Our end of the connection. 0, or a negated errno value when there is none. */
+MK_API int mk_request_local(const struct mk_request *r, struct mk_peer *out);
+
+/** "http" or "https". */
+MK_API mk_str mk_request_scheme(const struct mk_request *r);
+
+/** Was a slash of the path written as %2F? Such a one stands in the path as "%2F"; it separates nothing, and
+ * a handler that maps paths to files must refuse it. */
+MK_API bool mk_request_has_encoded_slash(const struct mk_request *r);
+
+/** The user that a hook has found the client to be; absent if nobody has looked. The text is copied: 0 or
+ * -ENOMEM. */
+MK_API mk_str mk_request_user(const struct mk_request *r);
+MK_API int mk_request_set_user(struct mk_request *r, mk_str user);
+
+/** The host that serves it; NULL for a request that died before it was known. */
+MK_API const struct mk_host *mk_request_site(const struct mk_request *r);
+/** The pattern of the route whose handler was called, as written in [ROUTES]. */
+MK_API mk_str mk_request_route(const struct mk_request *r);
+/** The worker that serves it. */
+MK_API struct mk_worker *mk_request_worker(const struct mk_request *r);
+/** When it came in: seconds since 1970. */
+MK_API int64_t mk_request_time(const struct mk_request *r);
+
+/**
+ * Only from on_request: the request becomes one for another path. `target` is a path and perhaps '?' and a
+ * query, as a client would write it. Answer MK_NEXT: all hooks see the request anew, as if it had been asked
+ * for like that. After 10 times the client gets a 500. 0; -EINVAL when the target is not valid; -ENOMEM.
+ */
+MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
+
+/**
+ * Opens what the path leads to, beneath the document root (or a user's folder), as the configuration allows
+ * links: a descriptor for reading, the caller's to close, or a negated errno value. `path` as of
+ * mk_request_path(). May wait for a disk.
+ */
+MK_API int mk_request_open(const struct mk_request *r, mk_str path);
+/** The absolute file name of a path, whether there is something or not; absent when memory is out. Ends with
+ * a NUL. */
+MK_API mk_str mk_request_file_name(const struct mk_request *r, mk_str path);
+/** May names that begin with a dot be served here? */
+MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
+/** The media type of a file of that name, for this host. */
+MK_API mk_str mk_request_type_of(const struct mk_request *r, mk_str file_name);
+
+/** How welcome a content coding ("gzip") or a media type ("text/html") is to the client, in thousandths; 0:
+ * not at all (RFC 9110, sections 12.5.1 and 12.5.3). */
+MK_API unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding);
+MK_API unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type);
+
+/** For the error log of the request's host; says which request it is about. */
+MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
+/** For `monkey explain`: one step that decided something. Does nothing for a request of a client. */
+MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
 
 /** Length of the content: 0 when there is none, -1 when only its end will tell. */
-int64_t mk_request_length(const struct mk_request *r);
+MK_API int64_t mk_request_length(const struct mk_request *r);
 
 /**
  * Reads the next bytes of the content (its transfer coding removed).
@@ -69,23 +134,30 @@ int64_t mk_request_length(const struct mk_request *r);
  *     if (n == -EAGAIN)
  *         return MK_WAIT;
  */
-ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
+MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
 
 /**
  * Goes on with a request whose handler answered MK_WAIT, or whose source answered -EAGAIN: that handler or
  * source is called again, at the end of the current turn of the loop. Harmless when nobody waits.
  */
-void mk_request_resume(struct mk_request *r);
+MK_API void mk_request_resume(struct mk_request *r);
 
 /** `size` bytes that live as long as the request, aligned for any type; NULL when memory is out. */
-void *mk_request_alloc(struct mk_request *r, size_t size);
+MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 
 /** Calls fn(data) when the request ends, however it ends. 0, or -ENOMEM: then it will not be called. */
-int mk_request_on_end(struct mk_request *r, void (*fn)(void *data), void *data);
+MK_API int mk_request_on_end(struct mk_request *r, void (*fn)(void *data), void *data);
+
+/** Data of whoever uses `key` (the address of something of his own: his mk_plugin, most often) for this
+ * request. `free` (may be NULL) gets it when the request ends. 0, or -ENOMEM: then `free` was called at once.
+ */
+MK_API int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*free)(void *data));
+/** NULL when nothing is attached. */
+MK_API void *mk_request_attached(const struct mk_request *r, const void *key);
 
 /** One pointer for the handler that owns the request; NULL at first. */
-void mk_request_set_data(struct mk_request *r, void *data);
-void *mk_request_data(const struct mk_request *r);
+MK_API void mk_request_set_data(struct mk_request *r, void *data);
+MK_API void *mk_request_data(const struct mk_request *r);
 
 #ifdef __cplusplus
 }

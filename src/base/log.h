@@ -3,15 +3,9 @@
 #ifndef MK_BASE_LOG_H
 #define MK_BASE_LOG_H
 
-#include "base/str.h"
+#include <monkey/log.h>
 
-enum mk_log_level {
-    MK_LOG_ERROR, /* something is broken and wants its owner */
-    MK_LOG_WARN,  /* something is odd, service goes on */
-    MK_LOG_INFO,  /* life of the server: started, reloaded, stopped */
-    MK_LOG_DEBUG, /* what a developer asks for */
-    MK_LOG_LEVELS
-};
+#include "base/str.h"
 
 struct mk_log {
     enum mk_log_level level; /* what is less urgent is not written */

@@ -5,9 +5,6 @@
 
 #include "base/str.h"
 
-/* Digits only, at least one, no sign; false if it is anything else or does not fit. */
-bool mk_num_parse(mk_str s, uint64_t *out) MK_MUST_USE;
-
 enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
 /* Writes the decimal digits to `out` (room for MK_NUM_MAX) and answers how many. */
 size_t mk_num_write(char *out, uint64_t n);

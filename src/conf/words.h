@@ -6,14 +6,11 @@
 #ifndef MK_CONF_WORDS_H
 #define MK_CONF_WORDS_H
 
+#include <monkey/config.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-
-struct mk_conf_words {
-    mk_str *v;
-    size_t n;
-};
 
 /* The readers answer 0, -EINVAL (a quote is not closed, or what closes it does not end the word) or -ENOMEM.
  * What comes out is a slice of what went in where possible, else in the arena. */

@@ -3,6 +3,7 @@
 #ifndef MK_OS_ADDR_H
 #define MK_OS_ADDR_H
 
+#include <monkey/address.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -35,15 +36,7 @@ bool mk_addr_is_any(const struct mk_addr *a);
 /* What this socket listens on. */
 mk_err mk_addr_of_socket(int fd, struct mk_addr *out) MK_MUST_USE;
 
-/* Who is at the other end, in 20 bytes. IPv4 is stored as ::ffff:a.b.c.d. */
-struct mk_peer {
-    uint8_t ip[16];
-    uint16_t port;   /* host byte order */
-    uint8_t is_unix; /* 1: no address at all */
-};
-
+/* Who is at the other end: struct mk_peer, 20 bytes. */
 void mk_peer_set(struct mk_peer *p, const struct mk_addr *a);
-/* Only the address, as text: IPv4 dotted, IPv6 bare, "unix:" for a unix socket. */
-void mk_peer_print(const struct mk_peer *p, struct mk_buf *out);
 
 #endif

@@ -152,7 +152,7 @@ static void write_json(struct mk_buf *out, const struct mk_record *rec, const st
     add_json(out, "target", r->target_text);
     add_json(out, "protocol", r->method_text.p ? version_of(r) : MK_STR(""));
     mk_buf_addf(out, ",\"status\":%u,\"bytes\":%" PRIu64 ",\"ms\":%" PRIu64 ",\"end\":\"%s\"", rec->status,
-                rec->content_sent, rec->duration_ms, mk_ending_names[rec->ending]);
+                rec->content_sent, rec->duration_ms, mk_ending_name(rec->ending));
     add_json(out, "referer", field(r, MK_FIELD_REFERER));
     add_json(out, "agent", field(r, MK_FIELD_USER_AGENT));
     mk_buf_add(out, MK_STR("}\n"));

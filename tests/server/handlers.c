@@ -377,7 +377,7 @@ static int listen_somewhere(void)
 static void print_record(const struct mk_record *record, void *data)
 {
     (void)data;
-    printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_ending_names[record->ending], record->content_sent,
+    printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_ending_name(record->ending), record->content_sent,
            MK_STR_ARG(record->request->path));
     fflush(stdout);
 }

@@ -248,7 +248,7 @@ static void check_gone(size_t i, unsigned before, enum mk_ending ending)
     if (situations[i].n_records) {
         assert_int_equal(t.statuses[before], situations[i].status);
         if (!was_over && t.endings[before] != ending)
-            fail_msg("case %zu ended as %s", i, mk_ending_names[t.endings[before]]);
+            fail_msg("case %zu ended as %s", i, mk_ending_name(t.endings[before]));
     }
 }
 

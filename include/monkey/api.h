@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONKEY_API_H
+#define MONKEY_API_H
+
+/** Stands before every function of these headers: the server offers it to plugins, the library to programs.
+ */
+#if defined(__GNUC__)
+#define MK_API                 __attribute__((visibility("default")))
+#define MK_API_PRINTF(fmt, at) __attribute__((format(printf, fmt, at)))
+#define MK_API_MUST_USE        __attribute__((warn_unused_result))
+#else
+#define MK_API
+#define MK_API_PRINTF(fmt, at) __attribute__((format(printf, fmt, at)))
+#define MK_API_MUST_USE
+#endif
+
+/**
+ * The version of the binary interface. A plugin carries the one it was built with; the server takes it if
+ * that is its own. It changes when a struct, a function or a meaning of these headers changes so that what
+ * was built before would go wrong; new functions alone do not change it.
+ */
+#define MK_ABI 1
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONKEY_CHILD_H
+#define MONKEY_CHILD_H
+
+#include <monkey/worker.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Another program, started for this worker by a small process of its own, so that the worker never forks. It
+ * runs as the user of the worker, in a process group of its own, with no descriptors but those given here,
+ * outside of the worker's sandbox. A configuration must have said mk_config_want_children().
+ */
+struct mk_child;
+
+struct mk_child_options {
+    const char *const *argv; /**< argv[0] is the file, with a slash in it; ended by NULL */
+    const char *const *envp; /**< ended by NULL; all of argv and envp together at most 120 KB */
+    const char *cwd;         /**< NULL: "/" */
+    int in, out, err; /**< its standard streams; -1: nowhere. They stay the caller's, who closes his after */
+    uint32_t cpu_s;   /**< seconds of processor time; 0: no limit */
+    uint64_t memory;  /**< bytes of address space; 0: no limit */
+    uint32_t processes; /**< of its user; 0: no limit */
+    uint64_t file_size; /**< of a file that it writes; 0: no limit */
+};
+
+/**
+ * Starts it. on_end(ctx, status) is called once, when it has ended, with the status of waitpid(2), or when it
+ * could not be started: then `status` is a negated errno value. NULL: no memory, -EAGAIN, or nobody to start
+ * it (see the log).
+ *
+ *     int out[2];
+ *     pipe2(out, O_CLOEXEC | O_NONBLOCK);
+ *     const char *argv[] = {"/usr/bin/uptime", NULL}, *envp[] = {"PATH=/bin:/usr/bin", NULL};
+ *     child = mk_child_start(worker, &(struct mk_child_options){.argv = argv, .envp = envp, .in = -1, .out =
+ * out[1], .err = -1}, on_end, ctx); close(out[1]);
+ */
+MK_API struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
+                                       void (*on_end)(void *ctx, int status), void *ctx) MK_API_MUST_USE;
+/** To its whole process group; harmless once it has ended. */
+MK_API void mk_child_signal(struct mk_child *c, int signal);
+/** Kills the group, and never calls on_end. NULL is fine; not after on_end. */
+MK_API void mk_child_drop(struct mk_child *c);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONKEY_CONFIG_H
+#define MONKEY_CONFIG_H
+
+#include <monkey/log.h>
+#include <monkey/str.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mk_host;
+struct mk_handler;
+struct mk_logfile;
+
+/**
+ * What a section of the configuration may hold, as data: from one table come the reading, the messages,
+ * `monkey -T` and the reference.
+ *
+ *     struct cache { uint64_t size; uint64_t ttl_ms; bool on; };
+ *     static const struct mk_conf_key cache_keys[] = {
+ *         {.name = "Cache", .type = MK_CONF_BOOL, MK_CONF_AT(struct cache, on), .def = "on",
+ *          .help = "Keep answers in memory."},
+ *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .def = "16M", .min = 1
+ * << 20, .help = "Memory for it."},
+ *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms), .def = "1m", .zero =
+ * "off", .help = "How long an answer is good."},
+ *     };
+ *     static const struct mk_conf_table cache_table = {
+ *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache), .scope =
+ * MK_CONF_HOST};
+ */
+
+/** The type of a value, and of the member that takes it. */
+enum mk_conf_type {
+    MK_CONF_BOOL,   /**< bool */
+    MK_CONF_NUM,    /**< an unsigned integer of 1, 2, 4 or 8 bytes */
+    MK_CONF_SIZE,   /**< the same, in bytes */
+    MK_CONF_TIME,   /**< the same, in milliseconds */
+    MK_CONF_TEXT,   /**< mk_str; its text is followed by a NUL */
+    MK_CONF_WORDS,  /**< struct mk_conf_words; a repeated key appends */
+    MK_CONF_ENUM,   /**< an enum or unsigned integer: the index of the choice */
+    MK_CONF_CUSTOM, /**< whatever parse() fills */
+    MK_CONF_TYPES
+};
+
+enum mk_conf_flags {
+    MK_CONF_REPEATABLE = 1,   /**< may stand more than once: parse() is called each time (WORDS always may) */
+    MK_CONF_REQUIRED = 2,     /**< the section must have it */
+    MK_CONF_MAY_BE_EMPTY = 4, /**< `Key` and `Key ""` are fine: TEXT, WORDS and CUSTOM only */
+    MK_CONF_DEPRECATED = 8,   /**< works, with a warning that names alias_of if there is one */
+    MK_CONF_IGNORED = 16 /**< was a key once and does nothing now: a warning, the value is not looked at */
+};
+
+/** Where a section of a plugin may stand. */
+enum mk_conf_scope {
+    MK_CONF_SERVER, /**< anywhere: it is about the server as a whole */
+    /** below a [HOST], for that host; above the first [HOST] for all hosts that have none of their own */
+    MK_CONF_HOST
+};
+
+struct mk_conf_words {
+    mk_str *v;
+    size_t n;
+};
+
+struct mk_buf;
+struct mk_conf_key;
+struct mk_conf_table;
+
+/** The place in the configuration that is being read; valid during the call that hands it out. */
+struct mk_conf_spot;
+
+/** Key and value as written (references replaced, no blanks at the ends); they live as long as the
+ * configuration. */
+MK_API mk_str mk_conf_spot_key(const struct mk_conf_spot *spot);
+MK_API mk_str mk_conf_spot_value(const struct mk_conf_spot *spot);
+/** The struct that is being filled. */
+MK_API void *mk_conf_spot_out(const struct mk_conf_spot *spot);
+/** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
+ */
+MK_API void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size);
+/** The next word of *rest, quotes removed; absent at the end. False (reported) for a quote that is not
+ * closed. */
+MK_API bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word);
+/** A path seen from the folder of the file that says it; ends with a NUL. Absent when memory is out. */
+MK_API mk_str mk_conf_spot_path(const struct mk_conf_spot *spot, mk_str path);
+/**
+ * Reports an error, with file, line and the source, at `part`, a slice of key or value; an absent one means
+ * the whole value. The configuration will not be taken, but the rest of it is still looked at. A hint may
+ * follow.
+ */
+MK_API void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
+MK_API void mk_conf_spot_warn(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
+MK_API void mk_conf_spot_hint(const struct mk_conf_spot *spot, const char *fmt, ...) MK_API_PRINTF(2, 3);
+
+/**
+ * Reads `value` into `field` (all zero before the first call). False if it is wrong: then it has told so with
+ * mk_conf_spot_error(), or the server says that key->form was expected.
+ */
+typedef bool mk_conf_parse_fn(const struct mk_conf_spot *spot, mk_str value, void *field);
+/** Writes the i-th value of the field as parse() takes it; false if there is no such one. */
+typedef bool mk_conf_show_fn(const void *field, size_t i, struct mk_buf *out);
+/** Takes one entry whose key is none of the table's; its value is not empty. It reports what is wrong. */
+typedef void mk_conf_entry_fn(const struct mk_conf_spot *spot);
+/** Writes key and value of the i-th entry of free form; false if there is no such one. */
+typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
+
+struct mk_conf_key {
+    const char *name;
+    enum mk_conf_type type;
+    unsigned flags;             /**< enum mk_conf_flags */
+    size_t offset, size;        /**< of the member: MK_CONF_AT */
+    uint64_t min, max;          /**< NUM, SIZE, TIME: of the value, TEXT: of its length; WORDS: max of them;
+                                     a max of 0 is what the member can hold */
+    uint64_t unit;              /**< what a bare number counts; SIZE: bytes (0 is 1), TIME: ms (0 is 1000) */
+    const char *zero;           /**< NUM, SIZE, TIME: a word for 0 ("auto", "off"), good even below min */
+    const char *const *choices; /**< ENUM: the words, ended by NULL; compared without case */
+    const char *def;            /**< the default as one would write it; NULL: the member stays as it was */
+    const char *form;           /**< CUSTOM: what a value looks like ("port or address:port") */
+    const char *alias_of; /**< the key that this is another name of; all but name and flags is that one's */
+    const char *help;     /**< one line, Markdown allowed */
+    mk_conf_parse_fn *parse;
+    mk_conf_show_fn *show; /**< NULL: a CUSTOM key that cannot be printed is left out */
+};
+
+#define MK_CONF_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
+
+struct mk_conf_table {
+    const char *section;
+    const struct mk_conf_key *keys;
+    size_t n;
+    bool repeatable; /**< the section may stand more than once */
+    const char *help;
+    /** For sections whose keys are patterns, codes, names or rules: takes the entries that no key above
+     * takes, in their order. NULL: those are errors. */
+    mk_conf_entry_fn *entry;
+    mk_conf_show_entry_fn *show_entry;
+    const char *entry_form; /**< what such an entry looks like: "pattern handler [words...]" */
+    const char *entry_help;
+    size_t size; /**< of the struct that one such section fills; 0 in tables of the server itself */
+    enum mk_conf_scope scope;
+};
+
+/**
+ * The configuration that is being loaded, as load() and host() of a plugin see it. What goes wrong is
+ * reported with file and line; the configuration is taken only if nobody reports an error.
+ */
+struct mk_config;
+
+/**
+ * The structs that the sections of this table filled, in their order: `after` is NULL for the first, then the
+ * one answered last; NULL when there are no more. In load(): those of scope MK_CONF_SERVER. In host(): those
+ * of the host, or, if it has none, those that stand above the first [HOST]. They live as long as the
+ * configuration.
+ *
+ *     for (const struct place *p = NULL; (p = mk_config_section(config, &place_table, p));)
+ */
+MK_API void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after);
+
+/** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
+ */
+MK_API void *mk_config_alloc(struct mk_config *c, size_t size);
+MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
+/** Calls fn(data) when the configuration is let go. False: no memory, it will not be called. */
+MK_API bool mk_config_on_end(struct mk_config *c, void (*fn)(void *data), void *data);
+
+/**
+ * Reports at `key` of the section that filled `section`; a NULL key means the section, a NULL section the
+ * plugin's Load. A hint may follow.
+ */
+MK_API void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+    MK_API_PRINTF(4, 5);
+MK_API void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+    MK_API_PRINTF(4, 5);
+MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
+
+/** A path seen from the folder of the file that holds the section; ends with a NUL. Absent when memory is
+ * out. */
+MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
+
+/**
+ * Memory of zeroes that all workers share, those of the next configuration too: whoever asks for the same
+ * name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a worker may die at
+ * any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it with the name of
+ * your plugin.
+ */
+MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
+
+/**
+ * A log that lines are written to with mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. Opened
+ * by the master, with its rights; opened anew on USR1. `max_size` above 0: when the file has grown to it, it
+ * becomes FILE.1 (FILE.1 becomes FILE.2, and so on, `keep` of them). The same path is the same log. NULL:
+ * reported at `key`.
+ */
+MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
+                                        mk_str where, uint64_t max_size, unsigned keep);
+
+/** Only in host(): one more route, behind those that are written. `pattern` and `data` live as long as the
+ * configuration. */
+MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
+                                void *data);
+
+/** This configuration starts other programs (mk_child_start()): the workers get the process that does it for
+ * them. */
+MK_API void mk_config_want_children(struct mk_config *c);
+
+/** Workers may read this file or folder, in spite of their sandbox. */
+MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONKEY_TEXT_H
+#define MONKEY_TEXT_H
+
+#include <monkey/buf.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Text as HTTP and its neighbours write it. All of these may be called from any thread. */
+
+/** A character set's worth of visible characters: a method, a field name (RFC 9110, section 5.6.2). */
+MK_API bool mk_is_token(mk_str s);
+/** Text that cannot end its field line (RFC 9110, section 5.5). May be empty. */
+MK_API bool mk_is_field_value(mk_str s);
+
+/**
+ * The next element of a comma separated list (RFC 9110, section 5.6.1), trimmed; empty elements are passed
+ * over, commas inside of quoted strings do not separate. Moves *rest behind it; false at the end.
+ */
+MK_API bool mk_element_next(mk_str *rest, mk_str *element);
+
+enum { MK_DATE_LEN = 29 };
+/** "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7); `time` in seconds since 1970. */
+MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
+/** Any of the three forms; `now` decides the century of a two-digit year. */
+MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time);
+
+/** Text in HTML, element content or a quoted attribute: & < > " ' become references. */
+MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
+/** A path or a part of it for a URL: everything but unreserved characters and `/` becomes %XX. */
+MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
+/** Decodes every %XX; false (and what came before it) at a broken escape. */
+MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
+/**
+ * A JSON string with its quotes. Bytes that are no UTF-8 are taken for Latin-1; characters that a terminal
+ * might obey are written as \uXXXX.
+ */
+MK_API void mk_json_string(struct mk_buf *out, mk_str s);
+/** For a terminal or a log line: quotes, backslashes and everything that is not visible ASCII become \xHH. */
+MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
+
+/** RFC 4648, section 4, with padding. The decoder takes missing padding, nothing else that is odd. */
+MK_API void mk_base64_encode(struct mk_buf *out, mk_str s);
+MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
+/** Two lower-case digits a byte. */
+MK_API void mk_hex_encode(struct mk_buf *out, mk_str s);
+
+/** Equal? Takes as long for what differs early as for what differs late. The lengths are no secret. */
+MK_API bool mk_secret_eq(mk_str a, mk_str b);
+/** Fills the room with bytes that nobody can guess. */
+MK_API void mk_random(void *room, size_t size);
+
+/** What a path is compared with, in [ROUTES] and wherever else a configuration speaks of paths. */
+struct mk_pattern {
+    mk_str text;   /**< as written; must outlive the pattern */
+    unsigned kind; /**< the server's own */
+};
+
+/**
+ * "/about" (exactly), "/dir/" and below as in "/dir/" followed by a star, "*.php", or any mix of `*` (any
+ * run, slashes too) and `?` (one character). False unless it begins with '/' or '*'.
+ */
+MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
+MK_API bool mk_pattern_matches(const struct mk_pattern *p, mk_str path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MONKEY_WORKER_H
+#define MONKEY_WORKER_H
+
+#include <monkey/address.h>
+#include <monkey/buf.h>
+#include <monkey/log.h>
+#include <monkey/record.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mk_host;
+struct mk_logfile;
+struct mk_plugin;
+
+/**
+ * One worker: one event loop, which serves the connections it took. Everything in this file may be called
+ * only in the loop's own thread, from hooks, handlers, sources and the callbacks below, unless it says
+ * otherwise. Nothing that is called from the loop may block.
+ */
+struct mk_worker;
+
+/** Which of the workers it is, from 0, and how many there are. */
+MK_API unsigned mk_worker_index(const struct mk_worker *w);
+MK_API unsigned mk_worker_count(const struct mk_worker *w);
+/** The clock of the loop, read once a turn: milliseconds from somewhere, and seconds since 1970. */
+MK_API uint64_t mk_worker_now_ms(const struct mk_worker *w);
+MK_API int64_t mk_worker_now(const struct mk_worker *w);
+/** Into the error log of the server. Control characters are replaced. */
+MK_API void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
+/** One pointer for each plugin; NULL at first. Set it in worker_start, free what it leads to in worker_stop.
+ */
+MK_API void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, void *data);
+MK_API void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin);
+
+/* ---- Waiting ---- */
+
+/** A timer. Precise to some 32 ms, never early. */
+struct mk_alarm;
+
+/** A timer that is not set. NULL when memory is out. Free all of them before the worker stops. */
+MK_API struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx),
+                                     void *ctx) MK_API_MUST_USE;
+/** Calls on_due(ctx) once, `ms` from now (at most 20 days); setting it again replaces that. */
+MK_API void mk_alarm_set(struct mk_alarm *a, uint32_t ms);
+MK_API void mk_alarm_stop(struct mk_alarm *a);
+/** Stops it and gives it back; from its own on_due, too. NULL is fine. */
+MK_API void mk_alarm_free(struct mk_alarm *a);
+
+/** A descriptor that is waited for. */
+struct mk_watcher;
+
+enum { MK_READABLE = 1, MK_WRITABLE = 2, MK_HUNG_UP = 4 };
+
+/**
+ * Calls on_ready(ctx, which) whenever the descriptor (non-blocking; it stays yours, and open until after
+ * mk_watcher_free()) becomes ready for what `events` names: edge triggered, so go on until -EAGAIN.
+ * MK_HUNG_UP is told in any case. NULL: no memory, or not a descriptor that can be waited for.
+ */
+MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
+                                         void (*on_ready)(void *ctx, unsigned which),
+                                         void *ctx) MK_API_MUST_USE;
+/** Never calls again; from its own on_ready, too. NULL is fine. */
+MK_API void mk_watcher_free(struct mk_watcher *w);
+
+/**
+ * Runs work(ctx) in another thread, which may block, then done(ctx) in the loop. `work` must touch nothing of
+ * the worker, the request or the configuration but what `ctx` holds, so `ctx` must live until `done`: not in
+ * the memory of a request, which may end earlier. `done` is called in any case, when the worker stops too. 0,
+ * or -EAGAIN when no thread can be had, or too much waits: then neither is called.
+ */
+MK_API int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx),
+                               void *ctx);
+
+/** Calls fn(ctx) in the loop, soon. From any thread, as long as the worker lives. 0 or -ENOMEM. */
+MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx);
+
+/* ---- The server around ---- */
+
+/**
+ * To the same plugin in other workers, whose on_message gets it; the master passes it on. `to` is an index,
+ * or MK_TO_ALL (the sender too). Not in order with anything else, and lost if the receiver dies. At most 32
+ * KB. 0, -EMSGSIZE, -EAGAIN (try again later), or -ENOTCONN where there is no master: then only the sender
+ * gets it.
+ */
+MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message);
+enum { MK_TO_ALL = -1 };
+
+/** Asks the master to load the configuration anew, as HUP does. 0 or a negated errno value. */
+MK_API int mk_worker_ask_reload(struct mk_worker *w);
+/** What the error log holds, from now on and in all workers. */
+MK_API int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level);
+MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
+
+/** Writes a line (its end is added) to a log of mk_config_log(): gathered, and written in blocks, at the
+ * latest after a second. */
+MK_API void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line);
+
+/** Counters of one worker process since it began. */
+struct mk_worker_stats {
+    int64_t pid;          /**< 0: nobody has this place now */
+    uint64_t started;     /**< seconds since 1970 */
+    uint64_t accepted;    /**< connections taken */
+    uint64_t dropped;     /**< connections refused: over a limit */
+    uint64_t open;        /**< connections now */
+    uint64_t requests;    /**< that are over */
+    uint64_t by_class[6]; /**< responses by the first digit of their status; 0: none was begun */
+    uint64_t by_ending[MK_ENDINGS];
+    uint64_t sent; /**< bytes that sockets took */
+    bool leaving;  /**< it serves an older configuration and ends when its connections do */
+};
+
+/** The i-th process, those of other configurations included; false when there are no more. What it tells may
+ * be a moment old. */
+MK_API bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out);
+/** The process that the server began as, and when: seconds since 1970. */
+MK_API int64_t mk_worker_master(const struct mk_worker *w);
+MK_API int64_t mk_worker_server_started(const struct mk_worker *w);
+
+/** One open connection of this worker. Texts are valid during the callback. */
+struct mk_conn_info {
+    struct mk_peer peer;
+    const char *state;     /**< "idle", "head", "flow", "send", ... */
+    uint32_t requests;     /**< that it has begun */
+    mk_str method, target; /**< of the request under way; absent if there is none */
+    mk_str host;
+    uint64_t age_ms; /**< of that request */
+};
+/** Calls each() for every connection of this worker until it answers false. */
+MK_API void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_info *info, void *ctx),
+                                void *ctx);
+
+/** What the worker's cache of open files holds. */
+struct mk_cache_info {
+    size_t files, files_max, memory, memory_max;
+};
+MK_API void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out);
+/** Lets go of every file that nobody uses now. */
+MK_API void mk_worker_cache_clear(struct mk_worker *w);
+
+/** The i-th host, the default one wherever it stands; NULL when there are no more. */
+MK_API const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i);
+/** The i-th plugin that was loaded, in the order of their hooks; NULL when there are no more. */
+MK_API const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i);
+/** The effective configuration, as `monkey -T` prints it. */
+MK_API void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
