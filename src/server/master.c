@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "os/fd.h"
 #include "os/notify.h"
+#include "server/plugins.h"
 #include "server/upgrade.h"
 #include "server/workers.h"
 
@@ -252,7 +253,7 @@ static void reload(struct master *m)
     tell_manager(m, state);
     mk_arena_init(&arena, NULL);
     m->next = mk_generation_load(&m->o->origin, &arena, &report);
-    if (m->next && open_sockets(m, m->next, &report)) {
+    if (m->next && (open_sockets(m, m->next, &report) || !mk_plugins_prepare(m->next, &m->log.log))) {
         mk_generation_free(m->next);
         m->next = NULL;
     }
@@ -465,6 +466,8 @@ static int start(struct master *m)
     code = take_pidfile(m);
     if (code)
         return code;
+    if (!mk_plugins_prepare(m->generation, &m->log.log))
+        return MK_EXIT_FAILED;
     mk_err e = start_loop(m);
     if (!e)
         e = mk_workers_start(&m->workers, m->generation);

@@ -12,12 +12,6 @@ enum {
 
 /* ---- Access log ---- */
 
-static struct mk_logfile *log_of(const struct mk_generation *g, const struct mk_request *r)
-{
-    const struct mk_site *site = r->site ? r->site->owner : NULL;
-    return site ? site->log : g->sites->log;
-}
-
 /* Counted from the first line that waits: those behind it do not push it back. */
 static void start_flush_timer(struct mk_worker *w)
 {
@@ -28,8 +22,8 @@ static void start_flush_timer(struct mk_worker *w)
 static void write_access(const struct mk_record *record, void *data)
 {
     struct mk_worker *w = data;
-    struct mk_logfile *f = log_of(w->generation, record->request);
-    if (!f || f->fd < 0)
+    struct mk_logfile *f = w->generation->access_log;
+    if (f->fd < 0)
         return;
     struct mk_buf *out = mk_logfile_room(f, MK_ACCESS_LINE);
     if (!out)
@@ -55,14 +49,6 @@ void mk_worker_flush_logs(struct mk_worker *w)
 static void on_flush(struct mk_timer *t)
 {
     mk_worker_flush_logs(MK_CONTAINER(t, struct mk_worker, flush_timer));
-}
-
-static bool has_access_log(const struct mk_generation *g)
-{
-    for (const struct mk_site *s = g->sites; s; s = s->next)
-        if (s->log && s->log->kind != MK_LOGFILE_OFF)
-            return true;
-    return false;
 }
 
 /* ---- Limits ---- */
@@ -153,7 +139,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, u
                                           .small = s->small_file,
                                           .recheck_ms = s->file_cache_ms};
     w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
-    if (has_access_log(o->generation)) {
+    if (o->generation->access_log->kind != MK_LOGFILE_OFF) {
         w->web.on_record = write_access;
         w->web.on_record_data = w;
     }
@@ -179,6 +165,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
                             s->hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION));
     w->service.owner = w;
     w->service.on_room = stop_if_drained;
+    if (!e)
+        e = mk_worker_start_plugins(w);
     return e ? e : start_accepting(w, o);
 }
 
@@ -189,6 +177,7 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
+    mk_worker_stop_plugins(w);
     mk_worker_flush_logs(w);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);

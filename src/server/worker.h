@@ -19,6 +19,8 @@ struct mk_worker {
     struct mk_acceptor *acceptors;
     size_t n_acceptors;
     bool draining;
+    size_t n_started; /* plugins, in their order */
+    void *plugin_data[MK_PLUGINS_MAX];
 };
 
 struct mk_worker_options {
@@ -41,6 +43,11 @@ mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_drain(struct mk_worker *w);
 /* Stops at the end of this turn. */
 void mk_worker_stop(struct mk_worker *w);
+
+/* Calls worker_start of the plugins, one after the other until one cannot, and worker_stop of those that did.
+ */
+mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
+void mk_worker_stop_plugins(struct mk_worker *w);
 
 void mk_worker_flush_logs(struct mk_worker *w);
 
