@@ -17,12 +17,13 @@
 #include "server/upgrade.h"
 #include "server/workers.h"
 
-enum { KILL_AFTER_MS = 3000, REPORT_MAX = 256 * 1024 };
+enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
 
 enum phase {
     PHASE_STARTING, /* the first workers are on their way */
     PHASE_SERVING,
-    PHASE_RELOADING, /* the workers of `next` are on their way */
+    PHASE_RELOADING,    /* the workers of `other` are on their way */
+    PHASE_HANDING_OVER, /* they serve; those of `other`, which is the old one now, are about to let go */
     PHASE_ENDING,
 };
 
@@ -36,9 +37,9 @@ struct master {
     struct mk_listeners listeners;
     struct mk_workers workers;
     struct mk_generation *generation; /* that serves */
-    struct mk_generation *next;       /* that is to take its place */
+    struct mk_generation *other;      /* that is to take its place, or had it until now */
     bool again;                       /* HUP came while it could not be obeyed */
-    struct mk_timer kill_timer;
+    struct mk_timer kill_timer, hand_over_timer;
     struct mk_upgrade upgrade;
     struct mk_arena arena; /* for what outlives generations */
     mk_str pid_path;       /* absent: no pid file */
@@ -142,15 +143,24 @@ static void on_first_set_ready(struct master *m)
 
 static void finish_reload(struct master *m)
 {
-    struct mk_generation *old = m->generation;
-    m->generation = m->next;
-    m->next = NULL;
     m->phase = PHASE_SERVING;
-    mk_workers_end(&m->workers, old, SIGQUIT);
-    mk_listeners_close_unwanted(&m->listeners, true);
-    mk_generation_free(old);
+    mk_timer_stop(&m->hand_over_timer);
+    mk_generation_free(m->other);
+    m->other = NULL;
     mk_log_info(&m->log.log, "the new configuration serves");
     tell_manager(m, "READY=1");
+}
+
+/* What is said to serve must be all that serves: the old workers could still accept. */
+static void hand_over(struct master *m)
+{
+    struct mk_generation *old = m->generation;
+    m->generation = m->other;
+    m->other = old;
+    m->phase = PHASE_HANDING_OVER;
+    mk_listeners_close_unwanted(&m->listeners, true);
+    mk_workers_end(&m->workers, old, SIGQUIT);
+    mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
 }
 
 static void open_sockets_again(struct master *m);
@@ -159,10 +169,10 @@ static void open_sockets_again(struct master *m);
 static void abandon_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
-    mk_workers_end(&m->workers, m->next, SIGKILL);
+    mk_workers_end(&m->workers, m->other, SIGKILL);
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
-    mk_generation_free(m->next);
-    m->next = NULL;
+    mk_generation_free(m->other);
+    m->other = NULL;
     m->phase = PHASE_SERVING;
     mk_listeners_close_new(&m->listeners);
     open_sockets_again(m);
@@ -189,18 +199,31 @@ static void on_workers(struct mk_workers *w)
         if (w->early_death)
             abandon_reload(m);
         else if (ready == w->wanted && there == w->wanted)
-            finish_reload(m);
+            hand_over(m);
         break;
     case PHASE_ENDING:
         if (mk_workers_count_all(w) == 0)
             mk_loop_stop(&m->loop);
         break;
+    case PHASE_HANDING_OVER:
     case PHASE_SERVING:
         break;
     }
     w->early_death = false;
+    if (m->phase == PHASE_HANDING_OVER && !mk_workers_accept_still(w))
+        finish_reload(m);
     if (m->again && m->phase == PHASE_SERVING)
         reload(m);
+}
+
+static void on_hand_over_time(struct mk_timer *t)
+{
+    struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
+    if (m->phase != PHASE_HANDING_OVER)
+        return;
+    mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
+    finish_reload(m);
+    on_workers(&m->workers); /* HUP may have come meanwhile */
 }
 
 /* ---- Reloading ---- */
@@ -251,21 +274,21 @@ static void reload(struct master *m)
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     tell_manager(m, state);
     mk_arena_init(&arena, NULL);
-    m->next = mk_generation_load(&m->o->origin, &arena, &report);
-    if (m->next && open_sockets(m, m->next, &report)) {
-        mk_generation_free(m->next);
-        m->next = NULL;
+    m->other = mk_generation_load(&m->o->origin, &arena, &report);
+    if (m->other && open_sockets(m, m->other, &report)) {
+        mk_generation_free(m->other);
+        m->other = NULL;
     }
     log_report(m, &report);
     mk_arena_fini(&arena);
-    if (!m->next) {
+    if (!m->other) {
         mk_log_error(&m->log.log, "the new configuration is not taken: the old one stays");
         tell_manager(m, "READY=1");
         return;
     }
-    mk_errorlog_init(&m->log, (enum mk_log_level)m->next->server.log_level, m->next->error_log);
+    mk_errorlog_init(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
     m->phase = PHASE_RELOADING;
-    mk_err e = mk_workers_start(&m->workers, m->next);
+    mk_err e = mk_workers_start(&m->workers, m->other);
     if (e) {
         mk_log_error(&m->log.log, "workers could not be started: %s", mk_err_text(e));
         abandon_reload(m);
@@ -291,8 +314,8 @@ static void reopen_logs_of(struct master *m, struct mk_generation *g)
 static void reopen_logs(struct master *m)
 {
     reopen_logs_of(m, m->generation);
-    if (m->next)
-        reopen_logs_of(m, m->next);
+    if (m->other)
+        reopen_logs_of(m, m->other);
     mk_log_info(&m->log.log, "logs were opened anew");
 }
 
@@ -372,7 +395,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
 static void on_child_begins(struct mk_workers *w)
 {
     struct master *m = w->owner;
-    struct mk_generation *other = w->generation == m->next ? m->generation : m->next;
+    struct mk_generation *other = w->generation == m->other ? m->generation : m->other;
     mk_fd_close(&m->pid_fd);
     mk_fd_close(&m->signal_fd);
     mk_fd_close(&m->ready_fd);
@@ -390,6 +413,7 @@ static mk_err start_loop(struct master *m)
     m->signal_fd = mk_process_signal_fd();
     m->signals.on_ready = on_signal;
     mk_timer_init(&m->kill_timer, on_kill_time);
+    mk_timer_init(&m->hand_over_timer, on_hand_over_time);
     if (m->signal_fd < 0)
         return m->signal_fd;
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);
@@ -479,8 +503,8 @@ static void close_all(struct master *m)
     drop_pidfile(m);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
-    if (m->next)
-        mk_generation_free(m->next);
+    if (m->other)
+        mk_generation_free(m->other);
     if (m->generation)
         mk_generation_free(m->generation);
     mk_fd_close(&m->signal_fd);

@@ -107,6 +107,8 @@ static void drain(struct process *p)
 {
     mk_worker_drain(&p->worker);
     mk_listeners_close_all(p->listeners, false);
+    if (p->control_fd >= 0) /* a master that cannot be told does not wait for ever */
+        (void)!mk_control_send(p->control_fd, MK_CONTROL_DRAINS, MK_STR(""), -1);
 }
 
 static void on_signal(struct mk_watch *w, uint32_t events)
