@@ -10,6 +10,7 @@ enum mk_control_kind {
     MK_CONTROL_NONE,
     MK_CONTROL_READY,  /* worker: I serve */
     MK_CONTROL_LOG,    /* master: from now on write the log `where` to this descriptor */
+    MK_CONTROL_HEIR,   /* master: end like after SIGQUIT, but another one takes what waits in the queues */
     MK_CONTROL_DRAINS, /* worker: I accept no more */
 };
 

@@ -86,7 +86,7 @@ static void on_kill_time(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, kill_timer);
     mk_log_warn(&m->log.log, "workers that did not end were killed");
-    mk_workers_end(&m->workers, NULL, SIGKILL);
+    mk_workers_end(&m->workers, NULL, SIGKILL, false);
 }
 
 static void end(struct master *m, int signal, int exit_code)
@@ -98,10 +98,10 @@ static void end(struct master *m, int signal, int exit_code)
         m->exit_code = exit_code;
     }
     m->phase = PHASE_ENDING;
-    mk_workers_end(&m->workers, NULL, signal);
-    /* Whoever comes now is to learn it at once, not when the last download is over. A successor's files stay.
-     */
+    /* Whoever comes now is to learn it at once, not when the last download is over: a queue ends with the
+     * last worker that takes from it. A successor's files stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
+    mk_workers_end(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
     if (signal == SIGTERM)
         mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
     if (mk_workers_count_all(&m->workers) == 0)
@@ -159,7 +159,7 @@ static void hand_over(struct master *m)
     m->other = old;
     m->phase = PHASE_HANDING_OVER;
     mk_listeners_close_unwanted(&m->listeners, true);
-    mk_workers_end(&m->workers, old, SIGQUIT);
+    mk_workers_end(&m->workers, old, SIGQUIT, true);
     mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
 }
 
@@ -169,7 +169,7 @@ static void open_sockets_again(struct master *m);
 static void abandon_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
-    mk_workers_end(&m->workers, m->other, SIGKILL);
+    mk_workers_end(&m->workers, m->other, SIGKILL, false);
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
     mk_generation_free(m->other);
     m->other = NULL;

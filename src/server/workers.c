@@ -162,7 +162,7 @@ unsigned mk_workers_count_all(const struct mk_workers *w)
     return n;
 }
 
-void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal)
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         struct mk_worker_proc *p = &w->procs[i];
@@ -172,7 +172,8 @@ void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int sig
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
         p->leaving = p->awaited = true;
-        kill(p->pid, signal);
+        if (!has_heir || mk_control_send(p->control_fd, MK_CONTROL_HEIR, MK_STR(""), -1))
+            kill(p->pid, signal);
     }
     if (!g)
         w->ending = true;

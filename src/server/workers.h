@@ -61,8 +61,9 @@ void mk_workers_return(struct mk_workers *w, struct mk_generation *g);
 /* How many of that generation are there, and how many of them serve; not those that were told to end. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
-/* Tells all of one generation, or (NULL) all there are, to end. */
-void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal);
+/* Tells all of one generation, or (NULL) all there are, to end: with that signal, or, when somebody else will
+ * accept what waits in their queues, with a message. */
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir);
 /* May somebody whom the last mk_workers_end told to end still accept? */
 bool mk_workers_accept_still(const struct mk_workers *w);
 /* Takes the dead from the system. */

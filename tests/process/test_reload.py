@@ -173,6 +173,25 @@ def test_it_is_told_when_the_old_workers_accept_no_more(held):
     it.drained(1)
 
 
+def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
+    """The old worker goes while connections stand in the queue that nobody has taken."""
+    it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
+    old, = it.server.workers
+    os.kill(old, signal.SIGSTOP)
+    it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
+    wait_until(lambda: it.server.get("/", which=1)["Server"] == "Monkey", "the new worker")
+    time.sleep(0.3)  # by now the old one was told to go
+    new, = set(it.server.workers) - {old}
+    os.kill(new, signal.SIGSTOP)
+    waiting = [it.server.connect().ask("/") for _ in range(10)]
+    go(old)
+    it.server.err.wait_for("the new configuration serves")
+    go(new)
+    for c in waiting:
+        assert c.read("GET")["Server"] == "Monkey"
+        c.close()
+
+
 def test_an_old_worker_that_dies_is_not_waited_for(held):
     it, old = held
     it.server.allow("died of signal")  # is news when it was not told to end yet
