@@ -108,6 +108,46 @@ static void end(struct master *m, int signal, int exit_code)
         mk_loop_stop(&m->loop);
 }
 
+/* ---- The pid file ---- */
+
+static void drop_pidfile(struct master *m)
+{
+    if (m->pid_path.p)
+        mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
+}
+
+static void take_pidfile_again(struct master *m)
+{
+    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
+        m->pid_fd = -1;
+}
+
+/* That of the generation, if it wants one. Answers what is wrong with it, or NULL. */
+static const char *take_pidfile(struct master *m)
+{
+    m->pid_path = (mk_str){NULL, 0};
+    if (m->generation->server.pid_file.len == 0)
+        return NULL;
+    m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
+    mk_err e = m->pid_path.p ? mk_pidfile_take(m->pid_path.p, &m->pid_fd) : -ENOMEM;
+    return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
+}
+
+/* The old one goes first: both may be the same file under two names. */
+static void change_pidfile(struct master *m)
+{
+    mk_str before = m->pid_path, wanted = m->generation->server.pid_file;
+    if (m->upgrade.child || mk_str_eq(before, wanted)) /* a successor sees to its own */
+        return;
+    drop_pidfile(m);
+    const char *problem = take_pidfile(m);
+    if (!problem)
+        return;
+    mk_log_error(&m->log.log, "the pid file %.*s cannot be taken: %s", MK_STR_ARG(wanted), problem);
+    m->pid_path = before;
+    take_pidfile_again(m);
+}
+
 /* ---- Serving ---- */
 
 static void announce(struct master *m)
@@ -147,6 +187,7 @@ static void finish_reload(struct master *m)
     mk_timer_stop(&m->hand_over_timer);
     mk_generation_free(m->other);
     m->other = NULL;
+    change_pidfile(m);
     mk_log_info(&m->log.log, "the new configuration serves");
     tell_manager(m, "READY=1");
 }
@@ -321,18 +362,6 @@ static void reopen_logs(struct master *m)
 
 /* ---- Signals ---- */
 
-static void drop_pidfile(struct master *m)
-{
-    if (m->pid_path.p)
-        mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
-}
-
-static void take_pidfile_again(struct master *m)
-{
-    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
-        m->pid_fd = -1;
-}
-
 static void start_upgrade(struct master *m)
 {
     if (m->phase != PHASE_SERVING || m->upgrade.child) {
@@ -426,19 +455,6 @@ static mk_err start_loop(struct master *m)
     return e;
 }
 
-static int take_pidfile(struct master *m)
-{
-    if (m->generation->server.pid_file.len == 0)
-        return MK_EXIT_FINE;
-    m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
-    mk_err e = m->pid_path.p ? mk_pidfile_take(m->pid_path.p, &m->pid_fd) : -ENOMEM;
-    if (!e)
-        return MK_EXIT_FINE;
-    fprintf(stderr, "monkey: the pid file %.*s cannot be taken: %s\n", MK_STR_ARG(m->pid_path),
-            e == -EBUSY ? "a running monkey holds it" : mk_err_text(e));
-    return MK_EXIT_FAILED;
-}
-
 /* A service manager and the configuration do not agree: nobody would ever answer there. */
 static void warn_of_unwanted(const struct master *m, struct mk_conf_report *report)
 {
@@ -486,9 +502,12 @@ static int start(struct master *m)
     }
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
     mk_process_block_signals(); /* who reads the pid file may send one at once */
-    code = take_pidfile(m);
-    if (code)
-        return code;
+    const char *problem = take_pidfile(m);
+    if (problem) {
+        fprintf(stderr, "monkey: the pid file %.*s cannot be taken: %s\n",
+                MK_STR_ARG(m->generation->server.pid_file), problem);
+        return MK_EXIT_FAILED;
+    }
     mk_err e = start_loop(m);
     if (!e)
         e = mk_workers_start(&m->workers, m->generation);
