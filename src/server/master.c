@@ -164,6 +164,9 @@ static void on_first_set_ready(struct master *m)
 {
     char state[64];
     m->phase = PHASE_SERVING;
+    mk_listeners_own(
+        &m->listeners); /* before: those of a predecessor that we do not want go with their files */
+    mk_listeners_close_unwanted(&m->listeners, true);
     announce(m);
     mk_log_info(&m->log.log, "monkey " MK_VERSION " serves with %u worker%s", m->workers.wanted,
                 m->workers.wanted == 1 ? "" : "s");
@@ -173,7 +176,6 @@ static void on_first_set_ready(struct master *m)
     snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
-    mk_listeners_own(&m->listeners);
     mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
     int null = mk_daemon_open_null();
     for (size_t i = 0; m->o->daemon && i < m->generation->n_logs; i++)
@@ -482,7 +484,6 @@ static int load_and_listen(struct master *m)
         code = MK_EXIT_FAILED;
     /* Inherited, but not configured: nobody would ever answer there. */
     warn_of_unwanted(m, &report);
-    mk_listeners_close_unwanted(&m->listeners, true);
     print_report(&report);
     mk_arena_fini(&arena);
     return code;
