@@ -147,11 +147,18 @@ static mk_err explain(struct mk_generation *g, struct mk_exchange *x, mk_str met
     r->method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    if (!mk_is_token(method) || mk_exchange_set_target(x, url, (mk_str){NULL, 0}))
+    int refused = mk_exchange_set_target(x, url, (mk_str){NULL, 0});
+    if (!mk_is_token(method) || (refused && !r->target.path.p))
         return -EINVAL;
     r->site = mk_hosts_find(&g->hosts, r->host);
     explain_listener(g, r, out);
     explain_host(r, out);
+    if (refused) {
+        say(out, "path", "refused: it leads above the root, or holds a NUL or what is no escape");
+        mk_flow_refuse(x, (unsigned)refused);
+        explain_answer(x, out);
+        return 0;
+    }
     if (r->path.p && r->path.p[0] == '/' && explain_route(r, r->path, out))
         explain_file(r, out);
     if (mk_flow_run(x))
