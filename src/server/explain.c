@@ -196,13 +196,20 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     r->method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    if (!mk_is_token(method) || mk_exchange_set_target(x, url, (mk_str){NULL, 0}))
+    int refused = mk_exchange_set_target(x, url, (mk_str){NULL, 0});
+    if (!mk_is_token(method) || (refused && !r->target.path.p))
         return -EINVAL;
     r->site = mk_hosts_find(&w->generation->hosts, r->host);
     r->ops = &ops;
     r->ops_ctx = &ctx;
     explain_listener(w->generation, r, out);
     explain_host(r, out);
+    if (refused) {
+        say(out, "path", "refused: it leads above the root, or holds a NUL or what is no escape");
+        mk_flow_refuse(x, (unsigned)refused);
+        explain_answer(x, out);
+        return 0;
+    }
     w->web.explanation = &ctx.explanation;
     bool ready = run(w, x, &ctx);
     if (!x->decided_by)

@@ -19,6 +19,7 @@ struct load {
     struct mk_generation *g;
     const struct mk_origin *origin;
     struct mk_conf_report *report;
+    bool unread; /* there is no monkey.conf, or it cannot be read at all */
 };
 
 /* ---- Reading files ---- */
@@ -82,6 +83,7 @@ static void read_origin(struct load *l)
     if (!l->g->folder.p)
         return;
     read_path(l, is_folder ? in_folder(l, "monkey.conf") : mk_str_from_c(path));
+    l->unread = l->report->n_errors && !l->g->tree.first;
     read_neighbours(l);
 }
 
@@ -360,7 +362,7 @@ static void build_hosts(struct load *l)
     }
     choose_default(l);
     check_default(l);
-    if (!l->g->sites) {
+    if (!l->g->sites && !l->unread) {
         struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
                                                            : MK_STR("command line")};
         mk_conf_report_error(l->report, &at, "there is no [HOST]: nothing to serve");

@@ -190,14 +190,18 @@ mk_err mk_worker_run(struct mk_worker *w)
     return mk_loop_run(&w->loop);
 }
 
-void mk_worker_drain(struct mk_worker *w)
+void mk_worker_drain(struct mk_worker *w, bool has_heir)
 {
     uint32_t span = w->generation->server.drain_ms;
     if (w->draining)
         return;
-    w->draining = w->service.draining = true;
-    for (size_t i = 0; i < w->n_acceptors; i++)
+    w->service.draining = true;
+    for (size_t i = 0; i < w->n_acceptors; i++) {
+        if (!has_heir)
+            mk_acceptor_take_waiting(&w->acceptors[i]);
         mk_acceptor_stop(&w->acceptors[i]);
+    }
+    w->draining = true; /* not before: the first of these that is done must not end it */
     if (w->service.n_conns == 0)
         mk_loop_stop(&w->loop);
     else if (span)

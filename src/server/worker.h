@@ -39,8 +39,10 @@ void mk_worker_fini(struct mk_worker *w);
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
 /* Accepts no more, answers what has been asked, and stops when the last connection is closed or DrainTimeout
- * is over. Idle connections may still ask once: closing them now could lose a request that is on its way. */
-void mk_worker_drain(struct mk_worker *w);
+ * is over. Idle connections may still ask once: closing them now could lose a request that is on its way.
+ * What waits in the queues of its sockets is left to an heir, who accepts from the same ones; without an heir
+ * it is taken first. */
+void mk_worker_drain(struct mk_worker *w, bool has_heir);
 /* Stops at the end of this turn. */
 void mk_worker_stop(struct mk_worker *w);
 
