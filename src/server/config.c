@@ -160,12 +160,12 @@ void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_ha
         return;
     if (h->n_routes)
         memcpy(more, h->routes, h->n_routes * sizeof *more);
-    more[h->n_routes] = (struct mk_route){.pattern = pattern,
-                                          .kind = mk_route_kind_of(pattern),
-                                          .handler = handler,
-                                          .data = data,
-                                          .plugin = c->plugin->object.plugin,
-                                          .written = mk_str_from_c(handler->name)};
+    struct mk_route *route = &more[h->n_routes];
+    *route = (struct mk_route){.handler = handler,
+                               .data = data,
+                               .plugin = c->plugin->object.plugin,
+                               .written = mk_str_from_c(handler->name)};
+    MK_ASSERT(mk_pattern_set(&route->pattern, pattern));
     h->routes = more;
     h->n_routes++;
 }

@@ -99,7 +99,7 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
         const struct mk_route *route = &r->site->routes[i];
         if (!mk_route_matches(route, path))
             continue;
-        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern), MK_STR_ARG(route->written));
+        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
         r->route = i;
         return route->handler == &mk_static;
     }

@@ -170,7 +170,7 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
         b->report->no_memory = true;
         return false;
     }
-    *route = (struct mk_route){.pattern = pattern, .kind = MK_ROUTE_REGEX, .regex = regex};
+    *route = (struct mk_route){.pattern = {.text = pattern}, .regex = regex};
     if (mk_handlers_has(b->g, name))
         return mk_handlers_bind(b->g, b->report, pair->entry, words, route);
     mk_conf_report_warn(b->report, &at, "there is no handler `%.*s`: what matches is answered with 501",
@@ -183,12 +183,12 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
 
 static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)
 {
-    if (!mk_route_is_pattern(pair->key)) {
+    *route = (struct mk_route){0};
+    if (!mk_pattern_set(&route->pattern, pair->key)) {
         mk_conf_report_error(b->report, &pair->entry->at,
                              "`%.*s` is not a pattern: it must begin with / or *", MK_STR_ARG(pair->key));
         return false;
     }
-    *route = (struct mk_route){.pattern = pair->key, .kind = mk_route_kind_of(pair->key)};
     return mk_handlers_bind(b->g, b->report, pair->entry, pair->value, route);
 }
 
@@ -201,8 +201,7 @@ static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
     mk_str written = mk_arena_printf(b->arena, "redirect 301 %.*s", MK_STR_ARG(to->url));
     if (!have(b, written))
         return;
-    routes[(*n)++] = (struct mk_route){.pattern = MK_STR("/*"),
-                                       .kind = MK_ROUTE_ALL,
+    routes[(*n)++] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL},
                                        .handler = &mk_redirect,
                                        .data = to,
                                        .written = written};
@@ -213,7 +212,7 @@ static void add_default(struct build *b, struct mk_route *routes, size_t *n)
     static const struct mk_conf_entry nowhere;
     if (b->site->routes.n)
         return;
-    routes[*n] = (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL};
+    routes[*n] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}};
     *n += mk_handlers_bind(b->g, b->report, &nowhere, MK_STR("static"), &routes[*n]);
 }
 
@@ -307,12 +306,11 @@ static void build_cache_rules(struct build *b)
     size_t n = 0;
     for (size_t i = 0; rules && i < pairs->n; i++) {
         mk_str pattern = pairs->at[i].key;
-        if (!mk_route_is_pattern(pattern)) {
+        if (!mk_pattern_set(&rules[n].match, pattern)) {
             mk_conf_report_error(b->report, &pairs->at[i].entry->at,
                                  "`%.*s` is not a pattern: it must begin with / or *", MK_STR_ARG(pattern));
             continue;
         }
-        rules[n].match = (struct mk_route){.pattern = pattern, .kind = mk_route_kind_of(pattern)};
         rules[n++].value = pairs->at[i].value;
     }
     b->site->host.cache_rules = rules;
