@@ -152,11 +152,10 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, u
                                           .memory = s->file_cache_memory,
                                           .small = s->small_file,
                                           .recheck_ms = s->file_cache_ms};
-    w->access_hook = (struct mk_hook){.name = "access log", .data = w, .on_done = write_access};
-    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log};
+    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
     if (has_access_log(o->generation)) {
-        w->web.hooks = &w->access_hook;
-        w->web.n_hooks = 1;
+        w->web.on_record = write_access;
+        w->web.on_record_data = w;
     }
     return mk_file_cache_init(&w->web.files, &limits);
 }

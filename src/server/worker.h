@@ -13,7 +13,6 @@ struct mk_worker {
     struct mk_limits limits;
     struct mk_web web;
     struct mk_service service;
-    struct mk_hook access_hook;
     struct mk_access_clock clock;
     struct mk_timer flush_timer; /* runs while a log has lines to write */
     struct mk_timer drain_timer;

@@ -5,7 +5,7 @@
 #include "http/method.h"
 #include "web/errorpage.h"
 
-enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4 };
+enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
 struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
                                     int64_t now)
@@ -19,7 +19,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->request = (struct mk_request){.arena = &x->arena, .web = web, .now = now, .now_ms = now_ms};
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
-    x->at = x->allowed = x->passed_with = x->reroutes = 0;
+    x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
     x->began_ms = now_ms;
     return x;
 }
@@ -30,6 +30,13 @@ void mk_exchange_free(struct mk_exchange *x)
         mk_content_fini(&x->response.content);
     struct mk_arena arena = x->arena; /* it ends the memory that it stands in itself */
     mk_arena_fini(&arena);
+}
+
+/* The path of the request, out of its target. */
+static int set_path(struct mk_request *r)
+{
+    char *room = mk_arena_alloc(r->arena, r->target.path.len + 1);
+    return room ? mk_path_decode(r->target.path, room, &r->path, &r->path_flags) : 503;
 }
 
 int mk_exchange_set_target(struct mk_exchange *x, mk_str target_text, mk_str host)
@@ -43,8 +50,37 @@ int mk_exchange_set_target(struct mk_exchange *x, mk_str target_text, mk_str hos
         r->path = r->target.form == MK_TARGET_ASTERISK ? r->target.path : MK_STR("");
         return 0;
     }
-    char *room = mk_arena_alloc(&x->arena, r->target.path.len + 1);
-    return room ? mk_path_decode(r->target.path, room, &r->path, &r->path_flags) : 503;
+    return set_path(r);
+}
+
+int mk_request_rewrite(struct mk_request *r, mk_str target)
+{
+    struct mk_request other = *r;
+    target = mk_arena_copy(r->arena, target);
+    if (!target.p)
+        return -ENOMEM;
+    if (mk_target_parse(MK_METHOD_GET, target, &other.target) || other.target.form != MK_TARGET_ORIGIN)
+        return -EINVAL;
+    int bad = set_path(&other);
+    if (bad)
+        return bad == 400 ? -EINVAL : -ENOMEM;
+    *r = other;
+    r->rewritten = true;
+    return 0;
+}
+
+void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
+{
+    struct mk_explanation *e = r->web->explanation;
+    char room[1024];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    if (!e)
+        return;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    e->say(e, what, mk_buf_str(&text));
 }
 
 /* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
@@ -84,11 +120,13 @@ static void refuse(struct mk_exchange *x, unsigned status)
 
 static bool finish(struct mk_exchange *x)
 {
-    for (size_t i = 0; i < x->request.web->n_hooks; i++)
-        if (x->request.web->hooks[i].on_response)
-            x->request.web->hooks[i].on_response(&x->request, &x->response, x->request.web->hooks[i].data);
     if (!x->response.status)
         x->response.status = 200;
+    if (x->request.path.p) {
+        const struct mk_hook_list *hooks = &x->request.site->hooks.response;
+        for (size_t i = 0; i < hooks->n; i++)
+            hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
+    }
     x->step = MK_FLOW_READY;
     return true;
 }
@@ -102,6 +140,14 @@ void mk_flow_refuse(struct mk_exchange *x, unsigned status)
     finish(x);
 }
 
+/* Whoever answers something that is no verdict has a bug, and the client shall not have to wait for it. */
+MK_COLD static bool report_nonsense(struct mk_exchange *x, enum mk_verdict v)
+{
+    mk_log_error(x->request.web->log, "%s answered %d, which is no verdict: 500", x->asked, (int)v);
+    refuse(x, 500);
+    return true;
+}
+
 /* Takes what a hook or a handler said. False: it waits. */
 static bool obey(struct mk_exchange *x, enum mk_verdict v)
 {
@@ -110,31 +156,50 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
         return false;
     case MK_NEXT:
         x->at++;
-        if (x->step == MK_FLOW_ROUTES && x->response.status) { /* why, should nobody else answer */
+        if (x->step == MK_FLOW_ROUTES && x->response.status) /* why, should nobody else answer */
             x->passed_with = x->response.status;
-            x->response.status = 0;
-        }
+        x->response.status = 0;
         return true;
     case MK_DONE:
         x->step = MK_FLOW_FINISH;
         return true;
     case MK_REFUSE:
         break;
+    default:
+        return report_nonsense(x, v);
     }
     unsigned status = x->response.status >= 300 ? x->response.status : 500;
     refuse(x, status);
     return true;
 }
 
+/* All of it once more, for another path. */
+static bool start_over(struct mk_exchange *x)
+{
+    x->request.rewritten = false;
+    x->response.status = 0;
+    x->step = MK_FLOW_HOOKS;
+    x->at = x->allowed = x->passed_with = 0;
+    if (++x->rewrites <= REWRITES_MAX)
+        return true;
+    mk_log_error(x->request.web->log, "%.*s was rewritten %d times and more: 500",
+                 MK_STR_ARG(x->request.target_text), REWRITES_MAX);
+    refuse(x, 500);
+    return true;
+}
+
 static bool run_hook(struct mk_exchange *x)
 {
-    if (x->at == x->request.web->n_hooks) {
+    const struct mk_hook_list *hooks = &x->request.site->hooks.request;
+    if (x->at == hooks->n) {
         x->step = MK_FLOW_ROUTES;
         x->at = 0;
         return true;
     }
-    const struct mk_hook *h = &x->request.web->hooks[x->at];
-    return obey(x, h->on_request ? h->on_request(&x->request, &x->response, h->data) : MK_NEXT);
+    const struct mk_hook *h = &hooks->at[x->at];
+    x->asked = h->plugin->name;
+    enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
+    return v == MK_NEXT && x->request.rewritten ? start_over(x) : obey(x, v);
 }
 
 static bool add_allow(struct mk_exchange *x)
@@ -203,7 +268,12 @@ static bool run_route(struct mk_exchange *x)
         return obey(x, MK_NEXT);
     }
     x->request.route = x->at;
+    if (x->request.web->explanation && route->plugin) /* to be told about, not to be done */
+        return obey(x, MK_DONE);
+    x->asked = route->handler->name;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
+    if (v == MK_NEXT && x->request.rewritten)
+        return start_over(x);
     return v == MK_NEXT && x->request.rerouted ? start_again(x) : obey(x, v);
 }
 
@@ -247,8 +317,15 @@ bool mk_flow_run(struct mk_exchange *x)
     return false;
 }
 
+static bool is_cut_off(enum mk_ending ending)
+{
+    return ending != MK_ENDING_DONE && ending != MK_ENDING_REFUSED;
+}
+
 void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_sent, uint64_t now_ms)
 {
+    const struct mk_web *web = x->request.web;
+    const struct mk_host *site = x->request.site ? x->request.site : web->hosts->fallback;
     struct mk_record record = {
         .request = &x->request,
         .status = x->response.sealed ? x->response.status : 0,
@@ -256,7 +333,10 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
         .content_sent = content_sent,
         .duration_ms = now_ms - x->began_ms,
     };
-    for (size_t i = 0; i < x->request.web->n_hooks; i++)
-        if (x->request.web->hooks[i].on_done)
-            x->request.web->hooks[i].on_done(&record, x->request.web->hooks[i].data);
+    for (size_t i = 0; site && is_cut_off(ending) && i < site->hooks.abort.n; i++)
+        site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);
+    for (size_t i = 0; site && i < site->hooks.done.n; i++)
+        site->hooks.done.at[i].plugin->on_done(&record, site->hooks.done.at[i].data);
+    if (web->on_record)
+        web->on_record(&record, web->on_record_data);
 }

@@ -24,9 +24,10 @@ struct mk_exchange {
     struct mk_response response;
     enum mk_flow_step step;
     unsigned at; /* which hook or route is next */
-    unsigned reroutes;
+    unsigned reroutes, rewrites;
     unsigned allowed;     /* methods that routes for this path would have answered */
     unsigned passed_with; /* the status that the last handler set that passed; 0: none */
+    const char *asked;    /* the name of the hook or handler that was asked last */
     uint64_t began_ms;
 };
 

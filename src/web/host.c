@@ -80,3 +80,11 @@ const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
             return &host->routes[i];
     return NULL;
 }
+
+void *mk_host_data(const struct mk_host *h, const struct mk_plugin *plugin)
+{
+    for (size_t i = 0; i < h->n_plugins; i++)
+        if (h->plugins[i].plugin == plugin)
+            return h->plugins[i].data;
+    return NULL;
+}

@@ -4,6 +4,7 @@
 #define MK_WEB_HOST_H
 
 #include "base/map.h"
+#include "web/hooks.h"
 #include "web/mime.h"
 #include "web/openfile.h"
 #include "web/route.h"
@@ -44,6 +45,9 @@ struct mk_host {
     size_t n_cache_rules;
     const struct mk_user_homes *homes; /* NULL: off */
     const struct mk_mime *mime;
+    struct mk_hooks hooks;
+    const struct mk_hook *plugins; /* all that have business here, with what is theirs */
+    size_t n_plugins;
     mk_str fallback; /* the page of a single-page application, relative; absent: none */
     bool ranges;     /* Resume */
     bool precompressed;

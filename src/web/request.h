@@ -32,6 +32,7 @@ struct mk_request {
     unsigned path_flags; /* MK_PATH_... */
     unsigned route;      /* which of the host's is being tried */
     bool rerouted;       /* its handler has found a better path: the routes are to be tried anew */
+    bool rewritten;      /* it is one for another path now: hooks and routes are to be tried anew */
     uint64_t length;     /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     struct mk_fields fields;
     const struct mk_peer *peer;

@@ -9,6 +9,8 @@
 
 #include "base/str.h"
 
+struct mk_plugin;
+
 enum mk_route_kind {
     MK_ROUTE_ALL,    /* a lone star, or slash and star */
     MK_ROUTE_PREFIX, /* a folder and star; the folder itself too, without its last slash */
@@ -23,8 +25,9 @@ struct mk_route {
     enum mk_route_kind kind;
     regex_t *regex; /* of MK_ROUTE_REGEX */
     const struct mk_handler *handler;
-    void *data;     /* what the handler was configured with */
-    mk_str written; /* handler and arguments, for people */
+    void *data;                     /* what the handler was configured with */
+    const struct mk_plugin *plugin; /* whose handler it is; NULL: the server's own */
+    mk_str written;                 /* handler and arguments, for people */
 };
 
 /* A pattern begins with '/' or '*'. */

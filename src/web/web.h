@@ -9,25 +9,20 @@
 #include "web/host.h"
 #include "web/record.h"
 
-/* Functions called at fixed points of every request, in order. Any may be NULL. */
-struct mk_hook {
-    const char *name;
-    void *data;
-    /* The request is known, no handler has seen it. NEXT goes on; DONE: the response is complete; WAIT,
-     * REFUSE. */
-    enum mk_verdict (*on_request)(struct mk_request *request, struct mk_response *response, void *data);
-    /* The response is complete but for what filters will do to it; fields may be added. */
-    void (*on_response)(struct mk_request *request, struct mk_response *response, void *data);
-    /* The request is over, however it ended. */
-    void (*on_done)(const struct mk_record *record, void *data);
+/* Where `monkey explain` learns what decided; NULL for the requests of clients. */
+struct mk_explanation {
+    void (*say)(struct mk_explanation *e, const char *what, mk_str text);
 };
 
 struct mk_web {
     const struct mk_hosts *hosts;
     struct mk_file_cache files;
-    const struct mk_hook *hooks;
-    size_t n_hooks;
+    /* Gets every record, after the hooks of its host. May be NULL. */
+    void (*on_record)(const struct mk_record *record, void *data);
+    void *on_record_data;
+    struct mk_explanation *explanation;
     struct mk_log *log;
+    void *owner; /* the worker */
 };
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whom a host asks at the fixed points of every request: for each point only those who have something to do
+ * there, so that the others cost nothing. */
+#ifndef MK_WEB_HOOKS_H
+#define MK_WEB_HOOKS_H
+
+#include <monkey/plugin.h>
+
+#include "base/arena.h"
+
+struct mk_hook {
+    const struct mk_plugin *plugin;
+    void *data; /* what its functions get */
+};
+
+struct mk_hook_list {
+    const struct mk_hook *at;
+    size_t n;
+};
+
+struct mk_hooks {
+    struct mk_hook_list request, response, abort, done, log;
+};
+
+/* `all` in the order of on_request; on_response goes the other way. False when memory is out. */
+bool mk_hooks_build(struct mk_hooks *h, struct mk_arena *arena, const struct mk_hook *all,
+                    size_t n) MK_MUST_USE;
+
+#endif
