@@ -3,9 +3,9 @@
 #ifndef MK_HTTP_DATE_H
 #define MK_HTTP_DATE_H
 
-#include "base/str.h"
+#include <monkey/text.h>
 
-enum { MK_DATE_LEN = 29 };
+#include "base/str.h"
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL. A time outside of the years 0 to 9999 is written as the
  * nearest one inside. */

@@ -74,8 +74,7 @@ static void on_bell(struct mk_watch *w, uint32_t events)
 
 mk_err mk_helper_init(struct mk_helper *h, struct mk_loop *loop)
 {
-    *h = (struct mk_helper){
-        .loop = loop, .stack = STACK, .bell = {.on_ready = on_bell}, .bell_fd = -1};
+    *h = (struct mk_helper){.loop = loop, .stack = STACK, .bell = {.on_ready = on_bell}, .bell_fd = -1};
     h->waiting_end = &h->waiting;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->wake, NULL);
