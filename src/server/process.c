@@ -203,8 +203,10 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
     if (e)
         return e;
     e = mk_worker_init(&p->worker, &(struct mk_worker_options){.generation = o->generation,
+                                                               .index = o->index,
                                                                .workers = o->workers,
                                                                .counters = o->counters,
+                                                               .places = o->places,
                                                                .log = p->log,
                                                                .listeners = fds,
                                                                .n_listeners = n});

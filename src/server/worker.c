@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "os/fd.h"
+#include "server/worker_wait.h"
 
 enum {
     FLUSH_MS = 1000,
@@ -30,6 +31,17 @@ static void write_access(const struct mk_record *record, void *data)
         return;
     mk_accesslog_write(out, (enum mk_access_format)w->generation->server.access_format, record, &w->clock);
     if (mk_logfile_added(f))
+        start_flush_timer(w);
+}
+
+void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
+{
+    struct mk_buf *out = log->fd < 0 ? NULL : mk_logfile_room(log, line.len + 1);
+    if (!out)
+        return;
+    mk_buf_add(out, line);
+    mk_buf_add(out, MK_STR("\n"));
+    if (mk_logfile_added(log))
         start_flush_timer(w);
 }
 
@@ -150,7 +162,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
 {
     const struct mk_server_settings *s = &o->generation->server;
     uint64_t fds = 1024;
-    *w = (struct mk_worker){.generation = o->generation};
+    *w = (struct mk_worker){
+        .generation = o->generation, .index = o->index, .count = o->workers, .places = o->places};
     (void)!mk_fd_limit(0, &fds);
     unsigned files = files_of(s, fds);
     set_limits(&w->limits, s, fds, files, o->workers);
@@ -159,7 +172,9 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     mk_err e = mk_loop_init(&w->loop);
     if (e)
         return e;
-    e = init_web(w, o, files);
+    e = mk_worker_wait_init(w);
+    if (!e)
+        e = init_web(w, o, files);
     if (!e)
         e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters,
                             s->hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION));
@@ -177,6 +192,7 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
+    mk_worker_wait_end(w);
     mk_worker_stop_plugins(w);
     mk_worker_flush_logs(w);
     mk_service_fini(&w->service);

@@ -3,12 +3,16 @@
 #ifndef MK_SERVER_WORKER_H
 #define MK_SERVER_WORKER_H
 
+#include "net/inbox.h"
 #include "proto/accept.h"
 #include "server/accesslog.h"
 #include "server/generation.h"
+#include "server/places.h"
 
 struct mk_worker {
     struct mk_generation *generation;
+    unsigned index, count;
+    struct mk_places places;
     struct mk_loop loop;
     struct mk_limits limits;
     struct mk_web web;
@@ -18,15 +22,20 @@ struct mk_worker {
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;
     size_t n_acceptors;
+    struct mk_helper aside; /* works for plugins: a slow one must not keep files waiting */
+    unsigned n_aside;
+    struct mk_inbox inbox;
     bool draining;
+    bool ending;      /* nothing that takes time is begun any more */
     size_t n_started; /* plugins, in their order */
     void *plugin_data[MK_PLUGINS_MAX];
 };
 
 struct mk_worker_options {
     struct mk_generation *generation;
-    unsigned workers; /* how many share the limits of the server */
+    unsigned index, workers; /* which one of how many that share the limits of the server */
     struct mk_counters *counters;
+    struct mk_places places; /* of all processes; none where there is no master */
     struct mk_log *log;
     const int *listeners; /* sockets to accept from; they stay the caller's */
     size_t n_listeners;

@@ -12,7 +12,7 @@ struct mk_workers;
 struct mk_worker_proc {
     struct mk_watch control;
     struct mk_workers *all;
-    struct mk_counters *counters;
+    struct mk_place *place;
     pid_t pid; /* 0: the slot is free */
     int control_fd;
     unsigned index;
@@ -40,7 +40,7 @@ struct mk_workers {
     unsigned wanted;                  /* size of the current set */
     pid_t master;
     bool silent;                  /* of a daemon */
-    struct mk_counters *counters; /* shared memory, one a slot */
+    struct mk_places places;      /* shared memory, one a slot */
     struct mk_worker_proc *procs; /* MK_WORKERS_MAX */
     struct mk_revival *revivals;  /* one an index */
     bool ending;
