@@ -26,7 +26,9 @@ struct mk_worker {
     unsigned n_aside;
     struct mk_inbox inbox;
     bool draining;
-    bool ending; /* nothing that takes time is begun any more */
+    bool ending;      /* nothing that takes time is begun any more */
+    size_t n_started; /* plugins, in their order */
+    void *plugin_data[MK_PLUGINS_MAX];
 };
 
 struct mk_worker_options {
@@ -46,10 +48,17 @@ void mk_worker_fini(struct mk_worker *w);
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
 /* Accepts no more, answers what has been asked, and stops when the last connection is closed or DrainTimeout
- * is over. Idle connections may still ask once: closing them now could lose a request that is on its way. */
-void mk_worker_drain(struct mk_worker *w);
+ * is over. Idle connections may still ask once: closing them now could lose a request that is on its way.
+ * What waits in the queues of its sockets is left to an heir, who accepts from the same ones; without an heir
+ * it is taken first. */
+void mk_worker_drain(struct mk_worker *w, bool has_heir);
 /* Stops at the end of this turn. */
 void mk_worker_stop(struct mk_worker *w);
+
+/* Calls worker_start of the plugins, one after the other until one cannot, and worker_stop of those that did.
+ */
+mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
+void mk_worker_stop_plugins(struct mk_worker *w);
 
 void mk_worker_flush_logs(struct mk_worker *w);
 

@@ -58,10 +58,9 @@ static void on_control(struct mk_watch *watch, uint32_t events)
         return;
     while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
         mk_fd_close(&m.fd);
-        if (m.kind == MK_CONTROL_READY) {
-            p->ready = true;
-            p->all->on_change(p->all);
-        }
+        p->ready |= m.kind == MK_CONTROL_READY;
+        p->awaited &= m.kind != MK_CONTROL_DRAINS;
+        p->all->on_change(p->all);
     }
     if (e == -EPIPE)
         mk_loop_remove(p->all->loop, p->control_fd);
@@ -165,19 +164,29 @@ unsigned mk_workers_count_all(const struct mk_workers *w)
     return n;
 }
 
-void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal)
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         struct mk_worker_proc *p = &w->procs[i];
+        p->awaited = false;
         /* Who is leaving already serves a generation that is gone: another one may have its address by now.
          */
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
-        p->leaving = p->place->leaving = true;
-        kill(p->pid, signal);
+        p->leaving = p->place->leaving = p->awaited = true;
+        if (!has_heir || mk_control_send(p->control_fd, MK_CONTROL_HEIR, MK_STR(""), -1))
+            kill(p->pid, signal);
     }
     if (!g)
         w->ending = true;
+}
+
+bool mk_workers_accept_still(const struct mk_workers *w)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (w->procs[i].pid && w->procs[i].awaited)
+            return true;
+    return false;
 }
 
 void mk_workers_send_log(struct mk_workers *w, mk_str where, int fd)
