@@ -23,7 +23,6 @@ struct talk {
     struct mk_service service;
     struct handlers handlers;
     struct handlers_routes routes;
-    struct mk_hook hook;
     struct mk_conn *conn; /* the last one opened; may be dead and gone */
     int fd;               /* the client's end; -1: it is gone */
     bool ended, reset;    /* how the server ended its side, once that was heard */
@@ -62,9 +61,8 @@ static inline void talk_init(struct talk *t)
     site_init(&t->site);
     assert_int_equal(mk_loop_init(&t->loop), 0);
     t->limits = talk_limits;
-    t->hook = (struct mk_hook){.name = "records", .data = t, .on_done = talk_on_done};
-    t->site.web.hooks = &t->hook;
-    t->site.web.n_hooks = 1;
+    t->site.web.on_record = talk_on_done;
+    t->site.web.on_record_data = t;
     assert_int_equal(
         mk_service_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")), 0);
     t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};

@@ -53,7 +53,7 @@ static void write_log(struct mk_log *log, enum mk_log_level level, mk_str text)
     snprintf(error, sizeof error, "%.*s", MK_STR_ARG(text));
 }
 
-static struct mk_log log = {.level = MK_LOG_ERROR, .write = write_log};
+static struct mk_log error_log = {.level = MK_LOG_ERROR, .write = write_log};
 
 static void use(size_t n)
 {
@@ -68,7 +68,7 @@ static int start(void **state)
     memset(n_calls, 0, sizeof n_calls);
     n_errors = 0;
     set_error = 0;
-    t.service.log = &log;
+    t.service.log = &error_log;
     client = (struct mk_peer){.ip = {[10] = 0xff, [11] = 0xff, [12] = 192, [14] = 2, [15] = 7}};
     for (size_t i = 0; i < HOOKS_MAX; i++) {
         hooks[i] = (struct mk_accept_hook){.name = "sample", .on_accept = obey, .data = &verdicts[i]};
@@ -101,7 +101,7 @@ static void expect_refused(void)
 {
     talk_on(&t);
     talk_expect_nothing(&t);
-    assert_true(t.reset);
+    assert_true(t.ended || t.reset);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.counters.dropped, 1);
     assert_int_equal(t.n_records, 0);
@@ -175,7 +175,7 @@ static void nonsense_is_refused_and_told(void **state)
     verdicts[0] = (enum mk_verdict)77;
     knock(REQUEST);
     talk_on(&t);
-    assert_true(t.reset);
+    assert_true(t.ended || t.reset);
     assert_int_equal(n_errors, 2);
     assert_int_equal(t.service.n_conns, 0);
 }
@@ -388,7 +388,7 @@ static void who_has_his_share_is_refused_by_any_way(void **state)
     knock("PEER 198.51.100.9\n");
     assert_int_equal(set_error, -EDQUOT);
     talk_on(&t);
-    assert_true(t.reset);
+    assert_true(t.ended || t.reset);
     assert_int_equal(t.counters.dropped, 1);
     knock("PEER 198.51.100.10\n");
     assert_int_equal(set_error, 0);
