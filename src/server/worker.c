@@ -192,8 +192,9 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
-    mk_worker_wait_end(w);
+    mk_worker_wait_end(w); /* before what would be called is gone */
     mk_worker_stop_plugins(w);
+    mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);

@@ -102,10 +102,10 @@ static inline void talk_say(struct talk *t, const char *text)
 }
 
 /* Connects, with `text` on its way already, and lets the server see it, as an acceptor does. */
-static inline void talk_open(struct talk *t, const char *text)
+static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
+                                const char *text)
 {
     int ends[2];
-    const struct mk_peer peer = {.is_unix = 1};
     mk_fd_close(&t->fd);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     t->fd = ends[1];
@@ -114,9 +114,16 @@ static inline void talk_open(struct talk *t, const char *text)
     t->read = 0;
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     talk_say(t, text);
-    t->conn = mk_conn_open(&t->service, &mk_h1_ops, ends[0], &peer);
+    assert_int_equal(mk_peers_enter(&t->service.peers, peer), 0);
+    t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
     assert_non_null(t->conn);
     t->conn->ops->advance(t->conn);
+}
+
+static inline void talk_open(struct talk *t, const char *text)
+{
+    const struct mk_peer peer = {.is_unix = 1};
+    talk_open_as(t, &mk_h1_ops, &peer, text);
 }
 
 /* What the server can send before it has to wait. */
