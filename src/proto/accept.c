@@ -6,12 +6,14 @@
 
 #include "os/fd.h"
 #include "os/sock.h"
+#include "proto/door.h"
 #include "proto/h1.h"
 #include "proto/h1_output.h"
 
 enum {
-    TURN_MAX = 256, /* connections taken before the others have their turn */
-    RETRY_MS = 100, /* how long to wait when the system has nothing left to give */
+    TURN_MAX = 256,   /* connections taken before the others have their turn */
+    QUEUE_MAX = 4096, /* about what a queue holds: who comes while it is emptied shall not keep us */
+    RETRY_MS = 100,   /* how long to wait when the system has nothing left to give */
 };
 
 static void open_reserve(struct mk_acceptor *a)
@@ -79,7 +81,7 @@ static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
         turn_away(a, fd, e == -EDQUOT ? 429 : 503);
         return;
     }
-    struct mk_conn *c = mk_conn_open(s, &mk_h1_ops, fd, peer);
+    struct mk_conn *c = mk_conn_open(s, s->n_accept_hooks ? &mk_door_ops : &mk_h1_ops, fd, peer);
     if (!c) {
         mk_peers_leave(&s->peers, peer);
         turn_away(a, fd, 503);
@@ -141,13 +143,21 @@ static bool take_one(struct mk_acceptor *a)
     return true;
 }
 
+static void take(struct mk_acceptor *a, unsigned most)
+{
+    while (most-- && !a->paused && take_one(a))
+        ;
+}
+
 static void on_ready(struct mk_watch *w, uint32_t events)
 {
-    struct mk_acceptor *a = MK_CONTAINER(w, struct mk_acceptor, watch);
     (void)events;
-    for (unsigned i = 0; i < TURN_MAX && !a->paused; i++)
-        if (!take_one(a))
-            break;
+    take(MK_CONTAINER(w, struct mk_acceptor, watch), TURN_MAX);
+}
+
+void mk_acceptor_take_waiting(struct mk_acceptor *a)
+{
+    take(a, QUEUE_MAX);
 }
 
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd)

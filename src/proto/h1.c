@@ -306,9 +306,8 @@ static void leave(struct mk_conn *c)
     mk_conn_leave(c);
 }
 
-static void advance(struct mk_conn *c)
+void mk_h1_serve(struct mk_conn *c)
 {
-    mk_conn_enter(c);
     if (c->state <= MK_CONN_FLOW && !mk_outq_empty(&c->out)) {
         /* The last batch did not fit: no new request before it is gone. */
         uint64_t *sent = &c->service->counters->sent, before = *sent;
@@ -323,6 +322,12 @@ static void advance(struct mk_conn *c)
         if (!step(c))
             break;
     leave(c);
+}
+
+static void advance(struct mk_conn *c)
+{
+    mk_conn_enter(c);
+    mk_h1_serve(c);
 }
 
 /* ---- Clocks and the end ---- */

@@ -10,6 +10,9 @@
 
 extern const struct mk_conn_ops mk_h1_ops;
 
+/* ops->advance for a connection that was entered already; leaves it. */
+void mk_h1_serve(struct mk_conn *c);
+
 /* What HTTP/1 has to remember of the request under way; lives in its arena. */
 struct mk_h1 {
     struct mk_conn *conn;
