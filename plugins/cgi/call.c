@@ -20,14 +20,14 @@ struct call {
     struct cgi_ticket ticket;
     struct cgi_process *process;
     struct cgi_input input;
-    struct mk_buf head;      /* what the script has said before its content, and the beginning of that */
-    size_t seen, from;       /* of `head`: looked at; and sent, when it is content */
-    uint64_t made;           /* content so far */
-    int64_t length;          /* of the content as the script says, -1: it does not */
-    bool at_end;             /* its output has ended */
-    bool bare;               /* the client gets no content */
-    struct mk_alarm *alarm;  /* the script is too slow, or lives too long */
-    uint64_t ends_at;        /* the clock of the loop; 0: no limit */
+    struct mk_buf head;     /* what the script has said before its content, and the beginning of that */
+    size_t seen, from;      /* of `head`: looked at; and sent, when it is content */
+    uint64_t made;          /* content so far */
+    int64_t length;         /* of the content as the script says, -1: it does not */
+    bool at_end;            /* its output has ended */
+    bool bare;              /* the client gets no content */
+    struct mk_alarm *alarm; /* the script is too slow, or lives too long */
+    uint64_t ends_at;       /* the clock of the loop; 0: no limit */
     bool late;
     const char *late_why;
 };
@@ -110,8 +110,8 @@ static enum mk_verdict blame(struct call *c, struct mk_response *response, unsig
                              mk_str line)
 {
     if (line.p)
-        mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: its head has %s: `%.*s`", MK_STR_ARG(c->script.file),
-                       what, MK_STR_ARG(mk_str_take(line, 100)));
+        mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: its head has %s: `%.*s`",
+                       MK_STR_ARG(c->script.file), what, MK_STR_ARG(mk_str_take(line, 100)));
     else
         mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: %s", MK_STR_ARG(c->script.file), what);
     return refuse(c, response, status);
@@ -131,7 +131,11 @@ static enum mk_verdict refuse_late(struct call *c, struct mk_response *response)
 /* What an error of mk_request_read() is to be answered with. */
 static enum mk_verdict refuse_input(struct call *c, struct mk_response *response, int error)
 {
-    return refuse(c, response, error == -EMSGSIZE ? 413 : error == -EBADMSG ? 400 : error == -ENOMEM ? 503 : 500);
+    return refuse(c, response,
+                  error == -EMSGSIZE  ? 413
+                  : error == -EBADMSG ? 400
+                  : error == -ENOMEM  ? 503
+                                      : 500);
 }
 
 /* ---- Content ---- */
@@ -248,7 +252,6 @@ static enum mk_verdict redirect(struct call *c, struct mk_response *response, co
         return blame(c, response, 502, "a Location that leads nowhere", h->location);
     if (e)
         return refuse(c, response, 503);
-    mk_request_set_data(c->request, NULL); /* the script that it leads to begins anew */
     c->phase = CONTENT;
     c->bare = true; /* this one has done its work */
     stop(c);
@@ -365,8 +368,8 @@ static enum mk_verdict start(struct call *c, struct mk_response *response)
                                        has_input && mk_request_length(c->request) != 0, &error);
     cgi_environ_free(&e);
     if (!c->process) {
-        mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: cannot be started: %s", MK_STR_ARG(c->script.file),
-                       strerror(-error));
+        mk_request_log(c->request, MK_LOG_ERROR, "cgi: %.*s: cannot be started: %s",
+                       MK_STR_ARG(c->script.file), strerror(-error));
         return refuse(c, response, error == -E2BIG ? 431 : 503);
     }
     c->ends_at = c->settings->life_ms ? now_of(c) + c->settings->life_ms : 0;

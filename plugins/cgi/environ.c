@@ -59,10 +59,16 @@ static void set_peer(struct writer *w, const char *name, const struct mk_peer *p
 
 /* ---- The request ---- */
 
+/* After a local redirect it is not what the client wrote. */
+static mk_str method_of(const struct mk_request *request)
+{
+    return mk_request_method(request) == MK_METHOD_GET ? MK_STR("GET") : mk_request_method_text(request);
+}
+
 static void set_content(struct writer *w, int64_t length)
 {
-    mk_str method = mk_request_method_text(w->request);
-    bool none = mk_str_eq(method, MK_STR("GET")) || mk_str_eq(method, MK_STR("HEAD"));
+    enum mk_method method = mk_request_method(w->request);
+    bool none = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
     bool told = mk_request_field(w->request, MK_STR("Content-Length")).p != NULL;
     if (length > 0 || (length == 0 && told && !none))
         set_num(w, "CONTENT_LENGTH", (uint64_t)length);
@@ -73,7 +79,7 @@ static void set_content(struct writer *w, int64_t length)
 static void set_target(struct writer *w)
 {
     mk_str query = mk_request_query(w->request);
-    set(w, "REQUEST_METHOD", mk_request_method_text(w->request));
+    set(w, "REQUEST_METHOD", method_of(w->request));
     set(w, "REQUEST_URI", mk_request_target(w->request));
     set(w, "QUERY_STRING", query.p ? query : MK_STR(""));
     set(w, "SCRIPT_NAME", w->script->name);
@@ -185,7 +191,7 @@ static void set_field(struct writer *w, mk_str name, mk_str value, size_t i)
     mk_str other, more, comma = mk_str_eq_nocase(name, MK_STR("Cookie")) ? MK_STR("; ") : MK_STR(", ");
     mk_buf_add(&variable, MK_STR("HTTP_"));
     for (size_t c = 0; c < name.len; c++)
-        mk_buf_add_char(&variable, name.p[c] == '-'                               ? '_'
+        mk_buf_add_char(&variable, name.p[c] == '-'                       ? '_'
                                    : name.p[c] >= 'a' && name.p[c] <= 'z' ? (char)(name.p[c] - 'a' + 'A')
                                                                           : name.p[c]);
     if (variable.failed || !begin(w, mk_buf_str(&variable)))

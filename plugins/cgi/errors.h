@@ -18,8 +18,8 @@ struct cgi_errors {
     char line[CGI_ERRORS_LINE];
 };
 
-/* The descriptor, non-blocking, is its own from here on, also when this fails. say(ctx) gets each line, at most
- * `max` bytes in all. */
+/* The descriptor, non-blocking, is its own from here on, also when this fails. say(ctx) gets each line, at
+ * most `max` bytes in all. */
 bool cgi_errors_init(struct cgi_errors *e, struct mk_worker *worker, int fd, uint64_t max,
                      void (*say)(void *ctx, mk_str line), void *ctx);
 /* Takes what is there, a turn's worth of it. */

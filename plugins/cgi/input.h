@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a request on its way to a script, a piece at a time: nothing is read from the client that the
- * script has no room for. */
+/* The content of a request on its way to a script, a piece at a time: nothing is read from the client that
+ * the script has no room for. */
 #ifndef CGI_INPUT_H
 #define CGI_INPUT_H
 
@@ -20,8 +20,8 @@ struct cgi_input {
     bool ended;      /* the client has sent all */
 };
 
-/* Reads what comes without a length into the room: 1 when that is all, and its length is known then; 0 when it
- * waits; -EFBIG when there is more than the room holds, or an error of mk_request_read(), -ENOMEM. */
+/* Reads what comes without a length into the room: 1 when that is all, and its length is known then; 0 when
+ * it waits; -EFBIG when there is more than the room holds, or an error of mk_request_read(), -ENOMEM. */
 int cgi_input_gather(struct cgi_input *in, struct mk_request *request);
 
 /* Hands on what can be. An enum cgi_input_state, or an error of mk_request_read(), -ENOMEM. */

@@ -68,8 +68,8 @@ static void on_due(void *ctx)
 {
     struct cgi_process *p = ctx;
     if (!p->told) {
-        mk_worker_log(p->pool->worker, MK_LOG_WARN, "%s went on for %d s after its answer, and is ended", p->name,
-                      AFTERLIFE_MS / 1000);
+        mk_worker_log(p->pool->worker, MK_LOG_WARN, "%s went on for %d s after its answer, and is ended",
+                      p->name, AFTERLIFE_MS / 1000);
         cgi_process_stop(p);
         return;
     }

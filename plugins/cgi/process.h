@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A script that runs: its pipes, its end, and what becomes of it when its request is over before it is. It knows
- * bytes, and nothing of what they mean. */
+/* A script that runs: its pipes, its end, and what becomes of it when its request is over before it is. It
+ * knows bytes, and nothing of what they mean. */
 #ifndef CGI_PROCESS_H
 #define CGI_PROCESS_H
 
@@ -29,8 +29,8 @@ struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *
                                       const struct cgi_script *script, const struct cgi_settings *settings,
                                       const struct cgi_environ *e, bool has_input, int *error);
 
-/* Its output: bytes, 0 at the end, -EAGAIN or another error. What somebody else writes after its own end is not
- * waited for. */
+/* Its output: bytes, 0 at the end, -EAGAIN or another error. What somebody else writes after its own end is
+ * not waited for. */
 ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap);
 /* Its input: how much of it was taken, -EAGAIN; -EPIPE when it wants no more. */
 ssize_t cgi_process_write(struct cgi_process *p, mk_str text);

@@ -6,12 +6,12 @@
 #include "settings.h"
 
 struct cgi_script {
-    mk_str name;   /* the part of the path that leads to it: SCRIPT_NAME */
-    mk_str info;   /* what follows: PATH_INFO; may be empty */
-    mk_str file;   /* its absolute name, ended by a NUL */
-    mk_str folder; /* where that is; ended by a NUL */
+    mk_str name;                               /* the part of the path that leads to it: SCRIPT_NAME */
+    mk_str info;                               /* what follows: PATH_INFO; may be empty */
+    mk_str file;                               /* its absolute name, ended by a NUL */
+    mk_str folder;                             /* where that is; ended by a NUL */
     const struct cgi_interpreter *interpreter; /* NULL: it is executed itself */
-    bool speaks_http; /* its name begins with nph- */
+    bool speaks_http;                          /* its name begins with nph- */
 };
 
 /* Looks beneath the document root for the first part of the path that is a regular file. 0; or the status to

@@ -6,16 +6,16 @@
 #include <unistd.h>
 
 /* What holds without a [CGI], and what its keys have as defaults. */
-#define SILENCE     30
-#define WAIT        10
-#define PROCESSES   16
-#define WAITING     64
-#define HEAD_KB     32
-#define ERRORS_KB   64
-#define IN_TEXT(n)  TEXT_OF(n)
-#define TEXT_OF(n)  #n
-#define AT(member)  MK_CONF_AT(struct cgi_settings, member)
-#define A_DAY       86400000
+#define SILENCE    30
+#define WAIT       10
+#define PROCESSES  16
+#define WAITING    64
+#define HEAD_KB    32
+#define ERRORS_KB  64
+#define IN_TEXT(n) TEXT_OF(n)
+#define TEXT_OF(n) #n
+#define AT(member) MK_CONF_AT(struct cgi_settings, member)
+#define A_DAY      86400000
 
 static void append(struct cgi_list *list, struct cgi_item *item)
 {
@@ -180,9 +180,10 @@ static bool parse_match(const struct mk_conf_spot *spot, mk_str value, void *fie
 {
     (void)field;
     mk_str regex = mk_str_word(&value);
-    mk_conf_spot_error(spot, (mk_str){NULL, 0}, "which paths lead to scripts is said in [ROUTES] or [HANDLERS]");
-    mk_conf_spot_hint(spot, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`", MK_STR_ARG(regex),
-                      value.len ? " " : "", MK_STR_ARG(mk_str_trim(value)));
+    mk_conf_spot_error(spot, (mk_str){NULL, 0},
+                       "which paths lead to scripts is said in [ROUTES] or [HANDLERS]");
+    mk_conf_spot_hint(spot, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`",
+                      MK_STR_ARG(regex), value.len ? " " : "", MK_STR_ARG(mk_str_trim(value)));
     return false;
 }
 
@@ -300,8 +301,9 @@ static const struct mk_conf_key keys[] = {
      AT(chunked),
      .choices = chunked_words,
      .def = "refuse",
-     .help = "Content whose length is not known when it begins, and that is longer than 64 KB: `refuse` asks for "
-             "a length (411), `stream` starts the script without CONTENT_LENGTH."},
+     .help =
+         "Content whose length is not known when it begins, and that is longer than 64 KB: `refuse` asks for "
+         "a length (411), `stream` starts the script without CONTENT_LENGTH."},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
@@ -311,7 +313,8 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(arguments),
      .def = "off",
-     .help = "A query without `=` becomes arguments of a script that needs no interpreter (RFC 3875, section 4.4)."},
+     .help = "A query without `=` becomes arguments of a script that needs no interpreter (RFC 3875, section "
+             "4.4)."},
     {.name = "Match",
      .type = MK_CONF_CUSTOM,
      AT(unused),

@@ -19,8 +19,9 @@ struct cgi_list {
 /* Who runs scripts whose name ends in a suffix. */
 struct cgi_interpreter {
     struct cgi_item item;
-    mk_str suffix;                         /* empty: whatever the name is */
-    const char *words[CGI_WORDS_MAX + 1];  /* a program and arguments before the script's name; ended by NULL */
+    mk_str suffix; /* empty: whatever the name is */
+    const char
+        *words[CGI_WORDS_MAX + 1]; /* a program and arguments before the script's name; ended by NULL */
 };
 
 /* "NAME=value", which lives as long as the configuration. */
@@ -40,7 +41,7 @@ struct cgi_settings {
     uint32_t processes, waiting;
     enum cgi_chunked chunked;
     bool authorization, arguments;
-    void *unused; /* of keys that only say where they went */
+    void *unused;  /* of keys that only say where they went */
     unsigned pool; /* which of the worker's counts its processes, from 1; 0: not known yet */
 };
 
