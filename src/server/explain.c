@@ -96,7 +96,7 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
         if (!mk_route_matches(route, path))
             continue;
         say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
-        r->route = i;
+        r->route = route;
         return route->handler == &mk_static;
     }
     return false;

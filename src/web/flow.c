@@ -2,6 +2,7 @@
 #include "web/flow.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "http/method.h"
 #include "web/errorpage.h"
 
@@ -21,6 +22,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = x->passed_with = x->reroutes = 0;
     x->began_ms = now_ms;
+    x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     return x;
 }
 
@@ -202,7 +204,7 @@ static bool run_route(struct mk_exchange *x)
         x->allowed |= methods;
         return obey(x, MK_NEXT);
     }
-    x->request.route = x->at;
+    x->request.route = route;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
     return v == MK_NEXT && x->request.rerouted ? start_again(x) : obey(x, v);
 }
@@ -251,10 +253,12 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
 {
     struct mk_record record = {
         .request = &x->request,
+        .response = x->response.sealed ? &x->response : NULL,
         .status = x->response.sealed ? x->response.status : 0,
         .ending = ending,
         .content_sent = content_sent,
         .duration_ms = now_ms - x->began_ms,
+        .began_us = x->began_us,
     };
     for (size_t i = 0; i < x->request.web->n_hooks; i++)
         if (x->request.web->hooks[i].on_done)

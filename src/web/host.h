@@ -3,6 +3,8 @@
 #ifndef MK_WEB_HOST_H
 #define MK_WEB_HOST_H
 
+#include <monkey/host.h>
+
 #include "base/map.h"
 #include "web/mime.h"
 #include "web/openfile.h"
@@ -68,6 +70,9 @@ void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host);
 /* The host of that name, without port, in any case of letters; else the default one. Exact names before
  * wildcards, longer wildcards before shorter ones. */
 const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name);
+
+/* Where to look for a path, and for what of it: beneath the host's root, or a user's folder for /~name/. */
+const struct mk_root *mk_host_choose_root(const struct mk_host *host, mk_str *path);
 
 /* The first route of the host that matches the path; NULL if none does. */
 const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path);

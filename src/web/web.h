@@ -28,6 +28,11 @@ struct mk_web {
     const struct mk_hook *hooks;
     size_t n_hooks;
     struct mk_log *log;
+    /* Takes what mk_request_log was told; NULL: mk_request_log_plain does. The message has no control
+     * characters. */
+    void (*log_request)(struct mk_request *request, enum mk_log_level level, mk_str message);
+    bool precise; /* somebody will ask for durations in microseconds */
+    void *owner;  /* the struct mk_worker */
 };
 
 #endif
