@@ -8,7 +8,7 @@
 /* Milliseconds of a clock that only goes forward; its zero means nothing. */
 uint64_t mk_clock_ms(void);
 /* The same in microseconds, to the microsecond: it costs more. */
-uint64_t mk_clock_us(void);
+uint64_t mk_clock_us(void) MK_COLD;
 /* Seconds since 1970. */
 int64_t mk_clock_unix(void);
 

@@ -21,7 +21,6 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = x->passed_with = x->reroutes = 0;
-    x->began_ms = now_ms;
     x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     return x;
 }
@@ -257,7 +256,7 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
         .status = x->response.sealed ? x->response.status : 0,
         .ending = ending,
         .content_sent = content_sent,
-        .duration_ms = now_ms - x->began_ms,
+        .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,
     };
     for (size_t i = 0; i < x->request.web->n_hooks; i++)

@@ -25,9 +25,9 @@ struct mk_exchange {
     enum mk_flow_step step;
     unsigned at; /* which hook or route is next */
     unsigned reroutes;
-    unsigned allowed;            /* methods that routes for this path would have answered */
-    unsigned passed_with;        /* the status that the last handler set that passed; 0: none */
-    uint64_t began_ms, began_us; /* the latter 0 where nobody wants to know */
+    unsigned allowed;     /* methods that routes for this path would have answered */
+    unsigned passed_with; /* the status that the last handler set that passed; 0: none */
+    uint64_t began_us;    /* 0 where nobody wants to know it so well */
 };
 
 /* A new exchange in an arena of its own; everything in it is zero or absent but what the arguments say. NULL

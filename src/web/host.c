@@ -81,9 +81,9 @@ const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
     return NULL;
 }
 
-const struct mk_root *mk_host_choose_root(const struct mk_host *host, mk_str *path)
+const struct mk_root *mk_host_choose_home(const struct mk_host *host, mk_str *path)
 {
-    if (!host->homes || !mk_str_starts(*path, MK_STR("/~")))
+    if (!mk_str_starts(*path, MK_STR("/~")))
         return &host->root;
     mk_str rest = mk_str_skip(*path, 2);
     size_t slash = mk_str_find(rest, '/');

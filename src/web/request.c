@@ -95,20 +95,6 @@ bool mk_request_has_encoded_slash(const struct mk_request *r)
     return r->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
-mk_str mk_request_user(const struct mk_request *r)
-{
-    return r->user;
-}
-
-int mk_request_set_user(struct mk_request *r, mk_str user)
-{
-    mk_str own = mk_arena_copy(r->arena, user);
-    if (!own.p)
-        return -ENOMEM;
-    r->user = own;
-    return 0;
-}
-
 const struct mk_host *mk_request_site(const struct mk_request *r)
 {
     return r->site;
@@ -194,6 +180,25 @@ void *mk_request_attached(const struct mk_request *r, const void *key)
     while (a && a->key != key)
         a = a->next;
     return a ? a->data : NULL;
+}
+
+/* Most requests have no user: it takes no room of its own. */
+static const char user_key;
+
+int mk_request_set_user(struct mk_request *r, mk_str user)
+{
+    mk_str *own = mk_arena_alloc(r->arena, sizeof *own);
+    mk_str text = mk_arena_copy(r->arena, user);
+    if (!own || !text.p)
+        return -ENOMEM;
+    *own = text;
+    return mk_request_attach(r, &user_key, own, NULL);
+}
+
+mk_str mk_request_user(const struct mk_request *r)
+{
+    const mk_str *user = mk_request_attached(r, &user_key);
+    return user ? *user : (mk_str){NULL, 0};
 }
 
 /* ---- The log ---- */

@@ -38,7 +38,6 @@ struct mk_request {
     uint64_t length;              /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     struct mk_fields fields;
     const struct mk_peer *peer; /* the connection's, or whom somebody found it to speak for */
-    mk_str user;
     struct mk_attached *attached;
     const struct mk_host *site; /* chosen by the flow */
     int64_t now;                /* seconds since 1970, when it came in */
