@@ -48,7 +48,4 @@ struct mk_request {
     void *data;
 };
 
-/* Where mk_request_log goes when nobody else takes it: into the log of the server. */
-void mk_request_log_plain(struct mk_request *r, enum mk_log_level level, mk_str message);
-
 #endif
