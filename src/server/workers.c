@@ -173,7 +173,7 @@ void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int sig
          */
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
-        p->leaving = p->place->leaving = p->awaited = true;
+        p->leaving = p->awaited = p->place->leaving = true;
         if (!has_heir || mk_control_send(p->control_fd, MK_CONTROL_HEIR, MK_STR(""), -1))
             kill(p->pid, signal);
     }

@@ -22,12 +22,11 @@ static int start(void **state)
         &c.folder, "sites/one",
         MK_STR("[HOST]\n    ServerName one *.one\n    DocumentRoot ${WHERE}\n    Redirect /x\n"
                "[ROUTES]\n    /r/* redirect 301 https://example.org\n    /s status 403\n    /* static\n"
-               "[ERROR_PAGES]\n    404 index.html\n[CACHE_CONTROL]\n    /* no-cache\n"
-               "[LOGGER]\n    AccessLog one.log\n"));
+               "[ERROR_PAGES]\n    404 index.html\n[CACHE_CONTROL]\n    /* no-cache\n"));
     folder_add(
         &c.folder, "sites/two",
         MK_STR("[HOST]\n    ServerName two\n    DocumentRoot ${WHERE}\n    Fallback index.html\n"
-               "[AUTH]\n    Location /private\n[HANDLERS]\n    Match /x.*y static\n    Match /z cgi\n"));
+               "[HANDLERS]\n    Match /x.*y static\n    Match /z cgi\n"));
     folder_add(&c.folder, "monkey.mime", MK_STR("[MIMETYPES]\n    foo text/foo\n"));
     folder_add(&c.folder, "bad.conf", MK_STR("[SERVER]\n    Workerz 1\n[HOST]\n    DocumentRoot nothing\n"));
     return 0;
