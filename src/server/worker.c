@@ -174,6 +174,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
         return e;
     e = mk_worker_wait_init(w);
     if (!e)
+        e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
+    if (!e)
         e = init_web(w, o, files);
     if (!e)
         e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters,
@@ -195,6 +197,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_worker_wait_end(w);
     mk_worker_stop_plugins(w);
     mk_worker_flush_logs(w);
+    mk_children_fini(&w->children);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
