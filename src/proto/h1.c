@@ -4,6 +4,7 @@
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
+#include "web/filter.h"
 
 enum {
     DRAIN_MAX = 64 * 1024,           /* content that nobody wanted: so much is read to keep the connection */
@@ -72,7 +73,7 @@ static bool read_head(struct mk_conn *c)
  * A source may still read it. */
 static void decide_on_unread(struct mk_h1 *h)
 {
-    bool by_source = h->x->response.content.source != NULL;
+    bool by_source = mk_filter_origin(&h->x->response.content)->source != NULL;
     /* One that answers with success will want to: behind the head it would be too late to say so. */
     if (h->expects_continue && by_source && h->x->response.status < 300)
         (void)!mk_h1_input_continue(h);

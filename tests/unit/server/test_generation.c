@@ -134,9 +134,8 @@ static void media_types_are_added(void **state)
 static void logs_are_opened_once(void **state)
 {
     (void)state;
-    configured_expect(&c,
-                      "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
-                      "[HOST]\n    ServerName one\n    DocumentRoot site\n");
+    configured_expect(&c, "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
+                          "[HOST]\n    ServerName one\n    DocumentRoot site\n");
     assert_int_equal(c.g->n_logs, 2);
     assert_true(c.g->access_log != c.g->error_log);
     assert_true(mk_str_ends(c.g->access_log->where, MK_STR("/access.log")));

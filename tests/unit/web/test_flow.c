@@ -246,7 +246,7 @@ static void a_hook_may_answer_itself(void **state)
     add_route("/*", &any, &h);
     struct mk_exchange *x = ask("GET", "/");
     assert_true(mk_flow_run(x));
-    assert_string_equal(said, "?a !a !b");
+    assert_string_equal(said, "?a !b !a");
     assert_int_equal(x->response.status, 401);
     assert_str(site_content(x), "no");
     mk_exchange_free(x);
@@ -310,7 +310,7 @@ static void who_waits_is_asked_again(void **state)
         assert_string_equal(said, steps[i]);
     }
     assert_true(mk_flow_run(x));
-    assert_string_equal(said, "?a ?a ?a ?b h h h !a !b");
+    assert_string_equal(said, "?a ?a ?a ?b h h h !b !a");
     mk_exchange_free(x);
 }
 
@@ -496,7 +496,7 @@ static void a_bad_target_is_refused(void **state)
     add_hook(&hook);
     static const char *const bad[] = {"/../x", "/%zz", "/%00", "/%", "ftp://a/", "a"};
     for (size_t i = 0; i < MK_LEN(bad); i++)
-        expect("GET", bad[i], 400, "!h");
+        expect("GET", bad[i], 400, ""); /* it has no path that a hook could look at */
 }
 
 static void a_refused_request_is_answered_by_its_host(void **state)
