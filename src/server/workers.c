@@ -265,6 +265,7 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
     w->early_death |= is_news && !p->ready && p->generation == w->generation;
     mk_fd_close(&p->control_fd);
     p->place->pid = p->pid = 0;
+    p->place->leaving = false;
     if (!is_news || p->generation != w->generation)
         return;
     struct mk_revival *r = revival_of(w, p->index);
