@@ -283,6 +283,7 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
         report_death(w, p, status);
     mk_fd_close(&p->control_fd);
     p->place->pid = p->pid = 0;
+    p->place->leaving = false;
     if (is_news)
         bring_back(p);
 }
