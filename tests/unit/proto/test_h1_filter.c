@@ -66,11 +66,14 @@ static void on_response(struct mk_request *request, struct mk_response *response
     }
 }
 
+static const struct mk_plugin plugin = {.name = "filter", .on_response = on_response};
+static const struct mk_hook hook = {.plugin = &plugin};
+
 static int start(void **state)
 {
     (void)state;
     talk_init(&t);
-    t.hook.on_response = on_response;
+    t.site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
     memset(&plan, 0, sizeof plan);
     plan.filters = 1;
     plan.fails_at = UINT64_MAX;

@@ -55,16 +55,16 @@ static void on_done(const struct mk_record *r, void *data)
 static void ask(bool sealed)
 {
     struct mk_exchange *x = site_get(&site, "/f.txt", "");
-    struct mk_hook hook = {.name = "record", .data = &x, .on_done = on_done};
+    const struct mk_plugin plugin = {.name = "record", .on_done = on_done};
+    const struct mk_hook hook = {.plugin = &plugin, .data = &x};
     const struct timespec nap = {.tv_nsec = 2000000};
     assert_non_null(x);
     assert_true(mk_flow_run(x));
     x->response.sealed = sealed;
-    site.web.hooks = &hook;
-    site.web.n_hooks = 1;
+    site.host.hooks.done = (struct mk_hook_list){.at = &hook, .n = 1};
     nanosleep(&nap, NULL);
     mk_flow_end(x, MK_ENDING_TIMEOUT, 5, site.now_ms + 7);
-    site.web.n_hooks = 0;
+    site.host.hooks.done.n = 0;
     mk_exchange_free(x);
 }
 

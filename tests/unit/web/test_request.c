@@ -366,31 +366,43 @@ static void who_died_early_is_logged_too(void **state)
 
 static unsigned n_told;
 static char told[64];
+static bool takes_it;
 
-static void take_log(struct mk_request *request, enum mk_log_level level, mk_str message)
+static bool take_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
 {
     assert_non_null(request);
+    assert_ptr_equal(data, &n_told);
     assert_int_equal(level, MK_LOG_DEBUG);
     snprintf(told, sizeof told, "%.*s", MK_STR_ARG(message));
     n_told++;
+    return takes_it;
 }
 
 static void somebody_may_take_the_log(void **state)
 {
     (void)state;
-    struct mk_exchange *x = site_get(&site, "/", "");
+    static const struct mk_plugin plugin = {.name = "log", .on_log = take_log};
+    static const struct mk_hook hook = {.plugin = &plugin, .data = &n_told};
+    struct mk_exchange *x = site_answer(&site, "/", "");
+    unsigned before = site.n_logged;
     site.log.level = MK_LOG_ERROR;
     mk_request_log(&x->request, MK_LOG_DEBUG, "nobody hears it");
-    assert_int_equal(site.n_logged, 0);
-    site.web.log_request = take_log;
+    assert_int_equal(site.n_logged, before);
+    site.host.hooks.log = (struct mk_hook_list){.at = &hook, .n = 1};
     n_told = 0;
+    takes_it = true;
     mk_request_log(&x->request, MK_LOG_DEBUG, "one\r%d", 2);
     assert_int_equal(n_told, 1);
     assert_string_equal(told, "one?2");
+    assert_int_equal(site.n_logged, before);
+    takes_it = false;
+    site.log.level = MK_LOG_DEBUG;
+    mk_request_log(&x->request, MK_LOG_DEBUG, "both");
+    assert_string_equal(told, "both");
+    assert_int_equal(site.n_logged, before + 1);
     site.web.log = NULL;
-    site.web.log_request = NULL;
-    mk_request_log(&x->request, MK_LOG_ERROR, "no log at all");
-    assert_int_equal(site.n_logged, 0);
+    mk_request_log(&x->request, MK_LOG_DEBUG, "no log at all");
+    assert_int_equal(n_told, 3);
     mk_exchange_free(x);
 }
 

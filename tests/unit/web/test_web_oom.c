@@ -200,14 +200,14 @@ static void change(struct mk_request *request, struct mk_response *response, voi
 
 static bool answer_changed(void)
 {
-    static const struct mk_hook hook = {.name = "changes", .on_request = find_out, .on_response = change};
+    static const struct mk_plugin plugin = {.name = "changes", .on_request = find_out, .on_response = change};
+    static struct mk_hook hook = {.plugin = &plugin, .data = &n_taken};
     struct mk_arena_cache *blocks = &site.blocks;
     if (mk_file_cache_init(&site.web.files, &site_limits))
         return false;
     n_taken = n_given_back = 0;
     all_well = true;
-    site.web.hooks = &hook;
-    site.web.n_hooks = 1;
+    site.host.hooks.request = site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
     struct mk_exchange *x = site_get(&site, "/page.html", "");
     bool ok = x && mk_flow_run(x) && x->response.status == 200 && all_well;
     if (ok) {
@@ -221,7 +221,7 @@ static bool answer_changed(void)
     assert_int_equal(n_taken, n_given_back);
     mk_file_cache_fini(&site.web.files);
     mk_arena_cache_fini(blocks);
-    site.web.n_hooks = 0;
+    site.host.hooks = (struct mk_hooks){0};
     return ok && oom.n_failed == 0;
 }
 
