@@ -48,6 +48,14 @@ static struct ears *ears_of(struct mk_worker *w)
     return mk_worker_data(w, &mk_plugin);
 }
 
+static int number(mk_str s)
+{
+    uint64_t n = 0;
+    bool negative = mk_str_starts(s, MK_STR("-"));
+    (void)mk_num_parse(mk_str_skip(s, negative), &n);
+    return negative ? -(int)n : (int)n;
+}
+
 static void on_end(void *ctx, int status)
 {
     struct ears *ears = ctx;
@@ -66,8 +74,8 @@ static int run(struct mk_worker *w, const char *script)
 /* "INDEX TEXT"; -1 is for all. */
 static int send(struct mk_worker *w, mk_str text)
 {
-    int to = atoi(text.p);
-    return mk_worker_send(w, &mk_plugin, to, mk_str_skip(text, mk_str_find(text, ' ') + 1));
+    mk_str to = mk_str_cut(&text, ' ');
+    return mk_worker_send(w, &mk_plugin, number(to), text);
 }
 
 static int send_much(struct mk_worker *w, int n)
@@ -100,7 +108,7 @@ static int can_read(const char *path)
 
 static void obey(struct mk_worker *w, const struct bus *bus, mk_str word, mk_str text, struct mk_buf *out)
 {
-    int n = atoi(text.p);
+    int n = number(text);
     if (mk_str_eq(word, MK_STR("who")))
         mk_buf_addf(out, "%u %d", mk_worker_index(w), (int)getpid());
     else if (mk_str_eq(word, MK_STR("send")))
