@@ -278,7 +278,7 @@ def test_files_are_closed(answers):
     for _ in range(20):
         answers.get("/file/big.bin?10")
         answers.get("/file/big.bin", method="HEAD")
-    assert open_files(answers) <= before + 1
+    wait_until(lambda: open_files(answers) <= before + 1, "all descriptors are closed again")
 
 
 def test_sources_of_known_and_unknown_length(answers):
