@@ -147,6 +147,14 @@ MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
  */
 MK_API void mk_request_resume(struct mk_request *r);
 
+/**
+ * From here on the request ends as soon as the client closes its side of the connection while somebody waits
+ * for something of ours: nobody is to work for a client who is gone. Without this such a client may still be
+ * listening (a half-closed connection, RFC 9112, section 9.6), and is found to be gone only when something is
+ * sent to it.
+ */
+MK_API void mk_request_follow_client(struct mk_request *r);
+
 /** `size` bytes that live as long as the request, aligned for any type; NULL when memory is out. */
 MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 
