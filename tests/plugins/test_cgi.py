@@ -632,8 +632,8 @@ def test_a_reload_leaves_a_running_script_alone(serve, site):
     assert old
 
 
-def test_half_closed_clients_still_hear_the_answer(serve):
-    server = serve({"s": PLAIN + "sleep 0.2; echo late\n"})
+def test_half_closed_clients_hear_the_answer_where_that_is_wanted(serve):
+    server = serve({"s": PLAIN + "sleep 0.2; echo late\n"}, "FollowClient off")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         c.sock.shutdown(socket.SHUT_WR)

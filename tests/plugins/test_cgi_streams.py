@@ -241,11 +241,16 @@ def test_output_of_a_gigabyte_takes_no_memory(serve):
 
 # Clients that go
 
+def close(c):
+    c.close()
+
+
 def reset(c):
     c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     c.close()
 
 
+@pytest.mark.parametrize("go", [close, reset])
 @pytest.mark.parametrize("script,begin", [
     (SH + "echo $$ >pid\nexec sleep 1000\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
     (SH + "echo $$ >pid\nexec cat\n", b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"),
@@ -253,23 +258,23 @@ def reset(c):
     (SH + "echo $$ >pid\nprintf 'X-A: b\\n\\nbegin'\nexec cat /dev/zero\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
     (SH + "echo $$ >pid\nprintf 'X-A: b\\n\\nbegin'\nexec cat\n", b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"),
     (SH + "echo $$ >pid\ntrap '' TERM PIPE\nwhile :; do sleep 0.02; done\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
-])
-def test_a_script_dies_with_its_client(serve, site, script, begin):
+], ids=["silent", "reads", "begun", "floods", "echoes", "stubborn"])
+def test_a_script_dies_with_its_client(serve, site, script, begin, go):
     server = serve({"s": script})
     pid_file = site / "cgi-bin/pid"
     for _ in range(2):
         c = server.connect()
         c.send(begin)
         pid = pid_in(pid_file)
-        reset(c)
+        go(c)
         wait_until(lambda pid=pid: is_gone(pid), "the script ends")
         pid_file.unlink()
     assert server.get("/page.txt").text == "the page"
     wait_until(lambda: pipes_of(server) == 0, "its pipes are closed")
 
 
-def test_a_client_that_closes_is_noticed_with_the_next_output(serve, site):
-    server = serve({"s": PLAIN + "echo $$ >pid\nwhile :; do echo still here; sleep 0.05; done\n"})
+def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, site):
+    server = serve({"s": PLAIN + "echo $$ >pid\nwhile :; do echo still here; sleep 0.05; done\n"}, "FollowClient off")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         assert c.read_head().status == 200
@@ -400,7 +405,7 @@ def test_limits_are_those_of_each_section(monkey, site):
 
 
 def test_descriptors_that_run_out_are_a_503(serve):
-    server = serve({"s": PLAIN + "cat; sleep 0.3; echo end\n"}, "MaxProcesses 100", server="FDLimit 64\nMaxConnections 40")
+    server = serve({"s": PLAIN + "cat; sleep 0.3; echo end\n"}, "MaxProcesses 100", server="FDLimit 64\nMaxConnections 40\nKeepAlive off")
     clients = [server.connect() for _ in range(30)]
     for c in clients:
         c.ask("/cgi-bin/s", "POST", body=b"x")
