@@ -308,8 +308,9 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(follow),
      .def = "on",
-     .help = "A client that closes its side of the connection has gone, and its script is ended. `off`: it may "
-             "still be listening, and is found to be gone with the next output."},
+     .help =
+         "A client that closes its side of the connection has gone, and its script is ended. `off`: it may "
+         "still be listening, and is found to be gone with the next output."},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
