@@ -5,7 +5,7 @@
 
 #include <monkey/version.h>
 
-enum { TEXT_MAX = 118 * 1024, ARGUMENTS_MAX = 64 };
+enum { TEXT_MAX = 118 * 1024, HEAD_MAX = 64 * 1024, ARGUMENTS_MAX = 64 };
 
 struct writer {
     struct mk_buf *out;
@@ -291,8 +291,8 @@ int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const st
     set_content(&w, length);
     set_fields(&w);
     size_t n_args = add_command(&w);
-    if (e->text.failed)
-        return -E2BIG;
+    if (e->text.failed) /* no single variable is longer than a head may be */
+        return e->text.len + HEAD_MAX > TEXT_MAX ? -E2BIG : -ENOMEM;
     e->envp = mk_mem_zalloc(w.n + n_args + 2, sizeof *e->envp);
     if (!e->envp)
         return -ENOMEM;
