@@ -16,8 +16,8 @@ struct mk_peer {
     uint8_t is_unix; /**< 1: a unix socket, without an address */
 };
 
-/** "192.0.2.7" or "2001:db8::1" (in brackets too, with a port or without). False when it is none. Any thread.
- */
+/** "192.0.2.7", "192.0.2.7:80", "2001:db8::1", "[2001:db8::1]" or "[2001:db8::1]:80"; without a port it is 0.
+ * False when it is none of these. Any thread. */
 MK_API bool mk_peer_parse(mk_str text, struct mk_peer *out);
 /** The address alone: IPv4 dotted, IPv6 bare, "unix:" for a unix socket. */
 MK_API void mk_peer_print(const struct mk_peer *p, struct mk_buf *out);
@@ -30,8 +30,9 @@ struct mk_network {
 };
 
 /**
- * "192.0.2.7", "192.0.2.0/24", "192.0.2.0/255.255.255.0", "2001:db8::/32", "unix:", "all". False when it is
- * none of these, or has bits set behind its length.
+ * "192.0.2.7", "192.0.2.0/24", "192.0.2.0/255.255.255.0", "2001:db8::/32", "unix:", "all" (everybody,
+ * those of unix sockets too; the same as "::/0"). False when it is none of these, or has bits set behind its
+ * length.
  */
 MK_API bool mk_network_parse(mk_str text, struct mk_network *out);
 MK_API bool mk_network_has(const struct mk_network *n, const struct mk_peer *p);

@@ -11,22 +11,27 @@ extern "C" {
 
 /* Text as HTTP and its neighbours write it. All of these may be called from any thread. */
 
-/** A character set's worth of visible characters: a method, a field name (RFC 9110, section 5.6.2). */
+/** At least one character, all of them such as a method or a field name is made of (RFC 9110, section 5.6.2).
+ */
 MK_API bool mk_is_token(mk_str s);
-/** Text that cannot end its field line (RFC 9110, section 5.5). May be empty. */
+/** Nothing but HTAB, visible characters, spaces and obs-text (RFC 9110, section 5.5): text that cannot end
+ * its line. May be empty. */
 MK_API bool mk_is_field_value(mk_str s);
 
 /**
  * The next element of a comma separated list (RFC 9110, section 5.6.1), trimmed; empty elements are passed
- * over, commas inside of quoted strings do not separate. Moves *rest behind it; false at the end.
+ * over, commas inside of quoted strings do not separate. Moves *rest behind it; false at the end. An element
+ * may be anything between the commas: its syntax is the caller's business.
  */
 MK_API bool mk_element_next(mk_str *rest, mk_str *element);
 
 enum { MK_DATE_LEN = 29 };
-/** "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7); `time` in seconds since 1970. */
+/** "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7); `time` in seconds since 1970,
+ * outside of the years 0 to 9999 written as the nearest one inside. */
 MK_API void mk_date_write(char out[MK_DATE_LEN], int64_t time);
-/** Any of the three forms; `now` decides the century of a two-digit year. */
-MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time);
+/** Any of the three forms, to the letter, but that the day of the week need not be the right one. `now`
+ * decides the century of a two-digit year: more than 50 years ahead is the past. */
+MK_API bool mk_date_parse(mk_str s, int64_t now, int64_t *time) MK_API_MUST_USE;
 
 /** Text in HTML, element content or a quoted attribute: & < > " ' become references. */
 MK_API void mk_html_escape(struct mk_buf *out, mk_str s);
@@ -42,7 +47,8 @@ MK_API void mk_json_string(struct mk_buf *out, mk_str s);
 /** For a terminal or a log line: quotes, backslashes and everything that is not visible ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
 
-/** RFC 4648, section 4, with padding. The decoder takes missing padding, nothing else that is odd. */
+/** RFC 4648, section 4, with padding. The decoder takes missing padding, nothing else that is odd:
+ * then it is false, with any part of it written. */
 MK_API void mk_base64_encode(struct mk_buf *out, mk_str s);
 MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
 /** Two lower-case digits a byte. */

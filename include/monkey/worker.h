@@ -42,10 +42,10 @@ MK_API void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *p
 /** A timer. Precise to some 32 ms, never early. */
 struct mk_alarm;
 
-/** A timer that is not set. NULL when memory is out. Free all of them before the worker stops. */
+/** A timer that is not set. NULL when memory is out. Free all of them in worker_stop at the latest. */
 MK_API struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx),
                                      void *ctx) MK_API_MUST_USE;
-/** Calls on_due(ctx) once, `ms` from now (at most 20 days); setting it again replaces that. */
+/** Calls on_due(ctx) once, `ms` from now (20 days if it is more); setting it again replaces that. */
 MK_API void mk_alarm_set(struct mk_alarm *a, uint32_t ms);
 MK_API void mk_alarm_stop(struct mk_alarm *a);
 /** Stops it and gives it back; from its own on_due, too. NULL is fine. */
@@ -59,24 +59,31 @@ enum { MK_READABLE = 1, MK_WRITABLE = 2, MK_HUNG_UP = 4 };
 /**
  * Calls on_ready(ctx, which) whenever the descriptor (non-blocking; it stays yours, and open until after
  * mk_watcher_free()) becomes ready for what `events` names: edge triggered, so go on until -EAGAIN.
- * MK_HUNG_UP is told in any case. NULL: no memory, or not a descriptor that can be waited for.
+ * MK_HUNG_UP (both sides are over, or an error) is told in any case, together with all of `events`: there may
+ * be input left. NULL: no memory, or not a descriptor that can be waited for, or one that has a watcher.
  */
 MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
                                          void (*on_ready)(void *ctx, unsigned which),
                                          void *ctx) MK_API_MUST_USE;
-/** Never calls again; from its own on_ready, too. NULL is fine. */
+/** Never calls again, not even for what has happened already; from any callback, its own too, and in
+ * worker_stop at the latest. NULL is fine. */
 MK_API void mk_watcher_free(struct mk_watcher *w);
 
 /**
  * Runs work(ctx) in another thread, which may block, then done(ctx) in the loop. `work` must touch nothing of
  * the worker, the request or the configuration but what `ctx` holds, so `ctx` must live until `done`: not in
- * the memory of a request, which may end earlier. `done` is called in any case, when the worker stops too. 0,
- * or -EAGAIN when no thread can be had, or too much waits: then neither is called.
+ * the memory of a request, which may end earlier. Both are called in any case, when the worker stops too: it
+ * waits for them, before worker_stop. 0, or -EAGAIN when no thread can be had, too much (1024) waits, or the
+ * worker stops: then neither is called. Threads are few: the whole worker has 4 of them for this.
  */
 MK_API int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx),
                                void *ctx);
 
-/** Calls fn(ctx) in the loop, soon. From any thread, as long as the worker lives. 0 or -ENOMEM. */
+/**
+ * Calls fn(ctx) in the loop, soon, in the order of the calls. From any thread, as long as the worker lives: a
+ * thread of yours must have ended when worker_stop returns. 0: it will be called, when the worker stops too,
+ * before worker_stop. -ENOMEM, or -ESHUTDOWN (the worker stops): it will not.
+ */
 MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx);
 
 /* ---- The server around ---- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
 enum { MESSAGE_MAX = 1024 };
@@ -27,18 +26,23 @@ static void disarm(char *text, size_t len)
     }
 }
 
-void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...)
+void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args)
 {
     if (!log || level > log->level)
         return;
     char text[MESSAGE_MAX];
-    va_list args;
-    va_start(args, fmt);
     int len = vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
     if (len < 0)
         return;
     size_t kept = mk_min((size_t)len, sizeof text - 1);
     disarm(text, kept);
     log->write(log, level, mk_str_of(text, kept));
+}
+
+void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_log_args(log, level, fmt, args);
+    va_end(args);
 }

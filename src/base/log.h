@@ -5,6 +5,8 @@
 
 #include <monkey/log.h>
 
+#include <stdarg.h>
+
 #include "base/str.h"
 
 struct mk_log {
@@ -18,6 +20,7 @@ extern const char *const mk_log_level_names[MK_LOG_LEVELS];
 
 /* `log` may be NULL: then nothing is written. */
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
+void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
 
 #define mk_log_error(log, ...) mk_log(log, MK_LOG_ERROR, __VA_ARGS__)
 #define mk_log_warn(log, ...)  mk_log(log, MK_LOG_WARN, __VA_ARGS__)

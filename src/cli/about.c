@@ -7,6 +7,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/sandbox.h"
+#include "server/builtin.h"
 
 #ifdef __OPTIMIZE__
 #define BUILT_AS "optimised"
@@ -31,7 +32,12 @@ void mk_about_write(struct mk_buf *out)
                            "built     " BUILT_AS " by " __VERSION__ "\n"
                            "config    " MK_SYSCONFDIR "/monkey\n"
                            "handlers  static redirect status\n"
-                           "plugins   none\n"));
+                           "built in "));
+    for (const struct mk_plugin *const *p = mk_builtin_plugins; *p; p++)
+        mk_buf_addf(out, " %s", (*p)->name);
+    mk_buf_add(out, mk_builtin_plugins[0] ? MK_STR("\n") : MK_STR(" no plugins\n"));
+    mk_buf_add(out, MK_STR("plugins   " MK_PLUGIN_DIR ", ABI "));
+    mk_buf_addf(out, "%d\n", MK_ABI);
     if (uname(&system) == 0)
         mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);
     write_landlock(out);

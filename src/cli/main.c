@@ -8,6 +8,7 @@
 
 #include "cli/about.h"
 #include "cli/options.h"
+#include "cli/plugins.h"
 #include "cli/urls.h"
 #include "conf/print.h"
 #include "conf/words.h"
@@ -143,16 +144,28 @@ static int explain(const struct mk_arguments *a, const struct mk_origin *origin)
     struct mk_generation *g = load(origin, &code);
     if (!g)
         return code;
-    mk_err e = mk_explain(g, mk_str_from_c(a->verb_args[0]), mk_str_from_c(a->verb_args[1]), &text);
+    mk_err e = mk_explain(g, mk_str_from_c(a->words[0]), mk_str_from_c(a->words[1]), &text);
     mk_generation_free(g);
     if (!e)
         return print_and_free(&text);
     mk_buf_free(&text);
     if (e == -ENOMEM)
         return complain_of_memory();
-    fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n",
-            a->verb_args[0], a->verb_args[1]);
+    fprintf(stderr, "monkey: `%s %s` is not a request: expected a method and a URL or a path\n", a->words[0],
+            a->words[1]);
     return MK_EXIT_USAGE;
+}
+
+static int list_plugins(const struct mk_origin *origin)
+{
+    int code;
+    struct mk_generation *g = load(origin, &code);
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (!g)
+        return code;
+    mk_plugins_write_loaded(g, &text);
+    mk_generation_free(g);
+    return print_and_free(&text);
 }
 
 /* ---- Serving ---- */
@@ -195,16 +208,20 @@ static int run(const struct mk_arguments *a, char **argv)
     struct mk_origin origin;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     struct mk_arguments args = *a;
-    if (a->verb && a->n_verb_args != 2) {
+    if (a->verb && a->n_words != a->verb->n_args) {
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
         return MK_EXIT_USAGE;
+    }
+    if (a->verb && a->verb->n_args == 0 && !a->config && !a->folder) {
+        mk_plugins_write_all(&text);
+        return print_and_free(&text);
     }
     if (!find_origin(&args, &origin, &text)) {
         int code = text.failed ? complain_of_memory() : MK_EXIT_USAGE;
         mk_buf_free(&text);
         return code;
     }
-    int code = a->verb    ? explain(a, &origin)
+    int code = a->verb    ? (a->verb->n_args ? explain(a, &origin) : list_plugins(&origin))
                : a->test  ? test_config(&origin)
                : a->print ? print_config(&origin)
                           : serve(a, &origin, argv);
@@ -223,11 +240,21 @@ static void fill_standard_streams(void)
     mk_fd_close(&fd);
 }
 
+/* Not an option, nothing that could be served, none of our own commands. */
+static bool is_word_of_plugin(const char *word)
+{
+    return word && word[0] != '-' && !strchr(word, '/') && access(word, F_OK) != 0 &&
+           !mk_options_find_command(word);
+}
+
 int main(int argc, char **argv)
 {
     fill_standard_streams();
     struct mk_arguments a;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    int code;
+    if (is_word_of_plugin(argv[1]) && mk_plugins_run_verb(argc - 1, argv + 1, &code))
+        return code;
     if (!mk_options_parse(argc, argv, &a))
         return MK_EXIT_USAGE;
     if (a.help)

@@ -27,11 +27,13 @@ const struct mk_option mk_options[] = {
 };
 const size_t mk_options_n = MK_LEN(mk_options);
 
-const struct mk_verb mk_verbs[] = {
+const struct mk_command mk_commands[] = {
     {"explain", "METHOD URL",
-     "Say what would answer a request, and why: listener, host, route, file, response."},
+     "Say what would answer a request, and why: listener, host, route, file, response.", 2},
+    {"plugins", "",
+     "List the plugins that are there, or those of a configuration, with their hooks in order.", 0},
 };
-const size_t mk_verbs_n = MK_LEN(mk_verbs);
+const size_t mk_commands_n = MK_LEN(mk_commands);
 
 static void fill_getopt(char letters[], struct option names[])
 {
@@ -116,11 +118,11 @@ static bool take_option(struct mk_arguments *a, int letter, const char *arg)
     return true;
 }
 
-static const struct mk_verb *find_verb(const char *word)
+const struct mk_command *mk_options_find_command(const char *word)
 {
-    for (size_t i = 0; i < mk_verbs_n; i++)
-        if (strcmp(word, mk_verbs[i].name) == 0)
-            return &mk_verbs[i];
+    for (size_t i = 0; i < mk_commands_n; i++)
+        if (strcmp(word, mk_commands[i].name) == 0)
+            return &mk_commands[i];
     return NULL;
 }
 
@@ -128,10 +130,10 @@ static bool take_words(struct mk_arguments *a, int argc, char **argv)
 {
     if (argc == 0)
         return true;
-    a->verb = find_verb(argv[0]);
+    a->verb = mk_options_find_command(argv[0]);
     if (a->verb) {
-        a->verb_args = argv + 1;
-        a->n_verb_args = argc - 1;
+        a->words = argv + 1;
+        a->n_words = argc - 1;
         return true;
     }
     for (int i = 0; i < argc; i++)
@@ -174,8 +176,9 @@ void mk_options_write_help(struct mk_buf *out)
     mk_buf_add(out, MK_STR("Monkey " MK_VERSION ", a small and fast HTTP server.\n\n"
                            "  monkey DIR                  serve a folder on http://127.0.0.1:2001/\n"
                            "  monkey -c FILE|FOLDER       serve a configuration\n"));
-    for (size_t i = 0; i < mk_verbs_n; i++)
-        mk_buf_addf(out, "  monkey %s %s   %s\n", mk_verbs[i].name, mk_verbs[i].args, mk_verbs[i].help);
+    for (size_t i = 0; i < mk_commands_n; i++)
+        mk_buf_addf(out, "  monkey %s %s   %s\n", mk_commands[i].name, mk_commands[i].args,
+                    mk_commands[i].help);
     mk_buf_add(out, MK_STR("\nOptions:\n"));
     for (size_t i = 0; i < mk_options_n; i++) {
         const struct mk_option *o = &mk_options[i];

@@ -20,12 +20,15 @@ extern const struct mk_option mk_options[];
 extern const size_t mk_options_n;
 
 /* A word that stands in the place of the folder. */
-struct mk_verb {
+struct mk_command {
     const char *name, *args, *help;
+    int n_args;
 };
 
-extern const struct mk_verb mk_verbs[];
-extern const size_t mk_verbs_n;
+extern const struct mk_command mk_commands[];
+extern const size_t mk_commands_n;
+
+const struct mk_command *mk_options_find_command(const char *word);
 
 enum { MK_OPTIONS_LISTENS_MAX = 16 };
 
@@ -36,9 +39,9 @@ struct mk_arguments {
     size_t n_listens;
     unsigned workers;
     bool test, print, daemon, open_to_all, version, build, help;
-    const struct mk_verb *verb;
-    char **verb_args; /* NULL-terminated */
-    int n_verb_args;
+    const struct mk_command *verb;
+    char **words; /* what stood behind the options, NULL-terminated */
+    int n_words;
 };
 
 /* False: it was wrong, and why was said on standard error. */

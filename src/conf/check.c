@@ -39,8 +39,9 @@ mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_c
     size_t n_errors = report->n_errors;
     for (const struct mk_conf_section *s = tree->first; s; s = s->next) {
         const struct mk_conf_table *table = table_of(tables, n, s->name);
-        const struct mk_conf_section *first =
-            table && !table->repeatable ? mk_conf_tree_find(tree, s->name) : s;
+        const struct mk_conf_section *first = table && !table->repeatable && table->scope == MK_CONF_SERVER
+                                                  ? mk_conf_tree_find(tree, s->name)
+                                                  : s;
         if (!table)
             report_unknown(s, tables, n, report);
         else if (first != s)

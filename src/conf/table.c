@@ -113,7 +113,7 @@ void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
 }
 
 /* A default has no line of its own: the message names its key instead. */
-static struct mk_conf_place place_of(const struct mk_conf_spot *spot, mk_str part)
+struct mk_conf_place mk_conf_spot_place(const struct mk_conf_spot *spot, mk_str part)
 {
     if (spot->entry)
         return mk_conf_tree_place(spot->entry, part);
@@ -122,13 +122,4 @@ static struct mk_conf_place place_of(const struct mk_conf_spot *spot, mk_str par
     if (!name.p)
         spot->report->no_memory = true;
     return (struct mk_conf_place){.file = name};
-}
-
-void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
-{
-    struct mk_conf_place at = place_of(spot, part);
-    va_list args;
-    va_start(args, fmt);
-    mk_conf_report_addv(spot->report, MK_CONF_ERROR, &at, fmt, args);
-    va_end(args);
 }

@@ -18,6 +18,9 @@ struct mk_conf_spot {
     void *out;                         /* the struct that is being filled */
 };
 
+/* Where a slice of the key or of the value stands; an absent one means the whole value. */
+struct mk_conf_place mk_conf_spot_place(const struct mk_conf_spot *spot, mk_str part);
+
 /* The key of that name, without case, or what it is an alias of if `follow`; NULL if there is none. */
 const struct mk_conf_key *mk_conf_table_find(const struct mk_conf_table *t, mk_str name, bool follow);
 /* The largest value that the key takes. */

@@ -6,6 +6,8 @@
 #ifndef MK_HTTP_FIELD_H
 #define MK_HTTP_FIELD_H
 
+#include <monkey/text.h>
+
 #include "base/str.h"
 
 /* The names that the server, its protocols and its common plugins ask for. Every value fits a uint8_t. */
@@ -122,16 +124,5 @@ bool mk_fields_next(const struct mk_fields *fields, enum mk_field_id id, unsigne
 
 /* Is the token an element of the list that all lines of that id make, in any case of letters? */
 bool mk_fields_has_token(const struct mk_fields *fields, enum mk_field_id id, mk_str token);
-
-/* The next element of a comma separated list (RFC 9110, section 5.6.1), trimmed; empty elements are passed
- * over, commas inside of quoted strings do not separate. Moves *rest behind it; false at the end. An element
- * may be anything between the commas: its syntax is the caller's business. */
-bool mk_element_next(mk_str *rest, mk_str *element);
-
-/* At least one character, all of them tchar (RFC 9110, section 5.6.2). */
-bool mk_is_token(mk_str s);
-/* Nothing but HTAB, visible characters, spaces and obs-text (RFC 9110, section 5.5): text that cannot end its
- * line. May be empty. */
-bool mk_is_field_value(mk_str s);
 
 #endif

@@ -74,7 +74,7 @@ static void on_bell(struct mk_watch *w, uint32_t events)
 
 mk_err mk_helper_init(struct mk_helper *h, struct mk_loop *loop)
 {
-    *h = (struct mk_helper){.loop = loop, .bell = {.on_ready = on_bell}, .bell_fd = -1};
+    *h = (struct mk_helper){.loop = loop, .stack = STACK, .bell = {.on_ready = on_bell}, .bell_fd = -1};
     h->waiting_end = &h->waiting;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->wake, NULL);
@@ -100,7 +100,7 @@ static bool start_thread(struct mk_helper *h)
 {
     sigset_t all, before;
     pthread_attr_t attr;
-    size_t stack = mk_max(STACK, (size_t)PTHREAD_STACK_MIN);
+    size_t stack = mk_max(h->stack, (size_t)PTHREAD_STACK_MIN);
     if (pthread_attr_init(&attr) != 0)
         return false;
     (void)pthread_attr_setstacksize(&attr, stack);

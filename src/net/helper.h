@@ -19,6 +19,7 @@ enum { MK_HELPER_THREADS = 4 };
 
 struct mk_helper {
     struct mk_loop *loop;
+    size_t stack; /* of each thread; to be set before the first job */
     struct mk_watch bell;
     int bell_fd;
     pthread_mutex_t lock; /* over everything below */

@@ -10,8 +10,9 @@
 #include "proto/h1_output.h"
 
 enum {
-    TURN_MAX = 256, /* connections taken before the others have their turn */
-    RETRY_MS = 100, /* how long to wait when the system has nothing left to give */
+    TURN_MAX = 256,   /* connections taken before the others have their turn */
+    QUEUE_MAX = 4096, /* about what a queue holds: who comes while it is emptied shall not keep us */
+    RETRY_MS = 100,   /* how long to wait when the system has nothing left to give */
 };
 
 static void open_reserve(struct mk_acceptor *a)
@@ -141,13 +142,21 @@ static bool take_one(struct mk_acceptor *a)
     return true;
 }
 
+static void take(struct mk_acceptor *a, unsigned most)
+{
+    while (most-- && !a->paused && take_one(a))
+        ;
+}
+
 static void on_ready(struct mk_watch *w, uint32_t events)
 {
-    struct mk_acceptor *a = MK_CONTAINER(w, struct mk_acceptor, watch);
     (void)events;
-    for (unsigned i = 0; i < TURN_MAX && !a->paused; i++)
-        if (!take_one(a))
-            break;
+    take(MK_CONTAINER(w, struct mk_acceptor, watch), TURN_MAX);
+}
+
+void mk_acceptor_take_waiting(struct mk_acceptor *a)
+{
+    take(a, QUEUE_MAX);
 }
 
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd)

@@ -16,6 +16,8 @@ struct mk_acceptor {
 
 /* Starts taking connections from `fd`, a non-blocking listener that must stay open. */
 mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd) MK_MUST_USE;
+/* Takes what waits in the kernel's queue, as far as there is room: it ends with the socket. */
+void mk_acceptor_take_waiting(struct mk_acceptor *a);
 /* Takes no more. What waits in the kernel's queue stays there for whoever else listens. */
 void mk_acceptor_stop(struct mk_acceptor *a);
 /* A connection closed: there may be room again. */

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <time.h>
 
+#include "base/codec.h"
+
 enum {
     TEXT_MAX = 768
 }; /* of each text that a client sent: four of them, escaped, fit a line with room to spare */
@@ -21,20 +23,10 @@ static void set_clock(struct mk_access_clock *c, int64_t now)
     strftime(c->of_day, sizeof c->of_day, "%H:%M:%S", &t);
 }
 
-/* Quotes, backslashes and everything that is not visible ASCII become \xHH; cut when the room for it is used
- * up. */
+/* Cut when the room for it is used up. */
 static void add_escaped(struct mk_buf *out, mk_str s)
 {
-    size_t end = mk_min(out->len + TEXT_MAX, out->cap);
-    for (size_t i = 0; i < s.len && out->len + 4 < end; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-            mk_buf_add_char(out, (char)c);
-        } else {
-            char hex[4] = {'\\', 'x', "0123456789abcdef"[c >> 4], "0123456789abcdef"[c & 15]};
-            mk_buf_add(out, mk_str_of(hex, 4));
-        }
-    }
+    mk_log_escape_to(out, s, mk_min(out->len + TEXT_MAX, out->cap));
 }
 
 static void add_or_dash(struct mk_buf *out, mk_str s)
@@ -96,48 +88,11 @@ static void write_combined(struct mk_buf *out, const struct mk_record *rec, cons
     mk_buf_add(out, MK_STR("\"\n"));
 }
 
-/* How many bytes of well-formed UTF-8 stand at the beginning; 0 if it is none. */
-static size_t utf8_len(mk_str s)
-{
-    unsigned char c = (unsigned char)s.p[0];
-    size_t len = c < 0x80                ? 1
-                 : c >= 0xc2 && c < 0xe0 ? 2
-                 : c >= 0xe0 && c < 0xf0 ? 3
-                 : c >= 0xf0 && c < 0xf5 ? 4
-                                         : 0;
-    if (len == 0 || len > s.len)
-        return 0;
-    for (size_t i = 1; i < len; i++)
-        if (((unsigned char)s.p[i] & 0xc0) != 0x80)
-            return 0;
-    unsigned char second = len > 1 ? (unsigned char)s.p[1] : 0x80;
-    bool overlong = (c == 0xe0 && second < 0xa0) || (c == 0xf0 && second < 0x90);
-    bool beyond = (c == 0xed && second > 0x9f) || (c == 0xf4 && second > 0x8f);
-    return overlong || beyond ? 0 : len;
-}
-
-static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
-{
-    unsigned char c = (unsigned char)s.p[0], second = len == 2 ? (unsigned char)s.p[1] : 0;
-    if (c == '"' || c == '\\')
-        mk_buf_add_char(out, '\\');
-    if (len == 0 || c < 0x20 || c == 0x7f)
-        mk_buf_addf(out, "\\u%04x", c); /* a byte that is no UTF-8 is taken for Latin-1 */
-    else if (c == 0xc2 && second < 0xa0)
-        mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may obey them */
-    else
-        mk_buf_add(out, mk_str_take(s, len));
-}
-
 static void add_json(struct mk_buf *out, const char *name, mk_str s)
 {
     size_t end = mk_min(out->len + TEXT_MAX, out->cap);
     mk_buf_addf(out, ",\"%s\":\"", name);
-    while (s.len && out->len + 8 < end) {
-        size_t len = utf8_len(s);
-        add_json_char(out, s, len);
-        s = mk_str_skip(s, len ? len : 1);
-    }
+    mk_json_escape_to(out, s, end);
     mk_buf_add_char(out, '"');
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line between the master and one worker process: "I am ready" one way, new log files the other. */
+/* The line between the master and one worker process: how far it is one way, new log files the other. */
 #ifndef MK_SERVER_CONTROL_H
 #define MK_SERVER_CONTROL_H
 
@@ -8,8 +8,10 @@
 
 enum mk_control_kind {
     MK_CONTROL_NONE,
-    MK_CONTROL_READY, /* worker: I serve */
-    MK_CONTROL_LOG,   /* master: from now on write the log `where` to this descriptor */
+    MK_CONTROL_READY,  /* worker: I serve */
+    MK_CONTROL_LOG,    /* master: from now on write the log `where` to this descriptor */
+    MK_CONTROL_HEIR,   /* master: end like after SIGQUIT, but another one takes what waits in the queues */
+    MK_CONTROL_DRAINS, /* worker: I accept no more */
 };
 
 enum { MK_CONTROL_TEXT = 4096 };

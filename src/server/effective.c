@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration that is in effect, written back as text that loads again (monkey -T). */
 #include "conf/print.h"
-#include "server/generation.h"
+#include "server/plugins.h"
 
 static void print_pairs(enum mk_section which, const struct mk_pairs *pairs, struct mk_buf *out)
 {
@@ -11,7 +11,7 @@ static void print_pairs(enum mk_section which, const struct mk_pairs *pairs, str
     mk_conf_print_section(mk_settings_tables[which], pairs, out);
 }
 
-static void print_site(const struct mk_site *s, struct mk_buf *out)
+static void print_site(const struct mk_generation *g, const struct mk_site *s, struct mk_buf *out)
 {
     struct mk_host_settings settings = s->settings;
     if (s->host.root.path && *s->host.root.path)
@@ -22,21 +22,27 @@ static void print_site(const struct mk_site *s, struct mk_buf *out)
     print_pairs(MK_SECTION_ERROR_PAGES, &s->error_pages, out);
     print_pairs(MK_SECTION_CACHE_CONTROL, &s->cache_control, out);
     print_pairs(MK_SECTION_HANDLERS, &s->handlers, out);
-    if (s->access_log.len) {
-        struct mk_logger_settings logger = {.access_log = s->access_log};
-        mk_buf_add(out, MK_STR("\n"));
-        mk_conf_print_section(mk_settings_tables[MK_SECTION_LOGGER], &logger, out);
-    }
-    for (size_t i = 0; i < s->n_auth; i++) {
-        mk_buf_add(out, MK_STR("\n"));
-        mk_conf_print_section(mk_settings_tables[MK_SECTION_AUTH], &s->auth[i], out);
-    }
+    mk_config_print(g, s, out);
+}
+
+static void print_plugins(const struct mk_generation *g, struct mk_buf *out)
+{
+    if (g->plugins)
+        mk_buf_add(out, MK_STR("\n[PLUGINS]\n"));
+    for (const struct mk_loaded *l = g->plugins; l; l = l->next)
+        mk_conf_print_entry(MK_STR("Load"),
+                            mk_str_from_c(*l->object.path && mk_str_find(l->entry->value, '/') != MK_STR_NONE
+                                              ? l->object.path
+                                              : l->object.plugin->name),
+                            out);
+    mk_config_print(g, NULL, out);
 }
 
 void mk_generation_print(const struct mk_generation *g, struct mk_buf *out)
 {
     mk_conf_print_section(mk_settings_tables[MK_SECTION_SERVER], &g->server, out);
+    print_plugins(g, out);
     print_pairs(MK_SECTION_MIMETYPES, &g->mime_types, out);
     for (const struct mk_site *s = g->sites; s; s = s->next)
-        print_site(s, out);
+        print_site(g, s, out);
 }

@@ -4,11 +4,15 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "http/method.h"
 #include "http/status.h"
+#include "server/worker.h"
 #include "web/flow.h"
 #include "web/representation.h"
 #include "web/static.h"
+
+enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50 };
 
 static void say(struct mk_buf *out, const char *what, const char *fmt, ...) MK_PRINTF(3, 4);
 
@@ -95,7 +99,7 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
         const struct mk_route *route = &r->site->routes[i];
         if (!mk_route_matches(route, path))
             continue;
-        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern), MK_STR_ARG(route->written));
+        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
         r->route = i;
         return route->handler == &mk_static;
     }
@@ -140,38 +144,110 @@ static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
         say(out, "", "%.*s: %.*s", MK_STR_ARG(r->fields[i].name), MK_STR_ARG(r->fields[i].value));
 }
 
-static mk_err explain(struct mk_generation *g, struct mk_exchange *x, mk_str method, mk_str url,
+struct explaining {
+    struct mk_explanation explanation;
+    struct mk_buf *out;
+    bool resumed;
+};
+
+static void on_say(struct mk_explanation *e, const char *what, mk_str text)
+{
+    struct explaining *x = MK_CONTAINER(e, struct explaining, explanation);
+    say(x->out, what, "%.*s", MK_STR_ARG(text));
+}
+
+static ssize_t on_read(void *ctx, char *room, size_t cap)
+{
+    (void)ctx, (void)room, (void)cap;
+    return 0;
+}
+
+static void on_resume(void *ctx)
+{
+    struct explaining *x = ctx;
+    x->resumed = true;
+}
+
+static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
+
+/* As the protocol would, but that nobody waits for ever. */
+static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *ctx)
+{
+    uint64_t end_ms = mk_clock_ms() + WAIT_MAX_MS;
+    while (!mk_flow_run(x)) {
+        for (ctx->resumed = false; !ctx->resumed;)
+            if (mk_clock_ms() >= end_ms || mk_loop_turn(&w->loop, WAIT_STEP_MS))
+                return false;
+    }
+    return true;
+}
+
+static void explain_decision(struct mk_request *r, struct mk_buf *out)
+{
+    if (r->path.p && r->path.p[0] == '/' && explain_route(r, r->path, out))
+        explain_file(r, out);
+}
+
+static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method, mk_str url,
                       struct mk_buf *out)
 {
     struct mk_request *r = &x->request;
+    struct explaining ctx = {.explanation = {.say = on_say}, .out = out};
     r->method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    if (!mk_is_token(method) || mk_exchange_set_target(x, url, (mk_str){NULL, 0}))
+    int refused = mk_exchange_set_target(x, url, (mk_str){NULL, 0});
+    if (!mk_is_token(method) || (refused && !r->target.path.p))
         return -EINVAL;
-    r->site = mk_hosts_find(&g->hosts, r->host);
-    explain_listener(g, r, out);
+    r->site = mk_hosts_find(&w->generation->hosts, r->host);
+    r->ops = &ops;
+    r->ops_ctx = &ctx;
+    explain_listener(w->generation, r, out);
     explain_host(r, out);
-    if (r->path.p && r->path.p[0] == '/' && explain_route(r, r->path, out))
-        explain_file(r, out);
-    if (mk_flow_run(x))
+    if (refused) {
+        say(out, "path", "refused: it leads above the root, or holds a NUL or what is no escape");
+        mk_flow_refuse(x, (unsigned)refused);
+        explain_answer(x, out);
+        return 0;
+    }
+    w->web.explanation = &ctx.explanation;
+    bool ready = run(w, x, &ctx);
+    if (!x->decided_by)
+        explain_decision(r, out);
+    else
+        say(out, "decided", "by the plugin %s", x->decided_by->name);
+    if (!ready)
+        say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
+    else if (x->untold)
+        say(out, "answer", "is for the handler `%s` to make; it was not asked", r->site->routes[r->route].handler->name);
+    else
         explain_answer(x, out);
     return 0;
 }
 
+static const struct mk_peer nobody = {.is_unix = 1};
+
+/* A worker like any other, but that nobody can connect to: hooks do what they always do. */
 mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out)
 {
-    struct mk_web web = {.hosts = &g->hosts};
-    const struct mk_peer nobody = {.is_unix = 1};
-    mk_err e = mk_file_cache_init(&web.files, &(struct mk_file_cache_limits){.files = 8});
-    struct mk_exchange *x = e ? NULL : mk_exchange_new(&web, NULL, mk_clock_ms(), mk_clock_unix());
+    struct mk_counters counters = {0};
+    struct mk_worker *w = mk_mem_zalloc(1, sizeof *w);
+    if (!w)
+        return -ENOMEM;
+    mk_err e =
+        mk_worker_init(w, &(struct mk_worker_options){.generation = g, .workers = 1, .counters = &counters});
+    if (e) {
+        mk_mem_free(w);
+        return e;
+    }
+    struct mk_exchange *x = mk_exchange_new(&w->web, NULL, mk_clock_ms(), mk_clock_unix());
+    e = -ENOMEM;
     if (x) {
         x->request.peer = &nobody;
-        e = explain(g, x, method, url, out);
+        e = explain(w, x, method, url, out);
         mk_exchange_free(x);
-    } else {
-        e = -ENOMEM;
     }
-    mk_file_cache_fini(&web.files);
+    mk_worker_fini(w);
+    mk_mem_free(w);
     return e;
 }

@@ -12,12 +12,14 @@
 #include "conf/check.h"
 #include "http/field.h"
 #include "server/confio.h"
+#include "server/plugins.h"
 #include "server/site.h"
 
 struct load {
     struct mk_generation *g;
     const struct mk_origin *origin;
     struct mk_conf_report *report;
+    bool unread; /* there is no monkey.conf, or it cannot be read at all */
 };
 
 /* ---- Reading files ---- */
@@ -81,6 +83,7 @@ static void read_origin(struct load *l)
     if (!l->g->folder.p)
         return;
     read_path(l, is_folder ? in_folder(l, "monkey.conf") : mk_str_from_c(path));
+    l->unread = l->report->n_errors && !l->g->tree.first;
     read_neighbours(l);
 }
 
@@ -119,30 +122,6 @@ static struct mk_site *add_site(struct load *l, const struct mk_conf_section *se
     return site;
 }
 
-static void add_auth(struct load *l, struct mk_site *site, const struct mk_conf_section *section)
-{
-    struct mk_auth_settings *more = mk_arena_zalloc(&l->g->arena, site->n_auth + 1, sizeof *more);
-    if (!more) {
-        l->report->no_memory = true;
-        return;
-    }
-    if (site->n_auth)
-        memcpy(more, site->auth, site->n_auth * sizeof *more);
-    site->auth = more;
-    bind_section(l, MK_SECTION_AUTH, section, &site->auth[site->n_auth++]);
-}
-
-static void add_logger(struct load *l, struct mk_site *site, const struct mk_conf_section *section)
-{
-    struct mk_logger_settings logger = {0};
-    bind_section(l, MK_SECTION_LOGGER, section, &logger);
-    const struct mk_conf_entry *e = mk_conf_tree_entry(section, MK_STR("AccessLog"));
-    if (!e || !logger.access_log.len)
-        return;
-    site->access_log = logger.access_log;
-    site->access_log_at = mk_conf_tree_place(e, e->value);
-}
-
 /* A section that belongs to the host above it; false: it is none of those. */
 static bool bind_site_section(struct load *l, struct mk_site *site, const struct mk_conf_section *s)
 {
@@ -161,25 +140,21 @@ static bool bind_site_section(struct load *l, struct mk_site *site, const struct
             return true;
         }
     }
-    if (is_section(s, MK_SECTION_AUTH))
-        add_auth(l, site, s);
-    else if (is_section(s, MK_SECTION_LOGGER))
-        add_logger(l, site, s);
-    else
-        return false;
-    return true;
+    return false;
 }
 
-static void warn_of_plugins(struct load *l, const struct mk_conf_section *s)
+/* A section of a plugin. What nobody knows was reported before. */
+static void bind_of_plugin(struct load *l, const struct mk_conf_section *s, const struct mk_site *site)
 {
-    for (const struct mk_conf_entry *e = s->first; e; e = e->next)
-        mk_conf_report_warn(l->report, &e->at, "this build loads no plugins: `%.*s` is passed over",
-                            MK_STR_ARG(e->value));
+    const struct mk_conf_table *table = mk_plugins_table(l->g, s->name);
+    if (table)
+        mk_config_bind(l->g, table, s, site, l->report);
 }
 
 static void bind_rest(struct load *l)
 {
     static struct mk_site nobody; /* takes what belongs to no host, so that it is checked all the same */
+    struct mk_pairs loads = {0};
     struct mk_site *site = NULL, scratch = nobody;
     for (const struct mk_conf_section *s = l->g->tree.first; s; s = s->next) {
         if (is_section(s, MK_SECTION_HOST))
@@ -187,16 +162,47 @@ static void bind_rest(struct load *l)
         else if (is_section(s, MK_SECTION_MIMETYPES))
             bind_section(l, MK_SECTION_MIMETYPES, s, &l->g->mime_types);
         else if (is_section(s, MK_SECTION_PLUGINS))
-            warn_of_plugins(l, s);
-        else if (bind_site_section(l, site ? site : &scratch, s) && !site)
+            bind_section(l, MK_SECTION_PLUGINS, s, &loads);
+        else if (!bind_site_section(l, site ? site : &scratch, s))
+            bind_of_plugin(l, s, site);
+        else if (!site)
             mk_conf_report_error(l->report, &s->at, "[%.*s] belongs below a [HOST]", MK_STR_ARG(s->name));
     }
+}
+
+/* A section that nobody knows may be one of a plugin that is not loaded. */
+static void hint_at_plugins(struct load *l)
+{
+    char name[64];
+    for (struct mk_conf_problem *p = l->report->first; p; p = p->next) {
+        const struct mk_conf_section *s = l->g->tree.first;
+        while (s && (s->at.line != p->at.line || !mk_str_eq(s->at.file, p->at.file)))
+            s = s->next;
+        if (!s || p->hint.p || !mk_plugins_seek_section(s->name, name))
+            continue;
+        l->report->open = p;
+        mk_conf_report_hint(l->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", name, name);
+    }
+}
+
+static void check_sections(struct load *l)
+{
+    const struct mk_conf_table *tables[MK_SECTIONS + 8 * MK_PLUGINS_MAX];
+    size_t n = MK_SECTIONS;
+    memcpy(tables, mk_settings_tables, sizeof mk_settings_tables);
+    for (const struct mk_loaded *p = l->g->plugins; p; p = p->next)
+        for (const struct mk_conf_table *const *t = p->object.plugin->sections; t && *t && n < MK_LEN(tables);
+             t++)
+            tables[n++] = *t;
+    if (mk_conf_check_sections(&l->g->tree, tables, n, l->report) == -EINVAL)
+        hint_at_plugins(l);
 }
 
 static void bind_all(struct load *l)
 {
     const struct mk_conf_section *server = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
-    (void)!mk_conf_check_sections(&l->g->tree, mk_settings_tables, MK_SECTIONS, l->report);
+    mk_plugins_open(l->g, l->report);
+    check_sections(l);
     bind_section(l, MK_SECTION_SERVER, server, &l->g->server);
     bind_rest(l);
 }
@@ -356,7 +362,7 @@ static void build_hosts(struct load *l)
     }
     choose_default(l);
     check_default(l);
-    if (!l->g->sites) {
+    if (!l->g->sites && !l->unread) {
         struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
                                                            : MK_STR("command line")};
         mk_conf_report_error(l->report, &at, "there is no [HOST]: nothing to serve");
@@ -433,17 +439,12 @@ static void open_logs(struct load *l)
         mk_conf_report_error(l->report, &error_log_at,
                              "the error log cannot be off: expected a file, `stderr` or `syslog`");
     g->error_log = open_log(l, g->server.error_log, error_log_at);
-    struct mk_logfile *common = open_log(l, g->server.access_log, server_place(l, "AccessLog"));
+    g->access_log = open_log(l, g->server.access_log, server_place(l, "AccessLog"));
     /* As they are printed they must mean the same from everywhere. */
     if (g->error_log)
         g->server.error_log = g->error_log->where;
-    if (common)
-        g->server.access_log = common->where;
-    for (struct mk_site *s = g->sites; s; s = s->next) {
-        s->log = s->access_log.p ? open_log(l, s->access_log, s->access_log_at) : common;
-        if (s->access_log.p && s->log)
-            s->access_log = s->log->where;
-    }
+    if (g->access_log)
+        g->server.access_log = g->access_log->where;
 }
 
 /* Only what somebody has written: the default fits every head that can be set. */
@@ -462,9 +463,11 @@ static void build_all(struct load *l)
     check_sizes(l);
     apply_overrides(l);
     build_mime(l);
-    build_hosts(l);
     find_identity(l);
     open_logs(l);
+    mk_plugins_start(l->g, l->report);
+    build_hosts(l);
+    mk_plugins_enter_hosts(l->g, l->report);
 }
 
 struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
@@ -489,10 +492,15 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
 
 void mk_generation_free(struct mk_generation *g)
 {
+    struct mk_object objects[MK_PLUGINS_MAX];
+    mk_plugins_stop(g);
     for (struct mk_site *s = g->sites; s; s = s->next)
         mk_site_close(s);
     for (size_t i = 0; i < g->n_logs; i++)
         mk_logfile_close(&g->logs[i]);
+    size_t n = mk_plugins_detach(g, objects);
     mk_arena_fini(&g->arena);
+    for (size_t i = 0; i < n; i++)
+        mk_object_close(&objects[i]);
     mk_mem_free(g);
 }

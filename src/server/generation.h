@@ -30,16 +30,14 @@ struct mk_site {
     struct mk_host host;
     struct mk_host_settings settings;
     struct mk_pairs routes, error_pages, cache_control, handlers;
-    struct mk_auth_settings *auth;
-    size_t n_auth;
-    mk_str access_log; /* absent: the server's */
-    struct mk_conf_place access_log_at;
-    struct mk_logfile *log; /* of the generation */
     const struct mk_conf_section *section;
     struct mk_site *next;
 };
 
-enum { MK_LOGFILES_MAX = 64 };
+enum { MK_LOGFILES_MAX = 64, MK_PLUGINS_MAX = 64 };
+
+struct mk_loaded;
+struct mk_bound;
 
 struct mk_generation {
     struct mk_arena arena;
@@ -50,10 +48,14 @@ struct mk_generation {
     struct mk_hosts hosts;
     struct mk_mime mime;
     struct mk_pairs mime_types;
-    mk_str folder; /* relative paths are seen from here; ends with a NUL */
+    struct mk_loaded *plugins;                          /* in the order of `Load` */
+    struct mk_loaded *plugins_by_order[MK_PLUGINS_MAX]; /* in that of on_request */
+    size_t n_plugins;
+    struct mk_bound *bound; /* the sections that plugins bring, in the order in which they stand */
+    mk_str folder;          /* relative paths are seen from here; ends with a NUL */
     struct mk_logfile logs[MK_LOGFILES_MAX];
     size_t n_logs;
-    struct mk_logfile *error_log;
+    struct mk_logfile *error_log, *access_log;
     bool listens_by_default; /* nobody said where: sockets that are there already may take its place */
     bool has_identity;
     struct mk_identity identity;

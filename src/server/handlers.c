@@ -4,6 +4,7 @@
 #include "base/num.h"
 #include "conf/nearest.h"
 #include "http/field.h"
+#include "server/plugins.h"
 #include "web/redirect.h"
 #include "web/static.h"
 
@@ -63,43 +64,73 @@ static size_t find(mk_str name)
     return i;
 }
 
-bool mk_handlers_has(mk_str name)
+bool mk_handlers_has(const struct mk_generation *g, mk_str name)
 {
-    return find(name) < MK_LEN(known);
+    const struct mk_plugin *plugin;
+    return find(name) < MK_LEN(known) || mk_plugins_handler(g, name, &plugin);
 }
 
-static void report_unknown(struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str name)
+static void report_unknown(const struct mk_generation *g, struct mk_conf_report *report,
+                           const struct mk_conf_entry *entry, mk_str name)
 {
+    char plugin[64];
     struct mk_conf_nearest near = mk_conf_nearest_to(name);
     struct mk_conf_place at = mk_conf_tree_place(entry, name);
     for (size_t i = 0; i < MK_LEN(known); i++)
         mk_conf_nearest_try(&near, mk_str_from_c(known[i].handler->name));
-    mk_conf_report_error(report, &at, "there is no handler `%.*s`: expected static, redirect or status",
-                         MK_STR_ARG(name));
-    mk_conf_report_meant(report, near.best);
+    for (const struct mk_loaded *l = g->plugins; l; l = l->next)
+        for (const struct mk_handler *const *h = l->object.plugin->handlers; h && *h; h++)
+            mk_conf_nearest_try(&near, mk_str_from_c((*h)->name));
+    mk_conf_report_error(report, &at,
+                         "there is no handler `%.*s`: expected static, redirect, status or one of a plugin",
+                         MK_CONF_REPORT_ARG(name));
+    if (mk_plugins_seek_handler(name, plugin))
+        mk_conf_report_hint(report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin, plugin);
+    else
+        mk_conf_report_meant(report, near.best);
 }
 
-bool mk_handlers_bind(struct mk_arena *arena, struct mk_conf_report *report,
+static void report_form(struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,
+                        const struct mk_handler *h)
+{
+    struct mk_conf_place at = mk_conf_tree_place(entry, words);
+    mk_conf_report_error(report, &at, "the handler `%s` expects %s", h->name,
+                         h->form ? h->form : "nothing behind it");
+}
+
+/* One of a plugin: it reads its words itself. */
+static bool bind_of_plugin(struct mk_generation *g, struct mk_conf_report *report,
+                           const struct mk_conf_entry *entry, mk_str words, struct mk_route *route)
+{
+    const struct mk_handler *h = route->handler;
+    struct mk_conf_spot spot = {.arena = &g->arena, .report = report, .entry = entry};
+    size_t n_errors = report->n_errors;
+    bool ok = h->bind ? h->bind(&spot, words, &route->data) : words.len == 0;
+    if (!ok && report->n_errors == n_errors && !report->no_memory)
+        report_form(report, entry, words, h);
+    return ok;
+}
+
+bool mk_handlers_bind(struct mk_generation *g, struct mk_conf_report *report,
                       const struct mk_conf_entry *entry, mk_str words, struct mk_route *route)
 {
     mk_str rest = words, name = mk_str_word(&rest);
     size_t i = find(name);
+    route->written = words;
     if (i == MK_LEN(known)) {
-        report_unknown(report, entry, name);
+        route->handler = mk_plugins_handler(g, name, &route->plugin);
+        if (route->handler)
+            return bind_of_plugin(g, report, entry, mk_str_trim(rest), route);
+        report_unknown(g, report, entry, name);
         return false;
     }
     route->handler = known[i].handler;
-    route->written = words;
-    if (known[i].bind(arena, mk_str_trim(rest), &route->data))
+    if (known[i].bind(&g->arena, mk_str_trim(rest), &route->data))
         return true;
-    if (route->handler->form && !route->data) {
+    if (route->handler->form && !route->data)
         report->no_memory = true;
-        return false;
-    }
-    struct mk_conf_place at = mk_conf_tree_place(entry, words);
-    const char *form = route->handler->form;
-    mk_conf_report_error(report, &at, "the handler `%s` expects %s%s", route->handler->name, form ? form : "",
-                         form ? "" : "nothing behind it");
+    else
+        report_form(report, entry, words, route->handler);
     return false;
 }
 

@@ -48,7 +48,7 @@ void mk_listeners_close_new(struct mk_listeners *l);
 void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files);
 void mk_listeners_close_all(struct mk_listeners *l, bool remove_files);
 
-/* Our predecessor ends: what it lent us is ours. */
+/* We serve, and our predecessor is about to end: what it lent us is ours. */
 void mk_listeners_own(struct mk_listeners *l);
 
 /* Is this socket one for worker `index` of `workers`? Every socket is somebody's, whatever the numbers. */

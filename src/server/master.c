@@ -14,15 +14,17 @@
 #include "base/num.h"
 #include "os/fd.h"
 #include "os/notify.h"
+#include "server/plugins.h"
 #include "server/upgrade.h"
 #include "server/workers.h"
 
-enum { KILL_AFTER_MS = 3000, REPORT_MAX = 256 * 1024 };
+enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
 
 enum phase {
     PHASE_STARTING, /* the first workers are on their way */
     PHASE_SERVING,
-    PHASE_RELOADING, /* the workers of `next` are on their way */
+    PHASE_RELOADING,    /* the workers of `other` are on their way */
+    PHASE_HANDING_OVER, /* they serve; those of `other`, which is the old one now, are about to let go */
     PHASE_ENDING,
 };
 
@@ -36,9 +38,9 @@ struct master {
     struct mk_listeners listeners;
     struct mk_workers workers;
     struct mk_generation *generation; /* that serves */
-    struct mk_generation *next;       /* that is to take its place */
+    struct mk_generation *other;      /* that is to take its place, or had it until now */
     bool again;                       /* HUP came while it could not be obeyed */
-    struct mk_timer kill_timer;
+    struct mk_timer kill_timer, hand_over_timer;
     struct mk_upgrade upgrade;
     struct mk_arena arena; /* for what outlives generations */
     mk_str pid_path;       /* absent: no pid file */
@@ -85,7 +87,7 @@ static void on_kill_time(struct mk_timer *t)
 {
     struct master *m = MK_CONTAINER(t, struct master, kill_timer);
     mk_log_warn(&m->log.log, "workers that did not end were killed");
-    mk_workers_end(&m->workers, NULL, SIGKILL);
+    mk_workers_end(&m->workers, NULL, SIGKILL, false);
 }
 
 static void end(struct master *m, int signal, int exit_code)
@@ -97,14 +99,54 @@ static void end(struct master *m, int signal, int exit_code)
         m->exit_code = exit_code;
     }
     m->phase = PHASE_ENDING;
-    mk_workers_end(&m->workers, NULL, signal);
-    /* Whoever comes now is to learn it at once, not when the last download is over. A successor's files stay.
-     */
+    /* Whoever comes now is to learn it at once, not when the last download is over: a queue ends with the
+     * last worker that takes from it. A successor's files stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
+    mk_workers_end(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
     if (signal == SIGTERM)
         mk_timer_set(&m->loop.wheel, &m->kill_timer, m->loop.now_ms, KILL_AFTER_MS);
     if (mk_workers_count_all(&m->workers) == 0)
         mk_loop_stop(&m->loop);
+}
+
+/* ---- The pid file ---- */
+
+static void drop_pidfile(struct master *m)
+{
+    if (m->pid_path.p)
+        mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
+}
+
+static void take_pidfile_again(struct master *m)
+{
+    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
+        m->pid_fd = -1;
+}
+
+/* That of the generation, if it wants one. Answers what is wrong with it, or NULL. */
+static const char *take_pidfile(struct master *m)
+{
+    m->pid_path = (mk_str){NULL, 0};
+    if (m->generation->server.pid_file.len == 0)
+        return NULL;
+    m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
+    mk_err e = m->pid_path.p ? mk_pidfile_take(m->pid_path.p, &m->pid_fd) : -ENOMEM;
+    return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
+}
+
+/* The old one goes first: both may be the same file under two names. */
+static void change_pidfile(struct master *m)
+{
+    mk_str before = m->pid_path, wanted = m->generation->server.pid_file;
+    if (m->upgrade.child || mk_str_eq(before, wanted)) /* a successor sees to its own */
+        return;
+    drop_pidfile(m);
+    const char *problem = take_pidfile(m);
+    if (!problem)
+        return;
+    mk_log_error(&m->log.log, "the pid file %.*s cannot be taken: %s", MK_STR_ARG(wanted), problem);
+    m->pid_path = before;
+    take_pidfile_again(m);
 }
 
 /* ---- Serving ---- */
@@ -123,6 +165,9 @@ static void on_first_set_ready(struct master *m)
 {
     char state[64];
     m->phase = PHASE_SERVING;
+    mk_listeners_own(
+        &m->listeners); /* before: those of a predecessor that we do not want go with their files */
+    mk_listeners_close_unwanted(&m->listeners, true);
     announce(m);
     mk_log_info(&m->log.log, "monkey " MK_VERSION " serves with %u worker%s", m->workers.wanted,
                 m->workers.wanted == 1 ? "" : "s");
@@ -132,7 +177,6 @@ static void on_first_set_ready(struct master *m)
     snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
-    mk_listeners_own(&m->listeners);
     mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
     int null = mk_daemon_open_null();
     for (size_t i = 0; m->o->daemon && i < m->generation->n_logs; i++)
@@ -142,15 +186,25 @@ static void on_first_set_ready(struct master *m)
 
 static void finish_reload(struct master *m)
 {
-    struct mk_generation *old = m->generation;
-    m->generation = m->next;
-    m->next = NULL;
     m->phase = PHASE_SERVING;
-    mk_workers_end(&m->workers, old, SIGQUIT);
-    mk_listeners_close_unwanted(&m->listeners, true);
-    mk_generation_free(old);
+    mk_timer_stop(&m->hand_over_timer);
+    mk_generation_free(m->other);
+    m->other = NULL;
+    change_pidfile(m);
     mk_log_info(&m->log.log, "the new configuration serves");
     tell_manager(m, "READY=1");
+}
+
+/* What is said to serve must be all that serves: the old workers could still accept. */
+static void hand_over(struct master *m)
+{
+    struct mk_generation *old = m->generation;
+    m->generation = m->other;
+    m->other = old;
+    m->phase = PHASE_HANDING_OVER;
+    mk_listeners_close_unwanted(&m->listeners, true);
+    mk_workers_end(&m->workers, old, SIGQUIT, true);
+    mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
 }
 
 static void open_sockets_again(struct master *m);
@@ -159,10 +213,10 @@ static void open_sockets_again(struct master *m);
 static void abandon_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
-    mk_workers_end(&m->workers, m->next, SIGKILL);
+    mk_workers_end(&m->workers, m->other, SIGKILL, false);
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
-    mk_generation_free(m->next);
-    m->next = NULL;
+    mk_generation_free(m->other);
+    m->other = NULL;
     m->phase = PHASE_SERVING;
     mk_listeners_close_new(&m->listeners);
     open_sockets_again(m);
@@ -189,18 +243,31 @@ static void on_workers(struct mk_workers *w)
         if (w->early_death)
             abandon_reload(m);
         else if (ready == w->wanted && there == w->wanted)
-            finish_reload(m);
+            hand_over(m);
         break;
     case PHASE_ENDING:
         if (mk_workers_count_all(w) == 0)
             mk_loop_stop(&m->loop);
         break;
+    case PHASE_HANDING_OVER:
     case PHASE_SERVING:
         break;
     }
     w->early_death = false;
+    if (m->phase == PHASE_HANDING_OVER && !mk_workers_accept_still(w))
+        finish_reload(m);
     if (m->again && m->phase == PHASE_SERVING)
         reload(m);
+}
+
+static void on_hand_over_time(struct mk_timer *t)
+{
+    struct master *m = MK_CONTAINER(t, struct master, hand_over_timer);
+    if (m->phase != PHASE_HANDING_OVER)
+        return;
+    mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
+    finish_reload(m);
+    on_workers(&m->workers); /* HUP may have come meanwhile */
 }
 
 /* ---- Reloading ---- */
@@ -237,6 +304,17 @@ static void open_sockets_again(struct master *m)
         mk_log_error(&m->log.log, "cannot listen any more: %s", mk_err_text(e));
 }
 
+static bool can_serve(struct master *m, struct mk_generation *g, struct mk_conf_report *report)
+{
+    if (open_sockets(m, g, report))
+        return false;
+    if (mk_plugins_prepare(g, &m->log.log))
+        return true;
+    mk_listeners_close_new(&m->listeners);
+    open_sockets_again(m);
+    return false;
+}
+
 static void reload(struct master *m)
 {
     struct mk_arena arena;
@@ -251,21 +329,21 @@ static void reload(struct master *m)
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     tell_manager(m, state);
     mk_arena_init(&arena, NULL);
-    m->next = mk_generation_load(&m->o->origin, &arena, &report);
-    if (m->next && open_sockets(m, m->next, &report)) {
-        mk_generation_free(m->next);
-        m->next = NULL;
+    m->other = mk_generation_load(&m->o->origin, &arena, &report);
+    if (m->other && !can_serve(m, m->other, &report)) {
+        mk_generation_free(m->other);
+        m->other = NULL;
     }
     log_report(m, &report);
     mk_arena_fini(&arena);
-    if (!m->next) {
+    if (!m->other) {
         mk_log_error(&m->log.log, "the new configuration is not taken: the old one stays");
         tell_manager(m, "READY=1");
         return;
     }
-    mk_errorlog_init(&m->log, (enum mk_log_level)m->next->server.log_level, m->next->error_log);
+    mk_errorlog_init(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
     m->phase = PHASE_RELOADING;
-    mk_err e = mk_workers_start(&m->workers, m->next);
+    mk_err e = mk_workers_start(&m->workers, m->other);
     if (e) {
         mk_log_error(&m->log.log, "workers could not be started: %s", mk_err_text(e));
         abandon_reload(m);
@@ -291,24 +369,12 @@ static void reopen_logs_of(struct master *m, struct mk_generation *g)
 static void reopen_logs(struct master *m)
 {
     reopen_logs_of(m, m->generation);
-    if (m->next)
-        reopen_logs_of(m, m->next);
+    if (m->other)
+        reopen_logs_of(m, m->other);
     mk_log_info(&m->log.log, "logs were opened anew");
 }
 
 /* ---- Signals ---- */
-
-static void drop_pidfile(struct master *m)
-{
-    if (m->pid_path.p)
-        mk_pidfile_drop(m->pid_path.p, &m->pid_fd);
-}
-
-static void take_pidfile_again(struct master *m)
-{
-    if (m->pid_path.p && m->pid_fd < 0 && mk_pidfile_take(m->pid_path.p, &m->pid_fd))
-        m->pid_fd = -1;
-}
 
 static void start_upgrade(struct master *m)
 {
@@ -372,7 +438,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
 static void on_child_begins(struct mk_workers *w)
 {
     struct master *m = w->owner;
-    struct mk_generation *other = w->generation == m->next ? m->generation : m->next;
+    struct mk_generation *other = w->generation == m->other ? m->generation : m->other;
     mk_fd_close(&m->pid_fd);
     mk_fd_close(&m->signal_fd);
     mk_fd_close(&m->ready_fd);
@@ -390,6 +456,7 @@ static mk_err start_loop(struct master *m)
     m->signal_fd = mk_process_signal_fd();
     m->signals.on_ready = on_signal;
     mk_timer_init(&m->kill_timer, on_kill_time);
+    mk_timer_init(&m->hand_over_timer, on_hand_over_time);
     if (m->signal_fd < 0)
         return m->signal_fd;
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);
@@ -400,19 +467,6 @@ static mk_err start_loop(struct master *m)
     m->workers.on_change = on_workers;
     m->workers.on_child = on_child_begins;
     return e;
-}
-
-static int take_pidfile(struct master *m)
-{
-    if (m->generation->server.pid_file.len == 0)
-        return MK_EXIT_FINE;
-    m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
-    mk_err e = m->pid_path.p ? mk_pidfile_take(m->pid_path.p, &m->pid_fd) : -ENOMEM;
-    if (!e)
-        return MK_EXIT_FINE;
-    fprintf(stderr, "monkey: the pid file %.*s cannot be taken: %s\n", MK_STR_ARG(m->pid_path),
-            e == -EBUSY ? "a running monkey holds it" : mk_err_text(e));
-    return MK_EXIT_FAILED;
 }
 
 /* A service manager and the configuration do not agree: nobody would ever answer there. */
@@ -442,7 +496,6 @@ static int load_and_listen(struct master *m)
         code = MK_EXIT_FAILED;
     /* Inherited, but not configured: nobody would ever answer there. */
     warn_of_unwanted(m, &report);
-    mk_listeners_close_unwanted(&m->listeners, true);
     print_report(&report);
     mk_arena_fini(&arena);
     return code;
@@ -462,9 +515,14 @@ static int start(struct master *m)
     }
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
     mk_process_block_signals(); /* who reads the pid file may send one at once */
-    code = take_pidfile(m);
-    if (code)
-        return code;
+    const char *problem = take_pidfile(m);
+    if (problem) {
+        fprintf(stderr, "monkey: the pid file %.*s cannot be taken: %s\n",
+                MK_STR_ARG(m->generation->server.pid_file), problem);
+        return MK_EXIT_FAILED;
+    }
+    if (!mk_plugins_prepare(m->generation, &m->log.log))
+        return MK_EXIT_FAILED;
     mk_err e = start_loop(m);
     if (!e)
         e = mk_workers_start(&m->workers, m->generation);
@@ -479,8 +537,8 @@ static void close_all(struct master *m)
     drop_pidfile(m);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
-    if (m->next)
-        mk_generation_free(m->next);
+    if (m->other)
+        mk_generation_free(m->other);
     if (m->generation)
         mk_generation_free(m->generation);
     mk_fd_close(&m->signal_fd);

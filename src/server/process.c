@@ -103,10 +103,12 @@ static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *l
 /* ---- Hearing ---- */
 
 /* We accept no more, so we must not keep a queue open either, where nobody else does. */
-static void drain(struct process *p)
+static void drain(struct process *p, bool has_heir)
 {
-    mk_worker_drain(&p->worker);
+    mk_worker_drain(&p->worker, has_heir);
     mk_listeners_close_all(p->listeners, false);
+    if (p->control_fd >= 0) /* a master that cannot be told does not wait for ever */
+        (void)!mk_control_send(p->control_fd, MK_CONTROL_DRAINS, MK_STR(""), -1);
 }
 
 static void on_signal(struct mk_watch *w, uint32_t events)
@@ -116,7 +118,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
     (void)events;
     while (read(p->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
         if (info.ssi_signo == SIGQUIT)
-            drain(p);
+            drain(p, false);
         else if (info.ssi_signo == SIGTERM)
             mk_worker_stop(&p->worker);
         /* The others are meant for the master; a terminal sends SIGINT to all of us, and the master sees to
@@ -144,13 +146,15 @@ static void on_control(struct mk_watch *w, uint32_t events)
     mk_err e;
     (void)events;
     while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
+        if (m.kind == MK_CONTROL_HEIR)
+            drain(p, true);
         if (m.kind == MK_CONTROL_LOG && m.fd >= 0)
             replace_log(p, &m);
         mk_fd_close(&m.fd);
     }
-    if (e == -EPIPE) { /* the master is gone: finish what was begun, its successor will take the rest */
+    if (e == -EPIPE) { /* the master is gone, and would have told us of an heir */
         mk_loop_remove(&p->worker.loop, p->control_fd);
-        drain(p);
+        drain(p, false);
     }
 }
 
@@ -173,6 +177,7 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
 
 /* ---- Life ---- */
 
+/* Those of other workers are closed: their queues must end with who accepts from them. */
 static mk_err collect_sockets(const struct mk_process_options *o, int **fds, size_t *n)
 {
     const struct mk_listeners *l = o->listeners;
@@ -184,6 +189,8 @@ static mk_err collect_sockets(const struct mk_process_options *o, int **fds, siz
         for (unsigned j = 0; l->at[i].wanted && j < l->at[i].n_fds; j++)
             if (mk_listener_serves(&l->at[i], j, o->index, o->workers))
                 (*fds)[(*n)++] = l->at[i].fds[j];
+            else
+                mk_fd_close(&l->at[i].fds[j]);
     return 0;
 }
 
@@ -196,8 +203,10 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
     if (e)
         return e;
     e = mk_worker_init(&p->worker, &(struct mk_worker_options){.generation = o->generation,
+                                                               .index = o->index,
                                                                .workers = o->workers,
                                                                .counters = o->counters,
+                                                               .places = o->places,
                                                                .log = p->log,
                                                                .listeners = fds,
                                                                .n_listeners = n});

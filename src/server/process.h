@@ -14,6 +14,7 @@ struct mk_process_options {
     struct mk_listeners *listeners;
     unsigned index, workers;
     struct mk_counters *counters;
+    struct mk_places places;
     struct mk_errorlog *log;
     int control_fd; /* the worker's end; -1: none */
     bool silent;    /* once it serves: of a daemon */

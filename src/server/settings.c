@@ -460,59 +460,20 @@ PAIRS_TABLE(cache_table, "CACHE_CONTROL", "PATTERN VALUE", "The Cache-Control fi
 PAIRS_TABLE(mime_table, "MIMETYPES", "EXTENSION TYPE", "Media types, over the built-in ones.",
             "The extension without its dot, in any case of letters.");
 
-static const struct mk_conf_key logger_keys[] = {
-    {.name = "AccessLog",
-     .type = MK_CONF_TEXT,
-     MK_CONF_AT(struct mk_logger_settings, access_log),
-     .help = "Where requests for this host are logged instead of in the AccessLog of [SERVER]."},
-    {.name = "ErrorLog", .flags = MK_CONF_IGNORED, .help = "There is one error log, in [SERVER]."},
-};
-
-static const struct mk_conf_table logger_table = {
-    .section = "LOGGER",
-    .keys = logger_keys,
-    .n = MK_LEN(logger_keys),
-    .repeatable = true,
-    .help = "The log of one host.",
-};
-
 PAIRS_TABLE(
     handlers_table, "HANDLERS", "Match REGEX HANDLER [WORDS...]",
     "The routes of Monkey 1.6. A pattern is a POSIX extended regular expression, found anywhere in the path, "
     "in any "
     "case of letters. Tried before [ROUTES].",
-    "A handler that this build does not have answers 501, so that no script is sent as text; `dirlisting` is "
-    "passed over.");
+    "A handler that is not there answers 501, so that no script is sent as text.");
 
-static const struct mk_conf_key auth_keys[] = {
-    {.name = "Location",
-     .type = MK_CONF_TEXT,
-     MK_CONF_AT(struct mk_auth_settings, location),
-     .flags = MK_CONF_REQUIRED,
-     .help = "The path that is protected, with everything below it."},
-    {.name = "Title", .type = MK_CONF_TEXT, MK_CONF_AT(struct mk_auth_settings, title), .help = "The realm."},
-    {.name = "Users",
-     .type = MK_CONF_TEXT,
-     MK_CONF_AT(struct mk_auth_settings, users),
-     .help = "The file with passwords."},
-};
-
-static const struct mk_conf_table auth_table = {
-    .section = "AUTH",
-    .keys = auth_keys,
-    .n = MK_LEN(auth_keys),
-    .repeatable = true,
-    .help = "A protected place of Monkey 1.6. This build cannot ask for passwords: it answers 403 there, "
-            "with a warning.",
-};
-
-PAIRS_TABLE(plugins_table, "PLUGINS", "Load FILE", "The plugins of Monkey 1.6.",
-            "This build loads none: each is passed over, with a warning.");
+PAIRS_TABLE(plugins_table, "PLUGINS", "Load NAME|FILE",
+            "The plugins of the server; `monkey plugins` lists those that are there.",
+            "A name (`Load auth`), or the file of a plugin that did not come with the server.");
 
 const struct mk_conf_table *const mk_settings_tables[MK_SECTIONS] = {
     [MK_SECTION_SERVER] = &server_table,       [MK_SECTION_HOST] = &host_table,
     [MK_SECTION_ROUTES] = &routes_table,       [MK_SECTION_ERROR_PAGES] = &error_pages_table,
-    [MK_SECTION_CACHE_CONTROL] = &cache_table, [MK_SECTION_LOGGER] = &logger_table,
-    [MK_SECTION_MIMETYPES] = &mime_table,      [MK_SECTION_HANDLERS] = &handlers_table,
-    [MK_SECTION_AUTH] = &auth_table,           [MK_SECTION_PLUGINS] = &plugins_table,
+    [MK_SECTION_CACHE_CONTROL] = &cache_table, [MK_SECTION_MIMETYPES] = &mime_table,
+    [MK_SECTION_HANDLERS] = &handlers_table,   [MK_SECTION_PLUGINS] = &plugins_table,
 };

@@ -57,14 +57,6 @@ struct mk_host_settings {
     struct mk_site_settings site;
 };
 
-struct mk_logger_settings {
-    mk_str access_log;
-};
-
-struct mk_auth_settings {
-    mk_str location, title, users;
-};
-
 /* Entries of free form, as they were written; what they mean is for the generation to find out. */
 struct mk_pairs {
     struct mk_pair {
@@ -80,10 +72,8 @@ enum mk_section {
     MK_SECTION_ROUTES,
     MK_SECTION_ERROR_PAGES,
     MK_SECTION_CACHE_CONTROL,
-    MK_SECTION_LOGGER,
     MK_SECTION_MIMETYPES,
     MK_SECTION_HANDLERS,
-    MK_SECTION_AUTH,
     MK_SECTION_PLUGINS,
     MK_SECTIONS
 };

@@ -11,6 +11,7 @@
 #include "http/host.h"
 #include "os/fd.h"
 #include "server/handlers.h"
+#include "server/plugins.h"
 #include "web/redirect.h"
 
 struct build {
@@ -152,6 +153,7 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
     mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
     mk_str words = mk_str_trim(rest), name = mk_str_word(&rest);
     struct mk_conf_place at = mk_conf_tree_place(pair->entry, words);
+    char plugin[64];
     if (!mk_str_eq_nocase(pair->key, MK_STR("Match")) || name.len == 0) {
         mk_conf_report_error(b->report, &pair->entry->at, "expected `Match REGEX HANDLER [WORDS...]`");
         return false;
@@ -168,43 +170,26 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
         b->report->no_memory = true;
         return false;
     }
-    *route = (struct mk_route){.pattern = pattern, .kind = MK_ROUTE_REGEX, .regex = regex};
-    if (mk_handlers_has(name))
-        return mk_handlers_bind(b->arena, b->report, pair->entry, words, route);
-    if (mk_str_eq_nocase(name, MK_STR("dirlisting"))) {
-        mk_conf_report_warn(b->report, &at, "this build cannot list folders: dirlisting is passed over");
-        return false;
-    }
-    mk_conf_report_warn(b->report, &at, "this build has no `%.*s`: what matches is answered with 501",
-                        MK_STR_ARG(name));
+    *route = (struct mk_route){.pattern = {.text = pattern}, .regex = regex};
+    if (mk_handlers_has(b->g, name))
+        return mk_handlers_bind(b->g, b->report, pair->entry, words, route);
+    mk_conf_report_warn(b->report, &at, "there is no handler `%.*s`: what matches is answered with 501",
+                        MK_CONF_REPORT_ARG(name));
+    if (mk_plugins_seek_handler(name, plugin))
+        mk_conf_report_hint(b->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin,
+                            plugin);
     return bind_status(b, 501, words, route);
 }
 
 static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)
 {
-    if (!mk_route_is_pattern(pair->key)) {
+    *route = (struct mk_route){0};
+    if (!mk_pattern_set(&route->pattern, pair->key)) {
         mk_conf_report_error(b->report, &pair->entry->at,
                              "`%.*s` is not a pattern: it must begin with / or *", MK_STR_ARG(pair->key));
         return false;
     }
-    *route = (struct mk_route){.pattern = pair->key, .kind = mk_route_kind_of(pair->key)};
-    return mk_handlers_bind(b->arena, b->report, pair->entry, pair->value, route);
-}
-
-/* What Monkey 1.6 protected with a password must not become public only because we cannot ask for one. */
-static void add_protected(struct build *b, struct mk_route *routes, size_t *n)
-{
-    for (size_t i = 0; i < b->site->n_auth; i++) {
-        mk_str location = b->site->auth[i].location;
-        mk_str pattern = mk_arena_printf(b->arena, "%.*s*", MK_STR_ARG(location)); /* a prefix, as it was */
-        if (!have(b, pattern) || !location.len)
-            continue;
-        routes[*n] = (struct mk_route){.pattern = pattern, .kind = mk_route_kind_of(pattern)};
-        *n += bind_status(b, 403, MK_STR("status 403"), &routes[*n]);
-        mk_conf_report_warn(b->report, &b->site->section->at,
-                            "this build cannot ask for passwords: everything below %.*s is answered with 403",
-                            MK_STR_ARG(location));
-    }
+    return mk_handlers_bind(b->g, b->report, pair->entry, pair->value, route);
 }
 
 static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
@@ -216,8 +201,7 @@ static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
     mk_str written = mk_arena_printf(b->arena, "redirect 301 %.*s", MK_STR_ARG(to->url));
     if (!have(b, written))
         return;
-    routes[(*n)++] = (struct mk_route){.pattern = MK_STR("/*"),
-                                       .kind = MK_ROUTE_ALL,
+    routes[(*n)++] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL},
                                        .handler = &mk_redirect,
                                        .data = to,
                                        .written = written};
@@ -228,19 +212,18 @@ static void add_default(struct build *b, struct mk_route *routes, size_t *n)
     static const struct mk_conf_entry nowhere;
     if (b->site->routes.n)
         return;
-    routes[*n] = (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL};
-    *n += mk_handlers_bind(b->arena, b->report, &nowhere, MK_STR("static"), &routes[*n]);
+    routes[*n] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}};
+    *n += mk_handlers_bind(b->g, b->report, &nowhere, MK_STR("static"), &routes[*n]);
 }
 
 static void build_routes(struct build *b)
 {
     struct mk_site *s = b->site;
-    struct mk_route *routes = alloc(b, s->routes.n + s->handlers.n + s->n_auth + 2, sizeof *routes);
+    struct mk_route *routes = alloc(b, s->routes.n + s->handlers.n + 2, sizeof *routes);
     size_t n = 0;
     if (!routes)
         return;
     add_redirect(b, routes, &n);
-    add_protected(b, routes, &n);
     for (size_t i = 0; i < s->handlers.n; i++)
         n += bind_match(b, &s->handlers.at[i], &routes[n]);
     for (size_t i = 0; i < s->routes.n; i++)
@@ -323,12 +306,11 @@ static void build_cache_rules(struct build *b)
     size_t n = 0;
     for (size_t i = 0; rules && i < pairs->n; i++) {
         mk_str pattern = pairs->at[i].key;
-        if (!mk_route_is_pattern(pattern)) {
+        if (!mk_pattern_set(&rules[n].match, pattern)) {
             mk_conf_report_error(b->report, &pairs->at[i].entry->at,
                                  "`%.*s` is not a pattern: it must begin with / or *", MK_STR_ARG(pattern));
             continue;
         }
-        rules[n].match = (struct mk_route){.pattern = pattern, .kind = mk_route_kind_of(pattern)};
         rules[n++].value = pairs->at[i].value;
     }
     b->site->host.cache_rules = rules;

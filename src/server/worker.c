@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "os/fd.h"
+#include "server/worker_wait.h"
 
 enum {
     FLUSH_MS = 1000,
@@ -11,12 +12,6 @@ enum {
 };
 
 /* ---- Access log ---- */
-
-static struct mk_logfile *log_of(const struct mk_generation *g, const struct mk_request *r)
-{
-    const struct mk_site *site = r->site ? r->site->owner : NULL;
-    return site ? site->log : g->sites->log;
-}
 
 /* Counted from the first line that waits: those behind it do not push it back. */
 static void start_flush_timer(struct mk_worker *w)
@@ -28,14 +23,25 @@ static void start_flush_timer(struct mk_worker *w)
 static void write_access(const struct mk_record *record, void *data)
 {
     struct mk_worker *w = data;
-    struct mk_logfile *f = log_of(w->generation, record->request);
-    if (!f || f->fd < 0)
+    struct mk_logfile *f = w->generation->access_log;
+    if (f->fd < 0)
         return;
     struct mk_buf *out = mk_logfile_room(f, MK_ACCESS_LINE);
     if (!out)
         return;
     mk_accesslog_write(out, (enum mk_access_format)w->generation->server.access_format, record, &w->clock);
     if (mk_logfile_added(f))
+        start_flush_timer(w);
+}
+
+void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
+{
+    struct mk_buf *out = log->fd < 0 ? NULL : mk_logfile_room(log, line.len + 1);
+    if (!out)
+        return;
+    mk_buf_add(out, line);
+    mk_buf_add(out, MK_STR("\n"));
+    if (mk_logfile_added(log))
         start_flush_timer(w);
 }
 
@@ -55,14 +61,6 @@ void mk_worker_flush_logs(struct mk_worker *w)
 static void on_flush(struct mk_timer *t)
 {
     mk_worker_flush_logs(MK_CONTAINER(t, struct mk_worker, flush_timer));
-}
-
-static bool has_access_log(const struct mk_generation *g)
-{
-    for (const struct mk_site *s = g->sites; s; s = s->next)
-        if (s->log && s->log->kind != MK_LOGFILE_OFF)
-            return true;
-    return false;
 }
 
 /* ---- Limits ---- */
@@ -153,7 +151,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, u
                                           .small = s->small_file,
                                           .recheck_ms = s->file_cache_ms};
     w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
-    if (has_access_log(o->generation)) {
+    if (o->generation->access_log->kind != MK_LOGFILE_OFF) {
         w->web.on_record = write_access;
         w->web.on_record_data = w;
     }
@@ -164,7 +162,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
 {
     const struct mk_server_settings *s = &o->generation->server;
     uint64_t fds = 1024;
-    *w = (struct mk_worker){.generation = o->generation};
+    *w = (struct mk_worker){
+        .generation = o->generation, .index = o->index, .count = o->workers, .places = o->places};
     (void)!mk_fd_limit(0, &fds);
     unsigned files = files_of(s, fds);
     set_limits(&w->limits, s, fds, files, o->workers);
@@ -173,12 +172,16 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     mk_err e = mk_loop_init(&w->loop);
     if (e)
         return e;
-    e = init_web(w, o, files);
+    e = mk_worker_wait_init(w);
+    if (!e)
+        e = init_web(w, o, files);
     if (!e)
         e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters,
                             s->hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION));
     w->service.owner = w;
     w->service.on_room = stop_if_drained;
+    if (!e)
+        e = mk_worker_start_plugins(w);
     return e ? e : start_accepting(w, o);
 }
 
@@ -189,6 +192,8 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
+    mk_worker_wait_end(w);
+    mk_worker_stop_plugins(w);
     mk_worker_flush_logs(w);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);
@@ -201,14 +206,18 @@ mk_err mk_worker_run(struct mk_worker *w)
     return mk_loop_run(&w->loop);
 }
 
-void mk_worker_drain(struct mk_worker *w)
+void mk_worker_drain(struct mk_worker *w, bool has_heir)
 {
     uint32_t span = w->generation->server.drain_ms;
     if (w->draining)
         return;
-    w->draining = w->service.draining = true;
-    for (size_t i = 0; i < w->n_acceptors; i++)
+    w->service.draining = true;
+    for (size_t i = 0; i < w->n_acceptors; i++) {
+        if (!has_heir)
+            mk_acceptor_take_waiting(&w->acceptors[i]);
         mk_acceptor_stop(&w->acceptors[i]);
+    }
+    w->draining = true; /* not before: the first of these that is done must not end it */
     if (w->service.n_conns == 0)
         mk_loop_stop(&w->loop);
     else if (span)

@@ -3,12 +3,16 @@
 #ifndef MK_SERVER_WORKER_H
 #define MK_SERVER_WORKER_H
 
+#include "net/inbox.h"
 #include "proto/accept.h"
 #include "server/accesslog.h"
 #include "server/generation.h"
+#include "server/places.h"
 
 struct mk_worker {
     struct mk_generation *generation;
+    unsigned index, count;
+    struct mk_places places;
     struct mk_loop loop;
     struct mk_limits limits;
     struct mk_web web;
@@ -18,13 +22,20 @@ struct mk_worker {
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;
     size_t n_acceptors;
+    struct mk_helper aside; /* works for plugins: a slow one must not keep files waiting */
+    unsigned n_aside;
+    struct mk_inbox inbox;
     bool draining;
+    bool ending;      /* nothing that takes time is begun any more */
+    size_t n_started; /* plugins, in their order */
+    void *plugin_data[MK_PLUGINS_MAX];
 };
 
 struct mk_worker_options {
     struct mk_generation *generation;
-    unsigned workers; /* how many share the limits of the server */
+    unsigned index, workers; /* which one of how many that share the limits of the server */
     struct mk_counters *counters;
+    struct mk_places places; /* of all processes; none where there is no master */
     struct mk_log *log;
     const int *listeners; /* sockets to accept from; they stay the caller's */
     size_t n_listeners;
@@ -37,10 +48,17 @@ void mk_worker_fini(struct mk_worker *w);
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
 /* Accepts no more, answers what has been asked, and stops when the last connection is closed or DrainTimeout
- * is over. Idle connections may still ask once: closing them now could lose a request that is on its way. */
-void mk_worker_drain(struct mk_worker *w);
+ * is over. Idle connections may still ask once: closing them now could lose a request that is on its way.
+ * What waits in the queues of its sockets is left to an heir, who accepts from the same ones; without an heir
+ * it is taken first. */
+void mk_worker_drain(struct mk_worker *w, bool has_heir);
 /* Stops at the end of this turn. */
 void mk_worker_stop(struct mk_worker *w);
+
+/* Calls worker_start of the plugins, one after the other until one cannot, and worker_stop of those that did.
+ */
+mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
+void mk_worker_stop_plugins(struct mk_worker *w);
 
 void mk_worker_flush_logs(struct mk_worker *w);
 

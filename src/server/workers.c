@@ -15,11 +15,12 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
                        struct mk_listeners *listeners)
 {
     *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
-    size_t shared = MK_WORKERS_MAX * sizeof *w->counters;
+    w->places = (struct mk_places){.n = MK_WORKERS_MAX, .master = w->master, .began = loop->now_unix};
+    size_t shared = MK_WORKERS_MAX * sizeof *w->places.at;
     void *p = mmap(NULL, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return mk_err_last();
-    w->counters = p;
+    w->places.at = p;
     w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
     w->revivals = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->revivals);
     if (!w->procs || !w->revivals)
@@ -32,7 +33,7 @@ void mk_workers_fini(struct mk_workers *w)
     for (unsigned i = 0; w->procs && i < MK_WORKERS_MAX; i++)
         if (w->procs[i].pid)
             mk_fd_close(&w->procs[i].control_fd);
-    munmap(w->counters, MK_WORKERS_MAX * sizeof *w->counters);
+    munmap(w->places.at, MK_WORKERS_MAX * sizeof *w->places.at);
     mk_mem_free(w->procs);
     mk_mem_free(w->revivals);
 }
@@ -57,10 +58,9 @@ static void on_control(struct mk_watch *watch, uint32_t events)
         return;
     while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
         mk_fd_close(&m.fd);
-        if (m.kind == MK_CONTROL_READY) {
-            p->ready = true;
-            p->all->on_change(p->all);
-        }
+        p->ready |= m.kind == MK_CONTROL_READY;
+        p->awaited &= m.kind != MK_CONTROL_DRAINS;
+        p->all->on_change(p->all);
     }
     if (e == -EPIPE)
         mk_loop_remove(p->all->loop, p->control_fd);
@@ -81,7 +81,8 @@ static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, 
         .listeners = w->listeners,
         .index = p->index,
         .workers = w->wanted,
-        .counters = p->counters,
+        .counters = &p->place->counters,
+        .places = w->places,
         .log = w->log,
         .control_fd = control_fd,
         .silent = w->silent,
@@ -98,11 +99,11 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
         return -EAGAIN;
     *p = (struct mk_worker_proc){.control = {.on_ready = on_control},
                                  .all = w,
-                                 .counters = &w->counters[p - w->procs],
+                                 .place = &w->places.at[p - w->procs],
                                  .index = index,
                                  .generation = w->generation,
                                  .started_ms = w->loop->now_ms};
-    memset(p->counters, 0, sizeof *p->counters);
+    *p->place = (struct mk_place){.started = (uint64_t)w->loop->now_unix};
     mk_err e = mk_control_open(&p->control_fd, &control_fd);
     if (e)
         return e;
@@ -114,7 +115,7 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
     if (!e)
         e = mk_loop_add(w->loop, p->control_fd, &p->control, EPOLLIN);
     if (pid > 0)
-        p->pid = pid;
+        p->place->pid = p->pid = pid;
     else
         mk_fd_close(&p->control_fd);
     return e;
@@ -163,19 +164,29 @@ unsigned mk_workers_count_all(const struct mk_workers *w)
     return n;
 }
 
-void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal)
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir)
 {
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         struct mk_worker_proc *p = &w->procs[i];
+        p->awaited = false;
         /* Who is leaving already serves a generation that is gone: another one may have its address by now.
          */
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
-        p->leaving = true;
-        kill(p->pid, signal);
+        p->leaving = p->awaited = p->place->leaving = true;
+        if (!has_heir || mk_control_send(p->control_fd, MK_CONTROL_HEIR, MK_STR(""), -1))
+            kill(p->pid, signal);
     }
     if (!g)
         w->ending = true;
+}
+
+bool mk_workers_accept_still(const struct mk_workers *w)
+{
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (w->procs[i].pid && w->procs[i].awaited)
+            return true;
+    return false;
 }
 
 void mk_workers_send_log(struct mk_workers *w, mk_str where, int fd)
@@ -219,12 +230,12 @@ static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, i
     char room[256];
     struct mk_buf trail = mk_buf_fixed(room, sizeof room);
     for (int i = 15; i >= 0; i--) {
-        uint64_t state = p->counters->moves >> 4 * i & 15;
-        if (p->counters->moves >> 4 * i && state < MK_CONN_STATES)
+        uint64_t state = p->place->counters.moves >> 4 * i & 15;
+        if (p->place->counters.moves >> 4 * i && state < MK_CONN_STATES)
             mk_buf_addf(&trail, " %s", mk_conn_state_names[state]);
     }
     char line[MK_TRAIL_LINE];
-    memcpy(line, p->counters->line, sizeof line);
+    memcpy(line, p->place->counters.line, sizeof line);
     line[sizeof line - 1] = '\0';
     if (WIFSIGNALED(status))
         mk_log_error(&w->log->log, "worker %d died of signal %d (%s); last request \"%s\", moves%.*s",
@@ -253,7 +264,7 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
         report_death(w, p, status);
     w->early_death |= is_news && !p->ready && p->generation == w->generation;
     mk_fd_close(&p->control_fd);
-    p->pid = 0;
+    p->place->pid = p->pid = 0;
     if (!is_news || p->generation != w->generation)
         return;
     struct mk_revival *r = revival_of(w, p->index);

@@ -12,7 +12,7 @@ struct mk_workers;
 struct mk_worker_proc {
     struct mk_watch control;
     struct mk_workers *all;
-    struct mk_counters *counters;
+    struct mk_place *place;
     pid_t pid; /* 0: the slot is free */
     int control_fd;
     unsigned index;
@@ -20,6 +20,7 @@ struct mk_worker_proc {
     uint64_t started_ms;
     bool ready;
     bool leaving; /* was told to end: its death is no news */
+    bool awaited; /* was told to end, and did not say yet that it accepts no more */
 };
 
 /* When a worker of the current set died: its index comes back after a pause that grows while it dies young.
@@ -39,13 +40,13 @@ struct mk_workers {
     unsigned wanted;                  /* size of the current set */
     pid_t master;
     bool silent;                  /* of a daemon */
-    struct mk_counters *counters; /* shared memory, one a slot */
+    struct mk_places places;      /* shared memory, one a slot */
     struct mk_worker_proc *procs; /* MK_WORKERS_MAX */
     struct mk_revival *revivals;  /* one an index */
     bool ending;
     bool early_death; /* one of the current set died before it served; for on_change to take note of */
     void (*on_child)(struct mk_workers *w);  /* in a new worker: what is the master's alone is to be let go */
-    void (*on_change)(struct mk_workers *w); /* somebody became ready, or died */
+    void (*on_change)(struct mk_workers *w); /* somebody became ready, accepts no more, or died */
     void *owner;
 };
 
@@ -60,8 +61,11 @@ void mk_workers_return(struct mk_workers *w, struct mk_generation *g);
 /* How many of that generation are there, and how many of them serve; not those that were told to end. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
-/* Tells all of one generation, or (NULL) all there are, to end. */
-void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal);
+/* Tells all of one generation, or (NULL) all there are, to end: with that signal, or, when somebody else will
+ * accept what waits in their queues, with a message. */
+void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir);
+/* May somebody whom the last mk_workers_end told to end still accept? */
+bool mk_workers_accept_still(const struct mk_workers *w);
 /* Takes the dead from the system. */
 void mk_workers_reap(struct mk_workers *w);
 /* A log was opened anew: its descriptor for everybody. */

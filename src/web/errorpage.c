@@ -74,7 +74,7 @@ static bool is_static(const struct mk_host *host, struct mk_arena *arena, mk_str
 {
     mk_str whole = mk_arena_printf(arena, "/%.*s", MK_STR_ARG(path));
     const struct mk_route *route = whole.p ? mk_host_route(host, whole) : NULL;
-    return whole.p && (!route || route->handler == &mk_static || route->kind == MK_ROUTE_ALL);
+    return whole.p && (!route || route->handler == &mk_static || mk_route_is_catch_all(route));
 }
 
 static bool fill_from_file(const struct mk_host *host, struct mk_request *request,

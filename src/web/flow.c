@@ -21,6 +21,9 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
     x->began_ms = now_ms;
+    x->decided_by = NULL;
+    x->untold = false;
+    x->asked = "";
     return x;
 }
 
@@ -199,6 +202,7 @@ static bool run_hook(struct mk_exchange *x)
     const struct mk_hook *h = &hooks->at[x->at];
     x->asked = h->plugin->name;
     enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
+    x->decided_by = v == MK_NEXT ? NULL : h->plugin;
     return v == MK_NEXT && x->request.rewritten ? start_over(x) : obey(x, v);
 }
 
@@ -268,7 +272,8 @@ static bool run_route(struct mk_exchange *x)
         return obey(x, MK_NEXT);
     }
     x->request.route = x->at;
-    if (x->request.web->explanation && route->plugin) /* to be told about, not to be done */
+    x->untold = x->request.web->explanation && route->plugin; /* it is told about, not done */
+    if (x->untold)
         return obey(x, MK_DONE);
     x->asked = route->handler->name;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);

@@ -25,9 +25,11 @@ struct mk_exchange {
     enum mk_flow_step step;
     unsigned at; /* which hook or route is next */
     unsigned reroutes, rewrites;
-    unsigned allowed;     /* methods that routes for this path would have answered */
-    unsigned passed_with; /* the status that the last handler set that passed; 0: none */
-    const char *asked;    /* the name of the hook or handler that was asked last */
+    unsigned allowed;                   /* methods that routes for this path would have answered */
+    unsigned passed_with;               /* the status that the last handler set that passed; 0: none */
+    const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
+    bool untold;       /* a handler would have answered, but was not asked: `monkey explain` */
+    const char *asked; /* the name of the hook or handler that was asked last */
     uint64_t began_ms;
 };
 

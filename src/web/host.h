@@ -17,7 +17,7 @@ struct mk_error_page {
 
 /* Cache-Control for the files that a pattern matches; the first match counts. */
 struct mk_cache_rule {
-    struct mk_route match;
+    struct mk_pattern match;
     mk_str value;
 };
 

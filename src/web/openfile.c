@@ -87,17 +87,28 @@ void mk_file_cache_fini(struct mk_file_cache *c)
     c->buckets = NULL;
 }
 
-unsigned mk_file_cache_shed(struct mk_file_cache *c)
+/* Of a kind: with a descriptor, or all. */
+static unsigned unlist_idle(struct mk_file_cache *c, int least_fd)
 {
     unsigned n = 0;
     MK_LIST_EACH_SAFE (at, &c->used) {
         struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
-        if (f->refs == 1 && f->fd >= 0) {
+        if (f->refs == 1 && f->fd >= least_fd) {
             unlist(c, f);
             n++;
         }
     }
     return n;
+}
+
+unsigned mk_file_cache_shed(struct mk_file_cache *c)
+{
+    return unlist_idle(c, 0);
+}
+
+void mk_file_cache_clear(struct mk_file_cache *c)
+{
+    (void)unlist_idle(c, -1);
 }
 
 static struct mk_open_file *find(const struct mk_file_cache *c, const struct mk_root *root, mk_str path,

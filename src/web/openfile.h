@@ -81,5 +81,7 @@ void mk_open_file_forget(struct mk_open_file *f);
 
 /* Closes whatever nobody uses; answers how many descriptors came free. */
 unsigned mk_file_cache_shed(struct mk_file_cache *c);
+/* Lets go of whatever nobody uses, what is in memory, too. */
+void mk_file_cache_clear(struct mk_file_cache *c);
 
 #endif

@@ -104,7 +104,7 @@ static mk_str cache_control(const struct mk_host *host, mk_str file_path)
     room[0] = '/';
     memcpy(room + 1, file_path.p, len);
     for (size_t i = 0; i < host->n_cache_rules; i++)
-        if (mk_route_matches(&host->cache_rules[i].match, mk_str_of(room, len + 1)))
+        if (mk_pattern_matches(&host->cache_rules[i].match, mk_str_of(room, len + 1)))
             return host->cache_rules[i].value;
     return (mk_str){NULL, 0};
 }

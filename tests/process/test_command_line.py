@@ -150,6 +150,7 @@ def test_a_bad_configuration(run, conf):
 def test_a_configuration_that_is_not_there(run, tmp_path):
     done = run("-c", tmp_path / "none.conf")
     assert done.code == CONFIGURATION and f"{tmp_path}/none.conf" in done.err and "No such file" in done.err
+    assert done.err.count("error:") == 1 and "[HOST]" not in done.err
 
 
 # Saying things

@@ -183,6 +183,38 @@ def test_a_link_in_the_place_of_the_pid_file_is_not_followed(monkey, tmp_path, s
     assert (tmp_path / "precious").read_text() == "precious"
 
 
+def test_a_reload_changes_it(monkey, tmp_path, site):
+    server = monkey(server="PidFile pid")
+
+    def change(old, new, count):
+        server.config.write_text(server.config.read_text().replace(old, new))
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves", count)
+
+    change("PidFile pid", "PidFile other", 1)
+    assert not (tmp_path / "pid").exists() and (tmp_path / "other").read_text() == f"{server.pid}\n"
+    (tmp_path / "link").symlink_to(".")
+    change("PidFile other", "PidFile link/other", 2)
+    assert (tmp_path / "other").read_text() == f"{server.pid}\n"
+    change("    PidFile link/other\n", "", 3)
+    assert not (tmp_path / "other").exists()
+    change("Workers", "PidFile pid\n    Workers", 4)
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+    server.stop()
+    assert not (tmp_path / "pid").exists()
+
+
+def test_the_old_one_stays_when_the_new_one_cannot_be_taken(monkey, tmp_path, site):
+    server = monkey(server="PidFile pid")
+    server.config.write_text(server.config.read_text().replace("PidFile pid", "PidFile /no/such/folder/pid"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert "the pid file /no/such/folder/pid cannot be taken: No such file or directory" in server.err.text
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
+    server.stop()
+    assert not (tmp_path / "pid").exists()
+
+
 def test_it_is_written_when_requests_are_served(monkey, tmp_path, site):
     server = monkey(server="PidFile pid")
     assert (tmp_path / "pid").read_text() == f"{server.pid}\n"

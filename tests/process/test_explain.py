@@ -57,6 +57,9 @@ CASES = [
     ("GET", "http://moved.example/x", 301, r"Location: https://moved\.example\.net/x"),
     ("GET", "http://other.example/", 200, r"host +one\.example \(\S+\), no host has this name: the default one"),
     ("GET", "/a.txt", 200, r"the request names no host: the default one"),
+    ("GET", "/../..", 400, r"path +refused: it leads above the root"),
+    ("GET", "http://two.example/%00", 400, r"host +two\.example(.|\n)+path +refused: (.|\n)+Content-Type: text/html"),
+    ("GET", "/%zz", 400, r"path +refused: .* what is no escape"),
 ]
 
 
@@ -111,8 +114,7 @@ def test_a_folder_needs_no_configuration(run, folder):
     assert re.match(r"listener +127\.0\.0\.1:2001\n", done.out)
 
 
-@pytest.mark.parametrize("method, url", [("GET", "nonsense"), ("GET", ""), ("G@T", "/"), ("", "/"), ("GET", "/../.."),
-                                         ("GET", "ftp://one.example/"), ("GET", "/%00"), ("GET", "/ x")])
+@pytest.mark.parametrize("method, url", [("GET", "nonsense"), ("GET", ""), ("G@T", "/"), ("", "/"), ("GET", "ftp://one.example/"), ("GET", "/ x")])
 def test_what_is_no_request(run, folder, method, url):
     done = run("-o", folder, "explain", method, url)
     assert (done.code, done.out) == (2, "")

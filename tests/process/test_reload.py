@@ -6,6 +6,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -142,6 +143,88 @@ def test_a_slow_head_outlives_a_reload(start):
         assert c.send(b"st: x\r\n\r\n").read().text == "hello"
         c.expect_end()
     it.drained(1)
+
+
+@pytest.fixture
+def held(start):
+    """A server, and its only worker, which is stopped until `go(old)`."""
+    it = start(workers=1)
+    old, = it.server.workers
+    os.kill(old, signal.SIGSTOP)
+    yield it, old
+    if it.server.process.poll() is None and old in it.server.workers:
+        go(old)
+
+
+def go(pid):
+    os.kill(pid, signal.SIGCONT)
+
+
+def test_it_is_told_when_the_old_workers_accept_no_more(held):
+    """Not before: the next client might meet the old configuration."""
+    it, old = held
+    it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
+    wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")
+    time.sleep(0.5)
+    assert "the new configuration serves" not in it.server.err.text
+    go(old)
+    it.server.err.wait_for("the new configuration serves")
+    assert "do not answer" not in it.server.err.text
+    it.drained(1)
+
+
+def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
+    """The old worker goes while connections stand in the queue that nobody has taken."""
+    it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
+    old, = it.server.workers
+    os.kill(old, signal.SIGSTOP)
+    it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
+    wait_until(lambda: it.server.get("/", which=1)["Server"] == "Monkey", "the new worker")
+    time.sleep(0.3)  # by now the old one was told to go
+    new, = set(it.server.workers) - {old}
+    os.kill(new, signal.SIGSTOP)
+    waiting = [it.server.connect().ask("/") for _ in range(10)]
+    go(old)
+    it.server.err.wait_for("the new configuration serves")
+    go(new)
+    for c in waiting:
+        assert c.read("GET")["Server"] == "Monkey"
+        c.close()
+
+
+def test_an_old_worker_that_dies_is_not_waited_for(held):
+    it, old = held
+    it.server.allow("died of signal")  # is news when it was not told to end yet
+    it.server.tell(signal.SIGHUP)
+    wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
+    os.kill(old, signal.SIGKILL)
+    it.server.err.wait_for("the new configuration serves")
+    assert "do not answer" not in it.server.err.text
+
+
+def test_an_old_worker_that_hangs_is_not_waited_for_for_ever(held, site):
+    """Nor is a HUP forgotten that came meanwhile."""
+    it, old = held
+    site.add("new/index.html", "new")
+    it.server.tell(signal.SIGHUP)
+    wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
+    it.write("DocumentRoot site\n", "DocumentRoot site/new\n").server.tell(signal.SIGHUP)
+    it.server.err.wait_for("old workers do not answer: they may still accept connections")
+    it.server.err.wait_for("the new configuration serves", count=2)
+    assert it.server.get("/").text == "new"
+    go(old)
+    it.drained(1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGQUIT, signal.SIGTERM])
+def test_it_ends_while_it_waits_for_old_workers(held, number):
+    it, old = held
+    it.server.tell(signal.SIGHUP)
+    wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
+    it.server.tell(number)
+    it.server.err.wait_for("ending")
+    go(old)
+    assert it.server.wait() == 0
 
 
 def test_every_hup_is_obeyed_in_the_end(start, site):

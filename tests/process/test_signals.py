@@ -94,6 +94,52 @@ def accepted(server):
     return sum(path.startswith("socket:") for pid in server.workers for path in descriptors(pid).values()) > 2
 
 
+@pytest.fixture
+def stopped(monkey, site):
+    """`stopped(n)`: a server with so many workers, of which the last one is stopped until `go()`."""
+    servers = []
+
+    def start(workers=1):
+        site.add("index.html", "hello")
+        servers.append(monkey(workers=workers, server="LingerTimeout 200ms"))
+        os.kill(servers[0].workers[-1], signal.SIGSTOP)
+        return servers[0]
+
+    yield start
+    if servers[0].process.poll() is None:
+        go(servers[0])
+
+
+def go(server):
+    os.kill(server.workers[-1], signal.SIGCONT)
+
+
+def test_quit_serves_connections_that_nobody_has_taken_yet(stopped):
+    """They stand in the queue of the kernel, which ends with the socket."""
+    server = stopped()
+    waiting = [server.connect().ask("/") for _ in range(400)]  # more than are taken in one turn
+    server.tell(signal.SIGQUIT)
+    server.err.wait_for("ending when all")
+    go(server)
+    for c in waiting:
+        assert c.read("GET").text == "hello"
+        c.close()
+    assert server.wait() == 0
+
+
+def test_a_queue_ends_with_the_worker_that_takes_from_it(stopped):
+    """No connection is led to the sockets of a worker that has ended, as long as another one still serves."""
+    server = stopped(workers=2)
+    server.tell(signal.SIGQUIT)
+    wait_until(lambda: len(server.workers) == 1, "the other worker to end")
+    waiting = [server.connect().ask("/") for _ in range(20)]
+    go(server)
+    for c in waiting:
+        assert c.read("GET").text == "hello"
+        c.close()
+    assert server.wait() == 0
+
+
 def test_a_drain_has_an_end(monkey, site):
     site.add("big", bytes(64 << 20))
     server = monkey(server="MinRate off\nDrainTimeout 300ms")

@@ -131,6 +131,23 @@ def test_an_address_that_is_not_configured_any_more_is_closed(start, watch, tmp_
     new.wait()
 
 
+def test_a_unix_socket_that_is_not_configured_any_more_is_removed(start, watch, tmp_path):
+    server = start()
+    good = server.config.read_text()
+    less = good.replace(f"    Listen unix:{tmp_path}/socket\n", "")
+    server.config.write_text(less.replace("Workers 2", "Workers 2\n    FDLimit 4"))
+    server.allow("ended by itself with code 1")
+    server.tell(signal.SIGUSR2)
+    server.err.wait_for("the new program ended before it served")
+    assert server.get("/", which=1).text == "hello", "a successor that does not serve leaves it alone"
+    server.config.write_text(less)
+    new = upgrade(server, watch, tmp_path, 2)
+    assert server.process.wait(30) == 0
+    assert not (tmp_path / "socket").exists() and server.get("/").text == "hello"
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
 FAILING = {
     "it ends at once": "#!/bin/sh\nexit 1\n",
     "it does not exist": None,

@@ -332,12 +332,13 @@ static void fill_routes(void)
     static bool with_length = true;
     for (size_t i = 0; i < MK_LEN(handlers); i++) {
         snprintf(patterns[i], sizeof patterns[i], "/%s", handlers[i].name);
-        routes[i] = (struct mk_route){
-            .pattern = mk_str_from_c(patterns[i]), .kind = MK_ROUTE_EXACT, .handler = &handlers[i]};
+        routes[i] =
+            (struct mk_route){.pattern = {.text = mk_str_from_c(patterns[i]), .kind = MK_PATTERN_EXACT},
+                              .handler = &handlers[i]};
     }
     struct mk_route *last = &routes[MK_LEN(handlers)];
-    *last =
-        (struct mk_route){.pattern = MK_STR("/broken-known"), .kind = MK_ROUTE_EXACT, .data = &with_length};
+    *last = (struct mk_route){.pattern = {.text = MK_STR("/broken-known"), .kind = MK_PATTERN_EXACT},
+                              .data = &with_length};
     for (size_t i = 0; i < MK_LEN(handlers); i++)
         if (strcmp(handlers[i].name, "broken") == 0)
             last->handler = &handlers[i];

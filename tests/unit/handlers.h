@@ -406,10 +406,12 @@ static inline size_t handlers_route(struct handlers_routes *r, struct handlers *
         struct mk_buf text = mk_buf_fixed(r->patterns[i], HANDLERS_PATTERN);
         mk_buf_addf(&text, "/%s", handlers_all[i].name);
         MK_ASSERT(!text.failed);
-        r->at[i] = (struct mk_route){
-            .pattern = mk_buf_str(&text), .kind = MK_ROUTE_EXACT, .handler = &handlers_all[i], .data = h};
+        r->at[i] = (struct mk_route){.pattern = {.text = mk_buf_str(&text), .kind = MK_PATTERN_EXACT},
+                                     .handler = &handlers_all[i],
+                                     .data = h};
     }
-    r->at[HANDLERS] = (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = rest};
+    r->at[HANDLERS] =
+        (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = rest};
     return rest ? HANDLERS + 1 : HANDLERS;
 }
 

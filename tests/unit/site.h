@@ -32,8 +32,7 @@ static const struct mk_file_cache_limits site_limits = {
 
 static const mk_str site_index[] = {MK_STR_INIT("index.html"), MK_STR_INIT("index.htm")};
 
-static const struct mk_route site_route = {.pattern = MK_STR_INIT("/*"),
-                                           .kind = MK_ROUTE_ALL,
+static const struct mk_route site_route = {.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL},
                                            .handler = &mk_static,
                                            .written = MK_STR_INIT("static")};
 

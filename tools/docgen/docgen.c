@@ -83,18 +83,18 @@ static const char man_tail[] =
 static void write_man(struct mk_buf *out)
 {
     mk_buf_add(out, mk_str_from_c(man_head));
-    for (size_t i = 0; i < mk_verbs_n; i++) {
-        mk_buf_addf(out, ".br\n.B monkey\n[\\fIOPTIONS\\fR] \\fB%s\\fR \\fI%s\\fR\n", mk_verbs[i].name,
-                    mk_verbs[i].args);
+    for (size_t i = 0; i < mk_commands_n; i++) {
+        mk_buf_addf(out, ".br\n.B monkey\n[\\fIOPTIONS\\fR] \\fB%s\\fR \\fI%s\\fR\n", mk_commands[i].name,
+                    mk_commands[i].args);
     }
     mk_buf_add(out, mk_str_from_c(man_body));
     mk_buf_add(out, MK_STR(".SH OPTIONS\n"));
     for (size_t i = 0; i < mk_options_n; i++)
         man_option(out, &mk_options[i]);
     mk_buf_add(out, MK_STR(".SH COMMANDS\n"));
-    for (size_t i = 0; i < mk_verbs_n; i++) {
-        mk_buf_addf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n", mk_verbs[i].name, mk_verbs[i].args);
-        man_text(out, mk_verbs[i].help);
+    for (size_t i = 0; i < mk_commands_n; i++) {
+        mk_buf_addf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n", mk_commands[i].name, mk_commands[i].args);
+        man_text(out, mk_commands[i].help);
         mk_buf_add_char(out, '\n');
     }
     mk_buf_add(out, mk_str_from_c(man_tail));
@@ -136,8 +136,8 @@ static void write_bash(struct mk_buf *out)
     }
     mk_buf_add(out, MK_STR("' -- \"$cur\"))\n        return\n    fi\n    compopt -o filenames\n    "
                            "COMPREPLY=($(compgen -W $'"));
-    for (size_t i = 0; i < mk_verbs_n; i++)
-        mk_buf_addf(out, "%s\\n", mk_verbs[i].name);
+    for (size_t i = 0; i < mk_commands_n; i++)
+        mk_buf_addf(out, "%s\\n", mk_commands[i].name);
     mk_buf_add(out, MK_STR("' -- \"$cur\") $(compgen -d -- \"$cur\"))\n}\ncomplete -F _monkey monkey\n"));
 }
 
@@ -179,8 +179,8 @@ static void write_zsh(struct mk_buf *out)
     mk_buf_add(
         out,
         MK_STR("    '1:folder or command:_alternative \"folders:folder:_files -/\" \"commands:command:("));
-    for (size_t i = 0; i < mk_verbs_n; i++)
-        mk_buf_addf(out, i ? " %s" : "%s", mk_verbs[i].name);
+    for (size_t i = 0; i < mk_commands_n; i++)
+        mk_buf_addf(out, i ? " %s" : "%s", mk_commands[i].name);
     mk_buf_add(out, MK_STR(")\"' \\\n    '*: :'\n"));
 }
 

@@ -237,7 +237,7 @@ static void some_statuses_have_no_content(void **state)
     (void)state;
     static const struct mk_handler handler = {.name = "status", .handle = answer_with};
     static unsigned statuses[] = {204, 304, 205, 200, 599, 418, 299};
-    struct mk_route route = {.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &handler};
+    struct mk_route route = {.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &handler};
     t.site.host.routes = &route;
     t.site.host.n_routes = 1;
     for (size_t i = 0; i < MK_LEN(statuses); i++) {

@@ -27,7 +27,7 @@ static void expect_route(const struct mk_host *h, size_t i, const char *pattern,
                          const struct mk_handler *handler)
 {
     assert_true(i < h->n_routes);
-    assert_str(h->routes[i].pattern, pattern);
+    assert_str(h->routes[i].pattern.text, pattern);
     assert_ptr_equal(h->routes[i].handler, handler);
 }
 
@@ -337,7 +337,7 @@ static void handlers_that_are_not_there_answer_501(void **state)
     assert_int_equal(c.report.n_warnings, 2);
     assert_ptr_equal(h->routes[0].handler, &mk_refusal);
     assert_int_equal(*(const unsigned *)h->routes[0].data, 501);
-    assert_int_equal(h->routes[0].kind, MK_ROUTE_REGEX);
+    assert_non_null(h->routes[0].regex);
     assert_true(mk_route_matches(&h->routes[0], MK_STR("/x/A.PHP")));
     assert_ptr_equal(h->routes[1].handler, &mk_static);
 }

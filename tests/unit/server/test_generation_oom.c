@@ -50,7 +50,7 @@ static void check_whole(void)
     assert_true(c.g->server.pid_file.len > 0);
     assert_int_equal(one->n_routes, 4);
     assert_int_equal(two->n_routes, 4);
-    assert_str(two->routes[0].pattern, "/private*"); /* what was protected is */
+    assert_str(two->routes[0].pattern.text, "/private*"); /* what was protected is */
     assert_int_equal(one->n_error_pages + one->n_cache_rules, 2);
     assert_true(one->written_at.p && two->written_at.p);
     assert_int_equal(c.g->n_logs, 3);

@@ -48,7 +48,7 @@ static void turn(int times)
         assert_int_equal(mk_loop_turn(&w.loop, 5), 0);
 }
 
-static void ask(const char *target)
+static void send_request(const char *target)
 {
     char request[256];
     int len = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", target);
@@ -57,6 +57,11 @@ static void ask(const char *target)
         assert_int_equal(connect(client, &where.any, where.len), 0);
     }
     assert_int_equal(send(client, request, (size_t)len, 0), len);
+}
+
+static void ask(const char *target)
+{
+    send_request(target);
     turn(5);
 }
 
@@ -137,8 +142,8 @@ static void who_drains_answers_and_ends(void **state)
     serve(HOST);
     ask("/");
     assert_true(hear().len > 0);
-    mk_worker_drain(&w);
-    mk_worker_drain(&w);
+    mk_worker_drain(&w, true);
+    mk_worker_drain(&w, true);
     turn(3);
     assert_false(w.loop.stopped); /* the client may have asked already */
     ask("/");
@@ -153,8 +158,44 @@ static void who_drains_does_not_wait_for_ever(void **state)
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
     ask("/");
-    mk_worker_drain(&w);
+    mk_worker_drain(&w, true);
     assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+}
+
+static void without_an_heir_what_waits_is_answered(void **state)
+{
+    (void)state;
+    serve("[SERVER]\n    KeepAlive off\n    DrainTimeout 5\n" HOST);
+    send_request("/");
+    int first = client;
+    client = -1;
+    send_request("/");
+    shutdown(first, SHUT_WR);
+    mk_worker_drain(&w, false);
+    assert_false(w.loop.stopped);
+    turn(3);
+    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    mk_fd_close(&client);
+    client = first;
+    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    mk_fd_close(&client);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+}
+
+static void an_heir_finds_what_waits(void **state)
+{
+    (void)state;
+    serve(HOST);
+    send_request("/");
+    mk_worker_drain(&w, true);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+    assert_int_equal(counters.accepted, 0);
+    serve(HOST);
+    turn(5);
+    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
     mk_worker_fini(&w);
 }
 
@@ -162,7 +203,7 @@ static void without_connections_draining_is_over(void **state)
 {
     (void)state;
     serve(HOST);
-    mk_worker_drain(&w);
+    mk_worker_drain(&w, true);
     assert_int_equal(mk_worker_run(&w), 0);
     mk_worker_fini(&w);
 }
@@ -175,6 +216,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, stop),
         cmocka_unit_test_setup_teardown(who_drains_answers_and_ends, start, stop),
         cmocka_unit_test_setup_teardown(who_drains_does_not_wait_for_ever, start, stop),
+        cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, stop),
+        cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, stop),
         cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

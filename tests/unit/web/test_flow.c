@@ -110,9 +110,9 @@ static void add_hook(struct actor *a)
 
 static void add_route(const char *pattern, const struct mk_handler *handler, struct actor *a)
 {
-    mk_str p = mk_str_from_c(pattern);
-    routes[site.host.n_routes++] =
-        (struct mk_route){.pattern = p, .kind = mk_route_kind_of(p), .handler = handler, .data = a};
+    struct mk_route *r = &routes[site.host.n_routes++];
+    *r = (struct mk_route){.handler = handler, .data = a};
+    assert_true(mk_pattern_set(&r->pattern, mk_str_from_c(pattern)));
 }
 
 static struct mk_exchange *ask(const char *method, const char *target)
@@ -203,7 +203,7 @@ static void the_host_of_the_name_is_asked(void **state)
     struct actor a = {.name = "a", .answers = "d"}, b = {.name = "b", .answers = "d"};
     mk_str name = MK_STR("b.example"), taken;
     struct mk_route other_route = {
-        .pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &any, .data = &b};
+        .pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &any, .data = &b};
     struct mk_host other = {.names = &name, .n_names = 1, .routes = &other_route, .n_routes = 1};
     add_route("/*", &any, &a);
     assert_int_equal(mk_hosts_add(&site.hosts, &other, &taken), 0);
@@ -338,8 +338,8 @@ static void the_routes_may_be_tried_anew_but_not_without_end(void **state)
     struct actor first = {.name = "f", .answers = "n"};
     unsigned left = 2;
     add_route("/*", &any, &first);
-    routes[site.host.n_routes++] =
-        (struct mk_route){.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &handler, .data = &left};
+    routes[site.host.n_routes++] = (struct mk_route){
+        .pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &handler, .data = &left};
     expect("GET", "/", 200, "f e f e f e");
     left = 1000;
     memset(said, 0, sizeof said);
@@ -512,7 +512,7 @@ static struct mk_exchange *ask_source(enum mk_verdict *verdict)
     n_closed = 0;
     site.host.n_routes = 0;
     routes[site.host.n_routes++] = (struct mk_route){
-        .pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &handler, .data = verdict};
+        .pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &handler, .data = verdict};
     struct mk_exchange *x = ask("GET", "/");
     assert_int_equal(mk_flow_run(x), *verdict != MK_WAIT);
     return x;

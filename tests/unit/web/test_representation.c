@@ -142,11 +142,10 @@ static void the_first_rule_for_caches_counts(void **state)
 {
     (void)state;
     static const struct mk_cache_rule rules[] = {
-        {.match = {.pattern = MK_STR_INIT("/a/*"), .kind = MK_ROUTE_PREFIX},
-         .value = MK_STR_INIT("no-store")},
-        {.match = {.pattern = MK_STR_INIT("*.html"), .kind = MK_ROUTE_SUFFIX},
+        {.match = {.text = MK_STR_INIT("/a/*"), .kind = MK_PATTERN_PREFIX}, .value = MK_STR_INIT("no-store")},
+        {.match = {.text = MK_STR_INIT("*.html"), .kind = MK_PATTERN_SUFFIX},
          .value = MK_STR_INIT("max-age=1")},
-        {.match = {.pattern = MK_STR_INIT("/*"), .kind = MK_ROUTE_ALL}, .value = MK_STR_INIT("max-age=2")},
+        {.match = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .value = MK_STR_INIT("max-age=2")},
     };
     site.host.cache_rules = rules;
     site.host.n_cache_rules = MK_LEN(rules) - 1;

@@ -314,8 +314,8 @@ static void somebody_else_may_list_a_folder(void **state)
     (void)state;
     static const struct mk_handler lister = {.name = "list", .handle = list_folder};
     static const struct mk_route routes[] = {
-        {.pattern = MK_STR_INIT("/*"), .kind = MK_ROUTE_ALL, .handler = &mk_static},
-        {.pattern = MK_STR_INIT("/bare/*"), .kind = MK_ROUTE_PREFIX, .handler = &lister},
+        {.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .handler = &mk_static},
+        {.pattern = {.text = MK_STR_INIT("/bare/*"), .kind = MK_PATTERN_PREFIX}, .handler = &lister},
     };
     site.host.routes = routes;
     site.host.n_routes = 2;
@@ -336,8 +336,8 @@ static enum mk_verdict run_script(struct mk_request *request, struct mk_response
 
 static const struct mk_handler script = {.name = "script", .handle = run_script};
 static const struct mk_route script_routes[] = {
-    {.pattern = MK_STR_INIT("*.php"), .kind = MK_ROUTE_SUFFIX, .handler = &script},
-    {.pattern = MK_STR_INIT("/*"), .kind = MK_ROUTE_ALL, .handler = &mk_static},
+    {.pattern = {.text = MK_STR_INIT("*.php"), .kind = MK_PATTERN_SUFFIX}, .handler = &script},
+    {.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .handler = &mk_static},
 };
 
 static void an_index_that_is_a_script_is_run_and_never_shown(void **state)
@@ -372,8 +372,8 @@ static void a_script_that_nobody_runs_is_not_shown_either(void **state)
     static const struct mk_handler passing = {.name = "pass", .handle = pass};
     static const mk_str index[] = {MK_STR_INIT("index.php")};
     const struct mk_route routes[] = {
-        {.pattern = MK_STR("*.php"), .kind = MK_ROUTE_SUFFIX, .handler = &passing},
-        {.pattern = MK_STR("/*"), .kind = MK_ROUTE_ALL, .handler = &mk_static},
+        {.pattern = {.text = MK_STR("*.php"), .kind = MK_PATTERN_SUFFIX}, .handler = &passing},
+        {.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}, .handler = &mk_static},
     };
     site.host.routes = routes;
     site.host.n_routes = 2;

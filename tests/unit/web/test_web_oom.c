@@ -132,7 +132,7 @@ static enum mk_verdict say_much(struct mk_request *request, struct mk_response *
 static bool answer_much(void)
 {
     static const struct mk_handler handler = {.name = "much", .handle = say_much};
-    static const struct mk_route route = {.kind = MK_ROUTE_ALL, .handler = &handler};
+    static const struct mk_route route = {.handler = &handler};
     struct mk_arena_cache *blocks = &site.blocks;
     site.host.routes = &route;
     if (mk_file_cache_init(&site.web.files, &site_limits))

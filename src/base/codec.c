@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/codec.h"
+
+#include <errno.h>
+#include <sys/random.h>
+
+#include "base/assert.h"
+
+enum { LOG_CHAR_MAX = 4, JSON_CHAR_MAX = 8 }; /* bytes that one character of the input becomes at most */
+
+static const char hex_digits[] = "0123456789abcdef", upper_hex_digits[] = "0123456789ABCDEF";
+
+/* ---- HTML and URLs ---- */
+
+static mk_str html_reference(char c)
+{
+    switch (c) {
+    case '&':
+        return MK_STR("&amp;");
+    case '<':
+        return MK_STR("&lt;");
+    case '>':
+        return MK_STR("&gt;");
+    case '"':
+        return MK_STR("&quot;");
+    case '\'':
+        return MK_STR("&#39;");
+    default:
+        return (mk_str){NULL, 0};
+    }
+}
+
+void mk_html_escape(struct mk_buf *out, mk_str s)
+{
+    size_t plain = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        mk_str reference = html_reference(s.p[i]);
+        if (!reference.p)
+            continue;
+        mk_buf_add(out, mk_str_of(s.p + plain, i - plain));
+        mk_buf_add(out, reference);
+        plain = i + 1;
+    }
+    mk_buf_add(out, mk_str_skip(s, plain));
+}
+
+static bool is_unreserved(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~';
+}
+
+void mk_url_escape(struct mk_buf *out, mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (is_unreserved((char)c) || c == '/') {
+            mk_buf_add_char(out, (char)c);
+        } else {
+            char escape[3] = {'%', upper_hex_digits[c >> 4], upper_hex_digits[c & 15]};
+            mk_buf_add(out, mk_str_of(escape, sizeof escape));
+        }
+    }
+}
+
+bool mk_url_unescape(struct mk_buf *out, mk_str s)
+{
+    for (size_t at = mk_str_find(s, '%'); at != MK_STR_NONE; at = mk_str_find(s, '%')) {
+        int high = at + 2 < s.len ? mk_char_hex(s.p[at + 1]) : -1;
+        int low = at + 2 < s.len ? mk_char_hex(s.p[at + 2]) : -1;
+        mk_buf_add(out, mk_str_take(s, at));
+        if (high < 0 || low < 0)
+            return false;
+        mk_buf_add_char(out, (char)(high << 4 | low));
+        s = mk_str_skip(s, at + 3);
+    }
+    mk_buf_add(out, s);
+    return true;
+}
+
+/* ---- Logs and JSON ---- */
+
+void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end)
+{
+    for (size_t i = 0; i < s.len && out->len + LOG_CHAR_MAX < end && !out->failed; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+            mk_buf_add_char(out, (char)c);
+        } else {
+            char escape[4] = {'\\', 'x', hex_digits[c >> 4], hex_digits[c & 15]};
+            mk_buf_add(out, mk_str_of(escape, sizeof escape));
+        }
+    }
+}
+
+void mk_log_escape(struct mk_buf *out, mk_str s)
+{
+    mk_log_escape_to(out, s, SIZE_MAX);
+}
+
+/* How many bytes of well-formed UTF-8 stand at the beginning; 0 if it is none. */
+static size_t utf8_len(mk_str s)
+{
+    unsigned char c = (unsigned char)s.p[0];
+    size_t len = c < 0x80                ? 1
+                 : c >= 0xc2 && c < 0xe0 ? 2
+                 : c >= 0xe0 && c < 0xf0 ? 3
+                 : c >= 0xf0 && c < 0xf5 ? 4
+                                         : 0;
+    if (len == 0 || len > s.len)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if (((unsigned char)s.p[i] & 0xc0) != 0x80)
+            return 0;
+    unsigned char second = len > 1 ? (unsigned char)s.p[1] : 0x80;
+    bool overlong = (c == 0xe0 && second < 0xa0) || (c == 0xf0 && second < 0x90);
+    bool beyond = (c == 0xed && second > 0x9f) || (c == 0xf4 && second > 0x8f);
+    return overlong || beyond ? 0 : len;
+}
+
+static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
+{
+    unsigned char c = (unsigned char)s.p[0], second = len == 2 ? (unsigned char)s.p[1] : 0;
+    if (c == '"' || c == '\\')
+        mk_buf_add_char(out, '\\');
+    if (len == 0 || c < 0x20 || c == 0x7f)
+        mk_buf_addf(out, "\\u%04x", c); /* a byte that is no UTF-8 is taken for Latin-1 */
+    else if (c == 0xc2 && second < 0xa0)
+        mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may obey them */
+    else
+        mk_buf_add(out, mk_str_take(s, len));
+}
+
+void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
+{
+    while (s.len && out->len + JSON_CHAR_MAX < end && !out->failed) {
+        size_t len = utf8_len(s);
+        add_json_char(out, s, len);
+        s = mk_str_skip(s, len ? len : 1);
+    }
+}
+
+void mk_json_string(struct mk_buf *out, mk_str s)
+{
+    mk_buf_add_char(out, '"');
+    mk_json_escape_to(out, s, SIZE_MAX);
+    mk_buf_add_char(out, '"');
+}
+
+/* ---- Bytes as text ---- */
+
+static const char base64_digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+void mk_base64_encode(struct mk_buf *out, mk_str s)
+{
+    for (size_t i = 0; i < s.len; i += 3) {
+        size_t n = mk_min(s.len - i, 3);
+        uint32_t bits = 0;
+        for (size_t j = 0; j < 3; j++)
+            bits = bits << 8 | (j < n ? (unsigned char)s.p[i + j] : 0);
+        char four[4];
+        for (size_t j = 0; j < 4; j++)
+            four[j] = j <= n ? base64_digits[bits >> (18 - 6 * j) & 63] : '=';
+        mk_buf_add(out, mk_str_of(four, sizeof four));
+    }
+}
+
+static int base64_value(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (mk_char_is_digit(c))
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+/* All of the padding, or none of it. */
+static mk_str without_padding(mk_str s)
+{
+    size_t n = s.len;
+    if (s.len % 4 || s.len == 0)
+        return s;
+    while (n > s.len - 2 && s.p[n - 1] == '=')
+        n--;
+    return mk_str_take(s, n);
+}
+
+bool mk_base64_decode(struct mk_buf *out, mk_str s)
+{
+    uint32_t bits = 0;
+    unsigned n_bits = 0;
+    s = without_padding(s);
+    if (s.len % 4 == 1)
+        return false;
+    for (size_t i = 0; i < s.len; i++) {
+        int value = base64_value(s.p[i]);
+        if (value < 0)
+            return false;
+        bits = bits << 6 | (uint32_t)value;
+        n_bits += 6;
+        if (n_bits >= 8) {
+            n_bits -= 8;
+            mk_buf_add_char(out, (char)(bits >> n_bits & 0xff));
+        }
+    }
+    return (bits & ((1u << n_bits) - 1)) == 0; /* what stands for no byte */
+}
+
+void mk_hex_encode(struct mk_buf *out, mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        char two[2] = {hex_digits[c >> 4], hex_digits[c & 15]};
+        mk_buf_add(out, mk_str_of(two, sizeof two));
+    }
+}
+
+/* ---- Secrets ---- */
+
+bool mk_secret_eq(mk_str a, mk_str b)
+{
+    volatile unsigned char differs = 0; /* volatile: no compiler may leave the loop early */
+    if (a.len != b.len)
+        return false;
+    for (size_t i = 0; i < a.len; i++)
+        differs = (unsigned char)(differs | (a.p[i] ^ b.p[i]));
+    return differs == 0;
+}
+
+void mk_random(void *room, size_t size)
+{
+    char *at = room;
+    while (size > 0) {
+        ssize_t n = getrandom(at, size, 0);
+        MK_ASSERT(n > 0 || errno == EINTR); /* no kernel that we run on refuses; and nothing else would do */
+        at += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
+}

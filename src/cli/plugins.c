@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/plugins.h"
+
+#include "server/builtin.h"
+#include "server/plugins.h"
+
+/* The n-th of a line that says what they are first. */
+static void write_list(struct mk_buf *out, const char *what, size_t n, const char *name)
+{
+    if (n == 0)
+        mk_buf_addf(out, "    %-9s", what);
+    mk_buf_addf(out, " %s", name);
+}
+
+static void end_list(struct mk_buf *out, size_t n)
+{
+    if (n)
+        mk_buf_add_char(out, '\n');
+}
+
+/* What it brings: sections, handlers, words of the command line. */
+static void write_contents(struct mk_buf *out, const struct mk_plugin *p)
+{
+    size_t n = 0;
+    for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
+        write_list(out, "sections", n++, (*t)->section);
+    end_list(out, n);
+    n = 0;
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        write_list(out, "handlers", n++, (*h)->name);
+    end_list(out, n);
+    n = 0;
+    for (const struct mk_verb *const *v = p->verbs; v && *v; v++)
+        write_list(out, "commands", n++, (*v)->name);
+    end_list(out, n);
+}
+
+static void write_one(struct mk_buf *out, const struct mk_plugin *p, const char *path)
+{
+    mk_buf_addf(out, "%s %s  %s\n    %-9s %s\n", p->name, p->version ? p->version : "",
+                p->help ? p->help : "", "from", *path ? path : "this program");
+    write_contents(out, p);
+}
+
+static bool write_object(const struct mk_object *o, void *ctx)
+{
+    write_one(ctx, o->plugin, o->path);
+    return true;
+}
+
+void mk_plugins_write_all(struct mk_buf *out)
+{
+    mk_object_each(write_object, out);
+    if (out->len == 0)
+        mk_buf_add(out, MK_STR("There are no plugins, neither in this program nor in " MK_PLUGIN_DIR ".\n"));
+}
+
+/* ---- Of a configuration ---- */
+
+static bool is_in(const struct mk_host *h, const struct mk_plugin *p)
+{
+    for (size_t i = 0; i < h->n_plugins; i++)
+        if (h->plugins[i].plugin == p)
+            return true;
+    return false;
+}
+
+static void write_hosts(struct mk_buf *out, const struct mk_generation *g, const struct mk_plugin *p)
+{
+    size_t n = 0;
+    for (const struct mk_site *s = g->sites; s; s = s->next) {
+        mk_str name = s->host.n_names ? s->host.names[0] : s->host.written_at;
+        if (!is_in(&s->host, p))
+            continue;
+        if (n++ == 0)
+            mk_buf_add(out, MK_STR("    hosts    "));
+        mk_buf_addf(out, " %.*s", MK_STR_ARG(name));
+    }
+    mk_buf_add(out, n ? MK_STR("\n") : MK_STR("    hosts     none: it has nothing to do\n"));
+}
+
+struct stage {
+    const char *name;
+    size_t offset;
+    bool backwards;
+};
+
+#define STAGE(hook)                                                                                          \
+    {                                                                                                        \
+#hook, offsetof(struct mk_plugin, hook), false                                                       \
+    }
+
+static const struct stage stages[] = {
+    STAGE(on_accept), STAGE(on_request), {"on_response", offsetof(struct mk_plugin, on_response), true},
+    STAGE(on_abort),  STAGE(on_done),    STAGE(on_log),
+};
+
+static bool has(const struct mk_plugin *p, size_t offset)
+{
+    void (*fn)(void);
+    memcpy(&fn, (const char *)p + offset, sizeof fn);
+    return fn != NULL;
+}
+
+static void write_stage(struct mk_buf *out, const struct mk_generation *g, const struct stage *s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < g->n_plugins; i++) {
+        const struct mk_loaded *l = mk_plugins_at(g, s->backwards ? g->n_plugins - 1 - i : i);
+        if (has(l->object.plugin, s->offset))
+            write_list(out, s->name, n++, l->object.plugin->name);
+    }
+    end_list(out, n);
+}
+
+void mk_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *out)
+{
+    for (size_t i = 0; i < g->n_plugins; i++) {
+        const struct mk_loaded *l = mk_plugins_at(g, i);
+        write_one(out, l->object.plugin, l->object.path);
+        write_hosts(out, g, l->object.plugin);
+    }
+    if (g->n_plugins == 0)
+        mk_buf_add(out,
+                   MK_STR("This configuration loads no plugins. Those that are there: `monkey plugins`.\n"));
+    else
+        mk_buf_add(out, MK_STR("\nIn the order in which they are called:\n"));
+    for (size_t i = 0; i < MK_LEN(stages); i++)
+        write_stage(out, g, &stages[i]);
+}
+
+/* ---- Words of the command line ---- */
+
+struct calling {
+    int argc, *code;
+    char **argv;
+    bool found;
+};
+
+static bool call_if_its(const struct mk_object *o, void *ctx)
+{
+    struct calling *c = ctx;
+    for (const struct mk_verb *const *v = o->plugin->verbs; v && *v && !c->found; v++) {
+        if (strcmp((*v)->name, c->argv[0]) != 0)
+            continue;
+        c->found = true;
+        *c->code = (*v)->run(c->argc, c->argv);
+    }
+    return !c->found;
+}
+
+bool mk_plugins_run_verb(int argc, char **argv, int *code)
+{
+    struct calling c = {.argc = argc, .argv = argv, .code = code};
+    mk_object_each(call_if_its, &c);
+    return c.found;
+}
+
+static bool write_verbs_of(const struct mk_object *o, void *ctx)
+{
+    for (const struct mk_verb *const *v = o->plugin->verbs; v && *v; v++)
+        mk_buf_addf(ctx, "  monkey %s %s   %s\n", (*v)->name, (*v)->args ? (*v)->args : "", (*v)->help);
+    return true;
+}
+
+void mk_plugins_write_verbs(struct mk_buf *out)
+{
+    mk_object_each(write_verbs_of, out);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What whoever reads a value may ask, and tell, about the place where it stands. */
+#include "conf/path.h"
+#include "conf/table.h"
+
+mk_str mk_conf_spot_key(const struct mk_conf_spot *spot)
+{
+    return spot->entry ? spot->entry->key : mk_str_from_c(spot->key ? spot->key->name : NULL);
+}
+
+mk_str mk_conf_spot_value(const struct mk_conf_spot *spot)
+{
+    return spot->entry ? spot->entry->value : mk_str_from_c(spot->key ? spot->key->def : NULL);
+}
+
+void *mk_conf_spot_out(const struct mk_conf_spot *spot)
+{
+    return spot->out;
+}
+
+void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size)
+{
+    void *p = mk_arena_zalloc(spot->arena, 1, size);
+    spot->report->no_memory |= !p;
+    return p;
+}
+
+bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word)
+{
+    mk_err e = mk_conf_words_next(spot->arena, rest, word);
+    spot->report->no_memory |= e == -ENOMEM;
+    if (e == -EINVAL)
+        mk_conf_spot_error(spot, *word, "a quote is not closed, or something stands right behind it");
+    return e == 0;
+}
+
+mk_str mk_conf_spot_path(const struct mk_conf_spot *spot, mk_str path)
+{
+    mk_str file = spot->entry ? spot->entry->at.file : MK_STR("");
+    mk_str full = mk_conf_path_join(spot->arena, file, path);
+    spot->report->no_memory |= !full.p;
+    return full;
+}
+
+void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+{
+    struct mk_conf_place at = mk_conf_spot_place(spot, part);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(spot->report, MK_CONF_ERROR, &at, fmt, args);
+    va_end(args);
+}
+
+void mk_conf_spot_warn(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
+{
+    struct mk_conf_place at = mk_conf_spot_place(spot, part);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(spot->report, MK_CONF_WARNING, &at, fmt, args);
+    va_end(args);
+}
+
+void mk_conf_spot_hint(const struct mk_conf_spot *spot, const char *fmt, ...)
+{
+    char room[512];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    mk_conf_report_hint(spot->report, "%.*s", MK_STR_ARG(mk_buf_str(&text)));
+}

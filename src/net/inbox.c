@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/inbox.h"
+
+#include <stdatomic.h>
+
+#include "base/mem.h"
+
+struct mk_post {
+    struct mk_post *before;
+    void (*fn)(void *ctx);
+    void *ctx;
+};
+
+/* Stands in the place of the last one when the inbox is closed. */
+#define CLOSED ((struct mk_post *)1)
+
+void mk_inbox_init(struct mk_inbox *b, struct mk_loop *loop)
+{
+    b->loop = loop;
+    atomic_init(&b->last, NULL);
+}
+
+mk_err mk_inbox_post(struct mk_inbox *b, void (*fn)(void *ctx), void *ctx)
+{
+    struct mk_post *p = mk_mem_alloc(sizeof *p), *before = atomic_load(&b->last);
+    if (!p)
+        return -ENOMEM;
+    *p = (struct mk_post){.fn = fn, .ctx = ctx};
+    do {
+        if (before == CLOSED) {
+            mk_mem_free(p);
+            return -ESHUTDOWN;
+        }
+        p->before = before;
+    } while (!atomic_compare_exchange_weak(&b->last, &before, p));
+    if (!before) /* else the bell has been rung, and nobody has come yet */
+        mk_loop_ring(b->loop);
+    return 0;
+}
+
+static void run_all(struct mk_post *last)
+{
+    struct mk_post *first = NULL;
+    while (last) {
+        struct mk_post *before = last->before;
+        last->before = first;
+        first = last;
+        last = before;
+    }
+    while (first) {
+        struct mk_post p = *first;
+        mk_mem_free(first);
+        p.fn(p.ctx);
+        first = p.before;
+    }
+}
+
+void mk_inbox_run(struct mk_inbox *b)
+{
+    run_all(atomic_exchange(&b->last, NULL));
+}
+
+void mk_inbox_close(struct mk_inbox *b)
+{
+    run_all(atomic_exchange(&b->last, CLOSED));
+}

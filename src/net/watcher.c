@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/watcher.h"
+
+#include "base/mem.h"
+
+struct mk_watcher {
+    struct mk_watch watch;
+    struct mk_task task; /* freeing */
+    struct mk_loop *loop;
+    int fd;
+    unsigned events;
+    void (*on_ready)(void *ctx, unsigned which); /* NULL: it was freed in this turn */
+    void *ctx;
+};
+
+/* After a hang-up or an error all that was asked for is told: who tries it learns what has happened. */
+static void tell(struct mk_watch *watch, uint32_t events)
+{
+    struct mk_watcher *w = MK_CONTAINER(watch, struct mk_watcher, watch);
+    unsigned which = (events & EPOLLIN ? MK_READABLE : 0u) | (events & EPOLLOUT ? MK_WRITABLE : 0u);
+    if (events & (EPOLLHUP | EPOLLERR))
+        which = w->events | MK_HUNG_UP;
+    if (w->on_ready)
+        w->on_ready(w->ctx, which);
+}
+
+struct mk_watcher *mk_watcher_new_in(struct mk_loop *loop, int fd, unsigned events,
+                                     void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    struct mk_watcher *w = mk_mem_alloc(sizeof *w);
+    if (!w)
+        return NULL;
+    *w = (struct mk_watcher){.watch = {.on_ready = tell},
+                             .loop = loop,
+                             .fd = fd,
+                             .events = events & (MK_READABLE | MK_WRITABLE),
+                             .on_ready = on_ready,
+                             .ctx = ctx};
+    uint32_t wanted = (events & MK_READABLE ? EPOLLIN : 0u) | (events & MK_WRITABLE ? EPOLLOUT : 0u);
+    if (mk_loop_add(loop, fd, &w->watch, wanted | EPOLLET) == 0)
+        return w;
+    mk_mem_free(w);
+    return NULL;
+}
+
+static void drop_memory(struct mk_task *t)
+{
+    mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));
+}
+
+/* An event of this turn may still be on its way: the memory stays until the turn is over. */
+void mk_watcher_free(struct mk_watcher *w)
+{
+    if (!w)
+        return;
+    mk_loop_remove(w->loop, w->fd);
+    w->on_ready = NULL;
+    w->task.run = drop_memory;
+    mk_loop_defer(w->loop, &w->task);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of peers as people and other servers write them, and networks of such. */
+#include <arpa/inet.h>
+
+#include "base/num.h"
+#include "os/addr.h"
+
+enum { V4_BEFORE = 96, BITS = 128 }; /* the bits that all IPv4 addresses share, and those of an address */
+
+static bool to_c(mk_str text, char room[INET6_ADDRSTRLEN])
+{
+    if (text.len >= INET6_ADDRSTRLEN || mk_str_find(text, '\0') != MK_STR_NONE)
+        return false;
+    if (text.len)
+        memcpy(room, text.p, text.len);
+    room[text.len] = '\0';
+    return true;
+}
+
+static bool parse_v4(mk_str text, uint8_t ip[16])
+{
+    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
+    char room[INET6_ADDRSTRLEN];
+    memcpy(ip, prefix, sizeof prefix);
+    return to_c(text, room) && inet_pton(AF_INET, room, ip + sizeof prefix) == 1;
+}
+
+static bool parse_v6(mk_str text, uint8_t ip[16])
+{
+    char room[INET6_ADDRSTRLEN];
+    return to_c(text, room) && inet_pton(AF_INET6, room, ip) == 1;
+}
+
+/* ":8080" behind an address, or nothing. */
+static bool parse_port(mk_str text, uint16_t *port)
+{
+    uint64_t n = 0;
+    if (text.len && (text.p[0] != ':' || !mk_num_parse(mk_str_skip(text, 1), &n) || n > UINT16_MAX))
+        return false;
+    *port = (uint16_t)n;
+    return true;
+}
+
+bool mk_peer_parse(mk_str text, struct mk_peer *out)
+{
+    *out = (struct mk_peer){0};
+    if (mk_str_starts(text, MK_STR("["))) {
+        size_t close = mk_str_find(text, ']');
+        return close != MK_STR_NONE && parse_v6(mk_str_of(text.p + 1, close - 1), out->ip) &&
+               parse_port(mk_str_skip(text, close + 1), &out->port);
+    }
+    size_t colon = mk_str_find(text, ':');
+    if (colon != mk_str_find_last(text, ':'))
+        return parse_v6(text, out->ip);
+    return parse_v4(mk_str_take(text, colon), out->ip) && parse_port(mk_str_skip(text, colon), &out->port);
+}
+
+/* A mask in dots: ones, then zeroes. */
+static bool parse_mask(mk_str text, uint64_t *bits)
+{
+    uint8_t ip[16];
+    uint32_t mask;
+    if (!parse_v4(text, ip))
+        return false;
+    memcpy(&mask, ip + 12, sizeof mask);
+    uint32_t zeroes = ~ntohl(mask);
+    *bits = 32;
+    for (uint32_t rest = zeroes; rest; rest >>= 1)
+        --*bits;
+    return (zeroes & (zeroes + 1)) == 0;
+}
+
+static bool is_zero_behind(const uint8_t ip[16], unsigned bits)
+{
+    for (unsigned i = bits; i < BITS; i++)
+        if (ip[i / 8] & (0x80u >> i % 8))
+            return false;
+    return true;
+}
+
+bool mk_network_parse(mk_str text, struct mk_network *out)
+{
+    mk_str length = text, address = mk_str_cut(&length, '/');
+    uint64_t bits = BITS;
+    *out = (struct mk_network){.is_unix = mk_str_eq(text, MK_STR("unix:"))};
+    if (out->is_unix || mk_str_eq(text, MK_STR("all")))
+        return true;
+    if (parse_v6(address, out->ip)) {
+        if (length.p && !mk_num_parse(length, &bits))
+            return false;
+    } else if (parse_v4(address, out->ip)) {
+        if (length.p && !mk_num_parse(length, &bits) && !parse_mask(length, &bits))
+            return false;
+        if (length.p && bits > BITS - V4_BEFORE)
+            return false;
+        bits += length.p ? V4_BEFORE : 0;
+    } else {
+        return false;
+    }
+    if (bits > BITS || !is_zero_behind(out->ip, (unsigned)bits))
+        return false;
+    out->bits = (uint8_t)bits;
+    return true;
+}
+
+bool mk_network_has(const struct mk_network *n, const struct mk_peer *p)
+{
+    if (n->is_unix)
+        return p->is_unix;
+    if (n->bits == 0)
+        return true;
+    unsigned whole = n->bits / 8, rest = n->bits % 8;
+    if (p->is_unix || memcmp(n->ip, p->ip, whole) != 0)
+        return false;
+    return rest == 0 || (n->ip[whole] ^ p->ip[whole]) >> (8 - rest) == 0;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/object.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "server/builtin.h"
+
+#define PREFIX "monkey-"
+#define SUFFIX ".so"
+
+/* Whoever links the program says what is built in; tests of layers link nobody who does. */
+#pragma weak mk_builtin_plugins
+
+static const struct mk_plugin *const *builtins(void)
+{
+    static const struct mk_plugin *const none[] = {NULL};
+    const struct mk_plugin *const *all = mk_builtin_plugins;
+    return all ? all : none;
+}
+
+static bool fail(char why[MK_OBJECT_WHY], const char *fmt, ...) MK_PRINTF(2, 3);
+
+static bool fail(char why[MK_OBJECT_WHY], const char *fmt, ...)
+{
+    struct mk_buf text = mk_buf_fixed(why, MK_OBJECT_WHY - 1);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    why[text.len] = '\0';
+    return false;
+}
+
+/* ---- Is it one of ours? ---- */
+
+static bool is_name(const char *name)
+{
+    size_t n = 0;
+    while (name[n] && (mk_char_is_digit(name[n]) || (name[n] >= 'a' && name[n] <= 'z') || name[n] == '-'))
+        n++;
+    return n > 0 && n < 64 && !name[n];
+}
+
+static bool check(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
+{
+    if (p->abi != MK_ABI)
+        return fail(why, "it was built for ABI %u, this server speaks %u: build it anew", p->abi, MK_ABI);
+    if (p->size != sizeof *p)
+        return fail(why, "its struct mk_plugin has %zu bytes, this server's %zu: build it anew", p->size,
+                    sizeof *p);
+    if (!p->name || !is_name(p->name))
+        return fail(why, "its name is not made of lower-case letters, digits and `-`");
+    return true;
+}
+
+/* ---- Files ---- */
+
+static bool fill(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
+
+static bool fill(char path[PATH_MAX], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(path, PATH_MAX, fmt, args);
+    va_end(args);
+    return len > 0 && len < PATH_MAX;
+}
+
+enum { FOLDERS = 2 };
+
+/* Beside the program, as in a build, then where they are installed. */
+static bool folder_at(unsigned i, char path[PATH_MAX])
+{
+    if (i > 0)
+        return fill(path, "%s", MK_PLUGIN_DIR);
+    char program[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (len <= 0)
+        return false;
+    mk_str folder = mk_str_of(program, (size_t)len);
+    folder = mk_str_take(folder, mk_str_find_last(folder, '/'));
+    return fill(path, "%.*s/plugins", MK_STR_ARG(folder));
+}
+
+static bool find_file(mk_str name, char path[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    for (unsigned i = 0; i < FOLDERS; i++)
+        if (folder_at(i, folder) && fill(path, "%s/" PREFIX "%.*s" SUFFIX, folder, MK_STR_ARG(name)) &&
+            access(path, F_OK) == 0)
+            return true;
+    return false;
+}
+
+static const struct mk_plugin *find_symbol(void *handle)
+{
+    return dlsym(handle, "mk_plugin");
+}
+
+static void die_of_crashes(void)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    for (size_t i = 0; i < MK_LEN(crashes); i++)
+        signal(crashes[i], SIG_DFL);
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+}
+
+/* What is broken deeply enough crashes whoever opens it: let that be somebody we can do without. */
+static bool survives(const char *path, char why[MK_OBJECT_WHY])
+{
+    int status;
+    pid_t pid = fork();
+    if (pid < 0)
+        return fail(why, "no process to try it out: %s", mk_err_text(mk_err_last()));
+    if (pid == 0) {
+        die_of_crashes();
+        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        const struct mk_plugin *p = handle ? find_symbol(handle) : NULL;
+        _exit(p && check(p, why) ? 0 : 1);
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status))
+        return fail(why, "it is broken: loading it ends in signal %d", WTERMSIG(status));
+    return true;
+}
+
+static bool open_file(struct mk_object *o, char why[MK_OBJECT_WHY])
+{
+    struct stat st;
+    if (stat(o->path, &st) < 0)
+        return fail(why, "%s", mk_err_text(mk_err_last()));
+    if (!S_ISREG(st.st_mode))
+        return fail(why, "it is not a file");
+    if (!survives(o->path, why))
+        return false;
+    o->handle = dlopen(o->path, RTLD_NOW | RTLD_LOCAL);
+    if (!o->handle) {
+        const char *text = dlerror();
+        return fail(why, "%s", text ? text : "it cannot be loaded");
+    }
+    o->plugin = find_symbol(o->handle);
+    bool ok = o->plugin ? check(o->plugin, why)
+                        : fail(why, "it has no symbol `mk_plugin`: not a plugin of Monkey 2");
+    if (!ok)
+        mk_object_close(o);
+    return ok;
+}
+
+bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
+{
+    *o = (struct mk_object){0};
+    if (mk_str_find(name, '/') != MK_STR_NONE) {
+        if (!fill(o->path, "%.*s", MK_STR_ARG(name)))
+            return fail(why, "its name is too long");
+        return open_file(o, why);
+    }
+    for (const struct mk_plugin *const *p = builtins(); *p; p++)
+        if (mk_str_eq(mk_str_from_c((*p)->name), name)) {
+            o->plugin = *p;
+            return true;
+        }
+    if (find_file(name, o->path))
+        return open_file(o, why);
+    return fail(why, "it is not built in, and there is no " PREFIX "%.*s" SUFFIX " in " MK_PLUGIN_DIR,
+                MK_STR_ARG(name));
+}
+
+void mk_object_close(struct mk_object *o)
+{
+    if (o->handle)
+        dlclose(o->handle);
+    *o = (struct mk_object){0};
+}
+
+/* ---- All of them ---- */
+
+static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, void *ctx), void *ctx)
+{
+    char pattern[PATH_MAX], why[MK_OBJECT_WHY];
+    glob_t found;
+    bool goes_on = true;
+    if (!fill(pattern, "%s/" PREFIX "*" SUFFIX, folder) || glob(pattern, 0, NULL, &found) != 0)
+        return true;
+    for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
+        struct mk_object o;
+        if (mk_object_open(&o, mk_str_from_c(found.gl_pathv[i]), why)) {
+            goes_on = each(&o, ctx);
+            mk_object_close(&o);
+        }
+    }
+    globfree(&found);
+    return goes_on;
+}
+
+void mk_object_each(bool (*each)(const struct mk_object *o, void *ctx), void *ctx)
+{
+    char folder[PATH_MAX];
+    for (const struct mk_plugin *const *p = builtins(); *p; p++)
+        if (!each(&(struct mk_object){.plugin = *p}, ctx))
+            return;
+    /* The first folder that has any: an installed program does not look beside itself. */
+    for (unsigned i = 0; i < FOLDERS; i++)
+        if (folder_at(i, folder) && access(folder, R_OK) == 0) {
+            each_in(folder, each, ctx);
+            return;
+        }
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/plugins.h"
+
+#include "server/site.h"
+
+/* ---- Which are loaded ---- */
+
+static const struct mk_loaded *find_loaded(const struct mk_generation *g, const char *name)
+{
+    const struct mk_loaded *l = g->plugins;
+    while (l && strcmp(l->object.plugin->name, name) != 0)
+        l = l->next;
+    return l;
+}
+
+const struct mk_loaded *mk_plugins_at(const struct mk_generation *g, size_t i)
+{
+    return i < g->n_plugins ? g->plugins_by_order[i] : NULL;
+}
+
+static unsigned order_of(const struct mk_loaded *l)
+{
+    return l->object.plugin->order ? l->object.plugin->order : MK_ORDER_NORMAL;
+}
+
+static void add(struct mk_generation *g, struct mk_loaded *l)
+{
+    struct mk_loaded **end = &g->plugins;
+    while (*end)
+        end = &(*end)->next;
+    *end = l;
+    size_t at = g->n_plugins++;
+    for (; at > 0 && order_of(g->plugins_by_order[at - 1]) > order_of(l); at--)
+        g->plugins_by_order[at] = g->plugins_by_order[at - 1];
+    g->plugins_by_order[at] = l;
+}
+
+/* A file stands as the configuration says it, seen from its own folder. */
+static mk_str file_of(struct mk_generation *g, const struct mk_conf_entry *e, struct mk_conf_report *report)
+{
+    struct mk_conf_spot spot = {.arena = &g->arena, .report = report, .entry = e};
+    bool is_file = mk_str_find(e->value, '/') != MK_STR_NONE;
+    return is_file ? mk_conf_spot_path(&spot, e->value) : e->value;
+}
+
+/* `Load /usr/lib/monkey-auth.so`, as it stood for Monkey 1: what was meant has another place now. */
+static void hint_at_name(mk_str path, struct mk_conf_report *report)
+{
+    mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1);
+    if (mk_str_starts(name, MK_STR("monkey-")) && mk_str_ends(name, MK_STR(".so")))
+        mk_conf_report_hint(report, "plugins of this server are loaded by their names: `Load %.*s`",
+                            (int)(name.len - 10), name.p + 7);
+}
+
+static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, struct mk_conf_report *report)
+{
+    char why[MK_OBJECT_WHY];
+    struct mk_loaded *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
+    mk_str name = file_of(g, e, report);
+    if (!l || !name.p) {
+        report->no_memory = true;
+        return;
+    }
+    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    l->entry = e;
+    if (g->n_plugins == MK_PLUGINS_MAX) {
+        mk_conf_report_error(report, &at, "more than %d plugins", MK_PLUGINS_MAX);
+    } else if (!mk_object_open(&l->object, name, why)) {
+        mk_conf_report_error(report, &at, "the plugin `%.*s` cannot be loaded: %s",
+                             MK_CONF_REPORT_ARG(e->value), why);
+        if (mk_str_find(e->value, '/') != MK_STR_NONE)
+            hint_at_name(e->value, report);
+    } else if (find_loaded(g, l->object.plugin->name)) {
+        mk_conf_report_error(report, &at, "the plugin `%s` is loaded already", l->object.plugin->name);
+        mk_object_close(&l->object);
+    } else {
+        add(g, l);
+    }
+}
+
+void mk_plugins_open(struct mk_generation *g, struct mk_conf_report *report)
+{
+    for (const struct mk_conf_section *s = g->tree.first; s; s = s->next) {
+        if (!mk_str_eq_nocase(s->name, MK_STR("PLUGINS")))
+            continue;
+        for (const struct mk_conf_entry *e = s->first; e; e = e->next)
+            if (mk_str_eq_nocase(e->key, MK_STR("Load")) && !e->broken && e->value.len)
+                open_one(g, e, report);
+    }
+}
+
+void mk_plugins_stop(struct mk_generation *g)
+{
+    for (struct mk_loaded *l = g->plugins; l; l = l->next) {
+        if (l->started && l->object.plugin->unload)
+            l->object.plugin->unload(l->data);
+        l->started = false;
+    }
+}
+
+size_t mk_plugins_detach(struct mk_generation *g, struct mk_object objects[MK_PLUGINS_MAX])
+{
+    size_t n = 0;
+    for (struct mk_loaded *l = g->plugins; l; l = l->next)
+        objects[n++] = l->object;
+    g->plugins = NULL;
+    g->n_plugins = 0;
+    return n;
+}
+
+/* ---- What they bring ---- */
+
+const struct mk_conf_table *mk_plugins_table(const struct mk_generation *g, mk_str section)
+{
+    for (const struct mk_loaded *l = g->plugins; l; l = l->next)
+        for (const struct mk_conf_table *const *t = l->object.plugin->sections; t && *t; t++)
+            if (mk_str_eq_nocase(mk_str_from_c((*t)->section), section))
+                return *t;
+    return NULL;
+}
+
+static const struct mk_handler *handler_of(const struct mk_plugin *p, mk_str name)
+{
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        if (mk_str_eq_nocase(mk_str_from_c((*h)->name), name))
+            return *h;
+    return NULL;
+}
+
+const struct mk_handler *mk_plugins_handler(const struct mk_generation *g, mk_str name,
+                                            const struct mk_plugin **plugin)
+{
+    const struct mk_handler *found = NULL;
+    for (const struct mk_loaded *l = g->plugins; l && !found; l = l->next) {
+        *plugin = l->object.plugin;
+        found = handler_of(l->object.plugin, name);
+    }
+    return found;
+}
+
+struct seeking {
+    mk_str what;
+    char *name;
+    bool found;
+};
+
+static bool keep_name(struct seeking *s, const struct mk_plugin *p)
+{
+    struct mk_buf name = mk_buf_fixed(s->name, 63);
+    mk_buf_add(&name, mk_str_from_c(p->name));
+    s->name[name.len] = '\0';
+    s->found = true;
+    return false;
+}
+
+static bool look_for_section(const struct mk_object *o, void *ctx)
+{
+    struct seeking *s = ctx;
+    for (const struct mk_conf_table *const *t = o->plugin->sections; t && *t; t++)
+        if (mk_str_eq_nocase(mk_str_from_c((*t)->section), s->what))
+            return keep_name(s, o->plugin);
+    return true;
+}
+
+static bool look_for_handler(const struct mk_object *o, void *ctx)
+{
+    struct seeking *s = ctx;
+    return handler_of(o->plugin, s->what) ? keep_name(s, o->plugin) : true;
+}
+
+bool mk_plugins_seek_section(mk_str section, char name[64])
+{
+    struct seeking s = {.what = section, .name = name};
+    mk_object_each(look_for_section, &s);
+    return s.found;
+}
+
+bool mk_plugins_seek_handler(mk_str handler, char name[64])
+{
+    struct seeking s = {.what = handler, .name = name};
+    mk_object_each(look_for_handler, &s);
+    return s.found;
+}
+
+/* ---- Starting ---- */
+
+/* One that failed without a word. */
+static void report_failure(struct mk_config *c, const char *what, size_t n_errors, int e)
+{
+    if (e && c->report->n_errors == n_errors && !c->report->no_memory)
+        mk_config_error(c, NULL, NULL, "the plugin `%s` cannot %s: %s", c->plugin->object.plugin->name, what,
+                        mk_err_text(e));
+}
+
+void mk_plugins_start(struct mk_generation *g, struct mk_conf_report *report)
+{
+    for (struct mk_loaded *l = g->plugins; l && !report->no_memory; l = l->next) {
+        struct mk_config c = {.generation = g, .report = report, .plugin = l};
+        size_t n_errors = report->n_errors;
+        int e = l->object.plugin->load ? l->object.plugin->load(&c, &l->data) : 0;
+        l->started = e == 0;
+        report_failure(&c, "be loaded", n_errors, e);
+    }
+}
+
+/* NULL: it has no business with the host. */
+static void *enter(struct mk_generation *g, struct mk_loaded *l, struct mk_site *site,
+                   struct mk_conf_report *report)
+{
+    const struct mk_plugin *p = l->object.plugin;
+    struct mk_config c = {.generation = g, .report = report, .plugin = l, .site = site};
+    size_t n_errors = report->n_errors;
+    void *data = NULL;
+    if (p->host)
+        report_failure(&c, "serve this host", n_errors, p->host(&c, &site->host, l->data, &data));
+    return data;
+}
+
+static void enter_host(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+{
+    struct mk_hook *hooks = mk_arena_zalloc(&g->arena, g->n_plugins + 1, sizeof *hooks);
+    size_t n = 0;
+    for (size_t i = 0; hooks && i < g->n_plugins; i++) {
+        struct mk_loaded *l = g->plugins_by_order[i];
+        if (!l->started)
+            continue; /* which is an error, and will not be served */
+        void *data = enter(g, l, site, report);
+        if (data || !l->object.plugin->host)
+            hooks[n++] = (struct mk_hook){.plugin = l->object.plugin, .data = data ? data : l->data};
+    }
+    site->host.plugins = hooks;
+    site->host.n_plugins = n;
+    report->no_memory |= !hooks || !mk_hooks_build(&site->host.hooks, &g->arena, hooks, n);
+}
+
+void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *report)
+{
+    for (struct mk_site *s = g->sites; s && !report->no_memory; s = s->next)
+        enter_host(g, s, report);
+}
+
+bool mk_plugins_prepare(struct mk_generation *g, struct mk_log *log)
+{
+    for (struct mk_loaded *l = g->plugins; l; l = l->next) {
+        const struct mk_plugin *p = l->object.plugin;
+        int e = p->master_start ? p->master_start(l->data) : 0;
+        if (e) {
+            mk_log_error(log, "the plugin %s cannot start: %s", p->name, mk_err_text(e));
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plugins can learn of a worker and the server around it: monkey/worker.h. */
+#include "proto/h1.h"
+#include "server/worker.h"
+
+unsigned mk_worker_index(const struct mk_worker *w)
+{
+    return w->index;
+}
+
+unsigned mk_worker_count(const struct mk_worker *w)
+{
+    return w->count;
+}
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    return w->loop.now_ms;
+}
+
+int64_t mk_worker_now(const struct mk_worker *w)
+{
+    return w->loop.now_unix;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_log_args(w->service.log, level, fmt, args);
+    va_end(args);
+}
+
+/* ---- The processes ---- */
+
+bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
+{
+    if (i >= w->places.n || !w->places.at[i].started)
+        return false;
+    const struct mk_place *p = &w->places.at[i];
+    const struct mk_counters *n = &p->counters;
+    *out = (struct mk_worker_stats){.pid = p->pid,
+                                    .started = p->started,
+                                    .accepted = n->accepted,
+                                    .dropped = n->dropped,
+                                    .open = n->open,
+                                    .requests = n->requests,
+                                    .sent = n->sent,
+                                    .leaving = p->leaving};
+    memcpy(out->by_class, n->by_class, sizeof out->by_class);
+    memcpy(out->by_ending, n->by_ending, sizeof out->by_ending);
+    return true;
+}
+
+int64_t mk_worker_master(const struct mk_worker *w)
+{
+    return w->places.master;
+}
+
+int64_t mk_worker_server_started(const struct mk_worker *w)
+{
+    return w->places.began;
+}
+
+/* ---- The worker ---- */
+
+static struct mk_conn_info info_of(const struct mk_conn *c)
+{
+    struct mk_conn_info info = {
+        .peer = c->peer, .state = mk_conn_state_names[c->state], .requests = c->n_requests};
+    if (!c->h1)
+        return info;
+    const struct mk_request *r = &c->h1->x->request;
+    info.method = r->method_text;
+    info.target = r->target_text;
+    info.host = r->host;
+    info.age_ms = c->service->loop->now_ms - r->now_ms;
+    return info;
+}
+
+void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_info *info, void *ctx),
+                         void *ctx)
+{
+    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+        struct mk_conn_info info = info_of(MK_LIST_ENTRY(at, struct mk_conn, link));
+        if (!each(&info, ctx))
+            return;
+    }
+}
+
+void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out)
+{
+    const struct mk_file_cache *f = &w->web.files;
+    *out = (struct mk_cache_info){
+        .files = f->n, .files_max = f->limits.files, .memory = f->memory, .memory_max = f->limits.memory};
+}
+
+void mk_worker_cache_clear(struct mk_worker *w)
+{
+    mk_file_cache_clear(&w->web.files);
+}
+
+/* ---- The configuration ---- */
+
+const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i)
+{
+    const struct mk_site *s = w->generation->sites;
+    while (s && i--)
+        s = s->next;
+    return s ? &s->host : NULL;
+}
+
+void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out)
+{
+    mk_generation_print(w->generation, out);
+}

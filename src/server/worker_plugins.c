@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker has to do with plugins: starting and stopping them, and what they keep in it. */
+#include "server/plugins.h"
+#include "server/worker.h"
+
+static size_t place_of(const struct mk_worker *w, const struct mk_plugin *plugin)
+{
+    size_t i = 0;
+    while (i < w->generation->n_plugins && mk_plugins_at(w->generation, i)->object.plugin != plugin)
+        i++;
+    return i;
+}
+
+void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, void *data)
+{
+    size_t i = place_of(w, plugin);
+    if (i < w->generation->n_plugins)
+        w->plugin_data[i] = data;
+}
+
+void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
+{
+    size_t i = place_of(w, plugin);
+    return i < w->generation->n_plugins ? w->plugin_data[i] : NULL;
+}
+
+const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i)
+{
+    const struct mk_loaded *l = mk_plugins_at(w->generation, i);
+    return l ? l->object.plugin : NULL;
+}
+
+mk_err mk_worker_start_plugins(struct mk_worker *w)
+{
+    for (; w->n_started < w->generation->n_plugins; w->n_started++) {
+        const struct mk_loaded *l = mk_plugins_at(w->generation, w->n_started);
+        int e = l->object.plugin->worker_start ? l->object.plugin->worker_start(w, l->data) : 0;
+        if (e) {
+            mk_log_error(w->web.log, "the plugin %s cannot start in a worker: %s", l->object.plugin->name,
+                         mk_err_text(e));
+            return e;
+        }
+    }
+    return 0;
+}
+
+void mk_worker_stop_plugins(struct mk_worker *w)
+{
+    while (w->n_started > 0) {
+        const struct mk_loaded *l = mk_plugins_at(w->generation, --w->n_started);
+        if (l->object.plugin->worker_stop)
+            l->object.plugin->worker_stop(w, l->data);
+    }
+}

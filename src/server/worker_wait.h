@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How plugins wait in a worker: alarms, watchers, work in other threads, calls from other threads. Public:
+ * monkey/worker.h. */
+#ifndef MK_SERVER_WORKER_WAIT_H
+#define MK_SERVER_WORKER_WAIT_H
+
+#include "server/worker.h"
+
+mk_err mk_worker_wait_init(struct mk_worker *w) MK_MUST_USE;
+/* Makes every call that was promised; from now on none is. */
+void mk_worker_wait_end(struct mk_worker *w);
+
+#endif
