@@ -38,6 +38,7 @@ enum { MK_LOGFILES_MAX = 64, MK_PLUGINS_MAX = 64 };
 
 struct mk_loaded;
 struct mk_bound;
+struct mk_accept_hook;
 
 struct mk_generation {
     struct mk_arena arena;
@@ -51,6 +52,8 @@ struct mk_generation {
     struct mk_loaded *plugins;                          /* in the order of `Load` */
     struct mk_loaded *plugins_by_order[MK_PLUGINS_MAX]; /* in that of on_request */
     size_t n_plugins;
+    struct mk_accept_hook *accept_hooks;
+    size_t n_accept_hooks;
     struct mk_bound *bound; /* the sections that plugins bring, in the order in which they stand */
     mk_str folder;          /* relative paths are seen from here; ends with a NUL */
     struct mk_logfile logs[MK_LOGFILES_MAX];

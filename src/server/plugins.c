@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/plugins.h"
 
+#include "proto/service.h"
 #include "server/site.h"
 
 /* ---- Which are loaded ---- */
@@ -233,8 +234,21 @@ static void enter_host(struct mk_generation *g, struct mk_site *site, struct mk_
     report->no_memory |= !hooks || !mk_hooks_build(&site->host.hooks, &g->arena, hooks, n);
 }
 
+static void collect_accept_hooks(struct mk_generation *g, struct mk_conf_report *report)
+{
+    g->accept_hooks = mk_arena_zalloc(&g->arena, g->n_plugins + 1, sizeof *g->accept_hooks);
+    report->no_memory |= !g->accept_hooks;
+    for (size_t i = 0; g->accept_hooks && i < g->n_plugins; i++) {
+        const struct mk_loaded *l = g->plugins_by_order[i];
+        if (l->object.plugin->on_accept)
+            g->accept_hooks[g->n_accept_hooks++] =
+                (struct mk_accept_hook){.on_accept = l->object.plugin->on_accept, .data = l->data};
+    }
+}
+
 void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *report)
 {
+    collect_accept_hooks(g, report);
     for (struct mk_site *s = g->sites; s && !report->no_memory; s = s->next)
         enter_host(g, s, report);
 }
