@@ -60,6 +60,7 @@ struct mk_generation {
     size_t n_logs;
     struct mk_logfile *error_log, *access_log;
     bool listens_by_default; /* nobody said where: sockets that are there already may take its place */
+    bool wants_children;     /* workers are to be able to start other programs */
     bool has_identity;
     struct mk_identity identity;
 };

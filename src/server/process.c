@@ -16,6 +16,8 @@ struct process {
     struct mk_listeners *listeners;
     int signal_fd, control_fd;
     struct mk_log *log;
+    struct mk_spawner spawner;
+    bool has_spawner;
 };
 
 static void fill_signals(sigset_t *set)
@@ -81,8 +83,21 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     return e;
 }
 
-static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *log)
+/* Programs that it starts have the worker's user, but not its walls. */
+static mk_err start_spawner(struct process *p, const struct mk_generation *g)
 {
+    if (!g->wants_children)
+        return 0;
+    mk_err e = mk_spawner_start(&p->spawner);
+    if (e)
+        mk_log_error(p->log, "the process that starts other programs cannot be started: %s", mk_err_text(e));
+    p->has_spawner = !e;
+    return e;
+}
+
+static mk_err give_up_privileges(struct process *p, const struct mk_generation *g)
+{
+    struct mk_log *log = p->log;
     uint64_t fds;
     mk_err e = mk_fd_limit(g->server.fd_limit, &fds);
     if (e)
@@ -93,8 +108,9 @@ static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *l
         return e;
     }
     e = mk_sandbox_no_new_privs();
-    if (!e)
-        e = enter_sandbox(g, log);
+    if (e || (e = start_spawner(p, g)))
+        return e;
+    e = enter_sandbox(g, log);
     if (e)
         mk_log_error(log, "cannot enter the sandbox: %s", mk_err_text(e));
     return e;
@@ -111,6 +127,12 @@ static void drain(struct process *p, bool has_heir)
         (void)!mk_control_send(p->control_fd, MK_CONTROL_DRAINS, MK_STR(""), -1);
 }
 
+/* Another worker will have one. */
+static void on_spawner_lost(struct mk_children *c)
+{
+    drain(MK_CONTAINER(c, struct process, worker.children), true);
+}
+
 static void on_signal(struct mk_watch *w, uint32_t events)
 {
     struct process *p = MK_CONTAINER(w, struct process, signals);
@@ -121,6 +143,8 @@ static void on_signal(struct mk_watch *w, uint32_t events)
             drain(p, false);
         else if (info.ssi_signo == SIGTERM)
             mk_worker_stop(&p->worker);
+        else if (info.ssi_signo == SIGCHLD)
+            mk_children_reap(&p->worker.children);
         /* The others are meant for the master; a terminal sends SIGINT to all of us, and the master sees to
          * it. */
     }
@@ -202,14 +226,17 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
     mk_err e = collect_sockets(o, &fds, &n);
     if (e)
         return e;
-    e = mk_worker_init(&p->worker, &(struct mk_worker_options){.generation = o->generation,
-                                                               .index = o->index,
-                                                               .workers = o->workers,
-                                                               .counters = o->counters,
-                                                               .places = o->places,
-                                                               .log = p->log,
-                                                               .listeners = fds,
-                                                               .n_listeners = n});
+    e = mk_worker_init(&p->worker,
+                       &(struct mk_worker_options){.generation = o->generation,
+                                                   .index = o->index,
+                                                   .workers = o->workers,
+                                                   .counters = o->counters,
+                                                   .places = o->places,
+                                                   .log = p->log,
+                                                   .listeners = fds,
+                                                   .n_listeners = n,
+                                                   .spawner = p->has_spawner ? &p->spawner : NULL});
+    p->worker.children.on_lost = on_spawner_lost;
     mk_mem_free(fds);
     return e;
 }
@@ -225,7 +252,7 @@ static void leave_terminal(const struct mk_process_options *o, int null)
 static mk_err start(struct process *p, const struct mk_process_options *o)
 {
     int null = mk_daemon_open_null(); /* before the sandbox closes around it */
-    mk_err e = give_up_privileges(o->generation, p->log);
+    mk_err e = give_up_privileges(p, o->generation);
     if (!e) /* after the change of user, which forgets it */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)

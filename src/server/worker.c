@@ -201,7 +201,9 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->service.on_room = stop_if_drained;
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
-    e = mk_worker_start_plugins(w);
+    e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
+    if (!e)
+        e = mk_worker_start_plugins(w);
     if (!e)
         e = start_accepting(w, o);
     if (e)
@@ -220,6 +222,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_worker_stop_plugins(w);
     mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
+    mk_children_fini(&w->children);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);

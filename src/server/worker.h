@@ -6,6 +6,7 @@
 #include "net/inbox.h"
 #include "proto/accept.h"
 #include "server/accesslog.h"
+#include "server/child.h"
 #include "server/generation.h"
 #include "server/places.h"
 
@@ -25,6 +26,7 @@ struct mk_worker {
     struct mk_helper aside; /* works for plugins: a slow one must not keep files waiting */
     unsigned n_aside;
     struct mk_inbox inbox;
+    struct mk_children children;
     bool draining;
     bool ending;      /* nothing that takes time is begun any more */
     size_t n_started; /* plugins, in their order */
@@ -39,6 +41,7 @@ struct mk_worker_options {
     struct mk_log *log;
     const int *listeners; /* sockets to accept from; they stay the caller's */
     size_t n_listeners;
+    const struct mk_spawner *spawner; /* becomes the worker's; NULL: there is none */
 };
 
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;

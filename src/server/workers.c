@@ -48,6 +48,8 @@ static struct mk_worker_proc *find_free(struct mk_workers *w)
     return NULL;
 }
 
+static void replace_one(struct mk_worker_proc *p);
+
 static void on_control(struct mk_watch *watch, uint32_t events)
 {
     struct mk_worker_proc *p = MK_CONTAINER(watch, struct mk_worker_proc, control);
@@ -60,6 +62,8 @@ static void on_control(struct mk_watch *watch, uint32_t events)
         mk_fd_close(&m.fd);
         p->ready |= m.kind == MK_CONTROL_READY;
         p->awaited &= m.kind != MK_CONTROL_DRAINS;
+        if (m.kind == MK_CONTROL_DRAINS && !p->leaving)
+            replace_one(p);
         p->all->on_change(p->all);
     }
     if (e == -EPIPE)
@@ -257,22 +261,41 @@ static struct mk_revival *revival_of(struct mk_workers *w, unsigned index)
     return r;
 }
 
-static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
+/* Somebody else takes its place, if it was of the current set. */
+static void bring_back(const struct mk_worker_proc *p)
 {
-    bool is_news = !p->leaving && !w->ending;
-    if (is_news)
-        report_death(w, p, status);
-    w->early_death |= is_news && !p->ready && p->generation == w->generation;
-    mk_fd_close(&p->control_fd);
-    p->place->pid = p->pid = 0;
-    if (!is_news || p->generation != w->generation)
+    struct mk_workers *w = p->all;
+    if (p->generation != w->generation)
         return;
+    w->early_death |= !p->ready;
     struct mk_revival *r = revival_of(w, p->index);
     uint32_t pause = pause_before_revival(r, w->loop->now_ms - p->started_ms);
     if (pause)
         mk_timer_set(&w->loop->wheel, &r->timer, w->loop->now_ms, pause);
     else
         revive(&r->timer);
+}
+
+static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
+{
+    bool is_news = !p->leaving && !w->ending;
+    if (is_news)
+        report_death(w, p, status);
+    mk_fd_close(&p->control_fd);
+    p->place->pid = p->pid = 0;
+    if (is_news)
+        bring_back(p);
+}
+
+/* It ends although nobody told it to: it has told so itself, or was told by somebody else. */
+static void replace_one(struct mk_worker_proc *p)
+{
+    struct mk_workers *w = p->all;
+    p->leaving = p->place->leaving = true;
+    if (w->ending)
+        return;
+    mk_log_info(&w->log->log, "worker %d accepts no more: another one takes its place", (int)p->pid);
+    bring_back(p);
 }
 
 static bool is_there(const struct mk_workers *w, unsigned index)
