@@ -157,7 +157,7 @@ static enum mk_verdict fail(struct mk_request *request, struct mk_response *resp
     case -ENOENT:
     case -ENOTDIR:
     case -ENAMETOOLONG:
-    case -EBADF: /* there is no root */
+        mk_response_set_status(response, 404); /* should nobody else answer */
         return MK_NEXT;
     default:
         mk_request_log(request, MK_LOG_ERROR, "the folder cannot be opened: %s", strerror(-e));

@@ -39,6 +39,7 @@ const mk_str dirlisting_theme_guineo = MK_STR_INIT(
         BANANA) "}\n"
                 "h1>span{color:var(--soft);font-weight:400}\n"
                 "a{color:var(--accent);text-decoration:none}\n"
+                "h1 a[aria-current]{color:var(--ink);font-weight:600}\n"
                 "a:hover{text-decoration:underline;text-underline-offset:.2em}\n"
                 "a:focus-visible{outline:3px solid "
                 "var(--accent);outline-offset:-3px;border-radius:.4rem}\n"
@@ -48,7 +49,8 @@ const mk_str dirlisting_theme_guineo = MK_STR_INIT(
                 "card);"
                 "border:1px solid var(--line);border-radius:.8rem;overflow:hidden}\n"
                 "th,td{padding:0 1rem;text-align:left;vertical-align:top;font-weight:400}\n"
-                "th{color:var(--soft);font-size:.875rem;border-bottom:1px solid var(--line)}\n"
+                "th{vertical-align:baseline;color:var(--soft);font-size:.875rem;border-bottom:1px solid "
+                "var(--line)}\n"
                 "th a,td{padding-top:.5rem;padding-bottom:.5rem}\n"
                 "th a{display:inline-block;color:inherit}\n"
                 "th[aria-sort] a{color:var(--ink);font-weight:600}\n"
@@ -62,22 +64,22 @@ const mk_str dirlisting_theme_guineo = MK_STR_INIT(
                 "td.name a{display:block;padding:.5rem 0}\n"
                 ".size,.time{text-align:right;white-space:nowrap;color:var(--soft);font-variant-"
                 "numeric:tabular-nums}\n"
-                ".folder{background-image:" ICON(
+                "td.folder{background-image:" ICON(
                     "<path fill='%23e0a526' d='M2 6a2 2 0 0 1 2-2h5l2 3h9a2 2 0 0 1 2 2v9a2 2 0 "
                     "0 1-2 2H4a2 2 0 0 "
                     "1-2-2z'/><path fill='%23ffd04a' d='M2 10h20v8a2 2 0 0 1-2 2H4a2 2 0 0 "
                     "1-2-2z'/>") "}\n"
-                                 ".up{background-image:" ICON(
+                                 "td.up{background-image:" ICON(
                                      "<path fill='none' stroke='%23b08d57' stroke-width='2.5' "
                                      "stroke-linecap='round' "
                                      "stroke-linejoin='round' d='M20 20v-6a4 4 0 0 0-4-4H5m5-6-6 "
                                      "6 6 6'/>") "}\n"
-                                                 ".file{background-image:" ICON(
+                                                 "td.file{background-image:" ICON(
                                                      PAPER
                                                      "<path stroke='%238f7a66' "
                                                      "stroke-width='1.5' d='M7 11h8M7 "
                                                      "14h8M7 17h5'/>") "}\n"
-                                                                       ".image{background-"
+                                                                       "td.image{background-"
                                                                        "image:" ICON(FRAME(
                                                                            "4f9d6c") "<"
                                                                                      "c"
@@ -182,7 +184,8 @@ const mk_str dirlisting_theme_guineo = MK_STR_INIT(
                                                                                      "'"
                                                                                      "/"
                                                                                      ">") "}\n"
-                                                                                          ".video{background-"
+                                                                                          "td.video{"
+                                                                                          "background-"
                                                                                           "image:" ICON(FRAME(
                                                                                               "b0664a") "<pat"
                                                                                                         "h "
@@ -198,10 +201,10 @@ const mk_str dirlisting_theme_guineo = MK_STR_INIT(
                                                                                                         "6-3."
                                                                                                         "5z'/"
                                                                                                         ">") "}\n"
-                                                                                                             ".audio{background-image:" ICON(
+                                                                                                             "td.audio{background-image:" ICON(
                                                                                                                  "<circle cx='12' cy='12' r='10' fill='%237d74b8'/><path fill='%23eeebff' "
                                                                                                                  "d='M16 5v9.5a2.5 2.5 0 1 1-1.5-2.3V8.5l-4 1v6.5a2.5 2.5 0 1 1-1.5-2.3V6.8z'/>") "}\n"
-                                                                                                                                                                                                  ".pack{background-image:" ICON(
+                                                                                                                                                                                                  "td.pack{background-image:" ICON(
                                                                                                                                                                                                       "<path fill='%23a87b4f' d='M3 8h18v11a2 2 0 0 1-2 2H5a2 2 0 0 1-2-2z'/>"
                                                                                                                                                                                                       "<path fill='%23c89b6c' d='M5 3h14l2 5H3z'/><path fill='%23f3dfc4' d='M10.5 3h3v9h-3z'/>") "}\n"
                                                                                                                                                                                                                                                                                                  "footer{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;padding:1rem .25rem;color:var(--soft);font-size:.875rem}\n"
@@ -227,6 +230,7 @@ const mk_str dirlisting_theme_plain = MK_STR_INIT(
     "td.name{width:100%;overflow-wrap:anywhere;white-space:pre-wrap}\n"
     ".size,.time{padding-left:1.5rem;text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}\n"
     "a{text-decoration:none}\n"
+    "h1 a[aria-current]{color:inherit}\n"
     "a:hover,a:focus-visible{text-decoration:underline}\n"
     "a:focus-visible{outline:2px solid;outline-offset:2px}\n"
     "footer{display:flex;flex-wrap:wrap;gap:.25rem 1.25rem;margin-top:1rem;padding-top:.5rem;border-top:1px "
