@@ -83,11 +83,19 @@ static mk_str find_type(const struct response_facts *f)
     return mk_str_ends(f->path, MK_STR("/")) ? MK_STR("text/html") : mk_request_type_of(f->request, f->path);
 }
 
+void headers_condition_note_type(struct response_facts *f)
+{
+    if (f->type.p)
+        return;
+    mk_str type = mk_str_take(find_type(f), TYPE_MAX);
+    memcpy(f->type_room, type.p, type.len); /* the response may lose it */
+    f->type = mk_str_of(f->type_room, type.len);
+}
+
 static bool has_type(const struct condition *c, struct response_facts *f)
 {
     bool is_range = mk_str_ends(c->type, MK_STR("/"));
-    if (!f->type.p)
-        f->type = find_type(f);
+    headers_condition_note_type(f);
     return mk_str_eq_nocase(is_range ? mk_str_take(f->type, c->type.len) : f->type, c->type);
 }
 

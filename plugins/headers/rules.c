@@ -63,6 +63,7 @@ static bool read_front(const struct mk_conf_spot *spot, mk_str *rest, struct rul
             return false;
         case CONDITION_NONE:
             rule->name = word;
+            rule->is_type = mk_str_eq_nocase(word, MK_STR("Content-Type"));
             return check_name(spot, word);
         }
     }
@@ -139,6 +140,8 @@ void headers_rules_apply(const struct rules *rules, struct response_facts *facts
     for (const struct rule *r = rules->v; r < rules->v + rules->n; r++) {
         if (!headers_condition_holds(&r->when, facts))
             continue;
+        if (r->is_type)
+            headers_condition_note_type(facts);
         if (r->kind == RULE_ADD)
             mk_response_add_static(facts->response, r->name, r->value);
         else if (r->kind == RULE_SET)

@@ -10,6 +10,7 @@ enum rule_kind { RULE_ADD, RULE_SET, RULE_REMOVE };
 struct rule {
     enum rule_kind kind;
     struct condition when;
+    bool is_type; /* it is about Content-Type, which conditions ask for */
     mk_str name, value;
     mk_str written; /* for `monkey -T` */
 };
