@@ -7,7 +7,7 @@
 
 #include "listing.h"
 
-extern const struct mk_plugin MK_PLUGIN_SELF(dirlisting);
+MK_PLUGIN_DECLARE(dirlisting);
 
 const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
 static const char *const order_words[] = {"asc", "desc", NULL};
@@ -200,7 +200,7 @@ static enum mk_verdict list(struct mk_request *request, struct mk_response *resp
                             const struct settings *settings)
 {
     struct wish wish = read_wish(request, settings);
-    size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_SELF(dirlisting));
+    size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
     struct listing *l = dirlisting_new(request, fd, settings, shared, &wish);
     if (!l)
         return refuse(response, 503);
@@ -229,7 +229,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     mk_str path = mk_request_path(request);
     struct stat st;
     if (!settings)
-        settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_SELF(dirlisting));
+        settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(dirlisting));
     if (mk_request_has_encoded_slash(request))
         return MK_NEXT;
     if (!mk_request_shows_dot_files(request) && is_hidden(path))
@@ -269,14 +269,14 @@ static int worker_start(struct mk_worker *worker, void *data)
 {
     size_t *shared = mk_mem_zalloc(1, sizeof *shared);
     (void)data;
-    mk_worker_set_data(worker, &MK_PLUGIN_SELF(dirlisting), shared);
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(dirlisting), shared);
     return shared ? 0 : -ENOMEM;
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
-    mk_mem_free(mk_worker_data(worker, &MK_PLUGIN_SELF(dirlisting)));
+    mk_mem_free(mk_worker_data(worker, &MK_PLUGIN_OF(dirlisting)));
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};

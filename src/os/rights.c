@@ -12,19 +12,14 @@ union room {
     char bytes[CMSG_SPACE(MK_RIGHTS_MAX * sizeof(int))];
 };
 
-mk_err mk_rights_pair(int *a, int *waiting)
+mk_err mk_rights_pair(int *a, int *b)
 {
     int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
         return mk_err_last();
     *a = ends[0];
-    *waiting = ends[1];
-    mk_err e = mk_fd_set_nonblock(*a);
-    if (e) {
-        mk_fd_close(a);
-        mk_fd_close(waiting);
-    }
-    return e;
+    *b = ends[1];
+    return 0;
 }
 
 mk_err mk_rights_send(int end, const struct iovec *parts, size_t n_parts, const int *fds, size_t n_fds)
@@ -63,7 +58,7 @@ ssize_t mk_rights_receive(int end, void *room, size_t cap, int *fds)
         .msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t n;
     do
-        n = recvmsg(end, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        n = recvmsg(end, &m, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
     if (n <= 0)
         return n == 0 || errno == ECONNRESET ? -EPIPE : mk_err_last();

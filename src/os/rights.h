@@ -9,8 +9,8 @@
 
 enum { MK_RIGHTS_MAX = 3 };
 
-/* Both ends of a pair of sockets that keep messages apart, closed by an exec; only the second one waits. */
-mk_err mk_rights_pair(int *a, int *waiting) MK_MUST_USE;
+/* Both ends of a pair of sockets that keep messages apart, non-blocking, each closed by an exec. */
+mk_err mk_rights_pair(int *a, int *b) MK_MUST_USE;
 /* Sends one message; the descriptors stay the caller's. -EMSGSIZE: it is too long for the system. */
 mk_err mk_rights_send(int end, const struct iovec *parts, size_t n_parts, const int *fds,
                       size_t n_fds) MK_MUST_USE;

@@ -108,7 +108,7 @@ mk_err mk_children_init(struct mk_children *c, struct mk_loop *loop, struct mk_l
 void mk_children_fini(struct mk_children *c)
 {
     mk_fd_close(&c->spawner.fd);
-    while (c->loop && !mk_list_empty(&c->list)) /* else it never was made */
+    while (!mk_list_empty(&c->list))
         let_go(MK_LIST_ENTRY(c->list.next, struct mk_child, link));
 }
 

@@ -169,8 +169,3 @@ void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_ha
     h->routes = more;
     h->n_routes++;
 }
-
-void mk_config_want_children(struct mk_config *c)
-{
-    c->generation->wants_children = true;
-}

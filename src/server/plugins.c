@@ -271,8 +271,8 @@ static void collect_accept_hooks(struct mk_generation *g, struct mk_conf_report 
     for (size_t i = 0; g->accept_hooks && i < g->n_plugins; i++) {
         const struct mk_loaded *l = g->plugins_by_order[i];
         if (l->object.plugin->on_accept)
-            g->accept_hooks[g->n_accept_hooks++] =
-                (struct mk_accept_hook){.on_accept = l->object.plugin->on_accept, .data = l->data};
+            g->accept_hooks[g->n_accept_hooks++] = (struct mk_accept_hook){
+                .name = l->object.plugin->name, .on_accept = l->object.plugin->on_accept, .data = l->data};
     }
 }
 

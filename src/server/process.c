@@ -9,6 +9,9 @@
 #include "os/fd.h"
 #include "os/sandbox.h"
 #include "server/control.h"
+#include "server/worker_bus.h"
+
+enum { MESSAGES_MAX = 64 }; /* in one turn */
 
 struct process {
     struct mk_worker worker;
@@ -61,6 +64,16 @@ static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
     return e;
 }
 
+/* What the worker's user may not reach anyway is no reason not to serve. */
+static void allow_others(struct mk_sandbox *box, const struct mk_generation *g, struct mk_log *log)
+{
+    for (const struct mk_allowed *a = g->allowed; a; a = a->next) {
+        mk_err e = mk_sandbox_allow(box, a->path.p);
+        if (e)
+            mk_log_warn(log, "workers cannot read %s: %s", a->path.p, mk_err_text(e));
+    }
+}
+
 static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
 {
     struct mk_sandbox box;
@@ -73,6 +86,8 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     }
     for (const struct mk_site *s = g->sites; s && !e; s = s->next)
         e = allow_site(&box, s);
+    if (!e)
+        allow_others(&box, g, log);
     if (!e)
         e = mk_sandbox_allow(&box, "/dev/null"); /* kept for when descriptors run out */
     if (!e)
@@ -124,7 +139,7 @@ static void drain(struct process *p, bool has_heir)
     mk_worker_drain(&p->worker, has_heir);
     mk_listeners_close_all(p->listeners, false);
     if (p->control_fd >= 0) /* a master that cannot be told does not wait for ever */
-        (void)!mk_control_send(p->control_fd, MK_CONTROL_DRAINS, MK_STR(""), -1);
+        (void)!mk_control_say(p->control_fd, MK_CONTROL_DRAINS);
 }
 
 /* Another worker will have one. */
@@ -154,30 +169,46 @@ static void replace_log(struct process *p, const struct mk_control_message *m)
 {
     struct mk_generation *g = p->worker.generation;
     for (size_t i = 0; i < g->n_logs; i++) {
-        if (!mk_str_eq(g->logs[i].where, mk_str_from_c(m->where)) || g->logs[i].fd < 0)
+        if (!mk_str_eq(g->logs[i].where, m->text) || g->logs[i].fd < 0)
             continue;
         mk_logfile_flush(&g->logs[i]);
         if (dup3(m->fd, g->logs[i].fd, O_CLOEXEC) < 0)
-            mk_log_error(p->log, "the log %s could not be exchanged: %s", m->where,
+            mk_log_error(p->log, "the log %.*s could not be exchanged: %s", MK_STR_ARG(m->text),
                          mk_err_text(mk_err_last()));
+        g->logs[i].asked_ms = 0;
     }
+}
+
+static void obey(struct process *p, const struct mk_control_message *m)
+{
+    if (m->kind == MK_CONTROL_HEIR)
+        drain(p, true);
+    else if (m->kind == MK_CONTROL_LOG && m->fd >= 0)
+        replace_log(p, m);
+    else if (m->kind == MK_CONTROL_LOG_LEVEL)
+        p->log->level = (enum mk_log_level)m->number;
+    else if (m->kind == MK_CONTROL_MESSAGE)
+        mk_worker_deliver(&p->worker, m->name, m->text);
 }
 
 static void on_control(struct mk_watch *w, uint32_t events)
 {
     struct process *p = MK_CONTAINER(w, struct process, control);
+    struct mk_control_room room;
     struct mk_control_message m;
-    mk_err e;
+    mk_err e = 0;
     (void)events;
-    while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
-        if (m.kind == MK_CONTROL_HEIR)
-            drain(p, true);
-        if (m.kind == MK_CONTROL_LOG && m.fd >= 0)
-            replace_log(p, &m);
+    /* Connections wait meanwhile: what is left is for the next turn. */
+    for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
+        e = mk_control_receive(p->control_fd, &room, &m);
+        if (e)
+            continue;
+        obey(p, &m);
         mk_fd_close(&m.fd);
     }
     if (e == -EPIPE) { /* the master is gone, and would have told us of an heir */
         mk_loop_remove(&p->worker.loop, p->control_fd);
+        mk_worker_bus_cut(&p->worker);
         drain(p, false);
     }
 }
@@ -195,7 +226,7 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
     if (!e && p->control_fd >= 0)
         e = mk_loop_add(&p->worker.loop, p->control_fd, &p->control, EPOLLIN);
     if (!e && p->control_fd >= 0)
-        e = mk_control_send(p->control_fd, MK_CONTROL_READY, MK_STR(""), -1);
+        e = mk_control_say(p->control_fd, MK_CONTROL_READY);
     return e;
 }
 
@@ -235,6 +266,7 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
                                                    .log = p->log,
                                                    .listeners = fds,
                                                    .n_listeners = n,
+                                                   .master_fd = o->control_fd < 0 ? NULL : &o->control_fd,
                                                    .spawner = p->has_spawner ? &p->spawner : NULL});
     p->worker.children.on_lost = on_spawner_lost;
     mk_mem_free(fds);

@@ -122,7 +122,7 @@ static void obey(struct spawner *s)
 {
     struct mk_spawner_request q;
     int fds[MK_RIGHTS_MAX] = {-1, -1, -1};
-    ssize_t n = mk_rights_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds);
+    ssize_t n = mk_rights_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll saw it */
     if (n == -EPIPE)
         end(s);
     if (n < 0 && n != -EMSGSIZE)
@@ -173,6 +173,9 @@ static mk_err keep_little(int socket)
             return mk_err_last();
     if (high < 0 || dup3(high, SOCKET, O_CLOEXEC) < 0)
         return mk_err_last();
+    mk_err e = mk_fd_set_block(SOCKET); /* answers wait for a worker that is busy */
+    if (e)
+        return e;
     mk_fd_close_from(SIGNALS);
     int fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
     return fd == SIGNALS ? 0 : -EBADF;
