@@ -72,31 +72,11 @@ enum condition_word headers_condition_read(const struct mk_conf_spot *spot, mk_s
     return ok ? CONDITION_TAKEN : CONDITION_WRONG;
 }
 
-/* A 304 does not tell its type: it is that of the file, and a folder's is that of a page. */
-static mk_str find_type(const struct response_facts *f)
-{
-    mk_str type = mk_response_field(f->response, MK_STR("Content-Type"));
-    if (type.p)
-        return mk_str_trim(mk_str_cut(&type, ';'));
-    if (f->status != 304)
-        return MK_STR("");
-    return mk_str_ends(f->path, MK_STR("/")) ? MK_STR("text/html") : mk_request_type_of(f->request, f->path);
-}
-
-void headers_condition_note_type(struct response_facts *f)
-{
-    if (f->type.p)
-        return;
-    mk_str type = mk_str_take(find_type(f), TYPE_MAX);
-    memcpy(f->type_room, type.p, type.len); /* the response may lose it */
-    f->type = mk_str_of(f->type_room, type.len);
-}
-
 static bool has_type(const struct condition *c, struct response_facts *f)
 {
+    mk_str type = headers_facts_type(f);
     bool is_range = mk_str_ends(c->type, MK_STR("/"));
-    headers_condition_note_type(f);
-    return mk_str_eq_nocase(is_range ? mk_str_take(f->type, c->type.len) : f->type, c->type);
+    return mk_str_eq_nocase(is_range ? mk_str_take(type, c->type.len) : type, c->type);
 }
 
 bool headers_condition_holds(const struct condition *c, struct response_facts *f)

@@ -4,21 +4,9 @@
 #define HEADERS_CONDITION_H
 
 #include <monkey/config.h>
-#include <monkey/request.h>
-#include <monkey/response.h>
 #include <monkey/text.h>
 
-enum { TYPE_MAX = 127 }; /* RFC 6838, section 4.2 */
-
-/* What a response is before any rule has changed it; its type only when a rule asks for it. */
-struct response_facts {
-    struct mk_request *request;
-    struct mk_response *response;
-    mk_str path;
-    mk_str type; /* absent until somebody asked */
-    unsigned status;
-    char type_room[TYPE_MAX];
-};
+#include "facts.h"
 
 /* All that is set must be true. */
 struct condition {
@@ -35,8 +23,6 @@ enum condition_word headers_condition_read(const struct mk_conf_spot *spot, mk_s
 /* The same for a media type without `type:`. False: it is none (not reported). */
 bool headers_condition_read_type(mk_str word, struct condition *c);
 
-/* Finds out the type, which is about to be changed. */
-void headers_condition_note_type(struct response_facts *facts);
 bool headers_condition_holds(const struct condition *c, struct response_facts *facts);
 
 /* `item` behind the n others of `list`, in memory of the configuration; NULL when that is out (reported). */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cors.h"
 
-#include "rules.h"
-
 static const struct cors_rule *find_rule(const struct cors *cors, mk_str path)
 {
     for (const struct cors_rule *r = cors->v; r < cors->v + cors->n; r++)
@@ -62,50 +60,48 @@ bool headers_cors_preflight(const struct cors *cors, struct mk_request *request,
     return true;
 }
 
-static void add(struct mk_response *response, mk_str name, mk_str value)
+static void add(struct response_facts *f, mk_str name, mk_str value)
 {
     if (value.p)
-        mk_response_add_static(response, name, value);
+        headers_add(f, name, value);
 }
 
-static void allow(const struct cors_rule *r, const struct response_facts *f, mk_str origin)
+static void allow(const struct cors_rule *r, struct response_facts *f, mk_str origin)
 {
-    struct mk_response *to = f->response;
     /* What stands in the request lives as long as the response needs it, and is_allowed() has seen every
      * byte. */
-    add(to, MK_STR("Access-Control-Allow-Origin"), r->any ? MK_STR("*") : origin);
+    add(f, MK_STR("Access-Control-Allow-Origin"), r->any ? MK_STR("*") : origin);
     if (r->credentials)
-        add(to, MK_STR("Access-Control-Allow-Credentials"), MK_STR("true"));
+        add(f, MK_STR("Access-Control-Allow-Credentials"), MK_STR("true"));
     if (!is_preflight(f->request)) {
-        add(to, MK_STR("Access-Control-Expose-Headers"), r->expose);
+        add(f, MK_STR("Access-Control-Expose-Headers"), r->expose);
         return;
     }
-    add(to, MK_STR("Access-Control-Allow-Methods"), r->methods);
-    add(to, MK_STR("Access-Control-Allow-Headers"), r->headers);
-    add(to, MK_STR("Access-Control-Max-Age"), r->max_age);
+    add(f, MK_STR("Access-Control-Allow-Methods"), r->methods);
+    add(f, MK_STR("Access-Control-Allow-Headers"), r->headers);
+    add(f, MK_STR("Access-Control-Max-Age"), r->max_age);
 }
 
 /* Two answers to one question are none: what an application says about it gives way to the rule. */
-static void remove_others(struct mk_response *response)
+static void remove_others(struct response_facts *f)
 {
-    static const mk_str names[] = {
-        MK_STR_INIT("Access-Control-Allow-Origin"),   MK_STR_INIT("Access-Control-Allow-Credentials"),
-        MK_STR_INIT("Access-Control-Expose-Headers"), MK_STR_INIT("Access-Control-Allow-Methods"),
-        MK_STR_INIT("Access-Control-Allow-Headers"),  MK_STR_INIT("Access-Control-Max-Age")};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (mk_response_field(response, names[i]).p)
-            mk_response_remove(response, names[i]);
+    headers_remove(f, MK_STR("Access-Control-Allow-Origin"));
+    headers_remove(f, MK_STR("Access-Control-Allow-Credentials"));
+    headers_remove(f, MK_STR("Access-Control-Expose-Headers"));
+    headers_remove(f, MK_STR("Access-Control-Allow-Methods"));
+    headers_remove(f, MK_STR("Access-Control-Allow-Headers"));
+    headers_remove(f, MK_STR("Access-Control-Max-Age"));
 }
 
-void headers_cors_apply(const struct cors *cors, const struct response_facts *facts)
+void headers_cors_apply(const struct cors *cors, struct response_facts *facts)
 {
     const struct cors_rule *r = cors->n ? find_rule(cors, facts->path) : NULL;
     if (!r)
         return;
     mk_str origin = mk_request_field(facts->request, MK_STR("Origin"));
-    remove_others(facts->response);
+    remove_others(facts);
     if (!r->any) /* a cache must not hand to one origin what was said to another, or to none */
-        mk_response_add_static(facts->response, MK_STR("Vary"), MK_STR("Origin"));
+        headers_add(facts, MK_STR("Vary"), MK_STR("Origin"));
     if (is_allowed(r, origin))
         allow(r, facts, origin);
 }

@@ -63,7 +63,7 @@ bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)
 }
 
 /* Errors and temporary answers are not kept; who has said something about keeping already knows better. */
-static bool may_be_kept(const struct response_facts *f)
+static bool may_be_kept(struct response_facts *f)
 {
     switch (f->status) {
     case 200:
@@ -76,18 +76,17 @@ static bool may_be_kept(const struct response_facts *f)
     default:
         return false;
     }
-    return !mk_response_field(f->response, MK_STR("Cache-Control")).p &&
-           !mk_response_field(f->response, MK_STR("Expires")).p;
+    return !headers_has(f, MK_STR("Cache-Control")) && !headers_has(f, MK_STR("Expires"));
 }
 
-static void add(const struct expiry *e, const struct response_facts *f)
+static void add(const struct expiry *e, struct response_facts *f)
 {
-    mk_response_add_static(f->response, MK_STR("Cache-Control"), e->cache_control);
+    headers_add(f, MK_STR("Cache-Control"), e->cache_control);
     char *date = mk_request_alloc(f->request, MK_DATE_LEN);
     if (!date)
         return;
     mk_date_write(date, mk_worker_now(mk_request_worker(f->request)) + e->seconds);
-    mk_response_add_static(f->response, MK_STR("Expires"), mk_str_of(date, MK_DATE_LEN));
+    headers_add(f, MK_STR("Expires"), mk_str_of(date, MK_DATE_LEN));
 }
 
 void headers_expires_apply(const struct expiries *list, struct response_facts *facts)

@@ -105,12 +105,8 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct settings *s = host_data;
-    struct response_facts facts; /* its room for the type stays as it is */
-    facts.request = request;
-    facts.response = response;
-    facts.path = mk_request_path(request);
-    facts.type = (mk_str){NULL, 0};
-    facts.status = mk_response_status(response);
+    struct response_facts facts;
+    headers_facts_init(&facts, request, response);
     headers_expires_apply(&s->expires, &facts);
     headers_cors_apply(&s->cors, &facts);
     headers_secure_apply((enum secure)s->secure, &facts);

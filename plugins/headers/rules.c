@@ -128,25 +128,16 @@ bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key,
     return true;
 }
 
-void headers_put(struct mk_response *response, mk_str name, mk_str value)
-{
-    if (mk_response_field(response, name).p)
-        mk_response_remove(response, name);
-    mk_response_add_static(response, name, value);
-}
-
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts)
 {
     for (const struct rule *r = rules->v; r < rules->v + rules->n; r++) {
         if (!headers_condition_holds(&r->when, facts))
             continue;
         if (r->is_type)
-            headers_condition_note_type(facts);
-        if (r->kind == RULE_ADD)
-            mk_response_add_static(facts->response, r->name, r->value);
-        else if (r->kind == RULE_SET)
-            headers_put(facts->response, r->name, r->value);
-        else if (mk_response_field(facts->response, r->name).p)
-            mk_response_remove(facts->response, r->name);
+            (void)headers_facts_type(facts); /* while it is there */
+        if (r->kind != RULE_ADD)
+            headers_remove(facts, r->name);
+        if (r->kind != RULE_REMOVE)
+            headers_add(facts, r->name, r->value);
     }
 }

@@ -25,7 +25,4 @@ void headers_rules_read(const struct mk_conf_spot *spot, enum rule_kind kind, st
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
 
-/* Removes what is there, and adds the value, which outlives the request. */
-void headers_put(struct mk_response *response, mk_str name, mk_str value);
-
 #endif

@@ -35,13 +35,13 @@ static const struct field strict[] = {
 /* Means something only where it came by TLS (RFC 6797, section 7.2). */
 static const struct field transport = FIELD("Strict-Transport-Security", "max-age=31536000");
 
-static void add(const struct response_facts *f, const struct field *field)
+static void add(struct response_facts *f, const struct field *field)
 {
-    if (!mk_response_field(f->response, field->name).p)
-        mk_response_add_static(f->response, field->name, field->value);
+    if (!headers_has(f, field->name))
+        headers_add(f, field->name, field->value);
 }
 
-void headers_secure_apply(enum secure how, const struct response_facts *facts)
+void headers_secure_apply(enum secure how, struct response_facts *facts)
 {
     const struct field *fields = how == SECURE_STRICT ? strict : on;
     size_t n = how == SECURE_STRICT ? sizeof strict / sizeof *strict : sizeof on / sizeof *on;

@@ -8,6 +8,6 @@
 enum secure { SECURE_OFF, SECURE_ON, SECURE_STRICT };
 
 /* Those that the response does not have. */
-void headers_secure_apply(enum secure how, const struct response_facts *facts);
+void headers_secure_apply(enum secure how, struct response_facts *facts);
 
 #endif
