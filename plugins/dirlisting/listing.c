@@ -232,16 +232,21 @@ static size_t hand_on(struct listing *l, char *room, size_t cap)
     return left.len;
 }
 
+/* Half an entry must never pass for a whole one. */
+static int fail(struct listing *l, int e)
+{
+    l->error = e;
+    mk_buf_clear(&l->out);
+    mk_request_log(l->request, MK_LOG_ERROR, "listing the folder: %s", strerror(-e));
+    return e;
+}
+
 static int go_on(struct listing *l)
 {
     int e = l->error ? l->error : advance(l);
-    if (!e && l->out.failed)
+    if (l->out.failed)
         e = -ENOMEM;
-    if (e && e != -EAGAIN && !l->error) {
-        l->error = e;
-        mk_request_log(l->request, MK_LOG_ERROR, "listing the folder: %s", strerror(-e));
-    }
-    return e;
+    return e && e != -EAGAIN && !l->error ? fail(l, e) : e;
 }
 
 static ssize_t pull(void *ctx, char *room, size_t cap)

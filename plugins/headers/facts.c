@@ -35,8 +35,9 @@ mk_str headers_facts_type(struct response_facts *f)
 /* The same for every case of letters. */
 static uint64_t bit_of(mk_str name)
 {
-    unsigned char first = name.len ? (unsigned char)name.p[0] | 0x20 : 0;
-    unsigned char last = name.len ? (unsigned char)name.p[name.len - 1] | 0x20 : 0;
+    if (name.len == 0)
+        return 1;
+    size_t first = (unsigned char)name.p[0] | 0x20u, last = (unsigned char)name.p[name.len - 1] | 0x20u;
     return (uint64_t)1 << ((first * 5 + last * 3 + name.len) & 63);
 }
 
