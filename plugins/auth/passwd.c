@@ -18,7 +18,7 @@ enum { FINE = 0, FAILED = 1, USAGE = 2, DIGEST_TEXT_MAX = 2 * AUTH_HASH_MAX };
 struct order {
     const char *path;
     mk_str user, realm, kind; /* the realm is absent but for Digest */
-    uint64_t cost;            /* 0: as libcrypt likes it */
+    uint64_t cost;            /* 0: as the kind has it */
     bool create, delete, help;
 };
 
@@ -205,7 +205,8 @@ static int hash_for_basic(const struct order *o, const char *password, char out[
 {
     char setting[CRYPT_GENSALT_OUTPUT_SIZE];
     const struct auth_kind *kind = o->kind.p ? auth_kind_find(o->kind) : &auth_kinds[0];
-    if (!crypt_gensalt_rn(kind->prefix, (unsigned long)o->cost, NULL, 0, setting, sizeof setting))
+    unsigned long cost = o->cost ? (unsigned long)o->cost : kind->cost;
+    if (!crypt_gensalt_rn(kind->prefix, cost, NULL, 0, setting, sizeof setting))
         return complain(errno == EINVAL || errno == ERANGE ? USAGE : FAILED,
                         errno == EINVAL || errno == ERANGE ? "libcrypt does not take this cost"
                                                            : strerror(errno),

@@ -26,13 +26,10 @@ int auth_places_load(struct mk_config *c, void **data)
 static const struct auth_users *users_of(struct mk_config *c, struct auth_setup *setup,
                                          const struct auth_place *p)
 {
-    mk_str path = mk_config_path(c, p, p->file);
-    if (!path.p)
-        return NULL;
     for (const struct auth_users *u = setup->files; u; u = u->next)
-        if (mk_str_eq(u->path, path))
+        if (mk_str_eq(u->path, p->file))
             return u;
-    struct auth_users *u = auth_users_read(c, p, path);
+    struct auth_users *u = auth_users_read(c, p, p->file);
     if (u) {
         u->next = setup->files;
         setup->files = u;
@@ -97,7 +94,7 @@ static bool bind_place(struct mk_config *c, struct auth_setup *setup, struct aut
 {
     if (p->users || p->type == AUTH_TYPE_NONE) /* done for another host */
         return true;
-    if (!p->file.p || p->file.len == 0) {
+    if (!p->file.p) {
         mk_config_error(c, p, NULL, "there must be a file of Users");
         return true;
     }

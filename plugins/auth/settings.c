@@ -40,11 +40,26 @@ static bool parse_location(const struct mk_conf_spot *spot, mk_str value, void *
     return true;
 }
 
-static bool show_location(const void *field, size_t i, struct mk_buf *out)
+static bool show_text(const void *field, size_t i, struct mk_buf *out)
 {
     if (i == 0)
         mk_buf_addf(out, "\"%.*s\"", MK_STR_ARG(*(const mk_str *)field));
     return i == 0;
+}
+
+/* Seen from the file that says so. */
+static bool parse_file(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str *file = field, rest = value, word;
+    if (!mk_conf_spot_word(spot, &rest, &word) || !word.p || word.len == 0 || mk_str_trim(rest).len)
+        return false;
+    *file = mk_conf_spot_path(spot, word);
+    return file->p != NULL;
+}
+
+static bool show_file(const void *field, size_t i, struct mk_buf *out)
+{
+    return ((const mk_str *)field)->p && show_text(field, i, out);
 }
 
 static bool add_name(const struct mk_conf_spot *spot, struct auth_names *names, mk_str name)
@@ -104,7 +119,7 @@ static const struct mk_conf_key keys[] = {
          "Where the paths begin that are protected. Of several sections the one with the longest `Location` "
          "counts.",
      .parse = parse_location,
-     .show = show_location},
+     .show = show_text},
     {.name = "Type",
      .type = MK_CONF_ENUM,
      MK_CONF_AT(struct auth_place, type),
@@ -119,8 +134,11 @@ static const struct mk_conf_key keys[] = {
      .def = "Restricted",
      .help = "What browsers show when they ask for the password; the realm."},
     {.name = "Users",
-     .type = MK_CONF_TEXT,
+     .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct auth_place, file),
+     .form = "a file",
+     .parse = parse_file,
+     .show = show_file,
      .help = "The file of users, as `monkey passwd` makes it. Read when the configuration is loaded."},
     {.name = "Require",
      .type = MK_CONF_CUSTOM,
@@ -157,7 +175,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "NonceTime",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_place, nonce_ms),
-     .min = 10000,
+     .min = 1000,
      .max = AUTH_NONCE_SPAN_MAX_S * 1000ULL,
      .def = "5m",
      .help = "How long a nonce is good; clients then get a new one without asking anybody (Digest)."},

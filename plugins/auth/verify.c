@@ -9,15 +9,15 @@
 enum { SHA1_TEXT_LEN = 28 };
 
 const struct auth_kind auth_kinds[] = {
-    {"yescrypt", "$y$", 43, true, SIZE_MAX},
-    {"bcrypt", "$2b$", 53, true, 72},
-    {"sha512", "$6$", 86, true, SIZE_MAX},
-    {"sha256", "$5$", 43, true, SIZE_MAX},
-    {"bcrypt", "$2y$", 53, false, 72},
-    {"bcrypt", "$2a$", 53, false, 72},
-    {"scrypt", "$7$", 43, false, SIZE_MAX},
-    {"gost-yescrypt", "$gy$", 43, false, SIZE_MAX},
-    {NULL, NULL, 0, false, 0},
+    {"yescrypt", "$y$", 43, true, SIZE_MAX, 0},
+    {"bcrypt", "$2b$", 53, true, 72, 10},
+    {"sha512", "$6$", 86, true, SIZE_MAX, 100000},
+    {"sha256", "$5$", 43, true, SIZE_MAX, 100000},
+    {"bcrypt", "$2y$", 53, false, 72, 0},
+    {"bcrypt", "$2a$", 53, false, 72, 0},
+    {"scrypt", "$7$", 43, false, SIZE_MAX, 0},
+    {"gost-yescrypt", "$gy$", 43, false, SIZE_MAX, 0},
+    {NULL, NULL, 0, false, 0, 0},
 };
 
 const struct auth_kind *auth_kind_find(mk_str name)

@@ -14,6 +14,7 @@ struct auth_kind {
     size_t tail;     /* characters behind the last '$' */
     bool can_make;   /* `monkey passwd` may write it */
     size_t password; /* what is behind so many bytes of a password makes no difference */
+    unsigned cost;   /* when nobody says another one; 0: as libcrypt likes it */
 };
 
 /* Those of crypt(3) that are good enough; ended by one without name. */
