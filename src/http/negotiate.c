@@ -106,7 +106,7 @@ static unsigned match_range(mk_str range, mk_str type)
     mk_str range_sub = range, range_main = mk_str_cut(&range_sub, '/');
     if (mk_str_eq(range, MK_STR("*/*")))
         return 1;
-    if (!range_sub.p || !mk_str_eq_nocase(range_main, main_type))
+    if (!range_sub.p || !subtype.p || !mk_str_eq_nocase(range_main, main_type))
         return 0;
     if (mk_str_eq(range_sub, MK_STR("*")))
         return 2;

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "os/fd.h"
 #include "server/plugins.h"
+#include "server/worker_bus.h"
 #include "server/worker_wait.h"
 
 enum {
@@ -56,6 +57,7 @@ void mk_worker_flush_logs(struct mk_worker *w)
                          (unsigned long long)g->logs[i].lost, g->logs[i].where.p);
             g->logs[i].lost = 0;
         }
+        mk_worker_watch_log(w, &g->logs[i]);
     }
 }
 
@@ -194,6 +196,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     set_limits(&w->limits, s, fds, files, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);
+    mk_worker_bus_init(w, o->master_fd ? *o->master_fd : -1);
     mk_err e = init_parts(w, o, files);
     if (e)
         return e;
@@ -201,7 +204,9 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->service.on_room = stop_if_drained;
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
-    e = mk_worker_start_plugins(w);
+    e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
+    if (!e)
+        e = mk_worker_start_plugins(w);
     if (!e)
         e = start_accepting(w, o);
     if (e)
@@ -220,6 +225,8 @@ void mk_worker_fini(struct mk_worker *w)
     mk_worker_stop_plugins(w);
     mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
+    mk_children_fini(&w->children);
+    mk_worker_bus_fini(w);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
