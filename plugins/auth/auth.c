@@ -91,6 +91,15 @@ static enum mk_verdict obey(struct visit *v, mk_str user, enum auth_answer answe
     return answer == AUTH_WRONG ? refuse_wrong(v, user) : refuse_for(v, 503, 1);
 }
 
+static enum mk_verdict join(struct visit *v, const struct auth_question *q, struct auth_job *job)
+{
+    struct auth_wait *wait = wait_of(v);
+    if (!wait)
+        return refuse(v, 503);
+    auth_wait_join(wait, job, q);
+    return MK_WAIT;
+}
+
 /* A hash that would stop the loop. */
 static enum mk_verdict ask_desk(struct visit *v, struct auth_question *q)
 {
@@ -100,6 +109,9 @@ static enum mk_verdict ask_desk(struct visit *v, struct auth_question *q)
     if (wait && wait->place == v->place && wait->answer != AUTH_UNKNOWN)
         return obey(v, q->user, wait->answer);
     auth_desk_mac(v->desk, q);
+    struct auth_job *same = auth_desk_find(v->desk, q);
+    if (same)
+        return join(v, q, same);
     uint32_t seconds = auth_attempts_blocked(v->shared, &v->counted, v->now);
     if (seconds)
         return refuse_for(v, 429, seconds);
@@ -107,8 +119,6 @@ static enum mk_verdict ask_desk(struct visit *v, struct auth_question *q)
         return let_in(v, q->user);
     if (!(wait = wait_of(v)))
         return refuse(v, 503);
-    if (auth_desk_join(v->desk, q, wait))
-        return MK_WAIT;
     if ((seconds = auth_attempts_take(v->shared, &v->counted, v->now)))
         return refuse_for(v, 429, seconds);
     if (!auth_desk_ask(v->desk, q, wait))

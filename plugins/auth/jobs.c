@@ -175,24 +175,22 @@ bool auth_desk_remembers(const struct auth_desk *d, const struct auth_question *
            auth_cache_has(d->cache, q->mac, mk_worker_now_ms(d->worker), q->place->cache_ms);
 }
 
-static void queue(struct auth_wait *wait, struct auth_job *j, const struct auth_question *q)
+struct auth_job *auth_desk_find(const struct auth_desk *d, const struct auth_question *q)
+{
+    struct auth_job *j = d->first;
+    while (j && (j->place != q->place || j->counted.hash != q->counted.hash ||
+                 memcmp(j->mac, q->mac, AUTH_MAC_LEN) != 0))
+        j = j->next;
+    return j;
+}
+
+void auth_wait_join(struct auth_wait *wait, struct auth_job *j, const struct auth_question *q)
 {
     wait->place = q->place;
     wait->answer = AUTH_UNKNOWN;
     wait->job = j;
     wait->next = j->waits;
     j->waits = wait;
-}
-
-bool auth_desk_join(struct auth_desk *d, const struct auth_question *q, struct auth_wait *wait)
-{
-    for (struct auth_job *j = d->first; j; j = j->next)
-        if (j->place == q->place && j->counted.hash == q->counted.hash &&
-            memcmp(j->mac, q->mac, AUTH_MAC_LEN) == 0) {
-            queue(wait, j, q);
-            return true;
-        }
-    return false;
 }
 
 static struct auth_job *new_job(struct auth_desk *d, const struct auth_question *q)
@@ -217,7 +215,7 @@ bool auth_desk_ask(struct auth_desk *d, const struct auth_question *q, struct au
         auth_attempts_give_back(d->shared, &q->counted, mk_worker_now(d->worker));
         return false;
     }
-    queue(wait, j, q);
+    auth_wait_join(wait, j, q);
     if (d->last)
         d->last->next = j;
     else

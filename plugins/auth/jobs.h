@@ -48,8 +48,9 @@ struct auth_wait {
 void auth_desk_mac(const struct auth_desk *d, struct auth_question *q);
 /* Was it answered lately? */
 bool auth_desk_remembers(const struct auth_desk *d, const struct auth_question *q);
-/* Is the same question of the same address being answered? Then this request waits, too. */
-bool auth_desk_join(struct auth_desk *d, const struct auth_question *q, struct auth_wait *wait);
+/* The same question of the same address, if it is being answered: then this request waits for it, too. */
+struct auth_job *auth_desk_find(const struct auth_desk *d, const struct auth_question *q);
+void auth_wait_join(struct auth_wait *wait, struct auth_job *job, const struct auth_question *q);
 /* Asks; the attempt was counted, and is given back if the answer is right or there is none. The request is
  * resumed when wait->answer is there. False: there are too many already. */
 bool auth_desk_ask(struct auth_desk *d, const struct auth_question *q, struct auth_wait *wait);

@@ -130,7 +130,8 @@ def test_the_scheme_is_a_word_of_any_case(guarded):
 def test_other_methods_are_asked_too(guarded):
     server = guarded()
     for method in ["HEAD", "OPTIONS", "PUT", "POST", "DELETE", "BREW"]:
-        assert server.get("/private/a", method=method).status == 401, method
+        body = b"x" if method in ("PUT", "POST") else b""
+        assert server.get("/private/a", method=method, body=body).status == 401, method
     assert server.get("/private/a", method="POST", body=b"x" * 100000).status == 401
     assert server.get("/private/a", method="HEAD", fields=basic("ana", "secret")).status == 200
 
@@ -186,7 +187,7 @@ def test_slashes_that_are_encoded_do_not_slip_by(guarded, site):
         assert server.get(target).status not in (200, 401), target
     for target in ["/x%2F../private/a", "/x/..%2Fprivate/a", "/.%2Fprivate/a", "/%2Fprivate/a", "/private%2Finner/a",
                    "/private/inner%2F..%2Fa", "/private/inner%2F..", "/x%2f..%2fprivate"]:
-        assert server.get(target).status in (401, 403), target
+        assert server.get(target).status in (400, 401, 403), target
         assert get(server, "ana", "secret", target).status != 200, target
 
 
@@ -463,13 +464,12 @@ def test_too_many_at_once_are_told_so(guarded, slow):
         client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
     with server.connect() as client:
         assert client.get("/a").status == 200
-    busy = [client for client in clients if not is_silent(client)]
     wait_until(lambda: any(not is_silent(client) for client in clients), "an answer")
     busy = [client.read() for client in clients if not is_silent(client)]
     assert any(reply.status == 503 and reply["Retry-After"] == "1" for reply in busy)
     for client in clients:
         client.close()
-    assert get(server, "ana", "secret").status == 200
+    wait_until(lambda: get(server, "ana", "secret").status == 200, "room for others")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
@@ -595,7 +595,7 @@ def test_an_empty_file_lets_nobody_in(monkey, tmp_path, site):
 
 
 def test_the_effective_configuration_is_one(guarded, tmp_path, monkey):
-    server = guarded("Require user ana bob\nTitle \"a \\\"b\"" if False else "Require user ana bob")
+    server = guarded("Require user ana bob")
     done = subprocess.run([server.process.args[0], "-c", server.config, "-T"], capture_output=True, text=True,
                           timeout=60)
     assert done.returncode == 0
