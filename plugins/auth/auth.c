@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <monkey/text.h>
 
 static const struct mk_plugin *self(void);
 
@@ -46,10 +47,19 @@ static enum mk_verdict challenge(struct visit *v, bool stale)
     return refuse(v, e ? 503 : 401);
 }
 
+/* The name is whatever a client wrote: quotes in it must not look like ours. */
+static void log_user(struct visit *v, const char *what, mk_str user)
+{
+    char room[256];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    mk_log_escape(&b, user);
+    mk_request_log(v->request, MK_LOG_WARN, "auth: %s \"%.*s\" at %.*s", what, MK_STR_ARG(mk_buf_str(&b)),
+                   MK_STR_ARG(v->place->location));
+}
+
 static enum mk_verdict refuse_wrong(struct visit *v, mk_str user)
 {
-    mk_request_log(v->request, MK_LOG_WARN, "auth: wrong user or password: \"%.*s\" at %.*s",
-                   MK_STR_ARG(user), MK_STR_ARG(v->place->location));
+    log_user(v, "wrong user or password:", user);
     uint32_t seconds = auth_attempts_blocked(v->shared, &v->counted, v->now);
     if (seconds)
         mk_request_log(v->request, MK_LOG_WARN, "auth: %u wrong ones from this address: refused for %u s",
@@ -60,8 +70,7 @@ static enum mk_verdict refuse_wrong(struct visit *v, mk_str user)
 static enum mk_verdict let_in(struct visit *v, mk_str user)
 {
     if (!auth_place_lets_in(v->place, user)) {
-        mk_request_log(v->request, MK_LOG_WARN, "auth: \"%.*s\" may not see %.*s", MK_STR_ARG(user),
-                       MK_STR_ARG(v->place->location));
+        log_user(v, "not one of those who are let in:", user);
         return refuse(v, 403);
     }
     return mk_request_set_user(v->request, user) ? refuse(v, 503) : MK_NEXT;
