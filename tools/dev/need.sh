@@ -23,6 +23,8 @@ check   python3          command python3
 check   python3-venv     python_with_venv
 check   curl             command curl
 check   wget             command wget
+check   perl?            command perl
+check   php-cgi?         command php-cgi
 check   iproute2         command ss
 check   procps           command ps
 check   apache2-utils    command ab
