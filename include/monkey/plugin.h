@@ -127,15 +127,20 @@ struct mk_plugin {
 /**
  * The definition of the plugin NAME (a word of C: `_` in place of `-`). The same source makes an object that
  * is loaded, whose file is monkey-NAME.so, and, with MK_PLUGIN_STATIC defined, a part of the program.
+ *
+ * Code before it that needs its address, as a key of its data, declares
+ * `extern const struct mk_plugin MK_PLUGIN_SELF(NAME);`.
  */
 #ifdef MK_PLUGIN_STATIC
 #define MK_PLUGIN(name)                                                                                      \
     extern const struct mk_plugin mk_plugin_##name;                                                          \
     const struct mk_plugin mk_plugin_##name
+#define MK_PLUGIN_SELF(name) mk_plugin_##name
 #else
 #define MK_PLUGIN(name)                                                                                      \
     extern MK_API const struct mk_plugin mk_plugin;                                                          \
     const struct mk_plugin mk_plugin
+#define MK_PLUGIN_SELF(name) mk_plugin
 #endif
 
 #ifdef __cplusplus
