@@ -11,7 +11,8 @@ extern "C" {
 /**
  * Another program, started for this worker by a small process of its own, so that the worker never forks. It
  * runs as the user of the worker, in a process group of its own, with no descriptors but those given here,
- * outside of the worker's sandbox. A configuration must have said mk_config_want_children().
+ * outside of the worker's sandbox; but no exec gives it more privileges (no setuid programs). It is killed
+ * when the worker, or that process, dies. A configuration must have said mk_config_want_children().
  */
 struct mk_child;
 
@@ -19,7 +20,8 @@ struct mk_child_options {
     const char *const *argv; /**< argv[0] is the file, with a slash in it; ended by NULL */
     const char *const *envp; /**< ended by NULL; all of argv and envp together at most 120 KB */
     const char *cwd;         /**< NULL: "/" */
-    int in, out, err; /**< its standard streams; -1: nowhere. They stay the caller's, who closes his after */
+    int in, out, err; /**< its standard streams, which are made to block for it (a pipe's own end stays as it
+                           is); -1: nowhere. They stay the caller's, who closes his after */
     uint32_t cpu_s;   /**< seconds of processor time; 0: no limit */
     uint64_t memory;  /**< bytes of address space; 0: no limit */
     uint32_t processes; /**< of its user; 0: no limit */
@@ -28,8 +30,9 @@ struct mk_child_options {
 
 /**
  * Starts it. on_end(ctx, status) is called once, when it has ended, with the status of waitpid(2), or when it
- * could not be started: then `status` is a negated errno value. NULL: no memory, -EAGAIN, or nobody to start
- * it (see the log).
+ * could not be started: then `status` is a negated errno value (-EPIPE: nobody knows what became of it, the
+ * process that started it is dead). NULL: no memory, too much asked at once, too long, or nobody to start it
+ * (see the log).
  *
  *     int out[2];
  *     pipe2(out, O_CLOEXEC | O_NONBLOCK);
@@ -39,9 +42,9 @@ struct mk_child_options {
  */
 MK_API struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
                                        void (*on_end)(void *ctx, int status), void *ctx) MK_API_MUST_USE;
-/** To its whole process group; harmless once it has ended. */
+/** To its whole process group; harmless in on_end, not after it. */
 MK_API void mk_child_signal(struct mk_child *c, int signal);
-/** Kills the group, and never calls on_end. NULL is fine; not after on_end. */
+/** Kills the group, and never calls on_end. NULL is fine; harmless in on_end, not after it. */
 MK_API void mk_child_drop(struct mk_child *c);
 
 #ifdef __cplusplus

@@ -17,10 +17,12 @@ MK_API const struct mk_peer *mk_conn_peer(const struct mk_conn *c);
 /** The peer speaks for somebody else: limits, logs and plugins see that one from now on. -EDQUOT: he has too
  * many connections open (the hook should REFUSE); -ENOMEM. */
 MK_API int mk_conn_set_peer(struct mk_conn *c, const struct mk_peer *peer);
-/** What the peer has sent and nobody has taken; more may come: answer MK_WAIT, and the hook is called again
- * (at most 64 KB, within the time of a request head). */
+/** What the peer has sent and nobody has taken. The hook is called as soon as the connection is there, so
+ * this is empty at first: input is read when the hook answers MK_WAIT, which calls it again each time that
+ * more came (at most 64 KB, within the time of a request head). */
 MK_API mk_str mk_conn_peek(struct mk_conn *c);
-/** Takes the first n bytes of that away, so that the request begins behind them. */
+/** Takes the first n bytes of that away, so that the request begins behind them. All that is there if n is
+ * more. */
 MK_API void mk_conn_take(struct mk_conn *c, size_t n);
 MK_API struct mk_worker *mk_conn_worker(const struct mk_conn *c);
 

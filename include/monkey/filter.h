@@ -30,7 +30,7 @@ struct mk_filter_ops {
  * Puts a filter before the content. Call it from on_response, only when there is content that the client will
  * see (mk_response_will_send_content()). `length` is what will come out, or MK_LENGTH_UNKNOWN. Fields that
  * describe the content (Content-Encoding, ETag, Accept-Ranges) are the filter's to set. From here on
- * ops->close(ctx) will be called, also when this fails. 0, -ENOMEM or -EALREADY.
+ * ops->close(ctx) will be called, also when this fails. 0, -EINVAL for a raw source, -ENOMEM or -EALREADY.
  */
 MK_API int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx,
                                   int64_t length);

@@ -90,11 +90,12 @@ MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
 /**
  * Opens what the path leads to, beneath the document root (or a user's folder), as the configuration allows
  * links: a descriptor for reading, the caller's to close, or a negated errno value. `path` as of
- * mk_request_path(). May wait for a disk.
+ * mk_request_path() (-EINVAL for anything else, as one with `..`); what it leads to may be a folder. May wait
+ * for a disk.
  */
 MK_API int mk_request_open(const struct mk_request *r, mk_str path);
-/** The absolute file name of a path, whether there is something or not; absent when memory is out. Ends with
- * a NUL. */
+/** The absolute file name of a path, whether there is something or not; ends with a NUL. Absent when memory
+ * is out, the host has no root, or the path is none. */
 MK_API mk_str mk_request_file_name(const struct mk_request *r, mk_str path);
 /** May names that begin with a dot be served here? */
 MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
@@ -149,8 +150,8 @@ MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 MK_API int mk_request_on_end(struct mk_request *r, void (*fn)(void *data), void *data);
 
 /** Data of whoever uses `key` (the address of something of his own: his mk_plugin, most often) for this
- * request. `free` (may be NULL) gets it when the request ends. 0, or -ENOMEM: then `free` was called at once.
- */
+ * request. `free` (may be NULL) gets it when the request ends, also when something else was attached later.
+ * 0, or -ENOMEM: then `free` was called at once. */
 MK_API int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*free)(void *data));
 /** NULL when nothing is attached. */
 MK_API void *mk_request_attached(const struct mk_request *r, const void *key);

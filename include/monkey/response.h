@@ -56,7 +56,7 @@ MK_API int mk_response_set_static(struct mk_response *r, mk_str text);
 /**
  * Content out of an open file: `length` bytes from `offset` on. The descriptor belongs to the response from
  * here on, also when this fails. The bytes are sent by the kernel where that is possible; a file that shrinks
- * meanwhile ends the connection. 0, -ENOMEM or -EALREADY.
+ * meanwhile ends the connection. 0, -EINVAL (no descriptor, or beyond any file), -ENOMEM or -EALREADY.
  */
 MK_API int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length);
 
@@ -78,7 +78,8 @@ MK_API int mk_response_set_source(struct mk_response *r, const struct mk_source_
  */
 MK_API int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx);
 
-/** Will the client be sent content at all? Not with HEAD, 204 or 304, and not when there is none. */
+/** Will the client be sent content at all? Not with HEAD, 204 or 304, and not when there is none; what a raw
+ * source makes does not count, nobody knows which of it is content. */
 MK_API bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r);
 
 #ifdef __cplusplus

@@ -109,7 +109,7 @@ MK_API void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str lin
 
 /** Counters of one worker process since it began. */
 struct mk_worker_stats {
-    int64_t pid;          /**< 0: nobody has this place now */
+    int64_t pid;          /**< 0: nobody has this place now; what is counted is what was */
     uint64_t started;     /**< seconds since 1970 */
     uint64_t accepted;    /**< connections taken */
     uint64_t dropped;     /**< connections refused: over a limit */

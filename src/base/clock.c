@@ -16,6 +16,12 @@ uint64_t mk_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+uint64_t mk_clock_us(void)
+{
+    struct timespec now = read_clock(CLOCK_MONOTONIC);
+    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
+}
+
 int64_t mk_clock_unix(void)
 {
     return read_clock(CLOCK_REALTIME_COARSE).tv_sec;

@@ -12,10 +12,9 @@ const char *const mk_log_level_names[MK_LOG_LEVELS] = {
     [MK_LOG_DEBUG] = "debug",
 };
 
-/* A message may quote what a client sent: it must not be able to end the line or to speak to a terminal.
- * Controls are those of ASCII and U+0080 to U+009F, in UTF-8 the byte C2 and one more. `text` ends with a
- * NUL. */
-static void disarm(char *text, size_t len)
+/* It must not be able to end the line or to speak to a terminal. Controls are those of ASCII and U+0080 to
+ * U+009F, in UTF-8 the byte C2 and one more. */
+void mk_log_disarm(char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         unsigned char c = (unsigned char)text[i], next = (unsigned char)text[i + 1];
@@ -35,7 +34,7 @@ void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, v
     if (len < 0)
         return;
     size_t kept = mk_min((size_t)len, sizeof text - 1);
-    disarm(text, kept);
+    mk_log_disarm(text, kept);
     log->write(log, level, mk_str_of(text, kept));
 }
 

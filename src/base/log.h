@@ -18,6 +18,9 @@ struct mk_log {
 
 extern const char *const mk_log_level_names[MK_LOG_LEVELS];
 
+/* Makes text harmless that may quote what a client sent. It ends with a NUL. */
+void mk_log_disarm(char *text, size_t len);
+
 /* `log` may be NULL: then nothing is written. */
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
 void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);

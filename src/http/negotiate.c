@@ -55,3 +55,97 @@ unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str
     }
     return otherwise;
 }
+
+/* ---- Media types ---- */
+
+/* The next of the parameters behind a type, without its ';'. Quotes may hold one. */
+static mk_str next_parameter(mk_str *rest)
+{
+    bool quoted = false;
+    size_t i = 0;
+    for (; i < rest->len && (quoted || rest->p[i] != ';'); i++) {
+        if (rest->p[i] == '"')
+            quoted = !quoted;
+        else if (quoted && rest->p[i] == '\\')
+            i++;
+    }
+    mk_str parameter = mk_str_trim(mk_str_take(*rest, i));
+    *rest = i < rest->len ? mk_str_skip(*rest, i + 1) : (mk_str){NULL, 0};
+    return parameter;
+}
+
+static mk_str unquoted(mk_str value)
+{
+    bool quoted = value.len >= 2 && value.p[0] == '"' && value.p[value.len - 1] == '"';
+    return quoted ? mk_str_of(value.p + 1, value.len - 2) : value;
+}
+
+static bool same_parameter(mk_str a, mk_str b)
+{
+    mk_str a_name = mk_str_cut(&a, '='), b_name = mk_str_cut(&b, '=');
+    return mk_str_eq_nocase(a_name, b_name) && mk_str_eq_nocase(unquoted(a), unquoted(b));
+}
+
+static bool has_parameter(mk_str parameters, mk_str wanted)
+{
+    while (parameters.p)
+        if (same_parameter(next_parameter(&parameters), wanted))
+            return true;
+    return false;
+}
+
+static bool is_weight(mk_str parameter)
+{
+    return parameter.len >= 2 && mk_char_lower(parameter.p[0]) == 'q' && parameter.p[1] == '=';
+}
+
+/* 1 for star/star, 2 for TYPE/star, 3 for the type itself; 0: the type is not in the range. */
+static unsigned match_range(mk_str range, mk_str type)
+{
+    mk_str subtype = type, main_type = mk_str_cut(&subtype, '/');
+    mk_str range_sub = range, range_main = mk_str_cut(&range_sub, '/');
+    if (mk_str_eq(range, MK_STR("*/*")))
+        return 1;
+    if (!range_sub.p || !subtype.p || !mk_str_eq_nocase(range_main, main_type))
+        return 0;
+    if (mk_str_eq(range_sub, MK_STR("*")))
+        return 2;
+    return mk_str_eq_nocase(range_sub, subtype) ? 3 : 0;
+}
+
+/* How specific the range is that an element names, 0 if the type is not in it; its weight is *q. */
+static unsigned match_element(mk_str element, mk_str type, mk_str parameters, unsigned *q)
+{
+    unsigned specific = match_range(mk_str_trim(mk_str_cut(&element, ';')), type);
+    *q = BEST;
+    while (specific && element.p) {
+        mk_str parameter = next_parameter(&element);
+        if (is_weight(parameter)) { /* what follows it is no parameter of the type */
+            *q = read_q(mk_str_skip(parameter, 2));
+            return specific;
+        }
+        if (parameter.len && !has_parameter(parameters, parameter))
+            return 0;
+        specific += parameter.len > 0;
+    }
+    return specific;
+}
+
+unsigned mk_accept_type_q(const struct mk_fields *fields, mk_str type)
+{
+    mk_str value, element, parameters = type;
+    unsigned best = 0, best_q = 0;
+    bool any = false;
+    type = mk_str_trim(mk_str_cut(&parameters, ';'));
+    for (unsigned at = 0; mk_fields_next(fields, MK_FIELD_ACCEPT, &at, &value);) {
+        while (mk_element_next(&value, &element)) {
+            unsigned q, specific = match_element(element, type, parameters, &q);
+            any = true;
+            if (specific > best) {
+                best = specific;
+                best_q = q;
+            }
+        }
+    }
+    return any ? best_q : BEST;
+}

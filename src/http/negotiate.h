@@ -16,4 +16,13 @@
  * - An element whose weight is malformed weighs 0. */
 unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding);
 
+/* How welcome a media type ("text/html", or with parameters) is, in thousandths, after Accept (RFC 9110,
+ * section 12.5.1).
+ *
+ * - The most specific range that has the type decides: one with parameters, all of which the type must have
+ *   too, before TYPE/SUBTYPE, before TYPE/star, before star/star; the first one, if there are more.
+ * - What no range has is 0. Without the field, or with an empty one, everything is 1000.
+ * - A range whose weight is malformed weighs 0; one that is no range at all is passed over. */
+unsigned mk_accept_type_q(const struct mk_fields *fields, mk_str type);
+
 #endif

@@ -53,6 +53,12 @@ mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t ev
     return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0 ? mk_err_last() : 0;
 }
 
+mk_err mk_loop_change(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t events)
+{
+    struct epoll_event ev = {.events = events, .data.ptr = w};
+    return epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &ev) < 0 ? mk_err_last() : 0;
+}
+
 void mk_loop_remove(struct mk_loop *loop, int fd)
 {
     (void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);

@@ -41,6 +41,8 @@ void mk_loop_fini(struct mk_loop *loop);
 
 /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLET... as for epoll_ctl. */
 mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t events) MK_MUST_USE;
+/* Other events for the same descriptor and watch. */
+mk_err mk_loop_change(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t events) MK_MUST_USE;
 /* Only for a descriptor that stays open; closing one removes it. */
 void mk_loop_remove(struct mk_loop *loop, int fd);
 

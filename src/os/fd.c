@@ -2,7 +2,9 @@
 #include "os/fd.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 void mk_fd_close(int *fd)
@@ -16,6 +18,22 @@ mk_err mk_fd_set_nonblock(int fd)
 {
     int flags = fcntl(fd, F_GETFL);
     return flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ? mk_err_last() : 0;
+}
+
+mk_err mk_fd_set_block(int fd)
+{
+    int flags = fcntl(fd, F_GETFL);
+    return flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) < 0 ? mk_err_last() : 0;
+}
+
+void mk_fd_close_from(int first)
+{
+    struct rlimit r = {.rlim_cur = 1024};
+    if (syscall(SYS_close_range, (unsigned)first, UINT_MAX, 0) == 0)
+        return;
+    (void)getrlimit(RLIMIT_NOFILE, &r); /* an old kernel */
+    for (int fd = first; (rlim_t)fd < r.rlim_cur && fd < INT_MAX; fd++)
+        (void)close(fd);
 }
 
 mk_err mk_fd_set_cloexec(int fd, bool on)

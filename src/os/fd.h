@@ -8,8 +8,11 @@
 /* Closes *fd if it is open and sets it to -1. */
 void mk_fd_close(int *fd);
 mk_err mk_fd_set_nonblock(int fd) MK_MUST_USE;
+mk_err mk_fd_set_block(int fd) MK_MUST_USE;
 /* Does the descriptor survive an exec? */
 mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
+/* Closes that one and all above it. */
+void mk_fd_close_from(int first);
 /* Raises (or lowers) RLIMIT_NOFILE; 0 leaves it. Answers the limit in force through *limit. */
 mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit) MK_MUST_USE;
 /* How many are open, as long as they were opened one after the other: the number that the next one will get.

@@ -6,6 +6,7 @@
 
 #include "os/fd.h"
 #include "os/sock.h"
+#include "proto/door.h"
 #include "proto/h1.h"
 #include "proto/h1_output.h"
 
@@ -80,7 +81,7 @@ static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
         turn_away(a, fd, e == -EDQUOT ? 429 : 503);
         return;
     }
-    struct mk_conn *c = mk_conn_open(s, &mk_h1_ops, fd, peer);
+    struct mk_conn *c = mk_conn_open(s, s->n_accept_hooks ? &mk_door_ops : &mk_h1_ops, fd, peer);
     if (!c) {
         mk_peers_leave(&s->peers, peer);
         turn_away(a, fd, 503);

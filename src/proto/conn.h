@@ -72,9 +72,10 @@ struct mk_conn {
     uint32_t n_requests;
     struct mk_peer peer;
     uint8_t state, clock;
-    bool readable; /* the socket may have bytes for us: it has not said EAGAIN since its last event */
-    bool ended;    /* the peer has said that it will send no more */
-    bool watched;  /* in epoll */
+    uint16_t hooks_passed; /* of the service's accept hooks */
+    bool readable;         /* the socket may have bytes for us: it has not said EAGAIN since its last event */
+    bool ended;            /* the peer has said that it will send no more */
+    bool watched;          /* in epoll */
     bool task_set;
 };
 

@@ -4,6 +4,7 @@
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
+#include "web/filter.h"
 
 enum {
     DRAIN_MAX = 64 * 1024,           /* content that nobody wanted: so much is read to keep the connection */
@@ -72,7 +73,7 @@ static bool read_head(struct mk_conn *c)
  * A source may still read it. */
 static void decide_on_unread(struct mk_h1 *h)
 {
-    bool by_source = h->x->response.content.source != NULL;
+    bool by_source = mk_filter_origin(&h->x->response.content)->source != NULL;
     /* One that answers with success will want to: behind the head it would be too late to say so. */
     if (h->expects_continue && by_source && h->x->response.status < 300)
         (void)!mk_h1_input_continue(h);
@@ -306,9 +307,8 @@ static void leave(struct mk_conn *c)
     mk_conn_leave(c);
 }
 
-static void advance(struct mk_conn *c)
+void mk_h1_serve(struct mk_conn *c)
 {
-    mk_conn_enter(c);
     if (c->state <= MK_CONN_FLOW && !mk_outq_empty(&c->out)) {
         /* The last batch did not fit: no new request before it is gone. */
         uint64_t *sent = &c->service->counters->sent, before = *sent;
@@ -323,6 +323,12 @@ static void advance(struct mk_conn *c)
         if (!step(c))
             break;
     leave(c);
+}
+
+static void advance(struct mk_conn *c)
+{
+    mk_conn_enter(c);
+    mk_h1_serve(c);
 }
 
 /* ---- Clocks and the end ---- */

@@ -10,6 +10,9 @@
 
 extern const struct mk_conn_ops mk_h1_ops;
 
+/* ops->advance for a connection that was entered already; leaves it. */
+void mk_h1_serve(struct mk_conn *c);
+
 /* What HTTP/1 has to remember of the request under way; lives in its arena. */
 struct mk_h1 {
     struct mk_conn *conn;
@@ -33,10 +36,8 @@ struct mk_h1 {
     bool complete; /* all its bytes were produced */
     bool unsent;   /* it is all there is in the scratch: it can still become another one */
     bool recorded;
-    struct mk_coldread *coldread;    /* a disk is being waited for */
-    const struct mk_part *warm_part; /* known to be in memory ... */
-    uint64_t warm_to;                /* ... up to there */
-    uint64_t to_send;                /* of the content, where its length is known */
+    struct mk_coldread *coldread; /* a disk is being waited for */
+    uint64_t to_send;             /* of the content, where its length is known */
     uint64_t sent;
     enum mk_ending ending;
 };

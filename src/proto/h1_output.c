@@ -3,6 +3,7 @@
 
 #include "http/emit.h"
 #include "http/status.h"
+#include "web/filter.h"
 
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: its room is kept before the data is known */
@@ -51,6 +52,10 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
         mk_buf_add(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
+    if (mk_content_is_raw(&r->content)) {
+        h->keep = false; /* what it says of the connection is its own business: we do as we must */
+        return true;
+    }
     mk_emit_status(out, r->status);
     mk_buf_add(out, stamp);
     for (unsigned i = 0; i < r->n_blocks; i++)
@@ -65,7 +70,9 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
 /* Is there anything to send behind the head? */
 static bool wants_content(const struct mk_h1 *h)
 {
-    return h->x->request.method != MK_METHOD_HEAD && mk_status_has_content(h->x->response.status);
+    const struct mk_response *r = &h->x->response;
+    return (h->x->request.method != MK_METHOD_HEAD && mk_status_has_content(r->status)) ||
+           mk_content_is_raw(&r->content);
 }
 
 static bool try_head(struct mk_h1 *h, struct mk_buf *out)
@@ -184,23 +191,25 @@ static void on_warm(void *data)
     mk_conn_resume(h->conn);
 }
 
-/* Can the part be sent without waiting for a disk? If not, somebody else waits for it. */
-static bool is_warm(struct mk_h1 *h, const struct mk_part *part)
+/* The next window of a part is looked after: if it is not warm already, somebody else waits for the disk
+ * (h->coldread), or, where nobody can, we will. */
+static void see_to_window(struct mk_h1 *h, struct mk_part *part, bool warm)
 {
-    struct mk_service *s = h->conn->service;
-    if (h->coldread)
-        return false;
-    if (part == h->warm_part && part->offset < h->warm_to)
-        return true;
-    bool warm = mk_coldread_is_warm(s, part->file, part->offset, part->len);
-    h->warm_part = part;
-    h->warm_to = part->offset + (part->len < MK_COLDREAD_WINDOW ? part->len : MK_COLDREAD_WINDOW);
+    uint64_t offset = part->offset, len = part->len;
+    part->warm_to = offset + (len < MK_COLDREAD_WINDOW ? len : MK_COLDREAD_WINDOW);
     if (!warm)
-        h->coldread = mk_coldread_start(s, part->file, part->offset, part->len, on_warm, h);
+        h->coldread = mk_coldread_start(h->conn->service, part->file, offset, len, on_warm, h);
+}
+
+/* Can the part be sent without waiting for a disk? */
+static bool is_warm(struct mk_h1 *h, struct mk_part *part)
+{
+    if (!h->coldread && part->offset >= part->warm_to)
+        see_to_window(h, part, mk_coldread_is_warm(h->conn->service, part->file, part->offset, part->len));
     return !h->coldread;
 }
 
-static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content, const struct mk_part *part)
+static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content, struct mk_part *part)
 {
     struct mk_conn *c = h->conn;
     enum mk_h1_progress p = flush(h, true);
@@ -209,7 +218,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
     if (!is_warm(h, part))
         return MK_H1_WAITS_INPUT;
     ssize_t n = c->stream.ops->send_file(&c->stream, part->file->fd, part->offset,
-                                         (size_t)(h->warm_to - part->offset));
+                                         (size_t)(part->warm_to - part->offset));
     if (n == -EINTR)
         return MK_H1_COMPLETE;
     if (n == -EAGAIN)
@@ -260,9 +269,22 @@ static void add_chunk(struct mk_buf *out, size_t n)
     mk_buf_add(out, MK_STR("\r\n"));
 }
 
+/* Whoever makes the content has nothing yet: is it a disk that is in the way? */
+static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *content)
+{
+    struct mk_content *origin = mk_filter_origin(content);
+    struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
+    if (!part || !part->file || part->offset < part->warm_to)
+        return MK_H1_WAITS_INPUT;
+    see_to_window(h, part, false);
+    return h->coldread ? MK_H1_WAITS_INPUT : MK_H1_COMPLETE;
+}
+
 static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
 {
     struct mk_buf *out = &h->conn->service->out;
+    if (h->coldread)
+        return MK_H1_WAITS_INPUT;
     if (out->cap - out->len < ROOM_MIN) {
         enum mk_h1_progress p = flush(h, false); /* whether there is more, and when, only the source knows */
         if (p != MK_H1_COMPLETE)
@@ -277,7 +299,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
         return end_of_source(h);
     if (n == -EAGAIN) {
         enum mk_h1_progress p = flush(h, false);
-        return p == MK_H1_COMPLETE ? MK_H1_WAITS_INPUT : p;
+        return p == MK_H1_COMPLETE ? wait_for_content(h, content) : p;
     }
     if (n < 0 || (size_t)n > room)
         return fail(h);
@@ -292,7 +314,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
 static enum mk_h1_progress step(struct mk_h1 *h)
 {
     struct mk_content *content = &h->x->response.content;
-    const struct mk_part *part = content->source ? NULL : mk_content_part(content);
+    struct mk_part *part = content->source ? NULL : mk_content_part(content);
     if (!part && !content->source) {
         h->complete = true;
         return MK_H1_COMPLETE;

@@ -18,7 +18,17 @@ static void on_resume(void *ctx)
     mk_conn_resume(h->conn);
 }
 
-static const struct mk_request_ops request_ops = {.read = on_read, .resume = on_resume};
+static mk_err on_local(void *ctx, struct mk_peer *out)
+{
+    struct mk_h1 *h = ctx;
+    struct mk_addr local;
+    mk_err e = mk_addr_of_socket(h->conn->stream.fd, &local);
+    if (!e)
+        mk_peer_set(out, &local);
+    return e;
+}
+
+static const struct mk_request_ops request_ops = {.read = on_read, .resume = on_resume, .local = on_local};
 
 /* For whoever reads the trail of a worker that died. */
 static void leave_trail(struct mk_conn *c, mk_str method, mk_str target)
@@ -46,6 +56,8 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     *h = (struct mk_h1){.conn = c, .x = x, .go = true};
     x->request.version = 11;
     x->request.peer = &c->peer;
+    x->request.ops = &request_ops;
+    x->request.ops_ctx = h;
     c->h1 = h;
     c->n_requests++;
     return h;
@@ -105,8 +117,6 @@ static unsigned take_framing(struct mk_h1 *h, const struct mk_framing *f, size_t
     h->left = f->length;
     h->expects_continue = f->expect_continue && f->body != MK_BODY_NONE;
     r->length = f->body == MK_BODY_CHUNKED ? MK_REQUEST_LENGTH_UNKNOWN : f->length;
-    r->ops = &request_ops;
-    r->ops_ctx = h;
     if (l->request_max && head_len > l->request_max)
         return 413;
     if (f->length > h->content_max || f->length > INT64_MAX) /* more than mk_request_length could tell */

@@ -103,3 +103,16 @@ void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer)
     p->n--;
     close_gap(p, (size_t)(slot - p->slots));
 }
+
+mk_err mk_peers_move(struct mk_peers *p, const struct mk_peer *from, const struct mk_peer *to)
+{
+    uint8_t old[16], new[16];
+    key_of(from, old);
+    key_of(to, new);
+    if (from->is_unix == to->is_unix && memcmp(old, new, sizeof old) == 0)
+        return 0; /* one who has his share already still has it */
+    mk_err e = mk_peers_enter(p, to);
+    if (!e)
+        mk_peers_leave(p, from);
+    return e;
+}

@@ -23,6 +23,8 @@ void mk_peers_init(struct mk_peers *p, unsigned max);
 void mk_peers_fini(struct mk_peers *p);
 /* One more of that address? -EDQUOT: it has its share. -ENOMEM. Peers of unix sockets are not counted. */
 mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer) MK_MUST_USE;
+/* The same connection turns out to be another one's; on an error it stays where it was. */
+mk_err mk_peers_move(struct mk_peers *p, const struct mk_peer *from, const struct mk_peer *to) MK_MUST_USE;
 void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer);
 
 #endif

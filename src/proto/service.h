@@ -44,12 +44,23 @@ struct mk_window {
 
 enum { MK_WINDOW = 64 * 1024 };
 
+struct mk_conn;
+
+/* Asked about every connection before its first request. */
+struct mk_accept_hook {
+    const char *name;                                            /* for messages */
+    enum mk_verdict (*on_accept)(struct mk_conn *c, void *data); /* NEXT, WAIT (for input) or REFUSE */
+    void *data;
+};
+
 struct mk_service {
     struct mk_loop *loop;
     struct mk_web *web;
     const struct mk_limits *limits;
     struct mk_counters *counters;
     struct mk_log *log;
+    const struct mk_accept_hook *accept_hooks; /* to be set before connections are taken; not owned */
+    size_t n_accept_hooks;
 
     struct mk_arena_cache arenas;
     struct mk_window window;

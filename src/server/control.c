@@ -1,73 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/control.h"
 
-#include <sys/socket.h>
+#include "os/fd.h"
+#include "os/rights.h"
 
-union fd_room {
-    struct cmsghdr head;
-    char bytes[CMSG_SPACE(sizeof(int))];
+/* What stands before name and text. */
+struct head {
+    uint8_t kind, name_len;
+    int32_t number;
 };
 
 mk_err mk_control_open(int *master_end, int *worker_end)
 {
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
-        return mk_err_last();
-    *master_end = ends[0];
-    *worker_end = ends[1];
-    return 0;
+    return mk_rights_pair(master_end, worker_end);
 }
 
-static void attach_fd(struct msghdr *m, union fd_room *room, int fd)
+mk_err mk_control_send(int end, const struct mk_control_message *m)
 {
-    memset(room, 0, sizeof *room);
-    m->msg_control = room;
-    m->msg_controllen = sizeof *room;
-    struct cmsghdr *c = CMSG_FIRSTHDR(m);
-    c->cmsg_level = SOL_SOCKET;
-    c->cmsg_type = SCM_RIGHTS;
-    c->cmsg_len = CMSG_LEN(sizeof(int));
-    memcpy(CMSG_DATA(c), &fd, sizeof fd);
-}
-
-mk_err mk_control_send(int end, enum mk_control_kind kind, mk_str where, int fd)
-{
-    char bytes[1 + MK_CONTROL_TEXT];
-    union fd_room room;
-    if (where.len >= MK_CONTROL_TEXT)
+    if (m->name.len > MK_CONTROL_NAME || m->text.len > MK_CONTROL_TEXT)
         return -EMSGSIZE;
-    bytes[0] = (char)kind;
-    if (where.len)
-        memcpy(bytes + 1, where.p, where.len);
-    struct iovec v = {.iov_base = bytes, .iov_len = 1 + where.len};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1};
-    if (fd >= 0)
-        attach_fd(&m, &room, fd);
-    return sendmsg(end, &m, MSG_NOSIGNAL) < 0 ? mk_err_last() : 0;
+    struct head head;
+    memset(&head, 0, sizeof head);
+    head.kind = (uint8_t)m->kind;
+    head.name_len = (uint8_t)m->name.len;
+    head.number = m->number;
+    const struct iovec parts[] = {
+        {.iov_base = &head, .iov_len = sizeof head},
+        {.iov_base = (void *)(uintptr_t)m->name.p, .iov_len = m->name.len},
+        {.iov_base = (void *)(uintptr_t)m->text.p, .iov_len = m->text.len},
+    };
+    return mk_rights_send(end, parts, MK_LEN(parts), &m->fd, m->fd >= 0);
 }
 
-static int detach_fd(struct msghdr *m)
+mk_err mk_control_say(int end, enum mk_control_kind kind)
 {
-    int fd = -1;
-    struct cmsghdr *c = CMSG_FIRSTHDR(m);
-    if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-        c->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(&fd, CMSG_DATA(c), sizeof fd);
-    return fd;
+    return mk_control_send(end, &(struct mk_control_message){.kind = kind, .fd = -1});
 }
 
-mk_err mk_control_receive(int end, struct mk_control_message *out)
+static bool parse(mk_str bytes, struct mk_control_message *m)
 {
-    char bytes[1 + MK_CONTROL_TEXT];
-    union fd_room room;
-    struct iovec v = {.iov_base = bytes, .iov_len = sizeof bytes - 1};
-    struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &room, .msg_controllen = sizeof room};
-    ssize_t n = recvmsg(end, &m, MSG_CMSG_CLOEXEC);
-    if (n <= 0)
-        return n < 0 ? mk_err_last() : -EPIPE;
-    out->kind = (enum mk_control_kind)bytes[0];
-    memcpy(out->where, bytes + 1, (size_t)n - 1);
-    out->where[n - 1] = '\0';
-    out->fd = detach_fd(&m);
-    return 0;
+    struct head head;
+    if (bytes.len < sizeof head)
+        return false;
+    memcpy(&head, bytes.p, sizeof head);
+    bytes = mk_str_skip(bytes, sizeof head);
+    m->kind = (enum mk_control_kind)head.kind;
+    m->number = head.number;
+    m->name = mk_str_take(bytes, head.name_len);
+    m->text = mk_str_skip(bytes, head.name_len);
+    return head.kind < MK_CONTROL_KINDS && head.name_len <= bytes.len;
+}
+
+mk_err mk_control_receive(int end, struct mk_control_room *room, struct mk_control_message *m)
+{
+    int fds[MK_RIGHTS_MAX];
+    ssize_t n = mk_rights_receive(end, room->bytes, sizeof room->bytes, fds);
+    if (n < 0)
+        return n == -EMSGSIZE ? -EBADMSG : (mk_err)n;
+    m->fd = fds[0];
+    mk_fd_close(&fds[1]);
+    mk_fd_close(&fds[2]);
+    if (parse(mk_str_of(room->bytes, (size_t)n), m))
+        return 0;
+    mk_fd_close(&m->fd);
+    return -EBADMSG;
 }

@@ -100,7 +100,7 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
         if (!mk_route_matches(route, path))
             continue;
         say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
-        r->route = i;
+        r->route = route;
         return route->handler == &mk_static;
     }
     return false;
@@ -219,7 +219,7 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     if (!ready)
         say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->untold)
-        say(out, "answer", "is for the handler `%s` to make; it was not asked", r->site->routes[r->route].handler->name);
+        say(out, "answer", "is for the handler `%s` to make; it was not asked", r->route->handler->name);
     else
         explain_answer(x, out);
     return 0;

@@ -397,37 +397,43 @@ static void find_identity(struct load *l)
 /* Paths of logs are seen from the folder of the configuration, words are what they are. */
 static mk_str log_path(struct load *l, mk_str where)
 {
-    bool is_word = mk_str_eq(where, MK_STR("stdout")) || mk_str_eq(where, MK_STR("stderr")) ||
-                   mk_str_eq(where, MK_STR("syslog")) || mk_str_eq_nocase(where, MK_STR("off")) ||
-                   where.len == 0;
-    mk_str path = is_word || where.p[0] == '/' ? mk_arena_copy(&l->g->arena, where.p ? where : MK_STR(""))
-                                               : mk_arena_printf(&l->g->arena, "%.*s/%.*s",
-                                                                 MK_STR_ARG(l->g->folder), MK_STR_ARG(where));
+    bool is_path = !mk_logfile_is_word(where) && where.p[0] != '/';
+    mk_str path =
+        is_path ? mk_arena_printf(&l->g->arena, "%.*s/%.*s", MK_STR_ARG(l->g->folder), MK_STR_ARG(where))
+                : mk_arena_copy(&l->g->arena, where.p ? where : MK_STR(""));
     if (!path.p)
         l->report->no_memory = true;
     return path;
 }
 
+struct mk_logfile *mk_generation_log(struct mk_generation *g, mk_str where, uint64_t max_size, unsigned keep,
+                                     mk_err *why)
+{
+    struct mk_logfile *f = g->logs;
+    while (f < g->logs + g->n_logs && !mk_str_eq(f->where, where))
+        f++;
+    if (f == g->logs + g->n_logs) {
+        *why = g->n_logs == MK_LOGFILES_MAX ? -E2BIG : mk_logfile_open(f, where);
+        if (*why)
+            return NULL;
+        g->n_logs++;
+    }
+    if (!f->max_size) {
+        f->max_size = max_size;
+        f->keep = keep;
+    }
+    return f;
+}
+
 static struct mk_logfile *open_log(struct load *l, mk_str where, struct mk_conf_place at)
 {
-    struct mk_generation *g = l->g;
+    mk_err e = 0;
     mk_str path = log_path(l, where);
-    if (!path.p)
-        return NULL;
-    for (size_t i = 0; i < g->n_logs; i++)
-        if (mk_str_eq(g->logs[i].where, path))
-            return &g->logs[i];
-    if (g->n_logs == MK_LOGFILES_MAX) {
+    struct mk_logfile *f = path.p ? mk_generation_log(l->g, path, 0, 0, &e) : NULL;
+    if (e == -E2BIG)
         mk_conf_report_error(l->report, &at, "more than %d log files", MK_LOGFILES_MAX);
-        return NULL;
-    }
-    struct mk_logfile *f = &g->logs[g->n_logs];
-    mk_err e = mk_logfile_open(f, path);
-    if (e) {
+    else if (e)
         mk_conf_report_error(l->report, &at, "the log `%s` cannot be opened: %s", path.p, mk_err_text(e));
-        return NULL;
-    }
-    g->n_logs++;
     return f;
 }
 
@@ -480,6 +486,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
         return NULL;
     }
     mk_arena_init(&g->arena, NULL);
+    g->shared = origin->shared ? origin->shared : &g->own_shared;
     struct load l = {.g = g, .origin = origin, .report = report};
     read_origin(&l);
     bind_all(&l);
@@ -502,5 +509,6 @@ void mk_generation_free(struct mk_generation *g)
     mk_arena_fini(&g->arena);
     for (size_t i = 0; i < n; i++)
         mk_object_close(&objects[i]);
+    mk_shared_fini(&g->own_shared);
     mk_mem_free(g);
 }

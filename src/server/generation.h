@@ -8,6 +8,7 @@
 #include "os/proc.h"
 #include "server/logfile.h"
 #include "server/settings.h"
+#include "server/shared.h"
 #include "web/host.h"
 
 /* What the command line says over the configuration. */
@@ -23,6 +24,7 @@ struct mk_origin {
     const char *path; /* NULL: `text` */
     mk_str text;
     struct mk_overrides overrides;
+    struct mk_shared *shared; /* outlives generations; NULL: each has its own */
 };
 
 /* A host and what its sections said, kept for printing. */
@@ -38,6 +40,13 @@ enum { MK_LOGFILES_MAX = 64, MK_PLUGINS_MAX = 64 };
 
 struct mk_loaded;
 struct mk_bound;
+struct mk_accept_hook;
+
+/* What workers may read besides what they serve. */
+struct mk_allowed {
+    struct mk_allowed *next;
+    mk_str path; /* ends with a NUL */
+};
 
 struct mk_generation {
     struct mk_arena arena;
@@ -51,12 +60,18 @@ struct mk_generation {
     struct mk_loaded *plugins;                          /* in the order of `Load` */
     struct mk_loaded *plugins_by_order[MK_PLUGINS_MAX]; /* in that of on_request */
     size_t n_plugins;
+    struct mk_accept_hook *accept_hooks;
+    size_t n_accept_hooks;
     struct mk_bound *bound; /* the sections that plugins bring, in the order in which they stand */
     mk_str folder;          /* relative paths are seen from here; ends with a NUL */
     struct mk_logfile logs[MK_LOGFILES_MAX];
     size_t n_logs;
     struct mk_logfile *error_log, *access_log;
     bool listens_by_default; /* nobody said where: sockets that are there already may take its place */
+    struct mk_shared *shared, own_shared;
+    struct mk_allowed *allowed;
+    uint64_t serial;     /* the master's: which one it is of those that it has served */
+    bool wants_children; /* workers are to be able to start other programs */
     bool has_identity;
     struct mk_identity identity;
 };
@@ -66,6 +81,11 @@ struct mk_generation {
 struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
                                          struct mk_conf_report *report) MK_MUST_USE;
 void mk_generation_free(struct mk_generation *g);
+
+/* Opens the log, or finds it: an absolute path or a word, which outlives the generation and ends with a NUL.
+ * The first who wants it to be rotated says how. NULL: *why, -E2BIG when there are too many. */
+struct mk_logfile *mk_generation_log(struct mk_generation *g, mk_str where, uint64_t max_size, unsigned keep,
+                                     mk_err *why);
 
 /* The effective configuration, as text that loads again. */
 void mk_generation_print(const struct mk_generation *g, struct mk_buf *out);

@@ -2,7 +2,10 @@
 #include "server/logfile.h"
 
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <syslog.h>
 #include <unistd.h>
@@ -30,6 +33,11 @@ static enum mk_logfile_kind kind_of(mk_str where)
     if (mk_str_eq(where, MK_STR("stdout")) || mk_str_eq(where, MK_STR("stderr")))
         return MK_LOGFILE_STREAM;
     return mk_str_eq(where, MK_STR("syslog")) ? MK_LOGFILE_SYSLOG : MK_LOGFILE_FILE;
+}
+
+bool mk_logfile_is_word(mk_str where)
+{
+    return kind_of(where) != MK_LOGFILE_FILE;
 }
 
 /* A named pipe that nobody reads must stop neither the start nor, once it is full, the server. */
@@ -75,6 +83,49 @@ void mk_logfile_close(struct mk_logfile *f)
     mk_buf_free(&f->lines);
     mk_fd_close(&f->fd);
     f->kind = MK_LOGFILE_OFF;
+}
+
+/* ---- Growing ---- */
+
+bool mk_logfile_is_full(const struct mk_logfile *f)
+{
+    struct stat st;
+    return f->max_size && f->kind == MK_LOGFILE_FILE && f->fd >= 0 && fstat(f->fd, &st) == 0 &&
+           S_ISREG(st.st_mode) && (uint64_t)st.st_size >= f->max_size;
+}
+
+static mk_err shift(const char *path, unsigned from)
+{
+    char old[PATH_MAX + 16], new[PATH_MAX + 16];
+    snprintf(old, sizeof old, from ? "%s.%u" : "%s", path, from);
+    snprintf(new, sizeof new, "%s.%u", path, from + 1);
+    return rename(old, new) < 0 ? mk_err_last() : 0;
+}
+
+static bool is_there(const char *path, unsigned i)
+{
+    char name[PATH_MAX + 16];
+    snprintf(name, sizeof name, "%s.%u", path, i);
+    return access(name, F_OK) == 0;
+}
+
+mk_err mk_logfile_shift(const struct mk_logfile *f)
+{
+    struct stat ours, there;
+    const char *path = f->where.p;
+    if (fstat(f->fd, &ours) < 0 || lstat(path, &there) < 0)
+        return mk_err_last();
+    if (ours.st_ino != there.st_ino || ours.st_dev != there.st_dev)
+        return -ENOENT;
+    if (f->keep == 0)
+        return unlink(path) < 0 ? mk_err_last() : 0;
+    unsigned last = 1;
+    while (last < f->keep && is_there(path, last))
+        last++;
+    mk_err e = 0;
+    while (last-- > 0 && !e)
+        e = shift(path, last);
+    return e == -ENOENT ? -ESTALE : e;
 }
 
 void mk_logfile_silence(struct mk_logfile *f, int null)

@@ -20,6 +20,9 @@ struct mk_logfile {
     bool at_once;        /* somebody watches: a terminal */
     struct mk_buf lines; /* not written yet */
     uint64_t lost;       /* lines that could not be written since the last one that could */
+    uint64_t max_size;   /* a file that has grown to it becomes FILE.1; 0: it may grow */
+    unsigned keep;       /* how many of those there are */
+    uint64_t asked_ms;   /* when the master was told that it has; 0: it was not, or has answered */
 };
 
 /* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". */
@@ -27,6 +30,11 @@ mk_err mk_logfile_open(struct mk_logfile *f, mk_str where) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
 /* For a daemon: a standard stream, unless it leads to a file, is let go. */
 void mk_logfile_silence(struct mk_logfile *f, int null);
+/* "stdout" and the like: not a path. */
+bool mk_logfile_is_word(mk_str where);
+bool mk_logfile_is_full(const struct mk_logfile *f);
+/* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: it is not there any more under its name. */
+mk_err mk_logfile_shift(const struct mk_logfile *f) MK_MUST_USE;
 /* The same file opened once more, for a rotation: a new descriptor, or an error. */
 int mk_logfile_open_again(const struct mk_logfile *f);
 

@@ -14,6 +14,7 @@
 #include "base/num.h"
 #include "os/fd.h"
 #include "os/notify.h"
+#include "server/logs.h"
 #include "server/plugins.h"
 #include "server/upgrade.h"
 #include "server/workers.h"
@@ -35,6 +36,9 @@ struct master {
     struct mk_watch signals;
     int signal_fd;
     struct mk_errorlog log;
+    int asked_level; /* what a plugin asked for in its place; -1: nobody did */
+    struct mk_origin origin;
+    struct mk_shared shared;
     struct mk_listeners listeners;
     struct mk_workers workers;
     struct mk_generation *generation; /* that serves */
@@ -202,6 +206,7 @@ static void hand_over(struct master *m)
     m->generation = m->other;
     m->other = old;
     m->phase = PHASE_HANDING_OVER;
+    m->asked_level = -1;
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_end(&m->workers, old, SIGQUIT, true);
     mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
@@ -209,12 +214,17 @@ static void hand_over(struct master *m)
 
 static void open_sockets_again(struct master *m);
 
+static enum mk_log_level level_of(const struct master *m, const struct mk_generation *g)
+{
+    return (enum mk_log_level)(m->asked_level < 0 ? (int)g->server.log_level : m->asked_level);
+}
+
 /* A worker of the new generation died before all of them served. */
 static void abandon_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
     mk_workers_end(&m->workers, m->other, SIGKILL, false);
-    mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
+    mk_errorlog_init(&m->log, level_of(m, m->generation), m->generation->error_log);
     mk_generation_free(m->other);
     m->other = NULL;
     m->phase = PHASE_SERVING;
@@ -329,7 +339,7 @@ static void reload(struct master *m)
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     tell_manager(m, state);
     mk_arena_init(&arena, NULL);
-    m->other = mk_generation_load(&m->o->origin, &arena, &report);
+    m->other = mk_generation_load(&m->origin, &arena, &report);
     if (m->other && !can_serve(m, m->other, &report)) {
         mk_generation_free(m->other);
         m->other = NULL;
@@ -350,28 +360,42 @@ static void reload(struct master *m)
     }
 }
 
-static void reopen_logs_of(struct master *m, struct mk_generation *g)
-{
-    for (size_t i = 0; i < g->n_logs; i++) {
-        struct mk_logfile *f = &g->logs[i];
-        bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
-        int fd = may_move ? mk_logfile_open_again(f) : -ENOENT;
-        if (fd >= 0) {
-            (void)!dup3(fd, f->fd, O_CLOEXEC);
-            mk_workers_send_log(&m->workers, f->where, fd);
-            mk_fd_close(&fd);
-        } else if (may_move) {
-            mk_log_error(&m->log.log, "the log %s cannot be opened anew: %s", f->where.p, mk_err_text(fd));
-        }
-    }
-}
-
 static void reopen_logs(struct master *m)
 {
-    reopen_logs_of(m, m->generation);
+    mk_logs_reopen(&m->workers, m->generation);
     if (m->other)
-        reopen_logs_of(m, m->other);
+        mk_logs_reopen(&m->workers, m->other);
     mk_log_info(&m->log.log, "logs were opened anew");
+}
+
+/* ---- What workers ask for ---- */
+
+/* Until a configuration says what it is. */
+static void set_log_level(struct master *m, int level)
+{
+    if (level < 0 || level >= MK_LOG_LEVELS)
+        return;
+    m->asked_level = level;
+    m->log.log.level = (enum mk_log_level)level;
+    mk_workers_tell(&m->workers,
+                    &(struct mk_control_message){.kind = MK_CONTROL_LOG_LEVEL, .number = level, .fd = -1});
+    mk_log_info(&m->log.log, "the log level is %s now", mk_log_level_names[level]);
+}
+
+static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
+{
+    struct master *m = w->owner;
+    struct mk_generation *const generations[] = {m->generation, m->other};
+    if (m->phase == PHASE_ENDING)
+        return;
+    if (ask->kind == MK_CONTROL_RELOAD) {
+        mk_log_info(&m->log.log, "a plugin asks for the configuration to be loaded anew");
+        reload(m);
+    } else if (ask->kind == MK_CONTROL_LOG_LEVEL) {
+        set_log_level(m, ask->number);
+    } else if (ask->kind == MK_CONTROL_ROTATE) {
+        mk_logs_rotate(w, generations, MK_LEN(generations), ask->text);
+    }
 }
 
 /* ---- Signals ---- */
@@ -466,6 +490,7 @@ static mk_err start_loop(struct master *m)
     m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers;
     m->workers.on_child = on_child_begins;
+    m->workers.on_ask = on_ask;
     return e;
 }
 
@@ -489,7 +514,7 @@ static int load_and_listen(struct master *m)
     struct mk_arena arena;
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
-    m->generation = mk_generation_load(&m->o->origin, &arena, &report);
+    m->generation = mk_generation_load(&m->origin, &arena, &report);
     int code = m->generation ? MK_EXIT_FINE : report.no_memory ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
     mk_listeners_inherit(&m->listeners, NULL);
     if (m->generation && open_sockets(m, m->generation, &report))
@@ -541,6 +566,7 @@ static void close_all(struct master *m)
         mk_generation_free(m->other);
     if (m->generation)
         mk_generation_free(m->generation);
+    mk_shared_fini(&m->shared);
     mk_fd_close(&m->signal_fd);
     if (m->loop.epoll_fd > 0)
         mk_loop_fini(&m->loop);
@@ -553,7 +579,9 @@ int mk_master_run(const struct mk_master_options *o)
         fputs("monkey: out of memory\n", stderr);
         return MK_EXIT_FAILED;
     }
-    *m = (struct master){.o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1};
+    *m = (struct master){
+        .o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1, .asked_level = -1, .origin = o->origin};
+    m->origin.shared = &m->shared;
     tzset(); /* workers could not read the zone any more */
     mk_arena_init(&m->arena, NULL);
     mk_upgrade_init(&m->upgrade);

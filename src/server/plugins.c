@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/plugins.h"
 
+#include <unistd.h>
+
+#include "proto/service.h"
 #include "server/site.h"
 
 /* ---- Which are loaded ---- */
@@ -43,13 +46,47 @@ static mk_str file_of(struct mk_generation *g, const struct mk_conf_entry *e, st
     return is_file ? mk_conf_spot_path(&spot, e->value) : e->value;
 }
 
-/* `Load /usr/lib/monkey-auth.so`, as it stood for Monkey 1: what was meant has another place now. */
-static void hint_at_name(mk_str path, struct mk_conf_report *report)
+/* The NAME in /usr/lib/monkey/monkey-NAME.so; absent when the file has another kind of name. */
+static mk_str name_in(mk_str path)
 {
-    mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1);
-    if (mk_str_starts(name, MK_STR("monkey-")) && mk_str_ends(name, MK_STR(".so")))
-        mk_conf_report_hint(report, "plugins of this server are loaded by their names: `Load %.*s`",
-                            (int)(name.len - 10), name.p + 7);
+    mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1), prefix = MK_STR("monkey-"),
+           suffix = MK_STR(".so");
+    if (!mk_str_starts(name, prefix) || !mk_str_ends(name, suffix) || name.len <= prefix.len + suffix.len)
+        return (mk_str){NULL, 0};
+    return mk_str_take(mk_str_skip(name, prefix.len), name.len - prefix.len - suffix.len);
+}
+
+/* Monkey 1 named files that are no longer there. What has a successor is loaded; what has none is passed
+ * over: a section that only it knew is an error all the same. */
+static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_conf_place *at,
+                           struct mk_conf_report *report)
+{
+    char why[MK_OBJECT_WHY];
+    mk_str name = name_in(path);
+    if (mk_object_open(&l->object, name, why)) {
+        mk_conf_report_warn(report, at, "there is no `%.*s`: the `%.*s` of this server takes its place",
+                            MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
+        mk_conf_report_hint(report, "write `Load %.*s`", MK_CONF_REPORT_ARG(name));
+        return true;
+    }
+    mk_conf_report_warn(report, at, "there is no plugin `%.*s` for this server: it is passed over",
+                        MK_CONF_REPORT_ARG(name));
+    return false;
+}
+
+static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_place *at,
+                 struct mk_conf_report *report)
+{
+    const char *name = l->object.plugin->name;
+    if (g->n_plugins < MK_PLUGINS_MAX && !find_loaded(g, name)) {
+        add(g, l);
+        return;
+    }
+    if (g->n_plugins == MK_PLUGINS_MAX)
+        mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
+    else
+        mk_conf_report_error(report, at, "the plugin `%s` is loaded already", name);
+    mk_object_close(&l->object);
 }
 
 static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, struct mk_conf_report *report)
@@ -62,20 +99,14 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
         return;
     }
     struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    bool is_gone = name.p[0] == '/' && name_in(name).p && access(name.p, F_OK) != 0;
+    bool opened = is_gone ? open_successor(l, name, &at, report) : mk_object_open(&l->object, name, why);
     l->entry = e;
-    if (g->n_plugins == MK_PLUGINS_MAX) {
-        mk_conf_report_error(report, &at, "more than %d plugins", MK_PLUGINS_MAX);
-    } else if (!mk_object_open(&l->object, name, why)) {
+    if (opened)
+        keep(g, l, &at, report);
+    else if (!is_gone)
         mk_conf_report_error(report, &at, "the plugin `%.*s` cannot be loaded: %s",
                              MK_CONF_REPORT_ARG(e->value), why);
-        if (mk_str_find(e->value, '/') != MK_STR_NONE)
-            hint_at_name(e->value, report);
-    } else if (find_loaded(g, l->object.plugin->name)) {
-        mk_conf_report_error(report, &at, "the plugin `%s` is loaded already", l->object.plugin->name);
-        mk_object_close(&l->object);
-    } else {
-        add(g, l);
-    }
 }
 
 void mk_plugins_open(struct mk_generation *g, struct mk_conf_report *report)
@@ -233,8 +264,21 @@ static void enter_host(struct mk_generation *g, struct mk_site *site, struct mk_
     report->no_memory |= !hooks || !mk_hooks_build(&site->host.hooks, &g->arena, hooks, n);
 }
 
+static void collect_accept_hooks(struct mk_generation *g, struct mk_conf_report *report)
+{
+    g->accept_hooks = mk_arena_zalloc(&g->arena, g->n_plugins + 1, sizeof *g->accept_hooks);
+    report->no_memory |= !g->accept_hooks;
+    for (size_t i = 0; g->accept_hooks && i < g->n_plugins; i++) {
+        const struct mk_loaded *l = g->plugins_by_order[i];
+        if (l->object.plugin->on_accept)
+            g->accept_hooks[g->n_accept_hooks++] = (struct mk_accept_hook){
+                .name = l->object.plugin->name, .on_accept = l->object.plugin->on_accept, .data = l->data};
+    }
+}
+
 void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *report)
 {
+    collect_accept_hooks(g, report);
     for (struct mk_site *s = g->sites; s && !report->no_memory; s = s->next)
         enter_host(g, s, report);
 }

@@ -9,6 +9,9 @@
 #include "os/fd.h"
 #include "os/sandbox.h"
 #include "server/control.h"
+#include "server/worker_bus.h"
+
+enum { MESSAGES_MAX = 64 }; /* in one turn */
 
 struct process {
     struct mk_worker worker;
@@ -16,6 +19,8 @@ struct process {
     struct mk_listeners *listeners;
     int signal_fd, control_fd;
     struct mk_log *log;
+    struct mk_spawner spawner;
+    bool has_spawner;
 };
 
 static void fill_signals(sigset_t *set)
@@ -59,6 +64,16 @@ static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
     return e;
 }
 
+/* What the worker's user may not reach anyway is no reason not to serve. */
+static void allow_others(struct mk_sandbox *box, const struct mk_generation *g, struct mk_log *log)
+{
+    for (const struct mk_allowed *a = g->allowed; a; a = a->next) {
+        mk_err e = mk_sandbox_allow(box, a->path.p);
+        if (e)
+            mk_log_warn(log, "workers cannot read %s: %s", a->path.p, mk_err_text(e));
+    }
+}
+
 static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
 {
     struct mk_sandbox box;
@@ -72,6 +87,8 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     for (const struct mk_site *s = g->sites; s && !e; s = s->next)
         e = allow_site(&box, s);
     if (!e)
+        allow_others(&box, g, log);
+    if (!e)
         e = mk_sandbox_allow(&box, "/dev/null"); /* kept for when descriptors run out */
     if (!e)
         e = mk_sandbox_allow(&box, "/etc/localtime");
@@ -81,8 +98,21 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     return e;
 }
 
-static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *log)
+/* Programs that it starts have the worker's user, but not its walls. */
+static mk_err start_spawner(struct process *p, const struct mk_generation *g)
 {
+    if (!g->wants_children)
+        return 0;
+    mk_err e = mk_spawner_start(&p->spawner);
+    if (e)
+        mk_log_error(p->log, "the process that starts other programs cannot be started: %s", mk_err_text(e));
+    p->has_spawner = !e;
+    return e;
+}
+
+static mk_err give_up_privileges(struct process *p, const struct mk_generation *g)
+{
+    struct mk_log *log = p->log;
     uint64_t fds;
     mk_err e = mk_fd_limit(g->server.fd_limit, &fds);
     if (e)
@@ -93,8 +123,9 @@ static mk_err give_up_privileges(const struct mk_generation *g, struct mk_log *l
         return e;
     }
     e = mk_sandbox_no_new_privs();
-    if (!e)
-        e = enter_sandbox(g, log);
+    if (e || (e = start_spawner(p, g)))
+        return e;
+    e = enter_sandbox(g, log);
     if (e)
         mk_log_error(log, "cannot enter the sandbox: %s", mk_err_text(e));
     return e;
@@ -108,7 +139,13 @@ static void drain(struct process *p, bool has_heir)
     mk_worker_drain(&p->worker, has_heir);
     mk_listeners_close_all(p->listeners, false);
     if (p->control_fd >= 0) /* a master that cannot be told does not wait for ever */
-        (void)!mk_control_send(p->control_fd, MK_CONTROL_DRAINS, MK_STR(""), -1);
+        (void)!mk_control_say(p->control_fd, MK_CONTROL_DRAINS);
+}
+
+/* Another worker will have one. */
+static void on_spawner_lost(struct mk_children *c)
+{
+    drain(MK_CONTAINER(c, struct process, worker.children), true);
 }
 
 static void on_signal(struct mk_watch *w, uint32_t events)
@@ -121,6 +158,8 @@ static void on_signal(struct mk_watch *w, uint32_t events)
             drain(p, false);
         else if (info.ssi_signo == SIGTERM)
             mk_worker_stop(&p->worker);
+        else if (info.ssi_signo == SIGCHLD)
+            mk_children_reap(&p->worker.children);
         /* The others are meant for the master; a terminal sends SIGINT to all of us, and the master sees to
          * it. */
     }
@@ -130,30 +169,46 @@ static void replace_log(struct process *p, const struct mk_control_message *m)
 {
     struct mk_generation *g = p->worker.generation;
     for (size_t i = 0; i < g->n_logs; i++) {
-        if (!mk_str_eq(g->logs[i].where, mk_str_from_c(m->where)) || g->logs[i].fd < 0)
+        if (!mk_str_eq(g->logs[i].where, m->text) || g->logs[i].fd < 0)
             continue;
         mk_logfile_flush(&g->logs[i]);
         if (dup3(m->fd, g->logs[i].fd, O_CLOEXEC) < 0)
-            mk_log_error(p->log, "the log %s could not be exchanged: %s", m->where,
+            mk_log_error(p->log, "the log %.*s could not be exchanged: %s", MK_STR_ARG(m->text),
                          mk_err_text(mk_err_last()));
+        g->logs[i].asked_ms = 0;
     }
+}
+
+static void obey(struct process *p, const struct mk_control_message *m)
+{
+    if (m->kind == MK_CONTROL_HEIR)
+        drain(p, true);
+    else if (m->kind == MK_CONTROL_LOG && m->fd >= 0)
+        replace_log(p, m);
+    else if (m->kind == MK_CONTROL_LOG_LEVEL)
+        p->log->level = (enum mk_log_level)m->number;
+    else if (m->kind == MK_CONTROL_MESSAGE)
+        mk_worker_deliver(&p->worker, m->name, m->text);
 }
 
 static void on_control(struct mk_watch *w, uint32_t events)
 {
     struct process *p = MK_CONTAINER(w, struct process, control);
+    struct mk_control_room room;
     struct mk_control_message m;
-    mk_err e;
+    mk_err e = 0;
     (void)events;
-    while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
-        if (m.kind == MK_CONTROL_HEIR)
-            drain(p, true);
-        if (m.kind == MK_CONTROL_LOG && m.fd >= 0)
-            replace_log(p, &m);
+    /* Connections wait meanwhile: what is left is for the next turn. */
+    for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
+        e = mk_control_receive(p->control_fd, &room, &m);
+        if (e)
+            continue;
+        obey(p, &m);
         mk_fd_close(&m.fd);
     }
     if (e == -EPIPE) { /* the master is gone, and would have told us of an heir */
         mk_loop_remove(&p->worker.loop, p->control_fd);
+        mk_worker_bus_cut(&p->worker);
         drain(p, false);
     }
 }
@@ -171,7 +226,7 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
     if (!e && p->control_fd >= 0)
         e = mk_loop_add(&p->worker.loop, p->control_fd, &p->control, EPOLLIN);
     if (!e && p->control_fd >= 0)
-        e = mk_control_send(p->control_fd, MK_CONTROL_READY, MK_STR(""), -1);
+        e = mk_control_say(p->control_fd, MK_CONTROL_READY);
     return e;
 }
 
@@ -202,14 +257,18 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
     mk_err e = collect_sockets(o, &fds, &n);
     if (e)
         return e;
-    e = mk_worker_init(&p->worker, &(struct mk_worker_options){.generation = o->generation,
-                                                               .index = o->index,
-                                                               .workers = o->workers,
-                                                               .counters = o->counters,
-                                                               .places = o->places,
-                                                               .log = p->log,
-                                                               .listeners = fds,
-                                                               .n_listeners = n});
+    e = mk_worker_init(&p->worker,
+                       &(struct mk_worker_options){.generation = o->generation,
+                                                   .index = o->index,
+                                                   .workers = o->workers,
+                                                   .counters = o->counters,
+                                                   .places = o->places,
+                                                   .log = p->log,
+                                                   .listeners = fds,
+                                                   .n_listeners = n,
+                                                   .master_fd = o->control_fd < 0 ? NULL : &o->control_fd,
+                                                   .spawner = p->has_spawner ? &p->spawner : NULL});
+    p->worker.children.on_lost = on_spawner_lost;
     mk_mem_free(fds);
     return e;
 }
@@ -225,7 +284,7 @@ static void leave_terminal(const struct mk_process_options *o, int null)
 static mk_err start(struct process *p, const struct mk_process_options *o)
 {
     int null = mk_daemon_open_null(); /* before the sandbox closes around it */
-    mk_err e = give_up_privileges(o->generation, p->log);
+    mk_err e = give_up_privileges(p, o->generation);
     if (!e) /* after the change of user, which forgets it */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)

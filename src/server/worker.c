@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 #include "os/fd.h"
+#include "server/plugins.h"
+#include "server/worker_bus.h"
 #include "server/worker_wait.h"
 
 enum {
@@ -55,6 +57,7 @@ void mk_worker_flush_logs(struct mk_worker *w)
                          (unsigned long long)g->logs[i].lost, g->logs[i].where.p);
             g->logs[i].lost = 0;
         }
+        mk_worker_watch_log(w, &g->logs[i]);
     }
 }
 
@@ -151,11 +154,35 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, u
                                           .small = s->small_file,
                                           .recheck_ms = s->file_cache_ms};
     w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
+    for (size_t i = 0; i < o->generation->n_plugins; i++)
+        w->web.precise |= mk_plugins_at(o->generation, i)->object.plugin->on_done != NULL;
     if (o->generation->access_log->kind != MK_LOGFILE_OFF) {
         w->web.on_record = write_access;
         w->web.on_record_data = w;
     }
     return mk_file_cache_init(&w->web.files, &limits);
+}
+
+/* What was made is unmade when the rest cannot be. */
+static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o, unsigned files)
+{
+    mk_str name = o->generation->server.hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION);
+    mk_err e = mk_loop_init(&w->loop);
+    if (e)
+        return e;
+    e = init_web(w, o, files);
+    if (!e) {
+        e = mk_worker_wait_init(w);
+        if (!e)
+            e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters, name);
+        if (e)
+            mk_worker_wait_end(w);
+        if (e)
+            mk_file_cache_fini(&w->web.files);
+    }
+    if (e)
+        mk_loop_fini(&w->loop);
+    return e;
 }
 
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
@@ -169,20 +196,22 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     set_limits(&w->limits, s, fds, files, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);
-    mk_err e = mk_loop_init(&w->loop);
+    mk_worker_bus_init(w, o->master_fd ? *o->master_fd : -1);
+    mk_err e = init_parts(w, o, files);
     if (e)
         return e;
-    e = mk_worker_wait_init(w);
-    if (!e)
-        e = init_web(w, o, files);
-    if (!e)
-        e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters,
-                            s->hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION));
     w->service.owner = w;
     w->service.on_room = stop_if_drained;
+    w->service.accept_hooks = o->generation->accept_hooks;
+    w->service.n_accept_hooks = o->generation->n_accept_hooks;
+    e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)
         e = mk_worker_start_plugins(w);
-    return e ? e : start_accepting(w, o);
+    if (!e)
+        e = start_accepting(w, o);
+    if (e)
+        mk_worker_fini(w);
+    return e;
 }
 
 void mk_worker_fini(struct mk_worker *w)
@@ -192,9 +221,12 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
-    mk_worker_wait_end(w);
+    mk_worker_wait_end(w); /* before what would be called is gone */
     mk_worker_stop_plugins(w);
+    mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
+    mk_children_fini(&w->children);
+    mk_worker_bus_fini(w);
     mk_service_fini(&w->service);
     mk_file_cache_fini(&w->web.files);
     mk_loop_fini(&w->loop);

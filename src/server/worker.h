@@ -6,8 +6,16 @@
 #include "net/inbox.h"
 #include "proto/accept.h"
 #include "server/accesslog.h"
+#include "server/child.h"
 #include "server/generation.h"
 #include "server/places.h"
+
+/* The line to the master. */
+struct mk_bus {
+    int master_fd; /* -1: there is none */
+    struct mk_task task;
+    struct mk_note *notes, *last_note; /* to ourselves */
+};
 
 struct mk_worker {
     struct mk_generation *generation;
@@ -25,6 +33,8 @@ struct mk_worker {
     struct mk_helper aside; /* works for plugins: a slow one must not keep files waiting */
     unsigned n_aside;
     struct mk_inbox inbox;
+    struct mk_children children;
+    struct mk_bus bus;
     bool draining;
     bool ending;      /* nothing that takes time is begun any more */
     size_t n_started; /* plugins, in their order */
@@ -39,6 +49,8 @@ struct mk_worker_options {
     struct mk_log *log;
     const int *listeners; /* sockets to accept from; they stay the caller's */
     size_t n_listeners;
+    const int *master_fd;             /* the worker's end of the control channel; NULL: there is no master */
+    const struct mk_spawner *spawner; /* becomes the worker's; NULL: there is none */
 };
 
 mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o) MK_MUST_USE;

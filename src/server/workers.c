@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/workers.h"
 
+#include <monkey/worker.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "os/fd.h"
-#include "server/control.h"
 
-enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000 };
+enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, MESSAGES_MAX = 64 /* in one turn */ };
 
 mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,
                        struct mk_listeners *listeners)
@@ -28,14 +28,91 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
     return 0;
 }
 
-void mk_workers_fini(struct mk_workers *w)
+static void close_lines(struct mk_workers *w)
 {
     for (unsigned i = 0; w->procs && i < MK_WORKERS_MAX; i++)
-        if (w->procs[i].pid)
+        if (w->procs[i].pid) {
             mk_fd_close(&w->procs[i].control_fd);
+            mk_outbox_clear(&w->procs[i].outbox);
+        }
+}
+
+void mk_workers_fini(struct mk_workers *w)
+{
+    close_lines(w);
     munmap(w->places.at, MK_WORKERS_MAX * sizeof *w->places.at);
     mk_mem_free(w->procs);
     mk_mem_free(w->revivals);
+}
+
+static void replace_one(struct mk_worker_proc *p);
+
+/* ---- Talking ---- */
+
+static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
+{
+    struct mk_workers *w = p->all;
+    bool has_waited = p->outbox.first;
+    mk_err e = mk_outbox_send(&p->outbox, p->control_fd, m);
+    if (!has_waited && p->outbox.first)
+        (void)!mk_loop_change(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
+    if (e == -ENOBUFS && p->outbox.lost > 1)
+        return; /* has been said */
+    if (e && e != -EPIPE)
+        mk_log_warn(&w->log->log, "worker %d does not get its messages: %s", (int)p->pid,
+                    e == -ENOBUFS ? "it does not take them" : mk_err_text(e));
+}
+
+/* What a worker tells a plugin goes to those that serve the same configuration. */
+static void relay(const struct mk_worker_proc *from, const struct mk_control_message *m)
+{
+    struct mk_control_message copy = *m;
+    copy.fd = -1;
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
+        struct mk_worker_proc *to = &from->all->procs[i];
+        if (to->pid && to->serial == from->serial && (m->number == MK_TO_ALL || m->number == (int)to->index))
+            tell(to, &copy);
+    }
+}
+
+static void hear(struct mk_worker_proc *p, const struct mk_control_message *m)
+{
+    if (m->kind == MK_CONTROL_MESSAGE) {
+        relay(p, m);
+        return;
+    }
+    if (m->kind != MK_CONTROL_READY && m->kind != MK_CONTROL_DRAINS) {
+        p->all->on_ask(p->all, m);
+        return;
+    }
+    p->ready |= m->kind == MK_CONTROL_READY;
+    p->awaited &= m->kind != MK_CONTROL_DRAINS;
+    if (m->kind == MK_CONTROL_DRAINS && !p->leaving)
+        replace_one(p);
+    p->all->on_change(p->all);
+}
+
+static void on_control(struct mk_watch *watch, uint32_t events)
+{
+    struct mk_worker_proc *p = MK_CONTAINER(watch, struct mk_worker_proc, control);
+    struct mk_loop *loop = p->all->loop;
+    struct mk_control_room room;
+    struct mk_control_message m;
+    mk_err e = 0;
+    if (!p->pid)
+        return;
+    if (events & EPOLLOUT && mk_outbox_flush(&p->outbox, p->control_fd) == 0)
+        (void)!mk_loop_change(loop, p->control_fd, watch, EPOLLIN);
+    /* Signals wait meanwhile: what is left is for the next turn. */
+    for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
+        e = mk_control_receive(p->control_fd, &room, &m);
+        if (e)
+            continue;
+        mk_fd_close(&m.fd); /* there is none that we could want */
+        hear(p, &m);
+    }
+    if (e == -EPIPE)
+        mk_loop_remove(loop, p->control_fd);
 }
 
 /* ---- Starting ---- */
@@ -48,31 +125,11 @@ static struct mk_worker_proc *find_free(struct mk_workers *w)
     return NULL;
 }
 
-static void on_control(struct mk_watch *watch, uint32_t events)
-{
-    struct mk_worker_proc *p = MK_CONTAINER(watch, struct mk_worker_proc, control);
-    struct mk_control_message m;
-    mk_err e;
-    (void)events;
-    if (!p->pid)
-        return;
-    while ((e = mk_control_receive(p->control_fd, &m)) == 0) {
-        mk_fd_close(&m.fd);
-        p->ready |= m.kind == MK_CONTROL_READY;
-        p->awaited &= m.kind != MK_CONTROL_DRAINS;
-        p->all->on_change(p->all);
-    }
-    if (e == -EPIPE)
-        mk_loop_remove(p->all->loop, p->control_fd);
-}
-
 /* In the child: what belongs to the master and its other children is let go. */
 static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, int control_fd)
 {
     mk_fd_close(&p->control_fd); /* else we would never learn that the master is gone */
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
-        if (w->procs[i].pid)
-            mk_fd_close(&w->procs[i].control_fd);
+    close_lines(w);
     mk_loop_fini(w->loop);
     if (w->on_child)
         w->on_child(w);
@@ -102,6 +159,7 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
                                  .place = &w->places.at[p - w->procs],
                                  .index = index,
                                  .generation = w->generation,
+                                 .serial = w->generation->serial,
                                  .started_ms = w->loop->now_ms};
     *p->place = (struct mk_place){.started = (uint64_t)w->loop->now_unix};
     mk_err e = mk_control_open(&p->control_fd, &control_fd);
@@ -125,6 +183,8 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
 static void set_generation(struct mk_workers *w, struct mk_generation *g)
 {
     w->generation = g;
+    if (!g->serial)
+        g->serial = ++w->n_generations;
     w->wanted = g->server.workers;
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
         if (w->revivals[i].all) {
@@ -174,7 +234,7 @@ void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int sig
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
         p->leaving = p->awaited = p->place->leaving = true;
-        if (!has_heir || mk_control_send(p->control_fd, MK_CONTROL_HEIR, MK_STR(""), -1))
+        if (!has_heir || mk_control_say(p->control_fd, MK_CONTROL_HEIR))
             kill(p->pid, signal);
     }
     if (!g)
@@ -189,15 +249,11 @@ bool mk_workers_accept_still(const struct mk_workers *w)
     return false;
 }
 
-void mk_workers_send_log(struct mk_workers *w, mk_str where, int fd)
+void mk_workers_tell(struct mk_workers *w, const struct mk_control_message *m)
 {
-    for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        const struct mk_worker_proc *p = &w->procs[i];
-        mk_err e = p->pid ? mk_control_send(p->control_fd, MK_CONTROL_LOG, where, fd) : 0;
-        if (e)
-            mk_log_error(&w->log->log, "worker %d was not told of its new log: %s", (int)p->pid,
-                         mk_err_text(e));
-    }
+    for (unsigned i = 0; i < MK_WORKERS_MAX; i++)
+        if (w->procs[i].pid)
+            tell(&w->procs[i], m);
 }
 
 /* ---- Death ---- */
@@ -257,22 +313,43 @@ static struct mk_revival *revival_of(struct mk_workers *w, unsigned index)
     return r;
 }
 
-static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
+/* Somebody else takes its place, if it was of the current set. */
+static void bring_back(const struct mk_worker_proc *p)
 {
-    bool is_news = !p->leaving && !w->ending;
-    if (is_news)
-        report_death(w, p, status);
-    w->early_death |= is_news && !p->ready && p->generation == w->generation;
-    mk_fd_close(&p->control_fd);
-    p->place->pid = p->pid = 0;
-    if (!is_news || p->generation != w->generation)
+    struct mk_workers *w = p->all;
+    if (p->generation != w->generation)
         return;
+    w->early_death |= !p->ready;
     struct mk_revival *r = revival_of(w, p->index);
     uint32_t pause = pause_before_revival(r, w->loop->now_ms - p->started_ms);
     if (pause)
         mk_timer_set(&w->loop->wheel, &r->timer, w->loop->now_ms, pause);
     else
         revive(&r->timer);
+}
+
+static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
+{
+    bool is_news = !p->leaving && !w->ending;
+    if (is_news)
+        report_death(w, p, status);
+    mk_fd_close(&p->control_fd);
+    mk_outbox_clear(&p->outbox);
+    p->place->pid = p->pid = 0;
+    p->place->leaving = false;
+    if (is_news)
+        bring_back(p);
+}
+
+/* It ends although nobody told it to: it has told so itself, or was told by somebody else. */
+static void replace_one(struct mk_worker_proc *p)
+{
+    struct mk_workers *w = p->all;
+    p->leaving = p->place->leaving = true;
+    if (w->ending)
+        return;
+    mk_log_info(&w->log->log, "worker %d accepts no more: another one takes its place", (int)p->pid);
+    bring_back(p);
 }
 
 static bool is_there(const struct mk_workers *w, unsigned index)

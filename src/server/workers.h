@@ -3,6 +3,7 @@
 #ifndef MK_SERVER_WORKERS_H
 #define MK_SERVER_WORKERS_H
 
+#include "server/outbox.h"
 #include "server/process.h"
 
 enum { MK_WORKERS_MAX = 1024 }; /* those that end included */
@@ -17,6 +18,8 @@ struct mk_worker_proc {
     int control_fd;
     unsigned index;
     const struct mk_generation *generation;
+    uint64_t serial; /* the generation's, which may be gone by now */
+    struct mk_outbox outbox;
     uint64_t started_ms;
     bool ready;
     bool leaving; /* was told to end: its death is no news */
@@ -43,10 +46,13 @@ struct mk_workers {
     struct mk_places places;      /* shared memory, one a slot */
     struct mk_worker_proc *procs; /* MK_WORKERS_MAX */
     struct mk_revival *revivals;  /* one an index */
+    uint64_t n_generations;       /* that have been served */
     bool ending;
     bool early_death; /* one of the current set died before it served; for on_change to take note of */
     void (*on_child)(struct mk_workers *w);  /* in a new worker: what is the master's alone is to be let go */
     void (*on_change)(struct mk_workers *w); /* somebody became ready, accepts no more, or died */
+    /* A worker wants something of the master. */
+    void (*on_ask)(struct mk_workers *w, const struct mk_control_message *m);
     void *owner;
 };
 
@@ -68,7 +74,7 @@ void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int sig
 bool mk_workers_accept_still(const struct mk_workers *w);
 /* Takes the dead from the system. */
 void mk_workers_reap(struct mk_workers *w);
-/* A log was opened anew: its descriptor for everybody. */
-void mk_workers_send_log(struct mk_workers *w, mk_str where, int fd);
+/* A message for all of them, those that end included. */
+void mk_workers_tell(struct mk_workers *w, const struct mk_control_message *m);
 
 #endif

@@ -49,6 +49,7 @@ bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk
     p->file = f;
     p->offset = offset;
     p->len = len;
+    p->warm_to = 0;
     c->length += len;
     return true;
 }
@@ -59,6 +60,17 @@ void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops
     c->source = ops;
     c->source_ctx = ctx;
     c->length = length;
+    c->raw = false;
+}
+
+void mk_content_move(struct mk_content *to, struct mk_content *from)
+{
+    *to = *from;
+    if (to->parts == &from->first)
+        to->parts = &to->first;
+    if (to->last == &from->first)
+        to->last = &to->first;
+    mk_content_init(from);
 }
 
 static bool is_spent(const struct mk_part *p)
@@ -85,6 +97,18 @@ void mk_content_advance(struct mk_content *c, uint64_t n)
     }
 }
 
+static ssize_t read_file(const struct mk_part *p, char *room, size_t cap)
+{
+    ssize_t n = -EINVAL;
+    if (p->offset >= p->warm_to)
+        n = mk_file_read_nowait(p->file->fd, room, cap, p->offset);
+    if (n < 0 && n != -EAGAIN) { /* it may be that it cannot be told */
+        n = pread(p->file->fd, room, cap, (off_t)p->offset);
+        n = n < 0 ? mk_err_last() : n;
+    }
+    return n == 0 ? -EIO : n;
+}
+
 static ssize_t pull_part(const struct mk_part *p, char *room, size_t cap)
 {
     if (!p->file) {
@@ -92,10 +116,7 @@ static ssize_t pull_part(const struct mk_part *p, char *room, size_t cap)
         memcpy(room, p->bytes.p, n);
         return (ssize_t)n;
     }
-    ssize_t n = pread(p->file->fd, room, (size_t)(p->len < cap ? p->len : cap), (off_t)p->offset);
-    if (n < 0)
-        return mk_err_last();
-    return n == 0 ? -EIO : n;
+    return read_file(p, room, (size_t)(p->len < cap ? p->len : cap));
 }
 
 ssize_t mk_content_pull(struct mk_content *c, char *room, size_t cap)

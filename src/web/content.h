@@ -15,7 +15,8 @@ struct mk_part {
     struct mk_part *next;
     struct mk_open_file *file; /* NULL: `bytes` is the part */
     mk_str bytes;
-    uint64_t offset, len; /* of a part in a file: what is left of it */
+    uint64_t offset, len; /* of a part in a file: what is left of it, */
+    uint64_t warm_to;     /* and up to where somebody has seen to it that no disk must be waited for */
 };
 
 struct mk_content {
@@ -24,6 +25,7 @@ struct mk_content {
     struct mk_part first; /* most content has one part: it needs no memory of its own */
     const struct mk_source_ops *source;
     void *source_ctx;
+    bool raw; /* of a source: it makes the whole answer, head included */
 };
 
 /* Empty. */
@@ -45,11 +47,20 @@ bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk
 /* Instead of parts. The content will close the source. */
 void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops, void *ctx, uint64_t length);
 
+/* To another place, which is not initialised; leaves `from` empty. */
+void mk_content_move(struct mk_content *to, struct mk_content *from);
+
+static inline bool mk_content_is_raw(const struct mk_content *c)
+{
+    return c->source && c->raw;
+}
+
 /* The part at the cursor, NULL at the end of the parts; mk_content_advance moves over n of its bytes. */
 struct mk_part *mk_content_part(struct mk_content *c);
 void mk_content_advance(struct mk_content *c, uint64_t n);
 
-/* Bytes from wherever they are, as mk_source_ops.pull answers. -EIO when a file ended too early. */
+/* Bytes from wherever they are, as mk_source_ops.pull answers. -EIO when a file ended too early; -EAGAIN also
+ * when the part at the cursor is in a file and beyond what is warm: a disk would have to be waited for. */
 ssize_t mk_content_pull(struct mk_content *c, char *room, size_t cap);
 
 #endif

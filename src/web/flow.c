@@ -2,6 +2,7 @@
 #include "web/flow.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "http/method.h"
 #include "web/errorpage.h"
 
@@ -20,7 +21,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     mk_response_init(&x->response, &x->arena);
     x->step = MK_FLOW_HOST;
     x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
-    x->began_ms = now_ms;
+    x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     x->decided_by = NULL;
     x->untold = false;
     x->asked = "";
@@ -271,7 +272,7 @@ static bool run_route(struct mk_exchange *x)
         x->allowed |= methods;
         return obey(x, MK_NEXT);
     }
-    x->request.route = x->at;
+    x->request.route = route;
     x->untold = x->request.web->explanation && route->plugin; /* it is told about, not done */
     if (x->untold)
         return obey(x, MK_DONE);
@@ -333,10 +334,12 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
     const struct mk_host *site = x->request.site ? x->request.site : web->hosts->fallback;
     struct mk_record record = {
         .request = &x->request,
+        .response = x->response.sealed ? &x->response : NULL,
         .status = x->response.sealed ? x->response.status : 0,
         .ending = ending,
         .content_sent = content_sent,
-        .duration_ms = now_ms - x->began_ms,
+        .duration_ms = now_ms - x->request.now_ms,
+        .began_us = x->began_us,
     };
     for (size_t i = 0; site && is_cut_off(ending) && i < site->hooks.abort.n; i++)
         site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);

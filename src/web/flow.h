@@ -30,7 +30,7 @@ struct mk_exchange {
     const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
     bool untold;       /* a handler would have answered, but was not asked: `monkey explain` */
     const char *asked; /* the name of the hook or handler that was asked last */
-    uint64_t began_ms;
+    uint64_t began_us; /* 0 where nobody wants to know it so well */
 };
 
 /* A new exchange in an arena of its own; everything in it is zero or absent but what the arguments say. NULL

@@ -81,6 +81,45 @@ const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
     return NULL;
 }
 
+const struct mk_root *mk_host_choose_home(const struct mk_host *host, mk_str *path)
+{
+    if (!mk_str_starts(*path, MK_STR("/~")))
+        return &host->root;
+    mk_str rest = mk_str_skip(*path, 2);
+    size_t slash = mk_str_find(rest, '/');
+    const struct mk_user_home *home = mk_map_get(&host->homes->by_name, mk_str_take(rest, slash));
+    if (!home)
+        return &host->root;
+    *path = mk_str_skip(rest, slash);
+    return &home->root;
+}
+
+/* ---- For everybody ---- */
+
+mk_str mk_host_name(const struct mk_host *h)
+{
+    return h->n_names ? h->names[0] : MK_STR("");
+}
+
+mk_str mk_host_name_at(const struct mk_host *h, size_t i)
+{
+    return i < h->n_names ? h->names[i] : (mk_str){NULL, 0};
+}
+
+mk_str mk_host_root(const struct mk_host *h)
+{
+    return h->root.path ? mk_str_from_c(h->root.path) : MK_STR("");
+}
+
+bool mk_host_route_at(const struct mk_host *h, size_t i, mk_str *pattern, mk_str *handler)
+{
+    if (i >= h->n_routes)
+        return false;
+    *pattern = h->routes[i].pattern.text;
+    *handler = h->routes[i].written;
+    return true;
+}
+
 void *mk_host_data(const struct mk_host *h, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < h->n_plugins; i++)

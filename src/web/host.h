@@ -3,6 +3,8 @@
 #ifndef MK_WEB_HOST_H
 #define MK_WEB_HOST_H
 
+#include <monkey/host.h>
+
 #include "base/map.h"
 #include "web/hooks.h"
 #include "web/mime.h"
@@ -72,6 +74,13 @@ void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host);
 /* The host of that name, without port, in any case of letters; else the default one. Exact names before
  * wildcards, longer wildcards before shorter ones. */
 const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name);
+
+const struct mk_root *mk_host_choose_home(const struct mk_host *host, mk_str *path);
+/* Where to look for a path, and for what of it: beneath the host's root, or a user's folder for /~name/. */
+static inline const struct mk_root *mk_host_choose_root(const struct mk_host *host, mk_str *path)
+{
+    return host->homes ? mk_host_choose_home(host, path) : &host->root;
+}
 
 /* The first route of the host that matches the path; NULL if none does. */
 const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path);

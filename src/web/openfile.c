@@ -33,6 +33,15 @@ void mk_open_file_drop(struct mk_open_file *f)
         free_file(f);
 }
 
+struct mk_open_file *mk_open_file_wrap(int fd, uint64_t size)
+{
+    struct mk_open_file *f = mk_mem_alloc(sizeof *f);
+    if (!f)
+        return NULL;
+    *f = (struct mk_open_file){.kind = MK_OPEN_FILE, .fd = fd, .size = size, .refs = 1};
+    return f;
+}
+
 static struct mk_open_file **find_slot(struct mk_file_cache *c, const struct mk_open_file *f)
 {
     struct mk_open_file **at = &c->buckets[f->hash & (c->n_buckets - 1)];
@@ -176,7 +185,7 @@ static struct mk_open_file *make_file(struct mk_file_cache *c, mk_str path, cons
     return f;
 }
 
-static mk_err open_path(struct mk_file_cache *c, const struct mk_root *root, mk_str path, int *fd)
+mk_err mk_file_cache_open(struct mk_file_cache *c, const struct mk_root *root, mk_str path, int *fd)
 {
     char name[PATH_MAX];
     if (path.len >= sizeof name)
@@ -204,7 +213,7 @@ static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk
 {
     int fd;
     struct stat st;
-    mk_err e = open_path(c, root, path, &fd);
+    mk_err e = mk_file_cache_open(c, root, path, &fd);
     if (!e && fstat(fd, &st) < 0) {
         e = mk_err_last();
         mk_fd_close(&fd);

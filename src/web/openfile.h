@@ -76,6 +76,13 @@ void mk_file_cache_fini(struct mk_file_cache *c);
 mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
                           struct mk_open_file **file) MK_MUST_USE;
 void mk_open_file_drop(struct mk_open_file *f);
+/* A file of which the first `size` bytes matter, in no cache: a reference, which owns the descriptor. NULL
+ * when memory is out: the descriptor is still the caller's. */
+struct mk_open_file *mk_open_file_wrap(int fd, uint64_t size) MK_MUST_USE;
+/* A descriptor of root/path that is the caller's; `path` as above, and it may end with a slash. Nothing is
+ * remembered, but idle entries make room for it. */
+mk_err mk_file_cache_open(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                          int *fd) MK_MUST_USE;
 /* Who asks for its path from now on gets it anew; those who use it keep it. For the holder of a reference. */
 void mk_open_file_forget(struct mk_open_file *f);
 

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/request.h"
 
+#include <stdio.h>
+
 #include "base/err.h"
+#include "web/web.h"
+
+enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
 
 enum mk_method mk_request_method(const struct mk_request *r)
 {
@@ -60,6 +65,56 @@ mk_str mk_request_peer(struct mk_request *r)
     return mk_arena_copy(r->arena, mk_buf_str(&text));
 }
 
+const struct mk_peer *mk_request_address(const struct mk_request *r)
+{
+    return r->peer;
+}
+
+int mk_request_set_address(struct mk_request *r, const struct mk_peer *peer)
+{
+    struct mk_peer *own = mk_arena_alloc(r->arena, sizeof *own); /* the old one is the connection's */
+    if (!own)
+        return -ENOMEM;
+    *own = *peer;
+    r->peer = own;
+    return 0;
+}
+
+int mk_request_local(const struct mk_request *r, struct mk_peer *out)
+{
+    return r->ops && r->ops->local ? r->ops->local(r->ops_ctx, out) : -ENOTCONN;
+}
+
+mk_str mk_request_scheme(const struct mk_request *r)
+{
+    return r->encrypted ? MK_STR("https") : MK_STR("http");
+}
+
+bool mk_request_has_encoded_slash(const struct mk_request *r)
+{
+    return r->path_flags & MK_PATH_ENCODED_SLASH;
+}
+
+const struct mk_host *mk_request_site(const struct mk_request *r)
+{
+    return r->site;
+}
+
+mk_str mk_request_route(const struct mk_request *r)
+{
+    return r->route ? r->route->pattern.text : (mk_str){NULL, 0};
+}
+
+struct mk_worker *mk_request_worker(const struct mk_request *r)
+{
+    return r->web->owner;
+}
+
+int64_t mk_request_time(const struct mk_request *r)
+{
+    return r->now;
+}
+
 int64_t mk_request_length(const struct mk_request *r)
 {
     return r->length == MK_REQUEST_LENGTH_UNKNOWN ? -1 : (int64_t)r->length;
@@ -96,4 +151,90 @@ void mk_request_set_data(struct mk_request *r, void *data)
 void *mk_request_data(const struct mk_request *r)
 {
     return r->data;
+}
+
+/* ---- Data of others ---- */
+
+struct mk_attached {
+    struct mk_attached *next;
+    const void *key;
+    void *data;
+};
+
+int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*fn)(void *data))
+{
+    struct mk_attached *a = mk_arena_alloc(r->arena, sizeof *a);
+    if (!a || (fn && !mk_arena_on_end(r->arena, fn, data))) {
+        if (fn)
+            fn(data);
+        return -ENOMEM;
+    }
+    *a = (struct mk_attached){.next = r->attached, .key = key, .data = data};
+    r->attached = a;
+    return 0;
+}
+
+void *mk_request_attached(const struct mk_request *r, const void *key)
+{
+    const struct mk_attached *a = r->attached;
+    while (a && a->key != key)
+        a = a->next;
+    return a ? a->data : NULL;
+}
+
+/* Most requests have no user: it takes no room of its own. */
+static const char user_key;
+
+int mk_request_set_user(struct mk_request *r, mk_str user)
+{
+    mk_str *own = mk_arena_alloc(r->arena, sizeof *own);
+    mk_str text = mk_arena_copy(r->arena, user);
+    if (!own || !text.p)
+        return -ENOMEM;
+    *own = text;
+    return mk_request_attach(r, &user_key, own, NULL);
+}
+
+mk_str mk_request_user(const struct mk_request *r)
+{
+    const mk_str *user = mk_request_attached(r, &user_key);
+    return user ? *user : (mk_str){NULL, 0};
+}
+
+/* ---- The log ---- */
+
+static void log_plain(struct mk_request *r, enum mk_log_level level, mk_str message)
+{
+    char room[MK_ADDR_TEXT];
+    struct mk_buf peer = mk_buf_fixed(room, sizeof room);
+    if (r->peer)
+        mk_peer_print(r->peer, &peer);
+    if (!r->method_text.p) /* it died before it was one */
+        mk_log(r->web->log, level, "request from %.*s: %.*s", MK_STR_ARG(mk_buf_str(&peer)),
+               MK_STR_ARG(message));
+    else
+        mk_log(r->web->log, level, "%.*s %.*s from %.*s: %.*s",
+               MK_STR_ARG(mk_str_take(r->method_text, METHOD_SHOWN)),
+               MK_STR_ARG(mk_str_take(r->target_text, TARGET_SHOWN)), MK_STR_ARG(mk_buf_str(&peer)),
+               MK_STR_ARG(message));
+}
+
+void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+{
+    const struct mk_hook_list none = {0}, *hooks = r->site ? &r->site->hooks.log : &none;
+    char text[MESSAGE_MAX];
+    va_list args;
+    if (!hooks->n && (!r->web->log || level > r->web->log->level))
+        return;
+    va_start(args, fmt);
+    int len = vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    if (len < 0)
+        return;
+    mk_str message = mk_str_of(text, mk_min((size_t)len, sizeof text - 1));
+    mk_log_disarm(text, message.len);
+    for (size_t i = 0; i < hooks->n; i++)
+        if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
+            return;
+    log_plain(r, level, message);
 }

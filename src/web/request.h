@@ -10,13 +10,15 @@
 #include "http/target.h"
 #include "os/addr.h"
 
-struct mk_host;
+struct mk_attached;
+struct mk_route;
 struct mk_web;
 
 /* What the protocol does for a request; the only way up from here. `ctx` is the protocol's. */
 struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *room, size_t cap); /* as mk_request_read */
     void (*resume)(void *ctx);                          /* as mk_request_resume */
+    mk_err (*local)(void *ctx, struct mk_peer *out);    /* as mk_request_local; may be NULL */
 };
 
 #define MK_REQUEST_LENGTH_UNKNOWN UINT64_MAX
@@ -29,13 +31,15 @@ struct mk_request {
     mk_str method_text, target_text;
     struct mk_target target;
     mk_str host, path;
-    unsigned path_flags; /* MK_PATH_... */
-    unsigned route;      /* which of the host's is being tried */
-    bool rerouted;       /* its handler has found a better path: the routes are to be tried anew */
-    bool rewritten;      /* it is one for another path now: hooks and routes are to be tried anew */
-    uint64_t length;     /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
+    unsigned path_flags;          /* MK_PATH_... */
+    const struct mk_route *route; /* whose handler was called last; NULL: none was */
+    bool encrypted;               /* on its way to us */
+    bool rerouted;                /* its handler has found a better path: the routes are to be tried anew */
+    bool rewritten;               /* it is one for another path now: hooks and routes are to be tried anew */
+    uint64_t length;              /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     struct mk_fields fields;
-    const struct mk_peer *peer;
+    const struct mk_peer *peer; /* the connection's, or whom somebody found it to speak for */
+    struct mk_attached *attached;
     const struct mk_host *site; /* chosen by the flow */
     int64_t now;                /* seconds since 1970, when it came in */
     uint64_t now_ms;

@@ -2,12 +2,15 @@
 #include "web/response.h"
 
 #include "base/assert.h"
+#include "base/num.h"
+#include "os/fd.h"
+#include "web/request.h"
 
 void mk_response_init(struct mk_response *r, struct mk_arena *arena)
 {
     r->arena = arena;
     r->status = 0;
-    r->sealed = false;
+    r->sealed = r->no_raw = false;
     r->n_blocks = r->n_fields = 0;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
     r->fields = r->first_fields;
@@ -16,9 +19,11 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
 
 void mk_response_reset(struct mk_response *r)
 {
+    bool no_raw = r->no_raw;
     MK_ASSERT(!r->sealed);
     mk_content_fini(&r->content);
     mk_response_init(r, r->arena);
+    r->no_raw = no_raw;
 }
 
 int mk_response_set_status(struct mk_response *r, unsigned status)
@@ -41,6 +46,15 @@ void mk_response_add_block(struct mk_response *r, const struct mk_field_block *b
     MK_ASSERT(r->n_blocks < MK_RESPONSE_BLOCKS);
     r->blocks[r->n_blocks++] = block;
 }
+
+void mk_response_unready(struct mk_response *r)
+{
+    static const struct mk_field_block nothing = {.text = MK_STR_INIT("")};
+    if (r->n_blocks == 1)
+        mk_response_add_block(r, &nothing); /* ready is only what stands alone */
+}
+
+/* ---- Fields ---- */
 
 static bool grow(struct mk_response *r)
 {
@@ -69,15 +83,28 @@ static bool is_ours(mk_str name)
            id == MK_FIELD_UPGRADE;
 }
 
-int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+static int check_field(const struct mk_response *r, mk_str name, mk_str value)
 {
     if (r->sealed)
         return -EALREADY;
-    if (!mk_is_token(name) || !mk_is_field_value(value) || is_ours(name))
-        return -EINVAL;
+    return mk_is_token(name) && mk_is_field_value(value) && !is_ours(name) ? 0 : -EINVAL;
+}
+
+int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+{
+    int e = check_field(r, name, value);
+    if (e)
+        return e;
     name = mk_arena_copy(r->arena, name);
     value = mk_arena_copy(r->arena, value);
     return name.p && value.p && mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
+}
+
+int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
+{
+    if (r->sealed)
+        return -EALREADY;
+    return mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
 }
 
 static mk_str find_in(const struct mk_field *fields, unsigned n, mk_str name)
@@ -88,14 +115,102 @@ static mk_str find_in(const struct mk_field *fields, unsigned n, mk_str name)
     return (mk_str){NULL, 0};
 }
 
-mk_str mk_response_find(const struct mk_response *r, mk_str name)
+static mk_str find_in_blocks(const struct mk_response *r, mk_str name)
 {
-    for (unsigned i = 0; i < r->n_blocks; i++) {
-        mk_str found = find_in(r->blocks[i]->fields, r->blocks[i]->n, name);
-        if (found.p)
-            return found;
+    mk_str found = {NULL, 0};
+    for (unsigned i = 0; i < r->n_blocks && !found.p; i++)
+        found = find_in(r->blocks[i]->fields, r->blocks[i]->n, name);
+    return found;
+}
+
+mk_str mk_response_field(const struct mk_response *r, mk_str name)
+{
+    mk_str found = find_in_blocks(r, name);
+    return found.p ? found : find_in(r->fields, r->n_fields, name);
+}
+
+bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value)
+{
+    const struct mk_field *found = NULL;
+    for (unsigned b = 0; b < r->n_blocks && !found; b++) {
+        if (i < r->blocks[b]->n)
+            found = &r->blocks[b]->fields[i];
+        else
+            i -= r->blocks[b]->n;
     }
-    return find_in(r->fields, r->n_fields, name);
+    if (!found && i < r->n_fields)
+        found = &r->fields[i];
+    if (!found)
+        return false;
+    *name = found->name;
+    *value = found->value;
+    return true;
+}
+
+/* Other responses use the blocks, too: what is to be changed is copied. */
+static bool own_fields(struct mk_response *r)
+{
+    unsigned n = 0, cap = r->n_fields + MK_RESPONSE_FIRST_FIELDS;
+    for (unsigned i = 0; i < r->n_blocks; i++)
+        cap += r->blocks[i]->n;
+    struct mk_field *own = mk_arena_alloc(r->arena, sizeof *own * cap);
+    if (!own)
+        return false;
+    for (unsigned i = 0; i < r->n_blocks; i++)
+        for (unsigned j = 0; j < r->blocks[i]->n; j++)
+            own[n++] = r->blocks[i]->fields[j];
+    memcpy(own + n, r->fields, sizeof *own * r->n_fields);
+    r->fields = own;
+    r->n_fields += n;
+    r->cap_fields = cap;
+    r->n_blocks = 0;
+    return true;
+}
+
+/* From the i-th field of the list on. */
+static void remove_from(struct mk_response *r, unsigned i, mk_str name)
+{
+    unsigned kept = i;
+    for (; i < r->n_fields; i++)
+        if (!mk_str_eq_nocase(r->fields[i].name, name))
+            r->fields[kept++] = r->fields[i];
+    r->n_fields = kept;
+}
+
+int mk_response_remove(struct mk_response *r, mk_str name)
+{
+    if (r->sealed)
+        return -EALREADY;
+    if (find_in_blocks(r, name).p && !own_fields(r))
+        return -ENOMEM;
+    remove_from(r, 0, name);
+    return 0;
+}
+
+int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
+{
+    int e = check_field(r, name, value);
+    if (e)
+        return e;
+    name = mk_arena_copy(r->arena, name);
+    value = mk_arena_copy(r->arena, value);
+    if (!name.p || !value.p || (find_in_blocks(r, name).p && !own_fields(r)))
+        return -ENOMEM;
+    for (unsigned i = 0; i < r->n_fields; i++) {
+        if (mk_str_eq_nocase(r->fields[i].name, name)) {
+            r->fields[i] = (struct mk_field){.name = name, .value = value};
+            remove_from(r, i + 1, name);
+            return 0;
+        }
+    }
+    return mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
+}
+
+/* ---- Content ---- */
+
+int64_t mk_response_length(const struct mk_response *r)
+{
+    return r->content.length == MK_CONTENT_UNKNOWN ? MK_LENGTH_UNKNOWN : (int64_t)r->content.length;
 }
 
 int mk_response_set_static(struct mk_response *r, mk_str text)
@@ -103,6 +218,7 @@ int mk_response_set_static(struct mk_response *r, mk_str text)
     if (r->sealed)
         return -EALREADY;
     mk_content_fini(&r->content);
+    mk_response_unready(r);
     return mk_content_add_text(&r->content, r->arena, text) ? 0 : -ENOMEM;
 }
 
@@ -114,13 +230,60 @@ int mk_response_set_text(struct mk_response *r, mk_str text)
     return copy.p ? mk_response_set_static(r, copy) : -ENOMEM;
 }
 
+static void on_end(void *file)
+{
+    mk_open_file_drop(file);
+}
+
+int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_t length)
+{
+    uint64_t end;
+    bool odd = fd < 0 || !mk_num_add(offset, length, &end) || end > INT64_MAX;
+    struct mk_open_file *f = r->sealed || odd ? NULL : mk_open_file_wrap(fd, end);
+    if (!f) {
+        mk_fd_close(&fd);
+        return r->sealed ? -EALREADY : odd ? -EINVAL : -ENOMEM;
+    }
+    if (!mk_arena_on_end(r->arena, on_end, f)) {
+        mk_open_file_drop(f);
+        return -ENOMEM;
+    }
+    mk_content_fini(&r->content);
+    mk_response_unready(r);
+    return mk_content_add_file(&r->content, r->arena, f, offset, length) ? 0 : -ENOMEM;
+}
+
+/* The content of `r` from here on, or closed. */
+static int take_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, uint64_t length,
+                       int e)
+{
+    if (r->sealed)
+        e = -EALREADY;
+    if (!e) {
+        mk_response_unready(r);
+        mk_content_set_source(&r->content, ops, ctx, length);
+    } else if (ops->close) {
+        ops->close(ctx);
+    }
+    return e;
+}
+
 int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, int64_t length)
 {
-    if (r->sealed || length < MK_LENGTH_UNKNOWN) {
-        if (ops->close)
-            ops->close(ctx);
-        return r->sealed ? -EALREADY : -EINVAL;
-    }
-    mk_content_set_source(&r->content, ops, ctx, length < 0 ? MK_CONTENT_UNKNOWN : (uint64_t)length);
-    return 0;
+    uint64_t len = length < 0 ? MK_CONTENT_UNKNOWN : (uint64_t)length;
+    return take_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
+}
+
+int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx)
+{
+    int e = take_source(r, ops, ctx, MK_CONTENT_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
+    if (!e)
+        r->content.raw = true;
+    return e;
+}
+
+bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r)
+{
+    return request->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
+           r->content.length > 0 && !mk_content_is_raw(&r->content);
 }

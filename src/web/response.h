@@ -22,6 +22,7 @@ struct mk_response {
     struct mk_arena *arena; /* the request's */
     unsigned status;        /* 0 until somebody sets it */
     bool sealed;            /* its head is on the way */
+    bool no_raw;            /* the protocol cannot send bytes as they are */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */
     struct mk_field *fields;
@@ -37,8 +38,8 @@ void mk_response_reset(struct mk_response *r);
 void mk_response_add_block(struct mk_response *r, const struct mk_field_block *block);
 bool mk_response_add_ready(struct mk_response *r, mk_str name, mk_str value) MK_MUST_USE;
 
-/* The value of the first field of that name among blocks and fields; absent if there is none. */
-mk_str mk_response_find(const struct mk_response *r, mk_str name);
+/* Its content is another one now: what is ready in a block says the wrong length. */
+void mk_response_unready(struct mk_response *r);
 
 /* Does a response of that status have content at all (RFC 9110, section 6.4.1)? */
 static inline bool mk_status_has_content(unsigned status)

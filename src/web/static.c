@@ -18,20 +18,6 @@ static bool is_hidden(mk_str path)
     return false;
 }
 
-/* Where to look, and for what: the host's root, or a user's folder for /~name/. */
-static const struct mk_root *choose_root(const struct mk_host *host, mk_str *path)
-{
-    if (!host->homes || !mk_str_starts(*path, MK_STR("/~")))
-        return &host->root;
-    mk_str rest = mk_str_skip(*path, 2);
-    size_t slash = mk_str_find(rest, '/');
-    const struct mk_user_home *home = mk_map_get(&host->homes->by_name, mk_str_take(rest, slash));
-    if (!home)
-        return &host->root;
-    *path = mk_str_skip(rest, slash);
-    return &home->root;
-}
-
 static mk_str without_slashes(mk_str path)
 {
     path = mk_str_skip(path, 1);
@@ -76,11 +62,10 @@ static void check_route(const struct mk_request *request, mk_str folder, mk_str 
                         struct mk_static_found *found)
 {
     mk_str path = mk_arena_printf(request->arena, "%.*s%.*s", MK_STR_ARG(folder), MK_STR_ARG(name));
-    const struct mk_route *routes = request->site->routes;
-    unsigned i = 0;
-    while (path.p && i < request->route && !mk_route_matches(&routes[i], path))
-        i++;
-    if (path.p && (i == request->route || routes[i].handler == &mk_static))
+    const struct mk_route *route = request->site->routes, *ours = request->route ? request->route : route;
+    while (path.p && route < ours && !mk_route_matches(route, path))
+        route++;
+    if (path.p && (route == ours || route->handler == &mk_static))
         return;
     mk_open_file_drop(found->file);
     found->what = MK_STATIC_ELSEWHERE;
@@ -113,7 +98,7 @@ static void take_index(const struct mk_request *request, mk_str folder, struct m
 static void find_beneath(const struct mk_request *request, struct mk_static_found *found)
 {
     mk_str path = request->path;
-    found->root = choose_root(request->site, &path);
+    found->root = mk_host_choose_root(request->site, &path);
     bool has_slash = path.len == 0 || path.p[path.len - 1] == '/';
     if (path.len == 0) { /* /~name */
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;

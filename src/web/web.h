@@ -22,7 +22,8 @@ struct mk_web {
     void *on_record_data;
     struct mk_explanation *explanation;
     struct mk_log *log;
-    void *owner; /* the worker */
+    bool precise; /* somebody will ask for durations in microseconds */
+    void *owner;  /* the struct mk_worker */
 };
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists and weights: lines of Accept-Encoding. */
+/* Lists and weights: lines of Accept-Encoding, and of Accept. */
 #include "base/assert.h"
 #include "http/negotiate.h"
 #include "unit/fields.h"
@@ -28,6 +28,28 @@ static void check_coding(const struct mk_fields *fields, mk_str coding)
         MK_ASSERT(q == 1000 || mk_str_find(fields->at[0].value, ';') != MK_STR_NONE);
 }
 
+static void check_type(const struct mk_fields *fields, mk_str type)
+{
+    unsigned q = mk_accept_type_q(fields, type);
+    MK_ASSERT(q <= 1000);
+    if (fields->n == 1 && mk_str_eq_nocase(fields->at[0].value, type))
+        MK_ASSERT(q == 1000);
+}
+
+static void check_types(mk_str text)
+{
+    struct mk_field room[FIELDS_MAX];
+    struct mk_fields fields;
+    mk_str type = mk_str_cut(&text, '\n'); /* the first line is what is asked for */
+    mk_fields_init(&fields, room);
+    while (text.p)
+        if (!fields_add(&fields, FIELDS_MAX, MK_STR("Accept"), mk_str_trim(mk_str_cut(&text, '\n'))))
+            break;
+    check_type(&fields, MK_STR("text/html"));
+    check_type(&fields, MK_STR("image/png"));
+    MK_ASSERT(mk_accept_type_q(&fields, type) <= 1000);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mk_field room[FIELDS_MAX];
@@ -44,5 +66,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_coding(&fields, MK_STR("br"));
     check_coding(&fields, MK_STR("identity"));
     check_coding(&fields, MK_STR("*"));
+    check_types(mk_str_of((const char *)data, size));
     return 0;
 }

@@ -19,7 +19,6 @@ static struct mk_counters counters;
 static struct mk_service service;
 static struct handlers handlers;
 static struct handlers_routes routes;
-static struct mk_hook hook;
 
 static const struct mk_limits limits = {
     .head = {.head_max = 600, .target_max = 200, .fields_max = 16},
@@ -147,9 +146,7 @@ static void begin(void)
     site_add(&site, "index.html.gz", MK_STR("gzip"));
     static char large[3000];
     site_add(&site, "large", mk_str_of(large, sizeof large)); /* more than is kept in memory */
-    hook = (struct mk_hook){.name = "records", .on_done = on_done};
-    site.web.hooks = &hook;
-    site.web.n_hooks = 1;
+    site.web.on_record = on_done;
     site.web.log = NULL;
     MK_ASSERT(mk_loop_init(&loop) == 0);
     MK_ASSERT(mk_service_init(&service, &loop, &site.web, &limits, &counters, MK_STR("Monkey")) == 0);

@@ -388,8 +388,7 @@ int main(void)
     static struct mk_counters counters;
     static struct mk_host host;
     struct mk_hosts hosts = {.fallback = &host};
-    struct mk_hook hook = {.name = "records", .on_done = print_record};
-    struct mk_web web = {.hosts = &hosts, .hooks = &hook, .n_hooks = 1};
+    struct mk_web web = {.hosts = &hosts, .on_record = print_record};
     struct mk_file_cache_limits files = {.files = 16, .memory = 65536, .small = 4096};
     struct mk_service service;
     struct mk_acceptor acceptor;

@@ -156,7 +156,7 @@ static inline mk_str site_content(struct mk_exchange *x)
 
 static inline mk_str site_field(const struct mk_exchange *x, const char *name)
 {
-    return mk_response_find(&x->response, mk_str_from_c(name));
+    return mk_response_field(&x->response, mk_str_from_c(name));
 }
 
 #endif

@@ -30,6 +30,16 @@ static void it_measures_a_nap(void **state)
     assert_true(slept < 10000);
 }
 
+static void it_is_precise_where_it_is_said_to_be(void **state)
+{
+    (void)state;
+    const struct timespec nap = {.tv_nsec = 2 * 1000000};
+    uint64_t before = mk_clock_us();
+    nanosleep(&nap, NULL);
+    uint64_t slept = mk_clock_us() - before;
+    assert_true(slept >= 2000 && slept < 10000000);
+}
+
 static void wall_time_is_the_systems(void **state)
 {
     (void)state;
@@ -44,6 +54,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_only_goes_forward),
         cmocka_unit_test(it_measures_a_nap),
+        cmocka_unit_test(it_is_precise_where_it_is_said_to_be),
         cmocka_unit_test(wall_time_is_the_systems),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

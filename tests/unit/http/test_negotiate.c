@@ -88,12 +88,109 @@ static void weights(void **state)
             fail_msg("%s: %u", cases[i].value, q(cases[i].value, "a"));
 }
 
+/* ---- Media types ---- */
+
+static unsigned type_q2(const char *first, const char *second, const char *type)
+{
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    mk_str name = MK_STR("Accept");
+    if (first)
+        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
+    if (second)
+        assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
+    return mk_accept_type_q(&fields, mk_str_from_c(type));
+}
+
+static unsigned type_q(const char *value, const char *type)
+{
+    return type_q2(value, NULL, type);
+}
+
+static void the_example_of_the_standard(void **state)
+{
+    (void)state;
+    /* RFC 9110, section 12.5.1 */
+    const char *value = "text/*;q=0.3, text/plain;q=0.7, text/plain;format=flowed, "
+                        "text/plain;format=fixed;q=0.4, */*;q=0.5";
+    assert_int_equal(type_q(value, "text/plain;format=flowed"), 1000);
+    assert_int_equal(type_q(value, "text/plain"), 700);
+    assert_int_equal(type_q(value, "text/html"), 300);
+    assert_int_equal(type_q(value, "image/jpeg"), 500);
+    assert_int_equal(type_q(value, "text/plain;format=fixed"), 400);
+    assert_int_equal(type_q(value, "text/html;level=3"), 300);
+}
+
+static void the_most_specific_range_decides(void **state)
+{
+    (void)state;
+    assert_int_equal(type_q("*/*, text/html;q=0", "text/html"), 0);
+    assert_int_equal(type_q("text/html;q=0, */*", "text/html"), 0);
+    assert_int_equal(type_q("text/*;q=0, */*", "text/html"), 0);
+    assert_int_equal(type_q("*/*;q=0.1, text/*;q=0.2", "image/png"), 100);
+    assert_int_equal(type_q("text/html;q=0.2, text/html;q=0.9", "text/html"), 200);
+    assert_int_equal(type_q2("text/*;q=0.2", "text/html;q=0.9", "text/html"), 900);
+    assert_int_equal(type_q("TEXT/Html;Q=0.5", "text/html"), 500);
+    assert_int_equal(type_q("text/html", "image/png"), 0);
+    assert_int_equal(type_q(" text/html ; q=0.25 , a/b", "text/html"), 250);
+}
+
+static void parameters_of_types(void **state)
+{
+    (void)state;
+    assert_int_equal(type_q("text/html;level=1", "text/html"), 0);
+    assert_int_equal(type_q("text/html;level=1;q=0.3, text/html;q=0.1", "text/html; LEVEL=1"), 300);
+    assert_int_equal(type_q("text/html;level=\"1\"", "text/html;level=1"), 1000);
+    assert_int_equal(type_q("text/html;a=1;b=2;q=0.3, text/html;a=1", "text/html;b=2;a=1"), 300);
+    assert_int_equal(type_q("text/html;a=1;b=2", "text/html;a=1"), 0);
+    assert_int_equal(type_q("text/html;q=0.4;level=1", "text/html"), 400); /* behind q it is no parameter */
+    assert_int_equal(type_q("text/html;a=\"x;q=0.1,y\";q=0.9", "text/html;a=\"x;q=0.1,y\""), 900);
+    assert_int_equal(type_q("text/html;;q=0.9", "text/html"), 900);
+    assert_int_equal(type_q("text/html;", "text/html"), 1000);
+    assert_int_equal(type_q("text/html;a=\"\\\"", "text/html"), 0); /* a quote that does not end */
+}
+
+static void types_absent_and_odd(void **state)
+{
+    (void)state;
+    assert_int_equal(type_q(NULL, "text/html"), 1000);
+    assert_int_equal(type_q("", "text/html"), 1000);
+    assert_int_equal(type_q(" , ,", "text/html"), 1000);
+    static const char *const zero[] = {"*",
+                                       "text",
+                                       "/",
+                                       "/html",
+                                       "text/",
+                                       "*/html",
+                                       "text/html;q=2",
+                                       "text/html;q=x",
+                                       "text/html;q=",
+                                       "text/html;q=0.0001",
+                                       "text/html;q=-1",
+                                       "text/html;q=0.5 x",
+                                       "text/htmlx",
+                                       "tex/html",
+                                       "**/*",
+                                       "*/*x"};
+    for (size_t i = 0; i < MK_LEN(zero); i++)
+        if (type_q(zero[i], "text/html") != 0)
+            fail_msg("\"%s\" takes text/html", zero[i]);
+    assert_int_equal(type_q("text/html", ""), 0);
+    assert_int_equal(type_q("text/*", "text"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(named_codings),    cmocka_unit_test(identity_and_star),
-        cmocka_unit_test(absent_and_empty), cmocka_unit_test(old_names_and_several_lines),
+        cmocka_unit_test(named_codings),
+        cmocka_unit_test(identity_and_star),
+        cmocka_unit_test(absent_and_empty),
+        cmocka_unit_test(old_names_and_several_lines),
         cmocka_unit_test(weights),
+        cmocka_unit_test(the_example_of_the_standard),
+        cmocka_unit_test(the_most_specific_range_decides),
+        cmocka_unit_test(parameters_of_types),
+        cmocka_unit_test(types_absent_and_odd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,7 +23,6 @@ struct talk {
     struct mk_service service;
     struct handlers handlers;
     struct handlers_routes routes;
-    struct mk_hook hook;
     struct mk_conn *conn; /* the last one opened; may be dead and gone */
     int fd;               /* the client's end; -1: it is gone */
     bool ended, reset;    /* how the server ended its side, once that was heard */
@@ -62,9 +61,8 @@ static inline void talk_init(struct talk *t)
     site_init(&t->site);
     assert_int_equal(mk_loop_init(&t->loop), 0);
     t->limits = talk_limits;
-    t->hook = (struct mk_hook){.name = "records", .data = t, .on_done = talk_on_done};
-    t->site.web.hooks = &t->hook;
-    t->site.web.n_hooks = 1;
+    t->site.web.on_record = talk_on_done;
+    t->site.web.on_record_data = t;
     assert_int_equal(
         mk_service_init(&t->service, &t->loop, &t->site.web, &t->limits, &t->counters, MK_STR("Monkey")), 0);
     t->handlers = (struct handlers){.loop = &t->loop, .helper = &t->service.helper};
@@ -104,10 +102,10 @@ static inline void talk_say(struct talk *t, const char *text)
 }
 
 /* Connects, with `text` on its way already, and lets the server see it, as an acceptor does. */
-static inline void talk_open(struct talk *t, const char *text)
+static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
+                                const char *text)
 {
     int ends[2];
-    const struct mk_peer peer = {.is_unix = 1};
     mk_fd_close(&t->fd);
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     t->fd = ends[1];
@@ -116,9 +114,16 @@ static inline void talk_open(struct talk *t, const char *text)
     t->read = 0;
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     talk_say(t, text);
-    t->conn = mk_conn_open(&t->service, &mk_h1_ops, ends[0], &peer);
+    assert_int_equal(mk_peers_enter(&t->service.peers, peer), 0);
+    t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
     assert_non_null(t->conn);
     t->conn->ops->advance(t->conn);
+}
+
+static inline void talk_open(struct talk *t, const char *text)
+{
+    const struct mk_peer peer = {.is_unix = 1};
+    talk_open_as(t, &mk_h1_ops, &peer, text);
 }
 
 /* What the server can send before it has to wait. */

@@ -122,6 +122,28 @@ static void who_stopped_takes_no_more(void **state)
     expect(b, "HTTP/1.1 200 OK\r\n");
 }
 
+static enum mk_verdict judge(struct mk_conn *c, void *data)
+{
+    (void)c;
+    return *(enum mk_verdict *)data;
+}
+
+static void accept_hooks_come_first(void **state)
+{
+    (void)state;
+    enum mk_verdict verdict = MK_REFUSE;
+    const struct mk_accept_hook hook = {.name = "sample", .on_accept = judge, .data = &verdict};
+    t.service.accept_hooks = &hook;
+    t.service.n_accept_hooks = 1;
+    accept_all();
+    expect(call(), "reset");
+    assert_int_equal(t.counters.dropped, 1);
+    assert_int_equal(t.service.n_conns, 0);
+    verdict = MK_NEXT;
+    expect(call(), "HTTP/1.1 200 OK\r\n");
+    assert_int_equal(t.counters.dropped, 1);
+}
+
 /* ---- Too many ---- */
 
 static void others_wait_until_there_is_room(void **state)
@@ -238,6 +260,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(connections_are_served, start, stop),
         cmocka_unit_test_setup_teardown(who_stopped_takes_no_more, start, stop),
+        cmocka_unit_test_setup_teardown(accept_hooks_come_first, start, stop),
         cmocka_unit_test_setup_teardown(others_wait_until_there_is_room, start, stop),
         cmocka_unit_test_setup_teardown(others_are_dropped, start, stop),
         cmocka_unit_test_setup_teardown(others_are_told, start, stop),

@@ -104,7 +104,7 @@ static void many_may_come_at_once(void **state)
         int len = snprintf(head, sizeof head, "GET /source?n=%d HTTP/1.1\r\nHost: a\r\n\r\n", i % 50);
         mk_buf_add(&all, mk_str_of(head, (size_t)len));
     }
-    t.site.web.n_hooks = 0;
+    t.site.web.on_record = NULL;
     talk_open(&t, "");
     assert_int_equal(fcntl(t.fd, F_SETFL, O_NONBLOCK), 0);
     for (mk_str rest = mk_buf_str(&all); rest.len;) {

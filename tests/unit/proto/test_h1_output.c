@@ -523,7 +523,7 @@ static void nothing_new_is_begun_before_there_is_room(void **state)
     (void)state;
     fill_up();
     unsigned before = t.n_records;
-    t.site.web.n_hooks = 0;
+    t.site.web.on_record = NULL;
     uint64_t requests = t.counters.requests;
     talk_say(&t, "ET /early HTTP/1.1\r\nHost: a\r\n\r\n");
     talk_work(&t);

@@ -157,6 +157,32 @@ static void many_come_and_go(void **state)
         assert_int_equal(peers.slots[i].n, 0);
 }
 
+static mk_err move(const char *from, const char *to)
+{
+    struct mk_peer a = peer(from), b = peer(to);
+    return mk_peers_move(&peers, &a, &b);
+}
+
+static void a_connection_may_turn_out_to_be_another_ones(void **state)
+{
+    (void)state;
+    mk_peers_init(&peers, 1);
+    assert_int_equal(enter("192.0.2.1:1"), 0);
+    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* who has his share still has it */
+    assert_int_equal(move("192.0.2.1:9", "192.0.2.2:1"), 0);
+    assert_int_equal(enter("192.0.2.1:1"), 0);
+    assert_int_equal(move("192.0.2.1:1", "192.0.2.2:2"), -EDQUOT);
+    assert_int_equal(enter("192.0.2.1:2"), -EDQUOT); /* it stayed where it was */
+    assert_int_equal(move("192.0.2.1:1", "unix:/x"), 0);
+    assert_int_equal(peers.n, 1);
+    assert_int_equal(move("unix:/x", "unix:/x"), 0);
+    assert_int_equal(move("unix:/x", "192.0.2.2:7"), -EDQUOT);
+    leave("192.0.2.2:1");
+    assert_int_equal(move("unix:/x", "192.0.2.2:7"), 0);
+    leave("192.0.2.2:7");
+    assert_int_equal(peers.n, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +191,7 @@ int main(void)
         cmocka_unit_test_teardown(ipv4_addresses_are_not_one_network, stop),
         cmocka_unit_test_teardown(some_are_not_counted, stop),
         cmocka_unit_test_teardown(who_leaves_without_having_come_is_a_bug, stop),
+        cmocka_unit_test_teardown(a_connection_may_turn_out_to_be_another_ones, stop),
         cmocka_unit_test_teardown(many_come_and_go, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

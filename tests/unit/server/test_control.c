@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "os/rights.h"
 #include "unit/test.h"
 
 static int master, worker;
+static struct mk_control_room room;
 static struct mk_control_message m;
 
 static int start(void **state)
@@ -27,69 +29,116 @@ static int stop(void **state)
     return 0;
 }
 
+static mk_err send_log(int end, mk_str where, int fd)
+{
+    return mk_control_send(end,
+                           &(struct mk_control_message){.kind = MK_CONTROL_LOG, .text = where, .fd = fd});
+}
+
 static void a_word_is_heard(void **state)
 {
     (void)state;
-    assert_int_equal(mk_control_receive(master, &m), -EAGAIN);
-    assert_int_equal(mk_control_send(worker, MK_CONTROL_READY, MK_STR(""), -1), 0);
-    assert_int_equal(mk_control_receive(master, &m), 0);
+    assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
+    assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);
+    assert_int_equal(mk_control_receive(master, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_READY);
-    assert_string_equal(m.where, "");
+    assert_str(m.text, "");
     assert_int_equal(m.fd, -1);
-    assert_int_equal(mk_control_receive(master, &m), -EAGAIN);
+    assert_int_equal(mk_control_receive(master, &room, &m), -EAGAIN);
 }
 
 static void messages_stay_apart(void **state)
 {
     (void)state;
-    assert_int_equal(mk_control_send(master, MK_CONTROL_LOG, MK_STR("one"), -1), 0);
-    assert_int_equal(mk_control_send(master, MK_CONTROL_LOG, MK_STR("two"), -1), 0);
-    assert_int_equal(mk_control_receive(worker, &m), 0);
-    assert_string_equal(m.where, "one");
-    assert_int_equal(mk_control_receive(worker, &m), 0);
-    assert_string_equal(m.where, "two");
+    assert_int_equal(send_log(master, MK_STR("one"), -1), 0);
+    assert_int_equal(send_log(master, MK_STR("two"), -1), 0);
+    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_str(m.text, "one");
+    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_str(m.text, "two");
 }
 
 static void a_descriptor_comes_along(void **state)
 {
     (void)state;
     int ends[2];
-    char room[8];
+    char byte[8];
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(mk_control_send(master, MK_CONTROL_LOG, MK_STR("/var/log/x"), ends[1]), 0);
+    assert_int_equal(send_log(master, MK_STR("/var/log/x"), ends[1]), 0);
     close(ends[1]);
-    assert_int_equal(mk_control_receive(worker, &m), 0);
+    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
     assert_int_equal(m.kind, MK_CONTROL_LOG);
-    assert_string_equal(m.where, "/var/log/x");
+    assert_str(m.text, "/var/log/x");
     assert_true(m.fd >= 0);
     assert_true(fcntl(m.fd, F_GETFD) & FD_CLOEXEC);
     assert_int_equal(write(m.fd, "hello", 5), 5);
-    assert_int_equal(read(ends[0], room, sizeof room), 5);
+    assert_int_equal(read(ends[0], byte, sizeof byte), 5);
     close(m.fd);
-    assert_int_equal(read(ends[0], room, sizeof room), 0); /* nobody else has it */
+    assert_int_equal(read(ends[0], byte, sizeof byte), 0); /* nobody else has it */
     close(ends[0]);
 }
 
-static void a_text_has_its_limit(void **state)
+static void name_text_and_number_arrive(void **state)
 {
     (void)state;
-    static char text[MK_CONTROL_TEXT];
+    const struct mk_control_message sent = {
+        .kind = MK_CONTROL_MESSAGE, .number = -1, .name = MK_STR("limit"), .text = MK_STR("a\0b"), .fd = -1};
+    assert_int_equal(mk_control_send(worker, &sent), 0);
+    assert_int_equal(mk_control_receive(master, &room, &m), 0);
+    assert_int_equal(m.kind, MK_CONTROL_MESSAGE);
+    assert_int_equal(m.number, -1);
+    assert_str(m.name, "limit");
+    assert_true(mk_str_eq(m.text, MK_STR("a\0b")));
+}
+
+static void text_and_name_have_their_limits(void **state)
+{
+    (void)state;
+    static char text[MK_CONTROL_TEXT + 1];
     memset(text, 'x', sizeof text);
-    assert_int_equal(mk_control_send(master, MK_CONTROL_LOG, mk_str_of(text, sizeof text), -1), -EMSGSIZE);
-    assert_int_equal(mk_control_receive(worker, &m), -EAGAIN);
-    assert_int_equal(mk_control_send(master, MK_CONTROL_LOG, mk_str_of(text, sizeof text - 1), -1), 0);
-    assert_int_equal(mk_control_receive(worker, &m), 0);
-    assert_int_equal(strlen(m.where), sizeof text - 1);
+    struct mk_control_message sent = {
+        .kind = MK_CONTROL_MESSAGE, .text = mk_str_of(text, sizeof text), .fd = -1};
+    assert_int_equal(mk_control_send(master, &sent), -EMSGSIZE);
+    sent.text.len = MK_CONTROL_TEXT;
+    sent.name = mk_str_of(text, MK_CONTROL_NAME + 1);
+    assert_int_equal(mk_control_send(master, &sent), -EMSGSIZE);
+    assert_int_equal(mk_control_receive(worker, &room, &m), -EAGAIN);
+    sent.name.len = MK_CONTROL_NAME;
+    assert_int_equal(mk_control_send(master, &sent), 0);
+    assert_int_equal(mk_control_receive(worker, &room, &m), 0);
+    assert_int_equal(m.text.len, MK_CONTROL_TEXT);
+    assert_int_equal(m.name.len, MK_CONTROL_NAME);
+}
+
+/* The other end may have been taken over by somebody who means harm. */
+static void what_is_no_message_is_passed_over(void **state)
+{
+    (void)state;
+    static const mk_str bad[] = {MK_STR_INIT("x"), MK_STR_INIT("\xff\0\0\0\0\0\0\0"),
+                                 MK_STR_INIT("\1\5\0\0\0\0\0\0four")};
+    static char big[sizeof room + 1];
+    unsigned before = mk_fd_count();
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        const struct iovec v = {.iov_base = (void *)(uintptr_t)bad[i].p, .iov_len = bad[i].len};
+        assert_int_equal(mk_rights_send(worker, &v, 1, (int[]){1, 2, 1}, 3), 0);
+        assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
+    }
+    const struct iovec v = {.iov_base = big, .iov_len = sizeof big};
+    assert_int_equal(mk_rights_send(worker, &v, 1, NULL, 0), 0);
+    assert_int_equal(mk_control_receive(master, &room, &m), -EBADMSG);
+    assert_int_equal(mk_fd_count(), before);
+    assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);
+    assert_int_equal(mk_control_receive(master, &room, &m), 0);
 }
 
 static void an_end_that_is_gone_is_noticed(void **state)
 {
     (void)state;
-    assert_int_equal(mk_control_send(worker, MK_CONTROL_READY, MK_STR(""), -1), 0);
+    assert_int_equal(mk_control_say(worker, MK_CONTROL_READY), 0);
     mk_fd_close(&worker);
-    assert_int_equal(mk_control_receive(master, &m), 0); /* what was said before is heard */
-    assert_int_equal(mk_control_receive(master, &m), -EPIPE);
-    assert_int_equal(mk_control_send(master, MK_CONTROL_LOG, MK_STR("x"), -1), -EPIPE);
+    assert_int_equal(mk_control_receive(master, &room, &m), 0); /* what was said before is heard */
+    assert_int_equal(mk_control_receive(master, &room, &m), -EPIPE);
+    assert_int_equal(send_log(master, MK_STR("x"), -1), -EPIPE);
 }
 
 static void nobody_waits(void **state)
@@ -97,7 +146,7 @@ static void nobody_waits(void **state)
     (void)state;
     mk_err e = 0;
     for (int i = 0; i < 100000 && !e; i++)
-        e = mk_control_send(master, MK_CONTROL_LOG, MK_STR("x"), -1);
+        e = send_log(master, MK_STR("x"), -1);
     assert_int_equal(e, -EAGAIN);
     assert_true(fcntl(master, F_GETFD) & FD_CLOEXEC);
     assert_true(fcntl(worker, F_GETFD) & FD_CLOEXEC);
@@ -109,7 +158,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_word_is_heard, start, stop),
         cmocka_unit_test_setup_teardown(messages_stay_apart, start, stop),
         cmocka_unit_test_setup_teardown(a_descriptor_comes_along, start, stop),
-        cmocka_unit_test_setup_teardown(a_text_has_its_limit, start, stop),
+        cmocka_unit_test_setup_teardown(name_text_and_number_arrive, start, stop),
+        cmocka_unit_test_setup_teardown(text_and_name_have_their_limits, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_message_is_passed_over, start, stop),
         cmocka_unit_test_setup_teardown(an_end_that_is_gone_is_noticed, start, stop),
         cmocka_unit_test_setup_teardown(nobody_waits, start, stop),
     };

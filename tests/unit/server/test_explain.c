@@ -104,12 +104,23 @@ static void other_methods_are_told_what_they_get(void **state)
     assert_str(line(explain("BREW", "/"), "answer"), "501 Not Implemented");
 }
 
+static void a_path_that_is_refused_is_told(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"/%zz", "/../x", "/%00", "http://one.example/.."};
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        mk_str text = explain("GET", bad[i]);
+        assert_contains(line(text, "path"), "refused: ");
+        assert_str(line(text, "answer"), "400 Bad Request");
+        assert_false(line(text, "route").p);
+    }
+}
+
 static void what_is_no_request_is_refused(void **state)
 {
     (void)state;
-    static const char *const bad[][2] = {{"GET", ""},     {"GET", "x"},     {"GET", "ftp://a/"},
-                                         {"GET", "/%zz"}, {"GET", "/../x"}, {"", "/"},
-                                         {"G T", "/"},    {"GET\r\n", "/"}};
+    static const char *const bad[][2] = {{"GET", ""}, {"GET", "x"}, {"GET", "ftp://a/"},
+                                         {"", "/"},   {"G T", "/"}, {"GET\r\n", "/"}};
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         struct mk_buf out = mk_buf_fixed(said, sizeof said);
         if (mk_explain(c.g, mk_str_from_c(bad[i][0]), mk_str_from_c(bad[i][1]), &out) != -EINVAL)
@@ -125,6 +136,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_route_that_decides_is_told, start, stop),
         cmocka_unit_test_setup_teardown(what_is_wrong_with_a_file_is_told, start, stop),
         cmocka_unit_test_setup_teardown(other_methods_are_told_what_they_get, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_that_is_refused_is_told, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

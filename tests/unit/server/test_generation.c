@@ -134,16 +134,11 @@ static void media_types_are_added(void **state)
 static void logs_are_opened_once(void **state)
 {
     (void)state;
-    configured_expect(&c,
-                      "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
-                      "[HOST]\n    ServerName one\n    DocumentRoot site\n"
-                      "[HOST]\n    ServerName two\n    DocumentRoot site\n[LOGGER]\n    AccessLog two.log\n"
-                      "[HOST]\n    ServerName three\n    DocumentRoot site\n[LOGGER]\n    AccessLog off\n");
-    assert_int_equal(c.g->n_logs, 4);
-    const struct mk_site *one = c.g->sites, *two = one->next, *three = two->next;
-    assert_true(one->log && two->log && one->log != two->log);
-    assert_true(mk_str_ends(two->log->where, MK_STR("/two.log")));
-    assert_int_equal(three->log->kind, MK_LOGFILE_OFF);
+    configured_expect(&c, "[SERVER]\n    AccessLog access.log\n    ErrorLog error.log\n"
+                          "[HOST]\n    ServerName one\n    DocumentRoot site\n");
+    assert_int_equal(c.g->n_logs, 2);
+    assert_true(c.g->access_log != c.g->error_log);
+    assert_true(mk_str_ends(c.g->access_log->where, MK_STR("/access.log")));
     assert_int_equal(faccessat(c.folder.fd, "access.log", F_OK, 0), 0);
     assert_int_equal(faccessat(c.folder.fd, "error.log", F_OK, 0), 0);
     assert_true(c.g->error_log && c.g->error_log->fd >= 0);
@@ -203,7 +198,6 @@ static void what_is_printed_loads_again(void **state)
                       "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n    UserDir off\n"
                       "[ROUTES]\n    /x redirect 301 https://example.org\n    /* static\n"
                       "[ERROR_PAGES]\n    404 index.html\n[CACHE_CONTROL]\n    *.css \"no-cache, private\"\n"
-                      "[LOGGER]\n    AccessLog two.log\n"
                       "[HOST]\n    ServerName two\n    DocumentRoot site\n    Default on\n"
                       "[MIMETYPES]\n    foo text/foo\n");
     mk_generation_print(c.g, &once);
@@ -319,15 +313,6 @@ static void no_descriptor_is_lost(void **state)
 
 /* ---- Monkey 1.6 ---- */
 
-static void what_was_protected_stays_protected(void **state)
-{
-    (void)state;
-    configured_expect(&c, HOST
-                      "[AUTH]\n    Location /private\n    Title x\n    Users y\n[ROUTES]\n    /* static\n");
-    expect_route(host("a"), 0, "/private*", &mk_refusal);
-    assert_int_equal(c.report.n_warnings, 1);
-}
-
 static void handlers_that_are_not_there_answer_501(void **state)
 {
     (void)state;
@@ -339,7 +324,8 @@ static void handlers_that_are_not_there_answer_501(void **state)
     assert_int_equal(*(const unsigned *)h->routes[0].data, 501);
     assert_non_null(h->routes[0].regex);
     assert_true(mk_route_matches(&h->routes[0], MK_STR("/x/A.PHP")));
-    assert_ptr_equal(h->routes[1].handler, &mk_static);
+    assert_ptr_equal(h->routes[1].handler, &mk_refusal);
+    assert_ptr_equal(h->routes[2].handler, &mk_static);
 }
 
 int main(void)
@@ -361,7 +347,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_that_is_not_there, start, stop),
         cmocka_unit_test_setup_teardown(a_report_outlives_what_it_is_about, start, stop),
         cmocka_unit_test_setup_teardown(no_descriptor_is_lost, start, stop),
-        cmocka_unit_test_setup_teardown(what_was_protected_stays_protected, start, stop),
         cmocka_unit_test_setup_teardown(handlers_that_are_not_there_answer_501, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,6 @@
 union settings {
     struct mk_server_settings server;
     struct mk_host_settings host;
-    struct mk_logger_settings logger;
-    struct mk_auth_settings auth;
     struct mk_pairs pairs;
 };
 

@@ -418,6 +418,21 @@ static void idle_descriptors_are_shed(void **state)
     assert_int_equal(mk_file_cache_shed(&cache), 1);
 }
 
+static void clearing_keeps_what_is_used(void **state)
+{
+    (void)state;
+    look("small");
+    look("large");
+    struct mk_open_file *used = take("dir/file");
+    mk_file_cache_clear(&cache);
+    assert_false(is_listed("small") || is_listed("large"));
+    assert_int_equal(cache.n, 1);
+    mk_open_file_drop(used);
+    mk_file_cache_clear(&cache);
+    assert_int_equal(cache.n, 0);
+    assert_int_equal(cache.memory, 0);
+}
+
 static void without_descriptors_idle_ones_are_used(void **state)
 {
     (void)state;
@@ -491,6 +506,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_reference_too_few_is_a_bug, start, stop),
         cmocka_unit_test_setup_teardown(what_is_forgotten_is_opened_anew, start, stop),
         cmocka_unit_test_setup_teardown(idle_descriptors_are_shed, start, stop),
+        cmocka_unit_test_setup_teardown(clearing_keeps_what_is_used, start, stop),
         cmocka_unit_test_setup_teardown(without_descriptors_idle_ones_are_used, start, stop),
         cmocka_unit_test_setup_teardown(a_note_goes_with_its_file, start, stop),
     };

@@ -53,11 +53,11 @@ static void fields_are_copied(void **state)
     assert_int_equal(add(name, value), 0);
     memset(name, '?', sizeof name - 1);
     memset(value, '?', sizeof value - 1);
-    assert_str(mk_response_find(&r, MK_STR("x-name")), "value");
+    assert_str(mk_response_field(&r, MK_STR("x-name")), "value");
     assert_int_equal(add("X-Empty", ""), 0);
-    assert_int_equal(mk_response_find(&r, MK_STR("X-Empty")).len, 0);
-    assert_non_null(mk_response_find(&r, MK_STR("X-Empty")).p);
-    assert_null(mk_response_find(&r, MK_STR("X-Nam")).p);
+    assert_int_equal(mk_response_field(&r, MK_STR("X-Empty")).len, 0);
+    assert_non_null(mk_response_field(&r, MK_STR("X-Empty")).p);
+    assert_null(mk_response_field(&r, MK_STR("X-Nam")).p);
 }
 
 static void no_field_can_bring_another(void **state)
@@ -108,7 +108,7 @@ static void there_may_be_many_fields(void **state)
     for (int i = 0; i < N; i++) {
         snprintf(name, sizeof name, "x-%d", i);
         snprintf(value, sizeof value, "%d", i);
-        assert_str(mk_response_find(&r, mk_str_from_c(name)), value);
+        assert_str(mk_response_field(&r, mk_str_from_c(name)), value);
         assert_str(r.fields[i].value, value);
     }
 }
@@ -122,7 +122,7 @@ static void blocks_are_found_first(void **state)
     (void)state;
     assert_int_equal(add("ETag", "\"y\""), 0);
     mk_response_add_block(&r, &block);
-    assert_str(mk_response_find(&r, MK_STR("etag")), "\"x\"");
+    assert_str(mk_response_field(&r, MK_STR("etag")), "\"x\"");
 }
 
 static void add_a_block(void *ctx)
@@ -237,8 +237,8 @@ static void all_of_it_can_be_forgotten_until_it_is_sealed(void **state)
     mk_response_reset(&r);
     assert_int_equal(n_closed, 1);
     assert_int_equal(mk_response_status(&r), 200);
-    assert_null(mk_response_find(&r, MK_STR("A")).p);
-    assert_null(mk_response_find(&r, MK_STR("ETag")).p);
+    assert_null(mk_response_field(&r, MK_STR("A")).p);
+    assert_null(mk_response_field(&r, MK_STR("ETag")).p);
     assert_int_equal(r.content.length, 0);
     r.sealed = true;
     assert_bug(reset_it, NULL, "!r->sealed");

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/spawn.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "os/proc.h"
+
+static void set_limit(enum mk_spawn_limit which, uint64_t wanted)
+{
+    static const int resources[MK_SPAWN_LIMITS] = {
+        [MK_SPAWN_CPU_S] = RLIMIT_CPU,
+        [MK_SPAWN_MEMORY] = RLIMIT_AS,
+        [MK_SPAWN_PROCESSES] = RLIMIT_NPROC,
+        [MK_SPAWN_FILE_SIZE] = RLIMIT_FSIZE,
+    };
+    struct rlimit r;
+    if (wanted == 0 || getrlimit((__rlimit_resource_t)resources[which], &r) < 0)
+        return;
+    r.rlim_cur = wanted < r.rlim_max ? wanted : r.rlim_max;
+    /* Who does not obey the signal at the limit is killed a second later. */
+    uint64_t most = r.rlim_cur + (which == MK_SPAWN_CPU_S);
+    r.rlim_max = most < r.rlim_max ? most : r.rlim_max;
+    (void)setrlimit((__rlimit_resource_t)resources[which], &r); /* less is always granted */
+}
+
+static void reset_signals(void)
+{
+    sigset_t none;
+    for (int i = 1; i < _NSIG; i++)
+        (void)signal(i, SIG_DFL);
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static mk_err take_streams(const int fds[3])
+{
+    for (int i = 0; i < 3; i++)
+        if (fds[i] >= 0 && dup2(fds[i], i) < 0)
+            return mk_err_last();
+    mk_fd_close_from(STDERR_FILENO + 1);
+    return 0;
+}
+
+/* In the new process, on our memory: nothing but calls of the system. */
+static mk_err become(const struct mk_spawn *s, pid_t parent)
+{
+    mk_err e = setpgid(0, 0) < 0 ? mk_err_last() : 0;
+    if (!e)
+        e = mk_proc_die_with_parent(parent, SIGKILL);
+    if (!e && chdir(s->cwd) < 0)
+        e = mk_err_last();
+    if (!e)
+        e = take_streams(s->fds);
+    if (e)
+        return e;
+    for (enum mk_spawn_limit i = 0; i < MK_SPAWN_LIMITS; i++)
+        set_limit(i, s->limits[i]);
+    reset_signals();
+    execve(s->argv[0], s->argv, s->envp);
+    return mk_err_last();
+}
+
+pid_t mk_spawn(const struct mk_spawn *s)
+{
+    volatile mk_err e = 0;
+    pid_t us = getpid(), pid = vfork();
+    if (pid == 0) {
+        e = become(s, us);
+        _exit(127);
+    }
+    if (pid < 0)
+        return mk_err_last();
+    while (e && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        ;
+    return e ? e : pid;
+}

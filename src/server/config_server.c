@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a plugin asks of the server around it while a configuration is being loaded. */
+#include "server/config.h"
+
+void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
+{
+    mk_str n = mk_str_from_c(name);
+    void *p = n.len <= MK_SHARED_NAME ? mk_shared_take(c->generation->shared, n, size) : NULL;
+    if (n.len > MK_SHARED_NAME)
+        mk_config_error(c, NULL, NULL, "the name of shared memory `%s` is longer than %d bytes", name,
+                        MK_SHARED_NAME);
+    else if (!p)
+        mk_config_error(c, NULL, NULL, "no memory of %zu bytes to share as `%s`", size, name);
+    return p;
+}
+
+struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key, mk_str where,
+                                 uint64_t max_size, unsigned keep)
+{
+    mk_err e;
+    mk_str path = mk_logfile_is_word(where) ? mk_config_copy(c, where) : mk_config_path(c, section, where);
+    if (!path.p)
+        return NULL;
+    struct mk_logfile *f = mk_generation_log(c->generation, path, max_size, keep, &e);
+    if (!f && e == -E2BIG)
+        mk_config_error(c, section, key, "more than %d log files", MK_LOGFILES_MAX);
+    else if (!f)
+        mk_config_error(c, section, key, "the log `%s` cannot be opened: %s", path.p, mk_err_text(e));
+    return f;
+}
+
+void mk_config_want_children(struct mk_config *c)
+{
+    c->generation->wants_children = true;
+}
+
+void mk_config_allow_path(struct mk_config *c, mk_str path)
+{
+    struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
+    mk_str copy = mk_config_copy(c, path); /* ends with a NUL */
+    if (!a || !copy.p)
+        return;
+    *a = (struct mk_allowed){.next = c->generation->allowed, .path = copy};
+    c->generation->allowed = a;
+}

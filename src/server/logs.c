@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/logs.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "server/control.h"
+
+static void hand_out(struct mk_workers *w, mk_str where, int fd)
+{
+    mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_LOG, .text = where, .fd = fd});
+}
+
+void mk_logs_reopen(struct mk_workers *w, struct mk_generation *g)
+{
+    for (size_t i = 0; i < g->n_logs; i++) {
+        struct mk_logfile *f = &g->logs[i];
+        bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
+        int fd = may_move ? mk_logfile_open_again(f) : -ENOENT;
+        if (fd >= 0) {
+            (void)!dup3(fd, f->fd, O_CLOEXEC);
+            hand_out(w, f->where, fd);
+            mk_fd_close(&fd);
+        } else if (may_move) {
+            mk_log_error(&w->log->log, "the log %s cannot be opened anew: %s", f->where.p, mk_err_text(fd));
+        }
+    }
+}
+
+static struct mk_logfile *find(struct mk_generation *g, mk_str where)
+{
+    for (size_t i = 0; i < g->n_logs; i++)
+        if (g->logs[i].kind == MK_LOGFILE_FILE && mk_str_eq(g->logs[i].where, where))
+            return &g->logs[i];
+    return NULL;
+}
+
+/* The file in its place, as a descriptor: with the owner and the rights that the old one has. */
+static int open_next(const struct mk_logfile *f)
+{
+    struct stat old;
+    if (fstat(f->fd, &old) < 0)
+        return mk_err_last();
+    mk_err e = mk_logfile_shift(f);
+    int fd = e && e != -ENOENT ? e : mk_logfile_open_again(f);
+    if (fd >= 0 && !e) {
+        (void)!fchown(fd, old.st_uid, old.st_gid);
+        (void)!fchmod(fd, old.st_mode & 07777);
+    }
+    return fd;
+}
+
+void mk_logs_rotate(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where)
+{
+    struct mk_logfile *full = NULL;
+    for (size_t i = 0; i < n && !full; i++) {
+        struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
+        full = f && mk_logfile_is_full(f) ? f : NULL;
+    }
+    if (!full)
+        return;
+    int fd = open_next(full);
+    if (fd < 0) {
+        mk_log_error(&w->log->log, "the log %s cannot be rotated: %s", full->where.p, mk_err_text(fd));
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
+        if (f)
+            (void)!dup3(fd, f->fd, O_CLOEXEC);
+    }
+    hand_out(w, full->where, fd);
+    mk_fd_close(&fd);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/outbox.h"
+
+#include <fcntl.h>
+
+#include "base/mem.h"
+#include "os/fd.h"
+
+struct mk_letter {
+    struct mk_letter *next;
+    struct mk_control_message m;
+    char text[];
+};
+
+static size_t size_of(const struct mk_control_message *m)
+{
+    return sizeof(struct mk_letter) + m->name.len + m->text.len;
+}
+
+static mk_err keep(struct mk_outbox *o, const struct mk_control_message *m)
+{
+    size_t size = size_of(m);
+    if (m->kind == MK_CONTROL_MESSAGE && o->size + size > MK_OUTBOX_MAX)
+        return -ENOBUFS;
+    struct mk_letter *l = mk_mem_zalloc(1, size);
+    if (!l)
+        return -ENOMEM;
+    l->m = *m;
+    l->m.name = mk_str_of(l->text, m->name.len);
+    l->m.text = mk_str_of(l->text + m->name.len, m->text.len);
+    if (m->name.len)
+        memcpy(l->text, m->name.p, m->name.len);
+    if (m->text.len)
+        memcpy(l->text + m->name.len, m->text.p, m->text.len);
+    if (m->fd >= 0 && (l->m.fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0)) < 0) {
+        mk_err e = mk_err_last();
+        mk_mem_free(l);
+        return e;
+    }
+    if (o->last)
+        o->last->next = l;
+    else
+        o->first = l;
+    o->last = l;
+    o->size += size;
+    return 0;
+}
+
+static void drop_first(struct mk_outbox *o)
+{
+    struct mk_letter *l = o->first;
+    o->first = l->next;
+    if (!o->first)
+        o->last = NULL;
+    o->size -= size_of(&l->m);
+    mk_fd_close(&l->m.fd);
+    mk_mem_free(l);
+}
+
+mk_err mk_outbox_send(struct mk_outbox *o, int end, const struct mk_control_message *m)
+{
+    mk_err e = o->first ? -EAGAIN : mk_control_send(end, m);
+    if (e == -EAGAIN)
+        e = keep(o, m);
+    o->lost += e == -ENOBUFS;
+    return e;
+}
+
+mk_err mk_outbox_flush(struct mk_outbox *o, int end)
+{
+    while (o->first) {
+        if (mk_control_send(end, &o->first->m) == -EAGAIN)
+            return -EAGAIN;
+        drop_first(o);
+    }
+    o->lost = 0;
+    return 0;
+}
+
+void mk_outbox_clear(struct mk_outbox *o)
+{
+    while (o->first)
+        drop_first(o);
+}

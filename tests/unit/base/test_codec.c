@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/codec.h"
+
+#include "unit/test.h"
+
+static char room[1024];
+static struct mk_buf out;
+
+static int start(void **state)
+{
+    (void)state;
+    out = mk_buf_fixed(room, sizeof room);
+    return 0;
+}
+
+typedef void escape_fn(struct mk_buf *out, mk_str s);
+
+static void expect(escape_fn *escape, mk_str text, const char *expected)
+{
+    mk_buf_clear(&out);
+    escape(&out, text);
+    assert_false(out.failed);
+    assert_str(mk_buf_str(&out), expected);
+}
+
+static void html(void **state)
+{
+    (void)state;
+    expect(mk_html_escape, MK_STR(""), "");
+    expect(mk_html_escape, MK_STR("plain \xc3\xa4"), "plain \xc3\xa4");
+    expect(mk_html_escape, MK_STR("<a href=\"x\" b='y'>&</a>"),
+           "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;&lt;/a&gt;");
+    expect(mk_html_escape, MK_STR("&&"), "&amp;&amp;");
+}
+
+static void urls(void **state)
+{
+    (void)state;
+    expect(mk_url_escape, MK_STR("/a-b._~/C9"), "/a-b._~/C9");
+    expect(mk_url_escape, MK_STR("/a b?c#d%e\"\0\xff"), "/a%20b%3Fc%23d%25e%22%00%FF");
+    expect(mk_url_escape, MK_STR("+&=;:@!$,"), "%2B%26%3D%3B%3A%40%21%24%2C");
+}
+
+static void urls_and_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        bool ok;
+    } cases[] = {
+        {"", "", true},         {"a+b", "a+b", true},         {"%61%2f%C3%a4", "a/\xc3\xa4", true},
+        {"a%", "a", false},     {"a%6", "a", false},          {"a%6g", "a", false},
+        {"%41%", "A", false},   {"%%41", "", false},          {"x%-1y", "x", false},
+        {"%2561", "%61", true}, {"a%41b%42c", "aAbBc", true},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        mk_buf_clear(&out);
+        if (mk_url_unescape(&out, mk_str_from_c(cases[i].from)) != cases[i].ok)
+            fail_msg("\"%s\" is taken, or not", cases[i].from);
+        assert_str(mk_buf_str(&out), cases[i].to);
+    }
+    mk_buf_clear(&out);
+    assert_true(mk_url_unescape(&out, MK_STR("%00")));
+    assert_true(mk_str_eq(mk_buf_str(&out), MK_STR("\0")));
+}
+
+static void every_byte_survives_a_url(void **state)
+{
+    (void)state;
+    char all[256], again[256], written[1024];
+    struct mk_buf text = mk_buf_fixed(written, sizeof written), back = mk_buf_fixed(again, sizeof again);
+    for (size_t i = 0; i < sizeof all; i++)
+        all[i] = (char)i;
+    mk_url_escape(&text, mk_str_of(all, sizeof all));
+    assert_true(mk_url_unescape(&back, mk_buf_str(&text)));
+    assert_false(text.failed || back.failed);
+    assert_memory_equal(again, all, sizeof all);
+}
+
+static void json(void **state)
+{
+    (void)state;
+    expect(mk_json_string, MK_STR(""), "\"\"");
+    expect(mk_json_string, MK_STR("a\"b\\c/"), "\"a\\\"b\\\\c/\"");
+    expect(mk_json_string, MK_STR("\n\t\0\x1f\x7f"), "\"\\u000a\\u0009\\u0000\\u001f\\u007f\"");
+    expect(mk_json_string, MK_STR("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"),
+           "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"");
+    expect(mk_json_string, MK_STR("\xe4\xc3"), "\"\\u00e4\\u00c3\""); /* Latin-1, and cut off */
+    expect(mk_json_string, MK_STR("\xc0\x80\xed\xa0\x80"), "\"\\u00c0\\u0080\\u00ed\\u00a0\\u0080\"");
+    expect(mk_json_string, MK_STR("\xc2\x9b\x31m"), "\"\\u009b1m\""); /* a terminal's control */
+    expect(mk_json_string, MK_STR("\xf5\x80\x80\x80"), "\"\\u00f5\\u0080\\u0080\\u0080\"");
+}
+
+static void log_lines(void **state)
+{
+    (void)state;
+    expect(mk_log_escape, MK_STR("GET /a b~"), "GET /a b~");
+    expect(mk_log_escape, MK_STR("\"\\\n\x1b[\x7f\xff"), "\\x22\\x5c\\x0a\\x1b[\\x7f\\xff");
+}
+
+static void what_is_too_long_is_cut(void **state)
+{
+    (void)state;
+    mk_buf_add(&out, MK_STR("0123"));
+    mk_log_escape_to(&out, MK_STR("aaaaaaaaaaaa"), 12);
+    assert_str(mk_buf_str(&out), "0123aaaa"); /* there must be room for any character */
+    mk_log_escape_to(&out, MK_STR("a"), 12);
+    assert_int_equal(out.len, 8);
+    mk_buf_clear(&out);
+    mk_json_escape_to(&out, MK_STR("aaaaaaaaaaaa"), 12);
+    assert_str(mk_buf_str(&out), "aaaa");
+}
+
+static void a_room_that_is_too_small_is_noticed(void **state)
+{
+    (void)state;
+    static escape_fn *const all[] = {mk_html_escape, mk_url_escape,    mk_json_string,
+                                     mk_log_escape,  mk_base64_encode, mk_hex_encode};
+    for (size_t i = 0; i < MK_LEN(all); i++) {
+        char tiny[5];
+        struct mk_buf b = mk_buf_fixed(tiny, sizeof tiny);
+        all[i](&b, MK_STR("<\xff\xff\xff\xff>"));
+        assert_true(b.failed);
+        assert_true(b.len <= sizeof tiny);
+    }
+}
+
+static void base64(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {{"", ""},
+                                           {"f", "Zg=="},
+                                           {"fo", "Zm8="},
+                                           {"foo", "Zm9v"},
+                                           {"foob", "Zm9vYg=="},
+                                           {"fooba", "Zm9vYmE="},
+                                           {"foobar", "Zm9vYmFy"},
+                                           {"\xfb\xff\xfe", "+//+"}};
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        mk_str plain = mk_str_from_c(cases[i][0]), coded = mk_str_from_c(cases[i][1]);
+        expect(mk_base64_encode, plain, cases[i][1]);
+        mk_buf_clear(&out);
+        assert_true(mk_base64_decode(&out, coded));
+        assert_str(mk_buf_str(&out), cases[i][0]);
+        while (coded.len && coded.p[coded.len - 1] == '=')
+            coded.len--;
+        mk_buf_clear(&out);
+        assert_true(mk_base64_decode(&out, coded)); /* without padding */
+        assert_str(mk_buf_str(&out), cases[i][0]);
+    }
+}
+
+static void what_is_no_base64(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "Z",    "Zg=",  "Zg===",    "=",    "==",   "====", "Zm9vY", "Zm 9v",    "Zm9v\n", "Zm9-",
+        "Zm9_", "Z===", "Zg==Zg==", "Zh==", "Zm9=", "Zh",   "Zm9v=", "Zm9v====", "Zg=a"};
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        mk_buf_clear(&out);
+        if (mk_base64_decode(&out, mk_str_from_c(bad[i])))
+            fail_msg("\"%s\" is taken", bad[i]);
+    }
+}
+
+static void hex(void **state)
+{
+    (void)state;
+    expect(mk_hex_encode, MK_STR(""), "");
+    expect(mk_hex_encode, MK_STR("\0\x0f\xf0\xff"), "000ff0ff");
+}
+
+static void secrets(void **state)
+{
+    (void)state;
+    assert_true(mk_secret_eq(MK_STR(""), (mk_str){NULL, 0}));
+    assert_true(mk_secret_eq(MK_STR("secret"), MK_STR("secret")));
+    assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("Secret")));
+    assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("secres")));
+    assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("secre")));
+    assert_false(mk_secret_eq(MK_STR("\x80"), MK_STR("\0")));
+    assert_false(mk_secret_eq(MK_STR("\x01\x01"), MK_STR("\0\0")));
+}
+
+static void nobody_can_guess_it(void **state)
+{
+    (void)state;
+    static char one[1000], two[1000];
+    unsigned same = 0;
+    mk_random(one, sizeof one);
+    mk_random(two, sizeof two);
+    mk_random(two, 0);
+    for (size_t i = 0; i < sizeof one; i++)
+        same += one[i] == two[i];
+    assert_true(same < 50); /* four are to be expected */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(html, start),
+        cmocka_unit_test_setup(urls, start),
+        cmocka_unit_test_setup(urls_and_back, start),
+        cmocka_unit_test_setup(every_byte_survives_a_url, start),
+        cmocka_unit_test_setup(json, start),
+        cmocka_unit_test_setup(log_lines, start),
+        cmocka_unit_test_setup(what_is_too_long_is_cut, start),
+        cmocka_unit_test_setup(a_room_that_is_too_small_is_noticed, start),
+        cmocka_unit_test_setup(base64, start),
+        cmocka_unit_test_setup(what_is_no_base64, start),
+        cmocka_unit_test_setup(hex, start),
+        cmocka_unit_test_setup(secrets, start),
+        cmocka_unit_test_setup(nobody_can_guess_it, start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

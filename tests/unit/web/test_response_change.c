@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses that somebody changes after they were made: fields of shared blocks, and other kinds of content.
+ */
+#include "unit/folder.h"
+#include "unit/test.h"
+#include "web/request.h"
+#include "web/response.h"
+
+static struct mk_arena arena;
+static struct mk_response r;
+
+static const struct mk_field block_fields[] = {{.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")},
+                                               {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("A")},
+                                               {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("B")}};
+static const struct mk_field_block block = {.text = MK_STR_INIT("ETag: \"x\"\r\nVary: A\r\nVary: B\r\n"),
+                                            .ready = MK_STR_INIT("HTTP/1.1 200 OK\r\n..."),
+                                            .fields = block_fields,
+                                            .n = MK_LEN(block_fields)};
+static const struct mk_field more_fields[] = {{.name = MK_STR_INIT("Age"), .value = MK_STR_INIT("1")}};
+static const struct mk_field_block more = {
+    .text = MK_STR_INIT("Age: 1\r\n"), .fields = more_fields, .n = MK_LEN(more_fields)};
+
+static int start(void **state)
+{
+    (void)state;
+    mk_arena_init(&arena, NULL);
+    mk_response_init(&r, &arena);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_content_fini(&r.content);
+    mk_arena_fini(&arena);
+    return 0;
+}
+
+static int add(const char *name, const char *value)
+{
+    return mk_response_add(&r, mk_str_from_c(name), mk_str_from_c(value));
+}
+
+static int set(const char *name, const char *value)
+{
+    return mk_response_set(&r, mk_str_from_c(name), mk_str_from_c(value));
+}
+
+/* All fields in order, as "Name=value Name=value". */
+static void expect_fields(const char *expected)
+{
+    char room[512];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    mk_str name, value;
+    size_t i = 0;
+    for (; mk_response_field_at(&r, i, &name, &value); i++)
+        mk_buf_addf(&out, "%s%.*s=%.*s", i ? " " : "", MK_STR_ARG(name), MK_STR_ARG(value));
+    assert_false(mk_response_field_at(&r, i + 1, &name, &value));
+    assert_false(mk_response_field_at(&r, SIZE_MAX, &name, &value));
+    assert_str(mk_buf_str(&out), expected);
+}
+
+static void all_fields_are_walked(void **state)
+{
+    (void)state;
+    expect_fields("");
+    assert_int_equal(add("X", "1"), 0);
+    expect_fields("X=1");
+    mk_response_add_block(&r, &block);
+    mk_response_add_block(&r, &more);
+    expect_fields("ETag=\"x\" Vary=A Vary=B Age=1 X=1");
+}
+
+static void static_fields_are_not_copied(void **state)
+{
+    (void)state;
+    static const char name[] = "X-Static", value[] = "v";
+    assert_int_equal(mk_response_add_static(&r, mk_str_from_c(name), mk_str_from_c(value)), 0);
+    assert_ptr_equal(mk_response_field(&r, MK_STR("x-static")).p, value);
+    r.sealed = true;
+    assert_int_equal(mk_response_add_static(&r, MK_STR("A"), MK_STR("b")), -EALREADY);
+}
+
+static void removing_leaves_the_others(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"A", "B", "a", "C", "A"};
+    assert_int_equal(mk_response_remove(&r, MK_STR("A")), 0);
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        assert_int_equal(add(names[i], "1"), 0);
+    assert_int_equal(mk_response_remove(&r, MK_STR("a")), 0);
+    expect_fields("B=1 C=1");
+    assert_int_equal(mk_response_remove(&r, MK_STR("Z")), 0);
+    assert_int_equal(mk_response_remove(&r, MK_STR("")), 0);
+    expect_fields("B=1 C=1");
+}
+
+static void a_shared_block_is_never_changed(void **state)
+{
+    (void)state;
+    mk_response_add_block(&r, &block);
+    mk_response_add_block(&r, &more);
+    for (int i = 0; i < MK_RESPONSE_FIRST_FIELDS + 2; i++)
+        assert_int_equal(add("X", "1"), 0);
+    assert_int_equal(mk_response_remove(&r, MK_STR("X")), 0);
+    assert_int_equal(r.n_blocks, 2); /* nothing of theirs was touched: they stay */
+    assert_int_equal(add("Y", "2"), 0);
+    assert_int_equal(mk_response_remove(&r, MK_STR("vary")), 0);
+    expect_fields("ETag=\"x\" Age=1 Y=2");
+    assert_int_equal(r.n_blocks, 0);
+    assert_int_equal(set("age", "7"), 0);
+    expect_fields("ETag=\"x\" age=7 Y=2");
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(add("Z", "3"), 0);
+    assert_str(block_fields[1].value, "A");
+    assert_str(more_fields[0].value, "1");
+}
+
+static void setting_replaces_all_lines(void **state)
+{
+    (void)state;
+    char value[] = "new";
+    assert_int_equal(set("A", "first"), 0);
+    expect_fields("A=first");
+    assert_int_equal(add("B", "1"), 0);
+    assert_int_equal(add("a", "second"), 0);
+    assert_int_equal(set("A", value), 0);
+    memset(value, '?', sizeof value - 1);
+    expect_fields("A=new B=1");
+    mk_response_add_block(&r, &block);
+    assert_int_equal(set("VARY", "C"), 0);
+    expect_fields("ETag=\"x\" VARY=C A=new B=1");
+    assert_int_equal(mk_response_set(&r, MK_STR("B"), mk_response_field(&r, MK_STR("A"))), 0);
+    expect_fields("ETag=\"x\" VARY=C A=new B=new");
+}
+
+static void what_may_not_be_added_may_not_be_set(void **state)
+{
+    (void)state;
+    static const char *const ours[] = {"Content-Length", "transfer-encoding", "Connection", "Date", "Server"};
+    assert_int_equal(add("A", "1"), 0);
+    for (size_t i = 0; i < MK_LEN(ours); i++)
+        assert_int_equal(set(ours[i], "x"), -EINVAL);
+    assert_int_equal(set("A", "x\r\nB: y"), -EINVAL);
+    assert_int_equal(set("A b", "x"), -EINVAL);
+    assert_int_equal(set("", "x"), -EINVAL);
+    expect_fields("A=1");
+    r.sealed = true;
+    assert_int_equal(set("A", "2"), -EALREADY);
+    assert_int_equal(mk_response_remove(&r, MK_STR("A")), -EALREADY);
+    expect_fields("A=1");
+}
+
+/* ---- Content ---- */
+
+static void other_content_has_another_length_than_what_is_ready(void **state)
+{
+    (void)state;
+    mk_response_add_block(&r, &block);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_true(r.n_blocks != 1); /* h1_output takes what is ready only where it stands alone */
+    expect_fields("ETag=\"x\" Vary=A Vary=B");
+    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_remove(&r, MK_STR("ETag")), 0);
+    expect_fields("Vary=A Vary=B");
+}
+
+static unsigned n_closed;
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    (void)ctx, (void)room, (void)cap;
+    return 0;
+}
+
+static void close_source(void *ctx)
+{
+    (void)ctx;
+    n_closed++;
+}
+
+static const struct mk_source_ops source = {.pull = pull, .close = close_source};
+
+static void lengths(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_response_length(&r), 0);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(mk_response_length(&r), 4);
+    assert_int_equal(mk_response_set_source(&r, &source, NULL, 100), 0);
+    assert_int_equal(mk_response_length(&r), 100);
+    assert_int_equal(mk_response_set_source(&r, &source, NULL, MK_LENGTH_UNKNOWN), 0);
+    assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
+}
+
+static void raw_sources(void **state)
+{
+    (void)state;
+    n_closed = 0;
+    assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
+    assert_true(mk_content_is_raw(&r.content));
+    assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
+    assert_int_equal(mk_response_set_source(&r, &source, NULL, 5), 0);
+    assert_int_equal(n_closed, 1);
+    assert_false(mk_content_is_raw(&r.content));
+    assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_int_equal(n_closed, 3);
+    assert_false(mk_content_is_raw(&r.content));
+    r.no_raw = true;
+    mk_response_reset(&r);
+    assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), -EOPNOTSUPP);
+    assert_int_equal(n_closed, 4);
+    r.no_raw = false;
+    r.sealed = true;
+    assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), -EALREADY);
+    assert_int_equal(n_closed, 5);
+    assert_null(r.content.source);
+}
+
+static void who_is_sent_content(void **state)
+{
+    (void)state;
+    static const struct {
+        enum mk_method method;
+        unsigned status;
+        bool sent;
+    } cases[] = {{MK_METHOD_GET, 200, true},   {MK_METHOD_GET, 0, true},    {MK_METHOD_GET, 404, true},
+                 {MK_METHOD_HEAD, 200, false}, {MK_METHOD_GET, 204, false}, {MK_METHOD_GET, 304, false},
+                 {MK_METHOD_POST, 206, true}};
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_request request = {.method = cases[i].method};
+        r.status = cases[i].status;
+        assert_int_equal(mk_response_set_static(&r, MK_STR("")), 0);
+        assert_false(mk_response_will_send_content(&request, &r));
+        assert_int_equal(mk_response_set_static(&r, MK_STR("x")), 0);
+        assert_int_equal(mk_response_will_send_content(&request, &r), cases[i].sent);
+        assert_int_equal(mk_response_set_source(&r, &source, NULL, MK_LENGTH_UNKNOWN), 0);
+        assert_int_equal(mk_response_will_send_content(&request, &r), cases[i].sent);
+        assert_int_equal(mk_response_set_raw_source(&r, &source, NULL), 0);
+        assert_false(mk_response_will_send_content(&request, &r));
+    }
+}
+
+/* ---- Files ---- */
+
+static struct folder folder;
+
+static int open_file(const char *text)
+{
+    char room[PATH_MAX];
+    folder_add(&folder, "f", mk_str_from_c(text));
+    int fd = open(folder_path(&folder, "f", room), O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static bool is_open(int fd)
+{
+    return fcntl(fd, F_GETFD) >= 0;
+}
+
+static void a_file_belongs_to_the_response(void **state)
+{
+    (void)state;
+    char piece[16];
+    folder_init(&folder);
+    int fd = open_file("0123456789");
+    assert_int_equal(mk_response_set_file(&r, fd, 2, 5), 0);
+    assert_int_equal(mk_response_length(&r), 5);
+    assert_int_equal(mk_content_pull(&r.content, piece, 3), 3);
+    assert_memory_equal(piece, "234", 3);
+    assert_int_equal(mk_content_pull(&r.content, piece, sizeof piece), 2);
+    assert_int_equal(mk_content_pull(&r.content, piece, sizeof piece), 0);
+    assert_true(is_open(fd));
+    mk_arena_fini(&arena);
+    assert_false(is_open(fd));
+    mk_response_init(&r, &arena);
+    folder_fini(&folder);
+}
+
+static void a_file_that_is_not_taken_is_closed(void **state)
+{
+    (void)state;
+    folder_init(&folder);
+    int fd = open_file("0123456789");
+    assert_int_equal(mk_response_set_file(&r, fd, UINT64_MAX, 1), -EINVAL);
+    assert_false(is_open(fd));
+    fd = open_file("0123456789");
+    assert_int_equal(mk_response_set_file(&r, fd, 1, INT64_MAX), -EINVAL);
+    assert_false(is_open(fd));
+    assert_int_equal(mk_response_set_file(&r, -1, 0, 1), -EINVAL);
+    fd = open_file("0123456789");
+    r.sealed = true;
+    assert_int_equal(mk_response_set_file(&r, fd, 0, 1), -EALREADY);
+    assert_false(is_open(fd));
+    assert_null(mk_content_part(&r.content));
+    folder_fini(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_fields_are_walked, start, stop),
+        cmocka_unit_test_setup_teardown(static_fields_are_not_copied, start, stop),
+        cmocka_unit_test_setup_teardown(removing_leaves_the_others, start, stop),
+        cmocka_unit_test_setup_teardown(a_shared_block_is_never_changed, start, stop),
+        cmocka_unit_test_setup_teardown(setting_replaces_all_lines, start, stop),
+        cmocka_unit_test_setup_teardown(what_may_not_be_added_may_not_be_set, start, stop),
+        cmocka_unit_test_setup_teardown(other_content_has_another_length_than_what_is_ready, start, stop),
+        cmocka_unit_test_setup_teardown(lengths, start, stop),
+        cmocka_unit_test_setup_teardown(raw_sources, start, stop),
+        cmocka_unit_test_setup_teardown(who_is_sent_content, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_belongs_to_the_response, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_that_is_not_taken_is_closed, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
