@@ -16,10 +16,7 @@ struct counts *counts_of(struct mk_config *config, mk_str label)
     struct mk_buf name = mk_buf_fixed(room, sizeof room);
     mk_buf_addf(&name, "metrics/counts/%016llx", (unsigned long long)hash(label));
     mk_buf_add_char(&name, '\0');
-    char *memory = mk_config_shared(config, room, sizeof(struct counts) + 64);
-    if (!memory)
-        return NULL;
-    return (struct counts *)(void *)(memory + (64 - (uintptr_t)memory % 64) % 64);
+    return mk_config_shared(config, room, sizeof(struct counts));
 }
 
 static void add(counter *c, uint64_t n)

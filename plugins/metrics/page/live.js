@@ -11,12 +11,14 @@ let source = null, paused = false, timer = 0;
 // ---- Text ----
 
 const whole = new Intl.NumberFormat("en");
-const number = n => n >= 1e6 ? `${(n / 1e6).toPrecision(3)} M` : n >= 1e4 ? `${(n / 1e3).toPrecision(3)} k` :
+const number = n => n === null ? "–" : n >= 1e6 ? `${(n / 1e6).toPrecision(3)} M` : n >= 1e4 ? `${(n / 1e3).toPrecision(3)} k` :
     n >= 100 || Number.isInteger(n) ? whole.format(Math.round(n)) : n.toFixed(n < 10 ? 1 : 0);
 
 function bytes(n) {
     const units = ["B", "KB", "MB", "GB", "TB"];
     let i = 0;
+    if (n === null)
+        return "–";
     while (n >= 1000 && i < units.length - 1) {
         n /= 1024;
         i++;
@@ -64,8 +66,7 @@ function quantile(buckets, part) {
     return null;
 }
 
-const QUANTILES = [["p50", .5, "half of them"], ["p90", .9, "9 of 10"], ["p99", .99, "99 of 100"],
-    ["p999", .999, "999 of 1000"]];
+const QUANTILES = [["p50", .5, "p50"], ["p90", .9, "p90"], ["p99", .99, "p99"], ["p999", .999, "p99.9"]];
 
 // ---- Drawing ----
 
@@ -103,6 +104,18 @@ function bar(svg, part, all) {
     make("rect", {class: "bar", x: 0, y: 7, width: all ? Math.max(part ? .5 : 0, 100 * part / all) : 0, height: 10}, svg);
 }
 
+// Round numbers below a logarithmic scale, as many as there is room for.
+function ticks(svg, first, last, x, width, height) {
+    const decades = Math.log10(last / first), room = width / 70;
+    const steps = decades * 3 <= room ? [1, 2, 5] : decades * 2 <= room ? [1, 3] : [1];
+    for (let decade = 10 ** Math.floor(Math.log10(first)); decade < last; decade *= 10)
+        for (const at of steps.map(step => step * decade).filter(at => at >= first && x(at) < width - 20)) {
+            make("path", {class: "base", d: `M${x(at)},${height - 22}v4`}, svg);
+            make("text", {x: x(at), y: height - 5, "text-anchor": x(at) < 20 ? "start" : "middle"}, svg).textContent =
+                at < 1e3 ? `${at} µs` : at < 1e6 ? `${at / 1e3} ms` : `${at / 1e6} s`;
+        }
+}
+
 // Bars over a logarithmic scale, four to each doubling so that they stay readable.
 function histogram(svg, buckets) {
     const width = svg.clientWidth || 400, height = svg.clientHeight || 144, foot = 22, n = sum(buckets, b => b[1]);
@@ -128,9 +141,7 @@ function histogram(svg, buckets) {
             width: Math.max(2, x(2 ** ((at + 1) / 4)) - left - 1), height: high}, svg);
     }
     make("path", {class: "base", d: `M0,${height - foot}H${width}`}, svg);
-    const step = Math.ceil((last - first) / Math.max(2, Math.floor(width / 80)));
-    for (let i = first; i < last; i += step)
-        make("text", {x: x(2 ** i), y: height - 6}, svg).textContent = micros(2 ** i);
+    ticks(svg, 2 ** first, 2 ** last, x, width, height);
     const p99 = quantile(buckets, .99), right = x(p99) > width * .7;
     make("path", {class: "mark", d: `M${x(p99)},14V${height - foot}`}, svg);
     make("text", {x: x(p99) + (right ? -6 : 6), y: 12, "text-anchor": right ? "end" : "start"}, svg).textContent =
@@ -166,8 +177,8 @@ function table(id, rows) {
 
 // From one event to the next: everything as of a second.
 function compare(now, then) {
-    const seconds = Math.max(.001, (now.now_ms - then.now_ms) / 1000);
-    const rate = of => Math.max(0, (of(now) - of(then)) / seconds);
+    const seconds = (now.now_ms - then.now_ms) / 1000;
+    const rate = of => seconds > 0 ? Math.max(0, (of(now) - of(then)) / seconds) : null; // null: with nothing before
     const tenAgo = past.find(e => now.now_ms - e.now_ms <= 10500) || then, recent = bucketsSince(now, tenAgo);
     const point = {requests: rate(e => e.requests.total), sent: rate(e => e.requests.bytes), classes: {}};
     for (const name of Object.keys(now.requests.by_class))
@@ -179,10 +190,10 @@ function compare(now, then) {
     point.errors = point.classes["5xx"];
     const old = new Map(then.workers.map(w => [w.pid, w]));
     point.workers = new Map(now.workers.map(w =>
-        [w.pid, Math.max(0, (w.requests - (old.has(w.pid) ? old.get(w.pid).requests : 0)) / seconds)]));
+        [w.pid, rate(e => e === now ? w.requests : old.has(w.pid) ? old.get(w.pid).requests : 0)]));
     const hosts = new Map(then.hosts.map(h => [h.name, h.requests]));
     point.hosts = new Map(now.hosts.map(h =>
-        [h.name, hosts.has(h.name) ? Math.max(0, (h.requests - hosts.get(h.name)) / seconds) : 0]));
+        [h.name, rate(e => e === now || !hosts.has(h.name) ? h.requests : hosts.get(h.name))]));
     return point;
 }
 
@@ -208,11 +219,13 @@ function showTiles(now, p) {
     tile("memory", p.memory ? bytes(p.memory) : "–", series(x => x.memory),
         `${now.workers.length} ${now.workers.length === 1 ? "process" : "processes"}, ${measured}`);
     tile("errors", number(p.errors), series(x => x.errors),
-        `5xx: ${whole.format(now.requests.by_class["5xx"])}, of clients: ${whole.format(now.requests.by_class["4xx"])}`);
+        `${whole.format(now.requests.by_class["5xx"])} of the server (5xx), ` +
+        `${whole.format(now.requests.by_class["4xx"])} of clients (4xx)`);
 }
 
 function showRequests(now, p) {
-    const classes = ["2xx", "3xx", "4xx", "5xx", "none"], all = sum(classes, c => p.classes[c]);
+    const classes = ["2xx", "3xx", "4xx", "5xx", "none"].filter(c => c !== "none" || now.requests.by_class.none);
+    const all = sum(classes, c => p.classes[c]);
     table("classes", classes.map(c => [c, svg => line(svg, series(x => x.classes[c]), `${c}, last two minutes`),
         number(p.classes[c]), percent(p.classes[c], all)]));
     const share = (id, entries, total) => table(id, entries.map(([name, n]) =>
