@@ -125,23 +125,22 @@ struct mk_plugin {
 #define MK_PLUGIN_HEAD .abi = MK_ABI, .size = sizeof(struct mk_plugin)
 
 /**
- * The definition of the plugin NAME (a word of C: `_` in place of `-`). The same source makes an object that
- * is loaded, whose file is monkey-NAME.so, and, with MK_PLUGIN_STATIC defined, a part of the program.
+ * MK_PLUGIN(NAME) defines the plugin (NAME is a word of C: `_` in place of `-`). The same source makes an
+ * object to load, whose file is monkey-NAME.so, and, with MK_PLUGIN_STATIC defined, a part of the program.
  *
- * Code before it that needs its address, as a key of its data, declares
- * `extern const struct mk_plugin MK_PLUGIN_SELF(NAME);`.
+ * MK_PLUGIN_OF(NAME) is the plugin itself, for those of its functions that are asked for it (mk_host_data()),
+ * which MK_PLUGIN_DECLARE(NAME) makes known to them.
  */
 #ifdef MK_PLUGIN_STATIC
-#define MK_PLUGIN(name)                                                                                      \
-    extern const struct mk_plugin mk_plugin_##name;                                                          \
-    const struct mk_plugin mk_plugin_##name
-#define MK_PLUGIN_SELF(name) mk_plugin_##name
+#define MK_PLUGIN_OF(name)      mk_plugin_##name
+#define MK_PLUGIN_DECLARE(name) extern const struct mk_plugin mk_plugin_##name
 #else
-#define MK_PLUGIN(name)                                                                                      \
-    extern MK_API const struct mk_plugin mk_plugin;                                                          \
-    const struct mk_plugin mk_plugin
-#define MK_PLUGIN_SELF(name) mk_plugin
+#define MK_PLUGIN_OF(name)      mk_plugin
+#define MK_PLUGIN_DECLARE(name) extern MK_API const struct mk_plugin mk_plugin
 #endif
+#define MK_PLUGIN(name)                                                                                      \
+    MK_PLUGIN_DECLARE(name);                                                                                 \
+    const struct mk_plugin MK_PLUGIN_OF(name)
 
 #ifdef __cplusplus
 }

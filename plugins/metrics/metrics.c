@@ -8,8 +8,8 @@
 #include "page.h"
 #include "snapshot.h"
 
-extern const struct mk_plugin MK_PLUGIN_SELF(metrics);
-static const struct mk_plugin *const self = &MK_PLUGIN_SELF(metrics);
+MK_PLUGIN_DECLARE(metrics);
+static const struct mk_plugin *const self = &MK_PLUGIN_OF(metrics);
 
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {

@@ -5,8 +5,8 @@
 
 #include "rules.h"
 
-extern const struct mk_plugin MK_PLUGIN_SELF(rewrite);
-static const struct mk_plugin *const self = &MK_PLUGIN_SELF(rewrite);
+MK_PLUGIN_DECLARE(rewrite);
+static const struct mk_plugin *const self = &MK_PLUGIN_OF(rewrite);
 
 enum { TARGET_MAX = 64 * 1024 };
 

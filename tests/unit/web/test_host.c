@@ -148,6 +148,43 @@ static void a_name_may_be_very_long(void **state)
     expect(name, &first);
 }
 
+static void what_everybody_may_know(void **state)
+{
+    (void)state;
+    static const struct mk_route routes[] = {
+        {.pattern = {.text = MK_STR_INIT("/a"), .kind = MK_PATTERN_EXACT},
+         .written = MK_STR_INIT("status 403")},
+        {.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .written = MK_STR_INIT("static")},
+    };
+    struct named n;
+    mk_str pattern, handler;
+    assert_int_equal(add(&n, "a.example *.b.example"), 0);
+    n.host.routes = routes;
+    n.host.n_routes = MK_LEN(routes);
+    assert_str(mk_host_name(&n.host), "a.example");
+    assert_str(mk_host_name_at(&n.host, 1), "*.b.example");
+    assert_null(mk_host_name_at(&n.host, 2).p);
+    assert_str(mk_host_root(&n.host), "");
+    assert_non_null(mk_host_root(&n.host).p);
+    n.host.root.path = "/srv/www";
+    assert_str(mk_host_root(&n.host), "/srv/www");
+    assert_true(mk_host_route_at(&n.host, 0, &pattern, &handler));
+    assert_str(pattern, "/a");
+    assert_str(handler, "status 403");
+    assert_true(mk_host_route_at(&n.host, 1, &pattern, &handler));
+    assert_false(mk_host_route_at(&n.host, 2, &pattern, &handler));
+}
+
+static void a_host_may_have_no_name(void **state)
+{
+    (void)state;
+    struct named n;
+    assert_int_equal(add(&n, ""), 0);
+    assert_str(mk_host_name(&n.host), "");
+    assert_non_null(mk_host_name(&n.host).p);
+    assert_null(mk_host_name_at(&n.host, 0).p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +197,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_name_belongs_to_one_host, start, stop),
         cmocka_unit_test_setup_teardown(a_host_may_say_its_name_twice, start, stop),
         cmocka_unit_test_setup_teardown(a_name_may_be_very_long, start, stop),
+        cmocka_unit_test_setup_teardown(what_everybody_may_know, start, stop),
+        cmocka_unit_test_setup_teardown(a_host_may_have_no_name, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,7 +138,14 @@ static void on_resume(void *ctx)
     ((struct protocol *)ctx)->n_resumes++;
 }
 
-static const struct mk_request_ops protocol_ops = {.read = on_read, .resume = on_resume};
+static mk_err on_local(void *ctx, struct mk_peer *out)
+{
+    (void)ctx;
+    *out = (struct mk_peer){.port = 8080};
+    return 0;
+}
+
+static const struct mk_request_ops protocol_ops = {.read = on_read, .resume = on_resume, .local = on_local};
 
 static void content_comes_from_the_protocol(void **state)
 {
@@ -179,6 +186,93 @@ static void nobody_reads_into_no_room(void **state)
     mk_exchange_free(x);
 }
 
+static void our_end_is_known_to_the_protocol(void **state)
+{
+    (void)state;
+    static const struct mk_request_ops without = {.read = on_read, .resume = on_resume};
+    struct mk_peer local;
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_int_equal(mk_request_local(&x->request, &local), -ENOTCONN);
+    x->request.ops = &without;
+    assert_int_equal(mk_request_local(&x->request, &local), -ENOTCONN);
+    x->request.ops = &protocol_ops;
+    assert_int_equal(mk_request_local(&x->request, &local), 0);
+    assert_int_equal(local.port, 8080);
+    mk_exchange_free(x);
+}
+
+/* ---- What others find out ---- */
+
+static void somebody_knows_better_who_asks(void **state)
+{
+    (void)state;
+    struct mk_peer other;
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_ptr_equal(mk_request_address(&x->request), &site.peer);
+    assert_true(mk_peer_parse(MK_STR("2001:db8::7"), &other));
+    assert_int_equal(mk_request_set_address(&x->request, &other), 0);
+    memset(&other, 0, sizeof other);
+    assert_str(mk_request_peer(&x->request), "2001:db8::7");
+    assert_int_equal(mk_request_address(&x->request)->ip[0], 0x20);
+    assert_int_equal(site.peer.is_unix, 1); /* that of the connection stays */
+    mk_exchange_free(x);
+}
+
+static void users(void **state)
+{
+    (void)state;
+    char name[] = "alice";
+    struct mk_exchange *x = site_get(&site, "/", "");
+    struct mk_request *r = &x->request;
+    assert_null(mk_request_user(r).p);
+    assert_int_equal(mk_request_set_user(r, mk_str_from_c(name)), 0);
+    memset(name, '?', sizeof name - 1);
+    assert_str(mk_request_user(r), "alice");
+    assert_int_equal(mk_request_set_user(r, MK_STR("bob")), 0);
+    assert_str(mk_request_user(r), "bob");
+    assert_int_equal(mk_request_set_user(r, MK_STR("")), 0);
+    assert_non_null(mk_request_user(r).p);
+    mk_exchange_free(x);
+}
+
+static void what_surrounds_it(void **state)
+{
+    (void)state;
+    int worker;
+    struct mk_exchange *x = site_get(&site, "/a%2Fb", "");
+    struct mk_request *r = &x->request;
+    site.web.owner = &worker;
+    assert_str(mk_request_scheme(r), "http");
+    r->encrypted = true;
+    assert_str(mk_request_scheme(r), "https");
+    assert_true(mk_request_has_encoded_slash(r));
+    assert_int_equal(mk_request_time(r), site.now);
+    assert_ptr_equal(mk_request_worker(r), &worker);
+    assert_null(mk_request_site(r));
+    assert_null(mk_request_route(r).p);
+    assert_true(mk_flow_run(x));
+    assert_ptr_equal(mk_request_site(r), &site.host);
+    assert_str(mk_request_route(r), "/*");
+    mk_exchange_free(x);
+    x = site_get(&site, "/a/b", "");
+    assert_false(mk_request_has_encoded_slash(&x->request));
+    mk_exchange_free(x);
+}
+
+static void without_a_handler_there_is_no_route(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_true(mk_flow_run(x));
+    assert_null(mk_request_route(&x->request).p);
+    mk_exchange_free(x);
+    x = site_ask(&site, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n");
+    assert_true(mk_flow_run(x));
+    assert_int_equal(x->response.status, 405);
+    assert_null(mk_request_route(&x->request).p);
+    mk_exchange_free(x);
+}
+
 /* ---- Its memory ---- */
 
 static char ended[8];
@@ -207,6 +301,111 @@ static void memory_lives_as_long_as_the_request(void **state)
     assert_string_equal(ended, "cba");
 }
 
+static void what_is_attached_is_found_by_its_key(void **state)
+{
+    (void)state;
+    static const char names[] = "ab";
+    static const int one, two;
+    char *a = (void *)(uintptr_t)&names[0], *b = (void *)(uintptr_t)&names[1];
+    struct mk_exchange *x = site_get(&site, "/", "");
+    struct mk_request *r = &x->request;
+    memset(ended, 0, sizeof ended);
+    assert_null(mk_request_attached(r, &one));
+    assert_int_equal(mk_request_attach(r, &one, a, on_end), 0);
+    assert_null(mk_request_attached(r, &two));
+    assert_int_equal(mk_request_attach(r, &two, &site, NULL), 0);
+    assert_ptr_equal(mk_request_attached(r, &one), a);
+    assert_ptr_equal(mk_request_attached(r, &two), &site);
+    assert_int_equal(mk_request_attach(r, &one, b, on_end), 0);
+    assert_ptr_equal(mk_request_attached(r, &one), b);
+    assert_string_equal(ended, "");
+    mk_exchange_free(x);
+    assert_string_equal(ended, "ba");
+}
+
+/* ---- The log ---- */
+
+static void the_log_says_what_it_is_about(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = site_get(&site, "/path?q", "");
+    assert_true(mk_peer_parse(MK_STR("192.0.2.7"), &site.peer));
+    mk_request_log(&x->request, MK_LOG_WARN, "%s is %d", "it", 7);
+    assert_string_equal(site.logged, "GET /path?q from 192.0.2.7: it is 7");
+    mk_request_log(&x->request, MK_LOG_WARN, "a\nb\x1b[2J\xc2\x9b");
+    assert_string_equal(site.logged, "GET /path?q from 192.0.2.7: a?b?[2J??");
+    mk_exchange_free(x);
+}
+
+static void long_targets_do_not_hide_the_message(void **state)
+{
+    (void)state;
+    char target[2001], message[3000];
+    memset(target, 'a', sizeof target);
+    target[0] = '/';
+    target[sizeof target - 1] = '\0';
+    memset(message, 'm', sizeof message);
+    message[sizeof message - 1] = '\0';
+    struct mk_exchange *x = site_get(&site, target, "");
+    mk_request_log(&x->request, MK_LOG_WARN, "why");
+    assert_true(mk_str_ends(mk_str_from_c(site.logged), MK_STR(": why")));
+    mk_request_log(&x->request, MK_LOG_WARN, "%s", message); /* cut, somewhere */
+    assert_true(strlen(site.logged) > 500);
+    mk_exchange_free(x);
+}
+
+static void who_died_early_is_logged_too(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = mk_exchange_new(&site.web, &site.blocks, site.now_ms, site.now);
+    assert_non_null(x);
+    mk_request_log(&x->request, MK_LOG_WARN, "odd");
+    assert_string_equal(site.logged, "request from : odd");
+    mk_exchange_free(x);
+}
+
+static unsigned n_told;
+static char told[64];
+static bool takes_it;
+
+static bool take_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *data)
+{
+    assert_non_null(request);
+    assert_ptr_equal(data, &n_told);
+    assert_int_equal(level, MK_LOG_DEBUG);
+    snprintf(told, sizeof told, "%.*s", MK_STR_ARG(message));
+    n_told++;
+    return takes_it;
+}
+
+static void somebody_may_take_the_log(void **state)
+{
+    (void)state;
+    static const struct mk_plugin plugin = {.name = "log", .on_log = take_log};
+    static const struct mk_hook hook = {.plugin = &plugin, .data = &n_told};
+    struct mk_exchange *x = site_answer(&site, "/", "");
+    unsigned before = site.n_logged;
+    site.log.level = MK_LOG_ERROR;
+    mk_request_log(&x->request, MK_LOG_DEBUG, "nobody hears it");
+    assert_int_equal(site.n_logged, before);
+    site.host.hooks.log = (struct mk_hook_list){.at = &hook, .n = 1};
+    n_told = 0;
+    takes_it = true;
+    mk_request_log(&x->request, MK_LOG_DEBUG, "one\r%d", 2);
+    assert_int_equal(n_told, 1);
+    assert_string_equal(told, "one?2");
+    assert_int_equal(site.n_logged, before);
+    takes_it = false;
+    site.log.level = MK_LOG_DEBUG;
+    mk_request_log(&x->request, MK_LOG_DEBUG, "both");
+    assert_string_equal(told, "both");
+    assert_int_equal(site.n_logged, before + 1);
+    site.web.log = NULL;
+    mk_request_log(&x->request, MK_LOG_DEBUG, "no log at all");
+    assert_int_equal(n_told, 3);
+    mk_exchange_free(x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +418,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(content_comes_from_the_protocol, start, stop),
         cmocka_unit_test_setup_teardown(nobody_reads_into_no_room, start, stop),
         cmocka_unit_test_setup_teardown(memory_lives_as_long_as_the_request, start, stop),
+        cmocka_unit_test_setup_teardown(our_end_is_known_to_the_protocol, start, stop),
+        cmocka_unit_test_setup_teardown(somebody_knows_better_who_asks, start, stop),
+        cmocka_unit_test_setup_teardown(users, start, stop),
+        cmocka_unit_test_setup_teardown(what_surrounds_it, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_handler_there_is_no_route, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_attached_is_found_by_its_key, start, stop),
+        cmocka_unit_test_setup_teardown(the_log_says_what_it_is_about, start, stop),
+        cmocka_unit_test_setup_teardown(long_targets_do_not_hide_the_message, start, stop),
+        cmocka_unit_test_setup_teardown(who_died_early_is_logged_too, start, stop),
+        cmocka_unit_test_setup_teardown(somebody_may_take_the_log, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

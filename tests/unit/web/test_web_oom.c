@@ -3,6 +3,7 @@
  * an honest 503, and nothing is lost. */
 #include "unit/oom.h"
 #include "unit/site.h"
+#include "web/filter.h"
 
 enum { LARGE = 3000 };
 
@@ -155,6 +156,109 @@ static void a_handler_that_says_much(void **state)
     site.host.routes = &site_route;
 }
 
+/* ---- What plugins do to a response ---- */
+
+static unsigned n_taken, n_given_back;
+static bool all_well;
+
+static void give_back(void *data)
+{
+    assert_ptr_equal(data, &site);
+    n_given_back++;
+}
+
+static ssize_t pull_through(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+{
+    (void)ctx;
+    return mk_upstream_pull(up, room, cap);
+}
+
+static enum mk_verdict find_out(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct mk_peer peer = {.ip = {[15] = 1}};
+    (void)response;
+    n_taken++;
+    all_well &= mk_request_attach(request, data, &site, give_back) == 0;
+    all_well &= mk_request_set_user(request, MK_STR("user")) == 0;
+    all_well &= mk_request_set_address(request, &peer) == 0;
+    all_well &= mk_request_file_name(request, MK_STR("/a")).p != NULL;
+    return MK_NEXT;
+}
+
+static void change(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_filter_ops ops = {.pull = pull_through, .close = give_back};
+    (void)request;
+    (void)data;
+    all_well &= mk_response_set(response, MK_STR("ETag"), MK_STR("\"other\"")) == 0;
+    all_well &= mk_response_remove(response, MK_STR("Accept-Ranges")) == 0;
+    all_well &= mk_response_add_static(response, MK_STR("X-Static"), MK_STR("1")) == 0;
+    n_taken += 2;
+    all_well &= mk_response_add_filter(response, &ops, &site, MK_LENGTH_UNKNOWN) == 0;
+    all_well &= mk_response_add_filter(response, &ops, &site, MK_LENGTH_UNKNOWN) == 0;
+}
+
+static bool answer_changed(void)
+{
+    static const struct mk_plugin plugin = {.name = "changes", .on_request = find_out, .on_response = change};
+    static struct mk_hook hook = {.plugin = &plugin, .data = &n_taken};
+    struct mk_arena_cache *blocks = &site.blocks;
+    if (mk_file_cache_init(&site.web.files, &site_limits))
+        return false;
+    n_taken = n_given_back = 0;
+    all_well = true;
+    site.host.hooks.request = site.host.hooks.response = (struct mk_hook_list){.at = &hook, .n = 1};
+    struct mk_exchange *x = site_get(&site, "/page.html", "");
+    bool ok = x && mk_flow_run(x) && x->response.status == 200 && all_well;
+    if (ok) {
+        oom.fail_at = 0;
+        assert_str(site_content(x), "page");
+        assert_str(site_field(x, "ETag"), "\"other\"");
+        assert_null(site_field(x, "Accept-Ranges").p);
+    }
+    if (x)
+        mk_exchange_free(x);
+    assert_int_equal(n_taken, n_given_back);
+    mk_file_cache_fini(&site.web.files);
+    mk_arena_cache_fini(blocks);
+    site.host.hooks = (struct mk_hooks){0};
+    return ok && oom.n_failed == 0;
+}
+
+static void a_response_that_is_changed(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(answer_changed);
+}
+
+static bool answer_with_a_file(void)
+{
+    char room[PATH_MAX];
+    int fd = open(folder_path(&site.folder, "large", room), O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    if (mk_file_cache_init(&site.web.files, &site_limits)) {
+        mk_fd_close(&fd);
+        return false;
+    }
+    struct mk_exchange *x = site_get(&site, "/", "");
+    bool ok = x && mk_response_set_file(&x->response, fd, 0, LARGE) == 0;
+    ok &= oom.n_failed == 0; /* what failed before has another answer already */
+    if (x)
+        mk_exchange_free(x);
+    else
+        close(fd);
+    assert_int_equal(fcntl(fd, F_GETFD), -1);
+    mk_file_cache_fini(&site.web.files);
+    mk_arena_cache_fini(&site.blocks);
+    return ok;
+}
+
+static void a_file_of_a_handler(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(answer_with_a_file);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +266,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(ranges, start, stop),
         cmocka_unit_test_setup_teardown(redirects_and_errors, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_says_much, start, stop),
+        cmocka_unit_test_setup_teardown(a_response_that_is_changed, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_of_a_handler, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin of docs/guide/plugins.md: greets by name, and says so in a field of every response of its hosts.
+ * hello.conf shows how it is used. */
+#include <monkey/plugin.h>
+
+/* What one [HELLO] says. */
+struct hello {
+    mk_str greeting;
+};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Greeting",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct hello, greeting),
+     .def = "Hello",
+     .help = "What stands before the name."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "HELLO",
+    .keys = keys,
+    .n = 1,
+    .help = "How to greet.",
+    .size = sizeof(struct hello),
+    .scope = MK_CONF_HOST,
+};
+
+MK_PLUGIN_DECLARE(hello);
+
+/* A host without [HELLO] is not greeted: its data stays NULL, and no hook is called for it. */
+static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+{
+    (void)h, (void)data;
+    *host_data = mk_config_section(config, &table, NULL);
+    return 0;
+}
+
+static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct hello *hello = host_data;
+    (void)request;
+    mk_response_add(response, MK_STR("X-Greeting"), hello->greeting);
+}
+
+/* GET /hello/NAME */
+static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct hello *hello = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(hello));
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    (void)data;
+    if (!hello)
+        return MK_NEXT;
+    mk_str path = mk_request_path(request);
+    mk_str name = mk_str_skip(path, mk_str_find_last(path, '/') + 1);
+    mk_buf_add(&text, hello->greeting);
+    mk_buf_add(&text, MK_STR(", "));
+    mk_buf_add(&text, name.len ? name : MK_STR("stranger"));
+    mk_buf_add(&text, MK_STR("!\n"));
+    if (text.failed) {
+        mk_response_set_status(response, 414);
+        return MK_REFUSE;
+    }
+    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8"));
+    mk_response_set_text(response, mk_buf_str(&text));
+    return MK_DONE;
+}
+
+static const struct mk_handler handler = {
+    .name = "hello",
+    .methods = MK_METHOD_BIT(MK_METHOD_GET),
+    .handle = greet,
+};
+
+MK_PLUGIN(hello) = {
+    MK_PLUGIN_HEAD,
+    .name = "hello",
+    .version = "1.0",
+    .help = "Greets.",
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .handlers = (const struct mk_handler *const[]){&handler, NULL},
+    .host = host,
+    .on_response = on_response,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cannot do what its section names: load, host, master or worker. */
+#include <errno.h>
+#include <monkey/plugin.h>
+
+enum what { NOTHING, LOAD, HOST, MASTER, WORKER };
+
+struct cannot {
+    enum what what;
+};
+
+static const char *const words[] = {"nothing", "load", "host", "master", "worker", NULL};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "What",
+     .type = MK_CONF_ENUM,
+     MK_CONF_AT(struct cannot, what),
+     .choices = words,
+     .def = "nothing"},
+};
+
+static const struct mk_conf_table table = {
+    .section = "CANNOT", .keys = keys, .n = 1, .size = sizeof(struct cannot), .scope = MK_CONF_SERVER};
+
+static int if_it_is(const struct cannot *c, enum what what)
+{
+    return c && c->what == what ? -EXDEV : 0;
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = mk_config_section(config, &table, NULL);
+    return if_it_is(*data, LOAD);
+}
+
+static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
+{
+    (void)config, (void)h, (void)host_data;
+    return if_it_is(data, HOST);
+}
+
+static int master_start(void *data)
+{
+    return if_it_is(data, MASTER);
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    (void)worker;
+    return if_it_is(data, WORKER);
+}
+
+MK_PLUGIN(cannot) = {
+    MK_PLUGIN_HEAD,
+    .name = "cannot",
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .load = load,
+    .host = host,
+    .master_start = master_start,
+    .worker_start = worker_start,
+};

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Does what no plugin should, when it is asked to by its query. */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <signal.h>
+#include <stdlib.h>
+
+static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
+{
+    (void)ctx, (void)room;
+    return (ssize_t)cap + 1;
+}
+
+static ssize_t pull_error(void *ctx, char *room, size_t cap)
+{
+    (void)ctx, (void)room, (void)cap;
+    return -EIO;
+}
+
+static ssize_t pull_never(void *ctx, char *room, size_t cap)
+{
+    (void)ctx, (void)room, (void)cap;
+    return -EAGAIN;
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops too_much = {.pull = pull_too_much}, error = {.pull = pull_error},
+                                      never = {.pull = pull_never};
+    mk_str how = mk_request_query(request);
+    (void)data;
+    if (mk_str_eq(how, MK_STR("crash")))
+        raise(SIGSEGV);
+    else if (mk_str_eq(how, MK_STR("exit")))
+        _Exit(3);
+    else if (mk_str_eq(how, MK_STR("too-much")))
+        mk_response_set_source(response, &too_much, NULL, MK_LENGTH_UNKNOWN);
+    else if (mk_str_eq(how, MK_STR("error")))
+        mk_response_set_source(response, &error, NULL, 10);
+    else if (mk_str_eq(how, MK_STR("never")))
+        mk_response_set_source(response, &never, NULL, 10);
+    else if (mk_str_eq(how, MK_STR("resume")))
+        for (int i = 0; i < 1000; i++)
+            mk_request_resume(request);
+    else if (mk_str_eq(how, MK_STR("fields")))
+        for (int i = 0; i < 100000; i++)
+            mk_response_add(response, MK_STR("X-Many"), MK_STR("0123456789"));
+    else if (mk_str_eq(how, MK_STR("own")) &&
+             mk_response_add(response, MK_STR("Content-Length"), MK_STR("9")) != -EINVAL)
+        return MK_REFUSE;
+    else if (mk_str_eq(how, MK_STR("split")) &&
+             mk_response_add(response, MK_STR("X"), MK_STR("a\r\nB: c")) != -EINVAL)
+        return MK_REFUSE;
+    else if (mk_str_eq(how, MK_STR("status")) && mk_response_set_status(response, 99) != -EINVAL)
+        return MK_REFUSE;
+    else if (mk_str_eq(how, MK_STR("wait")))
+        return MK_WAIT;
+    return MK_DONE;
+}
+
+static const struct mk_handler handler = {.name = "misbehave", .handle = handle};
+
+MK_PLUGIN(misbehaves) = {
+    MK_PLUGIN_HEAD,
+    .name = "misbehaves",
+    .handlers = (const struct mk_handler *const[]){&handler, NULL},
+};

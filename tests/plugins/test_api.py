@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What include/monkey promises to plugins, kept to strangers: those of tests/plugins/api, built with the headers alone."""
+import re
+import shutil
+import socket
+import time
+
+import pytest
+
+from monkey import PROGRAM, ROOT
+
+BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
+
+pytestmark = pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.parents[1],
+                                reason="the plugins of the tests are built with the program in build/dev")
+
+
+def load(*names):
+    return [BUILT / f"monkey-{name}.so" for name in names]
+
+
+@pytest.fixture
+def refused(monkey):
+    """What is said about a configuration that is not taken, or of a server that cannot start."""
+    def run(code=3, **keys):
+        server = monkey(expect_start=False, **keys)
+        assert server.wait() == code, server.err.text
+        server.exit_code = code
+        return server.err.text
+
+    return run
+
+
+# ---- Loading ----
+
+
+def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
+    truncated, text = tmp_path / "monkey-truncated.so", tmp_path / "text.so"
+    truncated.write_bytes(load("probe")[0].read_bytes()[:9000])
+    text.write_text("not an object")
+    bad = {
+        load("other_abi")[0]: r"it was built for ABI \d+, this server speaks \d+: build it anew",
+        load("other_size")[0]: r"its struct mk_plugin has \d+ bytes, this server's \d+: build it anew",
+        load("bad_name")[0]: "its name is not made of lower-case letters",
+        load("no_symbol")[0]: "it has no symbol `mk_plugin`",
+        load("no_function")[0]: "undefined symbol: mk_there_is_no_such_thing",
+        load("crashes_on_load")[0]: "it is broken: loading it ends in signal 11",
+        truncated: "cannot be loaded",
+        text: "cannot be loaded: .*(invalid ELF header|file too short)",
+        tmp_path: "it is not a file",
+        "./none.so": "No such file or directory",
+        "none": r"it is not built in, and there is no monkey-none\.so",
+    }
+    said = refused(plugins=bad)
+    for name, why in bad.items():
+        assert re.search(rf"monkey\d*\.conf:\d+:\d+: error: the plugin `.*` cannot be loaded: .*{why}"
+                         if "cannot be loaded" not in why else why, said), (name, said)
+    assert said.count(": error: the plugin ") == len(bad)
+
+
+def test_a_plugin_is_loaded_once(refused):
+    assert "the plugin `probe` is loaded already" in refused(plugins=load("probe", "probe"))
+
+
+def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
+    shutil.copy(load("answers")[0], tmp_path / "mine.so")
+    server = monkey(plugins=["./mine.so"], sections="[ROUTES]\n    /* text fine\n")
+    assert server.get("/").text == "fine"
+
+
+@pytest.mark.parametrize("what, code, said", [
+    ("load", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot be loaded: Invalid cross-device link"),
+    ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot serve this host: Invalid cross-device link"),
+    ("master", 1, "the plugin cannot cannot start: Invalid cross-device link"),
+    ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
+])
+def test_what_cannot_start_is_told(refused, what, code, said):
+    assert re.search(said, refused(code, plugins=load("cannot"), top=f"[CANNOT]\n    What {what}\n"))
+
+
+@pytest.mark.parametrize("what", ["load", "host", "master", "worker"])
+def test_a_reload_that_cannot_start_leaves_the_old(monkey, site, what):
+    site.add("a", "old")
+    server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
+    server.allowed.append(r"worker \d+ ended by itself")
+    server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
+    server.signal("HUP")
+    server.err.wait_for("the old one stays")
+    assert server.get("/a").text == "old"
+
+
+def test_sections_without_their_plugin(refused):
+    said = refused(sections="[PROBE]\n    Name x\n[ROUTES]\n    /* text x\n")
+    assert "unknown section [PROBE]" in said and "there is no handler `text`" in said
+
+
+def test_its_sections_are_checked_like_ours(refused):
+    said = refused(plugins=load("probe"), sections="[PROBE]\n    Nmae x\n    Refuse maybe\n[PROBE]\n    Name y\n")
+    assert re.search(r"monkey\.conf:\d+:5: error: unknown key `Nmae` in \[PROBE\]", said)
+    assert "did you mean `Name`?" in said
+    assert "[PROBE] stands already for this host" in said
+    assert re.search(r":\d+:12: error: `maybe`", said)
+
+
+def test_its_own_errors_have_a_place(refused):
+    said = refused(plugins=load("probe", "answers"), host="ServerName a.example",
+                   sections="[PROBE]\n    Refuse on\n[ROUTES]\n    /a text\n    /b text forbidden\n    /c sum words\n")
+    assert re.search(r":\d+:12: error: the host a\.example is refused\n        Refuse on\n               \^", said)
+    assert "the handler `text` expects TEXT" in said
+    assert re.search(r":\d+:\d+: error: `forbidden` is not to be said\n", said)
+    assert "the handler `sum` expects nothing behind it" in said
+
+
+def test_the_effective_configuration_has_it_all(monkey, run, tmp_path):
+    server = monkey(plugins=load("probe"), top="[PROBE]\n    Name above\n", host="ServerName a",
+                    sections='[PROBE]\n    Name "of a"\n[HOST]\n    ServerName b\n    DocumentRoot site\n')
+    printed = run("-T", "-c", server.config).out
+    assert re.search(r"\[PLUGINS\]\n    Load .*monkey-probe\.so\n", printed)
+    assert re.findall(r"^    Name +(.*)$", printed, re.MULTILINE) == ["above", "of a"]
+    (tmp_path / "again.conf").write_text(printed)
+    assert run("-T", "-c", tmp_path / "again.conf").out == printed
+
+
+def test_plugins_are_listed_with_hosts_and_order(monkey, run):
+    server = monkey(plugins=load("answers", "probe"), host="ServerName a.example",
+                    sections="[HOST]\n    ServerName b.example\n    DocumentRoot site\n[PROBE]\n    Name b\n")
+    listed = run("plugins", "-c", server.config).out
+    assert re.search(r"^probe 1  Says when it is called\.\n +from +.*monkey-probe\.so\n +sections +PROBE\n"
+                     r" +handlers +probe-say probe-log\n +hosts +b\.example$", listed, re.MULTILINE), listed
+    assert re.search(r"^answers .*\n(.*\n)*? +hosts +a\.example b\.example$", listed, re.MULTILINE), listed
+    assert re.search(r"on_request +answers probe$", listed, re.MULTILINE)
+    assert re.search(r"on_response +probe answers$", listed, re.MULTILINE)
+    assert re.search(r"on_log +probe$", listed, re.MULTILINE)
+
+
+# ---- Hooks ----
+
+TWO_HOSTS = """[PROBE]
+    Name one
+    Skip secret
+[ROUTES]
+    /say  probe-say
+    /log  probe-log
+    /wait verdict
+    /* static
+[HOST]
+    ServerName two.example
+    DocumentRoot site
+"""
+
+
+def said_of(server, pattern=r"probe[^\n]*"):
+    return re.findall(rf"\] \d+: ({pattern})$", server.err.text, re.MULTILINE)
+
+
+@pytest.fixture
+def probed(monkey, site):
+    site.add("a.txt", "hello")
+    return monkey(plugins=load("probe", "answers"), sections=TWO_HOSTS)
+
+
+def test_each_hook_is_called_in_its_turn(probed):
+    reply = probed.get("/a.txt")
+    assert (reply.status, reply["X-Probe"], reply.text) == (200, "one", "hello")
+    probed.err.wait_for("probe one: destructor")
+    assert said_of(probed) == [
+        "probe: start, 2 hosts", "probe: accept 127.0.0.1", "probe one: request /a.txt", "probe one: response /a.txt",
+        "probe one: done /a.txt 200 done 5 [text/plain; charset=utf-8]", "probe one: destructor"]
+    probed.stop()
+    assert said_of(probed)[-1] == "probe: stop"
+
+
+def test_a_host_without_its_section_has_no_hooks(probed):
+    reply = probed.get("/a.txt", fields=[("Host", "two.example")])
+    assert (reply.status, reply["X-Probe"]) == (200, None)
+    probed.get("/a.txt")
+    probed.err.wait_for("probe one: done")
+    assert len([line for line in said_of(probed) if "request" in line]) == 1
+
+
+def test_errors_and_refusals_pass_the_hooks_too(probed):
+    reply = probed.get("/none")
+    assert (reply.status, reply["X-Probe"]) == (404, "one")
+    probed.err.wait_for(r"probe one: done /none 404 done")
+    assert probed.send(b"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n")["X-Probe"] is None
+    probed.err.wait_for(r"probe one: done .* 400 refused")
+
+
+def test_who_goes_away_is_an_abort_and_then_done(probed):
+    with probed.connect() as c:
+        c.send(b"GET /wait?2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        probed.err.wait_for("probe one: request /wait")
+    probed.err.wait_for("probe one: destructor")
+    lines = said_of(probed)
+    assert lines[-3:] == ["probe one: abort /wait", "probe one: done /wait 0 gone 0 []", "probe one: destructor"]
+
+
+def test_messages_reach_every_worker(monkey):
+    server = monkey(plugins=load("probe"), sections=TWO_HOSTS, workers=3)
+    assert server.get("/say?hello").text == "said\n"
+    for worker in range(3):
+        server.err.wait_for(f"probe: worker {worker} heard hello")
+    assert len(re.findall("heard hello", server.err.text)) == 3
+
+
+def test_messages_about_requests_can_be_taken(probed):
+    probed.get("/log?open")
+    line = probed.err.wait_for(r"\[warn\] \d+: (.*open)$").group(1)
+    assert "GET /log?open" in line and "127.0.0.1" in line
+    probed.get("/log?secret%20thing")
+    probed.err.wait_for(r"\[warn\] \d+: probe one: took <secret%20thing>$")
+    assert len(re.findall("secret", probed.err.text)) == 1
+
+
+# ---- Answers ----
+
+ANSWERS = """[ROUTES]
+    /text        text of any kind
+    /verdict     verdict
+    /file/*      file
+    /count*      count
+    /raw         raw
+    /sum         sum
+    /timer       timer
+    /fd          descriptor
+    /child       child
+    /aside       aside
+    /*           static
+"""
+
+
+@pytest.fixture
+def answers(monkey, site):
+    site.add("a.txt", "hello")
+    site.add("big.bin", bytes(range(256)) * 4000)
+    return monkey(plugins=load("answers"), server="HandlerTimeout 1\nMinRateTime 5", sections=ANSWERS)
+
+
+def test_texts_and_words_of_routes(answers):
+    reply = answers.get("/text")
+    assert (reply.status, reply.text, reply["Content-Type"]) == (200, "of any kind", "text/plain")
+    refused = answers.get("/text", method="POST")
+    assert (refused.status, refused["Allow"]) == (405, "GET, HEAD, OPTIONS")
+
+
+@pytest.mark.parametrize("verdict, status", [(0, 404), (1, 200), (2, 504), (3, 418), (4, 500), (77, 500), (4294967295, 500)])
+def test_every_verdict(answers, verdict, status):
+    assert answers.get(f"/verdict?{verdict}").status == status
+    if status == 500:
+        answers.err.wait_for("verdict answered -?[0-9]+, which is no verdict: 500")
+    assert answers.get("/a.txt").text == "hello"
+
+
+def test_files_and_ranges_of_them(answers, site):
+    reply = answers.get("/file/a.txt")
+    assert (reply.text, reply["Content-Length"], reply["X-File"]) == ("llo", "3", str(site.path / "a.txt"))
+    assert reply["Content-Type"].startswith("text/plain")
+    assert answers.get("/file/a.txt?2").text == "ll"
+    whole = (site.path / "big.bin").read_bytes()
+    assert answers.get("/file/big.bin").body == whole[2:]
+    assert answers.get("/file/big.bin?700000").body == whole[2:700002]
+    assert answers.get("/file/big.bin", method="HEAD")["Content-Length"] == str(len(whole) - 2)
+    assert answers.get("/file/none").status == 404
+    (site.path / "link").symlink_to("/etc/passwd")
+    assert answers.get("/file/link").status == 403
+
+
+def test_files_are_closed(answers):
+    before = len(answers.descriptors())
+    for _ in range(20):
+        answers.get("/file/big.bin?10")
+        answers.get("/file/big.bin", method="HEAD")
+    assert len(answers.descriptors()) <= before + 1
+
+
+def test_sources_of_known_and_unknown_length(answers):
+    digits = "".join(str(n % 10) for n in range(100000, 0, -1))
+    known, unknown = answers.get("/count?100000"), answers.get("/count-?100000")
+    assert (known.text, known["Content-Length"]) == (digits, "100000")
+    assert (unknown.text, unknown["Transfer-Encoding"]) == (digits, "chunked")
+    assert answers.get("/count?100000", method="HEAD").body == b""
+    answers.err.wait_for("answers: source closed, 0 left", count=2)
+    answers.err.wait_for("answers: source closed, 100000 left")
+
+
+def test_a_source_is_closed_when_its_client_goes(answers):
+    with answers.connect() as c:
+        c.send(b"GET /count?900000000 HTTP/1.1\r\nHost: a\r\n\r\n")
+        c.socket.recv(1000)
+    answers.err.wait_for(r"answers: source closed, [1-9]\d* left")
+
+
+def test_raw_answers(answers):
+    with socket.create_connection(answers.addresses[0][:2]) as s:
+        s.sendall(b"GET /raw HTTP/1.1\r\nHost: a\r\n\r\n")
+        data = b""
+        while piece := s.recv(4096):
+            data += piece
+    assert data == b"HTTP/1.1 299 Mine\r\nX-Raw: yes\r\nContent-Length: 3\r\n\r\nraw"
+
+
+def test_content_of_requests_is_read_as_a_stream(answers):
+    body = bytes(range(256)) * 3000
+    assert answers.get("/sum", method="POST", body=body).text == f"{len(body)} {sum(body)}\n"
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(p), p) for p in (b"abc", b"d" * 5000)) + b"0\r\n\r\n"
+    reply = answers.send(b"POST /sum HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked, "POST")
+    assert reply.text == f"5003 {sum(b'abc' + b'd' * 5000)}\n"
+
+
+@pytest.mark.parametrize("target, text", [
+    ("/timer?50", "0\n"), ("/fd", "drop drop drop 0\n"), ("/child?0", "child of mine\n0\n"),
+    ("/child?7", f"child of mine\n{7 << 8}\n"), ("/aside?1000000", "500000500000\n"),
+])
+def test_waiting_for(answers, target, text):
+    if target.startswith("/child"):
+        reply = answers.get(target)
+        assert reply.status == 200 and reply.text in (text, text.split("\n")[1] + "\n")  # its end may be known first
+        return
+    for _ in range(3):
+        assert answers.get(target).text == text
+
+
+def test_many_wait_at_once_and_nobody_else_does(answers):
+    clients = [answers.connect() for _ in range(50)]
+    for i, c in enumerate(clients):
+        c.send(b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % [b"timer?300", b"fd", b"child?1", b"aside?100000"][i % 4])
+    assert answers.get("/a.txt").text == "hello"
+    assert [c.read().status for c in clients] == [200] * 50
+    for c in clients:
+        c.close()
+
+
+def test_who_waits_may_go_away(answers):
+    before = len(answers.descriptors())
+    for target in ("timer?100", "fd", "child?0", "aside?100000000") * 5:
+        with answers.connect() as c:
+            c.send(f"GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+    deadline = time.monotonic() + 20
+    while len(answers.descriptors()) > before + 1 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert len(answers.descriptors()) <= before + 1
+    assert answers.get("/a.txt").text == "hello"
+
+
+# ---- Filters ----
+
+
+def test_filters(answers, site):
+    def get(how, target="/a.txt", **keys):
+        return answers.get(target, fields=[("X-Filter", how)], **keys)
+
+    assert (get("upper").text, get("upper")["Content-Length"]) == ("HELLO", "5")
+    assert (get("double").text, get("double")["Transfer-Encoding"]) == ("hheelllloo", "chunked")
+    assert get("both").text == "HHEELLLLOO"
+    big = (site.path / "big.bin").read_bytes()
+    assert get("double", "/big.bin").body == bytes(b for b in big for _ in range(2))
+    assert get("upper", "/big.bin").body == big.upper()
+    assert get("double", "/count-?1000").text == "".join(str(n % 10) * 2 for n in range(1000, 0, -1))
+    assert get("upper", method="HEAD")["Content-Length"] == "5"
+    assert get("both", "/none").status == 404
+
+
+def test_filtered_answers_on_one_connection(answers):
+    with answers.connect() as c:
+        for _ in range(3):
+            assert c.get("/a.txt", fields=[("X-Filter", "both")]).text == "HHEELLLLOO"
+            assert c.get("/a.txt").text == "hello"
+
+
+# ---- Rewriting ----
+
+
+def test_a_request_for_something_else(answers):
+    def get(to, target="/x"):
+        return answers.get(target, fields=[("X-Rewrite", to)])
+
+    assert get("/a.txt").text == "hello"
+    assert get("/%61.txt", "/a.txt").status == 500, "it is rewritten for ever: its path never looks like what is asked"
+    answers.err.wait_for("was rewritten 10 times and more: 500")
+    assert get("/../a").status == 400
+    assert get("nothing").status == 400
+
+
+# ---- Plugins that misbehave ----
+
+
+@pytest.fixture
+def bad(monkey, site):
+    site.add("a.txt", "hello")
+    return monkey(plugins=load("misbehaves"), server="HandlerTimeout 1", workers=1,
+                  sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
+
+
+@pytest.mark.parametrize("how, status", [
+    ("error", 500), ("too-much", 500), ("resume", 200), ("fields", 500), ("own", 200), ("split", 200), ("status", 200),
+    ("wait", 504),
+])
+def test_what_a_handler_may_get_wrong(bad, how, status):
+    assert bad.get(f"/bad?{how}").status == status
+    assert bad.get("/a.txt").text == "hello"
+
+
+def test_a_source_that_never_goes_on_is_cut_off(bad):
+    with bad.connect() as c:
+        c.send(b"GET /bad?never HTTP/1.1\r\nHost: a\r\n\r\n")
+        data = b""
+        try:
+            while piece := c.socket.recv(4096):
+                data += piece
+        except ConnectionResetError:
+            pass
+    assert b"\r\n\r\n" not in data or data.endswith(b"\r\n\r\n"), "its ten bytes never came"
+    assert bad.get("/a.txt").text == "hello"
+
+
+@pytest.mark.parametrize("how, died", [("crash", r"died of signal 11"), ("exit", r"ended by itself")])
+def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
+    site.add("a.txt", "hello")
+    server = monkey(plugins=load("misbehaves"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
+                    environment={"ASAN_OPTIONS": "handle_segv=0:detect_leaks=0"})
+    server.allowed += [r"worker \d+ died of signal", r"worker \d+ ended by itself"]
+    for _ in range(3):
+        before = set(server.workers)
+        with server.connect() as c:
+            c.send(f"GET /bad?{how} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+            assert c.socket.recv(100) == b""
+        server.wait_for(lambda: len(set(server.workers) - before) == 1 and len(server.workers) == 2)
+        for _ in range(4):
+            assert server.get("/a.txt").text == "hello"
+    assert re.search(died, server.err.text)

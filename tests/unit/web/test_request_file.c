@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where paths lead, as handlers of plugins ask for it. */
+#include "unit/site.h"
+#include "unit/test.h"
+
+static struct site site;
+static struct mk_exchange *x;
+
+static int start(void **state)
+{
+    (void)state;
+    site_init(&site);
+    site_add(&site, "file.txt", MK_STR("text"));
+    folder_add_folder(&site.folder, "dir");
+    site_add(&site, "dir/.hidden", MK_STR("hidden"));
+    x = site_answer(&site, "/", "Accept-Encoding: gzip;q=0.5\r\nAccept: text/*;q=0.25\r\n");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_exchange_free(x);
+    site_fini(&site);
+    return 0;
+}
+
+static bool is_folder(int fd)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    return S_ISDIR(st.st_mode);
+}
+
+static void expect_open(const char *path, bool folder)
+{
+    int fd = mk_request_open(&x->request, mk_str_from_c(path));
+    if (fd < 0)
+        fail_msg("%s: %s", path, mk_err_text(fd));
+    assert_int_equal(is_folder(fd), folder);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    mk_fd_close(&fd);
+}
+
+static void expect_error(const char *path, int e)
+{
+    int got = mk_request_open(&x->request, mk_str_from_c(path));
+    if (got != e)
+        fail_msg("%s: %d", path, got);
+}
+
+static void files_and_folders_are_opened(void **state)
+{
+    (void)state;
+    char text[8];
+    expect_open("/", true);
+    expect_open("/dir", true);
+    expect_open("/dir/", true);
+    expect_open("/file.txt", false);
+    expect_open("//file.txt", false);
+    expect_open("/dir/.hidden", false); /* whether it may be shown is the handler's business */
+    int fd = mk_request_open(&x->request, MK_STR("/file.txt"));
+    assert_int_equal(read(fd, text, sizeof text), 4);
+    assert_memory_equal(text, "text", 4);
+    mk_fd_close(&fd);
+    expect_error("/none", -ENOENT);
+    expect_error("/file.txt/", -ENOTDIR);
+    expect_error("/file.txt/x", -ENOTDIR);
+}
+
+static void no_path_leads_out(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "*",
+                                      "..",
+                                      "/..",
+                                      "/../etc",
+                                      "/dir/../..",
+                                      "/dir/./x",
+                                      "/.",
+                                      "/dir/..",
+                                      "/dir/../file.txt",
+                                      "//.."};
+    static const enum mk_symlink policies[] = {MK_SYMLINK_OFF, MK_SYMLINK_OWNER, MK_SYMLINK_ON};
+    for (size_t p = 0; p < MK_LEN(policies); p++) {
+        site.host.root.how.symlink = policies[p];
+        for (size_t i = 0; i < MK_LEN(bad); i++) {
+            expect_error(bad[i], -EINVAL);
+            assert_null(mk_request_file_name(&x->request, mk_str_from_c(bad[i])).p);
+        }
+        expect_open("/dir", true);
+        assert_int_equal(mk_request_open(&x->request, MK_STR("/file.txt\0")), -EINVAL);
+        assert_int_equal(mk_request_open(&x->request, (mk_str){NULL, 0}), -EINVAL);
+    }
+    char large[PATH_MAX + 10];
+    memset(large, 'a', sizeof large);
+    large[0] = '/';
+    assert_int_equal(mk_request_open(&x->request, mk_str_of(large, sizeof large)), -ENAMETOOLONG);
+}
+
+static void links_are_followed_as_configured(void **state)
+{
+    (void)state;
+    folder_add_link(&site.folder, "link", "file.txt");
+    folder_add_link(&site.folder, "out", "/etc/passwd");
+    expect_error("/link", -ELOOP);
+    site.host.root.how.no_openat2 = true;
+    expect_error("/link", -ELOOP);
+    site.host.root.how.symlink = MK_SYMLINK_OWNER;
+    expect_open("/link", false);
+    if (getuid() != 0)
+        expect_error("/out", -ELOOP);
+    site.host.root.how.symlink = MK_SYMLINK_ON;
+    expect_open("/link", false);
+    expect_open("/out", false);
+}
+
+static void users_have_homes(void **state)
+{
+    (void)state;
+    struct folder home;
+    struct mk_user_homes homes;
+    folder_init(&home);
+    folder_add(&home, "mine.txt", MK_STR("mine"));
+    struct mk_user_home user = {.root = {.fd = home.fd, .path = home.path}};
+    mk_map_init(&homes.by_name, &site.arena);
+    assert_true(mk_map_put(&homes.by_name, MK_STR("user"), &user));
+    expect_error("/~user/mine.txt", -ENOENT);
+    site.host.homes = &homes;
+    expect_open("/~user/mine.txt", false);
+    expect_open("/~user", true);
+    expect_open("/~user/", true);
+    expect_error("/~user/file.txt", -ENOENT);
+    expect_error("/~nobody/mine.txt", -ENOENT);
+    char expected[PATH_MAX];
+    assert_str(mk_request_file_name(&x->request, MK_STR("/~user/mine.txt")),
+               folder_path(&home, "mine.txt", expected));
+    site.host.homes = NULL;
+    folder_fini(&home);
+}
+
+static void names_of_files(void **state)
+{
+    (void)state;
+    char expected[PATH_MAX];
+    mk_str name = mk_request_file_name(&x->request, MK_STR("/dir//none.txt"));
+    assert_str(name, folder_path(&site.folder, "dir//none.txt", expected));
+    assert_int_equal(name.p[name.len], '\0');
+    assert_str(mk_request_file_name(&x->request, MK_STR("/")), folder_path(&site.folder, "", expected));
+    site.host.root.path = "/";
+    assert_str(mk_request_file_name(&x->request, MK_STR("//etc")), "/etc");
+    site.host.root.path = "";
+    assert_null(mk_request_file_name(&x->request, MK_STR("/etc")).p);
+}
+
+static void without_a_root_or_a_host_there_is_nothing(void **state)
+{
+    (void)state;
+    int fd = site.host.root.fd;
+    site.host.root.fd = -1;
+    expect_error("/file.txt", -ENOENT);
+    site.host.root.fd = fd;
+    x->request.site = NULL;
+    expect_error("/file.txt", -ENOENT);
+    assert_null(mk_request_file_name(&x->request, MK_STR("/a")).p);
+    assert_false(mk_request_shows_dot_files(&x->request));
+    assert_str(mk_request_type_of(&x->request, MK_STR("a.html")), "application/octet-stream");
+}
+
+static void idle_descriptors_make_room(void **state)
+{
+    (void)state;
+    char large[3000] = {0};
+    struct mk_open_file *f;
+    site_add(&site, "large", mk_str_of(large, sizeof large)); /* kept as a descriptor */
+    assert_int_equal(mk_file_cache_take(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
+    mk_open_file_drop(f);
+    uint64_t before, now;
+    assert_int_equal(mk_fd_limit(0, &before), 0);
+    assert_int_equal(mk_fd_limit(mk_fd_count(), &now), 0);
+    expect_open("/file.txt", false);
+    assert_int_equal(mk_fd_limit(before, &now), 0);
+}
+
+static void what_the_host_says_of_files(void **state)
+{
+    (void)state;
+    assert_false(mk_request_shows_dot_files(&x->request));
+    site.host.dot_files = true;
+    assert_true(mk_request_shows_dot_files(&x->request));
+    assert_str(mk_request_type_of(&x->request, MK_STR("a.html")), "text/html");
+    assert_str(mk_request_type_of(&x->request, MK_STR("a")), "application/octet-stream");
+}
+
+static void what_the_client_accepts(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_request_accepts_coding(&x->request, MK_STR("gzip")), 500);
+    assert_int_equal(mk_request_accepts_coding(&x->request, MK_STR("br")), 0);
+    assert_int_equal(mk_request_accepts_type(&x->request, MK_STR("text/html")), 250);
+    assert_int_equal(mk_request_accepts_type(&x->request, MK_STR("image/png")), 0);
+    struct mk_exchange *bare = site_get(&site, "/", "");
+    assert_int_equal(mk_request_accepts_type(&bare->request, MK_STR("image/png")), 1000);
+    mk_exchange_free(bare);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_and_folders_are_opened, start, stop),
+        cmocka_unit_test_setup_teardown(no_path_leads_out, start, stop),
+        cmocka_unit_test_setup_teardown(links_are_followed_as_configured, start, stop),
+        cmocka_unit_test_setup_teardown(users_have_homes, start, stop),
+        cmocka_unit_test_setup_teardown(names_of_files, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_root_or_a_host_there_is_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(idle_descriptors_make_room, start, stop),
+        cmocka_unit_test_setup_teardown(what_the_host_says_of_files, start, stop),
+        cmocka_unit_test_setup_teardown(what_the_client_accepts, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
