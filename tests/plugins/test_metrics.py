@@ -129,8 +129,12 @@ def test_all_workers_count_into_one_sum(start):
         server.get("/")
     n = counted(server, "200", 60)
     assert 60 <= n["monkey_http_requests_total", {"code": "200"}] < 70
-    wait_until(lambda: sum(w["requests"] for w in (s := status(server))["workers"]) == s["requests"]["total"],
-               "both ways of counting to agree")
+
+    def agree():
+        seen = status(server)
+        return sum(w["requests"] for w in seen["workers"]) == seen["requests"]["total"]
+
+    wait_until(agree, "both ways of counting to tell the same")
     assert len([w for w in status(server)["workers"] if w["requests"]]) > 1, "one worker did it all"
 
 
