@@ -183,10 +183,10 @@ MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRI
 MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
 
 /**
- * Memory of zeroes that all workers share, those of the next configuration too: whoever asks for the same
- * name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a worker may die at
- * any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it with the name of
- * your plugin.
+ * Memory of zeroes, on pages of its own, that all workers share, those of the next configuration too: whoever
+ * asks for the same name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a
+ * worker may die at any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it
+ * with the name of your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
 
