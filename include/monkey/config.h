@@ -199,6 +199,10 @@ MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
 
+/** Only in host(): the plugin writes the access log of this host. The AccessLog of [SERVER] leaves its
+ * requests out. */
+MK_API void mk_config_own_access_log(struct mk_config *c);
+
 /** Only in host(): one more route, behind those that are written. `pattern` and `data` live as long as the
  * configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,

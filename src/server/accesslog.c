@@ -106,9 +106,8 @@ static void write_combined(struct mk_buf *out, const struct mk_record *rec, cons
 
 static void add_json_up_to(struct mk_buf *out, const char *name, mk_str s, size_t max)
 {
-    size_t end = mk_min(out->len + max, out->cap);
     mk_buf_addf(out, ",\"%s\":\"", name);
-    mk_json_escape_to(out, s, end);
+    mk_json_escape_to(out, s, mk_min(out->len + max, out->cap));
     mk_buf_add_char(out, '"');
 }
 
