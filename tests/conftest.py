@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of all black box tests."""
+import os
+import subprocess
+
 import pytest
 
-from monkey import PROGRAM, Server, Site, write_config
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, Server, Site, write_config
 
 
 @pytest.fixture
@@ -51,3 +54,28 @@ def monkey(tmp_path, site):
         finally:
             server.kill()
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Runs the program to its end: `run("-t", site).code`, `.out`, `.err`."""
+    def start(*args, environment=None, folder=None, **popen):
+        done = subprocess.run([PROGRAM, *map(str, args)], cwd=folder or tmp_path, stdin=subprocess.DEVNULL,
+                              env=os.environ | ENVIRONMENT | (environment or {}), timeout=SECONDS,
+                              **{"capture_output": True, **popen})
+        return Done(done)
+
+    return start
+
+
+class Done:
+    """How a program ended, and what it said."""
+
+    def __init__(self, done):
+        self.code = done.returncode
+        self.out = (done.stdout or b"").decode("utf-8", "replace")
+        self.err = (done.stderr or b"").decode("utf-8", "replace")
+        assert "Sanitizer" not in self.err and "runtime error" not in self.err, self.err
+
+    def __repr__(self):
+        return f"<{self.code}: {self.out!r}, {self.err!r}>"

@@ -193,8 +193,8 @@ MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size
 /**
  * A log that lines are written to with mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. Opened
  * by the master, with its rights; opened anew on USR1. `max_size` above 0: when the file has grown to it, it
- * becomes FILE.1 (FILE.1 becomes FILE.2, and so on, `keep` of them). The same path is the same log. NULL:
- * reported at `key`.
+ * becomes FILE.1 (FILE.1 becomes FILE.2, and so on, `keep` of them), within about a second. The same path is
+ * the same log; who asks first for a size decides. NULL: reported at `key`.
  */
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);

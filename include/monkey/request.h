@@ -81,9 +81,13 @@ MK_API struct mk_worker *mk_request_worker(const struct mk_request *r);
 MK_API int64_t mk_request_time(const struct mk_request *r);
 
 /**
- * Only from on_request: the request becomes one for another path. `target` is a path and perhaps '?' and a
- * query, as a client would write it. Answer MK_NEXT: all hooks see the request anew, as if it had been asked
- * for like that. After 10 times the client gets a 500. 0; -EINVAL when the target is not valid; -ENOMEM.
+ * Only from on_request or a handler: the request becomes one for another path. `target` is a path and perhaps
+ * '?' and a query, as a client would write it. Answer MK_NEXT: all hooks see the request anew, as if it had
+ * been asked for like that. After 10 times the client gets a 500. 0; -EINVAL when the target is not valid;
+ * -ENOMEM.
+ *
+ * From a handler it becomes a GET besides (a HEAD stays one), without content, and mk_request_data() is NULL
+ * again; mk_request_method_text() and mk_request_target() still tell what the client sent.
  */
 MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
 
@@ -142,6 +146,14 @@ MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
  * source is called again, at the end of the current turn of the loop. Harmless when nobody waits.
  */
 MK_API void mk_request_resume(struct mk_request *r);
+
+/**
+ * From here on the request ends as soon as the client closes its side of the connection while somebody waits
+ * for something of ours: nobody is to work for a client who is gone. Without this such a client may still be
+ * listening (a half-closed connection, RFC 9112, section 9.6), and is found to be gone only when something is
+ * sent to it.
+ */
+MK_API void mk_request_follow_client(struct mk_request *r);
 
 /** `size` bytes that live as long as the request, aligned for any type; NULL when memory is out. */
 MK_API void *mk_request_alloc(struct mk_request *r, size_t size);

@@ -90,16 +90,18 @@ MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx)
 
 /**
  * To the same plugin in other workers, whose on_message gets it; the master passes it on. `to` is an index,
- * or MK_TO_ALL (the sender too). Not in order with anything else, and lost if the receiver dies. At most 32
- * KB. 0, -EMSGSIZE, -EAGAIN (try again later), or -ENOTCONN where there is no master: then only the sender
- * gets it.
+ * or MK_TO_ALL (the sender too). Only workers of the same configuration get it, never before this function
+ * has returned. Not in order with anything else, and lost if the receiver dies, or has more than 1 MB waiting
+ * for it. At most 32 KB. 0, -EMSGSIZE, -EINVAL (no such index), -EAGAIN (try again later), or -ENOTCONN where
+ * there is no master: then only the sender gets it.
  */
 MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message);
 enum { MK_TO_ALL = -1 };
 
 /** Asks the master to load the configuration anew, as HUP does. 0 or a negated errno value. */
 MK_API int mk_worker_ask_reload(struct mk_worker *w);
-/** What the error log holds, from now on and in all workers. */
+/** What the error log holds, soon and in all workers, until a configuration is loaded. 0 or a negated errno
+ * value. */
 MK_API int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level);
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
 

@@ -95,8 +95,18 @@ static bool begin_response(struct mk_conn *c)
     return false;
 }
 
+/* Has the peer said its last word, and nothing to say to whoever waits? */
+static bool is_left(const struct mk_conn *c)
+{
+    return c->ended && c->h1->x->request.follows_client && !c->h1->wants_input;
+}
+
 MK_COLD static bool wait_for_somebody(struct mk_conn *c)
 {
+    if (is_left(c)) {
+        mk_conn_close(c, MK_ENDING_GONE);
+        return false;
+    }
     mk_conn_set_clock(c, c->h1->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
     return false;
 }

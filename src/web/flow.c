@@ -257,6 +257,16 @@ static bool start_again(struct mk_exchange *x)
     return true;
 }
 
+/* What a handler was asked for is elsewhere: there it is fetched, as by a link (RFC 3875, section 6.2.2). How
+ * the method was written stays, as the target does: logs tell what the client sent. */
+static void become_get(struct mk_request *r)
+{
+    if (r->method != MK_METHOD_HEAD)
+        r->method = MK_METHOD_GET;
+    r->length = 0;
+    r->data = NULL;
+}
+
 static bool run_route(struct mk_exchange *x)
 {
     const struct mk_host *host = x->request.site;
@@ -278,8 +288,10 @@ static bool run_route(struct mk_exchange *x)
         return obey(x, MK_DONE);
     x->asked = route->handler->name;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
-    if (v == MK_NEXT && x->request.rewritten)
+    if (v == MK_NEXT && x->request.rewritten) {
+        become_get(&x->request);
         return start_over(x);
+    }
     return v == MK_NEXT && x->request.rerouted ? start_again(x) : obey(x, v);
 }
 

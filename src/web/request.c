@@ -127,6 +127,11 @@ ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
     return cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
 }
 
+void mk_request_follow_client(struct mk_request *r)
+{
+    r->follows_client = true;
+}
+
 void mk_request_resume(struct mk_request *r)
 {
     if (r->ops)

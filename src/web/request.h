@@ -34,6 +34,7 @@ struct mk_request {
     unsigned path_flags;          /* MK_PATH_... */
     const struct mk_route *route; /* whose handler was called last; NULL: none was */
     bool encrypted;               /* on its way to us */
+    bool follows_client;          /* as mk_request_follow_client */
     bool rerouted;                /* its handler has found a better path: the routes are to be tried anew */
     bool rewritten;               /* it is one for another path now: hooks and routes are to be tried anew */
     uint64_t length;              /* of the content; MK_REQUEST_LENGTH_UNKNOWN */

@@ -9,7 +9,7 @@ import signal
 import pytest
 
 from faults import Fault
-from proc import status, wait_until
+from proc import descriptors, status, wait_until
 
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to give up")
 
@@ -74,6 +74,7 @@ def test_logs_of_root_are_written_by_nobody(monkey, site, tmp_path):
     server.tell(signal.SIGUSR1)
     wait_until((tmp_path / "access.log").exists, "a new log")
     wait_until(lambda: "opened anew" in (tmp_path / "error.log").read_text(), "it to be told")
+    wait_until(lambda: str(tmp_path / "access.log") in descriptors(server.workers[0]).values(), "the worker to have it")
     server.get("/?two")
     server.stop()
     assert "/?one" in (tmp_path / "old.log").read_text() and "/?two" in (tmp_path / "access.log").read_text()

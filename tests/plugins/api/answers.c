@@ -52,11 +52,16 @@ static bool bind_text(const struct mk_conf_spot *spot, mk_str words, void **data
     return true;
 }
 
-/* /verdict?N: 0 NEXT, 1 DONE, 2 WAIT, 3 REFUSE with 418, anything else is nonsense. */
+/* /verdict?follow: WAIT, as long as the client is there. /verdict?N: 0 NEXT, 1 DONE, 2 WAIT, 3 REFUSE with
+ * 418, anything else is nonsense. */
 static enum mk_verdict verdict(struct mk_request *request, struct mk_response *response, void *data)
 {
     uint64_t n = number_of(request);
     (void)data;
+    if (mk_str_eq(mk_request_query(request), MK_STR("follow"))) {
+        mk_request_follow_client(request);
+        return MK_WAIT;
+    }
     if (n == MK_REFUSE)
         mk_response_set_status(response, 418);
     return (enum mk_verdict)n;
@@ -243,14 +248,19 @@ static enum mk_verdict timer(struct mk_request *request, struct mk_response *res
     return MK_WAIT;
 }
 
+static ssize_t read_all(struct wait *w)
+{
+    ssize_t n;
+    while ((n = read(w->fd, w->text + w->len, sizeof w->text - w->len)) > 0)
+        w->len += (size_t)n;
+    return n;
+}
+
 static void on_readable(void *ctx, unsigned which)
 {
     struct wait *w = ctx;
-    ssize_t n;
     (void)which;
-    while ((n = read(w->fd, w->text + w->len, sizeof w->text - w->len)) > 0)
-        w->len += (size_t)n;
-    if (n == 0)
+    if (read_all(w) == 0 && !w->child)
         finish(w);
 }
 
@@ -302,8 +312,9 @@ static enum mk_verdict descriptor(struct mk_request *request, struct mk_response
 static void on_end(void *ctx, int status)
 {
     struct wait *w = ctx;
-    w->child = NULL; /* it is gone */
+    w->child = NULL; /* it is gone, what it wrote is not */
     w->status = status;
+    (void)read_all(w);
     finish(w);
 }
 

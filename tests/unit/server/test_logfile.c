@@ -238,6 +238,112 @@ static void what_is_said_is_written_behind_what_waits(void **state)
     assert_int_equal(f.lines.len, 0);
 }
 
+/* ---- Rotation ---- */
+
+static void a_log_is_full_when_it_has_its_size(void **state)
+{
+    (void)state;
+    open_log(path);
+    assert_false(mk_logfile_is_full(&f));
+    f.max_size = 8;
+    assert_false(mk_logfile_is_full(&f));
+    add("1234567\n");
+    assert_false(mk_logfile_is_full(&f)); /* it waits to be written */
+    mk_logfile_flush(&f);
+    assert_true(mk_logfile_is_full(&f));
+    f.max_size = 0;
+    assert_false(mk_logfile_is_full(&f));
+    mk_logfile_close(&f);
+    open_log("/dev/null");
+    f.max_size = 1;
+    assert_false(mk_logfile_is_full(&f));
+}
+
+static bool has(const char *name)
+{
+    char room[PATH_MAX];
+    return access(folder_path(&folder, name, room), F_OK) == 0;
+}
+
+/* Puts another file in its place, as the master does. */
+static void next(void)
+{
+    assert_int_equal(mk_logfile_shift(&f), 0);
+    assert_false(has("log"));
+    int fd = mk_logfile_open_again(&f);
+    assert_true(fd >= 0);
+    assert_true(dup3(fd, f.fd, O_CLOEXEC) >= 0);
+    close(fd);
+}
+
+static void files_move_on(void **state)
+{
+    (void)state;
+    open_log(path);
+    f.keep = 2;
+    for (const char *const *line = (const char *const[]){"1\n", "2\n", "3\n", NULL}; *line; line++) {
+        add(*line);
+        mk_logfile_flush(&f);
+        next();
+    }
+    check("log.1", "3\n");
+    check("log.2", "2\n");
+    assert_false(has("log.3"));
+    folder_add(&folder, "log.4", MK_STR("old"));
+    f.keep = 4;
+    add("4\n");
+    mk_logfile_flush(&f);
+    next();
+    check("log.1", "4\n");
+    check("log.3", "2\n");
+    check("log.4", "old"); /* there was a gap before it */
+}
+
+static void none_may_be_kept(void **state)
+{
+    (void)state;
+    open_log(path);
+    add("1\n");
+    mk_logfile_flush(&f);
+    next();
+    assert_false(has("log.1"));
+    check("log", "");
+}
+
+static void a_file_that_is_not_ours_stays(void **state)
+{
+    (void)state;
+    char room[PATH_MAX];
+    open_log(path);
+    f.keep = 1;
+    assert_int_equal(rename(path, folder_path(&folder, "moved", room)), 0);
+    assert_int_equal(mk_logfile_shift(&f), -ENOENT);
+    folder_add(&folder, "log", MK_STR("new"));
+    assert_int_equal(mk_logfile_shift(&f), -ENOENT);
+    check("log", "new");
+    assert_false(has("log.1"));
+}
+
+static void what_is_in_the_way_stays(void **state)
+{
+    (void)state;
+    open_log(path);
+    f.keep = 1;
+    folder_add_folder(&folder, "log.1");
+    assert_int_equal(mk_logfile_shift(&f), -EISDIR);
+    assert_true(has("log"));
+}
+
+static void words_are_no_files(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"stdout", "stderr", "syslog", "off", "Off", ""};
+    for (size_t i = 0; i < MK_LEN(words); i++)
+        assert_true(mk_logfile_is_word(mk_str_from_c(words[i])));
+    assert_false(mk_logfile_is_word(MK_STR("/var/log/x")));
+    assert_false(mk_logfile_is_word(MK_STR("log")));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -252,6 +358,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_watches_sees_every_line_at_once, start, stop),
         cmocka_unit_test_setup_teardown(places_where_no_log_can_be, start, stop),
         cmocka_unit_test_setup_teardown(what_is_said_is_written_behind_what_waits, start, stop),
+        cmocka_unit_test_setup_teardown(a_log_is_full_when_it_has_its_size, start, stop),
+        cmocka_unit_test_setup_teardown(files_move_on, start, stop),
+        cmocka_unit_test_setup_teardown(none_may_be_kept, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_that_is_not_ours_stays, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_in_the_way_stays, start, stop),
+        cmocka_unit_test_setup_teardown(words_are_no_files, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

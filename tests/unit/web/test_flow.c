@@ -373,6 +373,49 @@ static void the_routes_may_be_tried_anew_but_not_without_end(void **state)
     mk_exchange_free(x);
 }
 
+/* Sends whoever asks for its path to another one. */
+static enum mk_verdict send_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)response;
+    say(">", mk_request_method(request) == MK_METHOD_GET ? "get" : "other");
+    assert_null(mk_request_data(request));
+    mk_request_set_data(request, request);
+    assert_int_equal(mk_request_rewrite(request, MK_STR("no path")), -EINVAL);
+    assert_int_equal(mk_request_rewrite(request, mk_str_from_c(data)), 0);
+    return MK_NEXT;
+}
+
+static void a_handler_may_send_the_request_elsewhere(void **state)
+{
+    (void)state;
+    static const struct mk_handler sender = {.name = "sender", .handle = send_elsewhere};
+    struct actor a = {.name = "a", .answers = "n"}, h = {.name = "h", .answers = "d"};
+    add_hook(&a);
+    add_route("/from", &sender, (void *)(uintptr_t) "/t%6f?a=b");
+    add_route("/to", &getter, &h);
+    add_route("/round", &sender, (void *)(uintptr_t) "/round");
+    struct mk_exchange *x = ask("POST", "/from?c=d");
+    x->request.length = 7;
+    assert_true(mk_flow_run(x));
+    assert_string_equal(said, "?a >other ?a h !a");
+    assert_str(x->request.path, "/to");
+    assert_str(mk_request_query(&x->request), "a=b");
+    assert_int_equal(mk_request_method(&x->request), MK_METHOD_GET);
+    assert_int_equal(mk_request_length(&x->request), 0);
+    assert_null(mk_request_data(&x->request));
+    assert_str(mk_request_method_text(&x->request), "POST"); /* as the client wrote it */
+    assert_str(mk_request_target(&x->request), "/from?c=d");
+    mk_exchange_free(x);
+    x = ask("HEAD", "/from");
+    assert_true(mk_flow_run(x));
+    assert_int_equal(mk_request_method(&x->request), MK_METHOD_HEAD);
+    mk_exchange_free(x);
+    x = ask("GET", "/round");
+    assert_true(mk_flow_run(x));
+    assert_int_equal(x->response.status, 500);
+    mk_exchange_free(x);
+}
+
 /* ---- Methods ---- */
 
 static void handlers_are_asked_for_their_methods(void **state)
@@ -590,6 +633,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_waits_may_pass_or_refuse_later, start, stop),
         cmocka_unit_test_setup_teardown(when_all_pass_there_is_nothing, start, stop),
         cmocka_unit_test_setup_teardown(the_routes_may_be_tried_anew_but_not_without_end, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_may_send_the_request_elsewhere, start, stop),
         cmocka_unit_test_setup_teardown(handlers_are_asked_for_their_methods, start, stop),
         cmocka_unit_test_setup_teardown(other_methods_learn_what_all_routes_would_take, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_decides_itself_is_asked_for_all, start, stop),

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers requests with the output of programs (RFC 3875). */
+#include "call.h"
+
+#include <errno.h>
+
+#include <monkey/version.h>
+
+struct cgi {
+    unsigned n_pools; /* that each worker needs */
+};
+
+#ifdef MK_PLUGIN_STATIC
+#define SELF mk_plugin_cgi
+#else
+#define SELF mk_plugin
+#endif
+extern MK_API const struct mk_plugin SELF;
+
+/* ---- The configuration ---- */
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = mk_config_alloc(config, sizeof(struct cgi));
+    mk_config_want_children(config);
+    return *data ? 0 : -ENOMEM;
+}
+
+static int bind_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct cgi *cgi = data;
+    (void)host;
+    *host_data = cgi_settings_of(config, &cgi->n_pools);
+    return *host_data ? 0 : -ENOMEM;
+}
+
+/* ---- The worker ---- */
+
+static int start(struct mk_worker *worker, void *data)
+{
+    const struct cgi *cgi = data;
+    struct cgi_pool *pools = mk_mem_zalloc(cgi->n_pools + 1, sizeof *pools);
+    if (!pools)
+        return -ENOMEM;
+    for (unsigned i = 0; i < cgi->n_pools; i++)
+        cgi_pool_init(&pools[i], worker);
+    mk_worker_set_data(worker, &SELF, pools);
+    return 0;
+}
+
+static void stop(struct mk_worker *worker, void *data)
+{
+    const struct cgi *cgi = data;
+    struct cgi_pool *pools = mk_worker_data(worker, &SELF);
+    for (unsigned i = 0; pools && i < cgi->n_pools; i++)
+        while (pools[i].processes)
+            cgi_process_kill(pools[i].processes);
+    mk_mem_free(pools);
+}
+
+/* ---- A request ---- */
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct cgi_settings *settings = mk_host_data(mk_request_site(request), &SELF);
+    struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &SELF);
+    return cgi_call_handle(request, response, settings, data, &pools[settings->pool - 1]);
+}
+
+static const struct mk_handler handler = {
+    .name = "cgi",
+    .form = "[INTERPRETER [MEDIA-TYPE]]",
+    .handle = handle,
+    .bind = cgi_settings_bind,
+};
+
+static const struct mk_conf_table *const sections[] = {&cgi_table, NULL};
+static const struct mk_handler *const handlers[] = {&handler, NULL};
+
+MK_PLUGIN(cgi) = {
+    MK_PLUGIN_HEAD,
+    .name = "cgi",
+    .version = MONKEY_VERSION,
+    .help = "Answers requests with the output of programs (RFC 3875).",
+    .sections = sections,
+    .handlers = handlers,
+    .load = load,
+    .host = bind_host,
+    .worker_start = start,
+    .worker_stop = stop,
+};

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a script is told about its request (RFC 3875, section 4). */
+#ifndef CGI_ENVIRON_H
+#define CGI_ENVIRON_H
+
+#include "script.h"
+
+/* Variables and arguments, each ended by NULL. */
+struct cgi_environ {
+    struct mk_buf text; /* what they point into */
+    const char **envp, **argv;
+};
+
+/* `length`: of the content, -1 when it is not known. 0; -E2BIG when it is more than a program can be given;
+ * -ENOMEM. cgi_environ_free() in any case. */
+int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
+                     const struct cgi_settings *settings, int64_t length);
+void cgi_environ_free(struct cgi_environ *e);
+
+#endif

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { KILL_MS = 1000, AFTERLIFE_MS = 30000 };
+
+/* ---- Memory and descriptors ---- */
+
+static void shut(int *fd, struct mk_watcher **watcher)
+{
+    mk_watcher_free(*watcher);
+    *watcher = NULL;
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static void dispose(struct cgi_process *p)
+{
+    shut(&p->in, &p->in_ready);
+    shut(&p->out, &p->out_ready);
+    cgi_errors_fini(&p->errors);
+    mk_alarm_free(p->alarm);
+    mk_mem_free(p->name);
+    mk_mem_free(p);
+}
+
+static void resume(struct cgi_process *p)
+{
+    if (p->request)
+        mk_request_resume(p->request);
+}
+
+/* ---- Its end ---- */
+
+static void retire(struct cgi_process *p, int status)
+{
+    int there = 0;
+    p->child = NULL;
+    p->status = status;
+    *p->at = p->next;
+    if (p->next)
+        p->next->at = p->at;
+    mk_alarm_stop(p->alarm);
+    if (p->out >= 0 && ioctl(p->out, FIONREAD, &there) == 0 && there > 0)
+        p->rest = (size_t)there;
+    cgi_errors_read(&p->errors);
+    cgi_pool_release(p->pool);
+    if (p->request)
+        resume(p);
+    else
+        dispose(p);
+}
+
+static void on_end(void *ctx, int status)
+{
+    retire(ctx, status);
+}
+
+/* What was asked for is not heard, or not in time. */
+static void on_due(void *ctx)
+{
+    struct cgi_process *p = ctx;
+    if (!p->told) {
+        mk_worker_log(p->pool->worker, MK_LOG_WARN, "%s went on for %d s after its answer, and is ended",
+                      p->name, AFTERLIFE_MS / 1000);
+        cgi_process_stop(p);
+        return;
+    }
+    mk_child_drop(p->child);
+    retire(p, SIGKILL);
+}
+
+void cgi_process_stop(struct cgi_process *p)
+{
+    if (!p->child || p->told)
+        return;
+    p->told = true;
+    mk_child_signal(p->child, SIGTERM);
+    mk_alarm_set(p->alarm, KILL_MS);
+}
+
+void cgi_process_leave(struct cgi_process *p, bool has_answered)
+{
+    p->request = NULL;
+    shut(&p->in, &p->in_ready);
+    shut(&p->out, &p->out_ready);
+    if (!p->child)
+        dispose(p);
+    else if (!has_answered)
+        cgi_process_stop(p);
+    else if (!p->told)
+        mk_alarm_set(p->alarm, AFTERLIFE_MS);
+}
+
+void cgi_process_kill(struct cgi_process *p)
+{
+    p->request = NULL;
+    mk_child_drop(p->child);
+    retire(p, SIGKILL);
+}
+
+void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
+{
+    if (p->child)
+        mk_buf_add(out, MK_STR("closed its output"));
+    else if (p->status < 0)
+        mk_buf_addf(out, "could not be started: %s", strerror(-p->status));
+    else if (WIFSIGNALED(p->status))
+        mk_buf_addf(out, "died of signal %d", WTERMSIG(p->status));
+    else
+        mk_buf_addf(out, "ended with status %d", WEXITSTATUS(p->status));
+}
+
+/* ---- What it says ---- */
+
+static void say(void *ctx, mk_str line)
+{
+    const struct cgi_process *p = ctx;
+    if (p->request)
+        mk_request_log(p->request, MK_LOG_WARN, "cgi: %.*s", MK_STR_ARG(line));
+    else
+        mk_worker_log(p->pool->worker, MK_LOG_WARN, "cgi: %s: %.*s", p->name, MK_STR_ARG(line));
+}
+
+static ssize_t read_some(int fd, char *room, size_t cap)
+{
+    ssize_t n;
+    do
+        n = read(fd, room, cap);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? -errno : n;
+}
+
+ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
+{
+    bool ended = !p->child;
+    if (ended && p->rest < cap)
+        cap = p->rest;
+    ssize_t n = p->out >= 0 && cap ? read_some(p->out, room, cap) : 0;
+    if (n == -EAGAIN && ended)
+        n = 0;
+    if (n > 0 && ended)
+        p->rest -= (size_t)n;
+    if (n == 0)
+        shut(&p->out, &p->out_ready);
+    return n;
+}
+
+/* ---- What it is told ---- */
+
+ssize_t cgi_process_write(struct cgi_process *p, mk_str text)
+{
+    ssize_t n;
+    if (p->in < 0)
+        return -EPIPE;
+    do
+        n = write(p->in, text.p, text.len);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0 || errno == EAGAIN)
+        return n < 0 ? -EAGAIN : n;
+    shut(&p->in, &p->in_ready);
+    return -EPIPE;
+}
+
+void cgi_process_end_input(struct cgi_process *p)
+{
+    shut(&p->in, &p->in_ready);
+}
+
+/* ---- Its beginning ---- */
+
+/* The other ends of its pipes. */
+struct ends {
+    int in, out, err;
+};
+
+static void close_ends(struct ends *theirs)
+{
+    int *all[] = {&theirs->in, &theirs->out, &theirs->err};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (*all[i] >= 0)
+            close(*all[i]);
+        *all[i] = -1;
+    }
+}
+
+/* Ours never blocks; theirs does, as programs expect. */
+static bool open_pipe(int *ours, int *theirs, bool we_read)
+{
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return false;
+    *ours = ends[we_read ? 0 : 1];
+    *theirs = ends[we_read ? 1 : 0];
+    return fcntl(*ours, F_SETFL, O_NONBLOCK) == 0;
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    (void)which;
+    resume(ctx);
+}
+
+static bool open_pipes(struct cgi_process *p, struct ends *theirs, bool has_input)
+{
+    struct mk_worker *w = p->pool->worker;
+    int errors = -1;
+    if (!open_pipe(&p->out, &theirs->out, true) || (has_input && !open_pipe(&p->in, &theirs->in, false)))
+        return false;
+    p->out_ready = mk_watcher_new(w, p->out, MK_READABLE, on_ready, p);
+    if (has_input)
+        p->in_ready = mk_watcher_new(w, p->in, MK_WRITABLE, on_ready, p);
+    if (!p->out_ready || (has_input && !p->in_ready)) {
+        errno = ENOMEM;
+        return false;
+    }
+    if (!p->settings->errors)
+        return true;
+    bool ok = open_pipe(&errors, &theirs->err, true);
+    if (!ok && errors >= 0)
+        close(errors);
+    return ok && cgi_errors_init(&p->errors, w, errors, p->settings->errors, say, p);
+}
+
+static bool start_child(struct cgi_process *p, const struct ends *theirs, const struct cgi_script *script,
+                        const struct cgi_environ *e)
+{
+    const struct cgi_settings *s = p->settings;
+    const struct mk_child_options o = {
+        .argv = e->argv,
+        .envp = e->envp,
+        .cwd = script->folder.p,
+        .in = theirs->in,
+        .out = theirs->out,
+        .err = theirs->err,
+        .cpu_s = (s->cpu_ms + 999) / 1000,
+        .memory = s->memory,
+        .file_size = s->file_size,
+    };
+    p->child = mk_child_start(p->pool->worker, &o, on_end, p);
+    return p->child;
+}
+
+static struct cgi_process *new_process(struct cgi_pool *pool, mk_str name)
+{
+    struct cgi_process *p = mk_mem_zalloc(1, sizeof *p);
+    char *copy = mk_mem_zalloc(name.len + 1, 1);
+    struct mk_alarm *alarm = p ? mk_alarm_new(pool->worker, on_due, p) : NULL;
+    if (!p || !copy || !alarm) {
+        mk_alarm_free(alarm);
+        mk_mem_free(copy);
+        mk_mem_free(p);
+        return NULL;
+    }
+    memcpy(copy, name.p, name.len);
+    p->pool = pool;
+    p->name = copy;
+    p->alarm = alarm;
+    p->in = p->out = p->errors.fd = -1;
+    return p;
+}
+
+static void join(struct cgi_pool *pool, struct cgi_process *p)
+{
+    p->next = pool->processes;
+    p->at = &pool->processes;
+    if (p->next)
+        p->next->at = &p->next;
+    pool->processes = p;
+}
+
+struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *ticket,
+                                      const struct cgi_script *script, const struct cgi_settings *settings,
+                                      const struct cgi_environ *e, bool has_input, int *error)
+{
+    struct ends theirs = {-1, -1, -1};
+    struct cgi_process *p = new_process(pool, script->file);
+    *error = -ENOMEM;
+    if (!p)
+        return NULL;
+    p->settings = settings;
+    p->request = ticket->request;
+    errno = EAGAIN;
+    bool ok = open_pipes(p, &theirs, has_input) && start_child(p, &theirs, script, e);
+    *error = -errno;
+    close_ends(&theirs);
+    if (!ok) {
+        dispose(p);
+        return NULL;
+    }
+    join(pool, p);
+    cgi_pool_use(ticket);
+    return p;
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Does what a client tells it, so that tests can look at what workers do for plugins: `GET /bus/WORD?TEXT`.
+ * Each answer is text. */
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/plugin.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct settings {
+    bool children;
+    mk_str log, allow;
+    uint64_t size;
+    uint32_t keep;
+};
+
+struct bus {
+    const struct settings *settings;
+    struct mk_logfile *log;
+    atomic_uint_least64_t *counter;
+};
+
+/* What one worker has heard. */
+struct ears {
+    struct mk_buf lines;
+    struct mk_child *child; /* the last one that was begun */
+    uint64_t written;
+};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Children", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, children), .def = "off"},
+    {.name = "Log", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, log)},
+    {.name = "LogSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .def = "0"},
+    {.name = "LogKeep", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, keep), .def = "1"},
+    {.name = "Allow", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, allow)},
+};
+
+static const struct mk_conf_table table = {
+    .section = "BUS", .keys = keys, .n = 5, .size = sizeof(struct settings)};
+
+extern MK_API const struct mk_plugin mk_plugin;
+
+static struct ears *ears_of(struct mk_worker *w)
+{
+    return mk_worker_data(w, &mk_plugin);
+}
+
+static int number(mk_str s)
+{
+    uint64_t n = 0;
+    bool negative = mk_str_starts(s, MK_STR("-"));
+    (void)mk_num_parse(mk_str_skip(s, negative), &n);
+    return negative ? -(int)n : (int)n;
+}
+
+static void on_end(void *ctx, int status)
+{
+    struct ears *ears = ctx;
+    ears->child = NULL;
+    mk_buf_addf(&ears->lines, "ended %d\n", status);
+}
+
+static int run(struct mk_worker *w, const char *script)
+{
+    const char *argv[] = {"/bin/sh", "-c", script, NULL}, *envp[] = {"PATH=/usr/bin:/bin", NULL};
+    const struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = -1, .err = -1};
+    ears_of(w)->child = mk_child_start(w, &o, on_end, ears_of(w));
+    return ears_of(w)->child ? 0 : -ECHILD;
+}
+
+/* "INDEX TEXT"; -1 is for all. */
+static int send(struct mk_worker *w, mk_str text)
+{
+    mk_str to = mk_str_cut(&text, ' ');
+    return mk_worker_send(w, &mk_plugin, number(to), text);
+}
+
+static int send_much(struct mk_worker *w, int n)
+{
+    static const char much[32 * 1024];
+    int e = 0;
+    for (int i = 0; i < n && !e; i++)
+        e = mk_worker_send(w, &mk_plugin, MK_TO_ALL, mk_str_of(much, sizeof much));
+    return e;
+}
+
+static void write_lines(struct mk_worker *w, const struct bus *bus, int n)
+{
+    char line[128];
+    for (int i = 0; i < n; i++) {
+        int len = snprintf(line, sizeof line, "%d %llu %060d", (int)getpid(),
+                           (unsigned long long)++ears_of(w)->written, 0);
+        mk_log_write(w, bus->log, mk_str_of(line, (size_t)len));
+    }
+}
+
+static int can_read(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static void obey(struct mk_worker *w, const struct bus *bus, mk_str word, mk_str text, struct mk_buf *out)
+{
+    int n = number(text);
+    if (mk_str_eq(word, MK_STR("who")))
+        mk_buf_addf(out, "%u %d", mk_worker_index(w), (int)getpid());
+    else if (mk_str_eq(word, MK_STR("send")))
+        mk_buf_addf(out, "%d", send(w, text));
+    else if (mk_str_eq(word, MK_STR("much")))
+        mk_buf_addf(out, "%d", send_much(w, n));
+    else if (mk_str_eq(word, MK_STR("heard")))
+        mk_buf_add(out, mk_buf_str(&ears_of(w)->lines));
+    else if (mk_str_eq(word, MK_STR("reload")))
+        mk_buf_addf(out, "%d", mk_worker_ask_reload(w));
+    else if (mk_str_eq(word, MK_STR("level")))
+        mk_buf_addf(out, "%d",
+                    text.len ? mk_worker_ask_log_level(w, (enum mk_log_level)n)
+                             : (int)mk_worker_log_level(w));
+    else if (mk_str_eq(word, MK_STR("run")))
+        mk_buf_addf(out, "%d", run(w, text.p));
+    else if (mk_str_eq(word, MK_STR("signal")))
+        mk_child_signal(ears_of(w)->child, n);
+    else if (mk_str_eq(word, MK_STR("drop")))
+        mk_child_drop(ears_of(w)->child);
+    else if (mk_str_eq(word, MK_STR("count")))
+        mk_buf_addf(out, "%llu", (unsigned long long)atomic_fetch_add(bus->counter, 1));
+    else if (mk_str_eq(word, MK_STR("write")))
+        write_lines(w, bus, n);
+    else if (mk_str_eq(word, MK_STR("read")))
+        mk_buf_addf(out, "%d", can_read(text.p));
+    else if (mk_str_eq(word, MK_STR("abort")))
+        abort();
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    mk_str word = mk_str_skip(mk_request_path(request), sizeof "/bus/" - 1);
+    struct mk_buf text = mk_buf_growing(64 * 1024), out = mk_buf_growing(1024 * 1024);
+    mk_url_unescape(&text, mk_request_query(request));
+    mk_buf_add_char(&text, '\0');
+    obey(mk_request_worker(request), mk_host_data(mk_request_site(request), &mk_plugin), word,
+         mk_str_of(text.p, text.len - 1), &out);
+    mk_response_set_text(response, mk_buf_str(&out));
+    mk_buf_free(&text);
+    mk_buf_free(&out);
+    return MK_DONE;
+}
+
+static int load(struct mk_config *c, void **data)
+{
+    struct bus *bus = mk_config_alloc(c, sizeof *bus);
+    if (!bus)
+        return -ENOMEM;
+    *data = bus;
+    bus->settings = mk_config_section(c, &table, NULL);
+    bus->counter = mk_config_shared(c, "bus.counter", sizeof *bus->counter);
+    if (!bus->settings)
+        return 0;
+    if (bus->settings->children)
+        mk_config_want_children(c);
+    if (bus->settings->log.len)
+        bus->log = mk_config_log(c, bus->settings, "Log", bus->settings->log, bus->settings->size,
+                                 bus->settings->keep);
+    if (bus->settings->allow.len)
+        mk_config_allow_path(c, mk_config_path(c, bus->settings, bus->settings->allow));
+    return 0;
+}
+
+static int start(struct mk_worker *w, void *data)
+{
+    (void)data;
+    struct ears *ears = mk_mem_zalloc(1, sizeof *ears);
+    if (!ears)
+        return -ENOMEM;
+    ears->lines = mk_buf_growing(1024 * 1024);
+    mk_worker_set_data(w, &mk_plugin, ears);
+    return 0;
+}
+
+static void stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    struct ears *ears = ears_of(w);
+    mk_child_drop(ears->child);
+    mk_buf_free(&ears->lines);
+    mk_mem_free(ears);
+}
+
+static void on_message(struct mk_worker *w, mk_str message, void *data)
+{
+    (void)data;
+    if (message.len < 1000)
+        mk_buf_addf(&ears_of(w)->lines, "%.*s\n", MK_STR_ARG(message));
+    else
+        mk_buf_addf(&ears_of(w)->lines, "%zu bytes\n", message.len);
+}
+
+static const struct mk_handler bus_handler = {
+    .name = "bus", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handle};
+
+MK_PLUGIN(bus) = {
+    MK_PLUGIN_HEAD,
+    .name = "bus",
+    .version = "1",
+    .help = "For tests.",
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .handlers = (const struct mk_handler *const[]){&bus_handler, NULL},
+    .load = load,
+    .worker_start = start,
+    .worker_stop = stop,
+    .on_message = on_message,
+};

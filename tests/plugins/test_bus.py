@@ -1,0 +1,421 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server does for plugins beyond requests: other programs, messages between workers, memory that they share,
+logs of their own. The plugin is tests/plugins/api/bus.c: it does what a request tells it."""
+import errno
+import os
+import pwd
+import signal
+import subprocess
+import threading
+from urllib.parse import quote
+
+import pytest
+
+from monkey import PROGRAM
+from proc import children, descriptors, name, status, wait_until
+
+PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-bus.so"
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+class Bus:
+    """A server that has the plugin."""
+
+    def __init__(self, server):
+        self.server = server
+        self.clients = []
+
+    def ask(self, word, text="", client=None):
+        target = f"/bus/{word}?{quote(str(text))}"
+        reply = client.get(target) if client else self.server.get(target)
+        assert reply.status == 200, reply
+        return reply.text
+
+    def connect(self):
+        self.clients.append(self.server.connect())
+        return self.clients[-1]
+
+    def each(self, count):
+        """A connection to each of so many workers, by their index."""
+        found = {}
+
+        def look():
+            c = self.connect()
+            found.setdefault(int(self.ask("who", client=c).split()[0]), c)
+            return len(found) == count
+
+        wait_until(look, f"{count} workers to answer")
+        return [found[i] for i in range(count)]
+
+    def hears(self, line, client=None, count=1):
+        wait_until(lambda: self.ask("heard", client=client).split("\n").count(line) >= count, f"{line!r} to be heard")
+
+
+@pytest.fixture
+def bus(monkey, site):
+    made = []
+
+    def start(keys="", **how):
+        section = "[BUS]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
+        how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /bus/* bus\n    /* static\n", **how}
+        how["server"] = "MaxKeepAliveRequest 1000000\n" + how.get("server", "")
+        made.append(Bus(monkey(**how)))
+        return made[-1]
+
+    yield start
+    for each in made:
+        for client in each.clients:
+            client.close()
+
+
+def is_gone(pid):
+    try:
+        return status(pid)["State"].startswith("Z")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+# Other programs
+
+@pytest.fixture
+def program(bus):
+    """A server, and `begin(script)`, which answers the number of the shell that runs it for a while."""
+    def start(**how):
+        it = bus("Children on", **how)
+
+        def running():
+            return {pid for worker in it.server.workers for spawner in children(worker) for pid in children(spawner)}
+
+        def begin(script="exec sleep 1000", client=None):
+            before = running()
+            assert it.ask("run", script, client) == "0"
+            return wait_until(lambda: running() - before, "it to begin").pop()
+
+        return it, begin
+
+    return start
+
+
+def test_a_program_runs_outside_of_the_sandbox(program, tmp_path):
+    it, begin = program()
+    it.ask("run", f"echo hello > {tmp_path}/made; exit 5")
+    it.hears(f"ended {5 << 8}")
+    assert (tmp_path / "made").read_text() == "hello\n"
+
+
+def test_only_who_wants_to_start_programs_has_a_process_for_it(bus):
+    without, wanted = bus(), bus("Children on")
+    assert [name(pid) for pid in children(wanted.server.workers[0])] == ["monkey: spawner"]
+    assert children(without.server.workers[0]) == []
+    assert without.ask("run", "exit 0") == str(-errno.ECHILD)
+    without.server.err.wait_for("/bin/sh cannot be started: this worker has no process that starts programs")
+
+
+def test_it_holds_nothing_of_the_server(program):
+    it, begin = program(server="AccessLog access.log")
+    spawner, = children(it.server.workers[0])
+    pid = begin()
+    assert set(descriptors(pid)) == {0, 1, 2} and set(descriptors(pid).values()) == {"/dev/null"}
+    held = descriptors(spawner)
+    assert len(held) == 5 and [held[i] for i in range(3)] == ["/dev/null"] * 3
+    assert held[3].startswith("socket:") and held[4] == "anon_inode:[signalfd]"
+
+
+@root_only
+def test_it_is_the_user_that_the_worker_is(program):
+    it, begin = program(server="User nobody")
+    pid = begin()
+    assert status(pid)["Uid"].split() == [str(pwd.getpwnam("nobody").pw_uid)] * 4
+    assert status(pid)["NoNewPrivs"] == "1"
+
+
+def test_signals_and_dropping(program):
+    it, begin = program()
+    first = begin("sleep 1000 & sleep 1000")
+    it.ask("signal", int(signal.SIGTERM))
+    it.hears(f"ended {int(signal.SIGTERM)}")
+    wait_until(lambda: is_gone(first), "the first to die")
+    second = begin("trap '' TERM; sleep 1000")
+    it.ask("drop")
+    wait_until(lambda: is_gone(second), "the second to die")
+    it.ask("run", "exit 0")
+    it.hears("ended 0")
+    assert it.ask("heard") == "ended 15\nended 0\n"
+
+
+def test_a_spawner_that_dies_takes_its_worker_out_of_service(program):
+    it, begin = program()
+    old, = it.server.workers
+    client, other = it.connect(), it.connect()
+    other.get("/bus/who")
+    pid = begin(client=client)
+    os.kill(children(old)[0], signal.SIGKILL)
+    it.server.err.wait_for(r"process \d+, which starts other programs for us, is gone")
+    it.server.err.wait_for(f"worker {old} accepts no more: another one takes its place")
+    wait_until(lambda: is_gone(pid), "its program to die")
+    wait_until(lambda: old not in it.server.workers or len(it.server.workers) == 2, "another worker")
+    assert it.ask("heard", client=client) == f"ended {-errno.EPIPE}\n"
+    assert it.ask("run", "exit 0", client=other) == str(-errno.ECHILD)
+    wait_until(lambda: old not in it.server.workers, "the old one to end")
+    it.ask("run", "exit 0")
+    it.hears("ended 0")
+
+
+def test_a_worker_that_dies_takes_its_programs_with_it(program, tmp_path):
+    it, begin = program()
+    it.server.allow("died of signal")
+    worker, = it.server.workers
+    spawner, = children(worker)
+    second = tmp_path / "second"
+    pid = begin(f"trap '' TERM HUP; sleep 1000 & echo $! > {second}; wait")
+    wait_until(lambda: second.exists() and second.read_text(), "the second")
+    os.kill(worker, signal.SIGKILL)
+    for each in (pid, int(second.read_text()), spawner):
+        wait_until(lambda: is_gone(each), f"{each} to die")
+    it.ask("run", "exit 0")
+    it.hears("ended 0")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_a_server_that_ends_leaves_no_programs(program, number):
+    it, begin = program(workers=2)
+    pid = begin()
+    spawners = [children(worker)[0] for worker in it.server.workers]
+    it.server.stop(number)
+    for each in (pid, *spawners):
+        wait_until(lambda: is_gone(each), f"{each} to die")
+
+
+def test_programs_outlive_a_reload_as_long_as_their_worker(program):
+    it, begin = program()
+    client = it.connect()
+    pid = begin(client=client)
+    spawner, = children(it.server.workers[0])
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the new configuration serves")
+    assert not is_gone(pid) and it.ask("heard", client=client) == ""
+    wait_until(lambda: is_gone(pid) and is_gone(spawner), "both to end with their worker")
+
+
+# Messages
+
+def test_messages_reach_whom_they_are_for(bus):
+    it = bus(workers=3)
+    clients = it.each(3)
+    assert it.ask("send", "-1 all", clients[0]) == "0"
+    assert it.ask("send", "2 second", clients[0]) == "0"
+    assert it.ask("send", "1 myself", clients[1]) == "0"
+    for client, more in zip(clients, ([], ["myself"], ["second"])):
+        for line in ["all", *more]:
+            it.hears(line, client)
+    assert it.ask("heard", client=clients[0]) == "all\n"
+
+
+def test_messages_have_a_limit(bus):
+    it = bus(workers=2)
+    clients = it.each(2)
+    for wrong in (-2, 2):
+        assert it.ask("send", f"{wrong} x") == str(-errno.EINVAL)
+    assert it.ask("much", 1, clients[0]) == "0"
+    for client in clients:
+        it.hears("32768 bytes", client)
+
+
+def test_a_flood_stops_nobody(bus):
+    it = bus(workers=2)
+    clients = it.each(2)
+    for _ in range(20):
+        assert it.ask("much", 1000, clients[0]) == str(-errno.EAGAIN)
+    wait_until(lambda: it.ask("send", "-1 after", clients[0]) == "0", "room for one more")
+    for client in clients:
+        it.hears("after", client)
+
+
+def test_who_does_not_take_messages_loses_some(bus):
+    it = bus(workers=2)
+    clients = it.each(2)
+    asleep = int(it.ask("who", client=clients[1]).split()[1])
+    os.kill(asleep, signal.SIGSTOP)
+    try:
+        for _ in range(60):
+            it.ask("much", 1, clients[0])
+            it.hears("32768 bytes", clients[0], count=_ + 1)
+        it.server.err.wait_for(f"worker {asleep} does not get its messages: it does not take them")
+    finally:
+        os.kill(asleep, signal.SIGCONT)
+    wait_until(lambda: 30 < it.ask("heard", client=clients[1]).count("32768 bytes") < 60, "what was kept")
+    assert it.server.err.text.count("does not get its messages") == 1
+    it.ask("send", "1 again", clients[0])
+    it.hears("again", clients[1])
+
+
+def test_another_configuration_hears_nothing(bus):
+    it = bus()
+    old = [it.connect() for _ in range(30)]  # each may ask once more
+    for client in old:
+        it.ask("who", client=client)
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the new configuration serves")
+    assert it.ask("send", "-1 old", old[0]) == "0"
+    wait_until(lambda: it.ask("heard", client=old.pop()) == "old\n", "the message of the old one")
+    it.ask("send", "0 new")
+    it.hears("new")
+    assert it.ask("heard") == "new\n"
+
+
+# What the master is asked for
+
+def test_a_plugin_asks_for_a_reload(bus, site):
+    site.add("new/index.html", "new")
+    it = bus(workers=2)
+    text = it.server.config.read_text().replace("DocumentRoot site\n", "DocumentRoot site/new\n")
+    it.server.config.write_text(text)
+    assert it.ask("reload") == "0"
+    it.server.err.wait_for("a plugin asks for the configuration to be loaded anew")
+    it.server.err.wait_for("the new configuration serves")
+    assert it.server.get("/").text == "new"
+
+
+def test_a_plugin_sets_the_log_level(bus):
+    it = bus(workers=2)
+    it.server.allow("died of signal")
+    assert [it.ask("level", client=client) for client in it.each(2)] == ["2", "2"]
+    assert it.ask("level", 3) == "0"
+    it.server.err.wait_for("the log level is debug now")
+    for client in it.each(2):
+        wait_until(lambda: it.ask("level", client=client) == "3", "it to know")
+    victim = it.server.workers[0]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: victim not in it.server.workers and len(it.server.workers) == 2, "its successor")
+    for client in it.each(2):
+        assert it.ask("level", client=client) == "3"
+    assert it.ask("level", 4) == str(-errno.EINVAL) and it.ask("level", -1) == str(-errno.EINVAL)
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the new configuration serves")
+    for client in it.each(2):
+        assert it.ask("level", client=client) == "2"
+
+
+# Shared memory
+
+def test_memory_is_shared_by_all_as_long_as_the_server_lives(bus):
+    it = bus(workers=2)
+    it.server.allow("died of signal")
+    assert [it.ask("count", client=client) for client in it.each(2)] == ["0", "1"]
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the new configuration serves")
+    assert it.ask("count") == "2"
+    for victim in it.server.workers:
+        os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: it.server.get("/bus/who").status == 200, "a successor")
+    assert it.ask("count") == "3"
+
+
+# Logs
+
+def lines_of(folder, name="own.log"):
+    """All lines in the file and those that it was before; no file is empty but the last one."""
+    files = sorted(folder.glob(f"{name}*"))
+    return [line for file in files for line in file.read_text().splitlines()]
+
+
+def test_a_log_of_its_own(bus, tmp_path):
+    it = bus("Log own.log")
+    it.ask("write", 10)
+    it.server.stop()
+    assert [line.split()[1] for line in lines_of(tmp_path)] == [str(i) for i in range(1, 11)]
+    assert not (tmp_path / "own.log.1").exists()
+
+
+def test_a_log_that_cannot_be_opened(bus):
+    server = bus("Log no/own.log", expect_start=False).server
+    server.exit_code = 3
+    server.wait()
+    server.err.wait_for(r"monkey.conf:\d+:9: error: the log `\S+/no/own.log` cannot be opened: No such file")
+
+
+def test_rotation_under_load_loses_no_line(bus, tmp_path):
+    it = bus("Log own.log\nLogSize 20K\nLogKeep 1000", workers=4)
+    clients = it.each(4)
+    stop = threading.Event()
+    written = [0] * 4
+
+    def write(i):
+        while not stop.is_set():
+            it.ask("write", 100, clients[i])
+            written[i] += 100
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        wait_until((tmp_path / "own.log.3").exists, "it to be rotated some times")
+        it.server.tell(signal.SIGUSR1)
+        wait_until((tmp_path / "own.log.6").exists, "it to be rotated more often")
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+    it.server.stop()
+    lines = lines_of(tmp_path)
+    assert len(lines) == sum(written) and len(set(lines)) == len(lines)
+    assert {len(line) for line in lines} <= set(range(64, 90)), "lines that stick together"
+    for file in tmp_path.glob("own.log.*"):
+        assert file.stat().st_size >= 20 << 10, f"{file} was rotated before its time"
+
+
+def test_rotation_keeps_as_many_as_it_is_told(bus, tmp_path):
+    it = bus("Log own.log\nLogSize 1K\nLogKeep 2")
+    (tmp_path / "own.log").chmod(0o604)
+    for i in range(4):
+        it.ask("write", 20)
+        wait_until(lambda: (tmp_path / "own.log").stat().st_size == 0 and (tmp_path / "own.log.1").exists()
+                   and f" {i * 20 + 20} " in (tmp_path / "own.log.1").read_text(), "a rotation")
+    assert sorted(file.name for file in tmp_path.glob("own.log*")) == ["own.log", "own.log.1", "own.log.2"]
+    assert " 60 " in (tmp_path / "own.log.2").read_text()
+    assert (tmp_path / "own.log").stat().st_mode & 0o777 == 0o604
+
+
+def test_rotation_may_keep_nothing(bus, tmp_path):
+    it = bus("Log own.log\nLogSize 1K\nLogKeep 0")
+    before = (tmp_path / "own.log").stat().st_ino
+    it.ask("write", 20)
+    wait_until(lambda: (tmp_path / "own.log").exists() and (tmp_path / "own.log").stat().st_size == 0
+               and (tmp_path / "own.log").stat().st_ino != before, "a new file")
+    assert [file.name for file in tmp_path.glob("own.log*")] == ["own.log"]
+
+
+def test_what_somebody_else_has_moved_is_not_touched(bus, tmp_path):
+    it = bus("Log own.log\nLogSize 1K\nLogKeep 3")
+    (tmp_path / "own.log").rename(tmp_path / "moved")
+    (tmp_path / "own.log").write_text("somebody's\n")
+    it.ask("write", 20)
+    wait_until(lambda: (tmp_path / "moved").read_text().count("\n") == 20, "the lines")
+    wait_until(lambda: str(tmp_path / "own.log") in descriptors(it.server.workers[0]).values(), "the right file")
+    it.ask("write", 1)
+    wait_until(lambda: " 21 " in (tmp_path / "own.log").read_text(), "a line in it")
+    assert not (tmp_path / "own.log.1").exists() and (tmp_path / "own.log").read_text().startswith("somebody's\n")
+
+
+def test_a_rotation_that_fails_loses_no_line(bus, tmp_path):
+    (tmp_path / "own.log.1").mkdir()
+    (tmp_path / "own.log.1/x").write_text("in the way")
+    it = bus("Log own.log\nLogSize 1K\nLogKeep 1")
+    it.ask("write", 20)
+    it.server.err.wait_for(r"the log \S+/own.log cannot be rotated: Is a directory")
+    it.ask("write", 20)
+    it.server.stop()
+    assert (tmp_path / "own.log").read_text().count("\n") == 40
+    assert it.server.err.text.count("cannot be rotated") == 1
+
+
+# The sandbox
+
+def test_a_path_beside_what_is_served(bus, tmp_path):
+    if b"Landlock  yes" not in subprocess.check_output([PROGRAM, "-V"]):
+        pytest.skip("this kernel has no Landlock")
+    outside = tmp_path / "outside"
+    outside.write_text("outside")
+    assert bus().ask("read", outside) == str(errno.EACCES)
+    assert bus("Allow outside").ask("read", outside) == "0"
+    assert bus("Allow none").ask("read", outside) == str(errno.EACCES)
