@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin security: who may ask for what, and who it is that asks."""
+import errno
 import random
 import re
+import signal
 import socket
 import struct
 import subprocess
 import textwrap
+import time
 
 import pytest
 
-from client import Client
-from monkey import PROGRAM
+from monkey import PROGRAM, SECONDS
 
 CLIENT = "203.0.113.9"
 
@@ -81,11 +83,11 @@ def test_conditions_hold_together(guarded, site):
         assert status(server, "/a.txt", source) == 200
     assert status(server, "/admin/x.txt", "127.0.0.16") == 200
     for method in ("PUT", "DELETE", "PROPFIND"):
-        assert status(server, "/admin/x.txt", method=method) == 403
-    assert status(server, "/admin/x.txt", method="PATCH") == 405
+        assert status(server, "/admin/x.txt", method=method, body=b"x") == 403
+    assert status(server, "/admin/x.txt", method="PATCH", body=b"x") == 405
     assert status(server, "/admin/x.txt", method="SEARCH") == 501
     for method, expected in (("GET", 200), ("HEAD", 200), ("OPTIONS", 403), ("POST", 403), ("SEARCH", 403)):
-        assert status(server, "/a.txt", method=method) == expected
+        assert status(server, "/a.txt", method=method, body=b"x" if method == "POST" else b"") == expected
 
 
 def test_networks(guarded, site):
@@ -100,7 +102,6 @@ def test_networks(guarded, site):
     assert status(server, source="127.0.0.1") == 200
     assert status(server, source="127.0.0.2") == 403
     assert status(server, source="127.0.0.3") == 200
-    assert status(server, which=0, source="127.0.0.4") if False else True
     with server.connect(1) as c:
         assert c.get("/").status == 200
     with server.connect(2) as c:
@@ -194,9 +195,7 @@ def test_no_spelling_of_a_path_slips_by(guarded, site, order):
             assert reply.status in ((403,) if order == "deny" else (403, 404)), target
             assert "secret" not in reply.text.replace(target, ""), target
         for target in ALLOWED if order == "deny" else ():
-            assert c.get(target).status in (200, 403, 404), target
             assert "security" not in explained(server, target), target
-    assert "Deny /admin/*" in explained(server, "/admin%2fsecret") if order == "deny" else True
 
 
 def test_an_exact_path_has_other_spellings_too(guarded, site):
@@ -299,8 +298,7 @@ def test_hotlinks(guarded, site):
 
 def test_a_referer_can_be_demanded(guarded, site):
     site.add("a.iso", "image")
-    server = guarded("Deny *.iso not referer self siblings ::1 [::1]", listen=["127.0.0.1:0"]) if False else \
-        guarded("Deny *.iso not referer self siblings [::1]")
+    server = guarded("Deny *.iso not referer self siblings [::1]")
     with server.connect() as c:
         def ask(**fields):
             return c.get("/a.iso", fields=fields, host="files.our.example").status
@@ -371,7 +369,6 @@ WRONG = {
 @pytest.mark.parametrize("line", WRONG)
 def test_mistakes_have_a_place(guarded, line):
     server = guarded(line, expect_start=False)
-    assert server.wait() == 3 if server.exit_code == 3 else True
     server.exit_code = 3
     server.wait()
     assert re.search(rf"monkey\.conf:\d+:\d+: error: .*{re.escape(WRONG[line])}", server.err.text), server.err.text
@@ -429,7 +426,7 @@ def test_the_effective_configuration_is_the_same_one(guarded, monkey, site):
         "RealAddress X-Real-IP", "ProxyProtocol off", "Allow /a/* from 10.0.0.0/8 ::1",
         "deny_hotlink *.jpg friend.example", "Deny not method GET HEAD", "Allow unix:"]
     again = monkey(config=text)
-    assert status(again, method="PUT") == 404
+    assert status(again, method="PUT", body=b"x") == 404
 
 
 # ---- Explain ----
@@ -494,7 +491,7 @@ def test_who_a_proxy_speaks_for(guarded, site, field):
 
 def test_who_is_not_trusted_speaks_for_himself(guarded, site):
     site.add("index.html", "index")
-    server = guarded(REAL + "\nRealAddress X-Forwarded-For")
+    server = guarded(REAL.replace("Deny", "Deny /*") + "\nRealAddress X-Forwarded-For")
     for source in ("127.0.0.2", "127.0.0.3"):
         for value in (CLIENT, f"{CLIENT}, 127.0.0.1", f"{CLIENT}, 10.0.0.1"):
             with server.connect(source=source) as c:
@@ -526,13 +523,14 @@ def test_forwarded(guarded, site):
 def test_hidden_is_no_reason_to_complain_but_rubbish_is(guarded, site):
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress Forwarded")
     with server.connect() as c:
-        assert c.get("/", fields={"Forwarded": "for=unknown"}).status == 404 or True
         for _ in range(30):
-            c.get("/", fields={"Forwarded": "for=rubbish\x7f" if False else "for=rubbish"})
+            assert c.get("/", fields={"Forwarded": "for=unknown"}).status == 403
+        for _ in range(30):
+            assert c.get("/", fields={"Forwarded": "for=rubbish"}).status == 403
     server.err.wait_for(r"security: the proxy 127\.0\.0\.1 is trusted, but what it says of its client cannot be "
                         r"understood \(1 times\)")
     server.stop()
-    assert server.err.text.count("is trusted, but") < 5  # now and then
+    assert server.err.text.count("is trusted, but") < 10  # now and then
 
 
 def test_everybody_sees_the_real_address(guarded, site):
@@ -755,7 +753,7 @@ def test_a_proxy_behind_a_proxy(guarded, site):
 
 def test_connections_count_for_the_client(guarded, site):
     site.add("index.html", "index")
-    server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerIP 2")
+    server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2")
     clients = [server.connect() for _ in range(3)]
     try:
         for c, source in zip(clients, (CLIENT, CLIENT, "203.0.113.10")):
@@ -795,8 +793,8 @@ def test_random_headers(behind):
             try:
                 c.send(bytes(data) + REQUEST).shut()
                 assert c.read_to_end()[:12] in (b"", b"HTTP/1.1 200", b"HTTP/1.1 403", b"HTTP/1.1 400")
-            except (ConnectionResetError, BrokenPipeError):
-                pass
+            except OSError as error:
+                assert error.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN), error
     assert talk(behind, GOOD["v1"] + REQUEST) == 200
 
 
@@ -806,11 +804,8 @@ def test_a_reload_takes_new_rules(guarded, site):
     with server.connect() as c:
         assert c.get("/").status == 200
     server.config.write_text(server.config.read_text().replace("Deny /x", "Deny /"))
-    import signal
     server.tell(signal.SIGHUP)
-    for _ in range(200):
-        if status(server) == 403:
-            break
-    else:
-        server.err.wait_for("reloaded|configuration")
-        assert status(server) == 403
+    end = time.monotonic() + SECONDS
+    while status(server) != 403:
+        assert time.monotonic() < end
+        time.sleep(0.02)
