@@ -62,7 +62,7 @@ static enum mk_verdict answer_events(struct live *l, struct mk_request *request,
         mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
         mk_response_add_static(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
         return refuse(response, 503);
-    if (!mk_response_will_send_content(request, response) && mk_request_method(request) == MK_METHOD_HEAD)
+    if (mk_request_method(request) == MK_METHOD_HEAD)
         return MK_DONE;
     int e = metrics_live_watch(l, request, response, s->watchers);
     if (e == -EBUSY)
@@ -105,15 +105,14 @@ static const char *reason_of(const struct live *l, const struct settings *s)
     return NULL;
 }
 
-static enum mk_verdict answer_ready(const struct live *l, struct mk_request *request,
-                                    struct mk_response *response, const struct settings *s)
+static enum mk_verdict answer_ready(const struct live *l, struct mk_response *response,
+                                    const struct settings *s)
 {
     const char *reason = reason_of(l, s);
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     if (!reason)
         return answer(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
-    mk_request_explain(request, "metrics", "not ready: %s", reason);
     mk_buf_addf(&text, "not ready: %s\n", reason);
     (void)mk_response_set_status(response, 503);
     return answer(response, MK_STR("text/plain"), mk_buf_str(&text), false);
@@ -161,7 +160,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     case VIEW_HEALTH:
         return answer(response, MK_STR("text/plain"), MK_STR("ok\n"), true);
     case VIEW_READY:
-        return answer_ready(l, request, response, site->settings);
+        return answer_ready(l, response, site->settings);
     case VIEWS:
         break;
     }

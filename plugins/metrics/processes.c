@@ -97,8 +97,10 @@ void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
 
 bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out)
 {
+    if (pid <= 0)
+        return false;
     const struct process *at = &p->at[pid % PROCESS_SLOTS];
-    if (pid <= 0 || atomic_load(&at->pid) != pid)
+    if (atomic_load(&at->pid) != pid)
         return false;
     *out = (struct process_info){.rss = atomic_load(&at->rss),
                                  .pss = atomic_load(&at->pss),
