@@ -66,6 +66,13 @@ mk_err mk_identity_become(const struct mk_identity *id)
     return check_no_way_back(id);
 }
 
+void mk_proc_hide(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+    (void)prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
 static _Noreturn void wait_until_ready(int fd)
 {
     unsigned char code = 1;

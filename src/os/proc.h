@@ -22,6 +22,9 @@ mk_err mk_identity_find(const char *user, const char *group, struct mk_identity 
  * sure that there is no way back. */
 mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
 
+/* Other processes of our user can no longer look into our memory. Not where a sanitizer has to. */
+void mk_proc_hide(void);
+
 /* Goes into the background: the caller's copy exits when `ready_fd`'s other end says so (see
  * mk_daemon_ready). Answers in the child only. */
 mk_err mk_daemon_start(int *ready_fd) MK_MUST_USE;

@@ -183,6 +183,15 @@ void mk_object_close(struct mk_object *o)
 
 /* ---- All of them ---- */
 
+/* What is built in goes before a file of that name. */
+static bool is_built_in(const char *name)
+{
+    const struct mk_plugin *const *p = builtins();
+    while (*p && strcmp((*p)->name, name) != 0)
+        p++;
+    return *p;
+}
+
 static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, void *ctx), void *ctx)
 {
     char pattern[PATH_MAX], why[MK_OBJECT_WHY];
@@ -193,7 +202,7 @@ static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, 
     for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
         struct mk_object o;
         if (mk_object_open(&o, mk_str_from_c(found.gl_pathv[i]), why)) {
-            goes_on = each(&o, ctx);
+            goes_on = is_built_in(o.plugin->name) || each(&o, ctx);
             mk_object_close(&o);
         }
     }

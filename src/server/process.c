@@ -291,6 +291,8 @@ static mk_err start(struct process *p, const struct mk_process_options *o)
         e = init_worker(p, o);
     if (!e)
         e = start_hearing(p, o);
+    if (!e && p->has_spawner) /* what it starts is ours, but not of us */
+        mk_proc_hide();
     if (!e && o->silent)
         leave_terminal(o, null);
     mk_fd_close(&null);

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every plugin that ships, loaded from its file and built into a program: found, listed, taken with its own configuration."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from monkey import ENVIRONMENT, PROGRAM, ROOT
+
+STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
+NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))
+
+pytestmark = pytest.mark.skipif(not STATIC.exists() or PROGRAM.parent != STATIC.parents[1],
+                                reason="a program with all plugins is built with build/dev alone")
+
+
+@pytest.fixture(params=["loaded", "built in"])
+def program(request):
+    return PROGRAM if request.param == "loaded" else STATIC
+
+
+def ask(program, *args):
+
+    return subprocess.run([program, *map(str, args)], capture_output=True, text=True, env=os.environ | ENVIRONMENT,
+                          timeout=60, check=False)
+
+
+def test_all_are_there(program):
+    listed = re.findall(r"^(\S+) \S*  .*\n +from +(.*)$", ask(program, "plugins").stdout, re.MULTILINE)
+    assert sorted(name for name, _ in listed) == NAMES
+    for name, origin in listed:
+        assert origin == "this program" if program == STATIC else origin.endswith(f"/plugins/monkey-{name}.so"), name
+
+
+def test_the_program_says_what_is_built_in():
+    assert re.search(r"^built in  no plugins$", ask(PROGRAM, "-V").stdout, re.MULTILINE)
+    (names,) = re.findall(r"^built in  (.*)$", ask(STATIC, "-V").stdout, re.MULTILINE)
+    assert sorted(names.split()) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_works_as_it_ships(monkey, site, tmp_path, program, name):
+    """The .conf of the plugin is included above the host, as its first lines say."""
+    site.add("index.html", "home")
+    conf = tmp_path / "own.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[PLUGINS]\n    Load {name}\n"
+                    f"@INCLUDE {ROOT}/plugins/{name}/{name}.conf\n[HOST]\n    DocumentRoot site\n")
+    server = monkey(args=["-c", conf], program=program)
+    assert server.get("/").text == "home"
+    listed = ask(program, "plugins", "-c", conf)
+    assert listed.returncode == 0 and listed.stdout.startswith(f"{name} ")
+    printed = tmp_path / "printed.conf"
+    printed.write_text(ask(program, "-T", "-c", conf).stdout)
+    assert ask(program, "-T", "-c", printed).stdout == printed.read_text()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_has_what_belongs_to_it(name):
+    folder = ROOT / "plugins" / name
+    for each in (f"{name}.c", f"{name}.conf", "README.md", "CMakeLists.txt"):
+        assert (folder / each).is_file(), each
+    assert (ROOT / "tests" / "plugins" / f"test_{name}.py").is_file()
+    includes = {line.split()[1] for path in folder.glob("*.[ch]") for line in path.read_text().splitlines()
+                if line.startswith("#include")}
+    own = {f'"{path.name}"' for path in folder.glob("*.h")}
+    assert not {i for i in includes if i.startswith('"')} - own, "a stranger sees <monkey/...> alone"
