@@ -53,7 +53,7 @@ def self_test(test):
     test.expect("macro", judge("#define MK_M(a) \\\n    (a)\n"), r"MK_M has no comment")
     test.expect("a type of nobody", judge("struct mk_s;\n"), "struct mk_s is never told of")
     test.expect("a type of elsewhere", judge("struct mk_s;\n/** Of s. */\nMK_API void mk_f(struct mk_s *s);\n\n/** S. */\nstruct mk_s;\n"))
-    test.expect("no intro", judge("", intro=""), "does not say what it is for")
+    test.expect("no intro", judge("/** One. */\nMK_API int mk_one(void);\n", intro=""), "does not say what it is for")
     test.expect("stale", judge("/** One. */\nMK_API int mk_one(void);\n", stale=True), "is not what the headers say")
 
     root = test.tree({"include/monkey/x.h": HEADER % ("/* For tests. */", "/** A * of `b`; see mk_two().\n *\n *     code();\n */\n"
