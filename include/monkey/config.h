@@ -190,10 +190,10 @@ MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRI
 MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
 
 /**
- * Memory of zeroes that all workers share, those of the next configuration too: whoever asks for the same
- * name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a worker may die at
- * any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it with the name of
- * your plugin.
+ * Memory of zeroes, on pages of its own, that all workers share, those of the next configuration too: whoever
+ * asks for the same name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a
+ * worker may die at any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it
+ * with the name of your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
 
@@ -205,6 +205,10 @@ MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size
  */
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
+
+/** Only in host(): the plugin writes the access log of this host. The AccessLog of [SERVER] leaves its
+ * requests out. */
+MK_API void mk_config_own_access_log(struct mk_config *c);
 
 /** Only in host(): one more route, behind those that are written. `pattern` and `data` live as long as the
  * configuration. */

@@ -46,6 +46,10 @@ MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
 MK_API void mk_json_string(struct mk_buf *out, mk_str s);
 /** For a terminal or a log line: quotes, backslashes and everything that is not visible ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
+/** As mk_log_escape(), and as mk_json_string() without its quotes, but cut between two characters before
+ * `out` would be longer than `end`: for lines with a limit, whose form must not be cut. */
+MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
+MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
 
 /** RFC 4648, section 4, with padding. The decoder takes missing padding, nothing else that is odd:
  * then it is false, with any part of it written. */

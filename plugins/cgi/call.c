@@ -451,5 +451,7 @@ enum mk_verdict cgi_call_handle(struct mk_request *request, struct mk_response *
     c->route = route;
     c->pool = pool;
     c->head = mk_buf_growing(settings->head);
+    if (settings->follow)
+        mk_request_follow_client(request);
     return mk_request_length(request) < 0 ? gather(c, response) : queue(c, response);
 }

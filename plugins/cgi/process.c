@@ -110,6 +110,8 @@ void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
 {
     if (p->child)
         mk_buf_add(out, MK_STR("closed its output"));
+    else if (p->status == -EPIPE)
+        mk_buf_add(out, MK_STR("was lost with the process that started it"));
     else if (p->status < 0)
         mk_buf_addf(out, "could not be started: %s", strerror(-p->status));
     else if (WIFSIGNALED(p->status))
