@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Changing the content of responses while they are sent, for on_response. */
 #ifndef MONKEY_FILTER_H
 #define MONKEY_FILTER_H
 

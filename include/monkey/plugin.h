@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a plugin is. It brings all other headers. */
 #ifndef MONKEY_PLUGIN_H
 #define MONKEY_PLUGIN_H
 
@@ -123,6 +124,7 @@ struct mk_plugin {
     bool (*on_log)(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data);
 };
 
+/** Begins the initialiser of a plugin: what the server checks before it looks at anything else. */
 #define MK_PLUGIN_HEAD .abi = MK_ABI, .size = sizeof(struct mk_plugin)
 
 /**

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Responses: status, fields, and content as text, file or source. */
 #ifndef MONKEY_RESPONSE_H
 #define MONKEY_RESPONSE_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The process that serves: its clock and data, waiting, the other workers, what can be known of them. */
 #ifndef MONKEY_WORKER_H
 #define MONKEY_WORKER_H
 
@@ -47,6 +48,7 @@ MK_API struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *c
                                      void *ctx) MK_API_MUST_USE;
 /** Calls on_due(ctx) once, `ms` from now (20 days if it is more); setting it again replaces that. */
 MK_API void mk_alarm_set(struct mk_alarm *a, uint32_t ms);
+/** It is not due any more. Harmless when it is not set. */
 MK_API void mk_alarm_stop(struct mk_alarm *a);
 /** Stops it and gives it back; from its own on_due, too. NULL is fine. */
 MK_API void mk_alarm_free(struct mk_alarm *a);
@@ -54,6 +56,7 @@ MK_API void mk_alarm_free(struct mk_alarm *a);
 /** A descriptor that is waited for. */
 struct mk_watcher;
 
+/** What can be told of a descriptor. */
 enum { MK_READABLE = 1, MK_WRITABLE = 2, MK_HUNG_UP = 4 };
 
 /**
@@ -96,6 +99,7 @@ MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx)
  * there is no master: then only the sender gets it.
  */
 MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message);
+/** Every worker, as a receiver. */
 enum { MK_TO_ALL = -1 };
 
 /** Asks the master to load the configuration anew, as HUP does. 0 or a negated errno value. */
@@ -112,6 +116,7 @@ MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out,
 /** What the error log holds, soon and in all workers, until a configuration is loaded. 0 or a negated errno
  * value. */
 MK_API int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level);
+/** What this worker's error log holds now. */
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
 
 /** Writes a line (its end is added) to a log of mk_config_log(): gathered, and written in blocks, at the
