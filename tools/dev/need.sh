@@ -15,6 +15,7 @@ build   libc6-dev        headers_of_libc
 
 plugins libcrypt-dev     pkg-config libcrypt
 plugins nettle-dev       pkg-config nettle
+plugins libpcre2-dev?    pkg-config libpcre2-8
 
 check   g++              command g++
 check   pkg-config       command pkg-config
