@@ -218,11 +218,11 @@ def test_many_users_of_nonces_do_not_undo_each_other(zone):
         heard = ANA.answer(nonce())
         assert client.get("/zone/a", fields=heard).status == 200
         refused = 0
-        for _ in range(9000):
+        for _ in range(20000):
             reply = client.get("/zone/a", fields=ANA.answer(nonce()))
             refused += reply.status == 401
         assert is_stale(client.get("/zone/a", fields=heard))
-        assert refused < 900
+        assert refused < 2000
 
 
 # What clients send
