@@ -224,11 +224,13 @@ class Site:
 
     __str__ = __fspath__
 
-    def add(self, name, content=b"", mtime=None):
+    def add(self, name, content=b"", mtime=None, mode=None):
         """A file, and the folders on its way; `mtime` in seconds."""
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         if mtime is not None:
             os.utime(path, (mtime, mtime))
+        if mode is not None:
+            path.chmod(mode)
         return path

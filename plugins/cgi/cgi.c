@@ -10,12 +10,7 @@ struct cgi {
     unsigned n_pools; /* that each worker needs */
 };
 
-#ifdef MK_PLUGIN_STATIC
-#define SELF mk_plugin_cgi
-#else
-#define SELF mk_plugin
-#endif
-extern MK_API const struct mk_plugin SELF;
+MK_PLUGIN_DECLARE(cgi);
 
 /* ---- The configuration ---- */
 
@@ -44,14 +39,14 @@ static int start(struct mk_worker *worker, void *data)
         return -ENOMEM;
     for (unsigned i = 0; i < cgi->n_pools; i++)
         cgi_pool_init(&pools[i], worker);
-    mk_worker_set_data(worker, &SELF, pools);
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(cgi), pools);
     return 0;
 }
 
 static void stop(struct mk_worker *worker, void *data)
 {
     const struct cgi *cgi = data;
-    struct cgi_pool *pools = mk_worker_data(worker, &SELF);
+    struct cgi_pool *pools = mk_worker_data(worker, &MK_PLUGIN_OF(cgi));
     for (unsigned i = 0; pools && i < cgi->n_pools; i++)
         while (pools[i].processes)
             cgi_process_kill(pools[i].processes);
@@ -62,8 +57,8 @@ static void stop(struct mk_worker *worker, void *data)
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct cgi_settings *settings = mk_host_data(mk_request_site(request), &SELF);
-    struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &SELF);
+    const struct cgi_settings *settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(cgi));
+    struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(cgi));
     return cgi_call_handle(request, response, settings, data, &pools[settings->pool - 1]);
 }
 

@@ -110,6 +110,8 @@ void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
 {
     if (p->child)
         mk_buf_add(out, MK_STR("closed its output"));
+    else if (p->status == -EPIPE)
+        mk_buf_add(out, MK_STR("was lost with the process that started it"));
     else if (p->status < 0)
         mk_buf_addf(out, "could not be started: %s", strerror(-p->status));
     else if (WIFSIGNALED(p->status))
@@ -144,8 +146,6 @@ ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
     if (ended && p->rest < cap)
         cap = p->rest;
     ssize_t n = p->out >= 0 && cap ? read_some(p->out, room, cap) : 0;
-    if (n == -EAGAIN && ended)
-        n = 0;
     if (n > 0 && ended)
         p->rest -= (size_t)n;
     if (n == 0)

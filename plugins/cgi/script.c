@@ -33,7 +33,7 @@ static int open_first_file(const struct mk_request *request, mk_str path, size_t
 {
     *len = path.len > 1 && path.p[path.len - 1] == '/' ? path.len - 1 : path.len;
     int fd = open_file(request, mk_str_take(path, *len));
-    if (fd != -ENOTDIR)
+    if (fd != -ENOTDIR && fd != -ENAMETOOLONG)
         return fd;
     for (*len = part_end(path, 1);; *len = part_end(path, *len + 1)) {
         fd = open_file(request, mk_str_take(path, *len));

@@ -304,6 +304,13 @@ static const struct mk_conf_key keys[] = {
      .help =
          "Content whose length is not known when it begins, and that is longer than 64 KB: `refuse` asks for "
          "a length (411), `stream` starts the script without CONTENT_LENGTH."},
+    {.name = "FollowClient",
+     .type = MK_CONF_BOOL,
+     AT(follow),
+     .def = "on",
+     .help =
+         "A client that closes its side of the connection has gone, and its script is ended. `off`: it may "
+         "still be listening, and is found to be gone with the next output."},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
@@ -343,6 +350,7 @@ static const struct cgi_settings defaults = {
     .waiting = WAITING,
     .head = HEAD_KB * 1024,
     .errors = ERRORS_KB * 1024,
+    .follow = true,
 };
 
 static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_str name)

@@ -40,7 +40,7 @@ struct cgi_settings {
     uint64_t memory, file_size, output, head, errors;
     uint32_t processes, waiting;
     enum cgi_chunked chunked;
-    bool authorization, arguments;
+    bool authorization, arguments, follow;
     void *unused;  /* of keys that only say where they went */
     unsigned pool; /* which of the worker's counts its processes, from 1; 0: not known yet */
 };

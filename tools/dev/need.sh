@@ -13,6 +13,9 @@ build   ninja-build      command ninja
 build   gcc              command cc
 build   libc6-dev        headers_of_libc
 
+plugins libcrypt-dev     pkg-config libcrypt
+plugins nettle-dev       pkg-config nettle
+
 check   g++              command g++
 check   pkg-config       command pkg-config
 check   libcmocka-dev    pkg-config cmocka
@@ -20,6 +23,8 @@ check   python3          command python3
 check   python3-venv     python_with_venv
 check   curl             command curl
 check   wget             command wget
+check   perl?            command perl
+check   php-cgi?         command php-cgi
 check   iproute2         command ss
 check   procps           command ps
 check   apache2-utils    command ab

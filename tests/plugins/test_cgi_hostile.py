@@ -1,0 +1,417 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts that misbehave: the client gets an honest status, the log says why, and nobody else has to wait."""
+import os
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from client import Closed
+from proc import wait_until
+
+ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
+SH = "#!/bin/sh\n"
+PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
+PYTHON = f"#!{sys.executable} -I\n"
+
+
+@pytest.fixture
+def serve(monkey, site):
+    def start(script, keys="", name="s", **how):
+        site.add(f"cgi-bin/{name}", script, mode=0o755)
+        site.add("page.txt", "the page")
+        keys = "".join(f"    {key}\n" for key in keys.splitlines())
+        return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=ROUTES, **how)
+    return start
+
+
+def is_gone(pid):
+    """Ended, or at least dead: who has no parent any more is not ours to reap."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def pid_in(path):
+    """The number that a script wrote there."""
+    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
+
+
+def wait_for_death(pid):
+    wait_until(lambda: is_gone(pid), f"process {pid} ends")
+
+
+# Heads that are none
+
+@pytest.mark.parametrize("output,why", [
+    ("", "ended with status 0 and said nothing"),
+    ("Content-Type: text/plain", "before its head was whole"),
+    ("Content-Type: text/plain\\n", "before its head was whole"),
+    ("\\n", "nothing but an empty line"),
+    ("\\r\\nContent-Type: text/plain\\r\\n\\r\\n", "nothing but an empty line"),
+    ("hello, world\\n\\n", "a line without a colon: `hello, world`"),
+    ("<html><body>\\nContent-Type: a/b\\n\\n", "a line without a colon"),
+    ("Content Type: a/b\\n\\n", "a name that no field may have"),
+    (": a/b\\n\\n", "a name that no field may have"),
+    ("Content-Type : a/b\\n\\n", "a name that no field may have"),
+    ("X-A: b\\n folded\\n\\n", "a line without a colon"),
+    ("X-A: b\\n c: folded\\n\\n", "a name that no field may have"),
+    ("X-A: b\\000c\\n\\n", "a control character"),
+    ("X-A\\000: b\\n\\n", "a name that no field may have"),
+    ("X-A: b\\rX-B: c\\n\\n", "a control character"),
+    ("X-A: \\033[2J\\n\\n", "a control character"),
+    ("Status: abc\\n\\n", "a status that is none"),
+    ("Status: 99\\n\\n", "a status that is none"),
+    ("Status: 100 Continue\\n\\n", "a status that is none"),
+    ("Status: 600\\n\\n", "a status that is none"),
+    ("Status: 2000\\n\\n", "a status that is none"),
+    ("Status: -200\\n\\n", "a status that is none"),
+    ("Status:\\n\\n", "a status that is none"),
+    ("Status: 200\\nStatus: 404\\n\\n", "a second status"),
+    ("HTTP/1.1 200 OK\\nStatus: 200\\n\\n", "a second status"),
+    ("HTTP/1.1 abc\\n\\n", "a status line that is none"),
+    ("HTTP/1.1 101 Switching\\n\\n", "a status line that is none"),
+    ("HTTP/\\n\\n", "a status line that is none"),
+    ("Location: /a\\nLocation: /b\\n\\n", "a second Location"),
+    ("Location:\\n\\n", "a Location that is empty"),
+    ("Content-Type: a/b\\nContent-Type: c/d\\n\\n", "a second Content-Type"),
+    ("Content-Length: 1\\nContent-Length: 1\\n\\nx", "a second Content-Length"),
+    ("Content-Length: x\\n\\n", "a Content-Length that is no number"),
+    ("Content-Length: -1\\n\\n", "a Content-Length that is no number"),
+    ("Content-Length: 99999999999999999999\\n\\n", "a Content-Length that is no number"),
+    ("Content-Length: 9223372036854775808\\n\\n", "a Content-Length that is no number"),
+    ("Transfer-Encoding: chunked\\n\\n0\\r\\n\\r\\n", "Transfer-Encoding, which is the server's"),
+    ("\\000\\001\\002\\n\\n", "a line without a colon"),
+])
+def test_a_bad_head_is_a_502_that_says_why(serve, output, why):
+    server = serve(SH + f"printf '{output}'\n")
+    with server.connect() as c:
+        for _ in range(2):
+            reply = c.get("/cgi-bin/s")
+            assert reply.status == 502 and b"hello" not in reply.body
+        assert c.get("/page.txt").text == "the page"
+    server.err.wait_for(f"/cgi-bin/s: .*{re.escape(why)}", 2)
+    assert not re.search(r"[\0-\x09\x0b-\x1f\x7f]", server.err.text)
+
+
+@pytest.mark.parametrize("output,why", [
+    ("", "said nothing"), ("HTTP/1.1 200", "before its head was whole"), ("Content-Type: a/b\\n\\n", "no status line"),
+    ("HTTP/1.1 2x0 OK\\n\\n", "no status line"), ("\\n\\n", "no status line"), ("HTTP/1.1 200 \\001\\n\\n", "no status line"),
+])
+def test_nph_scripts_that_do_not_speak_http(serve, output, why):
+    server = serve(SH + f"printf '{output}'\n", name="nph-s")
+    with server.connect() as c:
+        assert c.get("/cgi-bin/nph-s").status == 502
+        assert c.get("/page.txt").text == "the page"
+    server.err.wait_for(why)
+
+
+@pytest.mark.parametrize("name", ["s", "nph-s"])
+def test_a_first_line_without_end(serve, name):
+    server = serve(PYTHON + "import os\nos.write(1, b'HTTP/1.1 200 ')\nwhile True: os.write(1, b'x' * 4096)\n", "MaxHead 8K", name)
+    assert server.get(f"/cgi-bin/{name}").status == 502
+    server.err.wait_for("longer than MaxHead|no status line")
+
+
+@pytest.mark.parametrize("size,status", [(4000, 200), (5000, 502), (10_000_000, 502)])
+def test_a_head_has_a_limit(serve, size, status):
+    server = serve(PYTHON + f"import sys\nsys.stdout.write('X-A: b\\n' * {size // 7} + '\\n')\n", "MaxHead 4096")
+    assert server.get("/cgi-bin/s").status == status
+    if status == 502:
+        server.err.wait_for("its head is longer than MaxHead")
+
+
+def test_a_head_that_fills_the_limit_reaches_the_client_or_is_an_honest_500(serve):
+    server = serve(PYTHON + "import sys\nsys.stdout.write('X-A: ' + 'b' * 55000 + '\\n\\nbody')\n", "MaxHead 56K")
+    with server.connect() as c:
+        reply = c.get("/cgi-bin/s")
+        assert len(reply["X-A"]) == 55000 and reply.text == "body"
+
+
+# Ends that are none
+
+@pytest.mark.parametrize("script,status,why", [
+    ("exit 3", 502, "ended with status 3 and said nothing"),
+    ("kill -SEGV $$", 502, "died of signal 11 and said nothing"),
+    ("printf 'Content-Ty'; kill -KILL $$", 502, "died of signal 9 before its head was whole"),
+    ("no-such-program-anywhere", 502, "no-such-program-anywhere"),
+])
+def test_a_script_that_dies(serve, script, status, why):
+    server = serve(SH + script + "\n")
+    assert server.get("/cgi-bin/s").status == status
+    server.err.wait_for(why)
+
+
+def test_a_script_that_dies_in_its_content_is_not_taken_for_whole(serve):
+    server = serve(SH + "printf 'Content-Type: text/plain\\nContent-Length: 100000\\n\\nbegin'; kill -SEGV $$\n")
+    with server.connect() as c:
+        try:
+            assert c.get("/cgi-bin/s").status in (500, 502)
+        except (Closed, ConnectionResetError):
+            pass
+    server.err.wait_for("shorter than its Content-Length")
+
+
+@pytest.mark.parametrize("text,status,why", [
+    ("", 502, "could not be started: .*first line begin"), ("no first line\n", 502, "could not be started: .*first line begin"),
+    ("#!/nowhere/sh\n", 502, "could not be started: .*program in its first line"), ("#!\n", 502, "could not be started"),
+    ("\x7fELF nothing", 502, "could not be started"), ("#!/etc/passwd\n", 403, "could not be started"),
+])
+def test_what_cannot_be_executed(serve, text, status, why):
+    server = serve(text)
+    assert server.get("/cgi-bin/s").status == status
+    server.err.wait_for(f"/cgi-bin/s: {why}")
+
+
+# Too slow
+
+def test_silence_before_the_head_is_a_504_and_the_end_of_the_script(serve, site):
+    server = serve(SH + "echo $$ >pid\nexec sleep 1000\n", "CgiTimeout 300ms")
+    with server.connect() as c:
+        began = time.monotonic()
+        assert c.get("/cgi-bin/s").status == 504
+        assert 0.3 <= time.monotonic() - began < 10
+        assert c.get("/page.txt").text == "the page"
+    wait_for_death(pid_in(site / "cgi-bin/pid"))
+    server.err.wait_for("/cgi-bin/s: no answer in the time of CgiTimeout")
+
+
+def test_half_a_head_does_not_help(serve):
+    server = serve(SH + "printf 'Content-Type: text/plain\\n'; exec sleep 1000\n", "CgiTimeout 300ms")
+    assert server.get("/cgi-bin/s").status == 504
+
+
+def test_silence_in_the_content_cuts_the_connection(serve, site):
+    server = serve(PLAIN + "echo $$ >pid; echo begun; exec sleep 1000\n", "CgiTimeout 300ms")
+    with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
+        c.ask("/cgi-bin/s")
+        assert c.read_head().status == 200
+        c.read_to_end()
+        raise Closed
+    wait_for_death(pid_in(site / "cgi-bin/pid"))
+    server.err.wait_for("cut off after 6 bytes: CgiTimeout")
+
+
+def test_who_says_something_now_and_then_is_not_silent(serve):
+    server = serve(PLAIN + "for i in 1 2 3 4 5 6; do sleep 0.15; echo $i; done\n", "CgiTimeout 400ms")
+    assert server.get("/cgi-bin/s").text == "1\n2\n3\n4\n5\n6\n"
+
+
+@pytest.mark.parametrize("script", [SH + "exec sleep 1000\n", PLAIN + "while :; do echo x; sleep 0.05; done\n"])
+def test_nobody_lives_longer_than_he_may(serve, script):
+    server = serve(script, "MaxTime 400ms")
+    with server.connect() as c:
+        try:
+            assert c.get("/cgi-bin/s").status == 504
+        except (Closed, ConnectionResetError):
+            pass
+    server.err.wait_for("MaxTime")
+
+
+def test_who_ignores_sigterm_is_killed(serve, site):
+    server = serve(SH + "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.05; done\n", "CgiTimeout 200ms")
+    assert server.get("/cgi-bin/s").status == 504
+    pid = pid_in(site / "cgi-bin/pid")
+    wait_for_death(pid)
+
+
+def test_sigterm_comes_first_and_may_be_used(serve, site):
+    server = serve(SH + "trap 'echo cleaned >trace; exit' TERM\necho $$ >pid\nwhile :; do sleep 0.02; done\n", "CgiTimeout 200ms")
+    assert server.get("/cgi-bin/s").status == 504
+    wait_until((site / "cgi-bin/trace").exists, "the script cleans up")
+
+
+def test_who_stops_himself_is_killed(serve, site):
+    server = serve(SH + "echo $$ >pid\nkill -STOP $$\n", "CgiTimeout 200ms")
+    assert server.get("/cgi-bin/s").status == 504
+    wait_for_death(pid_in(site / "cgi-bin/pid"))
+
+
+def test_children_of_the_script_go_with_it(serve, site):
+    server = serve(SH + "sleep 1000 & echo $! >pid\nsleep 1000\n", "CgiTimeout 200ms")
+    assert server.get("/cgi-bin/s").status == 504
+    wait_for_death(pid_in(site / "cgi-bin/pid"))
+
+
+# Closing early, ending late
+
+def test_who_closes_his_output_without_a_word(serve):
+    server = serve(SH + "exec >&-\nexec sleep 1000\n")
+    assert server.get("/cgi-bin/s").status == 502
+    server.err.wait_for("closed its output and said nothing")
+
+
+def test_the_end_of_the_output_is_the_end_of_the_answer(serve, site):
+    server = serve(PLAIN + "echo $$ >pid\necho all\nexec >&- 2>&-\nexec sleep 1000\n")
+    with server.connect() as c:
+        assert c.get("/cgi-bin/s").text == "all\n"
+        assert c.get("/page.txt").text == "the page"
+    pid = pid_in(site / "cgi-bin/pid")
+    server.stop()  # it may go on for a while, but not without us
+    wait_for_death(pid)
+
+
+@pytest.mark.parametrize("detach", ["( sleep 1000; echo late ) &", "setsid sleep 1000 &"])
+def test_nobody_waits_for_what_a_script_leaves_behind(serve, site, detach):
+    server = serve(PLAIN + f"{detach}\necho $! >pid\necho all\n")
+    with server.connect() as c:
+        assert c.get("/cgi-bin/s").text == "all\n"
+        assert c.get("/page.txt").text == "the page"
+    os.kill(pid_in(site / "cgi-bin/pid"), 9)
+
+
+def test_two_forks_and_no_output(serve, site):
+    script = PYTHON + "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n" \
+        "open('pid', 'w').write('%d\\n' % os.getpid())\ntime.sleep(1000)\n"
+    server = serve(script)
+    assert server.get("/cgi-bin/s").status == 502
+    os.kill(pid_in(site / "cgi-bin/pid"), 9)
+
+
+def test_a_flood_from_somebody_left_behind_is_not_ours(serve, site):
+    script = PYTHON + "import os\nos.write(1, b'X-A: b\\n\\nanswer')\nif os.fork(): os._exit(0)\nos.setsid()\n" \
+        "open('pid', 'w').write('%d\\n' % os.getpid())\nwhile True: os.write(1, b'flood' * 1000)\n"
+    server = serve(script)
+    with server.connect() as c:
+        reply = c.get("/cgi-bin/s")
+        assert reply.text.startswith("answer")
+        assert c.get("/page.txt").text == "the page"
+    wait_for_death(pid_in(site / "cgi-bin/pid"))  # nobody reads its pipe
+
+
+# Floods
+
+def test_output_has_a_limit(serve, site):
+    server = serve(PYTHON + "import os\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.write(1, b'X-A: b\\n\\n')\nwhile True: os.write(1, b'x' * 65536)\n",
+                   "MaxOutput 1M")
+    with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
+        c.get("/cgi-bin/s")
+    wait_for_death(pid_in(site / "cgi-bin/pid"))
+    server.err.wait_for("it is more than MaxOutput")
+
+
+def test_an_honest_flood_is_refused_at_once(serve):
+    server = serve(SH + "printf 'Content-Length: 2000000\\n\\n'; exec cat /dev/zero\n", "MaxOutput 1M")
+    assert server.get("/cgi-bin/s").status == 502
+
+
+def test_content_up_to_the_limit_is_fine(serve):
+    server = serve(SH + "printf 'X-A: b\\n\\n'; exec head -c 1048576 /dev/zero\n", "MaxOutput 1M")
+    assert server.get("/cgi-bin/s").body == bytes(1048576)
+
+
+@pytest.mark.parametrize("length,status", [(3, 200), (6, 200), (7, None), (1000, None)])
+def test_a_length_that_is_not_true(serve, length, status):
+    server = serve(SH + f"printf 'Content-Length: {length}\\n\\nsix by'\n")
+    with server.connect() as c:
+        try:
+            reply = c.get("/cgi-bin/s")
+            assert reply.status == (status or reply.status) and reply.status in (200, 500, 502)
+            assert reply.status != 200 or reply.text == "six by"[:length]
+        except (Closed, ConnectionResetError):
+            assert status is None
+    if not status:
+        server.err.wait_for("shorter than its Content-Length")
+
+
+# Standard error
+
+def test_what_a_script_complains_about_is_in_the_log(serve):
+    server = serve(PLAIN + "echo 'first complaint' >&2; printf 'second\\tone: \\033[31m\\001' >&2; printf 'ü\\r\\n\\r\\n\\nno end' >&2; echo fine\n")
+    assert server.get("/cgi-bin/s").text == "fine\n"
+    server.err.wait_for("no end$")
+    lines = [line.split("cgi: ", 1)[1] for line in server.err.text.splitlines() if "cgi: " in line]
+    assert lines == ["first complaint", "second?one: ?[31m?ü", "no end"]
+
+
+def test_a_complaint_names_its_request(serve):
+    server = serve(PLAIN + "echo 'a complaint' >&2\n")
+    server.get("/cgi-bin/s?secret")
+    line = server.err.wait_for(r"^.*a complaint.*$")[0]
+    assert "/cgi-bin/s" in line and "warn" in line
+
+
+def test_complaints_have_a_limit(serve):
+    script = PYTHON + "import sys\nfor i in range(20000): sys.stderr.write('complaint %d\\n' % i)\nsys.stderr.write('x' * 3000000)\nprint('X-A: b\\n\\nfine')\n"
+    server = serve(script, "MaxErrors 2000")
+    assert server.get("/cgi-bin/s").text == "fine\n"
+    server.err.wait_for("more than MaxErrors")
+    assert sum(len(line) for line in server.err.text.splitlines() if "complaint" in line) < 20_000
+    assert "xxx" not in server.err.text
+
+
+def test_a_line_without_end_is_cut(serve):
+    server = serve(PYTHON + "import sys\nsys.stderr.write('y' * 5000)\nprint('X-A: b\\n')\n")
+    assert server.get("/cgi-bin/s").status == 200
+    server.err.wait_for("y{200}", 7)
+    assert max(len(line) for line in server.err.text.splitlines()) < 1300
+
+
+def test_complaints_can_be_turned_off(serve):
+    server = serve(PLAIN + "echo complaint >&2; echo fine\n", "MaxErrors off")
+    assert server.get("/cgi-bin/s").text == "fine\n"
+    assert "complaint" not in server.err.text
+
+
+def test_a_flood_of_complaints_stops_nobody(serve):
+    server = serve(PYTHON + "import os\nos.write(1, b'X-A: b\\n\\n')\nwhile True: os.write(2, b'z' * 65536)\n", "MaxTime 2s")
+    with server.connect() as flooded, server.connect() as other:
+        flooded.ask("/cgi-bin/s")
+        assert flooded.read_head().status == 200
+        for _ in range(200):
+            assert other.get("/page.txt").text == "the page"
+        flooded.read_to_end()
+
+
+def test_complaints_after_the_answer_are_heard(serve, site):
+    server = serve(PLAIN + "echo fine; exec >&-\nwhile ! [ -e go ]; do sleep 0.02; done\necho afterwards >&2\n")
+    assert server.get("/cgi-bin/s").text == "fine\n"
+    site.add("cgi-bin/go")
+    server.err.wait_for("/cgi-bin/s: afterwards")
+
+
+# Limits of the kernel
+
+def test_processor_time(serve):
+    server = serve(SH + "while :; do :; done\n", "MaxCpu 1s")
+    assert server.get("/cgi-bin/s").status == 502
+    server.err.wait_for("died of signal (24|9)")
+
+
+def test_memory(serve):
+    server = serve(PYTHON + "x = bytearray(300 << 20)\nprint('X-A: b\\n')\n", "MaxMemory 200M")
+    assert server.get("/cgi-bin/s").status == 502
+    server.err.wait_for("MemoryError")
+
+
+def test_file_size(serve, site):
+    server = serve(PLAIN + "head -c 200000 /dev/zero >big\necho end\n", "MaxFileSize 100K")
+    assert server.get("/cgi-bin/s").status == 200
+    assert (site / "cgi-bin/big").stat().st_size == 100 * 1024
+
+
+# Requests that are made to hurt
+
+def test_hostile_values_reach_a_script_as_they_are(serve):
+    server = serve(PLAIN + "env -0 | tr '\\0' '|'\n")
+    with server.connect() as c:
+        c.send(b"GET /cgi-bin/s?%00%0a;$(id)`id` HTTP/1.1\r\nHost: a\r\n".replace(b"`", b"'") + b"X-A: () { :; }; echo pwned\r\nX-B: \xff\xfe\ta=b\r\n\r\n")
+        reply = c.read("GET")
+    assert b"HTTP_X_A=() { :; }; echo pwned|" in reply.body and b"HTTP_X_B=\xff\xfe\ta=b|" in reply.body
+    assert b"QUERY_STRING=%00%0a;$(id)'id'|" in reply.body
+
+
+def test_many_and_large_fields(serve):
+    server = serve(PLAIN + "env | wc -c\n", server="MaxHeadSize 60K\nMaxURISize 50K")
+    fields = [(f"X-{i}", "v" * 500) for i in range(80)]
+    assert int(server.get("/cgi-bin/s", fields=fields).text) > 40_000
+    assert server.get("/cgi-bin/s/" + "i" * 40_000 + "?" + "q" * 9000).status in (200, 431)
+    assert server.get("/cgi-bin/s/i").status == 200
+
+
+def test_a_method_of_any_name(serve):
+    server = serve(PLAIN + "echo \"$REQUEST_METHOD\"\n")
+    assert server.get("/cgi-bin/s", "A-B'C|D").text == "A-B'C|D\n"

@@ -1,0 +1,467 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content that streams through scripts in both directions, clients that go, many at a time, and what it costs."""
+import hashlib
+import os
+import re
+import signal
+import socket
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from client import Closed
+from proc import RELEASE, children, descriptors, memory_kb, wait_until
+
+MB = 1 << 20
+ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
+SH = "#!/bin/sh\n"
+PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
+PYTHON = f"#!{sys.executable} -I\n"
+COUNT = PLAIN + "exec wc -c\n"
+CAT = PLAIN + "exec cat\n"
+
+
+@pytest.fixture
+def serve(monkey, site):
+    def start(scripts, keys="", server="MaxBodySize unlimited", **how):
+        for name, text in scripts.items():
+            site.add(f"cgi-bin/{name}", text, mode=0o755)
+        site.add("page.txt", "the page")
+        keys = "".join(f"    {key}\n" for key in keys.splitlines())
+        return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=ROUTES, server=server, **how)
+    return start
+
+
+def is_gone(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def pid_in(path):
+    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
+
+
+def spawner_of(server):
+    """The process that starts scripts for the only worker."""
+    (worker,) = server.workers
+    (spawner,) = wait_until(lambda: children(worker), "a spawner")
+    return spawner
+
+
+def pipes_of(server):
+    """Those of scripts, and not of the server's own standard streams."""
+    links = descriptors(server.workers[0])
+    return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})
+
+
+# As it comes
+
+def test_output_is_sent_as_it_comes(serve, site):
+    server = serve({"s": PLAIN + "for i in 1 2 3; do echo $i; while ! [ -e go$i ]; do sleep 0.01; done; done\n"})
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        assert c.read_head().status == 200
+        for i in (1, 2, 3):
+            assert c.read_until(b"\r\n").lstrip(b"0") == b"2"
+            assert c.read_exactly(4) == b"%d\n\r\n" % i
+            site.add(f"cgi-bin/go{i}")
+        assert c.read_until(b"\r\n\r\n") == b"0"
+
+
+def test_content_is_handed_on_as_it_comes(serve):
+    server = serve({"s": CAT}, "ChunkedContent stream")
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n")
+        for word in (b"one", b"two", b"three"):
+            c.send(word)
+            if word == b"one":
+                assert c.read_head().status == 200
+            assert c.read_until(b"\r\n").lstrip(b"0") == b"%x" % len(word)
+            assert c.read_exactly(len(word) + 2) == word + b"\r\n"
+        assert c.read_until(b"\r\n\r\n") == b"0"
+
+
+def test_a_slow_upload_byte_by_byte(serve):
+    server = serve({"s": CAT})
+    with server.connect() as c:
+        c.send_slowly(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\n" + b"u" * 300)
+        assert c.read("POST").body == b"u" * 300
+
+
+def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, site):
+    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, server="MinRate 100\nMinRateTime 1s")
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\nonly this")
+        assert c.read("POST").status == 408
+    wait_until(lambda: is_gone(pid_in(site / "cgi-bin/pid")), "the script ends")
+
+
+def test_the_time_of_a_slow_client_is_not_the_scripts(serve):
+    server = serve({"s": CAT}, "CgiTimeout 300ms")
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbegin")
+        time.sleep(1)  # this is what is tested: three times as long as a script may be silent
+        c.send(b"-end")
+        assert c.read("POST").body == b"begin-end"
+
+
+def test_a_script_that_never_reads_is_silent(serve):
+    server = serve({"s": SH + "exec sleep 1000\n"}, "CgiTimeout 300ms")
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
+        sender = threading.Thread(target=try_to, args=(c.sock.sendall, b"x" * 10_000_000))
+        sender.start()
+        assert c.read("POST").status == 504
+        c.close()
+        sender.join(20)
+
+
+def try_to(function, *arguments):
+    try:
+        function(*arguments)
+    except OSError:
+        pass
+
+
+# Much
+
+@pytest.mark.parametrize("size", [100_000, 20 * MB])
+def test_echo_of_much(serve, size):
+    server = serve({"s": CAT})
+    data = os.urandom(MB)[:size] * max(1, size // MB)
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % len(data))
+        sender = threading.Thread(target=c.sock.sendall, args=(data,))
+        sender.start()
+        reply = c.read("POST")
+        sender.join(timeout=20)
+        assert hashlib.sha256(reply.body).digest() == hashlib.sha256(data).digest()
+        assert c.get("/page.txt").text == "the page"
+
+
+def test_much_output_is_whole_and_others_are_served_meanwhile(serve):
+    server = serve({"s": PLAIN + "exec head -c 100000000 /dev/zero\n"})
+    with server.connect() as c, server.connect() as other:
+        c.ask("/cgi-bin/s")
+        served = []
+        reader = threading.Thread(target=lambda: served.append(len(c.read().body)))
+        reader.start()
+        for _ in range(50):
+            assert other.get("/page.txt").text == "the page"
+        reader.join(50)
+        assert served == [100_000_000]
+
+
+def test_who_does_not_read_is_not_written_for(serve, site):
+    """Back-pressure: the answer fills the buffers of the way, and then the script waits."""
+    script = PYTHON + "import os\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.write(1, b'X-A: b\\n\\n')\nn = 0\n" \
+        "while n < 256 << 20:\n    n += os.write(1, b'x' * 65536)\n    open('written', 'w').write(str(n))\n"
+    server = serve({"s": script})
+    with server.connect(receive_buffer=8192) as c:
+        c.ask("/cgi-bin/s")
+        assert c.read_head().status == 200
+        written = site / "cgi-bin/written"
+        wait_until(lambda: written.exists() and written.read_text(), "the script writes")
+        wait_until(lambda: is_blocked(pid_in(site / "cgi-bin/pid")), "the script waits for room in its pipe")
+        assert int(written.read_text() or 0) < 16 * MB
+        c.read_exactly(2 * MB)  # and goes on as soon as somebody reads
+
+
+def is_blocked(pid):
+    """Does it sleep in the same write for a while?"""
+    seen = {Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for _ in range(20) if not time.sleep(0.01)}
+    return seen == {"S"}
+
+
+def test_who_is_not_read_from_is_not_read_for(serve):
+    """And in the other direction: what the script does not take stays with its sender."""
+    server = serve({"s": SH + "exec sleep 1000\n"})
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
+        c.sock.settimeout(0.5)
+        sent = 0
+        with pytest.raises(TimeoutError):
+            while sent < 256 * MB:
+                sent += c.sock.send(b"e" * 65536)
+        assert sent < 32 * MB
+
+
+# What it costs
+
+def release(serve, scripts, keys=""):
+    if not RELEASE.exists() or not (RELEASE.parent / "plugins/monkey-cgi.so").exists():
+        pytest.skip("needs build/release/monkey and its plugins: sanitizers have a memory of their own")
+    return serve(scripts, keys, program=RELEASE)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("coding", ["length", "chunked"])
+def test_an_upload_of_a_gigabyte_takes_no_memory(serve, coding):
+    server = release(serve, {"s": COUNT}, "ChunkedContent stream")
+    assert server.get("/cgi-bin/s", "POST", body=b"warm up").text.strip() == "7"
+    size, piece = 1024 * MB, b"u" * MB
+    head = b"Content-Length: %d" % size if coding == "length" else b"Transfer-Encoding: chunked"
+    (worker,) = server.workers
+    before, most = memory_kb(worker), 0
+    with server.connect() as c:
+        c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n\r\n")
+        for i in range(size // MB):
+            c.sock.sendall(piece if coding == "length" else b"%x\r\n%s\r\n" % (len(piece), piece))
+            if i % 64 == 0:
+                most = max(most, memory_kb(worker) - before)
+        if coding == "chunked":
+            c.send(b"0\r\n\r\n")
+        assert c.read("POST").text.strip() == str(size)
+    assert most < 1024, f"{most} KB more during an upload of {size // MB} MB"
+
+
+@pytest.mark.timeout(120)
+def test_output_of_a_gigabyte_takes_no_memory(serve):
+    server = release(serve, {"s": PLAIN + "exec head -c 1073741824 /dev/zero\n"})
+    assert server.get("/page.txt").status == 200
+    (worker,) = server.workers
+    before, most, got = memory_kb(worker), 0, 0
+    with server.connect(receive_buffer=65536) as c:
+        c.ask("/cgi-bin/s")
+        assert c.read_head().status == 200
+        for i in range(1 << 20):
+            n = len(c.sock.recv(MB))
+            got += n
+            if i % 512 == 0:
+                most = max(most, memory_kb(worker) - before)
+            if got > 1024 * MB:
+                break
+    assert most < 1024, f"{most} KB more while a gigabyte was sent"
+
+
+# Clients that go
+
+def close(c):
+    c.close()
+
+
+def reset(c):
+    c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+    c.close()
+
+
+@pytest.mark.parametrize("go", [close, reset])
+@pytest.mark.parametrize("script,begin", [
+    (SH + "echo $$ >pid\nexec sleep 1000\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
+    (SH + "echo $$ >pid\nexec cat\n", b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc"),
+    (SH + "echo $$ >pid\nprintf 'X-A: b\\n\\nbegin'\nexec sleep 1000\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
+    (SH + "echo $$ >pid\nprintf 'X-A: b\\n\\nbegin'\nexec cat /dev/zero\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
+    (SH + "echo $$ >pid\nprintf 'X-A: b\\n\\nbegin'\nexec cat\n", b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"),
+    (SH + "echo $$ >pid\ntrap '' TERM PIPE\nwhile :; do sleep 0.02; done\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
+], ids=["silent", "reads", "begun", "floods", "echoes", "stubborn"])
+def test_a_script_dies_with_its_client(serve, site, script, begin, go):
+    server = serve({"s": script})
+    pid_file = site / "cgi-bin/pid"
+    for _ in range(2):
+        c = server.connect()
+        c.send(begin)
+        pid = pid_in(pid_file)
+        go(c)
+        wait_until(lambda pid=pid: is_gone(pid), "the script ends")
+        pid_file.unlink()
+    assert server.get("/page.txt").text == "the page"
+    wait_until(lambda: pipes_of(server) == 0, "its pipes are closed")
+
+
+def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, site):
+    server = serve({"s": PLAIN + "echo $$ >pid\nwhile :; do echo still here; sleep 0.05; done\n"}, "FollowClient off")
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        assert c.read_head().status == 200
+        pid = pid_in(site / "cgi-bin/pid")
+    wait_until(lambda: is_gone(pid), "the script ends")
+
+
+def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
+    server = serve({"s": PLAIN + "cat; echo more; sleep 0.05; echo end\n"}, "MaxProcesses 4\nMaxWaiting 1000")
+    request = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000
+    for i in range(100):
+        c = server.connect()
+        c.send(request[:1 + i * i * 10])
+        if i % 3 == 0:
+            c.sock.settimeout(0.02 * (i % 5) + 0.001)
+            try_to(c.sock.recv, 100)
+        reset(c) if i % 2 else c.close()
+    assert server.get("/cgi-bin/s", "POST", body=b"fine\n").text == "fine\nmore\nend\n"
+    spawner = spawner_of(server)
+    wait_until(lambda: pipes_of(server) == 0 and not children(spawner), "all is closed, and all have ended")
+
+
+# Many
+
+def test_more_than_may_run_have_to_wait(serve, site):
+    script = PLAIN + "echo $$ >run.$$; while ! [ -e go ]; do sleep 0.02; done; rm run.$$; echo done\n"
+    server = serve({"s": script}, "MaxProcesses 2\nMaxWaiting 3")
+    running = lambda: len(list((site / "cgi-bin").glob("run.*")))
+    clients = [server.connect() for _ in range(5)]
+    for i, c in enumerate(clients):
+        c.ask("/cgi-bin/s")
+        if i < 2:
+            wait_until(lambda i=i: running() == i + 1, "it runs")
+    wait_until(lambda: server.get("/cgi-bin/s").status == 503, "the queue is full")
+    reply = server.get("/cgi-bin/s")
+    assert reply.status == 503 and int(reply["Retry-After"]) > 0
+    assert running() == 2
+    site.add("cgi-bin/go")
+    for c in clients:
+        assert c.read().text == "done\n"
+        c.close()
+    assert server.get("/cgi-bin/s").text == "done\n"
+
+
+def test_who_waits_too_long_is_told(serve, site):
+    server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"},
+                   "MaxProcesses 1\nWaitTimeout 200ms")
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        wait_until((site / "cgi-bin/begun").exists, "it runs")
+        reply = server.get("/cgi-bin/s")
+        assert reply.status == 503 and reply["Retry-After"]
+        site.add("cgi-bin/go")
+        assert c.read().text == "done\n"
+
+
+def test_who_waits_and_goes_gives_up_his_place(serve, site):
+    server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"}, "MaxProcesses 1\nMaxWaiting 1")
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        wait_until((site / "cgi-bin/begun").exists, "it runs")
+        waiting = server.connect()
+        waiting.ask("/cgi-bin/s")
+        wait_until(lambda: server.get("/cgi-bin/s").status == 503, "the queue is full")
+        reset(waiting)
+        with wait_until(lambda: wait_in_line(server), "there is room in the queue again") as next_one:
+            site.add("cgi-bin/go")
+            assert c.read().text == next_one.read().text == "done\n"
+
+
+def wait_in_line(server):
+    """A client who is not sent away at once, or None."""
+    c = server.connect()
+    c.ask("/cgi-bin/s")
+    c.sock.settimeout(0.3)
+    try:
+        assert c.read().status == 503
+    except TimeoutError:
+        c.sock.settimeout(30)
+        return c
+    c.close()
+    return None
+
+
+def test_a_storm(serve):
+    server = serve({"s": PLAIN + "cat; echo $QUERY_STRING\n"}, "MaxProcesses 3\nMaxWaiting 5")
+    counts, lock = {200: 0, 503: 0}, threading.Lock()
+
+    def storm(who):
+        with server.connect() as c:
+            for i in range(25):
+                reply = c.get(f"/cgi-bin/s?{who}.{i}", "POST", body=b"b" * 5000)
+                assert reply.status == 503 or reply.body == b"b" * 5000 + b"%d.%d\n" % (who, i)
+                with lock:
+                    counts[reply.status] += 1
+
+    failures = []
+    threads = [threading.Thread(target=lambda who=who: run_into(failures, storm, who)) for who in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(50)
+    assert not failures and sum(counts.values()) == 12 * 25 and counts[200] and counts[503], (failures, counts)
+    assert server.get("/cgi-bin/s?a", "POST", body=b"x").text == "xa\n"
+    wait_until(lambda: pipes_of(server) == 0, "its pipes are closed")
+
+
+def run_into(failures, function, *arguments):
+    try:
+        function(*arguments)
+    except BaseException as error:  # whatever it is, the test shall say so
+        failures.append(error)
+
+
+def test_limits_are_those_of_each_section(monkey, site):
+    site.add("cgi-bin/s", PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done\n", mode=0o755)
+    site.add("cgi-bin/t", PLAIN + "echo fine\n", mode=0o755)
+    server = monkey(plugins=["cgi"], root=None, sections="".join(
+        f"[HOST]\n    ServerName {name}\n    DocumentRoot site\n[CGI]\n    MaxProcesses 1\n    MaxWaiting 0\n[ROUTES]\n    /*  cgi\n"
+        for name in "ab"))
+    with server.connect() as c:
+        c.ask("/cgi-bin/s", fields={"Host": "a"})
+        wait_until((site / "cgi-bin/begun").exists, "it runs")
+        assert server.get("/cgi-bin/t", fields={"Host": "a"}).status == 503
+        assert server.get("/cgi-bin/t", fields={"Host": "b"}).text == "fine\n"
+        site.add("cgi-bin/go")
+        assert c.read().status == 200
+
+
+def test_descriptors_that_run_out_are_a_503(serve):
+    server = serve({"s": PLAIN + "cat; sleep 0.3; echo end\n"}, "MaxProcesses 100", server="FDLimit 64\nMaxConnections 40\nKeepAlive off")
+    clients = [server.connect() for _ in range(30)]
+    for c in clients:
+        c.ask("/cgi-bin/s", "POST", body=b"x")
+    statuses = {c.read().status for c in clients}
+    assert statuses <= {200, 503} and 503 in statuses
+    for c in clients:
+        c.close()
+    assert server.get("/cgi-bin/s", "POST", body=b"x").text == "xend\n"
+
+
+# The server around
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_scripts_end_with_the_server(serve, site, number):
+    server = serve({"s": SH + "trap '' TERM INT HUP\necho $$ >pid\nwhile :; do sleep 0.02; done\n"})
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        pid = pid_in(site / "cgi-bin/pid")
+        server.stop(number)
+    wait_until(lambda: is_gone(pid), "the script ends")
+
+
+def test_scripts_end_with_a_worker_that_dies(serve, site):
+    server = serve({"s": SH + "echo $$ >pid\nexec sleep 1000\n"})
+    server.allow(r"worker \d+ died of signal 9")
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        pid = pid_in(site / "cgi-bin/pid")
+        os.kill(server.workers[0], signal.SIGKILL)
+        wait_until(lambda: is_gone(pid), "the script ends")
+    wait_until(lambda: answers(server), "another worker serves")
+
+
+def test_a_spawner_that_dies_takes_no_request_into_silence(serve, site):
+    server = serve({"s": SH + "echo $$ >pid\nexec sleep 1000\n", "t": PLAIN + "echo fine\n"})
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        pid = pid_in(site / "cgi-bin/pid")
+        os.kill(spawner_of(server), signal.SIGKILL)
+        try:
+            assert c.read().status in (502, 503)
+        except (Closed, ConnectionResetError):
+            pass
+        wait_until(lambda: is_gone(pid), "the script ends")
+    wait_until(lambda: answers(server), "another worker serves")
+
+
+def answers(server):
+    try:
+        return server.get("/page.txt").status == 200
+    except (OSError, AssertionError):
+        return False
+
+
+def test_two_workers(serve):
+    server = serve({"s": PLAIN + "echo fine\n"}, workers=2)
+    for _ in range(20):
+        assert server.get("/cgi-bin/s").text == "fine\n"
+    assert re.search(r"serves with 2 workers", server.err.text)
