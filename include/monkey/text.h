@@ -63,6 +63,14 @@ MK_API bool mk_secret_eq(mk_str a, mk_str b);
 /** Fills the room with bytes that nobody can guess. */
 MK_API void mk_random(void *room, size_t size);
 
+/** Fill it with mk_random(). */
+struct mk_hash_key {
+    uint64_t k0, k1;
+};
+/** A hash for tables that strangers fill: who does not know the key cannot choose what meets there
+ * (SipHash-1-3). */
+MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str s);
+
 /** What a path is compared with, in [ROUTES] and wherever else a configuration speaks of paths. */
 struct mk_pattern {
     mk_str text;   /**< as written; must outlive the pattern */
