@@ -67,7 +67,7 @@ need-build:
 	@tools/dev/need.sh build
 
 need-check:
-	@tools/dev/need.sh build check
+	@tools/dev/need.sh build plugins check
 
 need-bench:
 	@tools/dev/need.sh build bench

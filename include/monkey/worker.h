@@ -104,6 +104,15 @@ enum { MK_TO_ALL = -1 };
 
 /** Asks the master to load the configuration anew, as HUP does. 0 or a negated errno value. */
 MK_API int mk_worker_ask_reload(struct mk_worker *w);
+/** What became of configurations that were loaded anew since the server began, whoever asked for it. */
+struct mk_reloads {
+    uint64_t done;   /**< began to serve */
+    uint64_t failed; /**< were not taken: the old one stayed */
+    bool under_way;  /**< one is being loaded, and will be counted; what is asked for now comes after it */
+};
+/** `why`, unless it is NULL, gets what was wrong with the last that was not taken, up to 4 KB: lines of text
+ * as in the error log, with names of files and whatever they hold. */
+MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why);
 /** What the error log holds, soon and in all workers, until a configuration is loaded. 0 or a negated errno
  * value. */
 MK_API int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level);
@@ -131,6 +140,9 @@ struct mk_worker_stats {
 /** The i-th process, those of other configurations included; false when there are no more. What it tells may
  * be a moment old. */
 MK_API bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out);
+/** The sum of what those have counted whose places others took: with all of the above, it is what the server
+ * counted since it began. */
+MK_API void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out);
 /** The process that the server began as, and when: seconds since 1970. */
 MK_API int64_t mk_worker_master(const struct mk_worker *w);
 MK_API int64_t mk_worker_server_started(const struct mk_worker *w);

@@ -5,14 +5,15 @@
 
 #include <monkey/version.h>
 
-enum { TEXT_MAX = 118 * 1024, ARGUMENTS_MAX = 64 };
+enum { TEXT_MAX = 118 * 1024, HEAD_MAX = 64 * 1024, ARGUMENTS_MAX = 64 };
 
 struct writer {
     struct mk_buf *out;
     struct mk_request *request;
     const struct cgi_script *script;
     const struct cgi_settings *settings;
-    size_t n; /* variables so far */
+    bool counted; /* the length of the content is known */
+    size_t n;     /* variables so far */
 };
 
 /* ---- One variable ---- */
@@ -159,9 +160,10 @@ static void set_server(struct writer *w)
 
 /* ---- Its fields ---- */
 
-/* `Proxy` would become HTTP_PROXY, which programs obey. Names with other characters than these could pose as
- * one that somebody before us has checked: X_User as X-User. */
-static bool is_told(const struct cgi_settings *settings, mk_str name)
+/* `Proxy` would become HTTP_PROXY, which programs obey. A coding of content that we have counted is not there
+ * any more. Names with other characters than these could pose as one that somebody before us has checked:
+ * X_User as X-User. */
+static bool is_told(const struct writer *w, mk_str name)
 {
     static const mk_str others[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Content-Type"),
                                     MK_STR_INIT("Proxy"), MK_STR_INIT("Proxy-Authorization")};
@@ -171,7 +173,9 @@ static bool is_told(const struct cgi_settings *settings, mk_str name)
     for (size_t i = 0; i < name.len; i++)
         if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-')
             return false;
-    return settings->authorization || !mk_str_eq_nocase(name, MK_STR("Authorization"));
+    if (mk_str_eq_nocase(name, MK_STR("Authorization")))
+        return w->settings->authorization;
+    return !w->counted || !mk_str_eq_nocase(name, MK_STR("Transfer-Encoding"));
 }
 
 static bool was_there_before(struct mk_request *request, mk_str name, size_t i)
@@ -210,7 +214,7 @@ static void set_fields(struct writer *w)
 {
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(w->request, i, &name, &value); i++)
-        if (is_told(w->settings, name) && !was_there_before(w->request, name, i))
+        if (is_told(w, name) && !was_there_before(w->request, name, i))
             set_field(w, name, value, i);
 }
 
@@ -282,7 +286,8 @@ int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const st
                      const struct cgi_settings *settings, int64_t length)
 {
     *e = (struct cgi_environ){.text = mk_buf_growing(TEXT_MAX)};
-    struct writer w = {.out = &e->text, .request = request, .script = script, .settings = settings};
+    struct writer w = {
+        .out = &e->text, .request = request, .script = script, .settings = settings, .counted = length >= 0};
     set_configured(&w, &settings->set, NULL);
     set_configured(&w, &settings->passed, &settings->set);
     set_server(&w);
@@ -291,8 +296,8 @@ int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const st
     set_content(&w, length);
     set_fields(&w);
     size_t n_args = add_command(&w);
-    if (e->text.failed)
-        return -E2BIG;
+    if (e->text.failed) /* no single variable is longer than a head may be */
+        return e->text.len + HEAD_MAX > TEXT_MAX ? -E2BIG : -ENOMEM;
     e->envp = mk_mem_zalloc(w.n + n_args + 2, sizeof *e->envp);
     if (!e->envp)
         return -ENOMEM;

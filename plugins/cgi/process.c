@@ -146,8 +146,6 @@ ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
     if (ended && p->rest < cap)
         cap = p->rest;
     ssize_t n = p->out >= 0 && cap ? read_some(p->out, room, cap) : 0;
-    if (n == -EAGAIN && ended)
-        n = 0;
     if (n > 0 && ended)
         p->rest -= (size_t)n;
     if (n == 0)

@@ -10,7 +10,7 @@ static uint64_t hash(mk_str s)
     return h;
 }
 
-struct counts *counts_of(struct mk_config *config, mk_str label)
+struct counts *metrics_counts_of(struct mk_config *config, mk_str label)
 {
     char room[64];
     struct mk_buf name = mk_buf_fixed(room, sizeof room);
@@ -72,7 +72,7 @@ static uint64_t bucket_start(unsigned bucket)
     return (uint64_t)(PARTS + bucket % PARTS) << (bucket / PARTS - 1);
 }
 
-uint64_t bucket_end(unsigned bucket)
+uint64_t metrics_bucket_end(unsigned bucket)
 {
     return bucket_start(bucket + 1);
 }
@@ -86,7 +86,7 @@ static void use_slot(struct counts *c, unsigned i)
         ;
 }
 
-void counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed)
+void metrics_counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed)
 {
     unsigned i = worker % SLOTS, column = column_of(c, mk_record_status(record));
     unsigned method = mk_request_method(mk_record_request(record));
@@ -139,7 +139,7 @@ static void sum_slot(const struct slot *s, struct totals *out)
         out->buckets[b] += get(&s->buckets[b]);
 }
 
-void counts_sum(const struct counts *c, struct totals *out)
+void metrics_counts_sum(const struct counts *c, struct totals *out)
 {
     unsigned slots = atomic_load_explicit(&c->slots, memory_order_relaxed);
     bool others = false;
@@ -155,7 +155,7 @@ void counts_sum(const struct counts *c, struct totals *out)
         sum_slot(&c->slot[i], out);
 }
 
-void totals_add(const struct totals *t, struct totals *out)
+void metrics_totals_add(const struct totals *t, struct totals *out)
 {
     for (unsigned row = 0; row < t->n_rows; row++) {
         uint64_t *to = row_of(out, t->status[row]);
@@ -170,7 +170,7 @@ void totals_add(const struct totals *t, struct totals *out)
     out->duration_us += t->duration_us;
 }
 
-uint64_t totals_of_row(const struct totals *t, unsigned row)
+uint64_t metrics_totals_of_row(const struct totals *t, unsigned row)
 {
     uint64_t n = 0;
     for (unsigned m = 0; m < MK_METHODS; m++)
@@ -178,7 +178,7 @@ uint64_t totals_of_row(const struct totals *t, unsigned row)
     return n;
 }
 
-uint64_t totals_of_method(const struct totals *t, unsigned method)
+uint64_t metrics_totals_of_method(const struct totals *t, unsigned method)
 {
     uint64_t n = 0;
     for (unsigned row = 0; row < t->n_rows; row++)
@@ -186,15 +186,15 @@ uint64_t totals_of_method(const struct totals *t, unsigned method)
     return n;
 }
 
-uint64_t totals_requests(const struct totals *t)
+uint64_t metrics_totals_requests(const struct totals *t)
 {
     uint64_t n = 0;
     for (unsigned m = 0; m < MK_METHODS; m++)
-        n += totals_of_method(t, m);
+        n += metrics_totals_of_method(t, m);
     return n;
 }
 
-uint64_t totals_timed(const struct totals *t)
+uint64_t metrics_totals_timed(const struct totals *t)
 {
     uint64_t n = 0;
     for (unsigned b = 0; b < BUCKETS; b++)
@@ -202,9 +202,9 @@ uint64_t totals_timed(const struct totals *t)
     return n;
 }
 
-uint64_t totals_quantile(const struct totals *t, unsigned thousandths)
+uint64_t metrics_totals_quantile(const struct totals *t, unsigned thousandths)
 {
-    uint64_t n = totals_timed(t), rank = (n * thousandths + 999) / 1000, before = 0;
+    uint64_t n = metrics_totals_timed(t), rank = (n * thousandths + 999) / 1000, before = 0;
     if (n == 0)
         return 0;
     if (rank == 0)
@@ -212,11 +212,11 @@ uint64_t totals_quantile(const struct totals *t, unsigned thousandths)
     unsigned b = 0;
     while (before + t->buckets[b] < rank)
         before += t->buckets[b++];
-    uint64_t width = bucket_end(b) - bucket_start(b);
+    uint64_t width = metrics_bucket_end(b) - bucket_start(b);
     return bucket_start(b) + (uint64_t)((double)width * (double)(rank - before) / (double)t->buckets[b]);
 }
 
-const char *method_label(unsigned method)
+const char *metrics_method_label(unsigned method)
 {
     static const char *const names[MK_METHODS] = {
         [MK_METHOD_UNKNOWN] = "other",   [MK_METHOD_GET] = "GET",         [MK_METHOD_HEAD] = "HEAD",
@@ -226,7 +226,7 @@ const char *method_label(unsigned method)
     return names[method];
 }
 
-const char *status_label(unsigned status, char *room)
+const char *metrics_status_label(unsigned status, char *room)
 {
     if (status == STATUS_OTHER)
         return "other";

@@ -49,25 +49,25 @@ struct totals {
 };
 
 /* The counts of that label, the same ones for all configurations; NULL when memory is out (reported). */
-struct counts *counts_of(struct mk_config *config, mk_str label);
-void counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed);
+struct counts *metrics_counts_of(struct mk_config *config, mk_str label);
+void metrics_counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed);
 /* Adds to what `out` holds. */
-void counts_sum(const struct counts *c, struct totals *out);
-void totals_add(const struct totals *t, struct totals *out);
+void metrics_counts_sum(const struct counts *c, struct totals *out);
+void metrics_totals_add(const struct totals *t, struct totals *out);
 
-uint64_t totals_of_row(const struct totals *t, unsigned row);
-uint64_t totals_of_method(const struct totals *t, unsigned method);
-uint64_t totals_requests(const struct totals *t);
-uint64_t totals_timed(const struct totals *t);
+uint64_t metrics_totals_of_row(const struct totals *t, unsigned row);
+uint64_t metrics_totals_of_method(const struct totals *t, unsigned method);
+uint64_t metrics_totals_requests(const struct totals *t);
+uint64_t metrics_totals_timed(const struct totals *t);
 /* The duration that `thousandths` of all requests stay below, in microseconds; 0 when there are none. */
-uint64_t totals_quantile(const struct totals *t, unsigned thousandths);
+uint64_t metrics_totals_quantile(const struct totals *t, unsigned thousandths);
 
 /* Where a bucket ends, in microseconds: what it counts is shorter. */
-uint64_t bucket_end(unsigned bucket);
+uint64_t metrics_bucket_end(unsigned bucket);
 
 /* "GET", ..., "other". */
-const char *method_label(unsigned method);
+const char *metrics_method_label(unsigned method);
 /* "200", ..., "other"; 0: no response was begun. `room` is at least 8. */
-const char *status_label(unsigned status, char *room);
+const char *metrics_status_label(unsigned status, char *room);
 
 #endif

@@ -33,9 +33,9 @@ static void print_methods(const struct totals *t, struct mk_buf *out)
 {
     open_object(out, "by_method");
     for (unsigned m = 0; m < MK_METHODS; m++) {
-        uint64_t n = totals_of_method(t, m);
+        uint64_t n = metrics_totals_of_method(t, m);
         if (n)
-            number(out, method_label(m), n);
+            number(out, metrics_method_label(m), n);
     }
     close_with(out, '}');
 }
@@ -47,9 +47,9 @@ static void print_statuses(const struct totals *t, struct mk_buf *out)
     char room[8];
     open_object(out, "by_status");
     for (unsigned row = 0; row < t->n_rows; row++) {
-        uint64_t n = totals_of_row(t, row);
+        uint64_t n = metrics_totals_of_row(t, row);
         by_class[t->status[row] / 100 % 6] += n;
-        number(out, status_label(t->status[row], room), n);
+        number(out, metrics_status_label(t->status[row], room), n);
     }
     close_with(out, '}');
     open_object(out, "by_class");
@@ -61,7 +61,7 @@ static void print_statuses(const struct totals *t, struct mk_buf *out)
 static void print_requests(const struct totals *t, struct mk_buf *out)
 {
     open_object(out, "requests");
-    number(out, "total", totals_requests(t));
+    number(out, "total", metrics_totals_requests(t));
     number(out, "bytes", t->bytes);
     print_methods(t, out);
     print_statuses(t, out);
@@ -74,21 +74,21 @@ static void print_requests(const struct totals *t, struct mk_buf *out)
 
 static void print_latency(const struct totals *t, struct mk_buf *out)
 {
-    uint64_t n = totals_timed(t);
+    uint64_t n = metrics_totals_timed(t);
     bool is_first = true;
     open_object(out, "latency_us");
     number(out, "count", n);
     number(out, "mean", n ? t->duration_us / n : 0);
-    number(out, "p50", totals_quantile(t, 500));
-    number(out, "p90", totals_quantile(t, 900));
-    number(out, "p99", totals_quantile(t, 990));
-    number(out, "p999", totals_quantile(t, 999));
+    number(out, "p50", metrics_totals_quantile(t, 500));
+    number(out, "p90", metrics_totals_quantile(t, 900));
+    number(out, "p99", metrics_totals_quantile(t, 990));
+    number(out, "p999", metrics_totals_quantile(t, 999));
     key(out, "histogram");
     mk_buf_add_char(out, '[');
     for (unsigned b = 0; b < BUCKETS; b++) {
         if (!t->buckets[b])
             continue;
-        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",", (unsigned long long)bucket_end(b),
+        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",", (unsigned long long)metrics_bucket_end(b),
                     (unsigned long long)t->buckets[b]);
         is_first = false;
     }
@@ -107,10 +107,10 @@ static void print_hosts(const struct snapshot *s, struct mk_buf *out)
         mk_buf_add_char(out, '{');
         key(out, "name");
         mk_json_string(out, s->labels[i].name);
-        number(out, "requests", totals_requests(t));
+        number(out, "requests", metrics_totals_requests(t));
         number(out, "bytes", t->bytes);
-        number(out, "p50", totals_quantile(t, 500));
-        number(out, "p99", totals_quantile(t, 990));
+        number(out, "p50", metrics_totals_quantile(t, 500));
+        number(out, "p99", metrics_totals_quantile(t, 990));
         close_with(out, '}');
     }
     close_with(out, ']');
@@ -143,7 +143,7 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
     bool is_first = true;
     key(out, "workers");
     mk_buf_add_char(out, '[');
-    for (size_t i = 0; snapshot_process(s, i, &p); i++) {
+    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
         if (!p.stats.pid)
             continue;
         if (!is_first)
@@ -154,7 +154,7 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
     close_with(out, ']');
 }
 
-void json_print(const struct snapshot *s, struct mk_buf *out)
+void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
 {
     const struct processes *p = s->metrics->processes;
     mk_buf_add_char(out, '{');

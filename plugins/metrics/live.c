@@ -35,11 +35,11 @@ static struct event *make_event(const struct live *l)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     struct event *e = NULL;
-    struct snapshot *s = snapshot_take(l->worker, l->metrics);
+    struct snapshot *s = metrics_snapshot_take(l->worker, l->metrics);
     if (!s)
         return NULL;
     mk_buf_addf(&text, "retry: %d\ndata: ", RETRY_MS);
-    json_print(s, &text);
+    metrics_json_print(s, &text);
     mk_buf_add(&text, MK_STR("\n\n"));
     mk_mem_free(s);
     if (!text.failed && (e = mk_mem_alloc(sizeof *e + text.len))) {
@@ -53,7 +53,7 @@ static struct event *make_event(const struct live *l)
 /* False: no memory for a new one, the old one stays. */
 static bool renew_event(struct live *l)
 {
-    meter_measure(&l->meter, l->worker);
+    metrics_meter_measure(&l->meter, l->worker);
     struct event *e = make_event(l);
     if (!e)
         return false;
@@ -92,7 +92,7 @@ static bool take_next(struct watcher *w)
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct watcher *w = ctx;
-    if (!w->event && live_is_leaving(w->live))
+    if (!w->event && metrics_live_is_leaving(w->live))
         return 0; /* the browser asks again, and finds the one that comes after us */
     if (!w->event && !take_next(w))
         return -EAGAIN;
@@ -137,7 +137,7 @@ static struct watcher *join(struct live *l, struct mk_request *request)
     return w;
 }
 
-int live_watch(struct live *l, struct mk_request *request, struct mk_response *response, uint32_t max)
+int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_response *response, uint32_t max)
 {
     if (l->n_watchers >= max)
         return -EBUSY;
@@ -150,14 +150,14 @@ int live_watch(struct live *l, struct mk_request *request, struct mk_response *r
 static void on_settled(void *ctx)
 {
     struct live *l = ctx;
-    meter_measure(&l->meter, l->worker);
+    metrics_meter_measure(&l->meter, l->worker);
     l->is_settling = l->was_busy;
     l->was_busy = false;
     if (l->is_settling)
         mk_alarm_set(l->settle, SETTLE_MS);
 }
 
-void live_touch(struct live *l)
+void metrics_live_touch(struct live *l)
 {
     l->was_busy = true;
     if (l->is_settling)
@@ -167,7 +167,7 @@ void live_touch(struct live *l)
     mk_alarm_set(l->settle, SETTLE_MS);
 }
 
-bool live_is_leaving(const struct live *l)
+bool metrics_live_is_leaving(const struct live *l)
 {
     struct mk_worker_stats stats;
     for (size_t i = 0; mk_worker_stats_at(l->worker, i, &stats); i++)
@@ -176,7 +176,7 @@ bool live_is_leaving(const struct live *l)
     return false;
 }
 
-struct live *live_new(struct mk_worker *w, const struct metrics *metrics)
+struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics)
 {
     struct live *l = mk_mem_zalloc(1, sizeof *l);
     if (!l)
@@ -185,22 +185,22 @@ struct live *live_new(struct mk_worker *w, const struct metrics *metrics)
     l->metrics = metrics;
     l->tick = mk_alarm_new(w, on_tick, l);
     l->settle = mk_alarm_new(w, on_settled, l);
-    meter_open(&l->meter, metrics->processes);
+    metrics_meter_open(&l->meter, metrics->processes);
     if (!l->tick || !l->settle) {
-        live_free(l);
+        metrics_live_free(l);
         return NULL;
     }
-    meter_measure(&l->meter, w);
+    metrics_meter_measure(&l->meter, w);
     return l;
 }
 
-void live_free(struct live *l)
+void metrics_live_free(struct live *l)
 {
     if (!l)
         return;
     mk_alarm_free(l->tick);
     mk_alarm_free(l->settle);
-    meter_close(&l->meter);
+    metrics_meter_close(&l->meter);
     drop_event(l->latest);
     mk_mem_free(l);
 }

@@ -24,14 +24,15 @@ struct live {
 };
 
 /* NULL when memory is out. */
-struct live *live_new(struct mk_worker *w, const struct metrics *metrics);
-void live_free(struct live *l);
+struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics);
+void metrics_live_free(struct live *l);
 /* A request is over: what it changed will be measured soon. */
-void live_touch(struct live *l);
+void metrics_live_touch(struct live *l);
 /* Is the worker told to end? */
-bool live_is_leaving(const struct live *l);
+bool metrics_live_is_leaving(const struct live *l);
 
 /* Makes the response a stream of events. 0, -EBUSY when `max` watch already, or -ENOMEM. */
-int live_watch(struct live *l, struct mk_request *request, struct mk_response *response, uint32_t max);
+int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_response *response,
+                       uint32_t max);
 
 #endif

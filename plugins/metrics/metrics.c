@@ -32,17 +32,17 @@ static enum mk_verdict answer(struct mk_response *response, mk_str type, mk_str 
 static enum mk_verdict answer_numbers(struct live *l, struct mk_response *response, enum view view)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    meter_measure(&l->meter, l->worker);
-    struct snapshot *s = snapshot_take(l->worker, l->metrics);
+    metrics_meter_measure(&l->meter, l->worker);
+    struct snapshot *s = metrics_snapshot_take(l->worker, l->metrics);
     if (!s)
         return refuse(response, 503);
     mk_str type = MK_STR("text/plain; version=0.0.4; charset=utf-8");
     if (view == VIEW_JSON) {
         type = MK_STR("application/json");
-        json_print(s, &text);
+        metrics_json_print(s, &text);
         mk_buf_add_char(&text, '\n');
     } else {
-        prometheus_print(s, &text);
+        metrics_prometheus_print(s, &text);
     }
     mk_mem_free(s);
     enum mk_verdict v =
@@ -62,9 +62,9 @@ static enum mk_verdict answer_events(struct live *l, struct mk_request *request,
         mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
         mk_response_add_static(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
         return refuse(response, 503);
-    if (!mk_response_will_send_content(request, response) && mk_request_method(request) == MK_METHOD_HEAD)
+    if (mk_request_method(request) == MK_METHOD_HEAD)
         return MK_DONE;
-    int e = live_watch(l, request, response, s->watchers);
+    int e = metrics_live_watch(l, request, response, s->watchers);
     if (e == -EBUSY)
         (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("10"));
     return e ? refuse(response, 503) : MK_DONE;
@@ -77,15 +77,15 @@ static enum mk_verdict answer_page(struct live *l, struct mk_request *request, s
     if (mk_str_eq(part, MK_STR("events")))
         return answer_events(l, request, response, s);
     if (mk_str_eq(part, MK_STR("style")))
-        return answer(response, MK_STR("text/css; charset=utf-8"), page_style, true);
+        return answer(response, MK_STR("text/css; charset=utf-8"), metrics_page_style, true);
     if (mk_str_eq(part, MK_STR("script")))
-        return answer(response, MK_STR("text/javascript; charset=utf-8"), page_script, true);
+        return answer(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script, true);
     if (mk_response_add_static(
             response, MK_STR("Content-Security-Policy"),
             MK_STR("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
                    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")))
         return refuse(response, 503);
-    return answer(response, MK_STR("text/html; charset=utf-8"), page_html, true);
+    return answer(response, MK_STR("text/html; charset=utf-8"), metrics_page_html, true);
 }
 
 /* ---- Health ---- */
@@ -95,7 +95,7 @@ static const char *reason_of(const struct live *l, const struct settings *s)
 {
     struct mk_worker_stats stats;
     struct stat st;
-    if (live_is_leaving(l))
+    if (metrics_live_is_leaving(l))
         return "draining";
     if (s->not_ready_file.p && stat(s->not_ready_file.p, &st) == 0)
         return "taken out of service";
@@ -105,15 +105,14 @@ static const char *reason_of(const struct live *l, const struct settings *s)
     return NULL;
 }
 
-static enum mk_verdict answer_ready(const struct live *l, struct mk_request *request,
-                                    struct mk_response *response, const struct settings *s)
+static enum mk_verdict answer_ready(const struct live *l, struct mk_response *response,
+                                    const struct settings *s)
 {
     const char *reason = reason_of(l, s);
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     if (!reason)
         return answer(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
-    mk_request_explain(request, "metrics", "not ready: %s", reason);
     mk_buf_addf(&text, "not ready: %s\n", reason);
     (void)mk_response_set_status(response, 503);
     return answer(response, MK_STR("text/plain"), mk_buf_str(&text), false);
@@ -139,7 +138,8 @@ static bool bind_view(const struct mk_conf_spot *spot, mk_str words, void **data
 static bool may_see(struct mk_request *request, const struct settings *s, enum view view)
 {
     const struct mk_peer *peer = mk_request_address(request);
-    return networks_have(&s->allow, peer) || (view >= VIEW_HEALTH && networks_have(&s->allow_health, peer));
+    return metrics_networks_have(&s->allow, peer) ||
+           (view >= VIEW_HEALTH && metrics_networks_have(&s->allow_health, peer));
 }
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
@@ -160,7 +160,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     case VIEW_HEALTH:
         return answer(response, MK_STR("text/plain"), MK_STR("ok\n"), true);
     case VIEW_READY:
-        return answer_ready(l, request, response, site->settings);
+        return answer_ready(l, response, site->settings);
     case VIEWS:
         break;
     }
@@ -180,18 +180,18 @@ const struct mk_handler metrics_handler = {
 static int worker_start(struct mk_worker *worker, void *data)
 {
     const struct metrics *m = data;
-    struct live *l = live_new(worker, m);
+    struct live *l = metrics_live_new(worker, m);
     if (!l)
         return -ENOMEM;
     mk_worker_set_data(worker, self, l);
-    processes_serve(m->processes, m->load, mk_worker_now(worker));
+    metrics_processes_serve(m->processes, m->load, mk_worker_now(worker));
     return 0;
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
-    live_free(mk_worker_data(worker, self));
+    metrics_live_free(mk_worker_data(worker, self));
     mk_worker_set_data(worker, self, NULL);
 }
 
@@ -204,8 +204,9 @@ static void on_done(const struct mk_record *record, void *host_data)
     if (!l)
         return;
     if (site->counts)
-        counts_add(site->counts, mk_worker_index(worker), record, !mk_request_attached(request, self));
-    live_touch(l);
+        metrics_counts_add(site->counts, mk_worker_index(worker), record,
+                           !mk_request_attached(request, self));
+    metrics_live_touch(l);
 }
 
 static const struct mk_conf_table *const sections[] = {&metrics_table, NULL};
@@ -218,8 +219,8 @@ MK_PLUGIN(metrics) = {
     .help = "Numbers about the server, as text, JSON and a live page; health and readiness.",
     .sections = sections,
     .handlers = handlers,
-    .load = settings_load,
-    .host = settings_host,
+    .load = metrics_settings_load,
+    .host = metrics_settings_host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_done = on_done,

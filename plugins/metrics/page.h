@@ -5,6 +5,6 @@
 
 #include <monkey/str.h>
 
-extern const mk_str page_html, page_style, page_script;
+extern const mk_str metrics_page_html, metrics_page_style, metrics_page_script;
 
 #endif

@@ -7,12 +7,12 @@
 
 enum { ROOM = 2048 };
 
-struct processes *processes_of(struct mk_config *config)
+struct processes *metrics_processes_of(struct mk_config *config)
 {
     return mk_config_shared(config, "metrics/processes", sizeof(struct processes));
 }
 
-void processes_serve(struct processes *p, uint32_t load, int64_t now)
+void metrics_processes_serve(struct processes *p, uint32_t load, int64_t now)
 {
     uint32_t serving = atomic_load(&p->serving);
     do {
@@ -27,7 +27,7 @@ void processes_serve(struct processes *p, uint32_t load, int64_t now)
 
 /* ---- The own process ---- */
 
-void meter_open(struct meter *m, struct processes *shared)
+void metrics_meter_open(struct meter *m, struct processes *shared)
 {
     long page = sysconf(_SC_PAGESIZE);
     *m = (struct meter){.shared = shared, .pid = getpid(), .page = page > 0 ? (uint64_t)page : 4096};
@@ -40,7 +40,7 @@ static struct process *place_of(const struct meter *m)
     return &m->shared->at[m->pid % PROCESS_SLOTS];
 }
 
-void meter_close(struct meter *m)
+void metrics_meter_close(struct meter *m)
 {
     int64_t own = m->pid;
     atomic_compare_exchange_strong(&place_of(m)->pid, &own, 0);
@@ -80,7 +80,7 @@ static uint64_t read_pss(const struct meter *m)
     return 0;
 }
 
-void meter_measure(struct meter *m, const struct mk_worker *w)
+void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
 {
     struct process *p = place_of(m);
     struct mk_cache_info cache = {0};
@@ -95,10 +95,12 @@ void meter_measure(struct meter *m, const struct mk_worker *w)
 
 /* ---- All of them ---- */
 
-bool processes_find(const struct processes *p, int64_t pid, struct process_info *out)
+bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out)
 {
+    if (pid <= 0)
+        return false;
     const struct process *at = &p->at[pid % PROCESS_SLOTS];
-    if (pid <= 0 || atomic_load(&at->pid) != pid)
+    if (atomic_load(&at->pid) != pid)
         return false;
     *out = (struct process_info){.rss = atomic_load(&at->rss),
                                  .pss = atomic_load(&at->pss),

@@ -33,18 +33,18 @@ struct meter {
 };
 
 /* NULL when memory is out (reported). */
-struct processes *processes_of(struct mk_config *config);
+struct processes *metrics_processes_of(struct mk_config *config);
 /* Says that workers with configuration number `load` serve. */
-void processes_serve(struct processes *p, uint32_t load, int64_t now);
+void metrics_processes_serve(struct processes *p, uint32_t load, int64_t now);
 
-void meter_open(struct meter *m, struct processes *shared);
-void meter_close(struct meter *m);
-void meter_measure(struct meter *m, const struct mk_worker *w);
+void metrics_meter_open(struct meter *m, struct processes *shared);
+void metrics_meter_close(struct meter *m);
+void metrics_meter_measure(struct meter *m, const struct mk_worker *w);
 
 struct process_info {
     uint64_t rss, pss, cache_files, cache_bytes;
 };
 /* False: that process has not told yet. */
-bool processes_find(const struct processes *p, int64_t pid, struct process_info *out);
+bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out);
 
 #endif

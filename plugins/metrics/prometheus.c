@@ -86,8 +86,8 @@ static void print_requests(const struct snapshot *s, struct mk_buf *out)
                 if (!t->requests[row][m])
                     continue;
                 add_name(out, name, s->labels[i].name);
-                mk_buf_addf(out, ",method=\"%s\",code=\"%s\"}", method_label(m),
-                            status_label(t->status[row], room));
+                mk_buf_addf(out, ",method=\"%s\",code=\"%s\"}", metrics_method_label(m),
+                            metrics_status_label(t->status[row], room));
                 add_value(out, t->requests[row][m]);
             }
         }
@@ -138,7 +138,7 @@ static void print_histogram(const struct labelled *l, struct mk_buf *out)
     uint64_t below = 0, bound = (uint64_t)1 << LE_FIRST_LOG2;
     for (unsigned b = 0; b < BUCKETS; b++) {
         below += l->totals.buckets[b];
-        if (bucket_end(b) != bound || bound > (uint64_t)1 << LE_LAST_LOG2)
+        if (metrics_bucket_end(b) != bound || bound > (uint64_t)1 << LE_LAST_LOG2)
             continue;
         print_bound(out, l->name, bound, below);
         bool is_power = (bound & (bound - 1)) == 0;
@@ -232,7 +232,7 @@ static void print_family(const struct snapshot *s, const struct process_family *
 {
     struct process_view p;
     begin(out, f->name, f->type, f->help);
-    for (size_t i = 0; snapshot_process(s, i, &p); i++) {
+    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
         if (!p.stats.pid || (f->is_told && !p.known))
             continue;
         mk_buf_addf(out, "%s{pid=\"%lld\"}", f->name, (long long)p.stats.pid);
@@ -244,7 +244,7 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
 {
     struct process_view p;
     uint64_t serving = 0, leaving = 0, open = 0;
-    for (size_t i = 0; snapshot_process(s, i, &p); i++) {
+    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
         if (!p.stats.pid)
             continue;
         *(p.stats.leaving ? &leaving : &serving) += 1;
@@ -258,7 +258,7 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
         print_family(s, &families[i], out);
 }
 
-void prometheus_print(const struct snapshot *s, struct mk_buf *out)
+void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
 {
     print_server(s, out);
     print_requests(s, out);

@@ -61,7 +61,7 @@ static bool show_networks(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-bool networks_have(const struct networks *n, const struct mk_peer *peer)
+bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer)
 {
     for (size_t i = 0; i < n->n; i++)
         if (mk_network_has(&n->v[i], peer))
@@ -183,12 +183,12 @@ static const struct settings *usual_settings(void)
 
 /* ---- Loading ---- */
 
-int settings_load(struct mk_config *config, void **data)
+int metrics_settings_load(struct mk_config *config, void **data)
 {
     struct metrics *m = mk_config_alloc(config, sizeof *m);
     if (!m)
         return -ENOMEM;
-    m->processes = processes_of(config);
+    m->processes = metrics_processes_of(config);
     if (!m->processes)
         return -ENOMEM;
     m->load = atomic_fetch_add(&m->processes->loads, 1) + 1;
@@ -208,11 +208,11 @@ static struct label *add_label(struct mk_config *config, struct metrics *m, mk_s
     struct label *l = mk_config_alloc(config, sizeof *l);
     if (!l)
         return NULL;
-    *l = (struct label){.name = mk_config_copy(config, name), .counts = counts_of(config, name)};
+    *l = (struct label){.name = mk_config_copy(config, name), .counts = metrics_counts_of(config, name)};
     return l->name.p && l->counts ? (*at = l) : NULL;
 }
 
-int settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
 {
     struct site *site = mk_config_alloc(config, sizeof *site);
     if (!site)

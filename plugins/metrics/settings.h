@@ -48,8 +48,8 @@ extern const struct mk_conf_table metrics_table;
 extern const struct mk_handler metrics_handler;
 extern const enum view metrics_views[VIEWS]; /* the data of its routes */
 
-int settings_load(struct mk_config *config, void **data);
-int settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
-bool networks_have(const struct networks *n, const struct mk_peer *peer);
+int metrics_settings_load(struct mk_config *config, void **data);
+int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer);
 
 #endif

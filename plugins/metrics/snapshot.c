@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot.h"
 
-struct snapshot *snapshot_take(const struct mk_worker *worker, const struct metrics *metrics)
+struct snapshot *metrics_snapshot_take(const struct mk_worker *worker, const struct metrics *metrics)
 {
     size_t n = 0;
     for (const struct label *l = metrics->labels; l; l = l->next)
@@ -14,17 +14,17 @@ struct snapshot *snapshot_take(const struct mk_worker *worker, const struct metr
     for (const struct label *l = metrics->labels; l; l = l->next) {
         struct labelled *at = &s->labels[s->n_labels++];
         at->name = l->name;
-        counts_sum(l->counts, &at->totals);
-        totals_add(&at->totals, &s->all);
+        metrics_counts_sum(l->counts, &at->totals);
+        metrics_totals_add(&at->totals, &s->all);
     }
     return s;
 }
 
-bool snapshot_process(const struct snapshot *s, size_t i, struct process_view *out)
+bool metrics_snapshot_process(const struct snapshot *s, size_t i, struct process_view *out)
 {
     if (!mk_worker_stats_at(s->worker, i, &out->stats))
         return false;
-    out->known = processes_find(s->metrics->processes, out->stats.pid, &out->info);
+    out->known = metrics_processes_find(s->metrics->processes, out->stats.pid, &out->info);
     if (!out->known)
         out->info = (struct process_info){0};
     return true;

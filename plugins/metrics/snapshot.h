@@ -19,7 +19,7 @@ struct snapshot {
 };
 
 /* On the heap; NULL when memory is out. */
-struct snapshot *snapshot_take(const struct mk_worker *worker, const struct metrics *metrics);
+struct snapshot *metrics_snapshot_take(const struct mk_worker *worker, const struct metrics *metrics);
 
 /* Calls each() for every process that there is now. */
 struct process_view {
@@ -28,12 +28,12 @@ struct process_view {
     bool known; /* info is */
 };
 /* The i-th place; false when there are no more. A place that nobody has answers a pid of 0. */
-bool snapshot_process(const struct snapshot *s, size_t i, struct process_view *out);
+bool metrics_snapshot_process(const struct snapshot *s, size_t i, struct process_view *out);
 
 /* Prometheus, text format 0.0.4. */
-void prometheus_print(const struct snapshot *s, struct mk_buf *out);
+void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out);
 /* One object, without line ends. */
-void json_print(const struct snapshot *s, struct mk_buf *out);
+void metrics_json_print(const struct snapshot *s, struct mk_buf *out);
 
 enum { TEXT_MAX = 64 << 20 };
 

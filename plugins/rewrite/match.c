@@ -148,15 +148,15 @@ static bool pattern_matches(const struct rule *r, mk_str path, struct captures *
     case KIND_GLOB:
         return match_glob(r, path, out);
     case KIND_REGEX:
-        return regex_match(r->regex, path, out, why);
+        return rewrite_regex_match(r->regex, path, out, why);
     case KINDS:
     default:
         return false;
     }
 }
 
-bool rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
-                  const char **why)
+bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
+                          const char **why)
 {
     *why = NULL;
     if (!pattern_matches(rule, mk_request_path(request), out, why))

@@ -20,13 +20,13 @@ struct regex_error {
 };
 
 /* NULL: `why` says what is wrong. */
-struct regex *regex_new(mk_str pattern, bool nocase, struct regex_error *why);
-void regex_free(void *regex);
+struct regex *rewrite_regex_new(mk_str pattern, bool nocase, struct regex_error *why);
+void rewrite_regex_free(void *regex);
 /* How many groups it has, and the number of one with that name; 0 if there is none. */
-unsigned regex_groups(const struct regex *r);
-unsigned regex_group(const struct regex *r, mk_str name);
+unsigned rewrite_regex_groups(const struct regex *r);
+unsigned rewrite_regex_group(const struct regex *r, mk_str name);
 
 /* NULL in *why, unless the search was given up: then it says so, and the text counts as not matching. */
-bool regex_match(const struct regex *r, mk_str text, struct captures *out, const char **why);
+bool rewrite_regex_match(const struct regex *r, mk_str text, struct captures *out, const char **why);
 
 #endif

@@ -89,13 +89,13 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
 {
     struct captures found;
     const char *why;
-    if (!rule_matches(rule, request, &found, &why)) {
+    if (!rewrite_rule_matches(rule, request, &found, &why)) {
         if (why)
             log_once(request, rule, why);
         return false;
     }
     struct mk_buf target = mk_buf_growing(TARGET_MAX);
-    bool can = target_print(rule, request, &found, &target);
+    bool can = rewrite_target_print(rule, request, &found, &target);
     if (can)
         *verdict = apply(rule, request, response, mk_buf_str(&target));
     else if (target.failed)
@@ -126,19 +126,19 @@ static int take_regex(struct mk_config *config, struct rule *r)
     struct regex_error why;
     if (r->kind != KIND_REGEX || r->regex)
         return 0;
-    r->regex = regex_new(r->pattern, r->nocase, &why);
+    r->regex = rewrite_regex_new(r->pattern, r->nocase, &why);
     if (!r->regex)
         return -ENOMEM;
-    if (mk_config_on_end(config, regex_free, r->regex))
+    if (mk_config_on_end(config, rewrite_regex_free, r->regex))
         return 0;
-    regex_free(r->regex);
+    rewrite_regex_free(r->regex);
     r->regex = NULL;
     return -ENOMEM;
 }
 
 static int take_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
 {
-    struct rules *rules = mk_config_section(config, &rules_table, NULL);
+    struct rules *rules = mk_config_section(config, &rewrite_rules_table, NULL);
     (void)host;
     (void)data;
     if (!rules)
@@ -168,7 +168,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_mem_free(mk_worker_data(worker, self));
 }
 
-static const struct mk_conf_table *const sections[] = {&rules_table, NULL};
+static const struct mk_conf_table *const sections[] = {&rewrite_rules_table, NULL};
 
 MK_PLUGIN(rewrite) = {
     MK_PLUGIN_HEAD,

@@ -158,13 +158,13 @@ static bool parse_pattern(const struct mk_conf_spot *spot, mk_str *rest, struct 
 static bool check_regex(const struct mk_conf_spot *spot, struct rule *r, mk_str target)
 {
     struct regex_error why;
-    struct regex *regex = r->kind == KIND_REGEX ? regex_new(r->pattern, r->nocase, &why) : NULL;
+    struct regex *regex = r->kind == KIND_REGEX ? rewrite_regex_new(r->pattern, r->nocase, &why) : NULL;
     if (r->kind == KIND_REGEX && !regex) {
         mk_conf_spot_error(spot, mk_str_skip(r->pattern, why.at), "%s", why.text);
         return false;
     }
-    bool ok = target_parse(spot, target, r, regex);
-    regex_free(regex);
+    bool ok = rewrite_target_parse(spot, target, r, regex);
+    rewrite_regex_free(regex);
     return ok;
 }
 
@@ -243,7 +243,7 @@ static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_bu
     return true;
 }
 
-const struct mk_conf_table rules_table = {
+const struct mk_conf_table rewrite_rules_table = {
     .section = "REWRITE",
     .help = "Where requests are sent, or what they become: the first rule that matches.",
     .entry = take_entry,

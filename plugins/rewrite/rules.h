@@ -58,17 +58,18 @@ struct rules {
     struct condition *pending; /* of the rule that is to come */
 };
 
-extern const struct mk_conf_table rules_table;
+extern const struct mk_conf_table rewrite_rules_table;
 
 /* target.c: reads a target; what is wrong is reported. `regex` tells what its captures are called (NULL:
  * none). */
-bool target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule, const struct regex *regex);
+bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
+                          const struct regex *regex);
 /* Writes it for a request. False: it cannot be, as there is no host to put in. */
-bool target_print(const struct rule *rule, const struct mk_request *request, const struct captures *found,
-                  struct mk_buf *out);
+bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
+                          const struct captures *found, struct mk_buf *out);
 
-/* match.c: does the rule want this request? *why as of regex_match(). */
-bool rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
-                  const char **why);
+/* match.c: does the rule want this request? *why as of rewrite_regex_match(). */
+bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
+                          const char **why);
 
 #endif

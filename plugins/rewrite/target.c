@@ -84,7 +84,7 @@ static unsigned captures_of(const struct reader *r)
     case KIND_GLOB:
         return count_stars(r->rule->pattern);
     case KIND_REGEX:
-        return regex_groups(r->regex);
+        return rewrite_regex_groups(r->regex);
     case KINDS:
     default:
         return 0;
@@ -102,7 +102,7 @@ static bool add_number(struct reader *r, mk_str reference, unsigned number)
 
 static bool add_named(struct reader *r, mk_str reference, mk_str name)
 {
-    unsigned number = r->regex ? regex_group(r->regex, name) : 0;
+    unsigned number = r->regex ? rewrite_regex_group(r->regex, name) : 0;
     if (number && number < CAPTURES_MAX)
         return add_capture(r, number, false);
     if (mk_str_eq(name, MK_STR("host")))
@@ -266,7 +266,8 @@ static bool read_begin(struct reader *r)
     return true;
 }
 
-bool target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule, const struct regex *regex)
+bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
+                          const struct regex *regex)
 {
     struct reader r = {.spot = spot, .rule = rule, .regex = regex, .text = text};
     struct target *t = &rule->target;
@@ -343,8 +344,8 @@ static void drop_double_slash(struct mk_buf *out)
     mk_buf_drop(out, n);
 }
 
-bool target_print(const struct rule *rule, const struct mk_request *request, const struct captures *found,
-                  struct mk_buf *out)
+bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
+                          const struct captures *found, struct mk_buf *out)
 {
     const struct target *t = &rule->target;
     for (size_t i = 0; i < t->n; i++) {

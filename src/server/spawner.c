@@ -89,15 +89,17 @@ static _Noreturn void end(const struct spawner *s)
     _exit(0);
 }
 
+/* A worker that hears nothing now, because it is busy, will. */
 static void answer(const struct spawner *s, uint32_t id, int status)
 {
     const struct mk_spawner_answer a = {.id = id, .status = status};
-    ssize_t n;
-    do
-        n = send(SOCKET, &a, sizeof a, MSG_NOSIGNAL);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        end(s);
+    struct pollfd p = {.fd = SOCKET, .events = POLLOUT};
+    while (send(SOCKET, &a, sizeof a, MSG_NOSIGNAL) < 0) {
+        if (errno == EAGAIN)
+            (void)poll(&p, 1, -1);
+        else if (errno != EINTR)
+            end(s);
+    }
 }
 
 static void start_child(struct spawner *s, const struct mk_spawner_request *q, mk_str text, const int *fds)

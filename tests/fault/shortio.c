@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets that take and give little at a time, and calls that are interrupted, in workers. Each of it is what
- * a kernel may do. It tells so as a kernel would: who watches the socket with edges is given a new one
- * afterwards. */
+/* Sockets and pipes that take and give little at a time, and calls that are interrupted, in workers. Each of
+ * it is what a kernel may do. It tells so as a kernel would: who watches the socket with edges is given a new
+ * one afterwards. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/epoll.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "fault/fault.h"
 
@@ -36,6 +39,21 @@ static uint64_t roll(void)
 static bool is_disturbed(void)
 {
     return fault && in_worker && (int64_t)(roll() % 1000) < atomic_load(&fault[CHANCE]);
+}
+
+/* One that does not block: whoever writes to another one waits until all is gone. */
+static bool is_pipe(int fd)
+{
+    struct stat st;
+    return fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fcntl(fd, F_GETFL) & O_NONBLOCK;
+}
+
+/* A message goes whole or not at all. */
+static bool is_stream(int fd)
+{
+    int type = 0;
+    socklen_t len = sizeof type;
+    return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
 }
 
 /* Whatever is ready now is told anew. */
@@ -106,7 +124,7 @@ int accept4(int fd, struct sockaddr *restrict from, socklen_t *restrict len, int
 
 ssize_t recv(int fd, void *room, size_t len, int flags)
 {
-    bool disturbed = is_disturbed();
+    bool disturbed = is_disturbed() && is_stream(fd);
     ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
     n = n < 0 ? fail(n) : syscall(SYS_recvfrom, fd, room, (size_t)n, flags, NULL, NULL);
     if (disturbed) {
@@ -119,7 +137,7 @@ ssize_t recv(int fd, void *room, size_t len, int flags)
 
 ssize_t send(int fd, const void *bytes, size_t len, int flags)
 {
-    bool disturbed = is_disturbed();
+    bool disturbed = is_disturbed() && is_stream(fd);
     ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
     n = n < 0 ? fail(n) : syscall(SYS_sendto, fd, bytes, (size_t)n, flags, NULL, 0);
     if (disturbed) {
@@ -138,6 +156,33 @@ ssize_t sendfile(int to, int from, off_t *offset, size_t len)
     if (disturbed) {
         int error = errno;
         tell_again(to);
+        errno = error;
+    }
+    return n;
+}
+
+/* Of pipes and the like: sockets are read by recv. Files and what counts events give all or nothing. */
+ssize_t read(int fd, void *room, size_t len)
+{
+    bool disturbed = is_disturbed() && is_pipe(fd);
+    ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
+    n = n < 0 ? fail(n) : syscall(SYS_read, fd, room, (size_t)n);
+    if (disturbed) {
+        int error = errno;
+        tell_again(fd);
+        errno = error;
+    }
+    return n;
+}
+
+ssize_t write(int fd, const void *bytes, size_t len)
+{
+    bool disturbed = is_disturbed() && is_pipe(fd);
+    ssize_t n = disturbed ? disturb(len) : (ssize_t)len;
+    n = n < 0 ? fail(n) : syscall(SYS_write, fd, bytes, (size_t)n);
+    if (disturbed) {
+        int error = errno;
+        tell_again(fd);
         errno = error;
     }
     return n;

@@ -11,6 +11,8 @@ import time
 
 import pytest
 
+from client import Closed
+from faults import Fault
 from proc import wait_until
 from users import add, basic, passwd, sha1
 
@@ -647,3 +649,56 @@ def test_the_default_configuration_loads(monkey, tmp_path, site):
                            "[HOST]\n    DocumentRoot site\n")
     site.add("a", "a")
     assert server.get("/a").text == "a"
+
+
+# Without memory: the optimised program
+
+def test_any_allocation_of_a_request_may_fail(guarded, users, tmp_path):
+    fault = Fault("failmalloc", tmp_path)
+    server = guarded("CacheTime off\nAttempts off\nType Basic", sections="[AUTH]\n    Location /zone\n    Type Digest\n"
+                     "    Title Zone\n    Users users\n", **fault.how)
+    worker = server.workers
+
+    def play():
+        refused = 0
+        for target, field in [("/private/a", basic("ana", "secret")), ("/private/a", basic("ana", "wrong")),
+                              ("/private/a", {}), ("/zone", {}), ("/zone", {"Authorization": "Digest x"})]:
+            try:
+                status = server.get(target, fields=field).status
+                assert status in (200, 400, 401, 503), status
+                refused += status == 503
+            except (Closed, ConnectionResetError):
+                refused += 1
+        return refused
+
+    assert play() == 0
+    for n in range(1, 500):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        play()
+        if not fault.failed:
+            break
+        fault.after = 0
+        assert get(server, "ana", "secret").status == 200, f"after allocation {n} had failed"
+        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+    assert 5 < n < 500
+    fault.after = 0
+    assert play() == 0
+
+
+def test_any_allocation_of_a_reload_may_fail(guarded, tmp_path):
+    fault = Fault("failmalloc", tmp_path)
+    fault.master = 1
+    server = guarded(**fault.how)
+    server.allow("ended by itself")
+
+    def ended():
+        return server.err.text.count("configuration serves") + server.err.text.count("the old one stays")
+
+    for n in (*range(1, 60), *range(60, 400, 17)):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        before = ended()
+        server.tell(signal.SIGHUP)
+        wait_until(lambda: ended() > before, f"the end of the reload in which allocation {n} failed")
+        fault.after = 0
+        assert get(server, "ana", "secret").status == 200, n
+    assert "the old one stays" in server.err.text and "configuration serves" in server.err.text

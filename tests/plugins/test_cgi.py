@@ -119,7 +119,7 @@ def test_old_clients_without_a_host(serve):
     with server.connect() as c:
         c.send(b"GET /cgi-bin/env.sh HTTP/1.0\r\n\r\n")
         got = environment(c.read("GET"))
-        assert c.ended
+        c.expect_end()
     assert got["SERVER_PROTOCOL"] == "HTTP/1.0" and got["SERVER_NAME"] == "127.0.0.1" and "HTTP_HOST" not in got
 
 
@@ -230,7 +230,8 @@ def test_head_is_told_and_gets_no_content(serve):
             assert reply["X-Method"] == "HEAD" and not reply.body
 
 
-ECHO = SH + 'printf "Content-Type: %s\\nX-Length: %s\\n\\n" "${CONTENT_TYPE-none}" "${CONTENT_LENGTH-none}"; exec cat\n'
+ECHO = SH + 'printf "Content-Type: %s\\nX-Length: %s\\nX-Coding: %s\\n\\n" "${CONTENT_TYPE-none}" "${CONTENT_LENGTH-none}" ' \
+    '"${HTTP_TRANSFER_ENCODING-none}"; exec cat\n'
 
 
 @pytest.mark.parametrize("size", [1, 4096, 65536, 65537, 300_000])
@@ -263,6 +264,7 @@ def test_chunks_are_counted_for_the_script(serve, size):
         for _ in range(2):
             reply = c.get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * size))
             assert reply.body == b"c" * size and reply["X-Length"] == (str(size) if size else "none")
+            assert reply["X-Coding"] == "none"
 
 
 def test_more_chunks_want_a_length(serve):
@@ -273,7 +275,7 @@ def test_more_chunks_want_a_length(serve):
 def test_more_chunks_are_streamed_where_scripts_do_without_a_length(serve):
     server = serve({"echo.sh": ECHO}, "ChunkedContent stream")
     reply = server.get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 300_000, 7000))
-    assert reply.body == b"c" * 300_000 and reply["X-Length"] == "none"
+    assert reply.body == b"c" * 300_000 and reply["X-Length"] == "none" and reply["X-Coding"] == "chunked"
 
 
 def test_bad_chunks_and_too_much_content(serve):

@@ -368,6 +368,23 @@ def test_without_section_and_route_nothing_is_listed(monkey, site):
     assert lister(monkey, "").get("/").status == 403
 
 
+def test_the_readme_is_right(monkey, site):
+    """Its first example, whole; and its other sections together."""
+    text = (ROOT / "plugins/dirlisting/README.md").read_text()
+    blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
+    blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]
+    first = blocks[0].replace("/srv/www", str(site))
+    server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n" + first)
+    site.add("x")
+    assert listed(server).names == ["x"]
+    routes = next(block for block in blocks if block.startswith("[ROUTES]"))
+    site.add("pub/index.html", "the page")
+    site.add("pub/sub/y")
+    server = lister(monkey, routes)
+    assert server.get("/pub/").text == "the page" and server.get("/").status == 403
+    assert listed(server, "/pub/sub/").names == ["y"]
+
+
 def test_the_shipped_configuration(monkey, site, tmp_path):
     site.add("x")
     server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n"

@@ -313,6 +313,18 @@ def test_hosts(monkey, files):
         assert [n for n in ("X-A", "X-B") if n in reply] == names, host
 
 
+def test_the_readme_is_right(monkey, files):
+    """Its first example, whole; and its other sections together."""
+    text = (ROOT / "plugins/headers/README.md").read_text()
+    blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
+    blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]
+    first = blocks[0].replace("/srv/www", str(files))
+    server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n" + first)
+    assert server.get("/logo.svg")["Cache-Control"] == "max-age=2592000"
+    more = next(block for block in blocks if block.startswith("Expires  /live"))
+    assert with_headers(monkey, more).get("/")["Cache-Control"] == "no-cache"
+
+
 def test_the_shipped_configuration(monkey, files):
     server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n"
                            f"@INCLUDE {ROOT / 'plugins/headers/headers.conf'}\n[HOST]\n    DocumentRoot {files}\n")

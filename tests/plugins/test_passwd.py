@@ -13,6 +13,7 @@ import time
 
 import pytest
 
+from faults import Fault
 from monkey import ENVIRONMENT, PROGRAM
 from users import add, passwd
 
@@ -170,6 +171,25 @@ def test_help():
     assert done.returncode == 0 and "never an argument" in done.stdout
     done = subprocess.run([PROGRAM, "plugins"], capture_output=True, text=True, timeout=60)
     assert re.search(r"^ +commands +passwd$", done.stdout, re.MULTILINE)
+
+
+def test_any_allocation_may_fail(tmp_path):
+    fault = Fault("failmalloc", tmp_path)
+    fault.master = 1
+    file = add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    codes = set()
+    for n in range(1, 2000):
+        before = file.read_text()
+        fault.failed, fault.count, fault.after = 0, 1, n
+        done = subprocess.run([fault.how["program"], "passwd", "-b", "bcrypt", "-r", "4", file, "bob"], input=b"x\n",
+                              capture_output=True, env=os.environ | ENVIRONMENT | fault.environment, timeout=60)
+        fault.after = 0
+        assert re.fullmatch(r"(\w+:\$2b\$04\$.{53}\n)+", file.read_text()), n
+        assert done.returncode == 0 or (done.stderr and file.read_text() == before), (n, done)
+        codes.add(done.returncode)
+        if not fault.failed:
+            break
+    assert n < 2000 and codes >= {0, 1}
 
 
 # At a terminal

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin rewrite: where requests are sent, what they become, and what no client can make of it."""
+import random
 import re
 import subprocess
 import time
@@ -157,6 +158,30 @@ def test_nobody_is_sent_to_a_host_that_a_client_chose(start, rule, to):
         host = urlsplit(urljoin("http://here.example/x/y", url)).netloc
         assert host == ("here.example" if to == "/" else "good.example"), url
     assert asked > 5
+
+
+BITS = ["/", "//", "%2F", "%2f", "%5C", "..", ".", "evil.example", "@", ":", "go", "%0D%0A", "?", "%09", "x", "%20", "%23", "%3F",
+        "%25", "%00", ";", "http:", "%E2%80%8B", "%ff"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nobody_is_sent_elsewhere_by_chance_either(start, seed):
+    chance = random.Random(seed)
+    rules = ["Redirect 302 glob /a*.* /$1/$2", "Redirect 302 prefix /b /", "Redirect 302 glob /c*/* https://good.example$2",
+             "Redirect 302 glob /d*x* /$2$1"]
+    server, sent = start(rules), 0
+    c = server.connect()
+    for _ in range(400):
+        reply = c.get("/" + chance.choice("abcd") + "".join(chance.choices(BITS, k=chance.randrange(8))))
+        if reply.closes:
+            c.close()
+            c = server.connect()
+        if reply.status == 302:
+            sent += 1
+            url = urljoin("http://here.example/x/y", reply["Location"])
+            assert urlsplit(url).netloc in ("here.example", "good.example") and "\\" not in url, url
+    c.close()
+    assert sent > 50
 
 
 def test_a_query_is_passed_on_as_it_came(start):

@@ -4,7 +4,7 @@ function(embed name file)
   file(READ ${FOLDER}/${file} bytes HEX)
   string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
   set(text "static const char ${name}_bytes[] = {${bytes}};
-const mk_str page_${name} = {${name}_bytes, sizeof ${name}_bytes};
+const mk_str metrics_page_${name} = {${name}_bytes, sizeof ${name}_bytes};
 " PARENT_SCOPE)
 endfunction()
 

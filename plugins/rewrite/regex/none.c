@@ -2,7 +2,7 @@
 /* A build without a library of regular expressions. */
 #include "regex.h"
 
-struct regex *regex_new(mk_str pattern, bool nocase, struct regex_error *why)
+struct regex *rewrite_regex_new(mk_str pattern, bool nocase, struct regex_error *why)
 {
     (void)pattern;
     (void)nocase;
@@ -10,25 +10,25 @@ struct regex *regex_new(mk_str pattern, bool nocase, struct regex_error *why)
     return NULL;
 }
 
-void regex_free(void *regex)
+void rewrite_regex_free(void *regex)
 {
     (void)regex;
 }
 
-unsigned regex_groups(const struct regex *r)
+unsigned rewrite_regex_groups(const struct regex *r)
 {
     (void)r;
     return 0;
 }
 
-unsigned regex_group(const struct regex *r, mk_str name)
+unsigned rewrite_regex_group(const struct regex *r, mk_str name)
 {
     (void)r;
     (void)name;
     return 0;
 }
 
-bool regex_match(const struct regex *r, mk_str text, struct captures *out, const char **why)
+bool rewrite_regex_match(const struct regex *r, mk_str text, struct captures *out, const char **why)
 {
     (void)r;
     (void)text;

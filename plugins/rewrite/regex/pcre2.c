@@ -30,7 +30,7 @@ static void give_back(void *p, void *data)
     mk_mem_free(p);
 }
 
-void regex_free(void *regex)
+void rewrite_regex_free(void *regex)
 {
     struct regex *r = regex;
     if (!r)
@@ -61,7 +61,7 @@ static pcre2_code *compile(mk_str pattern, bool nocase, pcre2_general_context *m
     return code;
 }
 
-struct regex *regex_new(mk_str pattern, bool nocase, struct regex_error *why)
+struct regex *rewrite_regex_new(mk_str pattern, bool nocase, struct regex_error *why)
 {
     *why = (struct regex_error){.text = "memory is out"};
     pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
@@ -70,7 +70,7 @@ struct regex *regex_new(mk_str pattern, bool nocase, struct regex_error *why)
         r->limits = pcre2_match_context_create(memory);
     pcre2_general_context_free(memory);
     if (!r || !r->limits) {
-        regex_free(r);
+        rewrite_regex_free(r);
         return NULL;
     }
     uint32_t groups = 0;
@@ -83,12 +83,12 @@ struct regex *regex_new(mk_str pattern, bool nocase, struct regex_error *why)
     return r;
 }
 
-unsigned regex_groups(const struct regex *r)
+unsigned rewrite_regex_groups(const struct regex *r)
 {
     return r->groups;
 }
 
-unsigned regex_group(const struct regex *r, mk_str name)
+unsigned rewrite_regex_group(const struct regex *r, mk_str name)
 {
     char room[NAME_MAX_LEN + 1];
     if (name.len > NAME_MAX_LEN)
@@ -110,7 +110,7 @@ static void copy_captures(const pcre2_match_data *found, mk_str text, struct cap
     }
 }
 
-bool regex_match(const struct regex *r, mk_str text, struct captures *out, const char **why)
+bool rewrite_regex_match(const struct regex *r, mk_str text, struct captures *out, const char **why)
 {
     *why = "memory is out";
     pcre2_match_data *found = pcre2_match_data_create_from_pattern(r->code, NULL);

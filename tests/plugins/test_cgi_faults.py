@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""cgi where memory ends, and where pipes and sockets take and give little at a time: with the optimised program."""
+import contextlib
+
+import pytest
+
+from client import Closed
+from faults import Fault
+from proc import RELEASE, children, descriptors, wait_until
+
+SH = "#!/bin/sh\n"
+PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
+SECTIONS = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
+KEYS = "[CGI]\n    SetEnv A b\n    MaxProcesses 2\n    ChunkedContent stream\n    QueryArguments on\n"
+
+SCRIPTS = {"cat": PLAIN + "cat; echo $PATH_INFO \"$@\"\n", "local": SH + "printf 'Location: /cgi-bin/cat/x\\n\\n'\n", "bad": SH + "echo nonsense; echo\n",
+           "nph-x": SH + "printf 'HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\nConnection: close\\r\\nDate: Sun, 06 Nov 1994 08:49:37 GMT\\r\\nServer: Monkey\\r\\n\\r\\nok'\n",
+           "dies": SH + "echo complaint >&2; kill -9 $$\n", "much": PLAIN + "head -c 300000 /dev/zero\n"}
+
+REQUESTS = [b"GET /cgi-bin/cat/info?a+b HTTP/1.1\r\nHost: x\r\nCookie: a\r\nCookie: b\r\n\r\n",
+            b"POST /cgi-bin/cat HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc",
+            b"POST /cgi-bin/cat HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+            b"GET /cgi-bin/local HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /cgi-bin/bad HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /cgi-bin/dies HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /cgi-bin/much HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET /cgi-bin/nph-x HTTP/1.1\r\nHost: x\r\n\r\n"]
+
+
+@pytest.fixture
+def start(monkey, site, tmp_path):
+    def with_fault(name):
+        if not (RELEASE.parent / "plugins/monkey-cgi.so").exists():
+            pytest.skip("needs build/release and its plugins")
+        for script, text in SCRIPTS.items():
+            site.add(f"cgi-bin/{script}", text, mode=0o755)
+        site.add("index.html", "hello")
+        fault = Fault(name, tmp_path)
+        return monkey(plugins=["cgi"], server="MinRate off\nFDT off\nAccessLog off", top=KEYS, sections=SECTIONS, **fault.how), fault
+    return with_fault
+
+
+def play(server):
+    """How many were not answered as they should be; anything but an honest refusal is an error."""
+    refused = 0
+    for data in REQUESTS:
+        with server.connect() as c:
+            try:
+                reply = c.send(data).read("GET")
+                assert reply.status in (200, 403, 500, 502, 503), (data, reply.status)
+                if reply.status != (502 if b"/bad" in data or b"/dies" in data else 200):
+                    refused += 1
+                    print(reply.status, data)
+            except (Closed, ConnectionResetError, BrokenPipeError) as error:
+                print(repr(error), data)
+                refused += 1
+    return refused
+
+
+def pipes_of(worker):
+    links = descriptors(worker)
+    return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})
+
+
+@pytest.mark.timeout(300)
+def test_any_allocation_may_fail(start):
+    server, fault = start("failmalloc")
+    worker = server.workers
+    assert play(server) == 0
+    for n in range(1, 2000):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        play(server)
+        if not fault.failed:
+            break
+        fault.after = 0
+        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+    assert 50 < n < 2000
+    fault.after = 0
+    assert play(server) == 0
+    (spawner,) = children(worker[0])
+    wait_until(lambda: pipes_of(worker[0]) == 0 and not children(spawner), "nothing is left")
+
+
+@pytest.mark.parametrize("count", [2, 10, 1000])
+def test_several_may_fail_in_a_row(start, count):
+    server, fault = start("failmalloc")
+    worker = server.workers
+    for n in range(1, 100, 7):
+        fault.count, fault.after = count, n
+        with contextlib.suppress(AssertionError) if count == 1000 else contextlib.nullcontext():
+            play(server)
+    fault.after = 0
+    assert play(server) == 0
+    assert server.workers == worker
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_pipes_and_sockets_that_give_little(start, most):
+    server, fault = start("shortio")
+    fault.most, fault.chance = most, 500
+    for _ in range(3):
+        assert play(server) == 0, server.log
+    fault.chance = 0
+    assert fault.short + fault.again + fault.interrupted > 0
