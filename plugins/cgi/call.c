@@ -244,7 +244,7 @@ static struct cgi_call *new_call(struct mk_request *request, const struct cgi_sc
     struct cgi_call *c = mk_request_alloc(request, sizeof *c);
     if (!c)
         return NULL;
-    *c = (struct call){.request = request, .script = *script, .length = -1};
+    *c = (struct cgi_call){.request = request, .script = *script, .length = -1};
     c->alarm = mk_alarm_new(mk_request_worker(request), on_due, c);
     if (c->alarm && mk_request_on_end(request, on_request_end, c) == 0)
         return c;

@@ -55,8 +55,8 @@ struct mk_host {
     bool precompressed;
     bool dot_files;
     bool has_own_access_log; /* a plugin writes it */
-    mk_str written_at; /* file:line, for people */
-    void *owner;       /* whatever it was made from */
+    mk_str written_at;       /* file:line, for people */
+    void *owner;             /* whatever it was made from */
 };
 
 struct mk_hosts {
