@@ -49,8 +49,9 @@ install: need-build ## install below PREFIX=/usr/local (and DESTDIR)
 	@cmake --build build/release
 	@cmake --install build/release
 
-docs: release ## write docs/reference/configuration.md anew from the program's tables
+docs: release ## write docs/reference/ anew from the tables of program and plugins, and from the headers
 	@cmake --build build/release --target docs
+	@$(PYTHON) tools/docgen/api.py
 
 format: ## put every C file into the common format
 	@find src include plugins duda tools tests examples -name '*.[ch]' 2>/dev/null | xargs clang-format-14 -i
@@ -66,7 +67,7 @@ need-build:
 	@tools/dev/need.sh build
 
 need-check:
-	@tools/dev/need.sh build check
+	@tools/dev/need.sh build plugins check
 
 need-bench:
 	@tools/dev/need.sh build bench

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_plugin(NAME [NEEDS PKG...] [LIBS LIB...]): the plugin of the folder that calls it, out of all its C files. They see
-# include/monkey alone. NEEDS are pkg-config names: without them the plugin is left out, and said so. With its name (or
-# `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load, monkey-NAME.so.
+# mk_plugin(NAME [NEEDS PKG...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it, out of all its C
+# files, or those. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left out, and
+# said so. With its name (or `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load,
+# monkey-NAME.so.
 set(MK_STATIC_PLUGINS "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
 define_property(GLOBAL PROPERTY MK_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
@@ -9,7 +10,7 @@ define_property(GLOBAL PROPERTY MK_BUILT_IN BRIEF_DOCS "those of MK_STATIC_PLUGI
 find_package(PkgConfig QUIET)
 
 function(mk_plugin name)
-  cmake_parse_arguments(arg "" "" "NEEDS;LIBS" ${ARGN})
+  cmake_parse_arguments(arg "" "" "NEEDS;LIBS;SOURCES" ${ARGN})
   set(libs ${arg_LIBS})
   foreach(package IN LISTS arg_NEEDS)
     string(MAKE_C_IDENTIFIER ${package} id)
@@ -18,11 +19,15 @@ function(mk_plugin name)
     endif()
     if(NOT ${id}_FOUND)
       message(STATUS "plugin ${name}: left out, ${package} is not there")
+      set_property(GLOBAL APPEND PROPERTY MK_LEFT_OUT ${name})
       return()
     endif()
     list(APPEND libs PkgConfig::${id})
   endforeach()
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  set(sources ${arg_SOURCES})
+  if(NOT sources)
+    file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.c)
+  endif()
   string(MAKE_C_IDENTIFIER ${name} word)
   set_property(GLOBAL APPEND PROPERTY MK_PLUGINS ${word})
   if("all" IN_LIST MK_STATIC_PLUGINS OR name IN_LIST MK_STATIC_PLUGINS)
@@ -33,14 +38,15 @@ function(mk_plugin name)
     add_library(plugin_${word} MODULE ${sources})
     set_target_properties(plugin_${word} PROPERTIES PREFIX "" OUTPUT_NAME monkey-${name} SUFFIX .so
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
-    target_include_directories(plugin_${word} PRIVATE ${CMAKE_SOURCE_DIR}/include)
+    target_include_directories(plugin_${word} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(plugin_${word} PRIVATE mk_flags ${libs})
+    set_property(GLOBAL APPEND PROPERTY MK_LOADABLE plugin_${word})
     install(TARGETS plugin_${word} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/monkey)
   endif()
   if(static OR MK_TESTS) # the tests have a program with all of them, too
     add_library(plugin_${word}_static OBJECT ${sources})
     target_compile_definitions(plugin_${word}_static PRIVATE MK_PLUGIN_STATIC)
-    target_include_directories(plugin_${word}_static PRIVATE ${CMAKE_SOURCE_DIR}/include)
+    target_include_directories(plugin_${word}_static PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(plugin_${word}_static PRIVATE mk_flags ${libs})
   endif()
 endfunction()

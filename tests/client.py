@@ -109,13 +109,15 @@ def check_head(reply):
 class Client:
     """A connection. `c.send(b"GET ...")`, `c.read()`, `c.expect_end()`."""
 
-    def __init__(self, address, seconds=SECONDS, receive_buffer=None):
+    def __init__(self, address, seconds=SECONDS, receive_buffer=None, source=None):
         family = {str: socket.AF_UNIX}.get(type(address)) or (
             socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
         self.sock = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer:
             self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.sock.settimeout(seconds)
+        if source:
+            self.sock.bind((source, 0))  # Linux has all of 127.0.0.0/8
         self.sock.connect(address)
         if family != socket.AF_UNIX:
             self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

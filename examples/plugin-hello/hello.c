@@ -3,7 +3,6 @@
  * hello.conf shows how it is used. */
 #include <monkey/plugin.h>
 
-/* What one [HELLO] says. */
 struct hello {
     mk_str greeting;
 };
@@ -25,8 +24,6 @@ static const struct mk_conf_table table = {
     .scope = MK_CONF_HOST,
 };
 
-MK_PLUGIN_DECLARE(hello);
-
 /* A host without [HELLO] is not greeted: its data stays NULL, and no hook is called for it. */
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
 {
@@ -41,6 +38,8 @@ static void on_response(struct mk_request *request, struct mk_response *response
     (void)request;
     mk_response_add(response, MK_STR("X-Greeting"), hello->greeting);
 }
+
+MK_PLUGIN_DECLARE(hello);
 
 /* GET /hello/NAME */
 static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of clients, and networks of them. */
 #ifndef MONKEY_ADDRESS_H
 #define MONKEY_ADDRESS_H
 
@@ -35,6 +36,7 @@ struct mk_network {
  * length.
  */
 MK_API bool mk_network_parse(mk_str text, struct mk_network *out);
+/** Is the client in that network? */
 MK_API bool mk_network_has(const struct mk_network *n, const struct mk_peer *p);
 
 #ifdef __cplusplus

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What stands before functions, and the number of the binary interface. All other headers bring it. */
 #ifndef MONKEY_API_H
 #define MONKEY_API_H
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writing text of a length that is not known before. */
 #ifndef MONKEY_BUF_H
 #define MONKEY_BUF_H
 
@@ -50,6 +51,7 @@ static inline mk_str mk_buf_str(const struct mk_buf *b)
 
 /** Gives the heap memory back (nothing to do for a fixed room) and leaves the buffer empty and usable. */
 MK_API void mk_buf_free(struct mk_buf *b);
+/** Forgets what was written, and that it did not fit; the room stays. */
 static inline void mk_buf_clear(struct mk_buf *b)
 {
     b->len = 0;
@@ -59,6 +61,7 @@ static inline void mk_buf_clear(struct mk_buf *b)
 /** Makes room for `more` bytes behind the last one; false (and failed) if that cannot be. */
 MK_API bool mk_buf_reserve(struct mk_buf *b, size_t more);
 
+/** Each appends to what is there: text, a character, a decimal number, what printf(3) would write. */
 MK_API void mk_buf_add(struct mk_buf *b, mk_str s);
 MK_API void mk_buf_add_char(struct mk_buf *b, char c);
 MK_API void mk_buf_add_num(struct mk_buf *b, uint64_t n);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Starting other programs. */
 #ifndef MONKEY_CHILD_H
 #define MONKEY_CHILD_H
 
@@ -16,6 +17,7 @@ extern "C" {
  */
 struct mk_child;
 
+/** What to start, and how. All of it is copied. */
 struct mk_child_options {
     const char *const *argv; /**< argv[0] is the file, with a slash in it; ended by NULL */
     const char *const *envp; /**< ended by NULL; all of argv and envp together at most 120 KB */
@@ -37,8 +39,9 @@ struct mk_child_options {
  *     int out[2];
  *     pipe2(out, O_CLOEXEC | O_NONBLOCK);
  *     const char *argv[] = {"/usr/bin/uptime", NULL}, *envp[] = {"PATH=/bin:/usr/bin", NULL};
- *     child = mk_child_start(worker, &(struct mk_child_options){.argv = argv, .envp = envp, .in = -1, .out =
- * out[1], .err = -1}, on_end, ctx); close(out[1]);
+ *     struct mk_child_options o = {.argv = argv, .envp = envp, .in = -1, .out = out[1], .err = -1};
+ *     child = mk_child_start(worker, &o, on_end, ctx);
+ *     close(out[1]);
  */
 MK_API struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
                                        void (*on_end)(void *ctx, int status), void *ctx) MK_API_MUST_USE;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a plugin can be told: tables of keys, and the configuration that is being loaded. */
 #ifndef MONKEY_CONFIG_H
 #define MONKEY_CONFIG_H
 
@@ -12,6 +13,7 @@ extern "C" {
 
 struct mk_host;
 struct mk_handler;
+/** A log of this configuration: mk_config_log() opens it, mk_log_write() writes to it. */
 struct mk_logfile;
 
 /**
@@ -22,14 +24,14 @@ struct mk_logfile;
  *     static const struct mk_conf_key cache_keys[] = {
  *         {.name = "Cache", .type = MK_CONF_BOOL, MK_CONF_AT(struct cache, on), .def = "on",
  *          .help = "Keep answers in memory."},
- *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .def = "16M", .min = 1
- * << 20, .help = "Memory for it."},
- *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms), .def = "1m", .zero =
- * "off", .help = "How long an answer is good."},
+ *         {.name = "CacheSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct cache, size), .def = "16M",
+ *          .min = 1 << 20, .help = "Memory for it."},
+ *         {.name = "CacheTime", .type = MK_CONF_TIME, MK_CONF_AT(struct cache, ttl_ms), .def = "1m",
+ *          .zero = "off", .help = "How long an answer is good."},
  *     };
  *     static const struct mk_conf_table cache_table = {
- *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache), .scope =
- * MK_CONF_HOST};
+ *         .section = "CACHE", .keys = cache_keys, .n = 3, .size = sizeof(struct cache),
+ *         .scope = MK_CONF_HOST};
  */
 
 /** The type of a value, and of the member that takes it. */
@@ -45,6 +47,7 @@ enum mk_conf_type {
     MK_CONF_TYPES
 };
 
+/** What else there is to know of a key. */
 enum mk_conf_flags {
     MK_CONF_REPEATABLE = 1,   /**< may stand more than once: parse() is called each time (WORDS always may) */
     MK_CONF_REQUIRED = 2,     /**< the section must have it */
@@ -60,6 +63,7 @@ enum mk_conf_scope {
     MK_CONF_HOST
 };
 
+/** The value of a key of type MK_CONF_WORDS. */
 struct mk_conf_words {
     mk_str *v;
     size_t n;
@@ -109,6 +113,7 @@ typedef void mk_conf_entry_fn(const struct mk_conf_spot *spot);
 /** Writes key and value of the i-th entry of free form; false if there is no such one. */
 typedef bool mk_conf_show_entry_fn(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value);
 
+/** One key of a section. Set name, type, MK_CONF_AT and what else you need; the rest is zero. */
 struct mk_conf_key {
     const char *name;
     enum mk_conf_type type;
@@ -127,8 +132,10 @@ struct mk_conf_key {
     mk_conf_show_fn *show; /**< NULL: a CUSTOM key that cannot be printed is left out */
 };
 
+/** Where the value goes: `MK_CONF_AT(struct cache, size)` among the designated initialisers of a key. */
 #define MK_CONF_AT(type, member) .offset = offsetof(type, member), .size = sizeof(((type *)0)->member)
 
+/** One section: its name, its keys, and the struct that they fill. */
 struct mk_conf_table {
     const char *section;
     const struct mk_conf_key *keys;
@@ -183,10 +190,10 @@ MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRI
 MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
 
 /**
- * Memory of zeroes that all workers share, those of the next configuration too: whoever asks for the same
- * name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a worker may die at
- * any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it with the name of
- * your plugin.
+ * Memory of zeroes, on pages of its own, that all workers share, those of the next configuration too: whoever
+ * asks for the same name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a
+ * worker may die at any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it
+ * with the name of your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
 
@@ -198,6 +205,10 @@ MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size
  */
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
+
+/** Only in host(): the plugin writes the access log of this host. The AccessLog of [SERVER] leaves its
+ * requests out. */
+MK_API void mk_config_own_access_log(struct mk_config *c);
 
 /** Only in host(): one more route, behind those that are written. `pattern` and `data` live as long as the
  * configuration. */

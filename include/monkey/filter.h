@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Changing the content of responses while they are sent, for on_response. */
 #ifndef MONKEY_FILTER_H
 #define MONKEY_FILTER_H
 
@@ -28,7 +29,8 @@ struct mk_filter_ops {
 
 /**
  * Puts a filter before the content. Call it from on_response, only when there is content that the client will
- * see (mk_response_will_send_content()). `length` is what will come out, or MK_LENGTH_UNKNOWN. Fields that
+ * see (mk_response_will_send_content()), or would see had it not asked with HEAD: then nobody pulls, but the
+ * fields are those of a GET. `length` is what will come out, or MK_LENGTH_UNKNOWN. Fields that
  * describe the content (Content-Encoding, ETag, Accept-Ranges) are the filter's to set. From here on
  * ops->close(ctx) will be called, also when this fails. 0, -EINVAL for a raw source, -ENOMEM or -EALREADY.
  */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Answering requests: what a route in [ROUTES] leads to, and the verdicts of hooks and handlers. */
 #ifndef MONKEY_HANDLER_H
 #define MONKEY_HANDLER_H
 
@@ -28,8 +29,8 @@ enum mk_verdict {
  *         mk_response_set_static(response, MK_STR("hello\n"));
  *         return MK_DONE;
  *     }
- *     const struct mk_handler hello = {.name = "hello", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle =
- * say_hello};
+ *     const struct mk_handler hello = {
+ *         .name = "hello", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = say_hello};
  */
 struct mk_handler {
     const char *name; /**< the word in [ROUTES] */

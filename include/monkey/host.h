@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Virtual hosts as plugins see them. */
 #ifndef MONKEY_HOST_H
 #define MONKEY_HOST_H
 

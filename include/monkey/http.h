@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The words of HTTP that need numbers: its methods. */
 #ifndef MONKEY_HTTP_H
 #define MONKEY_HTTP_H
 

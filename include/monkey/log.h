@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The levels of the error log. */
 #ifndef MONKEY_LOG_H
 #define MONKEY_LOG_H
 

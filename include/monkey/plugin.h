@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a plugin is. It brings all other headers. */
 #ifndef MONKEY_PLUGIN_H
 #define MONKEY_PLUGIN_H
 
@@ -83,7 +84,8 @@ struct mk_plugin {
     /** A configuration that loads it is being read: 0 with *data for the functions below, or a negated errno
      * value. What is wrong is reported with mk_config_error(); that alone refuses the configuration. */
     int (*load)(struct mk_config *config, void **data);
-    /** That configuration is let go, or not taken after all. Only if load() answered 0. */
+    /** That configuration is let go, or not taken after all. Only if load() answered 0. In the master, and in
+     * workers of another configuration, which were born with a copy of this one. */
     void (*unload)(void *data);
     /**
      * Once for each host, after load(): *host_data is what the hooks of requests for this host get, and
@@ -93,9 +95,9 @@ struct mk_plugin {
     int (*host)(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
 
     /** In the master, with its rights, when a configuration was taken and before its workers begin; not when
-     * it is only looked at (`monkey -t`). 0, or a negated errno value: it is not taken after all. What this
-     * opens, unload() closes. */
-    int (*master_start)(void *data);
+     * it is only looked at (`monkey -t`). What is wrong is reported as in load(): the configuration is not
+     * taken after all. What this opens, unload() closes. */
+    int (*master_start)(struct mk_config *config, void *data);
     /** A worker begins (0, or a negated errno value: it cannot) and ends; all its connections are closed by
      * then. */
     int (*worker_start)(struct mk_worker *worker, void *data);
@@ -122,6 +124,7 @@ struct mk_plugin {
     bool (*on_log)(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data);
 };
 
+/** Begins the initialiser of a plugin: what the server checks before it looks at anything else. */
 #define MK_PLUGIN_HEAD .abi = MK_ABI, .size = sizeof(struct mk_plugin)
 
 /**

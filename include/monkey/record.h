@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What is left of a request when it is over, for on_done: logs and counters. */
 #ifndef MONKEY_RECORD_H
 #define MONKEY_RECORD_H
 
@@ -29,6 +30,7 @@ struct mk_record;
 MK_API const struct mk_request *mk_record_request(const struct mk_record *r);
 /** 0: no response was begun. */
 MK_API unsigned mk_record_status(const struct mk_record *r);
+/** What became of it. */
 MK_API enum mk_ending mk_record_ending(const struct mk_record *r);
 /** Bytes behind the head, transfer coding included. */
 MK_API uint64_t mk_record_sent(const struct mk_record *r);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Requests: everything that is known of one, its content, and what is kept with it. */
 #ifndef MONKEY_REQUEST_H
 #define MONKEY_REQUEST_H
 

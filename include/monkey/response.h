@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Responses: status, fields, and content as text, file or source. */
 #ifndef MONKEY_RESPONSE_H
 #define MONKEY_RESPONSE_H
 
@@ -46,6 +47,9 @@ MK_API bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *
 
 /** Length of the content; MK_LENGTH_UNKNOWN when only its end will tell. */
 MK_API int64_t mk_response_length(const struct mk_response *r);
+
+/** Is its content out of a file? Not if a filter changes it, or only its head is made. */
+MK_API bool mk_response_is_file(const struct mk_response *r);
 
 /** Content that is copied. */
 MK_API int mk_response_set_text(struct mk_response *r, mk_str text);

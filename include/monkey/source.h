@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Content that is made while it is sent. */
 #ifndef MONKEY_SOURCE_H
 #define MONKEY_SOURCE_H
 

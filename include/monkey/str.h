@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text by value: a pointer and a length. */
 #ifndef MONKEY_STR_H
 #define MONKEY_STR_H
 
@@ -42,6 +43,7 @@ typedef struct mk_str {
 /** The two arguments of a "%.*s". */
 #define MK_STR_ARG(s) ((int)(s).len), ((s).p ? (s).p : "")
 
+/** The bytes from `p` on, `len` of them. */
 static inline mk_str mk_str_of(const char *p, size_t len)
 {
     mk_str s = {p, len};
@@ -55,21 +57,25 @@ static inline mk_str mk_str_from_c(const char *c)
     return s;
 }
 
+/** The same bytes? */
 static inline bool mk_str_eq(mk_str a, mk_str b)
 {
     return a.len == b.len && (a.len == 0 || memcmp(a.p, b.p, a.len) == 0);
 }
 
+/** A letter of ASCII in lower case; any other byte as it is. */
 static inline char mk_char_lower(char c)
 {
     return (char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
 }
 
+/** One of 0 to 9? */
 static inline bool mk_char_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
+/** A letter of ASCII? */
 static inline bool mk_char_is_alpha(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -80,11 +86,13 @@ MK_API int mk_char_hex(char c);
 
 /** Equal but for the case of ASCII letters. */
 MK_API bool mk_str_eq_nocase(mk_str a, mk_str b);
+/** Does it begin, or end, with these bytes? */
 MK_API bool mk_str_starts(mk_str s, mk_str prefix);
 MK_API bool mk_str_ends(mk_str s, mk_str suffix);
 /** Byte order, the shorter first: <0, 0, >0. */
 MK_API int mk_str_cmp(mk_str a, mk_str b);
 
+/** No place in a text. */
 #define MK_STR_NONE ((size_t)-1)
 /** Where a byte stands first or last, MK_STR_NONE if nowhere. */
 MK_API size_t mk_str_find(mk_str s, char c);

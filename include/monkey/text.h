@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Text as HTTP and its neighbours write it: dates, escapes, lists, patterns. From any thread. */
 #ifndef MONKEY_TEXT_H
 #define MONKEY_TEXT_H
 
@@ -8,8 +9,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Text as HTTP and its neighbours write it. All of these may be called from any thread. */
 
 /** At least one character, all of them such as a method or a field name is made of (RFC 9110, section 5.6.2).
  */
@@ -25,6 +24,7 @@ MK_API bool mk_is_field_value(mk_str s);
  */
 MK_API bool mk_element_next(mk_str *rest, mk_str *element);
 
+/** The bytes of a date. */
 enum { MK_DATE_LEN = 29 };
 /** "Sun, 06 Nov 1994 08:49:37 GMT", without a NUL (RFC 9110, section 5.6.7); `time` in seconds since 1970,
  * outside of the years 0 to 9999 written as the nearest one inside. */
@@ -46,6 +46,10 @@ MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
 MK_API void mk_json_string(struct mk_buf *out, mk_str s);
 /** For a terminal or a log line: quotes, backslashes and everything that is not visible ASCII become \xHH. */
 MK_API void mk_log_escape(struct mk_buf *out, mk_str s);
+/** As mk_log_escape(), and as mk_json_string() without its quotes, but cut between two characters before
+ * `out` would be longer than `end`: for lines with a limit, whose form must not be cut. */
+MK_API void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
+MK_API void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
 
 /** RFC 4648, section 4, with padding. The decoder takes missing padding, nothing else that is odd:
  * then it is false, with any part of it written. */
@@ -59,6 +63,14 @@ MK_API bool mk_secret_eq(mk_str a, mk_str b);
 /** Fills the room with bytes that nobody can guess. */
 MK_API void mk_random(void *room, size_t size);
 
+/** Fill it with mk_random(). */
+struct mk_hash_key {
+    uint64_t k0, k1;
+};
+/** A hash for tables that strangers fill: who does not know the key cannot choose what meets there
+ * (SipHash-1-3). */
+MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str s);
+
 /** What a path is compared with, in [ROUTES] and wherever else a configuration speaks of paths. */
 struct mk_pattern {
     mk_str text;   /**< as written; must outlive the pattern */
@@ -70,6 +82,7 @@ struct mk_pattern {
  * run, slashes too) and `?` (one character). False unless it begins with '/' or '*'.
  */
 MK_API bool mk_pattern_set(struct mk_pattern *p, mk_str text);
+/** Does a decoded path match it? The case of letters counts. */
 MK_API bool mk_pattern_matches(const struct mk_pattern *p, mk_str path);
 
 #ifdef __cplusplus

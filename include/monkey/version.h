@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The release that these headers came with. */
 #ifndef MONKEY_VERSION_H
 #define MONKEY_VERSION_H
 

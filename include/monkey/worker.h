@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The process that serves: its clock and data, waiting, the other workers, what can be known of them. */
 #ifndef MONKEY_WORKER_H
 #define MONKEY_WORKER_H
 
@@ -47,6 +48,7 @@ MK_API struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *c
                                      void *ctx) MK_API_MUST_USE;
 /** Calls on_due(ctx) once, `ms` from now (20 days if it is more); setting it again replaces that. */
 MK_API void mk_alarm_set(struct mk_alarm *a, uint32_t ms);
+/** It is not due any more. Harmless when it is not set. */
 MK_API void mk_alarm_stop(struct mk_alarm *a);
 /** Stops it and gives it back; from its own on_due, too. NULL is fine. */
 MK_API void mk_alarm_free(struct mk_alarm *a);
@@ -54,6 +56,7 @@ MK_API void mk_alarm_free(struct mk_alarm *a);
 /** A descriptor that is waited for. */
 struct mk_watcher;
 
+/** What can be told of a descriptor. */
 enum { MK_READABLE = 1, MK_WRITABLE = 2, MK_HUNG_UP = 4 };
 
 /**
@@ -96,13 +99,24 @@ MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx)
  * there is no master: then only the sender gets it.
  */
 MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message);
+/** Every worker, as a receiver. */
 enum { MK_TO_ALL = -1 };
 
 /** Asks the master to load the configuration anew, as HUP does. 0 or a negated errno value. */
 MK_API int mk_worker_ask_reload(struct mk_worker *w);
+/** What became of configurations that were loaded anew since the server began, whoever asked for it. */
+struct mk_reloads {
+    uint64_t done;   /**< began to serve */
+    uint64_t failed; /**< were not taken: the old one stayed */
+    bool under_way;  /**< one is being loaded, and will be counted; what is asked for now comes after it */
+};
+/** `why`, unless it is NULL, gets what was wrong with the last that was not taken, up to 4 KB: lines of text
+ * as in the error log, with names of files and whatever they hold. */
+MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why);
 /** What the error log holds, soon and in all workers, until a configuration is loaded. 0 or a negated errno
  * value. */
 MK_API int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level);
+/** What this worker's error log holds now. */
 MK_API enum mk_log_level mk_worker_log_level(const struct mk_worker *w);
 
 /** Writes a line (its end is added) to a log of mk_config_log(): gathered, and written in blocks, at the
@@ -126,6 +140,9 @@ struct mk_worker_stats {
 /** The i-th process, those of other configurations included; false when there are no more. What it tells may
  * be a moment old. */
 MK_API bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out);
+/** The sum of what those have counted whose places others took: with all of the above, it is what the server
+ * counted since it began. */
+MK_API void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out);
 /** The process that the server began as, and when: seconds since 1970. */
 MK_API int64_t mk_worker_master(const struct mk_worker *w);
 MK_API int64_t mk_worker_server_started(const struct mk_worker *w);

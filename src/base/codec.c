@@ -79,16 +79,28 @@ bool mk_url_unescape(struct mk_buf *out, mk_str s)
 
 /* ---- Logs and JSON ---- */
 
+/* What stands for itself in both is added in one piece, as far as there is room for any character behind it.
+ * What is left of *s begins with something else, or does not fit. */
+static void add_plain(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
+{
+    size_t n = 0, room = end > out->len + char_max ? end - out->len - char_max : 0;
+    while (n < s->len && s->p[n] >= 0x20 && s->p[n] < 0x7f && s->p[n] != '"' && s->p[n] != '\\')
+        n++;
+    n = mk_min(n, room);
+    mk_buf_add(out, mk_str_take(*s, n));
+    *s = mk_str_skip(*s, n);
+}
+
 void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
-    for (size_t i = 0; i < s.len && out->len + LOG_CHAR_MAX < end && !out->failed; i++) {
-        unsigned char c = (unsigned char)s.p[i];
-        if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-            mk_buf_add_char(out, (char)c);
-        } else {
-            char escape[4] = {'\\', 'x', hex_digits[c >> 4], hex_digits[c & 15]};
-            mk_buf_add(out, mk_str_of(escape, sizeof escape));
-        }
+    for (;;) {
+        add_plain(out, &s, end, LOG_CHAR_MAX);
+        if (s.len == 0 || out->len + LOG_CHAR_MAX >= end || out->failed)
+            return;
+        unsigned char c = (unsigned char)s.p[0];
+        char escape[4] = {'\\', 'x', hex_digits[c >> 4], hex_digits[c & 15]};
+        mk_buf_add(out, mk_str_of(escape, sizeof escape));
+        s = mk_str_skip(s, 1);
     }
 }
 
@@ -132,7 +144,10 @@ static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
 
 void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
 {
-    while (s.len && out->len + JSON_CHAR_MAX < end && !out->failed) {
+    for (;;) {
+        add_plain(out, &s, end, JSON_CHAR_MAX);
+        if (s.len == 0 || out->len + JSON_CHAR_MAX >= end || out->failed)
+            return;
         size_t len = utf8_len(s);
         add_json_char(out, s, len);
         s = mk_str_skip(s, len ? len : 1);

@@ -7,9 +7,4 @@
 
 #include "base/buf.h"
 
-/* As mk_log_escape, and mk_json_string without its quotes, but cut before `out` would be longer than `end`.
- */
-void mk_log_escape_to(struct mk_buf *out, mk_str s, size_t end);
-void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end);
-
 #endif

@@ -131,13 +131,23 @@ void mk_peer_set(struct mk_peer *p, const struct mk_addr *a)
     }
 }
 
+/* Of every line of an access log. */
+static void print_v4(const uint8_t ip[4], struct mk_buf *out)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        if (i)
+            mk_buf_add_char(out, '.');
+        mk_buf_add_num(out, ip[i]);
+    }
+}
+
 void mk_peer_print(const struct mk_peer *p, struct mk_buf *out)
 {
     char text[INET6_ADDRSTRLEN] = "?";
     if (p->is_unix)
         mk_buf_add(out, MK_STR("unix:"));
     else if (memcmp(p->ip, v4_prefix, sizeof v4_prefix) == 0)
-        mk_buf_addf(out, "%u.%u.%u.%u", p->ip[12], p->ip[13], p->ip[14], p->ip[15]);
+        print_v4(p->ip + sizeof v4_prefix, out);
     else
         mk_buf_add(out, mk_str_from_c(inet_ntop(AF_INET6, p->ip, text, sizeof text) ? text : "?"));
 }

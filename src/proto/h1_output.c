@@ -274,6 +274,8 @@ static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *
 {
     struct mk_content *origin = mk_filter_origin(content);
     struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
+    if (h->go) /* a filter that gives others their turn, and has itself resumed */
+        return MK_H1_WAITS_INPUT;
     if (!part || !part->file || part->offset < part->warm_to)
         return MK_H1_WAITS_INPUT;
     see_to_window(h, part, false);

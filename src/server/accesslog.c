@@ -6,9 +6,8 @@
 
 #include "base/codec.h"
 
-enum {
-    TEXT_MAX = 768
-}; /* of each text that a client sent: four of them, escaped, fit a line with room to spare */
+/* Of each text that a client sent: four of them, escaped, and a user fit a line with room to spare. */
+enum { TEXT_MAX = 768, USER_MAX = 192 };
 
 static void set_clock(struct mk_access_clock *c, int64_t now)
 {
@@ -35,6 +34,21 @@ static void add_or_dash(struct mk_buf *out, mk_str s)
         add_escaped(out, s);
     else
         mk_buf_add_char(out, '-');
+}
+
+/* One word: the fields before the first quote are found by their blanks. */
+static void add_user(struct mk_buf *out, mk_str user)
+{
+    size_t end = mk_min(out->len + USER_MAX, out->cap);
+    if (user.len == 0)
+        mk_buf_add_char(out, '-');
+    while (user.len) {
+        size_t blank = mk_str_find(user, ' ');
+        mk_log_escape_to(out, mk_str_take(user, blank), end);
+        if (blank != MK_STR_NONE && out->len < end)
+            mk_buf_add(out, MK_STR("\\x20"));
+        user = blank == MK_STR_NONE ? (mk_str){NULL, 0} : mk_str_skip(user, blank + 1);
+    }
 }
 
 static mk_str version_of(const struct mk_request *r)
@@ -70,7 +84,9 @@ static void write_combined(struct mk_buf *out, const struct mk_record *rec, cons
 {
     const struct mk_request *r = rec->request;
     mk_peer_print(r->peer, out);
-    mk_buf_add(out, MK_STR(" - - ["));
+    mk_buf_add(out, MK_STR(" - "));
+    add_user(out, mk_request_user(r));
+    mk_buf_add(out, MK_STR(" ["));
     mk_buf_add(out, mk_str_from_c(c->local));
     mk_buf_add(out, MK_STR("] \""));
     add_request_line(out, r);
@@ -88,12 +104,16 @@ static void write_combined(struct mk_buf *out, const struct mk_record *rec, cons
     mk_buf_add(out, MK_STR("\"\n"));
 }
 
+static void add_json_up_to(struct mk_buf *out, const char *name, mk_str s, size_t max)
+{
+    mk_buf_addf(out, ",\"%s\":\"", name);
+    mk_json_escape_to(out, s, mk_min(out->len + max, out->cap));
+    mk_buf_add_char(out, '"');
+}
+
 static void add_json(struct mk_buf *out, const char *name, mk_str s)
 {
-    size_t end = mk_min(out->len + TEXT_MAX, out->cap);
-    mk_buf_addf(out, ",\"%s\":\"", name);
-    mk_json_escape_to(out, s, end);
-    mk_buf_add_char(out, '"');
+    add_json_up_to(out, name, s, TEXT_MAX);
 }
 
 static void write_json(struct mk_buf *out, const struct mk_record *rec, const struct mk_access_clock *c)
@@ -102,6 +122,8 @@ static void write_json(struct mk_buf *out, const struct mk_record *rec, const st
     mk_buf_addf(out, "{\"time\":\"%s\",\"client\":\"", c->iso);
     mk_peer_print(r->peer, out);
     mk_buf_add_char(out, '"');
+    if (mk_request_user(r).len)
+        add_json_up_to(out, "user", mk_request_user(r), USER_MAX);
     add_json(out, "host", r->host);
     add_json(out, "method", r->method_text);
     add_json(out, "target", r->target_text);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plugin asks of the server around it while a configuration is being loaded. */
+#include "base/assert.h"
 #include "server/config.h"
 
 void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
@@ -27,6 +28,12 @@ struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const
     else if (!f)
         mk_config_error(c, section, key, "the log `%s` cannot be opened: %s", path.p, mk_err_text(e));
     return f;
+}
+
+void mk_config_own_access_log(struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    c->site->host.has_own_access_log = true;
 }
 
 void mk_config_want_children(struct mk_config *c)

@@ -72,8 +72,8 @@ static void print_report(const struct mk_conf_report *report)
     mk_buf_free(&text);
 }
 
-/* Line by line: what is wrong with a configuration that was not taken. */
-static void log_report(struct master *m, const struct mk_conf_report *report)
+/* Line by line: what is wrong with a configuration that was to be taken, and was not, if there are errors. */
+static void log_report(struct master *m, const struct mk_conf_report *report, bool taken)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
     mk_conf_report_print(report, &text);
@@ -82,6 +82,8 @@ static void log_report(struct master *m, const struct mk_conf_report *report)
         mk_str line = mk_str_cut(&rest, '\n');
         mk_log(&m->log.log, report->n_errors ? MK_LOG_ERROR : MK_LOG_WARN, "%.*s", MK_STR_ARG(line));
     }
+    if (!taken)
+        mk_history_stayed(m->workers.places.history, text.len ? mk_buf_str(&text) : MK_STR("out of memory"));
     mk_buf_free(&text);
 }
 
@@ -207,6 +209,7 @@ static void hand_over(struct master *m)
     m->other = old;
     m->phase = PHASE_HANDING_OVER;
     m->asked_level = -1;
+    mk_history_reloaded(m->workers.places.history); /* before the old ones hear of it, and end */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_end(&m->workers, old, SIGQUIT, true);
     mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
@@ -232,6 +235,7 @@ static void abandon_reload(struct master *m)
     open_sockets_again(m);
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_return(&m->workers, m->generation);
+    mk_history_stayed(m->workers.places.history, MK_STR("its workers cannot serve: the error log says why"));
     tell_manager(m, "READY=1");
 }
 
@@ -318,7 +322,7 @@ static bool can_serve(struct master *m, struct mk_generation *g, struct mk_conf_
 {
     if (open_sockets(m, g, report))
         return false;
-    if (mk_plugins_prepare(g, &m->log.log))
+    if (mk_plugins_prepare(g, report))
         return true;
     mk_listeners_close_new(&m->listeners);
     open_sockets_again(m);
@@ -338,13 +342,14 @@ static void reload(struct master *m)
     snprintf(state, sizeof state, "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     tell_manager(m, state);
+    mk_history_reload(m->workers.places.history);
     mk_arena_init(&arena, NULL);
     m->other = mk_generation_load(&m->origin, &arena, &report);
     if (m->other && !can_serve(m, m->other, &report)) {
         mk_generation_free(m->other);
         m->other = NULL;
     }
-    log_report(m, &report);
+    log_report(m, &report, m->other);
     mk_arena_fini(&arena);
     if (!m->other) {
         mk_log_error(&m->log.log, "the new configuration is not taken: the old one stays");
@@ -526,6 +531,18 @@ static int load_and_listen(struct master *m)
     return code;
 }
 
+static bool prepare_plugins(struct master *m)
+{
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    mk_arena_init(&arena, NULL);
+    mk_conf_report_init(&report, &arena);
+    bool ok = mk_plugins_prepare(m->generation, &report);
+    print_report(&report);
+    mk_arena_fini(&arena);
+    return ok;
+}
+
 static int start(struct master *m)
 {
     int code = load_and_listen(m);
@@ -546,7 +563,7 @@ static int start(struct master *m)
                 MK_STR_ARG(m->generation->server.pid_file), problem);
         return MK_EXIT_FAILED;
     }
-    if (!mk_plugins_prepare(m->generation, &m->log.log))
+    if (!prepare_plugins(m))
         return MK_EXIT_FAILED;
     mk_err e = start_loop(m);
     if (!e)

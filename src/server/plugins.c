@@ -283,15 +283,14 @@ void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *repo
         enter_host(g, s, report);
 }
 
-bool mk_plugins_prepare(struct mk_generation *g, struct mk_log *log)
+bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report)
 {
-    for (struct mk_loaded *l = g->plugins; l; l = l->next) {
+    size_t n_errors = report->n_errors;
+    for (struct mk_loaded *l = g->plugins; l && report->n_errors == n_errors && !report->no_memory;
+         l = l->next) {
+        struct mk_config c = {.generation = g, .report = report, .plugin = l};
         const struct mk_plugin *p = l->object.plugin;
-        int e = p->master_start ? p->master_start(l->data) : 0;
-        if (e) {
-            mk_log_error(log, "the plugin %s cannot start: %s", p->name, mk_err_text(e));
-            return false;
-        }
+        report_failure(&c, "start", n_errors, p->master_start ? p->master_start(&c, l->data) : 0);
     }
-    return true;
+    return report->n_errors == n_errors && !report->no_memory;
 }

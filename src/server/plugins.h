@@ -22,9 +22,9 @@ void mk_plugins_open(struct mk_generation *g, struct mk_conf_report *report);
 void mk_plugins_start(struct mk_generation *g, struct mk_conf_report *report);
 /* Once all hosts are built: calls their host(), and gives every host its hooks. */
 void mk_plugins_enter_hosts(struct mk_generation *g, struct mk_conf_report *report);
-/* In the master, before the workers of the generation are started. False: one of them cannot, which is
- * logged. */
-bool mk_plugins_prepare(struct mk_generation *g, struct mk_log *log) MK_MUST_USE;
+/* In the master, before the workers of the generation are started. False: one of them cannot, which was
+ * reported. */
+bool mk_plugins_prepare(struct mk_generation *g, struct mk_conf_report *report) MK_MUST_USE;
 /* Calls their unload(). Their code must stay until the arena of the generation has ended: cleanups may be
  * theirs. mk_plugins_detach() answers how many objects are to be closed then. */
 void mk_plugins_stop(struct mk_generation *g);

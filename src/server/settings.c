@@ -451,7 +451,7 @@ PAIRS_TABLE(routes_table, "ROUTES", "PATTERN HANDLER [WORDS...]",
             "`/* static`.",
             "`*` in a pattern stands for any run of characters, `?` for one; `/dir/*` is the folder and all "
             "below it. "
-            "Handlers: `static`, `redirect STATUS URL`, `status STATUS`.");
+            "Handlers: `static`, `redirect STATUS URL`, `status STATUS`, and those of plugins.");
 PAIRS_TABLE(error_pages_table, "ERROR_PAGES", "STATUS FILE",
             "Files that are sent instead of the built-in error pages.",
             "A status from 400 to 599 and a file beneath the document root.");

@@ -26,7 +26,10 @@ static void write_access(const struct mk_record *record, void *data)
 {
     struct mk_worker *w = data;
     struct mk_logfile *f = w->generation->access_log;
-    if (f->fd < 0)
+    const struct mk_host *host = record->request->site;
+    if (!host) /* it died early, and counts for the default one */
+        host = w->generation->hosts.fallback;
+    if (f->fd < 0 || host->has_own_access_log)
         return;
     struct mk_buf *out = mk_logfile_room(f, MK_ACCESS_LINE);
     if (!out)

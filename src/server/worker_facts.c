@@ -33,23 +33,46 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
 
 /* ---- The processes ---- */
 
+static void count(struct mk_worker_stats *out, const struct mk_counters *n)
+{
+    *out = (struct mk_worker_stats){.accepted = n->accepted,
+                                    .dropped = n->dropped,
+                                    .open = n->open,
+                                    .requests = n->requests,
+                                    .sent = n->sent};
+    memcpy(out->by_class, n->by_class, sizeof out->by_class);
+    memcpy(out->by_ending, n->by_ending, sizeof out->by_ending);
+}
+
 bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
 {
     if (i >= w->places.n || !w->places.at[i].started)
         return false;
     const struct mk_place *p = &w->places.at[i];
-    const struct mk_counters *n = &p->counters;
-    *out = (struct mk_worker_stats){.pid = p->pid,
-                                    .started = p->started,
-                                    .accepted = n->accepted,
-                                    .dropped = n->dropped,
-                                    .open = n->open,
-                                    .requests = n->requests,
-                                    .sent = n->sent,
-                                    .leaving = p->leaving};
-    memcpy(out->by_class, n->by_class, sizeof out->by_class);
-    memcpy(out->by_ending, n->by_ending, sizeof out->by_ending);
+    count(out, &p->counters);
+    out->pid = p->pid;
+    out->started = p->started;
+    out->leaving = p->leaving;
     return true;
+}
+
+void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out)
+{
+    static const struct mk_counters none;
+    count(out, w->places.history ? &w->places.history->past : &none);
+}
+
+void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why)
+{
+    const struct mk_history *h = w->places.history;
+    *out = (struct mk_reloads){0};
+    if (!h)
+        return;
+    out->done = atomic_load(&h->reloads);
+    out->failed = atomic_load(&h->failed_reloads);
+    out->under_way = atomic_load(&h->reloading);
+    if (why)
+        mk_buf_add(why, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
 }
 
 int64_t mk_worker_master(const struct mk_worker *w)

@@ -2,7 +2,6 @@
 #include "server/workers.h"
 
 #include <monkey/worker.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,12 +14,10 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
                        struct mk_listeners *listeners)
 {
     *w = (struct mk_workers){.loop = loop, .log = log, .listeners = listeners, .master = getpid()};
-    w->places = (struct mk_places){.n = MK_WORKERS_MAX, .master = w->master, .began = loop->now_unix};
-    size_t shared = MK_WORKERS_MAX * sizeof *w->places.at;
-    void *p = mmap(NULL, shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return mk_err_last();
-    w->places.at = p;
+    w->places = (struct mk_places){.master = w->master, .began = loop->now_unix};
+    mk_err e = mk_places_open(&w->places, MK_WORKERS_MAX);
+    if (e)
+        return e;
     w->procs = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->procs);
     w->revivals = mk_mem_zalloc(MK_WORKERS_MAX, sizeof *w->revivals);
     if (!w->procs || !w->revivals)
@@ -40,7 +37,7 @@ static void close_lines(struct mk_workers *w)
 void mk_workers_fini(struct mk_workers *w)
 {
     close_lines(w);
-    munmap(w->places.at, MK_WORKERS_MAX * sizeof *w->places.at);
+    mk_places_close(&w->places);
     mk_mem_free(w->procs);
     mk_mem_free(w->revivals);
 }
@@ -161,7 +158,7 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
                                  .generation = w->generation,
                                  .serial = w->generation->serial,
                                  .started_ms = w->loop->now_ms};
-    *p->place = (struct mk_place){.started = (uint64_t)w->loop->now_unix};
+    mk_places_give(&w->places, p->place, (uint64_t)w->loop->now_unix);
     mk_err e = mk_control_open(&p->control_fd, &control_fd);
     if (e)
         return e;

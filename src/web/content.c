@@ -40,6 +40,7 @@ bool mk_content_add_text(struct mk_content *c, struct mk_arena *arena, mk_str te
 bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk_open_file *f,
                          uint64_t offset, uint64_t len)
 {
+    c->of_file = true;
     if (f->content.p)
         return mk_content_add_text(c, arena,
                                    mk_str_take(mk_str_skip(f->content, (size_t)offset), (size_t)len));

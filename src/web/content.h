@@ -25,7 +25,8 @@ struct mk_content {
     struct mk_part first; /* most content has one part: it needs no memory of its own */
     const struct mk_source_ops *source;
     void *source_ctx;
-    bool raw; /* of a source: it makes the whole answer, head included */
+    bool of_file; /* some of it is that of a file, in memory or not */
+    bool raw;     /* of a source: it makes the whole answer, head included */
 };
 
 /* Empty. */
@@ -34,6 +35,7 @@ static inline void mk_content_init(struct mk_content *c)
     c->length = 0;
     c->parts = c->last = NULL;
     c->source = NULL;
+    c->of_file = false;
 }
 
 /* Gives back what it holds: its source is closed. Files belong to whoever added them. */

@@ -54,8 +54,9 @@ struct mk_host {
     bool ranges;     /* Resume */
     bool precompressed;
     bool dot_files;
-    mk_str written_at; /* file:line, for people */
-    void *owner;       /* whatever it was made from */
+    bool has_own_access_log; /* a plugin writes it */
+    mk_str written_at;       /* file:line, for people */
+    void *owner;             /* whatever it was made from */
 };
 
 struct mk_hosts {

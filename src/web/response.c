@@ -213,6 +213,11 @@ int64_t mk_response_length(const struct mk_response *r)
     return r->content.length == MK_CONTENT_UNKNOWN ? MK_LENGTH_UNKNOWN : (int64_t)r->content.length;
 }
 
+bool mk_response_is_file(const struct mk_response *r)
+{
+    return r->content.of_file;
+}
+
 int mk_response_set_static(struct mk_response *r, mk_str text)
 {
     if (r->sealed)

@@ -60,6 +60,7 @@ static mk_str next_text(mk_str *rest)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct mk_field fields[2];
+    struct mk_arena arena;
     if (size < NUMBERS)
         return 0;
     const struct mk_peer peer = {.ip = {data[0], data[1], [10] = data[2], [11] = data[2]},
@@ -77,6 +78,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                      .ending = (enum mk_ending)(data[4] % MK_ENDINGS),
                                      .content_sent = (uint64_t)data[2] << data[3] % 56,
                                      .duration_ms = data[4]};
+    mk_arena_init(&arena, NULL);
+    request.arena = &arena;
+    if (data[4] & 1)
+        MK_ASSERT(mk_request_set_user(&request, request.host) == 0);
     check(&record);
+    mk_arena_fini(&arena);
     return 0;
 }

@@ -21,8 +21,8 @@ def without_code(text):
 
 
 def anchors(page):
-    """The names that headings get: lower case, without marks, words joined by dashes."""
-    names = []
+    """The names that headings get: lower case, without marks, words joined by dashes; and those of anchors."""
+    names = re.findall(r'<a id="([^"]+)"></a>', house.read(page))
     for heading in re.findall(r"^#{1,6} +(.+?) *#*$", house.read(page), re.MULTILINE):
         name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
         names.append(name if name not in names else f"{name}-{names.count(name)}")
@@ -70,6 +70,7 @@ def self_test(test):
     test.expect("no page", judge("\n[a](docs/b.md)", a=""), r"^README\.md:2: docs/b\.md is not there")
     test.expect("no picture", judge('<img src="site/a.svg" alt="">'), "site/a.svg is not there")
     test.expect("a heading", judge("[a](docs/a.md#what-it-is-2-words) [b](#top)\n# Top\n", a="## What it is, 2 `words`\n"))
+    test.expect("an anchor", judge("[a](docs/a.md#mk_a) [b](docs/a.md#mk_b)", a='<a id="mk_a"></a>\n'), "#mk_b has no such heading")
     test.expect("no heading", judge("[a](docs/a.md#other)", a="# A\n"), "has no such heading")
     test.expect("no heading here", judge("[a](#other)\n# A\n"), "#other has no such heading")
     test.expect("in code", judge("    [a](docs/b.md)\n\n```\n[a](docs/b.md)\n```\n`[a](docs/b.md)`\n"))

@@ -79,7 +79,7 @@ def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
 @pytest.mark.parametrize("what, code, said", [
     ("load", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot be loaded: Invalid cross-device link"),
     ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot serve this host: Invalid cross-device link"),
-    ("master", 1, "the plugin cannot cannot start: Invalid cross-device link"),
+    ("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link"),
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
 def test_what_cannot_start_is_told(refused, what, code, said):

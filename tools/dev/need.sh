@@ -13,6 +13,10 @@ build   ninja-build      command ninja
 build   gcc              command cc
 build   libc6-dev        headers_of_libc
 
+plugins libcrypt-dev     pkg-config libcrypt
+plugins nettle-dev       pkg-config nettle
+plugins libpcre2-dev?    pkg-config libpcre2-8
+
 check   g++              command g++
 check   pkg-config       command pkg-config
 check   libcmocka-dev    pkg-config cmocka

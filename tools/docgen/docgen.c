@@ -2,15 +2,19 @@
 /* Writes what people and shells read about the program, out of the tables that the program itself runs on:
  *
  *     docgen man | bash | zsh | reference
+ *     docgen plugins FILE...      of the plugins in these files, and of those that are built in
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/options.h"
 #include "conf/reference.h"
+#include "server/builtin.h"
+#include "server/object.h"
 #include "server/settings.h"
 
-enum { TEXT_MAX = 1024 * 1024, WITHOUT_LETTER = 'P' };
+enum { TEXT_MAX = 1024 * 1024, WITHOUT_LETTER = 'P', PLUGINS_MAX = 64 };
 
 static bool has_letter(const struct mk_option *o)
 {
@@ -202,19 +206,102 @@ static void write_reference(struct mk_buf *out)
         mk_conf_reference_print(mk_settings_tables[i], out);
 }
 
+/* ---- Plugins ---- */
+
+static struct {
+    struct mk_object objects[PLUGINS_MAX];
+    const struct mk_plugin *plugins[PLUGINS_MAX];
+    size_t n;
+} shelf;
+
+static int by_name(const void *a, const void *b)
+{
+    const struct mk_plugin *const *p = a, *const *q = b;
+    return strcmp((*p)->name, (*q)->name);
+}
+
+static bool fill_shelf(char **files, int n)
+{
+    char why[MK_OBJECT_WHY];
+    for (const struct mk_plugin *const *p = mk_builtin_plugins; *p && shelf.n < PLUGINS_MAX; p++)
+        shelf.plugins[shelf.n++] = *p;
+    for (int i = 0; i < n && shelf.n < PLUGINS_MAX; i++) {
+        struct mk_object *o = &shelf.objects[shelf.n];
+        if (!mk_object_open(o, mk_str_from_c(files[i]), why)) {
+            fprintf(stderr, "docgen: %s: %s\n", files[i], why);
+            return false;
+        }
+        shelf.plugins[shelf.n++] = o->plugin;
+    }
+    qsort(shelf.plugins, shelf.n, sizeof *shelf.plugins, by_name);
+    return true;
+}
+
+static void empty_shelf(void)
+{
+    for (size_t i = 0; i < PLUGINS_MAX; i++)
+        mk_object_close(&shelf.objects[i]);
+}
+
+static void write_section(struct mk_buf *out, const struct mk_conf_table *table)
+{
+    mk_buf_add_char(out, '#'); /* it stands below its plugin */
+    mk_conf_reference_print(table, out);
+    if (table->scope == MK_CONF_HOST)
+        mk_buf_add(out, MK_STR("Below a [HOST] it is for that host; above the first one for all hosts that "
+                               "have none of their own.\n\n"));
+    else
+        mk_buf_add(out, MK_STR("It is about the server as a whole, wherever it stands.\n\n"));
+}
+
+static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
+{
+    mk_buf_addf(out, "## %s\n\n%s\n[How it is used](../../plugins/%s/README.md).\n\n", p->name,
+                p->help ? p->help : "", p->name);
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        mk_buf_addf(out, "- A handler for [ROUTES]: `%s%s%s`\n", (*h)->name, (*h)->form ? " " : "",
+                    (*h)->form ? (*h)->form : "");
+    for (const struct mk_verb *const *v = p->verbs; v && *v; v++)
+        mk_buf_addf(out, "- A command: `monkey %s%s%s`. %s\n", (*v)->name, (*v)->args ? " " : "",
+                    (*v)->args ? (*v)->args : "", (*v)->help);
+    if (p->handlers || p->verbs)
+        mk_buf_add_char(out, '\n');
+    for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
+        write_section(out, *t);
+}
+
+static void write_plugins(struct mk_buf *out)
+{
+    mk_buf_add(out,
+               MK_STR("# Sections of plugins\n\n<!-- Made from the tables of the plugins by `make docs`. "
+                      "-->\n\n"
+                      "What the plugins that come with the server can be told, and what they bring. Each "
+                      "is loaded by its name: `Load auth` in [PLUGINS]. How to use them is told in "
+                      "[Plugins](../guide/using-plugins.md).\n\n"));
+    for (size_t i = 0; i < shelf.n; i++)
+        write_plugin(out, shelf.plugins[i]);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*write)(struct mk_buf *out);
-    } outputs[] = {
-        {"man", write_man}, {"bash", write_bash}, {"zsh", write_zsh}, {"reference", write_reference}};
+    } outputs[] = {{"man", write_man},
+                   {"bash", write_bash},
+                   {"zsh", write_zsh},
+                   {"reference", write_reference},
+                   {"plugins", write_plugins}};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    for (size_t i = 0; argc == 2 && i < MK_LEN(outputs); i++)
+    bool of_plugins = argc >= 2 && strcmp(argv[1], "plugins") == 0;
+    if (of_plugins && !fill_shelf(argv + 2, argc - 2))
+        return 1;
+    for (size_t i = 0; (argc == 2 || of_plugins) && i < MK_LEN(outputs); i++)
         if (strcmp(argv[1], outputs[i].name) == 0)
             outputs[i].write(&out);
+    empty_shelf();
     if (out.failed || out.len == 0) {
-        fprintf(stderr, "usage: docgen man | bash | zsh | reference\n");
+        fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins FILE...\n");
         return 2;
     }
     fwrite(out.p, 1, out.len, stdout);

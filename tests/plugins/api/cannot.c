@@ -39,8 +39,9 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
     return if_it_is(data, HOST);
 }
 
-static int master_start(void *data)
+static int master_start(struct mk_config *config, void *data)
 {
+    (void)config;
     return if_it_is(data, MASTER);
 }
 

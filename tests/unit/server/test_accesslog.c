@@ -71,6 +71,27 @@ static void the_combined_format(void **state)
                "\"https://example.com/\" \"Mozilla/5.0 (X11)\"\n");
 }
 
+static void users_are_one_word(void **state)
+{
+    struct mk_arena arena;
+    char many[255];
+    (void)state;
+    mk_arena_init(&arena, NULL);
+    request.arena = &arena;
+    assert_int_equal(mk_request_set_user(&request, MK_STR("j\303\244 \"x\" ")), 0);
+    assert_str(write_line(MK_ACCESS_COMBINED), "192.0.2.1 - j\\xc3\\xa4\\x20\\x22x\\x22\\x20 "
+                                               "[21/Nov/2026:08:34:56 +0000] \"GET /a?b HTTP/1.1\" 200 1234 "
+                                               "\"-\" \"-\"\n");
+    check_json(
+        "{\"time\":\"2026-11-21T08:34:56+0000\",\"client\":\"192.0.2.1\",\"user\":\"j\303\244 \\\"x\\\" \","
+        "\"host\":\"example.org\",\"method\":\"GET\",\"target\":\"/a?b\",\"protocol\":\"HTTP/1.1\","
+        "\"status\":200,\"bytes\":1234,\"ms\":7,\"end\":\"done\",\"referer\":\"\",\"agent\":\"\"}\n");
+    memset(many, ' ', sizeof many);
+    assert_int_equal(mk_request_set_user(&request, mk_str_of(many, sizeof many)), 0);
+    assert_true(write_line(MK_ACCESS_COMBINED).len < 400);
+    mk_arena_fini(&arena);
+}
+
 static void what_is_not_there_is_a_dash(void **state)
 {
     (void)state;
@@ -250,6 +271,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_combined_format, start),
+        cmocka_unit_test_setup(users_are_one_word, start),
         cmocka_unit_test_setup(what_is_not_there_is_a_dash, start),
         cmocka_unit_test_setup(the_json_format, start),
         cmocka_unit_test_setup(the_short_format, start),

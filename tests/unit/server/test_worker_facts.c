@@ -10,6 +10,7 @@
 static struct configured c;
 static struct mk_worker w;
 static struct mk_place places[4];
+static struct mk_history history;
 static struct mk_addr where;
 static int listener, client;
 static char last_log[256];
@@ -29,6 +30,7 @@ static int start(void **state)
     configured_init(&c);
     client = -1;
     memset(places, 0, sizeof places);
+    memset(&history, 0, sizeof history);
     assert_int_equal(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
     assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
     return mk_addr_of_socket(listener, &where);
@@ -47,14 +49,15 @@ static int stop(void **state)
 static void serve(const char *text)
 {
     configured_expect(&c, text);
-    const struct mk_worker_options o = {.generation = c.g,
-                                        .index = 2,
-                                        .workers = 3,
-                                        .counters = &places[1].counters,
-                                        .places = {.at = places, .n = 4, .master = 11, .began = 1000},
-                                        .log = &error_log,
-                                        .listeners = &listener,
-                                        .n_listeners = 1};
+    const struct mk_worker_options o = {
+        .generation = c.g,
+        .index = 2,
+        .workers = 3,
+        .counters = &places[1].counters,
+        .places = {.at = places, .n = 4, .master = 11, .began = 1000, .history = &history},
+        .log = &error_log,
+        .listeners = &listener,
+        .n_listeners = 1};
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 
@@ -129,6 +132,57 @@ static void every_process_is_counted(void **state)
     assert_true(mk_worker_stats_at(&w, 3, &s));
     assert_false(mk_worker_stats_at(&w, 4, &s));
     assert_false(mk_worker_stats_at(&w, SIZE_MAX, &s));
+}
+
+static void the_past_is_told(void **state)
+{
+    (void)state;
+    struct mk_worker_stats s;
+    history.past = (struct mk_counters){.accepted = 3, .requests = 8, .by_class = {[4] = 2}, .sent = 1000};
+    serve(HOST);
+    mk_worker_stats_past(&w, &s);
+    assert_int_equal(s.pid, 0);
+    assert_int_equal(s.accepted, 3);
+    assert_int_equal(s.requests, 8);
+    assert_int_equal(s.by_class[4], 2);
+    assert_int_equal(s.sent, 1000);
+}
+
+static void reloads_are_told(void **state)
+{
+    (void)state;
+    struct mk_reloads r;
+    struct mk_buf why = mk_buf_growing(1 << 16);
+    serve(HOST);
+    mk_history_reload(&history);
+    mk_worker_reloads(&w, &r, NULL);
+    assert_true(r.under_way);
+    mk_history_reloaded(&history);
+    mk_history_stayed(&history, MK_STR("x.conf:1:1: error"));
+    mk_worker_reloads(&w, &r, &why);
+    assert_false(r.under_way);
+    assert_int_equal(r.done, 1);
+    assert_int_equal(r.failed, 1);
+    assert_str(mk_buf_str(&why), "x.conf:1:1: error");
+    mk_buf_clear(&why);
+    memset(history.why, 'x', sizeof history.why); /* somebody wrote over it */
+    mk_worker_reloads(&w, &r, &why);
+    assert_int_equal(why.len, sizeof history.why);
+    mk_buf_free(&why);
+}
+
+static void without_a_master_there_is_no_past(void **state)
+{
+    (void)state;
+    struct mk_worker_stats s;
+    struct mk_reloads r;
+    serve(HOST);
+    w.places.history = NULL;
+    mk_worker_stats_past(&w, &s);
+    mk_worker_reloads(&w, &r, NULL);
+    assert_int_equal(s.requests, 0);
+    assert_int_equal(r.done + r.failed, 0);
+    assert_false(r.under_way);
 }
 
 /* ---- Connections ---- */
@@ -271,6 +325,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_knows_its_place_and_its_time, start, stop),
         cmocka_unit_test_setup_teardown(messages_go_to_the_error_log, start, stop),
         cmocka_unit_test_setup_teardown(every_process_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(the_past_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(reloads_are_told, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_master_there_is_no_past, start, stop),
         cmocka_unit_test_setup_teardown(connections_can_be_looked_at, start, stop),
         cmocka_unit_test_setup_teardown(requests_under_way_are_told, start, stop),
         cmocka_unit_test_setup_teardown(the_cache_can_be_looked_at_and_emptied, start, stop),

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A word of the table: when it ends (26 bits of seconds), whose it is (28), how many there were (10). A full
+ * bucket gives up whoever has tried least. So a flood of addresses pushes out none that is blocked before it
+ * has itself as many wrong tries behind it; and it cannot choose a bucket, because the hash depends on the
+ * secret. */
+#include "attempts.h"
+
+#define END_MASK  ((UINT64_C(1) << 26) - 1)
+#define TAG_MASK  ((UINT64_C(1) << 28) - 1)
+#define COUNT_MAX ((UINT64_C(1) << 10) - 1)
+
+enum { TRIES = 16 }; /* of a change that others get in the way of */
+
+static uint64_t pack(uint64_t end, uint64_t tag, uint64_t count)
+{
+    return (end & END_MASK) << 38 | tag << 10 | count;
+}
+
+static uint64_t tag_of(uint64_t word)
+{
+    return word >> 10 & TAG_MASK;
+}
+
+static uint64_t count_of(uint64_t word)
+{
+    return word & COUNT_MAX;
+}
+
+/* Seconds that are left; 0 when it is over, or the clock was set back. */
+static uint32_t left(uint64_t word, int64_t now)
+{
+    uint64_t seconds = ((word >> 38) - (uint64_t)now) & END_MASK;
+    return word && seconds <= AUTH_SPAN_MAX_S ? (uint32_t)seconds : 0;
+}
+
+static struct auth_bucket *bucket_of(struct auth_shared *s, const struct auth_counted *c)
+{
+    return &s->attempts[c->hash % AUTH_BUCKETS];
+}
+
+static uint64_t own_tag(const struct auth_counted *c)
+{
+    return c->hash >> 32 & TAG_MASK;
+}
+
+struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_peer *peer, uint32_t limit,
+                                     uint32_t span_s)
+{
+    static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
+    struct auth_counted c = {.limit = limit, .span_s = span_s};
+    size_t len = memcmp(peer->ip, v4, sizeof v4) == 0 || peer->is_unix ? sizeof peer->ip : 8;
+    mk_str parts[] = {MK_STR("attempts"), mk_str_of((const char *)peer->ip, len),
+                      mk_str_of((const char *)&c.limit, sizeof c.limit),
+                      mk_str_of((const char *)&c.span_s, sizeof c.span_s),
+                      mk_str_of((const char *)&peer->is_unix, 1)};
+    uint8_t mac[AUTH_MAC_LEN];
+    auth_hash_mac(s->secret, parts, sizeof parts / sizeof *parts, mac);
+    memcpy(&c.hash, mac, sizeof c.hash);
+    return c;
+}
+
+/* His way in the bucket, and the word that stands there; -1 if he has none. */
+static int find(const struct auth_bucket *b, const struct auth_counted *c, int64_t now, uint64_t *word)
+{
+    for (int i = 0; i < AUTH_WAYS; i++) {
+        *word = atomic_load_explicit(&b->way[i], memory_order_relaxed);
+        if (left(*word, now) && tag_of(*word) == own_tag(c))
+            return i;
+    }
+    return -1;
+}
+
+static int find_victim(const struct auth_bucket *b, int64_t now, uint64_t *word)
+{
+    int victim = 0;
+    uint64_t lowest = UINT64_MAX;
+    *word = 0;
+    for (int i = 0; i < AUTH_WAYS; i++) {
+        uint64_t each = atomic_load_explicit(&b->way[i], memory_order_relaxed);
+        uint64_t worth = left(each, now) ? count_of(each) << 32 | left(each, now) : 0;
+        if (worth < lowest) {
+            lowest = worth;
+            victim = i;
+            *word = each;
+        }
+    }
+    return victim;
+}
+
+static bool change(struct auth_bucket *b, int way, uint64_t from, uint64_t to)
+{
+    return atomic_compare_exchange_strong_explicit(&b->way[way], &from, to, memory_order_relaxed,
+                                                   memory_order_relaxed);
+}
+
+uint32_t auth_attempts_blocked(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+{
+    uint64_t word;
+    if (!c->limit || find(bucket_of(s, c), c, now, &word) < 0 || count_of(word) < c->limit)
+        return 0;
+    return left(word, now);
+}
+
+uint32_t auth_attempts_take(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+{
+    struct auth_bucket *b = bucket_of(s, c);
+    for (int i = 0; c->limit && i < TRIES; i++) {
+        uint64_t word, next;
+        int way = find(b, c, now, &word);
+        if (way >= 0 && count_of(word) >= c->limit)
+            return left(word, now);
+        if (way >= 0) {
+            next = word + 1;
+        } else {
+            way = find_victim(b, now, &word);
+            next = pack((uint64_t)now + c->span_s, own_tag(c), 1);
+        }
+        if (change(b, way, word, next))
+            return 0;
+    }
+    return 0;
+}
+
+void auth_attempts_give_back(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+{
+    struct auth_bucket *b = bucket_of(s, c);
+    for (int i = 0; c->limit && i < TRIES; i++) {
+        uint64_t word;
+        int way = find(b, c, now, &word);
+        if (way < 0 || count_of(word) == 0 || change(b, way, word, word - 1))
+            return;
+    }
+}

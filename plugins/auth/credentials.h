@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client writes into Authorization, taken apart. Knows neither users nor requests. */
+#ifndef AUTH_CREDENTIALS_H
+#define AUTH_CREDENTIALS_H
+
+#include <monkey/buf.h>
+
+enum {
+    AUTH_NAME_MAX = 255,
+    AUTH_PASSWORD_MAX = 511,                                        /* what crypt(3) takes */
+    AUTH_BASIC_ROOM = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three at a time */
+};
+
+/* Cuts "Scheme rest": the scheme; *rest is absent if there is nothing behind it. */
+mk_str auth_scheme_cut(mk_str value, mk_str *rest);
+
+/* RFC 7617. Both are in the room that they were decoded into; a NUL is behind the password. */
+struct auth_basic {
+    mk_str user, password;
+};
+bool auth_basic_parse(mk_str text, char room[AUTH_BASIC_ROOM], struct auth_basic *out);
+
+/* The parameters of RFC 7616, section 3.4. */
+enum auth_param {
+    AUTH_USERNAME,
+    AUTH_USERNAME_EXT, /* username*, as written; auth_digest_parse() leaves the decoded one in AUTH_USERNAME
+                        */
+    AUTH_REALM,
+    AUTH_NONCE,
+    AUTH_URI,
+    AUTH_RESPONSE,
+    AUTH_ALGORITHM,
+    AUTH_CNONCE,
+    AUTH_QOP,
+    AUTH_NC,
+    AUTH_USERHASH,
+    AUTH_PARAMS
+};
+struct auth_digest {
+    mk_str at[AUTH_PARAMS]; /* absent ones are absent texts */
+};
+/* False if it is malformed: repeated or missing parameters, open quotes. `room` is a fixed one of at least
+ * text.len bytes, for what has to be unescaped; the rest are slices of the text. */
+bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out);
+
+/* Exactly `size` bytes in hexadecimal. */
+bool auth_hex_parse(mk_str text, uint8_t *out, size_t size);
+/* A name or password: no control characters (RFC 7617, section 2). */
+bool auth_is_clean(mk_str text);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A word of the table: when the nonce was made (17 bits of seconds), which it is (13), the highest count
+ * (17), and which of the 17 counts up to that one were used: clients send requests side by side, so they come
+ * out of order. */
+#include "nonce.h"
+
+#include "credentials.h"
+
+#include <monkey/text.h>
+
+#define TIME_MASK  ((UINT64_C(1) << 17) - 1)
+#define TAG_MASK   ((UINT64_C(1) << 13) - 1)
+#define COUNT_MASK ((UINT64_C(1) << 17) - 1)
+#define SEEN_MASK  ((UINT64_C(1) << 17) - 1)
+
+/* The clocks of two workers may be a moment apart. */
+enum { MAC_LEN = 16, SEEN_BITS = 17, TRIES = 16, SLACK_S = 4 };
+
+struct raw {
+    uint64_t time, id;
+    uint8_t mac[MAC_LEN];
+};
+_Static_assert(sizeof(struct raw) * 2 == AUTH_NONCE_LEN, "two digits a byte");
+
+static void sign(const struct auth_shared *s, mk_str realm, struct raw *raw)
+{
+    mk_str parts[] = {MK_STR("nonce"), realm, mk_str_of((const char *)&raw->time, sizeof raw->time),
+                      mk_str_of((const char *)&raw->id, sizeof raw->id)};
+    uint8_t mac[AUTH_MAC_LEN];
+    auth_hash_mac(s->secret, parts, sizeof parts / sizeof *parts, mac);
+    memcpy(raw->mac, mac, MAC_LEN);
+}
+
+void auth_nonce_make(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN])
+{
+    struct raw raw = {.time = (uint64_t)now};
+    struct mk_buf b = mk_buf_fixed(out, AUTH_NONCE_LEN);
+    mk_random(&raw.id, sizeof raw.id);
+    sign(s, realm, &raw);
+    mk_hex_encode(&b, mk_str_of((const char *)&raw, sizeof raw));
+}
+
+bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, struct auth_nonce *out)
+{
+    struct raw given, due;
+    if (!auth_hex_parse(text, (uint8_t *)&given, sizeof given))
+        return false;
+    due = given;
+    sign(s, realm, &due);
+    *out = (struct auth_nonce){given.time, given.id};
+    return mk_secret_eq(mk_str_of((const char *)given.mac, MAC_LEN),
+                        mk_str_of((const char *)due.mac, MAC_LEN));
+}
+
+static uint64_t key_of(const struct auth_nonce *n)
+{
+    return (n->time & TIME_MASK) << 13 | (n->id >> 32 & TAG_MASK);
+}
+
+static uint64_t pack(const struct auth_nonce *n, uint64_t count, uint64_t seen)
+{
+    return key_of(n) << 34 | count << 17 | seen;
+}
+
+/* The word after this count was used; 0 if it was before, or so long ago that nobody knows. */
+static uint64_t advance(uint64_t word, uint64_t count)
+{
+    uint64_t highest = word >> 17 & COUNT_MASK, seen = word & SEEN_MASK;
+    uint64_t head = word & ~(COUNT_MASK << 17 | SEEN_MASK);
+    if (count > highest) {
+        uint64_t by = count - highest;
+        seen = by < SEEN_BITS ? (seen << by & SEEN_MASK) | 1 : 1;
+        return head | count << 17 | seen;
+    }
+    uint64_t back = highest - count;
+    if (back >= SEEN_BITS || seen >> back & 1)
+        return 0;
+    return word | UINT64_C(1) << back;
+}
+
+static int find(const struct auth_bucket *b, const struct auth_nonce *n, uint64_t *word)
+{
+    for (int i = 0; i < AUTH_WAYS; i++) {
+        *word = atomic_load_explicit(&b->way[i], memory_order_relaxed);
+        if (*word && *word >> 34 == key_of(n))
+            return i;
+    }
+    return -1;
+}
+
+/* The second in which the nonce of a word was made. */
+static uint64_t time_of(uint64_t word, int64_t now)
+{
+    uint64_t latest = (uint64_t)now + SLACK_S;
+    return latest - ((latest - (word >> 47)) & TIME_MASK);
+}
+
+static int find_oldest(const struct auth_bucket *b, int64_t now, uint64_t *word)
+{
+    int oldest = 0;
+    uint64_t lowest = UINT64_MAX;
+    *word = 0;
+    for (int i = 0; i < AUTH_WAYS; i++) {
+        uint64_t each = atomic_load_explicit(&b->way[i], memory_order_relaxed);
+        uint64_t time = each ? time_of(each, now) : 0;
+        if (time < lowest) {
+            lowest = time;
+            oldest = i;
+            *word = each;
+        }
+    }
+    return oldest;
+}
+
+/* A nonce that is not in the table and not younger than one that was pushed out may itself be one of those.
+ */
+static void forget(_Atomic uint64_t *forgotten, uint64_t second)
+{
+    uint64_t before = atomic_load(forgotten);
+    while (before < second && !atomic_compare_exchange_weak(forgotten, &before, second))
+        ;
+}
+
+/* True: done, *answer is the answer. False: somebody else was faster, look again. */
+static bool try_use(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
+                    bool *answer)
+{
+    size_t at = n->id % AUTH_BUCKETS;
+    struct auth_bucket *b = &s->nonces[at];
+    uint64_t word, next;
+    int way = find(b, n, &word);
+    if (way >= 0) {
+        next = advance(word, count);
+        *answer = next != 0;
+    } else {
+        *answer = n->time > atomic_load(&s->forgotten[at]);
+        way = find_oldest(b, now, &word);
+        next = pack(n, count, 1);
+        if (*answer && word)
+            forget(&s->forgotten[at], time_of(word, now));
+    }
+    return !*answer || atomic_compare_exchange_strong(&b->way[way], &word, next);
+}
+
+bool auth_nonce_use(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
+                    uint32_t span_s)
+{
+    bool answer = false;
+    uint64_t latest = (uint64_t)now + SLACK_S;
+    if (count == 0 || count > COUNT_MASK || nonce->time > latest || latest - nonce->time > span_s + SLACK_S)
+        return false;
+    for (int i = 0; i < TRIES; i++)
+        if (try_use(s, nonce, count, now, &answer))
+            return answer;
+    return false;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passwd.h"
+
+#include "entries.h"
+#include "hash.h"
+#include "terminal.h"
+#include "verify.h"
+
+#include <crypt.h>
+#include <errno.h>
+#include <getopt.h>
+#include <monkey/mem.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { FINE = 0, FAILED = 1, USAGE = 2, DIGEST_TEXT_MAX = 2 * AUTH_HASH_MAX };
+
+struct order {
+    const char *path;
+    mk_str user, realm, kind; /* the realm is absent but for Digest */
+    uint64_t cost;            /* 0: as the kind has it */
+    bool create, delete, help;
+};
+
+static const char usage[] = "usage: monkey passwd [-c] [-b KIND] [-r COST] [--digest REALM] FILE USER\n"
+                            "       monkey passwd -D [--digest REALM] FILE USER\n";
+
+static const char help[] =
+    "\n"
+    "Adds a user to a file of users, or gives one that is there another password. It is asked for at the\n"
+    "terminal, or is the first line of what is piped in; never an argument, which everybody could see.\n"
+    "\n"
+    "  -c, --create         the file may not be there yet\n"
+    "  -D, --delete         take the user out of the file\n"
+    "  -b, --kind KIND      how the password is hashed: yescrypt (the default), bcrypt, sha512, sha256;\n"
+    "                       with --digest: sha256 (the default) or md5\n"
+    "  -r, --cost COST      how much work a check shall be; what numbers mean, see crypt(5)\n"
+    "  -d, --digest REALM   an entry for Digest; REALM is the Title of the section [AUTH]\n"
+    "  -h, --help           this text\n"
+    "\n"
+    "The server reads the file when it loads its configuration: tell it to with SIGHUP.\n";
+
+static int complain(int code, const char *what, const char *about)
+{
+    fprintf(stderr, "monkey passwd: %s%s%s\n", about ? about : "", about ? ": " : "", what);
+    return code;
+}
+
+/* ---- The command line ---- */
+
+static bool is_utf8(mk_str s)
+{
+    size_t more = 0;
+    for (size_t i = 0; i < s.len; i++) {
+        unsigned char c = (unsigned char)s.p[i];
+        if (more ? (c & 0xc0) != 0x80 : (c >= 0x80 && c < 0xc2) || c > 0xf4)
+            return false;
+        more = more ? more - 1 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : c >= 0xc2 ? 1 : 0;
+    }
+    return more == 0;
+}
+
+static bool is_field_of_line(mk_str s)
+{
+    return s.len && auth_is_clean(s) && is_utf8(s) && mk_str_find(s, ':') == MK_STR_NONE &&
+           mk_str_trim(s).len == s.len;
+}
+
+static int check(const struct order *o)
+{
+    bool digest = o->realm.p != NULL;
+    if (!is_field_of_line(o->user) || o->user.len > AUTH_NAME_MAX || o->user.p[0] == '#')
+        return complain(USAGE, "a name is 1 to 255 bytes of UTF-8 without ':', not begun by '#' or a blank",
+                        NULL);
+    if (digest && (!is_field_of_line(o->realm) || mk_str_find(o->realm, '"') != MK_STR_NONE ||
+                   mk_str_find(o->realm, '\\') != MK_STR_NONE))
+        return complain(USAGE, "a realm is UTF-8 without ':', '\"' and '\\'", NULL);
+    if (digest && o->kind.p && !mk_str_eq(o->kind, MK_STR("sha256")) && !mk_str_eq(o->kind, MK_STR("md5")))
+        return complain(USAGE, "expected sha256 or md5 with --digest", o->kind.p);
+    if (!digest && o->kind.p && !auth_kind_find(o->kind))
+        return complain(USAGE, "expected yescrypt, bcrypt, sha512 or sha256", o->kind.p);
+    if (o->delete &&(o->create || o->kind.p || o->cost))
+        return complain(USAGE, "-D goes with --digest only", NULL);
+    if (digest && o->cost)
+        return complain(USAGE, "a hash for Digest has no cost", NULL);
+    return FINE;
+}
+
+static int take_option(struct order *o, int letter, const char *value)
+{
+    switch (letter) {
+    case 'c':
+        o->create = true;
+        return FINE;
+    case 'D':
+        o->delete = true;
+        return FINE;
+    case 'b':
+        o->kind = mk_str_from_c(value);
+        return FINE;
+    case 'd':
+        o->realm = mk_str_from_c(value);
+        return FINE;
+    case 'r':
+        if (mk_num_parse(mk_str_from_c(value), &o->cost) && o->cost > 0 && o->cost < 1000000000)
+            return FINE;
+        return complain(USAGE, "expected a number as cost", value);
+    case 'h':
+        o->help = true;
+        return FINE;
+    default:
+        fputs(usage, stderr);
+        return USAGE;
+    }
+}
+
+static int parse(int argc, char **argv, struct order *o)
+{
+    static const struct option names[] = {
+        {"create", no_argument, NULL, 'c'},
+        {"delete", no_argument, NULL, 'D'},
+        {"kind", required_argument, NULL, 'b'},
+        {"cost", required_argument, NULL, 'r'},
+        {"help", no_argument, NULL, 'h'},
+        {"digest", required_argument, NULL, 'd'},
+        {NULL, 0, NULL, 0},
+    };
+    int letter, code = FINE;
+    optind = 0; /* glibc: begin anew */
+    while (code == FINE && (letter = getopt_long(argc, argv, "cDb:r:d:h", names, NULL)) != -1)
+        code = take_option(o, letter, optarg);
+    if (code != FINE || o->help)
+        return code;
+    if (argc - optind == 3)
+        return complain(USAGE,
+                        "the password does not belong here, where everybody can see it: it is asked for",
+                        "too many words");
+    if (argc - optind != 2) {
+        fputs(usage, stderr);
+        return USAGE;
+    }
+    o->path = argv[optind];
+    o->user = mk_str_from_c(argv[optind + 1]);
+    return check(o);
+}
+
+/* ---- The password ---- */
+
+static const char *fault_of(const struct order *o, mk_str password)
+{
+    const struct auth_kind *kind = o->kind.p && !o->realm.p ? auth_kind_find(o->kind) : NULL;
+    if (password.len == 0)
+        return "an empty password is none";
+    if (!auth_is_clean(password))
+        return "there is a control character in the password";
+    if (!is_utf8(password))
+        return "the password is not UTF-8, which is what browsers send";
+    if (kind && password.len > kind->password)
+        return "bcrypt looks at no more than 72 bytes of a password: choose another kind";
+    return NULL;
+}
+
+static int complain_of_reading(int e)
+{
+    return complain(FAILED,
+                    e == -ENODATA ? "there is no password"
+                    : e == -E2BIG ? "the password is too long"
+                                  : strerror(-e),
+                    NULL);
+}
+
+static int read_password(char room[AUTH_LINE_ROOM], mk_str *password)
+{
+    char again[AUTH_LINE_ROOM];
+    mk_str second;
+    if (!auth_terminal_is_there()) {
+        int e = auth_terminal_read_pipe(room, password);
+        return e ? complain_of_reading(e) : FINE;
+    }
+    int e = auth_terminal_ask("New password: ", room, password);
+    if (!e)
+        e = auth_terminal_ask("The same again: ", again, &second);
+    int code = e                              ? complain_of_reading(e)
+               : mk_str_eq(*password, second) ? FINE
+                                              : complain(FAILED, "they differ: nothing was changed", NULL);
+    explicit_bzero(again, sizeof again);
+    return code;
+}
+
+/* ---- Its hash ---- */
+
+static int hash_for_digest(const struct order *o, mk_str password, char out[CRYPT_OUTPUT_SIZE])
+{
+    enum auth_hash kind = mk_str_eq(o->kind, MK_STR("md5")) ? AUTH_MD5 : AUTH_SHA256;
+    mk_str parts[] = {o->user, o->realm, password};
+    uint8_t sum[AUTH_HASH_MAX];
+    struct mk_buf b = mk_buf_fixed(out, DIGEST_TEXT_MAX);
+    auth_hash_joined(kind, parts, 3, sum);
+    mk_hex_encode(&b, mk_str_of((const char *)sum, auth_hash_len(kind)));
+    out[b.len] = '\0';
+    return FINE;
+}
+
+static int hash_for_basic(const struct order *o, const char *password, char out[CRYPT_OUTPUT_SIZE])
+{
+    char setting[CRYPT_GENSALT_OUTPUT_SIZE];
+    const struct auth_kind *kind = o->kind.p ? auth_kind_find(o->kind) : &auth_kinds[0];
+    unsigned long cost = o->cost ? (unsigned long)o->cost : kind->cost;
+    if (!crypt_gensalt_rn(kind->prefix, cost, NULL, 0, setting, sizeof setting))
+        return complain(errno == EINVAL || errno == ERANGE ? USAGE : FAILED,
+                        errno == EINVAL || errno == ERANGE ? "libcrypt does not take this cost"
+                                                           : strerror(errno),
+                        kind->name);
+    struct crypt_data *data = mk_mem_zalloc(1, sizeof *data);
+    const char *made = data ? crypt_rn(password, setting, data, (int)sizeof *data) : NULL;
+    int code = made ? FINE : complain(FAILED, strerror(errno), kind->name);
+    if (made)
+        memcpy(out, made, strlen(made) + 1);
+    if (data)
+        explicit_bzero(data, sizeof *data);
+    mk_mem_free(data);
+    return code;
+}
+
+static int make_hash(const struct order *o, char out[CRYPT_OUTPUT_SIZE])
+{
+    char room[AUTH_LINE_ROOM];
+    mk_str password = {NULL, 0};
+    int code = read_password(room, &password);
+    if (code == FINE) {
+        const char *fault = fault_of(o, password);
+        code = fault        ? complain(FAILED, fault, NULL)
+               : o->realm.p ? hash_for_digest(o, password, out)
+                            : hash_for_basic(o, room, out);
+    }
+    explicit_bzero(room, sizeof room);
+    return code;
+}
+
+/* ---- All of it ---- */
+
+static int edit(const struct order *o, mk_str hash)
+{
+    static const char *const words[] = {
+        [AUTH_ADDED] = "added to", [AUTH_CHANGED] = "changed in", [AUTH_DELETED] = "deleted from"};
+    const struct auth_entry entry = {.name = o->user, .realm = o->realm, .hash = hash};
+    enum auth_edit done;
+    const char *why;
+    if (!auth_entries_edit(o->path, o->create, &entry, &done, &why)) {
+        fprintf(stderr, "monkey passwd: %s: cannot %s: %s\n", o->path, why, strerror(errno));
+        return FAILED;
+    }
+    if (done == AUTH_NOT_THERE)
+        return complain(FAILED, "there is no such user in it", o->path);
+    printf("%.*s was %s %s.\n", MK_STR_ARG(o->user), words[done], o->path);
+    return fflush(stdout) == 0 ? FINE : FAILED;
+}
+
+/* Before somebody types a password in vain. */
+static int complain_of_path(const struct order *o)
+{
+    int e = errno;
+    complain(FAILED, strerror(e), o->path);
+    if (e == ENOENT && !o->delete)
+        fputs("With -c it is made.\n", stderr);
+    return FAILED;
+}
+
+static int run(int argc, char **argv)
+{
+    struct order o = {0};
+    char hash[CRYPT_OUTPUT_SIZE];
+    int code = parse(argc, argv, &o);
+    if (code != FINE)
+        return code;
+    if (o.help) {
+        printf("%s%s", usage, help);
+        return FINE;
+    }
+    if (!o.create && access(o.path, F_OK) != 0)
+        return complain_of_path(&o);
+    if (o.delete)
+        return edit(&o, mk_str_of(NULL, 0));
+    code = make_hash(&o, hash);
+    return code == FINE ? edit(&o, mk_str_from_c(hash)) : code;
+}
+
+const struct mk_verb auth_passwd = {
+    .name = "passwd",
+    .args = "FILE USER",
+    .help = "Adds, changes or deletes a user in a file of users.",
+    .run = run,
+};

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef AUTH_PASSWD_H
+#define AUTH_PASSWD_H
+
+#include <monkey/plugin.h>
+
+/* monkey passwd: makes, changes and deletes entries of files of users. */
+extern const struct mk_verb auth_passwd;
+
+#endif

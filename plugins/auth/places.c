@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "places.h"
+
+#include "credentials.h"
+
+#include <errno.h>
+#include <monkey/host.h>
+#include <monkey/text.h>
+#include <stdlib.h>
+
+int auth_places_load(struct mk_config *c, void **data)
+{
+    struct auth_setup *setup = mk_config_alloc(c, sizeof *setup);
+    struct auth_shared *shared = mk_config_shared(c, "auth.state", sizeof *shared);
+    if (!setup || !shared)
+        return -ENOMEM;
+    if (!atomic_load(&shared->has_secret)) {
+        mk_random(shared->secret, sizeof shared->secret);
+        atomic_store(&shared->has_secret, 1);
+    }
+    setup->shared = shared;
+    *data = setup;
+    return 0;
+}
+
+static const struct auth_users *users_of(struct mk_config *c, struct auth_setup *setup,
+                                         const struct auth_place *p)
+{
+    for (const struct auth_users *u = setup->files; u; u = u->next)
+        if (mk_str_eq(u->path, p->file))
+            return u;
+    struct auth_users *u = auth_users_read(c, p, p->file);
+    if (u) {
+        u->next = setup->files;
+        setup->files = u;
+    }
+    return u;
+}
+
+/* A quoted string that the client shall unquote again (RFC 9110, section 5.6.4). */
+static bool make_challenge(struct mk_config *c, struct auth_place *p)
+{
+    char room[512];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&b, MK_STR("Basic realm=\""));
+    for (size_t i = 0; i < p->title.len; i++) {
+        if (p->title.p[i] == '"' || p->title.p[i] == '\\')
+            mk_buf_add_char(&b, '\\');
+        mk_buf_add_char(&b, p->title.p[i]);
+    }
+    mk_buf_add(&b, MK_STR("\", charset=\"UTF-8\""));
+    p->challenge = mk_config_copy(c, mk_buf_str(&b));
+    return p->challenge.p && !b.failed;
+}
+
+static void bind_digest(struct mk_config *c, struct auth_place *p)
+{
+    for (size_t i = 0; i < p->title.len; i++)
+        if (p->title.p[i] == '"' || p->title.p[i] == '\\' || p->title.p[i] == ':') {
+            mk_config_error(c, p, "Title", "with Digest it must not hold '\"', '\\' or ':'");
+            return;
+        }
+    p->offers[AUTH_SHA256] = auth_users_has_realm(p->users, p->title, AUTH_SHA256);
+    p->offers[AUTH_MD5] = p->md5 && auth_users_has_realm(p->users, p->title, AUTH_MD5);
+    if (p->offers[AUTH_SHA256] || p->offers[AUTH_MD5])
+        return;
+    p->offers[AUTH_SHA256] = true;
+    mk_config_warn(c, p, "Users", "%.*s has nobody for Digest with the realm \"%.*s\": nobody will come in",
+                   MK_STR_ARG(p->users->path), MK_STR_ARG(p->title));
+    mk_config_hint(c, "monkey passwd --digest \"%.*s\" %.*s NAME", MK_STR_ARG(p->title),
+                   MK_STR_ARG(p->users->path));
+}
+
+static void bind_basic(struct mk_config *c, struct auth_place *p)
+{
+    if (p->users->n_basic)
+        return;
+    mk_config_warn(c, p, "Users", "%.*s has nobody for Basic: nobody will come in",
+                   MK_STR_ARG(p->users->path));
+    mk_config_hint(c, "monkey passwd %.*s NAME", MK_STR_ARG(p->users->path));
+}
+
+static bool is_there(const struct auth_place *p, mk_str name)
+{
+    if (p->type == AUTH_TYPE_BASIC)
+        return auth_users_find(p->users, name) != NULL;
+    for (size_t i = 0; i < p->users->n_digest; i++)
+        if (mk_str_eq(p->users->digest[i].name, name) && mk_str_eq(p->users->digest[i].realm, p->title))
+            return true;
+    return false;
+}
+
+static bool bind_place(struct mk_config *c, struct auth_setup *setup, struct auth_place *p)
+{
+    if (p->users || p->type == AUTH_TYPE_NONE) /* done for another host */
+        return true;
+    if (!p->file.p) {
+        mk_config_error(c, p, NULL, "there must be a file of Users");
+        return true;
+    }
+    if (!auth_is_clean(p->title)) {
+        mk_config_error(c, p, "Title", "there is a control character in it");
+        return true;
+    }
+    p->users = users_of(c, setup, p);
+    if (!p->users || !make_challenge(c, p))
+        return false;
+    if (p->type == AUTH_TYPE_DIGEST)
+        bind_digest(c, p);
+    else
+        bind_basic(c, p);
+    for (size_t i = 0; i < p->allowed.n; i++)
+        if (!is_there(p, p->allowed.v[i]))
+            mk_config_warn(c, p, "Require", "%.*s has no user \"%.*s\" for this place",
+                           MK_STR_ARG(p->users->path), MK_STR_ARG(p->allowed.v[i]));
+    return true;
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    const struct auth_place *x = *(const struct auth_place *const *)a,
+                            *y = *(const struct auth_place *const *)b;
+    if (x->location.len != y->location.len)
+        return x->location.len > y->location.len ? -1 : 1;
+    return mk_str_cmp(x->location, y->location);
+}
+
+static void find_duplicates(struct mk_config *c, const struct auth_site *site)
+{
+    for (size_t i = 1; i < site->n; i++)
+        if (mk_str_eq(site->places[i - 1]->location, site->places[i]->location))
+            mk_config_error(c, site->places[i], "Location", "%.*s has a section [AUTH] already",
+                            MK_STR_ARG(site->places[i]->location));
+}
+
+int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void **host_data)
+{
+    struct auth_site *site = mk_config_alloc(c, sizeof *site);
+    struct auth_place *p;
+    size_t n = 0;
+    (void)host;
+    for (p = NULL; (p = mk_config_section(c, &auth_table, p));)
+        n++;
+    if (n == 0)
+        return 0;
+    if (!site || !(site->places = mk_config_alloc(c, n * sizeof(struct auth_place *))))
+        return -ENOMEM;
+    site->setup = data;
+    for (p = NULL; (p = mk_config_section(c, &auth_table, p));) {
+        if (!bind_place(c, data, p))
+            return -ENOMEM;
+        site->places[site->n++] = p;
+    }
+    qsort(site->places, n, sizeof(struct auth_place *), longest_first);
+    find_duplicates(c, site);
+    *host_data = site;
+    return 0;
+}
+
+bool auth_place_lets_in(const struct auth_place *place, mk_str user)
+{
+    for (size_t i = 0; i < place->allowed.n; i++)
+        if (mk_str_eq(place->allowed.v[i], user))
+            return true;
+    return place->allowed.n == 0;
+}
+
+/* "/private/" covers "/private", too: some handler may answer it with what is in the folder. */
+static bool covers(mk_str location, mk_str path)
+{
+    if (location.len == path.len + 1 && location.p[path.len] == '/')
+        location.len--;
+    return mk_str_starts(path, location);
+}
+
+static const struct auth_place *find(const struct auth_site *site, mk_str path)
+{
+    for (size_t i = 0; i < site->n; i++)
+        if (covers(site->places[i]->location, path))
+            return site->places[i];
+    return NULL;
+}
+
+/* Ends the segment that the path ends with: ".." takes one away, "." and "" nothing but itself. */
+static void end_segment(struct mk_buf *path)
+{
+    mk_str all = mk_buf_str(path);
+    size_t slash = mk_str_find_last(all, '/');
+    mk_str segment = mk_str_skip(all, slash + 1);
+    if (mk_str_eq(segment, MK_STR("..")) && slash > 0)
+        path->len = mk_str_find_last(mk_str_take(all, slash), '/') + 1;
+    else if (segment.len == 0 || mk_str_eq(segment, MK_STR(".")) || mk_str_eq(segment, MK_STR("..")))
+        path->len = slash + 1;
+    else
+        mk_buf_add_char(path, '/');
+}
+
+/* The path as it would be if its encoded slashes were slashes. */
+static mk_str without_encoded_slashes(mk_str path, struct mk_buf *out)
+{
+    mk_buf_add_char(out, '/');
+    for (size_t i = 1; i < path.len; i++) {
+        bool encoded = path.p[i] == '%' && path.len - i > 2 && path.p[i + 1] == '2' &&
+                       mk_char_lower(path.p[i + 2]) == 'f';
+        if (encoded)
+            i += 2;
+        if (encoded || path.p[i] == '/')
+            end_segment(out);
+        else
+            mk_buf_add_char(out, path.p[i]);
+    }
+    mk_str last = mk_str_skip(mk_buf_str(out), mk_str_find_last(mk_buf_str(out), '/') + 1);
+    if (mk_str_eq(last, MK_STR(".")) || mk_str_eq(last, MK_STR("..")))
+        end_segment(out);
+    return mk_buf_str(out);
+}
+
+bool auth_places_find(const struct auth_site *site, struct mk_request *request,
+                      const struct auth_place **place)
+{
+    mk_str path = mk_request_path(request);
+    *place = find(site, path);
+    if (!mk_request_has_encoded_slash(request))
+        return true;
+    char *room = mk_request_alloc(request, path.len + 1);
+    struct mk_buf b = mk_buf_fixed(room, path.len + 1);
+    return room && find(site, without_encoded_slashes(path, &b)) == *place;
+}

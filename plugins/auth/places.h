@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sections [AUTH] of a host: which paths ask for a password, how, and whom they let in. */
+#ifndef AUTH_PLACES_H
+#define AUTH_PLACES_H
+
+#include "shared.h"
+#include "users.h"
+
+#include <monkey/request.h>
+
+enum auth_type { AUTH_TYPE_BASIC, AUTH_TYPE_DIGEST, AUTH_TYPE_NONE };
+
+struct auth_names {
+    mk_str *v;
+    size_t n, cap;
+};
+
+/* One section, and what became of it. */
+struct auth_place {
+    mk_str location, title, file;
+    unsigned type;             /* enum auth_type */
+    struct auth_names allowed; /* none: all of the file */
+    uint32_t attempts;
+    uint64_t attempt_ms, cache_ms, nonce_ms;
+    bool md5;
+
+    const struct auth_users *users;
+    mk_str challenge; /* Basic: the whole value of WWW-Authenticate */
+    bool offers[2];   /* Digest: by enum auth_hash */
+};
+
+/* What is kept for a configuration, */
+struct auth_setup {
+    struct auth_shared *shared;
+    struct auth_users *files; /* each is read once */
+};
+/* and for a host. */
+struct auth_site {
+    struct auth_setup *setup;
+    const struct auth_place **places; /* the longest Location first */
+    size_t n;
+};
+
+extern const struct mk_conf_table auth_table;
+
+int auth_places_load(struct mk_config *c, void **data);
+int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void **host_data);
+
+/* The place that the path of a request belongs to; *place is NULL if there is none. False: it could be taken
+ * for two paths that belong to different places. */
+bool auth_places_find(const struct auth_site *site, struct mk_request *request,
+                      const struct auth_place **place);
+bool auth_place_lets_in(const struct auth_place *place, mk_str user);
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of [AUTH]. */
+#include "attempts.h"
+#include "nonce.h"
+#include "places.h"
+
+static const char *const types[] = {"Basic", "Digest", "None", NULL};
+
+/* Paths are compared as they are when they are decoded: without these, so it would protect nothing. */
+static bool can_be_met(mk_str path)
+{
+    while (path.p) {
+        mk_str segment = mk_str_cut(&path, '/');
+        bool last = !path.p;
+        if ((segment.len == 0 && !last) || mk_str_eq(segment, MK_STR(".")) ||
+            mk_str_eq(segment, MK_STR("..")))
+            return false;
+    }
+    return true;
+}
+
+static bool parse_location(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str *location = field, rest = value, word;
+    if (!mk_conf_spot_word(spot, &rest, &word) || !word.p || word.p[0] != '/' || mk_str_trim(rest).len)
+        return false;
+    if (mk_str_find(word, '*') != MK_STR_NONE || mk_str_find(word, '?') != MK_STR_NONE) {
+        mk_conf_spot_error(spot, value, "a Location is no pattern: it covers every path that begins with it");
+        return false;
+    }
+    if (!can_be_met(mk_str_skip(word, 1))) {
+        mk_conf_spot_error(spot, value,
+                           "no path looks like that: \"//\", \".\" and \"..\" are gone when it "
+                           "is compared");
+        return false;
+    }
+    if (mk_str_find(word, '%') != MK_STR_NONE)
+        mk_conf_spot_warn(spot, value, "paths are compared decoded: write the character itself, not %%XX");
+    *location = word;
+    return true;
+}
+
+static bool show_text(const void *field, size_t i, struct mk_buf *out)
+{
+    if (i == 0)
+        mk_buf_addf(out, "\"%.*s\"", MK_STR_ARG(*(const mk_str *)field));
+    return i == 0;
+}
+
+/* Seen from the file that says so. */
+static bool parse_file(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str *file = field, rest = value, word;
+    if (!mk_conf_spot_word(spot, &rest, &word) || !word.p || word.len == 0 || mk_str_trim(rest).len)
+        return false;
+    *file = mk_conf_spot_path(spot, word);
+    return file->p != NULL;
+}
+
+static bool show_file(const void *field, size_t i, struct mk_buf *out)
+{
+    return ((const mk_str *)field)->p && show_text(field, i, out);
+}
+
+static bool add_name(const struct mk_conf_spot *spot, struct auth_names *names, mk_str name)
+{
+    if (names->n == names->cap) {
+        size_t cap = names->cap ? 2 * names->cap : 8;
+        mk_str *v = mk_conf_spot_alloc(spot, cap * sizeof *v);
+        if (!v)
+            return false;
+        for (size_t i = 0; i < names->n; i++)
+            v[i] = names->v[i];
+        names->v = v;
+        names->cap = cap;
+    }
+    names->v[names->n++] = name;
+    return true;
+}
+
+static bool parse_require(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct auth_names *names = field;
+    mk_str word, rest = value;
+    size_t before = names->n;
+    if (!mk_conf_spot_word(spot, &rest, &word))
+        return false;
+    if (mk_str_eq(word, MK_STR("valid-user")) && mk_str_trim(rest).len == 0)
+        return true;
+    if (!mk_str_eq(word, MK_STR("user")))
+        return false;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, &rest, &word))
+            return false;
+        if (!word.p)
+            return names->n > before;
+        if (!add_name(spot, names, word))
+            return false;
+    }
+}
+
+static bool show_require(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct auth_names *names = field;
+    if (i == 0 && names->n == 0)
+        mk_buf_add(out, MK_STR("valid-user"));
+    else if (i < names->n)
+        mk_buf_addf(out, "user \"%.*s\"", MK_STR_ARG(names->v[i]));
+    return i == 0 || i < names->n;
+}
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Location",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REQUIRED,
+     MK_CONF_AT(struct auth_place, location),
+     .form = "a path, such as /private/",
+     .help =
+         "Where the paths begin that are protected. Of several sections the one with the longest `Location` "
+         "counts.",
+     .parse = parse_location,
+     .show = show_text},
+    {.name = "Type",
+     .type = MK_CONF_ENUM,
+     MK_CONF_AT(struct auth_place, type),
+     .choices = types,
+     .def = "Basic",
+     .help = "How passwords are sent. `None`: no password is needed here, though one is around it."},
+    {.name = "Title",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct auth_place, title),
+     .min = 1,
+     .max = 200,
+     .def = "Restricted",
+     .help = "What browsers show when they ask for the password; the realm."},
+    {.name = "Users",
+     .type = MK_CONF_CUSTOM,
+     MK_CONF_AT(struct auth_place, file),
+     .form = "a file",
+     .parse = parse_file,
+     .show = show_file,
+     .help = "The file of users, as `monkey passwd` makes it. Read when the configuration is loaded."},
+    {.name = "Require",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct auth_place, allowed),
+     .form = "valid-user, or user NAME [NAME...]",
+     .help = "Who of them may come in: all (`valid-user`, the default), or those named.",
+     .parse = parse_require,
+     .show = show_require},
+    {.name = "Attempts",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct auth_place, attempts),
+     .min = 1,
+     .max = AUTH_ATTEMPTS_MAX,
+     .def = "10",
+     .zero = "off",
+     .help = "How many wrong passwords an address may send within `AttemptTime`; then it gets 429."},
+    {.name = "AttemptTime",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct auth_place, attempt_ms),
+     .min = 1000,
+     .max = AUTH_SPAN_MAX_S * 1000ULL,
+     .def = "5m",
+     .help = "From the first wrong password of an address until it may try as often again."},
+    {.name = "CacheTime",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct auth_place, cache_ms),
+     .min = 1000,
+     .max = 24 * 60 * 60 * 1000ULL,
+     .def = "5m",
+     .zero = "off",
+     .help =
+         "How long a worker remembers that a password was right before it computes the hash again (Basic)."},
+    {.name = "NonceTime",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct auth_place, nonce_ms),
+     .min = 1000,
+     .max = AUTH_NONCE_SPAN_MAX_S * 1000ULL,
+     .def = "5m",
+     .help = "How long a nonce is good; clients then get a new one without asking anybody (Digest)."},
+    {.name = "DigestMD5",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct auth_place, md5),
+     .def = "off",
+     .help = "Let clients that know nothing better use MD5, for users that have such an entry (Digest)."},
+};
+
+const struct mk_conf_table auth_table = {
+    .section = "AUTH",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .repeatable = true,
+    .help = "Paths that ask for a password.",
+    .size = sizeof(struct auth_place),
+    .scope = MK_CONF_HOST,
+};

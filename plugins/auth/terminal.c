@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "terminal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+/* What may end or stop the program while the terminal shows nothing. They wait in a descriptor until it shows
+ * again: then they do what they always do. */
+static void fill_signals(sigset_t *set)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
+    sigemptyset(set);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+        sigaddset(set, signals[i]);
+}
+
+bool auth_terminal_is_there(void)
+{
+    return isatty(STDIN_FILENO);
+}
+
+/* -EINTR: a signal waits. */
+static int wait_for_input(int fd, int signals)
+{
+    struct pollfd both[] = {{.fd = signals, .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    while (poll(both, 2, -1) < 0)
+        if (errno != EINTR)
+            return -errno;
+    return both[0].revents ? -EINTR : 0;
+}
+
+/* Up to the end of the line; what does not fit is read, and thrown away. */
+static int read_line(int fd, int signals, char room[AUTH_LINE_ROOM], mk_str *line)
+{
+    size_t len = 0;
+    bool too_long = false;
+    for (;;) {
+        char c;
+        int e = signals >= 0 ? wait_for_input(fd, signals) : 0;
+        if (e)
+            return e;
+        ssize_t n = read(fd, &c, 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -errno;
+        if (n == 0 && len == 0)
+            return -ENODATA;
+        if (n == 0 || c == '\n')
+            break;
+        too_long |= len == AUTH_LINE_ROOM - 1;
+        if (!too_long)
+            room[len++] = c;
+    }
+    room[len] = '\0';
+    *line = mk_str_of(room, len);
+    return too_long || len > AUTH_PASSWORD_MAX ? -E2BIG : 0;
+}
+
+int auth_terminal_read_pipe(char room[AUTH_LINE_ROOM], mk_str *line)
+{
+    return read_line(STDIN_FILENO, -1, room, line);
+}
+
+static void print(int fd, const char *text)
+{
+    (void)!write(fd, text, strlen(text));
+}
+
+/* Asks once, with the signals held. */
+static int ask_held(int tty, int signals, const char *prompt, char room[AUTH_LINE_ROOM], mk_str *line)
+{
+    struct termios before, hidden;
+    if (tcgetattr(tty, &before) != 0)
+        return -errno;
+    hidden = before;
+    hidden.c_lflag &= ~(tcflag_t)(ECHO | ECHONL);
+    hidden.c_lflag |= ICANON | ISIG;
+    if (tcsetattr(tty, TCSAFLUSH, &hidden) != 0)
+        return -errno;
+    print(tty, prompt);
+    int e = read_line(tty, signals, room, line);
+    (void)tcsetattr(tty, TCSAFLUSH, &before);
+    print(tty, "\n");
+    return e;
+}
+
+static int ask(int tty, const char *prompt, char room[AUTH_LINE_ROOM], mk_str *line)
+{
+    sigset_t held, before;
+    int e;
+    fill_signals(&held);
+    do {
+        if (sigprocmask(SIG_BLOCK, &held, &before) != 0)
+            return -errno;
+        int signals = signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK);
+        e = signals < 0 ? -errno : ask_held(tty, signals, prompt, room, line);
+        if (signals >= 0)
+            close(signals);
+        (void)sigprocmask(SIG_SETMASK, &before, NULL); /* here it ends, or sleeps, if it was told to */
+    } while (e == -EINTR);
+    return e;
+}
+
+int auth_terminal_ask(const char *prompt, char room[AUTH_LINE_ROOM], mk_str *line)
+{
+    int tty = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    int e = ask(tty >= 0 ? tty : STDIN_FILENO, prompt, room, line);
+    if (tty >= 0)
+        close(tty);
+    return e;
+}

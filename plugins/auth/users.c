@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "users.h"
+
+#include "credentials.h"
+#include "verify.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 64 << 20, FAULTS_MAX = 20 };
+
+struct reading {
+    struct mk_config *config;
+    const void *section;
+    struct auth_users *users;
+    unsigned line, faults, weak;
+};
+
+static void complain(struct reading *r, unsigned line, const char *what)
+{
+    if (r->faults++ < FAULTS_MAX)
+        mk_config_error(r->config, r->section, "Users", "%.*s:%u: %s", MK_STR_ARG(r->users->path), line,
+                        what);
+}
+
+/* Into memory of the configuration, where the entries point into it. False: reported. */
+static bool slurp(struct reading *r, int fd, size_t size, mk_str *text)
+{
+    char *p = mk_config_alloc(r->config, size + 1);
+    size_t len = 0;
+    ssize_t n = 1;
+    while (p && len < size && (n = read(fd, p + len, size - len)) > 0)
+        len += (size_t)n;
+    if (p && n < 0)
+        mk_config_error(r->config, r->section, "Users", "cannot read %.*s: %s", MK_STR_ARG(r->users->path),
+                        strerror(errno));
+    *text = mk_str_of(p, len);
+    return p && n >= 0;
+}
+
+static bool look_at(struct reading *r, int fd, size_t *size)
+{
+    struct stat st;
+    const char *fault = NULL;
+    if (fstat(fd, &st) != 0)
+        fault = strerror(errno);
+    else if (!S_ISREG(st.st_mode))
+        fault = "it is not a regular file";
+    else if (st.st_size > FILE_MAX)
+        fault = "it is larger than 64 MB";
+    if (fault) {
+        mk_config_error(r->config, r->section, "Users", "cannot read %.*s: %s", MK_STR_ARG(r->users->path),
+                        fault);
+        return false;
+    }
+    if (st.st_mode & S_IROTH) {
+        mk_config_warn(r->config, r->section, "Users", "everybody on this machine can read %.*s",
+                       MK_STR_ARG(r->users->path));
+        mk_config_hint(r->config, "chmod o-r %.*s", MK_STR_ARG(r->users->path));
+    }
+    *size = (size_t)st.st_size;
+    return true;
+}
+
+static bool load(struct reading *r, mk_str *text)
+{
+    size_t size = 0;
+    int fd = open(r->users->path.p, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0) {
+        mk_config_error(r->config, r->section, "Users", "cannot open %.*s: %s", MK_STR_ARG(r->users->path),
+                        strerror(errno));
+        if (errno == ENOENT)
+            mk_config_hint(r->config, "monkey passwd -c %.*s NAME makes it", MK_STR_ARG(r->users->path));
+        return false;
+    }
+    bool good = look_at(r, fd, &size) && slurp(r, fd, size, text);
+    close(fd);
+    return good;
+}
+
+static mk_str next_line(mk_str *text)
+{
+    mk_str line = mk_str_cut(text, '\n');
+    if (line.len && line.p[line.len - 1] == '\r')
+        line.len--;
+    return mk_str_trim(line);
+}
+
+static const char *take_digest(struct reading *r, mk_str name, mk_str realm, mk_str hex)
+{
+    struct auth_digest_user *d = &r->users->digest[r->users->n_digest];
+    enum auth_hash kind = hex.len == 2 * auth_hash_len(AUTH_MD5) ? AUTH_MD5 : AUTH_SHA256;
+    if (realm.len == 0)
+        return "the realm is empty: expected name:realm:hash";
+    if (!auth_hex_parse(hex, d->ha1, auth_hash_len(kind)))
+        return "behind the realm there must be 64 (SHA-256) or 32 (MD5) hexadecimal digits";
+    d->name = name;
+    d->realm = realm;
+    d->kind = kind;
+    d->line = r->line;
+    r->users->n_digest++;
+    return NULL;
+}
+
+/* NULL, or what is wrong. Never what stands there: it may be a password. */
+static const char *take_line(struct reading *r, mk_str line)
+{
+    mk_str rest = line, realm;
+    mk_str name = mk_str_cut(&rest, ':');
+    if (!rest.p || rest.len == 0)
+        return "expected name:hash or name:realm:hash";
+    if (name.len == 0 || name.len > AUTH_NAME_MAX)
+        return "a name has 1 to 255 bytes";
+    if (!auth_is_clean(line))
+        return "there is a control character in it";
+    if (mk_str_find(rest, ':') != MK_STR_NONE) {
+        realm = mk_str_cut(&rest, ':');
+        return take_digest(r, name, realm, rest);
+    }
+    const char *fault = auth_hash_fault(rest);
+    if (fault)
+        return fault;
+    r->weak += auth_hash_is_quick(rest);
+    r->users->basic[r->users->n_basic++] = (struct auth_user){name, rest, r->line};
+    return NULL;
+}
+
+static void take_lines(struct reading *r, mk_str text)
+{
+    while (text.p) {
+        mk_str line = next_line(&text);
+        r->line++;
+        if (line.len == 0 || line.p[0] == '#')
+            continue;
+        const char *fault = take_line(r, line);
+        if (fault)
+            complain(r, r->line, fault);
+    }
+    if (r->weak)
+        mk_config_warn(r->config, r->section, "Users",
+                       "%.*s: %u %s {SHA1}, which is no protection when the file is stolen: set these anew",
+                       MK_STR_ARG(r->users->path), r->weak,
+                       r->weak == 1 ? "password is hashed with" : "passwords are hashed with");
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return mk_str_cmp(((const struct auth_user *)a)->name, ((const struct auth_user *)b)->name);
+}
+
+static int by_realm(const void *a, const void *b)
+{
+    const struct auth_digest_user *x = a, *y = b;
+    int c = mk_str_cmp(x->realm, y->realm);
+    if (c == 0)
+        c = (int)x->kind - (int)y->kind;
+    return c ? c : mk_str_cmp(x->name, y->name);
+}
+
+static void complain_twice(struct reading *r, mk_str name, unsigned a, unsigned b)
+{
+    char room[AUTH_NAME_MAX + 64];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    mk_buf_addf(&text, "%.*s is already on line %u", MK_STR_ARG(name), a < b ? a : b);
+    room[text.len] = '\0';
+    complain(r, a < b ? b : a, room);
+}
+
+static void find_duplicates(struct reading *r)
+{
+    const struct auth_users *u = r->users;
+    for (size_t i = 1; i < u->n_basic; i++)
+        if (by_name(&u->basic[i - 1], &u->basic[i]) == 0)
+            complain_twice(r, u->basic[i].name, u->basic[i - 1].line, u->basic[i].line);
+    for (size_t i = 1; i < u->n_digest; i++)
+        if (by_realm(&u->digest[i - 1], &u->digest[i]) == 0)
+            complain_twice(r, u->digest[i].name, u->digest[i - 1].line, u->digest[i].line);
+}
+
+static bool make_room(struct reading *r, mk_str text)
+{
+    size_t n_basic = 1, n_digest = 1;
+    while (text.p) {
+        mk_str rest = mk_str_cut(&text, '\n');
+        mk_str_cut(&rest, ':');
+        if (mk_str_find(rest, ':') == MK_STR_NONE)
+            n_basic++;
+        else
+            n_digest++;
+    }
+    r->users->basic = mk_config_alloc(r->config, n_basic * sizeof *r->users->basic);
+    r->users->digest = mk_config_alloc(r->config, n_digest * sizeof *r->users->digest);
+    return r->users->basic && r->users->digest;
+}
+
+struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_str path)
+{
+    mk_str text;
+    struct auth_users *u = mk_config_alloc(c, sizeof *u);
+    if (!u)
+        return NULL;
+    struct reading r = {.config = c, .section = section, .users = u};
+    u->path = path;
+    if (!load(&r, &text))
+        return u;
+    if (!make_room(&r, text))
+        return NULL;
+    take_lines(&r, text);
+    qsort(u->basic, u->n_basic, sizeof *u->basic, by_name);
+    qsort(u->digest, u->n_digest, sizeof *u->digest, by_realm);
+    find_duplicates(&r);
+    if (r.faults > FAULTS_MAX)
+        mk_config_error(c, section, "Users", "%.*s: %u lines more are wrong", MK_STR_ARG(path),
+                        r.faults - FAULTS_MAX);
+    return u;
+}
+
+const struct auth_user *auth_users_find(const struct auth_users *u, mk_str name)
+{
+    struct auth_user key = {.name = name};
+    return u->n_basic ? bsearch(&key, u->basic, u->n_basic, sizeof key, by_name) : NULL;
+}
+
+const struct auth_user *auth_users_stand_in(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
+                                            mk_str name)
+{
+    uint8_t mac[AUTH_MAC_LEN];
+    uint64_t number;
+    mk_str parts[] = {MK_STR("stand-in"), name};
+    auth_hash_mac(key, parts, 2, mac);
+    memcpy(&number, mac, sizeof number);
+    return u->n_basic ? &u->basic[number % u->n_basic] : NULL;
+}
+
+const struct auth_digest_user *auth_users_find_digest(const struct auth_users *u, mk_str name, mk_str realm,
+                                                      enum auth_hash kind)
+{
+    struct auth_digest_user key = {.name = name, .realm = realm, .kind = kind};
+    return u->n_digest ? bsearch(&key, u->digest, u->n_digest, sizeof key, by_realm) : NULL;
+}
+
+bool auth_users_has_realm(const struct auth_users *u, mk_str realm, enum auth_hash kind)
+{
+    for (size_t i = 0; i < u->n_digest; i++)
+        if (u->digest[i].kind == kind && mk_str_eq(u->digest[i].realm, realm))
+            return true;
+    return false;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A file of users and their hashed passwords, as it was when the configuration was loaded. */
+#ifndef AUTH_USERS_H
+#define AUTH_USERS_H
+
+#include "hash.h"
+
+#include <monkey/config.h>
+
+/* name:hash */
+struct auth_user {
+    mk_str name, hash;
+    unsigned line;
+};
+
+/* name:realm:hash, the hash of "name:realm:password" in hexadecimal. */
+struct auth_digest_user {
+    mk_str name, realm;
+    uint8_t ha1[AUTH_HASH_MAX];
+    enum auth_hash kind;
+    unsigned line;
+};
+
+struct auth_users {
+    struct auth_users *next; /* in the list of the configuration */
+    mk_str path;
+    struct auth_user *basic; /* both sorted by name */
+    struct auth_digest_user *digest;
+    size_t n_basic, n_digest;
+};
+
+/* Reads the file: what is wrong with it is reported at `Users` of the section. NULL: memory is out
+ * (reported). */
+struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_str path);
+
+const struct auth_user *auth_users_find(const struct auth_users *u, mk_str name);
+/* Somebody else in the place of a user who is not there: the same one each time, so that the time a check
+ * takes does not tell who is there. NULL when there is nobody at all. */
+const struct auth_user *auth_users_stand_in(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
+                                            mk_str name);
+const struct auth_digest_user *auth_users_find_digest(const struct auth_users *u, mk_str name, mk_str realm,
+                                                      enum auth_hash kind);
+bool auth_users_has_realm(const struct auth_users *u, mk_str realm, enum auth_hash kind);
+
+#endif

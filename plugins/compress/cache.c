@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cache.h"
+
+#include <monkey/mem.h>
+#include <monkey/text.h>
+
+enum { BUCKETS = 1024, FIRST_CAP = 4096 };
+
+struct cached {
+    struct cache *cache;
+    struct cached *next;            /* in its bucket */
+    struct cached *older, *younger; /* of those that are listed */
+    uint64_t hash;
+    unsigned refs; /* holders; being listed is one */
+    const void *host;
+    unsigned coding;
+    mk_str path, etag; /* behind this */
+    char *content;
+    size_t len, cap;
+    uint64_t max;
+    char text[];
+};
+
+struct cache {
+    uint64_t size, used;
+    uint64_t seed; /* so that nobody can fill one bucket */
+    struct cached *oldest, *youngest;
+    struct cached *buckets[BUCKETS];
+};
+
+/* ---- Memory ---- */
+
+static uint64_t size_of(const struct cached *e)
+{
+    return sizeof *e + e->path.len + e->etag.len + e->cap;
+}
+
+static void unlist(struct cached *e)
+{
+    struct cache *c = e->cache;
+    struct cached **at = &c->buckets[e->hash % BUCKETS];
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    *(e->older ? &e->older->younger : &c->oldest) = e->younger;
+    *(e->younger ? &e->younger->older : &c->youngest) = e->older;
+    e->older = e->younger = NULL;
+    compress_cached_drop(e);
+}
+
+void compress_cached_drop(void *cached)
+{
+    struct cached *e = cached;
+    if (--e->refs)
+        return;
+    e->cache->used -= size_of(e);
+    mk_mem_free(e->content);
+    mk_mem_free(e);
+}
+
+/* What somebody holds would give nothing back. */
+static bool make_room(struct cache *c, uint64_t more)
+{
+    if (more > c->size)
+        return false;
+    for (struct cached *e = c->oldest; e && c->used + more > c->size;) {
+        struct cached *younger = e->younger;
+        if (e->refs == 1)
+            unlist(e);
+        e = younger;
+    }
+    return c->used + more <= c->size;
+}
+
+struct cache *compress_cache_new(uint64_t size)
+{
+    struct cache *c = mk_mem_zalloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->size = size;
+    mk_random(&c->seed, sizeof c->seed);
+    return c;
+}
+
+void compress_cache_free(struct cache *c)
+{
+    while (c && c->oldest)
+        unlist(c->oldest);
+    mk_mem_free(c);
+}
+
+/* ---- Looking ---- */
+
+static uint64_t hash_of(const struct cache *c, const struct cache_key *key)
+{
+    uint64_t h = c->seed ^ key->coding ^ (uint64_t)(uintptr_t)key->host;
+    for (size_t i = 0; i < key->path.len; i++) {
+        h = (h ^ (unsigned char)key->path.p[i]) * UINT64_C(0x9e3779b97f4a7c15);
+        h ^= h >> 29;
+    }
+    return h;
+}
+
+static struct cached *find(const struct cache *c, const struct cache_key *key, uint64_t hash)
+{
+    struct cached *e = c->buckets[hash % BUCKETS];
+    while (e && (e->hash != hash || e->host != key->host || e->coding != key->coding ||
+                 !mk_str_eq(e->path, key->path)))
+        e = e->next;
+    return e;
+}
+
+static void list(struct cached *e)
+{
+    struct cache *c = e->cache;
+    struct cached **bucket = &c->buckets[e->hash % BUCKETS];
+    e->next = *bucket;
+    *bucket = e;
+    e->older = c->youngest;
+    *(c->youngest ? &c->youngest->younger : &c->oldest) = e;
+    c->youngest = e;
+    e->refs++;
+}
+
+struct cached *compress_cache_take(struct cache *c, const struct cache_key *key)
+{
+    struct cached *e = find(c, key, hash_of(c, key));
+    if (!e)
+        return NULL;
+    e->refs++;
+    unlist(e);
+    if (mk_str_eq(e->etag, key->etag)) {
+        list(e); /* as the youngest */
+        return e;
+    }
+    compress_cached_drop(e);
+    return NULL;
+}
+
+mk_str compress_cached_content(const struct cached *e)
+{
+    return mk_str_of(e->content ? e->content : "", e->len);
+}
+
+/* ---- Making ---- */
+
+static mk_str copy(char *room, mk_str text)
+{
+    memcpy(room, text.p, text.len);
+    return mk_str_of(room, text.len);
+}
+
+struct cached *compress_cache_begin(struct cache *c, const struct cache_key *key, uint64_t max)
+{
+    size_t texts = key->path.len + key->etag.len;
+    struct cached *e = make_room(c, sizeof *e + texts) ? mk_mem_alloc(sizeof *e + texts) : NULL;
+    if (!e)
+        return NULL;
+    *e = (struct cached){.cache = c,
+                         .hash = hash_of(c, key),
+                         .refs = 1,
+                         .host = key->host,
+                         .coding = key->coding,
+                         .max = max < c->size ? max : c->size};
+    e->path = copy(e->text, key->path);
+    e->etag = copy(e->text + key->path.len, key->etag);
+    c->used += size_of(e);
+    return e;
+}
+
+static bool set_cap(struct cached *e, size_t cap)
+{
+    if (cap > e->cap && !make_room(e->cache, cap - e->cap))
+        return false;
+    char *p = mk_mem_realloc(e->content, cap);
+    if (!p)
+        return false;
+    e->content = p;
+    e->cache->used += cap;
+    e->cache->used -= e->cap;
+    e->cap = cap;
+    return true;
+}
+
+bool compress_cached_add(struct cached *e, mk_str bytes)
+{
+    if (bytes.len > e->max - e->len)
+        return false;
+    size_t needed = e->len + bytes.len, cap = e->cap ? 2 * e->cap : FIRST_CAP;
+    if (cap < needed)
+        cap = needed;
+    if (cap > e->max)
+        cap = (size_t)e->max;
+    if (needed > e->cap && !set_cap(e, cap))
+        return false;
+    memcpy(e->content + e->len, bytes.p, bytes.len);
+    e->len = needed;
+    return true;
+}
+
+void compress_cached_keep(struct cached *e)
+{
+    struct cache_key key = {.host = e->host, .coding = e->coding, .path = e->path};
+    struct cached *old = find(e->cache, &key, e->hash);
+    if (old)
+        unlist(old);
+    if (e->len && e->len < e->cap)
+        (void)set_cap(e, e->len);
+    list(e);
+    compress_cached_drop(e);
+}

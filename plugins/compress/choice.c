@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "choice.h"
+
+/* ---- The response ---- */
+
+static bool is(mk_str name, const char *other)
+{
+    return mk_str_eq_nocase(name, mk_str_from_c(other));
+}
+
+static bool has_element(mk_str list, const char *name)
+{
+    mk_str element;
+    while (mk_element_next(&list, &element))
+        if (is(mk_str_trim(mk_str_cut(&element, '=')), name))
+            return true;
+    return false;
+}
+
+static void read_field(struct facts *f, mk_str name, mk_str value)
+{
+    if (is(name, "Content-Type"))
+        f->type = value;
+    else if (is(name, "ETag"))
+        f->etag = value;
+    else if (is(name, "Last-Modified"))
+        f->has_date = true;
+    else if (is(name, "Content-Encoding"))
+        f->is_coded = true;
+    else if (is(name, "Content-Range"))
+        f->is_part = f->status == 206;
+    else if (is(name, "Content-MD5") || is(name, "Digest") || is(name, "Content-Digest") ||
+             is(name, "Repr-Digest"))
+        f->is_part = true;
+    else if (is(name, "Set-Cookie"))
+        f->is_own = true;
+    else if (is(name, "Vary"))
+        f->varies |= has_element(value, "Accept-Encoding") || has_element(value, "*");
+    else if (is(name, "Cache-Control")) {
+        f->no_transform |= has_element(value, "no-transform");
+        f->is_own |= has_element(value, "private") || has_element(value, "no-store");
+    }
+}
+
+void compress_facts_read(struct facts *f, const struct mk_response *response)
+{
+    mk_str name, value;
+    *f = (struct facts){.status = mk_response_status(response)};
+    for (size_t i = 0; mk_response_field_at(response, i, &name, &value); i++)
+        read_field(f, name, value);
+    f->is_part |= f->status == 206;
+}
+
+static bool is_skipped(const struct settings *s, mk_str path)
+{
+    for (size_t i = 0; i < s->skip.n; i++)
+        if (mk_pattern_matches(&s->skip.v[i], path))
+            return true;
+    return false;
+}
+
+/* A 304 does not tell its type: it is that of the file, and a folder's is that of a page. */
+static bool has_type(const struct settings *s, const struct mk_request *request, const struct facts *f)
+{
+    mk_str path = mk_request_path(request), type = f->type;
+    if (!type.p && f->status == 304)
+        type = mk_str_ends(path, MK_STR("/")) ? MK_STR("text/html") : mk_request_type_of(request, path);
+    return type.p && compress_types_have(&s->types, type);
+}
+
+static bool has_length(const struct settings *s, const struct mk_response *response, const struct facts *f)
+{
+    int64_t length = mk_response_length(response);
+    return f->status == 304 || length < 0 || (length > 0 && (uint64_t)length >= s->min_length);
+}
+
+bool compress_is_worth_it(const struct settings *s, const struct mk_request *request,
+                          const struct mk_response *response, const struct facts *f)
+{
+    return f->status != 204 && !f->is_coded && !f->no_transform && has_length(s, response, f) &&
+           has_type(s, request, f) && !is_skipped(s, mk_request_path(request));
+}
+
+/* ---- The client ---- */
+
+/* Who can make a browser send requests with his own text in them, and see how long the answers are, can learn
+ * what else is in them, if both are compressed together (BREACH). Only browsers tell, and only modern ones;
+ * what a person has clicked on comes one at a time. */
+bool compress_is_safe(const struct settings *s, const struct mk_request *request,
+                      const struct mk_response *response)
+{
+    if (s->cross_site || mk_response_is_file(response) ||
+        !mk_str_eq(mk_request_field(request, MK_STR("Sec-Fetch-Site")), MK_STR("cross-site")))
+        return true;
+    bool is_known =
+        mk_request_field(request, MK_STR("Cookie")).p || mk_request_field(request, MK_STR("Authorization")).p;
+    return !is_known || mk_str_eq(mk_request_field(request, MK_STR("Sec-Fetch-User")), MK_STR("?1"));
+}
+
+enum coding compress_choose(const struct settings *s, const struct mk_request *request)
+{
+    enum coding best = CODINGS;
+    if (!mk_request_field(request, MK_STR("Accept-Encoding")).p)
+        return best;
+    unsigned best_q = mk_request_accepts_coding(request, MK_STR("identity"));
+    for (size_t i = 0; i < s->codings.n; i++) {
+        unsigned q =
+            mk_request_accepts_coding(request, mk_str_from_c(compress_coders[s->codings.v[i]]->name));
+        if (q && (q > best_q || (q == best_q && best == CODINGS))) {
+            best = s->codings.v[i];
+            best_q = q;
+        }
+    }
+    return best;
+}

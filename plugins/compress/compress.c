@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compresses responses while they are sent. */
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "choice.h"
+#include "stream.h"
+
+MK_PLUGIN_DECLARE(compress);
+
+/* What the configuration has of it. */
+struct compress {
+    unsigned n_pools;
+};
+
+/* What a worker has: one for each section. */
+struct pools {
+    size_t n;
+    struct pool v[];
+};
+
+/* One response. */
+struct job {
+    const struct settings *settings;
+    struct mk_request *request;
+    struct mk_response *response;
+    struct facts facts;
+    enum coding coding;
+};
+
+/* ---- Fields ---- */
+
+/* One line of all, and ours: not every cache looks at the second. */
+static int add_vary(struct mk_response *response)
+{
+    char room[1024];
+    struct mk_buf all = mk_buf_fixed(room, sizeof room);
+    mk_str name, value;
+    for (size_t i = 0; mk_response_field_at(response, i, &name, &value); i++) {
+        if (!mk_str_eq_nocase(name, MK_STR("Vary")) || value.len == 0)
+            continue;
+        mk_buf_add(&all, value);
+        mk_buf_add(&all, MK_STR(", "));
+    }
+    if (all.len == 0)
+        return mk_response_add_static(response, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+    mk_buf_add(&all, MK_STR("Accept-Encoding"));
+    if (all.failed)
+        return mk_response_add_static(response, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+    return mk_response_set(response, MK_STR("Vary"), mk_buf_str(&all));
+}
+
+/* The same bytes no more, but as good as those (RFC 9110, section 8.8.1). */
+static int weaken_etag(struct mk_response *response, mk_str etag)
+{
+    char room[512];
+    struct mk_buf weak = mk_buf_fixed(room, sizeof room);
+    if (etag.len == 0 || mk_str_starts(etag, MK_STR("W/")))
+        return 0;
+    mk_buf_add(&weak, MK_STR("W/"));
+    mk_buf_add(&weak, etag);
+    if (weak.failed)
+        return mk_response_remove(response, MK_STR("ETag"));
+    return mk_response_set(response, MK_STR("ETag"), mk_buf_str(&weak));
+}
+
+/* Says what will come. 0, or -ENOMEM: then it does not say so. */
+static int describe(const struct job *j)
+{
+    int e = weaken_etag(j->response, j->facts.etag);
+    if (!e)
+        e = mk_response_remove(j->response, MK_STR("Accept-Ranges"));
+    if (!e)
+        e = mk_response_add_static(j->response, MK_STR("Content-Encoding"),
+                                   mk_str_from_c(compress_coders[j->coding]->name));
+    return e;
+}
+
+static void take_back(const struct job *j)
+{
+    (void)mk_response_remove(j->response, MK_STR("Content-Encoding"));
+}
+
+/* Who asks with the tag of what was compressed has it, and shall be told of the same. */
+static void answer_304(const struct job *j)
+{
+    mk_str known = mk_request_field(j->request, MK_STR("If-None-Match")), one;
+    while (mk_element_next(&known, &one))
+        if (mk_str_starts(one, MK_STR("W/")) && mk_str_eq(mk_str_skip(one, 2), j->facts.etag)) {
+            (void)weaken_etag(j->response, j->facts.etag);
+            return;
+        }
+}
+
+/* ---- Content ---- */
+
+static ssize_t pull_nothing(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+{
+    (void)ctx, (void)up, (void)room, (void)cap;
+    return 0;
+}
+
+static const struct mk_filter_ops nothing = {.pull = pull_nothing};
+
+static void send_stream(const struct job *j, struct stream *s)
+{
+    if (describe(j)) {
+        compress_stream_free(s);
+        take_back(j);
+        return;
+    }
+    if (mk_response_add_filter(j->response, &compress_stream_ops, s, MK_LENGTH_UNKNOWN))
+        take_back(j);
+    else
+        mk_request_explain(j->request, "compress", "%s", compress_coders[j->coding]->name);
+}
+
+static void send_head(const struct job *j)
+{
+    if (describe(j) || mk_response_add_filter(j->response, &nothing, NULL, MK_LENGTH_UNKNOWN))
+        take_back(j);
+}
+
+static void send_cached(const struct job *j, struct cached *copy)
+{
+    if (mk_request_on_end(j->request, compress_cached_drop, copy)) {
+        compress_cached_drop(copy);
+        return;
+    }
+    if (describe(j) || mk_response_set_static(j->response, compress_cached_content(copy)))
+        take_back(j);
+    else
+        mk_request_explain(j->request, "compress", "%s, out of the cache", compress_coders[j->coding]->name);
+}
+
+static bool may_be_cached(const struct job *j)
+{
+    const struct facts *f = &j->facts;
+    bool has_tag = f->etag.len > 2 && f->etag.p[0] == '"';
+    return mk_response_is_file(j->response) && f->status == 200 && has_tag && f->has_date && !f->is_own &&
+           (uint64_t)mk_response_length(j->response) <= j->settings->max_cache_file;
+}
+
+static struct cache *cache_of(struct pool *p)
+{
+    if (!p->cache && p->settings->cache_size)
+        p->cache = compress_cache_new(p->settings->cache_size);
+    return p->cache;
+}
+
+static void code(const struct job *j, struct pool *pool)
+{
+    struct cache *cache = may_be_cached(j) ? cache_of(pool) : NULL;
+    struct cache_key key = {.host = mk_request_site(j->request),
+                            .coding = j->coding,
+                            .path = mk_request_path(j->request),
+                            .etag = j->facts.etag};
+    struct cached *copy = cache ? compress_cache_take(cache, &key) : NULL;
+    int64_t length = mk_response_length(j->response);
+    if (copy) {
+        send_cached(j, copy);
+        return;
+    }
+    if (mk_request_method(j->request) == MK_METHOD_HEAD) {
+        send_head(j);
+        return;
+    }
+    struct stream *s = compress_stream_new(pool, j->request, j->coding, length);
+    if (s && cache)
+        compress_stream_keep_in(s, compress_cache_begin(cache, &key, (uint64_t)length));
+    if (s)
+        send_stream(j, s);
+}
+
+static struct pool *pool_of(const struct job *j)
+{
+    struct pools *pools = mk_worker_data(mk_request_worker(j->request), &MK_PLUGIN_OF(compress));
+    struct pool *p = &pools->v[j->settings->pool - 1];
+    p->settings = j->settings;
+    return p;
+}
+
+static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    struct job j = {.settings = host_data, .request = request, .response = response};
+    compress_facts_read(&j.facts, response);
+    if (!compress_is_worth_it(j.settings, request, response, &j.facts))
+        return;
+    if (!j.facts.varies && add_vary(response))
+        return;
+    j.facts.etag = mk_response_field(response, MK_STR("ETag")); /* it may have moved */
+    if (j.facts.status == 304)
+        answer_304(&j);
+    if (j.facts.status == 304 || j.facts.is_part || !compress_is_safe(j.settings, request, response))
+        return;
+    j.coding = compress_choose(j.settings, request);
+    if (j.coding != CODINGS)
+        code(&j, pool_of(&j));
+}
+
+/* ---- Configuration ---- */
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = mk_config_alloc(config, sizeof(struct compress));
+    return *data ? 0 : -ENOMEM;
+}
+
+static void use_all(struct codings *c)
+{
+    for (unsigned i = 0; i < CODINGS; i++)
+        if (compress_coders[i]->open)
+            c->v[c->n++] = (enum coding)i;
+}
+
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct compress *c = data;
+    struct settings *s = mk_config_section(config, &compress_table, NULL);
+    (void)host;
+    if (!s || s->codings.is_off || !s->types.n)
+        return 0;
+    if (!s->codings.n)
+        use_all(&s->codings);
+    if (!s->pool)
+        s->pool = ++c->n_pools;
+    *host_data = s;
+    return 0;
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    const struct compress *c = data;
+    struct pools *pools = mk_mem_zalloc(1, sizeof *pools + c->n_pools * sizeof pools->v[0]);
+    if (!pools)
+        return -ENOMEM;
+    pools->n = c->n_pools;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(compress), pools);
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    struct pools *pools = mk_worker_data(worker, &MK_PLUGIN_OF(compress));
+    (void)data;
+    for (size_t i = 0; i < pools->n; i++)
+        compress_pool_fini(&pools->v[i]);
+    mk_mem_free(pools);
+}
+
+/* The bytes that limits count are those that are sent, and fields that others set decide. */
+MK_PLUGIN(compress) = {
+    MK_PLUGIN_HEAD,
+    .name = "compress",
+    .version = "1.0",
+    .help = "Compresses responses while they are sent: gzip, brotli, zstd.",
+    .order = MK_ORDER_LIMIT + 10,
+    .sections = (const struct mk_conf_table *const[]){&compress_table, NULL},
+    .load = load,
+    .host = host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_response = on_response,
+};

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+/* ---- Codings ---- */
+
+static bool has_coding(const struct codings *c, enum coding coding)
+{
+    size_t i = 0;
+    while (i < c->n && c->v[i] != coding)
+        i++;
+    return i < c->n;
+}
+
+static bool add_coding(const struct mk_conf_spot *spot, mk_str word, struct codings *c)
+{
+    unsigned i = 0;
+    while (i < CODINGS && !mk_str_eq_nocase(word, mk_str_from_c(compress_coders[i]->name)))
+        i++;
+    if (i == CODINGS)
+        return false;
+    if (!compress_coders[i]->open)
+        mk_conf_spot_warn(spot, word, "this build has no `%s`: it does without", compress_coders[i]->name);
+    else if (!has_coding(c, (enum coding)i))
+        c->v[c->n++] = (enum coding)i;
+    return true;
+}
+
+static bool parse_codings(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct codings *c = field;
+    mk_str rest = value;
+    if (mk_str_eq_nocase(value, MK_STR("off")))
+        return c->is_off = true;
+    for (mk_str word = mk_str_word(&rest); word.len; word = mk_str_word(&rest)) {
+        if (add_coding(spot, word, c))
+            continue;
+        mk_conf_spot_error(spot, word, "`%.*s` is not a coding: expected zstd, br or gzip", MK_STR_ARG(word));
+        return false;
+    }
+    c->is_off = c->n == 0;
+    return true;
+}
+
+/* What nobody has written is what this build has. */
+static bool show_codings(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct codings *c = field;
+    size_t n = c->n ? c->n : CODINGS;
+    if (c->is_off)
+        mk_buf_add(out, MK_STR("off"));
+    for (size_t j = 0; !c->is_off && j < n; j++) {
+        const struct coder_ops *ops = compress_coders[c->n ? c->v[j] : j];
+        if (ops->open)
+            mk_buf_addf(out, "%s%s", out->len ? " " : "", ops->name);
+    }
+    return i == 0;
+}
+
+/* ---- Paths ---- */
+
+static bool add_path(const struct mk_conf_spot *spot, mk_str word, struct paths *p)
+{
+    if ((p->n & (p->n - 1)) == 0) { /* full: it doubles */
+        struct mk_pattern *more = mk_conf_spot_alloc(spot, (p->n ? 2 * p->n : 1) * sizeof *more);
+        if (!more)
+            return false;
+        if (p->n)
+            memcpy(more, p->v, p->n * sizeof *more);
+        p->v = more;
+    }
+    if (mk_pattern_set(&p->v[p->n], word)) {
+        p->n++;
+        return true;
+    }
+    mk_conf_spot_error(spot, word, "`%.*s` is not a path: expected one like /account/* or *.log",
+                       MK_STR_ARG(word));
+    return false;
+}
+
+static bool parse_paths(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str rest = value, word;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, &rest, &word))
+            return false;
+        if (!word.p)
+            return true;
+        if (!add_path(spot, word, field))
+            return false;
+    }
+}
+
+static bool show_paths(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct paths *p = field;
+    if (i >= p->n)
+        return false;
+    bool quotes =
+        mk_str_find(p->v[i].text, ' ') != MK_STR_NONE || mk_str_find(p->v[i].text, '\t') != MK_STR_NONE;
+    mk_buf_addf(out, quotes ? "\"%.*s\"" : "%.*s", MK_STR_ARG(p->v[i].text));
+    return true;
+}
+
+/* ---- The section ---- */
+
+#define AT(member) MK_CONF_AT(struct settings, member)
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Codings",
+     .type = MK_CONF_CUSTOM,
+     AT(codings),
+     .form = "zstd, br, gzip in the order of preference, or off",
+     .parse = parse_codings,
+     .show = show_codings,
+     .help =
+         "What may be used, the dearest first: it decides when a client likes several equally. All that this "
+         "build has (`zstd br gzip`) unless it is set."},
+    {.name = "Types",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(types),
+     .form = "media types, as text/html, text/* or application/*+json",
+     .parse = compress_types_parse,
+     .show = compress_types_show,
+     .def = COMPRESS_TYPES,
+     .help = "Media types that are compressed."},
+    {.name = "MinLength",
+     .type = MK_CONF_SIZE,
+     AT(min_length),
+     .def = "512",
+     .help = "Content that is known to be shorter is left as it is."},
+    {.name = "Skip",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(skip),
+     .form = "paths, as /account/* or *.log",
+     .parse = parse_paths,
+     .show = show_paths,
+     .help = "Paths whose responses are left as they are."},
+    {.name = "CrossSite",
+     .type = MK_CONF_BOOL,
+     AT(cross_site),
+     .def = "off",
+     .help = "Also compress what is made for a request that another site had a browser send with its user's "
+             "cookies "
+             "or password (BREACH)."},
+    {.name = "GzipLevel",
+     .type = MK_CONF_NUM,
+     AT(levels[CODING_GZIP]),
+     .min = 1,
+     .max = 9,
+     .def = "5",
+     .help = "1 is the fastest, 9 the smallest."},
+    {.name = "BrotliLevel",
+     .type = MK_CONF_NUM,
+     AT(levels[CODING_BROTLI]),
+     .min = 1,
+     .max = 9,
+     .def = "5",
+     .help = "1 is the fastest, 9 the smallest."},
+    {.name = "ZstdLevel",
+     .type = MK_CONF_NUM,
+     AT(levels[CODING_ZSTD]),
+     .min = 1,
+     .max = 12,
+     .def = "6",
+     .help = "1 is the fastest, 12 the smallest."},
+    {.name = "MaxStreams",
+     .type = MK_CONF_NUM,
+     AT(max_streams),
+     .min = 1,
+     .max = 100000,
+     .def = "32",
+     .help = "Responses that are being compressed at the same time, in each worker; those beyond are sent as "
+             "they are."},
+    {.name = "CacheSize",
+     .type = MK_CONF_SIZE,
+     AT(cache_size),
+     .zero = "off",
+     .def = "8M",
+     .help = "Memory of each worker for files that were compressed."},
+    {.name = "MaxCacheFile",
+     .type = MK_CONF_SIZE,
+     AT(max_cache_file),
+     .def = "1M",
+     .help = "Larger files are compressed each time."},
+};
+
+const struct mk_conf_table compress_table = {
+    .section = "COMPRESS",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "Responses that are compressed while they are sent.",
+    .size = sizeof(struct settings),
+    .scope = MK_CONF_HOST,
+};

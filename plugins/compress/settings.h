@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section [COMPRESS]. */
+#ifndef COMPRESS_SETTINGS_H
+#define COMPRESS_SETTINGS_H
+
+#include <monkey/config.h>
+#include <monkey/text.h>
+
+#include "coder.h"
+#include "types.h"
+
+struct codings {
+    enum coding v[CODINGS]; /* the dearest first */
+    size_t n;
+    bool is_off;
+};
+
+struct paths {
+    struct mk_pattern *v;
+    size_t n;
+};
+
+struct settings {
+    struct codings codings;
+    struct types types;
+    struct paths skip;
+    uint64_t min_length;
+    unsigned levels[CODINGS];
+    uint32_t max_streams;
+    uint64_t cache_size, max_cache_file;
+    bool cross_site;
+    unsigned pool; /* which one of a worker is for this section, from 1 on; 0: no host has it */
+};
+
+extern const struct mk_conf_table compress_table;
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "types.h"
+
+#include <monkey/text.h>
+
+enum { TYPE_MAX = 128 };
+
+static bool is_type(mk_str word)
+{
+    mk_str minor = word, major = mk_str_cut(&minor, '/');
+    return word.len < TYPE_MAX && mk_is_token(major) && minor.p && mk_is_token(minor);
+}
+
+static mk_str lower(mk_str text, char *room)
+{
+    for (size_t i = 0; i < text.len; i++)
+        room[i] = mk_char_lower(text.p[i]);
+    return mk_str_of(room, text.len);
+}
+
+static bool append(const struct mk_conf_spot *spot, struct types *t, mk_str word)
+{
+    char *room = mk_conf_spot_alloc(spot, word.len + 1);
+    if (!room)
+        return false;
+    if ((t->n & (t->n - 1)) == 0) { /* full: it doubles */
+        mk_str *more = mk_conf_spot_alloc(spot, (t->n ? 2 * t->n : 1) * sizeof *more);
+        if (!more)
+            return false;
+        if (t->n)
+            memcpy(more, t->v, t->n * sizeof *more);
+        t->v = more;
+    }
+    t->v[t->n++] = lower(word, room);
+    return true;
+}
+
+bool compress_types_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str rest = value, word;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, &rest, &word))
+            return false;
+        if (!word.p)
+            return true;
+        if (!is_type(word)) {
+            mk_conf_spot_error(spot, word,
+                               "`%.*s` is not a media type: expected one like text/html, text/* or "
+                               "application/*+json",
+                               MK_STR_ARG(word));
+            return false;
+        }
+        if (!append(spot, field, word))
+            return false;
+    }
+}
+
+bool compress_types_show(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct types *t = field;
+    for (size_t j = 0; i == 0 && j < t->n; j++) {
+        mk_buf_add(out, j ? MK_STR(" ") : MK_STR(""));
+        mk_buf_add(out, t->v[j]);
+    }
+    return i == 0 && t->n;
+}
+
+bool compress_types_have(const struct types *t, mk_str type)
+{
+    char room[TYPE_MAX];
+    type = mk_str_trim(mk_str_cut(&type, ';'));
+    if (type.len >= sizeof room)
+        return false;
+    type = lower(type, room);
+    for (size_t i = 0; i < t->n; i++)
+        if (mk_str_match(type, t->v[i]))
+            return true;
+    return false;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of media types, as "text/html", "text/" and a star, or "application/" and a star and "+json". */
+#ifndef COMPRESS_TYPES_H
+#define COMPRESS_TYPES_H
+
+#include <monkey/config.h>
+
+/* What shrinks, and is not compressed by itself. */
+#define COMPRESS_TYPES                                                                                       \
+    "text/* application/json application/*+json application/javascript application/x-javascript "            \
+    "application/xml "                                                                                       \
+    "application/*+xml application/wasm application/x-ndjson application/yaml application/toml "             \
+    "application/sql "                                                                                       \
+    "application/rtf application/vnd.ms-fontobject font/ttf font/otf font/collection image/svg+xml "         \
+    "image/bmp "                                                                                             \
+    "image/x-icon image/vnd.microsoft.icon model/*"
+
+struct types {
+    mk_str *v; /* in lower case */
+    size_t n;
+};
+
+/* For mk_conf_key. */
+bool compress_types_parse(const struct mk_conf_spot *spot, mk_str value, void *field);
+bool compress_types_show(const void *field, size_t i, struct mk_buf *out);
+
+/* `type` as in Content-Type; its parameters do not count. */
+bool compress_types_have(const struct types *t, mk_str type);
+
+#endif

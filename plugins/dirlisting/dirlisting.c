@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists folders that have no page of their own. */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "listing.h"
+
+MK_PLUGIN_DECLARE(dirlisting);
+
+const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
+static const char *const order_words[] = {"asc", "desc", NULL};
+static const char *const theme_words[] = {"guineo", "plain", NULL};
+static const struct format *const formats[] = {&dirlisting_format_html, &dirlisting_format_json,
+                                               &dirlisting_format_text}; /* as we prefer them */
+
+enum { N_FORMATS = sizeof formats / sizeof *formats, SORT_MAX = 10000, SORT_MEMORY = 1024 * 1024 };
+
+/* ---- Configuration ---- */
+
+#define AT(member) MK_CONF_AT(struct settings, member)
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Listing",
+     .type = MK_CONF_BOOL,
+     AT(listing),
+     .def = "on",
+     .help = "List folders without an index file, behind all other routes. `off` undoes for one host what a "
+             "section "
+             "above all hosts says."},
+    {.name = "Theme",
+     .type = MK_CONF_ENUM,
+     AT(theme),
+     .choices = theme_words,
+     .def = "guineo",
+     .help = "What the pages look like."},
+    {.name = "Sort",
+     .type = MK_CONF_ENUM,
+     AT(sort),
+     .choices = dirlisting_sort_words,
+     .def = "name",
+     .help = "The order, unless the client asks for another one (`?sort=`); `none` is the folder's own."},
+    {.name = "Order",
+     .type = MK_CONF_ENUM,
+     AT(order),
+     .choices = order_words,
+     .def = "asc",
+     .help = "Its direction (`?order=`)."},
+    {.name = "SortMax",
+     .type = MK_CONF_NUM,
+     AT(sort_max),
+     .def = "10000",
+     .max = 1000000,
+     .help = "Folders with more entries are not sorted, and say so; 0 sorts none."},
+    {.name = "SortMemory",
+     .type = MK_CONF_SIZE,
+     AT(sort_memory),
+     .def = "1M",
+     .help = "Memory for sorting that all listings of a worker share. One that it is too small for is not "
+             "sorted, "
+             "and says so."},
+    {.name = "Hide",
+     .type = MK_CONF_WORDS,
+     AT(hide),
+     .help = "Names that are not listed, with `*` and `?`. They can still be asked for."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "DIRLISTING",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "Lists of folders that have no index file.",
+    .size = sizeof(struct settings),
+    .scope = MK_CONF_HOST,
+};
+
+/* For a route to us where there is no section. */
+static const struct settings defaults = {.listing = true,
+                                         .theme = THEME_GUINEO,
+                                         .sort = SORT_NAME,
+                                         .sort_max = SORT_MAX,
+                                         .sort_memory = SORT_MEMORY};
+
+/* ---- What the client wants ---- */
+
+static const struct format *choose_format(const struct mk_request *request)
+{
+    const struct format *best = formats[0];
+    unsigned best_q = 0;
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        unsigned q = mk_request_accepts_type(request, formats[i]->type);
+        if (q > best_q) {
+            best = formats[i];
+            best_q = q;
+        }
+    }
+    return best;
+}
+
+static void read_word(const char *const *words, mk_str word, unsigned *out)
+{
+    for (unsigned i = 0; words[i]; i++)
+        if (mk_str_eq(word, mk_str_from_c(words[i])))
+            *out = i;
+}
+
+/* What makes no sense is as if it were not there. */
+static void read_query(mk_str query, struct wish *w)
+{
+    unsigned sort = w->sort, order = w->down;
+    while (query.p) {
+        mk_str value = mk_str_cut(&query, '&'), name = mk_str_cut(&value, '=');
+        if (mk_str_eq(name, MK_STR("sort")))
+            read_word(dirlisting_sort_words, value, &sort);
+        else if (mk_str_eq(name, MK_STR("order")))
+            read_word(order_words, value, &order);
+        for (size_t i = 0; mk_str_eq(name, MK_STR("format")) && i < N_FORMATS; i++)
+            if (mk_str_eq(value, mk_str_from_c(formats[i]->word)))
+                w->format = formats[i];
+    }
+    w->sort = (enum sort_key)sort;
+    w->down = order != 0;
+}
+
+static struct wish read_wish(const struct mk_request *request, const struct settings *s)
+{
+    struct wish w = {.sort = (enum sort_key)s->sort, .down = s->order != 0};
+    read_query(mk_request_query(request), &w);
+    w.format_is_asked = w.format != NULL;
+    if (!w.format)
+        w.format = choose_format(request);
+    return w;
+}
+
+/* ---- Answers ---- */
+
+static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+{
+    mk_response_set_status(response, status);
+    return MK_REFUSE;
+}
+
+static enum mk_verdict fail(struct mk_request *request, struct mk_response *response, int e)
+{
+    switch (e) {
+    case -EACCES:
+    case -EPERM:
+    case -ELOOP:
+    case -EXDEV:
+        return refuse(response, 403);
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -EAGAIN:
+        return refuse(response, 503);
+    case -ENOENT:
+    case -ENOTDIR:
+    case -ENAMETOOLONG:
+        mk_response_set_status(response, 404); /* should nobody else answer */
+        return MK_NEXT;
+    default:
+        mk_request_log(request, MK_LOG_ERROR, "the folder cannot be opened: %s", strerror(-e));
+        return refuse(response, 500);
+    }
+}
+
+/* Relative links of a list lead to the right place only when its address ends with a slash. */
+static enum mk_verdict redirect(struct mk_request *request, struct mk_response *response)
+{
+    mk_str path = mk_request_path(request), query = mk_request_query(request);
+    size_t cap = 3 * path.len + query.len + 2;
+    char *room = mk_request_alloc(request, cap);
+    if (!room)
+        return refuse(response, 503);
+    struct mk_buf to = mk_buf_fixed(room, cap);
+    mk_url_escape(&to, path);
+    mk_buf_add_char(&to, '/');
+    if (query.p) {
+        mk_buf_add_char(&to, '?');
+        mk_buf_add(&to, query);
+    }
+    mk_response_set_status(response, 301);
+    return to.failed || mk_response_add(response, MK_STR("Location"), mk_buf_str(&to)) ? refuse(response, 503)
+                                                                                       : MK_DONE;
+}
+
+static bool add_fields(struct mk_response *r, const struct wish *w)
+{
+    return mk_response_add_static(r, MK_STR("Content-Type"), w->format->content_type) == 0 &&
+           (w->format_is_asked || mk_response_add_static(r, MK_STR("Vary"), MK_STR("Accept")) == 0) &&
+           mk_response_add_static(r, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) == 0 &&
+           (w->format != &dirlisting_format_html ||
+            mk_response_add_static(r, MK_STR("Content-Security-Policy"),
+                                   MK_STR("default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+                                          "base-uri 'none'; form-action 'none'")) == 0);
+}
+
+static enum mk_verdict list(struct mk_request *request, struct mk_response *response, int fd,
+                            const struct settings *settings)
+{
+    struct wish wish = read_wish(request, settings);
+    size_t *shared = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(dirlisting));
+    struct listing *l = dirlisting_new(request, fd, settings, shared, &wish);
+    if (!l)
+        return refuse(response, 503);
+    if (mk_response_set_source(response, &dirlisting_source, l, MK_LENGTH_UNKNOWN) != 0 ||
+        !add_fields(response, &wish))
+        return refuse(response, 503);
+    mk_response_set_status(response, 200);
+    mk_request_explain(request, "dirlisting", "lists the folder as %s", wish.format->word);
+    return MK_DONE;
+}
+
+/* As for files: a part that begins with a dot, except for /.well-known (RFC 8615). */
+static bool is_hidden(mk_str path)
+{
+    if (mk_str_starts(path, MK_STR("/.well-known/")))
+        path = mk_str_skip(path, sizeof "/.well-known" - 1);
+    for (size_t i = 0; i + 1 < path.len; i++)
+        if (path.p[i] == '/' && path.p[i + 1] == '.')
+            return true;
+    return false;
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct settings *settings = data;
+    mk_str path = mk_request_path(request);
+    struct stat st;
+    if (!settings)
+        settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(dirlisting));
+    if (mk_request_has_encoded_slash(request))
+        return MK_NEXT;
+    if (!mk_request_shows_dot_files(request) && is_hidden(path))
+        return refuse(response, 403);
+    int fd = mk_request_open(request, path);
+    if (fd < 0)
+        return fail(request, response, fd);
+    if (fstat(fd, &st) != 0 || !S_ISDIR(st.st_mode)) {
+        close(fd);
+        return MK_NEXT;
+    }
+    if (path.p[path.len - 1] == '/')
+        return list(request, response, fd, settings ? settings : &defaults);
+    close(fd);
+    return redirect(request, response);
+}
+
+static const struct mk_handler handler = {
+    .name = "dirlisting",
+    .methods = MK_METHOD_BIT(MK_METHOD_GET),
+    .handle = handle,
+};
+
+/* ---- The plugin ---- */
+
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct settings *s = mk_config_section(config, &table, NULL);
+    (void)data;
+    *host_data = s;
+    if (s && s->listing && mk_host_root(host).len)
+        mk_config_add_route(config, MK_STR("/*"), &handler, s);
+    return 0;
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    size_t *shared = mk_mem_zalloc(1, sizeof *shared);
+    (void)data;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(dirlisting), shared);
+    return shared ? 0 : -ENOMEM;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    mk_mem_free(mk_worker_data(worker, &MK_PLUGIN_OF(dirlisting)));
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const struct mk_handler *const handlers[] = {&handler, NULL};
+
+MK_PLUGIN(dirlisting) = {
+    MK_PLUGIN_HEAD,
+    .name = "dirlisting",
+    .version = "1.0",
+    .help = "Lists folders that have no index file.",
+    .sections = sections,
+    .handlers = handlers,
+    .host = host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+};

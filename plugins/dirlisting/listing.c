@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "listing.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/worker.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    OUT_MAX = 256 * 1024, /* a head with a very long path */
+    OUT_WANTED = 4096,    /* is gathered before it is handed on */
+    TURN_MAX = 32,        /* links are opened by the loop, so only a few at a time */
+};
+
+static bool is_sorting(const struct listing *l)
+{
+    return l->wish.sort != SORT_NONE && !l->is_large;
+}
+
+enum sort_key dirlisting_order(const struct listing *l)
+{
+    return is_sorting(l) ? l->wish.sort : SORT_NONE;
+}
+
+static void give_back_store(struct listing *l)
+{
+    *l->shared -= l->store.memory;
+    dirlisting_store_free(&l->store);
+}
+
+static void free_listing(struct listing *l)
+{
+    close(l->folder.fd);
+    dirlisting_store_free(&l->store);
+    mk_buf_free(&l->out);
+    mk_mem_free(l);
+}
+
+/* ---- Aside, where the disk may be waited for ---- */
+
+static void work(void *ctx)
+{
+    struct listing *l = ctx;
+    if (l->step == STEP_SORT)
+        dirlisting_store_sort(&l->store, l->wish.sort, l->wish.down);
+    else
+        dirlisting_folder_read(&l->folder);
+}
+
+static void done(void *ctx)
+{
+    struct listing *l = ctx;
+    l->running = false;
+    if (l->closed)
+        free_listing(l);
+    else
+        mk_request_resume(l->request);
+}
+
+/* -EAGAIN: it is under way; 0: it is done already, because no thread was to be had. */
+static int work_aside(struct listing *l)
+{
+    l->at = 0;
+    l->running = true;
+    if (mk_worker_run_aside(l->worker, work, done, l) == 0)
+        return -EAGAIN;
+    l->running = false;
+    l->turn = TURN_MAX; /* enough for this time */
+    work(l);
+    return 0;
+}
+
+/* ---- Entries ---- */
+
+static bool is_hidden(const struct listing *l, mk_str name)
+{
+    for (size_t i = 0; i < l->settings->hide.n; i++)
+        if (mk_str_match(name, l->settings->hide.v[i]))
+            return true;
+    return false;
+}
+
+/* A link is shown as what it leads to, if it could be asked for; else it is not there. */
+static bool follow(struct listing *l, struct entry *e)
+{
+    char room[8192];
+    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    struct stat st;
+    mk_buf_add(&path, l->path);
+    mk_buf_add(&path, e->name);
+    l->turn++;
+    int fd = path.failed ? -ENAMETOOLONG : mk_request_open(l->request, mk_buf_str(&path));
+    if (fd < 0)
+        return false;
+    bool ok = fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode));
+    close(fd);
+    if (!ok)
+        return false;
+    e->kind = S_ISDIR(st.st_mode) ? ENTRY_FOLDER : ENTRY_FILE;
+    e->size = st.st_size;
+    e->mtime = st.st_mtime;
+    return true;
+}
+
+/* The next entry of the folder: 1; 0 at the end; -EAGAIN: later. */
+static int next_of_folder(struct listing *l, struct entry *e)
+{
+    for (;;) {
+        if (l->running || l->turn >= TURN_MAX)
+            return -EAGAIN;
+        if (l->folder.error)
+            return l->folder.error;
+        if (l->at < l->folder.n) {
+            *e = l->folder.entries[l->at++];
+            if (!is_hidden(l, e->name) && (e->kind != ENTRY_LINK || follow(l, e)))
+                return 1;
+            continue;
+        }
+        if (l->folder.ended)
+            return 0;
+        if (work_aside(l) != 0)
+            return -EAGAIN;
+    }
+}
+
+static int next_entry(struct listing *l, struct entry *e)
+{
+    if (!is_sorting(l))
+        return next_of_folder(l, e);
+    if (l->at == l->store.n)
+        return 0;
+    dirlisting_store_get(&l->store, l->at++, e);
+    return 1;
+}
+
+/* It is too large: as the folder has them, then, from the first one on. */
+static void give_up_sorting(struct listing *l)
+{
+    give_back_store(l);
+    dirlisting_folder_rewind(&l->folder);
+    l->is_large = true;
+    l->at = 0;
+    l->step = STEP_HEAD;
+}
+
+/* All listings of a worker that are being sorted share one allowance. Without an entry: room to sort them. */
+static bool keep(struct listing *l, const struct entry *e)
+{
+    size_t others = *l->shared - l->store.memory, max = l->settings->sort_memory;
+    l->store.memory_max = max > others ? max - others : 0;
+    bool ok = e ? dirlisting_store_add(&l->store, e) : dirlisting_store_prepare(&l->store);
+    *l->shared = others + l->store.memory;
+    return ok;
+}
+
+static int collect(struct listing *l)
+{
+    struct entry e;
+    int got;
+    while ((got = next_of_folder(l, &e)) > 0)
+        if (!keep(l, &e)) {
+            give_up_sorting(l);
+            return 0;
+        }
+    if (got < 0)
+        return got;
+    if (!keep(l, NULL)) {
+        give_up_sorting(l);
+        return 0;
+    }
+    l->step = STEP_SORT;
+    return work_aside(l);
+}
+
+/* ---- Text ---- */
+
+static int write_entries(struct listing *l)
+{
+    struct entry e;
+    while (l->out.len < OUT_WANTED) {
+        int got = next_entry(l, &e);
+        if (got < 0)
+            return got;
+        if (got == 0) {
+            l->step = STEP_FOOT;
+            return 0;
+        }
+        l->wish.format->entry(l, &e, &l->out);
+        l->n_shown++;
+    }
+    return 0;
+}
+
+/* Goes on until something was written, or cannot be. */
+static int advance(struct listing *l)
+{
+    if (l->running)
+        return -EAGAIN;
+    switch (l->step) {
+    case STEP_COLLECT:
+        return collect(l);
+    case STEP_SORT: /* is done */
+        l->step = STEP_HEAD;
+        return 0;
+    case STEP_HEAD:
+        l->wish.format->head(l, &l->out);
+        l->step = STEP_ENTRIES;
+        return 0;
+    case STEP_ENTRIES:
+        return write_entries(l);
+    case STEP_FOOT:
+        l->wish.format->foot(l, &l->out);
+        l->step = STEP_END;
+        return 0;
+    case STEP_END:
+        break;
+    }
+    return 0;
+}
+
+static size_t hand_on(struct listing *l, char *room, size_t cap)
+{
+    mk_str left = mk_str_take(mk_str_skip(mk_buf_str(&l->out), l->sent), cap);
+    if (left.len)
+        memcpy(room, left.p, left.len);
+    l->sent += left.len;
+    if (l->sent == l->out.len) {
+        mk_buf_clear(&l->out);
+        l->sent = 0;
+    }
+    return left.len;
+}
+
+/* Half an entry must never pass for a whole one. */
+static int fail(struct listing *l, int e)
+{
+    l->error = e;
+    mk_buf_clear(&l->out);
+    mk_request_log(l->request, MK_LOG_ERROR, "listing the folder: %s", strerror(-e));
+    return e;
+}
+
+static int go_on(struct listing *l)
+{
+    int e = l->error ? l->error : advance(l);
+    if (l->out.failed)
+        e = -ENOMEM;
+    return e && e != -EAGAIN && !l->error ? fail(l, e) : e;
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct listing *l = ctx;
+    size_t n = 0;
+    l->turn = 0;
+    for (;;) {
+        n += hand_on(l, room + n, cap - n);
+        if (n == cap || (l->step == STEP_END && l->out.len == 0))
+            return (ssize_t)n;
+        int e = go_on(l);
+        if (!e || l->out.len)
+            continue;
+        if (e == -EAGAIN && n == 0 && !l->running) /* others have their turn */
+            mk_request_resume(l->request);
+        return n ? (ssize_t)n : e;
+    }
+}
+
+static void on_close(void *ctx)
+{
+    struct listing *l = ctx;
+    *l->shared -= l->store.memory; /* here and not when it is freed: the worker may be gone by then */
+    l->closed = true;
+    if (!l->running)
+        free_listing(l);
+}
+
+const struct mk_source_ops dirlisting_source = {.pull = pull, .close = on_close};
+
+struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
+                               size_t *shared, const struct wish *wish)
+{
+    struct listing *l = mk_mem_zalloc(1, sizeof *l);
+    if (!l) {
+        close(fd);
+        return NULL;
+    }
+    l->request = request;
+    l->worker = mk_request_worker(request);
+    l->settings = settings;
+    l->shared = shared;
+    l->path = mk_request_path(request);
+    l->wish = *wish;
+    l->step = wish->sort == SORT_NONE ? STEP_HEAD : STEP_COLLECT;
+    l->out = mk_buf_growing(OUT_MAX);
+    l->store.n_max = settings->sort_max;
+    l->folder.fd = fd;
+    l->folder.shows_dot_files = mk_request_shows_dot_files(request);
+    return l;
+}

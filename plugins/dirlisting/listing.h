@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One listing on its way to a client. */
+#ifndef DIRLISTING_LISTING_H
+#define DIRLISTING_LISTING_H
+
+#include <monkey/config.h>
+#include <monkey/request.h>
+#include <monkey/source.h>
+
+#include "store.h"
+
+enum theme { THEME_GUINEO, THEME_PLAIN };
+
+struct settings {
+    bool listing;
+    unsigned theme, sort, order; /* enum theme, enum sort_key, 1: descending */
+    uint32_t sort_max;
+    size_t sort_memory;
+    struct mk_conf_words hide;
+};
+
+/* What the client wants. */
+struct wish {
+    const struct format *format;
+    bool format_is_asked; /* by its name, in the query */
+    enum sort_key sort;
+    bool down;
+};
+
+enum step { STEP_COLLECT, STEP_SORT, STEP_HEAD, STEP_ENTRIES, STEP_FOOT, STEP_END };
+
+struct listing {
+    struct mk_request *request;
+    struct mk_worker *worker;
+    const struct settings *settings;
+    size_t *shared; /* memory that the listings of this worker keep entries in */
+    mk_str path;    /* ends with '/' */
+    struct wish wish;
+    enum step step;
+    bool running;  /* a thread has folder and store */
+    bool closed;   /* the request is gone */
+    bool is_large; /* too large to be sorted */
+    unsigned turn; /* links that this pull has opened */
+    int error;
+    size_t at; /* in the piece, or in what is sorted */
+    uint64_t n_shown;
+    struct mk_buf out;
+    size_t sent; /* of `out` */
+    struct store store;
+    struct folder folder;
+};
+
+/* How a listing is written down. */
+struct format {
+    const char *word; /* ?format= */
+    mk_str type;
+    mk_str content_type;
+    void (*head)(const struct listing *l, struct mk_buf *out);
+    void (*entry)(const struct listing *l, const struct entry *e, struct mk_buf *out);
+    void (*foot)(const struct listing *l, struct mk_buf *out);
+};
+
+extern const struct format dirlisting_format_html, dirlisting_format_json, dirlisting_format_text;
+extern const mk_str dirlisting_theme_guineo, dirlisting_theme_plain; /* style sheets */
+extern const char *const dirlisting_sort_words[];
+
+/* The order that the entries really have. */
+enum sort_key dirlisting_order(const struct listing *l);
+
+extern const struct mk_source_ops dirlisting_source;
+/* Owns `fd` from here on, also when it answers NULL: memory is out. */
+struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
+                               size_t *shared, const struct wish *wish);
+
+/* "2026-01-31T12:00:00Z", or "2026-01-31<span> 12:00</span>"; nothing for a time that has no date. */
+void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html);
+/* A name as a person sees it: what is no text, or could change how other text looks, becomes \xHH. */
+void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct mk_buf *out, mk_str part));
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries that are kept to be sorted, as small as they can be. */
+#ifndef DIRLISTING_STORE_H
+#define DIRLISTING_STORE_H
+
+#include "folder.h"
+
+enum sort_key { SORT_NAME, SORT_SIZE, SORT_TIME, SORT_NONE };
+
+struct item {
+    int64_t size, mtime;
+    uint8_t kind, len;
+    char name[];
+};
+
+struct store_block;
+
+struct store {
+    struct store_block *blocks;
+    const struct item *
+        *sorted; /* room for as many as there are, once dirlisting_store_prepare() was called */
+    size_t n, n_max;
+    size_t memory, memory_max;
+};
+
+/* False: that would be too many, too much, or memory is out. */
+bool dirlisting_store_add(struct store *s, const struct entry *e);
+bool dirlisting_store_prepare(struct store *s);
+/* Puts `sorted` in order. */
+void dirlisting_store_sort(struct store *s, enum sort_key key, bool down);
+void dirlisting_store_get(const struct store *s, size_t i, struct entry *e);
+void dirlisting_store_free(struct store *s);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all formats have in common. */
+#include <monkey/text.h>
+#include <time.h>
+
+#include "listing.h"
+
+void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html)
+{
+    struct tm tm;
+    time_t t = (time_t)time;
+    if (!gmtime_r(&t, &tm))
+        return;
+    mk_buf_addf(out, "%04d-%02d-%02d", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday);
+    if (html)
+        mk_buf_addf(out, "<span> %02d:%02d</span>", tm.tm_hour, tm.tm_min);
+    else
+        mk_buf_addf(out, "T%02d:%02d:%02dZ", tm.tm_hour, tm.tm_min, tm.tm_sec);
+}
+
+/* The character that s begins with and how many bytes it has; 0 for bytes that are no UTF-8 (RFC 3629). */
+static size_t decode(mk_str s, uint32_t *c)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = (unsigned char)s.p[0];
+    size_t len = first < 0x80   ? 1
+                 : first < 0xc2 ? 0
+                 : first < 0xe0 ? 2
+                 : first < 0xf0 ? 3
+                 : first < 0xf5 ? 4
+                                : 0;
+    if (len == 0 || len > s.len)
+        return 0;
+    *c = len == 1 ? first : first & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (((unsigned char)s.p[i] & 0xc0) != 0x80)
+            return 0;
+        *c = *c << 6 | ((unsigned char)s.p[i] & 0x3f);
+    }
+    return *c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000) ? 0 : len;
+}
+
+/* Control characters, and those that show nothing but turn or break the text around them. */
+static bool is_visible(uint32_t c)
+{
+    static const uint32_t ranges[][2] = {
+        {0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
+        {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
+        {0xfff9, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0xe007f}};
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        if (c >= ranges[i][0] && c <= ranges[i][1])
+            return false;
+    return true;
+}
+
+void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct mk_buf *out, mk_str part))
+{
+    uint32_t c = 0;
+    for (size_t run = 0; name.len;) {
+        size_t len = decode(mk_str_skip(name, run), &c);
+        if (len && is_visible(c) && (run += len) < name.len)
+            continue;
+        write(out, mk_str_take(name, run));
+        name = mk_str_skip(name, run);
+        run = 0;
+        for (size_t n = len ? len : 1; n && name.len; n--) {
+            mk_buf_addf(out, "\\x%02X", (unsigned)(unsigned char)name.p[0]);
+            name = mk_str_skip(name, 1);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which responses a rule is for. */
+#ifndef HEADERS_CONDITION_H
+#define HEADERS_CONDITION_H
+
+#include <monkey/config.h>
+#include <monkey/text.h>
+
+#include "facts.h"
+
+/* All that is set must be true. */
+struct condition {
+    struct mk_pattern path;
+    mk_str type; /* absent: any; "image/" for all of them */
+    uint16_t status_min, status_max;
+    bool has_path;
+};
+
+enum condition_word { CONDITION_NONE, CONDITION_TAKEN, CONDITION_WRONG };
+
+/* Is the word a condition? CONDITION_WRONG: it looks like one, and was reported. */
+enum condition_word headers_condition_read(const struct mk_conf_spot *spot, mk_str word, struct condition *c);
+/* The same for a media type without `type:`. False: it is none (not reported). */
+bool headers_condition_read_type(mk_str word, struct condition *c);
+
+bool headers_condition_holds(const struct condition *c, struct response_facts *facts);
+
+/* `item` behind the n others of `list`, in memory of the configuration; NULL when that is out (reported). */
+void *headers_append(const struct mk_conf_spot *spot, void *list, size_t n, const void *item, size_t size);
+
+/* "90", "90s", "5m", "12h", "30d", "2w", "1y" in seconds; false for anything else. */
+bool headers_read_time(mk_str word, uint64_t *seconds);
+
+#endif

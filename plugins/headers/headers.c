@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fields of responses: rules, Expires, CORS, and those that make browsers careful. */
+#include <monkey/plugin.h>
+
+#include "cors.h"
+#include "expires.h"
+#include "rules.h"
+#include "secure.h"
+
+struct settings {
+    struct rules rules;
+    struct expiries expires;
+    struct cors cors;
+    unsigned secure; /* enum secure */
+};
+
+static const char *const secure_words[] = {"off", "on", "strict", NULL};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Secure",
+     .type = MK_CONF_ENUM,
+     MK_CONF_AT(struct settings, secure),
+     .choices = secure_words,
+     .def = "off",
+     .help = "Fields that tell browsers to be careful, unless the response has them already: `on` breaks no "
+             "usual "
+             "site, `strict` is for those that load nothing from elsewhere."},
+    {.name = "Cors",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct settings, cors),
+     .form = "[PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]",
+     .help = "Pages of these origins may use what is below the path; the first rule whose path fits decides.",
+     .parse = headers_cors_parse,
+     .show = headers_cors_show},
+    {.name = "Expires",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct settings, expires),
+     .form = "[PATH] [TYPE] [status:STATUS] TIME|off",
+     .help =
+         "How long a response is good, as `Expires` and `Cache-Control: max-age`; the first rule that fits "
+         "decides. `0` is `no-cache`.",
+     .parse = headers_expires_parse,
+     .show = headers_expires_show},
+};
+
+static void read_entry(const struct mk_conf_spot *spot)
+{
+    struct settings *s = mk_conf_spot_out(spot);
+    mk_str key = mk_conf_spot_key(spot);
+    enum rule_kind kind;
+    if (headers_rules_kind(key, &kind))
+        headers_rules_read(spot, kind, &s->rules);
+    else
+        mk_conf_spot_error(spot, key,
+                           "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
+                           "Secure",
+                           MK_STR_ARG(mk_str_take(key, 64)));
+}
+
+static bool show_entry(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
+{
+    return headers_rules_show(&((const struct settings *)in)->rules, i, key, value);
+}
+
+static const struct mk_conf_table table = {
+    .section = "HEADERS",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "Fields of responses.",
+    .entry = read_entry,
+    .show_entry = show_entry,
+    .entry_form = "Add|Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE, or Remove [conditions] NAME",
+    .entry_help = "Changes a field of responses, errors included, in the order of the rules.",
+    .size = sizeof(struct settings),
+    .scope = MK_CONF_HOST,
+};
+
+static bool does_something(const struct settings *s)
+{
+    return s->rules.n || s->expires.n || s->cors.n || s->secure;
+}
+
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct settings *s = mk_config_section(config, &table, NULL);
+    (void)host;
+    (void)data;
+    if (s && does_something(s))
+        *host_data = s;
+    return 0;
+}
+
+static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct settings *s = host_data;
+    unsigned status;
+    if (s->cors.n == 0 || !headers_cors_preflight(&s->cors, request, &status))
+        return MK_NEXT;
+    mk_response_set_status(response, status);
+    return status == 204 ? MK_DONE : MK_REFUSE;
+}
+
+static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct settings *s = host_data;
+    struct response_facts facts;
+    headers_facts_init(&facts, request, response);
+    headers_expires_apply(&s->expires, &facts);
+    headers_cors_apply(&s->cors, &facts);
+    headers_secure_apply((enum secure)s->secure, &facts);
+    headers_rules_apply(&s->rules, &facts); /* what somebody has written himself has the last word */
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+
+/* Before passwords are asked for: browsers send none with a preflight request. */
+MK_PLUGIN(headers) = {
+    MK_PLUGIN_HEAD,
+    .name = "headers",
+    .version = "1.0",
+    .help = "Adds, sets and removes fields of responses; CORS, security fields, Expires.",
+    .order = MK_ORDER_LIMIT + 50,
+    .sections = sections,
+    .host = host,
+    .on_request = on_request,
+    .on_response = on_response,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rules.h"
+
+static const mk_str words[] = {MK_STR_INIT("Add"), MK_STR_INIT("Set"), MK_STR_INIT("Remove")};
+
+bool headers_rules_kind(mk_str key, enum rule_kind *kind)
+{
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (mk_str_eq_nocase(key, words[i])) {
+            *kind = (enum rule_kind)i;
+            return true;
+        }
+    return false;
+}
+
+/* The server writes these itself, out of what it knows about the connection and the content. */
+static bool is_of_server(mk_str name)
+{
+    static const mk_str names[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Transfer-Encoding"),
+                                   MK_STR_INIT("Connection"),     MK_STR_INIT("Keep-Alive"),
+                                   MK_STR_INIT("Upgrade"),        MK_STR_INIT("Date"),
+                                   MK_STR_INIT("Server"),         MK_STR_INIT("Trailer")};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (mk_str_eq_nocase(name, names[i]))
+            return true;
+    return false;
+}
+
+static bool check_name(const struct mk_conf_spot *spot, mk_str name)
+{
+    if (!mk_is_token(name)) {
+        mk_conf_spot_error(spot, name, "`%.*s` is neither a condition nor the name of a field",
+                           MK_STR_ARG(name));
+        mk_conf_spot_hint(spot,
+                          "write `Set [PATH] [type:TYPE] [status:STATUS] NAME VALUE`; a name has no colon");
+        return false;
+    }
+    if (!is_of_server(name))
+        return true;
+    mk_conf_spot_error(spot, name, "`%.*s` is a field of the server itself, and cannot be changed",
+                       MK_STR_ARG(name));
+    if (mk_str_eq_nocase(name, MK_STR("Server")))
+        mk_conf_spot_hint(spot, "`HideVersion on` in [SERVER] leaves the version out of it");
+    return false;
+}
+
+/* The conditions, and the name behind them. */
+static bool read_front(const struct mk_conf_spot *spot, mk_str *rest, struct rule *rule)
+{
+    mk_str word;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, rest, &word))
+            return false;
+        if (!word.p) {
+            mk_conf_spot_error(spot, rule->written, "there is no field name: expected `[conditions] NAME%s`",
+                               rule->kind == RULE_REMOVE ? "" : " VALUE");
+            return false;
+        }
+        switch (headers_condition_read(spot, word, &rule->when)) {
+        case CONDITION_TAKEN:
+            break;
+        case CONDITION_WRONG:
+            return false;
+        case CONDITION_NONE:
+            rule->name = word;
+            rule->is_type = mk_str_eq_nocase(word, MK_STR("Content-Type"));
+            return check_name(spot, word);
+        }
+    }
+}
+
+/* All that is left of the line, or what stands in quotes. */
+static bool read_value(const struct mk_conf_spot *spot, mk_str rest, struct rule *rule)
+{
+    mk_str whole = mk_str_trim(rest);
+    rule->value = whole;
+    if (mk_str_starts(whole, MK_STR("\""))) {
+        if (!mk_conf_spot_word(spot, &rest, &rule->value))
+            return false;
+        rest = mk_str_trim(rest);
+        if (rest.len) {
+            mk_conf_spot_error(spot, rest, "`%.*s` stands behind the value", MK_STR_ARG(rest));
+            mk_conf_spot_hint(spot,
+                              "put quotes around all of the value, and write \\\" for a quote within it");
+            return false;
+        }
+    } else if (whole.len == 0) {
+        mk_conf_spot_error(spot, rule->written,
+                           "`%.*s` has no value: expected `%.*s [conditions] NAME VALUE`",
+                           MK_STR_ARG(rule->name), MK_STR_ARG(words[rule->kind]));
+        return false;
+    }
+    if (mk_is_field_value(rule->value))
+        return true;
+    mk_conf_spot_error(spot, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
+    return false;
+}
+
+static bool read_nothing(const struct mk_conf_spot *spot, mk_str rest)
+{
+    rest = mk_str_trim(rest);
+    if (rest.len == 0)
+        return true;
+    mk_conf_spot_error(spot, rest, "`%.*s` stands behind the name: expected `Remove [conditions] NAME`",
+                       MK_STR_ARG(rest));
+    return false;
+}
+
+void headers_rules_read(const struct mk_conf_spot *spot, enum rule_kind kind, struct rules *rules)
+{
+    mk_str rest = mk_conf_spot_value(spot);
+    struct rule rule = {.kind = kind, .written = rest};
+    if (!read_front(spot, &rest, &rule))
+        return;
+    if (kind == RULE_REMOVE ? !read_nothing(spot, rest) : !read_value(spot, rest, &rule))
+        return;
+    struct rule *v = headers_append(spot, rules->v, rules->n, &rule, sizeof rule);
+    if (v)
+        *rules = (struct rules){v, rules->n + 1};
+}
+
+bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value)
+{
+    if (i >= rules->n)
+        return false;
+    mk_buf_add(key, words[rules->v[i].kind]);
+    mk_buf_add(value, rules->v[i].written);
+    return true;
+}
+
+void headers_rules_apply(const struct rules *rules, struct response_facts *facts)
+{
+    for (const struct rule *r = rules->v; r < rules->v + rules->n; r++) {
+        if (!headers_condition_holds(&r->when, facts))
+            continue;
+        if (r->is_type)
+            (void)headers_facts_type(facts); /* while it is there */
+        if (r->kind != RULE_ADD)
+            headers_remove(facts, r->name);
+        if (r->kind != RULE_REMOVE)
+            headers_add(facts, r->name, r->value);
+    }
+}

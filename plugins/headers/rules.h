@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Add, Set and Remove, in the order in which they are written. */
+#ifndef HEADERS_RULES_H
+#define HEADERS_RULES_H
+
+#include "condition.h"
+
+enum rule_kind { RULE_ADD, RULE_SET, RULE_REMOVE };
+
+struct rule {
+    enum rule_kind kind;
+    struct condition when;
+    bool is_type; /* it is about Content-Type, which conditions ask for */
+    mk_str name, value;
+    mk_str written; /* for `monkey -T` */
+};
+
+struct rules {
+    struct rule *v;
+    size_t n;
+};
+
+bool headers_rules_kind(mk_str key, enum rule_kind *kind);
+void headers_rules_read(const struct mk_conf_spot *spot, enum rule_kind kind, struct rules *rules);
+bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value);
+void headers_rules_apply(const struct rules *rules, struct response_facts *facts);
+
+#endif

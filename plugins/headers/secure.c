@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "secure.h"
+
+struct field {
+    mk_str name, value;
+};
+
+#define FIELD(name, value)                                                                                   \
+    {                                                                                                        \
+        MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
+    }
+
+/* Breaks nothing that an ordinary site does. */
+static const struct field on[] = {
+    FIELD("X-Content-Type-Options", "nosniff"),
+    FIELD("X-Frame-Options", "SAMEORIGIN"),
+    FIELD("Referrer-Policy", "strict-origin-when-cross-origin"),
+    FIELD("Content-Security-Policy", "frame-ancestors 'self'"),
+};
+
+/* For sites that take everything from themselves, and want nothing from their visitors' devices. */
+static const struct field strict[] = {
+    FIELD("X-Content-Type-Options", "nosniff"),
+    FIELD("X-Frame-Options", "DENY"),
+    FIELD("Referrer-Policy", "no-referrer"),
+    FIELD(
+        "Content-Security-Policy",
+        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"),
+    FIELD("Permissions-Policy",
+          "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    FIELD("Cross-Origin-Opener-Policy", "same-origin"),
+    FIELD("Cross-Origin-Resource-Policy", "same-origin"),
+};
+
+/* Means something only where it came by TLS (RFC 6797, section 7.2). */
+static const struct field transport = FIELD("Strict-Transport-Security", "max-age=31536000");
+
+static void add(struct response_facts *f, const struct field *field)
+{
+    if (!headers_has(f, field->name))
+        headers_add(f, field->name, field->value);
+}
+
+void headers_secure_apply(enum secure how, struct response_facts *facts)
+{
+    const struct field *fields = how == SECURE_STRICT ? strict : on;
+    size_t n = how == SECURE_STRICT ? sizeof strict / sizeof *strict : sizeof on / sizeof *on;
+    if (how == SECURE_OFF)
+        return;
+    for (size_t i = 0; i < n; i++)
+        add(facts, &fields[i]);
+    if (how == SECURE_STRICT && mk_str_eq(mk_request_scheme(facts->request), MK_STR("https")))
+        add(facts, &transport);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How often somebody may ask, and how fast he is answered. */
+#include <errno.h>
+
+#include "pace.h"
+#include "who.h"
+
+enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_PACE_RULES };
+
+struct limits {
+    struct limits_settings *top; /* above the hosts; NULL: there are none */
+    struct limits_table *table;
+};
+
+/* What holds for a host. */
+struct place {
+    const struct limits_settings *settings;
+    struct limits_table *table;
+};
+
+/* Of a worker: what it said last of those who ask too often. */
+struct telling {
+    uint64_t told_ms;
+    bool told;  /* it did at all */
+    unsigned n; /* of them, since then */
+};
+
+MK_PLUGIN_DECLARE(limits);
+
+/* ---- Configuration ---- */
+
+static int load(struct mk_config *config, void **data)
+{
+    struct limits *all = mk_config_alloc(config, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    all->table = mk_config_shared(config, "limits/table", sizeof *all->table);
+    if (!all->table)
+        return -ENOMEM;
+    if (!all->table->is_ready)
+        mk_random(&all->table->key, sizeof all->table->key);
+    all->table->is_ready = true;
+    all->top = mk_config_section(config, &limits_conf_table, NULL);
+    if (all->top)
+        limits_settings_number(all->top, NULL);
+    *data = all;
+    return 0;
+}
+
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    const struct limits *all = data;
+    struct limits_settings *s = mk_config_section(config, &limits_conf_table, NULL);
+    if (!s || (!s->requests.first && !s->bandwidth.first))
+        return 0;
+    limits_settings_number(s, host);
+    struct place *place = mk_config_alloc(config, sizeof *place);
+    if (!place)
+        return -ENOMEM;
+    *place = (struct place){.settings = s, .table = all->table};
+    *host_data = place;
+    return 0;
+}
+
+/* ---- Requests ---- */
+
+static void tell(struct mk_request *request, const char *what, const struct limits_rule *rule)
+{
+    struct mk_worker *w = mk_request_worker(request);
+    struct telling *t = mk_worker_data(w, &MK_PLUGIN_OF(limits));
+    uint64_t now = mk_worker_now_ms(w);
+    if (!t)
+        return;
+    t->n++;
+    if (t->told && now - t->told_ms < TELL_EVERY_MS)
+        return;
+    mk_request_log(request, MK_LOG_WARN, "limits: %s by `%.*s` (%u lately)", what, MK_STR_ARG(rule->written),
+                   t->n);
+    t->told = true;
+    t->told_ms = now;
+    t->n = 0;
+}
+
+static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request)
+{
+    for (size_t i = 0; i < e->n_networks; i++)
+        if (mk_network_has(&e->networks[i], mk_request_address(request)))
+            return true;
+    return limits_paths_match(e->paths, e->n_paths, mk_request_path(request));
+}
+
+static bool is_about(const struct limits_rule *rule, const struct mk_request *request)
+{
+    return rule->n_paths == 0 || limits_paths_match(rule->paths, rule->n_paths, mk_request_path(request));
+}
+
+/* How long he has to wait, in ticks. */
+static uint64_t count(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request)
+{
+    struct limits_charge c = {.cost = rule->interval, .tolerance = rule->tolerance};
+    uint64_t who = limits_who(rule, table, request);
+    return limits_line_charge(limits_table_line(table, who), who,
+                              mk_worker_now_ms(mk_request_worker(request)), &c);
+}
+
+static enum mk_verdict refuse(struct mk_response *response, uint64_t wait)
+{
+    char room[24];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_add_num(&text, wait / (1000 * LIMITS_TICKS) + 1);
+    mk_response_set(response, MK_STR("Retry-After"), mk_buf_str(&text));
+    mk_response_set_status(response, 429);
+    return MK_REFUSE;
+}
+
+static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct place *place = host_data;
+    const struct limits_settings *s = place->settings;
+    if (!s->requests.first || is_exempt(&s->exempt, request))
+        return MK_NEXT;
+    for (const struct limits_rule *rule = s->requests.first; rule; rule = rule->next) {
+        if (!is_about(rule, request))
+            continue;
+        mk_request_explain(request, "limits", "Requests %.*s", MK_STR_ARG(rule->written));
+        uint64_t wait = count(rule, place->table, request);
+        if (wait == 0)
+            continue;
+        tell(request, s->report ? "would be refused (429)" : "refused (429)", rule);
+        if (!s->report)
+            return refuse(response, wait);
+    }
+    return MK_NEXT;
+}
+
+/* ---- Responses ---- */
+
+static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct place *place = host_data;
+    const struct limits_settings *s = place->settings;
+    const struct limits_rule *list[LIST_MAX];
+    size_t n = 0;
+    if (!s->bandwidth.first || !mk_response_will_send_content(request, response) ||
+        is_exempt(&s->exempt, request))
+        return;
+    for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
+        if (!is_about(rule, request))
+            continue;
+        mk_request_explain(request, "limits", "Bandwidth %.*s", MK_STR_ARG(rule->written));
+        list[n++] = rule;
+    }
+    if (n && !s->report)
+        limits_pace(place->table, list, n, request, response);
+}
+
+/* ---- Life ---- */
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    struct telling *t = mk_mem_zalloc(1, sizeof *t);
+    (void)data;
+    if (!t)
+        return -ENOMEM;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(limits), t);
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    mk_mem_free(mk_worker_data(worker, &MK_PLUGIN_OF(limits)));
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(limits), NULL);
+}
+
+static const struct mk_conf_table *const sections[] = {&limits_conf_table, NULL};
+
+MK_PLUGIN(limits) = {
+    MK_PLUGIN_HEAD,
+    .name = "limits",
+    .version = "1.0",
+    .help = "Limits requests and bandwidth by address, path or key.",
+    .order = MK_ORDER_LIMIT,
+    .sections = sections,
+    .load = load,
+    .host = host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_request = on_request,
+    .on_response = on_response,
+};

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace.h"
+
+#include <errno.h>
+
+#include "rate.h"
+#include "who.h"
+
+enum {
+    PORTIONS = 16,       /* a second */
+    PORTION_MIN = 1024,  /* bytes */
+    SLEEP_MIN_MS = 50,   /* 20 times a second at most */
+    SLEEP_MAX_MS = 1000, /* so that nobody takes it for dead */
+    WAIT_MAX_MS = 10000, /* who would have to wait for longer asks again later */
+};
+
+struct share {
+    const struct limits_rule *rule;
+    struct limits_line *line; /* where it is counted: in the table, or here */
+    struct limits_line own;
+    uint64_t who;
+};
+
+/* It takes a portion of every rule, waits until all of them are due, and sends it. */
+struct pace {
+    struct mk_request *request;
+    struct mk_alarm *alarm;
+    uint64_t due_ms;  /* when the portion may be sent */
+    uint64_t portion; /* what is left of it */
+    uint64_t free;    /* bytes that do not count */
+    uint64_t size;    /* of a portion */
+    uint64_t left;    /* of the content; UINT64_MAX when nobody knows */
+    size_t n;
+    struct share shares[];
+};
+
+static uint64_t now_of(const struct pace *p)
+{
+    return mk_worker_now_ms(mk_request_worker(p->request));
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void refund(struct pace *p, size_t n, uint64_t bytes)
+{
+    for (size_t i = 0; i < n && bytes; i++) {
+        struct share *s = &p->shares[i];
+        limits_line_refund(s->line, s->who, now_of(p), limits_rate_time(bytes, s->rule->rate));
+    }
+}
+
+/* Takes the next portion from all rules, or from none: then it asks again after a while. */
+static void take_portion(struct pace *p)
+{
+    uint64_t want = lesser(p->size, p->left), wait = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        struct share *s = &p->shares[i];
+        struct limits_charge c = {.cost = limits_rate_time(want, s->rule->rate),
+                                  .tolerance = s->rule->tolerance,
+                                  .wait_max = WAIT_MAX_MS * LIMITS_TICKS};
+        uint64_t w = limits_line_charge(s->line, s->who, now_of(p), &c);
+        wait = w > wait ? w : wait;
+        if (w > c.wait_max) {
+            refund(p, i, want);
+            want = 0;
+            break;
+        }
+    }
+    p->portion = want;
+    p->due_ms = now_of(p) + lesser((wait + LIMITS_TICKS - 1) / LIMITS_TICKS, WAIT_MAX_MS);
+}
+
+static void on_due(void *ctx)
+{
+    struct pace *p = ctx;
+    mk_request_resume(p->request);
+}
+
+static void doze(struct pace *p)
+{
+    uint64_t ms = p->due_ms - now_of(p);
+    ms = ms < SLEEP_MIN_MS ? SLEEP_MIN_MS : lesser(ms, SLEEP_MAX_MS);
+    mk_alarm_set(p->alarm, (uint32_t)ms);
+}
+
+/* How many bytes may be sent now. */
+static uint64_t allowance(struct pace *p)
+{
+    if (p->free)
+        return p->free;
+    if (now_of(p) >= p->due_ms && p->portion == 0)
+        take_portion(p);
+    return now_of(p) >= p->due_ms ? p->portion : 0;
+}
+
+static void spend(struct pace *p, uint64_t n)
+{
+    uint64_t for_free = lesser(n, p->free);
+    p->free -= for_free;
+    p->portion -= n - for_free;
+    if (p->left != UINT64_MAX)
+        p->left -= lesser(n, p->left);
+}
+
+static ssize_t pull(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+{
+    struct pace *p = ctx;
+    uint64_t may = p->left ? allowance(p) : cap; /* behind the last byte its end is for free */
+    if (may == 0) {
+        doze(p);
+        return -EAGAIN;
+    }
+    ssize_t n = mk_upstream_pull(up, room, (size_t)lesser(cap, may));
+    if (n > 0 && p->left)
+        spend(p, (uint64_t)n);
+    return n;
+}
+
+static void stop(void *ctx)
+{
+    struct pace *p = ctx;
+    mk_alarm_free(p->alarm);
+    refund(p, p->n, p->portion);
+}
+
+static const struct mk_filter_ops ops = {.pull = pull, .close = stop};
+
+static struct pace *new_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n,
+                             struct mk_request *request)
+{
+    struct pace *p = mk_request_alloc(request, sizeof *p + n * sizeof *p->shares);
+    if (!p)
+        return NULL;
+    memset(p, 0, sizeof *p + n * sizeof *p->shares);
+    p->request = request;
+    p->n = n;
+    p->size = UINT64_MAX;
+    p->free = UINT64_MAX;
+    for (size_t i = 0; i < n; i++) {
+        struct share *s = &p->shares[i];
+        bool is_shared = !(rules[i]->by & LIMITS_BY_RESPONSE);
+        s->rule = rules[i];
+        s->who = is_shared ? limits_who(rules[i], table, request) : 0;
+        s->line = is_shared ? limits_table_line(table, s->who) : &s->own;
+        p->size = lesser(p->size, rules[i]->rate / PORTIONS);
+        p->free = lesser(p->free, rules[i]->free);
+    }
+    p->size = p->size < PORTION_MIN ? PORTION_MIN : p->size;
+    return p;
+}
+
+void limits_pace(struct limits_table *table, const struct limits_rule *const *rules, size_t n,
+                 struct mk_request *request, struct mk_response *response)
+{
+    int64_t length = mk_response_length(response);
+    struct pace *p = new_pace(table, rules, n, request);
+    if (!p)
+        return;
+    p->left = length < 0 ? UINT64_MAX : (uint64_t)length;
+    if (p->left <= p->free)
+        return;
+    if (!p->free)
+        take_portion(p);
+    if (p->portion == p->left && p->due_ms <= now_of(p))
+        return; /* all of it at once: it may go as it is */
+    p->alarm = mk_alarm_new(mk_request_worker(request), on_due, p);
+    if (!p->alarm) {
+        refund(p, p->n, p->portion);
+        return;
+    }
+    mk_response_add_filter(response, &ops, p, length);
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include "rate.h"
+
+#define AT(member) MK_CONF_AT(struct limits_settings, member)
+
+static const char requests_form[] =
+    "[PATH...] NUMBER/s|m|h|d [burst NUMBER] [by address|path|all|field NAME...]";
+static const char bandwidth_form[] =
+    "[PATH...] SIZE [burst SIZE] [after SIZE] [by response|address|path|all|field NAME...]";
+
+/* ---- Words ---- */
+
+/* One more at the end of a vector that is full when its length is a power of two. */
+static void *add(const struct mk_conf_spot *spot, void **at, size_t *n, size_t size)
+{
+    if ((*n & (*n - 1)) == 0) {
+        void *more = mk_conf_spot_alloc(spot, (*n ? *n * 2 : 1) * size);
+        if (!more)
+            return NULL;
+        if (*n)
+            memcpy(more, *at, *n * size);
+        *at = more;
+    }
+    return (char *)*at + size * (*n)++;
+}
+
+#define ADD(spot, vector, n) add(spot, (void **)&(vector), &(n), sizeof *(vector))
+
+static bool is_path(mk_str word)
+{
+    return word.len && (word.p[0] == '/' || word.p[0] == '*');
+}
+
+static bool add_path(const struct mk_conf_spot *spot, struct mk_pattern **paths, size_t *n, mk_str word)
+{
+    struct mk_pattern *place = add(spot, (void **)paths, n, sizeof *place);
+    return place && mk_pattern_set(place, word);
+}
+
+static bool fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
+{
+    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_take(part, 80)), what,
+                       expected);
+    return false;
+}
+
+/* ---- Rules ---- */
+
+struct line {
+    const struct mk_conf_spot *spot;
+    struct limits_rule *rule;
+    bool is_bandwidth, has_rate;
+    mk_str rest, burst, after; /* what follows; the words of these, absent as long as there are none */
+};
+
+/* The word behind `name`. */
+static bool take_value(struct line *line, mk_str name, mk_str *value)
+{
+    if (value->p)
+        return fail(line->spot, name, "there already", "it once");
+    if (!mk_conf_spot_word(line->spot, &line->rest, value))
+        return false;
+    return value->p || fail(line->spot, name, "the last word", "a value behind it");
+}
+
+static bool take_key(struct line *line, mk_str word)
+{
+    struct limits_rule *rule = line->rule;
+    if (mk_str_eq(word, MK_STR("address"))) {
+        rule->by |= LIMITS_BY_ADDRESS;
+    } else if (mk_str_eq(word, MK_STR("path"))) {
+        rule->by |= LIMITS_BY_PATH;
+    } else if (mk_str_eq(word, MK_STR("field"))) {
+        rule->by |= LIMITS_BY_FIELD;
+        if (!take_value(line, word, &rule->field))
+            return false;
+        return mk_is_token(rule->field) ||
+               fail(line->spot, rule->field, "not the name of a field", "X-Api-Key");
+    } else {
+        return fail(line->spot, word, "nothing to count by",
+                    line->is_bandwidth ? "response, address, path, all or field"
+                                       : "address, path, all or field");
+    }
+    return true;
+}
+
+/* What stands behind `by`: all the rest. */
+static bool take_keys(struct line *line, mk_str by)
+{
+    mk_str word = mk_str_of(NULL, 0), more;
+    if (!take_value(line, by, &word))
+        return false;
+    bool is_response = line->is_bandwidth && mk_str_eq(word, MK_STR("response"));
+    bool alone = is_response || mk_str_eq(word, MK_STR("all"));
+    line->rule->by = is_response ? LIMITS_BY_RESPONSE : 0;
+    if (!alone && !take_key(line, word))
+        return false;
+    while (mk_conf_spot_word(line->spot, &line->rest, &more)) {
+        if (!more.p)
+            return true;
+        if (alone)
+            return fail(line->spot, more, "one too many", "nothing behind `all` or `response`");
+        if (!take_key(line, more))
+            return false;
+    }
+    return false;
+}
+
+static bool take_rate(struct line *line, mk_str word)
+{
+    struct limits_rule *rule = line->rule;
+    if (line->has_rate)
+        return fail(line->spot, word, "unknown here",
+                    line->is_bandwidth ? "burst, after or by" : "burst or by");
+    line->has_rate = true;
+    if (line->is_bandwidth)
+        return limits_rate_bytes(word, &rule->rate) ||
+               fail(line->spot, word, "not a bandwidth", "bytes a second, from 1K to 1T: 500K");
+    return limits_rate_requests(word, &rule->interval, &rule->tolerance) ||
+           fail(line->spot, word, "not a rate", "10/s, 100/m, 1000/h or 10000/d, at most 10000 a second");
+}
+
+static bool take_word(struct line *line, mk_str word)
+{
+    if (is_path(word))
+        return add_path(line->spot, &line->rule->paths, &line->rule->n_paths, word);
+    if (mk_str_eq(word, MK_STR("burst")))
+        return take_value(line, word, &line->burst);
+    if (line->is_bandwidth && mk_str_eq(word, MK_STR("after")))
+        return take_value(line, word, &line->after);
+    if (mk_str_eq(word, MK_STR("by")))
+        return take_keys(line, word);
+    return take_rate(line, word);
+}
+
+static bool set_request_burst(struct line *line)
+{
+    struct limits_rule *rule = line->rule;
+    uint64_t n;
+    if (!line->burst.p)
+        return true;
+    if (!mk_num_parse(line->burst, &n) || n < 1 || n > 1000000)
+        return fail(line->spot, line->burst, "not a burst", "a number of requests from 1 to 1000000");
+    rule->tolerance = (n - 1) * rule->interval;
+    return rule->tolerance <= LIMITS_AHEAD_MAX / 2 ||
+           fail(line->spot, line->burst, "too much", "a burst that is made good within a day");
+}
+
+static bool set_bandwidth(struct line *line)
+{
+    struct limits_rule *rule = line->rule;
+    uint64_t burst = rule->rate / 4;
+    if (line->burst.p && (!limits_rate_size(line->burst, &burst) || burst / rule->rate > 86400))
+        return fail(line->spot, line->burst, "not a burst", "a size that is sent within a day: 1M");
+    if (line->after.p && !limits_rate_size(line->after, &rule->free))
+        return fail(line->spot, line->after, "not a size", "bytes: 1M");
+    rule->tolerance = limits_rate_time(burst, rule->rate);
+    return true;
+}
+
+static bool read_line(struct line *line)
+{
+    mk_str word;
+    while (mk_conf_spot_word(line->spot, &line->rest, &word)) {
+        if (word.p && !take_word(line, word))
+            return false;
+        if (word.p)
+            continue;
+        if (!line->has_rate)
+            return false; /* the form says it */
+        return line->is_bandwidth ? set_bandwidth(line) : set_request_burst(line);
+    }
+    return false;
+}
+
+static bool parse_rule(const struct mk_conf_spot *spot, mk_str value, struct limits_rules *rules,
+                       bool is_bandwidth)
+{
+    struct limits_rule *rule = mk_conf_spot_alloc(spot, sizeof *rule);
+    struct line line = {.spot = spot, .rule = rule, .rest = value, .is_bandwidth = is_bandwidth};
+    if (!rule)
+        return false;
+    rule->written = mk_conf_spot_value(spot);
+    rule->by = is_bandwidth ? LIMITS_BY_RESPONSE : LIMITS_BY_ADDRESS;
+    if (!read_line(&line))
+        return false;
+    if (rules->last)
+        rules->last->next = rule;
+    else
+        rules->first = rule;
+    rules->last = rule;
+    return true;
+}
+
+static bool parse_requests(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    return parse_rule(spot, value, field, false);
+}
+
+static bool parse_bandwidth(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    return parse_rule(spot, value, field, true);
+}
+
+static bool show_rule(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct limits_rule *rule = ((const struct limits_rules *)field)->first;
+    while (rule && i--)
+        rule = rule->next;
+    if (rule)
+        mk_buf_add(out, rule->written);
+    return rule;
+}
+
+/* ---- Who is free of them ---- */
+
+static bool add_exempt(const struct mk_conf_spot *spot, struct limits_exempt *e, mk_str word)
+{
+    struct mk_network network, *place;
+    mk_str *kept = ADD(spot, e->words, e->n_words);
+    if (!kept)
+        return false;
+    *kept = word;
+    if (is_path(word))
+        return add_path(spot, &e->paths, &e->n_paths, word);
+    if (!mk_network_parse(word, &network))
+        return fail(spot, word, "neither a path nor a network",
+                    "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
+    place = ADD(spot, e->networks, e->n_networks);
+    if (place)
+        *place = network;
+    return place;
+}
+
+static bool parse_exempt(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str word;
+    while (mk_conf_spot_word(spot, &value, &word)) {
+        if (!word.p)
+            return true;
+        if (!add_exempt(spot, field, word))
+            return false;
+    }
+    return false;
+}
+
+static bool show_exempt(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct limits_exempt *e = field;
+    if (i < e->n_words)
+        mk_buf_add(out, e->words[i]);
+    return i < e->n_words;
+}
+
+/* ---- The section ---- */
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Requests",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(requests),
+     .form = requests_form,
+     .help = "How often somebody may ask for these paths; who asks more often gets a 429. All rules that fit "
+             "count.",
+     .parse = parse_requests,
+     .show = show_rule},
+    {.name = "Bandwidth",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(bandwidth),
+     .form = bandwidth_form,
+     .help = "How many bytes a second are sent of the content of these paths. All rules that fit count.",
+     .parse = parse_bandwidth,
+     .show = show_rule},
+    {.name = "Exempt",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(exempt),
+     .form = "networks and paths",
+     .help = "Clients, and paths, without limits.",
+     .parse = parse_exempt,
+     .show = show_exempt},
+    {.name = "Report",
+     .type = MK_CONF_BOOL,
+     AT(report),
+     .def = "off",
+     .help = "Limit nothing, only tell in the log what would be limited."},
+};
+
+const struct mk_conf_table limits_conf_table = {
+    .section = "LIMITS",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "How much everybody may ask for.",
+    .size = sizeof(struct limits_settings),
+    .scope = MK_CONF_HOST,
+};
+
+static void number(struct limits_rules *rules, mk_str place)
+{
+    static const struct mk_hash_key fixed = {0};
+    for (struct limits_rule *r = rules->first; r; r = r->next)
+        r->id = mk_hash(&fixed, place) ^ (mk_hash(&fixed, r->written) << 1);
+}
+
+void limits_settings_number(struct limits_settings *s, const struct mk_host *host)
+{
+    mk_str name = host ? mk_host_name(host) : MK_STR("");
+    if (s->has_ids)
+        return;
+    s->has_ids = true;
+    number(&s->requests, name.len || !host ? name : mk_host_root(host));
+    number(&s->bandwidth, name.len || !host ? name : mk_host_root(host));
+}
+
+bool limits_paths_match(const struct mk_pattern *paths, size_t n, mk_str path)
+{
+    size_t i = 0;
+    while (i < n && !mk_pattern_matches(&paths[i], path))
+        i++;
+    return i < n;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "choice.h"
+
+static bool read_status(mk_str word, struct choice *c)
+{
+    uint64_t n;
+    bool is_class = word.len == 3 && mk_str_eq_nocase(mk_str_skip(word, 1), MK_STR("xx"));
+    if (!mk_num_parse(is_class ? mk_str_take(word, 1) : word, &n))
+        return false;
+    n = is_class ? n * 100 : n;
+    c->status_min = (unsigned)n;
+    c->status_max = (unsigned)n + (is_class ? 99 : 0);
+    return n >= 200 && n <= 599;
+}
+
+static bool read(const struct mk_conf_spot *spot, mk_str word, struct choice *c)
+{
+    *c = (struct choice){.written = word};
+    if (mk_pattern_set(&c->path, word) || read_status(word, c))
+        return true;
+    mk_conf_spot_error(spot, word,
+                       "`%.*s` is neither a path nor a status: expected one like /health, *.css, 404 or 5xx",
+                       MK_STR_ARG(word));
+    return false;
+}
+
+static bool append(const struct mk_conf_spot *spot, struct choices *list, const struct choice *c)
+{
+    if ((list->n & (list->n - 1)) == 0) { /* full: it doubles */
+        struct choice *more = mk_conf_spot_alloc(spot, (list->n ? 2 * list->n : 1) * sizeof *more);
+        if (!more)
+            return false;
+        if (list->n)
+            memcpy(more, list->v, list->n * sizeof *more);
+        list->v = more;
+    }
+    list->v[list->n++] = *c;
+    return true;
+}
+
+bool logger_choices_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str rest = value, word;
+    struct choice c;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, &rest, &word))
+            return false;
+        if (!word.p)
+            return true;
+        if (!read(spot, word, &c) || !append(spot, field, &c))
+            return false;
+    }
+}
+
+bool logger_choices_show(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct choices *list = field;
+    if (i >= list->n)
+        return false;
+    mk_str word = list->v[i].written;
+    bool quotes = mk_str_find(word, ' ') != MK_STR_NONE || mk_str_find(word, '\t') != MK_STR_NONE;
+    mk_buf_addf(out, quotes ? "\"%.*s\"" : "%.*s", MK_STR_ARG(word));
+    return true;
+}
+
+bool logger_choices_have(const struct choices *list, const struct mk_record *record)
+{
+    unsigned status = mk_record_status(record) ? mk_record_status(record) : 499;
+    mk_str path = mk_request_path(mk_record_request(record));
+    for (const struct choice *c = list->v; c < list->v + list->n; c++) {
+        bool by_status = status >= c->status_min && status <= c->status_max;
+        if (c->status_max ? by_status : path.p && mk_pattern_matches(&c->path, path))
+            return true;
+    }
+    return false;
+}

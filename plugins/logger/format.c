@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "format.h"
+
+#include <monkey/text.h>
+
+enum { STEP_SLACK = 8 }; /* an escape that begins just before the limit */
+
+/* Those with a name, as anybody could write them. */
+static const struct {
+    const char *name, *text;
+} named[] = {
+    {"combined", "%h - %u %t \"%r\" %s %b \"%{Referer}i\" \"%{User-Agent}i\""},
+    {"common", "%h - %u %t \"%r\" %s %b"},
+    {"json", "{\"time\":\"%{iso}t\",\"client\":\"%a\"%{member}u,\"host\":\"%V\",\"method\":\"%m\",\"target\":"
+             "\"%{raw}U\","
+             "\"protocol\":\"%H\",\"status\":%s,\"bytes\":%B,\"ms\":%{ms}T,\"end\":\"%X\",\"referer\":\"%{"
+             "Referer}i\","
+             "\"agent\":\"%{User-Agent}i\"}"},
+};
+
+struct compiler {
+    const struct mk_conf_spot *spot;
+    mk_str text, rest;
+    bool json, has_tabs;
+    bool quoted, escaped; /* what the text so far leads to */
+    struct step *steps;
+    size_t n, longest;
+};
+
+static bool fail_verb(const struct compiler *c, mk_str verb, const char *what)
+{
+    mk_conf_spot_error(c->spot, verb, "`%.*s` %s", MK_STR_ARG(verb), what);
+    return false;
+}
+
+static void follow(struct compiler *c, mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.p[i] == '"' && !c->escaped)
+            c->quoted = !c->quoted;
+        c->escaped = c->json && text.p[i] == '\\' && !c->escaped;
+    }
+}
+
+static void add_text(struct compiler *c, mk_str text)
+{
+    if (text.len == 0)
+        return;
+    follow(c, text);
+    c->steps[c->n++] = (struct step){.text = text};
+    c->longest += text.len;
+}
+
+/* ---- A verb: %s, %>s, %{Referer}i ---- */
+
+struct written {
+    mk_str whole, braces; /* absent: it has none */
+    char letter;
+};
+
+static bool read_braces(struct compiler *c, struct written *w)
+{
+    size_t close = mk_str_find(c->rest, '}');
+    if (close == MK_STR_NONE)
+        return fail_verb(c, mk_str_take(c->rest, 16), "has no `}`");
+    w->braces = mk_str_take(mk_str_skip(c->rest, 2), close - 2);
+    c->rest = mk_str_skip(c->rest, close - 1); /* as if there were none: the next one is the letter's */
+    return true;
+}
+
+/* c->rest begins with the percent sign. */
+static bool read_verb(struct compiler *c, struct written *w)
+{
+    const char *from = c->rest.p, *end = c->rest.p + c->rest.len;
+    bool braces = c->rest.len > 1 && c->rest.p[1] == '{';
+    *w = (struct written){.letter = 0};
+    if (braces && !read_braces(c, w))
+        return false;
+    size_t at = !braces && c->rest.len > 2 && c->rest.p[1] == '>' && c->rest.p[2] == 's' ? 2 : braces ? 2 : 1;
+    if (c->rest.len <= at) {
+        mk_str what = mk_str_of(from, (size_t)(end - from));
+        mk_conf_spot_error(c->spot, what, "a verb is not complete: `%.*s` has no letter", MK_STR_ARG(what));
+        mk_conf_spot_hint(c->spot, "write %%%% for a percent sign");
+        return false;
+    }
+    w->letter = c->rest.p[at];
+    c->rest = mk_str_skip(c->rest, at + 1);
+    w->whole = mk_str_of(from, (size_t)(c->rest.p - from));
+    return true;
+}
+
+static bool fits(const struct verb *v, const struct written *w)
+{
+    if (v->letter != w->letter || !v->word != !w->braces.p)
+        return false;
+    return !v->word || v->word[0] == '\0' || mk_str_eq(mk_str_from_c(v->word), w->braces);
+}
+
+static void list_letters(struct mk_buf *out)
+{
+    for (size_t i = 0; i < logger_n_verbs; i++)
+        if (!i || logger_verbs[i].letter != logger_verbs[i - 1].letter)
+            mk_buf_addf(out, " %%%c", logger_verbs[i].letter);
+}
+
+static void list_words(char letter, struct mk_buf *out)
+{
+    for (size_t i = 0; i < logger_n_verbs; i++) {
+        const struct verb *v = &logger_verbs[i];
+        if (v->letter != letter)
+            continue;
+        if (v->word)
+            mk_buf_addf(out, " %%{%s}%c", v->word[0] ? v->word : "Name", letter);
+        else
+            mk_buf_addf(out, " %%%c", letter);
+    }
+}
+
+static bool fail_unknown(const struct compiler *c, const struct written *w)
+{
+    char room[512];
+    struct mk_buf words = mk_buf_fixed(room, sizeof room);
+    list_words(w->letter, &words);
+    fail_verb(c, w->whole, words.len ? "is not a form of this verb" : "is not a verb");
+    if (words.len == 0)
+        list_letters(&words);
+    mk_conf_spot_hint(c->spot, "expected one of%.*s", MK_STR_ARG(mk_buf_str(&words)));
+    return false;
+}
+
+static bool check(const struct compiler *c, const struct verb *v, const struct written *w)
+{
+    if (v->word && v->word[0] == '\0' && !mk_is_token(w->braces))
+        return fail_verb(c, w->whole, "does not name a field");
+    if (c->json && !c->quoted && !v->is_bare)
+        return fail_verb(c, w->whole, "is text: in JSON it stands between quotes");
+    return true;
+}
+
+static bool add_verb(struct compiler *c)
+{
+    struct written w;
+    if (!read_verb(c, &w))
+        return false;
+    const struct verb *v = logger_verbs, *end = logger_verbs + logger_n_verbs;
+    while (v < end && !fits(v, &w))
+        v++;
+    if (v == end)
+        return fail_unknown(c, &w);
+    if (!check(c, v, &w))
+        return false;
+    if (!v->write) {
+        add_text(c, MK_STR("%"));
+        return true;
+    }
+    c->steps[c->n++] = (struct step){
+        .write = v->write, .text = w.braces, .how = v->how, .keeps_blanks = c->quoted || c->has_tabs};
+    c->longest += v->max + STEP_SLACK;
+    return true;
+}
+
+/* ---- The whole ---- */
+
+static bool fail_whole(const struct compiler *c, mk_str value)
+{
+    if (c->quoted)
+        mk_conf_spot_error(c->spot, value, "a quote of the format is not closed");
+    else if (c->json && !mk_str_ends(c->text, MK_STR("}")))
+        mk_conf_spot_error(c->spot, value, "a format that begins with `{` is JSON, and ends with `}`");
+    else if (c->longest > LOGGER_LINE_MAX)
+        mk_conf_spot_error(c->spot, value, "its lines could have %zu bytes: %d is the most", c->longest,
+                           LOGGER_LINE_MAX);
+    else
+        return true;
+    return false;
+}
+
+static bool compile(struct compiler *c)
+{
+    while (c->rest.len) {
+        size_t percent = mk_str_find(c->rest, '%');
+        add_text(c, mk_str_take(c->rest, percent));
+        c->rest = mk_str_skip(c->rest, percent);
+        if (c->rest.len && !add_verb(c))
+            return false;
+    }
+    return true;
+}
+
+static mk_str resolve(mk_str value)
+{
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        if (mk_str_eq_nocase(value, mk_str_from_c(named[i].name)))
+            return mk_str_from_c(named[i].text);
+    return value;
+}
+
+bool logger_format_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct format *f = field;
+    mk_str text = resolve(value);
+    if (text.p == value.p && mk_str_find(value, '%') == MK_STR_NONE)
+        return false;
+    if (text.p == value.p && mk_str_starts(value, MK_STR("\"")) && mk_str_find(value, '\\') != MK_STR_NONE) {
+        mk_conf_spot_error(spot, value,
+                           "a format has no quotes around it, and no backslashes before those in it");
+        return false;
+    }
+    size_t most = 1;
+    for (size_t i = 0; i < text.len; i++)
+        most += text.p[i] == '%' ? 2 : 0;
+    struct compiler c = {.spot = spot,
+                         .text = text,
+                         .rest = text,
+                         .json = mk_str_starts(text, MK_STR("{")),
+                         .has_tabs = mk_str_find(text, '\t') != MK_STR_NONE,
+                         .steps = mk_conf_spot_alloc(spot, most * sizeof(struct step))};
+    if (!c.steps || !compile(&c) || !fail_whole(&c, value))
+        return false;
+    *f = (struct format){.written = value, .json = c.json, .steps = c.steps, .n = c.n};
+    return true;
+}
+
+bool logger_format_show(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct format *f = field;
+    if (i == 0)
+        mk_buf_add(out, f->written);
+    return i == 0;
+}
+
+void logger_format_write(const struct format *f, struct line *line)
+{
+    line->json = f->json;
+    for (const struct step *s = f->steps; s < f->steps + f->n; s++) {
+        if (s->write)
+            s->write(line, s);
+        else
+            mk_buf_add(&line->out, s->text);
+    }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can stand in a line. Nothing that a client sent ends a line, closes a quote or reaches a terminal as
+ * it is. */
+#ifndef LOGGER_LINE_H
+#define LOGGER_LINE_H
+
+#include <monkey/buf.h>
+#include <monkey/record.h>
+
+enum {
+    LOGGER_LINE_MAX = 16000, /* the server writes blocks of 16 KB: a line must fit into one */
+    LOGGER_TEXT_MAX =
+        768, /* of each text that a client sent, escaped; the server's own log has the same limits */
+    LOGGER_USER_MAX = 192,
+    LOGGER_WORD_MAX = 64, /* of everything else */
+};
+
+enum time_form { AS_CLF, AS_CLF_BRACKETS, AS_ISO, AS_UTC, AS_DAY, AS_OF_DAY, AS_SECONDS, TIME_FORMS };
+
+/* The clock as text, written once a second. Of a worker. */
+struct clock {
+    struct clock_text {
+        int64_t time;
+        size_t len;
+        char text[LOGGER_WORD_MAX];
+    } as[TIME_FORMS];
+    int64_t pid;
+};
+
+struct line {
+    struct mk_buf out;
+    const struct mk_record *record;
+    const struct mk_request *request;
+    struct clock *clock;
+    bool json;
+};
+
+struct step;
+typedef void logger_step_fn(struct line *line, const struct step *step);
+
+/* A letter of a format, with one of the words that may stand in its braces. */
+struct verb {
+    char letter;
+    const char *word;      /* NULL: no braces. "": the name of a field stands there */
+    bool is_bare;          /* needs no quotes in JSON: a number */
+    unsigned how;          /* for the step */
+    size_t max;            /* bytes that it writes at most */
+    logger_step_fn *write; /* NULL: nothing but a percent sign */
+};
+
+extern const struct verb logger_verbs[];
+extern const size_t logger_n_verbs;
+
+/* The time in that form. */
+mk_str logger_clock(struct clock *clock, enum time_form form, int64_t time);
+
+#endif

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Access and error logs of hosts. */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <unistd.h>
+
+#include "choice.h"
+#include "format.h"
+
+struct settings {
+    mk_str access_log, error_log;
+    struct format format;
+    struct choices skip, only;
+    unsigned log_level; /* enum mk_log_level */
+    uint64_t max_size;
+    uint32_t keep;
+    /* Opened once, however many hosts have this section. */
+    bool opened;
+    struct mk_logfile *access, *error; /* NULL: there is none */
+};
+
+MK_PLUGIN_DECLARE(logger);
+
+static const char *const level_words[] = {"error", "warn", "info", "debug", NULL};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "AccessLog",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct settings, access_log),
+     .help =
+         "Where requests are logged, instead of in the AccessLog of [SERVER]: a file, `stdout`, `stderr`, "
+         "`syslog` or `off`. Written in blocks, at the latest after a second."},
+    {.name = "Format",
+     .type = MK_CONF_CUSTOM,
+     MK_CONF_AT(struct settings, format),
+     .def = "combined",
+     .form = "combined, common, json or a text with verbs like %h or %{Referer}i",
+     .parse = logger_format_parse,
+     .show = logger_format_show,
+     .help =
+         "What a line looks like: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). "
+         "One that begins with `{` is JSON."},
+    {.name = "Skip",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct settings, skip),
+     .form = "paths and statuses: /health *.css 304 2xx",
+     .parse = logger_choices_parse,
+     .show = logger_choices_show,
+     .help = "Requests that are not logged, by path or status."},
+    {.name = "Only",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct settings, only),
+     .form = "paths and statuses: /api/* 4xx 5xx",
+     .parse = logger_choices_parse,
+     .show = logger_choices_show,
+     .help = "Nothing else is logged; `Skip` counts all the same."},
+    {.name = "ErrorLog",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct settings, error_log),
+     .help = "Where messages about requests go, instead of to the ErrorLog of [SERVER]: a file, `stdout`, "
+             "`stderr`, `syslog` or `off`."},
+    {.name = "LogLevel",
+     .type = MK_CONF_ENUM,
+     MK_CONF_AT(struct settings, log_level),
+     .choices = level_words,
+     .def = "info",
+     .help = "What that log holds: this and everything more urgent."},
+    {.name = "MaxSize",
+     .type = MK_CONF_SIZE,
+     MK_CONF_AT(struct settings, max_size),
+     .min = 4096,
+     .def = "off",
+     .zero = "off",
+     .help = "A file that has grown to this becomes FILE.1, and a new one is begun."},
+    {.name = "Keep",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct settings, keep),
+     .max = 1000,
+     .def = "8",
+     .help = "How many of those there are; the oldest goes."},
+    {.name = "FlushTimeout",
+     .flags = MK_CONF_IGNORED,
+     .help = "Monkey 1 wrote its lines every so many seconds; they are written within a second now."},
+    {.name = "MasterLog",
+     .flags = MK_CONF_IGNORED,
+     .help = "Took what Monkey 1 printed as a daemon; that goes to the ErrorLog of [SERVER] now."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "LOGGER",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "Logs of a host.",
+    .size = sizeof(struct settings),
+    .scope = MK_CONF_HOST,
+};
+
+/* ---- Configuration ---- */
+
+static bool is_word(mk_str where)
+{
+    return mk_str_eq(where, MK_STR("stdout")) || mk_str_eq(where, MK_STR("stderr")) ||
+           mk_str_eq(where, MK_STR("syslog"));
+}
+
+/* A path is kept as it is found: printed, it must mean the same from everywhere. */
+static struct mk_logfile *open_log(struct mk_config *config, const struct settings *s, const char *key,
+                                   mk_str *where)
+{
+    if (where->len == 0 || mk_str_eq_nocase(*where, MK_STR("off")))
+        return NULL;
+    if (!is_word(*where))
+        *where = mk_config_path(config, s, *where);
+    return where->p ? mk_config_log(config, s, key, *where, s->max_size, s->keep) : NULL;
+}
+
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct settings *s = mk_config_section(config, &table, NULL);
+    (void)host, (void)data;
+    if (!s || (!s->access_log.len && !s->error_log.len))
+        return 0;
+    if (!s->opened) {
+        s->opened = true;
+        s->access = open_log(config, s, "AccessLog", &s->access_log);
+        s->error = open_log(config, s, "ErrorLog", &s->error_log);
+    }
+    if (s->access_log.len)
+        mk_config_own_access_log(config);
+    if (s->access || s->error_log.len)
+        *host_data = s;
+    return 0;
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    struct clock *clock = mk_mem_zalloc(1, sizeof *clock);
+    (void)data;
+    if (!clock)
+        return -ENOMEM;
+    clock->pid = getpid();
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(logger), clock);
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    mk_mem_free(mk_worker_data(worker, &MK_PLUGIN_OF(logger)));
+}
+
+/* ---- Requests ---- */
+
+static bool is_wanted(const struct settings *s, const struct mk_record *record)
+{
+    return (!s->only.n || logger_choices_have(&s->only, record)) &&
+           !(s->skip.n && logger_choices_have(&s->skip, record));
+}
+
+static void on_done(const struct mk_record *record, void *host_data)
+{
+    const struct settings *s = host_data;
+    char room[LOGGER_LINE_MAX];
+    if (!s->access || !is_wanted(s, record))
+        return;
+    const struct mk_request *request = mk_record_request(record);
+    struct mk_worker *worker = mk_request_worker(request);
+    struct line line = {.out = mk_buf_fixed(room, sizeof room),
+                        .record = record,
+                        .request = request,
+                        .clock = mk_worker_data(worker, &MK_PLUGIN_OF(logger))};
+    logger_format_write(&s->format, &line);
+    mk_log_write(worker, s->access, mk_buf_str(&line.out));
+}
+
+/* As the server's own error log has it. */
+static void write_message(const struct settings *s, struct mk_request *request, enum mk_log_level level,
+                          mk_str message)
+{
+    enum { METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
+    struct mk_worker *worker = mk_request_worker(request);
+    struct clock *clock = mk_worker_data(worker, &MK_PLUGIN_OF(logger));
+    char room[4096];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&out, logger_clock(clock, AS_ISO, mk_worker_now(worker)));
+    mk_buf_addf(&out, " [%s] %lld: ", level_words[level], (long long)clock->pid);
+    if (mk_request_method_text(request).p) {
+        mk_log_escape(&out, mk_str_take(mk_request_method_text(request), METHOD_SHOWN));
+        mk_buf_add_char(&out, ' ');
+        mk_log_escape(&out, mk_str_take(mk_request_target(request), TARGET_SHOWN));
+    } else {
+        mk_buf_add(&out, MK_STR("request"));
+    }
+    mk_buf_add(&out, MK_STR(" from "));
+    mk_peer_print(mk_request_address(request), &out);
+    mk_buf_add(&out, MK_STR(": "));
+    mk_buf_add(&out, mk_str_take(message, sizeof room - out.len));
+    mk_log_write(worker, s->error, mk_buf_str(&out));
+}
+
+static bool on_log(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data)
+{
+    const struct settings *s = host_data;
+    if (!s->error_log.len)
+        return false;
+    if (s->error && level <= s->log_level)
+        write_message(s, request, level, message);
+    return true;
+}
+
+MK_PLUGIN(logger) = {
+    MK_PLUGIN_HEAD,
+    .name = "logger",
+    .version = "1.0",
+    .help = "Access and error logs of hosts, in formats of your own.",
+    .order = MK_ORDER_LATE,
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .host = host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_done = on_done,
+    .on_log = on_log,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The status as one JSON object. The live page reads the same. */
+#include <monkey/version.h>
+
+#include "snapshot.h"
+
+static void key(struct mk_buf *out, const char *name)
+{
+    char last = out->len ? out->p[out->len - 1] : '{';
+    if (out->failed)
+        return;
+    mk_buf_addf(out, "%s\"%s\":", last == '{' || last == '[' ? "" : ",", name);
+}
+
+static void number(struct mk_buf *out, const char *name, uint64_t n)
+{
+    key(out, name);
+    mk_buf_add_num(out, n);
+}
+
+static void open_object(struct mk_buf *out, const char *name)
+{
+    key(out, name);
+    mk_buf_add_char(out, '{');
+}
+
+static void close_with(struct mk_buf *out, char c)
+{
+    mk_buf_add_char(out, c);
+}
+
+static void print_methods(const struct totals *t, struct mk_buf *out)
+{
+    open_object(out, "by_method");
+    for (unsigned m = 0; m < MK_METHODS; m++) {
+        uint64_t n = metrics_totals_of_method(t, m);
+        if (n)
+            number(out, metrics_method_label(m), n);
+    }
+    close_with(out, '}');
+}
+
+static void print_statuses(const struct totals *t, struct mk_buf *out)
+{
+    static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    uint64_t by_class[6] = {0};
+    char room[8];
+    open_object(out, "by_status");
+    for (unsigned row = 0; row < t->n_rows; row++) {
+        uint64_t n = metrics_totals_of_row(t, row);
+        by_class[t->status[row] / 100 % 6] += n;
+        number(out, metrics_status_label(t->status[row], room), n);
+    }
+    close_with(out, '}');
+    open_object(out, "by_class");
+    for (unsigned i = 0; i < 6; i++)
+        number(out, classes[i], by_class[i]);
+    close_with(out, '}');
+}
+
+static void print_requests(const struct totals *t, struct mk_buf *out)
+{
+    open_object(out, "requests");
+    number(out, "total", metrics_totals_requests(t));
+    number(out, "bytes", t->bytes);
+    print_methods(t, out);
+    print_statuses(t, out);
+    open_object(out, "by_ending");
+    for (unsigned e = 0; e < MK_ENDINGS; e++)
+        number(out, mk_ending_name((enum mk_ending)e), t->endings[e]);
+    close_with(out, '}');
+    close_with(out, '}');
+}
+
+static void print_latency(const struct totals *t, struct mk_buf *out)
+{
+    uint64_t n = metrics_totals_timed(t);
+    bool is_first = true;
+    open_object(out, "latency_us");
+    number(out, "count", n);
+    number(out, "mean", n ? t->duration_us / n : 0);
+    number(out, "p50", metrics_totals_quantile(t, 500));
+    number(out, "p90", metrics_totals_quantile(t, 900));
+    number(out, "p99", metrics_totals_quantile(t, 990));
+    number(out, "p999", metrics_totals_quantile(t, 999));
+    key(out, "histogram");
+    mk_buf_add_char(out, '[');
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        if (!t->buckets[b])
+            continue;
+        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",", (unsigned long long)metrics_bucket_end(b),
+                    (unsigned long long)t->buckets[b]);
+        is_first = false;
+    }
+    close_with(out, ']');
+    close_with(out, '}');
+}
+
+static void print_hosts(const struct snapshot *s, struct mk_buf *out)
+{
+    key(out, "hosts");
+    mk_buf_add_char(out, '[');
+    for (size_t i = 0; i < s->n_labels; i++) {
+        const struct totals *t = &s->labels[i].totals;
+        if (i)
+            mk_buf_add_char(out, ',');
+        mk_buf_add_char(out, '{');
+        key(out, "name");
+        mk_json_string(out, s->labels[i].name);
+        number(out, "requests", metrics_totals_requests(t));
+        number(out, "bytes", t->bytes);
+        number(out, "p50", metrics_totals_quantile(t, 500));
+        number(out, "p99", metrics_totals_quantile(t, 990));
+        close_with(out, '}');
+    }
+    close_with(out, ']');
+}
+
+static void print_process(const struct process_view *p, struct mk_buf *out)
+{
+    mk_buf_add_char(out, '{');
+    number(out, "pid", (uint64_t)p->stats.pid);
+    key(out, "state");
+    mk_json_string(out, p->stats.leaving ? MK_STR("leaving") : MK_STR("serving"));
+    number(out, "started", p->stats.started);
+    number(out, "connections", p->stats.open);
+    number(out, "requests", p->stats.requests);
+    number(out, "accepted", p->stats.accepted);
+    number(out, "dropped", p->stats.dropped);
+    number(out, "sent", p->stats.sent);
+    if (p->known) {
+        number(out, "rss", p->info.rss);
+        number(out, "pss", p->info.pss);
+        number(out, "cache_files", p->info.cache_files);
+        number(out, "cache_bytes", p->info.cache_bytes);
+    }
+    close_with(out, '}');
+}
+
+static void print_workers(const struct snapshot *s, struct mk_buf *out)
+{
+    struct process_view p;
+    bool is_first = true;
+    key(out, "workers");
+    mk_buf_add_char(out, '[');
+    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
+        if (!p.stats.pid)
+            continue;
+        if (!is_first)
+            mk_buf_add_char(out, ',');
+        print_process(&p, out);
+        is_first = false;
+    }
+    close_with(out, ']');
+}
+
+void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
+{
+    const struct processes *p = s->metrics->processes;
+    mk_buf_add_char(out, '{');
+    key(out, "version");
+    mk_json_string(out, MK_STR(MONKEY_VERSION));
+    number(out, "now", (uint64_t)mk_worker_now(s->worker));
+    number(out, "now_ms", mk_worker_now_ms(s->worker));
+    number(out, "started", (uint64_t)mk_worker_server_started(s->worker));
+    number(out, "reloads", atomic_load(&p->reloads));
+    number(out, "reloaded", (uint64_t)atomic_load(&p->reloaded));
+    number(out, "master", (uint64_t)mk_worker_master(s->worker));
+    print_requests(&s->all, out);
+    print_latency(&s->all, out);
+    print_hosts(s, out);
+    print_workers(s, out);
+    close_with(out, '}');
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "live.h"
+
+#include <errno.h>
+
+#include "snapshot.h"
+
+enum { TICK_MS = 1000, SETTLE_MS = 1000, FRESH_MS = 500, RETRY_MS = 1000 };
+
+/* Counted: whoever is slow still sends an old one while the others have a new one. */
+struct event {
+    unsigned users;
+    size_t len;
+    char text[];
+};
+
+struct watcher {
+    struct live *live;
+    struct mk_request *request;
+    struct event *event; /* being sent, from `at` on; NULL: waits for the next one */
+    size_t at;
+    uint64_t seen; /* number of the last one */
+    struct watcher *next, **link;
+};
+
+/* ---- Events ---- */
+
+static void drop_event(struct event *e)
+{
+    if (e && --e->users == 0)
+        mk_mem_free(e);
+}
+
+static struct event *make_event(const struct live *l)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct event *e = NULL;
+    struct snapshot *s = metrics_snapshot_take(l->worker, l->metrics);
+    if (!s)
+        return NULL;
+    mk_buf_addf(&text, "retry: %d\ndata: ", RETRY_MS);
+    metrics_json_print(s, &text);
+    mk_buf_add(&text, MK_STR("\n\n"));
+    mk_mem_free(s);
+    if (!text.failed && (e = mk_mem_alloc(sizeof *e + text.len))) {
+        *e = (struct event){.users = 1, .len = text.len};
+        memcpy(e->text, text.p, text.len);
+    }
+    mk_buf_free(&text);
+    return e;
+}
+
+/* False: no memory for a new one, the old one stays. */
+static bool renew_event(struct live *l)
+{
+    metrics_meter_measure(&l->meter, l->worker);
+    struct event *e = make_event(l);
+    if (!e)
+        return false;
+    drop_event(l->latest);
+    l->latest = e;
+    l->n_events++;
+    l->latest_ms = mk_worker_now_ms(l->worker);
+    return true;
+}
+
+static void on_tick(void *ctx)
+{
+    struct live *l = ctx;
+    if (!l->watchers)
+        return;
+    (void)renew_event(l);
+    for (struct watcher *w = l->watchers; w; w = w->next)
+        mk_request_resume(w->request);
+    mk_alarm_set(l->tick, TICK_MS);
+}
+
+/* ---- Watchers ---- */
+
+static bool take_next(struct watcher *w)
+{
+    struct event *next = w->live->latest;
+    if (w->live->n_events == w->seen)
+        return false;
+    next->users++;
+    w->event = next;
+    w->seen = w->live->n_events;
+    w->at = 0;
+    return true;
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct watcher *w = ctx;
+    if (!w->event && metrics_live_is_leaving(w->live))
+        return 0; /* the browser asks again, and finds the one that comes after us */
+    if (!w->event && !take_next(w))
+        return -EAGAIN;
+    size_t left = w->event->len - w->at, n = left < cap ? left : cap;
+    memcpy(room, w->event->text + w->at, n);
+    w->at += n;
+    if (w->at == w->event->len) {
+        drop_event(w->event);
+        w->event = NULL;
+    }
+    return (ssize_t)n;
+}
+
+static void on_close(void *ctx)
+{
+    struct watcher *w = ctx;
+    drop_event(w->event);
+    *w->link = w->next;
+    if (w->next)
+        w->next->link = w->link;
+    if (--w->live->n_watchers == 0)
+        mk_alarm_stop(w->live->tick);
+    mk_mem_free(w);
+}
+
+static const struct mk_source_ops events = {.pull = pull, .close = on_close};
+
+static struct watcher *join(struct live *l, struct mk_request *request)
+{
+    bool is_fresh = l->latest && mk_worker_now_ms(l->worker) - l->latest_ms < FRESH_MS;
+    if (!is_fresh && !renew_event(l))
+        return NULL;
+    struct watcher *w = mk_mem_alloc(sizeof *w);
+    if (!w)
+        return NULL;
+    *w = (struct watcher){.live = l, .request = request, .next = l->watchers, .link = &l->watchers};
+    if (w->next)
+        w->next->link = &w->next;
+    l->watchers = w;
+    if (l->n_watchers++ == 0)
+        mk_alarm_set(l->tick, TICK_MS);
+    return w;
+}
+
+int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_response *response, uint32_t max)
+{
+    if (l->n_watchers >= max)
+        return -EBUSY;
+    struct watcher *w = join(l, request);
+    return w ? mk_response_set_source(response, &events, w, MK_LENGTH_UNKNOWN) : -ENOMEM;
+}
+
+/* ---- The worker ---- */
+
+static void on_settled(void *ctx)
+{
+    struct live *l = ctx;
+    metrics_meter_measure(&l->meter, l->worker);
+    l->is_settling = l->was_busy;
+    l->was_busy = false;
+    if (l->is_settling)
+        mk_alarm_set(l->settle, SETTLE_MS);
+}
+
+void metrics_live_touch(struct live *l)
+{
+    l->was_busy = true;
+    if (l->is_settling)
+        return;
+    l->is_settling = true;
+    l->was_busy = false;
+    mk_alarm_set(l->settle, SETTLE_MS);
+}
+
+bool metrics_live_is_leaving(const struct live *l)
+{
+    struct mk_worker_stats stats;
+    for (size_t i = 0; mk_worker_stats_at(l->worker, i, &stats); i++)
+        if (stats.pid == l->meter.pid)
+            return stats.leaving;
+    return false;
+}
+
+struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics)
+{
+    struct live *l = mk_mem_zalloc(1, sizeof *l);
+    if (!l)
+        return NULL;
+    l->worker = w;
+    l->metrics = metrics;
+    l->tick = mk_alarm_new(w, on_tick, l);
+    l->settle = mk_alarm_new(w, on_settled, l);
+    metrics_meter_open(&l->meter, metrics->processes);
+    if (!l->tick || !l->settle) {
+        metrics_live_free(l);
+        return NULL;
+    }
+    metrics_meter_measure(&l->meter, w);
+    return l;
+}
+
+void metrics_live_free(struct live *l)
+{
+    if (!l)
+        return;
+    mk_alarm_free(l->tick);
+    mk_alarm_free(l->settle);
+    metrics_meter_close(&l->meter);
+    drop_event(l->latest);
+    mk_mem_free(l);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers about the server: counted here, shown as text for Prometheus, as JSON and on a live page. */
+#include <errno.h>
+#include <monkey/version.h>
+#include <sys/stat.h>
+
+#include "live.h"
+#include "page.h"
+#include "snapshot.h"
+
+MK_PLUGIN_DECLARE(metrics);
+static const struct mk_plugin *const self = &MK_PLUGIN_OF(metrics);
+
+static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+{
+    (void)mk_response_set_status(response, status);
+    return MK_REFUSE;
+}
+
+/* ---- Text ---- */
+
+static enum mk_verdict answer(struct mk_response *response, mk_str type, mk_str text, bool is_constant)
+{
+    if (mk_response_add_static(response, MK_STR("Content-Type"), type) ||
+        mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store")) ||
+        mk_response_add_static(response, MK_STR("X-Content-Type-Options"), MK_STR("nosniff")) ||
+        (is_constant ? mk_response_set_static(response, text) : mk_response_set_text(response, text)))
+        return refuse(response, 503);
+    return MK_DONE;
+}
+
+static enum mk_verdict answer_numbers(struct live *l, struct mk_response *response, enum view view)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    metrics_meter_measure(&l->meter, l->worker);
+    struct snapshot *s = metrics_snapshot_take(l->worker, l->metrics);
+    if (!s)
+        return refuse(response, 503);
+    mk_str type = MK_STR("text/plain; version=0.0.4; charset=utf-8");
+    if (view == VIEW_JSON) {
+        type = MK_STR("application/json");
+        metrics_json_print(s, &text);
+        mk_buf_add_char(&text, '\n');
+    } else {
+        metrics_prometheus_print(s, &text);
+    }
+    mk_mem_free(s);
+    enum mk_verdict v =
+        text.failed ? refuse(response, 503) : answer(response, type, mk_buf_str(&text), false);
+    mk_buf_free(&text);
+    return v;
+}
+
+/* ---- The page and its parts ---- */
+
+static enum mk_verdict answer_events(struct live *l, struct mk_request *request, struct mk_response *response,
+                                     const struct settings *s)
+{
+    /* So that on_done knows: it lasts as long as somebody watches, which says nothing about latency. */
+    if (mk_request_attach(request, self, l, NULL) ||
+        mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
+        mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
+        mk_response_add_static(response, MK_STR("X-Accel-Buffering"), MK_STR("no")))
+        return refuse(response, 503);
+    if (mk_request_method(request) == MK_METHOD_HEAD)
+        return MK_DONE;
+    int e = metrics_live_watch(l, request, response, s->watchers);
+    if (e == -EBUSY)
+        (void)mk_response_add_static(response, MK_STR("Retry-After"), MK_STR("10"));
+    return e ? refuse(response, 503) : MK_DONE;
+}
+
+static enum mk_verdict answer_page(struct live *l, struct mk_request *request, struct mk_response *response,
+                                   const struct settings *s)
+{
+    mk_str part = mk_request_query(request);
+    if (mk_str_eq(part, MK_STR("events")))
+        return answer_events(l, request, response, s);
+    if (mk_str_eq(part, MK_STR("style")))
+        return answer(response, MK_STR("text/css; charset=utf-8"), metrics_page_style, true);
+    if (mk_str_eq(part, MK_STR("script")))
+        return answer(response, MK_STR("text/javascript; charset=utf-8"), metrics_page_script, true);
+    if (mk_response_add_static(
+            response, MK_STR("Content-Security-Policy"),
+            MK_STR("default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; "
+                   "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")))
+        return refuse(response, 503);
+    return answer(response, MK_STR("text/html; charset=utf-8"), metrics_page_html, true);
+}
+
+/* ---- Health ---- */
+
+/* Why the worker had better get no new clients; NULL when it may. */
+static const char *reason_of(const struct live *l, const struct settings *s)
+{
+    struct mk_worker_stats stats;
+    struct stat st;
+    if (metrics_live_is_leaving(l))
+        return "draining";
+    if (s->not_ready_file.p && stat(s->not_ready_file.p, &st) == 0)
+        return "taken out of service";
+    for (size_t i = 0; s->ready_connections && mk_worker_stats_at(l->worker, i, &stats); i++)
+        if (stats.pid == l->meter.pid && stats.open > s->ready_connections)
+            return "too many connections";
+    return NULL;
+}
+
+static enum mk_verdict answer_ready(const struct live *l, struct mk_response *response,
+                                    const struct settings *s)
+{
+    const char *reason = reason_of(l, s);
+    char room[64];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    if (!reason)
+        return answer(response, MK_STR("text/plain"), MK_STR("ready\n"), true);
+    mk_buf_addf(&text, "not ready: %s\n", reason);
+    (void)mk_response_set_status(response, 503);
+    return answer(response, MK_STR("text/plain"), mk_buf_str(&text), false);
+}
+
+/* ---- The handler ---- */
+
+static const char *const view_words[VIEWS] = {"prometheus", "json", "page", "health", "ready"};
+
+static bool bind_view(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    mk_str word = mk_str_trim(words);
+    (void)spot;
+    for (unsigned i = 0; i < VIEWS; i++) {
+        if (!mk_str_eq_nocase(word, mk_str_from_c(view_words[i])) && (word.len || i != VIEW_PROMETHEUS))
+            continue;
+        *data = (void *)(uintptr_t)&metrics_views[i];
+        return true;
+    }
+    return false;
+}
+
+static bool may_see(struct mk_request *request, const struct settings *s, enum view view)
+{
+    const struct mk_peer *peer = mk_request_address(request);
+    return metrics_networks_have(&s->allow, peer) ||
+           (view >= VIEW_HEALTH && metrics_networks_have(&s->allow_health, peer));
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    enum view view = *(const enum view *)data;
+    const struct site *site = mk_host_data(mk_request_site(request), self);
+    struct live *l = mk_worker_data(mk_request_worker(request), self);
+    if (!site || !l)
+        return refuse(response, 503);
+    if (!may_see(request, site->settings, view))
+        return refuse(response, 403);
+    switch (view) {
+    case VIEW_PROMETHEUS:
+    case VIEW_JSON:
+        return answer_numbers(l, response, view);
+    case VIEW_PAGE:
+        return answer_page(l, request, response, site->settings);
+    case VIEW_HEALTH:
+        return answer(response, MK_STR("text/plain"), MK_STR("ok\n"), true);
+    case VIEW_READY:
+        return answer_ready(l, response, site->settings);
+    case VIEWS:
+        break;
+    }
+    return refuse(response, 500);
+}
+
+const struct mk_handler metrics_handler = {
+    .name = "metrics",
+    .form = "[prometheus|json|page|health|ready]",
+    .methods = MK_METHOD_BIT(MK_METHOD_GET),
+    .handle = handle,
+    .bind = bind_view,
+};
+
+/* ---- The plugin ---- */
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    const struct metrics *m = data;
+    struct live *l = metrics_live_new(worker, m);
+    if (!l)
+        return -ENOMEM;
+    mk_worker_set_data(worker, self, l);
+    metrics_processes_serve(m->processes, m->load, mk_worker_now(worker));
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    metrics_live_free(mk_worker_data(worker, self));
+    mk_worker_set_data(worker, self, NULL);
+}
+
+static void on_done(const struct mk_record *record, void *host_data)
+{
+    const struct site *site = host_data;
+    const struct mk_request *request = mk_record_request(record);
+    struct mk_worker *worker = mk_request_worker(request);
+    struct live *l = worker ? mk_worker_data(worker, self) : NULL;
+    if (!l)
+        return;
+    if (site->counts)
+        metrics_counts_add(site->counts, mk_worker_index(worker), record,
+                           !mk_request_attached(request, self));
+    metrics_live_touch(l);
+}
+
+static const struct mk_conf_table *const sections[] = {&metrics_table, NULL};
+static const struct mk_handler *const handlers[] = {&metrics_handler, NULL};
+
+MK_PLUGIN(metrics) = {
+    MK_PLUGIN_HEAD,
+    .name = "metrics",
+    .version = MONKEY_VERSION,
+    .help = "Numbers about the server, as text, JSON and a live page; health and readiness.",
+    .sections = sections,
+    .handlers = handlers,
+    .load = metrics_settings_load,
+    .host = metrics_settings_host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_done = on_done,
+};

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -DFOLDER=... -DOUT=... -P embed.cmake: the files of the live page as C, for page.h.
+function(embed name file)
+  file(READ ${FOLDER}/${file} bytes HEX)
+  string(REGEX REPLACE "(..)" "'\\\\x\\1'," bytes "${bytes}")
+  set(text "static const char ${name}_bytes[] = {${bytes}};
+const mk_str metrics_page_${name} = {${name}_bytes, sizeof ${name}_bytes};
+" PARENT_SCOPE)
+endfunction()
+
+set(all "/* SPDX-License-Identifier: Apache-2.0 */
+/* Made from plugins/metrics/page by embed.cmake. */
+#include \"page.h\"
+
+")
+embed(html live.html)
+string(APPEND all "${text}")
+embed(style live.css)
+string(APPEND all "${text}")
+embed(script live.js)
+string(APPEND all "${text}")
+file(WRITE ${OUT} "${all}")

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "processes.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+enum { ROOM = 2048 };
+
+struct processes *metrics_processes_of(struct mk_config *config)
+{
+    return mk_config_shared(config, "metrics/processes", sizeof(struct processes));
+}
+
+void metrics_processes_serve(struct processes *p, uint32_t load, int64_t now)
+{
+    uint32_t serving = atomic_load(&p->serving);
+    do {
+        if (load <= serving)
+            return;
+    } while (!atomic_compare_exchange_weak(&p->serving, &serving, load));
+    if (serving == 0)
+        return;
+    atomic_fetch_add(&p->reloads, 1);
+    atomic_store(&p->reloaded, now);
+}
+
+/* ---- The own process ---- */
+
+void metrics_meter_open(struct meter *m, struct processes *shared)
+{
+    long page = sysconf(_SC_PAGESIZE);
+    *m = (struct meter){.shared = shared, .pid = getpid(), .page = page > 0 ? (uint64_t)page : 4096};
+    m->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    m->smaps_fd = open("/proc/self/smaps_rollup", O_RDONLY | O_CLOEXEC);
+}
+
+static struct process *place_of(const struct meter *m)
+{
+    return &m->shared->at[m->pid % PROCESS_SLOTS];
+}
+
+void metrics_meter_close(struct meter *m)
+{
+    int64_t own = m->pid;
+    atomic_compare_exchange_strong(&place_of(m)->pid, &own, 0);
+    if (m->statm_fd >= 0)
+        close(m->statm_fd);
+    if (m->smaps_fd >= 0)
+        close(m->smaps_fd);
+}
+
+static mk_str read_all(int fd, char *room)
+{
+    ssize_t n = fd >= 0 ? pread(fd, room, ROOM, 0) : -1;
+    return mk_str_of(room, n > 0 ? (size_t)n : 0);
+}
+
+/* "size resident shared ...", in pages. */
+static uint64_t read_rss(const struct meter *m)
+{
+    char room[ROOM];
+    uint64_t pages = 0;
+    mk_str text = read_all(m->statm_fd, room);
+    (void)mk_str_word(&text);
+    return mk_num_parse(mk_str_word(&text), &pages) ? pages * m->page : 0;
+}
+
+/* "Pss:   1234 kB" */
+static uint64_t read_pss(const struct meter *m)
+{
+    char room[ROOM];
+    uint64_t kb = 0;
+    mk_str text = read_all(m->smaps_fd, room);
+    while (text.p) {
+        mk_str line = mk_str_cut(&text, '\n');
+        if (mk_str_eq(mk_str_word(&line), MK_STR("Pss:")))
+            return mk_num_parse(mk_str_word(&line), &kb) ? kb * 1024 : 0;
+    }
+    return 0;
+}
+
+void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
+{
+    struct process *p = place_of(m);
+    struct mk_cache_info cache = {0};
+    mk_worker_cache(w, &cache);
+    atomic_store(&p->pid, 0); /* nobody takes what is half written for whole */
+    atomic_store(&p->rss, read_rss(m));
+    atomic_store(&p->pss, read_pss(m));
+    atomic_store(&p->cache_files, cache.files);
+    atomic_store(&p->cache_bytes, cache.memory);
+    atomic_store(&p->pid, m->pid);
+}
+
+/* ---- All of them ---- */
+
+bool metrics_processes_find(const struct processes *p, int64_t pid, struct process_info *out)
+{
+    if (pid <= 0)
+        return false;
+    const struct process *at = &p->at[pid % PROCESS_SLOTS];
+    if (atomic_load(&at->pid) != pid)
+        return false;
+    *out = (struct process_info){.rss = atomic_load(&at->rss),
+                                 .pss = atomic_load(&at->pss),
+                                 .cache_files = atomic_load(&at->cache_files),
+                                 .cache_bytes = atomic_load(&at->cache_bytes)};
+    return atomic_load(&at->pid) == pid;
+}

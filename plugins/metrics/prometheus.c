@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The exposition format of Prometheus, version 0.0.4: each family in one piece. */
+#include <monkey/version.h>
+
+#include "snapshot.h"
+
+enum { LE_FIRST_LOG2 = 6, LE_LAST_LOG2 = 26 }; /* 64 us to 67 s */
+
+static void begin(struct mk_buf *out, const char *name, const char *type, const char *help)
+{
+    mk_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void add_label(struct mk_buf *out, mk_str value)
+{
+    for (size_t i = 0; i < value.len; i++) {
+        if (value.p[i] == '\\' || value.p[i] == '"')
+            mk_buf_add_char(out, '\\');
+        mk_buf_add_char(out, value.p[i]);
+    }
+}
+
+static void add_value(struct mk_buf *out, uint64_t n)
+{
+    mk_buf_add_char(out, ' ');
+    mk_buf_add_num(out, n);
+    mk_buf_add_char(out, '\n');
+}
+
+/* Microseconds as seconds, without trailing zeroes. */
+static void add_seconds(struct mk_buf *out, uint64_t us)
+{
+    mk_buf_addf(out, "%llu", (unsigned long long)(us / 1000000));
+    if (us % 1000000 == 0)
+        return;
+    mk_buf_addf(out, ".%06llu", (unsigned long long)(us % 1000000));
+    while (!out->failed && out->p[out->len - 1] == '0')
+        out->len--;
+}
+
+/* name{host="..." and room for more labels */
+static void add_name(struct mk_buf *out, const char *name, mk_str host)
+{
+    mk_buf_addf(out, "%s{host=\"", name);
+    add_label(out, host);
+    mk_buf_add_char(out, '"');
+}
+
+static void print_single(struct mk_buf *out, const char *name, const char *type, const char *help, uint64_t n)
+{
+    begin(out, name, type, help);
+    mk_buf_add(out, mk_str_from_c(name));
+    add_value(out, n);
+}
+
+/* ---- The server ---- */
+
+static void print_server(const struct snapshot *s, struct mk_buf *out)
+{
+    const struct processes *p = s->metrics->processes;
+    int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
+    begin(out, "monkey_build_info", "gauge", "The version, as a label.");
+    mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", MONKEY_VERSION);
+    print_single(out, "monkey_start_time_seconds", "gauge", "When the server began, in seconds since 1970.",
+                 (uint64_t)started);
+    print_single(out, "monkey_uptime_seconds", "gauge", "How long it runs.",
+                 now > started ? (uint64_t)(now - started) : 0);
+    print_single(out, "monkey_config_reloads_total", "counter",
+                 "Configurations that were taken after the first one.", atomic_load(&p->reloads));
+    print_single(out, "monkey_config_last_reload_time_seconds", "gauge",
+                 "When that happened last, in seconds since 1970; 0: never.",
+                 (uint64_t)atomic_load(&p->reloaded));
+}
+
+/* ---- Requests ---- */
+
+static void print_requests(const struct snapshot *s, struct mk_buf *out)
+{
+    static const char name[] = "monkey_http_requests_total";
+    char room[8];
+    begin(out, name, "counter", "Requests that are over; code 0: no response was begun.");
+    for (size_t i = 0; i < s->n_labels; i++) {
+        const struct totals *t = &s->labels[i].totals;
+        for (unsigned row = 0; row < t->n_rows; row++) {
+            for (unsigned m = 0; m < MK_METHODS; m++) {
+                if (!t->requests[row][m])
+                    continue;
+                add_name(out, name, s->labels[i].name);
+                mk_buf_addf(out, ",method=\"%s\",code=\"%s\"}", metrics_method_label(m),
+                            metrics_status_label(t->status[row], room));
+                add_value(out, t->requests[row][m]);
+            }
+        }
+    }
+}
+
+static void print_endings(const struct snapshot *s, struct mk_buf *out)
+{
+    static const char name[] = "monkey_http_endings_total";
+    begin(out, name, "counter", "How requests ended.");
+    for (size_t i = 0; i < s->n_labels; i++) {
+        for (unsigned e = 0; e < MK_ENDINGS; e++) {
+            add_name(out, name, s->labels[i].name);
+            mk_buf_addf(out, ",ending=\"%s\"}", mk_ending_name((enum mk_ending)e));
+            add_value(out, s->labels[i].totals.endings[e]);
+        }
+    }
+}
+
+static void print_bytes(const struct snapshot *s, struct mk_buf *out)
+{
+    static const char name[] = "monkey_http_response_bytes_total";
+    begin(out, name, "counter", "Content that was sent, without heads.");
+    for (size_t i = 0; i < s->n_labels; i++) {
+        add_name(out, name, s->labels[i].name);
+        mk_buf_add_char(out, '}');
+        add_value(out, s->labels[i].totals.bytes);
+    }
+}
+
+#define DURATION "monkey_http_request_duration_seconds"
+
+static void print_bound(struct mk_buf *out, mk_str host, uint64_t us, uint64_t n)
+{
+    add_name(out, DURATION "_bucket", host);
+    mk_buf_add(out, MK_STR(",le=\""));
+    if (us)
+        add_seconds(out, us);
+    else
+        mk_buf_add(out, MK_STR("+Inf"));
+    mk_buf_add(out, MK_STR("\"}"));
+    add_value(out, n);
+}
+
+/* Two bounds for each doubling; both are ends of buckets, so that nothing has to be guessed. */
+static void print_histogram(const struct labelled *l, struct mk_buf *out)
+{
+    uint64_t below = 0, bound = (uint64_t)1 << LE_FIRST_LOG2;
+    for (unsigned b = 0; b < BUCKETS; b++) {
+        below += l->totals.buckets[b];
+        if (metrics_bucket_end(b) != bound || bound > (uint64_t)1 << LE_LAST_LOG2)
+            continue;
+        print_bound(out, l->name, bound, below);
+        bool is_power = (bound & (bound - 1)) == 0;
+        bound = is_power ? bound + bound / 2 : bound / 3 * 4;
+    }
+    print_bound(out, l->name, 0, below);
+    add_name(out, DURATION "_sum", l->name);
+    mk_buf_add(out, MK_STR("} "));
+    add_seconds(out, l->totals.duration_us);
+    mk_buf_add_char(out, '\n');
+    add_name(out, DURATION "_count", l->name);
+    mk_buf_add_char(out, '}');
+    add_value(out, below);
+}
+
+static void print_durations(const struct snapshot *s, struct mk_buf *out)
+{
+    begin(out, DURATION, "histogram",
+          "From the end of a request's head to its end; without the live page's events.");
+    for (size_t i = 0; i < s->n_labels; i++)
+        print_histogram(&s->labels[i], out);
+}
+
+/* ---- Workers ---- */
+
+static uint64_t connections_of(const struct process_view *p)
+{
+    return p->stats.open;
+}
+
+static uint64_t started_of(const struct process_view *p)
+{
+    return p->stats.started;
+}
+
+static uint64_t accepted_of(const struct process_view *p)
+{
+    return p->stats.accepted;
+}
+
+static uint64_t dropped_of(const struct process_view *p)
+{
+    return p->stats.dropped;
+}
+
+static uint64_t sent_of(const struct process_view *p)
+{
+    return p->stats.sent;
+}
+
+static uint64_t rss_of(const struct process_view *p)
+{
+    return p->info.rss;
+}
+
+static uint64_t pss_of(const struct process_view *p)
+{
+    return p->info.pss;
+}
+
+static uint64_t cache_files_of(const struct process_view *p)
+{
+    return p->info.cache_files;
+}
+
+static uint64_t cache_bytes_of(const struct process_view *p)
+{
+    return p->info.cache_bytes;
+}
+
+struct process_family {
+    const char *name, *type, *help;
+    uint64_t (*value)(const struct process_view *p);
+    bool is_told; /* by the process itself; left out until then, or when it is 0 and cannot be */
+};
+
+static const struct process_family families[] = {
+    {"monkey_worker_connections", "gauge", "Connections that are open.", connections_of, false},
+    {"monkey_worker_start_time_seconds", "gauge", "When the process began.", started_of, false},
+    {"monkey_worker_accepted_total", "counter", "Connections that it took.", accepted_of, false},
+    {"monkey_worker_dropped_total", "counter", "Connections that it refused: over a limit.", dropped_of,
+     false},
+    {"monkey_worker_sent_bytes_total", "counter", "Bytes that its sockets took.", sent_of, false},
+    {"monkey_worker_resident_bytes", "gauge", "Memory in use, shared memory in full.", rss_of, true},
+    {"monkey_worker_proportional_bytes", "gauge", "Memory in use, shared memory by its part.", pss_of, true},
+    {"monkey_worker_cache_files", "gauge", "Files in its cache of open files.", cache_files_of, true},
+    {"monkey_worker_cache_bytes", "gauge", "Memory of that cache.", cache_bytes_of, true},
+};
+
+static void print_family(const struct snapshot *s, const struct process_family *f, struct mk_buf *out)
+{
+    struct process_view p;
+    begin(out, f->name, f->type, f->help);
+    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
+        if (!p.stats.pid || (f->is_told && !p.known))
+            continue;
+        mk_buf_addf(out, "%s{pid=\"%lld\"}", f->name, (long long)p.stats.pid);
+        add_value(out, f->value(&p));
+    }
+}
+
+static void print_workers(const struct snapshot *s, struct mk_buf *out)
+{
+    struct process_view p;
+    uint64_t serving = 0, leaving = 0, open = 0;
+    for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
+        if (!p.stats.pid)
+            continue;
+        *(p.stats.leaving ? &leaving : &serving) += 1;
+        open += p.stats.open;
+    }
+    print_single(out, "monkey_connections", "gauge", "Connections that are open.", open);
+    begin(out, "monkey_workers", "gauge", "Processes; leaving: they serve an older configuration, or drain.");
+    mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"leaving\"} %llu\n",
+                (unsigned long long)serving, (unsigned long long)leaving);
+    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+        print_family(s, &families[i], out);
+}
+
+void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
+{
+    print_server(s, out);
+    print_requests(s, out);
+    print_endings(s, out);
+    print_bytes(s, out);
+    print_durations(s, out);
+    print_workers(s, out);
+}

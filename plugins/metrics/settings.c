@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include <errno.h>
+
+const enum view metrics_views[VIEWS] = {VIEW_PROMETHEUS, VIEW_JSON, VIEW_PAGE, VIEW_HEALTH, VIEW_READY};
+
+enum { NETWORKS_MAX = 256, WATCHERS = 16 };
+
+/* ---- Networks ---- */
+
+static void *append(const struct mk_conf_spot *spot, const void *old, size_t n, size_t size)
+{
+    char *grown = mk_conf_spot_alloc(spot, (n + 1) * size);
+    if (grown && n)
+        memcpy(grown, old, n * size);
+    return grown;
+}
+
+static bool add_network(const struct mk_conf_spot *spot, struct networks *n, mk_str word)
+{
+    struct mk_network network;
+    if (!mk_network_parse(word, &network)) {
+        mk_conf_spot_error(spot, word, "expected an address, a network, `unix:` or `all`, not `%.*s`",
+                           MK_STR_ARG(word));
+        return false;
+    }
+    if (n->n == NETWORKS_MAX) {
+        mk_conf_spot_error(spot, word, "there are more than %d networks", NETWORKS_MAX);
+        return false;
+    }
+    struct mk_network *v = append(spot, n->v, n->n, sizeof *v);
+    mk_str *words = append(spot, n->words, n->n, sizeof *words);
+    if (!v || !words)
+        return true;
+    v[n->n] = network;
+    words[n->n] = word;
+    *n = (struct networks){v, words, n->n + 1};
+    return true;
+}
+
+static bool parse_networks(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str word;
+    while (true) {
+        if (!mk_conf_spot_word(spot, &value, &word))
+            return false;
+        if (!word.p)
+            return true;
+        if (!add_network(spot, field, word))
+            return false;
+    }
+}
+
+static bool show_networks(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct networks *n = field;
+    if (i >= n->n)
+        return false;
+    mk_buf_add(out, n->words[i]);
+    return true;
+}
+
+bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (mk_network_has(&n->v[i], peer))
+            return true;
+    return false;
+}
+
+/* ---- Tables ---- */
+
+static bool parse_path(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct mk_pattern pattern;
+    if (!mk_pattern_set(&pattern, value))
+        return false;
+    (void)spot;
+    *(mk_str *)field = value;
+    return true;
+}
+
+static bool show_path(const void *field, size_t i, struct mk_buf *out)
+{
+    const mk_str *path = field;
+    if (i > 0 || !path->p)
+        return false;
+    mk_buf_add(out, *path);
+    return true;
+}
+
+static bool parse_file(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str path = mk_conf_spot_path(spot, value);
+    if (path.p)
+        *(mk_str *)field = path;
+    return true;
+}
+
+#define PATH(key, view, what)                                                                                \
+    {                                                                                                        \
+        .name = key, .type = MK_CONF_CUSTOM, MK_CONF_AT(struct settings, paths[view]),                       \
+        .form = "a path pattern, such as `/status`", .parse = parse_path, .show = show_path, .help = what    \
+    }
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Allow",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct settings, allow),
+     .def = "127.0.0.0/8 ::1 unix:",
+     .form = "networks",
+     .parse = parse_networks,
+     .show = show_networks,
+     .help = "Who may see any of it; everybody else gets 403."},
+    {.name = "AllowHealth",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     MK_CONF_AT(struct settings, allow_health),
+     .form = "networks",
+     .parse = parse_networks,
+     .show = show_networks,
+     .help = "Who else may ask for health and readiness, a load balancer, for example."},
+    PATH("Metrics", VIEW_PROMETHEUS, "Adds a route to the numbers as text for Prometheus."),
+    PATH("Status", VIEW_JSON, "Adds a route to the numbers as JSON."),
+    PATH("Live", VIEW_PAGE, "Adds a route to the live page."),
+    PATH("Health", VIEW_HEALTH, "Adds a route that answers 200 as long as the worker answers."),
+    PATH("Ready", VIEW_READY, "Adds a route that answers 503 while new clients had better go elsewhere."),
+    {.name = "Count",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct settings, count),
+     .def = "on",
+     .help = "Count the requests of this host."},
+    {.name = "ByHost",
+     .type = MK_CONF_BOOL,
+     MK_CONF_AT(struct settings, by_host),
+     .def = "off",
+     .help = "Count them under the host's first `ServerName`, not under `all`."},
+    {.name = "Watchers",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct settings, watchers),
+     .def = "16",
+     .max = 1000,
+     .zero = "off",
+     .help = "How many may watch the live page at once, in each worker; the next one gets 503."},
+    {.name = "ReadyConnections",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct settings, ready_connections),
+     .def = "off",
+     .zero = "off",
+     .help = "Not ready while the worker has more connections than this."},
+    {.name = "NotReadyFile",
+     .type = MK_CONF_CUSTOM,
+     MK_CONF_AT(struct settings, not_ready_file),
+     .form = "a file name",
+     .parse = parse_file,
+     .show = show_path,
+     .help = "Not ready while this file is there."},
+};
+
+const struct mk_conf_table metrics_table = {
+    .section = "METRICS",
+    .keys = keys,
+    .n = sizeof keys / sizeof keys[0],
+    .help = "Numbers about the server: who may see them, and where.",
+    .size = sizeof(struct settings),
+    .scope = MK_CONF_HOST,
+};
+
+/* For a host without any section. */
+static const struct settings *usual_settings(void)
+{
+    static const struct mk_network loopback[] = {
+        {.ip = {[10] = 0xff, [11] = 0xff, [12] = 127}, .bits = 104},
+        {.ip = {[15] = 1}, .bits = 128},
+        {.is_unix = 1},
+    };
+    static const struct settings usual = {
+        .allow = {.v = loopback, .n = 3}, .count = true, .watchers = WATCHERS};
+    return &usual;
+}
+
+/* ---- Loading ---- */
+
+int metrics_settings_load(struct mk_config *config, void **data)
+{
+    struct metrics *m = mk_config_alloc(config, sizeof *m);
+    if (!m)
+        return -ENOMEM;
+    m->processes = metrics_processes_of(config);
+    if (!m->processes)
+        return -ENOMEM;
+    m->load = atomic_fetch_add(&m->processes->loads, 1) + 1;
+    mk_config_allow_path(config, MK_STR("/proc/self/statm"));
+    mk_config_allow_path(config, MK_STR("/proc/self/smaps_rollup"));
+    *data = m;
+    return 0;
+}
+
+static struct label *add_label(struct mk_config *config, struct metrics *m, mk_str name)
+{
+    struct label **at = &m->labels;
+    while (*at && !mk_str_eq((*at)->name, name))
+        at = &(*at)->next;
+    if (*at)
+        return *at;
+    struct label *l = mk_config_alloc(config, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct label){.name = mk_config_copy(config, name), .counts = metrics_counts_of(config, name)};
+    return l->name.p && l->counts ? (*at = l) : NULL;
+}
+
+int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct site *site = mk_config_alloc(config, sizeof *site);
+    if (!site)
+        return -ENOMEM;
+    const struct settings *s = mk_config_section(config, &metrics_table, NULL);
+    *site = (struct site){.settings = s ? s : usual_settings(), .metrics = data};
+    s = site->settings;
+    if (s->count) {
+        mk_str name = !s->by_host ? MK_STR("all") : mk_host_name(host).len ? mk_host_name(host) : MK_STR("-");
+        struct label *l = add_label(config, data, name);
+        if (!l)
+            return -ENOMEM;
+        site->counts = l->counts;
+    }
+    for (unsigned i = 0; i < VIEWS; i++)
+        if (s->paths[i].p)
+            mk_config_add_route(config, s->paths[i], &metrics_handler, (void *)(uintptr_t)&metrics_views[i]);
+    *host_data = site;
+    return 0;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Does a rule want a request? */
+#include <unistd.h>
+
+#include "rules.h"
+
+/* ---- Patterns ---- */
+
+static bool same(char a, char b, bool nocase)
+{
+    return nocase ? mk_char_lower(a) == mk_char_lower(b) : a == b;
+}
+
+static bool starts(mk_str text, mk_str prefix, bool nocase)
+{
+    mk_str head = mk_str_take(text, prefix.len);
+    return nocase ? mk_str_eq_nocase(head, prefix) : mk_str_eq(head, prefix);
+}
+
+/* "/old" is "/old" and what is below "/old/"; "/old/" is only the latter. */
+static bool match_prefix(const struct rule *r, mk_str path, struct captures *out)
+{
+    mk_str rest = mk_str_skip(path, r->pattern.len);
+    if (!starts(path, r->pattern, r->nocase))
+        return false;
+    if (rest.len && rest.p[0] != '/' && !mk_str_ends(r->pattern, MK_STR("/")))
+        return false;
+    out->at[0] = path;
+    out->at[1] = rest.len ? rest : MK_STR("");
+    return true;
+}
+
+/* The glob while it is being followed: where the last star stands, and what it took so far. Only that one
+ * ever has to take more, so that the time is at most the product of both lengths. */
+struct glob {
+    mk_str pattern, text;
+    size_t p, t;
+    size_t star, from, to; /* star is MK_STR_NONE: there was none */
+    unsigned stars;
+};
+
+static void note(const struct glob *g, struct captures *out)
+{
+    if (g->stars < CAPTURES_MAX)
+        out->at[g->stars] = mk_str_skip(mk_str_take(g->text, g->to), g->from);
+}
+
+static void meet_star(struct glob *g, struct captures *out)
+{
+    g->stars++;
+    g->star = g->p++;
+    g->from = g->to = g->t;
+    note(g, out);
+}
+
+/* The last star takes one byte more. */
+static bool step_back(struct glob *g, struct captures *out)
+{
+    if (g->star == MK_STR_NONE)
+        return false;
+    if (g->to == g->text.len)
+        return false;
+    g->p = g->star + 1;
+    g->t = ++g->to;
+    note(g, out);
+    return true;
+}
+
+static bool match_glob(const struct rule *r, mk_str path, struct captures *out)
+{
+    struct glob g = {.pattern = r->pattern, .text = path, .star = MK_STR_NONE};
+    out->at[0] = path;
+    while (g.t < g.text.len || g.p < g.pattern.len) {
+        char c = g.p < g.pattern.len ? g.pattern.p[g.p] : '\0';
+        if (g.p < g.pattern.len && c == '*') {
+            meet_star(&g, out);
+        } else if (g.p < g.pattern.len && g.t < g.text.len &&
+                   (c == '?' || same(c, g.text.p[g.t], r->nocase))) {
+            g.p++;
+            g.t++;
+        } else if (!step_back(&g, out)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- Conditions ---- */
+
+static bool host_is(const struct mk_request *request, mk_str word)
+{
+    char room[256];
+    mk_str host = mk_request_host(request);
+    if (host.len > sizeof room)
+        return false;
+    for (size_t i = 0; i < host.len; i++)
+        room[i] = mk_char_lower(host.p[i]);
+    return mk_str_match(mk_str_of(room, host.len), word);
+}
+
+static bool query_is(const struct mk_request *request, mk_str word)
+{
+    mk_str query = mk_request_query(request);
+    return mk_str_match(query.p ? query : MK_STR(""), word);
+}
+
+static bool is_there(const struct mk_request *request)
+{
+    int fd = mk_request_open(request, mk_request_path(request));
+    if (fd >= 0)
+        close(fd);
+    return fd >= 0;
+}
+
+static bool word_holds(const struct condition *c, const struct mk_request *request, mk_str word)
+{
+    switch (c->subject) {
+    case SUBJECT_HOST:
+        return host_is(request, word);
+    case SUBJECT_METHOD:
+        return mk_str_eq(mk_request_method_text(request), word);
+    case SUBJECT_SCHEME:
+        return mk_str_eq(mk_request_scheme(request), word);
+    case SUBJECT_QUERY:
+        return query_is(request, word);
+    case SUBJECT_FILE:
+    case SUBJECTS:
+    default:
+        return false;
+    }
+}
+
+static bool holds(const struct condition *c, const struct mk_request *request)
+{
+    bool is = c->subject == SUBJECT_FILE && is_there(request);
+    for (size_t i = 0; i < c->n && !is; i++)
+        is = word_holds(c, request, c->words[i]);
+    return is != c->negated;
+}
+
+/* ---- Both ---- */
+
+static bool pattern_matches(const struct rule *r, mk_str path, struct captures *out, const char **why)
+{
+    switch (r->kind) {
+    case KIND_PREFIX:
+        return match_prefix(r, path, out);
+    case KIND_GLOB:
+        return match_glob(r, path, out);
+    case KIND_REGEX:
+        return rewrite_regex_match(r->regex, path, out, why);
+    case KINDS:
+    default:
+        return false;
+    }
+}
+
+bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
+                          const char **why)
+{
+    *why = NULL;
+    if (!pattern_matches(rule, mk_request_path(request), out, why))
+        return false;
+    for (const struct condition *c = rule->conditions; c; c = c->next)
+        if (!holds(c, request))
+            return false;
+    return true;
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where a rule leads to. What comes from the client is always escaped, and never becomes the name of a host
+ * or a part of one. */
+#include "rules.h"
+
+enum { PIECES_MAX = 32 };
+
+struct reader {
+    const struct mk_conf_spot *spot;
+    struct rule *rule;
+    const struct regex *regex;
+    mk_str text; /* all of it */
+    size_t at;
+};
+
+static bool is_name_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
+}
+
+static char char_at(const struct reader *r, size_t at)
+{
+    return at < r->text.len ? r->text.p[at] : '\0';
+}
+
+static bool fail(const struct reader *r, mk_str part, const char *what)
+{
+    mk_conf_spot_error(r->spot, part, "%s", what);
+    return false;
+}
+
+/* ---- Pieces ---- */
+
+static struct piece *add_piece(struct reader *r)
+{
+    struct target *t = &r->rule->target;
+    if (t->n == PIECES_MAX) {
+        fail(r, r->text, "the target has too many parts");
+        return NULL;
+    }
+    return &t->pieces[t->n++];
+}
+
+static bool add_text(struct reader *r, mk_str text)
+{
+    struct piece *p = text.len ? add_piece(r) : NULL;
+    if (p)
+        p->text = text;
+    return p || !text.len;
+}
+
+static char last_char(const struct target *t)
+{
+    mk_str last = t->n ? t->pieces[t->n - 1].text : (mk_str){NULL, 0};
+    return last.len ? last.p[last.len - 1] : '\0';
+}
+
+static bool add_capture(struct reader *r, unsigned number, bool is_host)
+{
+    const struct target *t = &r->rule->target;
+    bool follows_slash = last_char(t) == '/' && t->query == PIECES_MAX && t->fragment == PIECES_MAX;
+    struct piece *p = add_piece(r);
+    if (!p)
+        return false;
+    *p = (struct piece){.capture = number, .is_host = is_host, .follows_slash = follows_slash};
+    return true;
+}
+
+/* ---- References ---- */
+
+static unsigned count_stars(mk_str glob)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < glob.len; i++)
+        n += glob.p[i] == '*';
+    return n;
+}
+
+static unsigned captures_of(const struct reader *r)
+{
+    switch (r->rule->kind) {
+    case KIND_PREFIX:
+        return 1;
+    case KIND_GLOB:
+        return count_stars(r->rule->pattern);
+    case KIND_REGEX:
+        return rewrite_regex_groups(r->regex);
+    case KINDS:
+    default:
+        return 0;
+    }
+}
+
+static bool add_number(struct reader *r, mk_str reference, unsigned number)
+{
+    unsigned n = captures_of(r);
+    if (number <= n && number < CAPTURES_MAX)
+        return add_capture(r, number, false);
+    mk_conf_spot_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
+    return false;
+}
+
+static bool add_named(struct reader *r, mk_str reference, mk_str name)
+{
+    unsigned number = r->regex ? rewrite_regex_group(r->regex, name) : 0;
+    if (number && number < CAPTURES_MAX)
+        return add_capture(r, number, false);
+    if (mk_str_eq(name, MK_STR("host")))
+        return add_capture(r, 0, true);
+    mk_conf_spot_error(r->spot, reference, "the pattern captures nothing that is called `%.*s`",
+                       MK_STR_ARG(name));
+    return false;
+}
+
+/* What stands behind a `$`: a digit, a name, or a name in braces. */
+static bool read_reference(struct reader *r)
+{
+    size_t from = r->at, name = from + 1;
+    bool is_braced = char_at(r, name) == '{';
+    name += is_braced;
+    size_t end = name;
+    if (!is_braced && mk_char_is_digit(char_at(r, name)))
+        end++;
+    else
+        while (is_name_char(char_at(r, end)))
+            end++;
+    if (end == name || (is_braced && char_at(r, end) != '}'))
+        return fail(r, mk_str_skip(r->text, from),
+                    "expected a digit or a name behind `$` (a plain one is `$$`)");
+    r->at = end + is_braced;
+    mk_str reference = mk_str_skip(mk_str_take(r->text, r->at), from);
+    mk_str word = mk_str_skip(mk_str_take(r->text, end), name);
+    uint64_t number;
+    return mk_num_parse(word, &number) ? add_number(r, reference, number < 1000 ? (unsigned)number : 1000)
+                                       : add_named(r, reference, word);
+}
+
+/* ---- Text ---- */
+
+static bool is_escape(const struct reader *r, size_t at)
+{
+    return mk_char_hex(char_at(r, at + 1)) >= 0 && mk_char_hex(char_at(r, at + 2)) >= 0;
+}
+
+static bool check_char(const struct reader *r)
+{
+    char c = char_at(r, r->at);
+    mk_str here = mk_str_take(mk_str_skip(r->text, r->at), 1);
+    if (c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c))
+        return fail(r, here, "this character cannot stand in a URL: write it as %XX");
+    if (c == '%' && !is_escape(r, r->at))
+        return fail(r, here, "expected two hexadecimal digits behind `%`");
+    if (c == '#' && r->rule->target.fragment != PIECES_MAX)
+        return fail(r, here, "there is a fragment (`#`) already");
+    if (c == '#' && !r->rule->status)
+        return fail(r, here, "a fragment (`#`) is for redirects: a server never sees one");
+    return true;
+}
+
+/* Query and fragment begin with a piece of their own. */
+static bool begin_part(struct reader *r, char c)
+{
+    struct target *t = &r->rule->target;
+    *(c == '?' ? &t->query : &t->fragment) = t->n;
+    r->at++;
+    return add_text(r, c == '?' ? MK_STR("?") : MK_STR("#"));
+}
+
+static bool is_part_begin(const struct reader *r, char c)
+{
+    const struct target *t = &r->rule->target;
+    return (c == '?' && t->query == PIECES_MAX && t->fragment == PIECES_MAX) ||
+           (c == '#' && t->fragment == PIECES_MAX);
+}
+
+/* Up to the next reference or part. */
+static bool read_text(struct reader *r)
+{
+    size_t from = r->at;
+    while (r->at < r->text.len && char_at(r, r->at) != '$' && !is_part_begin(r, char_at(r, r->at))) {
+        if (!check_char(r))
+            return false;
+        r->at++;
+    }
+    return add_text(r, mk_str_skip(mk_str_take(r->text, r->at), from));
+}
+
+static bool uses_rest(mk_str target)
+{
+    for (size_t i = 0; i + 1 < target.len; i++) {
+        mk_str here = mk_str_skip(target, i);
+        if (mk_str_starts(here, MK_STR("$$")))
+            i++;
+        else if (mk_str_starts(here, MK_STR("$1")) || mk_str_starts(here, MK_STR("${1}")))
+            return true;
+    }
+    return false;
+}
+
+/* What a prefix left over goes to the end of the path, where the target does not say itself where. */
+static bool add_rest(struct reader *r)
+{
+    const struct target *t = &r->rule->target;
+    bool is_due = r->rule->kind == KIND_PREFIX && t->query == PIECES_MAX && t->fragment == PIECES_MAX &&
+                  !uses_rest(r->text);
+    return !is_due || add_capture(r, 1, false);
+}
+
+static bool read_step(struct reader *r)
+{
+    char c = char_at(r, r->at);
+    if (c == '$' && char_at(r, r->at + 1) == '$') {
+        r->at += 2;
+        return add_text(r, MK_STR("$"));
+    }
+    if (c == '$')
+        return read_reference(r);
+    if (!is_part_begin(r, c))
+        return read_text(r);
+    return check_char(r) && add_rest(r) && begin_part(r, c);
+}
+
+/* ---- The beginning ---- */
+
+static bool read_authority(struct reader *r)
+{
+    size_t from = r->at;
+    if (mk_str_starts(mk_str_skip(r->text, r->at), MK_STR("$host"))) {
+        r->at += 5;
+        if (is_name_char(char_at(r, r->at)) || !add_capture(r, 0, true))
+            return fail(r, r->text, "expected `$host` or the name of a host");
+        from = r->at;
+    }
+    while (r->at < r->text.len && !strchr("/?#$", char_at(r, r->at))) {
+        char c = char_at(r, r->at);
+        if (!mk_char_is_alpha(c) && !mk_char_is_digit(c) && !strchr(".-:[]", c))
+            return fail(r, mk_str_skip(r->text, r->at), "expected the name of a host, perhaps with a port");
+        r->at++;
+    }
+    if (!add_text(r, mk_str_skip(mk_str_take(r->text, r->at), from)))
+        return false;
+    if (r->rule->target.n < 2)
+        return fail(r, r->text,
+                    "expected the name of a host, or `$host`: no capture may become a part of it");
+    /* Whatever follows is a path, so that a capture cannot go on with the name. */
+    return char_at(r, r->at) == '/' || add_text(r, MK_STR("/"));
+}
+
+static bool read_begin(struct reader *r)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    for (unsigned i = 0; i < 2; i++) {
+        mk_str scheme = mk_str_from_c(schemes[i]);
+        if (!mk_str_starts(r->text, scheme))
+            continue;
+        if (!r->rule->status)
+            return fail(r, r->text,
+                        "a rewrite stays on this server: expected a path (a Redirect leads elsewhere)");
+        r->rule->target.is_url = true;
+        r->at = scheme.len;
+        return add_text(r, scheme) && read_authority(r);
+    }
+    if (char_at(r, 0) != '/' || char_at(r, 1) == '/')
+        return fail(r, r->text,
+                    r->rule->status ? "expected a path or a URL (http:// or https://)" : "expected a path");
+    return true;
+}
+
+bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
+                          const struct regex *regex)
+{
+    struct reader r = {.spot = spot, .rule = rule, .regex = regex, .text = text};
+    struct target *t = &rule->target;
+    *t = (struct target){.pieces = mk_conf_spot_alloc(spot, PIECES_MAX * sizeof *t->pieces),
+                         .query = PIECES_MAX,
+                         .fragment = PIECES_MAX};
+    if (!t->pieces || !read_begin(&r))
+        return false;
+    while (r.at < text.len)
+        if (!read_step(&r))
+            return false;
+    if (!add_rest(&r))
+        return false;
+    t->query = t->query < t->n ? t->query : t->n;
+    t->fragment = t->fragment < t->n ? t->fragment : t->n;
+    return true;
+}
+
+/* ---- Writing ---- */
+
+/* The slashes that the client wrote as %2F stand in the path like that: they are escaped already. */
+static void add_escaped(struct mk_buf *out, mk_str s, bool has_slashes)
+{
+    while (has_slashes && s.len) {
+        size_t i = 0;
+        while (i < s.len && !mk_str_starts(mk_str_skip(s, i), MK_STR("%2F")))
+            i++;
+        mk_url_escape(out, mk_str_take(s, i));
+        mk_buf_add(out, i < s.len ? MK_STR("%2F") : MK_STR(""));
+        s = mk_str_skip(s, i + 3);
+    }
+    mk_url_escape(out, s);
+}
+
+/* As a client may have written it, so that nothing but a name or an address may pass. */
+static bool add_host(struct mk_buf *out, const struct mk_request *request)
+{
+    mk_str host = mk_request_host(request);
+    if (!host.len)
+        host = mk_host_name(mk_request_site(request));
+    for (size_t i = 0; i < host.len; i++)
+        if (!mk_char_is_alpha(host.p[i]) && !mk_char_is_digit(host.p[i]) && !strchr(".-_:[]", host.p[i]))
+            return false;
+    mk_buf_add(out, host);
+    return host.len > 0;
+}
+
+static void add_found(struct mk_buf *out, const struct piece *p, const struct mk_request *request,
+                      mk_str found)
+{
+    while (p->follows_slash && found.len && found.p[0] == '/')
+        found = mk_str_skip(found, 1);
+    add_escaped(out, found, mk_request_has_encoded_slash(request));
+}
+
+static void add_query(const struct rule *rule, const struct mk_request *request, struct mk_buf *out)
+{
+    mk_str query = mk_request_query(request);
+    if (rule->drop_query || !query.p)
+        return;
+    if (rule->target.query == rule->target.n)
+        mk_buf_add_char(out, '?');
+    else if (query.len && out->len && out->p[out->len - 1] != '?')
+        mk_buf_add_char(out, '&');
+    mk_buf_add(out, query);
+}
+
+/* Two slashes in front would make a host of what follows. */
+static void drop_double_slash(struct mk_buf *out)
+{
+    size_t n = 0;
+    while (n + 1 < out->len && out->p[n] == '/' && out->p[n + 1] == '/')
+        n++;
+    mk_buf_drop(out, n);
+}
+
+bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
+                          const struct captures *found, struct mk_buf *out)
+{
+    const struct target *t = &rule->target;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct piece *p = &t->pieces[i];
+        if (i == t->fragment)
+            add_query(rule, request, out);
+        if (p->text.p)
+            mk_buf_add(out, p->text);
+        else if (!p->is_host)
+            add_found(out, p, request, found->at[p->capture]);
+        else if (!add_host(out, request))
+            return false;
+    }
+    if (t->fragment == t->n)
+        add_query(rule, request, out);
+    if (!t->is_url)
+        drop_double_slash(out);
+    return !out->failed;
+}

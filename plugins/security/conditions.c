@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "conditions.h"
+
+/* One more at the end of a vector whose room doubles whenever it is full, which it is when its length is a
+ * power of two. NULL: no memory, which is reported. */
+static void *add(const struct mk_conf_spot *spot, void **at, size_t *n, size_t size)
+{
+    if ((*n & (*n - 1)) == 0) {
+        void *more = mk_conf_spot_alloc(spot, (*n ? *n * 2 : 1) * size);
+        if (!more)
+            return NULL;
+        if (*n)
+            memcpy(more, *at, *n * size);
+        *at = more;
+    }
+    return (char *)*at + size * (*n)++;
+}
+
+#define ADD(spot, vector, n) add(spot, (void **)&(vector), &(n), sizeof *(vector))
+
+bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
+{
+    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_take(part, 80)), what,
+                       expected);
+    return false;
+}
+
+bool security_add_path(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+{
+    struct mk_pattern pattern, *place;
+    if (!mk_pattern_set(&pattern, word))
+        return security_fail(spot, word, "not a path", "/name, /folder/*, *.suffix or the like");
+    if (!(place = ADD(spot, rule->paths, rule->n_paths)))
+        return false;
+    *place = pattern;
+    return true;
+}
+
+bool security_put_network(const struct mk_conf_spot *spot, struct security_rule *rule,
+                          const struct mk_network *network)
+{
+    struct mk_network *place = ADD(spot, rule->networks, rule->n_networks);
+    if (place)
+        *place = *network;
+    return place;
+}
+
+bool security_add_network(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+{
+    struct mk_network network;
+    if (!mk_network_parse(word, &network))
+        return security_fail(
+            spot, word, "not an address or a network",
+            "192.0.2.7, 192.0.2.0/24 or 2001:db8::/32 (without bits behind its length), unix: or all");
+    return security_put_network(spot, rule, &network);
+}
+
+static bool add_text(const struct mk_conf_spot *spot, mk_str **texts, size_t *n, mk_str text)
+{
+    mk_str *place = add(spot, (void **)texts, n, sizeof *place);
+    if (place)
+        *place = text;
+    return place;
+}
+
+static bool is_upper(mk_str word)
+{
+    for (size_t i = 0; i < word.len; i++)
+        if (mk_char_lower(word.p[i]) == word.p[i] && mk_char_is_alpha(word.p[i]))
+            return false;
+    return true;
+}
+
+/* By their names, as far as they have numbers. */
+static unsigned method_bit(mk_str word)
+{
+    static const struct {
+        mk_str name;
+        enum mk_method method;
+    } methods[] = {
+        {MK_STR_INIT("GET"), MK_METHOD_GET},         {MK_STR_INIT("HEAD"), MK_METHOD_HEAD},
+        {MK_STR_INIT("POST"), MK_METHOD_POST},       {MK_STR_INIT("PUT"), MK_METHOD_PUT},
+        {MK_STR_INIT("DELETE"), MK_METHOD_DELETE},   {MK_STR_INIT("CONNECT"), MK_METHOD_CONNECT},
+        {MK_STR_INIT("OPTIONS"), MK_METHOD_OPTIONS}, {MK_STR_INIT("TRACE"), MK_METHOD_TRACE},
+        {MK_STR_INIT("PATCH"), MK_METHOD_PATCH},
+    };
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (mk_str_eq(word, methods[i].name))
+            return MK_METHOD_BIT(methods[i].method);
+    return 0;
+}
+
+bool security_add_method(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+{
+    if (!mk_is_token(word) || !is_upper(word))
+        return security_fail(spot, word, "not a method", "GET, PUT, PROPFIND or the like, in capitals");
+    unsigned bit = method_bit(word);
+    rule->methods |= bit;
+    return bit || add_text(spot, &rule->other_methods, &rule->n_other_methods, word);
+}
+
+static mk_str lower(const struct mk_conf_spot *spot, mk_str text)
+{
+    char *room = mk_conf_spot_alloc(spot, text.len + 1);
+    for (size_t i = 0; room && i < text.len; i++)
+        room[i] = mk_char_lower(text.p[i]);
+    return mk_str_of(room, room ? text.len : 0);
+}
+
+static bool is_host(mk_str word)
+{
+    for (size_t i = 0; i < word.len; i++)
+        if (!mk_char_is_alpha(word.p[i]) && !mk_char_is_digit(word.p[i]) && !strchr("-._*[:]", word.p[i]))
+            return false;
+    return word.len > 0;
+}
+
+bool security_add_referer(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+{
+    struct security_referers *r = &rule->referers;
+    unsigned kind = mk_str_eq(word, MK_STR("none"))       ? SECURITY_REFERER_NONE
+                    : mk_str_eq(word, MK_STR("self"))     ? SECURITY_REFERER_SELF
+                    : mk_str_eq(word, MK_STR("siblings")) ? SECURITY_REFERER_SIBLINGS
+                                                          : 0;
+    r->kinds |= kind;
+    if (kind)
+        return true;
+    if (!is_host(word))
+        return security_fail(spot, word, "not a host",
+                             "a name such as example.org or *.example.org, self or none");
+    mk_str host = lower(spot, word);
+    return host.p && add_text(spot, &r->hosts, &r->n_hosts, host);
+}
+
+bool security_add_contained(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
+{
+    if (word.len == 0)
+        return security_fail(spot, word, "empty", "a part of a path");
+    mk_str text = lower(spot, word);
+    return text.p && add_text(spot, &rule->texts, &rule->n_texts, text);
+}
+
+static bool add_known(const struct mk_conf_spot *spot, struct security_networks *known, mk_str word)
+{
+    struct security_rule rule = {.networks = known->at, .n_networks = known->n};
+    size_t n = known->n;
+    if (!security_add_network(spot, &rule, word) || !add_text(spot, &known->words, &n, word))
+        return false;
+    known->at = rule.networks;
+    known->n = n;
+    return true;
+}
+
+bool security_networks_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct security_networks *known = field;
+    mk_str word;
+    known->said = true;
+    if (mk_str_eq_nocase(value, MK_STR("off")))
+        return true;
+    while (mk_conf_spot_word(spot, &value, &word)) {
+        if (!word.p)
+            return true;
+        if (!add_known(spot, known, word))
+            return false;
+    }
+    return false;
+}
+
+bool security_networks_show(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct security_networks *known = field;
+    if (known->n == 0 && known->said && i == 0)
+        mk_buf_add(out, MK_STR("off"));
+    else if (i < known->n)
+        mk_buf_add(out, known->words[i]);
+    else
+        return false;
+    return true;
+}
+
+struct security_rule *security_rule_new(const struct mk_conf_spot *spot, bool allows)
+{
+    struct security_rule *rule = mk_conf_spot_alloc(spot, sizeof *rule);
+    if (rule) {
+        rule->key = mk_conf_spot_key(spot);
+        rule->value = mk_conf_spot_value(spot);
+        rule->allows = allows;
+    }
+    return rule;
+}
+
+void security_rule_append(struct security_rules *rules, struct security_rule *rule)
+{
+    if (rules->last)
+        rules->last->next = rule;
+    else
+        rules->first = rule;
+    rules->last = rule;
+    rules->n++;
+    rules->parts |= rule->parts;
+}

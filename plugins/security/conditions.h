@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of conditions as they are read, one word after the other. Each of these tells what is wrong. */
+#ifndef SECURITY_CONDITIONS_H
+#define SECURITY_CONDITIONS_H
+
+#include "rules.h"
+
+typedef bool security_add_fn(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word);
+
+security_add_fn security_add_path, security_add_network, security_add_method, security_add_referer,
+    security_add_contained;
+
+bool security_put_network(const struct mk_conf_spot *spot, struct security_rule *rule,
+                          const struct mk_network *network);
+
+/* "`part` is what: expected ..."; false. */
+bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected);
+
+/* A rule that is written here, without conditions. NULL: no memory. */
+struct security_rule *security_rule_new(const struct mk_conf_spot *spot, bool allows);
+void security_rule_append(struct security_rules *rules, struct security_rule *rule);
+
+#endif

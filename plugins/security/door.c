@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happens before there is a request: the headers of proxies, and rules that need nothing but an address.
+ */
+#include "door.h"
+
+#include "proxy.h"
+
+enum { WARN_EVERY_MS = 10000 };
+
+void security_complain(struct security_worker *w, struct mk_worker *worker, const struct mk_peer *peer,
+                       const char *what)
+{
+    char room[64];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    uint64_t now = mk_worker_now_ms(worker);
+    if (!w)
+        return;
+    w->n_complaints++;
+    if (w->complained && now - w->complained_ms < WARN_EVERY_MS)
+        return;
+    mk_peer_print(peer, &text);
+    mk_worker_log(worker, MK_LOG_WARN, "security: the proxy %.*s is trusted, but %s (%u times)",
+                  MK_STR_ARG(mk_buf_str(&text)), what, w->n_complaints);
+    w->complained = true;
+    w->complained_ms = now;
+    w->n_complaints = 0;
+}
+
+/* MK_NEXT: the peer of the connection is the client. */
+static enum mk_verdict read_proxy(struct mk_conn *c, struct security_worker *w)
+{
+    struct security_proxy header;
+    int n = security_proxy_parse(mk_conn_peek(c), &header);
+    if (n == 0)
+        return MK_WAIT;
+    if (n < 0) {
+        security_complain(w, mk_conn_worker(c), mk_conn_peer(c), header.wrong);
+        return MK_REFUSE;
+    }
+    mk_conn_take(c, (size_t)n);
+    return header.has_peer && mk_conn_set_peer(c, &header.peer) ? MK_REFUSE : MK_NEXT;
+}
+
+/* Would every request of the peer be denied, whatever it asks for? Rules that look at requests may let some
+ * in, or say what the others say, too. */
+static bool is_denied(const struct security_place *place, const struct mk_peer *peer)
+{
+    struct security_facts facts = {.peer = peer};
+    for (size_t i = 0; i < place->n; i++) {
+        const struct security_rule *rule = &place->rules[i];
+        bool is_about = !(rule->parts & SECURITY_FROM) || security_rule_is_from(rule, &facts);
+        if (!is_about)
+            continue;
+        if (rule->allows)
+            return false;
+        if (rule->parts == SECURITY_FROM)
+            return true;
+    }
+    return false;
+}
+
+enum mk_verdict security_door(struct mk_conn *c, const struct security *all, struct security_worker *w)
+{
+    const struct security_networks *trusted = all->top ? &all->top->trusted : NULL;
+    const struct security_place *door = all->door;
+    if (all->asks_proxies && security_networks_have(trusted->at, trusted->n, mk_conn_peer(c))) {
+        enum mk_verdict v = read_proxy(c, w);
+        if (v != MK_NEXT)
+            return v;
+    }
+    if (!door || !(door->parts & SECURITY_FROM))
+        return MK_NEXT;
+    const struct mk_peer *peer = mk_conn_peer(c);
+    if (security_networks_have(door->real.trusted, door->real.n_trusted, peer))
+        return MK_NEXT; /* who it speaks for, each of its requests will tell */
+    return is_denied(door, peer) ? MK_REFUSE : MK_NEXT;
+}

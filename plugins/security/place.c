@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "place.h"
+
+#include <errno.h>
+
+#define AT(member) MK_CONF_AT(struct security_settings, member)
+
+static const char *const statuses[] = {"403", "404", "close", NULL};
+
+static bool parse_real(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct security_field *real = field;
+    (void)spot;
+    real->said = true;
+    if (mk_str_eq_nocase(value, MK_STR("off")))
+        return true;
+    real->name = value;
+    return mk_is_token(value);
+}
+
+static bool show_real(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct security_field *real = field;
+    mk_buf_add(out, real->name.p ? real->name : MK_STR("off"));
+    return i == 0 && real->said;
+}
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Status",
+     .type = MK_CONF_ENUM,
+     AT(status),
+     .choices = statuses,
+     .def = "403",
+     .help = "What a request that is denied gets: 403, 404 (as if there were nothing), or no answer at all."},
+    {.name = "IgnoreCase",
+     .type = MK_CONF_BOOL,
+     AT(ignore_case),
+     .def = "off",
+     .help = "Compare paths without case: for file systems, or programs, that do so, too."},
+    {.name = "TrustedProxy",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(trusted),
+     .form = "addresses and networks, or off",
+     .help = "Peers that may say for whom they speak. A host whose section does not say it trusts whom the "
+             "section above the hosts trusts.",
+     .parse = security_networks_parse,
+     .show = security_networks_show},
+    {.name = "RealAddress",
+     .type = MK_CONF_CUSTOM,
+     AT(real),
+     .form = "X-Forwarded-For, Forwarded, X-Real-IP, another field with a list of addresses, or off",
+     .help = "The field in which trusted proxies name the client. Its last address that is not itself a "
+             "trusted proxy counts. Goes with TrustedProxy.",
+     .parse = parse_real,
+     .show = show_real},
+    {.name = "ProxyProtocol",
+     .type = MK_CONF_BOOL,
+     AT(proxy_protocol),
+     .def = "off",
+     .help = "Trusted proxies begin every connection with a header of the PROXY protocol, version 1 or 2; "
+             "without one it is closed. Only above the hosts."},
+};
+
+static void read_entry(const struct mk_conf_spot *spot)
+{
+    struct security_settings *s = mk_conf_spot_out(spot);
+    security_rules_read(spot, &s->rules);
+}
+
+const struct mk_conf_table security_table = {
+    .section = "SECURITY",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "Who may ask for what, and who it is that asks.",
+    .entry = read_entry,
+    .entry_form =
+        "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
+        "deny_hotlink PATH [HOST...]",
+    .entry_help = "Rules, in their order: the first one that fits decides. When none fits it is allowed.",
+    .size = sizeof(struct security_settings),
+    .scope = MK_CONF_HOST,
+};
+
+static void read_old_entry(const struct mk_conf_spot *spot)
+{
+    security_rules_read_old(spot, mk_conf_spot_out(spot));
+}
+
+const struct mk_conf_table security_old_table = {
+    .section = "RULES",
+    .help = "What is denied, as Monkey 1 wrote it. Asked before the rules of [SECURITY].",
+    .entry = read_old_entry,
+    .entry_form = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
+    .entry_help =
+        "Denies an address, paths that contain the text, or such that other sites show as their own.",
+    .size = sizeof(struct security_rules),
+    .scope = MK_CONF_HOST,
+};
+
+/* ---- What holds where ---- */
+
+static void add_rules(struct security_place *place, const struct security_rules *rules)
+{
+    for (const struct security_rule *r = rules ? rules->first : NULL; r; r = r->next)
+        place->rules[place->n++] = *r;
+    place->parts |= rules ? rules->parts : 0;
+}
+
+static bool set_rules(struct mk_config *config, struct security_place *place, struct security_settings *s,
+                      const struct security_rules *old)
+{
+    size_t n = (s ? s->rules.n : 0) + (old ? old->n : 0);
+    if (s && s->ignore_case && !s->is_lower && !security_rules_lower(config, &s->rules))
+        return false;
+    if (s) {
+        s->is_lower = s->ignore_case;
+        place->ignore_case = s->ignore_case;
+        place->status = s->status;
+    }
+    place->rules = mk_config_alloc(config, (n + 1) * sizeof *place->rules);
+    if (!place->rules)
+        return false;
+    add_rules(place, old);
+    add_rules(place, s ? &s->rules : NULL);
+    return true;
+}
+
+/* Who is trusted is a matter of the network more than of the host: what a host does not say about it is said
+ * above all of them. */
+static void set_real(struct security_place *place, const struct security *all,
+                     const struct security_settings *s)
+{
+    const struct security_settings *trusts = s && s->trusted.said ? s : all->top;
+    const struct security_settings *names = s && s->real.said ? s : all->top;
+    if (!trusts || !names || !names->real.name.p)
+        return;
+    place->real =
+        (struct security_real){.field = names->real.name,
+                               .is_forwarded = mk_str_eq_nocase(names->real.name, MK_STR("Forwarded")),
+                               .trusted = trusts->trusted.at,
+                               .n_trusted = trusts->trusted.n};
+}
+
+static struct security_place *new_place(struct mk_config *config, const struct security *all,
+                                        struct security_settings *s, const struct security_rules *old)
+{
+    struct security_place *place = mk_config_alloc(config, sizeof *place);
+    if (!place || !set_rules(config, place, s, old))
+        return NULL;
+    set_real(place, all, s);
+    return place;
+}
+
+static void check_top(struct mk_config *config, const struct security_settings *top)
+{
+    if (top->proxy_protocol && top->trusted.n == 0) {
+        mk_config_error(config, top, "ProxyProtocol", "no peer is trusted to speak for others");
+        mk_config_hint(config, "name the proxies: `TrustedProxy 192.0.2.7 10.0.0.0/8`");
+    }
+}
+
+/* A field that nobody may set, and somebody who has nothing to set, are mistakes most likely. */
+static void check_real(struct mk_config *config, const struct security *all,
+                       const struct security_settings *s, const struct security_place *place)
+{
+    bool has_trusted = s->trusted.n || (!s->trusted.said && all->top && all->top->trusted.n);
+    if (s->real.name.p && !has_trusted)
+        mk_config_warn(config, s, "RealAddress", "this does nothing: no TrustedProxy is named");
+    else if (s->trusted.n && !place->real.n_trusted && !all->asks_proxies)
+        mk_config_warn(config, s, "TrustedProxy",
+                       "this does nothing without RealAddress or ProxyProtocol: who connects is who counts");
+}
+
+int security_load(struct mk_config *config, void **data)
+{
+    struct security *all = mk_config_alloc(config, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    all->top = mk_config_section(config, &security_table, NULL);
+    all->old_top = mk_config_section(config, &security_old_table, NULL);
+    all->door = new_place(config, all, all->top, all->old_top);
+    if (!all->door)
+        return -ENOMEM;
+    if (all->top) {
+        all->asks_proxies = all->top->proxy_protocol;
+        check_top(config, all->top);
+        check_real(config, all, all->top, all->door);
+    }
+    *data = all;
+    return 0;
+}
+
+int security_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct security *all = data;
+    struct security_settings *s = mk_config_section(config, &security_table, NULL);
+    const struct security_rules *old = mk_config_section(config, &security_old_table, NULL);
+    (void)host;
+    if (s != all->top || old != all->old_top)
+        all->door = NULL; /* this host may let in whom the others do not */
+    bool is_own = s && s != all->top;
+    if (is_own && s->proxy_protocol)
+        mk_config_error(config, s, "ProxyProtocol",
+                        "a connection has no host yet: it must stand in a [SECURITY] above the first [HOST]");
+    struct security_place *place = new_place(config, all, s, old);
+    if (!place)
+        return -ENOMEM;
+    if (is_own)
+        check_real(config, all, s, place);
+    if (place->n || place->real.n_trusted)
+        *host_data = place;
+    return 0;
+}

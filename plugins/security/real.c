@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "real.h"
+
+#include "rules.h"
+
+enum { HOPS_MAX = 64 };
+
+/* ---- Lists, from their end ---- */
+
+/* Is the quote escaped? Only an odd number of backslashes does that. */
+static bool is_escaped(mk_str s, size_t at)
+{
+    size_t n = 0;
+    while (n < at && s.p[at - n - 1] == '\\')
+        n++;
+    return n % 2 == 1;
+}
+
+/* The last element of *rest, which ends before it then. From the end, because that is what our proxy wrote:
+ * what a client has put before it cannot change how it is read. */
+static mk_str take_last(mk_str *rest)
+{
+    bool quoted = false;
+    size_t at = rest->len;
+    for (; at > 0; at--) {
+        char c = rest->p[at - 1];
+        if (c == '"' && !is_escaped(*rest, at - 1))
+            quoted = !quoted;
+        if (c == ',' && !quoted)
+            break;
+    }
+    mk_str last = mk_str_trim(mk_str_of(rest->p + at, rest->len - at));
+    *rest = at > 0 ? mk_str_of(rest->p, at - 1) : mk_str_of(NULL, 0);
+    return last;
+}
+
+struct walk {
+    const struct mk_request *request;
+    mk_str field, rest; /* what is left of one line */
+    size_t line;        /* those before this one are left */
+};
+
+static void begin(struct walk *walk)
+{
+    mk_str name, value;
+    while (mk_request_field_at(walk->request, walk->line, &name, &value))
+        walk->line++;
+}
+
+/* The next element that is not empty, from the last one of the last line on; false when there are no more. */
+static bool next(struct walk *walk, mk_str *element)
+{
+    mk_str name, value;
+    for (;;) {
+        while (walk->rest.p) {
+            *element = take_last(&walk->rest);
+            if (element->len)
+                return true;
+        }
+        if (walk->line == 0)
+            return false;
+        if (mk_request_field_at(walk->request, --walk->line, &name, &value) &&
+            mk_str_eq_nocase(name, walk->field))
+            walk->rest = value;
+    }
+}
+
+/* ---- Who it is ---- */
+
+/* Addresses need no escapes: where there are some it is none. Colons outside of quotes are wrong, but usual.
+ */
+static bool unquote(mk_str *s)
+{
+    bool opened = s->len > 0 && s->p[0] == '"', closed = s->len > 1 && s->p[s->len - 1] == '"';
+    if (opened && closed)
+        *s = mk_str_of(s->p + 1, s->len - 2);
+    return opened == closed && mk_str_find(*s, '"') == MK_STR_NONE && mk_str_find(*s, '\\') == MK_STR_NONE;
+}
+
+/* What stands before the next `;` that no quotes hold. */
+static mk_str take_pair(mk_str *element)
+{
+    bool quoted = false;
+    size_t at = 0;
+    for (; at < element->len && (quoted || element->p[at] != ';'); at++) {
+        quoted ^= element->p[at] == '"';
+        at += quoted && element->p[at] == '\\';
+    }
+    mk_str pair = mk_str_take(*element, at);
+    *element = at < element->len ? mk_str_skip(*element, at + 1) : mk_str_of(NULL, 0);
+    return pair;
+}
+
+/* `for` of an element of Forwarded; absent when it has none. False: it is broken. */
+static bool find_for(mk_str element, mk_str *node)
+{
+    *node = mk_str_of(NULL, 0);
+    while (element.p) {
+        mk_str value = take_pair(&element), name = mk_str_trim(mk_str_cut(&value, '='));
+        if (!mk_str_eq_nocase(name, MK_STR("for")))
+            continue;
+        value = mk_str_trim(value);
+        if (!value.p || node->p || !unquote(&value))
+            return false;
+        *node = value;
+    }
+    return true;
+}
+
+static bool is_secret(mk_str node)
+{
+    return !node.p || mk_str_starts(node, MK_STR("_")) || mk_str_eq_nocase(node, MK_STR("unknown"));
+}
+
+static enum security_real_end read_hop(const struct security_real *real, mk_str element, struct mk_peer *peer)
+{
+    struct mk_peer found;
+    mk_str node = element;
+    if (real->is_forwarded && !find_for(element, &node))
+        return SECURITY_REAL_BROKEN;
+    if (real->is_forwarded && is_secret(node))
+        return SECURITY_REAL_HIDDEN;
+    if (!mk_peer_parse(node, &found))
+        return SECURITY_REAL_BROKEN;
+    *peer = found;
+    return SECURITY_REAL_TOLD;
+}
+
+enum security_real_end security_real_find(const struct security_real *real, const struct mk_request *request,
+                                          struct mk_peer *peer)
+{
+    struct walk walk = {.request = request, .field = real->field};
+    mk_str element;
+    begin(&walk);
+    for (unsigned hops = 0; security_networks_have(real->trusted, real->n_trusted, peer); hops++) {
+        if (hops == HOPS_MAX)
+            return SECURITY_REAL_BROKEN;
+        if (!next(&walk, &element))
+            break;
+        enum security_real_end end = read_hop(real, element, peer);
+        if (end != SECURITY_REAL_TOLD)
+            return end;
+    }
+    return SECURITY_REAL_TOLD;
+}

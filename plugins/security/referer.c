@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "referer.h"
+
+#include <monkey/host.h>
+#include <monkey/text.h>
+
+enum { NAME_MAX_LEN = 253 };
+
+/* Before the first of these characters. */
+static mk_str before_any(mk_str s, const char *ends)
+{
+    size_t len = 0;
+    while (len < s.len && !strchr(ends, s.p[len]))
+        len++;
+    return mk_str_take(s, len);
+}
+
+/* Absent when it is not the URL of a page somewhere. */
+static mk_str host_of(mk_str url)
+{
+    size_t colon = mk_str_find(url, ':');
+    mk_str rest = mk_str_skip(url, colon);
+    if (!mk_str_starts(rest, MK_STR("://")))
+        return mk_str_of(NULL, 0);
+    mk_str authority = before_any(mk_str_skip(rest, 3), "/\\?#");
+    size_t at = mk_str_find_last(authority, '@');
+    mk_str host = at == MK_STR_NONE ? authority : mk_str_skip(authority, at + 1);
+    size_t close = mk_str_find(host, ']');
+    return close == MK_STR_NONE ? before_any(host, ":") : mk_str_take(host, close + 1);
+}
+
+/* "example.org" of "img.example.org"; of an address nothing, and nothing of a name of one part. */
+static mk_str family_of(mk_str host)
+{
+    struct mk_peer peer;
+    size_t last = mk_str_find_last(host, '.');
+    if (last == MK_STR_NONE || mk_peer_parse(host, &peer))
+        return mk_str_of(NULL, 0);
+    size_t before = mk_str_find_last(mk_str_take(host, last), '.');
+    return before == MK_STR_NONE ? host : mk_str_skip(host, before + 1);
+}
+
+static bool is_self(const struct mk_request *request, mk_str host)
+{
+    const struct mk_host *site = mk_request_site(request);
+    if (mk_str_eq_nocase(host, mk_request_host(request)))
+        return true;
+    mk_str name;
+    for (size_t i = 0; site && (name = mk_host_name_at(site, i)).p; i++)
+        if (mk_str_eq_nocase(host, name))
+            return true;
+    return false;
+}
+
+static bool is_one_of(const struct security_referers *of, mk_str host)
+{
+    char room[NAME_MAX_LEN];
+    if (host.len > sizeof room)
+        return false;
+    for (size_t i = 0; i < host.len; i++)
+        room[i] = mk_char_lower(host.p[i]);
+    host = mk_str_of(room, host.len);
+    for (size_t i = 0; i < of->n_hosts; i++)
+        if (mk_str_match(host, of->hosts[i]))
+            return true;
+    return false;
+}
+
+bool security_referer_is(const struct security_referers *of, const struct mk_request *request, mk_str referer)
+{
+    if (referer.len == 0) /* some send it empty when they do not want to tell */
+        return of->kinds & SECURITY_REFERER_NONE;
+    mk_str host = host_of(referer);
+    if (host.len == 0)
+        return false;
+    if ((of->kinds & SECURITY_REFERER_SELF) && is_self(request, host))
+        return true;
+    mk_str family = of->kinds & SECURITY_REFERER_SIBLINGS ? family_of(host) : mk_str_of(NULL, 0);
+    if (family.len && mk_str_eq_nocase(family, family_of(mk_request_host(request))))
+        return true;
+    return is_one_of(of, host);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "rules.h"
+
+#include "conditions.h"
+
+struct part {
+    mk_str word;
+    unsigned bit;
+    bool (*add)(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word);
+};
+
+static const struct part parts[] = {
+    {MK_STR_INIT("path"), SECURITY_PATH, security_add_path},
+    {MK_STR_INIT("contains"), SECURITY_CONTAINS, security_add_contained},
+    {MK_STR_INIT("from"), SECURITY_FROM, security_add_network},
+    {MK_STR_INIT("method"), SECURITY_METHOD, security_add_method},
+    {MK_STR_INIT("referer"), SECURITY_REFERER, security_add_referer},
+};
+
+static const struct part *find_part(mk_str word)
+{
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (mk_str_eq(word, parts[i].word))
+            return &parts[i];
+    return NULL;
+}
+
+/* Words that stand before any name of a condition say by their looks what they are. */
+static const struct part *guess_part(mk_str word)
+{
+    bool is_path = word.len && (word.p[0] == '/' || word.p[0] == '*');
+    return find_part(is_path ? MK_STR("path") : MK_STR("from"));
+}
+
+struct line {
+    const struct mk_conf_spot *spot;
+    struct security_rule *rule;
+    const struct part *part; /* whose values follow; NULL: none was named yet */
+    mk_str named;            /* the word that did, as long as it has no value */
+    mk_str not ;             /* a `not` that waits for its condition */
+};
+
+static bool begin_part(struct line *line, const struct part *part, mk_str word)
+{
+    if (line->named.p)
+        return security_fail(line->spot, line->named, "without a value", "what it is about");
+    if (line->rule->parts & part->bit)
+        return security_fail(line->spot, word, "there already", "each condition once");
+    line->rule->parts |= part->bit;
+    if (line->not .p)
+        line->rule->negated |= part->bit;
+    line->part = part;
+    line->named = word;
+    line->not = mk_str_of(NULL, 0);
+    return true;
+}
+
+static bool take_word(struct line *line, mk_str word)
+{
+    const struct part *part = find_part(word);
+    if (part)
+        return begin_part(line, part, word);
+    if (line->not .p)
+        return security_fail(line->spot, word, "no condition",
+                             "path, from, method, referer or contains behind `not`");
+    if (mk_str_eq(word, MK_STR("not"))) {
+        line->not = word;
+        return true;
+    }
+    part = line->part ? line->part : guess_part(word);
+    line->rule->parts |= part->bit;
+    line->named = mk_str_of(NULL, 0);
+    return part->add(line->spot, line->rule, word);
+}
+
+static bool read_line(struct line *line, mk_str rest)
+{
+    mk_str word;
+    while (mk_conf_spot_word(line->spot, &rest, &word)) {
+        if (!word.p && line->named.p)
+            return security_fail(line->spot, line->named, "without a value", "what it is about");
+        if (!word.p && line->not .p)
+            return security_fail(line->spot, line->not, "the last word",
+                                 "path, from, method, referer or contains behind it");
+        if (!word.p)
+            return true;
+        if (!take_word(line, word))
+            return false;
+    }
+    return false;
+}
+
+static void read_rule(const struct mk_conf_spot *spot, bool allows, struct security_rules *rules)
+{
+    struct line line = {.spot = spot, .rule = security_rule_new(spot, allows)};
+    if (line.rule && read_line(&line, mk_conf_spot_value(spot)))
+        security_rule_append(rules, line.rule);
+}
+
+/* `deny_hotlink PATTERN [HOST...]` is `Deny PATTERN not referer none self HOST...`. */
+static void read_hotlink(const struct mk_conf_spot *spot, struct security_rules *rules)
+{
+    struct security_rule *rule = security_rule_new(spot, false);
+    mk_str rest = mk_conf_spot_value(spot), word;
+    if (!rule || !mk_conf_spot_word(spot, &rest, &word) || !security_add_path(spot, rule, word))
+        return;
+    rule->parts = SECURITY_PATH | SECURITY_REFERER;
+    rule->negated = SECURITY_REFERER;
+    rule->referers.kinds = SECURITY_REFERER_NONE | SECURITY_REFERER_SELF;
+    while (mk_conf_spot_word(spot, &rest, &word)) {
+        if (!word.p) {
+            security_rule_append(rules, rule);
+            return;
+        }
+        if (!security_add_referer(spot, rule, word))
+            return;
+    }
+}
+
+void security_rules_read(const struct mk_conf_spot *spot, struct security_rules *rules)
+{
+    mk_str key = mk_conf_spot_key(spot);
+    if (mk_str_eq_nocase(key, MK_STR("Allow")))
+        read_rule(spot, true, rules);
+    else if (mk_str_eq_nocase(key, MK_STR("Deny")))
+        read_rule(spot, false, rules);
+    else if (mk_str_eq_nocase(key, MK_STR("deny_hotlink")))
+        read_hotlink(spot, rules);
+    else
+        mk_conf_spot_error(spot, key,
+                           "unknown key `%.*s` in [SECURITY]: expected Allow, Deny, deny_hotlink, Status, "
+                           "IgnoreCase, TrustedProxy, RealAddress or ProxyProtocol",
+                           MK_STR_ARG(mk_str_take(key, 80)));
+}
+
+/* ---- What a configuration needs of them afterwards ---- */
+
+static bool lower_pattern(struct mk_config *config, struct mk_pattern *pattern)
+{
+    char *room = mk_config_alloc(config, pattern->text.len + 1);
+    for (size_t i = 0; room && i < pattern->text.len; i++)
+        room[i] = mk_char_lower(pattern->text.p[i]);
+    return room && mk_pattern_set(pattern, mk_str_of(room, pattern->text.len));
+}
+
+bool security_rules_lower(struct mk_config *config, const struct security_rules *rules)
+{
+    for (struct security_rule *r = rules->first; r; r = r->next)
+        for (size_t i = 0; i < r->n_paths; i++)
+            if (!lower_pattern(config, &r->paths[i]))
+                return false;
+    return true;
+}

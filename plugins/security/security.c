@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who may ask for what, and who it is that asks when a proxy stands between. */
+#include <errno.h>
+
+#include "door.h"
+#include "reading.h"
+
+MK_PLUGIN_DECLARE(security);
+
+static struct security_worker *worker_of(struct mk_worker *w)
+{
+    return w ? mk_worker_data(w, &MK_PLUGIN_OF(security)) : NULL;
+}
+
+static enum mk_verdict on_accept(struct mk_conn *c, void *data)
+{
+    const struct security *all = data;
+    return security_door(c, all, all->asks_proxies ? worker_of(mk_conn_worker(c)) : NULL);
+}
+
+/* ---- Requests ---- */
+
+/* False: no memory. */
+static bool find_client(const struct security_real *real, struct mk_request *request)
+{
+    const struct mk_peer *proxy = mk_request_address(request);
+    if (!security_networks_have(real->trusted, real->n_trusted, proxy))
+        return true;
+    struct mk_peer client = *proxy;
+    struct mk_worker *w = mk_request_worker(request);
+    if (security_real_find(real, request, &client) == SECURITY_REAL_BROKEN)
+        security_complain(worker_of(w), w, &client, "what it says of its client cannot be understood");
+    return mk_request_set_address(request, &client) == 0;
+}
+
+static const struct security_rule *find_rule(const struct security_place *place, struct security_facts *facts)
+{
+    for (size_t i = 0; i < place->n; i++)
+        if (security_rule_fits(&place->rules[i], facts))
+            return &place->rules[i];
+    return NULL;
+}
+
+static ssize_t pull_nothing(void *ctx, char *room, size_t cap)
+{
+    (void)ctx;
+    (void)room;
+    (void)cap;
+    return 0;
+}
+
+static enum mk_verdict deny(struct mk_response *response, unsigned status)
+{
+    static const struct mk_source_ops nothing = {.pull = pull_nothing};
+    mk_response_set_status(response, status == SECURITY_404 ? 404 : 403);
+    if (status == SECURITY_CLOSE && mk_response_set_raw_source(response, &nothing, NULL) == 0)
+        return MK_DONE;
+    return MK_REFUSE;
+}
+
+static void explain(struct mk_request *request, const struct security_rule *rule, mk_str path)
+{
+    mk_request_explain(request, "security", "%.*s %.*s%s%.*s", MK_STR_ARG(rule->key), MK_STR_ARG(rule->value),
+                       path.p ? ", for a path that may be read as " : "", MK_STR_ARG(path));
+}
+
+/* Is it denied when it is read so? */
+static bool is_denied(const struct security_place *place, struct mk_request *request,
+                      struct security_facts *facts, unsigned how)
+{
+    const struct security_rule *rule = find_rule(place, facts);
+    if (rule && (!rule->allows || how == 0))
+        explain(request, rule, how ? facts->path : mk_str_of(NULL, 0));
+    return rule && !rule->allows;
+}
+
+/* In all ways that its path can be read. 503: no memory. */
+static unsigned judge(const struct security_place *place, struct mk_request *request)
+{
+    mk_str path = mk_request_path(request);
+    struct security_facts facts = {.request = request, .peer = mk_request_address(request), .path = path};
+    bool by_path = place->parts & (SECURITY_PATH | SECURITY_CONTAINS);
+    unsigned ways = by_path ? security_reading_of(path, mk_request_has_encoded_slash(request)) : 0;
+    if (!ways && !(by_path && place->ignore_case))
+        return is_denied(place, request, &facts, 0) ? 403 : 0;
+    char *room = mk_request_alloc(request, path.len + 1);
+    if (!room)
+        return 503;
+    for (unsigned how = 0; how <= SECURITY_READ_ALL; how++) {
+        if (how & ~ways)
+            continue;
+        facts.path = security_reading_make(path, how, place->ignore_case, room);
+        if (is_denied(place, request, &facts, how))
+            return 403;
+    }
+    return 0;
+}
+
+static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct security_place *place = host_data;
+    unsigned denied = 503;
+    if (find_client(&place->real, request))
+        denied = place->n ? judge(place, request) : 0;
+    if (!denied)
+        return MK_NEXT;
+    if (denied == 403)
+        return deny(response, place->status);
+    mk_response_set_status(response, denied);
+    return MK_REFUSE;
+}
+
+/* ---- Life ---- */
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    struct security_worker *w = mk_mem_zalloc(1, sizeof *w);
+    (void)data;
+    if (!w)
+        return -ENOMEM;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(security), w);
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    mk_mem_free(worker_of(worker));
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(security), NULL);
+}
+
+static const struct mk_conf_table *const sections[] = {&security_table, &security_old_table, NULL};
+
+MK_PLUGIN(security) = {
+    MK_PLUGIN_HEAD,
+    .name = "security",
+    .version = "1.0",
+    .help = "Allows and denies requests by rules; finds out for whom proxies speak.",
+    .order = MK_ORDER_ADDRESS,
+    .sections = sections,
+    .load = security_load,
+    .host = security_host,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_accept = on_accept,
+    .on_request = on_request,
+};

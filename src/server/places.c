@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/places.h"
+
+#include <sys/mman.h>
+
+/* What lies in shared memory. */
+struct shared {
+    struct mk_history history;
+    struct mk_place at[];
+};
+
+static size_t size_of(size_t n)
+{
+    return sizeof(struct shared) + n * sizeof(struct mk_place);
+}
+
+mk_err mk_places_open(struct mk_places *p, size_t n)
+{
+    struct shared *s = mmap(NULL, size_of(n), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (s == MAP_FAILED)
+        return mk_err_last();
+    p->at = s->at;
+    p->n = n;
+    p->history = &s->history;
+    return 0;
+}
+
+void mk_places_close(struct mk_places *p)
+{
+    if (p->history)
+        munmap(MK_CONTAINER(p->history, struct shared, history), size_of(p->n));
+    *p = (struct mk_places){0};
+}
+
+/* ---- What processes counted ---- */
+
+static void add(struct mk_counters *sum, const struct mk_counters *n)
+{
+    sum->accepted += n->accepted;
+    sum->dropped += n->dropped;
+    sum->requests += n->requests;
+    sum->sent += n->sent;
+    sum->cold_reads += n->cold_reads;
+    for (size_t i = 0; i < MK_LEN(sum->by_class); i++)
+        sum->by_class[i] += n->by_class[i];
+    for (size_t i = 0; i < MK_LEN(sum->by_ending); i++)
+        sum->by_ending[i] += n->by_ending[i];
+}
+
+void mk_places_give(struct mk_places *p, struct mk_place *place, uint64_t now)
+{
+    add(&p->history->past, &place->counters);
+    *place = (struct mk_place){.started = now};
+}
+
+/* ---- Reloads ---- */
+
+void mk_history_reload(struct mk_history *h)
+{
+    atomic_store(&h->reloading, true);
+}
+
+void mk_history_reloaded(struct mk_history *h)
+{
+    atomic_fetch_add(&h->reloads, 1);
+    atomic_store(&h->reloading, false);
+}
+
+void mk_history_stayed(struct mk_history *h, mk_str why)
+{
+    size_t len = mk_min(why.len, sizeof h->why - 1);
+    if (len)
+        memcpy(h->why, why.p, len);
+    h->why[len] = '\0';
+    atomic_fetch_add(&h->failed_reloads, 1);
+    atomic_store(&h->reloading, false);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a client writes before it, the address that our proxy adds is the one that counts. */
+#include "security/real.c"
+
+#include "base/assert.h"
+#include "web/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ROOM = 8192 };
+
+static void check(const struct security_real *real, struct mk_field *fields, unsigned n, mk_str expected)
+{
+    struct mk_request request = {.fields = {.at = fields, .n = n}};
+    struct mk_peer wanted, peer;
+    MK_ASSERT(mk_peer_parse(expected, &wanted) && mk_peer_parse(MK_STR("10.0.0.1"), &peer));
+    MK_ASSERT(security_real_find(real, &request, &peer) == SECURITY_REAL_TOLD);
+    MK_ASSERT(memcmp(&wanted, &peer, sizeof peer) == 0);
+}
+
+static void add(const char *name, mk_str value, const char *address)
+{
+    char text[ROOM];
+    struct mk_buf joined = mk_buf_fixed(text, sizeof text);
+    struct mk_network trusted;
+    MK_ASSERT(mk_network_parse(MK_STR("10.0.0.0/8"), &trusted));
+    struct security_real real = {.field = mk_str_from_c(name),
+                                 .is_forwarded = strcmp(name, "Forwarded") == 0,
+                                 .trusted = &trusted,
+                                 .n_trusted = 1};
+    struct mk_field fields[] = {{.name = real.field, .value = value}, {.name = real.field}};
+    struct mk_request alone = {.fields = {.at = fields, .n = 1}};
+    struct mk_peer peer;
+    MK_ASSERT(mk_peer_parse(MK_STR("10.0.0.1"), &peer));
+    (void)security_real_find(&real, &alone, &peer);
+    mk_buf_addf(&joined, ", %s", address);
+    fields[1].value = mk_buf_str(&joined);
+    check(&real, fields, 2, MK_STR("203.0.113.9"));
+    mk_buf_clear(&joined);
+    mk_buf_add(&joined, value);
+    mk_buf_addf(&joined, ", %s, %s", address, real.is_forwarded ? "for=\"10.1.2.3:80\"" : "10.1.2.3");
+    fields[0].value = mk_buf_str(&joined);
+    check(&real, fields, 1, MK_STR("203.0.113.9"));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    mk_str value = mk_str_of((const char *)data, size);
+    if (size > ROOM / 2 || !mk_is_field_value(value))
+        return 0;
+    add("X-Forwarded-For", value, "203.0.113.9");
+    add("Forwarded", value, "host=\"a, for=6.6.6.6;\\\"\";for=203.0.113.9;proto=http");
+    return 0;
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Responses as a test wants them: `made` makes what the query says, `events` sends what `say` was told, until
+ * `say` is told nothing. */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static enum mk_verdict refuse(struct mk_response *response, unsigned status)
+{
+    mk_response_set_status(response, status);
+    return MK_REFUSE;
+}
+
+/* ---- made?size=N&type=T&known=1&as=text|raw&breaks=1&status=N&field=NAME:VALUE&... ---- */
+
+struct made {
+    uint64_t at, size;
+    bool breaks, known;
+    mk_str as;
+};
+
+/* Lines of nine digits. */
+static size_t fill(uint64_t from, char *room, size_t cap)
+{
+    char line[32];
+    size_t n = 0;
+    while (n < cap) {
+        snprintf(line, sizeof line, "%09llu\n", (unsigned long long)((from + n) / 10 % 1000000000));
+        room[n] = line[(from + n) % 10];
+        n++;
+    }
+    return n;
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct made *m = ctx;
+    size_t n = m->size - m->at < cap ? (size_t)(m->size - m->at) : cap;
+    if (n == 0)
+        return m->breaks ? -EIO : 0;
+    m->at += fill(m->at, room, n);
+    return (ssize_t)n;
+}
+
+static const struct mk_source_ops made_ops = {.pull = pull};
+
+static void read_word(struct made *m, struct mk_response *response, mk_str name, mk_str value)
+{
+    uint64_t n = 0;
+    (void)!mk_num_parse(value, &n);
+    if (mk_str_eq(name, MK_STR("size")))
+        m->size = n;
+    else if (mk_str_eq(name, MK_STR("known")))
+        m->known = true;
+    else if (mk_str_eq(name, MK_STR("breaks")))
+        m->breaks = true;
+    else if (mk_str_eq(name, MK_STR("as")))
+        m->as = value;
+    else if (mk_str_eq(name, MK_STR("status")))
+        mk_response_set_status(response, (unsigned)n);
+    else if (mk_str_eq(name, MK_STR("field"))) {
+        mk_str field = mk_str_cut(&value, ':');
+        mk_response_add(response, field, value);
+    }
+}
+
+static enum mk_verdict make_text(struct made *m, struct mk_response *response)
+{
+    char *room = malloc(m->size + 1);
+    if (!room)
+        return refuse(response, 503);
+    fill(0, room, m->size);
+    int e = mk_response_set_text(response, mk_str_of(room, m->size));
+    free(room);
+    return e ? refuse(response, 503) : MK_DONE;
+}
+
+static enum mk_verdict make(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct made *m = mk_request_alloc(request, sizeof *m);
+    struct mk_buf query = mk_buf_growing(64 * 1024);
+    (void)data;
+    if (!m)
+        return refuse(response, 503);
+    *m = (struct made){.size = 10000};
+    mk_str rest = mk_request_query(request);
+    while (rest.p) {
+        mk_str value = mk_str_cut(&rest, '&'), name = mk_str_cut(&value, '=');
+        mk_buf_clear(&query);
+        mk_url_unescape(&query, value);
+        read_word(m, response, name, mk_str_eq(name, MK_STR("as")) ? value : mk_buf_str(&query));
+    }
+    mk_buf_free(&query);
+    if (!mk_response_field(response, MK_STR("Content-Type")).p)
+        mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    if (mk_str_eq(m->as, MK_STR("text")))
+        return make_text(m, response);
+    if (mk_str_eq(m->as, MK_STR("raw")))
+        return mk_response_set_raw_source(response, &made_ops, m) ? refuse(response, 503) : MK_DONE;
+    int64_t length = m->known ? (int64_t)m->size + m->breaks : MK_LENGTH_UNKNOWN;
+    return mk_response_set_source(response, &made_ops, m, length) ? refuse(response, 503) : MK_DONE;
+}
+
+/* ---- events, and say?TEXT, to the last of those that listen ---- */
+
+static struct listener {
+    struct mk_request *request;
+    struct mk_buf said;
+    bool ends;
+} * last;
+
+static ssize_t pull_said(void *ctx, char *room, size_t cap)
+{
+    struct listener *l = ctx;
+    size_t n = l->said.len < cap ? l->said.len : cap;
+    if (n == 0)
+        return l->ends ? 0 : -EAGAIN;
+    memcpy(room, l->said.p, n);
+    mk_buf_drop(&l->said, n);
+    return (ssize_t)n;
+}
+
+static void stop_listening(void *ctx)
+{
+    struct listener *l = ctx;
+    if (last == l)
+        last = NULL;
+    mk_buf_free(&l->said);
+    free(l);
+}
+
+static const struct mk_source_ops listener_ops = {.pull = pull_said, .close = stop_listening};
+
+static enum mk_verdict listen(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct listener *l = calloc(1, sizeof *l);
+    (void)data;
+    if (!l)
+        return refuse(response, 503);
+    *l = (struct listener){.request = request, .said = mk_buf_growing(1 << 20)};
+    last = l;
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
+    return mk_response_set_source(response, &listener_ops, l, MK_LENGTH_UNKNOWN) ? refuse(response, 503)
+                                                                                 : MK_DONE;
+}
+
+static enum mk_verdict say(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    if (!last)
+        return refuse(response, 409);
+    mk_str text = mk_request_query(request);
+    if (text.p)
+        mk_buf_addf(&last->said, "data: %.*s\n\n", MK_STR_ARG(text));
+    else
+        last->ends = true;
+    mk_request_resume(last->request);
+    return mk_response_set_static(response, MK_STR("said\n")) ? refuse(response, 503) : MK_DONE;
+}
+
+static const struct mk_handler made_handler = {.name = "made", .handle = make},
+                               events_handler = {.name = "events", .handle = listen},
+                               say_handler = {.name = "say", .handle = say};
+
+MK_PLUGIN(contents) = {
+    MK_PLUGIN_HEAD,
+    .name = "contents",
+    .version = "1",
+    .help = "Answers as a test wants.",
+    .handlers = (const struct mk_handler *const[]){&made_handler, &events_handler, &say_handler, NULL},
+};

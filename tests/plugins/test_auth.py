@@ -1,0 +1,705 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin auth: Basic, places, files of users, wrong passwords, and that hashing stops nobody."""
+import base64
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from client import Closed
+from faults import Fault
+from proc import wait_until
+from users import add, basic, passwd, sha1
+
+KINDS = ["yescrypt", "bcrypt", "sha512", "sha256"]
+
+
+@pytest.fixture
+def users(tmp_path):
+    """ana:secret and bob:hidden, cheaply hashed."""
+    file = tmp_path / "users"
+    add(file, "ana", "secret", "-b", "bcrypt", "-r", "4")
+    add(file, "bob", "hidden", "-b", "bcrypt", "-r", "4")
+    return file
+
+
+@pytest.fixture
+def guarded(monkey, site, users):
+    """A server whose /private asks for a password; `more` are further keys."""
+    site.add("a", "everybody\n")
+    site.add("private/a", "few\n")
+
+    def start(more="", sections="", **how):
+        keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
+        return monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n" + keys + sections,
+                      **how)
+
+    return start
+
+
+def get(server, user=None, password="", target="/private/a", **how):
+    return server.get(target, fields=basic(user, password) if user is not None else {}, **how)
+
+
+def curl(server, *options, target="/private/a"):
+    done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *options, server.url + target],
+                          capture_output=True, text=True, timeout=60)
+    return int(done.stdout)
+
+
+# Who comes in
+
+def test_it_asks_and_lets_in(guarded):
+    server = guarded("Title \"The few\"")
+    asked = server.get("/private/a")
+    assert asked.status == 401
+    assert asked.all("WWW-Authenticate") == ['Basic realm="The few", charset="UTF-8"']
+    assert get(server, "ana", "secret").text == "few\n"
+    assert get(server, "bob", "hidden").text == "few\n"
+    for user, password in [("ana", "hidden"), ("ana", ""), ("", ""), ("", "secret"), ("eve", "secret"),
+                           ("ana", "secret2"), ("ana", "Secret"), ("ANA", "secret")]:
+        reply = get(server, user, password)
+        assert reply.status == 401 and "WWW-Authenticate" in reply, (user, password)
+    assert server.get("/a").text == "everybody\n"
+
+
+def test_curl_comes_in(guarded):
+    server = guarded()
+    assert curl(server) == 401
+    assert curl(server, "-u", "ana:secret") == 200
+    assert curl(server, "--basic", "-u", "ana:wrong") == 401
+    assert curl(server, "--anyauth", "-u", "ana:secret") == 200
+    assert curl(server, "-I", "-u", "ana:secret") == 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_hash(guarded, users, kind):
+    add(users, "eva", "secret", "-b", kind)
+    server = guarded()
+    assert get(server, "eva", "secret").status == 200
+    assert get(server, "eva", "secrets").status == 401
+    assert get(server, "eva", "secre").status == 401
+
+
+def test_hashes_that_others_made(guarded, users):
+    """Of Monkey's mk_passwd, and of htpasswd."""
+    with users.open("a") as f:
+        f.write(f"old:{sha1('secret')}\nolder:{sha1('secret').replace('SHA1', 'SHA')}\n"
+                "apache:$2y$05$c4WoMPo3SXsafkva.HHa6uXQZWr7oboPiC2bT/r7q1BB8I2s0BRqC\n")
+    server = guarded()
+    assert get(server, "old", "secret").status == 200
+    assert get(server, "old", "secret ").status == 401
+    assert get(server, "older", "secret").status == 200
+    assert get(server, "apache", "myPassword").status == 200
+    assert get(server, "apache", "mypassword").status == 401
+    server.err.wait_for(r"warning: .*users: 2 passwords are hashed with \{SHA1\}")
+
+
+def test_names_and_passwords_of_any_characters(guarded, users):
+    add(users, "jäsøn doe", "Grüße: a:b \\ \" ,=")
+    add(users, "long", "x" * 511)
+    server = guarded()
+    assert get(server, "jäsøn doe", "Grüße: a:b \\ \" ,=").status == 200
+    assert get(server, "jäsøn doe", "Grüße").status == 401
+    assert get(server, "long", "x" * 511).status == 200
+    assert get(server, "long", "x" * 510).status == 401
+
+
+def test_the_user_is_known_to_logs(guarded, tmp_path):
+    server = guarded(server="AccessLog access.log\nAccessLogFormat combined")
+    assert get(server, "ana", "secret").status == 200
+    assert server.get("/a").status == 200
+    server.stop()
+    first, second = (tmp_path / "access.log").read_text().splitlines()
+    assert first.startswith("127.0.0.1 - ana [") and second.startswith("127.0.0.1 - - [")
+
+
+def test_the_scheme_is_a_word_of_any_case(guarded):
+    server = guarded()
+    value = basic("ana", "secret")["Authorization"].removeprefix("Basic ")
+    for scheme in ["basic ", "BASIC ", "bAsIc   "]:
+        assert server.get("/private/a", fields={"Authorization": scheme + value}).status == 200
+    for scheme in ["Bearer ", "Digest ", "Basi ", "Basicc "]:
+        reply = server.get("/private/a", fields={"Authorization": scheme + value})
+        assert reply.status == 401 and "WWW-Authenticate" in reply
+
+
+def test_other_methods_are_asked_too(guarded):
+    server = guarded()
+    for method in ["HEAD", "OPTIONS", "PUT", "POST", "DELETE", "BREW"]:
+        body = b"x" if method in ("PUT", "POST") else b""
+        assert server.get("/private/a", method=method, body=body).status == 401, method
+    assert server.get("/private/a", method="POST", body=b"x" * 100000).status == 401
+    assert server.get("/private/a", method="HEAD", fields=basic("ana", "secret")).status == 200
+
+
+# Places
+
+def test_where_it_asks(guarded, site):
+    site.add("private.html")
+    site.add("priv")
+    server = guarded()
+    for target in ["/private", "/private/", "/private/a", "/private/none", "/private.html", "/%70rivate/a",
+                   "//private/a", "/x/../private/a", "/private/../private/a", "/./private/a?b", "/privat%65"]:
+        assert server.get(target).status == 401, target
+    for target in ["/", "/a", "/priv", "/private/../a"]:
+        assert server.get(target).status in (200, 301, 403), target
+
+
+def test_a_location_that_ends_with_a_slash(guarded, site):
+    site.add("deep/a", "deep")
+    site.add("deeper", "deeper")
+    server = guarded(sections="[AUTH]\n    Location /deep/\n    Users users\n")
+    assert [server.get(target).status for target in ["/deep", "/deep/", "/deep/a", "/deeper"]] == [401, 401, 401, 200]
+
+
+def test_the_longest_location_counts(guarded, site, tmp_path):
+    add(tmp_path / "others", "zoe", "zoe")
+    site.add("private/inner/a", "inner")
+    site.add("private/inner/open/a", "open")
+    server = guarded(sections="""[AUTH]
+    Location /private/inner/open/
+    Type None
+[AUTH]
+    Location /private/inner
+    Title Inner
+    Users others
+""")
+    inner = "/private/inner/a"
+    assert server.get(inner)["WWW-Authenticate"].startswith('Basic realm="Inner"')
+    assert get(server, "zoe", "zoe", inner).text == "inner"
+    assert get(server, "ana", "secret", inner).status == 401
+    assert get(server, "zoe", "zoe").status == 401
+    assert get(server, "ana", "secret").status == 200
+    assert server.get("/private/inner/open/a").text == "open"
+    assert server.get("/private/inner/open/../a").status == 401
+
+
+def test_slashes_that_are_encoded_do_not_slip_by(guarded, site):
+    site.add("private/inner/a")
+    server = guarded(sections="[AUTH]\n    Location /private/inner\n    Users users\n    Title Inner\n")
+    for target in ["/private%2Fa", "/private%2fa", "/private/inner%2Fa", "/private/inner/x%2Fy"]:
+        assert server.get(target).status == 401, target
+    for target in ["/x%2Fprivate/a", "/x/y%2Fz", "/x%2F..%2F"]:
+        assert server.get(target).status not in (200, 401), target
+    for target in ["/x%2F../private/a", "/x/..%2Fprivate/a", "/.%2Fprivate/a", "/%2Fprivate/a", "/private%2Finner/a",
+                   "/private/inner%2F..%2Fa", "/private/inner%2F..", "/x%2f..%2fprivate"]:
+        assert server.get(target).status in (400, 401, 403), target
+        assert get(server, "ana", "secret", target).status != 200, target
+
+
+def test_each_host_has_its_own(monkey, site, users, tmp_path):
+    site.add("a", "a")
+    add(tmp_path / "others", "zoe", "zoe", "-b", "bcrypt", "-r", "4")
+    server = monkey(plugins=["auth"], host="ServerName one", top="[AUTH]\n    Location /\n    Users users\n", sections="""
+[HOST]
+    ServerName two
+    DocumentRoot site
+[AUTH]
+    Location /
+    Users others
+[HOST]
+    ServerName three
+    DocumentRoot site
+""")
+    for host, status in [("one", 200), ("two", 401), ("three", 200)]:
+        assert get(server, "ana", "secret", "/a", host=host).status == status, host
+    assert get(server, "zoe", "zoe", "/a", host="two").status == 200
+    assert get(server, "zoe", "zoe", "/a", host="one").status == 401
+
+
+def test_some_users_only(guarded):
+    server = guarded("Require user bob zoe\nRequire user \"jim beam\"")
+    assert get(server, "bob", "hidden").status == 200
+    reply = get(server, "ana", "secret")
+    assert reply.status == 403 and "WWW-Authenticate" not in reply
+    assert get(server, "ana", "wrong").status == 401
+    server.err.wait_for(r'warning: .*users has no user "zoe" for this place')
+    server.err.wait_for(r'warning: .*users has no user "jim beam" for this place')
+    server.err.wait_for(r'auth: not one of those who are let in: "ana" at /private')
+
+
+def test_explain_says_why(guarded, tmp_path, monkey):
+    server = guarded()
+    done = subprocess.run([server.process.args[0], "-c", server.config, "explain", "GET", "/private/a"],
+                          capture_output=True, text=True, timeout=60)
+    assert re.search(r"^auth +/private asks for a password \(Basic, .*users\)$", done.stdout, re.MULTILINE)
+    assert "401" in done.stdout
+
+
+# What clients send
+
+def b64(data):
+    return "Basic " + base64.b64encode(data).decode()
+
+
+@pytest.mark.parametrize("value", [
+    "Basic", "Basic ", "Basic !!!!", "Basic YW5h", "Basic =", "Basic YW5hOnNlY3JldA= =", "Basic YW5hOnNlY3JldA==x",
+    "Basic YW5hOnNlY3JldA== YW5hOnNlY3JldA==", "Basic realm=\"x\"", "Basic YW5hOnNlY3J\tldA==", "Basic YW5hOnNlY3Jld_-=",
+    b64(b"ana"), b64(b""), b64(b"ana:secret\0"), b64(b"ana\0:secret"), b64(b"\0"), b64(b"ana:sec\nret"),
+    b64(b"ana\x7f:secret"), b64(b"ana:" + b"x" * 512), b64(b"a" * 800), b64(b"ana:" + b"x" * 5000), "Basic " + "A" * 7000,
+    "Basic " + "=" * 7000, "Basic " + "," * 7000])
+def test_malformed_credentials(guarded, value):
+    server = guarded()
+    reply = server.get("/private/a", fields={"Authorization": value})
+    assert reply.status == 400
+    assert get(server, "ana", "secret").status == 200
+
+
+@pytest.mark.parametrize("value", ["", "x", "Basic:YW5hOnNlY3JldA==", "Negotiate abc", b64(b":"), b64(b"::::"),
+                                   b64(b"ana:\xff\xfe"), b64(b"\xc3\x28:secret"), b64(b"n" * 256 + b":x")])
+def test_credentials_that_are_none(guarded, value):
+    server = guarded()
+    assert server.get("/private/a", fields={"Authorization": value}).status == 401
+
+
+def test_two_fields_are_none(guarded):
+    server = guarded()
+    right, wrong = basic("ana", "secret")["Authorization"], basic("ana", "wrong")["Authorization"]
+    for pair in [(right, wrong), (wrong, right), (right, right)]:
+        fields = [("Authorization", value) for value in pair]
+        assert server.get("/private/a", fields=fields).status == 400
+
+
+# Wrong passwords
+
+def test_an_address_may_be_wrong_only_so_often(guarded):
+    server = guarded("Attempts 5\nAttemptTime 2s")
+    assert get(server, "ana", "secret").status == 200
+    for _ in range(5):
+        assert get(server, "ana", "wrong").status == 401
+    blocked = get(server, "ana", "wrong")
+    assert blocked.status == 429 and 1 <= int(blocked["Retry-After"]) <= 2
+    assert "WWW-Authenticate" not in blocked
+    server.err.wait_for("auth: 5 wrong ones from this address: refused for [12] s")
+    assert get(server, "ana", "secret").status == 429, "guessing must not go on"
+    assert get(server, "nobody", "x").status == 429
+    assert server.get("/private/a").status == 401, "who sends no password is only asked"
+    assert server.get("/a").status == 200
+    assert curl(server, "--interface", "127.0.0.2", "-u", "ana:secret") == 200, "others are not affected"
+    wait_until(lambda: get(server, "ana", "secret").status == 200, "the end of the time")
+
+
+def test_right_passwords_do_not_count(guarded):
+    server = guarded("Attempts 2\nCacheTime off")
+    for _ in range(6):
+        assert get(server, "ana", "secret").status == 200
+    assert get(server, "ana", "wrong").status == 401
+    assert get(server, "ana", "secret").status == 200
+    assert get(server, "ana", "wrong").status == 401
+    assert get(server, "ana", "secret").status == 429
+
+
+@pytest.mark.parametrize("password", ["sha1", "bcrypt", "nobody"])
+def test_many_at_once_are_no_way_around(guarded, users, password):
+    with users.open("a") as f:
+        f.write(f"old:{sha1('secret')}\n")
+    server = guarded("Attempts 5")
+    user = {"sha1": "old", "bcrypt": "ana", "nobody": "eve"}[password]
+    clients = [server.connect() for _ in range(40)]
+    for i, client in enumerate(clients):
+        client.ask("/private/a", fields=basic(user, f"wrong{i}"))
+    statuses = sorted(client.read().status for client in clients)
+    assert statuses == [401] * 5 + [429] * 35
+
+
+def test_at_speed(guarded):
+    """One address sends thousands; another one notices nothing, and nothing of it reaches a hash."""
+    server = guarded("Attempts 10", workers=2, server="MaxKeepAliveRequest 100000")
+    stop, statuses = threading.Event(), []
+
+    def storm(which):
+        with server.connect() as client:
+            while not stop.is_set():
+                password = f"{which}.{len(statuses)}"  # the same one twice at the same time would be one attempt
+                statuses.append(client.get("/private/a", fields=basic("ana", password)).status)
+
+    threads = [threading.Thread(target=storm, args=[i]) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: len(statuses) > 1000, "many tries")
+    assert curl(server, "--interface", "127.0.0.3", "-u", "ana:secret") == 200
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert statuses.count(401) == 10 and set(statuses) == {401, 429}
+
+
+def test_workers_count_together_and_survive_each_other(guarded):
+    server = guarded("Attempts 6", workers=2)
+    server.allow(r"worker \d+ died of signal 9")
+    for _ in range(3):
+        assert get(server, "ana", "wrong").status == 401
+    before = server.workers
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: len(server.workers) == 2 and not set(before) & set(server.workers), "new workers")
+    for _ in range(3):
+        assert get(server, "ana", "wrong").status == 401
+    assert get(server, "ana", "secret").status == 429
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert get(server, "ana", "secret").status == 429
+
+
+def test_logs_cannot_be_forged(guarded):
+    server = guarded()
+    assert get(server, 'x" at /\xe4 \\ admin', "wrong").status == 401
+    server.err.wait_for(r'GET /private/a from 127\.0\.0\.1: auth: wrong user or password: '
+                        r'"x\\x22 at /\\xc3\\xa4 \\x5c admin" at /private$')
+
+
+def test_a_flood_of_addresses_frees_nobody(guarded, users):
+    """More addresses than the table has room for: whoever is blocked stays so."""
+    with users.open("a") as f:
+        f.write(f"old:{sha1('secret')}\n")
+    server = guarded("Attempts 3\nAttemptTime 10m")
+    for _ in range(3):
+        assert get(server, "old", "wrong").status == 401
+    assert get(server, "old", "secret").status == 429
+    value = basic("old", "wrong")["Authorization"]
+    head = f"GET /private/a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: {value}\r\n\r\n".encode()
+    for i in range(12000):
+        with socket.socket() as s:
+            s.bind((f"127.1.{i >> 8}.{i & 255}", 0))
+            s.connect(server.addresses[0][:2])
+            s.sendall(head)
+            assert s.recv(16).startswith(b"HTTP/1.1 401")
+    assert get(server, "old", "secret").status == 429
+    assert curl(server, "--interface", "127.2.0.1", "-u", "old:secret") == 200
+
+
+def test_no_limit(guarded):
+    server = guarded("Attempts off")
+    assert {get(server, "ana", "wrong").status for _ in range(30)} == {401}
+
+
+def test_places_with_the_same_rule_count_together(guarded, site):
+    site.add("other/a")
+    site.add("third/a")
+    server = guarded("Attempts 3", sections="[AUTH]\n    Location /other\n    Users users\n    Attempts 3\n"
+                                            "[AUTH]\n    Location /third\n    Users users\n    Attempts 4\n")
+    assert get(server, "ana", "wrong").status == 401
+    assert get(server, "ana", "wrong", "/other/a").status == 401
+    assert get(server, "ana", "wrong").status == 401
+    assert get(server, "ana", "secret", "/other/a").status == 429
+    assert get(server, "ana", "secret", "/third/a").status == 200
+
+
+# Hashing takes its time, and nobody else's
+
+@pytest.fixture
+def slow(users):
+    """A password whose check takes some tenths of a second."""
+    add(users, "slow", "secret", "-b", "bcrypt", "-r", "12")
+    return users
+
+
+@pytest.fixture
+def slowish(users):
+    """Some hundredths."""
+    add(users, "slow", "secret", "-b", "bcrypt", "-r", "9")
+    return users
+
+
+def is_silent(client):
+    client.sock.setblocking(False)
+    try:
+        return not client.sock.recv(1, socket.MSG_PEEK)
+    except BlockingIOError:
+        return True
+    finally:
+        client.sock.settimeout(30)
+
+
+def test_the_loop_goes_on_while_a_hash_is_computed(guarded, slow):
+    server = guarded()
+    with server.connect() as waiting, server.connect() as other:
+        assert other.get("/a").status == 200
+        waiting.ask("/private/a", fields=basic("slow", "secret"))
+        for _ in range(10):
+            assert other.get("/a").status == 200
+            assert get(server).status == 401
+        assert is_silent(waiting), "the hash was quicker than the test: choose a higher cost"
+        assert waiting.read().status == 200
+
+
+def test_it_is_not_computed_for_every_request(guarded, slow):
+    server = guarded()
+    with server.connect() as client:
+        begin = time.monotonic()
+        assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
+        first = time.monotonic() - begin
+        for _ in range(20):
+            assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
+        assert time.monotonic() - begin - first < first * 2
+        begin = time.monotonic()
+        assert client.get("/private/a", fields=basic("slow", "secret2")).status == 401
+        assert time.monotonic() - begin > first / 4, "what is remembered is this password, not this user"
+
+
+def test_what_is_remembered_ends(guarded, slow):
+    server = guarded("CacheTime 1s")
+    with server.connect() as client:
+        def seconds():
+            begin = time.monotonic()
+            assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
+            return time.monotonic() - begin
+
+        first = seconds()
+        assert seconds() < first / 3
+        wait_until(lambda: seconds() > first / 3, "the end of the cache")
+
+
+def test_the_same_question_is_asked_once(guarded, slow):
+    """A browser opens several connections at once: that is one attempt and one hash."""
+    server = guarded("Attempts 1")
+    clients = [server.connect() for _ in range(8)]
+    for client in clients:
+        client.ask("/private/a", fields=basic("slow", "secret"))
+    assert [client.read().status for client in clients] == [200] * 8
+
+
+def test_nobody_and_somebody_take_the_same_time(guarded, users):
+    """Who is not there costs as much as who is, so that names cannot be found out."""
+    users.unlink()
+    add(users, "slow", "secret", "-b", "bcrypt", "-r", "11")
+    server = guarded("Attempts off")
+
+    def seconds(user):
+        times = []
+        for i in range(5):
+            begin = time.monotonic()
+            assert get(server, user, f"wrong{i}").status == 401
+            times.append(time.monotonic() - begin)
+        return min(times)
+
+    there, not_there = seconds("slow"), seconds("nobody")
+    assert 0.5 < not_there / there < 2, (there, not_there)
+    assert get(server, "nobody", "secret").status == 401, "he who stands in opens no door"
+
+
+def test_clients_that_go_away(guarded, slowish):
+    server = guarded("Attempts off")
+    for i in range(30):
+        with server.connect() as client:
+            client.ask("/private/a", fields=basic("slow", f"secret{i}"))
+    for i in range(5):
+        with server.connect() as client:
+            client.ask("/private/a", fields=basic("slow", "secret"))
+    assert get(server, "slow", "secret").status == 200
+
+
+def test_too_many_at_once_are_told_so(guarded, slowish):
+    server = guarded("Attempts off")
+    clients = [server.connect() for _ in range(150)]
+    for i, client in enumerate(clients):
+        client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
+    with server.connect() as client:
+        assert client.get("/a").status == 200
+    wait_until(lambda: any(not is_silent(client) for client in clients), "an answer")
+    busy = [client.read() for client in clients if not is_silent(client)]
+    assert any(reply.status == 503 and reply["Retry-After"] == "1" for reply in busy)
+    for client in clients:
+        client.close()
+    wait_until(lambda: get(server, "ana", "secret").status == 200, "room for others")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_it_ends_while_hashes_are_computed(guarded, slowish, number):
+    server = guarded("Attempts off")
+    clients = [server.connect() for _ in range(10)]
+    for i, client in enumerate(clients):
+        client.ask("/private/a", fields=basic("slow", f"wrong{i}"))
+    wait_until(lambda: get(server).status == 401, "it to serve")
+    server.stop(number)
+
+
+# Changes
+
+def test_a_changed_file_counts_from_the_next_configuration_on(guarded, users):
+    server = guarded()
+    assert get(server, "ana", "secret").status == 200
+    add(users, "ana", "changed")
+    assert passwd(users, "-D", "bob").returncode == 0
+    assert get(server, "ana", "secret").status == 200
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert get(server, "ana", "secret").status == 401
+    assert get(server, "ana", "changed").status == 200
+    assert get(server, "bob", "hidden").status == 401
+
+
+def test_a_broken_file_changes_nothing(guarded, users):
+    server = guarded()
+    users.write_text("rubbish\n")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(r"users:1: expected name:hash or name:realm:hash")
+    assert get(server, "ana", "secret").status == 200
+
+
+# Configurations
+
+@pytest.mark.parametrize("keys, message", [
+    ("Location /x", r":\d+:\d+: error: there must be a file of Users"),
+    ("Users users", r"Location"),
+    ("Location x\nUsers users", r"a path, such as /private/"),
+    ("Location /x*\nUsers users", r"a Location is no pattern"),
+    ("Location /x//y\nUsers users", r"no path looks like that"),
+    ("Location /x/../y\nUsers users", r"no path looks like that"),
+    ("Location /x\nUsers none", r"cannot open .*/none: No such file"),
+    ("Location /x\nUsers site", r"cannot read .*/site: it is not a regular file"),
+    ("Location /x\nUsers users\nType Kerberos", r"Basic.*Digest"),
+    ("Location /x\nUsers users\nRequire group a", r"valid-user, or user NAME"),
+    ("Location /x\nUsers users\nRequire user", r"valid-user, or user NAME"),
+    ("Location /x\nUsers users\nAttempts 1001", r"1000"),
+    ("Location /x\nUsers users\nAttemptTime 2d", r"AttemptTime"),
+    ("Location /x\nUsers users\nTitle \"\"", r"Title"),
+    ("Location /x\nUsers users\nTitle \"a:b\"\nType Digest", r"with Digest it must not hold"),
+    ("Location /x\nUsers users\nTitel y", r"Title"),
+    ("Location /x\nUsers users\n[AUTH]\nLocation /x\nUsers users", r"/x has a section \[AUTH\] already"),
+])
+def test_wrong_configurations(monkey, users, site, keys, message):
+    lines = "".join(line + "\n" if line.startswith("[") else f"    {line}\n" for line in keys.splitlines())
+    server = monkey(plugins=["auth"], sections="[AUTH]\n" + lines, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search(r"monkey\.conf:\d+:\d+: error: ", server.err.text) and re.search(message, server.err.text), (
+        server.err.text)
+
+
+@pytest.mark.parametrize("line, message", [
+    ("rubbish", "expected name:hash or name:realm:hash"),
+    ("name:", "expected name:hash or name:realm:hash"),
+    (":$5$x", "a name has 1 to 255 bytes"),
+    ("n" * 256 + ":x", "a name has 1 to 255 bytes"),
+    ("name:secret", "not a hash that is known here"),
+    ("name:$1$abc$9cvVXGvzOqkpgiD4Kp5PZ0", "not a hash that is known here"),
+    ("name:$apr1$abc$9cvVXGvzOqkpgiD4Kp5PZ0", "not a hash that is known here"),
+    ("name:rqXexS6ZhobKA", "not a hash that is known here"),
+    ("name:$2b$05$short", "the hash is not complete"),
+    ("name:$y$j9T$", "the hash is not complete"),
+    ("name:$6$salt$" + "x" * 85, "the hash is not complete"),
+    ("name:{SHA1}abc", "must be followed by 20 bytes"),
+    ("name:{SHA1}" + "!" * 28, "must be followed by 20 bytes"),
+    ("na\x01me:$5$x", "there is a control character"),
+    ("name::" + "0" * 64, "the realm is empty"),
+    ("name:realm:abc", "there must be 64 .* or 32"),
+    ("name:realm:" + "g" * 64, "there must be 64 .* or 32"),
+    ("name:realm:" + "0" * 64 + ":more", "there must be 64 .* or 32"),
+    ("ana:{SHA1}" + "A" * 27 + "=", "ana is already on line 2"),
+])
+def test_wrong_lines_of_a_file(monkey, users, line, message):
+    before = users.read_text()
+    users.write_text("# people\n" + before + "\n\r\n" + line + "\n")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /x\n    Users users\n", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search(r"users:6: .*" + message, server.err.text), server.err.text
+    assert "secret" not in server.err.text.replace("sections", ""), "a line may hold a password"
+
+
+def test_all_wrong_lines_are_told_at_once(monkey, users):
+    users.write_text("".join(f"user{i}\n" for i in range(30)))
+    server = monkey(plugins=["auth"], expect_start=False, sections="[AUTH]\n    Location /x\n    Users users\n"
+                                                                    "[AUTH]\n    Location /y\n    Users users\n")
+    server.exit_code = 3
+    server.wait()
+    assert len(re.findall(r"users:\d+: expected", server.err.text)) == 20
+    assert "10 lines more are wrong" in server.err.text
+
+
+def test_files_that_are_odd_but_fine(monkey, users, site):
+    users.write_bytes(b"\r\n# comment: here\r\n   \r\n" + users.read_bytes().replace(b"\n", b"\r\n").rstrip(b"\r\n"))
+    users.chmod(0o644)
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
+    site.add("a")
+    assert get(server, "bob", "hidden", "/a").status == 200
+    server.err.wait_for(r"warning: everybody on this machine can read .*users")
+
+
+def test_an_empty_file_lets_nobody_in(monkey, tmp_path, site):
+    (tmp_path / "users").touch(0o600)
+    site.add("a")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
+    server.err.wait_for("warning: .*users has nobody for Basic: nobody will come in")
+    assert server.get("/a").status == 401
+    assert get(server, "ana", "secret", "/a").status == 401
+
+
+def test_the_effective_configuration_is_one(guarded, tmp_path, monkey):
+    server = guarded("Require user ana bob")
+    done = subprocess.run([server.process.args[0], "-c", server.config, "-T"], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "monkey.conf").write_text(done.stdout)
+    again = subprocess.run([server.process.args[0], "-c", tmp_path / "again" / "monkey.conf", "-T"],
+                           capture_output=True, text=True, timeout=60)
+    assert again.stdout == done.stdout and again.returncode == 0, again.stderr
+
+
+def test_the_default_configuration_loads(monkey, tmp_path, site):
+    conf = os.path.join(os.path.dirname(__file__), "..", "..", "plugins", "auth", "auth.conf")
+    server = monkey(config=f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n@INCLUDE {os.path.abspath(conf)}\n"
+                           "[HOST]\n    DocumentRoot site\n")
+    site.add("a", "a")
+    assert server.get("/a").text == "a"
+
+
+# Without memory: the optimised program
+
+def test_any_allocation_of_a_request_may_fail(guarded, users, tmp_path):
+    fault = Fault("failmalloc", tmp_path)
+    server = guarded("CacheTime off\nAttempts off\nType Basic", sections="[AUTH]\n    Location /zone\n    Type Digest\n"
+                     "    Title Zone\n    Users users\n", **fault.how)
+    worker = server.workers
+
+    def play():
+        refused = 0
+        for target, field in [("/private/a", basic("ana", "secret")), ("/private/a", basic("ana", "wrong")),
+                              ("/private/a", {}), ("/zone", {}), ("/zone", {"Authorization": "Digest x"})]:
+            try:
+                status = server.get(target, fields=field).status
+                assert status in (200, 400, 401, 503), status
+                refused += status == 503
+            except (Closed, ConnectionResetError):
+                refused += 1
+        return refused
+
+    assert play() == 0
+    for n in range(1, 500):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        play()
+        if not fault.failed:
+            break
+        fault.after = 0
+        assert get(server, "ana", "secret").status == 200, f"after allocation {n} had failed"
+        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+    assert 5 < n < 500
+    fault.after = 0
+    assert play() == 0
+
+
+def test_any_allocation_of_a_reload_may_fail(guarded, tmp_path):
+    fault = Fault("failmalloc", tmp_path)
+    fault.master = 1
+    server = guarded(**fault.how)
+    server.allow("ended by itself")
+
+    def ended():
+        return server.err.text.count("configuration serves") + server.err.text.count("the old one stays")
+
+    for n in (*range(1, 60), *range(60, 400, 17)):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        before = ended()
+        server.tell(signal.SIGHUP)
+        wait_until(lambda: ended() > before, f"the end of the reload in which allocation {n} failed")
+        fault.after = 0
+        assert get(server, "ana", "secret").status == 200, n
+    assert "the old one stays" in server.err.text and "configuration serves" in server.err.text

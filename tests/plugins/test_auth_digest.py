@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin auth: Digest (RFC 7616)."""
+import os
+import random
+import re
+import signal
+import subprocess
+
+import pytest
+
+from proc import wait_until
+from users import DigestClient, add, basic, challenges
+
+
+@pytest.fixture
+def zone(monkey, site, tmp_path):
+    """A server whose /zone asks for Digest; `more` are further keys."""
+    users = tmp_path / "users"
+    add(users, "ana", "secret", "--digest", "Zone")
+    add(users, "ana", "secret", "--digest", "Zone", "-b", "md5")
+    add(users, "ana", "another", "--digest", "Elsewhere")
+    add(users, "ana", "for basic", "-b", "bcrypt", "-r", "4")
+    site.add("zone/a", "inside\n")
+    site.add("else/a", "elsewhere\n")
+
+    def start(more="", sections="", **how):
+        keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
+        return monkey(plugins=["auth"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Title Zone\n"
+                                                 "    Users users\n" + keys + sections, **how)
+
+    return start
+
+
+ANA = DigestClient("ana", "secret")
+
+
+def nonce_of(server, target="/zone/a", **how):
+    return challenges(server.get(target, **how))[0]["nonce"]
+
+
+def ask(server, field, target="/zone/a", **how):
+    return server.get(target, fields=field, **how)
+
+
+def is_stale(reply):
+    assert reply.status == 401
+    found = challenges(reply)
+    assert found
+    return found[0].get("stale") == "true"
+
+
+# Who comes in
+
+def test_the_challenge(zone):
+    server = zone()
+    reply = server.get("/zone/a")
+    assert reply.status == 401
+    only, = challenges(reply)
+    assert only.pop("nonce") and only == {"realm": "Zone", "qop": "auth", "algorithm": "SHA-256", "charset": "UTF-8"}
+    assert nonce_of(server) != nonce_of(server)
+
+
+def test_right_and_wrong(zone):
+    server = zone()
+    assert ask(server, ANA.answer(nonce_of(server))).text == "inside\n"
+    for user, password in [("ana", "wrong"), ("ana", ""), ("", "secret"), ("eve", "secret"), ("ana", "for basic"),
+                           ("ana", "another")]:
+        reply = ask(server, DigestClient(user, password).answer(nonce_of(server)))
+        assert not is_stale(reply), (user, password)
+    assert ask(server, basic("ana", "for basic")).status == 401
+    assert ask(server, basic("ana", "secret")).status == 401
+
+
+def test_curl_comes_in(zone):
+    server = zone()
+
+    def curl(*options, target="/zone/a"):
+        done = subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *options, server.url + target],
+                              capture_output=True, text=True, timeout=60)
+        return int(done.stdout)
+
+    assert curl("--digest", "-u", "ana:secret") == 200
+    assert curl("--anyauth", "-u", "ana:secret") == 200
+    assert curl("--digest", "-u", "ana:secret", target="/zone/a?x=1&y=%20") == 200
+    assert curl("--digest", "-u", "ana:secret", "-I") == 200
+    assert curl("--digest", "-u", "ana:secret", "-d", "x=y") == 405
+    assert curl("--digest", "-u", "ana:wrong") == 401
+    assert curl("--basic", "-u", "ana:secret") == 401
+
+
+def test_the_method_and_the_user_count(zone, tmp_path):
+    server = zone(server="AccessLog access.log\nAccessLogFormat combined")
+    nonce = nonce_of(server)
+    assert ask(server, ANA.answer(nonce, method="HEAD"), method="HEAD").status == 200
+    assert ask(server, ANA.answer(nonce_of(server), method="HEAD")).status == 401
+    server.stop()
+    assert '127.0.0.1 - ana [' in (tmp_path / "access.log").read_text()
+
+
+def test_names_that_need_escapes(zone, tmp_path):
+    for user in ["jäsøn", 'say "hi" \\o/', "comma, = x"]:
+        add(tmp_path / "users", user, "pässword", "--digest", "Zone")
+    server = zone()
+    for user, name, value in [("jäsøn", "username", "jäsøn"), ("jäsøn", "username*", "UTF-8''j%C3%A4s%c3%b8n"),
+                              ("jäsøn", "username*", "utf-8'de'j%C3%A4s%C3%B8n"),
+                              ('say "hi" \\o/', "username", 'say \\"hi\\" \\\\o/'),
+                              ('say "hi" \\o/', "username", '\\s\\ay \\"hi\\" \\\\o/'),
+                              ("comma, = x", "username", "comma, = x")]:
+        params = DigestClient(user, "pässword").params(nonce_of(server))
+        del params["username"]
+        field = DigestClient.field({name: value, **params})["Authorization"].encode()
+        with server.connect() as client:
+            client.send(b"GET /zone/a HTTP/1.1\r\nHost: a\r\nAuthorization: " + field + b"\r\n\r\n")
+            assert client.read("GET").status == 200, field
+
+
+def test_how_parameters_are_written_does_not_matter(zone):
+    server = zone()
+    params = ANA.params(nonce_of(server))
+
+    def send(text):
+        return ask(server, {"Authorization": text}).status
+
+    assert send("DIGEST " + ",".join(f'{n.upper()} = "{v}"' for n, v in reversed(params.items()))) == 200
+    params = ANA.params(nonce_of(server))
+    params["response"] = params["response"].upper()
+    assert send("digest ,, " + " , ".join(f'{n}="{v}"' for n, v in params.items()) + ", opaque=\"\", what=ever,") == 200
+
+
+# Nonces
+
+def test_a_nonce_is_used_with_rising_counts(zone):
+    server = zone()
+    nonce = nonce_of(server)
+    with server.connect() as client:
+        for count in range(1, 40):
+            assert client.get("/zone/a", fields=ANA.answer(nonce, nc=f"{count:08x}")).status == 200
+
+
+def test_counts_come_in_any_order_but_once(zone):
+    server = zone()
+    nonce, counts = nonce_of(server), list(range(1, 17))
+    random.Random(1).shuffle(counts)
+    for count in counts:
+        assert ask(server, ANA.answer(nonce, nc=f"{count:08x}")).status == 200, counts
+    for count in counts:
+        assert is_stale(ask(server, ANA.answer(nonce, nc=f"{count:08x}")))
+    assert ask(server, ANA.answer(nonce, nc="00000100")).status == 200
+    assert is_stale(ask(server, ANA.answer(nonce, nc="00000011"))), "too long ago to be known"
+
+
+@pytest.mark.parametrize("nc", ["00000000", "00020000", "ffffffff"])
+def test_counts_that_cannot_be(zone, nc):
+    server = zone()
+    assert is_stale(ask(server, ANA.answer(nonce_of(server), nc=nc)))
+
+
+def test_what_was_overheard_is_worth_nothing(zone, site):
+    site.add("zone/b", "another file")
+    server = zone()
+    heard = ANA.answer(nonce_of(server))
+    assert ask(server, heard).status == 200
+    assert is_stale(ask(server, heard))
+    assert ask(server, heard, "/zone/b").status == 400
+    assert ask(server, heard, method="HEAD").status == 401
+
+
+def test_all_workers_see_that_it_was_used(zone):
+    server = zone(workers=2)
+    heard = ANA.answer(nonce_of(server))
+    assert sorted(ask(server, heard).status for _ in range(16)) == [200] + [401] * 15
+    nonce = nonce_of(server)
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert ask(server, ANA.answer(nonce)).status == 200, "a nonce outlives a configuration"
+    assert is_stale(ask(server, ANA.answer(nonce)))
+    server.allow(r"worker \d+ died of signal 9")
+    before = server.workers
+    for pid in before:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: len(server.workers) == 2 and not set(before) & set(server.workers), "new workers")
+    assert is_stale(ask(server, ANA.answer(nonce)))
+
+
+def test_nonces_grow_old(zone):
+    server = zone("NonceTime 1s")
+    nonce, count = nonce_of(server), iter(range(1, 10000))
+    replies = []
+    wait_until(lambda: replies.append(ask(server, ANA.answer(nonce, nc=f"{next(count):08x}"))) or
+               replies[-1].status == 401, "its end")
+    assert replies[0].status == 200 and is_stale(replies[-1])
+    assert ask(server, ANA.answer(challenges(replies[-1])[0]["nonce"])).status == 200
+
+
+def test_nonces_that_are_not_ours(zone):
+    server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Title Elsewhere\n    Users users\n")
+    good = nonce_of(server)
+    other = nonce_of(server, "/else/a")
+    for nonce in [other, good[:-1] + ("0" if good[-1] != "0" else "1"), "0" * 64, good[:-2], good + "00", "x", "",
+                  "z" * 64, "%s%n" * 16]:
+        reply = ask(server, ANA.answer(nonce))
+        assert is_stale(reply), nonce
+        reply = ask(server, DigestClient("ana", "wrong").answer(nonce))
+        assert not is_stale(reply), nonce
+    for at in range(0, 64, 7):
+        turned = good[:at] + "0123456789abcdef"[int(good[at], 16) ^ 1] + good[at + 1:]
+        assert is_stale(ask(server, ANA.answer(turned)))
+    assert ask(server, DigestClient("ana", "another", "Elsewhere").answer(other, uri="/else/a"), "/else/a").status == 200
+
+
+def test_many_users_of_nonces_do_not_undo_each_other(zone):
+    """More than the table holds: who is pushed out has to ask for another nonce, and cannot use the old one again."""
+    server = zone(server="MaxKeepAliveRequest 100000")
+    with server.connect() as client:
+        def nonce():
+            return challenges(client.get("/zone/a"))[0]["nonce"]
+
+        heard = ANA.answer(nonce())
+        assert client.get("/zone/a", fields=heard).status == 200
+        refused = 0
+        for _ in range(20000):
+            reply = client.get("/zone/a", fields=ANA.answer(nonce()))
+            refused += reply.status == 401
+        assert is_stale(client.get("/zone/a", fields=heard))
+        assert refused < 2000
+
+
+# What clients send
+
+def test_for_another_realm_or_algorithm(zone):
+    server = zone()
+    for client in [DigestClient("ana", "another", "Elsewhere"), DigestClient("ana", "secret", "zone"),
+                   DigestClient("ana", "secret", algorithm="MD5"), DigestClient("ana", "secret", algorithm="SHA-512-256"),
+                   DigestClient("ana", "secret", algorithm="SHA-256-sess")]:
+        reply = ask(server, client.answer(nonce_of(server)))
+        assert reply.status == 401 and not is_stale(reply)
+
+
+def test_for_another_target(zone):
+    server = zone()
+    for uri in ["/zone/b", "/zone/a?", "/zone/a/", "/", "", "*", "//zone/a", "http://a/zone/a", "/zone/%61"]:
+        assert ask(server, ANA.answer(nonce_of(server), uri=uri)).status == 400, uri
+    for target in ["/zone/%61", "/zone/a?x", "/zone/a?\"x\\y\"", "//zone/a"]:
+        params = ANA.params(nonce_of(server), uri=target)
+        params["uri"] = re.sub(r'(["\\])', r"\\\1", params["uri"])
+        assert ask(server, ANA.field(params), target).status == 200, target
+    whole = f"http://{server.addresses[0][0]}/zone/a"
+    assert ask(server, ANA.answer(nonce_of(server)), whole).status == 200
+    assert ask(server, ANA.answer(nonce_of(server), uri=whole), whole).status == 200
+
+
+@pytest.mark.parametrize("name", ["username", "realm", "nonce", "uri", "response", "cnonce", "qop", "nc"])
+def test_what_must_be_there(zone, name):
+    server = zone()
+    params = ANA.params(nonce_of(server))
+    once = params.pop(name)
+    assert ask(server, ANA.field(params)).status == 400
+    twice = ANA.field({**params, name: once})["Authorization"] + f', {name}="{once}"'
+    assert ask(server, {"Authorization": twice}).status == 400
+
+
+@pytest.mark.parametrize("change", [
+    {"nc": "1"}, {"nc": "0000000g"}, {"nc": "000000001"}, {"nc": "-0000001"}, {"qop": "auth-int"}, {"qop": "AUTH,"},
+    {"cnonce": ""}, {"response": ""}, {"response": "0" * 32}, {"response": "g" * 64}, {"response": "0" * 65},
+    {"username*": "UTF-8''ana"}])
+def test_what_must_be_right(zone, change):
+    server = zone()
+    assert ask(server, ANA.field({**ANA.params(nonce_of(server)), **change})).status == 400
+
+
+@pytest.mark.parametrize("text", [
+    "Digest", "Digest ", "Digest x", "Digest =", "Digest ,", "Digest username", "Digest \"", "Digest username=\"",
+    "Digest username=\"ana", "Digest username=\"ana\\", "Digest username=\"ana\\\"", "Digest username=a\"b\"",
+    "Digest username=\"a\"b\"", "Digest user name=\"ana\"", "Digest username==\"ana\"", "Digest username:\"ana\"",
+    "Digest " + "a=b," * 1500, "Digest " + "a=\"\\" * 1200, "Digest " + "," * 6000, "Digest " + "\"" * 6000,
+    "Digest username=\"" + "a" * 6000 + "\"", "Digest " + "\\" * 6000])
+def test_malformed_credentials(zone, text):
+    server = zone()
+    assert ask(server, {"Authorization": text}).status == 400
+    good = ANA.answer(nonce_of(server))["Authorization"]
+    assert ask(server, {"Authorization": good + text.removeprefix("Digest")}).status in (200, 400)
+
+
+@pytest.mark.parametrize("value", ["x", "UTF-8", "UTF-8'", "UTF-8''%", "UTF-8''%zz", "latin1''ana", "UTF-8''%00", "''ana",
+                                   "UTF-8''a%0Ana"])
+def test_extended_names_that_are_none(zone, value):
+    server = zone()
+    params = ANA.params(nonce_of(server))
+    del params["username"]
+    assert ask(server, ANA.field({"username*": value, **params})).status == 400
+
+
+def test_hashed_names_are_not_offered(zone):
+    server = zone()
+    assert not is_stale(ask(server, ANA.field({**ANA.params(nonce_of(server)), "userhash": "true"})))
+    assert ask(server, ANA.field({**ANA.params(nonce_of(server)), "userhash": "false"})).status == 200
+
+
+# Wrong passwords
+
+def test_an_address_may_be_wrong_only_so_often(zone):
+    server = zone("Attempts 4\nAttemptTime 2s")
+    nonce = nonce_of(server)
+    for count in range(1, 5):
+        assert ask(server, DigestClient("ana", f"wrong{count}").answer(nonce, nc=f"{count:08x}")).status == 401
+    reply = ask(server, ANA.answer(nonce, nc="00000009"))
+    assert reply.status == 429 and int(reply["Retry-After"]) in (1, 2)
+    assert server.get("/zone/a").status == 401
+    wait_until(lambda: ask(server, ANA.answer(nonce_of(server))).status == 200, "the end of the time")
+
+
+def test_what_is_not_wrong_does_not_count(zone):
+    server = zone("Attempts 2")
+    used = ANA.answer(nonce_of(server))
+    for _ in range(5):
+        ask(server, used)
+        ask(server, ANA.answer("0" * 64))
+        ask(server, {"Authorization": "Digest x"})
+        ask(server, DigestClient("ana", "secret", "Elsewhere").answer(nonce_of(server)))
+    assert ask(server, ANA.answer(nonce_of(server))).status == 200
+
+
+# MD5
+
+def test_md5_where_it_is_switched_on(zone):
+    server = zone("DigestMD5 on")
+    first, second = challenges(server.get("/zone/a"))
+    assert (first["algorithm"], second["algorithm"]) == ("SHA-256", "MD5")
+    old = DigestClient("ana", "secret", algorithm="MD5")
+    assert ask(server, old.answer(second["nonce"])).status == 200
+    assert ask(server, ANA.answer(first["nonce"])).status == 200
+    params = old.params(nonce_of(server))
+    del params["algorithm"]
+    assert ask(server, old.field(params)).status == 200, "what is not said is MD5"
+    assert ask(server, DigestClient("ana", "wrong", algorithm="MD5").answer(nonce_of(server))).status == 401
+
+
+def test_it_offers_what_there_is(zone, tmp_path):
+    users = tmp_path / "users"
+    lines = users.read_text().splitlines(keepends=True)
+    users.write_text("".join(line for line in lines if not re.match(r"\w+:Zone:[0-9a-f]{64}$", line)))
+    server = zone("DigestMD5 on")
+    assert [each["algorithm"] for each in challenges(server.get("/zone/a"))] == ["MD5"]
+
+
+def test_a_realm_without_users(zone):
+    server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Title Nowhere\n    Users users\n")
+    server.err.wait_for('warning: .*users has nobody for Digest with the realm "Nowhere"')
+    client = DigestClient("ana", "secret", "Nowhere")
+    assert ask(server, client.answer(nonce_of(server, "/else/a"), uri="/else/a"), "/else/a").status == 401
+
+
+def test_only_some(zone, tmp_path):
+    add(tmp_path / "users", "bob", "hidden", "--digest", "Zone")
+    server = zone("Require user bob")
+    assert ask(server, DigestClient("bob", "hidden").answer(nonce_of(server))).status == 200
+    assert ask(server, ANA.answer(nonce_of(server))).status == 403

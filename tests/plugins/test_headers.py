@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of responses: rules, Expires, CORS, and the security fields; and what no rule may do."""
+import re
+import time
+from email.utils import parsedate_to_datetime
+
+import pytest
+
+from monkey import ROOT
+
+
+def with_headers(monkey, rules, plugins=("headers",), more="", **keys):
+    lines = "".join(f"    {line.strip()}\n" for line in rules.strip().splitlines())
+    return monkey(plugins=plugins, sections=f"[HEADERS]\n{lines}{more}", **keys)
+
+
+@pytest.fixture
+def files(site):
+    site.add("index.html", "<p>hello")
+    site.add("style.css", "p{}")
+    site.add("logo.svg", "<svg/>")
+    site.add("app/data.json", "{}")
+    site.add("a b.txt", "text")
+    return site
+
+
+# ---- Rules ----
+
+def test_add_set_and_remove(monkey, files):
+    server = with_headers(monkey, """
+        Add X-One 1
+        Add X-One 2
+        Set X-Two first
+        Set X-Two "second, with \\"quotes\\" and \\\\"
+        Set X-Three  all of   the line; even=this
+        Set X-Four ""
+        Remove ETag
+        Remove X-Never
+        Set last-modified never
+    """)
+    reply = server.get("/")
+    assert reply.all("X-One") == ["1", "2"]
+    assert reply["X-Two"] == 'second, with "quotes" and \\'
+    assert reply["X-Three"] == "all of   the line; even=this"
+    assert reply["X-Four"] == ""
+    assert "ETag" not in reply
+    assert reply["Last-Modified"] == "never"
+    assert reply.text == "<p>hello" and reply["Content-Length"] == "8"
+
+
+def test_rules_are_applied_in_their_order(monkey, files):
+    server = with_headers(monkey, "Add X-A 1\nRemove X-A\nAdd X-A 2\nSet X-B 1\nAdd X-B 2\nSet X-C 1\nRemove x-c")
+    reply = server.get("/")
+    assert reply.all("X-A") == ["2"] and reply.all("X-B") == ["1", "2"] and "X-C" not in reply
+
+
+@pytest.mark.parametrize("condition, where", [
+    ("/style.css", ["/style.css"]), ("*.css", ["/style.css"]), ("/app/*", ["/app", "/app/data.json"]),
+    ("/", ["/"]), ("/*", ["/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt", "/none", "/app"]),
+    ('"/a b.txt"', ["/a%20b.txt"]), ("type:text/css", ["/style.css"]), ("type:TEXT/CSS", ["/style.css"]),
+    ("type:text/*", ["/", "/style.css", "/a%20b.txt", "/none", "/app"]), ("type:text/cs", []), ("type:tex/*", []),
+    ("type:image/svg+xml", ["/logo.svg"]), ("status:404", ["/none"]), ("status:4xx", ["/none"]),
+    ("status:3xx", ["/app"]), ("status:301", ["/app"]), ("status:5XX", []),
+    ("status:2xx", ["/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt"]),
+    ("type:text/* status:2xx *.css", ["/style.css"]), ("status:404 /app/*", []), ("status:200 /app/*", ["/app/data.json"]),
+])
+def test_conditions(monkey, files, condition, where):
+    server = with_headers(monkey, f"Set {condition} X-Here yes")
+    for target in ("/", "/style.css", "/logo.svg", "/app/data.json", "/a%20b.txt", "/none", "/app"):
+        assert ("X-Here" in server.get(target)) == (target in where), target
+
+
+def test_errors_have_the_fields_too(monkey, files):
+    server = with_headers(monkey, "Set X-A 1\nSet status:405 X-B 2")
+    for reply in (server.get("/none"), server.get("/", "POST", {"Content-Length": "0"}), server.get("/", "OPTIONS"),
+                  server.get("/", "HEAD"), server.get("/", fields={"Range": "bytes=0-1"}),
+                  server.get("/", fields={"Range": "bytes=99-"})):
+        assert reply["X-A"] == "1"
+        assert ("X-B" in reply) == (reply.status == 405)
+
+
+def test_a_304_has_what_the_200_had(monkey, files):
+    server = with_headers(monkey, "Set type:text/css X-Css yes\nSet type:text/html X-Html yes\nExpires text/css 1h")
+    for target, name in (("/style.css", "X-Css"), ("/", "X-Html"), ("/index.html", "X-Html")):
+        etag = server.get(target)["ETag"]
+        reply = server.get(target, fields={"If-None-Match": etag})
+        assert reply.status == 304 and reply[name] == "yes"
+        assert len([n for n in ("X-Css", "X-Html") if n in reply]) == 1
+    assert server.get("/style.css", fields={"If-None-Match": server.get("/style.css")["ETag"]})["Cache-Control"] == "max-age=3600"
+
+
+def test_a_type_can_be_changed(monkey, files):
+    server = with_headers(monkey, """
+        Set *.css Content-Type "text/plain; charset=utf-8"
+        Set type:text/css X-Css yes
+        Remove type:text/html Content-Type
+        Set type:text/html X-Html yes
+    """)
+    reply = server.get("/style.css")  # conditions are about what the response was before all rules
+    assert reply["Content-Type"] == "text/plain; charset=utf-8" and reply["X-Css"] == "yes"
+    reply = server.get("/")
+    assert "Content-Type" not in reply and reply["X-Html"] == "yes"
+
+
+def test_many_requests_on_one_connection(monkey, files):
+    server = with_headers(monkey, "Set X-A 1\nRemove ETag\nSecure on", server="MaxKeepAliveRequest 0")
+    with server.connect() as c:
+        for _ in range(200):
+            reply = c.get("/")
+            assert reply["X-A"] == "1" and "ETag" not in reply and reply.text == "<p>hello"
+        c.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" * 20)
+        assert {c.read("GET")["X-A"] for _ in range(20)} == {"1"}
+
+
+def test_many_rules(monkey, files):
+    server = with_headers(monkey, "\n".join(f"Set X-{i} {i}" for i in range(100)))
+    reply = server.get("/")
+    assert [reply[f"X-{i}"] for i in range(100)] == [str(i) for i in range(100)]
+
+
+# ---- Expires ----
+
+def expires(reply):
+    return (parsedate_to_datetime(reply["Expires"]) - parsedate_to_datetime(reply["Date"])).total_seconds()
+
+
+@pytest.mark.parametrize("text, seconds", [("90", 90), ("90s", 90), ("5m", 300), ("12h", 43200), ("30d", 2592000),
+                                           ("2w", 1209600), ("1y", 31536000), ("1D", 86400), ("2147483647", 2147483647)])
+def test_times(monkey, files, text, seconds):
+    reply = with_headers(monkey, f"Expires {text}").get("/")
+    assert reply["Cache-Control"] == f"max-age={seconds}"
+    assert abs(expires(reply) - seconds) <= 1
+
+
+def test_expires_by_type_and_path(monkey, files):
+    server = with_headers(monkey, """
+        Expires /app/* off
+        Expires image/* 30d
+        Expires *.css 1h
+        Expires text/html 0
+        Expires status:2xx application/json 5m
+        Expires 10m
+    """)
+    files.add("other/x")
+    assert server.get("/logo.svg")["Cache-Control"] == "max-age=2592000"
+    assert server.get("/style.css")["Cache-Control"] == "max-age=3600"
+    reply = server.get("/")
+    assert reply["Cache-Control"] == "no-cache" and abs(expires(reply)) <= 1
+    assert "Cache-Control" not in server.get("/app/data.json")
+    assert server.get("/a%20b.txt")["Cache-Control"] == "max-age=600"
+    assert server.get("/other")["Cache-Control"] == "no-cache"  # a 301, with a page
+    for target in ("/none", "/none.css"):
+        reply = server.get(target)
+        assert "Cache-Control" not in reply and "Expires" not in reply
+
+
+def test_who_speaks_of_keeping_already_is_left_alone(monkey, files):
+    server = with_headers(monkey, "Expires 1h", more="[CACHE_CONTROL]\n    *.css no-store\n")
+    reply = server.get("/style.css")
+    assert reply["Cache-Control"] == "no-store" and "Expires" not in reply
+    assert server.get("/")["Cache-Control"] == "max-age=3600"
+
+
+def test_expires_goes_with_the_clock(monkey, files):
+    server = with_headers(monkey, "Expires 1h")
+    first = server.get("/")["Expires"]
+    end = time.monotonic() + 10
+    while server.get("/")["Expires"] == first:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+# ---- Security fields ----
+
+ON = {"X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
+      "Referrer-Policy": "strict-origin-when-cross-origin", "Content-Security-Policy": "frame-ancestors 'self'"}
+
+
+def test_secure_on(monkey, files):
+    server = with_headers(monkey, "Secure on")
+    for target in ("/", "/none", "/app"):
+        reply = server.get(target)
+        assert {name: reply[name] for name in ON} == ON
+        assert "Strict-Transport-Security" not in reply and "Permissions-Policy" not in reply
+
+
+def test_secure_strict(monkey, files):
+    reply = with_headers(monkey, "Secure strict").get("/")
+    assert reply["X-Frame-Options"] == "DENY" and reply["Referrer-Policy"] == "no-referrer"
+    assert "default-src 'self'" in reply["Content-Security-Policy"]
+    assert "frame-ancestors 'none'" in reply["Content-Security-Policy"]
+    assert "camera=()" in reply["Permissions-Policy"]
+    assert reply["Cross-Origin-Opener-Policy"] == reply["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "Strict-Transport-Security" not in reply  # it came without TLS
+
+
+def test_secure_off_and_rules_over_it(monkey, files):
+    assert not set(ON) & {name for name, _ in with_headers(monkey, "Secure off\nSet X-A 1").get("/").fields}
+    server = with_headers(monkey, "Secure on\nRemove X-Frame-Options\nSet Referrer-Policy no-referrer")
+    reply = server.get("/")
+    assert "X-Frame-Options" not in reply and reply["Referrer-Policy"] == "no-referrer"
+
+
+def test_secure_leaves_what_a_handler_says(monkey, site):
+    site.add("x")
+    server = with_headers(monkey, "Secure strict", plugins=["headers", "dirlisting"], more="[DIRLISTING]\n    Theme plain\n")
+    reply = server.get("/")
+    assert reply["Content-Security-Policy"].startswith("default-src 'none'; style-src")
+    assert reply["X-Content-Type-Options"] == "nosniff"
+
+
+# ---- CORS ----
+
+APP = {"Origin": "https://app.example.org"}
+PREFLIGHT = APP | {"Access-Control-Request-Method": "PUT", "Access-Control-Request-Headers": "content-type"}
+ACAO = "Access-Control-Allow-Origin"
+
+
+def cors_fields(reply):
+    return {name: value for name, value in reply.fields if name.startswith("Access-Control-")}
+
+
+def test_cors_for_all(monkey, files):
+    server = with_headers(monkey, "Cors *")
+    for fields in (APP, {"Origin": "null"}, {"Origin": "x\"<>"}):
+        reply = server.get("/", fields=fields)
+        assert cors_fields(reply) == {ACAO: "*"} and "Vary" not in reply
+    assert not cors_fields(server.get("/"))
+
+
+def test_cors_for_some(monkey, files):
+    server = with_headers(monkey, "Cors https://app.example.org http://localhost:3000 https://*.friends.example "
+                                  "expose=X-Total,X-Page credentials")
+    for origin in ("https://app.example.org", "HTTPS://APP.EXAMPLE.ORG", "http://localhost:3000", "https://a.friends.example",
+                   "https://a.b-c.friends.example"):
+        reply = server.get("/", fields={"Origin": origin})
+        assert reply["Vary"] == "Origin"
+        assert cors_fields(reply) == {ACAO: origin, "Access-Control-Allow-Credentials": "true",
+                                      "Access-Control-Expose-Headers": "X-Total, X-Page"}
+    for origin in ("https://app.example.org.evil.com", "https://evil-app.example.org", "http://app.example.org",
+                   "https://app.example.org:444", "https://app.example.org/", "null", "*", "", "http://localhost:30000",
+                   "https://friends.example", "https://.friends.example", "https://evil.com/.friends.example",
+                   "https://evil.com?.friends.example", "https://evil.com#.friends.example", "https://a@.friends.example",
+                   "https://evil.com:1.friends.example", "https://evil\\.friends.example", "https://x y.friends.example",
+                   "https://a.friends.example.evil.com", "https://a.friends.example:443", "https://*.friends.example",
+                   "http://a.friends.example", "https://evilfriends.example", "https://a..friends.example",
+                   "https://\xe4.friends.example"):
+        reply = server.get("/", fields={"Origin": origin})
+        assert not cors_fields(reply), origin
+        assert reply["Vary"] == "Origin" and reply.status == 200
+    assert server.get("/")["Vary"] == "Origin"
+
+
+def test_errors_can_be_read_too(monkey, files):
+    reply = with_headers(monkey, "Cors https://app.example.org").get("/none", fields=APP)
+    assert reply.status == 404 and reply[ACAO] == "https://app.example.org"
+
+
+def test_preflight(monkey, files):
+    server = with_headers(monkey, "Cors /app/* https://app.example.org methods=GET,PUT,DELETE headers=Content-Type,X-Token "
+                                  "expose=X-Total max-age=1h credentials\nCors /fonts/* * methods=* headers=*")
+    reply = server.get("/app/data.json", "OPTIONS", PREFLIGHT)
+    assert reply.status == 204 and reply["Vary"] == "Origin"
+    assert cors_fields(reply) == {ACAO: "https://app.example.org", "Access-Control-Allow-Credentials": "true",
+                                  "Access-Control-Allow-Methods": "GET, PUT, DELETE",
+                                  "Access-Control-Allow-Headers": "Content-Type, X-Token",
+                                  "Access-Control-Max-Age": "3600"}
+    reply = server.get("/fonts/none.woff2", "OPTIONS", PREFLIGHT)
+    assert reply.status == 204 and "Vary" not in reply
+    assert cors_fields(reply) == {ACAO: "*", "Access-Control-Allow-Methods": "*", "Access-Control-Allow-Headers": "*"}
+
+
+def test_preflights_that_are_refused(monkey, files):
+    server = with_headers(monkey, "Cors /app/* https://app.example.org methods=PUT")
+    reply = server.get("/app/x", "OPTIONS", PREFLIGHT | {"Origin": "https://evil.com"})
+    assert reply.status == 403 and not cors_fields(reply) and reply["Vary"] == "Origin"
+
+
+def test_what_is_no_preflight_goes_on(monkey, files):
+    server = with_headers(monkey, "Cors /app/* *")
+    for target, fields in (("/app/data.json", APP), ("/app/data.json", {"Access-Control-Request-Method": "PUT"}),
+                           ("/style.css", PREFLIGHT), ("*", PREFLIGHT)):
+        reply = server.get(target, "OPTIONS", fields)
+        assert reply.status == 200 and "get" in reply.tokens("Allow"), target
+    assert server.get("/app/data.json", fields=PREFLIGHT).status == 200
+
+
+def test_the_first_cors_rule_decides(monkey, files):
+    server = with_headers(monkey, "Cors /app/* https://app.example.org\nCors /app/data.json *\nCors *")
+    assert not cors_fields(server.get("/app/data.json", fields={"Origin": "https://other.org"}))
+    assert cors_fields(server.get("/", fields={"Origin": "https://other.org"})) == {ACAO: "*"}
+
+
+# ---- Where it is on ----
+
+def test_hosts(monkey, files):
+    server = monkey(plugins=["headers"], top="[HEADERS]\n    Set X-A all\n", sections=f"""
+[HOST]
+    ServerName own
+    DocumentRoot {files}
+[HEADERS]
+    Set X-B own
+[HOST]
+    ServerName empty
+    DocumentRoot {files}
+[HEADERS]
+[HOST]
+    ServerName same
+    DocumentRoot {files}
+""")
+    for host, names in (("first", ["X-A"]), ("own", ["X-B"]), ("empty", []), ("same", ["X-A"])):
+        reply = server.get("/", fields={"Host": host})
+        assert [n for n in ("X-A", "X-B") if n in reply] == names, host
+
+
+def test_the_readme_is_right(monkey, files):
+    """Its first example, whole; and its other sections together."""
+    text = (ROOT / "plugins/headers/README.md").read_text()
+    blocks = [re.sub("^    ", "", block, flags=re.MULTILINE) for block in re.findall(r"(?:^    .*\n|^\n)+", text, re.MULTILINE)]
+    blocks = [block.strip("\n") + "\n" for block in blocks if block.strip()]
+    first = blocks[0].replace("/srv/www", str(files))
+    server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n" + first)
+    assert server.get("/logo.svg")["Cache-Control"] == "max-age=2592000"
+    more = next(block for block in blocks if block.startswith("Expires  /live"))
+    assert with_headers(monkey, more).get("/")["Cache-Control"] == "no-cache"
+
+
+def test_the_shipped_configuration(monkey, files):
+    server = monkey(config="[SERVER]\n    Listen 127.0.0.1:0\n"
+                           f"@INCLUDE {ROOT / 'plugins/headers/headers.conf'}\n[HOST]\n    DocumentRoot {files}\n")
+    assert server.get("/")["X-Frame-Options"] == "SAMEORIGIN"
+
+
+def test_what_is_commented_in_it_is_right(monkey, files):
+    text = (ROOT / "plugins/headers/headers.conf").read_text()
+    text = re.sub(r"^    # (Expires|Cors|Add|Set|Remove)\b", r"    \1", text, flags=re.MULTILINE)
+    server = monkey(config=f"[SERVER]\n    Listen 127.0.0.1:0\n{text}\n[HOST]\n    DocumentRoot {files}\n")
+    reply = server.get("/logo.svg")
+    assert reply["X-Clacks-Overhead"] == "GNU Terry Pratchett" and reply["Cache-Control"] == "max-age=2592000"
+
+
+def test_what_is_printed_can_be_read_again(monkey, files, tmp_path):
+    rules = ["Add X-One 1", 'Set /x type:text/* status:4xx X-Two "a \\"b\\""', "Remove X-One", "Expires image/* 30d",
+             "Cors /app/* https://app.example.org methods=GET,PUT credentials"]
+    server = with_headers(monkey, "\n".join(rules) + "\nSecure strict")
+    printed = monkey(args=["-T", "-c", server.config], expect_start=False)
+    printed.wait()
+    section = printed.out.text.split("[HEADERS]")[1]
+    lines = [" ".join(line.split()) for line in section.splitlines()]
+    assert [line for line in lines if line in rules and line.split()[0] in ("Add", "Set", "Remove")] == rules[:3]
+    assert set(rules) | {"Secure strict"} <= set(lines)
+
+
+BAD = [
+    ("Set", "no value"), ("Set X-A", "`X-A` has no value"), ("Set /x", "no field name"), ("Set /x /y X-A 1", "second path"),
+    ("Set type:text/css type:a/b X-A 1", "second type"), ("Set status:404 status:4xx X-A 1", "second status"),
+    ("Set X-A: 1", "nor the name of a field"), ("Set X(A) 1", "nor the name of a field"), ('Set "" 1', "nor the name"),
+    ('Set X-A "1" 2', "stands behind the value"), ('Set X-A "1', "quote"), ("Set X-A a\x01b", "control byte"),
+    ("Set X-A a\x7fb", "control byte"), ("Remove X-A now", "stands behind the name"), ("Remove /x", "no field name"),
+    ("Set type:css X-A 1", "not a media type"), ("Set type:*/css X-A 1", "not a media type"),
+    ("Set type:text/c* X-A 1", "not a media type"), ("Set type:text/ X-A 1", "not a media type"),
+    ("Set status:99 X-A 1", "not a status"), ("Set status:1xx X-A 1", "not a status"), ("Set status:6xx X-A 1", "not a status"),
+    ("Set status:600 X-A 1", "not a status"), ("Set status:x X-A 1", "not a status"), ("Set status: X-A 1", "not a status"),
+    *[(f"Set {name} 1", "field of the server itself") for name in
+      ("Content-Length", "transfer-encoding", "Connection", "Keep-Alive", "Upgrade", "Date", "SERVER", "Trailer")],
+    ("Remove Server", "HideVersion"), ("Add /x Date now", "field of the server itself"),
+    ("Sett X-A 1", "unknown key `Sett`"), ("Secure maybe", "off, on, strict"), ("Secure on\n    Secure on", "set already"),
+    ("Expires image/*", "no time"), ("Expires soon", "not a time"), ("Expires image/* 30", None), ("Expires 1d 2d", "behind the time"),
+    ("Expires image/* text/css 1d", "not a time"), ("Expires 3e9", "not a time"), ("Expires 2147483648", "not a time"),
+    ("Expires 99999999999999999999y", "not a time"), ("Expires -1", "not a time"), ("Expires d", "not a time"),
+    ("Cors", "no value"), ("Cors /x", "no origin is allowed"), ("Cors example.org", "neither an origin"),
+    ("Cors https://example.org/", "neither an origin"), ("Cors https://a*.example.org", "neither an origin"),
+    ("Cors https://*", "neither an origin"), ("Cors null", "any page can make itself"), ("Cors * credentials", "every site could read"),
+    ("Cors * https://example.org", "allows all origins already"), ("Cors https://", "neither an origin"),
+    ("Cors https://example.org methods=GET,,PUT", "not a list"), ("Cors https://example.org headers=", "not a list"),
+    ("Cors https://example.org methods=* credentials", "list the names"), ("Cors https://example.org max-age=x", "not a time"),
+    ("Cors https://example.org colour=red", "neither an origin"), ("Cors https://user@example.org", "neither an origin"),
+]
+
+
+@pytest.mark.parametrize("rule, message", [case for case in BAD if case[1]])
+def test_bad_configurations(monkey, rule, message):
+    server = with_headers(monkey, "Set X-Fine 1\n" + rule, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    at = server.config.read_text().splitlines().index("[HEADERS]") + len(rule.splitlines()) + 2
+    assert re.search(rf"monkey\.conf:{at}\b", server.err.text), server.err.text
+    assert message in server.err.text, server.err.text
+
+
+def test_a_value_out_of_the_environment_cannot_end_its_line(monkey):
+    server = monkey(plugins=["headers"], sections="[HEADERS]\n    Set X-A ${EVIL}\n", environment={"EVIL": "a\r\nX-B: 1"},
+                    expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search(r"monkey\.conf:\d+", server.err.text) and "control" in server.err.text
+
+
+def test_all_errors_are_told_at_once(monkey):
+    server = with_headers(monkey, "Set Date 1\nCors null\nExpires x\nSett a b", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert len(re.findall(r"monkey\.conf:\d+", server.err.text)) >= 4

@@ -1,0 +1,683 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin metrics: what it counts, who may see it, and that its page lives."""
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import browser
+from client import Closed
+from monkey import PROGRAM, ROOT
+from proc import wait_until
+from prometheus import parse
+
+KEYS = """
+[METRICS]
+    Metrics /metrics
+    Status  /status
+    Live    /live
+    Health  /healthz
+    Ready   /readyz
+"""
+VIEWS = ["/metrics", "/status", "/live", "/healthz", "/readyz"]
+
+
+@pytest.fixture
+def start(monkey, site):
+    site.add("index.html", "hello")
+
+    def run(keys="", **how):
+        return monkey(plugins=["metrics", *how.pop("plugins", [])], top=KEYS + keys + how.pop("top", ""), **how)
+
+    return run
+
+
+def numbers(server, path="/metrics"):
+    reply = server.get(path)
+    assert reply.status == 200 and reply["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
+    assert reply["Cache-Control"] == "no-store"
+    return parse(reply.text)
+
+
+def status(server, path="/status"):
+    reply = server.get(path)
+    assert reply.status == 200 and reply["Content-Type"] == "application/json"
+    return json.loads(reply.text)
+
+
+def counted(server, code, times):
+    """The numbers once so many requests are over: with several workers an answer can arrive before it is counted."""
+    return wait_until(lambda: (n := numbers(server))["monkey_http_requests_total", {"code": code}] >= times and n,
+                      f"{times} requests of status {code}")
+
+
+# ---- Counting ----
+
+
+def test_every_request_is_counted_by_method_and_status(start):
+    server = start()
+    with server.connect() as c:
+        for _ in range(5):
+            assert c.get("/").status == 200
+        assert c.get("/", method="HEAD").status == 200
+        assert c.get("/none").status == 404
+        assert c.get("/", method="POST", body=b"x").status == 405
+        assert c.get("/", method="BREW").status == 501
+        tag = c.get("/")["ETag"]
+        assert c.get("/", fields={"If-None-Match": tag}).status == 304
+    assert server.send(b"GET / HTTP/1.1\r\n\r\n").status == 400
+    n = numbers(server)
+    found = {(labels["method"], labels["code"]): value for labels, value in n.all("monkey_http_requests_total")}
+    assert found.pop(("other", "400"), 0) + found.pop(("GET", "400"), 0) == 1
+    assert found == {("GET", "200"): 6, ("HEAD", "200"): 1, ("GET", "404"): 1, ("POST", "405"): 1, ("other", "501"): 1,
+                     ("GET", "304"): 1}
+    assert n["monkey_http_endings_total", {"ending": "refused"}] == 1
+    assert n["monkey_http_endings_total"] == n["monkey_http_request_duration_seconds_count"] == 12
+    assert n["monkey_http_requests_total", {"host": "all"}] == 12
+    assert numbers(server)["monkey_http_requests_total"] == 13, "it counts itself, but not before it is over"
+
+
+def test_bytes_are_those_of_contents(start, site):
+    site.add("big", os.urandom(1 << 20))
+    server = start()
+    assert len(server.get("/big").body) == 1 << 20
+    assert numbers(server)["monkey_http_response_bytes_total"] == 1 << 20
+    assert status(server)["requests"]["bytes"] > 1 << 20
+
+
+def test_a_client_that_goes_is_counted(start, site):
+    site.add("big", bytes(32 << 20))
+    server = start()
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big").read_head()
+        # An RST, as a browser that is closed in the middle sends one.
+        c.sock.setsockopt(1, 13, struct.pack("ii", 1, 0))
+    wait_until(lambda: numbers(server)["monkey_http_endings_total", {"ending": "gone"}] == 1, "the client to be missed")
+
+
+def test_durations_fall_into_the_right_buckets(start, site):
+    site.add("big", bytes(32 << 20))
+    server = start()
+    with server.connect() as c:
+        for _ in range(20):
+            c.get("/")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big").read_head()
+        time.sleep(.3)  # no less: the request lasts until the kernel has taken all of it
+        c.read_exactly(32 << 20)
+    bucket = "monkey_http_request_duration_seconds_bucket"
+    n = wait_until(lambda: (n := numbers(server))[bucket, {"le": "+Inf"}] - n[bucket, {"le": "0.262144"}] == 1 and n, "it")
+    assert n[bucket, {"le": "0.262144"}] >= 20
+    assert .3 < n["monkey_http_request_duration_seconds_sum"] < 30
+    latency = status(server)["latency_us"]
+    assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["p999"]
+    assert latency["p90"] < 262_144 and latency["p999"] > 300_000
+    assert sum(count for _, count in latency["histogram"]) == latency["count"]
+    ends = [end for end, _ in latency["histogram"]]
+    assert ends == sorted(ends) and latency["p999"] <= ends[-1]
+
+
+def test_all_workers_count_into_one_sum(start):
+    server = start(workers=3)
+    for _ in range(60):
+        server.get("/")
+    n = counted(server, "200", 60)
+    assert 60 <= n["monkey_http_requests_total", {"code": "200"}] < 70
+
+    def agree():
+        seen = status(server)
+        return sum(w["requests"] for w in seen["workers"]) == seen["requests"]["total"]
+
+    wait_until(agree, "both ways of counting to tell the same")
+    assert len([w for w in status(server)["workers"] if w["requests"]]) > 1, "one worker did it all"
+
+
+def test_nothing_goes_back_on_reload_or_when_a_worker_dies(start):
+    server = start(workers=2)
+    server.allow(r"worker \d+ died of signal")
+    before = {}
+    for round_ in range(1, 4):
+        for _ in range(10):
+            server.get("/")
+            server.get("/none")
+        after = counted(server, "404", 10 * round_)
+        lost = [key for key, value in before.items() if "pid" not in dict(key[1]) and after.counters.get(key, -1) < value]
+        assert not lost
+        assert after["monkey_http_requests_total", {"code": "404"}] == 10 * round_
+        assert after["monkey_config_reloads_total"] == round_ - 1
+        before = after.counters
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves", count=round_)
+    victim = server.workers[0]
+    os.kill(victim, signal.SIGKILL)
+    wait_until(lambda: victim not in server.workers and len(server.workers) >= 2, "it to be replaced")
+    after = counted(server, "404", 30)
+    assert after["monkey_http_requests_total", {"code": "404"}] == 30
+    assert after["monkey_config_reloads_total"] == 3, "a worker that is replaced is no reload"
+    assert time.time() - after["monkey_config_last_reload_time_seconds"] < 60
+
+
+def test_a_configuration_that_was_not_taken_is_no_reload(start):
+    server = start()
+    good = server.config.read_text()
+    server.config.write_text(good + "\n[NONSENSE]\n    a b\n")
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("NONSENSE")
+    server.config.write_text(good)
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert numbers(server)["monkey_config_reloads_total"] == 1
+
+
+def test_another_number_of_workers_keeps_the_counts(start):
+    server = start(workers=1)
+    for _ in range(5):
+        server.get("/none")
+    server.config.write_text(server.config.read_text().replace("Workers 1", "Workers 3"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    assert counted(server, "404", 5)["monkey_http_requests_total", {"code": "404"}] == 5
+
+
+def test_the_first_requests_of_many_statuses_at_once(monkey, site):
+    """More statuses than there are columns: the rest is counted as `other`."""
+    site.add("index.html", "hello")
+    codes = [c for c in range(400, 600) if c not in (405, 407, 426)][:90]
+    routes = "".join(f"    /{code} status {code}\n" for code in codes)
+    server = monkey(plugins=["metrics"], top=KEYS, sections=f"[ROUTES]\n{routes}    /* static\n")
+    answered = {code: server.get(f"/{code}").status for code in codes}
+    n = numbers(server)
+    assert n["monkey_http_requests_total"] == len(codes)
+    found = {labels["code"]: value for labels, value in n.all("monkey_http_requests_total")}
+    assert len(found) == 63 and found.pop("other") == len(codes) - 62
+    assert all(answered[int(code)] == int(code) and value == 1 for code, value in found.items())
+    assert status(server)["requests"]["by_status"]["other"] == len(codes) - 62 + 1
+
+
+# ---- Workers and memory ----
+
+
+def test_it_tells_of_every_worker_what_the_kernel_says(start):
+    server = start(workers=2)
+    workers = wait_until(lambda: all("rss" in w for w in status(server)["workers"]) and status(server)["workers"],
+                         "all to have measured themselves")
+    assert {w["pid"] for w in workers} == set(server.workers)
+    for w in workers:
+        text = Path(f"/proc/{w['pid']}/smaps_rollup").read_text()
+        rss = int(re.search(r"^Rss: +(\d+)", text, re.MULTILINE)[1]) << 10
+        assert rss / 3 < w["rss"] < rss * 3, "inside the sandbox, too"
+        assert 0 < w["pss"] <= w["rss"]
+        assert w["state"] == "serving" and abs(w["started"] - time.time()) < 60
+    n = numbers(server)
+    assert {int(labels["pid"]) for labels, _ in n.all("monkey_worker_proportional_bytes")} == set(server.workers)
+    assert n["monkey_workers", {"state": "serving"}] == 2 and n["monkey_workers", {"state": "leaving"}] == 0
+    assert abs(n["monkey_start_time_seconds"] - time.time()) < 60
+    assert n["monkey_build_info", {"version": status(server)["version"]}] == 1
+
+
+def test_memory_follows_what_a_worker_does(start, site):
+    """Within a second after its requests the worker has measured itself, without being asked."""
+    server = start(server="SmallFile 60K\n")
+    for i in range(20):
+        site.add(f"f{i}", os.urandom(50_000))
+    before = status(server)["workers"][0]["cache_bytes"]
+    for i in range(20):
+        server.get(f"/f{i}")
+    assert wait_until(lambda: status(server)["workers"][0]["cache_bytes"], "files to be in the cache") > before
+
+
+def test_connections_are_counted_as_they_are(start):
+    server = start()
+    before = numbers(server)
+    clients = [server.connect() for _ in range(7)]
+    for c in clients:
+        c.get("/")
+    assert numbers(server)["monkey_worker_accepted_total"] == before["monkey_worker_accepted_total"] + 8
+    during = wait_until(lambda: (n := numbers(server))["monkey_connections"] == 8 and n, "those before to have ended")
+    assert during["monkey_worker_connections"] == 8
+    for c in clients:
+        c.close()
+    wait_until(lambda: numbers(server)["monkey_connections"] == 1, "the connections to end")
+
+
+# ---- Who may see it ----
+
+
+@pytest.mark.parametrize("path", VIEWS + ["/live?events", "/live?script"])
+def test_others_are_refused(start, path):
+    server = start("    Allow 192.0.2.0/24 2001:db8::/32\n")
+    assert server.get(path).status == 403
+    assert server.get("/").status == 200
+
+
+def test_loopback_is_allowed_and_so_are_unix_sockets(start, tmp_path):
+    server = start(listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/s"])
+    for which in range(3):
+        assert server.get("/status", which=which).status == 200
+
+
+def test_health_may_be_for_more_people(start):
+    server = start("    Allow 192.0.2.1\n    AllowHealth 198.51.100.0/24\n    AllowHealth 127.0.0.1\n")
+    assert [server.get(path).status for path in VIEWS] == [403, 403, 403, 200, 200]
+
+
+def test_forwarded_fields_change_nothing(start):
+    server = start("    Allow 192.0.2.1\n")
+    assert server.get("/status", fields={"X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.1"}).status == 403
+
+
+def test_without_a_section_routes_show_it_to_loopback_alone(monkey, site):
+    server = monkey(plugins=["metrics"], sections="[ROUTES]\n    /m metrics\n    /s metrics json\n    /p metrics PAGE\n"
+                    "    /h metrics health\n    /r metrics ready\n    /t metrics prometheus\n    /* static\n")
+    assert [server.get(path).status for path in ("/m", "/s", "/p", "/h", "/r", "/t")] == [200] * 6
+    assert parse(server.get("/m").text) and parse(server.get("/t").text)["monkey_http_requests_total"] == 7
+    assert server.get("/metrics").status == 404, "no route was asked for"
+
+
+def test_routes_of_keys_stand_behind_those_that_are_written(start, site):
+    server = start(sections="[ROUTES]\n    /status status 451\n    /* static\n")
+    assert server.get("/status").status == 451
+    assert server.get("/metrics").status == 200, "static did not know it, and passed"
+    site.add("metrics", "a file")
+    assert server.get("/metrics").text == "a file"
+
+
+@pytest.mark.parametrize("path", VIEWS)
+def test_only_get_and_head(start, path):
+    server = start()
+    assert server.get(path, method="POST", body=b"x").status == 405
+    assert server.get(path, method="DELETE").status == 405
+    reply = server.get(path, method="HEAD")
+    assert reply.status == 200 and not reply.body
+    assert reply["Content-Type"] == server.get(path)["Content-Type"]
+
+
+# ---- Hosts ----
+
+
+def test_hosts_are_counted_apart_or_not_at_all(monkey, site):
+    site.add("index.html", "hello")
+    server = monkey(plugins=["metrics"], root=None, top="[METRICS]\n    ByHost on\n    Metrics /metrics\n    Status /status\n",
+                    sections=f"""
+[HOST]
+    ServerName one.example www.one.example
+    DocumentRoot {site}
+[HOST]
+    ServerName two.example
+    DocumentRoot {site}
+[HOST]
+    ServerName quiet.example
+    DocumentRoot {site}
+[METRICS]
+    Count off
+""")
+    for host, times in (("one.example", 2), ("www.one.example", 3), ("two.example", 4), ("quiet.example", 5)):
+        for _ in range(times):
+            assert server.get("/", fields={"Host": host}).status == 200
+    assert server.get("/metrics", fields={"Host": "quiet.example"}).status == 404, "its own section adds no route"
+    reply = server.get("/metrics", fields={"Host": "two.example"})
+    n = parse(reply.text)
+    assert n["monkey_http_requests_total", {"host": "one.example"}] == 5
+    assert n["monkey_http_requests_total", {"host": "two.example"}] == 4
+    assert n["monkey_http_requests_total"] == 9
+    hosts = json.loads(server.get("/status", fields={"Host": "one.example"}).text)["hosts"]
+    assert [(h["name"], h["requests"]) for h in hosts] == [("one.example", 5), ("two.example", 5)]
+
+
+# ---- Health and readiness ----
+
+
+def test_healthy_and_ready(start):
+    server = start()
+    assert (server.get("/healthz").text, server.get("/readyz").text) == ("ok\n", "ready\n")
+
+
+def test_a_file_takes_it_out_of_service(start, tmp_path):
+    server = start("    NotReadyFile down\n")
+    assert server.get("/readyz").status == 200
+    (tmp_path / "down").touch()
+    reply = server.get("/readyz")
+    assert (reply.status, reply.text) == (503, "not ready: taken out of service\n")
+    assert server.get("/healthz").status == 200 and server.get("/").status == 200
+    (tmp_path / "down").unlink()
+    assert server.get("/readyz").status == 200
+
+
+def test_too_many_connections_are_not_ready(start):
+    server = start("    ReadyConnections 3\n")
+    clients = [server.connect() for _ in range(3)]
+    for c in clients:
+        c.get("/")
+    reply = server.get("/readyz")
+    assert (reply.status, reply.text) == (503, "not ready: too many connections\n")
+    clients.pop().close()
+    wait_until(lambda: server.get("/readyz").status == 200, "it to be ready again")
+
+
+def is_refused(server):
+    try:
+        server.connect().close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+def test_who_drains_is_not_ready(start):
+    server = start()
+    with server.connect() as c:
+        c.get("/")
+        c.send(b"GET /readyz HTTP/1.1\r\nHost: x\r\n")
+        server.tell(signal.SIGQUIT)
+        wait_until(lambda: is_refused(server), "it to accept no more")
+        reply = c.send(b"\r\n").read()
+        assert (reply.status, reply.text) == (503, "not ready: draining\n")
+    server.wait()
+
+
+# ---- Bad configuration ----
+
+MISTAKES = [
+    ("Allow 10.0.0.1/8", "`10.0.0.1/8`"),
+    ("Allow localhost", "expected an address, a network, `unix:` or `all`, not `localhost`"),
+    ("AllowHealth 1.2.3.4 5.6.7", "not `5.6.7`"),
+    ("Metrics metrics", "expected a path pattern, such as `/status`, not `metrics`"),
+    ("Live", "`Live` has no value"),
+    ("Watchers 1001", "`1001` is too large"),
+    ("Watchers many", "expected a number"),
+    ("Count perhaps", "expected on or off"),
+    ("Statsu /s", "did you mean `Status`?"),
+    ("Status /a\n    Status /b", "`Status` is set already"),
+]
+
+
+@pytest.mark.parametrize("line,message", MISTAKES)
+def test_mistakes_are_told_with_their_place(monkey, line, message):
+    server = monkey(plugins=["metrics"], top=f"[METRICS]\n    {line}\n", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert message in server.err.text
+    assert re.search(r"monkey\.conf:\d+:\d+: error: ", server.err.text)
+
+
+def test_a_route_with_an_unknown_view_is_a_mistake(monkey):
+    server = monkey(plugins=["metrics"], sections="[ROUTES]\n    /m metrics xml\n", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert "expects [prometheus|json|page|health|ready]" in server.err.text
+
+
+def test_the_configuration_that_ships_loads_as_it_is(monkey):
+    server = monkey(plugins=["metrics"], top=f"@INCLUDE {ROOT}/plugins/metrics/metrics.conf\n")
+    assert [server.get(path).status for path in VIEWS] == [200] * 5
+
+
+def test_the_effective_configuration_loads_again(start, tmp_path):
+    server = start("    Allow 10.0.0.0/8 ::1\n    NotReadyFile down\n    ByHost on\n")
+    text = subprocess.run([PROGRAM, "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
+    again = tmp_path / "again.conf"
+    again.write_text(text)
+    more = subprocess.run([PROGRAM, "-T", "-c", again], capture_output=True, text=True, check=True).stdout
+    assert more == text and re.search(r"Allow +10\.0\.0\.0/8", text) and re.search(r"Live +/live", text)
+
+
+# ---- Events ----
+
+
+class Stream:
+    """The events of a live page."""
+
+    def __init__(self, server, path="/live?events", **how):
+        self.client = server.connect(**how)
+        self.client.ask(path)
+        self.head = self.client.read_head()
+        self._text = b""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+    def next(self):
+        """The next event; None at a proper end of the content."""
+        while b"\n\n" not in self._text:
+            size = int(self.client.read_until(b"\r\n"), 16)
+            self._text += self.client.read_exactly(size)
+            assert self.client.read_exactly(2) == b"\r\n"
+            if not size:
+                assert not self._text, "it ended within an event"
+                return None
+        event, _, self._text = self._text.partition(b"\n\n")
+        fields = dict(line.split(": ", 1) for line in event.decode().split("\n"))
+        assert set(fields) <= {"retry", "data"}
+        return json.loads(fields["data"])
+
+
+def test_an_event_a_second(start):
+    server = start()
+    with Stream(server) as stream:
+        assert stream.head.status == 200 and stream.head["Content-Type"] == "text/event-stream"
+        assert "no-store" in stream.head["Cache-Control"]
+        first = stream.next()
+        began = time.monotonic()
+        server.get("/")
+        server.get("/")
+        second, third = stream.next(), stream.next()
+        assert 1.5 < time.monotonic() - began < 10
+    assert second["requests"]["total"] == first["requests"]["total"] + 2
+    assert 900 <= third["now_ms"] - second["now_ms"] < 5000
+
+
+def test_events_say_nothing_about_latency(start):
+    server = start()
+    with Stream(server) as stream:
+        stream.next()
+        stream.next()
+    wait_until(lambda: status(server)["requests"]["by_ending"]["gone"] == 1, "the stream to be missed")
+    latency = status(server)["latency_us"]
+    assert latency["p999"] < 900_000
+    assert latency["count"] == status(server)["requests"]["total"] - 2  # the stream, and the request between
+
+
+def test_watchers_are_limited_and_their_places_are_given_on(start):
+    server = start("    Watchers 2\n")
+    with Stream(server) as one, Stream(server) as two:
+        assert one.next() and two.next()
+        reply = server.get("/live?events")
+        assert reply.status == 503 and reply["Retry-After"] == "10"
+        assert server.get("/live").status == 200
+        assert one.next() and two.next(), "the others go on"
+    wait_until(lambda: server.get("/live?events", method="HEAD").status == 200, "")
+    wait_until(lambda: watches(server), "a place to be free")
+
+
+def watches(server):
+    with server.connect() as c:
+        return c.ask("/live?events").read_head().status == 200
+
+
+def test_no_watchers_at_all(start):
+    assert start("    Watchers off\n").get("/live?events").status == 503
+
+
+def test_many_watchers_come_and_go(start):
+    server = start("    Watchers 100\n")
+    for _ in range(3):
+        streams = [Stream(server) for _ in range(60)]
+        assert len({stream.next()["now_ms"] for stream in streams}) < 60, "they share their events"
+        for stream in streams[::2]:
+            stream.__exit__()
+        assert all(stream.next() for stream in streams[1::2])
+        for stream in streams[1::2]:
+            stream.__exit__()
+    assert server.get("/").status == 200
+
+
+def test_a_watcher_that_reads_nothing_costs_nothing(start):
+    """It gets what it has begun, and then the latest: events are not kept for it."""
+    server = start()
+    with Stream(server, receive_buffer=2048) as slow, Stream(server) as quick:
+        for _ in range(4):
+            quick.next()
+        assert slow.next()["now_ms"] <= quick.next()["now_ms"]
+
+
+def test_a_stream_outlives_the_clock_of_handlers(start):
+    server = start(server="HandlerTimeout 2s\nMinRate 1000\nMinRateTime 1s\n")
+    with Stream(server) as stream:
+        times = [stream.next()["now_ms"] for _ in range(5)]
+    assert times[-1] - times[0] > 3500
+
+
+def test_head_asks_for_no_events(start):
+    reply = start("    Watchers 1\n").get("/live?events", method="HEAD")
+    assert reply.status == 200 and reply["Content-Type"] == "text/event-stream"
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_streams_end_in_order_when_their_worker_does(start, number):
+    """The browser then asks again, and meets the worker that has come."""
+    server = start()
+    old = server.workers
+    with Stream(server) as stream:
+        stream.next()
+        server.tell(number)
+        end = time.monotonic() + 20
+        while stream.next() is not None:
+            assert time.monotonic() < end, "it goes on"
+        stream.client.expect_end()
+    if number == signal.SIGHUP:
+        wait_until(lambda: not set(old) & set(server.workers), "the old worker to end")
+        with Stream(server) as stream:
+            assert stream.next()["reloads"] == 1
+    else:
+        server.wait()
+
+
+def test_a_server_that_stops_does_not_wait_for_watchers(start):
+    server = start()
+    with Stream(server) as stream:
+        stream.next()
+        began = time.monotonic()
+        server.stop(signal.SIGTERM)
+        assert time.monotonic() - began < 10
+        with pytest.raises((Closed, ConnectionResetError)):
+            while stream.next():
+                pass
+
+
+# ---- The page ----
+
+
+def test_the_page_keeps_to_a_strict_policy(start):
+    server = start()
+    page = server.get("/live")
+    policy = page["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
+    assert page["X-Content-Type-Options"] == "nosniff" and page["Content-Type"] == "text/html; charset=utf-8"
+    assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", page.text)
+    for part, kind in re.findall(r'(?:href|src)="(\?(\w+))"', page.text):
+        reply = server.get("/live" + part)
+        assert reply.status == 200 and reply["Content-Type"].startswith({"style": "text/css", "script": "text/javascript"}[kind])
+        assert "http://" not in reply.text.replace("http://www.w3.org/2000/svg", "") and "https://" not in reply.text
+    assert {part for part, _ in re.findall(r'"(\?(\w+))"', page.text)} == {"?style", "?script"}
+    assert server.get("/live?other").body == page.body
+
+
+@pytest.fixture
+def page(tmp_path):
+    if not browser.FOUND:
+        pytest.skip("no chromium here")
+    with browser.Browser(tmp_path) as found:
+        yield found
+
+
+def number(text):
+    match = re.match(r"([\d.,]+)", text)
+    return float(match[1].replace(",", "")) if match else None
+
+
+LOOK = [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark"),
+        pytest.param(dict(width=360, height=740, mobile=True), id="phone")]
+
+
+@pytest.mark.parametrize("look", LOOK)
+def test_the_page_fits_and_is_painted(start, page, look):
+    server = start(workers=2)
+    page.look(**look)
+    page.goto(server.url + "/live")
+    page.wait_for("!document.querySelector('main').hidden")
+    for _ in range(30):
+        server.get("/")
+    page.wait_for("document.querySelectorAll('#histogram rect').length > 0")
+    assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
+    ground, ink = page.run("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    bright = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+    assert (bright[0] < 150 < 600 < bright[1]) if look.get("dark") else (bright[0] > 600 > 150 > bright[1])
+    assert not page.console
+
+
+def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    assert page.run("document.querySelector('#version').textContent") == f"version {status(server)['version']}"
+    before = page.run("document.querySelector('#totals').textContent")
+    for _ in range(200):
+        server.get("/")
+    for _ in range(3):
+        server.get("/none")
+    seen = "[...document.querySelectorAll('#statuses tr')].map(r => r.innerText.trim().split(/\\s+/)).map(c => c[0] + ' ' + c.at(-1))"
+    page.wait_for(f"{seen}.includes('404 3')")
+    assert page.run("document.querySelector('#totals').textContent") != before
+    assert number(page.run("document.querySelector('#tile-requests .note').textContent").removeprefix("at most ")) > 10
+    page.wait_for("document.querySelector('#tile-latency output').textContent.match(/^[\\d.]+ (µs|ms)$/)")
+    rows = page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    assert [int(row[0]) for row in rows] == server.workers and rows[0][1] == "serving" and rows[0][6].endswith("MB")
+    page.wait_for("document.querySelector('#tile-requests output').textContent == '0'")
+    assert page.run("document.title").startswith("0/s")
+    assert not page.console
+
+
+def test_the_page_can_be_stopped_and_goes_on(start, page):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.run("document.querySelector('#pause').click()")
+    assert page.run("document.querySelector('#state').textContent") == "paused"
+    before = page.run("document.querySelector('#uptime').textContent")
+    with Stream(server) as stream:
+        for _ in range(3):
+            stream.next()
+    assert page.run("document.querySelector('#uptime').textContent") == before
+    page.run("document.querySelector('#pause').click()")
+    page.wait_for(f"document.querySelector('#uptime').textContent != '{before}'")
+
+
+def test_the_page_comes_back_by_itself(start, page):
+    """After a reload its stream ends; after a refusal, which a browser takes as final, the script tries again."""
+    server = start("    Watchers 1\n")
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    server.tell(signal.SIGHUP)
+    page.wait_for("document.querySelector('#reloads').textContent.startsWith('reloaded once')")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.goto("about:blank#away")
+    with wait_until(lambda: taken(server), "the only place"):
+        page.goto(server.url + "/live")
+        page.wait_for("document.querySelector('#state').textContent == 'reconnecting'")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+
+
+def taken(server):
+    stream = Stream(server)
+    if stream.head.status == 200:
+        return stream
+    stream.__exit__()
+    return None

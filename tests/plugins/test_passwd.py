@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`monkey passwd`: entries in files of users."""
+import hashlib
+import os
+import pty
+import re
+import select
+import signal
+import stat
+import subprocess
+import termios
+import time
+
+import pytest
+
+from faults import Fault
+from monkey import ENVIRONMENT, PROGRAM
+from users import add, passwd
+
+
+def lines(file):
+    return file.read_text().splitlines()
+
+
+def test_adding_changing_deleting(tmp_path):
+    file = tmp_path / "users"
+    done = passwd(file, "-c", "ana", text="secret\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"ana was added to {file}.\n", "")
+    first = file.read_text()
+    assert re.fullmatch(r"ana:\$y\$j9T\$\S+\n", first)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert passwd(file, "bob", text="hidden").returncode == 0
+    done = passwd(file, "ana", text="secret\n")
+    assert done.stdout == f"ana was changed in {file}.\n"
+    assert [line.split(":")[0] for line in lines(file)] == ["ana", "bob"]
+    assert not file.read_text().startswith(first), "another salt"
+    done = passwd(file, "-D", "ana")
+    assert done.stdout == f"ana was deleted from {file}.\n"
+    assert [line.split(":")[0] for line in lines(file)] == ["bob"]
+    done = passwd(file, "-D", "ana")
+    assert done.returncode == 1 and "no such user" in done.stderr
+
+
+@pytest.mark.parametrize("kind, cost, form", [
+    ("yescrypt", [], r"\$y\$j9T\$"), ("yescrypt", ["-r", "1"], r"\$y\$j75\$"), ("bcrypt", [], r"\$2b\$10\$"),
+    ("bcrypt", ["-r", "4"], r"\$2b\$04\$"), ("sha512", [], r"\$6\$rounds=100000\$"),
+    ("sha512", ["--cost", "5000"], r"\$6\$"), ("sha256", [], r"\$5\$rounds=100000\$")])
+def test_kinds(tmp_path, kind, cost, form):
+    file = add(tmp_path / "users", "ana", "secret", "-b", kind, *cost)
+    assert re.match("ana:" + form, file.read_text())
+
+
+def test_digest(tmp_path):
+    file = tmp_path / "users"
+    add(file, "ana", "basic")
+    add(file, "ana", "secret", "--digest", "The Zone")
+    add(file, "ana", "secret", "--digest", "The Zone", "-b", "md5")
+    add(file, "ana", "changed", "--digest", "The Zone")
+    add(file, "ana", "secret", "--digest", "Other")
+    text = "ana:The Zone:changed"
+    assert lines(file)[1:] == [f"ana:The Zone:{hashlib.sha256(text.encode()).hexdigest()}",
+                               f"ana:The Zone:{hashlib.md5(b'ana:The Zone:secret').hexdigest()}",
+                               f"ana:Other:{hashlib.sha256(b'ana:Other:secret').hexdigest()}"]
+    assert lines(file)[0].startswith("ana:$y$")
+    assert passwd(file, "-D", "--digest", "The Zone", "ana").returncode == 0
+    assert [line.count(":") for line in lines(file)] == [1, 2]
+    assert passwd(file, "-D", "ana").returncode == 0
+    assert lines(file) == []
+
+
+def test_what_is_not_about_the_user_stays(tmp_path):
+    file = tmp_path / "users"
+    file.write_bytes(b"# ana: a comment\r\n\nanabel:x\nrubbish\n  ana:old\r\nbob:\xff\xfe\nana:twice\nana:realm:d\nlast:x")
+    file.chmod(0o640)
+    add(file, "ana", "secret")
+    after = file.read_bytes().split(b"\n")
+    assert after[:4] == [b"# ana: a comment\r", b"", b"anabel:x", b"rubbish"]
+    assert after[4].startswith(b"ana:$y$")
+    assert after[5:] == [b"bob:\xff\xfe", b"ana:realm:d", b"last:x", b""]
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+
+
+def test_owner_and_links_stay(tmp_path):
+    (tmp_path / "real").mkdir()
+    file = add(tmp_path / "real" / "users", "ana", "secret")
+    link = tmp_path / "users"
+    link.symlink_to("real/users")
+    if os.geteuid() == 0:
+        os.chown(file, 12, 34)
+    add(link, "bob", "secret")
+    assert link.is_symlink() and len(lines(file)) == 2
+    if os.geteuid() == 0:
+        assert (file.stat().st_uid, file.stat().st_gid) == (12, 34)
+    assert os.listdir(tmp_path / "real") == ["users"]
+
+
+def test_many_at_once(tmp_path):
+    """None is lost, and no one ever sees half a file."""
+    file = add(tmp_path / "users", "first", "x", "-b", "bcrypt", "-r", "4")
+    running = []
+    for i in range(12):
+        p = subprocess.Popen([PROGRAM, "passwd", "-b", "bcrypt", "-r", "4", file, f"user{i}"], stdin=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, env=os.environ | ENVIRONMENT)
+        p.stdin.write(b"secret\n")
+        p.stdin.close()
+        running.append(p)
+    while any(p.poll() is None for p in running):
+        assert all(re.fullmatch(r"\w+:\$2b\$04\$.{53}", line) for line in lines(file))
+    assert all(p.returncode == 0 for p in running)
+    assert sorted(line.split(":")[0] for line in lines(file)) == sorted(["first"] + [f"user{i}" for i in range(12)])
+    assert os.listdir(tmp_path) == ["users"]
+
+
+# What is wrong
+
+@pytest.mark.parametrize("words, message", [
+    ([], "usage: "), (["users"], "usage: "), (["users", "ana", "secret"], "does not belong here"),
+    (["users", "a", "b", "c"], "usage: "), (["-x", "users", "ana"], "usage: "), (["-b", "users", "ana"], "usage: "),
+    (["-b", "des", "users", "ana"], "des: expected yescrypt, bcrypt, sha512 or sha256"),
+    (["-b", "md5", "users", "ana"], "expected yescrypt"), (["--digest", "R", "-b", "bcrypt", "users", "ana"], "expected sha256 or md5"),
+    (["--digest", "a:b", "users", "ana"], "a realm is"), (["--digest", "", "users", "ana"], "a realm is"),
+    (["--digest", "R", "-r", "5", "users", "ana"], "has no cost"), (["-r", "x", "users", "ana"], "expected a number"),
+    (["-r", "99", "users", "ana"], "does not take this cost"),
+    (["-D", "-c", "users", "ana"], "-D goes with"), (["users", "a:b"], "a name is"), (["users", ""], "a name is"),
+    (["users", "a\nb"], "a name is"), (["users", " a"], "a name is"), (["users", "#a"], "a name is"),
+    (["users", "a" * 256], "a name is"), (["users", b"\xff"], "a name is"), (["users", b"\xc0\x80"], "a name is")])
+def test_wrong_words(tmp_path, words, message):
+    add(tmp_path / "users", "zoe", "x", "-b", "bcrypt", "-r", "4")
+    before = (tmp_path / "users").read_text()
+    done = subprocess.run([PROGRAM, "passwd", *words], input="secret\n", capture_output=True, text=True, cwd=tmp_path,
+                          env=os.environ | ENVIRONMENT, timeout=60)
+    assert done.returncode == 2 and message in done.stderr, done.stderr
+    assert (tmp_path / "users").read_text() == before
+
+
+@pytest.mark.parametrize("options, password, message", [
+    ([], b"", "there is no password"), ([], b"\n", "an empty password is none"),
+    ([], b"a\0b\n", "a control character"), ([], b"a\tb\n", "a control character"), ([], b"a\r\n", "a control character"),
+    ([], b"\xff\n", "not UTF-8"), ([], b"\xe2\x82\n", "not UTF-8"), ([], b"x" * 512 + b"\n", "too long"),
+    ([], b"x" * 100000, "too long"), (["-b", "bcrypt"], b"x" * 73, "no more than 72 bytes")])
+def test_wrong_passwords(tmp_path, options, password, message):
+    file = tmp_path / "users"
+    done = subprocess.run([PROGRAM, "passwd", "-c", *options, file, "ana"], input=password, capture_output=True,
+                          env=os.environ | ENVIRONMENT, timeout=60)
+    assert done.returncode == 1 and message in done.stderr.decode()
+    assert not file.exists()
+
+
+def test_files_that_cannot_be(tmp_path):
+    done = passwd(tmp_path / "users", "ana", text="secret\n")
+    assert done.returncode == 1 and "No such file" in done.stderr and "With -c it is made." in done.stderr
+    for path in [tmp_path, tmp_path / "none" / "users", "/dev/null", "/proc/version", tmp_path / ("x" * 300)]:
+        done = passwd(path, "-c", "ana", text="secret\n")
+        assert done.returncode == 1 and str(path) in done.stderr, path
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_full_disk_changes_nothing(tmp_path):
+    file = add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    file.write_text(file.read_text() + "# " + "x" * 10000 + "\n")
+    before = file.read_text()
+    script = 'ulimit -f 8; trap "" XFSZ; exec "$@"'
+    done = subprocess.run(["sh", "-c", script, "sh", PROGRAM, "passwd", "-b", "bcrypt", file, "bob"], input="x\n",
+                          capture_output=True, text=True, env=os.environ | ENVIRONMENT, timeout=60)
+    assert done.returncode == 1 and "cannot write the new one" in done.stderr
+    assert file.read_text() == before and os.listdir(tmp_path) == ["users"]
+
+
+def test_help():
+    done = subprocess.run([PROGRAM, "passwd", "--help"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and "never an argument" in done.stdout
+    done = subprocess.run([PROGRAM, "plugins"], capture_output=True, text=True, timeout=60)
+    assert re.search(r"^ +commands +passwd$", done.stdout, re.MULTILINE)
+
+
+def test_any_allocation_may_fail(tmp_path):
+    fault = Fault("failmalloc", tmp_path)
+    fault.master = 1
+    file = add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    codes = set()
+    for n in range(1, 2000):
+        before = file.read_text()
+        fault.failed, fault.count, fault.after = 0, 1, n
+        done = subprocess.run([fault.how["program"], "passwd", "-b", "bcrypt", "-r", "4", file, "bob"], input=b"x\n",
+                              capture_output=True, env=os.environ | ENVIRONMENT | fault.environment, timeout=60)
+        fault.after = 0
+        assert re.fullmatch(r"(\w+:\$2b\$04\$.{53}\n)+", file.read_text()), n
+        assert done.returncode == 0 or (done.stderr and file.read_text() == before), (n, done)
+        codes.add(done.returncode)
+        if not fault.failed:
+            break
+    assert n < 2000 and codes >= {0, 1}
+
+
+# At a terminal
+
+class Terminal:
+    """The program at a terminal of its own."""
+
+    def __init__(self, *words):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(PROGRAM, [str(PROGRAM), "passwd", *map(str, words)], os.environ | ENVIRONMENT)
+        self.seen = ""
+
+    def wait_for(self, text):
+        end = time.monotonic() + 30
+        while text not in self.seen:
+            assert time.monotonic() < end, self.seen
+            if select.select([self.fd], [], [], 0.1)[0]:
+                try:
+                    data = os.read(self.fd, 4096)
+                except OSError:
+                    data = b""
+                assert data, f"it ended: {self.seen}"
+                self.seen += data.decode()
+        self.seen = self.seen.split(text, 1)[1]
+        return self
+
+    def type(self, text):
+        os.write(self.fd, text.encode() if isinstance(text, str) else text)
+        return self
+
+    @property
+    def echoes(self):
+        return bool(termios.tcgetattr(self.fd)[3] & termios.ECHO)
+
+    def end(self):
+        """Its exit code, and what it said last."""
+        while True:
+            try:
+                data = os.read(self.fd, 4096)
+            except OSError:
+                break
+            if not data:
+                break
+            self.seen += data.decode()
+        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        os.close(self.fd)
+        return code, self.seen
+
+
+def test_it_asks_twice_and_shows_nothing(tmp_path):
+    file = tmp_path / "users"
+    t = Terminal("-c", file, "ana")
+    t.wait_for("New password: ")
+    assert not t.echoes
+    t.type("sicrit pass\n").wait_for("The same again: ")
+    assert not t.echoes
+    code, said = t.type("sicrit pass\n").end()
+    assert code == 0 and "ana was added" in said and "sicrit" not in said
+    assert lines(file)[0].startswith("ana:$y$")
+
+
+def test_two_that_differ(tmp_path):
+    file = add(tmp_path / "users", "ana", "secret")
+    before = file.read_text()
+    code, said = (Terminal(file, "ana").wait_for("New password: ").type("one\n").wait_for("again: ").type("two\n").end())
+    assert code == 1 and "they differ: nothing was changed" in said
+    assert file.read_text() == before
+
+
+def test_what_is_typed_may_be_corrected(tmp_path):
+    t = Terminal("-c", "--digest", "R", tmp_path / "users", "ana").wait_for("New password: ")
+    t.type("secrex\x7ft\n").wait_for("again: ").type("rubbish\x15secret\n")
+    assert t.end()[0] == 0
+    assert lines(tmp_path / "users") == ["ana:R:" + hashlib.sha256(b"ana:R:secret").hexdigest()]
+
+
+@pytest.mark.parametrize("key, number", [("\x03", signal.SIGINT), ("\x1c", signal.SIGQUIT)])
+def test_signals_give_the_terminal_back(tmp_path, key, number):
+    t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
+    keep = os.open(f"/proc/{t.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
+    assert not termios.tcgetattr(keep)[3] & termios.ECHO
+    t.type("half a" + key)
+    assert os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]) == -number
+    assert termios.tcgetattr(keep)[3] & termios.ECHO
+    os.close(keep)
+    os.close(t.fd)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_signals_of_others(tmp_path, number):
+    t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
+    keep = os.open(f"/proc/{t.pid}/fd/0", os.O_RDWR | os.O_NOCTTY)
+    os.kill(t.pid, number)
+    assert os.waitstatus_to_exitcode(os.waitpid(t.pid, 0)[1]) == -number
+    assert termios.tcgetattr(keep)[3] & termios.ECHO
+    os.close(keep)
+    os.close(t.fd)
+
+
+def test_sleeping_gives_the_terminal_back_for_a_while(tmp_path):
+    t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
+    # A session leader cannot be stopped from its terminal: nobody could wake it. Others can do it.
+    os.kill(t.pid, signal.SIGTSTP)
+    t.wait_for("New password: ")
+    assert not t.echoes
+    t.type("secret\n").wait_for("again: ").type("secret\n")
+    assert t.end()[0] == 0
+
+
+def test_the_end_of_input_is_no_password(tmp_path):
+    code, said = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ").type("\x04").end()
+    assert code == 1 and "there is no password" in said

@@ -1,0 +1,298 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes docs/reference/api.md out of include/monkey/*.h: every function, type and macro with the comment above it.
+
+A comment stands for all that follows it without an empty line; one with an empty line behind it is about what follows
+as a whole. What has no comment is a mistake: api.py --check finds these, and whether the page is up to date.
+"""
+import argparse
+import re
+import sys
+from pathlib import Path
+
+PAGE = "docs/reference/api.md"
+# In the order in which one meets them; others behind.
+ORDER = ("plugin handler request response source filter record host config connection worker child "
+         "str buf text address http log mem api version").split()
+HEAD = """# The interface of plugins
+
+<!-- Made from include/monkey/*.h by `make docs`. -->
+
+Everything that a plugin may call, header by header. `#include <monkey/plugin.h>` brings all of them. How to begin is
+told in [Write a plugin in ten minutes](../guide/plugins.md).
+
+"""
+
+
+class Entry:
+    """What one comment is about: declarations as they are shown, with their names."""
+
+    def __init__(self, line, comment):
+        self.line, self.comment = line, comment
+        self.names, self.code, self.constants = [], [], []
+
+    @property
+    def title(self):
+        return ", ".join(f"{kind} {name}" if kind in ("struct", "enum") else name for kind, name in self.names)
+
+
+class Part:
+    """A header, or what stands below a headline in it."""
+
+    def __init__(self, header, title=None):
+        self.header, self.title = header, title
+        self.texts, self.entries = [], []
+
+    @property
+    def heading(self):
+        return f"monkey/{self.header}" + (f": {self.title.lower()}" if self.title else "")
+
+
+# ---- Reading ----
+
+def comment_text(raw):
+    """A comment without its stars; the indent behind them stays."""
+    inner = re.sub(r"^/\*\*?<? ?|\s*\*/$", "", raw.strip(), flags=re.DOTALL)
+    lines = [re.sub(r"^\s*\* ?", "", line) if i else line for i, line in enumerate(inner.split("\n"))]
+    return "\n".join(line.rstrip() for line in lines).strip("\n")
+
+
+def clean(code):
+    """A declaration without what only compilers want to know."""
+    code = re.sub(r"\n?\s*\bMK_API_(PRINTF\([^)]*\)|MUST_USE)", "", code)
+    return re.sub(r"^MK_API ", "", code, flags=re.MULTILINE).rstrip()
+
+
+class Reader:
+    """One header, line by line. Everything that counts begins in column 0."""
+
+    def __init__(self, path):
+        self.lines = path.read_text(encoding="utf-8").split("\n")
+        self.at = 0
+        self.parts = [Part(path.name)]
+        self.comment = self.entry = None
+        self.branches = []  # of each open #if: is its text ours?
+
+    def take(self, ends):
+        """The lines up to the first one that `ends` says yes to."""
+        begin = self.at
+        while not ends(self.lines[self.at]):
+            self.at += 1
+        self.at += 1
+        return "\n".join(self.lines[begin:self.at])
+
+    def add(self, kind, name, code, constants=()):
+        part = self.parts[-1]
+        if any((kind, name) in entry.names for entry in part.entries):
+            return
+        if self.comment or not self.entry:
+            self.entry = Entry(self.at, self.comment)
+            part.entries.append(self.entry)
+        self.comment = None
+        self.entry.names.append((kind, name))
+        self.entry.code.append(clean(code))
+        self.entry.constants += constants
+
+    def read_comment(self):
+        raw = self.take(lambda line: line.rstrip().endswith("*/"))
+        text = comment_text(raw)
+        headline = re.fullmatch(r"-+ (.*) -+", text)
+        if text.startswith("SPDX"):
+            return
+        if headline:
+            self.parts.append(Part(self.parts[0].header, headline[1]))
+        elif not self.lines[self.at].strip() or not raw.startswith("/**"):
+            self.parts[-1].texts.append(text)
+        else:
+            self.comment, self.entry = text, None
+
+    def read_directive(self):
+        text = self.take(lambda line: not line.endswith("\\"))
+        word = text.split()[0]
+        if word in ("#if", "#ifdef", "#ifndef"):
+            self.branches.append(word != "#ifdef" or "__cplusplus" not in text)
+        elif word == "#else":
+            self.branches[-1] = not self.branches[-1]
+        elif word == "#endif":
+            self.branches.pop()
+        elif word == "#define" and all(self.branches):
+            name, args = re.match(r"#define (\w+)(\([^)]*\))?", text).groups()
+            value = " ".join(text.replace("\\\n", " ").split()[2:]) if not args else ""
+            if name.endswith("_H") and not value:
+                return
+            self.add("macro", name, f"#define {name}{args or ''}{' ' + value if value else ''}")
+
+    def read_declaration(self):
+        line = self.lines[self.at]
+        forward = re.fullmatch(r"struct (\w+);", line)
+        if forward:
+            self.at += 1
+            if self.comment:
+                self.add("struct", forward[1], line)
+            return
+        typed = re.match(r"(?:typedef )?(struct|enum)\b ?(\w*) ?\{", line)
+        if typed:
+            code = self.take(lambda each: each.startswith("}") or (each is line and each.rstrip().endswith("};")))
+            constants = re.findall(r"\b(MK_\w+)(?= *[,=}\n]| *//|\s*/\*)", code) if typed[1] == "enum" else []
+            self.add(typed[1] if typed[2] else "constants", typed[2] or constants[0], code, constants)
+            return
+        if line.startswith("static inline"):
+            code = self.take(lambda each: each == "}")
+            code = code[:code.index("\n{")] + ";"
+            self.add("function", re.search(r"(\w+)\(", code)[1], code)
+            return
+        code = self.take(lambda each: each.rstrip().endswith(";"))
+        if line.startswith("typedef "):
+            self.add("type", re.search(r"(\w+)\(|(\w+);$", code)[1], code)
+        elif line.startswith("MK_API "):
+            self.add("function", re.search(r"\b(mk_\w+)\(", code)[1], code)
+        else:
+            raise SystemExit(f"api.py: {self.parts[0].header}:{self.at}: what is this? {line}")
+
+    def read(self):
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            if not line.strip():
+                self.at += 1
+                self.entry = None
+            elif line.startswith("#"):
+                self.read_directive()
+            elif not all(self.branches):
+                self.at += 1
+            elif line.startswith("/*"):
+                self.read_comment()
+            else:
+                self.read_declaration()
+        return [part for part in self.parts if part.texts or part.entries]
+
+
+def read_all(root):
+    folder = root / "include" / "monkey"
+    headers = sorted(folder.glob("*.h"), key=lambda path: (ORDER.index(path.stem) if path.stem in ORDER else 99, path.name))
+    return [part for path in headers for part in Reader(path).read()]
+
+
+# ---- Writing ----
+
+class Links:
+    """Where the names of the interface lead to."""
+
+    def __init__(self, parts):
+        self.anchors = {}
+        for part in parts:
+            self.anchors.setdefault(f"monkey/{part.header}", anchor_of(part.heading))
+            for entry in part.entries:
+                first = entry.names[0][1]
+                for _, name in entry.names:
+                    self.anchors[name] = name
+                for name in entry.constants:
+                    self.anchors[name] = first
+
+    def mark(self, match):
+        word = match[0]
+        name = word.removesuffix("()").removeprefix("struct ").removeprefix("enum ")
+        return f"[`{word}`](#{self.anchors[name]})" if name in self.anchors else f"`{word}`"
+
+    def text(self, text):
+        """A paragraph as Markdown: names in it lead to what they name."""
+        pieces = re.split(r"(`[^`]*`)", text)
+        for i in range(0, len(pieces), 2):
+            escaped = re.sub(r"[*<>]", lambda m: "\\" + m[0], pieces[i])
+            pieces[i] = re.sub(r"(?:(?:struct|enum) )?\b(?:mk_\w+(?:\(\))?|MK_\w+|monkey/\w+\.h)", self.mark, escaped)
+        return "".join(pieces)
+
+    def blocks(self, comment):
+        """A whole comment: paragraphs, and code that is indented in it."""
+        out, paragraph = [], []
+
+        def end():
+            if paragraph:
+                out.append(self.text(" ".join(paragraph)))
+                paragraph.clear()
+
+        code = []
+        for line in (comment or "").split("\n") + [""]:
+            if line.startswith("    ") or (code and not line):
+                end()
+                code.append(line)
+                continue
+            if code:
+                out.append("\n".join(code).rstrip("\n"))
+                code = []
+            if line:
+                paragraph.append(line.strip())
+            else:
+                end()
+        if code:
+            out.append("\n".join(code).rstrip("\n"))
+        return [block for block in out if block.strip()]
+
+
+def anchor_of(heading):
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def write_entry(entry, links):
+    anchors = "".join(f'<a id="{name}"></a>' for _, name in entry.names)
+    code = "\n".join(entry.code)
+    return [f"### {entry.title}", anchors, f"```c\n{code}\n```", *links.blocks(entry.comment)]
+
+
+def write_contents(parts, links):
+    lines = []
+    for part in parts:
+        lines.append(f"- [{part.heading}](#{anchor_of(part.heading)})")
+        names = [f"[{name}](#{name})" for entry in part.entries for _, name in entry.names]
+        if names:
+            lines.append("  " + ", ".join(names))
+    return ["\n".join(lines)]
+
+
+def write_page(parts):
+    links = Links(parts)
+    blocks = write_contents(parts, links)
+    for part in parts:
+        blocks.append(f"## {part.heading}")
+        for text in part.texts:
+            blocks += links.blocks(text)
+        for entry in part.entries:
+            blocks += write_entry(entry, links)
+    return HEAD + "\n\n".join(blocks) + "\n"
+
+
+# ---- Checking ----
+
+def complaints(root):
+    """What is not told of, and whether the page is the one of these headers."""
+    parts = read_all(root)
+    found = [f"include/monkey/{part.header}:{entry.line}: {entry.title} has no comment"
+             for part in parts for entry in part.entries if not entry.comment]
+    told = {name for part in parts for entry in part.entries for kind, name in entry.names if kind == "struct"}
+    for path in sorted((root / "include" / "monkey").glob("*.h")):
+        for name in re.findall(r"^struct (\w+);$", path.read_text(encoding="utf-8"), re.MULTILINE):
+            if name not in told:
+                found.append(f"include/monkey/{path.name}: struct {name} is never told of")
+                told.add(name)
+    found += [f"include/monkey/{part.header}: it does not say what it is for, behind its SPDX line"
+              for part in parts if not part.title and not part.texts]
+    page = root / PAGE
+    if not page.exists() or page.read_text(encoding="utf-8") != write_page(parts):
+        found.append(f"{PAGE} is not what the headers say: run `make docs`")
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parents[2], help="the source tree")
+    parser.add_argument("--check", action="store_true", help="write nothing, complain")
+    args = parser.parse_args()
+    if not args.check:
+        (args.root / PAGE).write_text(write_page(read_all(args.root)), encoding="utf-8")
+        return 0
+    found = complaints(args.root)
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
