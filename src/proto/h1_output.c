@@ -278,8 +278,9 @@ static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *
     struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
     if (h->go) /* a filter that gives others their turn, and has itself resumed */
         return MK_H1_WAITS_INPUT;
-    if (!part || !part->file || part->offset < part->warm_to)
+    if (!part || !part->file || !part->missed)
         return MK_H1_WAITS_INPUT;
+    part->missed = false;
     see_to_window(h, part, false);
     return h->coldread ? MK_H1_WAITS_INPUT : MK_H1_COMPLETE;
 }
