@@ -27,6 +27,10 @@ def basic(user, password):
     return {"Authorization": "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()}
 
 
+def get(server, user=None, password="", target="/private/a", **how):
+    return server.get(target, fields=basic(user, password) if user is not None else {}, **how)
+
+
 def challenges(reply, scheme="Digest"):
     """The parameters of each WWW-Authenticate of that scheme."""
     found = []

@@ -11,7 +11,7 @@
 #include <monkey/plugin.h>
 #include <monkey/text.h>
 
-static const struct mk_plugin *self(void);
+MK_PLUGIN_DECLARE(auth);
 
 /* One request at one place. */
 struct visit {
@@ -83,14 +83,14 @@ static void on_request_end(void *wait)
 
 static struct auth_wait *wait_of(struct visit *v)
 {
-    struct auth_wait *wait = mk_request_attached(v->request, self());
+    struct auth_wait *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
     if (wait)
         return wait;
     wait = mk_request_alloc(v->request, sizeof *wait);
     if (!wait)
         return NULL;
     *wait = (struct auth_wait){.request = v->request};
-    return mk_request_attach(v->request, self(), wait, on_request_end) ? NULL : wait;
+    return mk_request_attach(v->request, &MK_PLUGIN_OF(auth), wait, on_request_end) ? NULL : wait;
 }
 
 static enum mk_verdict obey(struct visit *v, mk_str user, enum auth_answer answer)
@@ -112,7 +112,7 @@ static enum mk_verdict join(struct visit *v, const struct auth_question *q, stru
 /* A hash that would stop the loop. */
 static enum mk_verdict ask_desk(struct visit *v, struct auth_question *q)
 {
-    struct auth_wait *wait = mk_request_attached(v->request, self());
+    struct auth_wait *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
     if (wait && wait->job)
         return MK_WAIT;
     if (wait && wait->place == v->place && wait->answer != AUTH_UNKNOWN)
@@ -235,7 +235,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     if (!v.place || v.place->type == AUTH_TYPE_NONE)
         return MK_NEXT;
     struct mk_worker *worker = mk_request_worker(request);
-    v.desk = worker ? mk_worker_data(worker, self()) : NULL;
+    v.desk = worker ? mk_worker_data(worker, &MK_PLUGIN_OF(auth)) : NULL;
     mk_request_explain(request, "auth", "%.*s asks for a password (%s, %.*s)", MK_STR_ARG(v.place->location),
                        v.place->type == AUTH_TYPE_DIGEST ? "Digest" : "Basic",
                        MK_STR_ARG(v.place->users->path));
@@ -246,15 +246,15 @@ static int start(struct mk_worker *worker, void *data)
 {
     const struct auth_setup *setup = data;
     struct auth_desk *desk = auth_desk_open(worker, setup->shared);
-    mk_worker_set_data(worker, self(), desk);
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(auth), desk);
     return desk ? 0 : -ENOMEM;
 }
 
 static void stop(struct mk_worker *worker, void *data)
 {
     (void)data;
-    auth_desk_close(mk_worker_data(worker, self()));
-    mk_worker_set_data(worker, self(), NULL);
+    auth_desk_close(mk_worker_data(worker, &MK_PLUGIN_OF(auth)));
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(auth), NULL);
 }
 
 static const struct mk_conf_table *const sections[] = {&auth_table, NULL};
@@ -268,12 +268,3 @@ MK_PLUGIN(auth) = {
     .host = auth_places_bind, .worker_start = start,
     .worker_stop = stop,      .on_request = on_request,
 };
-
-static const struct mk_plugin *self(void)
-{
-#ifdef MK_PLUGIN_STATIC
-    return &mk_plugin_auth;
-#else
-    return &mk_plugin;
-#endif
-}

@@ -16,6 +16,13 @@ uint64_t mk_clock_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
+unsigned mk_clock_ms_step(void)
+{
+    struct timespec step = {0};
+    clock_getres(CLOCK_MONOTONIC_COARSE, &step);
+    return (unsigned)((step.tv_nsec + 999999) / 1000000);
+}
+
 uint64_t mk_clock_us(void)
 {
     struct timespec now = read_clock(CLOCK_MONOTONIC);

@@ -7,6 +7,8 @@
 
 /* Milliseconds of a clock that only goes forward; its zero means nothing. */
 uint64_t mk_clock_ms(void);
+/* By how much it may be behind. */
+unsigned mk_clock_ms_step(void);
 /* The same in microseconds, to the microsecond: it costs more. */
 uint64_t mk_clock_us(void) MK_COLD;
 /* Seconds since 1970. */

@@ -155,15 +155,3 @@ bool mk_plugins_run_verb(int argc, char **argv, int *code)
     mk_object_each(call_if_its, &c);
     return c.found;
 }
-
-static bool write_verbs_of(const struct mk_object *o, void *ctx)
-{
-    for (const struct mk_verb *const *v = o->plugin->verbs; v && *v; v++)
-        mk_buf_addf(ctx, "  monkey %s %s   %s\n", (*v)->name, (*v)->args ? (*v)->args : "", (*v)->help);
-    return true;
-}
-
-void mk_plugins_write_verbs(struct mk_buf *out)
-{
-    mk_object_each(write_verbs_of, out);
-}

@@ -10,8 +10,6 @@
 void mk_plugins_write_all(struct mk_buf *out);
 /* Those that the configuration loads: their hooks in the order in which they are called, and their hosts. */
 void mk_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *out);
-/* The words that they answer, as lines of `monkey --help`. */
-void mk_plugins_write_verbs(struct mk_buf *out);
 
 /* Runs the plugin that answers argv[0]; false if there is none. */
 bool mk_plugins_run_verb(int argc, char **argv, int *code);

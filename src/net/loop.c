@@ -28,7 +28,8 @@ static void on_bell(struct mk_watch *w, uint32_t events)
 
 mk_err mk_loop_init(struct mk_loop *loop)
 {
-    *loop = (struct mk_loop){.bell = {.on_ready = on_bell}, .bell_fd = -1};
+    *loop =
+        (struct mk_loop){.bell = {.on_ready = on_bell}, .bell_fd = -1, .clock_step_ms = mk_clock_ms_step()};
     read_clocks(loop);
     mk_wheel_init(&loop->wheel, loop->now_ms);
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -93,6 +94,8 @@ static int wait_time(const struct mk_loop *loop, int max_wait_ms)
     int until_timer = loop->tasks ? 0 : mk_wheel_wait(&loop->wheel, loop->now_ms);
     if (until_timer < 0)
         return max_wait_ms;
+    if (until_timer > 0) /* or it would be called too early, by a clock that lags, again and again */
+        until_timer += (int)loop->clock_step_ms;
     return max_wait_ms < 0 || until_timer < max_wait_ms ? until_timer : max_wait_ms;
 }
 

@@ -31,6 +31,7 @@ struct mk_loop {
     void (*on_bell)(struct mk_loop *loop); /* in the loop's thread, after mk_loop_ring; may be NULL */
     uint64_t now_ms;                       /* read once a turn */
     int64_t now_unix;
+    unsigned clock_step_ms; /* so much the clock may be behind */
     struct mk_task *tasks;
     struct mk_wheel wheel;
     bool stopped;

@@ -38,7 +38,7 @@ static void write_framing(struct mk_h1 *h, struct mk_buf *out)
 /* A plain answer out of the file cache, to a client that has nothing special about it. */
 static bool is_ready(const struct mk_h1 *h, const struct mk_response *r)
 {
-    return r->status == 200 && r->n_blocks == 1 && r->n_fields == 0 && r->blocks[0]->ready.p && h->keep &&
+    return r->status == 200 && r->n_blocks == 1 && r->blocks[0]->ready.p && h->keep &&
            h->x->request.version == 11;
 }
 
@@ -49,6 +49,8 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
     mk_str stamp = mk_stamp_at(&s->stamp, s->loop->now_unix);
     if (MK_LIKELY(is_ready(h, r))) {
         mk_buf_add(out, r->blocks[0]->ready);
+        for (unsigned i = 0; i < r->n_fields; i++) /* what plugins added */
+            mk_emit_field(out, r->fields[i].name, r->fields[i].value);
         mk_buf_add(out, mk_str_of(stamp.p, stamp.len + 2));
         return !out->failed;
     }
@@ -276,8 +278,9 @@ static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *
     struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
     if (h->go) /* a filter that gives others their turn, and has itself resumed */
         return MK_H1_WAITS_INPUT;
-    if (!part || !part->file || part->offset < part->warm_to)
+    if (!part || !part->file || !part->missed)
         return MK_H1_WAITS_INPUT;
+    part->missed = false;
     see_to_window(h, part, false);
     return h->coldread ? MK_H1_WAITS_INPUT : MK_H1_COMPLETE;
 }

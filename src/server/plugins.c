@@ -78,14 +78,16 @@ static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_c
                  struct mk_conf_report *report)
 {
     const char *name = l->object.plugin->name;
-    if (g->n_plugins < MK_PLUGINS_MAX && !find_loaded(g, name)) {
+    const struct mk_loaded *other = find_loaded(g, name);
+    if (g->n_plugins < MK_PLUGINS_MAX && !other) {
         add(g, l);
         return;
     }
-    if (g->n_plugins == MK_PLUGINS_MAX)
+    if (!other)
         mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
-    else
-        mk_conf_report_error(report, at, "the plugin `%s` is loaded already", name);
+    else if (strcmp(other->object.path, l->object.path) != 0) /* else it is said twice, in files that need it */
+        mk_conf_report_error(report, at, "the plugin `%s` is loaded already, from %s", name,
+                             *other->object.path ? other->object.path : "the program itself");
     mk_object_close(&l->object);
 }
 

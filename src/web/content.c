@@ -51,6 +51,7 @@ bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk
     p->offset = offset;
     p->len = len;
     p->warm_to = 0;
+    p->missed = false;
     c->length += len;
     return true;
 }
@@ -128,6 +129,8 @@ ssize_t mk_content_pull(struct mk_content *c, char *room, size_t cap)
     if (!p)
         return 0;
     ssize_t n = pull_part(p, room, cap);
+    if (n == -EAGAIN)
+        p->missed = true;
     if (n > 0)
         mk_content_advance(c, (uint64_t)n);
     return n;

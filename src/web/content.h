@@ -17,6 +17,7 @@ struct mk_part {
     mk_str bytes;
     uint64_t offset, len; /* of a part in a file: what is left of it, */
     uint64_t warm_to;     /* and up to where somebody has seen to it that no disk must be waited for */
+    bool missed;          /* of one in a file: the last pull would have had to wait for a disk */
 };
 
 struct mk_content {

@@ -66,8 +66,13 @@ def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
     assert said.count(": error: the plugin ") == len(bad)
 
 
-def test_a_plugin_is_loaded_once(refused):
-    assert "the plugin `probe` is loaded already" in refused(plugins=load("probe", "probe"))
+def test_a_plugin_is_loaded_once(monkey, refused, tmp_path):
+    shutil.copy(load("probe")[0], tmp_path / "another.so")
+    said = refused(plugins=[*load("probe"), "./another.so"])
+    assert re.search(r"the plugin `probe` is loaded already, from .*/monkey-probe\.so", said)
+    server = monkey(plugins=load("probe", "probe"))
+    server.stop()
+    assert server.err.text.count("probe: start") == 1
 
 
 def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
@@ -345,7 +350,7 @@ def test_many_wait_at_once_and_nobody_else_does(answers):
 
 def test_who_waits_may_go_away(answers):
     before = open_files(answers)
-    for target in ("timer?100", "fd", "child?0", "aside?100000000") * 5:
+    for target in ("timer?100", "fd", "child?0", "aside?1000000") * 5:
         with answers.connect() as c:
             c.send(f"GET /{target} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
     wait_until(lambda: open_files(answers) <= before + 1, "all descriptors are closed again")

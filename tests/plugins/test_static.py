@@ -44,7 +44,7 @@ def test_it_works_as_it_ships(monkey, site, tmp_path, program, name):
     """The .conf of the plugin is included above the host, as its first lines say."""
     site.add("index.html", "home")
     conf = tmp_path / "own.conf"
-    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[PLUGINS]\n    Load {name}\n"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n"
                     f"@INCLUDE {ROOT}/plugins/{name}/{name}.conf\n[HOST]\n    DocumentRoot site\n")
     server = monkey(args=["-c", conf], program=program)
     assert server.get("/").text == "home"

@@ -234,6 +234,19 @@ static void a_loop_sleeps_until_the_next_timer(void **state)
     assert_true(loop.now_ms >= before + 49);
 }
 
+/* However much the clock is behind. */
+static void a_timer_wakes_its_loop_once(void **state)
+{
+    (void)state;
+    struct mk_timer timer;
+    mk_timer_init(&timer, on_due);
+    for (unsigned i = 1; i <= 20; i++) {
+        mk_timer_set(&loop.wheel, &timer, loop.now_ms, 5 + i);
+        turn(LONG_MS);
+        assert_int_equal(n_said, i);
+    }
+}
+
 static void a_turn_waits_no_longer_than_it_is_told(void **state)
 {
     (void)state;
@@ -358,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_puts_off_from_there_lets_others_go_first, start, stop),
         cmocka_unit_test_setup_teardown(at_the_end_all_of_it_runs, start, stop),
         cmocka_unit_test_setup_teardown(a_loop_sleeps_until_the_next_timer, start, stop),
+        cmocka_unit_test_setup_teardown(a_timer_wakes_its_loop_once, start, stop),
         cmocka_unit_test_setup_teardown(a_turn_waits_no_longer_than_it_is_told, start, stop),
         cmocka_unit_test_setup_teardown(another_thread_wakes_the_loop, start, stop),
         cmocka_unit_test_setup_teardown(many_rings_are_one, start, stop),

@@ -159,6 +159,7 @@ static void a_filter_may_take_its_time(void **state)
     talk_wait(&t, 201000);
     expect_shifted(200000, 1, true);
     expect_shifted(1000, 1, true);
+    assert_int_equal(t.service.helper.n_threads, 0); /* it was not for a disk that it took it */
 }
 
 static void a_filter_waits_for_its_source(void **state)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin auth: sections and files of users, right and wrong."""
+import os
+import re
+import subprocess
+
+import pytest
+
+from users import add, get
+
+
+@pytest.fixture
+def users(tmp_path):
+    """ana:secret and bob:hidden, cheaply hashed."""
+    file = tmp_path / "users"
+    add(file, "ana", "secret", "-b", "bcrypt", "-r", "4")
+    add(file, "bob", "hidden", "-b", "bcrypt", "-r", "4")
+    return file
+
+
+@pytest.mark.parametrize("keys, message", [
+    ("Location /x", r":\d+:\d+: error: there must be a file of Users"),
+    ("Users users", r"Location"),
+    ("Location x\nUsers users", r"a path, such as /private/"),
+    ("Location /x*\nUsers users", r"a Location is no pattern"),
+    ("Location /x//y\nUsers users", r"no path looks like that"),
+    ("Location /x/../y\nUsers users", r"no path looks like that"),
+    ("Location /x\nUsers none", r"cannot open .*/none: No such file"),
+    ("Location /x\nUsers site", r"cannot read .*/site: it is not a regular file"),
+    ("Location /x\nUsers users\nType Kerberos", r"Basic.*Digest"),
+    ("Location /x\nUsers users\nRequire group a", r"valid-user, or user NAME"),
+    ("Location /x\nUsers users\nRequire user", r"valid-user, or user NAME"),
+    ("Location /x\nUsers users\nAttempts 1001", r"1000"),
+    ("Location /x\nUsers users\nAttemptTime 2d", r"AttemptTime"),
+    ("Location /x\nUsers users\nTitle \"\"", r"Title"),
+    ("Location /x\nUsers users\nTitle \"a:b\"\nType Digest", r"with Digest it must not hold"),
+    ("Location /x\nUsers users\nTitel y", r"Title"),
+    ("Location /x\nUsers users\n[AUTH]\nLocation /x\nUsers users", r"/x has a section \[AUTH\] already"),
+])
+def test_wrong_configurations(monkey, users, site, keys, message):
+    lines = "".join(line + "\n" if line.startswith("[") else f"    {line}\n" for line in keys.splitlines())
+    server = monkey(plugins=["auth"], sections="[AUTH]\n" + lines, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search(r"monkey\.conf:\d+:\d+: error: ", server.err.text) and re.search(message, server.err.text), (
+        server.err.text)
+
+
+@pytest.mark.parametrize("line, message", [
+    ("rubbish", "expected name:hash or name:realm:hash"),
+    ("name:", "expected name:hash or name:realm:hash"),
+    (":$5$x", "a name has 1 to 255 bytes"),
+    ("n" * 256 + ":x", "a name has 1 to 255 bytes"),
+    ("name:secret", "not a hash that is known here"),
+    ("name:$1$abc$9cvVXGvzOqkpgiD4Kp5PZ0", "not a hash that is known here"),
+    ("name:$apr1$abc$9cvVXGvzOqkpgiD4Kp5PZ0", "not a hash that is known here"),
+    ("name:rqXexS6ZhobKA", "not a hash that is known here"),
+    ("name:$2b$05$short", "the hash is not complete"),
+    ("name:$y$j9T$", "the hash is not complete"),
+    ("name:$6$salt$" + "x" * 85, "the hash is not complete"),
+    ("name:{SHA1}abc", "must be followed by 20 bytes"),
+    ("name:{SHA1}" + "!" * 28, "must be followed by 20 bytes"),
+    ("na\x01me:$5$x", "there is a control character"),
+    ("name::" + "0" * 64, "the realm is empty"),
+    ("name:realm:abc", "there must be 64 .* or 32"),
+    ("name:realm:" + "g" * 64, "there must be 64 .* or 32"),
+    ("name:realm:" + "0" * 64 + ":more", "there must be 64 .* or 32"),
+    ("ana:{SHA1}" + "A" * 27 + "=", "ana is already on line 2"),
+])
+def test_wrong_lines_of_a_file(monkey, users, line, message):
+    before = users.read_text()
+    users.write_text("# people\n" + before + "\n\r\n" + line + "\n")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /x\n    Users users\n", expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    assert re.search(r"users:6: .*" + message, server.err.text), server.err.text
+    assert "secret" not in server.err.text.replace("sections", ""), "a line may hold a password"
+
+
+def test_all_wrong_lines_are_told_at_once(monkey, users):
+    users.write_text("".join(f"user{i}\n" for i in range(30)))
+    server = monkey(plugins=["auth"], expect_start=False, sections="[AUTH]\n    Location /x\n    Users users\n"
+                                                                    "[AUTH]\n    Location /y\n    Users users\n")
+    server.exit_code = 3
+    server.wait()
+    assert len(re.findall(r"users:\d+: expected", server.err.text)) == 20
+    assert "10 lines more are wrong" in server.err.text
+
+
+def test_files_that_are_odd_but_fine(monkey, users, site):
+    users.write_bytes(b"\r\n# comment: here\r\n   \r\n" + users.read_bytes().replace(b"\n", b"\r\n").rstrip(b"\r\n"))
+    users.chmod(0o644)
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
+    site.add("a")
+    assert get(server, "bob", "hidden", "/a").status == 200
+    server.err.wait_for(r"warning: everybody on this machine can read .*users")
+
+
+def test_an_empty_file_lets_nobody_in(monkey, tmp_path, site):
+    (tmp_path / "users").touch(0o600)
+    site.add("a")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
+    server.err.wait_for("warning: .*users has nobody for Basic: nobody will come in")
+    assert server.get("/a").status == 401
+    assert get(server, "ana", "secret", "/a").status == 401
+
+
+def test_the_effective_configuration_is_one(monkey, users, tmp_path):
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n    Require user ana bob\n")
+    done = subprocess.run([server.process.args[0], "-c", server.config, "-T"], capture_output=True, text=True,
+                          timeout=60)
+    assert done.returncode == 0
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / "monkey.conf").write_text(done.stdout)
+    again = subprocess.run([server.process.args[0], "-c", tmp_path / "again" / "monkey.conf", "-T"],
+                           capture_output=True, text=True, timeout=60)
+    assert again.stdout == done.stdout and again.returncode == 0, again.stderr
+
+
+def test_the_default_configuration_loads(monkey, tmp_path, site):
+    conf = os.path.join(os.path.dirname(__file__), "..", "..", "plugins", "auth", "auth.conf")
+    server = monkey(config=f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n@INCLUDE {os.path.abspath(conf)}\n"
+                           "[HOST]\n    DocumentRoot site\n")
+    site.add("a", "a")
+    assert server.get("/a").text == "a"

@@ -1,0 +1,464 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin limits. Times are only compared in the direction in which a slow machine cannot be wrong."""
+import re
+import signal
+import subprocess
+import textwrap
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from monkey import PROGRAM, SECONDS
+
+
+@pytest.fixture
+def limited(monkey, site):
+    """A server with these limits above its host."""
+    def start(limits="", below="", **keys):
+        section = textwrap.indent(textwrap.dedent(limits).strip("\n"), "    ")
+        own = textwrap.indent(textwrap.dedent(below).strip("\n"), "    ")
+        top = keys.pop("top", "") + (f"[LIMITS]\n{section}\n" if section.strip() else "")
+        keys["sections"] = (f"[LIMITS]\n{own}\n" if own.strip() else "") + keys.get("sections", "")
+        return monkey(plugins=["limits"] + keys.pop("plugins", []), top=top, **keys)
+
+    return start
+
+
+def ask(server, target="/", n=1, source=None, which=0, **how):
+    """What n requests are answered with, each on a connection of its own."""
+    statuses = []
+    for _ in range(n):
+        with server.connect(which, source=source) as c:
+            statuses.append(c.get(target, **how).status)
+    return statuses
+
+
+# ---- Requests ----
+
+
+def test_without_limits(limited, site):
+    site.add("index.html", "index")
+    assert ask(limited(), n=20) == [200] * 20
+
+
+def test_a_rate(limited, site):
+    site.add("index.html", "index")
+    server = limited("Requests 5/h")
+    assert ask(server, n=8) == [200] * 5 + [429] * 3
+    with server.connect() as c:
+        reply = c.get("/")
+        assert reply.status == 429
+        assert 600 <= int(reply["Retry-After"]) <= 721  # one every 12 minutes
+        assert c.get("/", method="HEAD").status == 429  # the connection is still good
+
+
+@pytest.mark.parametrize("rule, expected", [
+    ("1/d", 1), ("1/h burst 1", 1), ("1/h burst 7", 7), ("100/h burst 3", 3), ("6/d", 6), ("2/h by address", 2),
+    ("/ 2/h", 2), ("*.html / 3/h", 3), ("3/h by path", 3), ("4/h by all", 4), ("/x 2/h", 10),
+])
+def test_how_many_at_once(limited, site, rule, expected):
+    site.add("index.html", "index")
+    assert ask(limited(f"Requests {rule}"), n=10) == ([200] * expected + [429] * 10)[:10]
+
+
+def test_all_rules_that_fit_count(limited, site):
+    for name in ("api/a", "api/b", "x"):
+        site.add(name, "text")
+    server = limited("""
+        Requests 10/d
+        Requests /api/* 3/d
+        Requests /api/b 1/d by all
+    """)
+    assert ask(server, "/api/b", 2) == [200, 429]
+    assert ask(server, "/api/a", 3) == [200, 429, 429]  # the refused one has counted below /api/*
+    assert ask(server, "/x", 10) == [200] * 5 + [429] * 5
+
+
+def test_by_address(limited, site):
+    site.add("index.html", "index")
+    path = site.path.parent / "sock"
+    server = limited("Requests 2/d", listen=["127.0.0.1:0", "[::1]:0", f"unix:{path}"])
+    for source in ("127.0.0.1", "127.0.0.2", "127.1.2.3"):
+        assert ask(server, n=3, source=source) == [200, 200, 429]
+    assert ask(server, n=3, which=1) == [200, 200, 429]
+    assert ask(server, n=3, which=2) == [200, 200, 429]
+
+
+def test_an_ipv6_client_is_his_network(limited, site):
+    """Which one has 2^64 addresses of; told by a proxy, as nobody has so many here."""
+    site.add("index.html", "index")
+    server = limited("Requests 2/d", plugins=["security"],
+                     top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Real-IP\n")
+    for prefix in ("2001:db8:1:1", "2001:db8:1:2"):
+        for at, expected in enumerate((200, 200, 429, 429)):
+            assert ask(server, fields={"X-Real-IP": f"{prefix}::{at:x}"}) == [expected]
+    for last, expected in ((1, 200), (2, 200), (1, 200), (1, 429), (2, 200), (2, 429)):
+        assert ask(server, fields={"X-Real-IP": f"192.0.2.{last}"}) == [expected]
+
+
+def test_by_path(limited, site):
+    for name in ("a", "b"):
+        site.add(name, "text")
+    server = limited("Requests 2/d by path", host="ServerName one.example",
+                     sections="[HOST]\n    ServerName two.example\n    DocumentRoot site\n")
+    for host in ("one.example", "two.example"):
+        for target in ("/a", "/b"):
+            assert ask(server, target, 3, host=host) == [200, 200, 429]
+    assert ask(server, "//a?x", host="one.example", source="127.0.0.9") == [429]
+
+
+def test_by_address_and_path(limited, site):
+    site.add("a", "text")
+    server = limited("Requests 1/d by address path")
+    assert ask(server, "/a", 2) == [200, 429]
+    assert ask(server, "/b", 2) == [404, 429]
+    assert ask(server, "/a", 2, source="127.0.0.2") == [200, 429]
+
+
+def test_by_field(limited, site):
+    site.add("index.html", "index")
+    server = limited("Requests 2/d by field X-Api-Key")
+    for key in ("one", "two"):
+        for source in ("127.0.0.1", "127.0.0.2"):
+            assert ask(server, source=source, fields={"x-api-key": key}) == [200]
+        assert ask(server, fields={"X-API-Key": key}) == [429]
+    for source in ("127.0.0.1", "127.0.0.2"):  # who sends none is counted by his address
+        assert ask(server, n=3, source=source) == [200, 200, 429]
+        assert ask(server, source=source, fields={"X-Api-Key": ""}) == [429]
+
+
+def test_exempt(limited, site):
+    site.add("index.html", "index")
+    site.add("health", "fine")
+    server = limited("Requests 2/d\nExempt 127.0.0.2 127.0.1.0/24\nExempt /health *.css")
+    assert ask(server, n=9, source="127.0.0.2") == [200] * 9
+    assert ask(server, n=9, source="127.0.1.77") == [200] * 9
+    assert ask(server, "/health", n=9) == [200] * 9
+    assert ask(server, "/a.css", n=9) == [404] * 9
+    assert ask(server, n=3) == [200, 200, 429]
+
+
+def test_hosts_have_limits_of_their_own(limited, site):
+    site.add("index.html", "index")
+    other = "[HOST]\n    ServerName {0}\n    DocumentRoot site\n\n"
+    server = limited("Requests 4/d", host="ServerName one.example", sections=other.format("two.example") +
+                     other.format("own.example") + "[LIMITS]\n    Requests 2/d\n\n" +
+                     other.format("twin.example") + "[LIMITS]\n    Requests 2/d\n\n" +
+                     other.format("free.example") + "[LIMITS]\n    Exempt /\n")
+    assert ask(server, n=3, host="one.example") == [200] * 3
+    assert ask(server, n=3, host="two.example") == [200, 429, 429]  # what stands above the hosts is for all together
+    assert ask(server, n=3, host="own.example") == [200, 200, 429]
+    assert ask(server, n=3, host="twin.example") == [200, 200, 429]
+    assert ask(server, n=9, host="free.example") == [200] * 9
+
+
+def test_all_workers_count_together(limited, site):
+    """Exactly as many as may be are served, however they come."""
+    site.add("index.html", "index")
+    server = limited("Requests 200/d by all\nRequests /x 100/d by address", workers=4)
+    with ThreadPoolExecutor(8) as pool:
+        statuses = sum(pool.map(lambda _: ask(server, n=40), range(8)), [])
+    assert (statuses.count(200), statuses.count(429)) == (200, 120)
+    answered = [int(line.split()[-1]) for line in Path(f"/proc/{server.pid}/task/{server.pid}/children").read_text().split()]
+    assert len(answered) == 4
+
+
+def test_what_is_counted_survives_a_reload_and_a_crash(limited, site):
+    site.add("index.html", "index")
+    server = limited("Requests 4/d")
+    assert ask(server, n=2) == [200, 200]
+    server.config.write_text(server.config.read_text() + "\n# changed\n")
+    before = server.workers
+    server.tell(signal.SIGHUP)
+    end = time.monotonic() + SECONDS
+    while set(server.workers) & set(before):
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    assert ask(server, n=3) == [200, 200, 429]
+
+
+def test_who_waits_is_served_again(limited, site):
+    """And not more often than he may."""
+    site.add("index.html", "index")
+    server = limited("Requests 20/s burst 1", server="MaxKeepAliveRequest 0")
+    served, end = 0, time.monotonic() + SECONDS
+    with server.connect() as c:
+        while c.get("/").status != 200:
+            pass
+        began = time.monotonic()
+        while served < 20:
+            served += c.get("/").status == 200
+            assert time.monotonic() < end
+    assert time.monotonic() - began > 0.9 * 20 / 20
+
+
+def test_report_only(limited, site):
+    site.add("index.html", "index")
+    site.add("large", "x" * 300_000)
+    server = limited("Requests / 2/d\nBandwidth 1K\nReport on")
+    assert ask(server, n=20) == [200] * 20
+    assert ask(server, "/large") == [200]
+    server.err.wait_for(r"GET / from 127\.0\.0\.1: limits: would be refused \(429\) by `/ 2/d` \(1 lately\)")
+    assert server.err.text.count("limits:") < 18
+
+
+def test_a_refusal_is_told_now_and_then(limited, site):
+    server = limited("Requests 1/d")
+    with server.connect() as c:
+        for _ in range(300):
+            c.get("/x")
+    server.err.wait_for(r"GET /x from 127\.0\.0\.1: limits: refused \(429\) by `1/d` \(1 lately\)")
+    server.stop()
+    assert server.err.text.count("limits:") < 100
+
+
+def test_the_page_of_429_is_the_hosts(limited, site):
+    site.add("429.html", "slow down")
+    server = limited("Requests 1/d", sections="[ERROR_PAGES]\n    429 429.html\n")
+    with server.connect() as c:
+        c.get("/")
+        assert c.get("/").text == "slow down"
+
+
+# ---- Bandwidth ----
+
+CONTENT = bytes(range(256)) * 1200  # 300 KB
+
+
+def fetch(server, target="/a.iso", source=None, **how):
+    with server.connect(source=source) as c:
+        began = time.monotonic()
+        reply = c.get(target, **how)
+        return reply, time.monotonic() - began
+
+
+@pytest.mark.parametrize("version", ["1.1", "1.0"])
+def test_bandwidth(limited, site, version):
+    site.add("a.iso", CONTENT)
+    site.add("b.txt", CONTENT)
+    server = limited("Bandwidth *.iso 200K burst 20K")
+    reply, seconds = fetch(server, version=version)
+    assert reply.body == CONTENT and reply["Content-Length"] == str(len(CONTENT))
+    assert seconds > 0.9 * (len(CONTENT) / 1024 - 20 - 200 / 16) / 200
+    reply, _ = fetch(server, "/b.txt")
+    assert reply.body == CONTENT
+
+
+def test_the_loop_sleeps(limited, site):
+    """A paced response wakes its worker once for each portion at most."""
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 200K burst 12K")
+    status = Path(f"/proc/{server.workers[0]}/status")
+
+    def switches():
+        return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)", status.read_text(), re.M)[1])
+
+    before = switches()
+    reply, seconds = fetch(server)
+    assert reply.body == CONTENT
+    assert switches() - before <= len(CONTENT) / (200 * 1024 / 16) + 2 * seconds + 15
+
+
+def test_small_content_is_not_slowed_down(limited, site):
+    site.add("a.iso", "x" * 1000)
+    server = limited("Bandwidth *.iso 100K")
+    with server.connect() as c:
+        for _ in range(100):
+            assert c.get("/a.iso").text == "x" * 1000  # each response is on its own
+        assert c.get("/a.iso", method="HEAD").status == 200
+        assert c.get("/a.iso", fields={"Range": "bytes=5-9"}).text == "xxxxx"
+        assert c.get("/none.iso").status == 404
+
+
+def test_the_first_bytes_may_be_free(limited, site):
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 1K burst 1K after 290K")
+    with server.connect() as c:
+        c.ask("/a.iso")
+        c.read_head()
+        assert c.read_exactly(290 * 1024) == CONTENT[:290 * 1024]
+    server = limited("Bandwidth *.iso 1K after 1M")
+    assert fetch(server)[0].body == CONTENT
+
+
+def test_an_address_shares_its_bandwidth(limited, site):
+    """However many connections and workers it has; others have theirs."""
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 400K burst 1K by address", workers=2)
+    began = time.monotonic()
+    with ThreadPoolExecutor(4) as pool:
+        replies = list(pool.map(lambda i: fetch(server, source=f"127.0.0.{1 + i % 2}"), range(4)))
+    assert all(reply.body == CONTENT for reply, _ in replies)
+    assert time.monotonic() - began > 0.9 * (2 * len(CONTENT) / 1024 - 1 - 2 * 400 / 16) / 400
+
+
+def test_all_share_the_bandwidth_of_a_path(limited, site):
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 400K burst 1K by path")
+    began = time.monotonic()
+    with ThreadPoolExecutor(3) as pool:
+        replies = list(pool.map(lambda i: fetch(server, source=f"127.0.0.{1 + i}"), range(3)))
+    assert all(reply.body == CONTENT for reply, _ in replies)
+    assert time.monotonic() - began > 0.9 * (3 * len(CONTENT) / 1024 - 1 - 3 * 400 / 16) / 400
+
+
+def test_nobody_starves(limited, site):
+    """Of those who share, each gets some, however small it is: a response of one portion is not behind all the rest."""
+    site.add("a.iso", CONTENT * 10)
+    site.add("small.iso", "x" * 20000)
+    server = limited("Bandwidth *.iso 200K burst 1K by address", workers=1)
+    large = server.connect()
+    large.ask("/a.iso")
+    large.read_head()
+    for _ in range(3):
+        assert fetch(server, "/small.iso")[0].text == "x" * 20000
+    large.close()
+
+
+def test_what_is_not_sent_is_given_back(limited, site):
+    """Clients who leave early do not use up what others may have."""
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 64K burst 64K by all")
+    for _ in range(300):
+        with server.connect() as c:
+            c.ask("/a.iso", fields={"Range": "bytes=0-0"})
+            assert c.read().body == CONTENT[:1]
+
+
+def test_several_bandwidths(limited, site):
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 10M by address\nBandwidth /* 200K burst 1K\nBandwidth 100M by all")
+    reply, seconds = fetch(server)
+    assert reply.body == CONTENT
+    assert seconds > 0.9 * (len(CONTENT) / 1024 - 1 - 200 / 16) / 200
+
+
+def test_who_goes_away_is_forgotten(limited, site):
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 1K")
+    clients = [server.connect() for _ in range(20)]
+    for c in clients:
+        c.ask("/a.iso")
+    for c in clients:
+        c.read_head()
+        c.close()
+    assert fetch(server, "/none")[0].status == 404
+
+
+def test_a_slow_response_outlives_the_handler_clock(limited, site):
+    """Its waits are no reason to give it up."""
+    site.add("a.iso", CONTENT[:8 * 1024])
+    server = limited("Bandwidth *.iso 2K burst 1K", server="HandlerTimeout 2")
+    assert fetch(server)[0].body == CONTENT[:8 * 1024]
+
+
+def test_a_slow_response_does_not_keep_the_server(limited, site):
+    site.add("a.iso", CONTENT)
+    server = limited("Bandwidth *.iso 1K")
+    with server.connect() as c:
+        c.ask("/a.iso")
+        c.read_head()
+        server.stop()
+
+
+# ---- Configuration ----
+
+WRONG = {
+    "Requests 10": "`10` is not a rate: expected 10/s",
+    "Requests 10/x": "`10/x` is not a rate",
+    "Requests 0/s": "`0/s` is not a rate",
+    "Requests 10001/s": "at most 10000 a second",
+    "Requests /x": "NUMBER/s|m|h|d",
+    "Requests 1/s 2/s": "`2/s` is unknown here: expected burst or by",
+    "Requests 1/s burst": "`burst` is the last word",
+    "Requests 1/s burst 0": "`0` is not a burst",
+    "Requests 1/h burst 100": "`100` is too much: expected a burst that is made good within a day",
+    "Requests 1/s burst 2 burst 3": "`burst` is there already",
+    "Requests 1/s by": "`by` is the last word",
+    "Requests 1/s by moon": "`moon` is nothing to count by: expected address, path, all or field",
+    "Requests 1/s by response": "`response` is nothing to count by",
+    "Requests 1/s by field": "`field` is the last word",
+    "Requests 1/s by field X:": "`X:` is not the name of a field",
+    "Requests 1/s by all address": "`address` is one too many",
+    "Requests 1/s after 1M": "`after` is unknown here",
+    "Bandwidth 10/s": "`10/s` is not a bandwidth: expected bytes a second",
+    "Bandwidth 100": "`100` is not a bandwidth",
+    "Bandwidth 2048G": "`2048G` is not a bandwidth",
+    "Bandwidth /x": "[by response|address",
+    "Bandwidth 1K burst 1G": "`1G` is not a burst: expected a size that is sent within a day",
+    "Bandwidth 1M after x": "`x` is not a size",
+    "Bandwidth 1M by moon": "expected response, address, path, all or field",
+    "Exempt nobody": "`nobody` is neither a path nor a network",
+    "Report maybe": "on or off",
+    "Request 1/s": "did you mean `Requests`",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_mistakes_have_a_place(limited, line):
+    server = limited(line, expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    number = re.search(r"monkey\.conf:(\d+):\d+: error: ", server.err.text)
+    assert number and WRONG[line] in server.err.text, server.err.text
+    assert line in server.config.read_text().splitlines()[int(number[1]) - 1]
+
+
+def run(*words):
+    done = subprocess.run([PROGRAM, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_effective_configuration(limited):
+    server = limited("Requests  /api/* /x 10/s burst 20 by address field X-Api-Key\nRequests 1/d\nBandwidth *.iso 500K\n"
+                     "Exempt 10.0.0.0/8 ::1\nExempt /health")
+    text = run("-T", "-c", server.config)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    at = lines.index("[LIMITS]")
+    assert lines[at + 1:at + 8] == [
+        "Requests /api/* /x 10/s burst 20 by address field X-Api-Key", "Requests 1/d", "Bandwidth *.iso 500K",
+        "Exempt 10.0.0.0/8", "Exempt ::1", "Exempt /health", "Report off"]
+
+
+def test_explain(limited, site):
+    site.add("a.iso", CONTENT)
+    server = limited("Requests /* 10/s\nBandwidth *.iso 500K\nRequests /api/* 1/d")
+    said = run("explain", "-c", server.config, "GET", "/a.iso")
+    assert re.findall(r"^limits +(.+)$", said, re.M) == ["Requests /* 10/s", "Bandwidth *.iso 500K"]
+
+
+# ---- Under pressure ----
+
+
+def test_many_who_are_new_lock_nobody_out(limited, site):
+    """Each key is somebody; far more of them than there is room for in a line of the table are served."""
+    site.add("index.html", "index")
+    server = limited("Requests 1/d by field Key", server="MaxKeepAliveRequest 0")
+    with server.connect() as c:
+        for at in range(0, 4000, 50):
+            c.send(b"".join(b"GET / HTTP/1.1\r\nHost: x\r\nKey: %d\r\n\r\n" % key for key in range(at, at + 50)))
+            assert [c.read("GET").status for _ in range(50)] == [200] * 50
+    assert ask(server, fields={"Key": "3999"}) == [429]
+
+
+def test_two_at_the_same_moment(limited, site):
+    site.add("index.html", "index")
+    server = limited("Requests 1/d by field Key", workers=4)
+    barrier = threading.Barrier(6)
+
+    def one(_):
+        statuses = []
+        for key in range(30):
+            with server.connect() as c:
+                barrier.wait(SECONDS)
+                statuses.append(c.get("/", fields={"Key": f"k{key}"}).status)
+        return statuses
+
+    with ThreadPoolExecutor(6) as pool:
+        rounds = list(zip(*pool.map(one, range(6))))
+    # Two workers may enter somebody new at the same instant, each in a slot of its own: then two are served.
+    assert all(1 <= each.count(200) <= 2 and each.count(429) >= 4 for each in rounds), rounds
