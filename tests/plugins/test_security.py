@@ -368,7 +368,7 @@ def test_the_proxy_protocol_is_for_all_hosts(guarded):
 @pytest.mark.parametrize("rules, said", [
     ("RealAddress Forwarded", "this does nothing: no TrustedProxy is named"),
     ("TrustedProxy 10.0.0.1", "this does nothing without RealAddress or ProxyProtocol"),
-    ("TrustedProxy all\n    RealAddress X-Real-IP", "`all` trusts everybody: any client is who he says he is"),
+    ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts everybody: any client is who he says he is"),
 ])
 def test_half_a_configuration_is_warned_of(guarded, rules, said):
     server = guarded(rules)
