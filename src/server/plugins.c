@@ -83,9 +83,10 @@ static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_c
         add(g, l);
         return;
     }
+    /* The same one is said twice where several files need it. */
     if (!other)
         mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
-    else if (strcmp(other->object.path, l->object.path) != 0) /* else it is said twice, in files that need it */
+    else if (strcmp(other->object.path, l->object.path) != 0)
         mk_conf_report_error(report, at, "the plugin `%s` is loaded already, from %s", name,
                              *other->object.path ? other->object.path : "the program itself");
     mk_object_close(&l->object);
