@@ -181,7 +181,7 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
 static bool start_over(struct mk_exchange *x)
 {
     x->request.rewritten = false;
-    x->response.status = 0;
+    mk_response_reset(&x->response); /* whoever added something is asked once more */
     x->step = MK_FLOW_HOOKS;
     x->at = x->allowed = x->passed_with = 0;
     if (++x->rewrites <= REWRITES_MAX)

@@ -391,6 +391,7 @@ def test_a_request_for_something_else(answers):
         return answers.get(target, fields=[("X-Rewrite", to)])
 
     assert get("/a.txt").text == "hello"
+    assert get("/a.txt").all("X-Asked") == ["yes"], "what was added for the first path is forgotten"
     assert get("/%61.txt", "/a.txt").status == 500, "it is rewritten for ever: its path never looks like what is asked"
     answers.err.wait_for("was rewritten 10 times and more: 500")
     assert get("/../a").status == 400

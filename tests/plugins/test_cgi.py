@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+import users
 from monkey import ROOT
 
 ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    *.php       cgi\n    /*          static\n"
@@ -509,6 +510,37 @@ class TestPhp:
         server = serve(keys=self.KEYS)
         assert server.get("/cgi-bin/e.php").status in (200, 500)
         server.err.wait_for("cgi: .*all is lost")
+
+
+# Beside other plugins
+
+@pytest.fixture
+def protected(monkey, site, tmp_path):
+    """/cgi-bin/ asks for ana's password, /open/ for none."""
+    users.add(tmp_path / "users", "ana", "secret", "-b", "sha256", "-r", "1000")
+    for name, text in {"cgi-bin/env.sh": ENV, "open/a": said("Location: /cgi-bin/env.sh"), "open/env.sh": ENV}.items():
+        site.add(name, text, mode=0o755)
+    return monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /cgi-bin/\n    Users users\n[ROUTES]\n    /*  cgi\n")
+
+
+def test_who_came_in_is_told_but_not_with_what(protected):
+    assert protected.get("/cgi-bin/env.sh").status == 401
+    got = environment(protected.get("/cgi-bin/env.sh", fields=users.basic("ana", "secret")))
+    assert got["REMOTE_USER"] == "ana" and got["AUTH_TYPE"] == "Basic" and "HTTP_AUTHORIZATION" not in got
+    got = environment(protected.get("/open/env.sh", fields=users.basic("ana", "secret")))
+    assert "REMOTE_USER" not in got and "AUTH_TYPE" not in got  # nobody has looked whether it is true
+
+
+def test_a_local_redirect_opens_no_doors(protected):
+    assert protected.get("/open/a").status == 401
+    assert environment(protected.get("/open/a", fields=users.basic("ana", "secret")))["REMOTE_USER"] == "ana"
+
+
+def test_fields_of_other_plugins_are_added_to_what_a_script_says(monkey, site):
+    site.add("cgi-bin/s", said("Content-Type: text/plain\nX-Powered-By: sh"), mode=0o755)
+    server = monkey(plugins=["headers", "cgi"], sections="[HEADERS]\n    Set X-More yes\n    Remove X-Powered-By\n" + ROUTES)
+    reply = server.get("/cgi-bin/s")
+    assert reply["X-More"] == "yes" and "X-Powered-By" not in reply
 
 
 # Arguments

@@ -440,6 +440,7 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
 {
     mk_str to = mk_request_field(request, MK_STR("X-Rewrite"));
     (void)host_data;
+    mk_response_add(response, MK_STR("X-Asked"), MK_STR("yes"));
     if (to.p && !mk_str_eq(to, mk_request_path(request)) && mk_request_rewrite(request, to))
         return refuse(response, 400);
     return MK_NEXT;
