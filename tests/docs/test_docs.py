@@ -89,6 +89,8 @@ def complete(page, text):
     plugin = page.parent.name if page in PLUGINS else ""
     if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
         text = f"[PLUGINS]\n    Load {plugin}\n{text}"
+    if "[LOGGER]" in text and "[PLUGINS]" not in text:
+        text = f"[PLUGINS]\n    Load logger\n{text}"
     if "[HELLO]" in text and "[PLUGINS]" not in text:
         text = f"[PLUGINS]\n    Load ./monkey-hello.so\n{text}"
     if "[HOST]" not in text:
@@ -110,10 +112,10 @@ def bring_along(folder, text):
                         ROOT / "examples/plugin-hello/hello.c"], check=True, timeout=SECONDS)
 
 
-def write_configuration(folder, text, page):
-    """The example, with places of this machine moved into `folder`."""
+def write_configuration(folder, text, page=None):
+    """The example, with places of this machine moved into `folder`; with a page, what it shows only in part made whole."""
     user = pwd.getpwuid(os.geteuid()).pw_name
-    text = complete(page, text)
+    text = complete(page, text) if page else text
     text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey)\b", rf"{folder}/\1", text)
     text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
     bring_along(folder, text)
@@ -148,7 +150,8 @@ def test_what_is_said_about_a_folder_of_1_6(tmp_path):
     folder = tmp_path / "etc/monkey"
     (folder / "sites").mkdir(parents=True)
     (folder / "monkey.conf").write_text("[SERVER]\n    Listen 2001\n")
-    (folder / "sites/default").write_text(write_configuration(tmp_path, example, page).read_text())
+    (folder / "sites/default").write_text(write_configuration(tmp_path, example).read_text())
+    (folder / "plugins.load").write_text(next(text for text in texts if text.startswith("# /etc/monkey/plugins.load\n")))
     done = run("-t", "-c", folder)
     assert (done.stderr + done.stdout).replace(str(tmp_path), "") == said.partition("\n")[2]
 
