@@ -83,9 +83,10 @@ static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_c
         add(g, l);
         return;
     }
+    /* The same one is said twice where several files need it. */
     if (!other)
         mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
-    else if (strcmp(other->object.path, l->object.path) != 0) /* else it is said twice, in files that need it */
+    else if (strcmp(other->object.path, l->object.path) != 0)
         mk_conf_report_error(report, at, "the plugin `%s` is loaded already, from %s", name,
                              *other->object.path ? other->object.path : "the program itself");
     mk_object_close(&l->object);
@@ -101,7 +102,7 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
         return;
     }
     struct mk_conf_place at = mk_conf_tree_place(e, e->value);
-    bool is_gone = name.p[0] == '/' && name_in(name).p && access(name.p, F_OK) != 0;
+    bool is_gone = e->value.p[0] == '/' && name_in(name).p && access(name.p, F_OK) != 0;
     bool opened = is_gone ? open_successor(l, name, &at, report) : mk_object_open(&l->object, name, why);
     l->entry = e;
     if (opened)
@@ -111,13 +112,21 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
                              MK_CONF_REPORT_ARG(e->value), why);
 }
 
+static void report_no_load(const struct mk_conf_entry *e, struct mk_conf_report *report)
+{
+    mk_conf_report_error(report, &e->at, "unknown key `%.*s` in [PLUGINS]: expected `Load NAME|FILE`",
+                         MK_CONF_REPORT_ARG(e->key));
+}
+
 void mk_plugins_open(struct mk_generation *g, struct mk_conf_report *report)
 {
     for (const struct mk_conf_section *s = g->tree.first; s; s = s->next) {
         if (!mk_str_eq_nocase(s->name, MK_STR("PLUGINS")))
             continue;
         for (const struct mk_conf_entry *e = s->first; e; e = e->next)
-            if (mk_str_eq_nocase(e->key, MK_STR("Load")) && !e->broken && e->value.len)
+            if (!mk_str_eq_nocase(e->key, MK_STR("Load")))
+                report_no_load(e, report);
+            else if (!e->broken && e->value.len)
                 open_one(g, e, report);
     }
 }

@@ -13,7 +13,8 @@ import pytest
 
 from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PLUGINS = sorted((ROOT / "plugins").glob("*/README.md"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *PLUGINS, *sorted((ROOT / "examples").rglob("*.md"))]
 MADE = PROGRAM.parent / "docs"  # man page and completions, made with every build
 
 
@@ -76,22 +77,48 @@ def help_text():
 
 # ---- Configurations ----
 
+# For Basic and for Digest; the password is that of an example of crypt(5).
+USERS = "ana:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" + "ana:Members only:" + "0" * 64 + "\n"
 SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
-CONFIGURATIONS = [pytest.param(page, text, id=f"{page.name}:{line}")
+CONFIGURATIONS = [pytest.param(page, text, id=f"{page.relative_to(ROOT)}:{line}")
                   for page in PAGES for line, text in blocks(page) if SECTION.match(text)]
 
 
-def write_configuration(folder, text):
-    """The example, with places of this machine moved into `folder`, and with a host if it shows none."""
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    text = re.sub(r"(?<=\s)/(srv|var/log|run)\b", rf"{folder}/\1", text)
-    text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
+def complete(page, text):
+    """The example with what it does not repeat: a host, and the Load of the plugin whose page this is."""
+    plugin = page.parent.name if page in PLUGINS else ""
+    if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
+        text = f"[PLUGINS]\n    Load {plugin}\n{text}"
+    if "[LOGGER]" in text and "[PLUGINS]" not in text:
+        text = f"[PLUGINS]\n    Load logger\n{text}"
+    if "[HELLO]" in text and "[PLUGINS]" not in text:
+        text = f"[PLUGINS]\n    Load ./monkey-hello.so\n{text}"
     if "[HOST]" not in text:
-        text += "\n[HOST]\n    DocumentRoot .\n"
-    variables = dict(re.findall(r"^@SET (\w+) (.*)$", text, re.MULTILINE))
-    for key, value in re.findall(r"^\s+(DocumentRoot|AccessLog|ErrorLog)\s+(.+)$", text, re.MULTILINE):
-        path = folder / re.sub(r"\$\{(\w+)\}", lambda m: variables[m[1]], value)
+        host = "[HOST]\n    DocumentRoot .\n"
+        text = re.sub(r"^(\[ROUTES\]|\[HANDLERS\])$", rf"{host}\1", text, 1, re.MULTILINE) if "[ROUTES]" in text else text + host
+    return text
+
+
+def bring_along(folder, text):
+    """What the example names and a reader has: folders, files of users, the plugin of the guide."""
+    for key, value in re.findall(r"^\s+(DocumentRoot|AccessLog|ErrorLog|Users)\s+(.+)$", text, re.MULTILINE):
+        path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
         (path if key == "DocumentRoot" else path.parent).mkdir(parents=True, exist_ok=True)
+        if key == "Users":
+            path.write_text(USERS)
+            path.chmod(0o600)
+    if "./monkey-hello.so" in text:
+        subprocess.run(["cc", "-fPIC", "-shared", "-I", ROOT / "include", "-o", folder / "monkey-hello.so",
+                        ROOT / "examples/plugin-hello/hello.c"], check=True, timeout=SECONDS)
+
+
+def write_configuration(folder, text, page=None):
+    """The example, with places of this machine moved into `folder`; with a page, what it shows only in part made whole."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    text = complete(page, text) if page else text
+    text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey)\b", rf"{folder}/\1", text)
+    text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
+    bring_along(folder, text)
     path = folder / "monkey.conf"
     path.write_text(text)
     return path
@@ -109,7 +136,7 @@ def complaints(stderr):
 
 @pytest.mark.parametrize("page, text", CONFIGURATIONS)
 def test_a_configuration_loads(tmp_path, page, text):
-    done = run("-t", "-c", write_configuration(tmp_path, text))
+    done = run("-t", "-c", write_configuration(tmp_path, text, page))
     assert done.returncode == 0, done.stderr
     assert not complaints(done.stderr) or page.name == "from-monkey-1.md", done.stderr
 
@@ -124,6 +151,7 @@ def test_what_is_said_about_a_folder_of_1_6(tmp_path):
     (folder / "sites").mkdir(parents=True)
     (folder / "monkey.conf").write_text("[SERVER]\n    Listen 2001\n")
     (folder / "sites/default").write_text(write_configuration(tmp_path, example).read_text())
+    (folder / "plugins.load").write_text(next(text for text in texts if text.startswith("# /etc/monkey/plugins.load\n")))
     done = run("-t", "-c", folder)
     assert (done.stderr + done.stdout).replace(str(tmp_path), "") == said.partition("\n")[2]
 

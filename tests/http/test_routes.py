@@ -210,6 +210,7 @@ def test_users_have_no_folders_unless_wanted(monkey, me):
 # Words of Monkey 1.6
 
 def test_old_handlers(monkey, site):
+    """Nobody's scripts are sent as text: neither those of a plugin that is not loaded, nor of one that is no more."""
     for name in ("a.php", "cgi-bin/x.sh", "a.txt", "list/x"):
         site.add(name, "source")
     server = monkey(sections=r"""
@@ -219,24 +220,27 @@ def test_old_handlers(monkey, site):
             Match /list/      dirlisting
             Match ^/GONE$     status 410
         """)
-    for target, status in {"/a.php": 501, "/A.PHP": 501, "/cgi-bin/x.sh": 501, "/a.txt": 200, "/list/": 403,
+    for target, status in {"/a.php": 501, "/A.PHP": 501, "/cgi-bin/x.sh": 501, "/a.txt": 200, "/list/": 501,
                            "/gone": 410, "/a.php5": 404, "/x/a.php": 501, "/a%2ephp": 501, "/cgi-bin/": 501}.items():
         reply = server.get(target)
         assert reply.status == status, target
         assert target == "/a.txt" or "source" not in reply.text
 
 
-def test_what_was_protected_does_not_become_public(monkey, site):
-    site.add("private/a.txt", "secret")
-    site.add("public/a.txt", "public")
-    server = monkey(sections="""
-        [AUTH]
-            Location /private/
-            Title    Private
-            Users    users
+def test_old_handlers_of_plugins(monkey, site):
+    site.add("list/x.txt", "a file")
+    site.add("cgi-bin/x.cgi", "#!/bin/sh\necho Content-Type: text/plain\necho\necho from a script\n").chmod(0o755)
+    server = monkey(plugins=["cgi", "dirlisting"], sections=r"""
+        [HANDLERS]
+            Match /cgi-bin/.*\.cgi cgi
+            Match /list/$          dirlisting
         """)
-    for target in ("/private/a.txt", "/private/", "/private", "//private/a.txt", "/public/../private/a.txt",
-                   "/%70rivate/a.txt", "/private/none"):
-        reply = server.get(target)
-        assert reply.status == 403 and "secret" not in reply.text, target
-    assert server.get("/public/a.txt").text == "public"
+    assert server.get("/cgi-bin/x.cgi").text == "from a script\n"
+    assert "x.txt" in server.get("/list/").text and server.get("/list/x.txt").text == "a file"
+
+
+def test_what_was_protected_does_not_become_public(run, tmp_path, site):
+    """An [AUTH] that nobody understands is no reason to serve without."""
+    (tmp_path / "c").write_text("[HOST]\n    DocumentRoot site\n[AUTH]\n    Location /private/\n    Users users\n")
+    done = run("-t", "-c", "c")
+    assert done.code == 3 and "c:3:1: error: unknown section [AUTH]\n" in done.err

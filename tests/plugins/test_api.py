@@ -57,6 +57,7 @@ def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
         text: "cannot be loaded: .*(invalid ELF header|file too short)",
         tmp_path: "it is not a file",
         "./none.so": "No such file or directory",
+        "./monkey-none.so": "No such file or directory",
         "none": r"it is not built in, and there is no monkey-none\.so",
     }
     said = refused(plugins=bad)

@@ -134,8 +134,12 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match ( static\n", 7, "`(` is not a regular expression", None),
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Macth x static\n", 7, "expected `Match REGEX HANDLER", None),
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match x\n", 7, "expected `Match REGEX HANDLER", None),
-    ("[HOST]\n    DocumentRoot site\n[AUTH]\n    Title x\n", 6, "Location", None),
-    ("[HOST]\n    DocumentRoot site\n[LOGGER]\n    AccessLog /no/such/log\n", 7, "the log `/no/such/log` cannot be opened", None),
+    ("[HOST]\n    DocumentRoot site\n[CGI]\n    MaxTime 1\n", 6, "unknown section [CGI]", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /x cgi\n", 7, "there is no handler `cgi`", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
+    ("[PLUGINS]\n    Load nosuch\n[HOST]\n    DocumentRoot site\n", 5, "the plugin `nosuch` cannot be loaded: it is not built in, and there is no monkey-nosuch.so in /", None),
+    ("[PLUGINS]\n    Load ./monkey-nosuch.so\n[HOST]\n    DocumentRoot site\n", 5, "the plugin `./monkey-nosuch.so` cannot be loaded: No such file", None),
+    ("[PLUGINS]\n    Laod cgi\n[HOST]\n    DocumentRoot site\n", 5, "unknown key `Laod` in [PLUGINS]: expected `Load NAME|FILE`", None),
+    ("[PLUGINS]\n    Load\n[HOST]\n    DocumentRoot site\n", 5, "`Load` has no value: expected Load NAME|FILE", None),
     ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x noslash\n", 7, "`noslash` is not a media type", None),
     ("[SERVER]\n    Timeout 1\n[HOST]\n    DocumentRoot site\n", 4, "", None),
     ("Stray\n", 4, "expected `[SECTION]`, `@INCLUDE`, `@SET`, a comment or an indented entry", None),
@@ -364,6 +368,8 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
     DefaultMimeType "a/b; c=\"$${D}\""
 [MIMETYPES]
     x  a/x
+[PLUGINS]
+    Load dirlisting
 [HOST]
     ServerName    one.example *.one.example
     DocumentRoot  ../site
@@ -375,14 +381,10 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
     404 /404.html
 [CACHE_CONTROL]
     *.js  max-age=60, "x"
-[LOGGER]
-    AccessLog     one.log
 [HANDLERS]
     Match /c.*\.x status 403
-[AUTH]
-    Location /private
-    Title    Members only
-    Users    users
+[DIRLISTING]
+    Theme plain
 [HOST]
     Redirect      http://one.example
 ''')
@@ -392,12 +394,12 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
     (tmp_path / "elsewhere/again.conf").write_text(first.out)
     again = run("-T", "-c", "again.conf", folder=tmp_path / "elsewhere")
     assert (again.code, again.out) == (0, first.out), again.err
-    for name in ("monkey.pid", "access.log", "error.log", "one.log"):
+    for name in ("monkey.pid", "access.log", "error.log"):
         assert re.search(rf"^    \w+ +{tmp_path}/conf/{re.escape(name)}$", first.out, re.MULTILINE), name
     for line in ("Timeout +1500ms", "MaxRequestSize +32K?", "MinRate +1234", "SymLink +owner", "MaxBodySize +unlimited",
                  "Redirect +http://one.example", "Workers +3", r'Indexfile +"my index.html" index.html',
                  r"Match /c\.\*\\\.x status 403", "404 +/404.html", r'\*\.js +max-age=60, "x"', "x a/x",
-                 r"/a +redirect 301 http://x/\$\$\{y\}", "Location +/private", "Title +Members only"):
+                 r"/a +redirect 301 http://x/\$\$\{y\}", "Load dirlisting", "Theme +plain"):
         assert re.search(rf"^    {line}$", first.out, re.MULTILINE), (line, first.out)
 
 

@@ -233,7 +233,7 @@ def test_lines_are_written_within_a_second_or_so(start, tmp_path):
 # Places
 
 def test_hosts_have_logs_of_their_own(start, site, tmp_path):
-    server = start(host="ServerName one.example", sections="""
+    server = start(host="ServerName one.example", plugins=["logger"], sections="""
         [HOST]
             ServerName two.example
             DocumentRoot site
@@ -253,7 +253,7 @@ def test_hosts_have_logs_of_their_own(start, site, tmp_path):
 
 
 def test_several_hosts_may_share_a_log(start, tmp_path):
-    server = start(host="ServerName one.example", sections=f"""
+    server = start(host="ServerName one.example", plugins=["logger"], sections=f"""
         [LOGGER]
             AccessLog {tmp_path}/access.log
         [HOST]

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A configuration folder as Monkey 1.6 had it loads and serves; what this program lacks is said, and never made public."""
+"""A configuration folder as Monkey 1.6 had it loads and serves, with the plugins of this server in the place of its own;
+what is not there any more is said, and never made public."""
+import base64
+import hashlib
 import os
 import re
 
@@ -107,10 +110,16 @@ MIME = """
 
 PLUGINS = """
 [PLUGINS]
-    # Load /usr/lib/monkey/monkey-auth.so
+    Load /usr/lib/monkey/monkey-auth.so
     Load /usr/lib/monkey/monkey-liana.so
+    # Load /usr/lib/monkey/monkey-cheetah.so
     Load /usr/lib/monkey/monkey-cgi.so
+    Load /usr/lib/monkey/monkey-dirlisting.so
+    Load /usr/lib/monkey/monkey-fastcgi.so
+    Load /usr/lib/monkey/monkey-logger.so
 """
+
+SCRIPT = "#!/bin/sh\necho Content-Type: text/plain\necho\necho secret-script $QUERY_STRING\n"
 
 
 @pytest.fixture
@@ -129,8 +138,12 @@ def folder(tmp_path):
     (conf / "plugins.load").write_text(PLUGINS)
     (conf / "plugins/logger/logger.conf").write_text("[LOGGER]\n    FlushTimeout 3\n")
     for path, text in {"index.html": "home", "404.html": "nothing here", "a.js": "js", "a.mk": "mk", "unknown.zzz": "z",
-                       "x.php": "<?php secret", "cgi-bin/x.cgi": "#!/bin/sh secret", "private/x": "secret"}.items():
+                       "x.php": "<?php secret", "cgi-bin/x.cgi": SCRIPT, "private/x": "secret", "list/a.txt": "a"}.items():
         (tmp_path / "htdocs" / path).write_text(text)
+    (tmp_path / "htdocs/cgi-bin/x.cgi").chmod(0o755)
+    digest = base64.b64encode(hashlib.sha1(b"monkey").digest()).decode()
+    (tmp_path / "users.mk").write_text(f"ana:{{SHA1}}{digest}\n")
+    (tmp_path / "users.mk").chmod(0o600)
     return tmp_path
 
 
@@ -147,13 +160,15 @@ def test_it_is_fine(run, folder):
     assert ": error:" not in done.err
 
 
-def test_what_it_lacks_is_said_once_each_with_file_and_line(run, folder):
+def test_what_has_changed_is_said_once_each_with_file_and_line(run, folder):
     warnings = run("-t", "-c", folder / "conf").err
-    for pattern in (r"monkey\.conf:\d+:\d+: warning: .*`TransportLayer`", r"sites/default:\d+:\d+: warning: .*`cgi`",
-                    r"sites/default:\d+:\d+: warning: .*`fastcgi`", r"sites/default:\d+:\d+: warning: .*dirlisting",
-                    r"sites/default:\d+(:\d+)?: warning: .*cannot ask for passwords: everything below /private/",
-                    r"sites/default:\d+:\d+: warning: .*ErrorLog", r"plugins\.load:\d+:\d+: warning: .*monkey-liana\.so",
-                    r"plugins\.load:\d+:\d+: warning: .*monkey-cgi\.so"):
+    taken = [rf"plugins\.load:\d+:\d+: warning: there is no `/usr/lib/monkey/monkey-{plugin}\.so`: the `{plugin}` of this server "
+             "takes its place" for plugin in ("auth", "cgi", "dirlisting", "logger")]
+    gone = [rf"plugins\.load:\d+:\d+: warning: there is no plugin `{plugin}` for this server: it is passed over"
+            for plugin in ("liana", "fastcgi")]
+    for pattern in taken + gone + [r"monkey\.conf:\d+:\d+: warning: .*`TransportLayer`",
+                                   r"sites/default:\d+:\d+: warning: there is no handler `fastcgi`: what matches is answered with 501",
+                                   r"sites/default:\d+:\d+: warning: \S+/users\.mk: 1 password is hashed with {SHA1}"]:
         assert len(re.findall(pattern, warnings)) == 1, (pattern, warnings)
 
 
@@ -172,16 +187,37 @@ def test_its_media_types_and_pages(server):
     assert (missing.status, missing.text) == (404, "nothing here")
 
 
-def test_scripts_are_never_sent_as_text(server):
-    for target in ("/x.php", "/X.PHP", "/cgi-bin/x.cgi"):
+def test_scripts_run_or_are_never_sent_as_text(server):
+    assert server.get("/cgi-bin/x.cgi?now").text == "secret-script now\n"
+    for target in ("/x.php", "/X.PHP", "/x.php?y"):
         reply = server.get(target)
         assert reply.status == 501 and "secret" not in reply.text, target
 
 
-def test_what_was_protected_stays_closed(server):
+def test_folders_are_listed_where_it_says(server):
+    assert "a.txt" in server.get("/list/").text
+    assert server.get("/list/a.txt").text == "a"
+    assert server.get("/cgi-bin/").status == 403
+
+
+def test_what_was_protected_asks_for_the_old_passwords(server):
     for target in ("/private/x", "/private/", "/private/none", "/%70rivate/x", "//private/x", "/private/./x"):
         reply = server.get(target)
-        assert reply.status == 403 and "secret" not in reply.text, target
+        assert reply.status == 401 and "secret" not in reply.text, target
+        assert 'Basic realm="Members"' in reply["WWW-Authenticate"]
+    def ask(password):
+        word = base64.b64encode(f"ana:{password}".encode()).decode()
+        return server.get("/private/x", fields=[("Authorization", f"Basic {word}")])
+
+    assert ask("monkey").text == "secret" and ask("donkey").status == 401
+
+
+def test_without_its_plugin_what_was_protected_is_a_mistake(run, folder):
+    path = folder / "conf/plugins.load"
+    path.write_text(path.read_text().replace("    Load /usr/lib/monkey/monkey-auth.so\n", ""))
+    done = run("-t", "-c", folder / "conf")
+    assert done.code == 3 and re.search(r"sites/default:\d+:1: error: unknown section \[AUTH\]", done.err)
+    assert "hint: the plugin `auth` brings it: add `Load auth` to [PLUGINS]" in done.err
 
 
 def test_its_other_keys(server, folder):
