@@ -79,12 +79,37 @@ bool mk_url_unescape(struct mk_buf *out, mk_str s)
 
 /* ---- Logs and JSON ---- */
 
+static bool is_plain(char c)
+{
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+
+/* Eight at a time: is one of them none of the above? (The usual test for a byte that is zero, or below
+ * another.) */
+static bool are_plain(const char *p)
+{
+    uint64_t x, quote, backslash, del;
+    memcpy(&x, p, sizeof x);
+    quote = x ^ EACH('"');
+    backslash = x ^ EACH('\\');
+    del = x ^ EACH(0x7f);
+    uint64_t odd = ((x - EACH(0x20)) & ~x) | ((quote - EACH(1)) & ~quote) |
+                   ((backslash - EACH(1)) & ~backslash) | ((del - EACH(1)) & ~del) | x;
+    return (odd & EACH(0x80)) == 0;
+}
+
 /* What stands for itself in both is added in one piece, as far as there is room for any character behind it.
  * What is left of *s begins with something else, or does not fit. */
 static void add_plain(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
     size_t n = 0, room = end > out->len + char_max ? end - out->len - char_max : 0;
-    while (n < s->len && s->p[n] >= 0x20 && s->p[n] < 0x7f && s->p[n] != '"' && s->p[n] != '\\')
+    while (s->len - n >= 8 && are_plain(s->p + n))
+        n += 8;
+    if (s->len > 8 && s->len - n < 8 && are_plain(s->p + s->len - 8)) /* some of these are seen twice */
+        n = s->len;
+    while (n < s->len && is_plain(s->p[n]))
         n++;
     n = mk_min(n, room);
     mk_buf_add(out, mk_str_take(*s, n));

@@ -148,6 +148,9 @@ void mk_fields_init(struct mk_fields *fields, struct mk_field *at)
 
 mk_str mk_fields_find(const struct mk_fields *fields, mk_str name)
 {
+    enum mk_field_id id = mk_field_find_id(name);
+    if (id != MK_FIELD_OTHER)
+        return mk_fields_get(fields, id);
     for (unsigned i = 0; i < fields->n; i++)
         if (mk_str_eq_nocase(fields->at[i].name, name))
             return fields->at[i].value;

@@ -131,14 +131,16 @@ void mk_peer_set(struct mk_peer *p, const struct mk_addr *a)
     }
 }
 
-/* Of every line of an access log. */
+/* Stands in every line of an access log. */
 static void print_v4(const uint8_t ip[4], struct mk_buf *out)
 {
+    char text[4 + MK_NUM_MAX];
+    size_t len = 0;
     for (unsigned i = 0; i < 4; i++) {
-        if (i)
-            mk_buf_add_char(out, '.');
-        mk_buf_add_num(out, ip[i]);
+        len += mk_num_write(text + len, ip[i]);
+        text[len++] = '.';
     }
+    mk_buf_add(out, mk_str_of(text, len - 1));
 }
 
 void mk_peer_print(const struct mk_peer *p, struct mk_buf *out)
