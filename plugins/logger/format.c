@@ -236,6 +236,6 @@ void logger_format_write(const struct format *f, struct line *line)
         if (s->write)
             s->write(line, s);
         else
-            mk_buf_add(&line->out, s->text);
+            logger_put(line, s->text);
     }
 }

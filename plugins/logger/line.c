@@ -54,7 +54,7 @@ static void add_time(struct line *line, const struct step *s)
     if (s->how == AS_SECONDS)
         mk_buf_add_num(&line->out, time > 0 ? (uint64_t)time : 0);
     else
-        mk_buf_add(&line->out, logger_clock(line->clock, (enum time_form)s->how, time));
+        logger_put(line, logger_clock(line->clock, (enum time_form)s->how, time));
 }
 
 /* ---- Texts ---- */
@@ -89,7 +89,7 @@ static void add_words(struct line *line, const struct step *s, mk_str text, size
 static void add_up_to(struct line *line, const struct step *s, mk_str text, size_t max)
 {
     if (text.len == 0 && !line->json)
-        mk_buf_add_char(&line->out, '-');
+        logger_put(line, MK_STR("-"));
     else
         add_words(line, s, text, max);
 }
@@ -145,9 +145,9 @@ static void add_user_member(struct line *line, const struct step *s)
     mk_str user = mk_request_user(line->request);
     if (user.len == 0)
         return;
-    mk_buf_add(&line->out, MK_STR(",\"user\":\""));
+    logger_put(line, MK_STR(",\"user\":\""));
     add_up_to(line, s, user, LOGGER_USER_MAX);
-    mk_buf_add_char(&line->out, '"');
+    logger_put(line, MK_STR("\""));
 }
 
 /* ---- What was asked for ---- */
@@ -174,10 +174,10 @@ static void add_request_line(struct line *line, const struct step *s)
         return;
     }
     add_words(line, s, mk_request_method_text(line->request), LOGGER_TEXT_MAX);
-    mk_buf_add(&line->out, blank);
+    logger_put(line, blank);
     add_words(line, s, mk_request_target(line->request), LOGGER_TEXT_MAX);
-    mk_buf_add(&line->out, blank);
-    mk_buf_add(&line->out, version_of(line->request));
+    logger_put(line, blank);
+    logger_put(line, version_of(line->request));
 }
 
 static void add_method(struct line *line, const struct step *s)
@@ -200,7 +200,7 @@ static void add_query(struct line *line, const struct step *s)
     mk_str query = mk_request_query(line->request);
     if (!query.p)
         return;
-    mk_buf_add_char(&line->out, '?');
+    logger_put(line, MK_STR("?"));
     add_words(line, s, query, LOGGER_TEXT_MAX);
 }
 
@@ -212,7 +212,7 @@ static void add_protocol(struct line *line, const struct step *s)
 static void add_scheme(struct line *line, const struct step *s)
 {
     (void)s;
-    mk_buf_add(&line->out, mk_request_scheme(line->request));
+    logger_put(line, mk_request_scheme(line->request));
 }
 
 static void add_host(struct line *line, const struct step *s)
@@ -252,7 +252,7 @@ static void add_sent(struct line *line, const struct step *s)
     if (sent || line->json || s->how)
         mk_buf_add_num(&line->out, sent);
     else
-        mk_buf_add_char(&line->out, '-');
+        logger_put(line, MK_STR("-"));
 }
 
 static void add_duration(struct line *line, const struct step *s)
@@ -263,7 +263,7 @@ static void add_duration(struct line *line, const struct step *s)
 static void add_ending(struct line *line, const struct step *s)
 {
     (void)s;
-    mk_buf_add(&line->out, mk_str_from_c(mk_ending_name(mk_record_ending(line->record))));
+    logger_put(line, mk_str_from_c(mk_ending_name(mk_record_ending(line->record))));
 }
 
 static void add_response_field(struct line *line, const struct step *s)
