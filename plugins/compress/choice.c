@@ -68,10 +68,12 @@ static bool has_type(const struct settings *s, const struct mk_request *request,
     return type.p && compress_types_have(&s->types, type);
 }
 
+/* That of the whole is not known when a part is sent, or nothing. */
 static bool has_length(const struct settings *s, const struct mk_response *response, const struct facts *f)
 {
     int64_t length = mk_response_length(response);
-    return f->status == 304 || length < 0 || (length > 0 && (uint64_t)length >= s->min_length);
+    return f->status == 304 || f->status == 206 || length < 0 ||
+           (length > 0 && (uint64_t)length >= s->min_length);
 }
 
 bool compress_is_worth_it(const struct settings *s, const struct mk_request *request,

@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin compress: streams, their memory and their end, and the cache of files."""
+import os
+import threading
+import zlib
+
+import pytest
+
+from client import Closed
+from compression import CODINGS, TEXT, ask, decode, decoder, lines, making, needs_contents, start
+from load import Load
+from monkey import Server, Site, write_config
+from proc import RELEASE, memory_kb, wait_until
+
+
+# Nothing is held back
+
+def read_chunk(c):
+    size = int(c.read_until(b"\r\n"), 16)
+    data = c.read_exactly(size)
+    assert c.read_exactly(2) == b"\r\n"
+    return data
+
+
+@needs_contents
+@pytest.mark.parametrize("coding", CODINGS)
+def test_events_come_when_they_happen(making, coding):
+    server = making()
+    with server.connect() as c:
+        c.ask("/events", fields={"Accept-Encoding": coding})
+        head = c.read_head()
+        assert head["Content-Encoding"] == coding and head["Content-Type"] == "text/event-stream"
+        d = decoder(coding)
+        for i in range(20):
+            text = f"{i}" * (1 + i * 100)
+            assert server.get(f"/say?{text}").text == "said\n"
+            got = b""
+            while not got.endswith(b"\n\n"):
+                got += d.feed(read_chunk(c))
+            assert got == f"data: {text}\n\n".encode()
+        server.get("/say")
+        while data := read_chunk(c):
+            d.feed(data)
+        assert d.ended
+
+
+@needs_contents
+def test_a_source_that_waits_first_gets_its_head_out(making):
+    server = making()
+    with server.connect() as c:
+        c.ask("/events", fields={"Accept-Encoding": "gzip"})
+        assert c.read_head()["Content-Encoding"] == "gzip"
+        server.get("/say")
+        assert decode("gzip", read_chunk(c)) == b""
+
+
+# Ends
+
+@needs_contents
+@pytest.mark.parametrize("coding", CODINGS)
+def test_a_source_that_breaks_is_no_whole_answer(making, coding):
+    server = making()
+    for query in ("size=3000000&breaks=1", "size=3000000&breaks=1&known=1"):
+        with server.connect() as c:
+            with pytest.raises(Closed):
+                c.get(f"/made?{query}", fields={"Accept-Encoding": coding})
+    reply = ask(server, coding, "/made?size=0&breaks=1")
+    assert reply.status == 500 and "Content-Encoding" not in reply, "nothing was sent yet: an honest answer"
+    assert decode(coding, ask(server, coding).body) == TEXT
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_clients_that_go_away_in_the_middle(start, site, coding):
+    """Whatever they held is free again: one stream is all there may be."""
+    site.add("big.txt", os.urandom(1 << 20) * 8)
+    server = start("MaxStreams 1\nCacheSize off", server="MinRate off")
+    for _ in range(5):
+        with server.connect(receive_buffer=4096) as c:
+            c.ask("/big.txt", fields={"Accept-Encoding": coding})
+            assert c.read_head()["Content-Encoding"] == coding
+            c.fill()
+        wait_until(lambda: "Content-Encoding" in ask(server, coding), "the stream to end with its client")
+
+
+def test_a_file_that_shrinks(start, site):
+    path = site.add("big.txt", os.urandom(1 << 20) * 16)
+    server = start(server="MinRate off")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big.txt", fields={"Accept-Encoding": "gzip"})
+        c.read_head()
+        os.truncate(path, 1 << 20)
+        with pytest.raises(Closed):
+            while read_chunk(c):
+                pass
+
+
+def test_more_streams_than_there_may_be_are_not_coded(start, site):
+    site.add("big.txt", os.urandom(1 << 20) * 8)
+    server = start("MaxStreams 2\nCacheSize off", server="MinRate off")
+    clients = [server.connect(receive_buffer=4096) for _ in range(3)]
+    heads = []
+    for c in clients:
+        c.ask("/big.txt", fields={"Accept-Encoding": "gzip"})
+        heads.append(c.read_head())
+    assert [head.get("Content-Encoding") for head in heads] == ["gzip", "gzip", None]
+    assert all(head.tokens("Vary") == ["accept-encoding"] for head in heads)
+    for c in clients:
+        c.close()
+
+
+def test_others_have_their_turn(start, site):
+    """While much is compressed for a client that takes all of it at once, others are answered: of what compresses best,
+    megabytes fit into one write."""
+    site.add("zeroes.txt", bytes(64 << 20))
+    site.add("small.bin", b"x")
+    server = start("CacheSize off")
+    with server.connect() as c, server.connect() as other:
+        other.get("/small.bin")
+        c.ask("/zeroes.txt", fields={"Accept-Encoding": "gzip"})
+        c.read_head()
+        got, answers = b"", 0
+        done = threading.Event()
+
+        def read():
+            nonlocal got
+            while data := read_chunk(c):
+                got += data
+            done.set()
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        while not done.is_set():
+            assert other.get("/small.bin").text == "x"
+            answers += 1
+        reader.join()
+    assert answers > 20, "they had to wait for all of it"
+    assert zlib.decompress(got, 31) == bytes(64 << 20)
+
+
+# Memory
+
+@pytest.fixture
+def release(tmp_path):
+    """The program as it is shipped: sanitizers would change what is measured."""
+    if not (RELEASE.exists() and (RELEASE.parent / "plugins" / "monkey-compress.so").exists()):
+        pytest.skip(f"{RELEASE} is not built, or has no compress")
+    servers = []
+
+    def start(keys):
+        config = write_config(tmp_path / "release.conf", "MinRate off", plugins=["compress"],
+                              sections="[COMPRESS]\n" + "".join(f"    {k}\n" for k in keys.splitlines()))
+        servers.append(Server(tmp_path, ["-c", config], config, program=RELEASE))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()
+
+
+@pytest.mark.parametrize("coding, most", [("gzip", 700), ("br", 3000), ("zstd", 2000)])
+def test_a_large_file_needs_little_memory(release, tmp_path, coding, most):
+    site = Site(tmp_path / "site")
+    with open(site / "large.txt", "wb") as f:
+        for i in range(100):
+            f.write(b"".join(b"%06d %06d of a large file\n" % (i * 7919 + j * 104729 & 0xfffff, j) for j in range(32768)))
+    site.add("small.txt", TEXT)
+    server = release("CacheSize off")
+    if ask(server, coding, "/small.txt").get("Content-Encoding") != coding:
+        pytest.skip(f"no {coding} here")
+    worker, = server.workers
+    before, grown, size, d = memory_kb(worker), [], 0, decoder(coding)
+    with server.connect(receive_buffer=65536) as c:
+        c.ask("/large.txt", fields={"Accept-Encoding": coding})
+        c.read_head()
+        while data := read_chunk(c):
+            if len(grown) * (64 << 10) < size:
+                grown.append(memory_kb(worker) - before)
+            size += len(data)
+            d.feed(data)
+    assert d.ended and size > 1 << 20
+    assert max(grown) < most, f"{max(grown)} KB"
+
+
+# The cache: a response out of it has a length
+
+def is_hit(reply):
+    assert reply.status == 200 and reply["Content-Encoding"]
+    return reply.framing == "length"
+
+
+@pytest.mark.parametrize("coding", CODINGS)
+def test_the_second_request_costs_nothing(start, site, coding):
+    server = start()
+    first, second, third = (ask(server, coding) for _ in range(3))
+    assert [is_hit(reply) for reply in (first, second, third)] == [False, True, True]
+    assert second["Content-Length"] == str(len(first.body)) and first.body == second.body == third.body
+    names = ("ETag", "Vary", "Content-Encoding", "Content-Type", "Last-Modified", "Accept-Ranges")
+    assert [first.get(name) for name in names] == [second.get(name) for name in names]
+    assert decode(coding, second.body) == TEXT
+    assert "Content-Encoding" not in ask(server, None) and ask(server, None).body == TEXT
+
+
+def test_codings_hosts_and_paths_have_copies_of_their_own(start, site, tmp_path):
+    (tmp_path / "other").mkdir()
+    Site(tmp_path / "other").add("a.html", TEXT[::-1], mtime=1_600_000_000)  # of the same size and time: the same tag
+    site.add("b.html", TEXT.swapcase(), mtime=1_600_000_000)
+    server = start(host="ServerName one.example", top="[COMPRESS]\n", sections="[HOST]\n    ServerName two.example\n    DocumentRoot other\n")
+    wanted = {("one", "/a.html"): TEXT, ("one", "/b.html"): TEXT.swapcase(), ("two", "/a.html"): TEXT[::-1]}
+    for hit in (False, True):
+        for (name, path), content in wanted.items():
+            reply = server.get(path, fields={"Accept-Encoding": "gzip"}, host=f"{name}.example")
+            assert is_hit(reply) == hit and decode("gzip", reply.body) == content
+
+
+def test_a_file_that_changes_is_another_one(start, site):
+    server = start(server="FileCacheTime 0")
+    assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
+    site.add("a.html", TEXT[::-1], mtime=1_600_000_001)
+    replies = [ask(server) for _ in range(2)]
+    assert [is_hit(reply) for reply in replies] == [False, True]
+    assert [decode("gzip", reply.body) for reply in replies] == [TEXT[::-1]] * 2
+
+
+def test_only_files_are_kept(start, site):
+    site.add("index.html", TEXT[:10_000])
+    server = start("MaxCacheFile 60K", host="Fallback index.html")
+    site.add("large.txt", lines(60 * 1024 + 1))
+    site.add("fits.txt", lines(60 * 1024))
+    assert [is_hit(ask(server, target="/fits.txt")) for _ in range(2)] == [False, True]
+    assert [is_hit(ask(server, target="/large.txt")) for _ in range(2)] == [False, False]
+    assert [is_hit(ask(server, target="/")) for _ in range(2)] == [False, True]
+    server = start("CacheSize off")
+    assert [is_hit(ask(server)) for _ in range(2)] == [False, False]
+
+
+@needs_contents
+def test_what_is_made_is_not_kept(making):
+    server = making()
+    target = "/made?size=5000&known=1&field=ETag:%22a%22&field=Last-Modified:Sun,%2006%20Nov%201994%2008:49:37%20GMT"
+    assert [is_hit(ask(server, target=target)) for _ in range(2)] == [False, False]
+
+
+def test_what_a_client_left_in_the_middle_is_not_kept(start, site):
+    content = os.urandom(3 << 20)
+    site.add("big.txt", content)
+    server = start("MaxCacheFile 8M", server="MinRate off")
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big.txt", fields={"Accept-Encoding": "gzip"})
+        c.read_head()
+        c.fill()
+    replies = [ask(server, target="/big.txt") for _ in range(2)]
+    assert not is_hit(replies[0])
+    assert [decode("gzip", reply.body) for reply in replies] == [content] * 2
+
+
+def test_the_oldest_go_first(start, site):
+    """Room for three of them and what they need besides."""
+    for i in range(4):
+        site.add(f"{i}.txt", os.urandom(15_000).hex())
+    server = start("CacheSize 60K")
+
+    def hits(*names):
+        return [is_hit(ask(server, target=f"/{i}.txt")) for i in names]
+
+    assert hits(0, 1, 2) == [False] * 3
+    assert hits(0, 1, 2) == [True] * 3
+    assert hits(0, 3) == [True, False]  # 1 is the one that nobody has asked for
+    assert hits(3, 0, 2) == [True] * 3
+    assert hits(1) == [False]
+
+
+def test_the_cache_keeps_to_its_size(release, tmp_path):
+    """Thousands of files, and clients that read slowly what was let go meanwhile."""
+    site = Site(tmp_path / "site")
+    for i in range(400):
+        site.add(f"{i}.txt", os.urandom(20_000).hex())
+    server = release("CacheSize 1M")
+    worker, = server.workers
+    ask(server, target="/0.txt")
+    before = memory_kb(worker)
+    for i in range(400):
+        assert ask(server, target=f"/{i}.txt").status == 200
+    assert memory_kb(worker) - before < 4096
+
+
+def test_a_copy_that_is_being_sent_stays(start, site):
+    """It leaves the cache, not the hands of whoever reads it."""
+    content = os.urandom(600_000).hex().encode()
+    site.add("big.txt", content)
+    for i in range(20):
+        site.add(f"{i}.txt", os.urandom(20_000).hex())
+    server = start("CacheSize 1M\nMaxCacheFile 2M", server="MinRate off")
+    assert not is_hit(ask(server, target="/big.txt"))
+    with server.connect(receive_buffer=4096) as c:
+        c.ask("/big.txt", fields={"Accept-Encoding": "gzip"})
+        head = c.read_head()
+        for i in range(20):
+            ask(server, target=f"/{i}.txt")
+        assert decode("gzip", c.read_exactly(int(head["Content-Length"]))) == content
+
+
+def test_under_load(start, site):
+    """Many clients of the same and of other files, with room for few."""
+    for i in range(5):
+        site.add(f"{i}.txt", lines(30_000 + i))
+    server = start("CacheSize 20K\nMaxStreams 3", workers=2)
+    loads = [Load(server, f"/{i}.txt") for i in range(5)]
+    stop, wrong = threading.Event(), []
+
+    def check(i):
+        while not stop.is_set():
+            try:
+                reply = ask(server, "gzip, br, zstd", f"/{i}.txt")
+                coding = reply.get("Content-Encoding")
+                if (decode(coding, reply.body) if coding else reply.body) != lines(30_000 + i):
+                    wrong.append(i)
+            except (AssertionError, OSError) as error:
+                wrong.append(repr(error))
+
+    threads = [threading.Thread(target=check, args=(i,), daemon=True) for i in range(5)]
+    for thread in threads:
+        thread.start()
+    for load in loads[:2]:
+        with load:
+            load.more(20).check()
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[:5]
