@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "line.h"
+#include "session.h"
+
+#define PROMPT "monkey> "
+
+enum { USAGE = 2, INPUT_MAX = 1 << 16 };
+
+struct client {
+    struct shell_line line;
+    bool json, interactive;
+    int code; /* of the first command that went wrong */
+    bool quits;
+    struct mk_buf in; /* of stdin, not looked at yet */
+};
+
+static int usage(FILE *to, int code)
+{
+    fputs("usage: monkey shell [-s SOCKET] [--json] [COMMAND...]\n"
+          "\n"
+          "Talks to the server that runs. Without a COMMAND it asks for commands, or reads them from its "
+          "input, a "
+          "line\neach. `monkey shell help` lists them.\n"
+          "\n"
+          "  -s, --socket SOCKET  of the server, as in its [CHEETAH] (" SHELL_SOCKET ")\n"
+          "  -j, --json           status, workers, connections and cache as JSON\n"
+          "\n"
+          "Exit codes: 0 fine, 1 something failed, 2 wrong usage.\n",
+          to);
+    return code;
+}
+
+/* ---- Commands ---- */
+
+static bool is_word(mk_str line, const char *a, const char *b, const char *c)
+{
+    return mk_str_eq_nocase(line, mk_str_from_c(a)) || mk_str_eq_nocase(line, mk_str_from_c(b)) ||
+           mk_str_eq(line, mk_str_from_c(c));
+}
+
+static int ask(struct client *c, mk_str command)
+{
+    char room[SHELL_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room - 1);
+    if (c->json)
+        mk_buf_add(&line, MK_STR("json "));
+    mk_buf_add(&line, command);
+    if (line.failed) {
+        fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, SHELL_LINE_MAX - 1);
+        return USAGE;
+    }
+    return shell_line_ask(&c->line, mk_buf_str(&line));
+}
+
+static void run(struct client *c, mk_str line)
+{
+    int code = 0;
+    line = mk_str_trim(line);
+    if (!line.len || mk_str_starts(line, MK_STR("#")))
+        return;
+    if (is_word(line, "quit", "exit", "\\q"))
+        c->quits = true;
+    else if (is_word(line, "clear", "clear", "\\c"))
+        fputs(c->interactive ? "\033[H\033[2J\033[3J" : "", stdout);
+    else
+        code = ask(c, line);
+    if (!c->code)
+        c->code = code;
+}
+
+static int run_words(struct client *c, char **words, int n)
+{
+    char room[SHELL_LINE_MAX];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    for (int i = 0; i < n; i++) {
+        mk_buf_add(&line, i ? MK_STR(" ") : MK_STR(""));
+        mk_buf_add(&line, mk_str_from_c(words[i]));
+    }
+    if (line.failed || mk_str_find(mk_buf_str(&line), '\n') != MK_STR_NONE) {
+        fprintf(stderr, "monkey shell: a command is one line of at most %d bytes\n", SHELL_LINE_MAX - 1);
+        return USAGE;
+    }
+    run(c, mk_buf_str(&line));
+    return c->code;
+}
+
+/* ---- Lines of stdin ---- */
+
+static void prompt(const struct client *c)
+{
+    if (c->interactive)
+        fputs(PROMPT, stdout);
+    fflush(stdout);
+}
+
+/* Until there is something to read; meanwhile the server may end the session, which is begun again when it is
+ * needed. */
+static bool wait_for_input(struct client *c)
+{
+    for (;;) {
+        struct pollfd p[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = c->line.fd, .events = POLLIN}};
+        if (poll(p, c->line.fd >= 0 ? 2 : 1, -1) < 0 && errno != EINTR)
+            return false;
+        if (p[1].revents)
+            shell_line_look(&c->line);
+        if (p[0].revents)
+            return true;
+    }
+}
+
+/* Whole lines only; the last one may lack its end. */
+static void run_lines(struct client *c, bool is_last)
+{
+    mk_str rest = mk_buf_str(&c->in);
+    while (!c->quits && rest.len) {
+        size_t len = mk_str_find(rest, '\n');
+        if (len == MK_STR_NONE && !is_last)
+            break;
+        run(c, mk_str_take(rest, len == MK_STR_NONE ? rest.len : len));
+        rest = mk_str_skip(rest, len == MK_STR_NONE ? rest.len : len + 1);
+        if (c->code && !c->interactive && c->line.fd < 0)
+            c->quits = true; /* there is nobody to ask */
+        if (!c->quits)
+            prompt(c);
+    }
+    mk_buf_drop(&c->in, c->in.len - rest.len);
+}
+
+static int run_input(struct client *c)
+{
+    char room[4096];
+    prompt(c);
+    while (!c->quits && wait_for_input(c)) {
+        ssize_t n = read(STDIN_FILENO, room, sizeof room);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n > 0)
+            mk_buf_add(&c->in, mk_str_of(room, (size_t)n));
+        if (c->in.failed) {
+            fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, SHELL_LINE_MAX - 1);
+            c->code = USAGE;
+            break;
+        }
+        run_lines(c, n <= 0);
+        if (n <= 0) {
+            fputs(c->interactive && !c->quits ? "\n" : "", stdout);
+            break;
+        }
+    }
+    return c->interactive ? 0 : c->code;
+}
+
+/* ---- The verb ---- */
+
+/* Answers how many words were taken, or a negated exit code - 1. */
+static int read_options(int argc, char **argv, struct client *c)
+{
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        mk_str option = mk_str_from_c(argv[i]);
+        if (mk_str_eq(option, MK_STR("--")))
+            return i + 1;
+        if (mk_str_eq(option, MK_STR("-h")) || mk_str_eq(option, MK_STR("--help")))
+            return -1 - usage(stdout, 0);
+        if (mk_str_eq(option, MK_STR("-j")) || mk_str_eq(option, MK_STR("--json"))) {
+            c->json = true;
+        } else if ((mk_str_eq(option, MK_STR("-s")) || mk_str_eq(option, MK_STR("--socket"))) &&
+                   i + 1 < argc) {
+            c->line.path = argv[++i];
+        } else if (mk_str_starts(option, MK_STR("--socket="))) {
+            c->line.path = argv[i] + sizeof "--socket=" - 1;
+        } else {
+            fprintf(stderr, "monkey shell: unknown option, or one that lacks its value: %s\n", argv[i]);
+            return -1 - usage(stderr, USAGE);
+        }
+    }
+    return i;
+}
+
+static int begin(struct client *c)
+{
+    int code = shell_line_open(&c->line);
+    if (code || !c->interactive)
+        return code;
+    printf("%s at %s. `help` lists the commands.\n", c->line.greeting, c->line.path);
+    return 0;
+}
+
+int shell_client_run(int argc, char **argv)
+{
+    struct client c = {.in = mk_buf_growing(INPUT_MAX)};
+    shell_line_init(&c.line, SHELL_SOCKET);
+    int taken = read_options(argc, argv, &c);
+    if (taken < 0)
+        return -1 - taken;
+    if (!*c.line.path || strlen(c.line.path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
+        fprintf(stderr, "monkey shell: not a path of a socket: %s\n", c.line.path);
+        return USAGE;
+    }
+    c.interactive = taken == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
+    c.line.prefix = c.interactive ? "" : "monkey shell: ";
+    int code = begin(&c);
+    if (!code)
+        code = taken < argc ? run_words(&c, argv + taken, argc - taken) : run_input(&c);
+    shell_line_close(&c.line);
+    mk_buf_free(&c.line.in);
+    mk_buf_free(&c.in);
+    return code;
+}

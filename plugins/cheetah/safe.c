@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "safe.h"
+
+/* How many bytes a character has that begins like this; 0: none does. */
+static size_t len_of(unsigned char first)
+{
+    return first < 0x80                    ? 1
+           : first >= 0xc2 && first < 0xe0 ? 2
+           : first >= 0xe0 && first < 0xf0 ? 3
+           : first >= 0xf0 && first < 0xf5 ? 4
+                                           : 0;
+}
+
+/* The first character of well-formed UTF-8, and its length; 0 if it is none. */
+static size_t decode(mk_str s, uint32_t *c)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = (unsigned char)s.p[0];
+    size_t len = len_of(first);
+    if (len == 0 || len > s.len)
+        return 0;
+    *c = len == 1 ? first : first & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++) {
+        unsigned char next = (unsigned char)s.p[i];
+        if ((next & 0xc0) != 0x80)
+            return 0;
+        *c = *c << 6 | (next & 0x3f);
+    }
+    bool is_surrogate = *c >= 0xd800 && *c <= 0xdfff;
+    return *c < least[len] || *c > 0x10ffff || is_surrogate ? 0 : len;
+}
+
+static bool is_in(uint32_t c, uint32_t first, uint32_t last)
+{
+    return c >= first && c <= last;
+}
+
+/* Controls of both sets, marks without width, marks and overrides of direction, line separators, tags. */
+static bool is_harmless(uint32_t c)
+{
+    if (c < 0x80)
+        return c == '\t' || is_in(c, 0x20, 0x7e);
+    return !is_in(c, 0x80, 0x9f) && c != 0xad && c != 0x61c && c != 0x180e && !is_in(c, 0x200b, 0x200f) &&
+           !is_in(c, 0x2028, 0x202e) && !is_in(c, 0x2060, 0x206f) && c != 0xfeff &&
+           !is_in(c, 0xfff0, 0xfffb) && !is_in(c, 0xe0000, 0xe0fff);
+}
+
+static void add_bytes(struct mk_buf *out, mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        mk_buf_addf(out, "\\x%02x", (unsigned char)s.p[i]);
+}
+
+void shell_safe_add(struct mk_buf *out, mk_str s)
+{
+    while (s.len && !out->failed) {
+        uint32_t c = 0;
+        size_t len = decode(s, &c);
+        mk_str character = mk_str_take(s, len ? len : 1);
+        if (len && is_harmless(c))
+            mk_buf_add(out, character);
+        else
+            add_bytes(out, character);
+        s = mk_str_skip(s, character.len);
+    }
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "shell.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session.h"
+
+enum { AGAIN_MS = 200, GROUPS_MAX = 65536 };
+
+bool shell_is_superseded(const struct mk_worker *w)
+{
+    struct mk_worker_stats stats;
+    bool leaving = false, others = false;
+    for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++) {
+        leaving |= stats.pid == getpid() && stats.leaving;
+        others |= stats.pid && !stats.leaving;
+    }
+    return leaving && others;
+}
+
+/* ---- Who may ---- */
+
+/* The kernel answers how many bytes there are when they are more than there is room for. */
+static bool has_group_besides(int fd, gid_t group)
+{
+    socklen_t len = 0;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &len) == 0 || errno != ERANGE ||
+        len > GROUPS_MAX * sizeof(gid_t))
+        return false;
+    gid_t *groups = mk_mem_alloc(len);
+    bool found = false;
+    if (groups && getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &len) == 0)
+        for (size_t i = 0; i < len / sizeof *groups; i++)
+            found |= groups[i] == group;
+    mk_mem_free(groups);
+    return found;
+}
+
+/* The mode of the file says the same; but whoever changes that by mistake shall not open this door. */
+static bool may_enter(const struct cheetah *c, int fd, const struct ucred *who)
+{
+    if (who->uid == 0 || who->uid == c->owner)
+        return true;
+    if (!(c->settings.mode & S_IWGRP))
+        return false;
+    return who->gid == c->group || has_group_besides(fd, c->group);
+}
+
+static void refuse(int fd, const char *why)
+{
+    char line[128];
+    int len = snprintf(line, sizeof line, "-%s\n", why);
+    (void)!send(fd, line, (size_t)len, MSG_NOSIGNAL | MSG_DONTWAIT);
+    close(fd);
+}
+
+static void welcome(struct shell *s, int fd)
+{
+    struct cheetah *c = s->cheetah;
+    struct ucred who = {.uid = (uid_t)-1, .gid = (gid_t)-1};
+    socklen_t len = sizeof who;
+    char why[64];
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
+    if (who.pid == mk_worker_master(s->worker)) { /* it looks whether somebody is there */
+        close(fd);
+        return;
+    }
+    if (!may_enter(c, fd, &who)) {
+        mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u, group %u is refused",
+                      (int)who.pid, (unsigned)who.uid, (unsigned)who.gid);
+        refuse(fd, "you may not use this shell");
+        return;
+    }
+    int seat = shell_seat_take(c->seats, c->settings.sessions, s->worker);
+    snprintf(why, sizeof why, "all %u sessions (MaxSessions) are taken", c->settings.sessions);
+    if (seat < 0) {
+        mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u is refused: %s", (int)who.pid,
+                      (unsigned)who.uid, why);
+        refuse(fd, why);
+    } else if (!shell_session_begin(s, fd, seat, &who)) {
+        shell_seat_leave(c->seats, seat);
+        refuse(fd, "out of memory");
+    }
+}
+
+/* ---- The door ---- */
+
+static void take_all(void *ctx)
+{
+    struct shell *s = ctx;
+    for (;;) {
+        int fd = accept4(s->cheetah->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd >= 0)
+            welcome(s, fd);
+        else if (errno == EAGAIN)
+            return;
+        else if (errno != EINTR && errno != ECONNABORTED)
+            break;
+    }
+    /* The edge is gone: nobody would tell us again. */
+    mk_alarm_set(s->again, AGAIN_MS);
+}
+
+static void on_door(void *ctx, unsigned which)
+{
+    (void)which;
+    take_all(ctx);
+}
+
+static void shell_free(struct shell *s)
+{
+    mk_watcher_free(s->door);
+    mk_alarm_free(s->again);
+    if (s->statm_fd >= 0)
+        close(s->statm_fd);
+    mk_mem_free(s);
+}
+
+int shell_start(struct mk_worker *worker, void *data)
+{
+    struct cheetah *c = data;
+    struct shell *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    s->worker = worker;
+    s->cheetah = c;
+    s->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    s->again = mk_alarm_new(worker, take_all, s);
+    if (s->again && c->fd >= 0)
+        s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_door, s);
+    if (!s->again || (c->fd >= 0 && !s->door)) {
+        shell_free(s);
+        return -ENOMEM;
+    }
+    mk_worker_set_data(worker, SHELL_PLUGIN, s);
+    return 0;
+}
+
+void shell_stop(struct mk_worker *worker, void *data)
+{
+    struct shell *s = mk_worker_data(worker, SHELL_PLUGIN);
+    (void)data;
+    mk_worker_set_data(worker, SHELL_PLUGIN, NULL);
+    if (!s)
+        return;
+    shell_session_end_all(s);
+    shell_free(s);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 64, NAME_MAX_LEN = SHELL_PATH_MAX + 16 };
+
+struct name {
+    char path[NAME_MAX_LEN];
+};
+
+/* While it is made. */
+static struct name new_name(const struct cheetah *c)
+{
+    struct name n;
+    snprintf(n.path, sizeof n.path, "%s.%d", c->settings.path.p, (int)getpid());
+    return n;
+}
+
+/* What was there before, until nobody needs it. */
+static struct name old_name(const struct cheetah *c)
+{
+    struct name n;
+    snprintf(n.path, sizeof n.path, "%s.before", c->settings.path.p);
+    return n;
+}
+
+/* Of one that died before it could. Nothing else has such a name, but who knows. */
+static void remove_left_over(const char *path)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISSOCK(st.st_mode))
+        (void)unlink(path);
+}
+
+static struct sockaddr_un address_of(const char *path)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    return a;
+}
+
+static int fail(struct mk_config *config, const struct cheetah *c, const char *what, int error)
+{
+    mk_config_error(config, c->section, "Socket", "the socket %s cannot be %s: %s", c->settings.path.p, what,
+                    strerror(error));
+    if (error == ENOENT)
+        mk_config_hint(config, "its folder must be there: make it, or name another Socket in [CHEETAH]");
+    else if (error == EACCES || error == EROFS || (error == EPERM && c->group == getegid()))
+        mk_config_hint(config, "name a Socket in [CHEETAH] where this user may make one");
+    else if (error == EPERM)
+        mk_config_hint(config, "to give it to a group, be a member of it, or root");
+    return -EINVAL;
+}
+
+/* ---- Its folder ---- */
+
+/* Whoever may write there may put something else in its place. */
+static int check_folder(struct mk_config *config, const struct cheetah *c)
+{
+    mk_str path = c->settings.path;
+    struct name folder;
+    struct stat st;
+    size_t slash = mk_str_find_last(path, '/');
+    snprintf(folder.path, sizeof folder.path, "%.*s", (int)slash + 1, path.p);
+    /* Without a service manager nobody has made the one that we ask for. */
+    if (mk_str_eq(path, MK_STR(SHELL_SOCKET)))
+        (void)mkdir(SHELL_FOLDER, 0755);
+    if (stat(folder.path, &st) < 0)
+        return fail(config, c, "made", errno);
+    if (!(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX))
+        return 0;
+    mk_config_error(config, c->section, "Socket",
+                    "everybody may write to the folder %s: anyone could put something else in the place of "
+                    "the socket",
+                    folder.path);
+    mk_config_hint(config, "name a Socket in [CHEETAH] in a folder of your own");
+    return -EINVAL;
+}
+
+/* ---- What is there already ---- */
+
+enum standing { NOTHING, STALE, PREDECESSOR };
+
+/* A socket tells who listens on it. Ours is the master of the configuration before this one: ourselves, or,
+ * when this is a new program, our parent. */
+static int look_behind(struct mk_config *config, const struct cheetah *c, int fd, enum standing *out)
+{
+    struct sockaddr_un address = address_of(c->settings.path.p);
+    struct ucred cred = {0};
+    socklen_t len = sizeof cred;
+    *out = STALE;
+    if (connect(fd, (const struct sockaddr *)&address, sizeof address) < 0 && errno != EAGAIN)
+        return errno == ECONNREFUSED || errno == ENOENT ? 0 : fail(config, c, "taken", errno);
+    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &len);
+    *out = PREDECESSOR;
+    if (cred.pid > 0 && (cred.pid == getpid() || cred.pid == getppid()))
+        return 0;
+    mk_config_error(config, c->section, "Socket", "somebody else answers at %s already: process %d",
+                    c->settings.path.p, (int)cred.pid);
+    mk_config_hint(config, "each server needs a Socket of its own in [CHEETAH]");
+    return -EINVAL;
+}
+
+static int look(struct mk_config *config, const struct cheetah *c, enum standing *out)
+{
+    struct stat st;
+    *out = NOTHING;
+    if (lstat(c->settings.path.p, &st) < 0)
+        return errno == ENOENT ? 0 : fail(config, c, "made", errno);
+    if (!S_ISSOCK(st.st_mode)) {
+        mk_config_error(config, c->section, "Socket", "%s is there, and is not a socket", c->settings.path.p);
+        mk_config_hint(config, "remove it, or name another Socket in [CHEETAH]");
+        return -EINVAL;
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return fail(config, c, "taken", errno);
+    int e = look_behind(config, c, fd, out);
+    close(fd);
+    return e;
+}
+
+/* ---- Making it ---- */
+
+/* With the group from the beginning: who may choose its own groups need not be able to give files away. */
+static int bind_as(int fd, const char *path, gid_t group)
+{
+    struct sockaddr_un address = address_of(path);
+    gid_t own = getegid();
+    bool changed = group != own && setegid(group) == 0;
+    remove_left_over(path);
+    int e =
+        fchmod(fd, 0600) < 0 || bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 ? errno : 0;
+    if (changed && setegid(own) < 0 && !e)
+        e = errno;
+    return e;
+}
+
+/* Only now others are let in. */
+static int open_up(struct cheetah *c, const char *path)
+{
+    struct stat st;
+    int here = AT_FDCWD, flags = AT_SYMLINK_NOFOLLOW;
+    if (fstatat(here, path, &st, flags) < 0)
+        return errno;
+    if (st.st_gid != c->group && fchownat(here, path, (uid_t)-1, c->group, flags) < 0)
+        return errno;
+    if (listen(c->fd, BACKLOG) < 0 || fchmodat(here, path, c->settings.mode, flags) < 0 ||
+        fstatat(here, path, &st, flags) < 0)
+        return errno;
+    c->dev = st.st_dev;
+    c->ino = st.st_ino;
+    return 0;
+}
+
+static int put_in_place(struct cheetah *c, const char *path, enum standing standing)
+{
+    struct name before = old_name(c);
+    remove_left_over(before.path);
+    c->has_before = standing == PREDECESSOR && link(c->settings.path.p, before.path) == 0;
+    if (rename(path, c->settings.path.p) == 0)
+        return 0;
+    int e = errno;
+    if (c->has_before)
+        (void)unlink(before.path);
+    return e;
+}
+
+static int make(struct mk_config *config, struct cheetah *c, enum standing standing)
+{
+    struct name name = new_name(c);
+    c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (c->fd < 0)
+        return fail(config, c, "made", errno);
+    int e = bind_as(c->fd, name.path, c->group);
+    if (e)
+        return fail(config, c, "made", e);
+    e = open_up(c, name.path);
+    if (!e)
+        e = put_in_place(c, name.path, standing);
+    if (!e) {
+        c->master = getpid();
+        return 0;
+    }
+    (void)unlink(name.path);
+    return fail(config, c, "made", e);
+}
+
+int shell_socket_open(struct mk_config *config, struct cheetah *c)
+{
+    enum standing standing;
+    c->owner = geteuid();
+    c->group = c->settings.group.name.p ? c->settings.group.gid : getegid();
+    int e = check_folder(config, c);
+    if (!e)
+        e = look(config, c, &standing);
+    return e ? e : make(config, c, standing);
+}
+
+/* ---- Removing it ---- */
+
+static bool is_ours(const struct cheetah *c, const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && st.st_dev == c->dev && st.st_ino == c->ino;
+}
+
+void shell_socket_close(struct cheetah *c)
+{
+    struct name before = old_name(c);
+    if (c->master && c->master == getpid()) {
+        bool is_in_place = is_ours(c, c->settings.path.p);
+        if (is_in_place && !(c->has_before && rename(before.path, c->settings.path.p) == 0))
+            (void)unlink(c->settings.path.p);
+        else if (!is_in_place && is_ours(c, before.path))
+            (void)unlink(before.path);
+    }
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+    c->master = 0;
+}
