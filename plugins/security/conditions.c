@@ -148,6 +148,9 @@ static bool add_known(const struct mk_conf_spot *spot, struct security_networks 
         return false;
     known->at = rule.networks;
     known->n = n;
+    if (known->at[n - 1].bits == 0 && !known->at[n - 1].is_unix)
+        mk_conf_spot_warn(spot, word, "`%.*s` trusts everybody: any client is who he says he is",
+                          MK_STR_ARG(word));
     return true;
 }
 

@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin security behind proxies: whom they speak for, by a field or by the PROXY protocol."""
+import errno
+import functools
+import random
+import socket
+import struct
+import subprocess
+
+import pytest
+
+from security import guard, is_refused
+
+CLIENT = "203.0.113.9"
+
+
+@pytest.fixture
+def guarded(monkey, site):
+    return functools.partial(guard, monkey)
+
+
+REAL = "TrustedProxy 127.0.0.1 10.0.0.0/8 2001:db8::/32\nDeny not from " + CLIENT
+
+FORWARDED_FOR = {
+    # Who counts is CLIENT
+    CLIENT: 200, f"{CLIENT}:4711": 200, f"::ffff:{CLIENT}": 200, f" {CLIENT} ": 200, f",, {CLIENT} ,": 200,
+    f"{CLIENT}, 10.1.1.1": 200, f"6.6.6.6, {CLIENT}, 10.1.1.1, 10.2.2.2,2001:db8::7": 200, f"6.6.6.6,{CLIENT}": 200,
+    f"rubbish, {CLIENT}": 200, f'"6.6.6.6, {CLIENT}': 200, f"{CLIENT}, [2001:db8::1]:80": 200,
+    # or it is not
+    "6.6.6.6": 403, f"{CLIENT}, 6.6.6.6": 403, f"{CLIENT}, rubbish": 403, f"{CLIENT}, rubbish, 10.1.1.1": 403,
+    f"{CLIENT}, 6.6.6.6, 10.1.1.1": 403, "": 403, ",": 403, "10.1.1.1": 403, f"{CLIENT}x": 403, f"{CLIENT}, unknown": 403,
+    f"{CLIENT}, 10.1.1.1.1": 403, f"{CLIENT}, 2130706433": 403, f"{CLIENT}, 0x7f.1": 403, f"{CLIENT}/24": 403,
+    f"{CLIENT};10.1.1.1": 403, f"{CLIENT} 10.1.1.1": 403, f"{CLIENT}:99999": 403,
+}
+
+
+@pytest.mark.parametrize("field", ["X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP"])
+def test_who_a_proxy_speaks_for(guarded, site, field):
+    site.add("index.html", "index")
+    server = guarded(REAL + f"\nRealAddress {field}")
+    with server.connect() as c:
+        for value, expected in FORWARDED_FOR.items():
+            assert c.get("/", fields={field: value}).status == expected, value
+        assert c.get("/").status == 403
+        assert c.get("/", fields={field.upper(): CLIENT}).status == 200
+        # Each request speaks for itself
+        assert c.get("/", fields={field: CLIENT}).status == 200
+        assert c.get("/", fields={"Forwarded": f"for={CLIENT}"}).status == 403
+        # A proxy may add a line in place of an element: the last line is its own
+        assert c.get("/", fields=[(field, "6.6.6.6"), ("X", "y"), (field, CLIENT)]).status == 200
+        assert c.get("/", fields=[(field, CLIENT), ("X", "y"), (field, "6.6.6.6")]).status == 403
+        assert c.get("/", fields=[(field, CLIENT), (field, ""), (field, "10.1.1.1")]).status == 200
+        assert c.get("/", fields={field: f"{CLIENT}, " + "10.1.1.1, " * 62 + "10.1.1.1"}).status == 200
+        assert c.get("/", fields={field: f"{CLIENT}, " + "10.1.1.1, " * 70 + "10.1.1.1"}).status == 403
+
+
+def test_who_is_not_trusted_speaks_for_himself(guarded, site):
+    site.add("index.html", "index")
+    server = guarded(REAL.replace("Deny", "Deny /*") + "\nRealAddress X-Forwarded-For")
+    for source in ("127.0.0.2", "127.0.0.3"):
+        for value in (CLIENT, f"{CLIENT}, 127.0.0.1", f"{CLIENT}, 10.0.0.1"):
+            with server.connect(source=source) as c:
+                assert c.get("/", fields={"X-Forwarded-For": value}).status == 403
+
+
+FORWARDED = {
+    f"for={CLIENT}": 200, f'for="{CLIENT}:80"': 200, f"For={CLIENT};proto=https;by=10.0.0.1": 200,
+    f'proto=http; for="{CLIENT}"': 200, f'for=6.6.6.6, for={CLIENT}, for="[2001:db8::1]:_x"': 403,
+    f'for=6.6.6.6, for={CLIENT}, for="[2001:db8::1]:44"': 200, f"for={CLIENT}:80": 200,
+    f'for="evil, for={CLIENT}': 200, f'for={CLIENT};host="evil, for=6.6.6.6;x"': 200,
+    f'for={CLIENT};host="a\\", for=6.6.6.6"': 200, f'host="a;for=6.6.6.6;b";for={CLIENT}': 200,
+    f"for={CLIENT}, for=unknown": 403, f"for={CLIENT}, for=_hidden": 403, f"for={CLIENT}, proto=https": 403,
+    f"{CLIENT}": 403, f"for={CLIENT};for={CLIENT}": 403, f'for="{CLIENT}': 403, f'for={CLIENT}"': 403,
+    f"for='{CLIENT}'": 403, "for=": 403, "for": 403, 'for=""': 403, f'for="{CLIENT}\\"': 403, f"for={CLIENT}, x": 403,
+    f"for={CLIENT}, \"": 403, f'host=", for={CLIENT}': 200,
+}
+
+
+def test_forwarded(guarded, site):
+    site.add("index.html", "index")
+    server = guarded(REAL + "\nRealAddress forwarded")
+    with server.connect() as c:
+        for value, expected in FORWARDED.items():
+            assert c.get("/", fields={"Forwarded": value}).status == expected, value
+        assert c.get("/", fields={"X-Forwarded-For": CLIENT}).status == 403
+
+
+def test_hidden_is_no_reason_to_complain_but_rubbish_is(guarded, site):
+    server = guarded("TrustedProxy 127.0.0.1\nRealAddress Forwarded")
+    with server.connect() as c:
+        for _ in range(30):
+            assert c.get("/", fields={"Forwarded": "for=unknown"}).status == 403
+        for _ in range(30):
+            assert c.get("/", fields={"Forwarded": "for=rubbish"}).status == 403
+    server.err.wait_for(r"security: the proxy 127\.0\.0\.1 is trusted, but what it says of its client cannot be "
+                        r"understood \(1 times\)")
+    server.stop()
+    assert server.err.text.count("is trusted, but") < 10  # now and then
+
+
+def test_everybody_sees_the_real_address(guarded, site):
+    site.add("index.html", "index")
+    server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For",
+                     server="AccessLog stdout\nAccessLogFormat short")
+    with server.connect() as c:
+        c.get("/", fields={"X-Forwarded-For": "2001:db8::9"})
+    server.out.wait_for(r"2001:db8::9")
+
+
+def test_hosts_may_trust_others(guarded, site):
+    site.add("index.html", "index")
+    own = "[HOST]\n    ServerName {0}\n    DocumentRoot site\n\n[SECURITY]\n    Deny not from {1}\n{2}\n"
+    server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For", host="ServerName top.example", sections="\n".join([
+        own.format("same.example", CLIENT, ""), own.format("none.example", CLIENT, "    TrustedProxy off"),
+        own.format("field.example", CLIENT, "    RealAddress X-Real-IP"),
+        own.format("off.example", CLIENT, "    RealAddress off"),
+        own.format("two.example", CLIENT, "    TrustedProxy 127.0.0.2")]))
+    fields = {"X-Forwarded-For": CLIENT}
+    for host, source, expected in (("same", 1, 200), ("same", 2, 403), ("none", 1, 403), ("off", 1, 403), ("field", 1, 403),
+                                   ("two", 1, 403), ("two", 2, 200), ("top", 2, 200)):
+        with server.connect(source=f"127.0.0.{source}") as c:
+            assert c.get("/", fields=fields, host=host + ".example").status == expected, (host, source)
+    with server.connect() as c:
+        assert c.get("/", fields={"X-Real-IP": CLIENT}, host="field.example").status == 200
+
+
+def test_a_trusted_proxy_is_let_in_for_its_clients(guarded, site):
+    """Its own address is denied, but it may speak for somebody who is not."""
+    site.add("index.html", "index")
+    server = guarded(f"TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For\nAllow {CLIENT}\nDeny all")
+    with server.connect(source="127.0.0.1") as c:
+        assert c.get("/", fields={"X-Forwarded-For": CLIENT}).status == 200
+        assert c.get("/", fields={"X-Forwarded-For": "6.6.6.6"}).status == 403
+        assert c.get("/").status == 403
+    assert is_refused(server, "127.0.0.2")
+
+
+# ---- The PROXY protocol ----
+
+SIGNATURE = b"\r\n\r\n\0\r\nQUIT\n"
+REQUEST = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+PROXY = f"TrustedProxy 127.0.0.1\nProxyProtocol on\nDeny /* not from {CLIENT} 2001:db8::9 unix:"
+
+
+def v2(body=b"", command=0x21, family=0x11, length=None):
+    return SIGNATURE + struct.pack("!BBH", command, family, len(body) if length is None else length) + body
+
+
+def v4_body(source=CLIENT, extra=b""):
+    return socket.inet_aton(source) + socket.inet_aton("192.0.2.1") + struct.pack("!HH", 4711, 80) + extra
+
+
+def v6_body(source="2001:db8::9", extra=b""):
+    return (socket.inet_pton(socket.AF_INET6, source) + socket.inet_pton(socket.AF_INET6, "::1") +
+            struct.pack("!HH", 4711, 80) + extra)
+
+
+def tlv(kind, value):
+    return struct.pack("!BH", kind, len(value)) + value
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def with_sum(before=b"", behind=b"", wrong=0):
+    header = v2(v4_body(extra=before + tlv(3, b"\0" * 4) + behind))
+    at = len(SIGNATURE) + 4 + 12 + len(before) + 3
+    return header[:at] + struct.pack("!I", crc32c(header) ^ wrong) + header[at + 4:]
+
+
+GOOD = {
+    "v1": f"PROXY TCP4 {CLIENT} 192.0.2.1 4711 80\r\n".encode(),
+    "v1 six": b"PROXY TCP6 2001:db8::9 ::1 4711 80\r\n",
+    "v1 mapped": f"PROXY TCP6 ::ffff:{CLIENT} ::1 0 65535\r\n".encode(),
+    "v1 longest": b"PROXY TCP6 " + b"2001:0db8:0000:0000:0000:0000:0000:0009 " * 2 + b"65535 65535\r\n",
+    "v2": v2(v4_body()),
+    "v2 six": v2(v6_body(), family=0x21),
+    "v2 datagram": v2(v4_body(), family=0x12),
+    "v2 unix": v2(b"/run/a".ljust(108, b"\0") + b"/run/b".ljust(108, b"\0"), family=0x31),
+    "v2 extras": v2(v4_body(extra=tlv(1, b"h2") + tlv(2, b"example.org") + tlv(4, b"\0" * 40) + tlv(0xe0, b""))),
+    "v2 large": v2(v4_body(extra=tlv(0x20, b"x" * 8000))),
+    "v2 sum": with_sum(),
+    "v2 sum among others": with_sum(tlv(1, b"h2"), tlv(4, b"\0\0")),
+}
+# The proxy speaks for itself, and it is denied.
+OWN = {
+    "v1 unknown": b"PROXY UNKNOWN\r\n",
+    "v1 unknown with more": f"PROXY UNKNOWN {CLIENT} {CLIENT} 1 2\r\n".encode(),
+    "v1 unknown longest": b"PROXY UNKNOWN " + b"f" * 91 + b"\r\n",
+    "v2 local": v2(command=0x20, family=0),
+    "v2 local with more": v2(v4_body(), command=0x20),
+    "v2 local of what there is not": v2(b"xx", command=0x20, family=0x77),
+    "v2 unspecified": v2(b"\0\1", family=0),
+}
+BAD = {
+    "none": REQUEST,
+    "v1 lower": b"proxy TCP4 203.0.113.9 192.0.2.1 1 2\r\n",
+    "v1 address": b"PROXY TCP4 203.0.113.999 192.0.2.1 1 2\r\n",
+    "v1 octal": b"PROXY TCP4 203.0.113.011 192.0.2.1 1 2\r\n",
+    "v1 other address": b"PROXY TCP4 203.0.113.9 here 1 2\r\n",
+    "v1 family": b"PROXY TCP6 203.0.113.9 192.0.2.1 1 2\r\n",
+    "v1 family 4": b"PROXY TCP4 2001:db8::9 ::1 1 2\r\n",
+    "v1 brackets": b"PROXY TCP6 [2001:db8::9] ::1 1 2\r\n",
+    "v1 address and port": b"PROXY TCP4 203.0.113.9:1 192.0.2.1 1 2\r\n",
+    "v1 udp": b"PROXY UDP4 203.0.113.9 192.0.2.1 1 2\r\n",
+    "v1 blanks": b"PROXY TCP4  203.0.113.9 192.0.2.1 1 2\r\n",
+    "v1 blank at the end": b"PROXY TCP4 203.0.113.9 192.0.2.1 1 2 \r\n",
+    "v1 tab": b"PROXY TCP4\t203.0.113.9 192.0.2.1 1 2\r\n",
+    "v1 port": b"PROXY TCP4 203.0.113.9 192.0.2.1 65536 2\r\n",
+    "v1 zero before a port": b"PROXY TCP4 203.0.113.9 192.0.2.1 01 2\r\n",
+    "v1 no port": b"PROXY TCP4 203.0.113.9 192.0.2.1 1\r\n",
+    "v1 too much": b"PROXY TCP4 203.0.113.9 192.0.2.1 1 2 3\r\n",
+    "v1 line feed alone": b"PROXY TCP4 203.0.113.9 192.0.2.1 1 2\n",
+    "v1 nul": b"PROXY TCP4 203.0.113.9\0 192.0.2.1 1 2\r\n",
+    "v1 without end": b"PROXY UNKNOWN " + b"f" * 92 + b"\r\n",
+    "v1 nothing": b"PROXY \r\n",
+    "v2 signature": b"\r\n\r\n\0\r\nQUIX\n" + v2(v4_body())[12:],
+    "v2 version": v2(v4_body(), command=0x11),
+    "v2 command": v2(v4_body(), command=0x22),
+    "v2 family": v2(v4_body(), family=0x41),
+    "v2 kind": v2(v4_body(), family=0x13),
+    "v2 too short": v2(v4_body()[:11]),
+    "v2 six too short": v2(v6_body()[:35], family=0x21),
+    "v2 unix too short": v2(b"x" * 215, family=0x31),
+    "v2 extra cut off": v2(v4_body(extra=b"\1")),
+    "v2 extra longer than all": v2(v4_body(extra=b"\1\0\5abcd")),
+    "v2 sum": with_sum(wrong=1),
+    "v2 sum of three bytes": v2(v4_body(extra=tlv(3, b"\0\0\0"))),
+    "v2 too long": v2(v4_body(), length=8177),
+    "v2 longest": v2(v4_body(), length=65535),
+}
+
+
+@pytest.fixture
+def behind(guarded, site):
+    site.add("index.html", "index")
+    return guarded(PROXY)
+
+
+def talk(server, data, source=None):
+    """The status; None when the connection was closed without an answer."""
+    with server.connect(source=source) as c:
+        try:
+            return int(c.send(data).read_to_end()[9:12] or 0) or None
+        except (ConnectionResetError, BrokenPipeError):
+            return None
+
+
+@pytest.mark.parametrize("kinds, expected", [(GOOD, 200), (OWN, 403), (BAD, None)])
+def test_headers_of_proxies(behind, kinds, expected):
+    for name, header in kinds.items():
+        assert talk(behind, header + REQUEST) == expected, name
+    assert talk(behind, GOOD["v1"] + REQUEST) == 200
+
+
+@pytest.mark.parametrize("name", ["v1", "v1 longest", "v2", "v2 sum among others"])
+def test_a_header_may_be_cut_anywhere(behind, name):
+    data = GOOD[name] + REQUEST
+    for at in range(1, len(GOOD[name]) + 2):
+        with behind.connect() as c:
+            c.send(data[:at])
+            c.send(data[at:])
+            assert c.read_to_end().startswith(b"HTTP/1.1 200"), at
+    with behind.connect() as c:
+        assert c.send_slowly(data).read_to_end().startswith(b"HTTP/1.1 200")
+
+
+def test_the_connection_is_of_the_client(behind):
+    with behind.connect() as c:
+        c.send(GOOD["v2"])
+        for _ in range(3):
+            assert c.get("/").status == 200
+        assert c.send(GOOD["v2"] + REQUEST).read().status == 400  # once only
+
+
+def test_a_proxy_that_says_nothing_is_not_waited_for(guarded, site):
+    server = guarded(PROXY, server="Timeout 1")
+    for part in (b"", b"PROXY", SIGNATURE, v2(v4_body())[:20]):
+        with server.connect() as c:
+            c.send(part).expect_end()
+
+
+def test_others_may_not_speak_for_somebody(guarded, site):
+    site.add("index.html", "index")
+    server = guarded(PROXY)
+    for name, header in (GOOD | OWN).items():
+        assert talk(server, header + REQUEST, "127.0.0.2") == 400, name
+    assert talk(server, REQUEST, "127.0.0.2") == 403
+    server = guarded("TrustedProxy 127.0.0.1\nRealAddress Forwarded")
+    assert talk(server, GOOD["v1"] + REQUEST) == 400
+    assert talk(server, GOOD["v2"] + REQUEST) == 400
+
+
+def test_whom_a_proxy_speaks_for_may_be_refused_at_once(guarded, site):
+    site.add("index.html", "index")
+    server = guarded(f"TrustedProxy 127.0.0.1\nProxyProtocol on\nDeny {CLIENT}")
+    assert talk(server, GOOD["v1"] + REQUEST) is None
+    assert talk(server, GOOD["v2 six"] + REQUEST) == 200
+    assert talk(server, OWN["v2 local"] + REQUEST) == 200
+
+
+def test_a_proxy_behind_a_proxy(guarded, site):
+    """The connection is of a proxy that names its client in a field."""
+    site.add("index.html", "index")
+    server = guarded(f"TrustedProxy 127.0.0.1 10.0.0.0/8\nProxyProtocol on\nRealAddress X-Forwarded-For\n"
+                     f"Allow {CLIENT}\nDeny all")
+    told = REQUEST.replace(b"Host", f"X-Forwarded-For: {CLIENT}\r\nHost".encode())
+    assert talk(server, v2(v4_body("10.0.0.7")) + told) == 200
+    assert talk(server, v2(v4_body("10.0.0.7")) + REQUEST) == 403
+    assert talk(server, v2(v4_body("192.0.2.7")) + told) is None
+
+
+def test_connections_count_for_the_client(guarded, site):
+    site.add("index.html", "index")
+    server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2")
+    clients = [server.connect() for _ in range(3)]
+    try:
+        for c, source in zip(clients, (CLIENT, CLIENT, "203.0.113.10")):
+            c.send(v2(v4_body(source)))
+            assert c.get("/").status == 200
+        assert talk(server, GOOD["v2"] + REQUEST) is None
+    finally:
+        for c in clients:
+            c.close()
+
+
+def test_curl_speaks_it(behind):
+    done = subprocess.run(["curl", "-s", "--max-time", "20", "--haproxy-protocol", "-w", "%{http_code}", behind.url + "/"],
+                          capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("403")  # it names its own address: 127.0.0.1
+    done = subprocess.run(["curl", "-s", "--max-time", "20", behind.url + "/"], capture_output=True, text=True, check=False)
+    assert done.returncode in (52, 56)  # no answer, or a reset
+
+
+def test_curl_is_who_it_says(guarded, site):
+    site.add("index.html", "index")
+    server = guarded("TrustedProxy 127.0.0.0/8\nProxyProtocol on\nDeny not from 127.0.0.9")
+    for source, expected in (("127.0.0.9", "index200"), ("127.0.0.8", "")):
+        done = subprocess.run(["curl", "-s", "--max-time", "20", "--haproxy-protocol", "--interface", source, "-w",
+                               "%{http_code}", server.url + "/"], capture_output=True, text=True, check=False)
+        assert done.stdout.replace("000", "") == expected
+
+
+def test_random_headers(behind):
+    rng = random.Random(11)
+    headers = list((GOOD | OWN | BAD).values())
+    for _ in range(400):
+        data = bytearray(rng.choice(headers))
+        for _ in range(rng.randrange(1, 4)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        with behind.connect() as c:
+            try:
+                c.send(bytes(data) + REQUEST).shut()
+                assert c.read_to_end()[:12] in (b"", b"HTTP/1.1 200", b"HTTP/1.1 403", b"HTTP/1.1 400")
+            except OSError as error:
+                assert error.errno in (errno.ECONNRESET, errno.EPIPE, errno.ENOTCONN), error
+    assert talk(behind, GOOD["v1"] + REQUEST) == 200

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests of the plugin security have in common."""
+import textwrap
+
+
+def indented(text):
+    return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ")
+
+
+def guard(monkey, rules="", below="", other="", **keys):
+    """A server with these rules above its host, and below it."""
+    top = (f"[SECURITY]\n{indented(rules)}\n" if rules.strip() else "") + other
+    keys["sections"] = (f"[SECURITY]\n{indented(below)}\n" if below.strip() else "") + keys.get("sections", "")
+    return monkey(plugins=["security"], top=top, **keys)
+
+
+def status(server, target="/", source=None, **how):
+    with server.connect(source=source) as c:
+        return c.get(target, **how).status
+
+
+def is_refused(server, source):
+    """Is the connection closed without a word?"""
+    with server.connect(source=source) as c:
+        try:
+            return not c.ask("/").read_to_end()
+        except (ConnectionResetError, BrokenPipeError):
+            return True
