@@ -71,6 +71,17 @@ static bool parse(struct mk_request *request, mk_str text, struct auth_digest *d
     return is_for(request, d->at[AUTH_URI]);
 }
 
+/* A request that a handler has led elsewhere comes here again, with the same count. */
+static bool use_nonce(struct auth_shared *s, const struct auth_place *place, struct mk_request *request,
+                      const struct auth_nonce *nonce, uint32_t count, int64_t now)
+{
+    static const char used; /* only its address matters */
+    if (mk_request_attached(request, &used))
+        return true;
+    return auth_nonce_use(s, nonce, count, now, (uint32_t)(place->nonce_ms / 1000)) &&
+           mk_request_attach(request, &used, (void *)(uintptr_t)&used, NULL) == 0;
+}
+
 enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct auth_place *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user)
 {
@@ -94,9 +105,7 @@ enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct au
     if (!right || !who || mk_str_eq_nocase(d.at[AUTH_USERHASH], MK_STR("true")))
         return AUTH_DIGEST_WRONG;
     bool ours = auth_nonce_parse(s, place->title, d.at[AUTH_NONCE], &nonce);
-    return ours && auth_nonce_use(s, &nonce, count, now, (uint32_t)(place->nonce_ms / 1000))
-               ? AUTH_DIGEST_RIGHT
-               : AUTH_DIGEST_STALE;
+    return ours && use_nonce(s, place, request, &nonce, count, now) ? AUTH_DIGEST_RIGHT : AUTH_DIGEST_STALE;
 }
 
 int auth_digest_challenge(const struct auth_shared *s, const struct auth_place *place,

@@ -355,3 +355,19 @@ def test_only_some(zone, tmp_path):
     server = zone("Require user bob")
     assert ask(server, DigestClient("bob", "hidden").answer(nonce_of(server))).status == 200
     assert ask(server, ANA.answer(nonce_of(server))).status == 403
+
+
+def test_a_nonce_is_used_once_by_a_request_that_is_looked_at_twice(monkey, site, tmp_path):
+    """A local redirect of a script brings the same request here again, with the same count."""
+    add(tmp_path / "users", "ana", "secret", "--digest", "Zone")
+    site.add("zone/go", "#!/bin/sh\nprintf 'Location: /zone/deep/a\\n\\n'\n", mode=0o755)
+    site.add("zone/deep/a", "inside\n")
+    server = monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Title Zone\n"
+                                                      "    Users users\n"
+                                                      "[ROUTES]\n    /zone/go  cgi\n    /*  static\n")
+    nonce = nonce_of(server)
+    once = ANA.answer(nonce, uri="/zone/go")
+    reply = ask(server, once, "/zone/go")
+    assert (reply.status, reply.text) == (200, "inside\n")
+    assert is_stale(ask(server, once, "/zone/go"))
+    assert ask(server, ANA.answer(nonce, uri="/zone/go", nc="00000002"), "/zone/go").status == 200
