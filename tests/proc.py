@@ -42,7 +42,11 @@ def cpu_seconds(pid):
 
 
 def name(pid):
-    return Path(f"/proc/{pid}/comm").read_text().strip()
+    """Of the program; empty when the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except FileNotFoundError:
+        return ""
 
 
 def descriptors(pid):

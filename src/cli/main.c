@@ -51,6 +51,8 @@ static void write_folder_config(struct mk_buf *out, const char *folder)
     if (quoted.failed)
         out->failed = true;
     mk_buf_free(&quoted);
+    if (mk_plugins_can_load("dirlisting")) /* a folder without an index file is more than an error then */
+        mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
 /* Seen from where we are now: a daemon goes elsewhere, and reads its configuration again when it is told to.

@@ -55,6 +55,16 @@ void mk_plugins_write_all(struct mk_buf *out)
         mk_buf_add(out, MK_STR("There are no plugins, neither in this program nor in " MK_PLUGIN_DIR ".\n"));
 }
 
+bool mk_plugins_can_load(const char *name)
+{
+    struct mk_object o;
+    char why[MK_OBJECT_WHY];
+    bool ok = mk_object_open(&o, mk_str_from_c(name), why);
+    if (ok)
+        mk_object_close(&o);
+    return ok;
+}
+
 /* ---- Of a configuration ---- */
 
 static bool is_in(const struct mk_host *h, const struct mk_plugin *p)

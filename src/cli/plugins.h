@@ -6,6 +6,8 @@
 
 #include "server/generation.h"
 
+/* Could the plugin of that name be loaded? */
+bool mk_plugins_can_load(const char *name);
 /* Those that could be loaded by their names. */
 void mk_plugins_write_all(struct mk_buf *out);
 /* Those that the configuration loads: their hooks in the order in which they are called, and their hosts. */

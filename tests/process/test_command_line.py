@@ -271,7 +271,7 @@ def test_what_cannot_be_printed_is_a_failure(run, args):
 def test_serving_needs_no_standard_output(monkey, tmp_path, site):
     site.add("index.html", "hello")
     server = monkey(program="sh", args=["-c", f"exec '{PROGRAM}' -p unix:socket site >/dev/full"], expect_start=False)
-    wait_until(lambda: server.workers, "its worker")
+    wait_until(lambda: "monkey: worker" in map(name, server.workers), "its worker")
     server.addresses = [str(tmp_path / "socket")]
     assert server.get("/").text == "hello"
 
