@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from compression import BUILD, CODINGS, TEXT, all_codings, ask, decode, lines, making, needs_contents, start
-from monkey import ROOT, write_config
+from monkey import PROGRAM, ROOT, write_config
 
 # Who gets what
 
@@ -289,6 +289,30 @@ def test_explain(start, run):
     """It tells what it would do; there are no fields to ask for a coding with."""
     server = start()
     assert re.search(r"^ +Vary: Accept-Encoding$", run("explain", "-c", server.config, "GET", "http://x/a.html").out, re.MULTILINE)
+
+
+@pytest.mark.skipif(not (PROGRAM.parent / "plugins" / "monkey-headers.so").exists(), reason="a build without headers")
+def test_what_other_plugins_say_about_a_response_counts(start, site):
+    """Their rules have the last word before it is coded."""
+    site.add("b.html", TEXT)
+    site.add("c.bin", TEXT)
+    server = start(plugins=["compress", "headers"], top="""
+        [HEADERS]
+            Set /a.html Cache-Control no-transform
+            Add /b.html Vary Origin
+            Set *.bin Content-Type text/plain
+    """)
+    assert "Content-Encoding" not in ask(server)
+    reply = ask(server, target="/b.html")
+    assert reply["Vary"] == "Origin, Accept-Encoding" and decode("gzip", reply.body) == TEXT
+    assert decode("gzip", ask(server, target="/c.bin").body) == TEXT
+
+
+@pytest.mark.skipif(not (PROGRAM.parent / "plugins" / "monkey-limits.so").exists(), reason="a build without limits")
+def test_bandwidth_is_of_what_is_sent(start, site):
+    site.add("zeroes.txt", bytes(8 << 20))
+    server = start("CacheSize off", plugins=["compress", "limits"], top="[LIMITS]\n    Bandwidth 64K\n")
+    assert decode("gzip", ask(server, target="/zeroes.txt").body) == bytes(8 << 20)  # a minute and more, were it not coded
 
 
 # Configuration

@@ -4,14 +4,14 @@ import json
 import os
 import re
 import signal
-import subprocess
 import time
 
 import pytest
 
 from load import Load
-from monkey import ENVIRONMENT, PROGRAM, ROOT, write_config
+from monkey import PROGRAM, ROOT, write_config
 from proc import wait_until
+from users import basic, sha1
 
 PROBE = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-probe.so"
 needs_probe = pytest.mark.skipif(not PROBE.exists() or PROGRAM.parent != PROBE.parents[2],
@@ -35,16 +35,13 @@ def start(monkey, site):
 
 
 @pytest.fixture
-def check(monkey, tmp_path, site):
+def check(run, tmp_path, site):
     """What `monkey -t` says about such a section, and its exit code."""
-    def run(keys, flag="-t", **how):
-        path = write_config(tmp_path / "checked.conf", plugins=["logger"], sections=f"[LOGGER]\n{keys}", **how)
-        done = subprocess.run([PROGRAM, flag, "-c", path], capture_output=True, text=True, timeout=30,
-                              env=os.environ | ENVIRONMENT)
-        assert "Sanitizer" not in done.stderr, done.stderr
-        return done.returncode, done.stdout + done.stderr
+    def look(keys, flag="-t", **how):
+        done = run(flag, "-c", write_config(tmp_path / "checked.conf", plugins=["logger"], sections=f"[LOGGER]\n{keys}", **how))
+        return done.code, done.out + done.err
 
-    return run
+    return look
 
 
 def lines_of(server, path="access.log"):
@@ -143,6 +140,21 @@ def test_the_zone_counts(start):
     iso, utc = one_line(server).split()
     hours = [int(text[11:13]) for text in (iso, utc)]
     assert iso.endswith("+0300") and (hours[0] - hours[1]) % 24 == 3
+
+
+@pytest.mark.skipif(not (PROGRAM.parent / "plugins" / "monkey-auth.so").exists(), reason="a build without auth")
+@pytest.mark.parametrize("format, known, unknown", [
+    ("%u %s", r"a\x20\x22b\x22 200", "- 401"), ('"%u" %s', r'"a \x22b\x22" 200', '"-" 401'),
+    ('{"s":%s%{member}u}', '{"s":200,"user":"a \\"b\\""}', '{"s":401}'), ('{"u":"%u"}', '{"u":"a \\"b\\""}', '{"u":""}'),
+])
+def test_users(start, site, tmp_path, format, known, unknown):
+    site.add("private/a", "few")
+    (tmp_path / "users").write_text(f'a "b":{sha1("secret")}\n')
+    server = start(plugins=["logger", "auth"], sections=f"[LOGGER]\n    AccessLog access.log\n    Format {format}\n"
+                                                        "[AUTH]\n    Location /private\n    Users users\n")
+    assert server.get("/private/a", fields=basic('a "b"', "secret")).status == 200
+    assert server.get("/private/a").status == 401
+    assert lines_of(server) == [known, unknown]
 
 
 def test_over_ipv6_and_unix_sockets(start, tmp_path):
@@ -475,7 +487,7 @@ def test_keys_of_monkey_1(check):
     assert "warning: `FlushTimeout` has no effect any more" in text and "warning: `MasterLog` has no effect any more" in text
 
 
-def test_the_effective_configuration_means_the_same(check, tmp_path):
+def test_the_effective_configuration_means_the_same(check, run, tmp_path):
     keys = '    AccessLog access.log\n    Format %h "%r" %s\n    Skip /health 3xx\n    Only /a/*\n    MaxSize 1M\n    ErrorLog syslog\n'
     if not os.path.exists("/dev/log"):
         keys = keys.replace("syslog", "off")
@@ -486,8 +498,7 @@ def test_the_effective_configuration_means_the_same(check, tmp_path):
     again = tmp_path / "elsewhere"
     again.mkdir()
     (again / "again.conf").write_text(printed)
-    done = subprocess.run([PROGRAM, "-T", "-c", again / "again.conf"], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
-    assert done.stdout == printed
+    assert run("-T", "-c", again / "again.conf").out == printed
 
 
 def test_the_configuration_that_comes_with_it(start, tmp_path):

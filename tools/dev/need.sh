@@ -15,6 +15,9 @@ build   libc6-dev        headers_of_libc
 
 plugins libcrypt-dev     pkg-config libcrypt
 plugins nettle-dev       pkg-config nettle
+plugins zlib1g-dev       pkg-config zlib
+plugins libbrotli-dev?   pkg-config libbrotlienc
+plugins libzstd-dev?     pkg-config libzstd
 plugins libpcre2-dev?    pkg-config libpcre2-8
 
 check   g++              command g++
@@ -23,6 +26,8 @@ check   libcmocka-dev    pkg-config cmocka
 check   python3          command python3
 check   python3-venv     python_with_venv
 check   curl             command curl
+check   brotli?          command brotli
+check   zstd?            command zstd
 check   wget             command wget
 check   perl?            command perl
 check   php-cgi?         command php-cgi

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/codec.h"
 
+#include <stdio.h>
+
 #include "unit/test.h"
 
 static char room[1024];
@@ -96,6 +98,25 @@ static void log_lines(void **state)
     (void)state;
     expect(mk_log_escape, MK_STR("GET /a b~"), "GET /a b~");
     expect(mk_log_escape, MK_STR("\"\\\n\x1b[\x7f\xff"), "\\x22\\x5c\\x0a\\x1b[\\x7f\\xff");
+}
+
+/* One odd byte at every place of texts of every length: what is looked at in words is looked at whole. */
+static void every_byte_at_every_place(void **state)
+{
+    (void)state;
+    char text[26], expected[64];
+    for (size_t len = 1; len <= sizeof text; len++) {
+        for (size_t at = 0; at < len * 256; at++) {
+            unsigned char c = (unsigned char)(at / len);
+            bool plain = c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+            memset(text, 'a', sizeof text);
+            text[at % len] = (char)c;
+            snprintf(expected, sizeof expected, plain ? "%.*s%c%.*s" : "%.*s\\x%02x%.*s", (int)(at % len),
+                     "aaaaaaaaaaaaaaaaaaaaaaaaaa", c, (int)(len - at % len - 1),
+                     "aaaaaaaaaaaaaaaaaaaaaaaaaa");
+            expect(mk_log_escape, mk_str_of(text, len), expected);
+        }
+    }
 }
 
 static void what_is_too_long_is_cut(void **state)
@@ -204,6 +225,7 @@ int main(void)
         cmocka_unit_test_setup(every_byte_survives_a_url, start),
         cmocka_unit_test_setup(json, start),
         cmocka_unit_test_setup(log_lines, start),
+        cmocka_unit_test_setup(every_byte_at_every_place, start),
         cmocka_unit_test_setup(what_is_too_long_is_cut, start),
         cmocka_unit_test_setup(a_room_that_is_too_small_is_noticed, start),
         cmocka_unit_test_setup(base64, start),

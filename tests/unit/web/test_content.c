@@ -135,12 +135,14 @@ static void check_slices(size_t small)
     open_file(small);
     for (size_t cap = 1; cap < 12; cap++) {
         mk_content_init(&content);
+        assert_false(content.of_file);
         assert_true(mk_content_add_file(&content, &arena, file, 7, 3));
         add("<>");
         assert_true(mk_content_add_file(&content, &arena, file, 0, 10));
         assert_true(mk_content_add_file(&content, &arena, file, 5, 0));
         assert_true(mk_content_add_file(&content, &arena, file, 2, 1));
         assert_int_equal(content.length, 16);
+        assert_true(content.of_file);
         check_pulled(cap, "789<>01234567892");
     }
     close_file();

@@ -3,6 +3,7 @@
  */
 #include "unit/folder.h"
 #include "unit/test.h"
+#include "web/filter.h"
 #include "web/request.h"
 #include "web/response.h"
 
@@ -280,6 +281,25 @@ static void a_file_belongs_to_the_response(void **state)
     folder_fini(&folder);
 }
 
+static void it_is_known_what_is_of_a_file(void **state)
+{
+    (void)state;
+    static const struct mk_filter_ops nothing = {0};
+    folder_init(&folder);
+    assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+    assert_false(mk_response_is_file(&r));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(mk_response_set_file(&r, open_file("0123456789"), 0, 10), 0);
+        assert_true(mk_response_is_file(&r));
+        if (i == 0)
+            assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
+        else
+            assert_int_equal(mk_response_add_filter(&r, &nothing, NULL, 10), 0);
+        assert_false(mk_response_is_file(&r));
+    }
+    folder_fini(&folder);
+}
+
 static void a_file_that_is_not_taken_is_closed(void **state)
 {
     (void)state;
@@ -313,6 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(raw_sources, start, stop),
         cmocka_unit_test_setup_teardown(who_is_sent_content, start, stop),
         cmocka_unit_test_setup_teardown(a_file_belongs_to_the_response, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_known_what_is_of_a_file, start, stop),
         cmocka_unit_test_setup_teardown(a_file_that_is_not_taken_is_closed, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
