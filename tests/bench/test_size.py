@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The optimised program, stripped, with nothing but libc: at most 200 KB."""
+"""The optimised program, stripped, with nothing but libc: no larger than decided."""
 import pathlib
 import shutil
 import subprocess
@@ -12,10 +12,15 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists() or not shutil.which("strip"
                                 reason="needs the release program and strip")
 
 
+# It was 200,000 when there were no plugins to host, and 198,856 bytes; why it grew is told in
+# docs/decisions/0012-how-plugins-are-called.md. What remains above it is less than one more page.
+MOST = 256_000
+
+
 def test_it_is_small(tmp_path):
     stripped = tmp_path / "monkey"
     subprocess.run(["strip", "-o", stripped, PROGRAM], check=True)
-    assert stripped.stat().st_size <= 200_000
+    assert stripped.stat().st_size <= MOST
 
 
 def test_it_needs_libc_alone():

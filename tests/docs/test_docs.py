@@ -168,6 +168,21 @@ def test_what_is_said_about_a_mistake(tmp_path):
     assert done.stderr.replace(str(tmp_path), "/etc/monkey") == said
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "plugins").glob("*/*.conf")), ids=lambda path: path.name)
+def test_what_comes_with_a_plugin_loads_as_it_is(tmp_path, path):
+    text = f"[PLUGINS]\n    Load {path.parent.name}\n@INCLUDE {path}\n[HOST]\n    DocumentRoot .\n"
+    done = run("-t", "-c", write_configuration(tmp_path, text))
+    assert (done.returncode, complaints(done.stderr)) == (0, []), done.stderr
+
+
+def test_every_plugin_is_in_the_manual():
+    names = {path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt")}
+    guide = table_rows(ROOT / "docs/guide/using-plugins.md", "Plugin")
+    assert [re.match(r"\[([\w-]+)\]", row[0])[1] for row in guide] == sorted(names)
+    assert re.findall(r"^## ([\w-]+)$", (ROOT / "docs/reference/plugins.md").read_text(), re.MULTILINE) == sorted(names)
+    assert {path.parent.name for path in PLUGINS} == names, "each has a README"
+
+
 # ---- Commands ----
 
 COMMAND = re.compile(r"^(?:\$ )?(?:sudo )?(?:build/\w+/)?monkey(?:\s|$)")
