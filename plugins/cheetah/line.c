@@ -231,8 +231,13 @@ void shell_line_look(struct shell_line *l)
         shell_line_close(l);
 }
 
-static bool send_all(const struct shell_line *l, mk_str s)
+static bool send_line(const struct shell_line *l, mk_str line)
 {
+    char room[SHELL_LINE_MAX];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&text, line);
+    mk_buf_add_char(&text, '\n');
+    mk_str s = mk_buf_str(&text);
     while (s.len) {
         ssize_t n = send(l->fd, s.p, s.len, MSG_NOSIGNAL);
         if (n < 0 && errno != EINTR)
@@ -299,7 +304,7 @@ int shell_line_ask(struct shell_line *l, mk_str command)
         if (l->fd < 0 && shell_line_open(l))
             return 1;
         int code = ELSEWHERE; /* what was not sent whole was not done */
-        if (send_all(l, command) && send_all(l, MK_STR("\n")))
+        if (send_line(l, command))
             code = read_answer(l);
         if (code != ELSEWHERE)
             return code;

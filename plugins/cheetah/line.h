@@ -18,7 +18,8 @@ void shell_line_init(struct shell_line *l, const char *path);
 void shell_line_close(struct shell_line *l);
 /* 0; or 1, and it was said why. */
 int shell_line_open(struct shell_line *l);
-/* Output goes to stdout, anything else to stderr. Answers an exit code: 0 done, 1 failed, 2 wrong usage. */
+/* A line of less than SHELL_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Answers an exit
+ * code: 0 done, 1 failed, 2 wrong usage. */
 int shell_line_ask(struct shell_line *l, mk_str command);
 /* While nothing is asked: the server may have ended the session. */
 void shell_line_look(struct shell_line *l);

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from monkey import ENVIRONMENT, PROGRAM, ROOT
+from shells import with_own_run
 
 STATIC = ROOT / "build" / "dev" / "static" / "monkey-static"
 NAMES = sorted(path.parent.name for path in (ROOT / "plugins").glob("*/CMakeLists.txt"))
@@ -46,7 +47,7 @@ def test_it_works_as_it_ships(monkey, site, tmp_path, program, name):
     conf = tmp_path / "own.conf"
     conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n"
                     f"@INCLUDE {ROOT}/plugins/{name}/{name}.conf\n[HOST]\n    DocumentRoot site\n")
-    server = monkey(args=["-c", conf], program=program)
+    server = monkey(args=["-c", conf], program=program, wrapper=with_own_run() if name == "cheetah" else ())
     assert server.get("/").text == "home"
     listed = ask(program, "plugins", "-c", conf)
     assert listed.returncode == 0 and listed.stdout.startswith(f"{name} ")

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shell where memory ends, and where its socket takes and gives little at a time: with the optimised program."""
+import socket
+
+import pytest
+
+from faults import Fault
+from proc import RELEASE, descriptors, wait_until
+from shells import Raw, Shelled, place
+
+COMMANDS = ["version", "status", "json status", "workers", "json connections", "hosts", "configuration", "plugins", "cache",
+            "json cache", "cache clear", "loglevel", "loglevel info", "bogus", "help", "uptime"]
+
+
+@pytest.fixture
+def begin(monkey, site, place, tmp_path):
+    def with_fault(name):
+        if not (RELEASE.parent / "plugins/monkey-cheetah.so").exists():
+            pytest.skip("needs build/release and its plugins")
+        site.add("index.html", "hello")
+        fault = Fault(name, tmp_path)
+        server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/sock\n", workers=1, **fault.how)
+        return Shelled(server, place / "sock"), fault
+    return with_fault
+
+
+def play(it):
+    """How many commands were not done: an honest answer says so, or the session ends."""
+    lost = 0
+    with socket.socket(socket.AF_UNIX) as s:
+        s.settimeout(20)
+        s.connect(str(it.path))
+        file = s.makefile("rb")
+        for command in ("", *COMMANDS):
+            try:
+                s.sendall(command.encode() + b"\n" if command else b"")
+                while (line := file.readline())[:1] in (b" ", b"#"):
+                    pass
+            except (BrokenPipeError, ConnectionResetError):
+                line = b""
+            if not line:
+                return lost + 1
+            assert line[:1] in b"+-?!", line
+            lost += line[:1] != (b"?" if command == "bogus" else b"+")
+    return lost
+
+
+@pytest.mark.timeout(300)
+def test_any_allocation_may_fail(begin):
+    it, fault = begin("failmalloc")
+    (worker,) = it.server.workers
+    assert play(it) == 0
+    before, lost = len(descriptors(worker)), 0
+    for n in range(1, 2000):
+        fault.failed, fault.count, fault.after = 0, 1, n
+        lost += play(it)
+        if not fault.failed:
+            break
+        fault.after = 0
+        assert it.server.workers == [worker], f"allocation {n} was its death:\n{it.server.log}"
+    assert 30 < n < 2000 and lost > 10
+    fault.count = fault.after = 0
+    assert play(it) == 0
+    wait_until(lambda: len(descriptors(worker)) == before, "all sessions to be closed")
+    assert it.json("status")["sessions"] == 1
+
+
+@pytest.mark.parametrize("most", [1, 100])
+def test_a_socket_that_takes_and_gives_little(begin, most):
+    it, fault = begin("shortio")
+    fault.most, fault.chance = most, 500
+    for _ in range(3):
+        assert play(it) == 0, it.server.log
+    with Raw(it.path) as raw:
+        for _ in range(20):
+            assert raw.ask("version") == (["Monkey 2.0.0"], "+")
+    fault.chance = 0
+    assert fault.short + fault.again + fault.interrupted > 0

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The socket of the shell: its rights, who may use it, and what becomes of it when configurations and programs change."""
+import grp
+import os
+import pwd
+import re
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from monkey import PROGRAM, SECONDS
+from proc import wait_until
+from shells import BUILT, Shelled, as_root, monkey_shell, place, start, terminal, watch, with_test_plugins
+
+
+# ---- The socket ----
+
+
+def rights(path):
+    found = os.lstat(path)
+    assert stat.S_ISSOCK(found.st_mode)
+    return stat.S_IMODE(found.st_mode), found.st_uid, found.st_gid
+
+
+@pytest.mark.parametrize("umask", [0, 0o27, 0o777])
+def test_the_socket_has_the_rights_that_were_asked_for(start, place, umask):
+    it = start(popen={"umask": umask})
+    assert rights(it.path) == (0o600, os.geteuid(), os.getegid())
+    assert it("version").code == 0
+    it.server.stop()
+    assert list(place.iterdir()) == []
+
+
+@as_root
+@pytest.mark.parametrize("keys, mode", [("Group daemon", 0o660), ("Group daemon\nMode 0600", 0o600),
+                                        ("Group daemon\nMode 660", 0o660)])
+def test_the_socket_is_a_groups(start, keys, mode):
+    it = start(keys)
+    assert rights(it.path) == (mode, 0, grp.getgrnam("daemon").gr_gid)
+    assert ("keeps the group out" in it.server.err.text) == (mode == 0o600)
+
+
+@as_root
+def test_a_root_that_cannot_give_files_away_has_groups_all_the_same(start):
+    """As under the unit that ships."""
+    capsh = shutil.which("capsh")
+    if not capsh:
+        pytest.skip("no capsh here")
+    it = start("Group daemon", wrapper=[capsh, "--drop=cap_chown", "--shell=/usr/bin/env", "--"])
+    assert rights(it.path)[2] == grp.getgrnam("daemon").gr_gid
+
+
+def become(user, group=None, groups=()):
+    """For preexec_fn: another user."""
+    who = pwd.getpwnam(user)
+    gid = grp.getgrnam(group).gr_gid if group else who.pw_gid
+
+    def change():
+        os.setgroups([grp.getgrnam(each).gr_gid for each in groups])
+        os.setgid(gid)
+        os.setuid(who.pw_uid)
+
+    return change
+
+
+def reachable(path):
+    """Can others run the program at all?"""
+    return all(os.stat(p).st_mode & 0o001 for p in [PROGRAM, *PROGRAM.parents])
+
+
+needs_program = pytest.mark.skipif(not reachable(PROGRAM), reason="others cannot reach the program here")
+
+
+@as_root
+@needs_program
+def test_others_are_told_that_they_may_not(start):
+    it = start()
+    done = it("status", preexec_fn=become("nobody"))
+    assert done.code == 1 and done.err == f"monkey shell: nobody may not use {it.path}: it is for root alone\n"
+
+
+@as_root
+@needs_program
+@pytest.mark.parametrize("who, may", [({"group": "daemon"}, True), ({"groups": ["sys", "daemon"]}, True),
+                                      ({"groups": ["sys"]}, False), ({}, False)])
+def test_members_of_the_group_may(start, who, may):
+    it = start("Group daemon")
+    done = it("version", preexec_fn=become("nobody", **who))
+    if may:
+        assert (done.code, done.out) == (0, "Monkey 2.0.0\n")
+    else:
+        assert done.code == 1 and f"nobody may not use {it.path}: it is for root and the group daemon" in done.err
+
+
+@as_root
+@needs_program
+@pytest.mark.parametrize("keys, who, may", [
+    ("", {}, False), ("", {"group": "root"}, False), ("Group daemon", {}, False), ("Group daemon", {"group": "daemon"}, True),
+    ("Group daemon", {"groups": ["daemon"]}, True), ("Group daemon\nMode 0600", {"group": "daemon"}, False)])
+def test_a_mode_that_somebody_widened_opens_nothing(start, keys, who, may):
+    it = start(keys)
+    it.path.chmod(0o666)
+    done = it("version", preexec_fn=become("nobody", **who))
+    if may:
+        assert done.code == 0
+    else:
+        assert done.code == 1 and done.err == "monkey shell: you may not use this shell\n"
+        it.server.err.wait_for(rf"\[warn\] \d+: shell: process \d+ of user {pwd.getpwnam('nobody').pw_uid}, group \d+ is refused")
+
+
+@as_root
+def test_the_user_of_the_workers_may_not(start):
+    it = start(server="User daemon")
+    it.path.chmod(0o666)
+    assert (it("version").code, it.json("workers")[0]["memory"] > 0) == (0, True)
+    if reachable(PROGRAM):
+        assert "you may not use this shell" in it("version", preexec_fn=become("daemon")).err
+
+
+@as_root
+@needs_program
+def test_a_server_of_an_ordinary_user(start, place, tmp_path):
+    os.chown(place, pwd.getpwnam("daemon").pw_uid, -1)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == "root" and str(folder) != "/" and not folder.stat().st_mode & 1:
+            folder.chmod(0o755)
+    it = start("Group daemon", popen={"preexec_fn": become("daemon")})
+    assert rights(it.path) == (0o660, pwd.getpwnam("daemon").pw_uid, grp.getgrnam("daemon").gr_gid)
+    assert it("version").code == 0
+    assert it("version", preexec_fn=become("daemon")).code == 0
+    assert it("version", preexec_fn=become("nobody", group="daemon")).code == 0
+    assert it("version", preexec_fn=become("nobody")).code == 1
+    it.server.config.write_text(it.server.config.read_text().replace("Group daemon", "Group sys"))
+    done = it("reload")
+    assert done.code == 1 and "the socket" in done.err and "be a member of it, or root" in done.err
+    assert it("version").code == 0
+
+
+def refused_start(monkey, top, code=1):
+    server = monkey(plugins=["cheetah"], top=top, expect_start=False)
+    server.exit_code = code
+    server.wait()
+    return server.err.text
+
+
+def test_two_servers_need_two_sockets(start, monkey, place):
+    it = start()
+    said = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
+    assert re.search(rf"monkey1\.conf:\d+:12: error: somebody else answers at {it.path} already: process {it.server.pid}\n", said)
+    assert "each server needs a Socket of its own in [CHEETAH]" in said
+    assert it.json("status")["process"] == it.server.pid
+    other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
+    assert other.json("status")["process"] == other.server.pid
+    other.server.stop()
+    assert it("version").code == 0 and not other.path.exists()
+
+
+def test_a_reload_cannot_take_the_socket_of_another_server(start, monkey, place):
+    it = start()
+    other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
+    other.change("/other", "/sock")
+    done = other("reload")
+    assert done.code == 1 and "somebody else answers" in done.err and "the old one stays" in done.err
+    assert other.json("status")["process"] == other.server.pid
+    assert it.json("status")["process"] == it.server.pid
+
+
+def test_what_a_dead_server_left_is_replaced(start, monkey, place):
+    it = start()
+    workers = it.server.workers
+    it.server.exit_code = -signal.SIGKILL
+    it.server.kill()
+    assert it.path.exists()
+    wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers), "its workers to end")
+    assert "the server has ended" in it("status").err
+    again = Shelled(monkey(args=["-c", it.server.config]), it.path)
+    assert again.json("status")["process"] == again.server.pid
+    assert [each.name for each in place.iterdir()] == ["sock"]
+
+
+def test_what_is_no_socket_stays(monkey, place):
+    (place / "sock").write_text("precious")
+    said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/sock\n")
+    assert f"{place}/sock is there, and is not a socket" in said and "remove it" in said
+    assert (place / "sock").read_text() == "precious"
+    (place / "link").symlink_to("sock")
+    assert "is not a socket" in refused_start(monkey, f"[CHEETAH]\n    Socket {place}/link\n")
+    assert (place / "link").is_symlink()
+
+
+def test_folders_that_will_not_do(monkey, place):
+    said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/none/sock\n")
+    assert "cannot be made: No such file or directory" in said and "its folder must be there" in said
+    (place / "open").mkdir()
+    (place / "open").chmod(0o777)
+    said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/open/sock\n")
+    assert f"everybody may write to the folder {place}/open/" in said
+    (place / "open").chmod(0o1777)
+    server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/open/sock\n")
+    assert monkey_shell(place / "open/sock", "version").code == 0
+    server.stop()
+
+
+def test_only_its_own_socket_is_removed(start, place):
+    it = start()
+    it.path.unlink()
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(it.path))
+        it.server.stop()
+        assert it.path.exists()
+
+
+# ---- Reloads ----
+
+
+def test_a_reload_says_that_it_is_done(start, place):
+    it = start(workers=2)
+    before = it.server.workers
+    done = it("reload")
+    assert (done.code, done.out, done.err) == (0, "the new configuration serves\n", "")
+    wait_until(lambda: not set(before) & set(it.server.workers), "the old workers to end")
+    assert it.json("status")["reloads"] == 1 and [each.name for each in place.iterdir()] == ["sock"]
+
+
+def test_a_session_outlives_reloads(start, terminal):
+    it = start(workers=2)
+    done = it(text="reload\nstatus\nreload\nversion\nreload\nstatus\n")
+    assert done.code == 0 and done.err == "", done
+    assert [line for line in done.lines if line.startswith("reloads")] == ["reloads         1", "reloads         3"]
+    t = terminal("-s", it.path)
+    t.until("monkey> ")
+    for _ in range(3):
+        assert "the new configuration serves\n" in t.ask("reload")
+        assert "Monkey 2.0.0\n" in t.ask("version")
+    it.server.tell(signal.SIGHUP)
+    it.server.err.wait_for("the new configuration serves", 7)
+    assert "Monkey 2.0.0\n" in t.ask("version")
+    t.type("quit\n")
+    assert t.end() == 0
+
+
+def test_a_session_is_sent_elsewhere_when_its_worker_leaves(start):
+    it = start()
+    with it.server.connect() as waiting:  # keeps the old worker
+        waiting.get("/")
+        with it.raw() as raw:
+            assert raw.ask("reload") == ([], "+the new configuration serves")
+            assert raw.ask("status") == ([], "!this process ends")
+            workers = {w["process"]: w["leaving"] for w in it.json("workers")}
+            assert workers[raw.process] is True and sorted(workers.values()) == [False, True]
+            done = it("connections")
+            assert done.code == 0 and "1 more of processes that leave, which cannot be asked\n" == done.err
+            waiting.close()
+            assert raw.line() == "!this process ends" and raw.line() == ""
+
+
+def test_somebody_is_always_there(start):
+    """The path leads to a server at any moment of a reload, and whoever asks gets an answer."""
+    it = start(workers=2)
+    stop = it.path.parent / "stop"
+    loop = subprocess.Popen(["sh", "-c", f"n=0; while [ ! -e {stop} ]; do [ -S {it.path} ] || exit 9; n=$((n+1)); done; echo $n"],
+                            stdout=subprocess.PIPE, text=True)
+    for i in range(8):
+        it.server.tell(signal.SIGHUP)
+        for _ in range(2):
+            assert it("version").out == "Monkey 2.0.0\n"
+        it.server.err.wait_for("the new configuration serves", i + 1)
+    stop.write_text("")
+    out, _ = loop.communicate(timeout=SECONDS)
+    assert loop.returncode == 0 and int(out) > 100
+    assert "is refused" not in it.server.err.text
+
+
+def test_a_refused_configuration_is_told_with_its_reasons(start, place):
+    it = start()
+    it.change("Workers 1", "Wrokers 1")
+    done = it("reload")
+    assert done.code == 1 and done.out == "", done
+    assert re.search(r"monkey\.conf:3:5: error: unknown key `Wrokers`", done.err)
+    assert done.err.endswith("monkey shell: the new configuration is not taken: the old one stays\n")
+    assert it.json("status")["failed_reloads"] == 1
+    it.change("Wrokers 1", "Workers 2")
+    assert it("reload").code == 0
+    status = it.json("status")
+    assert (status["reloads"], status["failed_reloads"], status["workers"]) == (1, 1, 2)
+    assert [each.name for each in place.iterdir()] == ["sock"]
+
+
+@with_test_plugins
+@pytest.mark.parametrize("what, said", [("worker", "its workers cannot serve: the error log says why"),
+                                        ("master", "the plugin `cannot` cannot start: Invalid cross-device link"),
+                                        ("load", "the plugin `cannot` cannot be loaded"),
+                                        ("host", "the plugin `cannot` cannot serve this host")])
+def test_when_a_configuration_is_not_taken_the_old_socket_is_back(start, place, what, said):
+    it = start(plugins=[BUILT / "monkey-cannot.so"], top="[CANNOT]\n    What nothing\n")
+    it.server.allow(r"worker \d+ ended by itself")
+    it.change("What nothing", f"What {what}")
+    for _ in range(2):
+        done = it("reload")
+        assert done.code == 1 and said in done.err and "the old one stays" in done.err, done
+        assert it.json("status")["process"] == it.server.pid
+        assert [each.name for each in place.iterdir()] == ["sock"]
+    it.change(f"What {what}", "What nothing")
+    assert it("reload").code == 0 and it("version").code == 0
+    assert [each.name for each in place.iterdir()] == ["sock"]
+    it.server.stop()
+    assert list(place.iterdir()) == []
+
+
+def test_a_reload_moves_and_removes_the_socket(start, place):
+    it = start()
+    it.change("/sock", "/moved")
+    assert it("reload").code == 0
+    wait_until(lambda: [each.name for each in place.iterdir()] == ["moved"], "the old socket to go")
+    it.path = place / "moved"
+    it.change("Load cheetah", "# Load")
+    it.change("[CHEETAH]\n", "#[CHEETAH]\n")
+    it.change("    Socket", "#   Socket")
+    assert it("reload").out == "the new configuration serves\n"
+    wait_until(lambda: list(place.iterdir()) == [], "the socket to go")
+
+
+@as_root
+def test_a_reload_changes_rights(start):
+    it = start()
+    it.change("[CHEETAH]\n", "[CHEETAH]\n    Group daemon\n")
+    assert it("reload").code == 0
+    assert rights(it.path) == (0o660, 0, grp.getgrnam("daemon").gr_gid)
+    it.change("    Group daemon\n", "")
+    assert it("reload").code == 0
+    assert rights(it.path) == (0o600, 0, 0)
+
+
+def test_an_upgrade_takes_the_socket_over(start, watch, place, tmp_path):
+    it = start(server=f"PidFile {tmp_path}/pid", workers=2)
+    it.server.tell(signal.SIGUSR2)
+    new = int(it.server.err.wait_for(r"the new program is process (\d+)")[1])
+    process = watch(new)
+    it.server.err.wait_for(rf"{new}: monkey \S+ serves with")
+    assert it.server.process.wait(SECONDS) == 0
+    assert it.json("status")["process"] == new
+    assert [each.name for each in place.iterdir()] == ["sock"]
+    process.tell(signal.SIGTERM)
+    process.wait()
+    assert list(place.iterdir()) == []
+
+
+def test_an_upgrade_that_fails_leaves_the_socket(start, place):
+    it = start()
+    it.change("Workers 1", "Wrokers 1")
+    it.server.tell(signal.SIGUSR2)
+    it.server.err.wait_for("the new program ended before it served")
+    assert it.json("status")["process"] == it.server.pid
+    assert [each.name for each in place.iterdir()] == ["sock"]
