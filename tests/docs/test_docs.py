@@ -170,7 +170,7 @@ def test_what_is_said_about_a_mistake(tmp_path):
 
 @pytest.mark.parametrize("path", sorted((ROOT / "plugins").glob("*/*.conf")), ids=lambda path: path.name)
 def test_what_comes_with_a_plugin_loads_as_it_is(tmp_path, path):
-    text = f"[PLUGINS]\n    Load {path.parent.name}\n@INCLUDE {path}\n[HOST]\n    DocumentRoot .\n"
+    text = f"@INCLUDE {path}\n[HOST]\n    DocumentRoot .\n"
     done = run("-t", "-c", write_configuration(tmp_path, text))
     assert (done.returncode, complaints(done.stderr)) == (0, []), done.stderr
 
