@@ -177,11 +177,11 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
-/* All of it once more, for another path. */
+/* All of it once more, for another path: who has said something to the response already will say it again. */
 static bool start_over(struct mk_exchange *x)
 {
     x->request.rewritten = false;
-    x->response.status = 0;
+    mk_response_reset(&x->response);
     x->step = MK_FLOW_HOOKS;
     x->at = x->allowed = x->passed_with = 0;
     if (++x->rewrites <= REWRITES_MAX)
