@@ -33,8 +33,9 @@ struct mk_child_options {
 /**
  * Starts it. on_end(ctx, status) is called once, when it has ended, with the status of waitpid(2), or when it
  * could not be started: then `status` is a negated errno value (-EPIPE: nobody knows what became of it, the
- * process that started it is dead). NULL: no memory, too much asked at once, too long, or nobody to start it
- * (see the log).
+ * process that started it is dead). Not when the worker ends: then it is killed without a word, and
+ * worker_stop is the last that may use it. NULL: no memory, too much asked at once, too long, or nobody to
+ * start it (see the log).
  *
  *     int out[2];
  *     pipe2(out, O_CLOEXEC | O_NONBLOCK);

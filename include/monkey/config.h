@@ -210,8 +210,8 @@ MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section
  * requests out. */
 MK_API void mk_config_own_access_log(struct mk_config *c);
 
-/** Only in host(): one more route, behind those that are written. `pattern` and `data` live as long as the
- * configuration. */
+/** Only in host(): one more route, behind those that are written. `pattern` (one that mk_pattern_set() takes:
+ * else an error is reported) and `data` live as long as the configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
 

@@ -84,8 +84,8 @@ MK_API int64_t mk_request_time(const struct mk_request *r);
 /**
  * Only from on_request or a handler: the request becomes one for another path. `target` is a path and perhaps
  * '?' and a query, as a client would write it. Answer MK_NEXT: all hooks see the request anew, as if it had
- * been asked for like that. After 10 times the client gets a 500. 0; -EINVAL when the target is not valid;
- * -ENOMEM.
+ * been asked for like that, and the response is empty again. After 10 times the client gets a 500. 0; -EINVAL
+ * when the target is not valid; -ENOMEM.
  *
  * From a handler it becomes a GET besides (a HEAD stays one), without content, and mk_request_data() is NULL
  * again; mk_request_method_text() and mk_request_target() still tell what the client sent.

@@ -153,7 +153,15 @@ mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
 
 void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler, void *data)
 {
+    struct mk_pattern match;
     MK_ASSERT(c->site);
+    if (!mk_pattern_set(&match, pattern)) {
+        mk_config_error(
+            c, NULL, NULL,
+            "the plugin `%s` adds a route for `%.*s`, which is not a pattern: it must begin with / or *",
+            c->plugin->object.plugin->name, MK_CONF_REPORT_ARG(pattern));
+        return;
+    }
     struct mk_host *h = &c->site->host;
     struct mk_route *more = mk_config_alloc(c, (h->n_routes + 1) * sizeof *more);
     if (!more)
@@ -161,11 +169,11 @@ void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_ha
     if (h->n_routes)
         memcpy(more, h->routes, h->n_routes * sizeof *more);
     struct mk_route *route = &more[h->n_routes];
-    *route = (struct mk_route){.handler = handler,
+    *route = (struct mk_route){.pattern = match,
+                               .handler = handler,
                                .data = data,
                                .plugin = c->plugin->object.plugin,
                                .written = mk_str_from_c(handler->name)};
-    MK_ASSERT(mk_pattern_set(&route->pattern, pattern));
     h->routes = more;
     h->n_routes++;
 }

@@ -41,9 +41,9 @@ bool mk_logfile_is_word(mk_str where)
 }
 
 /* A named pipe that nobody reads must stop neither the start nor, once it is full, the server. */
-static int open_file(const char *path)
+static int open_file(const char *path, int only)
 {
-    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0640);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | only, 0640);
     return fd < 0 ? mk_err_last() : fd;
 }
 
@@ -58,11 +58,16 @@ int mk_logfile_open_again(const struct mk_logfile *f)
         return fd < 0 ? mk_err_last() : fd;
     }
     case MK_LOGFILE_FILE:
-        return open_file(f->where.p);
+        return open_file(f->where.p, 0);
     case MK_LOGFILE_SYSLOG:
         break;
     }
     return connect_syslog();
+}
+
+int mk_logfile_make(const struct mk_logfile *f)
+{
+    return open_file(f->where.p, O_EXCL);
 }
 
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where)

@@ -37,6 +37,8 @@ bool mk_logfile_is_full(const struct mk_logfile *f);
 mk_err mk_logfile_shift(const struct mk_logfile *f) MK_MUST_USE;
 /* The same file opened once more, for a rotation: a new descriptor, or an error. */
 int mk_logfile_open_again(const struct mk_logfile *f);
+/* A new file of that name; -EEXIST: something has it, be it a link. */
+int mk_logfile_make(const struct mk_logfile *f);
 
 enum { MK_LOGFILE_BLOCK = 16 * 1024 };
 

@@ -37,15 +37,20 @@ static struct mk_logfile *find(struct mk_generation *g, mk_str where)
     return NULL;
 }
 
-/* The file in its place, as a descriptor: with the owner and the rights that the old one has. */
+/* The file in its place, as a descriptor: with the owner and the rights that the old one has, if it is new.
+ * What somebody has put there meanwhile may be a link to what is not ours to give away. */
 static int open_next(const struct mk_logfile *f)
 {
     struct stat old;
     if (fstat(f->fd, &old) < 0)
         return mk_err_last();
     mk_err e = mk_logfile_shift(f);
-    int fd = e && e != -ENOENT ? e : mk_logfile_open_again(f);
-    if (fd >= 0 && !e) {
+    if (e && e != -ENOENT)
+        return e;
+    int fd = e ? -EEXIST : mk_logfile_make(f);
+    if (fd == -EEXIST)
+        return mk_logfile_open_again(f);
+    if (fd >= 0) {
         (void)!fchown(fd, old.st_uid, old.st_gid);
         (void)!fchmod(fd, old.st_mode & 07777);
     }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "conf/field.h"
 #include "server/builtin.h"
 
 #define PREFIX "monkey-"
@@ -49,6 +50,47 @@ static bool is_name(const char *name)
     return n > 0 && n < 64 && !name[n];
 }
 
+/* What reads it would write elsewhere, or ask somebody who is not there. */
+static bool is_odd(const struct mk_conf_table *t, const struct mk_conf_key *k)
+{
+    if (!k->name)
+        return true;
+    if (k->flags & MK_CONF_IGNORED)
+        return false;
+    const struct mk_conf_key *real =
+        k->alias_of ? mk_conf_table_find(t, mk_str_from_c(k->alias_of), false) : k;
+    return !real || real->alias_of || !mk_conf_field_fits(real) || real->size > t->size ||
+           real->offset > t->size - real->size || (real->type == MK_CONF_ENUM && !real->choices);
+}
+
+static bool check_table(const struct mk_conf_table *t, char why[MK_OBJECT_WHY])
+{
+    if (!t->section)
+        return fail(why, "one of its sections has no name");
+    for (size_t i = 0; i < t->n; i++)
+        if (is_odd(t, &t->keys[i]))
+            return fail(why,
+                        "the key `%s` of its section [%s] is not right: look at its type and MK_CONF_AT, and "
+                        "at the size of the section's struct",
+                        t->keys[i].name ? t->keys[i].name : "", t->section);
+    return true;
+}
+
+/* What it brings is used without another look. */
+static bool check_contents(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
+{
+    for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
+        if (!check_table(*t, why))
+            return false;
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        if (!(*h)->name || !(*h)->handle)
+            return fail(why, "one of its handlers lacks its name or its handle()");
+    for (const struct mk_verb *const *v = p->verbs; v && *v; v++)
+        if (!(*v)->name || !(*v)->run)
+            return fail(why, "one of its verbs lacks its name or its run()");
+    return true;
+}
+
 static bool check(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
 {
     if (p->abi != MK_ABI)
@@ -58,7 +100,7 @@ static bool check(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
                     sizeof *p);
     if (!p->name || !is_name(p->name))
         return fail(why, "its name is not made of lower-case letters, digits and `-`");
-    return true;
+    return check_contents(p, why);
 }
 
 /* ---- Files ---- */
@@ -105,31 +147,41 @@ static const struct mk_plugin *find_symbol(void *handle)
     return dlsym(handle, "mk_plugin");
 }
 
+enum { TRIAL_S = 10, TRIED = 86 /* what nobody who exits on his own would answer */ };
+
 static void die_of_crashes(void)
 {
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
     for (size_t i = 0; i < MK_LEN(crashes); i++)
         signal(crashes[i], SIG_DFL);
     setrlimit(RLIMIT_CORE, &(struct rlimit){0});
+    alarm(TRIAL_S);
 }
 
 /* What is broken deeply enough crashes whoever opens it: let that be somebody we can do without. */
 static bool survives(const char *path, char why[MK_OBJECT_WHY])
 {
-    int status;
-    pid_t pid = fork();
+    int status = 0;
+    pid_t pid = fork(), ended;
     if (pid < 0)
         return fail(why, "no process to try it out: %s", mk_err_text(mk_err_last()));
     if (pid == 0) {
         die_of_crashes();
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         const struct mk_plugin *p = handle ? find_symbol(handle) : NULL;
-        _exit(p && check(p, why) ? 0 : 1);
+        if (p)
+            (void)!check(p, why); /* what is wrong the caller finds, too, if it only lives */
+        _exit(TRIED);
     }
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-        ;
+    do
+        ended = waitpid(pid, &status, 0);
+    while (ended < 0 && errno == EINTR);
+    if (ended < 0)
+        return fail(why, "what became of trying it out is not known: %s", mk_err_text(mk_err_last()));
     if (WIFSIGNALED(status))
         return fail(why, "it is broken: loading it ends in signal %d", WTERMSIG(status));
+    if (WEXITSTATUS(status) != TRIED)
+        return fail(why, "it is broken: loading it ends the program");
     return true;
 }
 

@@ -60,10 +60,7 @@ static void drop_first(struct mk_outbox *o)
 mk_err mk_outbox_send(struct mk_outbox *o, int end, const struct mk_control_message *m)
 {
     mk_err e = o->first ? -EAGAIN : mk_control_send(end, m);
-    if (e == -EAGAIN)
-        e = keep(o, m);
-    o->lost += e == -ENOBUFS;
-    return e;
+    return e == -EAGAIN ? keep(o, m) : e;
 }
 
 mk_err mk_outbox_flush(struct mk_outbox *o, int end)
@@ -73,7 +70,6 @@ mk_err mk_outbox_flush(struct mk_outbox *o, int end)
             return -EAGAIN;
         drop_first(o);
     }
-    o->lost = 0;
     return 0;
 }
 

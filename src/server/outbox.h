@@ -11,8 +11,7 @@ struct mk_letter;
 
 struct mk_outbox {
     struct mk_letter *first, *last;
-    size_t size;   /* of what waits */
-    uint64_t lost; /* since the outbox was empty */
+    size_t size; /* of what waits */
 };
 
 /* Sends, or keeps a copy (and one of the descriptor). -ENOBUFS: it is lost, too much waits already. */

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "proto/service.h"
+#include "server/handlers.h"
 #include "server/site.h"
 
 /* ---- Which are loaded ---- */
@@ -74,21 +75,42 @@ static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_con
     return false;
 }
 
+/* Of two that bring the same, the configuration could mean only one. */
+static bool is_taken(const struct mk_generation *g, const struct mk_plugin *p, const struct mk_conf_place *at,
+                     struct mk_conf_report *report)
+{
+    size_t n_errors = report->n_errors;
+    for (const struct mk_conf_table *const *t = p->sections; t && *t; t++) {
+        mk_str name = mk_str_from_c((*t)->section);
+        bool ours = false;
+        for (size_t i = 0; i < MK_SECTIONS; i++)
+            ours |= mk_str_eq_nocase(mk_str_from_c(mk_settings_tables[i]->section), name);
+        if (ours || mk_plugins_table(g, name))
+            mk_conf_report_error(report, at, "the plugin `%s` brings a section [%s], which there is already",
+                                 p->name, (*t)->section);
+    }
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        if (mk_handlers_has(g, mk_str_from_c((*h)->name)))
+            mk_conf_report_error(report, at, "the plugin `%s` brings a handler `%s`, which there is already",
+                                 p->name, (*h)->name);
+    return report->n_errors > n_errors;
+}
+
 static void keep(struct mk_generation *g, struct mk_loaded *l, const struct mk_conf_place *at,
                  struct mk_conf_report *report)
 {
     const char *name = l->object.plugin->name;
     const struct mk_loaded *other = find_loaded(g, name);
-    if (g->n_plugins < MK_PLUGINS_MAX && !other) {
+    if (!other && g->n_plugins == MK_PLUGINS_MAX) {
+        mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
+    } else if (!other && !is_taken(g, l->object.plugin, at, report)) {
         add(g, l);
         return;
-    }
-    /* The same one is said twice where several files need it. */
-    if (!other)
-        mk_conf_report_error(report, at, "more than %d plugins", MK_PLUGINS_MAX);
-    else if (strcmp(other->object.path, l->object.path) != 0)
+    } else if (other && strcmp(other->object.path, l->object.path) != 0) {
+        /* else it is said twice, in files that need it */
         mk_conf_report_error(report, at, "the plugin `%s` is loaded already, from %s", name,
                              *other->object.path ? other->object.path : "the program itself");
+    }
     mk_object_close(&l->object);
 }
 

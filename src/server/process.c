@@ -2,6 +2,7 @@
 #include "server/process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -11,7 +12,7 @@
 #include "server/control.h"
 #include "server/worker_bus.h"
 
-enum { MESSAGES_MAX = 64 }; /* in one turn */
+enum { MESSAGES_MAX = 64 /* in one turn */, READY_MS = 5000 };
 
 struct process {
     struct mk_worker worker;
@@ -213,6 +214,17 @@ static void on_control(struct mk_watch *w, uint32_t events)
     }
 }
 
+/* What plugins sent when they began may fill the line: the master is about to read it. */
+static mk_err say_ready(int control_fd)
+{
+    struct pollfd room = {.fd = control_fd, .events = POLLOUT};
+    mk_err e;
+    while ((e = mk_control_say(control_fd, MK_CONTROL_READY)) == -EAGAIN)
+        if (poll(&room, 1, READY_MS) == 0)
+            break;
+    return e;
+}
+
 static mk_err start_hearing(struct process *p, const struct mk_process_options *o)
 {
     p->signals.on_ready = on_signal;
@@ -226,7 +238,7 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
     if (!e && p->control_fd >= 0)
         e = mk_loop_add(&p->worker.loop, p->control_fd, &p->control, EPOLLIN);
     if (!e && p->control_fd >= 0)
-        e = mk_control_say(p->control_fd, MK_CONTROL_READY);
+        e = say_ready(p->control_fd);
     return e;
 }
 

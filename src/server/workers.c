@@ -8,7 +8,13 @@
 #include "base/mem.h"
 #include "os/fd.h"
 
-enum { YOUNG_MS = 1000, PAUSE_MS = 100, PAUSE_MAX_MS = 10000, MESSAGES_MAX = 64 /* in one turn */ };
+enum {
+    YOUNG_MS = 1000,
+    PAUSE_MS = 100,
+    PAUSE_MAX_MS = 10000,
+    COMPLAIN_AGAIN_MS = 60000,
+    MESSAGES_MAX = 64 /* in one turn */
+};
 
 mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,
                        struct mk_listeners *listeners)
@@ -53,8 +59,10 @@ static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
     mk_err e = mk_outbox_send(&p->outbox, p->control_fd, m);
     if (!has_waited && p->outbox.first)
         (void)!mk_loop_change(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
-    if (e == -ENOBUFS && p->outbox.lost > 1)
+    if (e == -ENOBUFS && p->complained_ms && w->loop->now_ms - p->complained_ms < COMPLAIN_AGAIN_MS)
         return; /* has been said */
+    if (e == -ENOBUFS)
+        p->complained_ms = w->loop->now_ms;
     if (e && e != -EPIPE)
         mk_log_warn(&w->log->log, "worker %d does not get its messages: %s", (int)p->pid,
                     e == -ENOBUFS ? "it does not take them" : mk_err_text(e));

@@ -20,6 +20,7 @@ struct mk_worker_proc {
     const struct mk_generation *generation;
     uint64_t serial; /* the generation's, which may be gone by now */
     struct mk_outbox outbox;
+    uint64_t complained_ms; /* when it was said that it does not take its messages; 0: never */
     uint64_t started_ms;
     bool ready;
     bool leaving; /* was told to end: its death is no news */

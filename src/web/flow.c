@@ -177,7 +177,7 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
-/* All of it once more, for another path. */
+/* All of it once more, for another path: who has said something to the response already will say it again. */
 static bool start_over(struct mk_exchange *x)
 {
     x->request.rewritten = false;

@@ -53,6 +53,8 @@ def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
         load("no_symbol")[0]: "it has no symbol `mk_plugin`",
         load("no_function")[0]: "undefined symbol: mk_there_is_no_such_thing",
         load("crashes_on_load")[0]: "it is broken: loading it ends in signal 11",
+        load("ends_on_load")[0]: "it is broken: loading it ends the program",
+        load("bad_key")[0]: r"the key `Name` of its section \[BAD_KEY\] is not right",
         truncated: "cannot be loaded",
         text: "cannot be loaded: .*(invalid ELF header|file too short)",
         tmp_path: "it is not a file",
@@ -76,6 +78,12 @@ def test_a_plugin_is_loaded_once(monkey, refused, tmp_path):
     assert server.err.text.count("probe: start") == 1
 
 
+def test_two_plugins_do_not_bring_the_same(refused):
+    said = refused(plugins=load("probe", "answers", "twin"))
+    for what in ("section [Probe]", "section [SERVER]", "handler `Text`"):
+        assert f"error: the plugin `twin` brings a {what}, which there is already" in said, said
+
+
 def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
     shutil.copy(load("answers")[0], tmp_path / "mine.so")
     server = monkey(plugins=["./mine.so"], sections="[ROUTES]\n    /* text fine\n")
@@ -86,6 +94,7 @@ def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
     ("load", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot be loaded: Invalid cross-device link"),
     ("host", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot serve this host: Invalid cross-device link"),
     ("master", 1, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` cannot start: Invalid cross-device link"),
+    ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` adds a route for `no/pattern`, which is not a pattern"),
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
 def test_what_cannot_start_is_told(refused, what, code, said):

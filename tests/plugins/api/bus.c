@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct settings {
-    bool children;
+    bool children, flood;
     mk_str log, allow;
     uint64_t size;
     uint32_t keep;
@@ -32,6 +32,7 @@ struct ears {
 
 static const struct mk_conf_key keys[] = {
     {.name = "Children", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, children), .def = "off"},
+    {.name = "Flood", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, flood), .def = "off"},
     {.name = "Log", .type = MK_CONF_TEXT, MK_CONF_AT(struct settings, log)},
     {.name = "LogSize", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .def = "0"},
     {.name = "LogKeep", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, keep), .def = "1"},
@@ -39,7 +40,7 @@ static const struct mk_conf_key keys[] = {
 };
 
 static const struct mk_conf_table table = {
-    .section = "BUS", .keys = keys, .n = 5, .size = sizeof(struct settings)};
+    .section = "BUS", .keys = keys, .n = 6, .size = sizeof(struct settings)};
 
 extern MK_API const struct mk_plugin mk_plugin;
 
@@ -174,14 +175,24 @@ static int load(struct mk_config *c, void **data)
     return 0;
 }
 
+/* As much as there is room for. */
+static void flood(struct mk_worker *w)
+{
+    static const char text[32 * 1024];
+    while (mk_worker_send(w, &mk_plugin, MK_TO_ALL, mk_str_of(text, sizeof text)) == 0)
+        ;
+}
+
 static int start(struct mk_worker *w, void *data)
 {
-    (void)data;
+    const struct bus *bus = data;
     struct ears *ears = mk_mem_zalloc(1, sizeof *ears);
     if (!ears)
         return -ENOMEM;
     ears->lines = mk_buf_growing(1024 * 1024);
     mk_worker_set_data(w, &mk_plugin, ears);
+    if (bus->settings && bus->settings->flood)
+        flood(w);
     return 0;
 }
 

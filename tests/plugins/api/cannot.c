@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cannot do what its section names: load, host, master or worker. */
+/* Cannot do what its section names: load, host, master or worker; or adds a route that is none. */
 #include <errno.h>
 #include <monkey/plugin.h>
 
-enum what { NOTHING, LOAD, HOST, MASTER, WORKER };
+enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE };
 
 struct cannot {
     enum what what;
 };
 
-static const char *const words[] = {"nothing", "load", "host", "master", "worker", NULL};
+static const char *const words[] = {"nothing", "load", "host", "master", "worker", "route", NULL};
 
 static const struct mk_conf_key keys[] = {
     {.name = "What",
@@ -33,9 +33,19 @@ static int load(struct mk_config *config, void **data)
     return if_it_is(*data, LOAD);
 }
 
+static enum mk_verdict pass(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)response, (void)data;
+    return MK_NEXT;
+}
+
+static const struct mk_handler handler = {.name = "pass", .handle = pass};
+
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
 {
-    (void)config, (void)h, (void)host_data;
+    (void)h, (void)host_data;
+    if (if_it_is(data, ROUTE))
+        mk_config_add_route(config, MK_STR("no/pattern"), &handler, NULL);
     return if_it_is(data, HOST);
 }
 

@@ -106,6 +106,26 @@ static void a_full_block_is_written(void **state)
     assert_int_equal(f.lost, 0);
 }
 
+static void a_file_is_made_only_where_nothing_is(void **state)
+{
+    (void)state;
+    char link[PATH_MAX], target[PATH_MAX];
+    struct stat st;
+    open_log(path);
+    assert_int_equal(mk_logfile_make(&f), -EEXIST);
+    mk_logfile_close(&f);
+    assert_int_equal(symlink(folder_path(&folder, "target", target), folder_path(&folder, "link", link)), 0);
+    f = (struct mk_logfile){.where = mk_str_from_c(link), .kind = MK_LOGFILE_FILE, .fd = -1};
+    assert_int_equal(mk_logfile_make(&f), -EEXIST);
+    assert_int_equal(stat(target, &st), -1);
+    assert_int_equal(unlink(link), 0);
+    f.fd = mk_logfile_make(&f);
+    assert_true(f.fd >= 0);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISREG(st.st_mode));
+    mk_logfile_close(&f);
+}
+
 static void what_cannot_be_written_is_counted(void **state)
 {
     (void)state;
@@ -350,6 +370,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_log_may_be_off, start, stop),
         cmocka_unit_test_setup_teardown(lines_are_gathered_and_appended, start, stop),
         cmocka_unit_test_setup_teardown(a_full_block_is_written, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_is_made_only_where_nothing_is, start, stop),
         cmocka_unit_test_setup_teardown(what_cannot_be_written_is_counted, start, stop),
         cmocka_unit_test_setup_teardown(half_a_line_is_ended, start, stop),
         cmocka_unit_test_setup_teardown(a_pipe_that_nobody_reads_stops_nothing, start, stop),

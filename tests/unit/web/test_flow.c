@@ -376,7 +376,9 @@ static void the_routes_may_be_tried_anew_but_not_without_end(void **state)
 /* Sends whoever asks for its path to another one. */
 static enum mk_verdict send_elsewhere(struct mk_request *request, struct mk_response *response, void *data)
 {
-    (void)response;
+    assert_false(mk_response_field(response, MK_STR("X-Sent")).p);
+    assert_int_equal(mk_response_add(response, MK_STR("X-Sent"), MK_STR("yes")), 0);
+    assert_int_equal(mk_response_set_text(response, MK_STR("not for you")), 0);
     say(">", mk_request_method(request) == MK_METHOD_GET ? "get" : "other");
     assert_null(mk_request_data(request));
     mk_request_set_data(request, request);
@@ -403,6 +405,8 @@ static void a_handler_may_send_the_request_elsewhere(void **state)
     assert_int_equal(mk_request_method(&x->request), MK_METHOD_GET);
     assert_int_equal(mk_request_length(&x->request), 0);
     assert_null(mk_request_data(&x->request));
+    assert_false(mk_response_field(&x->response, MK_STR("X-Sent")).p);
+    assert_int_equal(mk_response_length(&x->response), 0);
     assert_str(mk_request_method_text(&x->request), "POST"); /* as the client wrote it */
     assert_str(mk_request_target(&x->request), "/from?c=d");
     mk_exchange_free(x);
