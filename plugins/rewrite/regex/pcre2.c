@@ -6,7 +6,8 @@
 #include <pcre2.h>
 
 enum {
-    /* A pattern for paths needs some hundred steps. These stop one that went astray within a millisecond. */
+    /* A pattern for paths needs some hundred steps. These stop one that goes astray within a millisecond,
+     * unless it begins at every byte of a long path. */
     STEPS_MAX = 20000,
     HEAP_MAX_KB = 1024,
     NAME_MAX_LEN = 32, /* of PCRE2 */
