@@ -38,6 +38,7 @@ void mk_process_block_signals(void)
     fill_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL); /* ignored by whoever started us, it would take the dead from us */
 }
 
 int mk_process_signal_fd(void)

@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 
 import pytest
 
@@ -454,3 +455,16 @@ def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
         for _ in range(4):
             assert server.get("/a.txt").text == "hello"
     assert re.search(died, server.err.text)
+
+
+def test_whoever_started_us_may_ignore_dead_children(monkey, site):
+    site.add("a.txt", "hello")
+    server = monkey(plugins=load("misbehaves"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
+                    wrapper=[sys.executable, "-c", "import os, signal, sys; "
+                             "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"])
+    server.allow(r"worker \d+ ended by itself")
+    with server.connect() as c:
+        c.send(b"GET /bad?exit HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert c.sock.recv(100) == b""
+    assert server.get("/a.txt").text == "hello"
+    server.err.wait_for("ended by itself with code 3")
