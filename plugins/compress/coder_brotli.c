@@ -3,38 +3,60 @@
 #include <monkey/mem.h>
 
 #include "coder.h"
+#include "room.h"
 
-/* A larger window makes the tables grow far beyond it: with this one a stream takes 1.0 MB up to level 3, 1.9
- * MB up to 8, and 2.6 MB. */
-enum { WINDOW_BITS = 16 };
+enum {
+    /* A larger window makes the tables grow far beyond it: with this one a stream takes 1.0 MB up to level
+     * 3, 1.9 MB up to 8, and 2.6 MB. */
+    WINDOW_BITS = 16,
+    ROOM = 4 << 20,
+};
 
-static void *alloc(void *ctx, size_t size)
+/* As it is usually built the library calls exit() when it gets no memory. So it gets some that is there. */
+struct brotli {
+    struct room *room;
+    BrotliEncoderState *state;
+};
+
+static void *alloc(void *room, size_t size)
 {
-    (void)ctx;
-    return mk_mem_alloc(size);
+    return compress_room_take(room, size);
 }
 
-static void give_back(void *ctx, void *p)
+static void give_back(void *room, void *p)
 {
-    (void)ctx;
-    mk_mem_free(p);
+    compress_room_give(room, p);
+}
+
+static void close_brotli(void *coder)
+{
+    struct brotli *b = coder;
+    if (b->state)
+        BrotliEncoderDestroyInstance(b->state);
+    compress_room_free(b->room);
+    mk_mem_free(b);
 }
 
 static void *open_brotli(unsigned level)
 {
-    BrotliEncoderState *b = BrotliEncoderCreateInstance(alloc, give_back, NULL);
+    struct brotli *b = mk_mem_zalloc(1, sizeof *b);
     if (!b)
         return NULL;
-    BrotliEncoderSetParameter(b, BROTLI_PARAM_QUALITY, level);
-    BrotliEncoderSetParameter(b, BROTLI_PARAM_LGWIN, WINDOW_BITS);
+    b->room = compress_room_new(ROOM);
+    b->state = b->room ? BrotliEncoderCreateInstance(alloc, give_back, b->room) : NULL;
+    if (!b->state) {
+        close_brotli(b);
+        return NULL;
+    }
+    BrotliEncoderSetParameter(b->state, BROTLI_PARAM_QUALITY, level);
+    BrotliEncoderSetParameter(b->state, BROTLI_PARAM_LGWIN, WINDOW_BITS);
     return b;
 }
 
+/* A hint of the length would make it take a table of 4 MB for what is long. */
 static bool begin(void *coder, int64_t length)
 {
-    if (length > 0)
-        BrotliEncoderSetParameter(coder, BROTLI_PARAM_SIZE_HINT,
-                                  length < 1 << 30 ? (uint32_t)length : 1 << 30);
+    (void)coder, (void)length;
     return true;
 }
 
@@ -43,22 +65,18 @@ static bool run(void *coder, struct coder_io *io, enum coder_op op, bool *done)
     static const BrotliEncoderOperation operations[] = {[CODER_RUN] = BROTLI_OPERATION_PROCESS,
                                                         [CODER_FLUSH] = BROTLI_OPERATION_FLUSH,
                                                         [CODER_END] = BROTLI_OPERATION_FINISH};
+    struct brotli *b = coder;
     size_t room = io->out_cap - io->out_len;
     const uint8_t *in = (const uint8_t *)io->in;
     uint8_t *out = (uint8_t *)io->out + io->out_len;
-    bool ok = BrotliEncoderCompressStream(coder, operations[op], &io->in_len, &in, &room, &out, NULL);
+    bool ok = BrotliEncoderCompressStream(b->state, operations[op], &io->in_len, &in, &room, &out, NULL);
     io->in = (const char *)in;
     io->out_len = io->out_cap - room;
     if (op == CODER_END)
-        *done = BrotliEncoderIsFinished(coder);
+        *done = BrotliEncoderIsFinished(b->state);
     else
-        *done = io->in_len == 0 && (op == CODER_RUN || !BrotliEncoderHasMoreOutput(coder));
+        *done = io->in_len == 0 && (op == CODER_RUN || !BrotliEncoderHasMoreOutput(b->state));
     return ok;
-}
-
-static void close_brotli(void *coder)
-{
-    BrotliEncoderDestroyInstance(coder);
 }
 
 const struct coder_ops compress_brotli = {

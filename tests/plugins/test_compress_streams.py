@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin compress: streams, their memory and their end, and the cache of files."""
+import contextlib
 import os
 import threading
 import zlib
@@ -8,6 +9,7 @@ import pytest
 
 from client import Closed
 from compression import CODINGS, TEXT, ask, decode, decoder, lines, making, needs_contents, start
+from faults import LIBRARIES, Fault
 from load import Load
 from monkey import Server, Site, write_config
 from proc import RELEASE, memory_kb, wait_until
@@ -179,6 +181,36 @@ def test_a_large_file_needs_little_memory(release, tmp_path, coding, most):
             d.feed(data)
     assert d.ended and size > 1 << 20
     assert max(grown) < most, f"{max(grown)} KB"
+
+
+@pytest.mark.skipif(not (LIBRARIES / "failmalloc.so").exists() or not (RELEASE.parent / "plugins" / "monkey-compress.so").exists(),
+                    reason="failmalloc, or the optimised program, is not built")
+@pytest.mark.parametrize("coding", CODINGS)
+@pytest.mark.parametrize("size", [3_000, 300_000])
+def test_any_allocation_may_fail(start, site, tmp_path, coding, size):
+    """What is said to be coded is, or is seen to be cut off; and one stream is all there may be, and is given back."""
+    site.add("lines.txt", lines(size))
+    fault = Fault("failmalloc", tmp_path)
+    server = start("MaxStreams 1\nCacheSize 1M", server="FileCache 0\nMaxKeepAliveRequest unlimited", **fault.how)
+    worker, seen = server.workers, set()
+    # The first failure leads to the next: the cache is empty again as soon as the file is another one.
+    for n in range(1, 300):
+        site.add("lines.txt", lines(size), mtime=1_600_000_000 + n)
+        fault.failed, fault.count, fault.after = 0, 1, n
+        with contextlib.suppress(Closed, ConnectionResetError):
+            for _ in range(2):
+                reply = ask(server, coding, "/lines.txt")
+                assert reply.status in (200, 500, 503)
+                if reply.status == 200:
+                    coded = reply.get("Content-Encoding")
+                    seen.add(coded)
+                    assert (decode(coded, reply.body) if coded else reply.body) == lines(size), n
+        failed, fault.after = fault.failed, 0
+        assert server.workers == worker, f"allocation {n} was its death:\n{server.log}"
+        if not failed:
+            break
+        wait_until(lambda: "Content-Encoding" in ask(server, coding), f"its stream to be given back, after {n}")
+    assert 5 < n < 299 and seen == {None, coding}
 
 
 # The cache: a response out of it has a length
