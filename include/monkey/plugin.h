@@ -72,10 +72,11 @@ struct mk_plugin {
     unsigned abi; /**< MK_PLUGIN_HEAD sets these two: */
     size_t size;  /**< the server checks what it was built with */
 
-    const char *name;    /**< as in `Load NAME`: lower case, digits, `-` */
-    const char *version; /**< its own */
-    const char *help;    /**< one line: what it is for */
-    unsigned order;      /**< enum mk_order, or anything between; 0 is MK_ORDER_NORMAL */
+    const char *name;     /**< as in `Load NAME`: lower case, digits, `-` */
+    const char *version;  /**< its own */
+    const char *help;     /**< one line: what it is for */
+    const char *replaces; /**< the plugin of Monkey 1 whose place it takes under another name; NULL: none */
+    unsigned order;       /**< enum mk_order, or anything between; 0 is MK_ORDER_NORMAL */
 
     const struct mk_conf_table *const *sections; /**< that it brings; ended by NULL */
     const struct mk_handler *const *handlers;    /**< for [ROUTES]; ended by NULL */

@@ -136,6 +136,7 @@ MK_PLUGIN(security) = {
     .name = "security",
     .version = "1.0",
     .help = "Allows and denies requests by rules; finds out for whom proxies speak.",
+    .replaces = "mandril",
     .order = MK_ORDER_ADDRESS,
     .sections = sections,
     .load = security_load,

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "proto/service.h"
-#include "server/handlers.h"
+#include "server/ours.h"
 #include "server/site.h"
 
 /* ---- Which are loaded ---- */
@@ -57,22 +57,39 @@ static mk_str name_in(mk_str path)
     return mk_str_take(mk_str_skip(name, prefix.len), name.len - prefix.len - suffix.len);
 }
 
-/* Monkey 1 named files that are no longer there. What has a successor is loaded; what has none is passed
- * over: a section that only it knew is an error all the same. */
+/* Monkey 1 named files that are no longer there: what has kept its name is loaded. */
 static bool open_successor(struct mk_loaded *l, mk_str path, const struct mk_conf_place *at,
                            struct mk_conf_report *report)
 {
     char why[MK_OBJECT_WHY];
     mk_str name = name_in(path);
-    if (mk_object_open(&l->object, name, why)) {
-        mk_conf_report_warn(report, at, "there is no `%.*s`: the `%.*s` of this server takes its place",
-                            MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
-        mk_conf_report_hint(report, "write `Load %.*s`", MK_CONF_REPORT_ARG(name));
-        return true;
-    }
-    mk_conf_report_warn(report, at, "there is no plugin `%.*s` for this server: it is passed over",
-                        MK_CONF_REPORT_ARG(name));
-    return false;
+    if (!mk_object_open(&l->object, name, why))
+        return false;
+    mk_conf_report_warn(report, at, "there is no `%.*s`: the `%.*s` of this server takes its place",
+                        MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
+    mk_conf_report_hint(report, "write `Load %.*s`", MK_CONF_REPORT_ARG(name));
+    return true;
+}
+
+/* What is not there is an error, whatever it was: it may have kept somebody out. */
+static void report_gone(mk_str path, const struct mk_conf_place *at, struct mk_conf_report *report)
+{
+    char successor[64];
+    mk_str name = name_in(path);
+    mk_conf_report_error(report, at, "there is no `%.*s`, and no plugin `%.*s` of this server",
+                         MK_CONF_REPORT_ARG(path), MK_CONF_REPORT_ARG(name));
+    if (mk_plugins_seek_successor(name, successor))
+        mk_conf_report_hint(report,
+                            "it is called `%s` now: write `Load %s`, and include its old configuration",
+                            successor, successor);
+    else
+        mk_conf_report_hint(report, "if it is one of Monkey 1 that you can do without, remove the line");
+}
+
+static bool has_handler(const struct mk_generation *g, mk_str name)
+{
+    const struct mk_plugin *plugin;
+    return mk_plugins_handler(g, name, &plugin);
 }
 
 /* Of two that bring the same, the configuration could mean only one. */
@@ -90,7 +107,7 @@ static bool is_taken(const struct mk_generation *g, const struct mk_plugin *p, c
                                  p->name, (*t)->section);
     }
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
-        if (mk_handlers_has(g, mk_str_from_c((*h)->name)))
+        if (mk_ours_find(mk_str_from_c((*h)->name)) || has_handler(g, mk_str_from_c((*h)->name)))
             mk_conf_report_error(report, at, "the plugin `%s` brings a handler `%s`, which there is already",
                                  p->name, (*h)->name);
     return report->n_errors > n_errors;
@@ -129,7 +146,9 @@ static void open_one(struct mk_generation *g, const struct mk_conf_entry *e, str
     l->entry = e;
     if (opened)
         keep(g, l, &at, report);
-    else if (!is_gone)
+    else if (is_gone)
+        report_gone(name, &at, report);
+    else
         mk_conf_report_error(report, &at, "the plugin `%.*s` cannot be loaded: %s",
                              MK_CONF_REPORT_ARG(e->value), why);
 }
@@ -230,6 +249,20 @@ static bool look_for_handler(const struct mk_object *o, void *ctx)
 {
     struct seeking *s = ctx;
     return handler_of(o->plugin, s->what) ? keep_name(s, o->plugin) : true;
+}
+
+static bool look_for_successor(const struct mk_object *o, void *ctx)
+{
+    struct seeking *s = ctx;
+    bool is_it = mk_str_eq(mk_str_from_c(o->plugin->replaces), s->what);
+    return is_it ? keep_name(s, o->plugin) : true;
+}
+
+bool mk_plugins_seek_successor(mk_str old, char name[64])
+{
+    struct seeking s = {.what = old, .name = name};
+    mk_object_each(look_for_successor, &s);
+    return s.found;
 }
 
 bool mk_plugins_seek_section(mk_str section, char name[64])

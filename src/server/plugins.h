@@ -40,6 +40,8 @@ const struct mk_handler *mk_plugins_handler(const struct mk_generation *g, mk_st
                                             const struct mk_plugin **plugin);
 
 /* A plugin that is not loaded, but could be, and brings the section or the handler: writes its name. */
+/* The one that replaces the plugin of Monkey 1 with that name. */
+bool mk_plugins_seek_successor(mk_str old, char name[64]);
 bool mk_plugins_seek_section(mk_str section, char name[64]);
 bool mk_plugins_seek_handler(mk_str handler, char name[64]);
 
