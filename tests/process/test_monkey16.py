@@ -111,11 +111,10 @@ MIME = """
 PLUGINS = """
 [PLUGINS]
     Load /usr/lib/monkey/monkey-auth.so
-    Load /usr/lib/monkey/monkey-liana.so
     # Load /usr/lib/monkey/monkey-cheetah.so
     Load /usr/lib/monkey/monkey-cgi.so
     Load /usr/lib/monkey/monkey-dirlisting.so
-    Load /usr/lib/monkey/monkey-fastcgi.so
+    # Load /usr/lib/monkey/monkey-fastcgi.so
     Load /usr/lib/monkey/monkey-logger.so
 """
 
@@ -164,12 +163,23 @@ def test_what_has_changed_is_said_once_each_with_file_and_line(run, folder):
     warnings = run("-t", "-c", folder / "conf").err
     taken = [rf"plugins\.load:\d+:\d+: warning: there is no `/usr/lib/monkey/monkey-{plugin}\.so`: the `{plugin}` of this server "
              "takes its place" for plugin in ("auth", "cgi", "dirlisting", "logger")]
-    gone = [rf"plugins\.load:\d+:\d+: warning: there is no plugin `{plugin}` for this server: it is passed over"
-            for plugin in ("liana", "fastcgi")]
-    for pattern in taken + gone + [r"monkey\.conf:\d+:\d+: warning: .*`TransportLayer`",
+    for pattern in taken + [r"monkey\.conf:\d+:\d+: warning: .*`TransportLayer`",
                                    r"sites/default:\d+:\d+: warning: there is no handler `fastcgi`: what matches is answered with 501",
                                    r"sites/default:\d+:\d+: warning: \S+/users\.mk: 1 password is hashed with {SHA1}"]:
         assert len(re.findall(pattern, warnings)) == 1, (pattern, warnings)
+
+
+@pytest.mark.parametrize("plugin, hint", [
+    ("liana", "if it is one of Monkey 1 that you can do without, remove the line"),
+    ("mandril", "it is called `security` now: write `Load security`, and include its old configuration"),
+])
+def test_a_plugin_that_is_gone_is_an_error(run, folder, plugin, hint):
+    path = folder / "conf/plugins.load"
+    path.write_text(path.read_text() + f"    Load /usr/lib/monkey/monkey-{plugin}.so\n")
+    done = run("-t", "-c", folder / "conf")
+    assert done.code == 3
+    assert re.search(rf"plugins\.load:\d+:10: error: there is no `/usr/lib/monkey/monkey-{plugin}\.so`, and no plugin `{plugin}` of "
+                     rf"this server\n.*\n.*\n    hint: {hint}\n", done.err), done.err
 
 
 def test_its_sites_are_served_default_first(server):
