@@ -147,8 +147,9 @@ class Shelled:
 def start(monkey, site, place):
     site.add("index.html", "hello")
 
-    def run(keys="", plugins=(), top="", path=None, **how):
+    def run(keys="", plugins=(), top="", path=None, server="", **how):
         path = path or place / "sock"
+        how["server"] = f"KeepAliveTimeout 60\n{server}"  # who is connected stays so
         text = f"[CHEETAH]\n    Socket {path}\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         return Shelled(monkey(plugins=["cheetah", *plugins], top=text + top, **how), path)
 

@@ -49,8 +49,8 @@ def play(it):
 def test_any_allocation_may_fail(begin):
     it, fault = begin("failmalloc")
     (worker,) = it.server.workers
-    assert play(it) == 0
     before, lost = len(descriptors(worker)), 0
+    assert play(it) == 0
     for n in range(1, 2000):
         fault.failed, fault.count, fault.after = 0, 1, n
         lost += play(it)
@@ -61,7 +61,7 @@ def test_any_allocation_may_fail(begin):
     assert 30 < n < 2000 and lost > 10
     fault.count = fault.after = 0
     assert play(it) == 0
-    wait_until(lambda: len(descriptors(worker)) == before, "all sessions to be closed")
+    wait_until(lambda: len(descriptors(worker)) <= before, "all sessions to be closed")
     assert it.json("status")["sessions"] == 1
 
 
