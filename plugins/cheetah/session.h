@@ -39,7 +39,7 @@ void shell_session_hear(struct shell *shell, const struct shell_note *note, mk_s
 struct shell *shell_session_shell(const struct shell_session *s);
 /* Into the error log, with who it is. */
 void shell_session_log(const struct shell_session *s, const char *what);
-/* Output, and a remark, which is none. Each line is made safe. */
+/* Lines of output; a remark goes beside them. Both are made safe. */
 void shell_session_say(struct shell_session *s, mk_str lines);
 void shell_session_remark(struct shell_session *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
 /* The last line of the answer. */
