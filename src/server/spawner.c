@@ -186,10 +186,10 @@ static mk_err keep_little(int socket)
 static _Noreturn void serve(int socket)
 {
     struct spawner s = {.room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT)};
-    mk_proc_set_name("monkey: spawner");
     mk_proc_hide(); /* its memory is a copy of the worker's, its programs have the same user */
     if (!s.room || keep_little(socket))
         _exit(1);
+    mk_proc_set_name("monkey: spawner");
     for (;;) {
         struct pollfd p[] = {{.fd = SOCKET, .events = POLLIN}, {.fd = SIGNALS, .events = POLLIN}};
         if (poll(p, MK_LEN(p), -1) < 0)

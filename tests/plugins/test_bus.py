@@ -105,7 +105,7 @@ def test_a_program_runs_outside_of_the_sandbox(program, tmp_path):
 
 def test_only_who_wants_to_start_programs_has_a_process_for_it(bus):
     without, wanted = bus(), bus("Children on")
-    assert [name(pid) for pid in children(wanted.server.workers[0])] == ["monkey: spawner"]
+    wait_until(lambda: [name(pid) for pid in children(wanted.server.workers[0])] == ["monkey: spawner"], "its process")
     assert children(without.server.workers[0]) == []
     assert without.ask("run", "exit 0") == str(-errno.ECHILD)
     without.server.err.wait_for("/bin/sh cannot be started: this worker has no process that starts programs")
@@ -115,7 +115,8 @@ def test_it_holds_nothing_of_the_server(program):
     it, begin = program(server="AccessLog access.log")
     spawner, = children(it.server.workers[0])
     pid = begin()
-    assert set(descriptors(pid)) == {0, 1, 2} and set(descriptors(pid).values()) == {"/dev/null"}
+    wait_until(lambda: set(descriptors(pid)) == {0, 1, 2}, "the program, where the spawner's child was")
+    assert set(descriptors(pid).values()) == {"/dev/null"}
     held = descriptors(spawner)
     assert len(held) == 5 and [held[i] for i in range(3)] == ["/dev/null"] * 3
     assert held[3].startswith("socket:") and held[4] == "anon_inode:[signalfd]"

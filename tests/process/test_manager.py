@@ -65,7 +65,7 @@ def test_a_reload_that_fails_is_over_too(monkey, site, manager):
     server.config.write_text("nonsense")
     server.tell(signal.SIGHUP)
     assert manager.read()["RELOADING"] == "1" and manager.read()["READY"] == "1"
-    assert server.get("/").status == 403
+    assert server.get("/none").status == 404
 
 
 def test_it_is_not_told_of_a_start_that_fails(monkey, site, manager):
@@ -96,7 +96,7 @@ def test_it_learns_of_the_successor_and_not_of_an_end(monkey, site, manager):
 def test_a_manager_that_is_gone_is_told_to_the_log(monkey, site, tmp_path):
     server = monkey(environment={"NOTIFY_SOCKET": str(tmp_path / "nobody")})
     server.err.wait_for(r"\[warn\] \d+: the service manager could not be told")
-    assert server.get("/").status == 403
+    assert server.get("/none").status == 404
 
 
 # Sockets that are handed over
@@ -228,4 +228,4 @@ def test_it_waits_for_no_one_but_its_own(monkey, tmp_path, site):
     with open(tmp_path / "fifo", "w"):
         pass
     wait_until(lambda: len(server.workers) == 1, "the other child to be reaped")
-    assert server.get("/").status == 403
+    assert server.get("/none").status == 404
