@@ -46,7 +46,8 @@ struct mk_child_options {
  */
 MK_API struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
                                        void (*on_end)(void *ctx, int status), void *ctx) MK_API_MUST_USE;
-/** To its whole process group; harmless in on_end, not after it. */
+/** To its whole process group; harmless in on_end, not after it. What a program that ends by itself leaves
+ * behind in its group lives on, and is out of reach then. */
 MK_API void mk_child_signal(struct mk_child *c, int signal);
 /** Kills the group, and never calls on_end. NULL is fine; harmless in on_end, not after it. */
 MK_API void mk_child_drop(struct mk_child *c);

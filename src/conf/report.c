@@ -73,13 +73,17 @@ void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_place *a
     va_end(args);
 }
 
+void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args)
+{
+    if (r->open)
+        r->open->hint = format(r, fmt, args);
+}
+
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...)
 {
-    if (!r->open)
-        return;
     va_list args;
     va_start(args, fmt);
-    r->open->hint = format(r, fmt, args);
+    mk_conf_report_hintv(r, fmt, args);
     va_end(args);
 }
 

@@ -53,6 +53,7 @@ void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severit
                          const struct mk_conf_place *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
 /* Adds a hint to the problem reported last. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
+void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
 /* The same as "did you mean `word`?"; nothing if the word is absent. */
 void mk_conf_report_meant(struct mk_conf_report *r, mk_str word);
 

@@ -62,11 +62,8 @@ void mk_conf_spot_warn(const struct mk_conf_spot *spot, mk_str part, const char 
 
 void mk_conf_spot_hint(const struct mk_conf_spot *spot, const char *fmt, ...)
 {
-    char room[512];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
     va_list args;
     va_start(args, fmt);
-    mk_buf_addv(&text, fmt, args);
+    mk_conf_report_hintv(spot->report, fmt, args);
     va_end(args);
-    mk_conf_report_hint(spot->report, "%.*s", MK_STR_ARG(mk_buf_str(&text)));
 }

@@ -134,13 +134,10 @@ void mk_config_warn(struct mk_config *c, const void *section, const char *key, c
 
 void mk_config_hint(struct mk_config *c, const char *fmt, ...)
 {
-    char room[512];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
     va_list args;
     va_start(args, fmt);
-    mk_buf_addv(&text, fmt, args);
+    mk_conf_report_hintv(c->report, fmt, args);
     va_end(args);
-    mk_conf_report_hint(c->report, "%.*s", MK_STR_ARG(mk_buf_str(&text)));
 }
 
 mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
