@@ -14,12 +14,13 @@
 #include "base/num.h"
 #include "os/fd.h"
 #include "os/notify.h"
+#include "os/trial.h"
 #include "server/logs.h"
 #include "server/plugins.h"
 #include "server/upgrade.h"
 #include "server/workers.h"
 
-enum { KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
+enum { TRIAL_S = 60, KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
 
 enum phase {
     PHASE_STARTING, /* the first workers are on their way */
@@ -329,6 +330,31 @@ static bool can_serve(struct master *m, struct mk_generation *g, struct mk_conf_
     return false;
 }
 
+static void try_out(void *ctx)
+{
+    struct master *m = ctx;
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    mk_arena_init(&arena, NULL);
+    (void)!mk_generation_load(&m->origin, &arena, &report);
+}
+
+/* Plugins have their say in it: one that crashes must not take the server that runs with it. */
+static struct mk_generation *load_next(struct master *m, struct mk_arena *arena,
+                                       struct mk_conf_report *report)
+{
+    int e = mk_trial_run(try_out, m, TRIAL_S);
+    if (e <= 0 && e != -ECANCELED)
+        return mk_generation_load(&m->origin, arena, report);
+    struct mk_conf_place at = {.file = mk_str_from_c(m->origin.path ? m->origin.path : "command line")};
+    mk_conf_report_init(report, arena);
+    if (e > 0)
+        mk_conf_report_error(report, &at, "loading it ends in signal %d: one of its plugins is broken", e);
+    else
+        mk_conf_report_error(report, &at, "loading it ends the program: one of its plugins is broken");
+    return NULL;
+}
+
 static void reload(struct master *m)
 {
     struct mk_arena arena;
@@ -344,7 +370,7 @@ static void reload(struct master *m)
     tell_manager(m, state);
     mk_history_reload(m->workers.places.history);
     mk_arena_init(&arena, NULL);
-    m->other = mk_generation_load(&m->origin, &arena, &report);
+    m->other = load_next(m, &arena, &report);
     if (m->other && !can_serve(m, m->other, &report)) {
         mk_generation_free(m->other);
         m->other = NULL;

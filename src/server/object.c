@@ -4,14 +4,12 @@
 #include <dlfcn.h>
 #include <glob.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "conf/field.h"
+#include "os/trial.h"
 #include "server/builtin.h"
 
 #define PREFIX "monkey-"
@@ -147,42 +145,26 @@ static const struct mk_plugin *find_symbol(void *handle)
     return dlsym(handle, "mk_plugin");
 }
 
-enum { TRIAL_S = 10, TRIED = 86 /* what nobody who exits on his own would answer */ };
+enum { TRIAL_S = 10 };
 
-static void die_of_crashes(void)
+static void try_out(void *ctx)
 {
-    static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGALRM};
-    for (size_t i = 0; i < MK_LEN(crashes); i++)
-        signal(crashes[i], SIG_DFL);
-    setrlimit(RLIMIT_CORE, &(struct rlimit){0});
-    alarm(TRIAL_S);
+    char why[MK_OBJECT_WHY];
+    void *handle = dlopen(ctx, RTLD_NOW | RTLD_LOCAL);
+    const struct mk_plugin *p = handle ? find_symbol(handle) : NULL;
+    if (p)
+        (void)!check(p, why); /* what is wrong the caller finds, too, if it only lives */
 }
 
-/* What is broken deeply enough crashes whoever opens it: let that be somebody we can do without. */
-static bool survives(const char *path, char why[MK_OBJECT_WHY])
+/* What is broken deeply enough crashes whoever opens it. */
+static bool survives(char *path, char why[MK_OBJECT_WHY])
 {
-    int status = 0;
-    pid_t pid = fork(), ended;
-    if (pid < 0)
-        return fail(why, "no process to try it out: %s", mk_err_text(mk_err_last()));
-    if (pid == 0) {
-        die_of_crashes();
-        void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        const struct mk_plugin *p = handle ? find_symbol(handle) : NULL;
-        if (p)
-            (void)!check(p, why); /* what is wrong the caller finds, too, if it only lives */
-        _exit(TRIED);
-    }
-    do
-        ended = waitpid(pid, &status, 0);
-    while (ended < 0 && errno == EINTR);
-    if (ended < 0) /* a program that ignores SIGCHLD is not told */
-        return true;
-    if (WIFSIGNALED(status))
-        return fail(why, "it is broken: loading it ends in signal %d", WTERMSIG(status));
-    if (WEXITSTATUS(status) != TRIED)
+    int e = mk_trial_run(try_out, path, TRIAL_S);
+    if (e > 0)
+        return fail(why, "it is broken: loading it ends in signal %d", e);
+    if (e == -ECANCELED)
         return fail(why, "it is broken: loading it ends the program");
-    return true;
+    return e ? fail(why, "no process to try it out: %s", mk_err_text(e)) : true;
 }
 
 static bool open_file(struct mk_object *o, char why[MK_OBJECT_WHY])

@@ -113,6 +113,20 @@ def test_a_reload_that_cannot_start_leaves_the_old(monkey, site, what):
     assert server.get("/a").text == "old"
 
 
+@pytest.mark.parametrize("what, how", [("crash", "ends in signal 11"), ("exit", "ends the program")])
+def test_a_plugin_that_breaks_down_at_a_reload_leaves_the_old(monkey, site, what, how):
+    site.add("a", "old")
+    server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
+    server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(rf"monkey\.conf: error: loading it {how}: one of its plugins is broken")
+    server.err.wait_for("the old one stays")
+    assert server.get("/a").text == "old"
+    server.config.write_text(server.config.read_text().replace(f"What {what}", "What nothing"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+
+
 def test_sections_without_their_plugin(refused):
     said = refused(sections="[PROBE]\n    Name x\n[ROUTES]\n    /* text x\n")
     assert "unknown section [PROBE]" in said and "there is no handler `text`" in said

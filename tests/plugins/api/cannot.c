@@ -2,14 +2,17 @@
 /* Cannot do what its section names: load, host, master or worker; or adds a route that is none. */
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <signal.h>
+#include <stdlib.h>
 
-enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE };
+enum what { NOTHING, LOAD, HOST, MASTER, WORKER, ROUTE, LOAD_CRASH, HOST_EXIT };
 
 struct cannot {
     enum what what;
 };
 
-static const char *const words[] = {"nothing", "load", "host", "master", "worker", "route", NULL};
+static const char *const words[] = {"nothing", "load",  "host", "master", "worker",
+                                    "route",   "crash", "exit", NULL};
 
 static const struct mk_conf_key keys[] = {
     {.name = "What",
@@ -22,6 +25,14 @@ static const struct mk_conf_key keys[] = {
 static const struct mk_conf_table table = {
     .section = "CANNOT", .keys = keys, .n = 1, .size = sizeof(struct cannot), .scope = MK_CONF_SERVER};
 
+static void break_down(const struct cannot *c, enum what now)
+{
+    if (c && c->what == now && now == LOAD_CRASH)
+        raise(SIGSEGV);
+    if (c && c->what == now && now == HOST_EXIT)
+        _Exit(1);
+}
+
 static int if_it_is(const struct cannot *c, enum what what)
 {
     return c && c->what == what ? -EXDEV : 0;
@@ -30,6 +41,7 @@ static int if_it_is(const struct cannot *c, enum what what)
 static int load(struct mk_config *config, void **data)
 {
     *data = mk_config_section(config, &table, NULL);
+    break_down(*data, LOAD_CRASH);
     return if_it_is(*data, LOAD);
 }
 
@@ -46,6 +58,7 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
     (void)h, (void)host_data;
     if (if_it_is(data, ROUTE))
         mk_config_add_route(config, MK_STR("no/pattern"), &handler, NULL);
+    break_down(data, HOST_EXIT);
     return if_it_is(data, HOST);
 }
 
