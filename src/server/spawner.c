@@ -183,11 +183,11 @@ static mk_err keep_little(int socket)
     return fd == SIGNALS ? 0 : -EBADF;
 }
 
-static _Noreturn void serve(int socket)
+static _Noreturn void serve(int socket, char *room)
 {
-    struct spawner s = {.room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT)};
+    struct spawner s = {.room = room};
     mk_proc_hide(); /* its memory is a copy of the worker's, its programs have the same user */
-    if (!s.room || keep_little(socket))
+    if (keep_little(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
     for (;;) {
@@ -201,7 +201,7 @@ static _Noreturn void serve(int socket)
     }
 }
 
-mk_err mk_spawner_start(struct mk_spawner *s)
+static mk_err start_with(struct mk_spawner *s, char *room)
 {
     int theirs;
     mk_err e = mk_rights_pair(&s->fd, &theirs);
@@ -209,10 +209,21 @@ mk_err mk_spawner_start(struct mk_spawner *s)
         return e;
     s->pid = fork();
     if (s->pid == 0)
-        serve(theirs);
+        serve(theirs, room);
     e = s->pid < 0 ? mk_err_last() : 0;
     mk_fd_close(&theirs);
     if (e)
         mk_fd_close(&s->fd);
+    return e;
+}
+
+/* It gets its room from us: once we say that we serve, it has all that it needs. */
+mk_err mk_spawner_start(struct mk_spawner *s)
+{
+    char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
+    if (!room)
+        return -ENOMEM;
+    mk_err e = start_with(s, room);
+    mk_mem_free(room);
     return e;
 }
