@@ -4,7 +4,8 @@
     with Browser(tmp_path) as browser:
         browser.goto(server.url + "/")
         browser.wait_for("document.title == 'hello'")
-        browser.screenshot(path, width=390, height=800, dark=True)
+        browser.look(width=390, height=800, dark=True)
+        browser.screenshot(path)
 """
 import base64
 import json
