@@ -115,7 +115,7 @@ def test_others_have_their_turn(start, site):
     megabytes fit into one write."""
     site.add("zeroes.txt", bytes(64 << 20))
     site.add("small.bin", b"x")
-    server = start("CacheSize off")
+    server = start("CacheSize off", server="MaxKeepAliveRequest unlimited")
     with server.connect() as c, server.connect() as other:
         other.get("/small.bin")
         c.ask("/zeroes.txt", fields={"Accept-Encoding": "gzip"})
