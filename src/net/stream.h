@@ -24,6 +24,7 @@ struct mk_stream_ops {
 struct mk_stream {
     const struct mk_stream_ops *ops;
     int fd;
+    void *tls; /* what an encrypted one has besides; NULL for a plain one */
 };
 
 /* A plain socket. The stream owns the descriptor. */

@@ -10,15 +10,18 @@ enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12 };
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
 const char *const mk_conn_state_names[MK_CONN_STATES] = {
-    [MK_CONN_IDLE] = "idle",   [MK_CONN_HEAD] = "head",     [MK_CONN_FLOW] = "flow", [MK_CONN_SEND] = "send",
-    [MK_CONN_DRAIN] = "drain", [MK_CONN_LINGER] = "linger", [MK_CONN_DEAD] = "dead",
+    [MK_CONN_IDLE] = "idle", [MK_CONN_HEAD] = "head",     [MK_CONN_FLOW] = "flow",
+    [MK_CONN_SEND] = "send", [MK_CONN_DRAIN] = "drain",   [MK_CONN_LINGER] = "linger",
+    [MK_CONN_DEAD] = "dead", [MK_CONN_SECURE] = "secure", [MK_CONN_MULTI] = "multi",
 };
 
 #define TO(state) (1u << MK_CONN_##state)
 
-static const uint8_t legal_moves[MK_CONN_STATES] = {
-    [MK_CONN_IDLE] = TO(HEAD) | TO(FLOW) | TO(DEAD),
-    [MK_CONN_HEAD] = TO(FLOW) | TO(DEAD),
+static const uint16_t legal_moves[MK_CONN_STATES] = {
+    [MK_CONN_IDLE] = TO(HEAD) | TO(FLOW) | TO(SECURE) | TO(MULTI) | TO(DEAD),
+    [MK_CONN_SECURE] = TO(IDLE) | TO(LINGER) | TO(DEAD),
+    [MK_CONN_MULTI] = TO(LINGER) | TO(DEAD),
+    [MK_CONN_HEAD] = TO(FLOW) | TO(MULTI) | TO(DEAD),
     [MK_CONN_FLOW] = TO(SEND) | TO(DEAD),
     [MK_CONN_SEND] = TO(IDLE) | TO(DRAIN) | TO(LINGER) | TO(DEAD),
     [MK_CONN_DRAIN] = TO(IDLE) | TO(LINGER) | TO(DEAD),

@@ -23,6 +23,8 @@ enum mk_conn_state {
     MK_CONN_SEND,   /* the response is on its way */
     MK_CONN_DRAIN,  /* it is gone, content of the request that nobody read is not */
     MK_CONN_LINGER, /* we said all we had to say and wait for the peer to hear it */
+    MK_CONN_SECURE, /* TLS is being agreed upon */
+    MK_CONN_MULTI,  /* HTTP/2: its streams have states of their own */
     MK_CONN_DEAD,   /* closed; its memory stays until the turn of the loop ends */
     MK_CONN_STATES
 };
@@ -49,6 +51,8 @@ struct mk_conn_ops {
     void (*on_clock)(struct mk_conn *c, enum mk_clock clock);
     /* The connection is being closed: end what is under way. */
     void (*on_close)(struct mk_conn *c, enum mk_ending ending);
+    /* The worker is to end: tell the peer, if the protocol has words for it. NULL: it has none. */
+    void (*on_drain)(struct mk_conn *c);
 };
 
 /* An idle one costs its struct and nothing else: keep it within 256 bytes. */
@@ -61,8 +65,11 @@ struct mk_conn {
     struct mk_task task; /* freeing, or resuming */
     struct mk_list link; /* in service->conns */
     struct mk_outq out;
-    struct mk_h1 *h1; /* the request under way, NULL between requests */
-    char *saved;      /* input that was received and not used when the last turn ended */
+    union {
+        struct mk_h1 *h1; /* the request under way, NULL between requests */
+        struct mk_h2 *h2; /* in MK_CONN_MULTI, and when it lingers after that */
+    };
+    char *saved; /* input that was received and not used when the last turn ended */
     uint32_t n_saved;
     uint32_t seen;       /* of it that the head parser has looked at */
     uint64_t moves;      /* the last 16 states, the latest in the lowest four bits */
@@ -77,6 +84,7 @@ struct mk_conn {
     bool ended;            /* the peer has said that it will send no more */
     bool watched;          /* in epoll */
     bool task_set;
+    bool wants_tls; /* nothing but TLS is understood on it */
 };
 
 /* Takes over the descriptor. NULL when memory is out (the descriptor is still the caller's). */

@@ -287,6 +287,8 @@ static bool step(struct mk_conn *c)
         return drain(c);
     case MK_CONN_LINGER:
         return listen_out(c);
+    case MK_CONN_SECURE:
+    case MK_CONN_MULTI:
     case MK_CONN_DEAD:
     case MK_CONN_STATES:
         break;
