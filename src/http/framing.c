@@ -85,18 +85,26 @@ static int read_body(const struct mk_head *h, struct mk_framing *out)
     return wants_body(h->method) ? 411 : 0;
 }
 
-static int read_expect(const struct mk_head *h, struct mk_framing *out)
+int mk_framing_expect(const struct mk_fields *fields, bool *wants_continue)
 {
-    if (h->minor == 0)
-        return 0;
     mk_str value, element;
-    for (unsigned at = 0; mk_fields_next(&h->fields, MK_FIELD_EXPECT, &at, &value);)
+    for (unsigned at = 0; mk_fields_next(fields, MK_FIELD_EXPECT, &at, &value);)
         while (mk_element_next(&value, &element)) {
             if (!mk_str_eq_nocase(element, MK_STR("100-continue")))
                 return 417;
-            out->expect_continue = out->body != MK_BODY_NONE;
+            *wants_continue = true;
         }
     return 0;
+}
+
+static int read_expect(const struct mk_head *h, struct mk_framing *out)
+{
+    bool wants_continue = false;
+    if (h->minor == 0)
+        return 0;
+    int status = mk_framing_expect(&h->fields, &wants_continue);
+    out->expect_continue = wants_continue && out->body != MK_BODY_NONE;
+    return status;
 }
 
 static bool keeps_alive(const struct mk_head *h)
