@@ -38,8 +38,7 @@ struct mk_framing {
  * section 3.2.2): that is the caller's to choose. */
 int mk_framing_of(const struct mk_head *h, struct mk_framing *out) MK_MUST_USE;
 
-/* What the client expects (RFC 9110, section 10.1.1): 0, *wants_continue set if it waits for a 100; or 417.
- */
-int mk_framing_expect(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
+/* What Expect says in any version that knows it: 0, or 417. */
+int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
 
 #endif

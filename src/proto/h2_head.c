@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of fields: what opens a stream, and what ends the content of one. */
-#include "http/framing.h"
 #include "http/h2head.h"
 #include "proto/h2_flow.h"
 #include "proto/h2_guard.h"
@@ -78,7 +77,6 @@ static unsigned take_content(struct mk_h2_stream *s, const struct mk_h2_head *he
 
 static unsigned take_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
 {
-    bool expects = false;
     if (!keep_fields(s, head))
         return 503;
     mk_str priority = mk_fields_get(&s->x->request.fields, MK_FIELD_PRIORITY);
@@ -86,9 +84,8 @@ static unsigned take_request(struct mk_h2_stream *s, const struct mk_h2_head *he
         s->priority = mk_priority_parse(priority);
     int bad = take_target(s, head);
     unsigned too_much = take_content(s, head, ends);
-    int worse = mk_framing_expect(&s->x->request.fields, &expects);
-    s->expects_continue = expects && !ends;
-    return bad ? (unsigned)bad : worse ? (unsigned)worse : too_much;
+    s->expects_continue = head->expects_continue && !ends;
+    return bad ? (unsigned)bad : too_much;
 }
 
 /* May the client open another one? */
