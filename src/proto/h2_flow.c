@@ -28,7 +28,9 @@ MK_COLD static void time_out(struct mk_h2_stream *s)
     enum mk_clock clock = s->due;
     s->due = MK_CLOCK_NONE;
     s->ending = MK_ENDING_TIMEOUT;
-    if (s->x->response.sealed)
+    if (s->complete)
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
+    else if (s->x->response.sealed)
         mk_h2_stream_reset(s, clock == MK_CLOCK_HANDLER ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL,
                            MK_ENDING_TIMEOUT);
     else

@@ -160,13 +160,11 @@ static void on_window_update(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_s
         return;
     if (f->stream && !s && is_idle(h2, f->stream))
         fail_protocol(h2);
-    else if (f->stream && !s)
-        return; /* it has ended */
-    else if (!by && s)
-        fail_stream(h2, s, s->id, MK_H2_PROTOCOL_ERROR);
+    else if (!by && f->stream)
+        fail_stream(h2, s, f->stream, MK_H2_PROTOCOL_ERROR);
     else if (!by)
         fail_protocol(h2);
-    else
+    else if (s || !f->stream) /* else it has ended */
         grow_window(h2, s, f->stream, by);
 }
 
@@ -244,6 +242,7 @@ static void on_ping(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payloa
 static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
 {
     struct mk_h2_stream *s = mk_h2_stream_find(h2, f->stream);
+    mk_h2_stream_forget_reset(h2, f->stream);
     if (!s && is_idle(h2, f->stream))
         fail_protocol(h2);
     else if (mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS) && s)

@@ -11,7 +11,6 @@ enum {
     TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before the others have their turn */
     TINY = 64,                  /* bytes of content that are not worth their frame */
     TINY_MAX = 1000,
-    DRAIN_MAX = 64 * 1024,
 };
 
 enum progress {
@@ -218,12 +217,11 @@ static enum progress add_data(struct mk_h2_stream *s)
 /* All of the response is in the scratch. */
 static void conclude(struct mk_h2_stream *s)
 {
-    bool little = s->announced != MK_REQUEST_LENGTH_UNKNOWN && s->announced - s->received <= DRAIN_MAX;
+    bool little = s->announced == MK_REQUEST_LENGTH_UNKNOWN || s->announced - s->received <= MK_H2_DRAIN_MAX;
     if (s->input_ended) {
         mk_h2_stream_end(s, MK_ENDING_DONE);
     } else if (little) {
-        s->unwanted = true;
-        mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+        mk_h2_stream_drain(s);
     } else { /* RFC 9113, section 8.1: what the client still has need not be sent */
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
     }

@@ -2,14 +2,11 @@
 #include "proto/h2_stream.h"
 
 #include "base/mem.h"
-#include "proto/h2_guard.h"
 #include "proto/h2_say.h"
 
 enum {
     PIECE_MIN = 4096,         /* small frames share one */
     WIDE_WINDOW = 256 * 1024, /* of a stream whose content is read */
-    DRAIN_MAX = 64 * 1024,    /* content that nobody wanted: so much is let pass */
-    RESET_COST = 5,
 };
 
 struct mk_h2_piece {
@@ -44,6 +41,13 @@ bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id)
         if (h2->resets[i] == id)
             return true;
     return false;
+}
+
+void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id)
+{
+    for (unsigned i = 0; i < MK_H2_RESETS_KEPT; i++)
+        if (h2->resets[i] == id)
+            h2->resets[i] = 0;
 }
 
 /* ---- Clocks ---- */
@@ -243,6 +247,14 @@ void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_
     mk_h2_stream_end(s, ending);
 }
 
+void mk_h2_stream_drain(struct mk_h2_stream *s)
+{
+    record(s, MK_ENDING_DONE);
+    mk_list_remove(&s->turn);
+    mk_h2_stream_drop_input(s);
+    mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+}
+
 void mk_h2_stream_end_all(struct mk_h2 *h2, enum mk_ending ending)
 {
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
@@ -315,7 +327,7 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
         mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return false;
     }
-    if (s->complete && (ends || s->received > DRAIN_MAX)) { /* it was only waited for */
+    if (s->complete && (ends || s->received > MK_H2_DRAIN_MAX)) { /* it was only waited for */
         if (ends)
             mk_h2_stream_end(s, MK_ENDING_DONE);
         else

@@ -6,6 +6,8 @@
 #include "proto/coldread.h"
 #include "proto/h2.h"
 
+enum { MK_H2_DRAIN_MAX = 64 * 1024 };
+
 struct mk_h2_piece;
 
 struct mk_h2_stream {
@@ -56,8 +58,13 @@ struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE
 void mk_h2_stream_end(struct mk_h2_stream *s, enum mk_ending ending);
 /* The same, and the client is told why. */
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending);
+/* All of the response is sent, the client has still content that nobody wants: it is let pass, if it is
+ * little. */
+void mk_h2_stream_drain(struct mk_h2_stream *s);
 void mk_h2_stream_end_all(struct mk_h2 *h2, enum mk_ending ending);
 
+/* The client has ended it, too. */
+void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id);
 /* Did we end it, so lately that the client may not know? */
 bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id);
 
