@@ -287,6 +287,7 @@ static bool step(struct mk_conn *c)
         return drain(c);
     case MK_CONN_LINGER:
         return listen_out(c);
+    case MK_CONN_TUNNEL:
     case MK_CONN_SECURE:
     case MK_CONN_MULTI:
     case MK_CONN_DEAD:
@@ -391,6 +392,7 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         break;
     case MK_CLOCK_IDLE:
     case MK_CLOCK_LINGER:
+    case MK_CLOCK_TUNNEL:
     case MK_CLOCK_NONE:
         mk_conn_close(c, MK_ENDING_DONE);
         break;
