@@ -5,7 +5,7 @@
 #include "web/request.h"
 #include "web/response.h"
 
-enum { FIRST = 4, RESPONSE_MAX = 16 * 1024 };
+enum { FIRST = 4, RESPONSE_MAX = 16 * 1024, FRAMING = 4 };
 
 static bool grow(struct mk_trailers *t, struct mk_arena *a)
 {
@@ -26,7 +26,7 @@ bool mk_trailers_add(struct mk_trailers **list, struct mk_arena *a, mk_str name,
     if (!t || (t->n == t->cap && !grow(t, a)))
         return false;
     t->at[t->n++] = (struct mk_field){.name = name, .value = value};
-    t->bytes += name.len + value.len;
+    t->bytes += name.len + value.len + FRAMING;
     *list = t;
     return true;
 }
@@ -62,7 +62,8 @@ int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
     size_t before = r->trailers ? r->trailers->bytes : 0;
     if (!mk_is_token(name) || !mk_is_field_value(value) || !mk_trailer_is_allowed(name))
         return -EINVAL;
-    if (name.len > RESPONSE_MAX || value.len > RESPONSE_MAX || before + name.len + value.len > RESPONSE_MAX)
+    if (name.len > RESPONSE_MAX || value.len > RESPONSE_MAX ||
+        before + name.len + value.len + FRAMING > RESPONSE_MAX)
         return -EMSGSIZE;
     name = mk_arena_copy(r->arena, name);
     value = mk_arena_copy(r->arena, value);

@@ -9,7 +9,7 @@
 
 struct mk_trailers {
     unsigned n, cap;
-    size_t bytes; /* of all names and values */
+    size_t bytes; /* that all of them take as lines */
     struct mk_field *at;
 };
 
