@@ -13,6 +13,7 @@ enum mk_body {
     MK_BODY_NONE,    /* no byte of a body follows; also for Content-Length: 0 */
     MK_BODY_LENGTH,  /* `length` bytes follow, at least one */
     MK_BODY_CHUNKED, /* see http/chunked.h */
+    MK_BODY_TUNNEL,  /* everything that comes; no head says so, only who accepts a tunnel */
 };
 
 struct mk_framing {

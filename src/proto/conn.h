@@ -7,6 +7,8 @@
  *   open -> IDLE -> HEAD -> FLOW -> SEND -----------------------------------> (keep alive) -+
  *            |        |      |        |  \-> DRAIN (unread content) --------> (keep alive) -+
  *            |        |      |        |         |
+ *            |        |      |        +-> TUNNEL (another protocol) -+
+ *            |        |      |        |         |                  v
  *            |        |      |        +---------+-> LINGER (all is said, the peer may still speak)
  *            v        v      v        v         v     |
  *           DEAD <----+------+--------+---------+-----+
@@ -24,6 +26,7 @@ enum mk_conn_state {
     MK_CONN_DRAIN,  /* it is gone, content of the request that nobody read is not */
     MK_CONN_LINGER, /* we said all we had to say and wait for the peer to hear it */
     MK_CONN_SECURE, /* TLS is being agreed upon */
+    MK_CONN_TUNNEL, /* another protocol has taken the place of HTTP/1 */
     MK_CONN_MULTI,  /* HTTP/2: its streams have states of their own */
     MK_CONN_DEAD,   /* closed; its memory stays until the turn of the loop ends */
     MK_CONN_STATES
@@ -37,6 +40,7 @@ enum mk_clock {
     MK_CLOCK_RATE,    /* bytes of the peer, or room for ours: fast enough? */
     MK_CLOCK_HANDLER, /* somebody of ours */
     MK_CLOCK_LINGER,
+    MK_CLOCK_TUNNEL, /* either end of a tunnel */
 };
 
 extern const char *const mk_conn_state_names[MK_CONN_STATES];
@@ -108,14 +112,15 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
 void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
 
 uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock);
-/* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE, which starts anew. */
+/* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE and MK_CLOCK_TUNNEL, which
+ * start anew. */
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
 
 /* Our end of it. */
 mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
 
-/* All is said: the peer is told, and what it still says is not listened to. */
-void mk_conn_linger(struct mk_conn *c);
+/* All is said: the peer is told, if it was not `told` before, and what it still says is not listened to. */
+void mk_conn_linger(struct mk_conn *c, bool told);
 /* What it still says is read away. False: not now, or no more. */
 bool mk_conn_listen_out(struct mk_conn *c);
 

@@ -4,6 +4,7 @@
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
+#include "proto/h1_tunnel.h"
 #include "proto/h2.h"
 #include "web/filter.h"
 
@@ -95,6 +96,15 @@ static void decide_on_unread(struct mk_h1 *h)
         h->keep = false;
 }
 
+/* The head goes out first, by itself: the tunnel begins with the next turn. */
+MK_COLD static bool begin_tunnel(struct mk_conn *c)
+{
+    mk_h1_tunnel_begin(c->h1);
+    mk_conn_move(c, MK_CONN_TUNNEL);
+    mk_conn_resume(c);
+    return false;
+}
+
 static bool begin_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
@@ -102,10 +112,13 @@ static bool begin_response(struct mk_conn *c)
         decide_on_unread(h);
     h->go = true;
     mk_conn_move(c, MK_CONN_SEND);
-    if (mk_h1_output_head(h))
-        return true;
-    mk_conn_close(c, h->ending);
-    return false;
+    if (!mk_h1_output_head(h)) {
+        mk_conn_close(c, h->ending);
+        return false;
+    }
+    if (MK_UNLIKELY(mk_content_is_tunnel(&h->x->response.content)) && !h->complete)
+        return begin_tunnel(c);
+    return true;
 }
 
 /* Has the peer said its last word, and nothing to say to whoever waits? */
@@ -124,22 +137,10 @@ MK_COLD static bool wait_for_somebody(struct mk_conn *c)
     return false;
 }
 
-/* May whoever waits be called again? After a resume, or when there is the input that it asked for. */
-static bool take_turn(struct mk_h1 *h)
-{
-    bool go = h->go || (h->wants_input && (h->conn->readable || mk_conn_input(h->conn).len > 0));
-    h->go = false;
-    if (go)
-        h->wants_input = false;
-    if (go && h->conn->clock == MK_CLOCK_HANDLER)
-        h->conn->clock = MK_CLOCK_NONE; /* the next wait has all of its time */
-    return go;
-}
-
 static bool run_flow(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (h->x->step == MK_FLOW_READY || (take_turn(h) && mk_flow_run(h->x)))
+    if (h->x->step == MK_FLOW_READY || (mk_h1_take_turn(h) && mk_flow_run(h->x)))
         return begin_response(c);
     return wait_for_somebody(c);
 }
@@ -170,9 +171,10 @@ static bool end_connection(struct mk_conn *c)
     const struct mk_h1 *h = c->h1;
     bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
                      (h->may_follow && !c->ended);
+    bool shut = h->shut;
     end_request(c);
     if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
-        mk_conn_linger(c);
+        mk_conn_linger(c, shut);
         return true;
     }
     mk_conn_close(c, MK_ENDING_DONE);
@@ -206,7 +208,7 @@ static bool send_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
-    bool waits_for_source = !h->complete && h->x->response.content.source && !take_turn(h);
+    bool waits_for_source = !h->complete && h->x->response.content.source && !mk_h1_take_turn(h);
     if (p == MK_H1_COMPLETE && !waits_for_source)
         p = mk_h1_output_content(h);
     else if (p == MK_H1_COMPLETE)
@@ -229,6 +231,21 @@ static bool send_response(struct mk_conn *c)
         mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
     else
         mk_conn_close(c, h->ending);
+    return false;
+}
+
+static bool tunnel(struct mk_conn *c)
+{
+    struct mk_h1 *h = c->h1;
+    switch (mk_h1_tunnel_take_turn(h)) {
+    case MK_H1_TUNNEL_OPEN:
+        break;
+    case MK_H1_TUNNEL_OVER:
+        return after_response(c);
+    case MK_H1_TUNNEL_BROKEN:
+        mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
+        break;
+    }
     return false;
 }
 
@@ -270,6 +287,8 @@ static bool step(struct mk_conn *c)
         return drain(c);
     case MK_CONN_LINGER:
         return mk_conn_listen_out(c);
+    case MK_CONN_TUNNEL:
+        return tunnel(c);
     case MK_CONN_SECURE:
     case MK_CONN_MULTI:
     case MK_CONN_DEAD:
@@ -374,6 +393,12 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         break;
     case MK_CLOCK_HANDLER:
         on_wait_timeout(c, 504);
+        break;
+    case MK_CLOCK_TUNNEL:
+        if (mk_outq_empty(&c->out))
+            mk_conn_close(c, MK_ENDING_TIMEOUT);
+        else
+            mk_conn_reset(c, MK_ENDING_TIMEOUT);
         break;
     case MK_CLOCK_IDLE:
     case MK_CLOCK_LINGER:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_request.h"
 
+#include "http/upgrade.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 
@@ -120,6 +121,14 @@ static bool may_keep(const struct mk_conn *c, const struct mk_framing *f)
            (!l->requests_max || c->n_requests < l->requests_max);
 }
 
+/* One that could be a plain request as well, so that whoever does not know the other protocol can answer it.
+ */
+MK_COLD static void look_for_tunnel(struct mk_request *r, const struct mk_framing *f)
+{
+    if (r->method == MK_METHOD_GET && r->version > 10 && f->body == MK_BODY_NONE)
+        r->tunnel = mk_upgrade_protocol(&r->fields);
+}
+
 static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
 {
     struct mk_request *r = &h->x->request;
@@ -135,6 +144,8 @@ static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
         r->host = framing.host; /* also for a refusal: the host may have a page for it */
     if (bad || worse)
         return (unsigned)(bad ? bad : worse);
+    if (MK_UNLIKELY(mk_fields_has(&r->fields, MK_FIELD_UPGRADE)))
+        look_for_tunnel(r, &framing);
     h->may_follow = framing.keep_alive;
     h->keep = may_keep(h->conn, &framing);
     return take_framing(h, &framing, head->len);

@@ -39,6 +39,7 @@ struct mk_limits {
     uint32_t idle_ms;    /* between requests; not 0 */
     uint32_t linger_ms;  /* for the peer to close after we did; not 0 */
     uint32_t handler_ms; /* for a handler to go on */
+    uint32_t tunnel_ms;  /* in which something must move in a tunnel */
     uint32_t rate_ms;    /* in each such span ... */
     uint64_t rate_bytes; /* ... at least so much must move, in or out, while we wait for the peer */
 };

@@ -42,7 +42,7 @@ struct mk_server_settings {
     unsigned max_fields;
     unsigned max_streams;
     uint32_t patience;
-    uint32_t head_ms, idle_ms, linger_ms, handler_ms, rate_ms, drain_ms;
+    uint32_t head_ms, idle_ms, linger_ms, handler_ms, tunnel_ms, rate_ms, drain_ms;
     uint64_t rate_bytes;
     unsigned file_cache;
     uint64_t file_cache_memory, small_file;

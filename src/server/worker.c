@@ -106,6 +106,7 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
         .idle_ms = s->idle_ms,
         .linger_ms = s->linger_ms,
         .handler_ms = s->handler_ms,
+        .tunnel_ms = s->tunnel_ms,
         .rate_ms = s->rate_bytes ? s->rate_ms : 0,
         .rate_bytes = s->rate_bytes * s->rate_ms / 1000,
     };

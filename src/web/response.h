@@ -8,6 +8,8 @@
 #include "http/field.h"
 #include "web/content.h"
 
+struct mk_trailers;
+
 enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 6 };
 
 /* Fields that many responses share, ready in two forms: as lines of HTTP/1 text, and one by one. */
@@ -28,6 +30,7 @@ struct mk_response {
     const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */
     struct mk_field *fields;
     struct mk_field first_fields[MK_RESPONSE_FIRST_FIELDS];
+    struct mk_trailers *trailers; /* NULL: none */
     struct mk_content content;
 };
 
