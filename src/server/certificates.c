@@ -188,22 +188,22 @@ static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tl
     return true;
 }
 
-static void write_date(int64_t when, char room[32])
+void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE])
 {
     time_t t = (time_t)when;
     struct tm tm;
-    if (!gmtime_r(&t, &tm) || !strftime(room, 32, "%Y-%m-%d %H:%M UTC", &tm))
+    if (!gmtime_r(&t, &tm) || !strftime(room, MK_CERTIFICATES_DATE, "%Y-%m-%d %H:%M UTC", &tm))
         room[0] = '\0';
 }
 
 static void check_end(struct build *b, const struct mk_site *s, const struct mk_made_context *made)
 {
-    char date[32];
+    char date[MK_CERTIFICATES_DATE];
     int64_t now = mk_clock_unix(), left = made->expires - now;
     if (!made->expires || left > (int64_t)WARN_DAYS * DAY_S)
         return;
     struct mk_conf_place at = place_of(b, s, "Certificate");
-    write_date(made->expires, date);
+    mk_certificates_write_date(made->expires, date);
     if (left > 0)
         mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
                             (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
