@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 import protocols
-from certificates import Authority
-from monkey import ENVIRONMENT, PROGRAM, SECONDS, Server, Site, over_tls, write_config
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Server, Site, over_tls, write_config
 
 
 def pytest_configure(config):
@@ -29,9 +28,9 @@ def protocol(request):
 
 
 @pytest.fixture(scope="session")
-def authority(tmp_path_factory):
+def encryption(tmp_path_factory):
     """The certificate of servers that speak TLS, and whom their clients trust."""
-    return Authority(tmp_path_factory.mktemp("authority"))
+    return Encryption(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
@@ -55,20 +54,20 @@ def monkey(tmp_path, site, protocol, request):
     assert PROGRAM.exists(), f"{PROGRAM} is not built"
     servers = []
     encrypts = protocol.endswith("-tls")
-    authority = request.getfixturevalue("authority") if encrypts else None
+    encryption = request.getfixturevalue("encryption") if encrypts else None
 
     def start(args=None, config=None, environment=None, program=None, expect_start=True, wrapper=(), popen=None,
-              protocol=protocol, authority=authority, **keys):
+              protocol=protocol, encryption=encryption, **keys):
         path = None
         assert args is None or program is not None or not encrypts, "a command line cannot say what the certificate is"
         if args is None:
             path = tmp_path / f"monkey{len(servers) or ''}.conf"
             if config is None:
-                write_config(path, tls=authority, **keys)
+                write_config(path, tls=encryption, **keys)
             else:
-                path.write_text(over_tls(config, authority) if encrypts else config)
+                path.write_text(over_tls(config, encryption) if encrypts else config)
             args = ["-c", path]
-        server = Server(tmp_path, args, path, environment, program, False, wrapper, protocol, authority, **(popen or {}))
+        server = Server(tmp_path, args, path, environment, program, False, wrapper, protocol, encryption, **(popen or {}))
         servers.append(server)
         if expect_start:
             server.wait_until_serving()

@@ -11,6 +11,7 @@ import textwrap
 import threading
 from pathlib import Path
 
+from certificates import make_authority
 from client import Client
 from http2 import Http2Client
 
@@ -76,9 +77,25 @@ class Output:
 PROTOCOLS = ("h1", "h1-tls", "h2", "h2-tls")
 
 
-def over_tls(text, authority):
+class Encryption:
+    """A certificate for servers, in files, and clients who trust its authority (the file `trust`)."""
+
+    def __init__(self, folder):
+        self.authority = make_authority(folder)
+        pair = self.authority.issue(["localhost", "*.localhost", "127.0.0.1", "127.0.0.2", "::1"])
+        self.certificate, self.key, self.trust = pair.certificate, pair.key, self.authority.file
+        self._contexts = {}
+
+    def context(self, protocol):
+        """For a client that offers this by ALPN."""
+        if protocol not in self._contexts:
+            self._contexts[protocol] = self.authority.client_context(alpn=[protocol])
+        return self._contexts[protocol]
+
+
+def over_tls(text, encryption):
     """A configuration whose servers speak TLS wherever they listen but on unix sockets."""
-    words = rf"\1 tls\n    Certificate {authority.certificate} {authority.key}"
+    words = rf"\1 tls\n    Certificate {encryption.certificate} {encryption.key}"
     text, n = re.subn(r"^(\s+Listen\s+(?!unix:)\S+)$", r"\1 tls", text, flags=re.MULTILINE)
     assert n, "there is no Listen that could speak TLS"
     return re.sub(r"^(\s+Listen .*) tls$", words, text, count=1, flags=re.MULTILINE)
@@ -87,7 +104,7 @@ def over_tls(text, authority):
 def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top="",
                  tls=None):
     """Writes a configuration of one host (root=None: of none but those in `sections`). `plugins` are loaded; `top`
-    holds sections that stand above the host, `sections` those below it. `tls`: an authority, for over_tls()."""
+    holds sections that stand above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
     def keys(text):
         return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
 
@@ -107,9 +124,9 @@ class Server:
     """A running monkey. Made by the fixture, which also stops it and looks for what went wrong."""
 
     def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
-                 protocol="h1", authority=None, **popen):
+                 protocol="h1", encryption=None, **popen):
         self.folder, self.config = folder, config
-        self.protocol, self.authority = protocol, authority  # what connect() speaks; whom it trusts
+        self.protocol, self.encryption = protocol, encryption  # what connect() speaks; whom it trusts
         self.allowed = []  # patterns of lines that would be bugs elsewhere
         self.exit_code = 0  # what it shall end with
         self.process = subprocess.Popen([*wrapper, program or PROGRAM, *map(str, args)], cwd=folder,
@@ -155,7 +172,7 @@ class Server:
         """A client that speaks the protocol of the test, or "h1" or "h2"."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
         if self.encrypts[which] and "tls" not in how:
-            how["tls"] = self.authority.context("h2" if is_h2 else "http/1.1")
+            how["tls"] = self.encryption.context("h2" if is_h2 else "http/1.1")
         return (Http2Client if is_h2 else Client)(self.addresses[which], **how)
 
     def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
