@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "http/hpack.h"
 #include "server/settings_tls.h"
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
@@ -237,7 +238,7 @@ static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site 
         .groups = t->groups.p,
         .clients = (enum mk_tls_clients)t->clients,
         .client_authority = t->clients ? t->client_authority.p : NULL,
-        .h2 = t->http2,
+        .h2 = t->http2 && b->g->server.site.tls.http2 && mk_hpack_is_there(),
         .challenges = b->g->tls_challenges.p,
         .tickets = b->g->tickets,
     };
