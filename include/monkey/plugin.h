@@ -16,6 +16,8 @@
 #include <monkey/request.h>
 #include <monkey/response.h>
 #include <monkey/text.h>
+#include <monkey/tls.h>
+#include <monkey/tunnel.h>
 #include <monkey/worker.h>
 
 #ifdef __cplusplus
