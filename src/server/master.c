@@ -20,7 +20,7 @@
 #include "server/upgrade.h"
 #include "server/workers.h"
 
-enum { TRIAL_S = 60, KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
+enum { TRIAL_S = 60, LOOK_MS = 15000, KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
 
 enum phase {
     PHASE_STARTING, /* the first workers are on their way */
@@ -45,7 +45,7 @@ struct master {
     struct mk_generation *generation; /* that serves */
     struct mk_generation *other;      /* that is to take its place, or had it until now */
     bool again;                       /* HUP came while it could not be obeyed */
-    struct mk_timer kill_timer, hand_over_timer;
+    struct mk_timer kill_timer, hand_over_timer, look_timer;
     struct mk_upgrade upgrade;
     struct mk_arena arena; /* for what outlives generations */
     mk_str pid_path;       /* absent: no pid file */
@@ -164,7 +164,7 @@ static void announce(struct master *m)
     for (unsigned i = 0; i < m->listeners.n; i++)
         addrs[i] = m->listeners.at[i].addr;
     if (m->o->on_serving)
-        m->o->on_serving(m->generation, addrs, m->listeners.n);
+        m->o->on_serving(m->generation, addrs, m->listeners.n, m->o->ctx);
     fflush(stdout);
 }
 
@@ -355,6 +355,13 @@ static struct mk_generation *load_next(struct master *m, struct mk_arena *arena,
     return NULL;
 }
 
+static void on_look_time(struct mk_timer *t)
+{
+    struct master *m = MK_CONTAINER(t, struct master, look_timer);
+    m->o->look(&m->log.log, m->o->ctx);
+    mk_timer_set(&m->loop.wheel, t, m->loop.now_ms, LOOK_MS);
+}
+
 static void reload(struct master *m)
 {
     struct mk_arena arena;
@@ -369,6 +376,8 @@ static void reload(struct master *m)
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     tell_manager(m, state);
     mk_history_reload(m->workers.places.history);
+    if (m->o->look)
+        m->o->look(&m->log.log, m->o->ctx);
     mk_arena_init(&arena, NULL);
     m->other = load_next(m, &arena, &report);
     if (m->other && !can_serve(m, m->other, &report)) {
@@ -512,6 +521,9 @@ static mk_err start_loop(struct master *m)
     m->signals.on_ready = on_signal;
     mk_timer_init(&m->kill_timer, on_kill_time);
     mk_timer_init(&m->hand_over_timer, on_hand_over_time);
+    mk_timer_init(&m->look_timer, on_look_time);
+    if (m->o->look)
+        mk_timer_set(&m->loop.wheel, &m->look_timer, m->loop.now_ms, LOOK_MS);
     if (m->signal_fd < 0)
         return m->signal_fd;
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);

@@ -53,9 +53,11 @@ static bool add_name(struct mk_buf *out, const char *before, const char *name)
 
 static void add_permitted(struct mk_buf *out, const char *name)
 {
-    if (!is_address(name))
+    bool known = strcmp(name, "localhost") == 0 || mk_str_ends(mk_str_from_c(name), MK_STR(".local"));
+    if (!is_address(name) && !known)
         (void)add_name(out, "permitted;", name);
-    else if (!strchr(name, ':')) /* any of IPv6 is permitted: they change with the provider's mood */
+    else if (is_address(name) &&
+             !strchr(name, ':')) /* any of IPv6 is: they change with the provider's mood */
         mk_buf_addf(out, ",permitted;IP:%s/255.255.255.255", name);
 }
 
