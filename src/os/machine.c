@@ -9,6 +9,8 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+enum { LABEL_MAX = 63 };
+
 mk_str mk_machine_host(struct mk_arena *arena)
 {
     char room[HOST_NAME_MAX + 1] = "";
@@ -35,14 +37,22 @@ bool mk_machine_add_name(struct mk_arena *arena, struct mk_machine_names *names,
     return true;
 }
 
+static bool is_label(mk_str label)
+{
+    for (size_t i = 0; i < label.len; i++)
+        if (!mk_char_is_alpha(label.p[i]) && !mk_char_is_digit(label.p[i]) && label.p[i] != '-' &&
+            label.p[i] != '_')
+            return false;
+    return label.len > 0 && label.len <= LABEL_MAX && label.p[0] != '-' && label.p[label.len - 1] != '-';
+}
+
 /* Others can be set, and mean nothing to any resolver. */
 static bool is_host(mk_str name)
 {
-    for (size_t i = 0; i < name.len; i++)
-        if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) &&
-            mk_str_find(MK_STR("-._"), name.p[i]) == MK_STR_NONE)
-            return false;
-    return name.len > 0 && name.p[0] != '.' && name.p[0] != '-' && name.p[name.len - 1] != '.';
+    bool ok = true;
+    while (ok && name.p)
+        ok = is_label(mk_str_cut(&name, '.'));
+    return ok;
 }
 
 static bool add_host(struct mk_arena *arena, struct mk_machine_names *names)

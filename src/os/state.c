@@ -72,8 +72,9 @@ static mk_err make_folders(const char *path)
             continue;
         memcpy(room, path, i);
         room[i] = '\0';
-        if (mkdir(room, S_IRWXU) < 0 && errno != EEXIST && errno != EISDIR && access(room, F_OK) != 0)
-            return mk_err_last();
+        mk_err e = mkdir(room, S_IRWXU) < 0 ? mk_err_last() : 0;
+        if (e && e != -EEXIST && e != -EISDIR && access(room, F_OK) != 0)
+            return e;
     }
     return 0;
 }
