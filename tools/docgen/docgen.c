@@ -76,8 +76,16 @@ static const char man_tail[] =
     "\\fBListen\\fR of the\n"
     "same address.\n.TP\n.B NOTIFY_SOCKET\nWhere the service manager is told of readiness, reloads and the "
     "end.\n"
+    ".TP\n.B MONKEY_STATE, STATE_DIRECTORY, XDG_STATE_HOME\nWhere the authority of \\fB\\-\\-https\\fR is "
+    "kept: see FILES.\n"
     ".SH FILES\n.TP\n.I " MK_SYSCONFDIR
-    "/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n";
+    "/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n"
+    ".TP\n.I $MONKEY_STATE\n.TQ\n.I $STATE_DIRECTORY\n.TQ\n.I /var/lib/monkey\n.TQ\n.I "
+    "$XDG_STATE_HOME/monkey\n.TQ\n"
+    ".I ~/.local/state/monkey\nThe first that applies (the third for root, the last two for others) holds "
+    "the authority of "
+    "\\fB\\-\\-https\\fR:\n"
+    "\\fIauthority.key\\fR, its certificate \\fIauthority.crt\\fR, and what it issued.\n";
 
 static void write_man(struct mk_buf *out)
 {
