@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <ifaddrs.h>
 #include <limits.h>
-#include <net/if.h>
+#include <linux/if.h> /* for IFF_UP */
 #include <netinet/in.h>
 #include <unistd.h>
 

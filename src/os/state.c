@@ -119,6 +119,8 @@ mk_err mk_state_lock(int dir, unsigned wait_ms)
 {
     const struct timespec while_they_work = {.tv_nsec = LOCK_TRY_MS * 1000000L};
     for (unsigned waited = 0; flock(dir, LOCK_EX | LOCK_NB) < 0; waited += LOCK_TRY_MS) {
+        if (errno == EBADF || errno == EOPNOTSUPP || errno == ENOLCK)
+            return 0; /* folders on NFS: files are replaced whole there, too */
         if (errno != EWOULDBLOCK && errno != EINTR)
             return mk_err_last();
         if (waited >= wait_ms)
