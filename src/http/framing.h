@@ -39,4 +39,7 @@ struct mk_framing {
  * section 3.2.2): that is the caller's to choose. */
 int mk_framing_of(const struct mk_head *h, struct mk_framing *out) MK_MUST_USE;
 
+/* What Expect says in any version that knows it: 0, or 417. */
+int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
+
 #endif

@@ -68,23 +68,23 @@ static uint64_t progress_of(const struct mk_conn *c)
 
 /* Peers acknowledge in bursts, when a good part of their own room is free again: what moved above the rate in
  * one span makes up for those that follow, for a while. */
-static bool is_too_slow(struct mk_conn *c)
+bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_limits *limits)
 {
-    int64_t rate = (int64_t)c->service->limits->rate_bytes, before = (int64_t)c->progressed;
-    c->progressed = progress_of(c);
-    int64_t balance = c->credit + (int64_t)c->progressed - before;
+    int64_t rate = (int64_t)limits->rate_bytes;
+    int64_t balance = r->credit + (int64_t)progress - (int64_t)r->progressed;
     int64_t most = rate * CREDIT_SPANS;
-    c->credit = (balance < most ? balance : most) - rate;
-    return c->credit < 0;
+    r->progressed = progress;
+    r->credit = (balance < most ? balance : most) - rate;
+    return r->credit < 0;
 }
 
 /* What the protocol has seen of progress has set the clock anew; what the peer took from the kernel it has
  * not seen. */
 static bool is_taking(struct mk_conn *c)
 {
-    uint64_t before = c->progressed;
-    c->progressed = progress_of(c);
-    return c->progressed != c->progress && c->progressed != before;
+    uint64_t before = c->rate.progressed;
+    c->rate.progressed = progress_of(c);
+    return c->rate.progressed != c->progress && c->rate.progressed != before;
 }
 
 static void on_due(struct mk_timer *t)
@@ -94,7 +94,7 @@ static void on_due(struct mk_timer *t)
     c->clock = MK_CLOCK_NONE;
     if (clock == MK_CLOCK_NONE)
         return; /* what it was set for is over */
-    if (clock == MK_CLOCK_RATE && !is_too_slow(c))
+    if (clock == MK_CLOCK_RATE && !mk_rate_is_too_slow(&c->rate, progress_of(c), c->service->limits))
         mk_conn_set_clock(c, MK_CLOCK_RATE);
     else if (clock == MK_CLOCK_TUNNEL && is_taking(c))
         mk_conn_set_clock(c, MK_CLOCK_TUNNEL);
@@ -102,7 +102,7 @@ static void on_due(struct mk_timer *t)
         c->ops->on_clock(c, clock);
 }
 
-static uint32_t span_of(const struct mk_limits *l, enum mk_clock clock)
+uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock)
 {
     switch (clock) {
     case MK_CLOCK_IDLE:
@@ -127,10 +127,10 @@ void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
 {
     if (c->clock == clock && clock != MK_CLOCK_IDLE && clock != MK_CLOCK_TUNNEL)
         return;
-    uint32_t span = span_of(c->service->limits, clock);
+    uint32_t span = mk_clock_span(c->service->limits, clock);
     c->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
-        c->progressed = progress_of(c);
+        c->rate.progressed = progress_of(c);
     if (span)
         mk_timer_set(&c->service->loop->wheel, &c->timer, c->service->loop->now_ms, span);
     else
@@ -314,6 +314,32 @@ ssize_t mk_conn_fill(struct mk_conn *c)
     if (n > 0)
         w->to += (size_t)n;
     return n;
+}
+
+mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out)
+{
+    struct mk_addr local;
+    mk_err e = mk_addr_of_socket(c->stream.fd, &local);
+    if (!e)
+        mk_peer_set(out, &local);
+    return e;
+}
+
+MK_COLD void mk_conn_linger(struct mk_conn *c)
+{
+    c->stream.ops->shutdown(&c->stream);
+    c->readable = true;
+    mk_conn_move(c, MK_CONN_LINGER);
+    mk_conn_set_clock(c, MK_CLOCK_LINGER);
+}
+
+MK_COLD bool mk_conn_listen_out(struct mk_conn *c)
+{
+    mk_conn_use_input(c, mk_conn_input(c).len);
+    ssize_t n = mk_conn_fill(c);
+    if (n <= 0 && n != -EAGAIN)
+        mk_conn_close(c, MK_ENDING_DONE);
+    return n > 0;
 }
 
 void mk_conn_close_all(struct mk_service *s, enum mk_ending ending)

@@ -47,6 +47,15 @@ extern const char *const mk_conn_state_names[MK_CONN_STATES];
 
 struct mk_conn;
 
+/* How fast somebody is, compared with what MinRate asks. */
+struct mk_rate {
+    int64_t credit;      /* bytes by which he is ahead of it */
+    uint64_t progressed; /* bytes that had moved when it was last looked at */
+};
+
+/* `progress`: bytes that have moved so far. To be asked once in each span. */
+bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_limits *limits);
+
 /* The protocol's side. Called with the connection alive. */
 struct mk_conn_ops {
     /* Something may have become possible: bytes came, room came, somebody resumed. */
@@ -75,11 +84,10 @@ struct mk_conn {
     };
     char *saved; /* input that was received and not used when the last turn ended */
     uint32_t n_saved;
-    uint32_t seen;       /* of it that the head parser has looked at */
-    uint64_t moves;      /* the last 16 states, the latest in the lowest four bits */
-    uint64_t progress;   /* bytes that moved, in or out, */
-    int64_t credit;      /* by how many it is ahead of the rate that is asked of it */
-    uint64_t progressed; /* and how many the peer had sent or taken when the rate clock was last looked at */
+    uint32_t seen;     /* of it that the head parser has looked at */
+    uint64_t moves;    /* the last 16 states, the latest in the lowest four bits */
+    uint64_t progress; /* bytes that moved, in or out */
+    struct mk_rate rate;
     uint32_t n_requests;
     struct mk_peer peer;
     uint8_t state, clock;
@@ -103,9 +111,18 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
 /* To another state; a move that is not in the table is our bug. */
 void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
 
+uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock);
 /* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE and MK_CLOCK_TUNNEL, which
  * start anew. */
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
+
+/* Our end of it. */
+mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
+
+/* All is said: the peer is told, and what it still says is not listened to. */
+void mk_conn_linger(struct mk_conn *c);
+/* What it still says is read away. False: not now, or no more. */
+bool mk_conn_listen_out(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this turn. */
 void mk_conn_resume(struct mk_conn *c);

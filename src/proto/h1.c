@@ -5,6 +5,7 @@
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
 #include "proto/h1_tunnel.h"
+#include "proto/h2.h"
 #include "web/filter.h"
 
 enum {
@@ -38,8 +39,16 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
     return false;
 }
 
+/* A client that knows beforehand that we speak HTTP/2 begins with what HTTP/1 could not mean (RFC 9113,
+ * section 3.3). */
+MK_COLD static bool is_h2(const struct mk_conn *c, mk_str in)
+{
+    return c->service->limits->h2.on && c->n_requests == 0 &&
+           mk_str_starts(MK_H2_PREFACE, mk_str_take(in, MK_H2_PREFACE.len));
+}
+
 /* What the input has of a head: a request (1), not enough (0), or nothing that could become one: refused (1),
- * or given up (-1). */
+ * or not for us (-1). */
 static int parse_head(struct mk_conn *c, mk_str in)
 {
     struct mk_service *s = c->service;
@@ -48,6 +57,10 @@ static int parse_head(struct mk_conn *c, mk_str in)
     int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
     if (n > 0)
         return mk_h1_request_start(c, &head) ? 1 : -1;
+    if (n < 0 && is_h2(c, in)) {
+        c->ops = &mk_h2_ops;
+        return -1;
+    }
     if (n < 0)
         return mk_h1_request_refuse(c, (unsigned)-n) ? 1 : -1;
     c->seen = (uint32_t)in.len;
@@ -134,24 +147,12 @@ static bool run_flow(struct mk_conn *c)
 
 /* ---- The response ---- */
 
-static void count(struct mk_h1 *h, enum mk_ending ending)
-{
-    struct mk_counters *n = h->conn->service->counters;
-    unsigned class = h->x->response.sealed ? h->x->response.status / 100 : 0;
-    n->requests++;
-    n->by_class[class < MK_LEN(n->by_class) ? class : 0]++;
-    n->by_ending[ending]++;
-}
-
 static void record(struct mk_h1 *h, enum mk_ending ending)
 {
     if (h->recorded)
         return;
     h->recorded = true;
-    if (h->ending)
-        ending = h->ending;
-    count(h, ending);
-    mk_flow_end(h->x, ending, h->sent, h->conn->service->loop->now_ms);
+    mk_service_record(h->conn->service, h->x, h->ending ? h->ending : ending, h->sent);
 }
 
 static void end_request(struct mk_conn *c)
@@ -161,18 +162,8 @@ static void end_request(struct mk_conn *c)
         mk_coldread_forget(h->coldread);
     c->h1 = NULL;
     c->clock = MK_CLOCK_NONE;
-    c->credit = 0;
+    c->rate.credit = 0;
     mk_exchange_free(h->x);
-}
-
-MK_COLD static bool linger(struct mk_conn *c, bool shut)
-{
-    if (!shut)
-        c->stream.ops->shutdown(&c->stream);
-    c->readable = true;
-    mk_conn_move(c, MK_CONN_LINGER);
-    mk_conn_set_clock(c, MK_CLOCK_LINGER);
-    return true;
 }
 
 static bool end_connection(struct mk_conn *c)
@@ -180,10 +171,11 @@ static bool end_connection(struct mk_conn *c)
     const struct mk_h1 *h = c->h1;
     bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
                      (h->may_follow && !c->ended);
-    bool shut = h->shut;
     end_request(c);
-    if (may_speak) /* closing now would send a reset, which can destroy what the peer has not read yet */
-        return linger(c, shut);
+    if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
+        mk_conn_linger(c);
+        return true;
+    }
     mk_conn_close(c, MK_ENDING_DONE);
     return false;
 }
@@ -275,17 +267,6 @@ MK_COLD static bool drain(struct mk_conn *c)
     return true;
 }
 
-MK_COLD static bool listen_out(struct mk_conn *c)
-{
-    mk_conn_use_input(c, mk_conn_input(c).len);
-    ssize_t n = mk_conn_fill(c);
-    if (n > 0)
-        return true;
-    if (n != -EAGAIN)
-        mk_conn_close(c, MK_ENDING_DONE);
-    return false;
-}
-
 /* A request goes down the states in one call if nobody has to wait. True: call again. */
 static bool step(struct mk_conn *c)
 {
@@ -304,7 +285,7 @@ static bool step(struct mk_conn *c)
     case MK_CONN_DRAIN:
         return drain(c);
     case MK_CONN_LINGER:
-        return listen_out(c);
+        return mk_conn_listen_out(c);
     case MK_CONN_TUNNEL:
         return tunnel(c);
     case MK_CONN_SECURE:
@@ -354,7 +335,10 @@ void mk_h1_serve(struct mk_conn *c)
     while (mk_outq_empty(&c->out) || c->state > MK_CONN_HEAD)
         if (!step(c))
             break;
-    leave(c);
+    if (MK_LIKELY(c->ops == &mk_h1_ops))
+        leave(c);
+    else
+        mk_h2_serve(c);
 }
 
 static void advance(struct mk_conn *c)

@@ -4,7 +4,6 @@
 #include "http/emit.h"
 #include "http/status.h"
 #include "proto/h1_trailers.h"
-#include "web/filter.h"
 
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: its room is kept before the data is known */
@@ -304,15 +303,11 @@ static void add_chunk(struct mk_buf *out, size_t n)
 /* Whoever makes the content has nothing yet: is it a disk that is in the way? */
 static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *content)
 {
-    struct mk_content *origin = mk_filter_origin(content);
-    struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
+    bool in_the_way;
     if (h->go) /* a filter that gives others their turn, and has itself resumed */
         return MK_H1_WAITS_INPUT;
-    if (!part || !part->file || !part->missed)
-        return MK_H1_WAITS_INPUT;
-    part->missed = false;
-    see_to_window(h, part, false);
-    return h->coldread ? MK_H1_WAITS_INPUT : MK_H1_COMPLETE;
+    h->coldread = mk_coldread_missed(h->conn->service, content, &in_the_way, on_warm, h);
+    return in_the_way && !h->coldread ? MK_H1_COMPLETE : MK_H1_WAITS_INPUT;
 }
 
 static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)

@@ -315,6 +315,23 @@ static const struct mk_conf_key server_keys[] = {
      .max = MK_FIELDS_MAX,
      .def = "100",
      .help = "Field lines of a request head (431)."},
+    {.name = "MaxStreams",
+     .type = MK_CONF_NUM,
+     SERVER(max_streams),
+     .min = 1,
+     .max = 1000,
+     .def = "100",
+     .help = "Requests at a time on one connection of HTTP/2; those above it are refused."},
+    {.name = "Patience",
+     .type = MK_CONF_NUM,
+     SERVER(patience),
+     .min = 100,
+     .max = 1000000,
+     .def = "1000",
+     .help =
+         "What a client of HTTP/2 may do that is of no use: a request that it takes back counts 5, a PING, a "
+         "SETTINGS, an empty frame and the like 1. A tenth of it comes back each second; when it is used "
+         "up the connection ends."},
     {.name = "MaxBodySize",
      .type = MK_CONF_SIZE,
      SERVER(max_body_size),

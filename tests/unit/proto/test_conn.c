@@ -439,7 +439,7 @@ static void who_is_ahead_may_pause(void **state)
     c->progress += 1000; /* but not by more than twelve spans */
     turn_for(150);
     assert_int_equal(n_clocks, 0);
-    assert_in_range(c->credit, 0, 110);
+    assert_in_range(c->rate.credit, 0, 110);
     close(client);
 }
 
