@@ -173,7 +173,7 @@ static bool end_connection(struct mk_conn *c)
                      (h->may_follow && !c->ended);
     end_request(c);
     if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
-        mk_conn_linger(c);
+        mk_conn_linger(c, shut);
         return true;
     }
     mk_conn_close(c, MK_ENDING_DONE);

@@ -60,7 +60,7 @@ static void say_farewell(struct mk_conn *c, enum mk_ending ending)
 {
     mk_h2_stream_end_all(c->h2, ending);
     free_h2(c);
-    mk_conn_linger(c);
+    mk_conn_linger(c, false);
     while (mk_conn_listen_out(c))
         ;
 }

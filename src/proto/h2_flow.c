@@ -2,15 +2,20 @@
 #include "proto/h2_flow.h"
 
 #include "proto/h2_output.h"
+#include "proto/h2_tunnel.h"
 
 /* The response is there. */
 static void begin_response(struct mk_h2_stream *s)
 {
     s->go = true;
+    if (mk_content_is_tunnel(&s->x->response.content)) {
+        mk_h2_tunnel_begin(s);
+        return;
+    }
     if (s->clock)
         mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
     if (!mk_h2_output_at_once(s))
-        mk_h2_stream_queue(s);
+        mk_h2_stream_make_ready(s);
 }
 
 void mk_h2_flow_refuse(struct mk_h2_stream *s, unsigned status)
@@ -41,6 +46,10 @@ void mk_h2_flow_run(struct mk_h2_stream *s)
 {
     if (MK_UNLIKELY(s->due)) {
         time_out(s);
+        return;
+    }
+    if (MK_UNLIKELY(s->tunnel)) {
+        mk_h2_tunnel_take_turn(s);
         return;
     }
     if (!s->go) {

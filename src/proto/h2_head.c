@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks of fields: what opens a stream, and what ends the content of one. */
 #include "http/h2head.h"
+#include "http/trailer.h"
+#include "http/upgrade.h"
 #include "proto/h2_flow.h"
 #include "proto/h2_guard.h"
 #include "proto/h2_input.h"
 #include "proto/h2_say.h"
+#include "web/trailers.h"
 
 enum { RESET_COST = 5, REFUSED_COST = 2 };
 
@@ -48,13 +51,16 @@ static bool keep_fields(struct mk_h2_stream *s, const struct mk_h2_head *head)
     return true;
 }
 
-static int take_target(struct mk_h2_stream *s, const struct mk_h2_head *head)
+static int take_target(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
 {
     struct mk_request *r = &s->x->request;
     bool tunnel = head->protocol.p != NULL;
     bool connect = head->method == MK_METHOD_CONNECT && !tunnel;
     r->method = tunnel ? MK_METHOD_GET : head->method; /* whoever answers it is who answers an Upgrade */
     r->method_text = head->method_text;
+    if (tunnel && !ends)
+        r->tunnel =
+            mk_str_eq_nocase(head->protocol, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : head->protocol;
     mk_service_leave_trail(service_of(s->h2), head->method_text, connect ? head->authority : head->path);
     return mk_exchange_set_target(s->x, connect ? head->authority : head->path, head->host);
 }
@@ -82,7 +88,7 @@ static unsigned take_request(struct mk_h2_stream *s, const struct mk_h2_head *he
     mk_str priority = mk_fields_get(&s->x->request.fields, MK_FIELD_PRIORITY);
     if (priority.p)
         s->priority = mk_priority_parse(priority);
-    int bad = take_target(s, head);
+    int bad = take_target(s, head, ends);
     unsigned too_much = take_content(s, head, ends);
     s->expects_continue = head->expects_continue && !ends;
     return bad ? (unsigned)bad : too_much;
@@ -131,6 +137,16 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
 
 /* ---- Trailers ---- */
 
+/* What may not stand there is left out (RFC 9110, section 6.5.1). */
+static bool keep_trailers(struct mk_h2_stream *s, const struct mk_fields *fields)
+{
+    for (unsigned i = 0; i < fields->n; i++)
+        if (mk_trailer_is_allowed(fields->at[i].name) &&
+            !mk_trailers_add(&s->x->request.trailers, &s->x->arena, fields->at[i].name, fields->at[i].value))
+            return false;
+    return true;
+}
+
 static void take_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
 {
     struct mk_service *service = service_of(s->h2);
@@ -144,7 +160,10 @@ static void take_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
             mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return;
     }
-    (void)mk_h2_stream_take(s, MK_STR(""), 0, true);
+    if (!keep_trailers(s, &head.fields))
+        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, MK_ENDING_ABORTED);
+    else
+        (void)mk_h2_stream_take(s, MK_STR(""), 0, true);
 }
 
 void mk_h2_head_take(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)

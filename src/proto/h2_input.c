@@ -148,7 +148,7 @@ static void grow_window(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, u
     bool opens = *window <= 0 && *window + by > 0;
     *window += by;
     if (s && opens && s->head_sent && !s->complete)
-        mk_h2_stream_queue(s);
+        mk_h2_stream_make_ready(s);
 }
 
 static void on_window_update(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
@@ -182,7 +182,7 @@ static bool change_windows(struct mk_h2 *h2, uint32_t size)
             if (s->send_window > MK_H2_WINDOW_MAX)
                 return false;
             if (opens && s->head_sent && !s->complete)
-                mk_h2_stream_queue(s);
+                mk_h2_stream_make_ready(s);
         }
     return true;
 }
@@ -256,7 +256,7 @@ static void prefer(struct mk_h2_stream *s, struct mk_priority priority)
     if (!queued || s->x->step != MK_FLOW_READY)
         return;
     mk_list_remove(&s->turn);
-    mk_h2_stream_queue(s);
+    mk_h2_stream_make_ready(s);
 }
 
 static void on_priority_update(struct mk_h2 *h2, mk_str payload)

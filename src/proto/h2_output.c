@@ -4,6 +4,7 @@
 #include "http/status.h"
 #include "proto/h2_guard.h"
 #include "proto/h2_say.h"
+#include "web/trailers.h"
 
 enum {
     ROOM_MIN = 1024 + MK_H2_FRAME_HEAD, /* of the scratch: a frame is not made smaller for lack of it */
@@ -127,7 +128,7 @@ static void on_warm(void *data)
     struct mk_h2_stream *s = data;
     s->coldread = NULL;
     s->go = true;
-    mk_h2_stream_queue(s);
+    mk_h2_stream_make_ready(s);
     mk_conn_resume(s->h2->conn);
 }
 
@@ -181,11 +182,32 @@ static void write_data(struct mk_h2_stream *s, size_t n, bool ends)
     s->complete = ends;
 }
 
+static bool has_trailers(const struct mk_h2_stream *s)
+{
+    return s->x->response.trailers && mk_request_accepts_trailers(&s->x->request);
+}
+
+static enum progress write_trailers(struct mk_h2_stream *s)
+{
+    struct mk_buf *out = mk_h2_out(s->h2);
+    const struct mk_trailers *t = s->x->response.trailers;
+    size_t from = out->len;
+    mk_h2_say_open_block(out);
+    add_fields(out, t->at, t->n);
+    s->complete = mk_h2_say_close_block(out, from, s->id, MK_H2_END_STREAM);
+    if (s->complete)
+        return COMPLETE;
+    return WAITS_ROOM;
+}
+
 /* The source said that this is the end. Does it agree with what the head said? */
 static enum progress end_of_source(struct mk_h2_stream *s)
 {
+    s->spent = true;
     if (s->to_send != MK_CONTENT_UNKNOWN && s->to_send > 0)
         return fail(s);
+    if (has_trailers(s))
+        return write_trailers(s);
     write_data(s, 0, true);
     return COMPLETE;
 }
@@ -194,6 +216,8 @@ static enum progress add_data(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_out(s->h2);
     enum progress why;
+    if (s->spent)
+        return end_of_source(s);
     size_t most = frame_room(s, &why);
     if (!most)
         return why;
@@ -208,7 +232,7 @@ static enum progress add_data(struct mk_h2_stream *s)
     if (n < 0 || (size_t)n > most)
         return fail(s);
     s->go = true;
-    write_data(s, (size_t)n, (uint64_t)n == s->to_send);
+    write_data(s, (size_t)n, (uint64_t)n == s->to_send && !has_trailers(s));
     return s->complete ? COMPLETE : MORE;
 }
 
@@ -218,7 +242,10 @@ static enum progress add_data(struct mk_h2_stream *s)
 static void conclude(struct mk_h2_stream *s)
 {
     bool little = s->announced == MK_REQUEST_LENGTH_UNKNOWN || s->announced - s->received <= MK_H2_DRAIN_MAX;
-    if (s->input_ended) {
+    if (s->tunnel) {
+        mk_h2_stream_wake(s);
+        mk_conn_resume(s->h2->conn);
+    } else if (s->input_ended) {
         mk_h2_stream_end(s, MK_ENDING_DONE);
     } else if (little) {
         mk_h2_stream_drain(s);
@@ -279,20 +306,21 @@ static bool settle(struct mk_h2_stream *s, enum progress p)
         conclude(s);
         break;
     case MORE: /* pieces are of use to it: others may have theirs in between */
-        mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
+        mk_h2_stream_set_clock(s, s->tunnel ? MK_CLOCK_TUNNEL : MK_CLOCK_NONE);
         if (s->priority.incremental) {
             mk_list_remove(&s->turn);
-            mk_h2_stream_queue(s);
+            mk_h2_stream_make_ready(s);
         }
         break;
     case WAITS_WINDOW:
         mk_list_remove(&s->turn);
-        mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+        if (!s->tunnel)
+            mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
         break;
     case WAITS_SOMEBODY:
         mk_list_remove(&s->turn);
         if (s->go) /* it has resumed itself */
-            mk_h2_stream_queue(s);
+            mk_h2_stream_make_ready(s);
         else
             mk_h2_stream_wait(s);
         return !s->go;

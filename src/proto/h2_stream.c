@@ -65,15 +65,14 @@ static void on_due(struct mk_timer *t)
         return;
     }
     s->due = clock;
-    mk_list_remove(&s->turn);
-    mk_list_add_last(&s->h2->woken, &s->turn);
+    mk_h2_stream_wake(s);
     mk_conn_resume(c);
 }
 
 void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
 {
     struct mk_service *service = service_of(s);
-    if (s->clock == clock)
+    if (s->clock == clock && clock != MK_CLOCK_TUNNEL)
         return;
     uint32_t span = mk_clock_span(service->limits, clock);
     s->clock = (uint8_t)clock;
@@ -87,6 +86,8 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
 
 void mk_h2_stream_wait(struct mk_h2_stream *s)
 {
+    if (s->tunnel)
+        return; /* its clock runs already */
     mk_h2_stream_set_clock(s, s->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
 }
 
@@ -146,11 +147,20 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     return -EAGAIN;
 }
 
+/* To the corridor, or to those that send, wherever it is. */
+static void go_on(struct mk_h2_stream *s)
+{
+    s->go = true;
+    if (s->x->step != MK_FLOW_READY || s->tunnel)
+        mk_h2_stream_wake(s);
+    else
+        mk_h2_stream_make_ready(s);
+}
+
 static void on_resume(void *ctx)
 {
     struct mk_h2_stream *s = ctx;
-    s->go = true;
-    mk_h2_stream_queue(s);
+    go_on(s);
     mk_conn_resume(s->h2->conn);
 }
 
@@ -296,11 +306,10 @@ static bool keep(struct mk_h2_stream *s, mk_str data)
 /* Who waits for content has some now, or learns that there will be none. */
 static void wake(struct mk_h2_stream *s)
 {
-    if (!s->wants_input)
+    if (!s->wants_input && !s->tunnel)
         return;
     s->wants_input = false;
-    s->go = true;
-    mk_h2_stream_queue(s);
+    go_on(s);
 }
 
 void mk_h2_stream_drop_input(struct mk_h2_stream *s)
@@ -327,7 +336,7 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
         mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return false;
     }
-    if (s->complete && (ends || s->received > MK_H2_DRAIN_MAX)) { /* it was only waited for */
+    if (s->complete && !s->tunnel && (ends || s->received > MK_H2_DRAIN_MAX)) { /* it was only waited for */
         if (ends)
             mk_h2_stream_end(s, MK_ENDING_DONE);
         else
@@ -384,15 +393,17 @@ void mk_h2_stream_settle(struct mk_h2 *h2)
 
 /* ---- Turns ---- */
 
-void mk_h2_stream_queue(struct mk_h2_stream *s)
+void mk_h2_stream_wake(struct mk_h2_stream *s)
+{
+    mk_list_remove(&s->turn);
+    mk_list_add_last(&s->h2->woken, &s->turn);
+}
+
+void mk_h2_stream_make_ready(struct mk_h2_stream *s)
 {
     struct mk_h2 *h2 = s->h2;
     if (!mk_list_empty(&s->turn))
         return;
-    if (s->x->step != MK_FLOW_READY) {
-        mk_list_add_last(&h2->woken, &s->turn);
-        return;
-    }
     mk_list_add_last(&h2->ready[s->priority.urgency], &s->turn);
     h2->ready_mask |= 1u << s->priority.urgency;
 }

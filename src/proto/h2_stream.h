@@ -40,6 +40,9 @@ struct mk_h2_stream {
     /* The response, on its way out. */
     bool go; /* flow or source may be called (again) */
     bool head_sent, complete;
+    bool tunnel;    /* it is no response any more, but another protocol */
+    bool spent;     /* its source has said that this is the end */
+    bool hears;     /* in a tunnel: somebody wants to know what the client says */
     bool head_only; /* no content goes with it */
     bool recorded;
     int64_t send_window;
@@ -77,8 +80,10 @@ void mk_h2_stream_drop_input(struct mk_h2_stream *s);
 /* The client will send no more on any stream: who waits for it learns so. */
 void mk_h2_stream_cut_off(struct mk_h2 *h2);
 
-/* It has something to do, at its turn. */
-void mk_h2_stream_queue(struct mk_h2_stream *s);
+/* It may go on, in this turn. */
+void mk_h2_stream_wake(struct mk_h2_stream *s);
+/* It has something to send. */
+void mk_h2_stream_make_ready(struct mk_h2_stream *s);
 void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock);
 /* Waits for whoever makes content, or for what he waits for. */
 void mk_h2_stream_wait(struct mk_h2_stream *s);

@@ -94,7 +94,9 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
 {
     *l = (struct mk_limits){
         .head = {.head_max = s->max_head_size, .target_max = s->max_uri_size, .fields_max = s->max_fields},
-        .h2 = {.on = mk_hpack_is_there(), .streams_max = s->max_streams, .patience = s->patience},
+        .h2 = {.on = mk_hpack_is_there() && s->site.tls.http2,
+               .streams_max = s->max_streams,
+               .patience = s->patience},
         .content_max = or_unlimited(s->max_body_size),
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
@@ -144,7 +146,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
     if (!w->acceptors)
         return -ENOMEM;
     for (size_t i = 0; i < o->n_listeners; i++) {
-        mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i]);
+        mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
         if (e)
             return e;
         w->n_acceptors++;

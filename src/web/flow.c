@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "http/method.h"
 #include "web/errorpage.h"
+#include "web/secure.h"
 
 enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
@@ -73,20 +74,6 @@ int mk_request_rewrite(struct mk_request *r, mk_str target)
     return 0;
 }
 
-void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
-{
-    struct mk_explanation *e = r->web->explanation;
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    va_list args;
-    if (!e)
-        return;
-    va_start(args, fmt);
-    mk_buf_addv(&text, fmt, args);
-    va_end(args);
-    e->say(e, what, mk_buf_str(&text));
-}
-
 /* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
 static bool is_about_content(mk_str name)
 {
@@ -142,6 +129,8 @@ static bool finish(struct mk_exchange *x)
         for (size_t i = 0; i < hooks->n; i++)
             hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
     }
+    if (MK_UNLIKELY(x->request.site->hsts.p != NULL))
+        (void)!mk_secure_mark(&x->request, &x->response);
     x->step = MK_FLOW_READY;
     return true;
 }
@@ -330,7 +319,10 @@ static bool find_host(struct mk_exchange *x)
     x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
     x->step = MK_FLOW_HOOKS;
     x->at = 0;
-    return true;
+    if (MK_LIKELY(!mk_secure_asks(&x->request)))
+        return true;
+    enum mk_verdict v = mk_secure_enter(&x->request, &x->response);
+    return v == MK_NEXT || obey(x, v);
 }
 
 bool mk_flow_run(struct mk_exchange *x)

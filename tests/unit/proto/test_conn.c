@@ -68,14 +68,14 @@ static struct mk_conn *open_conn(int *client)
 
 static const char *const legal[MK_CONN_STATES] = {
     [MK_CONN_IDLE] = "head flow secure multi dead",
-    [MK_CONN_SECURE] = "idle linger dead",
-    [MK_CONN_MULTI] = "linger dead",
     [MK_CONN_HEAD] = "flow multi dead",
     [MK_CONN_FLOW] = "send dead",
     [MK_CONN_SEND] = "idle drain tunnel linger dead",
-    [MK_CONN_TUNNEL] = "linger dead",
     [MK_CONN_DRAIN] = "idle linger dead",
     [MK_CONN_LINGER] = "dead",
+    [MK_CONN_SECURE] = "idle linger dead",
+    [MK_CONN_MULTI] = "linger dead",
+    [MK_CONN_TUNNEL] = "linger dead",
     [MK_CONN_DEAD] = "",
 };
 
