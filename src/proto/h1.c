@@ -171,6 +171,7 @@ static bool end_connection(struct mk_conn *c)
     const struct mk_h1 *h = c->h1;
     bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
                      (h->may_follow && !c->ended);
+    bool shut = h->shut;
     end_request(c);
     if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
         mk_conn_linger(c, shut);
