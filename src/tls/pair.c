@@ -210,18 +210,20 @@ mk_err mk_tls_pair_load(struct mk_tls_context *c, const struct mk_tls_pair *pair
 
 mk_err mk_tls_pair_use(SSL *ssl, const char *file)
 {
+    struct mk_tls_problem unheard;
     BIO *b;
-    bool asked;
-    mk_err e = mk_tls_file_read(file, "certificate", &b, NULL);
-    if (e)
-        return e;
-    X509 *leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
-    BIO_seek(b, 0);
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, on_password, &asked);
-    BIO_free(b);
-    bool ok = leaf && key && SSL_use_certificate(ssl, leaf) && SSL_use_PrivateKey(ssl, key);
+    X509 *leaf = NULL;
+    EVP_PKEY *key = NULL;
+    mk_err e = mk_tls_file_read(file, "certificate", &b, &unheard);
+    if (!e) {
+        leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
+        BIO_free(b);
+        e = read_key(file, &key, &unheard);
+    }
+    if (!e && (!leaf || !SSL_use_certificate(ssl, leaf) || !SSL_use_PrivateKey(ssl, key)))
+        e = -EINVAL;
     X509_free(leaf);
     EVP_PKEY_free(key);
     ERR_clear_error();
-    return ok ? 0 : -EINVAL;
+    return e;
 }
