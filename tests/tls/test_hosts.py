@@ -8,7 +8,7 @@ from certificates import make_authority
 from client import Client
 from secure import keys
 
-BOTH = ["127.0.0.1:0 tls", "127.0.0.1:0"]
+BOTH = ["127.0.0.1:0 tls", "127.0.0.2:0"]
 
 
 # Strict-Transport-Security
@@ -38,7 +38,7 @@ def redirecting(secure, authority):
     pair = authority.issue(["localhost", "a.example"])
 
     def start(how="8443"):
-        return secure(keys(pair) + f"RedirectToHTTPS {how}", listen=["127.0.0.1:0", "127.0.0.1:0 tls"])
+        return secure(keys(pair) + f"RedirectToHTTPS {how}", listen=["127.0.0.2:0", "127.0.0.1:0 tls"])
 
     return start
 
