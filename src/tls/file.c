@@ -43,7 +43,7 @@ mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return wrong(problem, file, what, errno == ENOENT ? "there is no such file" : strerror(errno));
+        return wrong(problem, file, what, strerror(errno));
     BIO *b = BIO_new(BIO_s_mem());
     mk_err e = b ? read_regular(fd, b) : -ENOMEM;
     (void)close(fd);

@@ -66,7 +66,8 @@ static mk_err check_time(const char *file, X509 *x, const char *which, struct mk
     gmtime_r(&t, &tm);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
     if (until < now)
-        return mk_tls_wrong(problem, file, "%s has expired on %s: expected one that is valid", which, when);
+        return mk_tls_wrong(problem, file, "%s has expired, it ended on %s: expected one that is valid",
+                            which, when);
     if (from > now)
         mk_tls_odd(problem, file, "%s is not valid before %s", which, when);
     return 0;
