@@ -329,7 +329,10 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
     int r = SSL_do_handshake(t->ssl);
     if (r == 1) {
         finish(s, t);
-        return mk_tls_out_keep(t); /* tickets: they go with the first answer */
+        if (SSL_version(t->ssl) == TLS1_3_VERSION)
+            return mk_tls_out_keep(t); /* tickets: they go with the first answer */
+        e = mk_tls_out_flush(t, false); /* our Finished: the client says nothing before it has that */
+        return e == -EAGAIN ? 0 : e;
     }
     if (SSL_get_error(t->ssl, r) != SSL_ERROR_WANT_READ) {
         *why = reason();
