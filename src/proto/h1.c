@@ -234,14 +234,15 @@ static bool send_response(struct mk_conn *c)
     return false;
 }
 
-static bool tunnel(struct mk_conn *c)
+MK_COLD static bool tunnel(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     switch (mk_h1_tunnel_take_turn(h)) {
     case MK_H1_TUNNEL_OPEN:
         break;
     case MK_H1_TUNNEL_OVER:
-        return after_response(c);
+        record(h, MK_ENDING_DONE);
+        return end_connection(c);
     case MK_H1_TUNNEL_BROKEN:
         mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
         break;
