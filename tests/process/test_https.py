@@ -17,6 +17,7 @@ from monkey import ENVIRONMENT, PROGRAM
 from proc import wait_until
 
 FINE, FAILED, USAGE = 0, 1, 2
+pytestmark = pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like")
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
 RENEWED = 40  # seconds within which a running server has seen that something must be renewed, and serves it
 
