@@ -54,6 +54,15 @@ def test_it_says_where_it_is_and_how_to_trust_it(authority, state):
         assert word in done.out
 
 
+def test_what_it_says_can_be_copied_into_a_shell(authority, tmp_path):
+    odd = State(tmp_path / "it's \"$HOME\" and `more`")
+    done = authority(environment=odd.environment)
+    assert done.code == FINE and done.out.splitlines()[0] == str(odd.authority_file)
+    command = re.search(r"--cacert (.*) https://", done.out)[1]
+    said = subprocess.run(["sh", "-c", f"printf %s {command}"], capture_output=True, text=True, check=True).stdout
+    assert said == str(odd.authority_file)
+
+
 def test_it_is_made_once(authority, state):
     first = authority()
     key, leaf = state.key.read_bytes(), state.leaf_file.read_bytes()

@@ -16,7 +16,7 @@ from local_authority import State, machine_addresses, names_of
 from monkey import ENVIRONMENT, PROGRAM
 from proc import wait_until
 
-FINE, FAILED, USAGE = 0, 1, 2
+FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
 pytestmark = pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like")
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
 RENEWED = 40  # seconds within which a running server has seen that something must be renewed, and serves it
@@ -56,7 +56,8 @@ def curl(*args, **how):
 def fetch(address, context, name="localhost"):
     """The first line of the answer to a client of Python's that checks everything."""
     with socket.create_connection(address, 10) as plain, context.wrap_socket(plain, server_hostname=name) as sock:
-        sock.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+        host = f"[{name}]" if ":" in name else name
+        sock.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         return sock.makefile("rb").readline().decode().strip()
 
 
@@ -108,7 +109,7 @@ def test_it_is_for_folders(run, tmp_path, state):
 
 def test_a_port_that_is_none(run, state, site):
     done = run("--https", "-p", "x", site, environment=state.environment)
-    assert done.code != FINE and "`x" in done.err and "-p" in done.err
+    assert done.code == CONFIGURATION and "`x` is not a port to listen on: expected PORT" in done.err
 
 
 def test_a_folder_that_cannot_be_written_to(run, tmp_path, site):
