@@ -231,7 +231,7 @@ static void override_listens(struct load *l)
                 l->report, &list->at[i].at,
                 "`%.*s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
                 "unix:/path",
-                MK_CONF_REPORT_ARG(list->at[i].written));
+                MK_STR_ARG(list->at[i].written));
         const char *problem = mk_settings_take_flags(&rest, &list->at[i], &word);
         if (problem)
             mk_conf_report_error(l->report, &list->at[i].at, "`%s`: `%.*s` %s", p[i],
