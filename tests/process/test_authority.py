@@ -15,10 +15,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from local_authority import DAY, State, machine_addresses, names_of, now
+from local_authority import DAY, HAS_TLS, State, machine_addresses, names_of, now
 from monkey import ENVIRONMENT, PROGRAM
 
 FINE, FAILED, USAGE = 0, 1, 2
+pytestmark = pytest.mark.skipif(not HAS_TLS, reason="built without TLS")
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
 
 

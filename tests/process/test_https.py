@@ -12,12 +12,13 @@ import pytest
 from cryptography import x509
 
 import browser
-from local_authority import State, machine_addresses, names_of
+from local_authority import HAS_TLS, State, machine_addresses, names_of
 from monkey import ENVIRONMENT, PROGRAM
 from proc import wait_until
 
 FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
-pytestmark = pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like")
+pytestmark = [pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like"),
+              pytest.mark.skipif(not HAS_TLS, reason="built without TLS")]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
 RENEWED = 40  # seconds within which a running server has seen that something must be renewed, and serves it
 
@@ -319,3 +320,28 @@ def test_as_a_daemon(serve, state, tmp_path, watch):
     address = re.search(r"https://127\.0\.0\.1:(\d+)/", server.out.text)
     assert fetch(("127.0.0.1", int(address[1])), state.context()).startswith("HTTP/1.1 200")
     assert daemon
+
+
+def test_a_new_program_serves_the_same(serve, state, tmp_path, watch):
+    pid_file = tmp_path / "pid"
+    server = serve("-I", pid_file)
+    fingerprint, leaf = state.fingerprint, state.leaf
+
+    def successor():
+        text = pid_file.read_text() if pid_file.exists() else ""
+        return text.strip() not in ("", str(server.pid)) and int(text)
+
+    server.tell(signal.SIGUSR2)
+    watch(wait_until(successor, "a new program"))
+    assert server.process.wait(30) == FINE
+    assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
+    assert (state.fingerprint, shown(server.addresses[0])) == (fingerprint, leaf)
+
+
+def test_over_a_unix_socket(serve, state, tmp_path):
+    serve(where=["-p", f"unix:{tmp_path}/socket"])
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(f"{tmp_path}/socket")
+        with state.context().wrap_socket(plain, server_hostname="localhost") as sock:
+            sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert sock.makefile("rb").readline().startswith(b"HTTP/1.1 200")
