@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "http/method.h"
 #include "web/errorpage.h"
+#include "web/secure.h"
 
 enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
@@ -117,20 +118,33 @@ static void drop_content_fields(struct mk_response *r)
 static void refuse(struct mk_exchange *x, unsigned status)
 {
     drop_content_fields(&x->response);
+    x->response.trailers = NULL;
     mk_errorpage_fill(x->request.site, &x->request, &x->response, status);
     x->step = MK_FLOW_FINISH;
     x->at = 0;
+}
+
+/* Over HTTP/2 every success opens the tunnel that was asked for (RFC 8441, section 5): nobody may answer with
+ * one who has not accepted it. */
+static bool misleads(const struct mk_exchange *x)
+{
+    return x->request.version >= 20 && x->response.status < 300 &&
+           !mk_content_is_tunnel(&x->response.content);
 }
 
 static bool finish(struct mk_exchange *x)
 {
     if (!x->response.status)
         x->response.status = 200;
+    if (x->request.tunnel.p && misleads(x))
+        refuse(x, 501);
     if (x->request.path.p) {
         const struct mk_hook_list *hooks = &x->request.site->hooks.response;
         for (size_t i = 0; i < hooks->n; i++)
             hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
     }
+    if (MK_UNLIKELY(x->request.site->hsts.p != NULL))
+        (void)!mk_secure_mark(&x->request, &x->response);
     x->step = MK_FLOW_READY;
     return true;
 }
@@ -152,6 +166,13 @@ MK_COLD static bool report_nonsense(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
+/* Who has accepted it says now that it was not his. */
+MK_COLD static void take_back_tunnel(struct mk_exchange *x)
+{
+    mk_content_fini(&x->response.content);
+    x->request.length = 0;
+}
+
 /* Takes what a hook or a handler said. False: it waits. */
 static bool obey(struct mk_exchange *x, enum mk_verdict v)
 {
@@ -160,8 +181,12 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
         return false;
     case MK_NEXT:
         x->at++;
-        if (x->step == MK_FLOW_ROUTES && x->response.status) /* why, should nobody else answer */
+        if (!x->response.status)
+            return true;
+        if (x->step == MK_FLOW_ROUTES) /* why, should nobody else answer */
             x->passed_with = x->response.status;
+        if (mk_content_is_tunnel(&x->response.content))
+            take_back_tunnel(x);
         x->response.status = 0;
         return true;
     case MK_DONE:
@@ -308,7 +333,10 @@ static bool find_host(struct mk_exchange *x)
     x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
     x->step = MK_FLOW_HOOKS;
     x->at = 0;
-    return true;
+    if (MK_LIKELY(!mk_secure_asks(&x->request)))
+        return true;
+    enum mk_verdict v = mk_secure_enter(&x->request, &x->response);
+    return v == MK_NEXT || obey(x, v);
 }
 
 bool mk_flow_run(struct mk_exchange *x)
