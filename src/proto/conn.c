@@ -233,6 +233,16 @@ void mk_conn_resume(struct mk_conn *c)
         set_task(c, run_resumed);
 }
 
+void mk_conn_stand_in_line(struct mk_conn *c)
+{
+    MK_ASSERT(c->state != MK_CONN_DEAD);
+    if (c->task_set)
+        return;
+    c->task.run = run_resumed;
+    c->task_set = true;
+    mk_turns_add(&c->service->handshakes, &c->task);
+}
+
 void mk_conn_enter(struct mk_conn *c)
 {
     struct mk_window *w = &c->service->window;
@@ -292,12 +302,16 @@ ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
     }
     ssize_t n = c->stream.ops->read(&c->stream, room, cap);
     /* A short read has emptied the socket; only the end of input may be behind it. */
-    if (n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended))
+    if ((n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended)) && !c->stream.holds)
         c->readable = false;
     if (n > 0) {
         c->progress += (uint64_t)n;
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
     }
+    if (c->stream.holds && n > 0 && (size_t)n < cap)
+        c->service->turn_left = 0; /* little came of much work */
+    if (c->stream.holds && n == -EAGAIN)
+        mk_conn_resume(c);
     return n;
 }
 

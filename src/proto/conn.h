@@ -126,6 +126,8 @@ bool mk_conn_listen_out(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this turn. */
 void mk_conn_resume(struct mk_conn *c);
+/* The same, when those who wait for service->handshakes longer have had their turn. */
+void mk_conn_stand_in_line(struct mk_conn *c);
 
 /* The window holds this connection's input between the two; at the end what is unused is saved, and the
  * connection is watched if it was not. */

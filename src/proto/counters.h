@@ -35,6 +35,8 @@ struct mk_counters {
     uint64_t accepted;    /* connections taken */
     uint64_t dropped;     /* connections refused: over a limit */
     uint64_t open;        /* connections now */
+    uint64_t secured;     /* of them: agreed upon TLS, */
+    uint64_t unsecured;   /* or should have and did not */
     uint64_t requests;    /* records made */
     uint64_t by_class[6]; /* responses by the first digit of their status; 0: none was begun */
     uint64_t by_ending[MK_ENDINGS];

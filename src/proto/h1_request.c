@@ -39,6 +39,7 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     }
     *h = (struct mk_h1){.conn = c, .x = x, .go = true};
     x->request.version = 11;
+    x->request.encrypted = c->stream.tls != NULL;
     x->request.peer = &c->peer;
     x->request.ops = &request_ops;
     x->request.ops_ctx = h;

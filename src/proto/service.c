@@ -33,6 +33,7 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     mk_peers_init(&s->peers, limits->per_peer_max);
     mk_stamp_init(&s->stamp, server_name);
     mk_list_init(&s->conns);
+    mk_turns_init(&s->handshakes, loop);
     s->window.in = mk_mem_alloc(MK_WINDOW);
     s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);

@@ -7,9 +7,11 @@
 #include "net/helper.h"
 #include "net/loop.h"
 #include "net/outq.h"
+#include "net/tls.h"
 #include "proto/counters.h"
 #include "proto/peers.h"
 #include "proto/stamp.h"
+#include "proto/turns.h"
 #include "web/flow.h"
 
 enum mk_overcapacity {
@@ -77,6 +79,10 @@ struct mk_service {
     struct mk_stamp stamp;
     struct mk_peers peers;
     struct mk_helper helper;
+
+    const struct mk_tls_module *tls;        /* for listeners that want it, and */
+    const struct mk_tls_domain *tls_domain; /* whose certificates; to be set before connections are taken */
+    struct mk_turns handshakes;
 
     struct mk_conn *serving; /* whose input the window holds */
     size_t turn_left;        /* bytes that it may still read before the others have their turn */

@@ -74,20 +74,6 @@ int mk_request_rewrite(struct mk_request *r, mk_str target)
     return 0;
 }
 
-void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
-{
-    struct mk_explanation *e = r->web->explanation;
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    va_list args;
-    if (!e)
-        return;
-    va_start(args, fmt);
-    mk_buf_addv(&text, fmt, args);
-    va_end(args);
-    e->say(e, what, mk_buf_str(&text));
-}
-
 /* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
 static bool is_about_content(mk_str name)
 {
