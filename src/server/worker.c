@@ -149,6 +149,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
         mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
         if (e)
             return e;
+        w->acceptors[i].wants_tls = o->listeners[i].tls;
         w->n_acceptors++;
     }
     return 0;
@@ -211,6 +212,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->service.owner = w;
     w->service.on_room = stop_if_drained;
     w->service.accept_hooks = o->generation->accept_hooks;
+    w->service.tls = o->generation->tls;
+    w->service.tls_domain = &o->generation->tls_domain;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)
