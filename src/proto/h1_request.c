@@ -25,7 +25,14 @@ static mk_err on_local(void *ctx, struct mk_peer *out)
     return mk_conn_local(h->conn, out);
 }
 
-static const struct mk_request_ops request_ops = {.read = on_read, .resume = on_resume, .local = on_local};
+static void on_tls(void *ctx, struct mk_tls_facts *out)
+{
+    const struct mk_h1 *h = ctx;
+    mk_conn_tls(h->conn, out);
+}
+
+static const struct mk_request_ops request_ops = {
+    .read = on_read, .resume = on_resume, .local = on_local, .tls = on_tls};
 
 struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 {

@@ -170,7 +170,14 @@ static mk_err on_local(void *ctx, struct mk_peer *out)
     return mk_conn_local(s->h2->conn, out);
 }
 
-static const struct mk_request_ops request_ops = {.read = on_read, .resume = on_resume, .local = on_local};
+static void on_tls(void *ctx, struct mk_tls_facts *out)
+{
+    const struct mk_h2_stream *s = ctx;
+    mk_conn_tls(s->h2->conn, out);
+}
+
+static const struct mk_request_ops request_ops = {
+    .read = on_read, .resume = on_resume, .local = on_local, .tls = on_tls};
 
 /* ---- Life ---- */
 

@@ -211,9 +211,9 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
         return e;
     w->service.owner = w;
     w->service.on_room = stop_if_drained;
-    w->service.accept_hooks = o->generation->accept_hooks;
     w->service.tls = o->generation->tls;
     w->service.tls_domain = &o->generation->tls_domain;
+    w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)

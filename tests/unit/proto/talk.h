@@ -42,6 +42,7 @@ static const struct mk_limits talk_limits = {
     .head_ms = 10000,
     .idle_ms = 10000,
     .linger_ms = 10000,
+    .tunnel_ms = 10000,
     .handler_ms = 10000,
     .rate_ms = 10000,
 };
