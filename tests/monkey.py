@@ -113,7 +113,7 @@ class Server:
     def wait_until_serving(self):
         # The addresses are printed with a single write, so that after the first one all are there.
         try:
-            self.out.wait_for(r"^  (http://|unix:)\S+\n")
+            self.out.wait_for(r"^  (https?://|unix:)\S+\n")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.err.text}") from None
         self.addresses = [parse_url(url) for url in re.findall(r"^  (\S+)$", self.out.text, re.MULTILINE)]
@@ -204,9 +204,9 @@ def parse_url(url):
     """What a socket connects to: (host, port), or the path of a unix socket."""
     if url.startswith("unix:"):
         return url.removeprefix("unix:")
-    match = re.fullmatch(r"http://(?:\[([^]]+)]|([^:/]+))(?::(\d+))?/", url)
+    match = re.fullmatch(r"(https?)://(?:\[([^]]+)]|([^:/]+))(?::(\d+))?/", url)
     assert match, url
-    return (match[1] or match[2], int(match[3] or 80))
+    return (match[2] or match[3], int(match[4] or (443 if match[1] == "https" else 80)))
 
 
 class Site:

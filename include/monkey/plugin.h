@@ -16,6 +16,7 @@
 #include <monkey/request.h>
 #include <monkey/response.h>
 #include <monkey/text.h>
+#include <monkey/tls.h>
 #include <monkey/worker.h>
 
 #ifdef __cplusplus

@@ -68,7 +68,7 @@ static void hint_comment(struct mk_conf_report *report, mk_str value)
         mk_conf_report_hint(report, "a comment has a line of its own");
 }
 
-/* "expected a time (ms, s, m, h) up to 1h, not `1O`", or with what is wrong: "`2h` is too large: expected
+/* "expected a time (ms, s, m, h, d) up to 1h, not `1O`", or with what is wrong: "`2h` is too large: expected
  * ..." */
 static void fail(const struct mk_conf_spot *spot, mk_str value, const char *what)
 {

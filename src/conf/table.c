@@ -99,7 +99,7 @@ void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_add(out, MK_STR("a size (B, K, M, G)"));
         break;
     case MK_CONF_TIME:
-        mk_buf_add(out, MK_STR("a time (ms, s, m, h)"));
+        mk_buf_add(out, MK_STR("a time (ms, s, m, h, d)"));
         break;
     case MK_CONF_CUSTOM:
     case MK_CONF_TYPES:

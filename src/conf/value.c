@@ -16,6 +16,7 @@ static const struct unit sizes[] = {
     {MK_STR_INIT("B"), 1},
 };
 static const struct unit times[] = {
+    {MK_STR_INIT("d"), 86400000},
     {MK_STR_INIT("h"), 3600000},
     {MK_STR_INIT("m"), 60000},
     {MK_STR_INIT("s"), 1000},

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a plugin asks of the server around it while a configuration is being loaded. */
+#include <monkey/tls.h>
+
 #include "base/assert.h"
 #include "server/config.h"
+#include "server/plugins.h"
 
 void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
 {
@@ -49,4 +52,39 @@ void mk_config_allow_path(struct mk_config *c, mk_str path)
         return;
     *a = (struct mk_allowed){.next = c->generation->allowed, .path = copy};
     c->generation->allowed = a;
+}
+
+bool mk_config_has_tls(const struct mk_config *c)
+{
+    return mk_generation_has_tls(c->generation);
+}
+
+void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key)
+{
+    MK_ASSERT(c->site);
+    struct mk_brought *b = mk_config_alloc(c, sizeof *b);
+    mk_str file = mk_config_copy(c, mk_str_from_c(certificate));
+    mk_str key_file = key ? mk_config_copy(c, mk_str_from_c(key)) : (mk_str){NULL, 0};
+    if (!b || !file.p || (key && !key_file.p))
+        return;
+    *b = (struct mk_brought){.next = c->site->brought,
+                             .pair = {.certificate = file.p, .key = key_file.p},
+                             .entry = c->plugin->entry};
+    c->site->brought = b;
+}
+
+void mk_config_tls_challenges(struct mk_config *c, const char *folder)
+{
+    mk_str *kept = &c->generation->tls_challenges;
+    if (mk_str_eq(*kept, mk_str_from_c(folder)))
+        return;
+    if (kept->p) {
+        mk_config_error(c, NULL, NULL,
+                        "the plugin `%s` wants tls-alpn-01 to be answered from `%s`, but another "
+                        "folder, `%s`, has been chosen already",
+                        c->plugin->object.plugin->name, folder, kept->p);
+        return;
+    }
+    *kept = mk_config_copy(c, mk_str_from_c(folder));
+    mk_config_allow_path(c, *kept);
 }

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "conf/check.h"
 #include "http/field.h"
+#include "server/certificates.h"
 #include "server/confio.h"
 #include "server/plugins.h"
 #include "server/site.h"
@@ -222,14 +223,19 @@ static void override_listens(struct load *l)
     list->n = list->at ? n : 0;
     l->report->no_memory |= !list->at;
     for (size_t i = 0; i < list->n; i++) {
-        list->at[i].written = mk_str_from_c(p[i]);
+        mk_str rest = mk_str_from_c(p[i]), word;
+        list->at[i].written = mk_str_word(&rest);
         list->at[i].at.file = MK_STR("command line");
-        if (mk_addr_parse(mk_str_from_c(p[i]), l->origin->overrides.listen_host, &list->at[i].addr))
+        if (mk_addr_parse(list->at[i].written, l->origin->overrides.listen_host, &list->at[i].addr))
             mk_conf_report_error(
                 l->report, &list->at[i].at,
                 "`%s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
                 "unix:/path",
                 p[i]);
+        const char *problem = mk_settings_take_flags(&rest, &list->at[i], &word);
+        if (problem)
+            mk_conf_report_error(l->report, &list->at[i].at, "`%s`: `%.*s` %s", p[i],
+                                 MK_CONF_REPORT_ARG(word), problem);
     }
 }
 
@@ -474,6 +480,15 @@ static void build_all(struct load *l)
     mk_plugins_start(l->g, l->report);
     build_hosts(l);
     mk_plugins_enter_hosts(l->g, l->report);
+    mk_certificates_build(l->g, l->report);
+}
+
+bool mk_generation_has_tls(const struct mk_generation *g)
+{
+    for (size_t i = 0; i < g->server.listens.n; i++)
+        if (g->server.listens.at[i].tls)
+            return true;
+    return false;
 }
 
 struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
@@ -501,6 +516,7 @@ void mk_generation_free(struct mk_generation *g)
 {
     struct mk_object objects[MK_PLUGINS_MAX];
     mk_plugins_stop(g);
+    mk_certificates_free(g);
     for (struct mk_site *s = g->sites; s; s = s->next)
         mk_site_close(s);
     for (size_t i = 0; i < g->n_logs; i++)

@@ -5,10 +5,13 @@
 #define MK_SERVER_GENERATION_H
 
 #include "conf/read.h"
+#include "net/tls.h"
 #include "os/proc.h"
 #include "server/logfile.h"
 #include "server/settings.h"
 #include "server/shared.h"
+#include "server/tickets.h"
+#include "server/watched.h"
 #include "web/host.h"
 
 /* What the command line says over the configuration. */
@@ -27,12 +30,21 @@ struct mk_origin {
     struct mk_shared *shared; /* outlives generations; NULL: each has its own */
 };
 
+/* A certificate that a plugin has given a host. Its files need not be there. */
+struct mk_brought {
+    struct mk_brought *next;
+    struct mk_tls_pair pair;
+    const struct mk_conf_entry *entry; /* that loads the plugin */
+    bool failed;
+};
+
 /* A host and what its sections said, kept for printing. */
 struct mk_site {
     struct mk_host host;
     struct mk_host_settings settings;
     struct mk_pairs routes, error_pages, cache_control, handlers;
     const struct mk_conf_section *section;
+    struct mk_brought *brought;
     struct mk_site *next;
 };
 
@@ -41,6 +53,7 @@ enum { MK_LOGFILES_MAX = 64, MK_PLUGINS_MAX = 64 };
 struct mk_loaded;
 struct mk_bound;
 struct mk_accept_hook;
+struct mk_made_context;
 
 /* What workers may read besides what they serve. */
 struct mk_allowed {
@@ -70,8 +83,14 @@ struct mk_generation {
     bool listens_by_default; /* nobody said where: sockets that are there already may take its place */
     struct mk_shared *shared, own_shared;
     struct mk_allowed *allowed;
-    uint64_t serial;     /* the master's: which one it is of those that it has served */
-    bool wants_children; /* workers are to be able to start other programs */
+    const struct mk_tls_module *tls; /* NULL: no Listen speaks it */
+    struct mk_tls_domain tls_domain;
+    struct mk_tls_tickets *tickets; /* of the server; NULL: none are given */
+    struct mk_made_context *contexts;
+    mk_str tls_challenges;      /* a folder; absent: none. Ends with a NUL */
+    struct mk_watched *watched; /* it is to be loaded anew when one of these changes */
+    uint64_t serial;            /* the master's: which one it is of those that it has served */
+    bool wants_children;        /* workers are to be able to start other programs */
     bool has_identity;
     struct mk_identity identity;
 };
@@ -81,6 +100,9 @@ struct mk_generation {
 struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
                                          struct mk_conf_report *report) MK_MUST_USE;
 void mk_generation_free(struct mk_generation *g);
+
+/* Does any Listen speak TLS? */
+bool mk_generation_has_tls(const struct mk_generation *g);
 
 /* Opens the log, or finds it: an absolute path or a word, which outlives the generation and ends with a NUL.
  * The first who wants it to be rotated says how. NULL: *why, -E2BIG when there are too many. */

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "proto/service.h"
+#include "server/settings_tls.h"
 
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
 static const char *const overcapacity_words[] = {"Drop", "Resist", "TooBusy", NULL};
@@ -12,25 +13,29 @@ static const char *const access_formats[] = {"combined", "json", "short", NULL};
 
 /* ---- Listen ---- */
 
-static bool is_flag(mk_str word)
+/* Sets what a flag means; NULL, or what is wrong with it. HTTP/2 is spoken with whoever asks for it:
+ * Monkey 1.8 wanted to be told. */
+static const char *take_flag(struct mk_listen *one, mk_str word)
 {
-    return mk_str_eq_nocase(word, MK_STR("tls")) || mk_str_eq_nocase(word, MK_STR("ssl")) ||
-           mk_str_eq_nocase(word, MK_STR("h2")) || mk_str_eq_nocase(word, MK_STR("h2c")) ||
-           mk_str_eq_nocase(word, MK_STR("!http"));
+    if (mk_str_eq_nocase(word, MK_STR("tls")) || mk_str_eq_nocase(word, MK_STR("ssl"))) {
+        one->tls = true;
+        return NULL;
+    }
+    if (mk_str_eq_nocase(word, MK_STR("h2")))
+        return one->tls ? NULL : "is HTTP/2 over TLS: expected `tls` before it (without TLS it is `h2c`)";
+    if (mk_str_eq_nocase(word, MK_STR("h2c")))
+        return one->tls ? "is HTTP/2 without TLS: expected `h2`" : NULL;
+    if (mk_str_eq_nocase(word, MK_STR("!http")))
+        return "is gone: HTTP/1 is spoken on every address";
+    return "is not a flag of Listen: expected `tls`";
 }
 
-static bool check_flags(const struct mk_conf_spot *spot, mk_str rest)
+const char *mk_settings_take_flags(mk_str *rest, struct mk_listen *one, mk_str *word)
 {
-    for (;;) {
-        mk_str word = mk_str_word(&rest);
-        if (word.len == 0)
-            return true;
-        if (is_flag(word))
-            mk_conf_spot_error(spot, word, "this build of monkey has no `%.*s`", MK_STR_ARG(word));
-        else
-            mk_conf_spot_error(spot, word, "`%.*s` is not a flag of Listen", MK_STR_ARG(word));
-        return false;
-    }
+    const char *problem = NULL;
+    while (!problem && (*word = mk_str_word(rest)).len)
+        problem = take_flag(one, *word);
+    return problem;
 }
 
 /* An address alone gets the port of Port, as in Monkey before 1.6. */
@@ -46,7 +51,7 @@ static mk_err parse_listen_addr(struct mk_listen *one)
     return with_port.failed ? e : mk_addr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
 }
 
-static bool grow(struct mk_arena *arena, void **at, size_t n, size_t *cap, size_t size)
+bool mk_settings_grow(struct mk_arena *arena, void **at, size_t n, size_t *cap, size_t size)
 {
     if (n < *cap)
         return true;
@@ -73,10 +78,13 @@ static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *fi
                            spot->key->form);
         return false;
     }
-    if (!check_flags(spot, rest))
+    const char *problem = mk_settings_take_flags(&rest, &one, &word);
+    if (problem) {
+        mk_conf_spot_error(spot, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
         return false;
+    }
     void *at = list->at;
-    if (!grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
+    if (!mk_settings_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
         spot->report->no_memory = true;
         return false;
     }
@@ -91,6 +99,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     if (i >= list->n)
         return false;
     mk_addr_print(&list->at[i].addr, out);
+    mk_buf_add(out, list->at[i].tls ? MK_STR(" tls") : MK_STR(""));
     return true;
 }
 
@@ -134,11 +143,12 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
          AT(site.fallback),                                                                                  \
          .help = "The page of a single-page application: sent for paths that lead nowhere, unless they "     \
                  "look like a file."},                                                                       \
-    {                                                                                                        \
-        .name = "UserDir", .type = MK_CONF_TEXT, AT(site.user_dir),                                          \
-        .help = "Serve this folder in the homes of users as `/~name/`; `off` (the default) serves none. "    \
-                "Users are looked up when the configuration is loaded."                                      \
-    }
+        {.name = "UserDir",                                                                                  \
+         .type = MK_CONF_TEXT,                                                                               \
+         AT(site.user_dir),                                                                                  \
+         .help = "Serve this folder in the homes of users as `/~name/`; `off` (the default) serves none. "   \
+                 "Users are looked up when the configuration is loaded."},                                   \
+        MK_SETTINGS_TLS_KEYS(AT, DEF)
 #define WITH_DEFAULT(text) text
 #define NO_DEFAULT(text)   NULL
 
@@ -155,10 +165,11 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_CUSTOM,
      SERVER(listens),
      .flags = MK_CONF_REPEATABLE,
-     .form = "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path",
+     .form = "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path, and `tls`",
      .parse = parse_listen,
      .show = show_listen,
-     .help = "Where to listen. A bare port means all IPv4 addresses. `2001` if there is none."},
+     .help = "Where to listen. A bare port means all IPv4 addresses; `tls` behind it, that all who come "
+             "there are to speak it. `2001` if there is none."},
     {.name = "Workers",
      .type = MK_CONF_NUM,
      SERVER(workers),
@@ -239,6 +250,15 @@ static const struct mk_conf_key server_keys[] = {
      .zero = "unlimited",
      .def = "60",
      .help = "How long old workers may finish what they have begun after a reload or QUIT."},
+    {.name = "TicketLifetime",
+     .type = MK_CONF_TIME,
+     SERVER(ticket_ms),
+     .min = 1000,
+     .max = 7 * 86400000,
+     .zero = "off",
+     .def = "12h",
+     .help = "How long a key is used for the tickets with which TLS sessions are continued; then there is a "
+             "new one, and the old one is understood for as long again. `off` gives no tickets."},
     {.name = "MinRate",
      .type = MK_CONF_SIZE,
      SERVER(rate_bytes),
@@ -415,7 +435,7 @@ static void take_pair(const struct mk_conf_spot *spot)
 {
     struct mk_pairs *pairs = spot->out;
     void *at = pairs->at;
-    if (!grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at)) {
+    if (!mk_settings_grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at)) {
         spot->report->no_memory = true;
         return;
     }

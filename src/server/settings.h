@@ -13,11 +13,41 @@ struct mk_listen {
     mk_str written;
     struct mk_conf_place at;
     bool takes_port; /* it is only an address: the port is the one of `Port`, wherever that stands */
+    bool tls;        /* nothing else is spoken there */
 };
 
 struct mk_listens {
     struct mk_listen *at;
     size_t n, cap;
+};
+
+/* PEM files of one pair, seen from the folder of the file that says so; each ends with a NUL. */
+struct mk_certificate {
+    mk_str file, key, ocsp; /* absent: the key is in `file`; no answer is stapled */
+    const struct mk_conf_entry *entry;
+};
+
+struct mk_certificates {
+    struct mk_certificate *at;
+    size_t n, cap;
+};
+
+/* Strict-Transport-Security (RFC 6797). */
+struct mk_hsts {
+    uint64_t age_ms;
+    bool on, subdomains, preload;
+};
+
+enum { MK_HTTPS_ON = UINT32_MAX }; /* the port is to be found out */
+
+struct mk_tls_settings {
+    struct mk_certificates certificates;
+    unsigned oldest; /* of mk_settings_tls_versions */
+    mk_str ciphers, suites, groups, client_authority;
+    unsigned clients; /* enum mk_tls_clients */
+    struct mk_hsts hsts;
+    uint32_t redirect; /* port of https; 0: plain requests are answered */
+    bool http2;
 };
 
 /* Keys that [SERVER] gives to all hosts and a [HOST] may change for itself. */
@@ -26,6 +56,7 @@ struct mk_site_settings {
     mk_str user_dir, fallback;
     unsigned symlink; /* enum mk_symlink */
     bool resume, precompressed, dot_files;
+    struct mk_tls_settings tls;
 };
 
 struct mk_server_settings {
@@ -41,6 +72,7 @@ struct mk_server_settings {
     uint64_t max_request_size, max_head_size, max_uri_size, max_body_size;
     unsigned max_fields;
     uint32_t head_ms, idle_ms, linger_ms, handler_ms, rate_ms, drain_ms;
+    uint32_t ticket_ms; /* 0: no tickets */
     uint64_t rate_bytes;
     unsigned file_cache;
     uint64_t file_cache_memory, small_file;
@@ -77,6 +109,9 @@ enum mk_section {
     MK_SECTION_PLUGINS,
     MK_SECTIONS
 };
+
+/* Takes the flags behind an address. NULL, or what is wrong with *word. */
+const char *mk_settings_take_flags(mk_str *rest, struct mk_listen *one, mk_str *word);
 
 /* One table a section; those of pairs fill a struct mk_pairs. */
 extern const struct mk_conf_table *const mk_settings_tables[MK_SECTIONS];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/host.h"
 
+#include <monkey/tls.h>
+
 enum { NAME_MAX_LEN = 255 };
 
 void mk_hosts_init(struct mk_hosts *h, struct mk_arena *arena)
@@ -109,6 +111,11 @@ mk_str mk_host_name_at(const struct mk_host *h, size_t i)
 mk_str mk_host_root(const struct mk_host *h)
 {
     return h->root.path ? mk_str_from_c(h->root.path) : MK_STR("");
+}
+
+int64_t mk_host_certificate_expires(const struct mk_host *h)
+{
+    return h->tls_expires;
 }
 
 bool mk_host_route_at(const struct mk_host *h, size_t i, mk_str *pattern, mk_str *handler)

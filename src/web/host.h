@@ -33,6 +33,8 @@ struct mk_user_homes {
     struct mk_map by_name; /* name -> struct mk_user_home * */
 };
 
+struct mk_tls_context;
+
 struct mk_host {
     const mk_str *names; /* as written; "*.example.org" for all below */
     size_t n_names;
@@ -54,9 +56,14 @@ struct mk_host {
     bool ranges;     /* Resume */
     bool precompressed;
     bool dot_files;
-    bool has_own_access_log; /* a plugin writes it */
-    mk_str written_at;       /* file:line, for people */
-    void *owner;             /* whatever it was made from */
+    bool has_own_access_log;          /* a plugin writes it */
+    mk_str written_at;                /* file:line, for people */
+    void *owner;                      /* whatever it was made from */
+    const struct mk_tls_context *tls; /* NULL: who asks for it over TLS is turned away */
+    int64_t tls_expires;              /* of its certificates: the first; 0: there is none */
+    unsigned client_rules; /* equal where the same certificates of clients are good; 0: none is asked for */
+    uint32_t https_port;   /* plain requests are sent there; 0: they are served */
+    mk_str hsts;           /* Strict-Transport-Security; absent: none */
 };
 
 struct mk_hosts {

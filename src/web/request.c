@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/request.h"
 
+#include <monkey/tls.h>
 #include <stdio.h>
 
 #include "base/err.h"
@@ -88,6 +89,28 @@ int mk_request_local(const struct mk_request *r, struct mk_peer *out)
 mk_str mk_request_scheme(const struct mk_request *r)
 {
     return r->encrypted ? MK_STR("https") : MK_STR("http");
+}
+
+bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
+{
+    struct mk_tls_facts f = {0};
+    if (!r->encrypted || !out)
+        return r->encrypted;
+    if (r->ops && r->ops->tls)
+        r->ops->tls(r->ops_ctx, &f);
+    *out = (struct mk_tls_info){
+        .version = f.version,
+        .cipher = f.cipher,
+        .protocol = f.protocol,
+        .server_name = f.server_name,
+        .resumed = f.resumed,
+        .client_subject = f.client_subject,
+        .client_issuer = f.client_issuer,
+        .client_serial = f.client_serial,
+        .client_fingerprint = f.client_fingerprint,
+        .client_expires = f.client_expires,
+    };
+    return true;
 }
 
 bool mk_request_has_encoded_slash(const struct mk_request *r)

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "http/field.h"
 #include "http/target.h"
+#include "net/tls.h"
 #include "os/addr.h"
 
 struct mk_attached;
@@ -19,6 +20,8 @@ struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *room, size_t cap); /* as mk_request_read */
     void (*resume)(void *ctx);                          /* as mk_request_resume */
     mk_err (*local)(void *ctx, struct mk_peer *out);    /* as mk_request_local; may be NULL */
+    /* What is known of the connection, if the request is encrypted; NULL: nothing. */
+    void (*tls)(void *ctx, struct mk_tls_facts *out);
 };
 
 #define MK_REQUEST_LENGTH_UNKNOWN UINT64_MAX

@@ -43,7 +43,7 @@ SERVER_MISTAKES = [
     ("Listen 8081 tls", "this build of monkey has no `tls`", None),
     ("Listen 8081 fast", "`fast` is not a flag of Listen", None),
     ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` is listened on already", None),
-    ("Timeout 15x", "expected a time (ms, s, m, h) from 100ms to 24h, not `15x`", None),
+    ("Timeout 15x", "expected a time (ms, s, m, h, d) from 100ms to 1d, not `15x`", None),
     ("Timeout 0", "`0` is too small: expected a time", None),
     ("Timeout 25h", "`25h` is too large: expected a time", None),
     ("Timeout -1", "not `-1`", None),

@@ -111,7 +111,7 @@ static void wrong_numbers(void **state)
         "[SERVER]\n    DocumentRoot x\n    Workers 65\n    MaxRequestSize 3\n    Timeout 1O\n    Level 256\n",
         "t.conf:3:13: error: `65` is too large: expected a number from 2 to 64, or auto\n"
         "t.conf:4:20: error: `3` is too small: expected a size (B, K, M, G) from 4K to 1G\n"
-        "t.conf:5:13: error: expected a time (ms, s, m, h) from 1ms to 1h, not `1O`\n"
+        "t.conf:5:13: error: expected a time (ms, s, m, h, d) from 1ms to 1h, not `1O`\n"
         "t.conf:6:11: error: `256` is too large: expected a number up to 255\n");
     expect_problems(
         "[SERVER]\n    DocumentRoot x\n    Workers 1\n    MaxRequestSize 99999999999999999999G\n"
@@ -119,7 +119,7 @@ static void wrong_numbers(void **state)
         "t.conf:3:13: error: `1` is too small: expected a number from 2 to 64, or auto\n"
         "t.conf:4:20: error: `99999999999999999999G` is too large: expected a size (B, K, M, G) from 4K "
         "to 1G\n"
-        "t.conf:5:13: error: `0` is too small: expected a time (ms, s, m, h) from 1ms to 1h\n"
+        "t.conf:5:13: error: `0` is too small: expected a time (ms, s, m, h, d) from 1ms to 1h\n"
         "t.conf:6:11: error: expected a number up to 255, not `-1`\n");
     assert_int_equal(s.timeout_ms, 15000);
 }

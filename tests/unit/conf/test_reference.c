@@ -61,7 +61,7 @@ static void units_of_bare_numbers_are_told(void **state)
                                         .help = "x"}};
     const struct mk_conf_table table = {.section = "T", .keys = keys, .n = 1};
     assert_non_null(
-        strstr(reference(&table), "| `T` | a time (ms, s, m, h); a bare number counts 1m | `1` | x |"));
+        strstr(reference(&table), "| `T` | a time (ms, s, m, h, d); a bare number counts 1m | `1` | x |"));
 }
 
 int main(void)

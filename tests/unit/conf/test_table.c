@@ -51,7 +51,7 @@ static void forms_are_said_in_words(void **state)
     form_is((struct mk_conf_key){.type = MK_CONF_SIZE, .size = 8, .max = 1 << 20},
             "a size (B, K, M, G) up to 1M");
     form_is((struct mk_conf_key){.type = MK_CONF_TIME, .size = 8, .zero = "never"},
-            "a time (ms, s, m, h), or never");
+            "a time (ms, s, m, h, d), or never");
     form_is((struct mk_conf_key){.type = MK_CONF_TEXT, .min = 2, .max = 4}, "text from 2 to 4 bytes");
     form_is((struct mk_conf_key){.type = MK_CONF_TEXT}, "text");
     form_is((struct mk_conf_key){.type = MK_CONF_WORDS, .max = 4}, "up to 4 words");

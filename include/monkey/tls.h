@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encrypted connections as plugins see them, and certificates that plugins bring. */
+#ifndef MONKEY_TLS_H
+#define MONKEY_TLS_H
+
+#include <monkey/str.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mk_config;
+struct mk_host;
+struct mk_request;
+
+/** What was agreed upon for an encrypted connection. Texts live as long as the request; what is not known is
+ * absent. */
+struct mk_tls_info {
+    mk_str version;     /**< "TLSv1.3" */
+    mk_str cipher;      /**< in the words of OpenSSL: "TLS_AES_128_GCM_SHA256" */
+    mk_str protocol;    /**< by ALPN: "h2", "http/1.1"; absent if the client did not ask */
+    mk_str server_name; /**< that the client asked for (SNI, RFC 6066); absent if it named none */
+    bool resumed;       /**< continued from an earlier connection, by a ticket */
+    /** Of the client's certificate; absent unless it has shown one that ClientAuthority vouches for. */
+    mk_str client_subject;     /**< RFC 2253: "CN=name,O=example" */
+    mk_str client_issuer;      /**< the same of whoever issued it */
+    mk_str client_serial;      /**< hexadecimal */
+    mk_str client_fingerprint; /**< SHA-256, hexadecimal */
+    int64_t client_expires;    /**< seconds since 1970; 0 without a certificate */
+};
+
+/** Is the connection that the request came on encrypted? Then it tells what is known of it; `out` may be
+ * NULL. */
+MK_API bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out);
+
+/** Does any Listen of this configuration speak TLS? From load() on. */
+MK_API bool mk_config_has_tls(const struct mk_config *c);
+
+/**
+ * Only in host(): one more certificate for this host, PEM files that need not exist yet; NULL as `key`: it is
+ * in the same file. Once both are there and are good, the server uses them instead of what the host inherits
+ * from [SERVER]; it looks at them every few seconds, and loads the configuration anew when they have changed:
+ * nobody needs to ask for it. Until then, and when something is wrong with them (a warning says what), the
+ * host is served as one without a certificate of its own. Write them under other names and rename them, the
+ * certificate last. They are read by the master, with its rights. Paths are absolute; they are copied.
+ */
+MK_API void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key);
+
+/**
+ * The folder for answers to tls-alpn-01 challenges (RFC 8737), for all hosts, those without a certificate
+ * too: who asks for the protocol `acme-tls/1` and a NAME gets the certificate in NAME.pem, with its key.
+ * Workers read these files when they are asked for. They may do so in spite of their sandbox, but not as
+ * another user than they are: see to the rights of the folder. The path is absolute; it is copied. One folder
+ * for a configuration: a second one is an error.
+ */
+MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
+
+/** When the first of the certificates ends that the host shows: seconds since 1970; 0 if it shows none. */
+MK_API int64_t mk_host_certificate_expires(const struct mk_host *h);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

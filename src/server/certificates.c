@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/certificates.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/settings_tls.h"
+
+enum { WARN_DAYS = 14, DAY_S = 86400 };
+
+/* One that was made, and what it was made of: hosts that want the same share it. */
+struct mk_made_context {
+    struct mk_made_context *next;
+    const struct mk_site *site; /* for which it was made */
+    struct mk_tls_context *context;
+    int64_t expires;
+};
+
+struct build {
+    struct mk_generation *g;
+    struct mk_conf_report *report;
+    const struct mk_site *fallback; /* the default host */
+};
+
+static const struct mk_listen *first_listen(const struct mk_generation *g)
+{
+    for (size_t i = 0; i < g->server.listens.n; i++)
+        if (g->server.listens.at[i].tls)
+            return &g->server.listens.at[i];
+    return NULL;
+}
+
+/* Where the host says so, or, if it does not, [SERVER]. */
+static struct mk_conf_place place_of(const struct build *b, const struct mk_site *s, const char *key)
+{
+    const struct mk_conf_section *server = mk_conf_tree_find(&b->g->tree, MK_STR("SERVER"));
+    const struct mk_conf_entry *e = mk_conf_tree_entry(s->section, mk_str_from_c(key));
+    if (!e && server)
+        e = mk_conf_tree_entry(server, mk_str_from_c(key));
+    return e ? mk_conf_tree_place(e, e->value) : s->section->at;
+}
+
+/* ---- Which files ---- */
+
+static bool is_there(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+static bool is_usable(const struct mk_brought *b)
+{
+    return !b->failed && is_there(b->pair.certificate) && (!b->pair.key || is_there(b->pair.key));
+}
+
+static bool has_own(const struct build *b, const struct mk_site *s)
+{
+    const struct mk_certificates *c = &s->settings.site.tls.certificates;
+    return c->n && c->at != b->g->server.site.tls.certificates.at;
+}
+
+static bool has_brought(const struct mk_site *s)
+{
+    for (const struct mk_brought *one = s->brought; one; one = one->next)
+        if (is_usable(one))
+            return true;
+    return false;
+}
+
+static bool has_any(const struct build *b, const struct mk_site *s)
+{
+    (void)b;
+    return s->settings.site.tls.certificates.n || has_brought(s);
+}
+
+static void watch(struct build *b, const char *path)
+{
+    if (path && !mk_watched_add(&b->g->watched, &b->g->arena, path))
+        b->report->no_memory = true;
+}
+
+/* Before they are read: what changes after that is seen. */
+static void watch_files(struct build *b, const struct mk_site *s)
+{
+    const struct mk_tls_settings *t = &s->settings.site.tls;
+    for (size_t i = 0; i < t->certificates.n; i++) {
+        watch(b, t->certificates.at[i].file.p);
+        watch(b, t->certificates.at[i].key.p);
+        watch(b, t->certificates.at[i].ocsp.p);
+    }
+    for (const struct mk_brought *one = s->brought; one; one = one->next) {
+        watch(b, one->pair.certificate);
+        watch(b, one->pair.key);
+    }
+    watch(b, t->client_authority.p);
+}
+
+struct pairs {
+    struct mk_tls_pair *at;
+    size_t n;
+};
+
+/* What is written for the host and what plugins have brought; what it inherits if there is neither. A host
+ * without any shows that of the default one. */
+static bool collect(struct build *b, const struct mk_site *s, struct pairs *out)
+{
+    const struct mk_site *from = has_any(b, s) ? s : b->fallback;
+    const struct mk_certificates *c = &from->settings.site.tls.certificates;
+    size_t n = c->n;
+    for (const struct mk_brought *one = from->brought; one; one = one->next)
+        n++;
+    *out = (struct pairs){.at = mk_arena_zalloc(&b->g->arena, n ? n : 1, sizeof *out->at)};
+    if (!out->at) {
+        b->report->no_memory = true;
+        return false;
+    }
+    for (const struct mk_brought *one = from->brought; one; one = one->next)
+        if (is_usable(one))
+            out->at[out->n++] = one->pair;
+    bool wants_written = !out->n || has_own(b, from);
+    for (size_t i = 0; i < c->n && wants_written; i++) {
+        const struct mk_certificate *one = &c->at[i];
+        out->at[out->n++] =
+            (struct mk_tls_pair){.certificate = one->file.p, .key = one->key.p, .ocsp = one->ocsp.p};
+    }
+    return true;
+}
+
+/* ---- What is wrong ---- */
+
+static bool is_file(mk_str path, const char *file)
+{
+    return path.p && file && strcmp(path.p, file) == 0;
+}
+
+static const struct mk_certificate *find_certificate(const struct mk_certificates *c, const char *file)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (is_file(c->at[i].file, file) || is_file(c->at[i].key, file) || is_file(c->at[i].ocsp, file))
+            return &c->at[i];
+    return NULL;
+}
+
+static struct mk_brought *find_brought(const struct mk_site *s, const char *file)
+{
+    for (struct mk_brought *one = s->brought; one; one = one->next)
+        if (file &&
+            (strcmp(one->pair.certificate, file) == 0 || (one->pair.key && strcmp(one->pair.key, file) == 0)))
+            return one;
+    return NULL;
+}
+
+/* That of a rule, of which there may be none. */
+static struct mk_conf_place place_of_rule(const struct build *b, const struct mk_site *s)
+{
+    static const char *const keys[] = {"TLSCiphers", "TLSSuites", "TLSGroups", "Certificate"};
+    for (size_t i = 0; i < MK_LEN(keys); i++) {
+        struct mk_conf_place at = place_of(b, s, keys[i]);
+        if (at.line != s->section->at.line)
+            return at;
+    }
+    return s->section->at;
+}
+
+static struct mk_conf_place place_of_file(const struct build *b, const struct mk_site *s, const char *file)
+{
+    const struct mk_certificate *c = find_certificate(&s->settings.site.tls.certificates, file);
+    if (!c)
+        c = find_certificate(&b->fallback->settings.site.tls.certificates, file);
+    if (c && c->entry)
+        return mk_conf_tree_place(c->entry, c->entry->value);
+    if (is_file(s->settings.site.tls.client_authority, file))
+        return place_of(b, s, "ClientAuthority");
+    return place_of_rule(b, s);
+}
+
+/* True: it can be done without, and is to be tried again. */
+static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p)
+{
+    struct mk_brought *brought = find_brought(s, p->file);
+    if (!brought && !has_any(b, s))
+        brought = find_brought(b->fallback, p->file);
+    if (!brought)
+        return false;
+    brought->failed = true;
+    mk_conf_report_warn(b->report, &brought->entry->at, "%s: it is not used", p->text);
+    return true;
+}
+
+static void write_date(int64_t when, char room[32])
+{
+    time_t t = (time_t)when;
+    struct tm tm;
+    if (!gmtime_r(&t, &tm) || !strftime(room, 32, "%Y-%m-%d %H:%M UTC", &tm))
+        room[0] = '\0';
+}
+
+static void check_end(struct build *b, const struct mk_site *s, const struct mk_made_context *made)
+{
+    char date[32];
+    int64_t now = mk_clock_unix(), left = made->expires - now;
+    if (!made->expires || left > (int64_t)WARN_DAYS * DAY_S)
+        return;
+    struct mk_conf_place at = place_of(b, s, "Certificate");
+    write_date(made->expires, date);
+    if (left > 0)
+        mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
+                            (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
+    else
+        mk_conf_report_warn(b->report, &at, "the certificate ended on %s: nobody trusts it any more", date);
+}
+
+/* ---- Contexts ---- */
+
+static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site *s, const struct pairs *pairs)
+{
+    const struct mk_tls_settings *t = &s->settings.site.tls;
+    return (struct mk_tls_rules){
+        .pairs = pairs->at,
+        .n_pairs = pairs->n,
+        .oldest = t->oldest ? 13 : 12,
+        .ciphers = t->ciphers.p,
+        .suites = t->suites.p,
+        .groups = t->groups.p,
+        .clients = (enum mk_tls_clients)t->clients,
+        .client_authority = t->clients ? t->client_authority.p : NULL,
+        .h2 = t->http2,
+        .challenges = b->g->tls_challenges.p,
+        .tickets = b->g->tickets,
+    };
+}
+
+static struct mk_tls_context *make(struct build *b, const struct mk_site *s)
+{
+    struct mk_tls_context *context = NULL;
+    struct mk_tls_problem problem;
+    struct pairs pairs;
+    bool again = true;
+    while (again && collect(b, s, &pairs) && (pairs.n || b->g->tls_challenges.p)) {
+        struct mk_tls_rules rules = rules_of(b, s, &pairs);
+        problem = (struct mk_tls_problem){0};
+        mk_err e = b->g->tls->context_new(&rules, &context, &problem);
+        if (!e)
+            return context;
+        b->report->no_memory |= e == -ENOMEM;
+        again = e != -ENOMEM && forgive(b, s, &problem);
+        if (again || e == -ENOMEM)
+            continue;
+        struct mk_conf_place at = place_of_file(b, s, problem.file);
+        mk_conf_report_error(b->report, &at, "%s", problem.text);
+    }
+    return NULL;
+}
+
+static bool same_text(mk_str a, mk_str b)
+{
+    return mk_str_eq(a, b);
+}
+
+/* Would they be made of the same? */
+static bool is_same(const struct build *b, const struct mk_site *x, const struct mk_site *y)
+{
+    const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
+    const struct mk_site *from_x = has_any(b, x) ? x : b->fallback, *from_y = has_any(b, y) ? y : b->fallback;
+    bool same_files = from_x == from_y || (!from_x->brought && !from_y->brought &&
+                                           from_x->settings.site.tls.certificates.at ==
+                                               from_y->settings.site.tls.certificates.at);
+    return same_files && p->oldest == q->oldest && same_text(p->ciphers, q->ciphers) &&
+           same_text(p->suites, q->suites) && same_text(p->groups, q->groups) && p->clients == q->clients &&
+           same_text(p->client_authority, q->client_authority) && p->http2 == q->http2;
+}
+
+static const struct mk_made_context *find_made(const struct build *b, const struct mk_site *s)
+{
+    const struct mk_made_context *m = b->g->contexts;
+    while (m && !is_same(b, m->site, s))
+        m = m->next;
+    return m;
+}
+
+static const struct mk_made_context *make_once(struct build *b, const struct mk_site *s)
+{
+    const struct mk_made_context *found = find_made(b, s);
+    if (found)
+        return found;
+    struct mk_made_context *made = mk_arena_zalloc(&b->g->arena, 1, sizeof *made);
+    if (!made) {
+        b->report->no_memory = true;
+        return NULL;
+    }
+    made->site = s;
+    made->context = make(b, s);
+    made->expires = made->context ? b->g->tls->context_expires(made->context) : 0;
+    check_end(b, s, made);
+    made->next = b->g->contexts;
+    b->g->contexts = made;
+    return made;
+}
+
+/* Hosts that ask the same of clients have the same number; 0: nothing. */
+static unsigned number_of_rules(const struct build *b, const struct mk_site *s)
+{
+    const struct mk_tls_settings *mine = &s->settings.site.tls;
+    unsigned n = 1;
+    if (!mine->clients)
+        return 0;
+    for (const struct mk_site *x = b->g->sites; x != s; x = x->next, n++)
+        if (x->settings.site.tls.clients == mine->clients &&
+            same_text(x->settings.site.tls.client_authority, mine->client_authority))
+            break;
+    return n;
+}
+
+static void check_clients(struct build *b, const struct mk_site *s)
+{
+    const struct mk_tls_settings *t = &s->settings.site.tls;
+    struct mk_conf_place at = place_of(b, s, "ClientCertificates");
+    if (t->clients && !t->client_authority.p)
+        mk_conf_report_error(
+            b->report, &at,
+            "ClientCertificates needs a ClientAuthority: expected a file with the certificates "
+            "of those who vouch for clients");
+}
+
+static void build_site(struct build *b, struct mk_site *s)
+{
+    size_t n_errors = b->report->n_errors;
+    check_clients(b, s);
+    if (b->report->n_errors > n_errors)
+        return;
+    const struct mk_made_context *made = make_once(b, s);
+    s->host.tls = made ? made->context : NULL;
+    s->host.tls_expires = made ? made->expires : 0;
+    s->host.client_rules = number_of_rules(b, s);
+}
+
+static void warn_of_bare(struct build *b)
+{
+    for (const struct mk_site *s = b->g->sites; s; s = s->next)
+        if (!has_any(b, s) && !s->brought)
+            mk_conf_report_warn(b->report, &s->section->at, "this [HOST] has no Certificate: over TLS it %s",
+                                has_any(b, b->fallback) ? "shows that of the default one"
+                                                        : "cannot be reached");
+}
+
+static bool can_serve(const struct build *b)
+{
+    for (const struct mk_site *s = b->g->sites; s; s = s->next)
+        if (has_any(b, s) || s->brought)
+            return true;
+    return false;
+}
+
+/* ---- As a whole ---- */
+
+static const struct mk_tls_context *choose(void *ctx, mk_str name)
+{
+    return mk_hosts_find(ctx, name)->tls;
+}
+
+static bool load_module(struct build *b)
+{
+    const char *why = "";
+    const struct mk_listen *l = first_listen(b->g);
+    b->g->tls = mk_tls_load(&why);
+    if (b->g->tls)
+        return true;
+    mk_conf_report_error(b->report, &l->at, "`Listen %.*s tls`: this server cannot speak TLS: %s",
+                         MK_CONF_REPORT_ARG(l->written), why);
+    mk_conf_report_hint(b->report, "install the package that brings monkey-tls.so, or build with OpenSSL 3 "
+                                   "(libssl-dev)");
+    return false;
+}
+
+static bool take_tickets(struct build *b)
+{
+    if (!b->g->server.ticket_ms)
+        return true;
+    b->g->tickets = mk_tickets_take(b->g->shared);
+    b->report->no_memory |= !b->g->tickets;
+    return b->g->tickets;
+}
+
+static const struct mk_site *site_of(const struct mk_generation *g, const struct mk_host *h)
+{
+    const struct mk_site *s = g->sites;
+    while (s && &s->host != h)
+        s = s->next;
+    return s;
+}
+
+void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report)
+{
+    struct build b = {.g = g, .report = report, .fallback = site_of(g, g->hosts.fallback)};
+    const struct mk_listen *l = first_listen(g);
+    if (!l || !b.fallback || !load_module(&b) || !take_tickets(&b))
+        return;
+    if (!can_serve(&b)) {
+        mk_conf_report_error(report, &l->at, "no [HOST] has a Certificate: nobody can be served over TLS");
+        mk_conf_report_hint(report, "add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all");
+        return;
+    }
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        watch_files(&b, s);
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        build_site(&b, s);
+    warn_of_bare(&b);
+    g->tls_domain = (struct mk_tls_domain){.choose = choose, .ctx = &g->hosts};
+}
+
+void mk_certificates_free(struct mk_generation *g)
+{
+    for (const struct mk_made_context *m = g->contexts; m; m = m->next)
+        if (m->context)
+            g->tls->context_free(m->context);
+    g->contexts = NULL;
+}
