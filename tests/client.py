@@ -2,11 +2,13 @@
 """An HTTP/1 client that hides nothing: it sends the bytes it is given, and reads answers strictly.
 
 Every answer is checked against what any answer must be (RFC 9110 and 9112); a wrong one raises BadReply. What comes
-too late raises TimeoutError: no test waits without end.
+too late raises TimeoutError: no test waits without end. http2.py has a client with the same calls for HTTP/2.
 """
 import re
 import socket
 from email.utils import parsedate_to_datetime
+
+from sockets import dial
 
 TOKEN = rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 STATUS_LINE = re.compile(rb"HTTP/1\.1 ([1-5]\d\d) ([\t\x20-\x7e]*)")
@@ -23,7 +25,12 @@ class BadReply(AssertionError):
 
 
 class Closed(BadReply):
-    """The connection ended where an answer, or the rest of one, was to come."""
+    """The connection, or the stream, ended where an answer, or the rest of one, was to come. `code` is the reason that
+    HTTP/2 gives, and `again` says that the server has done nothing with the request."""
+
+    def __init__(self, text, code=None, again=False):
+        super().__init__(text)
+        self.code, self.again = code, again
 
 
 class Reply:
@@ -39,7 +46,7 @@ class Reply:
         self.fields = [parse_field(line) for line in lines[1:]]
         self.body, self.trailers = b"", []
         self.interim = []  # the 1xx answers before it
-        self.framing = None  # "none", "length", "chunked" or "close"
+        self.framing = None  # "none", "length", "chunked", "close", or of HTTP/2 "frames"
 
     def all(self, name):
         return [value for key, value in self.fields if key.lower() == name.lower()]
@@ -109,20 +116,13 @@ def check_head(reply):
 class Client:
     """A connection. `c.send(b"GET ...")`, `c.read()`, `c.expect_end()`."""
 
-    def __init__(self, address, seconds=SECONDS, receive_buffer=None, source=None):
-        family = {str: socket.AF_UNIX}.get(type(address)) or (
-            socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
-        self.sock = socket.socket(family, socket.SOCK_STREAM)
-        if receive_buffer:
-            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.sock.settimeout(seconds)
-        if source:
-            self.sock.bind((source, 0))  # Linux has all of 127.0.0.0/8
-        self.sock.connect(address)
-        if family != socket.AF_UNIX:
-            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    def __init__(self, address, seconds=SECONDS, receive_buffer=None, source=None, tls=None):
+        self.sock = dial(address, seconds, receive_buffer, source, tls)
+        if tls and self.sock.protocol not in ("http/1.1", None):
+            raise BadReply(f"it offered HTTP/1.1 and got {self.sock.protocol}")
         self.got = bytearray()
         self.ended = False
+        self.last_method, self.chunked = "GET", False  # of what was asked last
 
     def __enter__(self):
         return self
@@ -150,9 +150,13 @@ class Client:
         self.sock.shutdown(socket.SHUT_WR)
         return self
 
-    def ask(self, target="/", method="GET", fields=(), body=b"", version="1.1", host="localhost"):
-        """Sends one request. `fields` is a dict or a list of pairs; Host and Content-Length are added if absent."""
+    def ask(self, target="/", method="GET", fields=(), body=b"", version="1.1", host="localhost", streamed=False):
+        """Sends one request. `fields` is a dict or a list of pairs; Host and Content-Length are added if absent.
+        `streamed`: content of unknown length follows with more() and done()."""
         fields = list(fields.items() if isinstance(fields, dict) else fields)
+        self.chunked = streamed
+        if streamed:
+            fields.append(("Transfer-Encoding", "chunked"))
         names = {name.lower() for name, _ in fields}
         if "host" not in names and host is not None:
             fields.insert(0, ("Host", host))
@@ -161,6 +165,14 @@ class Client:
         head = f"{method} {target} HTTP/{version}\r\n" + "".join(f"{n}: {v}\r\n" for n, v in fields) + "\r\n"
         self.last_method = method
         return self.send(head.encode("latin-1") + body)
+
+    def more(self, data):
+        """A piece of content of the request that was asked last: it was streamed, or its length told."""
+        return self.send(b"%x\r\n%b\r\n" % (len(data), data) if self.chunked else data)
+
+    def done(self, trailers=()):
+        """The end of streamed content."""
+        return self.send(b"0\r\n" + b"".join(f"{n}: {v}\r\n".encode("latin-1") for n, v in trailers) + b"\r\n")
 
     # Reading
 
@@ -218,7 +230,7 @@ class Client:
 
     def read(self, method=None):
         """The next final response, whole."""
-        method = method or getattr(self, "last_method", "GET")
+        method = method or self.last_method
         interim = []
         while (reply := self.read_head()).status < 200:
             interim.append(reply)

@@ -5,7 +5,32 @@ import subprocess
 
 import pytest
 
-from monkey import ENVIRONMENT, PROGRAM, SECONDS, Server, Site, write_config
+import protocols
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Server, Site, over_tls, write_config
+
+
+def pytest_configure(config):
+    protocols.register(config)
+
+
+def pytest_generate_tests(metafunc):
+    protocols.multiply(metafunc)
+
+
+def pytest_collection_modifyitems(config, items):
+    protocols.select(config, items)
+
+
+@pytest.fixture
+def protocol(request):
+    """What the clients of the test speak: see protocols.py."""
+    return getattr(request, "param", protocols.DEFAULT)
+
+
+@pytest.fixture(scope="session")
+def encryption(tmp_path_factory):
+    """The certificate of servers that speak TLS, and whom their clients trust."""
+    return Encryption(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture
@@ -15,8 +40,9 @@ def site(tmp_path):
 
 
 @pytest.fixture
-def monkey(tmp_path, site):
-    """Starts the program, as often as the test likes; each is stopped and checked at the end.
+def monkey(tmp_path, site, protocol, request):
+    """Starts the program, as often as the test likes; each is stopped and checked at the end. It serves the protocol
+    of the test, over TLS if need be, and connect(), get() and the like of the server speak it.
 
         monkey()                                            serves the folder `site`
         monkey(server="MaxHeadSize 8192", host="SymLink on", sections="[ROUTES]\\n    /x status 403\\n")
@@ -27,18 +53,21 @@ def monkey(tmp_path, site):
     """
     assert PROGRAM.exists(), f"{PROGRAM} is not built"
     servers = []
+    encrypts = protocol.endswith("-tls")
+    encryption = request.getfixturevalue("encryption") if encrypts else None
 
     def start(args=None, config=None, environment=None, program=None, expect_start=True, wrapper=(), popen=None,
-              **keys):
+              protocol=protocol, encryption=encryption, **keys):
         path = None
+        assert args is None or program is not None or not encrypts, "a command line cannot say what the certificate is"
         if args is None:
             path = tmp_path / f"monkey{len(servers) or ''}.conf"
             if config is None:
-                write_config(path, **keys)
+                write_config(path, tls=encryption, **keys)
             else:
-                path.write_text(config)
+                path.write_text(over_tls(config, encryption) if encrypts else config)
             args = ["-c", path]
-        server = Server(tmp_path, args, path, environment, program, False, wrapper, **(popen or {}))
+        server = Server(tmp_path, args, path, environment, program, False, wrapper, protocol, encryption, **(popen or {}))
         servers.append(server)
         if expect_start:
             server.wait_until_serving()

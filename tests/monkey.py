@@ -11,7 +11,9 @@ import textwrap
 import threading
 from pathlib import Path
 
+from certificates import make_authority
 from client import Client
+from http2 import Http2Client
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
@@ -72,9 +74,37 @@ class Output:
         return not self._thread.is_alive()
 
 
-def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top=""):
+PROTOCOLS = ("h1", "h1-tls", "h2", "h2-tls")
+
+
+class Encryption:
+    """A certificate for servers, in files, and clients who trust its authority (the file `trust`)."""
+
+    def __init__(self, folder):
+        self.authority = make_authority(folder)
+        pair = self.authority.issue(["localhost", "*.localhost", "127.0.0.1", "127.0.0.2", "::1"])
+        self.certificate, self.key, self.trust = pair.certificate, pair.key, self.authority.file
+        self._contexts = {}
+
+    def context(self, protocol):
+        """For a client that offers this by ALPN."""
+        if protocol not in self._contexts:
+            self._contexts[protocol] = self.authority.client_context(alpn=[protocol])
+        return self._contexts[protocol]
+
+
+def over_tls(text, encryption):
+    """A configuration whose servers speak TLS wherever they listen but on unix sockets."""
+    words = rf"\1 tls\n    Certificate {encryption.certificate} {encryption.key}"
+    text, n = re.subn(r"^(\s+Listen\s+(?!unix:)\S+)$", r"\1 tls", text, flags=re.MULTILINE)
+    assert n, "there is no Listen that could speak TLS"
+    return re.sub(r"^(\s+Listen .*) tls$", words, text, count=1, flags=re.MULTILINE)
+
+
+def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top="",
+                 tls=None):
     """Writes a configuration of one host (root=None: of none but those in `sections`). `plugins` are loaded; `top`
-    holds sections that stand above the host, `sections` those below it."""
+    holds sections that stand above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
     def keys(text):
         return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
 
@@ -86,7 +116,7 @@ def write_config(path, server="", host="", sections="", root="site", listen="127
     if root is not None:
         text += "\n[HOST]\n" + keys(f"DocumentRoot {root}\n" + textwrap.dedent(host))
     text += "\n" + textwrap.dedent(sections)
-    path.write_text(text)
+    path.write_text(over_tls(text, tls) if tls else text)
     return path
 
 
@@ -94,8 +124,9 @@ class Server:
     """A running monkey. Made by the fixture, which also stops it and looks for what went wrong."""
 
     def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
-                 **popen):
+                 protocol="h1", encryption=None, **popen):
         self.folder, self.config = folder, config
+        self.protocol, self.encryption = protocol, encryption  # what connect() speaks; whom it trusts
         self.allowed = []  # patterns of lines that would be bugs elsewhere
         self.exit_code = 0  # what it shall end with
         self.process = subprocess.Popen([*wrapper, program or PROGRAM, *map(str, args)], cwd=folder,
@@ -104,7 +135,7 @@ class Server:
         self.pid = self.process.pid
         self.out = Output(self.process.stdout, "stdout")
         self.err = Output(self.process.stderr, "stderr")
-        self.addresses = []
+        self.addresses, self.encrypts = [], []
         if expect_start:
             self.wait_until_serving()
 
@@ -116,7 +147,9 @@ class Server:
             self.out.wait_for(r"^  (https?://|unix:)\S+\n")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.err.text}") from None
-        self.addresses = [parse_url(url) for url in re.findall(r"^  (\S+)$", self.out.text, re.MULTILINE)]
+        urls = re.findall(r"^  (\S+)$", self.out.text, re.MULTILINE)
+        self.addresses = [parse_url(url) for url in urls]
+        self.encrypts = [url.startswith("https:") for url in urls]
 
     @property
     def port(self):
@@ -125,12 +158,22 @@ class Server:
     @property
     def url(self):
         host, port = self.addresses[0][:2]
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        scheme = "https" if self.encrypts[0] else "http"
+        return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     # Talking to it
 
-    def connect(self, which=0, **how):
-        return Client(self.addresses[which], **how)
+    @property
+    def is_h2(self):
+        """Do connections of connect() speak HTTP/2?"""
+        return self.protocol.startswith("h2")
+
+    def connect(self, which=0, protocol=None, **how):
+        """A client that speaks the protocol of the test, or "h1" or "h2"."""
+        is_h2 = protocol == "h2" if protocol else self.is_h2
+        if self.encrypts[which] and "tls" not in how:
+            how["tls"] = self.encryption.context("h2" if is_h2 else "http/1.1")
+        return (Http2Client if is_h2 else Client)(self.addresses[which], **how)
 
     def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
         """One request on a connection of its own."""
@@ -139,6 +182,7 @@ class Server:
 
     def send(self, data, method="GET", which=0):
         """Raw bytes on a connection of their own, and the one answer to them."""
+        assert not self.is_h2, "these are bytes of HTTP/1"
         with self.connect(which) as c:
             return c.send(data).read(method)
 

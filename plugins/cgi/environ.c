@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include <monkey/tls.h>
 #include <monkey/version.h>
 
 enum { TEXT_MAX = 118 * 1024, HEAD_MAX = 64 * 1024, ARGUMENTS_MAX = 64 };
@@ -152,10 +153,35 @@ static void set_server(struct writer *w)
     if (known && !local.is_unix)
         set_peer(w, "SERVER_ADDR", &local);
     set(w, "REQUEST_SCHEME", scheme);
-    if (secure)
-        set(w, "HTTPS", MK_STR("on"));
+    set_encryption(w);
     set(w, "REDIRECT_STATUS", MK_STR("200")); /* php-cgi answers nobody who does not say so */
     set(w, "PATH", MK_STR("/usr/local/bin:/usr/bin:/bin"));
+}
+
+/* In the words of Apache's mod_ssl, which programs know. What others have put into a certificate could hold
+ * anything. */
+static void set_foreign(struct writer *w, const char *name, mk_str value)
+{
+    if (value.p && mk_str_find(value, '\0') == MK_STR_NONE)
+        set(w, name, value);
+}
+
+static void set_encryption(struct writer *w)
+{
+    struct mk_tls_info tls;
+    if (!mk_request_tls(w->request, &tls))
+        return;
+    bool has_certificate = tls.client_subject.p != NULL;
+    set(w, "HTTPS", MK_STR("on"));
+    set(w, "SSL_PROTOCOL", tls.version);
+    set(w, "SSL_CIPHER", tls.cipher);
+    set_foreign(w, "SSL_TLS_SNI", tls.server_name);
+    set(w, "SSL_SESSION_RESUMED", tls.resumed ? MK_STR("Resumed") : MK_STR("Initial"));
+    set(w, "SSL_CLIENT_VERIFY", has_certificate ? MK_STR("SUCCESS") : MK_STR("NONE"));
+    set_foreign(w, "SSL_CLIENT_S_DN", tls.client_subject);
+    set_foreign(w, "SSL_CLIENT_I_DN", tls.client_issuer);
+    set_foreign(w, "SSL_CLIENT_M_SERIAL", tls.client_serial);
+    set_foreign(w, "SSL_CLIENT_FINGERPRINT", tls.client_fingerprint);
 }
 
 /* ---- Its fields ---- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exposition format of Prometheus, version 0.0.4: each family in one piece. */
+#include <monkey/host.h>
+#include <monkey/tls.h>
 #include <monkey/version.h>
 
 #include "snapshot.h"
@@ -70,6 +72,25 @@ static void print_server(const struct snapshot *s, struct mk_buf *out)
     print_single(out, "monkey_config_last_reload_time_seconds", "gauge",
                  "When that happened last, in seconds since 1970; 0: never.",
                  (uint64_t)atomic_load(&p->reloaded));
+}
+
+/* Of hosts that have a name, and show a certificate. */
+static void print_certificates(const struct snapshot *s, struct mk_buf *out)
+{
+    static const char name[] = "monkey_tls_certificate_expiry_timestamp_seconds";
+    const struct mk_host *host;
+    bool any = false;
+    for (size_t i = 0; (host = mk_worker_host_at(s->worker, i)); i++) {
+        int64_t expires = mk_host_certificate_expires(host);
+        if (expires <= 0 || mk_host_name(host).len == 0)
+            continue;
+        if (!any)
+            begin(out, name, "gauge", "When the certificate of a host ends, in seconds since 1970.");
+        any = true;
+        add_name(out, name, mk_host_name(host));
+        mk_buf_add_char(out, '}');
+        add_value(out, (uint64_t)expires);
+    }
 }
 
 /* ---- Requests ---- */
@@ -266,4 +287,5 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_bytes(s, out);
     print_durations(s, out);
     print_workers(s, out);
+    print_certificates(s, out);
 }

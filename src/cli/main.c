@@ -186,13 +186,13 @@ static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
                     MK_STR_ARG(h->index[0]));
 }
 
-static void say_where(const struct mk_generation *g, const struct mk_addr *listeners, unsigned n)
+static void say_where(const struct mk_generation *g, const struct mk_listeners *listeners)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const struct mk_host *h = &g->sites->host;
     bool one = g->n_sites == 1 && *h->root.path;
     mk_buf_addf(&text, "Monkey " MK_VERSION " serves %s at\n", one ? h->root.path : "its hosts");
-    mk_urls_write(listeners, n, &text);
+    mk_urls_write(listeners, &g->server.listens, &text);
     if (one && h->n_routes == 1 && h->routes[0].handler == &mk_static)
         say_what_is_missing(h, &text);
     (void)print_and_free(&text);

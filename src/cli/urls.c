@@ -4,11 +4,11 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
-static void write_url(const struct mk_addr *a, struct mk_buf *out)
+static void write_url(const struct mk_addr *a, bool tls, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("  "));
     if (a->any.sa_family != AF_UNIX)
-        mk_buf_add(out, MK_STR("http://"));
+        mk_buf_add(out, tls ? MK_STR("https://") : MK_STR("http://"));
     mk_addr_print(a, out);
     mk_buf_add(out, a->any.sa_family == AF_UNIX ? MK_STR("\n") : MK_STR("/\n"));
 }
@@ -32,24 +32,26 @@ static bool on_interface(const struct mk_addr *listener, const struct ifaddrs *i
     return !IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr); /* useless in a URL without its zone */
 }
 
-static void write_all_interfaces(const struct mk_addr *listener, struct mk_buf *out)
+static void write_all_interfaces(const struct mk_addr *listener, bool tls, struct mk_buf *out)
 {
     struct ifaddrs *list = NULL;
     struct mk_addr a;
     if (getifaddrs(&list) < 0)
-        write_url(listener, out);
+        write_url(listener, tls, out);
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
         if (on_interface(listener, i, &a))
-            write_url(&a, out);
+            write_url(&a, tls, out);
     freeifaddrs(list);
 }
 
-void mk_urls_write(const struct mk_addr *listeners, unsigned n, struct mk_buf *out)
+void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out)
 {
-    for (unsigned i = 0; i < n; i++) {
-        if (mk_addr_is_any(&listeners[i]))
-            write_all_interfaces(&listeners[i], out);
+    for (unsigned i = 0; i < listeners->n; i++) {
+        const struct mk_listener *one = &listeners->at[i];
+        bool tls = mk_listener_speaks_tls(one, wanted);
+        if (mk_addr_is_any(&one->addr))
+            write_all_interfaces(&one->addr, tls, out);
         else
-            write_url(&listeners[i], out);
+            write_url(&one->addr, tls, out);
     }
 }

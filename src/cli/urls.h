@@ -3,9 +3,9 @@
 #ifndef MK_CLI_URLS_H
 #define MK_CLI_URLS_H
 
-#include "os/addr.h"
+#include "server/listeners.h"
 
 /* A line for each URL; an address that means all addresses is written as those that the machine has. */
-void mk_urls_write(const struct mk_addr *listeners, unsigned n, struct mk_buf *out);
+void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out);
 
 #endif

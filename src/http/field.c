@@ -101,42 +101,12 @@ static const uint8_t by_len[LEN_MAX + 1][SAME_LEN_MAX] = {
     [24] = {MK_FIELD_SEC_WEBSOCKET_EXTENSIONS},
 };
 
-/* Eight characters against eight of a known name: only where that one has a letter may the case differ. Of
- * what names are made of (letters, digits, '-'), the letters are the ones with bit 6 set. */
-static bool same_word(const char *text, const char *name)
-{
-    uint64_t known = mk_scan_load(name);
-    uint64_t letters = (known & MK_SCAN_EACH(0x40)) >> 1;
-    return ((mk_scan_load(text) ^ known) & ~letters) == 0;
-}
-
-static bool same_half(const char *text, const char *name)
-{
-    uint32_t a, known;
-    memcpy(&a, text, sizeof a);
-    memcpy(&known, name, sizeof known);
-    return ((a ^ known) & ~((known & 0x40404040u) >> 1)) == 0;
-}
-
-/* The last word overlaps the one before it where the length is no multiple. */
-static bool is_name(const char *text, const char *name, size_t len)
-{
-    if (len < 4)
-        return mk_str_eq_nocase(mk_str_of(text, len), mk_str_of(name, len));
-    if (len < 8)
-        return same_half(text, name) && same_half(text + len - 4, name + len - 4);
-    for (size_t i = 0; i + 8 < len; i += 8)
-        if (!same_word(text + i, name + i))
-            return false;
-    return same_word(text + len - 8, name + len - 8);
-}
-
 enum mk_field_id mk_field_find_id(mk_str name)
 {
     if (name.len > LEN_MAX)
         return MK_FIELD_OTHER;
     for (const uint8_t *id = by_len[name.len]; *id; id++)
-        if (is_name(name.p, names[*id].p, name.len))
+        if (mk_scan_is_name(name.p, names[*id].p, name.len))
             return (enum mk_field_id) * id;
     return MK_FIELD_OTHER;
 }

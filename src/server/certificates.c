@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "server/settings_tls.h"
 
-enum { WARN_DAYS = 14, DAY_S = 86400 };
+enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
 
 /* One that was made, and what it was made of: hosts that want the same share it. */
 struct mk_made_context {
@@ -188,22 +188,22 @@ static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tl
     return true;
 }
 
-static void write_date(int64_t when, char room[32])
+void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE])
 {
     time_t t = (time_t)when;
     struct tm tm;
-    if (!gmtime_r(&t, &tm) || !strftime(room, 32, "%Y-%m-%d %H:%M UTC", &tm))
+    if (!gmtime_r(&t, &tm) || !strftime(room, MK_CERTIFICATES_DATE, "%Y-%m-%d %H:%M UTC", &tm))
         room[0] = '\0';
 }
 
 static void check_end(struct build *b, const struct mk_site *s, const struct mk_made_context *made)
 {
-    char date[32];
+    char date[MK_CERTIFICATES_DATE];
     int64_t now = mk_clock_unix(), left = made->expires - now;
     if (!made->expires || left > (int64_t)WARN_DAYS * DAY_S)
         return;
     struct mk_conf_place at = place_of(b, s, "Certificate");
-    write_date(made->expires, date);
+    mk_certificates_write_date(made->expires, date);
     if (left > 0)
         mk_conf_report_warn(b->report, &at, "the certificate ends in %lld day%s, on %s",
                             (long long)(left / DAY_S), left / DAY_S == 1 ? "" : "s", date);
@@ -312,9 +312,13 @@ static unsigned number_of_rules(const struct build *b, const struct mk_site *s)
     return n;
 }
 
-static void check_clients(struct build *b, const struct mk_site *s)
+/* Also where nobody speaks TLS: who requires certificates does not want to be reached without. */
+static void set_clients(struct build *b, struct mk_site *s)
 {
     const struct mk_tls_settings *t = &s->settings.site.tls;
+    s->host.client_rules = number_of_rules(b, s);
+    s->host.client_required = t->clients == MK_TLS_CLIENTS_REQUIRED;
+    b->g->hosts.client_rules |= t->clients != MK_TLS_CLIENTS_OFF;
     struct mk_conf_place at = place_of(b, s, "ClientCertificates");
     if (t->clients && !t->client_authority.p)
         mk_conf_report_error(
@@ -325,14 +329,12 @@ static void check_clients(struct build *b, const struct mk_site *s)
 
 static void build_site(struct build *b, struct mk_site *s)
 {
-    size_t n_errors = b->report->n_errors;
-    check_clients(b, s);
-    if (b->report->n_errors > n_errors)
+    const struct mk_tls_settings *t = &s->settings.site.tls;
+    if (t->clients && !t->client_authority.p) /* reported */
         return;
     const struct mk_made_context *made = make_once(b, s);
     s->host.tls = made ? made->context : NULL;
     s->host.tls_expires = made ? made->expires : 0;
-    s->host.client_rules = number_of_rules(b, s);
 }
 
 static void warn_of_bare(struct build *b)
@@ -350,6 +352,44 @@ static bool can_serve(const struct build *b)
         if (has_any(b, s) || s->brought)
             return true;
     return false;
+}
+
+/* ---- What hosts tell ---- */
+
+static void set_hsts(struct build *b, struct mk_site *s)
+{
+    const struct mk_hsts *h = &s->settings.site.tls.hsts;
+    if (!h->on)
+        return;
+    s->host.hsts = mk_arena_printf(&b->g->arena, "max-age=%llu%s%s", (unsigned long long)(h->age_ms / 1000),
+                                   h->subdomains ? "; includeSubDomains" : "", h->preload ? "; preload" : "");
+    b->report->no_memory |= !s->host.hsts.p;
+}
+
+/* 443 if we listen there, else the first that speaks TLS; 0: there is none. */
+static uint32_t https_port(const struct mk_generation *g)
+{
+    uint32_t port = 0;
+    for (size_t i = g->server.listens.n; i-- > 0;) {
+        const struct mk_listen *l = &g->server.listens.at[i];
+        uint32_t its = mk_addr_port(&l->addr);
+        if (l->tls && its && port != HTTPS_PORT)
+            port = its;
+    }
+    return port;
+}
+
+static void set_redirect(struct build *b, struct mk_site *s)
+{
+    uint32_t wanted = s->settings.site.tls.redirect;
+    uint32_t port = wanted == MK_HTTPS_ON ? https_port(b->g) : wanted;
+    struct mk_conf_place at = place_of(b, s, "RedirectToHTTPS");
+    if (wanted && !port) {
+        mk_conf_report_error(b->report, &at, "RedirectToHTTPS: no Listen speaks TLS on a port that is known");
+        mk_conf_report_hint(b->report,
+                            "add `Listen 443 tls`, or say which port it is: `RedirectToHTTPS 443`");
+    }
+    s->host.https_port = port;
 }
 
 /* ---- As a whole ---- */
@@ -394,6 +434,11 @@ void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *repor
 {
     struct build b = {.g = g, .report = report, .fallback = site_of(g, g->hosts.fallback)};
     const struct mk_listen *l = first_listen(g);
+    for (struct mk_site *s = g->sites; s; s = s->next) {
+        set_hsts(&b, s);
+        set_redirect(&b, s);
+        set_clients(&b, s);
+    }
     if (!l || !b.fallback || !load_module(&b) || !take_tickets(&b))
         return;
     if (!can_serve(&b)) {

@@ -10,4 +10,8 @@
 void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report);
 void mk_certificates_free(struct mk_generation *g);
 
+enum { MK_CERTIFICATES_DATE = 32 };
+/* "2026-12-31 23:59 UTC" */
+void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE]);
+
 #endif

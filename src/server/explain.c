@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "http/method.h"
 #include "http/status.h"
+#include "server/certificates.h"
 #include "server/worker.h"
 #include "web/flow.h"
 #include "web/representation.h"
@@ -33,20 +34,38 @@ static uint32_t port_of(const struct mk_request *r)
     return mk_str_eq_nocase(r->target.scheme, MK_STR("https")) ? 443 : 80;
 }
 
-static void explain_listener(const struct mk_generation *g, const struct mk_request *r, struct mk_buf *out)
+/* A path alone is asked for at the first listener. */
+static void explain_listener(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     char room[MK_ADDR_TEXT];
     for (size_t i = 0; i < g->server.listens.n; i++) {
         const struct mk_listen *l = &g->server.listens.at[i];
         struct mk_buf text = mk_buf_fixed(room, sizeof room);
-        bool fits = !r->target.authority.p || mk_addr_port(&l->addr) == port_of(r);
+        bool fits =
+            !r->target.authority.p || (mk_addr_port(&l->addr) == port_of(r) && l->tls == r->encrypted);
         mk_addr_print(&l->addr, &text);
         if (fits) {
-            say(out, "listener", "%.*s", MK_STR_ARG(mk_buf_str(&text)));
+            say(out, "listener", "%.*s%s", MK_STR_ARG(mk_buf_str(&text)), l->tls ? " tls" : "");
+            r->encrypted = l->tls;
             return;
         }
     }
-    say(out, "listener", "none listens on port %" PRIu32 "; the rest is what any other would do", port_of(r));
+    say(out, "listener", "none listens on port %" PRIu32 "%s; the rest is what any other would do",
+        port_of(r), r->encrypted ? " with TLS" : " without TLS");
+}
+
+/* What the client is shown before it can ask. */
+static void explain_certificate(const struct mk_generation *g, const struct mk_request *r, struct mk_buf *out)
+{
+    char date[MK_CERTIFICATES_DATE];
+    if (!r->encrypted || !g->tls)
+        return;
+    if (!r->site->tls) {
+        say(out, "tls", "there is no certificate for it: the client is turned away");
+        return;
+    }
+    mk_certificates_write_date(r->site->tls_expires, date);
+    say(out, "tls", "its certificate ends on %s", date);
 }
 
 static bool has_name(const struct mk_host *h, mk_str name)
@@ -202,8 +221,10 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     r->site = mk_hosts_find(&w->generation->hosts, r->host);
     r->ops = &ops;
     r->ops_ctx = &ctx;
+    r->encrypted = mk_str_eq_nocase(r->target.scheme, MK_STR("https"));
     explain_listener(w->generation, r, out);
     explain_host(r, out);
+    explain_certificate(w->generation, r, out);
     if (refused) {
         say(out, "path", "refused: it leads above the root, or holds a NUL or what is no escape");
         mk_flow_refuse(x, (unsigned)refused);

@@ -14,10 +14,15 @@
 
 enum { BACKLOG = 4096, SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
 
+static bool is_for(const struct mk_listener *one, const struct mk_addr *asked)
+{
+    return mk_addr_eq(&one->asked, asked) || mk_addr_eq(&one->addr, asked);
+}
+
 static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *asked)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (mk_addr_eq(&l->at[i].asked, asked) || mk_addr_eq(&l->at[i].addr, asked))
+        if (is_for(&l->at[i], asked))
             return &l->at[i];
     return NULL;
 }
@@ -260,6 +265,14 @@ void mk_listeners_own(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
         l->at[i].lent = false;
+}
+
+bool mk_listener_speaks_tls(const struct mk_listener *one, const struct mk_listens *wanted)
+{
+    for (size_t i = 0; i < wanted->n; i++)
+        if (is_for(one, &wanted->at[i].addr))
+            return wanted->at[i].tls;
+    return false;
 }
 
 bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers)

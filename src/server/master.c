@@ -18,6 +18,7 @@
 #include "server/logs.h"
 #include "server/plugins.h"
 #include "server/upgrade.h"
+#include "server/upkeep.h"
 #include "server/workers.h"
 
 enum { TRIAL_S = 60, KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
@@ -47,6 +48,7 @@ struct master {
     bool again;                       /* HUP came while it could not be obeyed */
     struct mk_timer kill_timer, hand_over_timer;
     struct mk_upgrade upgrade;
+    struct mk_upkeep upkeep;
     struct mk_arena arena; /* for what outlives generations */
     mk_str pid_path;       /* absent: no pid file */
     int pid_fd;
@@ -160,11 +162,8 @@ static void change_pidfile(struct master *m)
 
 static void announce(struct master *m)
 {
-    struct mk_addr addrs[MK_LISTENERS_MAX];
-    for (unsigned i = 0; i < m->listeners.n; i++)
-        addrs[i] = m->listeners.at[i].addr;
     if (m->o->on_serving)
-        m->o->on_serving(m->generation, addrs, m->listeners.n);
+        m->o->on_serving(m->generation, &m->listeners);
     fflush(stdout);
 }
 
@@ -172,6 +171,7 @@ static void on_first_set_ready(struct master *m)
 {
     char state[64];
     m->phase = PHASE_SERVING;
+    mk_upkeep_follow(&m->upkeep, m->generation);
     mk_listeners_own(
         &m->listeners); /* before: those of a predecessor that we do not want go with their files */
     mk_listeners_close_unwanted(&m->listeners, true);
@@ -209,6 +209,7 @@ static void hand_over(struct master *m)
     m->generation = m->other;
     m->other = old;
     m->phase = PHASE_HANDING_OVER;
+    mk_upkeep_follow(&m->upkeep, m->generation);
     m->asked_level = -1;
     mk_history_reloaded(m->workers.places.history); /* before the old ones hear of it, and end */
     mk_listeners_close_unwanted(&m->listeners, true);
@@ -391,6 +392,15 @@ static void reload(struct master *m)
     }
 }
 
+static void on_files_changed(struct mk_upkeep *u)
+{
+    struct master *m = MK_CONTAINER(u, struct master, upkeep);
+    if (m->phase == PHASE_ENDING)
+        return;
+    mk_log_info(&m->log.log, "certificates have changed: the configuration is loaded anew");
+    reload(m);
+}
+
 static void reopen_logs(struct master *m)
 {
     mk_logs_reopen(&m->workers, m->generation);
@@ -512,6 +522,7 @@ static mk_err start_loop(struct master *m)
     m->signals.on_ready = on_signal;
     mk_timer_init(&m->kill_timer, on_kill_time);
     mk_timer_init(&m->hand_over_timer, on_hand_over_time);
+    mk_upkeep_init(&m->upkeep, &m->loop, &m->log.log, on_files_changed);
     if (m->signal_fd < 0)
         return m->signal_fd;
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);

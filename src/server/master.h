@@ -12,13 +12,14 @@
 #define MK_SERVER_MASTER_H
 
 #include "server/generation.h"
+#include "server/listeners.h"
 
 struct mk_master_options {
     struct mk_origin origin;
     char *const *argv; /* of the program, for an upgrade */
     bool daemon;
     /* Serving has begun: says so to people. `listeners` are those in use. May be NULL. */
-    void (*on_serving)(const struct mk_generation *g, const struct mk_addr *listeners, unsigned n);
+    void (*on_serving)(const struct mk_generation *g, const struct mk_listeners *listeners);
 };
 
 /* The whole life of a master; answers the exit code. */

@@ -246,28 +246,30 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
 /* ---- Life ---- */
 
 /* Those of other workers are closed: their queues must end with who accepts from them. */
-static mk_err collect_sockets(const struct mk_process_options *o, int **fds, size_t *n)
+static mk_err collect_sockets(const struct mk_process_options *o, struct mk_worker_socket **out, size_t *n)
 {
     const struct mk_listeners *l = o->listeners;
-    *fds = mk_mem_zalloc((size_t)l->n * MK_LISTENER_SOCKETS_MAX, sizeof **fds);
+    *out = mk_mem_zalloc((size_t)l->n * MK_LISTENER_SOCKETS_MAX, sizeof **out);
     *n = 0;
-    if (!*fds)
+    if (!*out)
         return -ENOMEM;
-    for (unsigned i = 0; i < l->n; i++)
+    for (unsigned i = 0; i < l->n; i++) {
+        bool tls = mk_listener_speaks_tls(&l->at[i], &o->generation->server.listens);
         for (unsigned j = 0; l->at[i].wanted && j < l->at[i].n_fds; j++)
             if (mk_listener_serves(&l->at[i], j, o->index, o->workers))
-                (*fds)[(*n)++] = l->at[i].fds[j];
+                (*out)[(*n)++] = (struct mk_worker_socket){.fd = l->at[i].fds[j], .tls = tls};
             else
                 mk_fd_close(&l->at[i].fds[j]);
+    }
     return 0;
 }
 
 static mk_err init_worker(struct process *p, const struct mk_process_options *o)
 {
-    int *fds;
+    struct mk_worker_socket *sockets;
     size_t n;
     mk_listeners_close_unwanted(o->listeners, false); /* what the set before us served and we do not */
-    mk_err e = collect_sockets(o, &fds, &n);
+    mk_err e = collect_sockets(o, &sockets, &n);
     if (e)
         return e;
     e = mk_worker_init(&p->worker,
@@ -277,12 +279,12 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
                                                    .counters = o->counters,
                                                    .places = o->places,
                                                    .log = p->log,
-                                                   .listeners = fds,
+                                                   .listeners = sockets,
                                                    .n_listeners = n,
                                                    .master_fd = o->control_fd < 0 ? NULL : &o->control_fd,
                                                    .spawner = p->has_spawner ? &p->spawner : NULL});
     p->worker.children.on_lost = on_spawner_lost;
-    mk_mem_free(fds);
+    mk_mem_free(sockets);
     return e;
 }
 

@@ -141,7 +141,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
     if (!w->acceptors)
         return -ENOMEM;
     for (size_t i = 0; i < o->n_listeners; i++) {
-        mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i]);
+        mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
         if (e)
             return e;
         w->n_acceptors++;

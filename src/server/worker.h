@@ -41,13 +41,19 @@ struct mk_worker {
     void *plugin_data[MK_PLUGINS_MAX];
 };
 
+/* A socket to accept from. */
+struct mk_worker_socket {
+    int fd;
+    bool tls;
+};
+
 struct mk_worker_options {
     struct mk_generation *generation;
     unsigned index, workers; /* which one of how many that share the limits of the server */
     struct mk_counters *counters;
     struct mk_places places; /* of all processes; none where there is no master */
     struct mk_log *log;
-    const int *listeners; /* sockets to accept from; they stay the caller's */
+    const struct mk_worker_socket *listeners; /* they stay the caller's */
     size_t n_listeners;
     const int *master_fd;             /* the worker's end of the control channel; NULL: there is no master */
     const struct mk_spawner *spawner; /* becomes the worker's; NULL: there is none */

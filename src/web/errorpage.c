@@ -30,6 +30,8 @@ static const char *advice(unsigned status)
         return "The part that was asked for does not exist.";
     case 417:
         return "The request expects something that this server does not do.";
+    case 421:
+        return "This connection was made for another name: a new one is needed.";
     case 431:
         return "The head of the request is larger than this server allows.";
     case 500:

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "http/method.h"
 #include "web/errorpage.h"
+#include "web/secure.h"
 
 enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
@@ -131,6 +132,8 @@ static bool finish(struct mk_exchange *x)
         for (size_t i = 0; i < hooks->n; i++)
             hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
     }
+    if (MK_UNLIKELY(x->request.site->hsts.p != NULL))
+        (void)!mk_secure_mark(&x->request, &x->response);
     x->step = MK_FLOW_READY;
     return true;
 }
@@ -308,7 +311,10 @@ static bool find_host(struct mk_exchange *x)
     x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
     x->step = MK_FLOW_HOOKS;
     x->at = 0;
-    return true;
+    if (MK_LIKELY(!mk_secure_asks(&x->request)))
+        return true;
+    enum mk_verdict v = mk_secure_enter(&x->request, &x->response);
+    return v == MK_NEXT || obey(x, v);
 }
 
 bool mk_flow_run(struct mk_exchange *x)

@@ -62,6 +62,7 @@ struct mk_host {
     const struct mk_tls_context *tls; /* NULL: who asks for it over TLS is turned away */
     int64_t tls_expires;              /* of its certificates: the first; 0: there is none */
     unsigned client_rules; /* equal where the same certificates of clients are good; 0: none is asked for */
+    bool client_required;  /* and nobody is served without one */
     uint32_t https_port;   /* plain requests are sent there; 0: they are served */
     mk_str hsts;           /* Strict-Transport-Security; absent: none */
 };
@@ -69,7 +70,8 @@ struct mk_host {
 struct mk_hosts {
     struct mk_map exact, below; /* name -> struct mk_host *; `below` without the "*." */
     const struct mk_host *fallback;
-    bool named; /* is there anything to look up at all? */
+    bool named;        /* is there anything to look up at all? */
+    bool client_rules; /* does any of them ask clients for certificates? */
 };
 
 void mk_hosts_init(struct mk_hosts *h, struct mk_arena *arena);

@@ -13,6 +13,7 @@ build   ninja-build      command ninja
 build   gcc              command cc
 build   libc6-dev        headers_of_libc
 
+plugins libnghttp2-dev?  pkg-config libnghttp2
 plugins libcrypt-dev     pkg-config libcrypt
 plugins nettle-dev       pkg-config nettle
 plugins zlib1g-dev       pkg-config zlib

@@ -38,7 +38,7 @@ static void serve(const char *text)
 {
     configured_expect(&c, text);
     const struct mk_worker_options o = {
-        .generation = c.g, .workers = 1, .counters = &counters, .listeners = &listener, .n_listeners = 1};
+        .generation = c.g, .workers = 1, .counters = &counters, .listeners = &(struct mk_worker_socket){.fd = listener}, .n_listeners = 1};
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 

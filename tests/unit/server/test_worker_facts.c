@@ -56,7 +56,7 @@ static void serve(const char *text)
         .counters = &places[1].counters,
         .places = {.at = places, .n = 4, .master = 11, .began = 1000, .history = &history},
         .log = &error_log,
-        .listeners = &listener,
+        .listeners = &(struct mk_worker_socket){.fd = listener},
         .n_listeners = 1};
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }

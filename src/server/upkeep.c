@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/upkeep.h"
+
+enum {
+    LOOK_MS = 2000,
+    SETTLE_MS = 1000, /* who changes one file often changes its neighbour next */
+};
+
+static void set(struct mk_upkeep *u, struct mk_timer *t, uint32_t after_ms)
+{
+    mk_timer_set(&u->loop->wheel, t, u->loop->now_ms, after_ms);
+}
+
+/* Loaded once nothing has changed for a while: a certificate is of no use before its key has come, too. */
+static void on_look(struct mk_timer *t)
+{
+    struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, look);
+    bool changes = mk_watched_look(u->generation->watched), settled = u->changed && !changes;
+    u->changed = changes;
+    set(u, &u->look, changes ? SETTLE_MS : LOOK_MS);
+    if (settled)
+        u->on_change(u);
+}
+
+static void on_rotate(struct mk_timer *t)
+{
+    struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, rotate);
+    mk_err e = u->generation->tickets ? mk_tickets_rotate(u->generation->tickets) : 0;
+    if (e)
+        mk_log_error(u->log, "there is no new key for tickets of TLS sessions: %s", mk_err_text(e));
+    set(u, &u->rotate, u->ticket_ms);
+}
+
+void mk_upkeep_init(struct mk_upkeep *u, struct mk_loop *loop, struct mk_log *log,
+                    void (*on_change)(struct mk_upkeep *u))
+{
+    *u = (struct mk_upkeep){.loop = loop, .log = log, .on_change = on_change};
+    mk_timer_init(&u->look, on_look);
+    mk_timer_init(&u->rotate, on_rotate);
+}
+
+void mk_upkeep_follow(struct mk_upkeep *u, const struct mk_generation *g)
+{
+    uint32_t ticket_ms = g->tickets ? g->server.ticket_ms : 0;
+    u->generation = g;
+    if (g->watched)
+        set(u, &u->look, LOOK_MS);
+    else
+        mk_timer_stop(&u->look);
+    if (ticket_ms == u->ticket_ms) /* it runs on: who loads every hour has new keys all the same */
+        return;
+    u->ticket_ms = ticket_ms;
+    if (ticket_ms)
+        set(u, &u->rotate, ticket_ms);
+    else
+        mk_timer_stop(&u->rotate);
+}

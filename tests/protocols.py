@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which protocols a test runs over. Those of the core that start a server run over all four,
+
+    h1       HTTP/1.1           h2       HTTP/2, by prior knowledge
+    h1-tls   HTTP/1.1 over TLS  h2-tls   HTTP/2 over TLS, by ALPN
+
+unless a mark on the test, its parameters or its module says otherwise; the nearest mark decides:
+
+    @pytest.mark.http1                       it sends bytes of HTTP/1, or is about its framing or connections
+    @pytest.mark.http2                       the same of HTTP/2
+    @pytest.mark.over("h1", "h2-tls", why="one server is as slow to start as another")
+
+tests/house/check_protocols.py looks at these marks. Tests elsewhere, such as those of plugins, run over HTTP/1.1, or
+over what MONKEY_PROTOCOL says.
+"""
+import os
+
+from monkey import PROTOCOLS
+
+FOLDERS = ("http", "process", "server", "site")
+DEFAULT = os.environ.get("MONKEY_PROTOCOL", "h1")
+MARKS = {"http1": ("h1", "h1-tls"), "http2": ("h2", "h2-tls")}
+
+
+def register(config):
+    for line in ("http1: for tests about HTTP/1 itself", "http2: for tests about HTTP/2 itself",
+                 "over(*protocols, why): for tests that need not run over all protocols"):
+        config.addinivalue_line("markers", line)
+
+
+def is_of_core(path):
+    return path.parent.name in FOLDERS and path.parent.parent.name == "tests"
+
+
+def multiply(metafunc):
+    """Every test of the core that uses the program, four times; select() takes away what is too much."""
+    if "protocol" in metafunc.fixturenames and is_of_core(metafunc.definition.path):
+        metafunc.parametrize("protocol", PROTOCOLS, indirect=True)
+
+
+def wanted(item):
+    for mark in item.iter_markers():  # the nearest first
+        if mark.name in MARKS:
+            return MARKS[mark.name]
+        if mark.name == "over":
+            assert mark.args and set(mark.args) <= set(PROTOCOLS), f"{item.nodeid}: unknown protocols in {mark}"
+            assert mark.kwargs.get("why"), f"{item.nodeid}: does not say why it runs over {mark.args} only"
+            return mark.args
+    return PROTOCOLS
+
+
+def select(config, items):
+    def runs(item):
+        params = getattr(item, "callspec", None)
+        return params is None or "protocol" not in params.params or params.params["protocol"] in wanted(item)
+
+    kept = [item for item in items if runs(item)]
+    if len(kept) < len(items):
+        config.hook.pytest_deselected(items=[item for item in items if not runs(item)])
+        items[:] = kept

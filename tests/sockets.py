@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections of the test clients: plain, or over TLS with the same calls, also from two threads at once."""
+import contextlib
+import socket
+import ssl
+import threading
+
+RECORD = 16384
+RESET = b"\1\0\0\0\0\0\0\0"  # SO_LINGER: on, 0 seconds
+
+
+class Truncated(ConnectionError):
+    """A TLS connection ended without close_notify: what came may be a part only."""
+
+
+def dial(address, seconds, receive_buffer=None, source=None, tls=None, server_name="localhost"):
+    """Connects; `tls` is an ssl.SSLContext or None."""
+    family = {str: socket.AF_UNIX}.get(type(address)) or (socket.AF_INET6 if ":" in address[0] else socket.AF_INET)
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    if receive_buffer:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+    sock.settimeout(seconds)
+    try:
+        if source:
+            sock.bind((source, 0))  # Linux has all of 127.0.0.0/8
+        sock.connect(address)
+        if family != socket.AF_UNIX:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return TlsSocket(sock, tls, server_name) if tls else sock
+    except BaseException:
+        sock.close()
+        raise
+
+
+def reset(sock):
+    """Closes it so that the peer gets a reset."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+    getattr(sock, "raw", sock).close()
+
+
+class TlsSocket:
+    """A socket that encrypts. One thread may send while another one receives, which Python's own does not allow."""
+
+    def __init__(self, raw, context, server_name):
+        self.raw = raw
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._in, self._out, server_hostname=server_name)
+        self._state, self._order = threading.Lock(), threading.Lock()  # of OpenSSL's object; of what is sent
+        self._unsent = b""
+        self._ended = False
+        self.shake_hands()
+
+    def __getattr__(self, name):  # settimeout, getsockname and the like
+        return getattr(self.raw, name)
+
+    @property
+    def protocol(self):
+        """What ALPN has chosen, or None."""
+        return self._tls.selected_alpn_protocol()
+
+    @property
+    def facts(self):
+        """Version, cipher and certificate of this connection: an ssl.SSLObject."""
+        return self._tls
+
+    def shake_hands(self):
+        while True:
+            try:
+                self._tls.do_handshake()
+                return self._flush()
+            except ssl.SSLWantReadError:
+                self._flush()
+                self._feed()
+
+    def _feed(self):
+        data = self.raw.recv(1 << 16)
+        with self._state:
+            if data:
+                self._in.write(data)
+            else:
+                self._in.write_eof()
+
+    def _flush(self):
+        """The holder of `_order` alone calls this. What cannot go now is kept."""
+        with self._state:
+            self._unsent += self._out.read()
+        while self._unsent:
+            self._unsent = self._unsent[self.raw.send(self._unsent):]
+
+    def recv(self, size, flags=0):
+        assert not flags, "TLS cannot do that"
+        while not self._ended:
+            try:
+                with self._state:
+                    data = self._tls.read(size)
+                if data:
+                    return data
+                self._end()
+            except ssl.SSLWantReadError:
+                if self._out.pending and self._order.acquire(blocking=False):  # else the one who sends takes it along
+                    try:
+                        self._flush()
+                    finally:
+                        self._order.release()
+                self._feed()
+            except ssl.SSLEOFError:
+                raise Truncated("the connection ended without close_notify") from None
+            except ssl.SSLError as error:
+                if "EOF" in str(error):
+                    raise Truncated("the connection ended without close_notify") from None
+                raise
+        return b""
+
+    def _end(self):
+        """close_notify has come; then nothing but the end of the connection may."""
+        assert not self.raw.recv(1), "something came behind close_notify"
+        self._ended = True
+
+    def send(self, data):
+        """Like that of a socket: answers how much was taken."""
+        with self._order:
+            self._flush()
+            part = bytes(data[:RECORD])
+            with self._state:
+                self._tls.write(part)
+            with contextlib.suppress(BlockingIOError, TimeoutError):  # it is taken, and goes with the next
+                self._flush()
+            return len(part)
+
+    def sendall(self, data):
+        view = memoryview(data)
+        while view:
+            view = view[self.send(view):]
+        self.flush()
+
+    def flush(self):
+        """Waits until all that was taken is on its way."""
+        with self._order:
+            self._flush()
+
+    def _say_end(self):
+        with contextlib.suppress(ssl.SSLError), self._state:
+            self._tls.unwrap()
+        self._flush()
+
+    def shutdown(self, how):
+        with contextlib.suppress(ConnectionError), self._order:
+            self._say_end()
+        self.raw.shutdown(how)
+
+    def close(self):
+        if self.raw.fileno() >= 0 and self._order.acquire(blocking=False):
+            try:
+                self.raw.setblocking(False)
+                self._say_end()
+            except OSError:
+                pass
+            finally:
+                self._order.release()
+        self.raw.close()
