@@ -256,13 +256,15 @@ void acme_settings_check(struct mk_config *config, const struct acme_settings *s
 {
     if (!s) {
         mk_config_error(config, NULL, NULL, "the plugin `acme` needs a section [ACME]");
-        mk_config_hint(config, "write [ACME] with `AgreeToTerms on`, once you have read the terms of service of Let's "
-                               "Encrypt, or of the authority that you name as its `Directory`");
+        mk_config_hint(
+            config, "write [ACME] with `AgreeToTerms on`, once you have read the terms of service of Let's "
+                    "Encrypt, or of the authority that you name as its `Directory`");
         return;
     }
     if (!s->agreed) {
-        mk_config_error(config, s, "AgreeToTerms", "no authority certifies for somebody who does not agree to its terms "
-                                                   "of service: expected `AgreeToTerms on`");
+        mk_config_error(config, s, "AgreeToTerms",
+                        "no authority certifies for somebody who does not agree to its terms "
+                        "of service: expected `AgreeToTerms on`");
         mk_config_hint(config, "read those of %.*s first", MK_STR_ARG(s->directory));
     }
     if (!mk_config_has_tls(config))
