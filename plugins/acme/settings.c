@@ -303,11 +303,11 @@ static mk_str lower(struct mk_config *config, mk_str text)
     return mk_str_of(room, room ? text.len : 0);
 }
 
-static bool is_served(const struct mk_host *host, mk_str name)
+static bool is_served(struct mk_config *config, const struct mk_host *host, mk_str name)
 {
     mk_str its;
     for (size_t i = 0; (its = mk_host_name_at(host, i)).p; i++)
-        if (mk_str_match(name, its))
+        if (mk_str_match(name, lower(config, its)))
             return true;
     return false;
 }
@@ -338,7 +338,7 @@ static bool add_name(struct mk_config *config, struct acme_wish *w, const struct
         refuse_name(config, h, name);
         return false;
     }
-    if (!is_served(host, small)) {
+    if (!is_served(config, host, small)) {
         mk_config_error(config, h, "Names", "`%.*s` is not a ServerName of this host", MK_STR_ARG(name));
         return false;
     }

@@ -13,6 +13,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtensionOID
 
+from certificates import make_authority
 from monkey import SECONDS
 from pebble import PROGRAMS, Pebble, Place
 
@@ -66,7 +67,7 @@ def world(monkey, site, tmp_path, state):
     here, pebbles = Place(), []
 
     class World:
-        pebble, state = None, None
+        pebble = server = None
         place, http, tls = here, here.port(), here.port()
 
         def start_pebble(self, **how):
@@ -79,6 +80,8 @@ def world(monkey, site, tmp_path, state):
                                                             "always_valid", "blocked")}
             if not self.pebble:
                 self.start_pebble(**own)
+            if self.server:
+                self.server.stop()
             text = "".join(f"    {line.strip()}\n" for line in keys.splitlines())
             top = f"""[ACME]
     AgreeToTerms on
@@ -88,8 +91,9 @@ def world(monkey, site, tmp_path, state):
     RetryDelay   1s
 {text}"""
             listen = [f"{here.address}:{self.http}"] + ([f"{here.address}:{self.tls} tls"] if tls else [])
-            return monkey(plugins=["acme", *how.pop("plugins", [])], top=top + how.pop("top", ""), listen=listen,
+            self.server = monkey(plugins=["acme", *how.pop("plugins", [])], top=top + how.pop("top", ""), listen=listen,
                           host=f"ServerName {names}\n" if names else "", sections=sections, workers=workers, **how)
+            return self.server
 
     yield World()
     for each in pebbles:
@@ -117,3 +121,322 @@ def test_a_certificate_by_http(world, state):
     account = json.loads((state / "account.json").read_text())
     assert account["contact"] == ["mailto:me@example.test"] and account["directory"] == world.pebble.directory
     assert server.get("/.well-known/acme-challenge/nothing").status == 404
+
+
+def test_several_names_and_hosts(world, state):
+    server = world.start(names="A.example.test b.example.test c.example.test", sections="""
+        [HOST]
+            ServerName   second.example.test
+            DocumentRoot site
+
+        [ACME_HOST]
+            Key          rsa
+
+        [HOST]
+            ServerName   third.example.test
+            DocumentRoot site
+
+        [ACME_HOST]
+            Acme         off
+
+        [HOST]
+            ServerName   *.wild.example.test fourth.example.test
+            DocumentRoot site
+
+        [ACME_HOST]
+            Names        fourth.example.test one.wild.example.test
+
+    """)
+    for name in ("a", "second", "fourth"):
+        server.err.wait_for(NEW.format(f"{name}.example.test"))
+        state.check(f"{name}.example.test")
+    assert state.names("a.example.test") == ["a.example.test", "b.example.test", "c.example.test"]
+    assert state.names("fourth.example.test") == ["fourth.example.test", "one.wild.example.test"]
+    assert state.key("second.example.test").key_size == 2048
+    assert len(list((state / "certificates").iterdir())) == 3
+    assert world.pebble.count("There are now 1 accounts") == 1 and world.pebble.count("There are now 2 accounts") == 0
+
+
+def test_nonces_that_are_refused(world):
+    world.start(rejected_nonces=50).err.wait_for(NEW.format("www.example.test"))
+
+
+def test_challenges_are_answered_whatever_else_is_asked_of_clients(world, site, tmp_path):
+    (tmp_path / "users").write_text("")
+    server = world.start(plugins=["auth"], sections="""
+        [AUTH]
+            Location /
+            Users    users
+
+        [ROUTES]
+            /*       redirect 301 https://www.example.test/
+    """)
+    server.err.wait_for(NEW.format("www.example.test"))
+    assert server.get("/").status == 401
+
+
+def test_answers_of_others_are_files(world, site, state):
+    site.add(".well-known/acme-challenge/theirs", "their answer")
+    server = world.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    (state / "http-01/ours").write_text("ours.thumbprint")
+    with server.connect() as c:
+        reply = c.get("/.well-known/acme-challenge/ours")
+        assert (reply.status, reply.text, reply["Content-Type"]) == (200, "ours.thumbprint", "application/octet-stream")
+        assert c.get("/.well-known/acme-challenge/ours", method="HEAD").status == 200
+        assert c.get("/.well-known/acme-challenge/ours?x").status == 200
+        for bad in ("", ".new-ours", "..%2Fours", "%2e%2e/lock", "ours/", "a" * 129, "ours%00", "ou.rs"):
+            assert c.get(f"/.well-known/acme-challenge/{bad}").status in (400, 403, 404), bad
+
+
+# ---- Over again ----
+
+
+def test_nothing_is_asked_for_what_is_there(world, state):
+    server = world.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    serial = state.certificate("www.example.test").serial_number
+    server.stop()
+    asked = world.pebble.out.text
+    server = world.start("RenewAfter 95", server="LogLevel debug\n")
+    time.sleep(1)  # its first look is after 0.3 s
+    assert state.certificate("www.example.test").serial_number == serial
+    assert world.pebble.out.text == asked
+
+
+def test_the_account_stays(world, state):
+    world.start("Contact mailto:me@example.test").err.wait_for(NEW.format("www.example.test"))
+    account, key = json.loads((state / "account.json").read_text()), (state / "account.key").read_bytes()
+    state.pem("www.example.test").unlink()
+    server = world.start("Contact mailto:you@example.test")
+    server.err.wait_for(NEW.format("www.example.test"))
+    again = json.loads((state / "account.json").read_text())
+    assert again == account | {"contact": ["mailto:you@example.test"]} and (state / "account.key").read_bytes() == key
+    assert "new account" not in server.log
+
+
+def test_it_is_renewed(world, state):
+    server = world.start("RenewAfter 5", validity=40)
+    server.err.wait_for(NEW.format("www.example.test"))
+    first = state.certificate("www.example.test")
+    # Not before a third of its life, whatever is wanted.
+    server.err.wait_for(NEW.format("www.example.test"), count=2, seconds=60)
+    second = state.certificate("www.example.test")
+    assert second.serial_number != first.serial_number and second.not_valid_after_utc > first.not_valid_after_utc
+    state.check("www.example.test")
+
+
+@pytest.mark.parametrize("keys, names, why", [
+    ("Key rsa", "www.example.test", "its key is not of the kind that is wanted now"),
+    ("", "www.example.test more.example.test", "the certificate is not for more.example.test"),
+])
+def test_what_is_wanted_otherwise_is_got_at_once(world, state, keys, names, why):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    server = world.start(keys, names)
+    server.err.wait_for(f"acme: www.example.test: {why}")
+    server.err.wait_for(NEW.format("www.example.test"))
+    state.check("www.example.test")
+    assert state.names("www.example.test") == names.split()
+
+
+def test_another_authority(world, state):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    world.start_pebble()
+    server = world.start()
+    server.err.wait_for("acme: www.example.test: its certificate is of another authority")
+    server.err.wait_for(NEW.format("www.example.test"))
+    assert json.loads((state / "account.json").read_text())["directory"] == world.pebble.directory
+
+
+def test_an_authority_that_has_forgotten_the_account(world, state):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    account = json.loads((state / "account.json").read_text())
+    world.pebble.stop()
+    world.pebble.start()
+    state.pem("www.example.test").unlink()
+    server = world.start()
+    server.err.wait_for("the authority does not know the account")
+    server.err.wait_for(NEW.format("www.example.test"))
+    assert json.loads((state / "account.json").read_text())["url"] != account["url"]
+
+
+# ---- What goes wrong ----
+
+
+def test_a_name_that_is_not_ours(world, state):
+    """Pebble is sent to a port where nobody listens."""
+    world.start_pebble()
+    world.pebble.settings["httpPort"] = 1
+    world.pebble.stop()
+    world.pebble.start()
+    server = world.start()
+    said = server.err.wait_for(r"\[error\] \d+: acme: www.example.test: the authority could not verify www.example.test by "
+                               r"http-01 on port 80 \(invalid\): (.*); the next attempt is in (\d+) s", count=3)
+    assert "connection" in said[1]
+    waits = [int(s) for s in re.findall(r"the next attempt is in (\d+) s", server.log)]
+    assert waits[:3] == [1, 2, 4] or (1 <= waits[0] <= 2 and 2 <= waits[1] <= 3 and 4 <= waits[2] <= 5)
+    server.stop()
+    before = state.failure("www.example.test")
+    assert before["failures"] >= 3 and "connection" in before["why"]
+    # The pauses go on where they were, also for the next server.
+    server = world.start()
+    said = server.err.wait_for(r"the next attempt is in (\d+) s")
+    assert int(said[1]) >= 8
+    assert state.failure("www.example.test")["failures"] == before["failures"] + 1
+    server.stop()
+    # What is configured anew is tried at once.
+    server = world.start(names="other.example.test www.example.test")
+    assert int(server.err.wait_for(r"the next attempt is in (\d+) s")[1]) <= 2
+    assert not list((state / "http-01").iterdir())
+
+
+def test_one_that_fails_does_not_hold_up_others(world, state):
+    server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
+                         sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")
+    server.err.wait_for(NEW.format("good.example.test"))
+    assert re.search(r"\[error\] \d+: acme: bad.blocked.test: the authority refuses \(\d+\): .*\(rejectedIdentifier\)", server.log)
+    assert state.failure("good.example.test") is None
+
+
+def test_nobody_answers(world, state):
+    world.start_pebble()
+    world.pebble.stop()
+    server = world.start()
+    server.err.wait_for(r"\[error\] \d+: acme: https://\S+/dir cannot be asked: .*; the next attempt is in (\d+) s")
+    world.pebble.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    assert state.failure("_account") is None
+
+
+def test_who_is_not_trusted(world, tmp_path, state):
+    world.start_pebble()
+    world.pebble.authority = make_authority(tmp_path / "other").file
+    world.start().err.wait_for(r"cannot be asked: .*certificate")
+    assert not (state / "account.json").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nnonsense\n", b"\0" * 4096])
+def test_a_damaged_account_key_is_not_replaced(world, state, content):
+    state.path.mkdir()
+    (state / "account.key").write_bytes(content)
+    server = world.start()
+    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*there will be a new account")
+    assert (state / "account.key").read_bytes() == content
+    (state / "account.key").unlink()
+    server.err.wait_for(NEW.format("www.example.test"))
+
+
+def test_other_damaged_files(world, state):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    whole = state.pem("www.example.test").read_text()
+    other = whole[whole.index("-----BEGIN PRIVATE"):]
+    pieces = whole.split("-----END CERTIFICATE-----")
+    for content in (b"", b"\xff\xfe nonsense", whole[:len(whole) // 2].encode(), other.encode(),
+                    (pieces[0][:-40] + "-----END CERTIFICATE-----" + pieces[-1]).encode()):
+        state.pem("www.example.test").write_bytes(content)
+        for name in ("account.json", "orders/www.example.test.json", "orders/www.example.test.key",
+                     "failures/www.example.test.json", "failures/_account.json"):
+            (state / name).write_bytes(content)
+        server = world.start()
+        server.err.wait_for(r"acme: www.example.test: .*(damaged|no chain|another authority)")
+        server.err.wait_for(NEW.format("www.example.test"))
+        wait_for(lambda: not helpers(server))
+        state.check("www.example.test")
+
+
+def test_a_key_of_another_certificate(world, state):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    theirs = state.pem("www.example.test").read_text()
+    state.pem("www.example.test").unlink()
+    server = world.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    server.stop()
+    ours = state.pem("www.example.test").read_text()
+    at = "-----BEGIN PRIVATE"
+    state.pem("www.example.test").write_text(ours[:ours.index(at)] + theirs[theirs.index(at):])
+    server = world.start()
+    server.err.wait_for("certificate and key do not belong together")
+    server.err.wait_for(NEW.format("www.example.test"))
+    state.check("www.example.test")
+
+
+def test_a_state_folder_that_cannot_be(world, tmp_path):
+    (tmp_path / "state").write_text("a file")
+    server = world.start(expect_start=False)
+    server.exit_code = 1
+    server.wait()
+    world.server = None
+    assert re.search(r"monkey.conf:\d+:\d+: error: the folder \S+/state cannot be made: Not a directory", server.log)
+
+
+# ---- The program ----
+
+
+def helpers(server):
+    """The process ids of monkey-acme that belong to this server."""
+    found, parents = [], [server.pid]
+    while parents:
+        pid = parents.pop()
+        try:
+            children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+            parents += map(int, children)
+            if os.readlink(f"/proc/{pid}/exe").endswith("/monkey-acme"):
+                found.append(pid)
+        except OSError:
+            pass
+    return found
+
+
+@pytest.fixture
+def slow(world):
+    """An authority that takes its time to come."""
+    world.start_pebble()
+    world.pebble.environment |= {"PEBBLE_VA_NOSLEEP": "0", "PEBBLE_VA_SLEEPTIME": "5"}
+    world.pebble.stop()
+    world.pebble.start()
+    return world
+
+
+def test_there_is_no_process_when_there_is_nothing_to_do(world):
+    server = world.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    wait_for(lambda: not helpers(server))
+
+
+def test_it_is_killed(slow, state):
+    server = slow.start()
+    wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
+    (pid,) = helpers(server)
+    os.kill(pid, signal.SIGKILL)
+    server.err.wait_for(r"\[error\] \d+: acme: \S+/monkey-acme died of signal 9")
+    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    assert slow.pebble.count("order-plz") == 1, "it goes on with the order"
+
+
+def test_its_worker_is_killed(slow, state):
+    server = slow.start(workers=2)
+    server.allow("worker")
+    wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
+    (pid,) = helpers(server)
+    for worker in server.workers:
+        os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: pid not in helpers(server) and not os.path.exists(f"/proc/{pid}"))
+    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    assert slow.pebble.count("order-plz") == 1, server.log + slow.pebble.out.text
+
+
+def test_it_ends_with_the_server(slow, state):
+    server = slow.start()
+    (pid,) = wait_for(lambda: helpers(server))
+    server.stop()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def test_reloads_meanwhile(slow):
+    server = slow.start()
+    for i in range(3):
+        wait_for(lambda: helpers(server))
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves", count=i + 1)
+    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    assert slow.pebble.count("order-plz") == 1

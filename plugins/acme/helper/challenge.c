@@ -2,6 +2,7 @@
 #include "challenge.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "cert.h"
@@ -55,6 +56,12 @@ static bool is_token(const char *token)
     return n > 0 && n <= TOKEN_MAX;
 }
 
+/* An authority may come more than once, from several places: answers stay until the order is over. */
+static void remember(struct acme_client *c, const char *folder, const char *name)
+{
+    mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
+}
+
 static bool lay_out(const struct acme_client *c, const char *name, const char *token,
                     const struct acme_wish *wish, struct acme_fault *f)
 {
@@ -72,12 +79,20 @@ static bool lay_out(const struct acme_client *c, const char *name, const char *t
     return ok;
 }
 
-static void take_back(const char *name, const char *token, const struct acme_wish *wish)
+void acme_challenge_clean(struct acme_client *c)
 {
-    if (is_http(wish))
-        acme_store_remove(ACME_HTTP, token, "");
-    else
-        acme_store_remove(ACME_ALPN, name, ".pem");
+    mk_str rest = mk_buf_str(&c->answers);
+    for (mk_str path; (path = mk_str_cut(&rest, '\n')).len;) {
+        size_t at = mk_str_find(path, '/');
+        char name[512];
+        mk_str leaf = mk_str_skip(path, at + 1);
+        (void)snprintf(name, sizeof name, "%.*s", MK_STR_ARG(leaf));
+        if (mk_str_eq(mk_str_take(path, at), MK_STR(ACME_HTTP)))
+            acme_store_remove(ACME_HTTP, name, "");
+        else
+            acme_store_remove(ACME_ALPN, name, ".pem");
+    }
+    mk_buf_clear(&c->answers);
 }
 
 /* ---- The authorization ---- */
@@ -149,11 +164,11 @@ static bool meet(struct acme_client *c, const char *authorization, const json_t 
         return acme_fault(f, "the authority does not offer %s for %s", wish->challenge, name);
     if (!token || !is_token(token) || !url)
         return acme_fault(f, "the challenge for %s is broken: no token, or no url", name);
+    remember(c, is_http(wish) ? ACME_HTTP : ACME_ALPN, is_http(wish) ? token : name);
     if (!lay_out(c, name, token, wish, f))
         return false;
     bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f) && await_verdict(c, authorization, name, wish, f);
     acme_reply_free(&r);
-    take_back(name, token, wish);
     return ok;
 }
 

@@ -19,5 +19,7 @@ bool acme_patience_wait(struct acme_patience *p, uint64_t retry_s);
 /* Fulfils one authorization of an order, whatever its state. */
 bool acme_challenge_pass(struct acme_client *c, const char *authorization, const struct acme_wish *wish,
                          struct acme_fault *f);
+/* Takes back the answers that were laid out for an order that is over. */
+void acme_challenge_clean(struct acme_client *c);
 
 #endif

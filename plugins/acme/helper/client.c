@@ -7,7 +7,7 @@
 
 #include "jws.h"
 
-enum { MESSAGE_MAX = 512 * 1024, NONCES_MAX = 20, SKEW_S = 3600 };
+enum { MESSAGE_MAX = 512 * 1024, NONCES_MAX = 20, SKEW_S = 3600, ANSWERS_MAX = 256 * 1024 };
 
 /* ---- Problems ---- */
 
@@ -189,7 +189,7 @@ static void compare_clocks(int64_t theirs)
 bool acme_client_open(struct acme_client *c, const struct acme_plan *plan, struct acme_fault *f)
 {
     struct acme_reply r = {0};
-    *c = (struct acme_client){.plan = plan};
+    *c = (struct acme_client){.plan = plan, .answers = mk_buf_growing(ANSWERS_MAX)};
     c->net = acme_net_open(plan->agent, plan->authority, f);
     bool ok = c->net && acme_net_ask(c->net, plan->directory, (mk_str){NULL, 0}, &r, f);
     json_t *d = ok ? json_loadb(r.body.p ? r.body.p : "", r.body.len, 0, NULL) : NULL;
@@ -210,5 +210,6 @@ void acme_client_close(struct acme_client *c)
 {
     acme_net_close(c->net);
     EVP_PKEY_free(c->key);
+    mk_buf_free(&c->answers);
     *c = (struct acme_client){0};
 }

@@ -15,7 +15,8 @@ struct acme_client {
     char new_nonce[ACME_URL_MAX], new_account[ACME_URL_MAX], new_order[ACME_URL_MAX];
     char terms[ACME_URL_MAX]; /* of service; "": there are none */
     bool wants_binding;
-    char nonce[256]; /* for the next request; "": none is left */
+    struct mk_buf answers; /* files that were laid out, a line each */
+    char nonce[256];       /* for the next request; "": none is left */
 };
 
 /* Reads the directory. */

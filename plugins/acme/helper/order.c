@@ -273,8 +273,10 @@ bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, stru
 {
     struct order o = {.client = c, .wish = wish};
     bool ok = open_order(&o, f) && advance(&o, f) && fetch(&o, f);
-    if (ok || !f->is_everyone) /* nothing can come of it any more */
+    if (ok || !f->is_everyone) { /* nothing can come of it any more */
         forget(&o);
+        acme_challenge_clean(c);
+    }
     json_decref(o.object);
     EVP_PKEY_free(o.key);
     return ok;

@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 1 << 20 };
+enum { FILE_MAX = 1 << 20, ANSWER_S = 3600 };
 
 static bool name_file(char path[PATH_MAX], const char *folder, const char *prefix, const char *name,
                       const char *suffix)
@@ -21,12 +22,13 @@ static bool name_file(char path[PATH_MAX], const char *folder, const char *prefi
 
 /* ---- Beginning ---- */
 
-static void empty_folder(const char *folder)
+/* What is young may still be asked for: somebody was interrupted, and we shall go on with it. */
+static void clean_folder(const char *folder)
 {
     DIR *d = opendir(folder);
     const struct dirent *e;
     while (d && (e = readdir(d)))
-        if (e->d_name[0] != '.')
+        if (acme_store_time(folder, e->d_name, "") < time(NULL) - ANSWER_S)
             acme_store_remove(folder, e->d_name, "");
     if (d)
         closedir(d);
@@ -59,8 +61,8 @@ int acme_store_open(struct acme_fault *f)
                                 strerror(e));
             return -e;
         }
-    empty_folder(ACME_HTTP);
-    empty_folder(ACME_ALPN);
+    clean_folder(ACME_HTTP);
+    clean_folder(ACME_ALPN);
     return 0;
 }
 

@@ -16,7 +16,7 @@
 #define ACME_HTTP         "http-01"      /* TOKEN */
 #define ACME_ALPN         "tls-alpn-01"  /* NAME.pem */
 
-/* Makes the folders that are not there, takes the lock, and removes what was left of challenges. -EAGAIN:
+/* Makes the folders that are not there, takes the lock, and removes old answers to challenges. -EAGAIN:
  * somebody else works here. Else 0 or a negated errno value, with the fault filled. */
 int acme_store_open(struct acme_fault *f);
 
