@@ -163,7 +163,7 @@ static bool open_order(struct order *o, struct acme_fault *f)
     if (recall(o)) {
         if (ask(o, o->url, MK_STR(""), &old) && !is(o, "invalid"))
             return true;
-        if (old.is_everyone) { /* it may be asked for later */
+        if (old.text[0] && (!old.status || old.status >= 500)) { /* it may be asked for later */
             *f = old;
             return false;
         }
