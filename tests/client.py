@@ -116,8 +116,9 @@ def check_head(reply):
 class Client:
     """A connection. `c.send(b"GET ...")`, `c.read()`, `c.expect_end()`."""
 
-    def __init__(self, address, seconds=SECONDS, receive_buffer=None, source=None, tls=None):
-        self.sock = dial(address, seconds, receive_buffer, source, tls)
+    def __init__(self, address, seconds=SECONDS, receive_buffer=None, source=None, tls=None,
+                 server_name="localhost"):
+        self.sock = dial(address, seconds, receive_buffer, source, tls, server_name)
         if tls and self.sock.protocol not in ("http/1.1", None):
             raise BadReply(f"it offered HTTP/1.1 and got {self.sock.protocol}")
         self.got = bytearray()

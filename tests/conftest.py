@@ -7,6 +7,7 @@ import pytest
 
 import protocols
 from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Server, Site, over_tls, write_config
+from proc import Process
 
 
 def pytest_configure(config):
@@ -83,6 +84,20 @@ def monkey(tmp_path, site, protocol, request):
         finally:
             server.kill()
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def watch(monkey):
+    """`watch(pid)` is a process that is no child of ours, such as a new master; it is ended with the test."""
+    processes = []
+
+    def start(pid):
+        processes.append(Process(pid))
+        return processes[-1]
+
+    yield start
+    for process in processes:
+        process.kill()
 
 
 @pytest.fixture

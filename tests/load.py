@@ -14,8 +14,9 @@ class Load:
     A connection that the server closes without having said so before is a failure.
     """
 
-    def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0):
+    def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0, tls=None):
         self.address, self.target, self.content = server.addresses[which], target, content
+        self.tls = tls  # an ssl.SSLContext
         self.failures, self._stopped = [], threading.Event()
         plans = [self._keep] * keeping + [self._once] * single
         self.counts = [0] * len(plans)
@@ -62,7 +63,7 @@ class Load:
         self.counts[i] += 1
 
     def _keep(self, i):
-        with Client(self.address) as c:
+        with Client(self.address, tls=self.tls) as c:
             while not self._stopped.is_set():
                 reply = c.get(self.target)
                 self._take(reply, i)
@@ -71,7 +72,7 @@ class Load:
                     return
 
     def _once(self, i):
-        with Client(self.address) as c:
+        with Client(self.address, tls=self.tls) as c:
             reply = c.get(self.target, fields=[("Connection", "close")])
             self._take(reply, i)
             assert reply.closes, "it is to close, but does not say so"

@@ -32,7 +32,8 @@ struct mk_filter_ops {
  * see (mk_response_will_send_content()), or would see had it not asked with HEAD: then nobody pulls, but the
  * fields are those of a GET. `length` is what will come out, or MK_LENGTH_UNKNOWN. Fields that
  * describe the content (Content-Encoding, ETag, Accept-Ranges) are the filter's to set. From here on
- * ops->close(ctx) will be called, also when this fails. 0, -EINVAL for a raw source, -ENOMEM or -EALREADY.
+ * ops->close(ctx) will be called, also when this fails. 0, -EINVAL for a raw source or a tunnel, -ENOMEM or
+ * -EALREADY.
  */
 MK_API int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx,
                                   int64_t length);

@@ -17,6 +17,7 @@
 #include <monkey/response.h>
 #include <monkey/text.h>
 #include <monkey/tls.h>
+#include <monkey/tunnel.h>
 #include <monkey/worker.h>
 
 #ifdef __cplusplus

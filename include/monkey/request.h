@@ -143,6 +143,18 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
 MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
 
 /**
+ * The trailers of the content (RFC 9110, section 6.5): fields that came behind it. There are none before
+ * mk_request_read() has answered 0. The value of the first one of that name, in any case of letters, absent
+ * if there is none; or the i-th one, false when there are no more. Those that would change what the request
+ * meant (Content-Length, Authorization, ...) are dropped.
+ */
+MK_API mk_str mk_request_trailer(const struct mk_request *r, mk_str name);
+MK_API bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
+
+/** Will the client hear of trailers (`TE: trailers`, RFC 9110, section 10.1.4)? */
+MK_API bool mk_request_accepts_trailers(const struct mk_request *r);
+
+/**
  * Goes on with a request whose handler answered MK_WAIT, or whose source answered -EAGAIN: that handler or
  * source is called again, at the end of the current turn of the loop. Harmless when nobody waits.
  */

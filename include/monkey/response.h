@@ -45,6 +45,18 @@ MK_API mk_str mk_response_field(const struct mk_response *r, mk_str name);
 /** The i-th field line, without the server's own; false when there are no more. */
 MK_API bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value);
 
+/**
+ * Adds a trailer: a field behind the content (RFC 9110, section 6.5). Also when the head was sent already, by
+ * a source or filter before it answers 0. Both texts are copied. Those that are there when the head is sent
+ * are announced in it. Dropped where they cannot be sent: over HTTP/1.1 when the length of the content is
+ * known, or the client has not said `TE: trailers` (mk_request_accepts_trailers()). So nothing that a client
+ * must know may stand there alone.
+ *
+ * 0; -EINVAL as mk_response_add(), and for names that have no meaning behind the content; -EMSGSIZE when all
+ * of them are more than 16 KB; -ENOMEM.
+ */
+MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value);
+
 /** Length of the content; MK_LENGTH_UNKNOWN when only its end will tell. */
 MK_API int64_t mk_response_length(const struct mk_response *r);
 

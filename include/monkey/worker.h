@@ -143,6 +143,9 @@ MK_API bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_wo
 /** The sum of what those have counted whose places others took: with all of the above, it is what the server
  * counted since it began. */
 MK_API void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out);
+/** The i-th reason for which connections of HTTP/2 were ended by the server, as a word ("resets", "pings",
+ * ...), and how often that was, in all workers since the server was started; false: there are no more. */
+MK_API bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n);
 /** The process that the server began as, and when: seconds since 1970. */
 MK_API int64_t mk_worker_master(const struct mk_worker *w);
 MK_API int64_t mk_worker_server_started(const struct mk_worker *w);

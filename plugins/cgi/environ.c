@@ -137,27 +137,6 @@ static void set_server_name(struct writer *w, const struct mk_peer *local)
         set(w, "SERVER_NAME", MK_STR("localhost"));
 }
 
-static void set_server(struct writer *w)
-{
-    struct mk_peer local;
-    bool known = mk_request_local(w->request, &local) == 0;
-    mk_str scheme = mk_request_scheme(w->request);
-    bool secure = mk_str_eq(scheme, MK_STR("https"));
-    unsigned version = mk_request_version(w->request);
-    char protocol[] = {'H', 'T', 'T', 'P', '/', (char)('0' + version / 10), '.', (char)('0' + version % 10)};
-    set(w, "GATEWAY_INTERFACE", MK_STR("CGI/1.1"));
-    set(w, "SERVER_SOFTWARE", MK_STR("Monkey/" MONKEY_VERSION));
-    set(w, "SERVER_PROTOCOL", mk_str_of(protocol, sizeof protocol));
-    set_server_name(w, known ? &local : NULL);
-    set_num(w, "SERVER_PORT", known && local.port ? local.port : secure ? 443 : 80);
-    if (known && !local.is_unix)
-        set_peer(w, "SERVER_ADDR", &local);
-    set(w, "REQUEST_SCHEME", scheme);
-    set_encryption(w);
-    set(w, "REDIRECT_STATUS", MK_STR("200")); /* php-cgi answers nobody who does not say so */
-    set(w, "PATH", MK_STR("/usr/local/bin:/usr/bin:/bin"));
-}
-
 /* In the words of Apache's mod_ssl, which programs know. What others have put into a certificate could hold
  * anything. */
 static void set_foreign(struct writer *w, const char *name, mk_str value)
@@ -182,6 +161,27 @@ static void set_encryption(struct writer *w)
     set_foreign(w, "SSL_CLIENT_I_DN", tls.client_issuer);
     set_foreign(w, "SSL_CLIENT_M_SERIAL", tls.client_serial);
     set_foreign(w, "SSL_CLIENT_FINGERPRINT", tls.client_fingerprint);
+}
+
+static void set_server(struct writer *w)
+{
+    struct mk_peer local;
+    bool known = mk_request_local(w->request, &local) == 0;
+    mk_str scheme = mk_request_scheme(w->request);
+    bool secure = mk_str_eq(scheme, MK_STR("https"));
+    unsigned version = mk_request_version(w->request);
+    char protocol[] = {'H', 'T', 'T', 'P', '/', (char)('0' + version / 10), '.', (char)('0' + version % 10)};
+    set(w, "GATEWAY_INTERFACE", MK_STR("CGI/1.1"));
+    set(w, "SERVER_SOFTWARE", MK_STR("Monkey/" MONKEY_VERSION));
+    set(w, "SERVER_PROTOCOL", mk_str_of(protocol, sizeof protocol));
+    set_server_name(w, known ? &local : NULL);
+    set_num(w, "SERVER_PORT", known && local.port ? local.port : secure ? 443 : 80);
+    if (known && !local.is_unix)
+        set_peer(w, "SERVER_ADDR", &local);
+    set(w, "REQUEST_SCHEME", scheme);
+    set_encryption(w);
+    set(w, "REDIRECT_STATUS", MK_STR("200")); /* php-cgi answers nobody who does not say so */
+    set(w, "PATH", MK_STR("/usr/local/bin:/usr/bin:/bin"));
 }
 
 /* ---- Its fields ---- */

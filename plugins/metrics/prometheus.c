@@ -279,6 +279,18 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
         print_family(s, &families[i], out);
 }
 
+static void print_h2(const struct snapshot *s, struct mk_buf *out)
+{
+    static const char name[] = "monkey_http2_ended_total";
+    const char *reason;
+    uint64_t n;
+    begin(out, name, "counter", "Connections of HTTP/2 that were ended for what their clients did.");
+    for (size_t i = 0; mk_worker_h2_ended(s->worker, i, &reason, &n); i++) {
+        mk_buf_addf(out, "%s{reason=\"%s\"}", name, reason);
+        add_value(out, n);
+    }
+}
+
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
 {
     print_server(s, out);
@@ -287,5 +299,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_bytes(s, out);
     print_durations(s, out);
     print_workers(s, out);
+    print_h2(s, out);
     print_certificates(s, out);
 }

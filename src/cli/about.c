@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/utsname.h>
 
+#include "net/tls.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/sandbox.h"
@@ -25,6 +26,16 @@ static void write_landlock(struct mk_buf *out)
     mk_fd_close(&box.fd);
 }
 
+static void write_tls(struct mk_buf *out)
+{
+    const char *why;
+    const struct mk_tls_module *tls = mk_tls_load(&why);
+    if (tls)
+        mk_buf_addf(out, "TLS       %s\n", tls->library);
+    else
+        mk_buf_addf(out, "TLS       no: %s\n", why);
+}
+
 void mk_about_write(struct mk_buf *out)
 {
     struct utsname system;
@@ -38,6 +49,7 @@ void mk_about_write(struct mk_buf *out)
     mk_buf_add(out, mk_builtin_plugins[0] ? MK_STR("\n") : MK_STR(" no plugins\n"));
     mk_buf_add(out, MK_STR("plugins   " MK_PLUGIN_DIR ", ABI "));
     mk_buf_addf(out, "%d\n", MK_ABI);
+    write_tls(out);
     if (uname(&system) == 0)
         mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);
     write_landlock(out);

@@ -16,11 +16,8 @@ static const struct unit sizes[] = {
     {MK_STR_INIT("B"), 1},
 };
 static const struct unit times[] = {
-    {MK_STR_INIT("d"), 86400000},
-    {MK_STR_INIT("h"), 3600000},
-    {MK_STR_INIT("m"), 60000},
-    {MK_STR_INIT("s"), 1000},
-    {MK_STR_INIT("ms"), 1},
+    {MK_STR_INIT("d"), 86400000}, {MK_STR_INIT("h"), 3600000}, {MK_STR_INIT("m"), 60000},
+    {MK_STR_INIT("s"), 1000},     {MK_STR_INIT("ms"), 1},
 };
 
 mk_err mk_conf_value_bool(mk_str s, bool *out)

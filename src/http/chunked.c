@@ -179,6 +179,26 @@ static int take_data(struct mk_chunked *c, mk_str *in, mk_str *data)
     return MK_CHUNKED_DATA;
 }
 
+/* Is the next byte one of a trailer, not of the empty line that ends all? */
+static bool is_trailer(const struct mk_chunked *c, char byte)
+{
+    return (c->state == TRAILER_FIRST && byte != '\r') ||
+           (c->state > TRAILER_FIRST && c->state <= TRAILER_LF);
+}
+
+static int take_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
+{
+    size_t n = 0;
+    for (; n < in->len && is_trailer(c, in->p[n]); n++) {
+        int r = step(c, in->p[n]);
+        if (r < 0)
+            return r;
+    }
+    *data = mk_str_take(*in, n);
+    *in = mk_str_skip(*in, n);
+    return MK_CHUNKED_TRAILERS;
+}
+
 int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
     if (c->failed)
@@ -188,6 +208,8 @@ int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data)
             return MK_CHUNKED_MORE;
         if (c->state == DATA)
             return take_data(c, in, data);
+        if (is_trailer(c, in->p[0]))
+            return take_trailers(c, in, data);
         int r = step(c, in->p[0]);
         if (r < 0)
             return r;

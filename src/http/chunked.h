@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The chunked transfer coding, undone piece by piece (RFC 9112, section 7.1). Copies nothing: data are slices
- * of the input. Extensions are checked and ignored, trailers are checked like fields and dropped. */
+ * of the input. Extensions are checked and ignored, trailers are checked like fields and handed over as they
+ * are. */
 #ifndef MK_HTTP_CHUNKED_H
 #define MK_HTTP_CHUNKED_H
 
@@ -18,9 +19,11 @@ struct mk_chunked {
 };
 
 enum {
-    MK_CHUNKED_MORE, /* all of *in was used, and the end is not reached */
-    MK_CHUNKED_DATA, /* *data is a piece of the body, never empty; call again, *in may hold more */
-    MK_CHUNKED_END,  /* the body is complete; *in is what follows it */
+    MK_CHUNKED_MORE,     /* all of *in was used, and the end is not reached */
+    MK_CHUNKED_DATA,     /* *data is a piece of the body, never empty; call again, *in may hold more */
+    MK_CHUNKED_TRAILERS, /* *data is a piece of the trailer section, never empty: whole lines when they are
+                            joined */
+    MK_CHUNKED_END,      /* the body is complete; *in is what follows it */
 };
 
 /* `trailers_max` bounds the bytes of all trailers, and those of the extensions that are out of proportion to

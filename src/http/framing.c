@@ -85,18 +85,26 @@ static int read_body(const struct mk_head *h, struct mk_framing *out)
     return wants_body(h->method) ? 411 : 0;
 }
 
+int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue)
+{
+    mk_str value, element;
+    *wants_continue = false;
+    for (unsigned at = 0; mk_fields_next(fields, MK_FIELD_EXPECT, &at, &value);)
+        while (mk_element_next(&value, &element)) {
+            if (!mk_str_eq_nocase(element, MK_STR("100-continue")))
+                return 417;
+            *wants_continue = true;
+        }
+    return 0;
+}
+
 static int read_expect(const struct mk_head *h, struct mk_framing *out)
 {
     if (h->minor == 0)
         return 0;
-    mk_str value, element;
-    for (unsigned at = 0; mk_fields_next(&h->fields, MK_FIELD_EXPECT, &at, &value);)
-        while (mk_element_next(&value, &element)) {
-            if (!mk_str_eq_nocase(element, MK_STR("100-continue")))
-                return 417;
-            out->expect_continue = out->body != MK_BODY_NONE;
-        }
-    return 0;
+    int status = mk_framing_expects(&h->fields, &out->expect_continue);
+    out->expect_continue &= out->body != MK_BODY_NONE;
+    return status;
 }
 
 static bool keeps_alive(const struct mk_head *h)

@@ -13,6 +13,7 @@ enum mk_body {
     MK_BODY_NONE,    /* no byte of a body follows; also for Content-Length: 0 */
     MK_BODY_LENGTH,  /* `length` bytes follow, at least one */
     MK_BODY_CHUNKED, /* see http/chunked.h */
+    MK_BODY_TUNNEL,  /* everything that comes; no head says so, only who accepts a tunnel */
 };
 
 struct mk_framing {
@@ -37,5 +38,8 @@ struct mk_framing {
  * `host` points into the head. With a target in absolute-form its authority counts, not this one (RFC 9112,
  * section 3.2.2): that is the caller's to choose. */
 int mk_framing_of(const struct mk_head *h, struct mk_framing *out) MK_MUST_USE;
+
+/* What Expect says in any version that knows it: 0, or 417. */
+int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue) MK_MUST_USE;
 
 #endif

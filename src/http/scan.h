@@ -142,4 +142,20 @@ static inline bool mk_scan_is_name(const char *text, const char *name, size_t le
     return mk_scan_same_word(text + len - 8, name + len - 8);
 }
 
+/* Is there a capital letter of ASCII? */
+static inline bool mk_scan_has_capitals(mk_str s)
+{
+    const char *at = s.p, *end = s.p + s.len;
+    for (; end - at >= 8; at += 8) {
+        uint64_t word = mk_scan_load(at), low = word & MK_SCAN_EACH(0x7f);
+        uint64_t from_a = low + MK_SCAN_EACH(0x80 - 'A'), beyond_z = low + MK_SCAN_EACH(0x7f - 'Z');
+        if (from_a & ~beyond_z & ~word & MK_SCAN_EACH(0x80))
+            return true;
+    }
+    for (; at < end; at++)
+        if (*at >= 'A' && *at <= 'Z')
+            return true;
+    return false;
+}
+
 #endif

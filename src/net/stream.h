@@ -8,7 +8,9 @@
 
 struct mk_stream;
 
-/* All counts are bytes; a negative answer is an error, -EAGAIN meaning "wait for the descriptor". */
+/* All counts are bytes; a negative answer is an error, -EAGAIN meaning "wait for the descriptor". Bytes that
+ * were offered and not taken must be offered again before any others: an encrypted stream may have sealed
+ * them already. */
 struct mk_stream_ops {
     /* 0: the peer will send no more. */
     ssize_t (*read)(struct mk_stream *s, char *room, size_t cap);
@@ -24,7 +26,9 @@ struct mk_stream_ops {
 struct mk_stream {
     const struct mk_stream_ops *ops;
     int fd;
-    void *tls; /* what an encrypted one has besides; NULL for a plain one */
+    bool holds; /* its last answer to a read was short, but there is more: ask again when others had their
+                   turn */
+    void *tls;  /* what an encrypted one has besides; NULL for a plain one */
 };
 
 /* A plain socket. The stream owns the descriptor. */

@@ -11,6 +11,7 @@ struct mk_acceptor {
     int fd;         /* not owned */
     int reserve_fd; /* given up when no descriptor is left, so that a connection can be taken and told so */
     bool paused;    /* not in the loop: there is no room */
+    bool wants_tls; /* to be set after the start: nothing but TLS is understood there */
     struct mk_timer retry;
 };
 

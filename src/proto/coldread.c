@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "web/filter.h"
 
 enum { BELIEVED_MS = 1000, PIECE = 32 * 1024 };
 
@@ -75,6 +76,19 @@ struct mk_coldread *mk_coldread_start(struct mk_service *s, struct mk_open_file 
     f->refs++;
     s->counters->cold_reads++;
     return r;
+}
+
+struct mk_coldread *mk_coldread_missed(struct mk_service *s, struct mk_content *content, bool *in_the_way,
+                                       void (*on_read)(void *data), void *data)
+{
+    struct mk_content *origin = mk_filter_origin(content);
+    struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
+    *in_the_way = part && part->file && part->missed;
+    if (!*in_the_way)
+        return NULL;
+    part->missed = false;
+    part->warm_to = part->offset + window_of(part->len);
+    return mk_coldread_start(s, part->file, part->offset, part->len, on_read, data);
 }
 
 void mk_coldread_forget(struct mk_coldread *r)

@@ -18,6 +18,10 @@ bool mk_coldread_is_warm(struct mk_service *s, struct mk_open_file *f, uint64_t 
  * once. */
 struct mk_coldread *mk_coldread_start(struct mk_service *s, struct mk_open_file *f, uint64_t offset,
                                       uint64_t len, void (*on_read)(void *data), void *data);
+/* Whoever makes the content has nothing yet: is it a disk that is in the way? *in_the_way says so. The answer
+ * as above; what was in the way is not again. */
+struct mk_coldread *mk_coldread_missed(struct mk_service *s, struct mk_content *content, bool *in_the_way,
+                                       void (*on_read)(void *data), void *data);
 /* Whoever waited is gone: nothing will be called. */
 void mk_coldread_forget(struct mk_coldread *r);
 

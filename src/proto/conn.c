@@ -10,9 +10,10 @@ enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12 };
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
 const char *const mk_conn_state_names[MK_CONN_STATES] = {
-    [MK_CONN_IDLE] = "idle", [MK_CONN_HEAD] = "head",     [MK_CONN_FLOW] = "flow",
-    [MK_CONN_SEND] = "send", [MK_CONN_DRAIN] = "drain",   [MK_CONN_LINGER] = "linger",
-    [MK_CONN_DEAD] = "dead", [MK_CONN_SECURE] = "secure", [MK_CONN_MULTI] = "multi",
+    [MK_CONN_IDLE] = "idle",   [MK_CONN_HEAD] = "head",     [MK_CONN_FLOW] = "flow",
+    [MK_CONN_SEND] = "send",   [MK_CONN_DRAIN] = "drain",   [MK_CONN_LINGER] = "linger",
+    [MK_CONN_DEAD] = "dead",   [MK_CONN_SECURE] = "secure", [MK_CONN_TUNNEL] = "tunnel",
+    [MK_CONN_MULTI] = "multi",
 };
 
 #define TO(state) (1u << MK_CONN_##state)
@@ -23,7 +24,8 @@ static const uint16_t legal_moves[MK_CONN_STATES] = {
     [MK_CONN_MULTI] = TO(LINGER) | TO(DEAD),
     [MK_CONN_HEAD] = TO(FLOW) | TO(MULTI) | TO(DEAD),
     [MK_CONN_FLOW] = TO(SEND) | TO(DEAD),
-    [MK_CONN_SEND] = TO(IDLE) | TO(DRAIN) | TO(LINGER) | TO(DEAD),
+    [MK_CONN_SEND] = TO(IDLE) | TO(DRAIN) | TO(TUNNEL) | TO(LINGER) | TO(DEAD),
+    [MK_CONN_TUNNEL] = TO(LINGER) | TO(DEAD),
     [MK_CONN_DRAIN] = TO(IDLE) | TO(LINGER) | TO(DEAD),
     [MK_CONN_LINGER] = TO(DEAD),
     [MK_CONN_DEAD] = 0,
@@ -44,14 +46,15 @@ static void on_ready(struct mk_watch *w, uint32_t events)
         return; /* closed earlier in this turn */
     /* When both sides have said that they are done, what the peer sent is still to be read: closing over it
      * would send a reset. */
-    bool is_over = events & EPOLLERR || (events & EPOLLHUP && c->state != MK_CONN_LINGER);
+    bool may_hear = c->state == MK_CONN_LINGER || c->state == MK_CONN_TUNNEL;
+    bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_hear);
     if (is_over) {
         mk_conn_close(c, MK_ENDING_GONE);
         return;
     }
     if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
         c->readable = true;
-    if (events & EPOLLRDHUP)
+    if (events & (EPOLLRDHUP | EPOLLHUP))
         c->ended = true;
     c->ops->advance(c);
 }
@@ -65,14 +68,23 @@ static uint64_t progress_of(const struct mk_conn *c)
 
 /* Peers acknowledge in bursts, when a good part of their own room is free again: what moved above the rate in
  * one span makes up for those that follow, for a while. */
-static bool is_too_slow(struct mk_conn *c)
+bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_limits *limits)
 {
-    int64_t rate = (int64_t)c->service->limits->rate_bytes, before = (int64_t)c->progressed;
-    c->progressed = progress_of(c);
-    int64_t balance = c->credit + (int64_t)c->progressed - before;
+    int64_t rate = (int64_t)limits->rate_bytes;
+    int64_t balance = r->credit + (int64_t)progress - (int64_t)r->progressed;
     int64_t most = rate * CREDIT_SPANS;
-    c->credit = (balance < most ? balance : most) - rate;
-    return c->credit < 0;
+    r->progressed = progress;
+    r->credit = (balance < most ? balance : most) - rate;
+    return r->credit < 0;
+}
+
+/* What the protocol has seen of progress has set the clock anew; what the peer took from the kernel it has
+ * not seen. */
+static bool is_taking(struct mk_conn *c)
+{
+    uint64_t before = c->rate.progressed;
+    c->rate.progressed = progress_of(c);
+    return c->rate.progressed != c->progress && c->rate.progressed != before;
 }
 
 static void on_due(struct mk_timer *t)
@@ -82,13 +94,15 @@ static void on_due(struct mk_timer *t)
     c->clock = MK_CLOCK_NONE;
     if (clock == MK_CLOCK_NONE)
         return; /* what it was set for is over */
-    if (clock == MK_CLOCK_RATE && !is_too_slow(c))
+    if (clock == MK_CLOCK_RATE && !mk_rate_is_too_slow(&c->rate, progress_of(c), c->service->limits))
         mk_conn_set_clock(c, MK_CLOCK_RATE);
+    else if (clock == MK_CLOCK_TUNNEL && is_taking(c))
+        mk_conn_set_clock(c, MK_CLOCK_TUNNEL);
     else
         c->ops->on_clock(c, clock);
 }
 
-static uint32_t span_of(const struct mk_limits *l, enum mk_clock clock)
+uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock)
 {
     switch (clock) {
     case MK_CLOCK_IDLE:
@@ -101,6 +115,8 @@ static uint32_t span_of(const struct mk_limits *l, enum mk_clock clock)
         return l->handler_ms;
     case MK_CLOCK_LINGER:
         return l->linger_ms;
+    case MK_CLOCK_TUNNEL:
+        return l->tunnel_ms;
     case MK_CLOCK_NONE:
         break;
     }
@@ -109,12 +125,12 @@ static uint32_t span_of(const struct mk_limits *l, enum mk_clock clock)
 
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
 {
-    if (c->clock == clock && clock != MK_CLOCK_IDLE)
+    if (c->clock == clock && clock != MK_CLOCK_IDLE && clock != MK_CLOCK_TUNNEL)
         return;
-    uint32_t span = span_of(c->service->limits, clock);
+    uint32_t span = mk_clock_span(c->service->limits, clock);
     c->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
-        c->progressed = progress_of(c);
+        c->rate.progressed = progress_of(c);
     if (span)
         mk_timer_set(&c->service->loop->wheel, &c->timer, c->service->loop->now_ms, span);
     else
@@ -217,6 +233,16 @@ void mk_conn_resume(struct mk_conn *c)
         set_task(c, run_resumed);
 }
 
+void mk_conn_stand_in_line(struct mk_conn *c)
+{
+    MK_ASSERT(c->state != MK_CONN_DEAD);
+    if (c->task_set)
+        return;
+    c->task.run = run_resumed;
+    c->task_set = true;
+    mk_turns_add(&c->service->handshakes, &c->task);
+}
+
 void mk_conn_enter(struct mk_conn *c)
 {
     struct mk_window *w = &c->service->window;
@@ -276,12 +302,16 @@ ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
     }
     ssize_t n = c->stream.ops->read(&c->stream, room, cap);
     /* A short read has emptied the socket; only the end of input may be behind it. */
-    if (n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended))
+    if ((n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended)) && !c->stream.holds)
         c->readable = false;
     if (n > 0) {
         c->progress += (uint64_t)n;
         c->service->turn_left -= mk_min((size_t)n, c->service->turn_left);
     }
+    if (c->stream.holds && n > 0 && (size_t)n < cap)
+        c->service->turn_left = 0; /* little came of much work */
+    if (c->stream.holds && n == -EAGAIN)
+        mk_conn_resume(c);
     return n;
 }
 
@@ -298,6 +328,39 @@ ssize_t mk_conn_fill(struct mk_conn *c)
     if (n > 0)
         w->to += (size_t)n;
     return n;
+}
+
+mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out)
+{
+    struct mk_addr local;
+    mk_err e = mk_addr_of_socket(c->stream.fd, &local);
+    if (!e)
+        mk_peer_set(out, &local);
+    return e;
+}
+
+void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out)
+{
+    if (c->stream.tls)
+        c->service->tls->facts(&c->stream, out);
+}
+
+MK_COLD void mk_conn_linger(struct mk_conn *c, bool told)
+{
+    if (!told)
+        c->stream.ops->shutdown(&c->stream);
+    c->readable = true;
+    mk_conn_move(c, MK_CONN_LINGER);
+    mk_conn_set_clock(c, MK_CLOCK_LINGER);
+}
+
+MK_COLD bool mk_conn_listen_out(struct mk_conn *c)
+{
+    mk_conn_use_input(c, mk_conn_input(c).len);
+    ssize_t n = mk_conn_fill(c);
+    if (n <= 0 && n != -EAGAIN)
+        mk_conn_close(c, MK_ENDING_DONE);
+    return n > 0;
 }
 
 void mk_conn_close_all(struct mk_service *s, enum mk_ending ending)

@@ -7,6 +7,8 @@
  *   open -> IDLE -> HEAD -> FLOW -> SEND -----------------------------------> (keep alive) -+
  *            |        |      |        |  \-> DRAIN (unread content) --------> (keep alive) -+
  *            |        |      |        |         |
+ *            |        |      |        +-> TUNNEL (another protocol) -+
+ *            |        |      |        |         |                  v
  *            |        |      |        +---------+-> LINGER (all is said, the peer may still speak)
  *            v        v      v        v         v     |
  *           DEAD <----+------+--------+---------+-----+
@@ -24,6 +26,7 @@ enum mk_conn_state {
     MK_CONN_DRAIN,  /* it is gone, content of the request that nobody read is not */
     MK_CONN_LINGER, /* we said all we had to say and wait for the peer to hear it */
     MK_CONN_SECURE, /* TLS is being agreed upon */
+    MK_CONN_TUNNEL, /* another protocol has taken the place of HTTP/1 */
     MK_CONN_MULTI,  /* HTTP/2: its streams have states of their own */
     MK_CONN_DEAD,   /* closed; its memory stays until the turn of the loop ends */
     MK_CONN_STATES
@@ -37,11 +40,21 @@ enum mk_clock {
     MK_CLOCK_RATE,    /* bytes of the peer, or room for ours: fast enough? */
     MK_CLOCK_HANDLER, /* somebody of ours */
     MK_CLOCK_LINGER,
+    MK_CLOCK_TUNNEL, /* either end of a tunnel */
 };
 
 extern const char *const mk_conn_state_names[MK_CONN_STATES];
 
 struct mk_conn;
+
+/* How fast somebody is, compared with what MinRate asks. */
+struct mk_rate {
+    int64_t credit;      /* bytes by which he is ahead of it */
+    uint64_t progressed; /* bytes that had moved when it was last looked at */
+};
+
+/* `progress`: bytes that have moved so far. To be asked once in each span. */
+bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_limits *limits);
 
 /* The protocol's side. Called with the connection alive. */
 struct mk_conn_ops {
@@ -71,11 +84,10 @@ struct mk_conn {
     };
     char *saved; /* input that was received and not used when the last turn ended */
     uint32_t n_saved;
-    uint32_t seen;       /* of it that the head parser has looked at */
-    uint64_t moves;      /* the last 16 states, the latest in the lowest four bits */
-    uint64_t progress;   /* bytes that moved, in or out, */
-    int64_t credit;      /* by how many it is ahead of the rate that is asked of it */
-    uint64_t progressed; /* and how many the peer had sent or taken when the rate clock was last looked at */
+    uint32_t seen;     /* of it that the head parser has looked at */
+    uint64_t moves;    /* the last 16 states, the latest in the lowest four bits */
+    uint64_t progress; /* bytes that moved, in or out */
+    struct mk_rate rate;
     uint32_t n_requests;
     struct mk_peer peer;
     uint8_t state, clock;
@@ -99,11 +111,25 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
 /* To another state; a move that is not in the table is our bug. */
 void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
 
-/* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE, which starts anew. */
+uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock);
+/* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE and MK_CLOCK_TUNNEL, which
+ * start anew. */
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
+
+/* Our end of it. */
+mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
+/* What was agreed upon; nothing (all zero before) for a plain one. */
+void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
+
+/* All is said: the peer is told, if it was not `told` before, and what it still says is not listened to. */
+void mk_conn_linger(struct mk_conn *c, bool told);
+/* What it still says is read away. False: not now, or no more. */
+bool mk_conn_listen_out(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this turn. */
 void mk_conn_resume(struct mk_conn *c);
+/* The same, when those who wait for service->handshakes longer have had their turn. */
+void mk_conn_stand_in_line(struct mk_conn *c);
 
 /* The window holds this connection's input between the two; at the end what is unused is saved, and the
  * connection is watched if it was not. */

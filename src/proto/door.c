@@ -4,6 +4,7 @@
 #include <monkey/connection.h>
 
 #include "proto/h1.h"
+#include "proto/handshake.h"
 
 MK_COLD static void refuse(struct mk_conn *c)
 {
@@ -56,6 +57,10 @@ static void advance(struct mk_conn *c)
     }
     if (!go) {
         mk_conn_leave(c);
+        return;
+    }
+    if (c->wants_tls) {
+        mk_handshake_serve(c);
         return;
     }
     c->ops = &mk_h1_ops;

@@ -4,6 +4,8 @@
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
+#include "proto/h1_tunnel.h"
+#include "proto/h2.h"
 #include "web/filter.h"
 
 enum {
@@ -37,8 +39,16 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
     return false;
 }
 
+/* A client that knows beforehand that we speak HTTP/2 begins with what HTTP/1 could not mean (RFC 9113,
+ * section 3.3). */
+MK_COLD static bool is_h2(const struct mk_conn *c, mk_str in)
+{
+    return c->service->limits->h2.on && c->n_requests == 0 &&
+           mk_str_starts(MK_H2_PREFACE, mk_str_take(in, MK_H2_PREFACE.len));
+}
+
 /* What the input has of a head: a request (1), not enough (0), or nothing that could become one: refused (1),
- * or given up (-1). */
+ * or not for us (-1). */
 static int parse_head(struct mk_conn *c, mk_str in)
 {
     struct mk_service *s = c->service;
@@ -47,6 +57,10 @@ static int parse_head(struct mk_conn *c, mk_str in)
     int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
     if (n > 0)
         return mk_h1_request_start(c, &head) ? 1 : -1;
+    if (n < 0 && is_h2(c, in)) {
+        c->ops = &mk_h2_ops;
+        return -1;
+    }
     if (n < 0)
         return mk_h1_request_refuse(c, (unsigned)-n) ? 1 : -1;
     c->seen = (uint32_t)in.len;
@@ -82,6 +96,15 @@ static void decide_on_unread(struct mk_h1 *h)
         h->keep = false;
 }
 
+/* The head goes out first, by itself: the tunnel begins with the next turn. */
+MK_COLD static bool begin_tunnel(struct mk_conn *c)
+{
+    mk_h1_tunnel_begin(c->h1);
+    mk_conn_move(c, MK_CONN_TUNNEL);
+    mk_conn_resume(c);
+    return false;
+}
+
 static bool begin_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
@@ -89,10 +112,13 @@ static bool begin_response(struct mk_conn *c)
         decide_on_unread(h);
     h->go = true;
     mk_conn_move(c, MK_CONN_SEND);
-    if (mk_h1_output_head(h))
-        return true;
-    mk_conn_close(c, h->ending);
-    return false;
+    if (!mk_h1_output_head(h)) {
+        mk_conn_close(c, h->ending);
+        return false;
+    }
+    if (MK_UNLIKELY(mk_content_is_tunnel(&h->x->response.content)) && !h->complete)
+        return begin_tunnel(c);
+    return true;
 }
 
 /* Has the peer said its last word, and nothing to say to whoever waits? */
@@ -111,46 +137,22 @@ MK_COLD static bool wait_for_somebody(struct mk_conn *c)
     return false;
 }
 
-/* May whoever waits be called again? After a resume, or when there is the input that it asked for. */
-static bool take_turn(struct mk_h1 *h)
-{
-    bool go = h->go || (h->wants_input && (h->conn->readable || mk_conn_input(h->conn).len > 0));
-    h->go = false;
-    if (go)
-        h->wants_input = false;
-    if (go && h->conn->clock == MK_CLOCK_HANDLER)
-        h->conn->clock = MK_CLOCK_NONE; /* the next wait has all of its time */
-    return go;
-}
-
 static bool run_flow(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (h->x->step == MK_FLOW_READY || (take_turn(h) && mk_flow_run(h->x)))
+    if (h->x->step == MK_FLOW_READY || (mk_h1_take_turn(h) && mk_flow_run(h->x)))
         return begin_response(c);
     return wait_for_somebody(c);
 }
 
 /* ---- The response ---- */
 
-static void count(struct mk_h1 *h, enum mk_ending ending)
-{
-    struct mk_counters *n = h->conn->service->counters;
-    unsigned class = h->x->response.sealed ? h->x->response.status / 100 : 0;
-    n->requests++;
-    n->by_class[class < MK_LEN(n->by_class) ? class : 0]++;
-    n->by_ending[ending]++;
-}
-
 static void record(struct mk_h1 *h, enum mk_ending ending)
 {
     if (h->recorded)
         return;
     h->recorded = true;
-    if (h->ending)
-        ending = h->ending;
-    count(h, ending);
-    mk_flow_end(h->x, ending, h->sent, h->conn->service->loop->now_ms);
+    mk_service_record(h->conn->service, h->x, h->ending ? h->ending : ending, h->sent);
 }
 
 static void end_request(struct mk_conn *c)
@@ -160,17 +162,8 @@ static void end_request(struct mk_conn *c)
         mk_coldread_forget(h->coldread);
     c->h1 = NULL;
     c->clock = MK_CLOCK_NONE;
-    c->credit = 0;
+    c->rate.credit = 0;
     mk_exchange_free(h->x);
-}
-
-MK_COLD static bool linger(struct mk_conn *c)
-{
-    c->stream.ops->shutdown(&c->stream);
-    c->readable = true;
-    mk_conn_move(c, MK_CONN_LINGER);
-    mk_conn_set_clock(c, MK_CLOCK_LINGER);
-    return true;
 }
 
 static bool end_connection(struct mk_conn *c)
@@ -178,9 +171,12 @@ static bool end_connection(struct mk_conn *c)
     const struct mk_h1 *h = c->h1;
     bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
                      (h->may_follow && !c->ended);
+    bool shut = h->shut;
     end_request(c);
-    if (may_speak) /* closing now would send a reset, which can destroy what the peer has not read yet */
-        return linger(c);
+    if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
+        mk_conn_linger(c, shut);
+        return true;
+    }
     mk_conn_close(c, MK_ENDING_DONE);
     return false;
 }
@@ -212,7 +208,7 @@ static bool send_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
-    bool waits_for_source = !h->complete && h->x->response.content.source && !take_turn(h);
+    bool waits_for_source = !h->complete && h->x->response.content.source && !mk_h1_take_turn(h);
     if (p == MK_H1_COMPLETE && !waits_for_source)
         p = mk_h1_output_content(h);
     else if (p == MK_H1_COMPLETE)
@@ -238,6 +234,21 @@ static bool send_response(struct mk_conn *c)
     return false;
 }
 
+static bool tunnel(struct mk_conn *c)
+{
+    struct mk_h1 *h = c->h1;
+    switch (mk_h1_tunnel_take_turn(h)) {
+    case MK_H1_TUNNEL_OPEN:
+        break;
+    case MK_H1_TUNNEL_OVER:
+        return after_response(c);
+    case MK_H1_TUNNEL_BROKEN:
+        mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
+        break;
+    }
+    return false;
+}
+
 /* ---- After the response ---- */
 
 MK_COLD static bool drain(struct mk_conn *c)
@@ -255,17 +266,6 @@ MK_COLD static bool drain(struct mk_conn *c)
     end_request(c);
     mk_conn_move(c, MK_CONN_IDLE);
     return true;
-}
-
-MK_COLD static bool listen_out(struct mk_conn *c)
-{
-    mk_conn_use_input(c, mk_conn_input(c).len);
-    ssize_t n = mk_conn_fill(c);
-    if (n > 0)
-        return true;
-    if (n != -EAGAIN)
-        mk_conn_close(c, MK_ENDING_DONE);
-    return false;
 }
 
 /* A request goes down the states in one call if nobody has to wait. True: call again. */
@@ -286,7 +286,9 @@ static bool step(struct mk_conn *c)
     case MK_CONN_DRAIN:
         return drain(c);
     case MK_CONN_LINGER:
-        return listen_out(c);
+        return mk_conn_listen_out(c);
+    case MK_CONN_TUNNEL:
+        return tunnel(c);
     case MK_CONN_SECURE:
     case MK_CONN_MULTI:
     case MK_CONN_DEAD:
@@ -334,7 +336,10 @@ void mk_h1_serve(struct mk_conn *c)
     while (mk_outq_empty(&c->out) || c->state > MK_CONN_HEAD)
         if (!step(c))
             break;
-    leave(c);
+    if (MK_LIKELY(c->ops == &mk_h1_ops))
+        leave(c);
+    else
+        mk_h2_serve(c);
 }
 
 static void advance(struct mk_conn *c)
@@ -388,6 +393,12 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         break;
     case MK_CLOCK_HANDLER:
         on_wait_timeout(c, 504);
+        break;
+    case MK_CLOCK_TUNNEL:
+        if (mk_outq_empty(&c->out))
+            mk_conn_close(c, MK_ENDING_TIMEOUT);
+        else
+            mk_conn_reset(c, MK_ENDING_TIMEOUT);
         break;
     case MK_CLOCK_IDLE:
     case MK_CLOCK_LINGER:

@@ -24,10 +24,11 @@ struct mk_h1 {
     uint64_t received;    /* so far */
     uint64_t content_max; /* -EMSGSIZE above it */
     struct mk_chunked *chunked;
-    mk_err broken;         /* what reading it came to, sticky */
-    bool expects_continue; /* 100 is still owed */
-    bool wants_input;      /* somebody waits for content */
-    bool may_follow;       /* the peer has not said that this is its last request */
+    struct mk_buf *trailers; /* the section, as far as it came; NULL: nothing of it */
+    mk_err broken;           /* what reading it came to, sticky */
+    bool expects_continue;   /* 100 is still owed */
+    bool wants_input;        /* somebody waits for content */
+    bool may_follow;         /* the peer has not said that this is its last request */
 
     /* The response, on its way out. */
     bool go;   /* flow or source may be called (again) */
@@ -36,10 +37,24 @@ struct mk_h1 {
     bool complete; /* all its bytes were produced */
     bool unsent;   /* it is all there is in the scratch: it can still become another one */
     bool recorded;
+    bool hears;                   /* in a tunnel: somebody wants to know what the peer says */
+    bool shut;                    /* in a tunnel: we have said that no more will come */
     struct mk_coldread *coldread; /* a disk is being waited for */
     uint64_t to_send;             /* of the content, where its length is known */
     uint64_t sent;
     enum mk_ending ending;
 };
+
+/* May whoever waits be called again? After a resume, or when there is the input that it asked for. */
+static inline bool mk_h1_take_turn(struct mk_h1 *h)
+{
+    bool go = h->go || (h->wants_input && (h->conn->readable || mk_conn_input(h->conn).len > 0));
+    h->go = false;
+    if (go)
+        h->wants_input = false;
+    if (go && h->conn->clock == MK_CLOCK_HANDLER)
+        h->conn->clock = MK_CLOCK_NONE; /* the next wait has all of its time */
+    return go;
+}
 
 #endif

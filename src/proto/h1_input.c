@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_input.h"
 
+#include "proto/h1_trailers.h"
+
 mk_err mk_h1_input_continue(struct mk_h1 *h)
 {
     struct mk_conn *c = h->conn;
@@ -23,6 +25,21 @@ static ssize_t read_directly(struct mk_conn *c, char *room, size_t cap)
 {
     ssize_t n = mk_conn_read(c, room, cap);
     return n == 0 ? -ECONNRESET : n;
+}
+
+/* All that comes is the tunnel's, and its end is a proper one. */
+static ssize_t read_tunnel(struct mk_h1 *h, char *room, size_t cap)
+{
+    mk_str in = mk_str_take(mk_conn_input(h->conn), cap);
+    if (in.len) {
+        memcpy(room, in.p, in.len);
+        mk_conn_use_input(h->conn, in.len);
+        return (ssize_t)in.len;
+    }
+    ssize_t n = mk_conn_read(h->conn, room, cap);
+    if (n == 0)
+        h->body = MK_BODY_NONE;
+    return n;
 }
 
 static ssize_t read_length(struct mk_h1 *h, char *room, size_t cap)
@@ -56,7 +73,11 @@ static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
     }
     if (r == MK_CHUNKED_END) {
         h->body = MK_BODY_NONE;
-        return 0;
+        return mk_h1_trailers_end(h);
+    }
+    if (r == MK_CHUNKED_TRAILERS) {
+        mk_err e = mk_h1_trailers_gather(h, data);
+        return e ? e : -EAGAIN;
     }
     return r == MK_CHUNKED_MORE ? -EAGAIN : r == -413 ? -EMSGSIZE : -EBADMSG;
 }
@@ -75,6 +96,28 @@ static ssize_t read_chunked(struct mk_h1 *h, char *room, size_t cap)
     }
 }
 
+static ssize_t read_body(struct mk_h1 *h, char *room, size_t cap)
+{
+    switch (h->body) {
+    case MK_BODY_LENGTH:
+        return read_length(h, room, cap);
+    case MK_BODY_CHUNKED:
+        return read_chunked(h, room, cap);
+    case MK_BODY_TUNNEL:
+        return read_tunnel(h, room, cap);
+    case MK_BODY_NONE:
+        break;
+    }
+    return 0;
+}
+
+/* Content has ended; a tunnel that was accepted has not begun. */
+static ssize_t read_nothing(const struct mk_h1 *h)
+{
+    const struct mk_response *r = &h->x->response;
+    return mk_content_is_tunnel(&r->content) && !r->sealed ? -EAGAIN : 0;
+}
+
 ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
 {
     if (h->conn->service->serving != h->conn)
@@ -82,9 +125,9 @@ ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
     if (h->broken)
         return h->broken;
     if (h->body == MK_BODY_NONE)
-        return 0;
+        return read_nothing(h);
     mk_err e = h->expects_continue ? mk_h1_input_continue(h) : 0;
-    ssize_t n = e ? e : h->body == MK_BODY_LENGTH ? read_length(h, room, cap) : read_chunked(h, room, cap);
+    ssize_t n = e ? e : read_body(h, room, cap);
     if (n > 0 && (h->received += (uint64_t)n) > h->content_max)
         n = -EMSGSIZE;
     if (n == -EAGAIN)

@@ -3,7 +3,7 @@
 
 #include "http/emit.h"
 #include "http/status.h"
-#include "web/filter.h"
+#include "proto/h1_trailers.h"
 
 enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: its room is kept before the data is known */
@@ -15,6 +15,20 @@ enum {
 static size_t chunk_room(const struct mk_buf *out)
 {
     return out->cap - out->len - CHUNK_HEAD - 2;
+}
+
+/* What is spoken from here on, or, of a handshake for another version, what could have been. */
+static bool names_upgrade(const struct mk_response *r)
+{
+    return r->status == 101 || (r->status == 426 && mk_response_field(r, MK_STR("Sec-WebSocket-Version")).p);
+}
+
+/* Connection, and what it names. */
+MK_COLD static void write_upgrade(struct mk_h1 *h, struct mk_buf *out)
+{
+    bool closes = h->x->response.status != 101 && !h->keep;
+    mk_buf_add(out, closes ? MK_STR("Connection: upgrade, close\r\n") : MK_STR("Connection: upgrade\r\n"));
+    mk_emit_field(out, MK_STR("Upgrade"), h->x->request.tunnel);
 }
 
 static void write_framing(struct mk_h1 *h, struct mk_buf *out)
@@ -29,7 +43,11 @@ static void write_framing(struct mk_h1 *h, struct mk_buf *out)
         h->keep = false; /* the end of the connection is the end of the content */
     if (h->in_chunks)
         mk_buf_add(out, MK_STR("Transfer-Encoding: chunked\r\n"));
-    if (!h->keep)
+    if (h->in_chunks && r->trailers)
+        mk_h1_trailers_announce(h, out);
+    if (MK_UNLIKELY(h->x->request.tunnel.p) && names_upgrade(r))
+        write_upgrade(h, out);
+    else if (!h->keep)
         mk_buf_add(out, MK_STR("Connection: close\r\n"));
     else if (h->x->request.version == 10)
         mk_buf_add(out, MK_STR("Connection: keep-alive\r\n"));
@@ -74,7 +92,7 @@ static bool wants_content(const struct mk_h1 *h)
 {
     const struct mk_response *r = &h->x->response;
     return (h->x->request.method != MK_METHOD_HEAD && mk_status_has_content(r->status)) ||
-           mk_content_is_raw(&r->content);
+           mk_content_is_raw(&r->content) || mk_content_is_tunnel(&r->content);
 }
 
 static bool try_head(struct mk_h1 *h, struct mk_buf *out)
@@ -249,14 +267,25 @@ MK_COLD static enum mk_h1_progress fail(struct mk_h1 *h)
     return MK_H1_COMPLETE;
 }
 
+/* Whatever the socket takes, the scratch is empty then. */
+MK_COLD static enum mk_h1_progress end_with_trailers(struct mk_h1 *h)
+{
+    if (flush(h, true) == MK_H1_BROKEN)
+        return MK_H1_BROKEN;
+    mk_h1_trailers_write(h, &h->conn->service->out);
+    return MK_H1_COMPLETE;
+}
+
 /* The source said that this is the end. Does it agree with what the head said? */
 static enum mk_h1_progress end_of_source(struct mk_h1 *h)
 {
     if (h->to_send != MK_CONTENT_UNKNOWN && h->to_send > 0)
         return fail(h);
+    h->complete = true;
+    if (h->in_chunks && h->x->response.trailers)
+        return end_with_trailers(h);
     if (h->in_chunks)
         mk_emit_last_chunk(&h->conn->service->out);
-    h->complete = true;
     return MK_H1_COMPLETE;
 }
 
@@ -274,15 +303,11 @@ static void add_chunk(struct mk_buf *out, size_t n)
 /* Whoever makes the content has nothing yet: is it a disk that is in the way? */
 static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *content)
 {
-    struct mk_content *origin = mk_filter_origin(content);
-    struct mk_part *part = origin->source ? NULL : mk_content_part(origin);
+    bool in_the_way;
     if (h->go) /* a filter that gives others their turn, and has itself resumed */
         return MK_H1_WAITS_INPUT;
-    if (!part || !part->file || !part->missed)
-        return MK_H1_WAITS_INPUT;
-    part->missed = false;
-    see_to_window(h, part, false);
-    return h->coldread ? MK_H1_WAITS_INPUT : MK_H1_COMPLETE;
+    h->coldread = mk_coldread_missed(h->conn->service, content, &in_the_way, on_warm, h);
+    return in_the_way && !h->coldread ? MK_H1_COMPLETE : MK_H1_WAITS_INPUT;
 }
 
 static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_request.h"
 
+#include "http/upgrade.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 
@@ -21,27 +22,17 @@ static void on_resume(void *ctx)
 static mk_err on_local(void *ctx, struct mk_peer *out)
 {
     struct mk_h1 *h = ctx;
-    struct mk_addr local;
-    mk_err e = mk_addr_of_socket(h->conn->stream.fd, &local);
-    if (!e)
-        mk_peer_set(out, &local);
-    return e;
+    return mk_conn_local(h->conn, out);
 }
 
-static const struct mk_request_ops request_ops = {.read = on_read, .resume = on_resume, .local = on_local};
-
-/* For whoever reads the trail of a worker that died. */
-static void leave_trail(struct mk_conn *c, mk_str method, mk_str target)
+static void on_tls(void *ctx, struct mk_tls_facts *out)
 {
-    char *line = c->service->counters->line;
-    size_t n = mk_min(method.len, 16), m = mk_min(target.len, MK_TRAIL_LINE - 18);
-    if (n)
-        memcpy(line, method.p, n);
-    line[n] = ' ';
-    if (m)
-        memcpy(line + n + 1, target.p, m);
-    line[n + 1 + m] = '\0';
+    const struct mk_h1 *h = ctx;
+    mk_conn_tls(h->conn, out);
 }
+
+static const struct mk_request_ops request_ops = {
+    .read = on_read, .resume = on_resume, .local = on_local, .tls = on_tls};
 
 struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 {
@@ -55,6 +46,7 @@ struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
     }
     *h = (struct mk_h1){.conn = c, .x = x, .go = true};
     x->request.version = 11;
+    x->request.encrypted = c->stream.tls != NULL;
     x->request.peer = &c->peer;
     x->request.ops = &request_ops;
     x->request.ops_ctx = h;
@@ -137,6 +129,14 @@ static bool may_keep(const struct mk_conn *c, const struct mk_framing *f)
            (!l->requests_max || c->n_requests < l->requests_max);
 }
 
+/* One that could be a plain request as well, so that whoever does not know the other protocol can answer it.
+ */
+MK_COLD static void look_for_tunnel(struct mk_request *r, const struct mk_framing *f)
+{
+    if (r->method == MK_METHOD_GET && r->version > 10 && f->body == MK_BODY_NONE)
+        r->tunnel = mk_upgrade_protocol(&r->fields);
+}
+
 static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
 {
     struct mk_request *r = &h->x->request;
@@ -145,13 +145,15 @@ static unsigned take_request(struct mk_h1 *h, struct mk_head *head)
     r->method = head->method;
     r->method_text = head->method_text;
     r->fields = head->fields;
-    leave_trail(h->conn, head->method_text, head->target);
+    mk_service_leave_trail(h->conn->service, head->method_text, head->target);
     int bad = mk_exchange_set_target(h->x, head->target, (mk_str){NULL, 0});
     int worse = mk_framing_of(head, &framing);
     if (!bad && !r->host.p)
         r->host = framing.host; /* also for a refusal: the host may have a page for it */
     if (bad || worse)
         return (unsigned)(bad ? bad : worse);
+    if (MK_UNLIKELY(mk_fields_has(&r->fields, MK_FIELD_UPGRADE)))
+        look_for_tunnel(r, &framing);
     h->may_follow = framing.keep_alive;
     h->keep = may_keep(h->conn, &framing);
     return take_framing(h, &framing, head->len);

@@ -6,6 +6,24 @@
 
 enum { SPARE_ARENA_BLOCKS = 64 };
 
+const char *const mk_h2_reason_names[MK_H2_REASONS] = {
+    [MK_H2_BAD_PROTOCOL] = "protocol",
+    [MK_H2_BAD_FRAME_SIZE] = "frame_size",
+    [MK_H2_BAD_COMPRESSION] = "compression",
+    [MK_H2_BAD_FLOW] = "flow_control",
+    [MK_H2_STREAM_ENDED] = "stream_ended",
+    [MK_H2_MANY_RESETS] = "resets",
+    [MK_H2_MANY_PINGS] = "pings",
+    [MK_H2_MANY_SETTINGS] = "settings",
+    [MK_H2_MANY_EMPTY] = "empty_frames",
+    [MK_H2_MANY_STREAMS] = "streams",
+    [MK_H2_MANY_OTHERS] = "other_frames",
+    [MK_H2_TINY_WINDOWS] = "tiny_windows",
+    [MK_H2_LONG_HEAD] = "long_head",
+    [MK_H2_SLOW] = "slow",
+    [MK_H2_NO_MEMORY] = "no_memory",
+};
+
 mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web *web,
                        const struct mk_limits *limits, struct mk_counters *counters, mk_str server_name)
 {
@@ -15,6 +33,7 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     mk_peers_init(&s->peers, limits->per_peer_max);
     mk_stamp_init(&s->stamp, server_name);
     mk_list_init(&s->conns);
+    mk_turns_init(&s->handshakes, loop);
     s->window.in = mk_mem_alloc(MK_WINDOW);
     s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
@@ -36,4 +55,27 @@ void mk_service_fini(struct mk_service *s)
     mk_peers_fini(&s->peers);
     mk_arena_cache_fini(&s->arenas);
     *s = (struct mk_service){0};
+}
+
+void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
+                       uint64_t content_sent)
+{
+    struct mk_counters *n = s->counters;
+    unsigned class = x->response.sealed ? x->response.status / 100 : 0;
+    n->requests++;
+    n->by_class[class < MK_LEN(n->by_class) ? class : 0]++;
+    n->by_ending[ending]++;
+    mk_flow_end(x, ending, content_sent, s->loop->now_ms);
+}
+
+void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target)
+{
+    char *line = s->counters->line;
+    size_t n = mk_min(method.len, 16), m = mk_min(target.len, MK_TRAIL_LINE - 18);
+    if (n)
+        memcpy(line, method.p, n);
+    line[n] = ' ';
+    if (m)
+        memcpy(line + n + 1, target.p, m);
+    line[n + 1 + m] = '\0';
 }

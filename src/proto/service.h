@@ -7,9 +7,11 @@
 #include "net/helper.h"
 #include "net/loop.h"
 #include "net/outq.h"
+#include "net/tls.h"
 #include "proto/counters.h"
 #include "proto/peers.h"
 #include "proto/stamp.h"
+#include "proto/turns.h"
 #include "web/flow.h"
 
 enum mk_overcapacity {
@@ -18,20 +20,28 @@ enum mk_overcapacity {
     MK_OVERCAPACITY_TOOBUSY, /* they are told 503 and closed */
 };
 
+struct mk_h2_limits {
+    bool on;
+    unsigned streams_max; /* at a time, on one connection; not 0 */
+    uint32_t patience;    /* with what is of no use; see h2_guard.h */
+};
+
 /* Every limit of a connection. Times in milliseconds; 0 is "no limit" where not said otherwise. */
 struct mk_limits {
     struct mk_head_limits head; /* none may be 0 */
-    uint64_t content_max;       /* bytes of a request's content; UINT64_MAX: no limit */
-    uint64_t request_max;       /* bytes of head and content together */
-    unsigned requests_max;      /* on one connection */
-    unsigned connections_max;   /* of this worker; not 0 */
-    unsigned per_peer_max;      /* connections of one client address in this worker */
+    struct mk_h2_limits h2;
+    uint64_t content_max;     /* bytes of a request's content; UINT64_MAX: no limit */
+    uint64_t request_max;     /* bytes of head and content together */
+    unsigned requests_max;    /* on one connection */
+    unsigned connections_max; /* of this worker; not 0 */
+    unsigned per_peer_max;    /* connections of one client address in this worker */
     bool keep_alive;
     enum mk_overcapacity overcapacity;
     uint32_t head_ms;    /* to send a whole request head; not 0 */
     uint32_t idle_ms;    /* between requests; not 0 */
     uint32_t linger_ms;  /* for the peer to close after we did; not 0 */
     uint32_t handler_ms; /* for a handler to go on */
+    uint32_t tunnel_ms;  /* in which something must move in a tunnel */
     uint32_t rate_ms;    /* in each such span ... */
     uint64_t rate_bytes; /* ... at least so much must move, in or out, while we wait for the peer */
 };
@@ -70,6 +80,10 @@ struct mk_service {
     struct mk_peers peers;
     struct mk_helper helper;
 
+    const struct mk_tls_module *tls;        /* for listeners that want it, and */
+    const struct mk_tls_domain *tls_domain; /* whose certificates; to be set before connections are taken */
+    struct mk_turns handshakes;
+
     struct mk_conn *serving; /* whose input the window holds */
     size_t turn_left;        /* bytes that it may still read before the others have their turn */
     struct mk_list conns;    /* all that are open */
@@ -87,5 +101,12 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
                        mk_str server_name) MK_MUST_USE;
 /* All connections must be closed (mk_conn_close_all). */
 void mk_service_fini(struct mk_service *s);
+
+/* The one record that a request leaves, whatever became of it: counted, and told to those who want to know.
+ */
+void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
+                       uint64_t content_sent);
+/* For whoever reads the trail of a worker that died. */
+void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target);
 
 #endif

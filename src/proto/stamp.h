@@ -11,6 +11,8 @@ struct mk_stamp {
     int64_t written; /* for which second */
     size_t len, date_at;
     char text[MK_STAMP_MAX];
+    size_t packed_len;
+    char packed[MK_STAMP_MAX]; /* the same in the form of HTTP/2 */
 };
 
 /* A name that leaves no room is cut. */
@@ -24,6 +26,14 @@ static inline mk_str mk_stamp_at(struct mk_stamp *s, int64_t now)
     if (s->written != now)
         mk_stamp_write(s, now);
     return mk_str_of(s->text, s->len);
+}
+
+/* The same two fields in the form of HTTP/2; valid as long. */
+static inline mk_str mk_stamp_packed_at(struct mk_stamp *s, int64_t now)
+{
+    if (s->written != now)
+        mk_stamp_write(s, now);
+    return mk_str_of(s->packed, s->packed_len);
 }
 
 #endif

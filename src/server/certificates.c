@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "http/hpack.h"
 #include "server/settings_tls.h"
 
 enum { WARN_DAYS = 14, DAY_S = 86400, HTTPS_PORT = 443 };
@@ -175,6 +176,18 @@ static struct mk_conf_place place_of_file(const struct build *b, const struct mk
     return place_of_rule(b, s);
 }
 
+/* What is wrong, or (fine) only odd, if anything is. */
+static void report(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p, bool fine)
+{
+    struct mk_conf_place at = place_of_file(b, s, p->file);
+    if (!*p->text)
+        return;
+    if (fine)
+        mk_conf_report_warn(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
+    else
+        mk_conf_report_error(b->report, &at, "%s%s%s", p->file ? p->file : "", p->file ? ": " : "", p->text);
+}
+
 /* True: it can be done without, and is to be tried again. */
 static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p)
 {
@@ -184,7 +197,7 @@ static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tl
     if (!brought)
         return false;
     brought->failed = true;
-    mk_conf_report_warn(b->report, &brought->entry->at, "%s: it is not used", p->text);
+    mk_conf_report_warn(b->report, &brought->entry->at, "%s: %s; it is not used", p->file, p->text);
     return true;
 }
 
@@ -225,7 +238,7 @@ static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site 
         .groups = t->groups.p,
         .clients = (enum mk_tls_clients)t->clients,
         .client_authority = t->clients ? t->client_authority.p : NULL,
-        .h2 = t->http2,
+        .h2 = t->http2 && b->g->server.site.tls.http2 && mk_hpack_is_there(),
         .challenges = b->g->tls_challenges.p,
         .tickets = b->g->tickets,
     };
@@ -241,16 +254,12 @@ static struct mk_tls_context *make(struct build *b, const struct mk_site *s)
         struct mk_tls_rules rules = rules_of(b, s, &pairs);
         problem = (struct mk_tls_problem){0};
         mk_err e = b->g->tls->context_new(&rules, &context, &problem);
-        if (!e)
-            return context;
         b->report->no_memory |= e == -ENOMEM;
-        again = e != -ENOMEM && forgive(b, s, &problem);
-        if (again || e == -ENOMEM)
-            continue;
-        struct mk_conf_place at = place_of_file(b, s, problem.file);
-        mk_conf_report_error(b->report, &at, "%s", problem.text);
+        again = e && e != -ENOMEM && forgive(b, s, &problem);
+        if (!again)
+            report(b, s, &problem, !e);
     }
-    return NULL;
+    return context;
 }
 
 static bool same_text(mk_str a, mk_str b)

@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include "conf/field.h"
+#include "os/place.h"
 #include "os/trial.h"
 #include "server/builtin.h"
-
-#define PREFIX "monkey-"
-#define SUFFIX ".so"
 
 /* Whoever links the program says what is built in; tests of layers link nobody who does. */
 #pragma weak mk_builtin_plugins
@@ -114,32 +112,6 @@ static bool fill(char path[PATH_MAX], const char *fmt, ...)
     return len > 0 && len < PATH_MAX;
 }
 
-enum { FOLDERS = 2 };
-
-/* Beside the program, as in a build, then where they are installed. */
-static bool folder_at(unsigned i, char path[PATH_MAX])
-{
-    if (i > 0)
-        return fill(path, "%s", MK_PLUGIN_DIR);
-    char program[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (len <= 0)
-        return false;
-    mk_str folder = mk_str_of(program, (size_t)len);
-    folder = mk_str_take(folder, mk_str_find_last(folder, '/'));
-    return fill(path, "%.*s/plugins", MK_STR_ARG(folder));
-}
-
-static bool find_file(mk_str name, char path[PATH_MAX])
-{
-    char folder[PATH_MAX];
-    for (unsigned i = 0; i < FOLDERS; i++)
-        if (folder_at(i, folder) && fill(path, "%s/" PREFIX "%.*s" SUFFIX, folder, MK_STR_ARG(name)) &&
-            access(path, F_OK) == 0)
-            return true;
-    return false;
-}
-
 static const struct mk_plugin *find_symbol(void *handle)
 {
     return dlsym(handle, "mk_plugin");
@@ -202,9 +174,11 @@ bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
             o->plugin = *p;
             return true;
         }
-    if (find_file(name, o->path))
+    if (mk_place_find(name, o->path))
         return open_file(o, why);
-    return fail(why, "it is not built in, and there is no " PREFIX "%.*s" SUFFIX " in " MK_PLUGIN_DIR,
+    return fail(why,
+                "it is not built in, and there is no " MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX
+                " in " MK_PLUGIN_DIR,
                 MK_STR_ARG(name));
 }
 
@@ -231,7 +205,8 @@ static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, 
     char pattern[PATH_MAX], why[MK_OBJECT_WHY];
     glob_t found;
     bool goes_on = true;
-    if (!fill(pattern, "%s/" PREFIX "*" SUFFIX, folder) || glob(pattern, 0, NULL, &found) != 0)
+    if (!fill(pattern, "%s/" MK_PLACE_PREFIX "*" MK_PLACE_SUFFIX, folder) ||
+        glob(pattern, 0, NULL, &found) != 0)
         return true;
     for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
         struct mk_object o;
@@ -251,8 +226,8 @@ void mk_object_each(bool (*each)(const struct mk_object *o, void *ctx), void *ct
         if (!each(&(struct mk_object){.plugin = *p}, ctx))
             return;
     /* The first folder that has any: an installed program does not look beside itself. */
-    for (unsigned i = 0; i < FOLDERS; i++)
-        if (folder_at(i, folder) && access(folder, R_OK) == 0) {
+    for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
+        if (mk_place_folder(i, folder) && access(folder, R_OK) == 0) {
             each_in(folder, each, ctx);
             return;
         }

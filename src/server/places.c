@@ -43,6 +43,8 @@ static void add(struct mk_counters *sum, const struct mk_counters *n)
     sum->cold_reads += n->cold_reads;
     for (size_t i = 0; i < MK_LEN(sum->by_class); i++)
         sum->by_class[i] += n->by_class[i];
+    for (size_t i = 0; i < MK_LEN(sum->h2_ended); i++)
+        sum->h2_ended[i] += n->h2_ended[i];
     for (size_t i = 0; i < MK_LEN(sum->by_ending); i++)
         sum->by_ending[i] += n->by_ending[i];
 }

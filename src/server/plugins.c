@@ -82,6 +82,10 @@ static void report_gone(mk_str path, const struct mk_conf_place *at, struct mk_c
         mk_conf_report_hint(report,
                             "it is called `%s` now: write `Load %s`, and include its old configuration",
                             successor, successor);
+    else if (mk_str_eq(name, MK_STR("tls")) || mk_str_eq(name, MK_STR("polarssl")))
+        mk_conf_report_hint(report,
+                            "the server speaks TLS itself now: remove the line, and name the Certificate in "
+                            "[SERVER] or [HOST]");
     else
         mk_conf_report_hint(report, "if it is one of Monkey 1 that you can do without, remove the line");
 }

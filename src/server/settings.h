@@ -71,7 +71,9 @@ struct mk_server_settings {
     uint32_t max_requests;
     uint64_t max_request_size, max_head_size, max_uri_size, max_body_size;
     unsigned max_fields;
-    uint32_t head_ms, idle_ms, linger_ms, handler_ms, rate_ms, drain_ms;
+    unsigned max_streams;
+    uint32_t patience;
+    uint32_t head_ms, idle_ms, linger_ms, handler_ms, tunnel_ms, rate_ms, drain_ms;
     uint32_t ticket_ms; /* 0: no tickets */
     uint64_t rate_bytes;
     unsigned file_cache;

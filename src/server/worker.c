@@ -2,6 +2,7 @@
 #include "server/worker.h"
 
 #include "base/mem.h"
+#include "http/hpack.h"
 #include "os/fd.h"
 #include "server/plugins.h"
 #include "server/worker_bus.h"
@@ -93,6 +94,9 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
 {
     *l = (struct mk_limits){
         .head = {.head_max = s->max_head_size, .target_max = s->max_uri_size, .fields_max = s->max_fields},
+        .h2 = {.on = mk_hpack_is_there() && s->site.tls.http2,
+               .streams_max = s->max_streams,
+               .patience = s->patience},
         .content_max = or_unlimited(s->max_body_size),
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
@@ -104,6 +108,7 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
         .idle_ms = s->idle_ms,
         .linger_ms = s->linger_ms,
         .handler_ms = s->handler_ms,
+        .tunnel_ms = s->tunnel_ms,
         .rate_ms = s->rate_bytes ? s->rate_ms : 0,
         .rate_bytes = s->rate_bytes * s->rate_ms / 1000,
     };
@@ -144,6 +149,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
         mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
         if (e)
             return e;
+        w->acceptors[i].wants_tls = o->listeners[i].tls;
         w->n_acceptors++;
     }
     return 0;
@@ -205,6 +211,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
         return e;
     w->service.owner = w;
     w->service.on_room = stop_if_drained;
+    w->service.tls = o->generation->tls;
+    w->service.tls_domain = &o->generation->tls_domain;
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
@@ -241,6 +249,16 @@ mk_err mk_worker_run(struct mk_worker *w)
     return mk_loop_run(&w->loop);
 }
 
+/* Those that can be told so open no more requests. */
+static void tell_connections(struct mk_worker *w)
+{
+    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+        struct mk_conn *c = MK_LIST_ENTRY(at, struct mk_conn, link);
+        if (c->ops->on_drain)
+            c->ops->on_drain(c);
+    }
+}
+
 void mk_worker_drain(struct mk_worker *w, bool has_heir)
 {
     uint32_t span = w->generation->server.drain_ms;
@@ -252,6 +270,7 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir)
             mk_acceptor_take_waiting(&w->acceptors[i]);
         mk_acceptor_stop(&w->acceptors[i]);
     }
+    tell_connections(w);
     w->draining = true; /* not before: the first of these that is done must not end it */
     if (w->service.n_conns == 0)
         mk_loop_stop(&w->loop);

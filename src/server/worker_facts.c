@@ -62,6 +62,17 @@ void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out
     count(out, w->places.history ? &w->places.history->past : &none);
 }
 
+bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
+{
+    if (i >= MK_H2_REASONS)
+        return false;
+    *reason = mk_h2_reason_names[i];
+    *n = w->places.history ? w->places.history->past.h2_ended[i] : 0;
+    for (size_t p = 0; p < w->places.n; p++)
+        *n += w->places.at[p].counters.h2_ended[i];
+    return true;
+}
+
 void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why)
 {
     const struct mk_history *h = w->places.history;
@@ -91,7 +102,7 @@ static struct mk_conn_info info_of(const struct mk_conn *c)
 {
     struct mk_conn_info info = {
         .peer = c->peer, .state = mk_conn_state_names[c->state], .requests = c->n_requests};
-    if (!c->h1)
+    if (c->state == MK_CONN_MULTI || !c->h1)
         return info;
     const struct mk_request *r = &c->h1->x->request;
     info.method = r->method_text;

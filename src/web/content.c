@@ -63,6 +63,7 @@ void mk_content_set_source(struct mk_content *c, const struct mk_source_ops *ops
     c->source_ctx = ctx;
     c->length = length;
     c->raw = false;
+    c->tunnel = NULL;
 }
 
 void mk_content_move(struct mk_content *to, struct mk_content *from)

@@ -5,6 +5,7 @@
 #define MK_WEB_CONTENT_H
 
 #include <monkey/source.h>
+#include <monkey/tunnel.h>
 
 #include "base/arena.h"
 #include "web/openfile.h"
@@ -26,8 +27,9 @@ struct mk_content {
     struct mk_part first; /* most content has one part: it needs no memory of its own */
     const struct mk_source_ops *source;
     void *source_ctx;
-    bool of_file; /* some of it is that of a file, in memory or not */
-    bool raw;     /* of a source: it makes the whole answer, head included */
+    const struct mk_tunnel_ops *tunnel; /* of a source: it is our direction of a tunnel; NULL: it is not */
+    bool of_file;                       /* some of it is that of a file, in memory or not */
+    bool raw;                           /* of a source: it makes the whole answer, head included */
 };
 
 /* Empty. */
@@ -56,6 +58,13 @@ void mk_content_move(struct mk_content *to, struct mk_content *from);
 static inline bool mk_content_is_raw(const struct mk_content *c)
 {
     return c->source && c->raw;
+}
+
+/* Then source->pull makes what we send, and whoever reads for the client calls tunnel->on_input(source_ctx).
+ */
+static inline bool mk_content_is_tunnel(const struct mk_content *c)
+{
+    return c->source && c->tunnel;
 }
 
 /* The part at the cursor, NULL at the end of the parts; mk_content_advance moves over n of its bytes. */

@@ -58,7 +58,8 @@ static const struct mk_source_ops filter_source = {.pull = pull, .close = close_
 
 int mk_response_add_filter(struct mk_response *r, const struct mk_filter_ops *ops, void *ctx, int64_t length)
 {
-    bool odd = length < MK_LENGTH_UNKNOWN || mk_content_is_raw(&r->content);
+    bool odd =
+        length < MK_LENGTH_UNKNOWN || mk_content_is_raw(&r->content) || mk_content_is_tunnel(&r->content);
     struct mk_upstream *up = r->sealed || odd ? NULL : mk_arena_alloc(r->arena, sizeof *up);
     if (!up) {
         if (ops->close)

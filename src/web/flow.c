@@ -74,20 +74,6 @@ int mk_request_rewrite(struct mk_request *r, mk_str target)
     return 0;
 }
 
-void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
-{
-    struct mk_explanation *e = r->web->explanation;
-    char room[1024];
-    struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    va_list args;
-    if (!e)
-        return;
-    va_start(args, fmt);
-    mk_buf_addv(&text, fmt, args);
-    va_end(args);
-    e->say(e, what, mk_buf_str(&text));
-}
-
 /* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
 static bool is_about_content(mk_str name)
 {
@@ -118,15 +104,26 @@ static void drop_content_fields(struct mk_response *r)
 static void refuse(struct mk_exchange *x, unsigned status)
 {
     drop_content_fields(&x->response);
+    x->response.trailers = NULL;
     mk_errorpage_fill(x->request.site, &x->request, &x->response, status);
     x->step = MK_FLOW_FINISH;
     x->at = 0;
+}
+
+/* Over HTTP/2 every success opens the tunnel that was asked for (RFC 8441, section 5): nobody may answer with
+ * one who has not accepted it. */
+static bool misleads(const struct mk_exchange *x)
+{
+    return x->request.version >= 20 && x->response.status < 300 &&
+           !mk_content_is_tunnel(&x->response.content);
 }
 
 static bool finish(struct mk_exchange *x)
 {
     if (!x->response.status)
         x->response.status = 200;
+    if (x->request.tunnel.p && misleads(x))
+        refuse(x, 501);
     if (x->request.path.p) {
         const struct mk_hook_list *hooks = &x->request.site->hooks.response;
         for (size_t i = 0; i < hooks->n; i++)
@@ -155,6 +152,13 @@ MK_COLD static bool report_nonsense(struct mk_exchange *x, enum mk_verdict v)
     return true;
 }
 
+/* Who has accepted it says now that it was not his. */
+MK_COLD static void take_back_tunnel(struct mk_exchange *x)
+{
+    mk_content_fini(&x->response.content);
+    x->request.length = 0;
+}
+
 /* Takes what a hook or a handler said. False: it waits. */
 static bool obey(struct mk_exchange *x, enum mk_verdict v)
 {
@@ -163,8 +167,12 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
         return false;
     case MK_NEXT:
         x->at++;
-        if (x->step == MK_FLOW_ROUTES && x->response.status) /* why, should nobody else answer */
+        if (!x->response.status)
+            return true;
+        if (x->step == MK_FLOW_ROUTES) /* why, should nobody else answer */
             x->passed_with = x->response.status;
+        if (mk_content_is_tunnel(&x->response.content))
+            take_back_tunnel(x);
         x->response.status = 0;
         return true;
     case MK_DONE:

@@ -8,6 +8,7 @@
 #include "http/date.h"
 #include "http/emit.h"
 #include "http/etag.h"
+#include "http/hpack.h"
 #include "http/negotiate.h"
 
 static const struct coding {
@@ -18,9 +19,9 @@ static const struct coding {
     {MK_STR_INIT("gzip"), MK_STR_INIT(".gz")},
 };
 
-/* Text of one representation, twice: a date, an etag, a type with charset, names of fields. What has no fixed
- * length is added in text_room. */
-enum { TEXT_MAX = 1024 };
+/* Text of one representation, three times: a date, an etag, a type with charset, names of fields. What has no
+ * fixed length is added in text_room. */
+enum { TEXT_MAX = 1536 };
 
 /* Kept as the note of an open file. */
 struct family {
@@ -129,6 +130,17 @@ static mk_str make_ready(struct mk_buf *text, mk_str fields, uint64_t size)
     return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
+/* The same for HTTP/2. */
+static mk_str make_packed(struct mk_buf *text, const struct mk_field_block *whole, uint64_t size)
+{
+    char *from = text->p + text->len;
+    mk_hpack_emit_status(text, 200);
+    for (unsigned i = 0; i < whole->n; i++)
+        mk_hpack_emit(text, whole->fields[i].name, whole->fields[i].value);
+    mk_hpack_emit_num(text, MK_STR("Content-Length"), size);
+    return mk_str_of(from, (size_t)(text->p + text->len - from));
+}
+
 /* Describes the bytes of `file`, which are those of `name` (the file that was asked for) in that coding. */
 static bool describe(struct mk_representation *r, char *room, size_t cap, const struct mk_host *host,
                      mk_str name, const struct coding *coding, bool varies)
@@ -150,12 +162,13 @@ static bool describe(struct mk_representation *r, char *room, size_t cap, const 
     r->whole.text = mk_buf_str(&text);
     r->whole.fields = r->fields;
     r->whole.ready = make_ready(&text, r->whole.text, r->file->size);
+    r->whole.packed_ready = make_packed(&text, &r->whole, r->file->size);
     return !text.failed;
 }
 
 static size_t text_room(const struct mk_host *host, mk_str name)
 {
-    return TEXT_MAX + 2 * (cache_control(host, name).len + mk_mime_find(host->mime, name).len);
+    return TEXT_MAX + 3 * (cache_control(host, name).len + mk_mime_find(host->mime, name).len);
 }
 
 static bool describe_self(struct family *f, struct mk_open_file *file, const struct mk_host *host,

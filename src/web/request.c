@@ -266,3 +266,17 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
             return;
     log_plain(r, level, message);
 }
+
+void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
+{
+    struct mk_explanation *e = r->web->explanation;
+    char room[1024];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    if (!e)
+        return;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    e->say(e, what, mk_buf_str(&text));
+}

@@ -13,6 +13,7 @@
 
 struct mk_attached;
 struct mk_route;
+struct mk_trailers;
 struct mk_web;
 
 /* What the protocol does for a request; the only way up from here. `ctx` is the protocol's. */
@@ -42,7 +43,9 @@ struct mk_request {
     bool rewritten;               /* it is one for another path now: hooks and routes are to be tried anew */
     uint64_t length;              /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
     struct mk_fields fields;
-    const struct mk_peer *peer; /* the connection's, or whom somebody found it to speak for */
+    struct mk_trailers *trailers; /* NULL: none, or its content has not ended */
+    mk_str tunnel;                /* the protocol that the client wants to speak, set by ours; absent: none */
+    const struct mk_peer *peer;   /* the connection's, or whom somebody found it to speak for */
     struct mk_attached *attached;
     const struct mk_host *site; /* chosen by the flow */
     int64_t now;                /* seconds since 1970, when it came in */

@@ -12,6 +12,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
     r->status = 0;
     r->sealed = r->no_raw = false;
     r->n_blocks = r->n_fields = 0;
+    r->trailers = NULL;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
     r->fields = r->first_fields;
     mk_content_init(&r->content);
@@ -26,9 +27,15 @@ void mk_response_reset(struct mk_response *r)
     r->no_raw = no_raw;
 }
 
+/* Can neither status nor content change any more? */
+static bool is_settled(const struct mk_response *r)
+{
+    return r->sealed || mk_content_is_tunnel(&r->content);
+}
+
 int mk_response_set_status(struct mk_response *r, unsigned status)
 {
-    if (r->sealed)
+    if (is_settled(r))
         return -EALREADY;
     if (status < 200 || status > 599)
         return -EINVAL;
@@ -80,7 +87,7 @@ static bool is_ours(mk_str name)
     enum mk_field_id id = mk_field_find_id(name);
     return id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_CONNECTION ||
            id == MK_FIELD_DATE || id == MK_FIELD_SERVER || id == MK_FIELD_KEEP_ALIVE ||
-           id == MK_FIELD_UPGRADE;
+           id == MK_FIELD_UPGRADE || id == MK_FIELD_SEC_WEBSOCKET_ACCEPT;
 }
 
 static int check_field(const struct mk_response *r, mk_str name, mk_str value)
@@ -220,7 +227,7 @@ bool mk_response_is_file(const struct mk_response *r)
 
 int mk_response_set_static(struct mk_response *r, mk_str text)
 {
-    if (r->sealed)
+    if (is_settled(r))
         return -EALREADY;
     mk_content_fini(&r->content);
     mk_response_unready(r);
@@ -229,7 +236,7 @@ int mk_response_set_static(struct mk_response *r, mk_str text)
 
 int mk_response_set_text(struct mk_response *r, mk_str text)
 {
-    if (r->sealed)
+    if (is_settled(r))
         return -EALREADY;
     mk_str copy = mk_arena_copy(r->arena, text);
     return copy.p ? mk_response_set_static(r, copy) : -ENOMEM;
@@ -244,10 +251,10 @@ int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_
 {
     uint64_t end;
     bool odd = fd < 0 || !mk_num_add(offset, length, &end) || end > INT64_MAX;
-    struct mk_open_file *f = r->sealed || odd ? NULL : mk_open_file_wrap(fd, end);
+    struct mk_open_file *f = is_settled(r) || odd ? NULL : mk_open_file_wrap(fd, end);
     if (!f) {
         mk_fd_close(&fd);
-        return r->sealed ? -EALREADY : odd ? -EINVAL : -ENOMEM;
+        return is_settled(r) ? -EALREADY : odd ? -EINVAL : -ENOMEM;
     }
     if (!mk_arena_on_end(r->arena, on_end, f)) {
         mk_open_file_drop(f);
@@ -262,7 +269,7 @@ int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_
 static int take_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, uint64_t length,
                        int e)
 {
-    if (r->sealed)
+    if (is_settled(r))
         e = -EALREADY;
     if (!e) {
         mk_response_unready(r);
@@ -290,5 +297,5 @@ int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops
 bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r)
 {
     return request->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
-           r->content.length > 0 && !mk_content_is_raw(&r->content);
+           r->content.length > 0 && !mk_content_is_raw(&r->content) && !mk_content_is_tunnel(&r->content);
 }

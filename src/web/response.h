@@ -8,12 +8,15 @@
 #include "http/field.h"
 #include "web/content.h"
 
+struct mk_trailers;
+
 enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 6 };
 
 /* Fields that many responses share, ready in two forms: as lines of HTTP/1 text, and one by one. */
 struct mk_field_block {
     mk_str text;  /* "Name: value\r\n..." */
     mk_str ready; /* or absent: status line, these fields and Content-Length of a 200 that has no others */
+    mk_str packed_ready; /* the same in the form of HTTP/2; absent with it */
     const struct mk_field *fields;
     unsigned n;
 };
@@ -27,6 +30,7 @@ struct mk_response {
     const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */
     struct mk_field *fields;
     struct mk_field first_fields[MK_RESPONSE_FIRST_FIELDS];
+    struct mk_trailers *trailers; /* NULL: none */
     struct mk_content content;
 };
 

@@ -40,7 +40,7 @@ SERVER_MISTAKES = [
     ("Listen 127.0.0.1:65536", "`127.0.0.1:65536` is not an address", None),
     ("Listen ::1:80", "`::1:80` is not an address", None),
     ("Listen 0.0.0.256:80", "`0.0.0.256:80` is not an address", None),
-    ("Listen 8081 tls", "this build of monkey has no `tls`", None),
+    ("Listen 8081 tls fast", "`fast` is not a flag of Listen: expected `tls`", None),
     ("Listen 8081 fast", "`fast` is not a flag of Listen", None),
     ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` is listened on already", None),
     ("Timeout 15x", "expected a time (ms, s, m, h, d) from 100ms to 1d, not `15x`", None),

@@ -80,9 +80,10 @@ static void times(void **state)
     time_is("15S", 1, 15000);
     time_is("2m", 0, 120000);
     time_is("2h", 0, 7200000);
+    time_is("2d", 0, 172800000);
     assert_int_equal(mk_conf_value_time(MK_STR("18446744073709551615"), 0, &n), -ERANGE);
     assert_int_equal(mk_conf_value_time(MK_STR("ms"), 0, &n), -EINVAL);
-    assert_int_equal(mk_conf_value_time(MK_STR("1d"), 0, &n), -EINVAL);
+    assert_int_equal(mk_conf_value_time(MK_STR("1w"), 0, &n), -EINVAL);
     assert_int_equal(mk_conf_value_time(MK_STR("1O"), 0, &n), -EINVAL);
     assert_int_equal(mk_conf_value_time(MK_STR(""), 0, &n), -EINVAL);
 }

@@ -193,7 +193,8 @@ static void addresses_to_listen_on(void **state)
     expect_listen("127.0.0.1:80", "127.0.0.1:80");
     expect_listen("[::1]:80", "[::1]:80");
     expect_listen("unix:/run/x", "unix:/run/x");
-    static const char *const bad[] = {"x", "80 fast", "80 tls", "1.2.3.4.5:80", "99999", "80 h2"};
+    static const char *const bad[] = {"x",     "80 fast", "80 tls fast", "1.2.3.4.5:80",
+                                      "99999", "80 h2",   "80 tls h2c",  "80 !http"};
     for (size_t i = 0; i < MK_LEN(bad); i++) {
         union settings out;
         size_t errors = report.n_errors;
@@ -201,6 +202,79 @@ static void addresses_to_listen_on(void **state)
         if (report.n_errors != errors + 1)
             fail_msg("Listen %s is taken", bad[i]);
         assert_int_equal(report.last->at.line, 2);
+    }
+}
+
+static void flags_of_addresses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *written;
+        bool tls;
+    } cases[] = {
+        {"443", false}, {"443 tls", true}, {"[::]:443 SSL", true}, {"443 tls h2", true}, {"80 h2c", false}};
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        union settings out;
+        bind_one(table_of(MK_SECTION_SERVER), "Listen", cases[i].written, &out);
+        expect_no_problem(cases[i].written);
+        assert_int_equal(out.server.listens.at[0].tls, cases[i].tls);
+    }
+}
+
+/* ---- Values of their own form ---- */
+
+/* As it is shown, or NULL if it is refused. */
+static const char *shown(const char *key_name, const char *value)
+{
+    static char room[256];
+    union settings out;
+    const struct mk_conf_table *t = table_of(MK_SECTION_SERVER);
+    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    size_t errors = report.n_errors;
+    bind_one(t, key_name, value, &out);
+    const struct mk_conf_key *k = mk_conf_table_find(t, mk_str_from_c(key_name), false);
+    if (report.n_errors != errors || !k->show((const char *)&out + k->offset, 0, &text))
+        return NULL;
+    assert_false(text.failed);
+    room[text.len] = '\0';
+    return room;
+}
+
+static void values_are_shown_as_they_are_read(void **state)
+{
+    static const struct {
+        const char *key, *written, *shown;
+    } cases[] = {
+        {"HSTS", "180d", "180d"},
+        {"HSTS", "off", "off"},
+        {"HSTS", "0", "0"},
+        {"HSTS", "60 PRELOAD includesubdomains", "1m includeSubDomains preload"},
+        {"HSTS", "20000d", NULL},
+        {"HSTS", "99999999999999999999999d", NULL},
+        {"HSTS", "1d x", NULL},
+        {"HSTS", "off preload", NULL},
+        {"HSTS", "preload", NULL},
+        {"RedirectToHTTPS", "yes", "on"},
+        {"RedirectToHTTPS", "off", "off"},
+        {"RedirectToHTTPS", "8443", "8443"},
+        {"RedirectToHTTPS", "0", NULL},
+        {"RedirectToHTTPS", "65536", NULL},
+        {"RedirectToHTTPS", "on 80", NULL},
+        {"Certificate", "/a.pem", "/a.pem"},
+        {"Certificate", "/a.pem   /a.key", "/a.pem /a.key"},
+        {"Certificate", "\"/a b.pem\" /a.key /a.ocsp", "\"/a b.pem\" /a.key /a.ocsp"},
+        {"Certificate", "/a.pem /a.key /a.ocsp /more", NULL},
+        {"Certificate", "\"\" /a.key", NULL},
+        {"Certificate", "\"/a.pem", NULL},
+        {"ClientAuthority", "/ca.pem", "/ca.pem"},
+        {"ClientAuthority", "/ca.pem /more.pem", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        const char *is = shown(cases[i].key, cases[i].written);
+        if (!cases[i].shown != !is || (is && strcmp(is, cases[i].shown) != 0))
+            fail_msg("%s %s is shown as %s, not %s", cases[i].key, cases[i].written, is ? is : "nothing",
+                     cases[i].shown ? cases[i].shown : "nothing");
     }
 }
 
@@ -233,6 +307,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(bounds_hold, start, stop),
         cmocka_unit_test_setup_teardown(what_is_printed_is_read_again, start, stop),
         cmocka_unit_test_setup_teardown(addresses_to_listen_on, start, stop),
+        cmocka_unit_test_setup_teardown(flags_of_addresses, start, stop),
+        cmocka_unit_test_setup_teardown(values_are_shown_as_they_are_read, start, stop),
         cmocka_unit_test_setup_teardown(there_may_be_many, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

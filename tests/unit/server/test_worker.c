@@ -37,8 +37,11 @@ static int stop(void **state)
 static void serve(const char *text)
 {
     configured_expect(&c, text);
-    const struct mk_worker_options o = {
-        .generation = c.g, .workers = 1, .counters = &counters, .listeners = &(struct mk_worker_socket){.fd = listener}, .n_listeners = 1};
+    const struct mk_worker_options o = {.generation = c.g,
+                                        .workers = 1,
+                                        .counters = &counters,
+                                        .listeners = &(struct mk_worker_socket){.fd = listener},
+                                        .n_listeners = 1};
     assert_int_equal(mk_worker_init(&w, &o), 0);
 }
 

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/sha1.h"
+
+enum { BLOCK = 64, ROUNDS = 80, LENGTH_AT = BLOCK - 8 };
+
+static uint32_t rotate(uint32_t x, unsigned by)
+{
+    return x << by | x >> (32 - by);
+}
+
+static uint32_t load(const unsigned char *p)
+{
+    return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+static void store(unsigned char *p, uint32_t x)
+{
+    for (unsigned i = 0; i < 4; i++)
+        p[i] = (unsigned char)(x >> (24 - 8 * i));
+}
+
+/* The function and the constant of the 20 rounds that this one is among. */
+static uint32_t mix(unsigned round, uint32_t b, uint32_t c, uint32_t d)
+{
+    switch (round / 20) {
+    case 0:
+        return ((b & c) | (~b & d)) + 0x5a827999;
+    case 1:
+        return (b ^ c ^ d) + 0x6ed9eba1;
+    case 2:
+        return ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc;
+    default:
+        return (b ^ c ^ d) + 0xca62c1d6;
+    }
+}
+
+static void add_block(uint32_t h[5], const unsigned char *block)
+{
+    uint32_t w[ROUNDS], a = h[0], b = h[1], c = h[2], d = h[3], e = h[4];
+    for (unsigned i = 0; i < 16; i++)
+        w[i] = load(block + (size_t)4 * i);
+    for (unsigned i = 16; i < ROUNDS; i++)
+        w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        uint32_t next = rotate(a, 5) + mix(i, b, c, d) + e + w[i];
+        e = d;
+        d = c;
+        c = rotate(b, 30);
+        b = a;
+        a = next;
+    }
+    h[0] += a;
+    h[1] += b;
+    h[2] += c;
+    h[3] += d;
+    h[4] += e;
+}
+
+void mk_sha1(mk_str text, unsigned char out[MK_SHA1_LEN])
+{
+    uint32_t h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+    unsigned char last[2 * BLOCK] = {0};
+    uint64_t bits = (uint64_t)text.len * 8;
+    mk_str rest = text;
+    for (; rest.len >= BLOCK; rest = mk_str_skip(rest, BLOCK))
+        add_block(h, (const unsigned char *)rest.p);
+    if (rest.len)
+        memcpy(last, rest.p, rest.len);
+    last[rest.len] = 0x80;
+    size_t from = rest.len < LENGTH_AT ? 0 : BLOCK; /* where the last block begins */
+    store(last + from + LENGTH_AT, (uint32_t)(bits >> 32));
+    store(last + from + LENGTH_AT + 4, (uint32_t)bits);
+    if (from)
+        add_block(h, last);
+    add_block(h, last + from);
+    for (unsigned i = 0; i < 5; i++)
+        store(out + (size_t)4 * i, h[i]);
+}

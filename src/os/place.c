@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/place.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static bool fill(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
+
+static bool fill(char path[PATH_MAX], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(path, PATH_MAX, fmt, args);
+    va_end(args);
+    return len > 0 && len < PATH_MAX;
+}
+
+bool mk_place_folder(unsigned i, char path[PATH_MAX])
+{
+    if (i > 0)
+        return fill(path, "%s", MK_PLUGIN_DIR);
+    char program[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
+    if (len <= 0)
+        return false;
+    mk_str folder = mk_str_of(program, (size_t)len);
+    folder = mk_str_take(folder, mk_str_find_last(folder, '/'));
+    return fill(path, "%.*s/plugins", MK_STR_ARG(folder));
+}
+
+bool mk_place_find(mk_str name, char path[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
+        if (mk_place_folder(i, folder) &&
+            fill(path, "%s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, folder, MK_STR_ARG(name)) &&
+            access(path, F_OK) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where what can be loaded lies: monkey-NAME.so, beside the program, as in a build, or where they are
+ * installed. */
+#ifndef MK_OS_PLACE_H
+#define MK_OS_PLACE_H
+
+#include <limits.h>
+
+#include "base/str.h"
+
+#define MK_PLACE_PREFIX "monkey-"
+#define MK_PLACE_SUFFIX ".so"
+
+enum { MK_PLACE_FOLDERS = 2 };
+
+/* The i-th folder to look into; false: it has no place. */
+bool mk_place_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
+/* False: there is no such file. */
+bool mk_place_find(mk_str name, char path[PATH_MAX]) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/h1_trailers.h"
+
+#include "http/emit.h"
+#include "http/trailer.h"
+#include "web/trailers.h"
+
+static struct mk_buf *new_section(struct mk_h1 *h)
+{
+    struct mk_arena *arena = &h->x->arena;
+    struct mk_buf *section = mk_arena_alloc(arena, sizeof *section);
+    char *room = section ? mk_arena_alloc(arena, h->chunked->overhead_max) : NULL;
+    if (!room)
+        return NULL;
+    *section = mk_buf_fixed(room, h->chunked->overhead_max);
+    return section;
+}
+
+mk_err mk_h1_trailers_gather(struct mk_h1 *h, mk_str piece)
+{
+    if (!h->trailers)
+        h->trailers = new_section(h);
+    if (!h->trailers)
+        return -ENOMEM;
+    mk_buf_add(h->trailers, piece); /* the decoder has counted that it fits */
+    return h->trailers->failed ? -EBADMSG : 0;
+}
+
+mk_err mk_h1_trailers_end(struct mk_h1 *h)
+{
+    struct mk_request *r = &h->x->request;
+    mk_str name, value, section = h->trailers ? mk_buf_str(h->trailers) : MK_STR("");
+    unsigned n = 0;
+    while (mk_trailer_next(&section, &name, &value)) {
+        if (n++ == h->conn->service->limits->head.fields_max)
+            return -EBADMSG;
+        if (mk_trailer_is_allowed(name) && !mk_trailers_add(&r->trailers, r->arena, name, value))
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+void mk_h1_trailers_announce(const struct mk_h1 *h, struct mk_buf *out)
+{
+    const struct mk_trailers *t = h->x->response.trailers;
+    if (!mk_request_accepts_trailers(&h->x->request))
+        return;
+    mk_buf_add(out, MK_STR("Trailer: "));
+    for (unsigned i = 0; i < t->n; i++) {
+        if (i)
+            mk_buf_add(out, MK_STR(", "));
+        mk_buf_add(out, t->at[i].name);
+    }
+    mk_buf_add(out, MK_STR("\r\n"));
+}
+
+void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out)
+{
+    const struct mk_trailers *t = h->x->response.trailers;
+    bool wanted = mk_request_accepts_trailers(&h->x->request);
+    mk_buf_add(out, MK_STR("0\r\n"));
+    for (unsigned i = 0; wanted && i < t->n; i++)
+        mk_emit_field(out, t->at[i].name, t->at[i].value);
+    mk_emit_end(out);
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/handshake.h"
+
+#include "proto/h1.h"
+
+/* A record (RFC 8446, 5.1): kind, version, length. */
+enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
+
+#define PLAIN_TEXT "This port speaks HTTPS, and the request came without TLS. Use https:// instead.\n"
+
+static bool wait(struct mk_conn *c)
+{
+    mk_conn_set_clock(c, MK_CLOCK_HEAD);
+    return false;
+}
+
+/* All is said; the peer may still speak. */
+MK_COLD static bool linger(struct mk_conn *c)
+{
+    c->stream.ops->shutdown(&c->stream);
+    c->readable = true;
+    mk_conn_move(c, MK_CONN_LINGER);
+    mk_conn_set_clock(c, MK_CLOCK_LINGER);
+    c->ops = &mk_h1_ops;
+    return false;
+}
+
+MK_COLD static bool fail(struct mk_conn *c, const char *why)
+{
+    char room[64];
+    struct mk_buf peer = mk_buf_fixed(room, sizeof room);
+    mk_peer_print(&c->peer, &peer);
+    c->service->counters->unsecured++;
+    mk_log_debug(c->service->log, "no TLS with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
+    mk_conn_close(c, MK_ENDING_REFUSED);
+    return false;
+}
+
+/* ---- Before it begins ---- */
+
+/* Somebody has left out the s of https. */
+MK_COLD static bool answer_plain(struct mk_conn *c)
+{
+    mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"
+                         "Connection: close\r\n\r\n" PLAIN_TEXT);
+    _Static_assert(sizeof PLAIN_TEXT - 1 == 80, "its length is written in the head");
+    c->service->counters->unsecured++;
+    mk_conn_use_input(c, mk_conn_input(c).len);
+    (void)c->stream.ops->write(&c->stream, text, false);
+    return linger(c);
+}
+
+/* What the first record needs: nothing is made for a connection before there is something to work on. 0: the
+ * input is no TLS. */
+static size_t needs(mk_str in)
+{
+    if (in.len < RECORD_HEAD)
+        return in.len && in.p[0] != RECORD_HANDSHAKE ? 0 : RECORD_HEAD;
+    size_t len = (size_t)(uint8_t)in.p[3] << 8 | (uint8_t)in.p[4];
+    return in.p[0] != RECORD_HANDSHAKE || len > RECORD_MAX ? 0 : RECORD_HEAD + len;
+}
+
+/* True: there is enough to begin. */
+static bool hear(struct mk_conn *c)
+{
+    for (;;) {
+        mk_str in = mk_conn_input(c);
+        size_t n = needs(in);
+        if (!n)
+            return mk_char_is_alpha(in.p[0]) ? answer_plain(c) : fail(c, "what came is no TLS");
+        if (in.len >= n)
+            return true;
+        ssize_t got = mk_conn_fill(c);
+        if (got == -EAGAIN)
+            return wait(c);
+        if (got <= 0 && in.len)
+            return fail(c, "the peer is gone");
+        if (got <= 0) {
+            mk_conn_close(c, MK_ENDING_GONE);
+            return false;
+        }
+    }
+}
+
+static bool begin(struct mk_conn *c)
+{
+    const struct mk_service *s = c->service;
+    mk_str in = mk_conn_input(c);
+    mk_err e = s->tls ? s->tls->open(&c->stream, c->stream.fd, s->tls_domain, in) : -ENOSYS;
+    if (e) {
+        mk_log_warn(s->log, "a connection was closed: TLS cannot begin: %s", mk_err_text(e));
+        mk_conn_reset(c, MK_ENDING_ABORTED);
+        return false;
+    }
+    mk_conn_use_input(c, in.len);
+    return true;
+}
+
+/* ---- While it lasts ---- */
+
+static bool agree(struct mk_conn *c)
+{
+    const char *why;
+    mk_err e = c->service->tls->handshake(&c->stream, &why);
+    if (e == -EAGAIN && c->stream.holds)
+        mk_conn_resume(c);
+    if (e == -EAGAIN)
+        return wait(c);
+    return e ? fail(c, why) : true;
+}
+
+/* True: it is over, and HTTP can begin. */
+static bool step(struct mk_conn *c)
+{
+    if (!c->stream.tls && !hear(c))
+        return false;
+    if (!mk_turns_take(&c->service->handshakes)) {
+        mk_conn_set_clock(c, MK_CLOCK_HEAD);
+        mk_conn_stand_in_line(c);
+        return false;
+    }
+    return (c->stream.tls || begin(c)) && agree(c);
+}
+
+static void hand_over(struct mk_conn *c)
+{
+    struct mk_tls_facts facts;
+    c->service->tls->facts(&c->stream, &facts);
+    c->service->counters->secured++;
+    c->clock = MK_CLOCK_NONE;                  /* the first request has all of its time */
+    c->readable = c->stream.holds || c->ended; /* else the socket was found empty */
+    if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
+        (void)linger(c); /* who asked has seen the certificate (RFC 8737) */
+        mk_conn_leave(c);
+        return;
+    }
+    mk_conn_move(c, MK_CONN_IDLE);
+    c->ops = &mk_h1_ops;
+    mk_h1_serve(c);
+}
+
+void mk_handshake_serve(struct mk_conn *c)
+{
+    c->ops = &mk_handshake_ops;
+    if (c->state == MK_CONN_IDLE)
+        mk_conn_move(c, MK_CONN_SECURE);
+    if (step(c))
+        hand_over(c);
+    else
+        mk_conn_leave(c);
+}
+
+static void advance(struct mk_conn *c)
+{
+    if (c->task_set)
+        return; /* it stands in line */
+    mk_conn_enter(c);
+    mk_handshake_serve(c);
+}
+
+static void on_clock(struct mk_conn *c, enum mk_clock clock)
+{
+    (void)clock;
+    if (c->stream.tls || c->n_saved)
+        c->service->counters->unsecured++;
+    mk_conn_close(c, MK_ENDING_TIMEOUT);
+}
+
+static void on_close(struct mk_conn *c, enum mk_ending ending)
+{
+    (void)c;
+    (void)ending;
+}
+
+const struct mk_conn_ops mk_handshake_ops = {.advance = advance, .on_clock = on_clock, .on_close = on_close};

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/facts.h"
+
+#include <openssl/err.h>
+#include <openssl/x509.h>
+#include <time.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "tls/context.h"
+
+enum { NAME_MAX_LEN = 2048, SERIAL_MAX = 64, DIGEST = 32 };
+
+struct mk_tls_client {
+    char subject[NAME_MAX_LEN], issuer[NAME_MAX_LEN];
+    char serial[2 * SERIAL_MAX], fingerprint[2 * DIGEST];
+    mk_str subject_text, issuer_text, serial_text, fingerprint_text;
+    int64_t expires;
+};
+
+static mk_str write_name(const X509_NAME *name, char room[NAME_MAX_LEN])
+{
+    BIO *b = BIO_new(BIO_s_mem());
+    mk_str text = {room, 0};
+    if (!b || X509_NAME_print_ex(b, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) < 0) {
+        BIO_free(b);
+        return mk_str_of(NULL, 0);
+    }
+    int n = BIO_read(b, room, NAME_MAX_LEN);
+    text.len = n > 0 ? (size_t)n : 0;
+    bool whole = BIO_pending(b) == 0; /* a part of a name is another name */
+    BIO_free(b);
+    return whole ? text : mk_str_of(NULL, 0);
+}
+
+static mk_str write_hex(const unsigned char *p, size_t n, char *room, size_t cap)
+{
+    static const char digits[] = "0123456789abcdef";
+    n = mk_min(n, cap / 2);
+    for (size_t i = 0; i < n; i++) {
+        room[2 * i] = digits[p[i] >> 4];
+        room[2 * i + 1] = digits[p[i] & 15];
+    }
+    return mk_str_of(room, 2 * n);
+}
+
+static void describe(struct mk_tls_client *c, const X509 *x)
+{
+    unsigned char digest[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    struct tm tm;
+    const ASN1_INTEGER *serial = X509_get0_serialNumber(x);
+    c->subject_text = write_name(X509_get_subject_name(x), c->subject);
+    c->issuer_text = write_name(X509_get_issuer_name(x), c->issuer);
+    c->serial_text = write_hex(ASN1_STRING_get0_data(serial), (size_t)ASN1_STRING_length(serial), c->serial,
+                               sizeof c->serial);
+    if (X509_digest(x, EVP_sha256(), digest, &n))
+        c->fingerprint_text = write_hex(digest, n, c->fingerprint, sizeof c->fingerprint);
+    if (ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm))
+        c->expires = (int64_t)timegm(&tm);
+}
+
+/* Written once, when somebody asks. */
+static const struct mk_tls_client *client_of(struct mk_tls *t)
+{
+    X509 *x = SSL_get0_peer_certificate(t->ssl);
+    if (t->client || !x || SSL_get_verify_result(t->ssl) != X509_V_OK)
+        return t->client;
+    t->client = mk_mem_zalloc(1, sizeof *t->client);
+    if (t->client)
+        describe(t->client, x);
+    ERR_clear_error();
+    return t->client;
+}
+
+void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out)
+{
+    struct mk_tls *t = s->tls;
+    const unsigned char *protocol;
+    unsigned len;
+    SSL_get0_alpn_selected(t->ssl, &protocol, &len);
+    *out = (struct mk_tls_facts){
+        .protocol = mk_str_of((const char *)protocol, len),
+        .server_name = mk_str_from_c(SSL_get_servername(t->ssl, TLSEXT_NAMETYPE_host_name)),
+        .version = mk_str_from_c(SSL_get_version(t->ssl)),
+        .cipher = mk_str_from_c(SSL_get_cipher_name(t->ssl)),
+        .resumed = SSL_session_reused(t->ssl),
+        .kernel = t->kernel,
+        .context = mk_tls_context_of(SSL_get_SSL_CTX(t->ssl)),
+    };
+    const struct mk_tls_client *c = client_of(t);
+    if (!c)
+        return;
+    out->client_subject = c->subject_text;
+    out->client_issuer = c->issuer_text;
+    out->client_serial = c->serial_text;
+    out->client_fingerprint = c->fingerprint_text;
+    out->client_expires = c->expires;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/file.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 4 * 1024 * 1024 }; /* lists of authorities are long */
+
+static mk_err wrong(struct mk_tls_problem *p, const char *file, const char *what, const char *why)
+{
+    struct mk_tls_problem unheard;
+    return mk_tls_wrong(p ? p : &unheard, file, "the %s cannot be read: %s", what, why);
+}
+
+static mk_err read_all(int fd, BIO *into)
+{
+    char room[4096];
+    ssize_t n;
+    size_t total = 0;
+    while ((n = read(fd, room, sizeof room)) > 0) {
+        total += (size_t)n;
+        if (total > FILE_MAX)
+            return -EFBIG;
+        if (BIO_write(into, room, (int)n) != n)
+            return -ENOMEM;
+    }
+    return n < 0 ? mk_err_last() : 0;
+}
+
+static mk_err read_regular(int fd, BIO *into)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return mk_err_last();
+    if (S_ISDIR(st.st_mode))
+        return -EISDIR;
+    return S_ISREG(st.st_mode) ? read_all(fd, into) : -EINVAL;
+}
+
+mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk_tls_problem *problem)
+{
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return wrong(problem, file, what, errno == ENOENT ? "there is no such file" : strerror(errno));
+    BIO *b = BIO_new(BIO_s_mem());
+    mk_err e = b ? read_regular(fd, b) : -ENOMEM;
+    (void)close(fd);
+    if (!e && BIO_pending(b) == 0) {
+        BIO_free(b);
+        return wrong(problem, file, what, "the file is empty");
+    }
+    if (e) {
+        BIO_free(b);
+        return wrong(problem, file, what, e == -EINVAL ? "it is not a file" : strerror(-e));
+    }
+    BIO_set_mem_eof_return(b, 0);
+    *out = b;
+    return 0;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Small files, whole. */
+#ifndef MK_TLS_FILE_H
+#define MK_TLS_FILE_H
+
+#include <openssl/bio.h>
+
+#include "tls/problem.h"
+
+/* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem, which may be
+ * NULL. */
+mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk_tls_problem *problem);
+
+#endif

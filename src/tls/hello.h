@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client says first: which host it means, and what it wants to speak. */
+#ifndef MK_TLS_HELLO_H
+#define MK_TLS_HELLO_H
+
+#include <openssl/ssl.h>
+
+/* For SSL_CTX_set_client_hello_cb: all rules of the chosen host hold from the beginning. */
+int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg);
+/* For SSL_CTX_set_alpn_select_cb. */
+int mk_tls_hello_on_protocols(SSL *ssl, const unsigned char **out, unsigned char *out_len,
+                              const unsigned char *in, unsigned in_len, void *arg);
+/* For SSL_CTX_set_tlsext_servername_callback. */
+int mk_tls_hello_on_name(SSL *ssl, int *alert, void *arg);
+
+#endif

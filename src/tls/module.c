@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the object is loaded for. */
+#include <openssl/crypto.h>
+
+#include "tls/context.h"
+#include "tls/facts.h"
+#include "tls/stream.h"
+
+extern const struct mk_tls_module mk_tls_module;
+
+__attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module = {
+    .abi = MK_TLS_ABI,
+    .library = OPENSSL_VERSION_TEXT,
+    .context_new = mk_tls_context_new,
+    .context_free = mk_tls_context_free,
+    .context_expires = mk_tls_context_expires,
+    .open = mk_tls_stream_open,
+    .handshake = mk_tls_stream_handshake,
+    .facts = mk_tls_facts_of,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The way to the socket: the records of one call are gathered in a room that all streams of a thread share,
+ * and go out in one write. What the socket does not take is kept with its stream, so that OpenSSL never meets
+ * a socket that is full. */
+#ifndef MK_TLS_OUT_H
+#define MK_TLS_OUT_H
+
+#include "tls/stream.h"
+
+enum { MK_TLS_PIECE = 64 * 1024 }; /* of content, for one call */
+
+/* Makes the rooms of this thread, if they are not there. */
+mk_err mk_tls_out_init(void);
+/* One for MK_TLS_PIECE bytes of content, to be used within one call. */
+char *mk_tls_out_plain(void);
+
+/* False: there is no memory, or far too much is kept already. */
+bool mk_tls_out_add(struct mk_tls *t, const char *p, size_t len);
+/* Sends what was gathered. -EAGAIN: some of it is kept. */
+mk_err mk_tls_out_flush(struct mk_tls *t, bool more);
+/* Keeps what was gathered, for the next flush. */
+mk_err mk_tls_out_keep(struct mk_tls *t);
+/* Forgets it. */
+void mk_tls_out_drop(void);
+
+#endif

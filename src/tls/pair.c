@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/pair.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "tls/file.h"
+#include "tls/staple.h"
+
+enum { RSA_BITS_MIN = 2048, CHAIN_MAX = 16 };
+
+/* ---- Certificates ---- */
+
+static bool is_over(const BIO *b, unsigned long e)
+{
+    (void)b;
+    return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
+}
+
+static mk_err read_certificates(const char *file, X509 **leaf, STACK_OF(X509) * chain,
+                                struct mk_tls_problem *problem)
+{
+    BIO *b;
+    X509 *x;
+    mk_err e = mk_tls_file_read(file, "certificate", &b, problem);
+    if (e)
+        return e;
+    *leaf = PEM_read_bio_X509_AUX(b, NULL, NULL, NULL);
+    if (!*leaf) {
+        e = is_over(b, ERR_peek_last_error())
+                ? mk_tls_wrong(problem, file,
+                               "there is no certificate in it: expected PEM, \"-----BEGIN CERTIFICATE-----\"")
+                : mk_tls_wrong_by(problem, file, "the certificate cannot be understood");
+        BIO_free(b);
+        return e;
+    }
+    while (sk_X509_num(chain) < CHAIN_MAX && (x = PEM_read_bio_X509(b, NULL, NULL, NULL)))
+        if (!sk_X509_push(chain, x)) {
+            X509_free(x);
+            break;
+        }
+    BIO_free(b);
+    unsigned long last = ERR_peek_last_error();
+    if (last && !is_over(b, last))
+        return mk_tls_wrong_by(problem, file, "a certificate behind the first one cannot be understood");
+    ERR_clear_error();
+    return 0;
+}
+
+static int64_t time_of(const ASN1_TIME *t)
+{
+    struct tm tm;
+    return ASN1_TIME_to_tm(t, &tm) ? (int64_t)timegm(&tm) : 0;
+}
+
+static mk_err check_time(const char *file, X509 *x, const char *which, struct mk_tls_problem *problem)
+{
+    char when[64];
+    int64_t until = time_of(X509_get0_notAfter(x)), from = time_of(X509_get0_notBefore(x));
+    int64_t now = (int64_t)time(NULL);
+    struct tm tm;
+    time_t t = (time_t)(until < now ? until : from);
+    gmtime_r(&t, &tm);
+    strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
+    if (until < now)
+        return mk_tls_wrong(problem, file, "%s has expired on %s: expected one that is valid", which, when);
+    if (from > now)
+        mk_tls_odd(problem, file, "%s is not valid before %s", which, when);
+    return 0;
+}
+
+static mk_err check_kind(const char *file, X509 *leaf, struct mk_tls_problem *problem)
+{
+    EVP_PKEY *key = X509_get0_pubkey(leaf);
+    int kind = key ? EVP_PKEY_get_base_id(key) : EVP_PKEY_NONE;
+    int bits = key ? EVP_PKEY_get_bits(key) : 0;
+    if ((kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && bits < RSA_BITS_MIN)
+        return mk_tls_wrong(problem, file, "its RSA key has %d bits: expected at least %d", bits,
+                            RSA_BITS_MIN);
+    if (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS || kind == EVP_PKEY_EC || kind == EVP_PKEY_ED25519 ||
+        kind == EVP_PKEY_ED448)
+        return 0;
+    return mk_tls_wrong(problem, file,
+                        "its key is of a kind that TLS has no use for: expected RSA, ECDSA or Ed25519");
+}
+
+static mk_err check_all(const char *file, X509 *leaf, STACK_OF(X509) * chain, struct mk_tls_problem *problem)
+{
+    mk_err e = check_time(file, leaf, "the certificate", problem);
+    if (!e)
+        e = check_kind(file, leaf, problem);
+    for (int i = 0; !e && i < sk_X509_num(chain); i++)
+        e = check_time(file, sk_X509_value(chain, i), "a certificate behind the first one", problem);
+    return e;
+}
+
+/* ---- Keys ---- */
+
+static int on_password(char *room, int cap, int for_writing, void *asked)
+{
+    (void)room;
+    (void)cap;
+    (void)for_writing;
+    *(bool *)asked = true;
+    return -1;
+}
+
+static mk_err read_key(const char *file, EVP_PKEY **out, struct mk_tls_problem *problem)
+{
+    BIO *b;
+    bool asked = false;
+    mk_err e = mk_tls_file_read(file, "key", &b, problem);
+    if (e)
+        return e;
+    *out = PEM_read_bio_PrivateKey(b, NULL, on_password, &asked);
+    BIO_free(b);
+    if (*out) {
+        ERR_clear_error();
+        return 0;
+    }
+    if (asked)
+        return mk_tls_wrong(problem, file,
+                            "the key is protected by a password: expected one without, which only the server "
+                            "may read");
+    unsigned long last = ERR_peek_last_error();
+    if (ERR_GET_LIB(last) == ERR_LIB_PEM || ERR_GET_REASON(last) == ERR_R_UNSUPPORTED)
+        return mk_tls_wrong(problem, file,
+                            "there is no private key in it: expected PEM, \"-----BEGIN PRIVATE KEY-----\"");
+    return mk_tls_wrong_by(problem, file, "the key cannot be understood");
+}
+
+static void check_readers(const char *file, struct mk_tls_problem *problem)
+{
+    struct stat st;
+    if (stat(file, &st) == 0 && st.st_mode & (S_IROTH | S_IWOTH))
+        mk_tls_odd(problem, file, "others can %s the key: expected mode 0600, not %04o",
+                   st.st_mode & S_IROTH ? "read" : "write", st.st_mode & 07777);
+}
+
+/* ---- Both ---- */
+
+/* One of a kind: the client chooses by kind. */
+static bool take_kind(struct mk_tls_context *c, X509 *leaf)
+{
+    int kind = EVP_PKEY_get_base_id(X509_get0_pubkey(leaf));
+    for (size_t i = 0; i < c->n_kinds; i++)
+        if (c->kinds[i] == kind)
+            return false;
+    c->kinds[c->n_kinds++] = kind;
+    return true;
+}
+
+static mk_err use(struct mk_tls_context *c, const char *file, const char *key_file, X509 *leaf,
+                  STACK_OF(X509) * chain, EVP_PKEY *key, struct mk_tls_problem *problem)
+{
+    if (!take_kind(c, leaf))
+        return mk_tls_wrong(problem, file,
+                            "another certificate has the same kind of key: expected one for each kind");
+    if (!SSL_CTX_use_certificate(c->ctx, leaf))
+        return mk_tls_wrong_by(problem, file, "the certificate cannot be used");
+    if (!SSL_CTX_set1_chain(c->ctx, chain))
+        return mk_tls_wrong_by(problem, file, "the certificates behind the first one cannot be used");
+    ERR_clear_error();
+    if (!X509_check_private_key(leaf, key))
+        return mk_tls_wrong(problem, key_file,
+                            "the key does not belong to the certificate in %s: expected the one that it was "
+                            "made with",
+                            file);
+    return SSL_CTX_use_PrivateKey(c->ctx, key) ? 0
+                                               : mk_tls_wrong_by(problem, key_file, "the key cannot be used");
+}
+
+static mk_err load(struct mk_tls_context *c, const struct mk_tls_pair *pair, STACK_OF(X509) * chain,
+                   struct mk_tls_problem *problem)
+{
+    const char *key_file = pair->key ? pair->key : pair->certificate;
+    X509 *leaf = NULL;
+    EVP_PKEY *key = NULL;
+    mk_err e = read_certificates(pair->certificate, &leaf, chain, problem);
+    if (!e)
+        e = check_all(pair->certificate, leaf, chain, problem);
+    if (!e)
+        e = read_key(key_file, &key, problem);
+    if (!e)
+        e = use(c, pair->certificate, key_file, leaf, chain, key, problem);
+    if (!e)
+        e = mk_tls_staple_load(c, leaf, pair->ocsp, problem);
+    if (!e) {
+        int64_t until = time_of(X509_get0_notAfter(leaf));
+        c->expires = !c->expires || until < c->expires ? until : c->expires;
+        check_readers(key_file, problem);
+    }
+    EVP_PKEY_free(key);
+    X509_free(leaf);
+    return e;
+}
+
+mk_err mk_tls_pair_load(struct mk_tls_context *c, const struct mk_tls_pair *pair,
+                        struct mk_tls_problem *problem)
+{
+    STACK_OF(X509) *chain = sk_X509_new_null();
+    mk_err e = chain ? load(c, pair, chain, problem) : -ENOMEM;
+    sk_X509_pop_free(chain, X509_free);
+    return e;
+}
+
+mk_err mk_tls_pair_use(SSL *ssl, const char *file)
+{
+    BIO *b;
+    bool asked;
+    mk_err e = mk_tls_file_read(file, "certificate", &b, NULL);
+    if (e)
+        return e;
+    X509 *leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
+    BIO_seek(b, 0);
+    EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, on_password, &asked);
+    BIO_free(b);
+    bool ok = leaf && key && SSL_use_certificate(ssl, leaf) && SSL_use_PrivateKey(ssl, key);
+    X509_free(leaf);
+    EVP_PKEY_free(key);
+    ERR_clear_error();
+    return ok ? 0 : -EINVAL;
+}

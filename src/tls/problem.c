@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/problem.h"
+
+#include <openssl/err.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static void say(struct mk_tls_problem *p, const char *file, const char *fmt, va_list args)
+{
+    p->file = file;
+    (void)vsnprintf(p->text, sizeof p->text, fmt, args);
+}
+
+mk_err mk_tls_wrong(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    say(p, file, fmt, args);
+    va_end(args);
+    ERR_clear_error();
+    return -EINVAL;
+}
+
+mk_err mk_tls_wrong_by(struct mk_tls_problem *p, const char *file, const char *what)
+{
+    const char *why = ERR_reason_error_string(ERR_peek_last_error());
+    return mk_tls_wrong(p, file, "%s: %s", what, why ? why : "OpenSSL does not say why");
+}
+
+void mk_tls_odd(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
+{
+    va_list args;
+    if (*p->text)
+        return;
+    va_start(args, fmt);
+    say(p, file, fmt, args);
+    va_end(args);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/rules.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include "base/str.h"
+#include "tls/file.h"
+
+#define CIPHERS                                                                                              \
+    "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"                                             \
+    "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:"                                             \
+    "ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305"
+#define SUITES "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+#define GROUPS "X25519:P-256:P-384"
+
+enum { WORD_MAX = 128 };
+
+/* ---- Words ---- */
+
+static bool is_any_of(char c, const char *set)
+{
+    return c && strchr(set, c);
+}
+
+/* OpenSSL passes over words that it does not know as long as there is one that it does. */
+static mk_err check_words(struct mk_tls_context *c, const char *list, struct mk_tls_problem *problem)
+{
+    char word[WORD_MAX];
+    while (*list) {
+        size_t n = strcspn(list, ":, ");
+        bool plain = n > 0 && !is_any_of(*list, "!-+@");
+        if (n >= sizeof word)
+            return mk_tls_wrong(problem, NULL,
+                                "a cipher of TLS 1.2 has a name that is too long: \"%.40s...\"", list);
+        memcpy(word, list, n);
+        word[n] = '\0';
+        if (plain && strncmp(word, "DEFAULT", 7) != 0 && !SSL_CTX_set_cipher_list(c->ctx, word))
+            return mk_tls_wrong(problem, NULL,
+                                "\"%s\" is no cipher of TLS 1.2: expected names of OpenSSL, such as "
+                                "ECDHE-ECDSA-AES128-GCM-SHA256",
+                                word);
+        list += n;
+        list += strspn(list, ":, ");
+    }
+    return 0;
+}
+
+static mk_err set_ciphers(struct mk_tls_context *c, const struct mk_tls_rules *r,
+                          struct mk_tls_problem *problem)
+{
+    const char *suites = r->suites ? r->suites : SUITES;
+    mk_err e = r->ciphers ? check_words(c, r->ciphers, problem) : 0;
+    if (e)
+        return e;
+    if (!SSL_CTX_set_cipher_list(c->ctx, r->ciphers ? r->ciphers : CIPHERS))
+        return mk_tls_wrong(problem, NULL, "no cipher of TLS 1.2 is left by \"%s\"", r->ciphers);
+    if (!SSL_CTX_set_ciphersuites(c->ctx, suites))
+        return mk_tls_wrong(problem, NULL,
+                            "\"%s\" is no list of ciphers of TLS 1.3: expected names such as "
+                            "TLS_AES_128_GCM_SHA256, with `:` between them",
+                            suites);
+    return 0;
+}
+
+static mk_err set_groups(struct mk_tls_context *c, const struct mk_tls_rules *r,
+                         struct mk_tls_problem *problem)
+{
+    c->groups = OPENSSL_strdup(r->groups ? r->groups : GROUPS);
+    if (!c->groups)
+        return -ENOMEM;
+    if (SSL_CTX_set1_groups_list(c->ctx, c->groups))
+        return 0;
+    return mk_tls_wrong(
+        problem, NULL,
+        "\"%s\" is no list of groups: expected names such as X25519 and P-256, with `:` between "
+        "them",
+        c->groups);
+}
+
+mk_err mk_tls_rules_set(struct mk_tls_context *c, const struct mk_tls_rules *r,
+                        struct mk_tls_problem *problem)
+{
+    (void)SSL_CTX_set_min_proto_version(c->ctx, r->oldest >= 13 ? TLS1_3_VERSION : TLS1_2_VERSION);
+    mk_err e = set_ciphers(c, r, problem);
+    return e ? e : set_groups(c, r, problem);
+}
+
+/* ---- Clients ---- */
+
+static mk_err add_authority(struct mk_tls_context *c, X509 *x, EVP_MD_CTX *digest)
+{
+    unsigned char fingerprint[EVP_MAX_MD_SIZE];
+    unsigned n;
+    X509_STORE *store = SSL_CTX_get_cert_store(c->ctx);
+    bool ok = X509_STORE_add_cert(store, x) && SSL_CTX_add_client_CA(c->ctx, x) &&
+              X509_digest(x, EVP_sha256(), fingerprint, &n) && EVP_DigestUpdate(digest, fingerprint, n);
+    return ok ? 0 : -ENOMEM;
+}
+
+static mk_err read_authorities(struct mk_tls_context *c, const char *file, EVP_MD_CTX *digest,
+                               struct mk_tls_problem *problem)
+{
+    BIO *b;
+    X509 *x;
+    unsigned n = 0;
+    mk_err e = mk_tls_file_read(file, "authority of clients", &b, problem);
+    while (!e && (x = PEM_read_bio_X509(b, NULL, NULL, NULL))) {
+        e = add_authority(c, x, digest);
+        X509_free(x);
+        n++;
+    }
+    if (e == 0 || n)
+        BIO_free(b);
+    unsigned long last = ERR_peek_last_error();
+    bool is_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
+    if (!e && !is_end)
+        return mk_tls_wrong_by(problem, file, "a certificate in it cannot be understood");
+    if (!e && !n)
+        return mk_tls_wrong(problem, file,
+                            "there is no certificate in it: expected PEM, \"-----BEGIN CERTIFICATE-----\"");
+    ERR_clear_error();
+    return e;
+}
+
+static mk_err set_clients(struct mk_tls_context *c, const struct mk_tls_rules *r, EVP_MD_CTX *digest,
+                          struct mk_tls_problem *problem)
+{
+    const uint8_t kind = (uint8_t)r->clients;
+    unsigned n;
+    mk_err e = 0;
+    if (!digest || !EVP_DigestInit_ex(digest, EVP_sha256(), NULL) ||
+        !EVP_DigestUpdate(digest, &kind, sizeof kind))
+        return -ENOMEM;
+    if (r->clients != MK_TLS_CLIENTS_OFF) {
+        if (!r->client_authority)
+            return mk_tls_wrong(problem, NULL,
+                                "certificates of clients are asked for, but whose is not said");
+        int mode = r->clients == MK_TLS_CLIENTS_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
+        SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | mode, NULL);
+        X509_STORE_set_flags(SSL_CTX_get_cert_store(c->ctx), X509_V_FLAG_PARTIAL_CHAIN);
+        e = read_authorities(c, r->client_authority, digest, problem);
+    }
+    if (!e && !EVP_DigestFinal_ex(digest, c->session_id, &n))
+        e = -ENOMEM;
+    return e;
+}
+
+mk_err mk_tls_rules_set_clients(struct mk_tls_context *c, const struct mk_tls_rules *r,
+                                struct mk_tls_problem *problem)
+{
+    EVP_MD_CTX *digest = EVP_MD_CTX_new();
+    mk_err e = set_clients(c, r, digest, problem);
+    EVP_MD_CTX_free(digest);
+    if (!e && !SSL_CTX_set_session_id_context(c->ctx, c->session_id, sizeof c->session_id))
+        e = -ENOMEM;
+    return e;
+}

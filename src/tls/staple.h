@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an authority says of its certificate today (OCSP), sent along with it. */
+#ifndef MK_TLS_STAPLE_H
+#define MK_TLS_STAPLE_H
+
+#include "tls/context.h"
+
+/* `file` NULL: there is none. */
+mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const char *file,
+                          struct mk_tls_problem *problem);
+void mk_tls_staple_free(struct mk_tls_context *c);
+
+/* For SSL_CTX_set_tlsext_status_cb. */
+int mk_tls_staple_on_status(SSL *ssl, void *arg);
+
+#endif

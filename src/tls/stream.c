@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/stream.h"
+
+#include <openssl/err.h>
+#include <sys/sendfile.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "tls/bio.h"
+#include "tls/context.h"
+#include "tls/facts.h"
+#include "tls/out.h"
+
+enum {
+    RECORDS_MAX = 64,         /* read in one call: they may be tiny */
+    SMALL = 4096,             /* what was kept and can go with the next content */
+    UPDATES_MAX = 32,         /* changes of keys that are nobody's business, */
+    UPDATE_BYTES = 16 * 1024, /* and one more for so much content */
+    KEY_UPDATE = 24,          /* RFC 8446, 4 */
+};
+
+struct mk_tls *mk_tls_of(const SSL *ssl)
+{
+    return (struct mk_tls *)(void *)BIO_get_callback_arg(SSL_get_wbio(ssl));
+}
+
+/* Nothing more can come of it; what OpenSSL wants to tell the peer about that is told if it can be. */
+MK_COLD static mk_err fail(struct mk_tls *t)
+{
+    if (t->broken) {
+        mk_tls_out_drop();
+        return t->broken;
+    }
+    (void)!mk_tls_out_flush(t, false);
+    if (!t->broken)
+        t->broken = -EPROTO;
+    return t->broken;
+}
+
+/* ---- In ---- */
+
+static void begin(struct mk_stream *s, struct mk_tls *t)
+{
+    ERR_clear_error();
+    t->dry = t->spent = false;
+    t->pulled = 0;
+    s->holds = false;
+}
+
+static ssize_t read_nothing(struct mk_stream *s, struct mk_tls *t)
+{
+    switch (SSL_get_error(t->ssl, 0)) {
+    case SSL_ERROR_WANT_READ:
+        s->holds = t->spent;
+        return -EAGAIN;
+    case SSL_ERROR_ZERO_RETURN: /* or the end without a word: how long content is HTTP knows itself */
+        return 0;
+    default:
+        return fail(t);
+    }
+}
+
+static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, size_t cap)
+{
+    size_t got = 0, n;
+    unsigned records = 0;
+    while (got < cap) {
+        if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0)
+            return got ? (ssize_t)got : read_nothing(s, t);
+        got += n;
+        t->heard += n;
+        if (t->dry && !SSL_has_pending(t->ssl))
+            break;
+        if (++records == RECORDS_MAX) {
+            s->holds = true;
+            break;
+        }
+    }
+    return (ssize_t)got;
+}
+
+/* What the protocol itself had to say goes with the next content; if there will be none at once, alone. Not
+ * while somebody waits for room: he would not hear of it. */
+static mk_err send_own(struct mk_tls *t, bool at_once)
+{
+    if (!at_once || t->owed)
+        return mk_tls_out_keep(t);
+    mk_err e = mk_tls_out_flush(t, false);
+    return e == -EAGAIN ? 0 : e;
+}
+
+static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
+{
+    struct mk_tls *t = s->tls;
+    if (t->broken)
+        return t->broken;
+    begin(s, t);
+    ssize_t n = read_records(s, t, room, cap);
+    if (n < 0 && n != -EAGAIN)
+        return n;
+    if (n > 0 && t->spent)
+        s->holds = true;
+    mk_err e = send_own(t, n < 0);
+    return e && n < 0 ? e : n;
+}
+
+/* ---- Out ---- */
+
+static ssize_t encrypt(struct mk_tls *t, const char *p, size_t len)
+{
+    size_t n;
+    if (t->left && t->left->len - t->left->from > SMALL) {
+        mk_err e = mk_tls_out_flush(t, false);
+        if (e)
+            return e;
+    }
+    ERR_clear_error();
+    if (SSL_write_ex(t->ssl, p, len, &n) <= 0 || n != len)
+        return fail(t);
+    t->owed = len;
+    return 0;
+}
+
+/* Content counts as written when the socket has taken all of it but what is left. */
+static ssize_t settle(struct mk_tls *t, size_t offered, bool more)
+{
+    mk_err e = mk_tls_out_flush(t, more);
+    if (e && e != -EAGAIN)
+        return e;
+    size_t left = t->left ? t->left->len - t->left->from : 0;
+    size_t told = mk_min(t->owed - mk_min(t->owed, left), offered);
+    t->owed -= told;
+    return told ? (ssize_t)told : -EAGAIN;
+}
+
+static ssize_t tls_write(struct mk_stream *s, mk_str bytes, bool more)
+{
+    struct mk_tls *t = s->tls;
+    if (t->broken)
+        return t->broken;
+    if (!t->owed) {
+        size_t n = mk_min(bytes.len, MK_TLS_PIECE);
+        ssize_t e = encrypt(t, bytes.p, n);
+        if (e)
+            return e;
+        more = more || n < bytes.len;
+    }
+    return settle(t, bytes.len, more);
+}
+
+static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
+{
+    struct mk_tls *t = s->tls;
+    bool more = false;
+    if (t->broken)
+        return t->broken;
+    if (!t->owed) {
+        char *room = mk_tls_out_plain();
+        ssize_t n = pread(file_fd, room, mk_min(len, MK_TLS_PIECE), (off_t)offset);
+        if (n <= 0)
+            return n < 0 ? mk_err_last() : 0;
+        ssize_t e = encrypt(t, room, (size_t)n);
+        if (e)
+            return e;
+        more = (size_t)n < len;
+    }
+    return settle(t, len, more);
+}
+
+/* ---- Where the kernel encrypts ---- */
+
+static ssize_t kernel_write(struct mk_stream *s, mk_str bytes, bool more)
+{
+    const struct mk_tls *t = s->tls;
+    ssize_t n = t->broken ? -1 : send(s->fd, bytes.p, bytes.len, MSG_NOSIGNAL | (more ? MSG_MORE : 0));
+    return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
+}
+
+static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
+{
+    off_t at = (off_t)offset;
+    ssize_t n = sendfile(s->fd, file_fd, &at, len);
+    return n < 0 ? mk_err_last() : n;
+}
+
+/* ---- The end ---- */
+
+/* That nothing more will come is said in the protocol, too: it proves that nobody cut it off. */
+static void say_end(struct mk_tls *t)
+{
+    if (t->shut || t->broken || !t->done)
+        return;
+    t->shut = true;
+    ERR_clear_error();
+    (void)SSL_shutdown(t->ssl);
+    (void)!mk_tls_out_flush(t, false);
+}
+
+static void tls_shutdown(struct mk_stream *s)
+{
+    say_end(s->tls);
+    (void)shutdown(s->fd, SHUT_WR);
+}
+
+static void tls_close(struct mk_stream *s)
+{
+    struct mk_tls *t = s->tls;
+    if (s->fd >= 0) {
+        if (!t->left || !t->owed)
+            say_end(t);
+        (void)close(s->fd);
+    }
+    s->fd = -1;
+    SSL_free(t->ssl);
+    mk_mem_free(t->left);
+    mk_mem_free(t->early);
+    mk_mem_free(t->client);
+    mk_mem_free(t);
+    s->tls = NULL;
+}
+
+static const struct mk_stream_ops tls_ops = {
+    .read = tls_read,
+    .write = tls_write,
+    .send_file = tls_send_file,
+    .shutdown = tls_shutdown,
+    .close = tls_close,
+};
+
+static const struct mk_stream_ops kernel_ops = {
+    .read = tls_read,
+    .write = kernel_write,
+    .send_file = kernel_send_file,
+    .shutdown = tls_shutdown,
+    .close = tls_close,
+};
+
+/* ---- The beginning ---- */
+
+static mk_err take_early(struct mk_tls *t, mk_str early)
+{
+    if (!early.len)
+        return 0;
+    t->early = mk_mem_alloc(sizeof *t->early + early.len);
+    if (!t->early)
+        return -ENOMEM;
+    t->early->from = 0;
+    t->early->len = early.len;
+    memcpy(t->early->bytes, early.p, early.len);
+    return 0;
+}
+
+static mk_err make(struct mk_tls *t, mk_str early)
+{
+    const struct mk_tls_context *c = t->domain->choose(t->domain->ctx, mk_str_of(NULL, 0));
+    SSL_CTX *ctx = c ? c->ctx : mk_tls_context_bare();
+    if (!ctx || mk_tls_out_init() || take_early(t, early))
+        return -ENOMEM;
+    t->ssl = SSL_new(ctx);
+    BIO *b = t->ssl ? mk_tls_bio_new(t) : NULL;
+    if (!b)
+        return -ENOMEM;
+    SSL_set_bio(t->ssl, b, b);
+    SSL_set_accept_state(t->ssl);
+    return 0;
+}
+
+mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early)
+{
+    struct mk_tls *t = mk_mem_zalloc(1, sizeof *t);
+    if (!t)
+        return -ENOMEM;
+    t->fd = fd;
+    t->domain = domain;
+    mk_err e = make(t, early);
+    if (e) {
+        SSL_free(t->ssl);
+        mk_mem_free(t->early);
+        mk_mem_free(t);
+        ERR_clear_error();
+        return e;
+    }
+    *s = (struct mk_stream){.ops = &tls_ops, .fd = fd, .tls = t};
+    return 0;
+}
+
+/* Changing keys costs us more than it costs the peer. */
+static void on_message(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
+{
+    struct mk_tls *t = arg;
+    (void)version;
+    (void)ssl;
+    if (is_ours || type != SSL3_RT_HANDSHAKE || !len || *(const uint8_t *)p != KEY_UPDATE)
+        return;
+    t->updates++;
+    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || t->kernel) /* it could not change its own */
+        t->broken = -EPROTO;
+}
+
+static void finish(struct mk_stream *s, struct mk_tls *t)
+{
+    t->done = true;
+    t->kernel = BIO_get_ktls_send(SSL_get_wbio(t->ssl)) > 0;
+    if (t->kernel)
+        s->ops = &kernel_ops;
+    SSL_set_msg_callback(t->ssl, on_message);
+    SSL_set_msg_callback_arg(t->ssl, t);
+    s->holds = !t->dry || SSL_has_pending(t->ssl);
+}
+
+static const char *reason(void)
+{
+    unsigned long e = ERR_peek_last_error();
+    const char *text = e ? ERR_reason_error_string(e) : NULL;
+    return text ? text : "the peer is gone";
+}
+
+mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
+{
+    struct mk_tls *t = s->tls;
+    mk_err e = t->broken;
+    *why = "the peer is gone";
+    begin(s, t);
+    if (!e && t->left)
+        e = mk_tls_out_flush(t, false); /* a flight that did not fit */
+    if (e)
+        return e;
+    int r = SSL_do_handshake(t->ssl);
+    if (r == 1) {
+        finish(s, t);
+        return mk_tls_out_keep(t); /* tickets: they go with the first answer */
+    }
+    if (SSL_get_error(t->ssl, r) != SSL_ERROR_WANT_READ) {
+        *why = reason();
+        return fail(t);
+    }
+    s->holds = t->spent;
+    e = mk_tls_out_flush(t, false);
+    return e ? e : -EAGAIN;
+}

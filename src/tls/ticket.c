@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/ticket.h"
+
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include "tls/context.h"
+
+enum { FAILED = -1, NOT_OURS = 0, FINE = 1, RENEW = 2 };
+
+enum { IV = 16 };
+
+typedef struct mk_tls_ticket_key ticket_key;
+
+static const ticket_key *key_at(const struct mk_tls_tickets *all, uint32_t n)
+{
+    return &all->keys[n % MK_TLS_TICKET_KEYS];
+}
+
+/* Memory that nobody has written yet is no key. */
+static bool is_key(const ticket_key *k)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < sizeof k->cipher; i++)
+        any |= k->cipher[i];
+    return any != 0;
+}
+
+static bool has_name(const ticket_key *k, const unsigned char *name)
+{
+    return is_key(k) && memcmp(k->name, name, sizeof k->name) == 0;
+}
+
+static bool set_mac(EVP_MAC_CTX *mac, const ticket_key *k)
+{
+    char digest[] = "SHA256";
+    const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                                 OSSL_PARAM_construct_end()};
+    return EVP_MAC_init(mac, k->mac, sizeof k->mac, params) == 1;
+}
+
+static int seal(const ticket_key *k, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                EVP_MAC_CTX *mac)
+{
+    if (!is_key(k))
+        return NOT_OURS; /* no ticket */
+    memcpy(name, k->name, sizeof k->name);
+    if (RAND_bytes(iv, IV) != 1 || !EVP_EncryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, k->cipher, iv) ||
+        !set_mac(mac, k))
+        return FAILED;
+    return FINE;
+}
+
+static int open_one(const ticket_key *k, const unsigned char *iv, EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac)
+{
+    if (!EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), NULL, k->cipher, iv) || !set_mac(mac, k))
+        return FAILED;
+    return FINE;
+}
+
+int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
+                         EVP_MAC_CTX *mac, int is_new)
+{
+    const struct mk_tls_context *c = mk_tls_context_of(SSL_get_SSL_CTX(ssl));
+    if (!c || !c->tickets)
+        return NOT_OURS;
+    uint32_t newest = __atomic_load_n(&c->tickets->newest, __ATOMIC_ACQUIRE);
+    const ticket_key *now = key_at(c->tickets, newest), *before = key_at(c->tickets, newest - 1);
+    if (is_new)
+        return seal(now, name, iv, cipher, mac);
+    if (has_name(now, name))
+        return open_one(now, iv, cipher, mac);
+    if (!has_name(before, name))
+        return NOT_OURS;
+    int r = open_one(before, iv, cipher, mac);
+    return r == FINE ? RENEW : r;
+}

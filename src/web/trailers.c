@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/trailers.h"
+
+#include "http/trailer.h"
+#include "web/request.h"
+#include "web/response.h"
+
+enum { FIRST = 4, RESPONSE_MAX = 16 * 1024, FRAMING = 4 };
+
+static bool grow(struct mk_trailers *t, struct mk_arena *a)
+{
+    unsigned cap = t->cap ? t->cap * 2 : FIRST;
+    struct mk_field *more = mk_arena_alloc(a, sizeof *more * cap);
+    if (!more)
+        return false;
+    if (t->n)
+        memcpy(more, t->at, sizeof *more * t->n);
+    t->at = more;
+    t->cap = cap;
+    return true;
+}
+
+bool mk_trailers_add(struct mk_trailers **list, struct mk_arena *a, mk_str name, mk_str value)
+{
+    struct mk_trailers *t = *list ? *list : mk_arena_zalloc(a, 1, sizeof *t);
+    if (!t || (t->n == t->cap && !grow(t, a)))
+        return false;
+    t->at[t->n++] = (struct mk_field){.name = name, .value = value};
+    t->bytes += name.len + value.len + FRAMING;
+    *list = t;
+    return true;
+}
+
+/* ---- Of a request ---- */
+
+mk_str mk_request_trailer(const struct mk_request *r, mk_str name)
+{
+    for (unsigned i = 0; r->trailers && i < r->trailers->n; i++)
+        if (mk_str_eq_nocase(r->trailers->at[i].name, name))
+            return r->trailers->at[i].value;
+    return (mk_str){NULL, 0};
+}
+
+bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+{
+    if (!r->trailers || i >= r->trailers->n)
+        return false;
+    *name = r->trailers->at[i].name;
+    *value = r->trailers->at[i].value;
+    return true;
+}
+
+bool mk_request_accepts_trailers(const struct mk_request *r)
+{
+    return r->version > 10 && mk_fields_has_token(&r->fields, MK_FIELD_TE, MK_STR("trailers"));
+}
+
+/* ---- Of a response ---- */
+
+int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
+{
+    size_t before = r->trailers ? r->trailers->bytes : 0;
+    if (!mk_is_token(name) || !mk_is_field_value(value) || !mk_trailer_is_allowed(name))
+        return -EINVAL;
+    if (name.len > RESPONSE_MAX || value.len > RESPONSE_MAX ||
+        before + name.len + value.len + FRAMING > RESPONSE_MAX)
+        return -EMSGSIZE;
+    name = mk_arena_copy(r->arena, name);
+    value = mk_arena_copy(r->arena, value);
+    return name.p && value.p && mk_trailers_add(&r->trailers, r->arena, name, value) ? 0 : -ENOMEM;
+}

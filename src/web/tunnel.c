@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/err.h"
+#include "http/upgrade.h"
+#include "web/request.h"
+#include "web/response.h"
+
+enum { ACCEPT_LEN = 28 };
+
+mk_str mk_request_tunnel(const struct mk_request *r)
+{
+    return r->tunnel;
+}
+
+static int refuse(struct mk_response *r, unsigned status, int e)
+{
+    r->status = status;
+    return e;
+}
+
+/* 0, and what the answer must prove is added; or the answer is a refusal. */
+static int shake_hands(const struct mk_request *request, struct mk_response *r)
+{
+    bool with_key = request->version < 20;
+    int status = mk_upgrade_check_websocket(&request->fields, with_key);
+    if (status == 426 && !mk_response_add_ready(r, MK_STR("Sec-WebSocket-Version"), MK_STR("13")))
+        return refuse(r, 503, -ENOMEM);
+    if (status)
+        return refuse(r, (unsigned)status, -EPROTO);
+    if (!with_key)
+        return 0;
+    char room[ACCEPT_LEN + 4];
+    struct mk_buf accept = mk_buf_fixed(room, sizeof room);
+    mk_upgrade_accept_websocket(mk_fields_get(&request->fields, MK_FIELD_SEC_WEBSOCKET_KEY), &accept);
+    mk_str copy = mk_arena_copy(r->arena, mk_buf_str(&accept));
+    if (!copy.p || !mk_response_add_ready(r, MK_STR("Sec-WebSocket-Accept"), copy))
+        return refuse(r, 503, -ENOMEM);
+    return 0;
+}
+
+int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
+                            const struct mk_tunnel_ops *ops, void *ctx)
+{
+    int e = r->sealed || mk_content_is_tunnel(&r->content) ? -EALREADY : request->tunnel.p ? 0 : -EINVAL;
+    if (!e && mk_str_eq(request->tunnel, MK_UPGRADE_WEBSOCKET))
+        e = shake_hands(request, r);
+    if (e) {
+        if (ops->source.close)
+            ops->source.close(ctx);
+        return e;
+    }
+    mk_response_unready(r);
+    mk_content_set_source(&r->content, &ops->source, ctx, MK_CONTENT_UNKNOWN);
+    r->content.tunnel = ops;
+    r->status = request->version < 20 ? 101 : 200;
+    request->length = MK_REQUEST_LENGTH_UNKNOWN; /* from here on there is something to read */
+    return 0;
+}

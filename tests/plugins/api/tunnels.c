@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tunnels as a test wants them. Each is a handler of its own, for any protocol that the client asks for:
+ *
+ *   tunnel-echo     answers what it hears, at once, and ends when the client does
+ *   tunnel-both     says as many bytes as the query says; when it has heard the client's end, how many it has
+ * heard tunnel-first    says "hello\n", then is tunnel-echo tunnel-bye      says "bye\n" and ends its
+ * direction; then logs how many bytes it hears tunnel-deaf     the same, but hears nothing tunnel-alarm says
+ * "tick\n" each 50 ms, as often as the query says, whatever the client does tunnel-idle     says and hears
+ * nothing tunnel-breaks   breaks off when it hears something tunnel-two      accepts twice, changes its mind
+ * about the status, or says it was not meant: ?what
+ */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <stdlib.h>
+
+struct tunnel {
+    struct mk_request *request;
+    struct mk_alarm *alarm;
+    uint64_t heard, left, said;
+    bool client_ended;
+    mk_str text; /* to be said before anything else */
+};
+
+static void count_input(struct tunnel *t)
+{
+    char room[16384];
+    ssize_t n;
+    while ((n = mk_request_read(t->request, room, sizeof room)) > 0)
+        t->heard += (uint64_t)n;
+    t->client_ended = t->client_ended || n == 0;
+}
+
+static size_t say(struct tunnel *t, char *room, size_t cap)
+{
+    size_t n = t->text.len < cap ? t->text.len : cap;
+    if (n)
+        memcpy(room, t->text.p, n);
+    t->text = mk_str_skip(t->text, n);
+    t->said += n;
+    return n;
+}
+
+static void on_close(void *ctx)
+{
+    struct tunnel *t = ctx;
+    if (t->alarm)
+        mk_alarm_free(t->alarm);
+    mk_worker_log(mk_request_worker(t->request), MK_LOG_INFO, "tunnel: closed, heard %llu, said %llu%s",
+                  (unsigned long long)t->heard, (unsigned long long)t->said,
+                  t->client_ended ? ", to the end" : "");
+}
+
+static ssize_t pull_echo(void *ctx, char *room, size_t cap)
+{
+    struct tunnel *t = ctx;
+    size_t first = say(t, room, cap);
+    if (first)
+        return (ssize_t)first;
+    ssize_t n = mk_request_read(t->request, room, cap);
+    t->client_ended = n == 0;
+    if (n > 0) {
+        t->heard += (uint64_t)n;
+        t->said += (uint64_t)n;
+    }
+    return n;
+}
+
+static bool hear_all(void *ctx)
+{
+    count_input(ctx);
+    return true;
+}
+
+static ssize_t pull_both(void *ctx, char *room, size_t cap)
+{
+    struct tunnel *t = ctx;
+    if (t->left) {
+        size_t n = t->left < cap ? (size_t)t->left : cap;
+        memset(room, 'x', n);
+        t->left -= n;
+        t->said += n;
+        return (ssize_t)n;
+    }
+    if (!t->client_ended)
+        return -EAGAIN;
+    if (!t->text.p) {
+        char *line = mk_request_alloc(t->request, 64);
+        struct mk_buf text = mk_buf_fixed(line, line ? 64 : 0);
+        mk_buf_addf(&text, "heard %llu\n", (unsigned long long)t->heard);
+        t->text = mk_buf_str(&text);
+    }
+    return (ssize_t)say(t, room, cap);
+}
+
+static ssize_t pull_bye(void *ctx, char *room, size_t cap)
+{
+    return (ssize_t)say(ctx, room, cap);
+}
+
+static bool hear_nothing(void *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+static void on_tick(void *ctx)
+{
+    struct tunnel *t = ctx;
+    t->text = MK_STR("tick\n");
+    mk_request_resume(t->request);
+}
+
+static ssize_t pull_ticks(void *ctx, char *room, size_t cap)
+{
+    struct tunnel *t = ctx;
+    if (!t->text.len)
+        return t->left ? -EAGAIN : 0;
+    ssize_t n = (ssize_t)say(t, room, cap);
+    if (!t->text.len && --t->left)
+        mk_alarm_set(t->alarm, 50);
+    return n;
+}
+
+static ssize_t pull_nothing(void *ctx, char *room, size_t cap)
+{
+    (void)ctx, (void)room, (void)cap;
+    return -EAGAIN;
+}
+
+static ssize_t pull_break(void *ctx, char *room, size_t cap)
+{
+    (void)room, (void)cap;
+    count_input(ctx);
+    return ((struct tunnel *)ctx)->heard ? -EIO : -EAGAIN;
+}
+
+static const struct mk_tunnel_ops echo = {.source = {.pull = pull_echo, .close = on_close}},
+                                  both = {.source = {.pull = pull_both, .close = on_close},
+                                          .on_input = hear_all},
+                                  bye = {.source = {.pull = pull_bye, .close = on_close},
+                                         .on_input = hear_all},
+                                  deaf = {.source = {.pull = pull_bye, .close = on_close},
+                                          .on_input = hear_nothing},
+                                  ticks = {.source = {.pull = pull_ticks, .close = on_close},
+                                           .on_input = hear_all},
+                                  idle = {.source = {.pull = pull_nothing, .close = on_close}},
+                                  breaks = {.source = {.pull = pull_break, .close = on_close}};
+
+static struct tunnel *new_tunnel(struct mk_request *request, mk_str text)
+{
+    struct tunnel *t = mk_request_alloc(request, sizeof *t);
+    if (!t)
+        return NULL;
+    *t = (struct tunnel){.request = request, .text = text};
+    (void)!mk_num_parse(mk_request_query(request), &t->left);
+    return t;
+}
+
+static enum mk_verdict open_it(struct mk_request *request, struct mk_response *response,
+                               const struct mk_tunnel_ops *ops, mk_str text)
+{
+    if (!mk_request_tunnel(request).p)
+        return MK_NEXT;
+    struct tunnel *t = new_tunnel(request, text);
+    if (!t)
+        return MK_REFUSE;
+    mk_response_add(response, MK_STR("X-Tunnel"), mk_request_tunnel(request));
+    if (mk_response_open_tunnel(request, response, ops, t))
+        return MK_REFUSE;
+    return MK_DONE;
+}
+
+#define HANDLER(what, text)                                                                                  \
+    static enum mk_verdict open_##what(struct mk_request *request, struct mk_response *response, void *data) \
+    {                                                                                                        \
+        (void)data;                                                                                          \
+        return open_it(request, response, &what, text);                                                      \
+    }                                                                                                        \
+    static const struct mk_handler what##_handler = {.name = "tunnel-" #what, .handle = open_##what};
+static const mk_str nothing = {NULL, 0};
+HANDLER(echo, nothing)
+HANDLER(both, nothing)
+HANDLER(bye, MK_STR("bye\n"))
+HANDLER(deaf, MK_STR("bye\n"))
+HANDLER(idle, nothing)
+HANDLER(breaks, nothing)
+
+static enum mk_verdict open_first(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    return open_it(request, response, &echo, MK_STR("hello\n"));
+}
+
+static enum mk_verdict open_alarm(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct tunnel *t = new_tunnel(request, nothing);
+    (void)data;
+    if (!t)
+        return MK_REFUSE;
+    t->alarm = mk_alarm_new(mk_request_worker(request), on_tick, t);
+    if (mk_response_open_tunnel(request, response, &ticks, t))
+        return MK_REFUSE;
+    mk_alarm_set(t->alarm, 50);
+    return MK_DONE;
+}
+
+static enum mk_verdict open_two(struct mk_request *request, struct mk_response *response, void *data)
+{
+    mk_str what = mk_request_query(request);
+    char room[16];
+    (void)data;
+    if (open_it(request, response, &echo, nothing) != MK_DONE)
+        return MK_NEXT;
+    if (mk_request_read(request, room, sizeof room) != -EAGAIN || mk_request_length(request) != -1 ||
+        mk_response_length(response) != MK_LENGTH_UNKNOWN ||
+        mk_response_will_send_content(request, response) ||
+        mk_response_set_text(response, MK_STR("no")) != -EALREADY ||
+        mk_response_set_status(response, 200) != -EALREADY)
+        abort();
+    if (mk_str_eq(what, MK_STR("twice")) &&
+        mk_response_open_tunnel(request, response, &echo, new_tunnel(request, nothing)) != -EALREADY)
+        abort();
+    if (mk_str_eq(what, MK_STR("refuse")))
+        return MK_REFUSE;
+    return mk_str_eq(what, MK_STR("next")) ? MK_NEXT : MK_DONE;
+}
+
+static const struct mk_handler first_handler = {.name = "tunnel-first", .handle = open_first},
+                               alarm_handler = {.name = "tunnel-alarm", .handle = open_alarm},
+                               two_handler = {.name = "tunnel-two", .handle = open_two};
+
+MK_PLUGIN(tunnels) = {
+    MK_PLUGIN_HEAD,
+    .name = "tunnels",
+    .handlers = (const struct mk_handler *const[]){&echo_handler, &both_handler, &bye_handler, &deaf_handler,
+                                                   &idle_handler, &breaks_handler, &first_handler,
+                                                   &alarm_handler, &two_handler, NULL},
+};

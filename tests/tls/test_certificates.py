@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which certificate whom is shown, and what is said about those that cannot be."""
+import ssl
+import textwrap
+
+import pytest
+
+from certificates import make_authority
+from secure import keys
+
+HOSTS = """
+[HOST]
+    ServerName a.example *.a.example
+    DocumentRoot site
+    {a}
+[HOST]
+    ServerName b.example
+    DocumentRoot site
+    {b}
+"""
+
+
+def hosts(a="", b=""):
+    return HOSTS.format(a=a.replace("\n", "\n    "), b=b.replace("\n", "\n    "))
+
+
+def test_names_choose_the_certificate(secure, authority):
+    a = authority.issue(["a.example", "x.a.example"])
+    b = authority.issue(["b.example"])
+    own = authority.issue(["localhost"])
+    server = secure(keys(own), sections=hosts(keys(a), keys(b)))
+    assert server.shown("a.example") == a.serial
+    assert server.shown("x.a.example") == a.serial
+    assert server.shown("b.example") == b.serial
+    assert server.shown("localhost") == own.serial
+    assert server.get("/", "b.example").text == "hello"
+
+
+@pytest.mark.parametrize("name", [None, "unknown.example"])
+def test_who_names_nobody_known_gets_the_certificate_of_the_default_host(secure, authority, name):
+    a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
+    server = secure(root=None, sections=hosts(keys(a), keys(b) + "Default on"))
+    context = authority.client_context()
+    context.check_hostname = False
+    with server.connect(name, context) as c:
+        assert c.sock.facts.getpeercert()["serialNumber"].lstrip("0") == b.serial
+
+
+def test_a_host_without_a_certificate_shows_that_of_the_default_host(secure, authority):
+    pair = authority.issue(["a.example", "b.example"])
+    server = secure(root=None, sections=hosts(keys(pair)))
+    assert server.shown("b.example") == pair.serial
+    assert "this [HOST] has no Certificate: over TLS it shows that of the default one" in server.server.err.text
+
+
+def test_without_a_certificate_of_the_default_host_unknown_names_are_turned_away(secure, authority):
+    pair = authority.issue(["b.example"])
+    server = secure(root=None, sections=hosts(b=keys(pair)))
+    assert server.shown("b.example") == pair.serial
+    for name in ("a.example", "unknown.example", None):
+        context = authority.client_context()
+        context.check_hostname = False
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            server.connect(name, context)
+    assert server.get("/", "b.example").status == 200
+
+
+def test_clients_choose_the_kind_of_key(secure, authority):
+    ec, rsa = authority.issue(["localhost"], kind="ec"), authority.issue(["localhost"], kind="rsa")
+    server = secure(keys(rsa, ec))
+    for ciphers, pair in (("ECDHE-ECDSA-AES128-GCM-SHA256", ec), ("ECDHE-RSA-AES128-GCM-SHA256", rsa)):
+        context = authority.client_context()
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        context.set_ciphers(ciphers)
+        assert server.shown(context=context) == pair.serial
+
+
+def test_a_key_may_be_in_the_file_of_its_certificate(secure, authority, tmp_path):
+    pair = authority.issue()
+    both = tmp_path / "both.pem"
+    both.write_bytes(pair.key.read_bytes() + pair.certificate.read_bytes())
+    assert secure(f"Certificate {both}").shown() == pair.serial
+
+
+def test_files_are_seen_from_the_folder_of_the_configuration_and_may_have_blanks(secure, authority, tmp_path):
+    pair = authority.issue(file="with a blank")
+    assert secure('Certificate "authority/with a blank.pem" "authority/with a blank.key"').shown() == pair.serial
+
+
+def test_the_effective_configuration_loads_again(secure, run, authority, tmp_path):
+    pair = authority.issue(file="a b")
+    server = secure('Certificate "authority/a b.pem" "authority/a b.key"\nHSTS 180d includeSubDomains preload\n'
+                    "TLSVersion 1.3\nTicketLifetime 1h\nTLSGroups X25519",
+                    host=f"ClientCertificates optional\nClientAuthority {authority.file}\nHTTP2 off")
+    printed = run("-c", server.server.config, "-T")
+    assert printed.code == 0, printed
+    again = tmp_path / "again.conf"
+    again.write_text(printed.out)
+    assert run("-c", again, "-T").out == printed.out
+    assert "127.0.0.1:0 tls" in printed.out and f"ClientAuthority    {authority.file}" in printed.out
+    assert pair.serial == server.shown()
+
+
+# What is wrong is said before anybody is served
+
+@pytest.fixture
+def refused(monkey, site):
+    def start(server, **how):
+        it = monkey(server=textwrap.dedent(server), listen="127.0.0.1:0 tls", expect_start=False, **how)
+        it.exit_code = 3
+        it.wait()
+        return it.err.text
+
+    return start
+
+
+def test_no_certificate_at_all(refused):
+    said = refused("")
+    assert "no [HOST] has a Certificate: nobody can be served over TLS" in said
+    assert "hint: add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all" in said
+    assert "monkey.conf:2:" in said
+
+
+@pytest.mark.parametrize("line", ["Certificate {c.certificate} {gone}", "Certificate {gone} {c.key}",
+                                  "Certificate {c.certificate} {c.key} {gone}"])
+def test_a_file_that_is_missing(refused, authority, tmp_path, line):
+    said = refused(line.format(c=authority.issue(), gone=tmp_path / "gone.pem"))
+    assert "monkey.conf:4:" in said and "gone.pem" in said and "No such file" in said
+
+
+def test_a_key_of_another_certificate(refused, authority):
+    a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
+    said = refused(f"Certificate {a.certificate} {b.key}")
+    assert "monkey.conf:4:" in said and str(b.key) in said
+
+
+@pytest.mark.parametrize("content", [b"", b"hello\n", b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
+                                     bytes(range(256)) * 100])
+def test_a_file_that_is_no_certificate(refused, authority, tmp_path, content):
+    bad = tmp_path / "bad.pem"
+    bad.write_bytes(content)
+    said = refused(f"Certificate {bad} {authority.issue().key}")
+    assert "monkey.conf:4:" in said and "bad.pem" in said
+
+
+def test_a_file_without_a_key(refused, authority):
+    pair = authority.issue()
+    said = refused(f"Certificate {pair.certificate}")
+    assert "monkey.conf:4:" in said and pair.certificate.name in said and "key" in said
+
+
+def test_a_folder_instead_of_a_file(refused, authority, tmp_path):
+    said = refused(f"Certificate {tmp_path} {authority.issue().key}")
+    assert "monkey.conf:4:" in said
+
+
+def test_a_certificate_that_has_ended(refused, authority):
+    said = refused(keys(authority.issue(days=-2)))
+    assert "monkey.conf:4:" in said and "ended" in said
+
+
+def test_a_certificate_that_ends_soon(secure, run, authority):
+    server = secure(keys(authority.issue(days=10)))
+    assert "the certificate ends in 9 days, on" in server.server.err.text
+    assert "ends in 9 days" in run("-c", server.server.config, "-t").err
+
+
+def test_two_of_the_same_kind(refused, authority):
+    a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
+    said = refused(keys(a, b))
+    assert "monkey.conf:5:" in said
+
+
+@pytest.mark.parametrize("line, said", [
+    ("TLSCiphers NOTHING", "NOTHING"), ("TLSSuites NOTHING", "NOTHING"), ("TLSGroups NOTHING", "NOTHING"),
+    ("TLSVersion 1.1", "expected one of 1.2, 1.3"), ("HSTS soon", "is not a time of up to 10 years"),
+    ("HSTS 1d always", "`always` is not known"), ("RedirectToHTTPS 99999", "expected on, off or a port"),
+    ("ClientCertificates required", "ClientCertificates needs a ClientAuthority"),
+    ("ClientCertificates optional\nClientAuthority gone.pem", "No such file"),
+    ("Listen 8080 tsl", "`tsl` is not a flag of Listen"), ("Listen 8080 h2", "expected `tls` before it"),
+    ("Listen 8080 tls h2c", "expected `h2`"), ("Listen 8080 !http", "HTTP/1 is spoken on every address"),
+    ("TicketLifetime 30d", "expected a time"),
+])
+def test_values_that_mean_nothing(refused, authority, line, said):
+    text = refused(keys(authority.issue()) + line)
+    assert said in text and "monkey.conf:5:" in text or "monkey.conf:6:" in text, text
+
+
+def test_an_authority_that_is_no_certificate(refused, authority, tmp_path):
+    (tmp_path / "ca.pem").write_text("hello")
+    said = refused(keys(authority.issue()) + "ClientCertificates required\nClientAuthority ca.pem")
+    assert "ca.pem" in said and "monkey.conf:6:" in said
+
+
+def test_a_redirect_to_nowhere(run, monkey, site):
+    it = monkey(server="RedirectToHTTPS on", expect_start=False)
+    it.exit_code = 3
+    it.wait()
+    assert "no Listen speaks TLS on a port that is known" in it.err.text

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Certificates that change while the server runs: nobody who is served notices."""
+import os
+import shutil
+import signal
+import time
+
+import pytest
+
+from load import Load
+from proc import children, status, wait_until
+from secure import PLUGIN, Secure, keys
+
+TAKEN = "the new configuration serves"
+
+
+@pytest.fixture
+def start(secure, authority):
+    def run(**how):
+        server = secure(keys(authority.issue()), **how)
+        server.load = lambda: Load(server.server, content=b"hello", tls=authority.client_context(alpn=["http/1.1"]))
+        return server
+
+    return run
+
+
+def test_a_reload_takes_new_certificates_without_losing_a_request(start, authority):
+    server = start(workers=2)
+    with server.load() as load:
+        for n in range(3):
+            pair = authority.issue()
+            server.server.tell(signal.SIGHUP)
+            server.server.err.wait_for(TAKEN, count=n + 1)
+            assert server.shown() == pair.serial
+            load.more(3)
+        load.check()
+
+
+def test_files_that_change_are_noticed_without_losing_a_request(start, authority):
+    server = start(workers=2)
+    with server.load() as load:
+        for n in range(2):
+            load.more(3)
+            pair = authority.issue()
+            server.server.err.wait_for(TAKEN, count=n + 1)
+            assert server.shown() == pair.serial
+        load.more(3).check()
+    assert "certificates have changed: the configuration is loaded anew" in server.server.err.text
+
+
+def test_a_connection_that_is_open_keeps_what_it_has(start, authority):
+    server = start()
+    with server.connect() as c:
+        c.get("/")
+        authority.issue()
+        server.server.err.wait_for(TAKEN)
+        assert c.get("/").text == "hello"
+
+
+def test_links_that_lead_elsewhere_now(secure, authority, tmp_path):
+    """As certbot does it: live/NAME.pem is a link into archive/, and is switched."""
+    def archive(n):
+        pair = authority.issue(file=f"archive{n}")
+        for kind, file in (("pem", pair.certificate), ("key", pair.key)):
+            link = tmp_path / f"next.{kind}"
+            link.symlink_to(file)
+            link.rename(tmp_path / f"live.{kind}")
+        return pair
+
+    first = archive(1)
+    server = secure("Certificate live.pem live.key")
+    assert server.shown() == first.serial
+    second = archive(2)
+    server.server.err.wait_for(TAKEN)
+    assert server.shown() == second.serial
+
+
+def test_folders_that_are_switched(secure, authority, tmp_path):
+    """As Kubernetes does it: the file is a link through a link to a folder, and only that one is switched."""
+    def version(n):
+        pair = authority.issue()
+        folder = tmp_path / f"v{n}"
+        folder.mkdir()
+        shutil.move(pair.certificate, folder / "tls.crt")
+        shutil.move(pair.key, folder / "tls.key")
+        (tmp_path / "next").symlink_to(folder)
+        (tmp_path / "next").rename(tmp_path / "data")
+        return pair
+
+    version(1)
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).symlink_to(f"data/{name}")
+    server = secure("Certificate tls.crt tls.key")
+    second = version(2)
+    server.server.err.wait_for(TAKEN)
+    assert server.shown() == second.serial
+
+
+def test_a_broken_file_changes_nothing(start, authority):
+    server = start()
+    before = server.shown()
+    pair = authority.issue(file="other")
+    live = server.authority.folder / "localhost-ec.pem"
+    shutil.copy(pair.certificate, live)  # without its key
+    server.server.err.wait_for("the new configuration is not taken: the old one stays")
+    assert "monkey.conf:4:" in server.server.err.text and "key" in server.server.err.text
+    assert server.shown() == before
+    live.write_text("nothing")
+    server.server.err.wait_for("the new configuration is not taken: the old one stays", count=2)
+    assert server.shown() == before
+    shutil.copy(pair.key, live.with_suffix(".key"))
+    shutil.copy(pair.certificate, live)
+    server.server.err.wait_for(TAKEN)
+    assert server.shown() == pair.serial
+
+
+def test_a_file_that_is_gone_changes_nothing(start):
+    server = start()
+    before = server.shown()
+    (server.authority.folder / "localhost-ec.key").unlink()
+    server.server.err.wait_for("the new configuration is not taken: the old one stays")
+    assert server.shown() == before
+
+
+def test_a_broken_configuration_is_said_once(start, authority):
+    """What was tried in vain is not tried again until something changes."""
+    server = start()
+    (server.authority.folder / "localhost-ec.pem").write_text("nothing")
+    server.server.err.wait_for("the new configuration is not taken")
+    time.sleep(5)  # in which it looks twice
+    assert server.server.err.text.count("certificates have changed") == 1
+    authority.issue()
+    server.server.err.wait_for(TAKEN)
+
+
+def test_answers_and_authorities_of_clients_are_watched_too(secure, authority, tmp_path):
+    pair = authority.issue()
+    answer = authority.answer_about(pair)
+    shutil.copy(authority.file, tmp_path / "clients.pem")
+    server = secure(keys(pair, extra=f" {answer}") + "ClientCertificates optional\nClientAuthority clients.pem")
+    authority.answer_about(pair, days=3)
+    server.server.err.wait_for(TAKEN)
+    shutil.copy(authority.file, tmp_path / "clients.pem")
+    server.server.err.wait_for(TAKEN, count=2)
+
+
+# What plugins bring
+
+def test_a_plugin_brings_a_certificate_that_is_not_there_yet(secure, authority, tmp_path):
+    own = authority.issue(["localhost", "late.example"])
+    server = secure(keys(own), plugins=[str(PLUGIN)], sections=f"""
+[HOST]
+    ServerName late.example
+    DocumentRoot site
+[ENCRYPTED]
+    Bring {tmp_path}/late.pem
+    BringKey {tmp_path}/late.key
+""")
+    assert server.shown("late.example") == own.serial
+    pair = authority.issue(["late.example"])
+    shutil.copy(pair.key, tmp_path / "late.key")
+    shutil.copy(pair.certificate, tmp_path / "late.pem")
+    server.server.err.wait_for(TAKEN)
+    assert server.shown("late.example") == pair.serial
+    assert server.shown() == own.serial
+    (tmp_path / "late.pem").write_text("broken")
+    server.server.err.wait_for(TAKEN, count=2)
+    assert "late.pem" in server.server.err.text and "it is not used" in server.server.err.text
+    assert server.shown("late.example") == own.serial
+
+
+def test_a_server_can_begin_with_nothing_but_what_a_plugin_will_bring(secure, authority, tmp_path):
+    server = secure(plugins=[str(PLUGIN)], sections=f"""
+[ENCRYPTED]
+    Bring {tmp_path}/late.pem
+    BringKey {tmp_path}/late.key
+""")
+    with pytest.raises(OSError):
+        server.connect()
+    pair = authority.issue()
+    shutil.copy(pair.key, tmp_path / "late.key")
+    shutil.copy(pair.certificate, tmp_path / "late.pem")
+    server.server.err.wait_for(TAKEN)
+    assert server.shown() == pair.serial
+
+
+def test_challenges_are_answered(secure, authority, tmp_path):
+    """tls-alpn-01: whoever asks for that protocol gets what lies in the folder, now and without a reload."""
+    folder = tmp_path / "challenges"
+    folder.mkdir()
+    server = secure(plugins=[str(PLUGIN)], sections=f"\n[ENCRYPTED]\n    Bring {tmp_path}/late.pem\n    Challenges {folder}\n")
+    pair = authority.issue(["new.example"])
+    context = authority.client_context(alpn=["acme-tls/1"])
+    with pytest.raises(OSError):
+        server.connect("new.example", context).close()
+    (folder / "new.example.pem").write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())
+    from sockets import dial
+    with dial(server.server.addresses[0], 10, tls=context, server_name="new.example") as sock:
+        assert sock.protocol == "acme-tls/1"
+        assert sock.facts.getpeercert()["serialNumber"].lstrip("0") == pair.serial
+
+
+# Rights, the background, the next program
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_workers_that_cannot_read_a_key_serve_with_it(start, authority, secure, site, tmp_path):
+    site.path.chmod(0o755)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and str(folder).startswith("/tmp/"):
+            folder.chmod(folder.stat().st_mode | 0o711)
+    pair = authority.issue()
+    pair.key.chmod(0o600)
+    pair.key.parent.chmod(0o700)
+    server = secure(keys(pair) + "User nobody")
+    assert status(server.server.workers[0])["Uid"].split()[0] != "0"
+    assert server.get("/").text == "hello"
+    fresh = authority.issue()
+    server.server.err.wait_for(TAKEN)
+    assert server.shown() == fresh.serial
+
+
+def test_an_upgrade_speaks_tls_too(start, watch, authority):
+    server = start(workers=2)
+    with server.load() as load:
+        load.more(3)
+        server.server.tell(signal.SIGUSR2)
+        new = int(server.server.err.wait_for(r"the new program is process (\d+)")[1])
+        process = watch(new)
+        server.server.err.wait_for(rf"{new}: monkey \S+ serves with")
+        load.more(3).check()
+    assert server.server.process.wait(30) == 0
+    assert server.get("/").text == "hello"
+    process.tell(signal.SIGTERM)
+    process.wait()
+
+
+def test_plain_becomes_tls_by_a_reload(secure, authority):
+    pair = authority.issue()
+    server = secure(keys(pair), listen="127.0.0.1:0")
+    config = server.server.config
+    assert server.server.get("/").text == "hello"
+    config.write_text(config.read_text().replace("127.0.0.1:0", "127.0.0.1:0 tls"))
+    server.server.tell(signal.SIGHUP)
+    server.server.err.wait_for(TAKEN)
+    assert server.get("/").text == "hello"
+    config.write_text(config.read_text().replace("127.0.0.1:0 tls", "127.0.0.1:0"))
+    server.server.tell(signal.SIGHUP)
+    server.server.err.wait_for(TAKEN, count=2)
+    assert server.server.connect(tls=None).get("/").text == "hello"

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What hosts ask of the connections that requests come on: encryption, versions, certificates of clients."""
+import ssl
+
+import pytest
+
+from certificates import make_authority
+from client import Client
+from secure import keys
+
+BOTH = ["127.0.0.1:0 tls", "127.0.0.1:0"]
+
+
+# Strict-Transport-Security
+
+@pytest.mark.parametrize("written, sent", [
+    ("180d", "max-age=15552000"), ("1h includeSubDomains", "max-age=3600; includeSubDomains"),
+    ("365d includesubdomains preload", "max-age=31536000; includeSubDomains; preload"), ("0", "max-age=0")])
+def test_hsts_on_what_is_encrypted(secure, authority, written, sent):
+    server = secure(keys(authority.issue()) + f"HSTS {written}", listen=BOTH)
+    for target in ("/", "/missing"):
+        assert server.get(target).all("Strict-Transport-Security") == [sent]
+    with Client(server.server.addresses[1]) as c:
+        assert c.get("/").all("Strict-Transport-Security") == []
+
+
+def test_hsts_of_one_host(secure, authority):
+    pair = authority.issue(["localhost", "a.example"])
+    server = secure(keys(pair) + "HSTS 1d", host="HSTS off", sections="[HOST]\n    ServerName a.example\n    DocumentRoot site\n")
+    assert server.get("/").all("Strict-Transport-Security") == []
+    assert server.get("/", "a.example").all("Strict-Transport-Security") == ["max-age=86400"]
+
+
+# Redirects
+
+@pytest.fixture
+def redirecting(secure, authority):
+    pair = authority.issue(["localhost", "a.example"])
+
+    def start(how="8443"):
+        return secure(keys(pair) + f"RedirectToHTTPS {how}", listen=["127.0.0.1:0", "127.0.0.1:0 tls"])
+
+    return start
+
+
+def test_plain_requests_are_sent_to_the_same_place_over_tls(redirecting):
+    server = redirecting()
+    with Client(server.server.addresses[0]) as c:
+        for target, host, to in (("/", "a.example", "https://a.example:8443/"),
+                                 ("/x%20y/?q=1&r", "A.Example:80", "https://A.Example:8443/x%20y/?q=1&r"),
+                                 ("http://a.example:8080/z", "other", "https://a.example:8443/z"),
+                                 ("//evil.example/", "a.example", "https://a.example:8443//evil.example/"),
+                                 ("/", "[::1]:80", "https://[::1]:8443/")):
+            reply = c.get(target, host=host)
+            assert (reply.status, reply.all("Location")) == (308, [to])
+        assert c.get("/", "POST", body=b"x", host="a.example").status == 308
+        assert c.get("*", "OPTIONS", host="a.example").status == 200
+
+
+def test_port_443_is_not_said(redirecting):
+    with Client(redirecting("443").server.addresses[0]) as c:
+        assert c.get("/a", host="a.example").all("Location") == ["https://a.example/a"]
+
+
+def test_what_is_encrypted_is_served(redirecting):
+    assert redirecting().get("/", which=1).text == "hello"
+
+
+def test_challenges_of_authorities_are_answered_in_plain(redirecting, site):
+    site.add(".well-known/acme-challenge/token", "answer")
+    server = redirecting()
+    with Client(server.server.addresses[0]) as c:
+        assert c.get("/.well-known/acme-challenge/token", host="a.example").text == "answer"
+        assert c.get("/.well-known/acme-challenge/../../", host="a.example").status == 308
+        assert c.get("/.well-known/other", host="a.example").status == 308
+
+
+def test_a_request_that_names_nobody_is_not_sent_anywhere(redirecting):
+    with Client(redirecting().server.addresses[0]) as c:
+        assert c.send(b"GET / HTTP/1.0\r\n\r\n").read().status == 403
+
+
+# Versions and ciphers
+
+def test_versions_can_be_narrowed(secure, authority):
+    pair = authority.issue(["localhost", "new.example"])
+    server = secure(keys(pair), sections="[HOST]\n    ServerName new.example\n    DocumentRoot site\n    TLSVersion 1.3\n")
+    old = authority.client_context()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    with server.connect("localhost", old) as c:
+        assert c.sock.facts.version() == "TLSv1.2"
+    with pytest.raises(ssl.SSLError):
+        server.connect("new.example", old)
+    with server.connect("new.example") as c:
+        assert c.sock.facts.version() == "TLSv1.3"
+
+
+def test_ciphers_can_be_narrowed(secure, authority):
+    server = secure(keys(authority.issue()) + "TLSCiphers ECDHE-ECDSA-AES256-GCM-SHA384\nTLSSuites TLS_CHACHA20_POLY1305_SHA256")
+    with server.connect() as c:
+        assert c.sock.facts.cipher()[0] == "TLS_CHACHA20_POLY1305_SHA256"
+    old = authority.client_context()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    with server.connect(context=old) as c:
+        assert c.sock.facts.cipher()[0] == "ECDHE-ECDSA-AES256-GCM-SHA384"
+    old.set_ciphers("ECDHE-ECDSA-AES128-GCM-SHA256")
+    with pytest.raises(ssl.SSLError):
+        server.connect(context=old)
+
+
+# Certificates of clients
+
+@pytest.fixture
+def clients(tmp_path):
+    return make_authority(tmp_path / "clients", "authority of clients")
+
+
+def asking(how, clients):
+    return f"ClientCertificates {how}\nClientAuthority {clients.file}\n"
+
+
+def test_no_certificate_is_asked_for(secure, authority, clients):
+    pair = clients.issue(["somebody"], client=True)
+    server = secure(keys(authority.issue()), plugin=True)
+    assert "subject" not in server.facts(context=authority.client_context(pair))
+
+
+def test_certificates_of_clients_are_optional(secure, authority, clients):
+    pair = clients.issue(["somebody"], client=True)
+    server = secure(keys(authority.issue()) + asking("optional", clients), plugin=True)
+    facts = server.facts(context=authority.client_context(pair))
+    assert facts["subject"] == "CN=somebody,O=tests"
+    assert facts["issuer"] == "CN=authority of clients,O=tests"
+    assert facts["serial"].lstrip("0") == pair.serial
+    assert facts["fingerprint"].lower() == pair.fingerprint
+    assert abs(int(facts["expires"]) - pair.x509.not_valid_after_utc.timestamp()) < 2
+    assert "subject" not in server.facts()
+
+
+def reaches(server, context, name="localhost"):
+    """Does a client that says this of itself get an answer? In TLS 1.3 it learns that only when it reads."""
+    try:
+        return server.get("/", name, context=context).status == 200
+    except (ssl.SSLError, OSError, AssertionError):
+        return False
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_certificates_of_clients_are_required(secure, authority, clients, version):
+    stranger = make_authority(clients.folder / "other", "authority of clients")
+    server = secure(keys(authority.issue()) + asking("required", clients), plugin=True)
+    for pair, good in ((clients.issue(["good"], client=True), True), (None, False),
+                       (stranger.issue(["stranger"], client=True), False),
+                       (clients.issue(["late"], client=True, days=-2), False),
+                       (clients.issue(["for servers"]), False)):
+        context = authority.client_context(pair)
+        context.maximum_version = context.minimum_version = version
+        assert reaches(server, context) == good, pair
+
+
+TWO = """
+[HOST]
+    ServerName open.example
+    DocumentRoot site
+[HOST]
+    ServerName closed.example also.closed.example
+    DocumentRoot site
+    {closed}
+[HOST]
+    ServerName alike.example
+    DocumentRoot site
+    {closed}
+"""
+
+
+@pytest.fixture
+def mixed(secure, authority, clients):
+    """A host that asks for nothing, and two that require a certificate of the same authority."""
+    pair = authority.issue(["open.example", "closed.example", "also.closed.example", "alike.example"])
+
+    def start(**how):
+        closed = asking("required", clients).strip().replace("\n", "\n    ")
+        return secure(keys(pair), root=None, sections=TWO.format(closed=closed), **how)
+
+    return start
+
+
+def test_a_connection_for_one_host_does_not_open_another(mixed, authority, clients):
+    server = mixed()
+    known = authority.client_context(clients.issue(["somebody"], client=True))
+    with server.connect("open.example") as c:
+        assert c.get("/", host="open.example").status == 200
+        assert c.get("/", host="closed.example").status == 421
+        assert c.get("/", host="open.example").status == 200
+    with server.connect("closed.example", known) as c:
+        assert c.get("/", host="closed.example").status == 200
+        assert c.get("/", host="also.closed.example").status == 200
+        assert c.get("/", host="alike.example").status == 200
+        assert c.get("/", host="open.example").status == 421
+
+
+def test_a_host_that_requires_certificates_is_not_served_in_plain(mixed, site):
+    site.add(".well-known/acme-challenge/token", "answer")
+    server = mixed(listen=BOTH)
+    with Client(server.server.addresses[1]) as c:
+        assert c.get("/", host="open.example").status == 200
+        assert c.get("/", host="closed.example").status == 403
+        assert c.get("/.well-known/acme-challenge/token", host="closed.example").text == "answer"
+
+
+def test_a_session_of_one_host_does_not_open_another(mixed, authority, clients):
+    """Tickets are of the server: who has one of a host that asks for nothing must not use it where more is asked."""
+    server = mixed()
+    for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+        context = authority.client_context()
+        context.maximum_version = context.minimum_version = version
+        context.check_hostname = False
+        with server.connect("open.example", context) as c:
+            assert c.get("/", host="open.example").status == 200
+            session = c.sock.facts.session
+        assert session.has_ticket
+        with pytest.raises((ssl.SSLError, OSError, AssertionError)):
+            with server.connect("closed.example", context, session=session) as c:
+                assert c.get("/", host="closed.example").status == 200
+
+
+# Answers of the authority
+
+def test_an_answer_of_the_authority_is_stapled(secure, authority, clients):
+    import subprocess
+    pair = authority.issue()
+    answer = authority.answer_about(pair)
+    server = secure(keys(pair, extra=f" {answer}"))
+    host, port = server.server.addresses[0]
+    done = subprocess.run(["openssl", "s_client", "-connect", f"{host}:{port}", "-servername", "localhost", "-status",
+                           "-CAfile", authority.file], input=b"", capture_output=True, timeout=30)
+    said = done.stdout.decode("utf-8", "replace")
+    assert "OCSP Response Status: successful" in said and "Cert Status: good" in said

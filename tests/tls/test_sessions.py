@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sessions that are continued with tickets: by other workers, after reloads, and not for ever."""
+import signal
+import socket
+import ssl
+
+import pytest
+
+from proc import wait_until
+from secure import keys
+
+VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
+
+
+class Continuing:
+    """A client that keeps its session. Python's own sockets: sessions of ssl.SSLObject cannot be set later."""
+
+    def __init__(self, server, authority, version=ssl.TLSVersion.TLSv1_3):
+        self.address = server.server.addresses[0]
+        self.context = authority.client_context()
+        self.context.minimum_version = self.context.maximum_version = version
+        self.session = None
+
+    def connect(self, keep=True):
+        """Was the session continued? The ticket of this connection is for the next one."""
+        with self.context.wrap_socket(socket.create_connection(self.address, 10), server_hostname="localhost",
+                                      session=self.session) as s:
+            s.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            answer = b""
+            while data := s.recv(65536):
+                answer += data
+            assert answer.endswith(b"hello"), answer
+            if keep:
+                self.session = s.session
+            return s.session_reused
+
+
+@pytest.fixture
+def start(secure, authority):
+    return lambda more="", **how: secure(keys(authority.issue()) + more, **how)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_session_is_continued(start, authority, version):
+    client = Continuing(start(), authority, version)
+    assert not client.connect()
+    assert client.session.has_ticket
+    assert client.connect() and client.connect()
+
+
+def test_by_any_worker(start, authority):
+    """Each accepts from a socket of its own: with so many connections all of them are met."""
+    client = Continuing(start(workers=4), authority, ssl.TLSVersion.TLSv1_2)
+    client.connect()
+    assert all(client.connect(keep=False) for _ in range(40))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_after_a_reload(start, authority, version):
+    server = start()
+    client = Continuing(server, authority, version)
+    client.connect()
+    server.server.tell(signal.SIGHUP)
+    server.server.err.wait_for("the new configuration serves")
+    assert client.connect()
+
+
+def test_after_a_change_of_certificates(start, authority):
+    """The client has seen that the server is who it is; the key of the ticket has not changed."""
+    server = start()
+    client = Continuing(server, authority)
+    client.connect()
+    authority.issue()
+    server.server.err.wait_for("the new configuration serves")
+    assert client.connect()
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_keys_change(start, authority, version):
+    """The key before the newest is understood, the one before that is not."""
+    server = start("TicketLifetime 1s")
+    client = Continuing(server, authority, version)
+    client.connect()
+    wait_until(lambda: not client.connect(keep=False), "the ticket to become worthless", 20)
+
+
+def test_no_tickets_are_given(start, authority):
+    client = Continuing(start("TicketLifetime off"), authority)
+    client.connect()
+    assert client.session is None or not client.session.has_ticket or not client.connect()
+    client = Continuing(start("TicketLifetime off"), authority, ssl.TLSVersion.TLSv1_2)
+    client.connect()
+    assert not client.connect()
+
+
+def test_keys_are_written_nowhere(start, authority, tmp_path):
+    server = start()
+    Continuing(server, authority).connect()
+    names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert names == {"monkey.conf", "index.html", "authority.pem", "localhost-ec.pem", "localhost-ec.key"}
