@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/about.h"
+#include "cli/https.h"
 #include "cli/options.h"
 #include "cli/plugins.h"
 #include "cli/urls.h"
@@ -40,7 +41,7 @@ static int print_and_free(struct mk_buf *text)
 
 /* ---- A folder as a configuration ---- */
 
-static void write_folder_config(struct mk_buf *out, const char *folder)
+static void write_folder_config(struct mk_buf *out, const char *folder, const struct mk_https *https)
 {
     struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
     mk_conf_words_write_text(&quoted, mk_str_from_c(folder));
@@ -48,6 +49,8 @@ static void write_folder_config(struct mk_buf *out, const char *folder)
                 isatty(STDOUT_FILENO) ? "stdout" : "off");
     mk_buf_add(out, MK_STR("[HOST]\n"));
     mk_conf_print_entry(MK_STR("DocumentRoot"), mk_buf_str(&quoted), out);
+    if (https)
+        mk_https_write_config(https, out);
     if (quoted.failed)
         out->failed = true;
     mk_buf_free(&quoted);
@@ -67,7 +70,8 @@ static const char *absolute(const char *path, char room[PATH_MAX])
 }
 
 /* False: there is nothing to serve, and it was said why. */
-static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, struct mk_buf *text)
+static bool find_origin(const struct mk_arguments *a, const struct mk_https *https, struct mk_origin *origin,
+                        struct mk_buf *text)
 {
     static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX];
     *origin = (struct mk_origin){.path = absolute(a->config, config),
@@ -89,8 +93,10 @@ static bool find_origin(const struct mk_arguments *a, struct mk_origin *origin, 
         perror(a->folder);
         return false;
     }
-    write_folder_config(text, folder);
+    write_folder_config(text, folder, https);
     origin->text = mk_buf_str(text);
+    if (https)
+        origin->overrides.listens = https->listens;
     if (!a->open_to_all)
         origin->overrides.listen_host = MK_STR("127.0.0.1");
     return !text->failed;
@@ -186,7 +192,7 @@ static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
                     MK_STR_ARG(h->index[0]));
 }
 
-static void say_where(const struct mk_generation *g, const struct mk_listeners *listeners)
+static void say_where(const struct mk_generation *g, const struct mk_listeners *listeners, void *https)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const struct mk_host *h = &g->sites->host;
@@ -195,39 +201,65 @@ static void say_where(const struct mk_generation *g, const struct mk_listeners *
     mk_urls_write(listeners, &g->server.listens, &text);
     if (one && h->n_routes == 1 && h->routes[0].handler == &mk_static)
         say_what_is_missing(h, &text);
+    if (https)
+        mk_https_write_news(https, &text);
     (void)print_and_free(&text);
 }
 
-static int serve(const struct mk_arguments *a, const struct mk_origin *origin, char **argv)
+static void look_after_https(struct mk_log *log, void *https)
 {
-    const struct mk_master_options o = {
-        .origin = *origin, .argv = argv, .daemon = a->daemon, .on_serving = say_where};
+    mk_https_look(https, log);
+}
+
+static int serve(const struct mk_arguments *a, const struct mk_origin *origin, struct mk_https *https,
+                 char **argv)
+{
+    const struct mk_master_options o = {.origin = *origin,
+                                        .argv = argv,
+                                        .daemon = a->daemon,
+                                        .ctx = https,
+                                        .on_serving = say_where,
+                                        .look = https ? look_after_https : NULL};
     return mk_master_run(&o);
+}
+
+static int run_with(const struct mk_arguments *a, struct mk_https *https, char **argv)
+{
+    struct mk_origin origin;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    int code;
+    if (!find_origin(a, https, &origin, &text))
+        code = text.failed ? complain_of_memory() : MK_EXIT_USAGE;
+    else if (a->verb)
+        code = a->verb->n_args ? explain(a, &origin) : list_plugins(&origin);
+    else if (a->test)
+        code = test_config(&origin);
+    else
+        code = a->print ? print_config(&origin) : serve(a, &origin, https, argv);
+    mk_buf_free(&text);
+    return code;
 }
 
 static int run(const struct mk_arguments *a, char **argv)
 {
-    struct mk_origin origin;
+    struct mk_https https;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct mk_arguments args = *a;
     if (a->verb && a->n_words != a->verb->n_args) {
         fprintf(stderr, "usage: monkey [-c FILE|FOLDER | -o DIR] %s %s\n", a->verb->name, a->verb->args);
         return MK_EXIT_USAGE;
     }
+    if (a->verb && strcmp(a->verb->name, "authority") == 0)
+        return mk_https_show_authority();
     if (a->verb && a->verb->n_args == 0 && !a->config && !a->folder) {
         mk_plugins_write_all(&text);
         return print_and_free(&text);
     }
-    if (!find_origin(&args, &origin, &text)) {
-        int code = text.failed ? complain_of_memory() : MK_EXIT_USAGE;
-        mk_buf_free(&text);
-        return code;
-    }
-    int code = a->verb    ? (a->verb->n_args ? explain(a, &origin) : list_plugins(&origin))
-               : a->test  ? test_config(&origin)
-               : a->print ? print_config(&origin)
-                          : serve(a, &origin, argv);
-    mk_buf_free(&text);
+    if (!a->https)
+        return run_with(a, NULL, argv);
+    if (!mk_https_start(&https, a))
+        return MK_EXIT_FAILED;
+    int code = run_with(a, &https, argv);
+    mk_https_end(&https);
     return code;
 }
 

@@ -6,12 +6,14 @@
 
 #include "base/num.h"
 
-enum { PUBLIC = 'P', COLUMN = 34 };
+enum { PUBLIC = 1, HTTPS = 2, COLUMN = 34 };
 
 const struct mk_option mk_options[] = {
     {'p', "port", MK_ARG_WORD, "[ADDRESS:]PORT",
      "Listen there, in place of what is configured; may be repeated."},
     {PUBLIC, "public", MK_ARG_NONE, NULL, "Serve a folder to other machines too, not to this one alone."},
+    {HTTPS, "https", MK_ARG_NONE, NULL,
+     "Serve a folder by https, certified by an authority of this machine alone."},
     {'w', "workers", MK_ARG_WORD, "N", "Run N worker processes."},
     {'c', "config", MK_ARG_FILE, "FILE|FOLDER",
      "Serve a configuration: a file, or a folder with a monkey.conf."},
@@ -32,6 +34,8 @@ const struct mk_command mk_commands[] = {
      "Say what would answer a request, and why: listener, host, route, file, response.", 2},
     {"plugins", "",
      "List the plugins that are there, or those of a configuration, with their hooks in order.", 0},
+    {"authority", "",
+     "Say how browsers come to trust what --https serves; makes the authority if there is none.", 0},
 };
 const size_t mk_commands_n = MK_LEN(mk_commands);
 
@@ -42,8 +46,8 @@ static void fill_getopt(char letters[], struct option names[])
         const struct mk_option *o = &mk_options[i];
         names[i] = (struct option){o->name, o->arg == MK_ARG_NONE ? no_argument : required_argument, NULL,
                                    o->letter};
-        if (o->letter == PUBLIC)
-            continue; /* only by its name */
+        if (!mk_option_has_letter(o))
+            continue;
         *letters++ = o->letter;
         if (o->arg != MK_ARG_NONE)
             *letters++ = ':';
@@ -95,6 +99,9 @@ static bool take_option(struct mk_arguments *a, int letter, const char *arg)
         break;
     case PUBLIC:
         a->open_to_all = true;
+        break;
+    case HTTPS:
+        a->https = true;
         break;
     case 't':
         a->test = true;
@@ -162,6 +169,8 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
         return false;
     if (out->folder && out->config)
         return complain("serve a folder or a configuration, not both: ", out->folder);
+    if (out->https && !out->folder)
+        return complain("--https is for serving a folder; ", "a configuration says `Listen PORT tls`");
     return true;
 }
 
@@ -183,8 +192,8 @@ void mk_options_write_help(struct mk_buf *out)
     for (size_t i = 0; i < mk_options_n; i++) {
         const struct mk_option *o = &mk_options[i];
         char letter[] = {'-', o->letter, ',', '\0'};
-        int len = snprintf(left, sizeof left, "%s --%s%s%s", o->letter == PUBLIC ? "   " : letter, o->name,
-                           o->arg_name ? " " : "", o->arg_name ? o->arg_name : "");
+        int len = snprintf(left, sizeof left, "%s --%s%s%s", mk_option_has_letter(o) ? letter : "   ",
+                           o->name, o->arg_name ? " " : "", o->arg_name ? o->arg_name : "");
         write_row(out, left, len > 0 ? (size_t)len : 0, o->help);
     }
     mk_buf_add(out, MK_STR("\nSignals to the master: HUP reloads, USR1 opens logs anew, USR2 starts a new "

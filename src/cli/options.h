@@ -9,12 +9,17 @@
 enum mk_option_arg { MK_ARG_NONE, MK_ARG_FILE, MK_ARG_FOLDER, MK_ARG_WORD };
 
 struct mk_option {
-    char letter; /* also what the parser answers */
+    char letter; /* also what the parser answers; below a space: it has only its name */
     const char *name;
     enum mk_option_arg arg;
     const char *arg_name;
     const char *help; /* one sentence */
 };
+
+static inline bool mk_option_has_letter(const struct mk_option *o)
+{
+    return o->letter > ' ';
+}
 
 extern const struct mk_option mk_options[];
 extern const size_t mk_options_n;
@@ -38,7 +43,7 @@ struct mk_arguments {
     const char *listens[MK_OPTIONS_LISTENS_MAX + 1]; /* NULL-terminated */
     size_t n_listens;
     unsigned workers;
-    bool test, print, daemon, open_to_all, version, build, help;
+    bool test, print, daemon, open_to_all, https, version, build, help;
     const struct mk_command *verb;
     char **words; /* what stood behind the options, NULL-terminated */
     int n_words;

@@ -5,6 +5,7 @@
 #define MK_NET_TLS_H
 
 #include "net/stream.h"
+#include "net/tls_authority.h"
 
 /* Certificates and rules of one host; shared by all of its connections, read-only once it is made. */
 struct mk_tls_context;
@@ -104,6 +105,7 @@ struct mk_tls_module {
     mk_err (*handshake)(struct mk_stream *s, const char **why);
     /* After the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_facts *out);
+    const struct mk_tls_authority_ops *authority;
 };
 
 /* Opens the object, once; NULL: there is none, and *why (may be NULL) says so. */

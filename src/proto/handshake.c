@@ -2,6 +2,7 @@
 #include "proto/handshake.h"
 
 #include "proto/h1.h"
+#include "proto/h2.h"
 
 /* A record (RFC 8446, 5.1): kind, version, length. */
 enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
@@ -11,17 +12,6 @@ enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
 static bool wait(struct mk_conn *c)
 {
     mk_conn_set_clock(c, MK_CLOCK_HEAD);
-    return false;
-}
-
-/* All is said; the peer may still speak. */
-MK_COLD static bool linger(struct mk_conn *c)
-{
-    c->stream.ops->shutdown(&c->stream);
-    c->readable = true;
-    mk_conn_move(c, MK_CONN_LINGER);
-    mk_conn_set_clock(c, MK_CLOCK_LINGER);
-    c->ops = &mk_h1_ops;
     return false;
 }
 
@@ -47,7 +37,9 @@ MK_COLD static bool answer_plain(struct mk_conn *c)
     c->service->counters->unsecured++;
     mk_conn_use_input(c, mk_conn_input(c).len);
     (void)c->stream.ops->write(&c->stream, text, false);
-    return linger(c);
+    mk_conn_linger(c, false);
+    c->ops = &mk_h1_ops;
+    return false;
 }
 
 /* What the first record needs: nothing is made for a connection before there is something to work on. 0: the
@@ -125,16 +117,21 @@ static bool step(struct mk_conn *c)
 static void hand_over(struct mk_conn *c)
 {
     struct mk_tls_facts facts;
-    c->service->tls->facts(&c->stream, &facts);
+    mk_conn_tls(c, &facts);
     c->service->counters->secured++;
     c->clock = MK_CLOCK_NONE;                  /* the first request has all of its time */
     c->readable = c->stream.holds || c->ended; /* else the socket was found empty */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
-        (void)linger(c); /* who asked has seen the certificate (RFC 8737) */
+        c->ops = &mk_h1_ops; /* who asked has seen the certificate (RFC 8737) */
+        mk_conn_linger(c, false);
         mk_conn_leave(c);
         return;
     }
     mk_conn_move(c, MK_CONN_IDLE);
+    if (mk_str_eq(facts.protocol, MK_STR("h2"))) {
+        mk_h2_serve(c);
+        return;
+    }
     c->ops = &mk_h1_ops;
     mk_h1_serve(c);
 }

@@ -163,7 +163,7 @@ static void change_pidfile(struct master *m)
 static void announce(struct master *m)
 {
     if (m->o->on_serving)
-        m->o->on_serving(m->generation, &m->listeners);
+        m->o->on_serving(m->generation, &m->listeners, m->o->ctx);
     fflush(stdout);
 }
 
@@ -370,6 +370,8 @@ static void reload(struct master *m)
              (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000);
     tell_manager(m, state);
     mk_history_reload(m->workers.places.history);
+    if (m->o->look)
+        m->o->look(&m->log.log, m->o->ctx);
     mk_arena_init(&arena, NULL);
     m->other = load_next(m, &arena, &report);
     if (m->other && !can_serve(m, m->other, &report)) {
@@ -523,6 +525,8 @@ static mk_err start_loop(struct master *m)
     mk_timer_init(&m->kill_timer, on_kill_time);
     mk_timer_init(&m->hand_over_timer, on_hand_over_time);
     mk_upkeep_init(&m->upkeep, &m->loop, &m->log.log, on_files_changed);
+    if (m->o->look)
+        mk_upkeep_also(&m->upkeep, m->o->look, m->o->ctx);
     if (m->signal_fd < 0)
         return m->signal_fd;
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);

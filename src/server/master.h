@@ -18,8 +18,12 @@ struct mk_master_options {
     struct mk_origin origin;
     char *const *argv; /* of the program, for an upgrade */
     bool daemon;
+    void *ctx; /* of the two below */
     /* Serving has begun: says so to people. `listeners` are those in use. May be NULL. */
-    void (*on_serving)(const struct mk_generation *g, const struct mk_listeners *listeners);
+    void (*on_serving)(const struct mk_generation *g, const struct mk_listeners *listeners, void *ctx);
+    /* Called a few times a minute, and before a configuration is loaded again: for who has to keep something
+     * up to date that the configuration speaks of. May be NULL. */
+    void (*look)(struct mk_log *log, void *ctx);
 };
 
 /* The whole life of a master; answers the exit code. */

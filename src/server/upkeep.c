@@ -3,6 +3,7 @@
 
 enum {
     LOOK_MS = 2000,
+    ALSO_MS = 15000,
     SETTLE_MS = 1000, /* who changes one file often changes its neighbour next */
 };
 
@@ -31,12 +32,27 @@ static void on_rotate(struct mk_timer *t)
     set(u, &u->rotate, u->ticket_ms);
 }
 
+static void on_also(struct mk_timer *t)
+{
+    struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, also);
+    u->work(u->log, u->ctx);
+    set(u, &u->also, ALSO_MS);
+}
+
 void mk_upkeep_init(struct mk_upkeep *u, struct mk_loop *loop, struct mk_log *log,
                     void (*on_change)(struct mk_upkeep *u))
 {
     *u = (struct mk_upkeep){.loop = loop, .log = log, .on_change = on_change};
     mk_timer_init(&u->look, on_look);
     mk_timer_init(&u->rotate, on_rotate);
+    mk_timer_init(&u->also, on_also);
+}
+
+void mk_upkeep_also(struct mk_upkeep *u, void (*work)(struct mk_log *log, void *ctx), void *ctx)
+{
+    u->work = work;
+    u->ctx = ctx;
+    set(u, &u->also, ALSO_MS);
 }
 
 void mk_upkeep_follow(struct mk_upkeep *u, const struct mk_generation *g)

@@ -210,6 +210,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     if (e)
         return e;
     w->service.owner = w;
+    w->service.tls = o->generation->tls;
+    w->service.tls_domain = &o->generation->tls_domain;
     w->service.on_room = stop_if_drained;
     w->service.tls = o->generation->tls;
     w->service.tls_domain = &o->generation->tls_domain;

@@ -2,6 +2,7 @@
 /* What the object is loaded for. */
 #include <openssl/crypto.h>
 
+#include "tls/authority.h"
 #include "tls/context.h"
 #include "tls/facts.h"
 #include "tls/stream.h"
@@ -17,4 +18,5 @@ __attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module 
     .open = mk_tls_stream_open,
     .handshake = mk_tls_stream_handshake,
     .facts = mk_tls_facts_of,
+    .authority = &mk_authority_ops,
 };

@@ -40,6 +40,8 @@ check   siege            command siege
 check   valgrind         command valgrind
 check   clang-format-14? command clang-format-14
 check   chromium?        any_chromium
+check   libnss3-tools?   command certutil
+check   openssl          command openssl
 check   clang?           command clang
 check   libclang-rt-dev? fuzzer_of_clang
 

@@ -14,12 +14,7 @@
 #include "server/object.h"
 #include "server/settings.h"
 
-enum { TEXT_MAX = 1024 * 1024, WITHOUT_LETTER = 'P', PLUGINS_MAX = 64 };
-
-static bool has_letter(const struct mk_option *o)
-{
-    return o->letter != WITHOUT_LETTER;
-}
+enum { TEXT_MAX = 1024 * 1024, PLUGINS_MAX = 64 };
 
 /* ---- Man page ---- */
 
@@ -37,7 +32,7 @@ static void man_text(struct mk_buf *out, const char *text)
 static void man_option(struct mk_buf *out, const struct mk_option *o)
 {
     mk_buf_add(out, MK_STR(".TP\n"));
-    if (has_letter(o))
+    if (mk_option_has_letter(o))
         mk_buf_addf(out, "\\fB\\-%c\\fR, ", o->letter);
     mk_buf_add(out, MK_STR("\\fB\\-\\-"));
     man_text(out, o->name);
@@ -81,8 +76,16 @@ static const char man_tail[] =
     "\\fBListen\\fR of the\n"
     "same address.\n.TP\n.B NOTIFY_SOCKET\nWhere the service manager is told of readiness, reloads and the "
     "end.\n"
+    ".TP\n.B MONKEY_STATE, STATE_DIRECTORY, XDG_STATE_HOME\nWhere the authority of \\fB\\-\\-https\\fR is "
+    "kept: see FILES.\n"
     ".SH FILES\n.TP\n.I " MK_SYSCONFDIR
-    "/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n";
+    "/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n"
+    ".TP\n.I $MONKEY_STATE\n.TQ\n.I $STATE_DIRECTORY\n.TQ\n.I /var/lib/monkey\n.TQ\n.I "
+    "$XDG_STATE_HOME/monkey\n.TQ\n"
+    ".I ~/.local/state/monkey\nThe first that applies (the third for root, the last two for others) holds "
+    "the authority of "
+    "\\fB\\-\\-https\\fR:\n"
+    "\\fIauthority.key\\fR, its certificate \\fIauthority.crt\\fR, and what it issued.\n";
 
 static void write_man(struct mk_buf *out)
 {
@@ -113,7 +116,7 @@ static void bash_case(struct mk_buf *out, enum mk_option_arg arg, const char *ac
         const struct mk_option *o = &mk_options[i];
         if (o->arg != arg)
             continue;
-        if (has_letter(o))
+        if (mk_option_has_letter(o))
             mk_buf_addf(out, "%s-%c|--%s", between, o->letter, o->name);
         else
             mk_buf_addf(out, "%s--%s", between, o->name);
@@ -134,7 +137,7 @@ static void write_bash(struct mk_buf *out)
     bash_case(out, MK_ARG_WORD, "COMPREPLY=()");
     mk_buf_add(out, MK_STR("esac\n    if [[ $cur == -* ]]; then\n        COMPREPLY=($(compgen -W $'"));
     for (size_t i = 0; i < mk_options_n; i++) {
-        if (has_letter(&mk_options[i]))
+        if (mk_option_has_letter(&mk_options[i]))
             mk_buf_addf(out, "-%c\\n", mk_options[i].letter);
         mk_buf_addf(out, "--%s\\n", mk_options[i].name);
     }
@@ -162,7 +165,7 @@ static void zsh_option(struct mk_buf *out, const struct mk_option *o)
 {
     static const char *const actions[] = {
         [MK_ARG_NONE] = "", [MK_ARG_FILE] = ":_files", [MK_ARG_FOLDER] = ":_files -/", [MK_ARG_WORD] = ":"};
-    if (has_letter(o))
+    if (mk_option_has_letter(o))
         mk_buf_addf(out, "    '(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter, o->name);
     else
         mk_buf_addf(out, "    '--%s[", o->name);

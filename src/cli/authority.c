@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/authority.h"
+
+#include <inttypes.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "net/tls.h"
+#include "os/fd.h"
+#include "os/state.h"
+
+#define KEY         "authority.key" /* key and certificate in one: they can only be there together */
+#define CERTIFICATE "authority.crt"
+
+enum { SECRET = S_IRUSR | S_IWUSR, OPEN = SECRET | S_IRGRP | S_IROTH, FILE_MAX = 64 * 1024 };
+
+/* A look at the folder, from opening it to letting go of it. */
+struct look {
+    const struct mk_tls_authority_ops *ops;
+    struct mk_tls_authority *authority;
+    struct mk_authority *out;
+    struct mk_arena *arena;
+    struct mk_machine_names names;
+    struct mk_buf *why;
+    int64_t now;
+    int dir;
+    char leaf_name[64];
+};
+
+static bool fail(const struct look *l, const char *name, const char *what, const char *hint)
+{
+    mk_buf_addf(l->why, "%s%s%s: %s\n%s", l->out->folder, *name ? "/" : "", name, what, hint);
+    return false;
+}
+
+#define ANEW                                                                                                 \
+    "  Remove it to have a new authority made; whoever trusts the old one has to be told to trust the new "  \
+    "one.\n"
+#define ELSEWHERE                                                                                            \
+    "  This is the folder for the authority and its certificates. Name another one with MONKEY_STATE=/path " \
+    "in the environment.\n"
+
+/* ---- The authority ---- */
+
+/* Everybody on a machine has an authority of his own. */
+static mk_str who(struct look *l)
+{
+    mk_str host = mk_machine_host(l->arena);
+    const struct passwd *user = geteuid() == 0 ? NULL : getpwuid(geteuid());
+    if (user && host.len)
+        host = mk_arena_printf(l->arena, "%.*s (%s)", MK_STR_ARG(host), user->pw_name);
+    return host.len ? host : MK_STR("this machine");
+}
+
+static bool make_authority(struct look *l, struct mk_buf *pem)
+{
+    const struct mk_tls_names names = {l->names.at, l->names.n};
+    mk_err e = l->ops->make(who(l), &names, l->now, pem);
+    if (e)
+        return fail(l, KEY, "a new authority could not be made by the TLS library", "");
+    e = mk_state_write(l->dir, KEY, SECRET, mk_buf_str(pem));
+    l->out->is_new = !e;
+    return !e || fail(l, KEY, mk_err_text(e), ELSEWHERE);
+}
+
+static bool check_times(struct look *l)
+{
+    char text[96], day[32] = "";
+    time_t until = (time_t)l->out->facts.until;
+    struct tm tm;
+    if (l->now < l->out->facts.until)
+        return l->now >= l->out->facts.since ||
+               fail(l, KEY, "this authority begins in the future: is the clock of this machine right?", "");
+    if (gmtime_r(&until, &tm))
+        strftime(day, sizeof day, " on %Y-%m-%d", &tm);
+    snprintf(text, sizeof text, "this authority ended%s", day);
+    return fail(l, KEY, text, ANEW);
+}
+
+static bool open_authority(struct look *l)
+{
+    char room[FILE_MAX];
+    struct mk_buf pem = mk_buf_fixed(room, sizeof room);
+    const char *why = NULL;
+    mk_err e = mk_state_read(l->dir, KEY, true, &pem, &why);
+    bool ok = !e || (e == -ENOENT ? make_authority(l, &pem) : fail(l, KEY, why, ANEW));
+    if (ok && l->ops->open(mk_buf_str(&pem), &l->authority, &why))
+        ok = fail(l, KEY, why, ANEW);
+    explicit_bzero(room, sizeof room);
+    if (!ok)
+        return false;
+    l->ops->facts(l->authority, &l->out->facts);
+    return check_times(l);
+}
+
+/* ---- What can be made of it again ---- */
+
+static bool keep_certificate(struct look *l)
+{
+    char room[FILE_MAX], old_room[FILE_MAX];
+    struct mk_buf pem = mk_buf_fixed(room, sizeof room), old = mk_buf_fixed(old_room, sizeof old_room);
+    const char *why;
+    if (l->ops->certificate(l->authority, &pem))
+        return fail(l, CERTIFICATE, "it could not be written by the TLS library", "");
+    if (!mk_state_read(l->dir, CERTIFICATE, false, &old, &why) &&
+        mk_str_eq(mk_buf_str(&old), mk_buf_str(&pem)))
+        return true;
+    mk_err e = mk_state_write(l->dir, CERTIFICATE, OPEN, mk_buf_str(&pem));
+    return !e || fail(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
+}
+
+/* Names that the machine got after the authority was made may be out of its reach. */
+static bool sort_names(struct look *l)
+{
+    struct mk_machine_names all = l->names;
+    l->names.n = l->out->foreign.n = 0;
+    for (size_t i = 0; i < all.n; i++) {
+        bool ours = l->ops->may(l->authority, all.at[i]);
+        struct mk_machine_names *list = ours ? &l->names : &l->out->foreign;
+        list->at[list->n++] = all.at[i];
+    }
+    return l->names.n > 0 || fail(l, KEY, "this authority may vouch for no name of this machine", ANEW);
+}
+
+static bool issue(struct look *l, const struct mk_tls_names *names, struct mk_buf *pem)
+{
+    mk_buf_clear(pem);
+    if (l->ops->issue(l->authority, names, l->now, pem))
+        return fail(l, l->leaf_name, "it could not be issued by the TLS library", "");
+    mk_err e = mk_state_write(l->dir, l->leaf_name, SECRET, mk_buf_str(pem));
+    return !e || fail(l, l->leaf_name, mk_err_text(e), ELSEWHERE);
+}
+
+static bool keep_leaf(struct look *l)
+{
+    char room[FILE_MAX];
+    struct mk_buf pem = mk_buf_fixed(room, sizeof room);
+    const struct mk_tls_names names = {l->names.at, l->names.n};
+    const char *why;
+    /* Whatever is wrong with it: it can always be issued anew. */
+    mk_err e = mk_state_read(l->dir, l->leaf_name, true, &pem, &why);
+    if (!e)
+        why = l->ops->is_due(l->authority, mk_buf_str(&pem), &names, l->now);
+    l->out->issued_why = why;
+    bool ok = !why || issue(l, &names, &pem);
+    explicit_bzero(room, sizeof room);
+    return ok;
+}
+
+/* ---- A look ---- */
+
+/* Servers with different addresses would take turns in replacing a common one. */
+static void name_leaf(struct look *l, const char *const *extra)
+{
+    static const struct mk_hash_key always_the_same = {0};
+    uint64_t hash = 0;
+    for (size_t i = 0; extra && extra[i]; i++) {
+        size_t before = l->names.n;
+        if (mk_machine_add_name(l->arena, &l->names, mk_str_from_c(extra[i])) && l->names.n > before)
+            hash ^= mk_hash(&always_the_same, mk_str_from_c(extra[i]));
+    }
+    if (hash)
+        snprintf(l->leaf_name, sizeof l->leaf_name, "server-%016" PRIx64 ".pem", hash);
+    else
+        snprintf(l->leaf_name, sizeof l->leaf_name, "server.pem");
+}
+
+static bool open_folder(struct look *l, unsigned wait_ms)
+{
+    const char *why = "";
+    mk_err e = mk_state_path(l->out->folder);
+    if (e) {
+        mk_buf_addf(l->why, "no state folder: %s\n  Name one with MONKEY_STATE=/path in the environment.\n",
+                    e == -ENOENT   ? "this user has no home"
+                    : e == -EINVAL ? "the one in the environment is no absolute path"
+                                   : mk_err_text(e));
+        return false;
+    }
+    e = mk_state_open(l->out->folder, &l->dir, &why);
+    if (e)
+        return fail(l, "", why, ELSEWHERE);
+    e = mk_state_lock(l->dir, wait_ms);
+    return !e || fail(l, "", e == -EBUSY ? "another monkey is busy with it" : mk_err_text(e), "");
+}
+
+static bool look(struct look *l, const char *const *extra, unsigned wait_ms)
+{
+    if (!mk_machine_names(l->arena, &l->names)) {
+        mk_buf_add(l->why, MK_STR("out of memory\n"));
+        return false;
+    }
+    name_leaf(l, extra);
+    if (!open_folder(l, wait_ms))
+        return false;
+    snprintf(l->out->certificate, sizeof l->out->certificate, "%s/" CERTIFICATE, l->out->folder);
+    snprintf(l->out->leaf, sizeof l->out->leaf, "%s/%s", l->out->folder, l->leaf_name);
+    return open_authority(l) && keep_certificate(l) && sort_names(l) && keep_leaf(l);
+}
+
+bool mk_authority_keep(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
+                       struct mk_authority *out, struct mk_buf *why)
+{
+    const char *missing = NULL;
+    const struct mk_tls_module *tls = mk_tls_load(&missing);
+    struct look l = {.out = out, .arena = arena, .why = why, .now = (int64_t)time(NULL), .dir = -1};
+    *out = (struct mk_authority){0};
+    if (!tls) {
+        mk_buf_addf(why, "TLS is not there: %s\n", missing);
+        return false;
+    }
+    l.ops = tls->authority;
+    bool ok = look(&l, extra, wait_ms);
+    l.ops->close(l.authority);
+    mk_fd_close(&l.dir);
+    return ok;
+}
+
+/* ---- Telling people ---- */
+
+void mk_authority_write_trust(const struct mk_authority *a, struct mk_buf *out)
+{
+    const char *path = a->certificate;
+    mk_buf_addf(out, "%s, SHA-256 %s\n", a->facts.name, a->facts.fingerprint);
+    mk_buf_addf(out, "  curl     curl --cacert %s https://...\n", path);
+    mk_buf_addf(out,
+                "  Linux    sudo cp %s /usr/local/share/ca-certificates/monkey.crt && sudo "
+                "update-ca-certificates\n",
+                path);
+    mk_buf_addf(out, "           (Fedora and its kin: sudo trust anchor %s)\n", path);
+    mk_buf_addf(out,
+                "  macOS    sudo security add-trusted-cert -d -r trustRoot -k "
+                "/Library/Keychains/System.keychain %s\n",
+                path);
+    mk_buf_add(out,
+               MK_STR("  Chrome   Settings, Privacy and security, Security, Manage certificates: import it "
+                      "as trusted\n"
+                      "  Firefox  Settings, Privacy & Security, View Certificates, Authorities: import it to "
+                      "identify websites\n"));
+}

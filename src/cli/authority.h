@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The local authority in the state folder: made once, and what it issues for this machine kept fresh. */
+#ifndef MK_CLI_AUTHORITY_H
+#define MK_CLI_AUTHORITY_H
+
+#include <limits.h>
+
+#include "net/tls_authority.h"
+#include "os/machine.h"
+
+struct mk_authority {
+    char folder[PATH_MAX];
+    char certificate[PATH_MAX + 80]; /* to be trusted */
+    char leaf[PATH_MAX + 80];        /* certificate and key of our servers */
+    struct mk_tls_authority_facts facts;
+    bool is_new;                     /* it was made just now */
+    const char *issued_why;          /* static text: why there is a new leaf; NULL: the old one is good */
+    struct mk_machine_names foreign; /* what the machine is called, and the authority may not vouch for */
+};
+
+/* How long somebody may take who does the same at this moment. */
+enum { MK_AUTHORITY_WAIT_MS = 10000 };
+
+/* Looks at what is there, and makes what is not, or must be made anew. `extra` (NULL-terminated, or NULL) are
+ * further addresses that are listened on: who has other ones than others has a leaf of its own. False: `why`
+ * says it in lines for people. */
+bool mk_authority_keep(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
+                       struct mk_authority *out, struct mk_buf *why) MK_MUST_USE;
+
+/* How browsers and programs come to trust it. */
+void mk_authority_write_trust(const struct mk_authority *a, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cli/https.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+
+#include "conf/print.h"
+#include "conf/words.h"
+#include "os/addr.h"
+#include "server/master.h"
+
+#define DEFAULT_PORT "8443"
+
+enum { WHY_MAX = 8 * 1024 };
+
+/* ---- Where it listens ---- */
+
+/* An address that browsers may be pointed to, and that need not be one of an interface: 127.0.0.5. */
+static bool add_extra(struct mk_https *h, const char *listen, size_t *n)
+{
+    struct mk_addr a;
+    char room[INET6_ADDRSTRLEN];
+    if (mk_addr_parse(mk_str_from_c(listen), MK_STR("127.0.0.1"), &a) || mk_addr_is_any(&a))
+        return true; /* what is wrong with it is said by who reads the configuration */
+    if (a.any.sa_family == AF_INET)
+        inet_ntop(AF_INET, &a.v4.sin_addr, room, sizeof room);
+    else if (a.any.sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, room, sizeof room);
+    else
+        return true;
+    mk_str copy = mk_arena_copy(&h->arena, mk_str_from_c(room));
+    h->extra[*n] = copy.p;
+    *n += copy.p != NULL;
+    return copy.p != NULL;
+}
+
+static bool note_listens(struct mk_https *h, const struct mk_arguments *a)
+{
+    size_t n_extra = 0;
+    if (a->n_listens == 0)
+        h->listens[0] = DEFAULT_PORT " tls";
+    for (size_t i = 0; i < a->n_listens; i++) {
+        mk_str text = mk_arena_printf(&h->arena, "%s tls", a->listens[i]);
+        h->listens[i] = text.p;
+        if (!text.p || !add_extra(h, a->listens[i], &n_extra))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Starting ---- */
+
+static int complain(const struct mk_buf *why)
+{
+    fprintf(stderr, "monkey: %.*s", MK_STR_ARG(mk_buf_str(why)));
+    return MK_EXIT_FAILED;
+}
+
+bool mk_https_start(struct mk_https *h, const struct mk_arguments *a)
+{
+    char room[WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    *h = (struct mk_https){0};
+    mk_arena_init(&h->arena, NULL);
+    bool ok = note_listens(h, a);
+    if (!ok)
+        mk_buf_add(&why, MK_STR("out of memory\n"));
+    ok = ok && mk_authority_keep(h->extra, MK_AUTHORITY_WAIT_MS, &h->arena, &h->authority, &why);
+    if (ok)
+        return true;
+    (void)complain(&why);
+    mk_https_end(h);
+    return false;
+}
+
+void mk_https_end(struct mk_https *h)
+{
+    mk_arena_fini(&h->arena);
+}
+
+void mk_https_write_config(const struct mk_https *h, struct mk_buf *out)
+{
+    struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
+    mk_conf_words_write_text(&quoted, mk_str_from_c(h->authority.leaf));
+    mk_conf_print_entry(MK_STR("Certificate"), mk_buf_str(&quoted), out);
+    if (quoted.failed)
+        out->failed = true;
+    mk_buf_free(&quoted);
+}
+
+/* ---- While it serves ---- */
+
+void mk_https_look(struct mk_https *h, struct mk_log *log)
+{
+    char room[WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    struct mk_authority now;
+    struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    bool ok = mk_authority_keep(h->extra, 0, &arena, &now, &why);
+    mk_str first = mk_str_take(mk_buf_str(&why), mk_str_find(mk_buf_str(&why), '\n'));
+    if (!ok && !h->failed)
+        mk_log_warn(log, "the certificate cannot be kept fresh: %.*s", MK_STR_ARG(first));
+    if (ok && now.is_new)
+        mk_log_warn(log, "there is a new authority, which has to be trusted anew: SHA-256 %s",
+                    now.facts.fingerprint);
+    if (ok && now.issued_why)
+        mk_log_info(log, "there is a new certificate for https: %s", now.issued_why);
+    h->failed = !ok;
+    mk_arena_fini(&arena);
+}
+
+/* ---- Telling people ---- */
+
+static void write_foreign(const struct mk_authority *a, struct mk_buf *out)
+{
+    for (size_t i = 0; i < a->foreign.n; i++)
+        mk_buf_addf(out, "%s%s",
+                    i ? ", "
+                      : "Its authority was made when this machine was called otherwise and may not "
+                        "vouch for ",
+                    a->foreign.at[i]);
+    if (a->foreign.n)
+        mk_buf_addf(out, ":\nto have another one made, remove %s/authority.key\n", a->folder);
+}
+
+void mk_https_write_news(const struct mk_https *h, struct mk_buf *out)
+{
+    const struct mk_authority *a = &h->authority;
+    if (a->is_new) {
+        mk_buf_add(
+            out,
+            MK_STR("Its certificate comes from an authority of this machine alone, made just now. Browsers "
+                   "warn of it\nuntil they trust that authority, here and on other devices:\n"));
+        mk_authority_write_trust(a, out);
+    } else {
+        mk_buf_addf(out,
+                    "Its certificate comes from: %s, SHA-256 %s\n"
+                    "To have it trusted: curl --cacert %s, and `monkey authority` for browsers.\n",
+                    a->facts.name, a->facts.fingerprint, a->certificate);
+    }
+    write_foreign(a, out);
+}
+
+int mk_https_show_authority(void)
+{
+    char room[WHY_MAX], text_room[4 * WHY_MAX];
+    struct mk_buf why = mk_buf_fixed(room, sizeof room), text = mk_buf_fixed(text_room, sizeof text_room);
+    struct mk_authority a;
+    struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    bool ok = mk_authority_keep(NULL, MK_AUTHORITY_WAIT_MS, &arena, &a, &why);
+    int code = MK_EXIT_FINE;
+    if (ok) {
+        mk_buf_addf(&text, "%s\n", a.certificate);
+        mk_authority_write_trust(&a, &text);
+        write_foreign(&a, &text);
+        mk_str s = mk_buf_str(&text);
+        if (fwrite(s.p, 1, s.len, stdout) != s.len || fflush(stdout) != 0)
+            code = MK_EXIT_FAILED;
+    } else {
+        code = complain(&why);
+    }
+    mk_arena_fini(&arena);
+    return code;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/state.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+
+enum { LOCK_TRY_MS = 10, OTHERS = S_IRWXG | S_IRWXO, OTHERS_WRITE = S_IWGRP | S_IWOTH };
+
+/* ---- Where it is ---- */
+
+static mk_err join(char room[PATH_MAX], mk_str folder, const char *below)
+{
+    int len = snprintf(room, PATH_MAX, "%.*s%s", MK_STR_ARG(folder), below);
+    if (folder.p[0] != '/')
+        return -EINVAL;
+    return len > 0 && len < PATH_MAX ? 0 : -ENAMETOOLONG;
+}
+
+/* Empty is as good as absent, here as for XDG. */
+static mk_str from_environment(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? mk_str_from_c(value) : (mk_str){NULL, 0};
+}
+
+static mk_err below_home(char room[PATH_MAX])
+{
+    mk_str home = from_environment("HOME");
+    if (!home.p) {
+        const struct passwd *user = getpwuid(geteuid());
+        home = mk_str_from_c(user ? user->pw_dir : NULL);
+    }
+    return home.len ? join(room, home, "/.local/state/monkey") : -ENOENT;
+}
+
+mk_err mk_state_path(char room[PATH_MAX])
+{
+    mk_str named = from_environment("MONKEY_STATE");
+    if (named.p)
+        return join(room, named, "");
+    named = from_environment("STATE_DIRECTORY");
+    if (named.p)
+        return join(room, mk_str_cut(&named, ':'), "");
+    if (geteuid() == 0)
+        return join(room, MK_STR("/var/lib/monkey"), "");
+    named = from_environment("XDG_STATE_HOME");
+    if (named.p && named.p[0] == '/') /* others are to be ignored, says XDG */
+        return join(room, named, "/monkey");
+    return below_home(room);
+}
+
+/* ---- The folder ---- */
+
+/* All folders on the way; that they are there already is fine. */
+static mk_err make_folders(const char *path)
+{
+    char room[PATH_MAX];
+    size_t len = strlen(path);
+    if (len >= sizeof room)
+        return -ENAMETOOLONG;
+    for (size_t i = 1; i <= len; i++) {
+        if (path[i] != '/' && path[i] != '\0')
+            continue;
+        memcpy(room, path, i);
+        room[i] = '\0';
+        mk_err e = mkdir(room, S_IRWXU) < 0 ? mk_err_last() : 0;
+        if (e && e != -EEXIST && e != -EISDIR && access(room, F_OK) != 0)
+            return e;
+    }
+    return 0;
+}
+
+static mk_err refuse(const char **why, const char *text)
+{
+    *why = text;
+    return -EPERM;
+}
+
+static mk_err judge_folder(int dir, const char **why)
+{
+    struct stat st;
+    if (fstat(dir, &st) < 0)
+        return mk_err_last();
+    if (st.st_uid != geteuid() && st.st_uid != 0)
+        return refuse(why, "the folder belongs to another user");
+    if (st.st_mode & OTHERS_WRITE)
+        return refuse(why, "others may write into the folder (chmod 700 would end that)");
+    return 0;
+}
+
+mk_err mk_state_open(const char *path, int *dir, const char **why)
+{
+    mk_err e = make_folders(path);
+    *dir = -1;
+    *why = mk_err_text(e);
+    if (e)
+        return e;
+    *dir = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    e = *dir < 0 ? mk_err_last() : 0;
+    *why =
+        e == -ELOOP || e == -ENOTDIR ? "it is not a folder (and may not be a symbolic link)" : mk_err_text(e);
+    if (!e)
+        e = judge_folder(*dir, why);
+    if (e)
+        mk_fd_close(dir);
+    return e;
+}
+
+mk_err mk_state_lock(int dir, unsigned wait_ms)
+{
+    const struct timespec while_they_work = {.tv_nsec = LOCK_TRY_MS * 1000000L};
+    for (unsigned waited = 0; flock(dir, LOCK_EX | LOCK_NB) < 0; waited += LOCK_TRY_MS) {
+        if (errno == EBADF || errno == EOPNOTSUPP || errno == ENOLCK)
+            return 0; /* folders on NFS: files are replaced whole there, too */
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return mk_err_last();
+        if (waited >= wait_ms)
+            return -EBUSY;
+        nanosleep(&while_they_work, NULL);
+    }
+    return 0;
+}
+
+/* ---- Files ---- */
+
+static mk_err judge_file(const struct stat *st, bool secret, const char **why)
+{
+    if (!S_ISREG(st->st_mode))
+        return refuse(why, "it is not a plain file");
+    if (st->st_uid != geteuid() && st->st_uid != 0)
+        return refuse(why, "it belongs to another user");
+    if (secret && st->st_mode & OTHERS)
+        return refuse(why, "others may read it (chmod 600 would end that, but they may have done so)");
+    return st->st_mode & OTHERS_WRITE ? refuse(why, "others may write to it") : 0;
+}
+
+static mk_err read_rest(int fd, size_t size, struct mk_buf *out)
+{
+    if (!mk_buf_reserve(out, size + 1))
+        return -EFBIG;
+    for (;;) {
+        ssize_t n = read(fd, out->p + out->len, size + 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? mk_err_last() : 0;
+        out->len += (size_t)n;
+        if ((size_t)n > size)
+            return -EFBIG; /* it grows while we read */
+        size -= (size_t)n;
+    }
+}
+
+mk_err mk_state_read(int dir, const char *name, bool secret, struct mk_buf *out, const char **why)
+{
+    struct stat st;
+    int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    mk_err e = fd < 0 ? mk_err_last() : fstat(fd, &st) < 0 ? mk_err_last() : 0;
+    *why = e == -ELOOP ? "it is a symbolic link" : mk_err_text(e);
+    if (e == -ELOOP)
+        e = -EPERM;
+    if (!e)
+        e = judge_file(&st, secret, why);
+    if (!e) {
+        e = read_rest(fd, (size_t)st.st_size, out);
+        *why = mk_err_text(e);
+    }
+    mk_fd_close(&fd);
+    return e;
+}
+
+static mk_err fill(int fd, mode_t mode, mk_str text)
+{
+    mk_err e = fchmod(fd, mode) < 0 ? mk_err_last() : mk_fd_write_all(fd, text.p, text.len);
+    return e ? e : fsync(fd) < 0 ? mk_err_last() : 0;
+}
+
+mk_err mk_state_write(int dir, const char *name, mode_t mode, mk_str text)
+{
+    char next[NAME_MAX + 1];
+    int len = snprintf(next, sizeof next, ".%s.new", name);
+    if (len < 0 || (size_t)len >= sizeof next)
+        return -ENAMETOOLONG;
+    unlinkat(dir, next, 0); /* of somebody who was ended while writing */
+    int fd = openat(dir, next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (fd < 0)
+        return mk_err_last();
+    mk_err e = fill(fd, mode, text);
+    mk_fd_close(&fd);
+    if (!e && renameat(dir, next, dir, name) < 0)
+        e = mk_err_last();
+    if (e)
+        unlinkat(dir, next, 0);
+    else if (fsync(dir) < 0 && errno != EINVAL)
+        e = mk_err_last();
+    return e;
+}

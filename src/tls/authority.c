@@ -1,0 +1,396 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/authority.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <time.h>
+
+#include "base/mem.h"
+
+enum {
+    DAY_S = 24 * 60 * 60,
+    EARLIER_S = 60 * 60, /* clocks of others may be behind */
+    AUTHORITY_DAYS = MK_TLS_AUTHORITY_YEARS * 365 + 2,
+    SERIAL_BITS = 159, /* 20 bytes, and never negative */
+    NAME_PART = 64,    /* what X.509 lets a common name be */
+    EXTENSION_MAX = 48 * 1024,
+    PEM_MAX = 64 * 1024,
+};
+
+struct mk_tls_authority {
+    EVP_PKEY *key;
+    X509 *certificate;
+};
+
+/* ---- Names ---- */
+
+static bool is_address(const char *name)
+{
+    uint8_t ip[16];
+    return inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1;
+}
+
+/* What goes into the words of OpenSSL's extensions must not be able to say anything else there. */
+static bool is_host(const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < len; i++)
+        if (!mk_char_is_alpha(name[i]) && !mk_char_is_digit(name[i]) && !strchr("-._", name[i]))
+            return false;
+    return len > 0 && len <= 253 && name[0] != '.' && name[len - 1] != '.';
+}
+
+static bool add_name(struct mk_buf *out, const char *before, const char *name)
+{
+    bool address = is_address(name);
+    if (!address && !is_host(name))
+        return false;
+    mk_buf_addf(out, ",%s%s:%s", before, address ? "IP" : "DNS", name);
+    return true;
+}
+
+static void add_permitted(struct mk_buf *out, const char *name)
+{
+    bool known = strcmp(name, "localhost") == 0 || mk_str_ends(mk_str_from_c(name), MK_STR(".local"));
+    if (!is_address(name) && !known)
+        (void)add_name(out, "permitted;", name);
+    else if (is_address(name) &&
+             !strchr(name, ':')) /* any of IPv6 is: they change with the provider's mood */
+        mk_buf_addf(out, ",permitted;IP:%s/255.255.255.255", name);
+}
+
+/* ---- Parts of a certificate ---- */
+
+static bool add_extension(X509 *x, X509 *issuer, int nid, const char *value)
+{
+    X509V3_CTX ctx;
+    X509V3_set_ctx(&ctx, issuer, x, NULL, NULL, 0);
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+    bool ok = e && X509_add_ext(x, e, -1) == 1;
+    X509_EXTENSION_free(e);
+    return ok;
+}
+
+static bool set_serial(X509 *x)
+{
+    BIGNUM *n = BN_new();
+    bool ok = n && BN_rand(n, SERIAL_BITS, BN_RAND_TOP_ONE, BN_RAND_BOTTOM_ANY) == 1 &&
+              BN_to_ASN1_INTEGER(n, X509_get_serialNumber(x)) != NULL;
+    BN_free(n);
+    return ok;
+}
+
+static bool set_times(X509 *x, int64_t from, int64_t to)
+{
+    time_t since = (time_t)from, until = (time_t)to;
+    return X509_time_adj_ex(X509_getm_notBefore(x), 0, 0, &since) &&
+           X509_time_adj_ex(X509_getm_notAfter(x), 0, 0, &until);
+}
+
+static int64_t seconds_of(const ASN1_TIME *t)
+{
+    struct tm tm;
+    return ASN1_TIME_to_tm(t, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
+/* A certificate of that key, without names and extensions. */
+static X509 *new_certificate(EVP_PKEY *key, int64_t from, int64_t to)
+{
+    X509 *x = X509_new();
+    if (x && X509_set_version(x, X509_VERSION_3) == 1 && set_serial(x) && set_times(x, from, to) &&
+        X509_set_pubkey(x, key) == 1)
+        return x;
+    X509_free(x);
+    return NULL;
+}
+
+/* ---- PEM ---- */
+
+/* Into our own room: what OpenSSL keeps of a secret it wipes itself. */
+static mk_err take_bio(BIO *bio, struct mk_buf *pem)
+{
+    char *p = NULL;
+    long len = BIO_get_mem_data(bio, &p);
+    if (len <= 0)
+        return -EIO;
+    mk_buf_add(pem, mk_str_of(p, (size_t)len));
+    return pem->failed ? -EFBIG : 0;
+}
+
+static mk_err write_pem(const X509 *x, const EVP_PKEY *key, struct mk_buf *pem)
+{
+    BIO *bio = BIO_new(BIO_s_secmem());
+    bool ok = bio && (!key || PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) == 1) &&
+              PEM_write_bio_X509(bio, x) == 1;
+    mk_err e = ok ? take_bio(bio, pem) : -EIO;
+    BIO_free(bio);
+    return e;
+}
+
+/* A file of ours is in the clear: nobody is to be asked for a password. */
+static int no_password(char *room, int size, int writing, void *ctx)
+{
+    (void)room;
+    (void)size;
+    (void)writing;
+    (void)ctx;
+    return -1;
+}
+
+static EVP_PKEY *read_key(mk_str pem)
+{
+    BIO *bio = pem.len <= PEM_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
+    EVP_PKEY *key = bio ? PEM_read_bio_PrivateKey(bio, NULL, no_password, NULL) : NULL;
+    BIO_free(bio);
+    return key;
+}
+
+static X509 *read_certificate(mk_str pem)
+{
+    BIO *bio = pem.len <= PEM_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
+    X509 *x = bio ? PEM_read_bio_X509(bio, NULL, no_password, NULL) : NULL;
+    BIO_free(bio);
+    return x;
+}
+
+/* What OpenSSL remembers of a failure must not be taken for that of somebody who comes later. */
+static mk_err forget_errors(mk_err e)
+{
+    ERR_clear_error();
+    return e;
+}
+
+/* ---- Making an authority ---- */
+
+static bool set_name(X509 *x, mk_str who)
+{
+    char text[NAME_PART + 1];
+    struct mk_buf b = mk_buf_fixed(text, sizeof text - 1);
+    X509_NAME *name = X509_get_subject_name(x);
+    mk_buf_add(&b, MK_STR("Monkey on "));
+    for (size_t i = 0; i < who.len && b.len < b.cap; i++)
+        mk_buf_add_char(&b, who.p[i] > ' ' && who.p[i] < 0x7f ? who.p[i] : '?');
+    const unsigned char *p = (const unsigned char *)text;
+    return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
+                                      (const unsigned char *)"Monkey local authority", -1, -1, 0) == 1 &&
+           X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, p, (int)b.len, -1, 0) == 1 &&
+           X509_set_issuer_name(x, name) == 1;
+}
+
+/* Whoever steals the key is to have little of it: names of strangers are out of its reach. */
+static bool constrain(X509 *x, const struct mk_tls_names *names)
+{
+    struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
+    mk_buf_add(&text, MK_STR("critical,permitted;DNS:localhost,permitted;DNS:local,"
+                             "permitted;IP:127.0.0.0/255.0.0.0,permitted;IP:10.0.0.0/255.0.0.0,"
+                             "permitted;IP:172.16.0.0/255.240.0.0,permitted;IP:192.168.0.0/255.255.0.0,"
+                             "permitted;IP:169.254.0.0/255.255.0.0,permitted;IP:100.64.0.0/255.192.0.0,"
+                             "permitted;IP:::/::"));
+    for (size_t i = 0; i < names->n; i++)
+        add_permitted(&text, names->at[i]);
+    mk_buf_add(&text, mk_str_of("", 1));
+    bool ok = !text.failed && add_extension(x, x, NID_name_constraints, text.p);
+    mk_buf_free(&text);
+    return ok;
+}
+
+static mk_err make(mk_str who, const struct mk_tls_names *names, int64_t now, struct mk_buf *pem)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = key ? new_certificate(key, now - EARLIER_S, now + (int64_t)AUTHORITY_DAYS * DAY_S) : NULL;
+    bool ok = x && set_name(x, who) &&
+              add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
+              add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") &&
+              add_extension(x, x, NID_ext_key_usage, "serverAuth") &&
+              add_extension(x, x, NID_subject_key_identifier, "hash") && constrain(x, names) &&
+              X509_sign(x, key, EVP_sha256()) > 0;
+    mk_err e = ok ? write_pem(x, key, pem) : -EIO;
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return forget_errors(e);
+}
+
+/* ---- Reading one ---- */
+
+static const char *judge(X509 *x, const EVP_PKEY *key)
+{
+    uint32_t usage = X509_get_key_usage(x);
+    if (X509_check_private_key(x, key) != 1)
+        return "its key and its certificate do not belong together";
+    if (X509_check_ca(x) != 1 || !(usage & KU_KEY_CERT_SIGN))
+        return "its certificate is not that of an authority";
+    if (X509_self_signed(x, 1) != 1)
+        return "its certificate is signed by somebody else";
+    return NULL;
+}
+
+static void close_authority(struct mk_tls_authority *a)
+{
+    if (!a)
+        return;
+    EVP_PKEY_free(a->key);
+    X509_free(a->certificate);
+    mk_mem_free(a);
+}
+
+static mk_err open_authority(mk_str pem, struct mk_tls_authority **out, const char **why)
+{
+    struct mk_tls_authority *a = mk_mem_zalloc(1, sizeof *a);
+    *out = NULL;
+    *why = "out of memory";
+    if (!a)
+        return -ENOMEM;
+    a->key = read_key(pem);
+    a->certificate = read_certificate(pem);
+    *why = !a->key           ? "there is no private key in it that could be read"
+           : !a->certificate ? "there is no certificate in it that could be read"
+                             : judge(a->certificate, a->key);
+    if (*why) {
+        close_authority(a);
+        return forget_errors(-EINVAL);
+    }
+    *out = a;
+    return forget_errors(0);
+}
+
+static void write_fingerprint(const X509 *x, char *room, size_t size)
+{
+    uint8_t hash[EVP_MAX_MD_SIZE];
+    unsigned n = 0;
+    struct mk_buf b = mk_buf_fixed(room, size - 1);
+    if (X509_digest(x, EVP_sha256(), hash, &n) != 1)
+        n = 0;
+    for (unsigned i = 0; i < n; i++)
+        mk_buf_addf(&b, i ? ":%02X" : "%02X", hash[i]);
+    room[b.len] = '\0';
+}
+
+static void facts(const struct mk_tls_authority *a, struct mk_tls_authority_facts *out)
+{
+    *out = (struct mk_tls_authority_facts){.since = seconds_of(X509_get0_notBefore(a->certificate)),
+                                           .until = seconds_of(X509_get0_notAfter(a->certificate))};
+    const X509_NAME *name = X509_get_subject_name(a->certificate);
+    int at = X509_NAME_get_index_by_NID(name, NID_commonName, -1);
+    const ASN1_STRING *cn = at < 0 ? NULL : X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at));
+    struct mk_buf b = mk_buf_fixed(out->name, sizeof out->name - 1);
+    for (int i = 0; cn && i < ASN1_STRING_length(cn) && b.len < b.cap; i++) {
+        char c = (char)ASN1_STRING_get0_data(cn)[i];
+        mk_buf_add_char(&b, c >= ' ' && c < 0x7f ? c : '?');
+    }
+    write_fingerprint(a->certificate, out->fingerprint, sizeof out->fingerprint);
+}
+
+static mk_err certificate(const struct mk_tls_authority *a, struct mk_buf *pem)
+{
+    return forget_errors(write_pem(a->certificate, NULL, pem));
+}
+
+/* ---- Issuing ---- */
+
+static bool set_names(X509 *x, const struct mk_tls_names *names)
+{
+    struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
+    bool ok = names->n > 0;
+    mk_buf_add(&text, MK_STR("critical")); /* as it has to be where there is no other name */
+    for (size_t i = 0; ok && i < names->n; i++)
+        ok = add_name(&text, "", names->at[i]);
+    mk_buf_add(&text, mk_str_of("", 1));
+    ok = ok && !text.failed && add_extension(x, NULL, NID_subject_alt_name, text.p);
+    mk_buf_free(&text);
+    return ok;
+}
+
+/* The leaf must be complete, or never be completed: what it says is remembered here. */
+static bool permits(const struct mk_tls_authority *a, X509 *leaf)
+{
+    (void)X509_check_purpose(leaf, -1, 0); /* reads the names, also of one that nobody has signed */
+    NAME_CONSTRAINTS *nc = X509_get_ext_d2i(a->certificate, NID_name_constraints, NULL, NULL);
+    bool ok = !nc || NAME_CONSTRAINTS_check(leaf, nc) == X509_V_OK;
+    NAME_CONSTRAINTS_free(nc);
+    return ok;
+}
+
+static bool may(const struct mk_tls_authority *a, const char *name)
+{
+    X509 *x = X509_new();
+    bool ok = x && set_names(x, &(struct mk_tls_names){.at = &name, .n = 1}) && permits(a, x);
+    X509_free(x);
+    (void)forget_errors(0);
+    return ok;
+}
+
+static mk_err issue(const struct mk_tls_authority *a, const struct mk_tls_names *names, int64_t now,
+                    struct mk_buf *pem)
+{
+    int64_t end = now - EARLIER_S + (int64_t)MK_TLS_LEAF_DAYS * DAY_S;
+    int64_t last = seconds_of(X509_get0_notAfter(a->certificate));
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = key ? new_certificate(key, now - EARLIER_S, end < last ? end : last) : NULL;
+    X509 *by = a->certificate;
+    bool ok = x && X509_set_issuer_name(x, X509_get_subject_name(by)) == 1 && set_names(x, names) &&
+              add_extension(x, by, NID_basic_constraints, "critical,CA:FALSE") &&
+              add_extension(x, by, NID_key_usage, "critical,digitalSignature") &&
+              add_extension(x, by, NID_ext_key_usage, "serverAuth") &&
+              add_extension(x, by, NID_subject_key_identifier, "hash") &&
+              add_extension(x, by, NID_authority_key_identifier, "keyid:always") &&
+              X509_sign(x, a->key, EVP_sha256()) > 0 && permits(a, x);
+    mk_err e = ok ? write_pem(x, key, pem) : -EIO;
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return forget_errors(e);
+}
+
+/* ---- Looking at what was issued ---- */
+
+static bool has_name(X509 *x, const char *name)
+{
+    if (is_address(name))
+        return X509_check_ip_asc(x, name, 0) == 1;
+    return X509_check_host(x, name, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1;
+}
+
+static const char *judge_times(const X509 *x, int64_t now)
+{
+    int64_t since = seconds_of(X509_get0_notBefore(x)), until = seconds_of(X509_get0_notAfter(x));
+    if (now < since)
+        return "it is not valid yet";
+    return now >= since + (until - since) / 3 * 2 ? "two thirds of its time are over" : NULL;
+}
+
+static const char *judge_leaf(const struct mk_tls_authority *a, X509 *x, const EVP_PKEY *key,
+                              const struct mk_tls_names *names, int64_t now)
+{
+    if (!x || !key || X509_check_private_key(x, key) != 1)
+        return "it cannot be read";
+    if (X509_check_issued(a->certificate, x) != X509_V_OK || X509_verify(x, a->key) != 1)
+        return "it is of another authority";
+    for (size_t i = 0; i < names->n; i++)
+        if (!has_name(x, names->at[i]))
+            return "the machine has a new name or address";
+    return judge_times(x, now);
+}
+
+static const char *is_due(const struct mk_tls_authority *a, mk_str pem, const struct mk_tls_names *names,
+                          int64_t now)
+{
+    EVP_PKEY *key = read_key(pem);
+    X509 *x = read_certificate(pem);
+    const char *why = judge_leaf(a, x, key, names, now);
+    X509_free(x);
+    EVP_PKEY_free(key);
+    (void)forget_errors(0);
+    return why;
+}
+
+const struct mk_tls_authority_ops mk_authority_ops = {
+    .make = make,
+    .open = open_authority,
+    .close = close_authority,
+    .facts = facts,
+    .certificate = certificate,
+    .may = may,
+    .issue = issue,
+    .is_due = is_due,
+};

@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The authority of this machine: made once, kept to ourselves, and believed for every name it issues."""
+import os
+import re
+import socket
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from ipaddress import IPv4Address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from local_authority import DAY, State, machine_addresses, names_of, now
+from monkey import ENVIRONMENT, PROGRAM
+
+FINE, FAILED, USAGE = 0, 1, 2
+ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
+
+
+@pytest.fixture
+def state(tmp_path):
+    return State(tmp_path / "state")
+
+
+@pytest.fixture
+def authority(run, state):
+    """Runs `monkey authority`."""
+    return lambda **how: run("authority", **{"environment": state.environment} | how)
+
+
+def mode(path):
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+def verify(state, *flags):
+    return subprocess.run(["openssl", "verify", "-x509_strict", "-purpose", "sslserver", "-CAfile",
+                           state.authority_file, *flags, state.leaf_file], capture_output=True, text=True, check=False)
+
+
+# What there is afterwards
+
+def test_it_says_where_it_is_and_how_to_trust_it(authority, state):
+    done = authority()
+    assert (done.code, done.err) == (FINE, "")
+    assert done.out.splitlines()[0] == str(state.authority_file)
+    assert f"SHA-256 {state.fingerprint}\n" in done.out
+    for word in (f"curl --cacert {state.authority_file}", "update-ca-certificates", "add-trusted-cert", "Firefox",
+                 "Chrome"):
+        assert word in done.out
+
+
+def test_it_is_made_once(authority, state):
+    first = authority()
+    key, leaf = state.key.read_bytes(), state.leaf_file.read_bytes()
+    assert authority().out == first.out
+    assert (state.key.read_bytes(), state.leaf_file.read_bytes()) == (key, leaf)
+
+
+def test_nobody_else_can_read_its_key(authority, state):
+    old = os.umask(0)
+    try:
+        authority()
+    finally:
+        os.umask(old)
+    assert (mode(state.folder), mode(state.key), mode(state.leaf_file)) == (0o700, 0o600, 0o600)
+    assert mode(state.authority_file) == 0o644
+    assert "PRIVATE" not in state.authority_file.read_text()
+    assert sorted(p.name for p in state.folder.iterdir()) == ["authority.crt", "authority.key", "server.pem"]
+
+
+def test_folders_on_the_way_are_made(authority, tmp_path):
+    deep = State(tmp_path / "a" / "b" / "c")
+    assert authority(environment=deep.environment).code == FINE
+    assert mode(tmp_path / "a") == mode(deep.folder) == 0o700
+
+
+def test_it_is_an_authority_for_little(authority, state):
+    authority()
+    made = state.authority
+    get = made.extensions.get_extension_for_class
+    assert get(x509.BasicConstraints).critical and get(x509.BasicConstraints).value.ca
+    assert get(x509.BasicConstraints).value.path_length == 0
+    usage = get(x509.KeyUsage).value
+    assert usage.key_cert_sign and usage.crl_sign and not usage.digital_signature
+    assert isinstance(made.public_key(), ec.EllipticCurvePublicKey) and made.public_key().curve.name == "secp256r1"
+    assert get(x509.NameConstraints).critical
+    assert abs(made.not_valid_after_utc - now() - 3652 * DAY) < 3 * DAY
+    assert socket.gethostname() in made.subject.rfc4514_string()
+    assert made.serial_number.bit_length() > 120
+
+
+def test_a_leaf_has_every_name_and_address_of_the_machine(authority, state):
+    authority()
+    host = socket.gethostname()
+    names = names_of(state.leaf)
+    assert {"localhost", host.lower(), f"{host.split('.')[0].lower()}.local", "127.0.0.1", "::1"} <= set(names)
+    assert machine_addresses() <= set(names)
+    assert len(names) == len(set(names))
+
+
+def test_openssl_believes_every_name(authority, state):
+    authority()
+    for name in names_of(state.leaf):
+        kind = "-verify_ip" if re.fullmatch(r"[\d.]+|.*:.*", name) else "-verify_hostname"
+        done = verify(state, kind, name)
+        assert done.returncode == 0, (name, done.stderr)
+    assert verify(state, "-verify_hostname", "example.org").returncode != 0
+    assert verify(state, "-verify_ip", "10.254.253.252").returncode != 0
+
+
+def test_a_leaf_is_for_ninety_days_and_has_no_subject(authority, state):
+    authority()
+    leaf = state.leaf
+    assert leaf.not_valid_after_utc - leaf.not_valid_before_utc <= 90 * DAY
+    assert leaf.not_valid_after_utc - now() > 89 * DAY
+    assert leaf.subject.rfc4514_string() == ""
+    assert list(leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value) == [
+        x509.ExtendedKeyUsageOID.SERVER_AUTH]
+
+
+def test_a_stolen_key_is_of_no_use_for_other_names(authority, state):
+    authority()
+    for name in (x509.DNSName("example.org"), x509.DNSName("www.example.org"), x509.IPAddress(IPv4Address("8.8.8.8"))):
+        state.replace_leaf(names=x509.SubjectAlternativeName([name]))
+        done = verify(state)
+        assert done.returncode != 0 and "permitted subtree violation" in done.stderr, done.stderr
+
+
+# Where it is
+
+def test_the_folder_of_a_service(run, tmp_path):
+    folder = State(tmp_path / "one")
+    done = run("authority", environment={"STATE_DIRECTORY": f"{folder.folder}:{tmp_path}/two", "MONKEY_STATE": ""})
+    assert done.out.splitlines()[0] == str(folder.authority_file)
+
+
+@pytest.fixture
+def as_nobody(run):
+    """Runs `monkey authority` as a user with a home, where he can get at the program."""
+    if subprocess.run([PROGRAM, "-v"], user=65534, capture_output=True, check=False).returncode:
+        pytest.skip("others cannot run the program here")
+    with TemporaryDirectory(dir="/tmp") as home:
+        os.chown(home, 65534, 65534)
+        nothing = {"MONKEY_STATE": "", "STATE_DIRECTORY": "", "HOME": home, "XDG_STATE_HOME": ""}
+        yield home, lambda **more: run("authority", environment=nothing | more, user=65534, group=65534,
+                                       extra_groups=[], folder=home)
+
+
+@ROOT_ONLY
+def test_the_folder_of_a_user(as_nobody):
+    home, authority = as_nobody
+    done = authority()
+    assert done.out.splitlines()[:1] == [f"{home}/.local/state/monkey/authority.crt"], done
+    assert "(nobody)" in done.out
+    assert authority(XDG_STATE_HOME=f"{home}/xdg").out.splitlines()[:1] == [f"{home}/xdg/monkey/authority.crt"]
+    assert authority(XDG_STATE_HOME="xdg").out == done.out, "which is to be ignored"
+
+
+@ROOT_ONLY
+def test_a_folder_that_may_not_be_written_to(as_nobody):
+    home, authority = as_nobody
+    done = authority(MONKEY_STATE="/etc/monkey-state")
+    check_refused(done, "/etc/monkey-state", "Permission denied", "This is the folder.*MONKEY_STATE")
+    kept = Path(home) / "kept"
+    assert authority(MONKEY_STATE=str(kept)).code == FINE
+    kept.chmod(0o500)
+    assert authority(MONKEY_STATE=str(kept)).code == FINE, "nothing has to be written"
+    (kept / "server.pem").write_text("broken")
+    check_refused(authority(MONKEY_STATE=str(kept)), kept / "server.pem", "Permission denied", "This is the folder")
+
+
+# What is renewed
+
+@pytest.mark.parametrize("days, renewed", [(58, False), (61, True), (89, True), (200, True), (-2, True)])
+def test_a_leaf_is_renewed_at_two_thirds_of_its_time(authority, state, days, renewed):
+    authority()
+    old = state.replace_leaf(since=days)
+    fingerprint = state.fingerprint
+    assert authority().code == FINE
+    assert (state.leaf != old) == renewed
+    assert verify(state, "-verify_hostname", "localhost").returncode == 0
+    assert state.fingerprint == fingerprint
+
+
+def test_a_leaf_without_a_name_of_the_machine_is_replaced(authority, state):
+    authority()
+    state.replace_leaf(names=x509.SubjectAlternativeName([x509.DNSName("localhost")]))
+    authority()
+    assert machine_addresses() <= set(names_of(state.leaf))
+
+
+@pytest.mark.parametrize("wrong", ["", "nonsense", "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"])
+def test_a_broken_leaf_is_replaced(authority, state, wrong):
+    authority()
+    state.leaf_file.write_text(wrong)
+    assert authority().code == FINE
+    assert verify(state).returncode == 0
+    assert mode(state.leaf_file) == 0o600
+
+
+def test_a_leaf_that_others_could_read_is_replaced(authority, state):
+    authority()
+    old = state.leaf
+    state.leaf_file.chmod(0o644)
+    authority()
+    assert state.leaf != old and mode(state.leaf_file) == 0o600
+
+
+def test_a_leaf_of_an_authority_that_is_gone_is_replaced(authority, state):
+    authority()
+    old = state.fingerprint
+    state.key.unlink()
+    authority()
+    assert state.fingerprint != old, "the certificate is that of the key"
+    assert verify(state).returncode == 0
+
+
+def test_the_certificate_comes_back(authority, state):
+    authority()
+    text = state.authority_file.read_text()
+    state.authority_file.unlink()
+    authority()
+    assert state.authority_file.read_text() == text
+    state.authority_file.write_text("nonsense")
+    authority()
+    assert state.authority_file.read_text() == text
+
+
+def test_what_somebody_left_behind_who_was_ended_does_no_harm(authority, state):
+    state.folder.mkdir(mode=0o700)
+    (state.folder / ".authority.key.new").write_text("half a k")
+    assert authority().code == FINE
+    assert not (state.folder / ".authority.key.new").exists()
+
+
+# Links, races
+
+def test_links_are_not_followed(authority, state, tmp_path):
+    authority()
+    mine = tmp_path / "mine"
+    mine.write_text("mine")
+    for file in (state.leaf_file, state.authority_file):
+        file.unlink()
+        file.symlink_to(mine)
+    assert authority().code == FINE
+    assert mine.read_text() == "mine" and not state.leaf_file.is_symlink() and not state.authority_file.is_symlink()
+    (state.folder / ".server.pem.new").symlink_to(mine)
+    state.leaf_file.unlink()
+    assert authority().code == FINE and mine.read_text() == "mine"
+
+
+def test_a_key_behind_a_link_is_refused(authority, state, tmp_path):
+    authority()
+    state.key.rename(tmp_path / "key")
+    state.key.symlink_to(tmp_path / "key")
+    done = authority()
+    assert done.code == FAILED
+    assert f"monkey: {state.key}: it is a symbolic link\n  Remove it" in done.err
+
+
+def test_a_folder_behind_a_link_is_refused(authority, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    done = authority(environment={"MONKEY_STATE": str(tmp_path / "link")})
+    assert done.code == FAILED and "it is not a folder (and may not be a symbolic link)" in done.err
+
+
+def test_many_at_the_same_time_end_with_one(authority, state):
+    with ThreadPoolExecutor(12) as pool:
+        done = list(pool.map(lambda _: authority(), range(12)))
+    assert [d.code for d in done] == [FINE] * 12, done
+    assert {d.out for d in done} == {done[0].out} and f"SHA-256 {state.fingerprint}\n" in done[0].out
+    assert verify(state).returncode == 0
+    assert sorted(p.name for p in state.folder.iterdir()) == ["authority.crt", "authority.key", "server.pem"]
+
+
+# What cannot be used
+
+def check_refused(done, path, what, hint="Remove it"):
+    assert done.code == FAILED and done.out == ""
+    assert re.match(rf"monkey: {re.escape(str(path))}: {what}.*\n  {hint}", done.err), done.err
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"])
+def test_a_broken_authority(authority, state, text):
+    state.folder.mkdir(mode=0o700)
+    state.key.write_text(text)
+    state.key.chmod(0o600)
+    check_refused(authority(), state.key, "there is no private key in it that could be read")
+    assert state.key.read_text() == text, "it is left alone"
+
+
+def test_an_authority_that_is_none(authority, state):
+    state.replace_authority(ca=False)
+    check_refused(authority(), state.key, "its certificate is not that of an authority")
+
+
+def test_an_authority_with_another_key(authority, state):
+    state.replace_authority(key=ec.generate_private_key(ec.SECP256R1()))
+    check_refused(authority(), state.key, "its key and its certificate do not belong together")
+
+
+def test_an_authority_that_has_ended(authority, state):
+    made = state.replace_authority(since=3651, days=3650)
+    check_refused(authority(), state.key, f"this authority ended on {made.not_valid_after_utc:%Y-%m-%d}")
+
+
+def test_an_authority_of_the_future(authority, state):
+    state.replace_authority(since=-2)
+    done = authority()
+    assert done.code == FAILED and "begins in the future: is the clock of this machine right?" in done.err
+
+
+def test_a_good_authority_of_somebody_else_is_taken(authority, state):
+    state.replace_authority(since=10)
+    done = authority()
+    assert done.code == FINE and done.out.splitlines()[1].startswith("another, SHA-256 ")
+    assert verify(state, "-verify_ip", "127.0.0.1").returncode == 0
+
+
+def test_a_key_that_others_may_read(authority, state):
+    authority()
+    state.key.chmod(0o640)
+    check_refused(authority(), state.key, "others may read it")
+
+
+def test_a_folder_that_others_may_write_to(authority, state):
+    authority()
+    state.folder.chmod(0o770)
+    check_refused(authority(), state.folder, "others may write into the folder", "This is the folder")
+
+
+@ROOT_ONLY
+def test_files_of_somebody_else(authority, state):
+    authority()
+    os.chown(state.key, 65534, 65534)
+    check_refused(authority(), state.key, "it belongs to another user")
+    os.chown(state.key, 0, 0)
+    os.chown(state.folder, 65534, 65534)
+    check_refused(authority(), state.folder, "the folder belongs to another user", "This is the folder")
+
+
+def test_no_plain_file(authority, state):
+    state.folder.mkdir(mode=0o700)
+    os.mkfifo(state.key, 0o600)
+    check_refused(authority(), state.key, "it is not a plain file")
+
+
+def test_a_folder_that_cannot_be_made(authority, tmp_path):
+    (tmp_path / "file").write_text("")
+    done = authority(environment={"MONKEY_STATE": f"{tmp_path}/file/state"})
+    check_refused(done, f"{tmp_path}/file/state", "Not a directory", "This is the folder")
+    done = authority(environment={"MONKEY_STATE": "somewhere"})
+    assert done.code == FAILED and "is no absolute path" in done.err and "MONKEY_STATE=/path" in done.err
+
+
+def test_a_folder_where_a_file_should_be(authority, state):
+    authority()
+    state.leaf_file.unlink()
+    state.leaf_file.mkdir()
+    check_refused(authority(), state.leaf_file, "Is a directory", "This is the folder")
+
+
+def test_extra_words(run, state):
+    assert run("authority", "now", environment=state.environment).code == USAGE
+
+
+# Names that change
+
+def as_host(name, state):
+    """`monkey authority` where the machine has another name."""
+    code = "import os, socket, sys; socket.sethostname(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
+    done = subprocess.run(["unshare", "-u", sys.executable, "-c", code, name, PROGRAM, "authority"], check=False,
+                          env=os.environ | ENVIRONMENT | state.environment, capture_output=True, text=True)
+    if "unshare" in done.stderr:
+        pytest.skip("no namespaces here")
+    assert done.returncode == FINE, done.stderr
+    return done.stdout
+
+
+@ROOT_ONLY
+def test_a_machine_that_was_renamed(authority, state):
+    authority()
+    before = names_of(state.leaf)
+    said = as_host("Other.example", state)
+    names = names_of(state.leaf)
+    assert "other.local" in names and "other.example" not in names
+    assert "may not vouch for other.example, other:" in said and f"remove {state.key}" in said
+    assert verify(state, "-verify_hostname", "other.local").returncode == 0
+    authority()
+    assert set(before) <= set(names_of(state.leaf))
+
+
+@ROOT_ONLY
+def test_a_machine_with_a_domain(state):
+    said = as_host("box.example.org", state)
+    assert "Monkey on box.example.org" in said
+    assert {"box.example.org", "box", "box.local"} <= set(names_of(state.leaf))
+    for name in ("box.example.org", "box", "box.local"):
+        assert verify(state, "-verify_hostname", name).returncode == 0
+
+
+@ROOT_ONLY
+@pytest.mark.parametrize("name", ["a,DNS:b;x y", "", "x" * 64, "y" * 63, "-x", ".", "a..b", "c.", "\udcff\udcfe", "b\nc", "localhost", "b/c"])
+def test_strange_names_of_machines(state, name):
+    as_host(name, state)
+    assert {"localhost", "127.0.0.1", "::1"} <= set(names_of(state.leaf))
+    assert name in ("y" * 63, "localhost") or name not in names_of(state.leaf)
+    assert ("y" * 63 in names_of(state.leaf)) == (name == "y" * 63)
+    assert verify(state, "-verify_hostname", "localhost").returncode == 0
+    assert verify(state, "-verify_hostname", "b").returncode != 0
