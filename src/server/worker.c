@@ -216,6 +216,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     w->service.tls = o->generation->tls;
     w->service.tls_domain = &o->generation->tls_domain;
     w->service.accept_hooks = o->generation->accept_hooks;
+    w->service.tls = o->generation->tls;
+    w->service.tls_domain = &o->generation->tls_domain;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)
