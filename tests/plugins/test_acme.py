@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import signal
+import socket
 import ssl
 import threading
 import time
@@ -94,7 +95,7 @@ def world(monkey, site, tmp_path, state):
 {text}"""
             listen = [f"{here.address}:{self.http}"] + ([f"{here.address}:{self.tls} tls"] if tls else [])
             self.server = monkey(plugins=["acme", *how.pop("plugins", [])], top=top + how.pop("top", ""), listen=listen,
-                          host=f"ServerName {names}\n" if names else "", sections=sections, workers=workers, **how)
+                          host=how.pop("host", "") or (f"ServerName {names}\n" if names else ""), sections=sections, workers=workers, **how)
             return self.server
 
     yield World()
@@ -189,6 +190,98 @@ def test_answers_of_others_are_files(world, site, state):
     assert server.get("/.well-known/acme-challenge/theirs").text == "their answer"
     for bad in ("", ".new-ours", "..%2Fours", "%2e%2e/lock", "ours/", "a" * 129, "ours%00", "ou.rs"):
         assert server.get(f"/.well-known/acme-challenge/{bad}").status in (400, 403, 404), bad
+
+
+# ---- Over TLS ----
+
+
+def shown(world, name="www.example.test"):
+    """The certificate that clients of that name get; None: they are turned away."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
+            with context.wrap_socket(plain, server_hostname=name) as c:
+                return x509.load_der_x509_certificate(c.getpeercert(True))
+    except (ssl.SSLError, ConnectionError):
+        return None
+
+
+def get_trusted(world, name="www.example.test"):
+    """What a client gets who trusts Pebble, and looks closely."""
+    context = ssl.create_default_context(cadata=world.pebble.root())
+    with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
+        with context.wrap_socket(plain, server_hostname=name) as c:
+            c.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+            return b"".join(iter(lambda: c.recv(65536), b""))
+
+
+@pytest.mark.parametrize("challenge", ["http-01", "tls-alpn-01"])
+def test_the_certificate_serves_without_a_restart(world, state, challenge):
+    server = world.start(f"Challenge {challenge}", tls=True, workers=2)
+    pid, workers = server.pid, server.workers
+    server.err.wait_for(NEW.format("www.example.test"))
+    serial = state.certificate("www.example.test").serial_number
+    wait_for(lambda: (c := shown(world)) and c.serial_number == serial)
+    assert get_trusted(world).endswith(b"home")
+    assert server.pid == pid and not set(server.workers) & set(workers)
+    assert not list((state / "tls-alpn-01").iterdir())
+    state.check("www.example.test")
+
+
+def test_several_names_by_alpn(world, state):
+    server = world.start("Challenge tls-alpn-01", names="a.example.test b.example.test", tls=True, sections="""
+        [HOST]
+            ServerName   second.example.test
+            DocumentRoot site
+    """)
+    for name in ("a", "second"):
+        server.err.wait_for(NEW.format(f"{name}.example.test"))
+    assert state.names("a.example.test") == ["a.example.test", "b.example.test"]
+    for name in ("a", "b", "second"):
+        wait_for(lambda: shown(world, f"{name}.example.test"))
+        assert get_trusted(world, f"{name}.example.test").endswith(b"home")
+
+
+def test_a_renewed_certificate_serves(world, state):
+    server = world.start("RenewAfter 5", tls=True, validity=60)
+    server.err.wait_for(NEW.format("www.example.test"))
+    first = wait_for(lambda: shown(world))
+    server.err.wait_for(NEW.format("www.example.test"), count=2, seconds=90)
+    wait_for(lambda: shown(world).serial_number == state.certificate("www.example.test").serial_number)
+    assert shown(world).serial_number != first.serial_number
+    assert get_trusted(world).endswith(b"home")
+
+
+def test_a_host_with_a_certificate_of_its_own(world, state, tmp_path):
+    """It is shown until there is one of the authority."""
+    pair = make_authority(tmp_path / "own").issue(["www.example.test"])
+    world.start_pebble()
+    world.pebble.stop()
+    server = world.start(tls=True, server=f"Certificate {pair.certificate} {pair.key}\n")
+    server.err.wait_for("cannot be asked")
+    assert shown(world).serial_number == pair.x509.serial_number
+    world.pebble.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    wait_for(lambda: shown(world).serial_number == state.certificate("www.example.test").serial_number)
+
+
+def test_challenges_are_not_sent_to_https(world):
+    server = world.start(tls=True, host=f"ServerName www.example.test\nRedirectToHTTPS {world.tls}", names="")
+    server.err.wait_for(NEW.format("www.example.test"))
+    assert server.get("/", fields={"Host": "www.example.test"}).status in (301, 308)
+
+
+def test_by_alpn_nobody_is_shown_a_challenge_who_does_not_ask(world, state):
+    server = world.start("Challenge tls-alpn-01", tls=True)
+    server.err.wait_for(NEW.format("www.example.test"))
+    wait_for(lambda: shown(world))
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["acme-tls/1"])
+    with socket.create_connection((world.place.address, world.tls), SECONDS) as plain:
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            context.wrap_socket(plain, server_hostname="www.example.test")
 
 
 # ---- Over again ----
