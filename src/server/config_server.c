@@ -44,6 +44,16 @@ void mk_config_want_children(struct mk_config *c)
     c->generation->wants_children = true;
 }
 
+bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
+{
+    const struct mk_generation *g = c->generation;
+    if (!g->has_identity)
+        return false;
+    *uid = g->identity.uid;
+    *gid = g->identity.gid;
+    return true;
+}
+
 void mk_config_allow_path(struct mk_config *c, mk_str path)
 {
     struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
