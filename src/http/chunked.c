@@ -188,14 +188,14 @@ static bool is_trailer(const struct mk_chunked *c, char byte)
 
 static int take_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
-    size_t n = 0;
-    for (; n < in->len && is_trailer(c, in->p[n]); n++) {
-        int r = step(c, in->p[n]);
+    mk_str from = *in;
+    while (in->len && is_trailer(c, in->p[0])) {
+        int r = step(c, in->p[0]);
         if (r < 0)
             return r;
+        *in = mk_str_skip(*in, 1);
     }
-    *data = mk_str_take(*in, n);
-    *in = mk_str_skip(*in, n);
+    *data = mk_str_take(from, from.len - in->len);
     return MK_CHUNKED_TRAILERS;
 }
 

@@ -72,8 +72,10 @@ static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
         return (ssize_t)data.len;
     }
     if (r == MK_CHUNKED_END) {
-        h->body = MK_BODY_NONE;
-        return mk_h1_trailers_end(h);
+        mk_err e = mk_h1_trailers_end(h);
+        if (!e)
+            h->body = MK_BODY_NONE;
+        return e;
     }
     if (r == MK_CHUNKED_TRAILERS) {
         mk_err e = mk_h1_trailers_gather(h, data);

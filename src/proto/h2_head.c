@@ -98,7 +98,7 @@ static unsigned take_request(struct mk_h2_stream *s, const struct mk_h2_head *he
 static bool admit(struct mk_h2 *h2, uint32_t id, mk_str block)
 {
     const struct mk_limits *l = service_of(h2)->limits;
-    bool late = h2->leaving && id > h2->final_stream;
+    bool late = mk_h2_stream_is_late(h2, id);
     if (!late && h2->n_streams < l->h2.streams_max)
         return true;
     if (decode(h2, block, ignore, NULL) && !late && mk_h2_guard_spend(h2, REFUSED_COST, MK_H2_MANY_STREAMS))
@@ -173,7 +173,7 @@ void mk_h2_head_take(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
         take_trailers(s, block, ends);
     else if (!s && id > h2->last_stream)
         open_stream(h2, id, block, ends);
-    else if (!mk_h2_stream_was_reset(h2, id))
+    else if (!mk_h2_stream_is_late(h2, id) && !mk_h2_stream_was_reset(h2, id))
         mk_h2_say_failed(h2, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
     else
         (void)decode(h2, block, ignore, NULL);

@@ -258,9 +258,7 @@ void mk_h2_stream_end(struct mk_h2_stream *s, enum mk_ending ending)
 
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending)
 {
-    struct mk_h2 *h2 = s->h2;
-    h2->resets[h2->n_resets++ % MK_H2_RESETS_KEPT] = s->id;
-    mk_h2_say_reset(h2, s->id, error);
+    mk_h2_say_reset(s->h2, s->id, error);
     mk_h2_stream_end(s, ending);
 }
 

@@ -70,6 +70,11 @@ void mk_h2_stream_end_all(struct mk_h2 *h2, enum mk_ending ending);
 void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id);
 /* Did we end it, so lately that the client may not know? */
 bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id);
+/* Was it opened after we said which one was the last? Whatever is said on it is passed over. */
+static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
+{
+    return h2->leaving && id > h2->final_stream;
+}
 
 /* Content that came, and perhaps the end of it. `padding` counted as content for the window. False: the
  * stream is no more.

@@ -150,6 +150,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
         if (e)
             return e;
         w->acceptors[i].wants_tls = o->listeners[i].tls;
+        w->acceptors[i].wants_h2 = o->listeners[i].http2;
         w->n_acceptors++;
     }
     return 0;
@@ -210,14 +211,10 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     if (e)
         return e;
     w->service.owner = w;
-    w->service.tls = o->generation->tls;
-    w->service.tls_domain = &o->generation->tls_domain;
     w->service.on_room = stop_if_drained;
     w->service.tls = o->generation->tls;
     w->service.tls_domain = &o->generation->tls_domain;
     w->service.accept_hooks = o->generation->accept_hooks;
-    w->service.tls = o->generation->tls;
-    w->service.tls_domain = &o->generation->tls_domain;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
     if (!e)

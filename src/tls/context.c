@@ -64,7 +64,7 @@ static SSL_CTX *new_ctx(void)
     if (!ctx)
         return NULL;
     (void)SSL_CTX_set_options(ctx, OPTIONS | kernel_option);
-    (void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS);
+    (void)SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
     (void)SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
     (void)SSL_CTX_set_timeout(ctx, MK_TLS_SESSION_S);
     (void)SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION);

@@ -69,7 +69,7 @@ def compile_plugin(folder, name, code, *flags):
 
 
 def test_there_is_something_to_compile():
-    assert len(files()) >= 9 and {"hello", "nap", "ask", "date", "primes", "louder", "count", "hours"} <= set(FILES)
+    assert len(files()) >= 9 and {"hello", "nap", "ask", "date", "primes", "louder", "shout", "counted", "count", "hours"} <= set(FILES)
 
 
 @pytest.mark.parametrize("i", range(len(files())), ids=[name_of(code) for code in files()])
@@ -154,6 +154,25 @@ def test_a_filter(serve, site):
     assert (reply.text, reply["Content-Length"]) == ("A TEXT OF 3 LINES\n", "18") and "ETag" not in reply
     assert server.get("/a.html").text == "a page\n" and "ETag" in server.get("/a.html")
     assert server.get("/a.txt", method="HEAD")["Content-Length"] == "18"
+
+
+def test_another_protocol(serve, site):
+    site.add("shout", "a file")
+    server = serve("shout", "/shout shout\n    /* static")
+    with server.connect() as c:
+        head = c.ask("/shout", fields=[("Connection", "upgrade"), ("Upgrade", "shout")]).read_head()
+        assert (head.status, head["Upgrade"]) == (101, "shout")
+        assert c.send(b"hello?").read_exactly(6) == b"HELLO?"
+        c.shut().expect_end()
+    assert server.get("/shout").text == "a file"
+
+
+def test_fields_behind_the_content(serve, site):
+    site.add("a", "12345")
+    server = serve("counted")
+    reply = server.get("/a", fields=[("TE", "trailers")])
+    assert (reply.text, reply.trailers) == ("12345", [("X-Bytes", "5")])
+    assert server.get("/a")["Content-Length"] == "5"
 
 
 def test_memory(serve, site):

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <monkey/handler.h>
+#include <monkey/tunnel.h>
 #include <time.h>
 
 #include "base/assert.h"
@@ -368,6 +369,91 @@ static inline enum mk_verdict handlers_thread(struct mk_request *request, struct
     return MK_WAIT;
 }
 
+/* ---- Tunnels and trailers ---- */
+
+struct handlers_tunnel {
+    struct mk_request *request;
+    uint64_t left, stops_at; /* to say; bytes of the client to hear at most, when it is heard by itself */
+    uint64_t heard, fails_at;
+    bool ended;
+};
+
+static inline ssize_t handlers_pull_tunnel(void *ctx, char *room, size_t cap)
+{
+    struct handlers_tunnel *t = ctx;
+    size_t n = mk_min(cap, t->left < SIZE_MAX ? (size_t)t->left : cap);
+    if (n == 0) {
+        ssize_t got = mk_request_read(t->request, room, cap);
+        t->heard += got > 0 ? (uint64_t)got : 0;
+        return t->heard >= t->fails_at ? -EPIPE : got;
+    }
+    memset(room, 't', n);
+    t->left -= n;
+    return (ssize_t)n;
+}
+
+static inline ssize_t handlers_pull_speech(void *ctx, char *room, size_t cap)
+{
+    struct handlers_tunnel *t = ctx;
+    return t->left ? handlers_pull_tunnel(ctx, room, cap) : 0;
+}
+
+static inline bool handlers_hear(void *ctx)
+{
+    struct handlers_tunnel *t = ctx;
+    char room[500];
+    ssize_t n;
+    while (t->heard < t->stops_at && (n = mk_request_read(t->request, room, sizeof room)) > 0)
+        t->heard += (uint64_t)n;
+    return t->heard < t->stops_at;
+}
+
+/* tunnel: says n bytes, then all that it hears, until the client ends or (fails=...) so much came. With
+ * stops=..., it says n bytes and ends, and hears so many. */
+static inline enum mk_verdict handlers_open(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    static const struct mk_tunnel_ops echo = {.source = {.pull = handlers_pull_tunnel}},
+                                      apart = {.source = {.pull = handlers_pull_speech},
+                                               .on_input = handlers_hear};
+    struct handlers_tunnel *t = mk_request_alloc(request, sizeof *t);
+    (void)data;
+    if (!mk_request_tunnel(request).p)
+        return MK_NEXT;
+    if (!t)
+        return handlers_refuse(response, 503);
+    *t = (struct handlers_tunnel){.request = request,
+                                  .left = handlers_number(request, "n", 0),
+                                  .stops_at = handlers_number(request, "stops", UINT64_MAX),
+                                  .fails_at = handlers_number(request, "fails", UINT64_MAX)};
+    bool by_itself = t->stops_at != UINT64_MAX;
+    return mk_response_open_tunnel(request, response, by_itself ? &apart : &echo, t) ? MK_REFUSE : MK_DONE;
+}
+
+static inline ssize_t handlers_pull_trailers(void *ctx, char *room, size_t cap)
+{
+    struct mk_request *request = ctx;
+    struct mk_response *response = mk_request_data(request);
+    mk_str name, value;
+    ssize_t n = mk_request_read(request, room, cap);
+    for (size_t i = 0; n == 0 && mk_request_trailer_at(request, i, &name, &value); i++)
+        if (mk_response_add_trailer(response, name, value) == -ENOMEM)
+            return -ENOMEM;
+    return n;
+}
+
+/* trailers: content streamed back in chunks, and all trailers with it. */
+static inline enum mk_verdict handlers_trailers(struct mk_request *request, struct mk_response *response,
+                                                void *data)
+{
+    static const struct mk_source_ops ops = {.pull = handlers_pull_trailers};
+    (void)data;
+    mk_request_set_data(request, response);
+    (void)mk_response_add_trailer(response, MK_STR("X-First"), MK_STR("known"));
+    return mk_response_set_source(response, &ops, request, MK_LENGTH_UNKNOWN) ? handlers_refuse(response, 503)
+                                                                              : MK_DONE;
+}
+
 /* ---- Routes ---- */
 
 static const struct mk_handler handlers_all[] = {
@@ -388,6 +474,8 @@ static const struct mk_handler handlers_all[] = {
     {.name = "slow", .handle = handlers_wait},
     {.name = "drip", .handle = handlers_drip},
     {.name = "thread", .handle = handlers_thread},
+    {.name = "tunnel", .handle = handlers_open},
+    {.name = "trailers", .handle = handlers_trailers},
 };
 
 enum { HANDLERS = sizeof handlers_all / sizeof handlers_all[0], HANDLERS_PATTERN = 32 };

@@ -25,14 +25,16 @@ struct reply {
     mk_str head; /* with its empty line */
     struct mk_fields fields;
     struct mk_field room[REPLY_FIELDS];
-    struct mk_buf content; /* its transfer coding removed; to be freed */
-    bool closes;           /* says, or means, that no other follows */
+    struct mk_buf content;  /* its transfer coding removed; to be freed */
+    struct mk_buf trailers; /* the lines behind the last chunk */
+    bool closes;            /* says, or means, that no other follows */
     const char *why;
 };
 
 static inline void reply_fini(struct reply *r)
 {
     mk_buf_free(&r->content);
+    mk_buf_free(&r->trailers);
 }
 
 static inline enum reply_result reply_bad(struct reply *r, const char *why)
@@ -112,9 +114,9 @@ static inline enum reply_result reply_read_chunks(struct reply *r, mk_str *rest)
     struct mk_chunked c;
     mk_str data;
     int got;
-    mk_chunked_init(&c, 1024);
-    while ((got = mk_chunked_next(&c, rest, &data)) == MK_CHUNKED_DATA)
-        mk_buf_add(&r->content, data);
+    mk_chunked_init(&c, 32 * 1024);
+    while ((got = mk_chunked_next(&c, rest, &data)) == MK_CHUNKED_DATA || got == MK_CHUNKED_TRAILERS)
+        mk_buf_add(got == MK_CHUNKED_DATA ? &r->content : &r->trailers, data);
     return got == MK_CHUNKED_END ? REPLY_WHOLE : got < 0 ? reply_bad(r, "a chunk") : REPLY_PART;
 }
 
@@ -144,20 +146,22 @@ static inline enum reply_result reply_read_content(struct reply *r, mk_str *rest
     return ended ? REPLY_WHOLE : REPLY_PART;
 }
 
-/* The next final response of *rest, 1xx before it passed over; moves *rest behind what was read. `is_head`:
- * it answers HEAD. `ended`: the connection was closed properly behind *rest. */
+/* The next final response of *rest (101 is one: what is behind it is another protocol), 1xx before it passed
+ * over; moves *rest behind what was read. `is_head`: it answers HEAD. `ended`: the connection was closed
+ * properly behind *rest. */
 static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool is_head, bool ended)
 {
     do {
         memset(r, 0, sizeof *r);
         r->content = mk_buf_growing(REPLY_CONTENT);
+        r->trailers = mk_buf_growing(REPLY_CONTENT);
         mk_fields_init(&r->fields, r->room);
         if (rest->len == 0)
             return REPLY_NONE;
         enum reply_result got = reply_read_head(r, rest);
         if (got != REPLY_WHOLE)
             return got;
-    } while (r->status < 200);
+    } while (r->status < 200 && r->status != 101);
     if (reply_is_twice(r, MK_FIELD_CONTENT_LENGTH) || reply_is_twice(r, MK_FIELD_TRANSFER_ENCODING) ||
         reply_is_twice(r, MK_FIELD_CONTENT_TYPE) || reply_is_twice(r, MK_FIELD_DATE) ||
         reply_is_twice(r, MK_FIELD_CONNECTION))
@@ -167,7 +171,7 @@ static inline enum reply_result reply_next(struct reply *r, mk_str *rest, bool i
         (!mk_fields_has(&r->fields, MK_FIELD_DATE) || !mk_fields_has(&r->fields, MK_FIELD_SERVER)))
         return reply_bad(r, "no Date or no Server");
     r->closes = mk_fields_has_token(&r->fields, MK_FIELD_CONNECTION, MK_STR("close"));
-    if (is_head || r->status == 204 || r->status == 304)
+    if (is_head || r->status == 101 || r->status == 204 || r->status == 304)
         return REPLY_WHOLE;
     return reply_read_content(r, rest, ended);
 }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 PAGE = "docs/reference/api.md"
 # In the order in which one meets them; others behind.
-ORDER = ("plugin handler request response source filter record host config connection worker child "
+ORDER = ("plugin handler request response source filter tunnel record host config connection worker child "
          "str buf text address http log mem api version").split()
 HEAD = """# The interface of plugins
 

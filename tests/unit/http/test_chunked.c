@@ -2,6 +2,8 @@
 /* The syntax is in tests/wire/chunked.txt; here is what a caller sees of the decoder. */
 #include "http/chunked.h"
 
+#include "base/buf.h"
+
 #include "unit/test.h"
 
 static void data_are_slices_of_the_input(void **state)
@@ -56,13 +58,43 @@ static void errors_stay(void **state)
     assert_int_equal(mk_chunked_next(&c, &in, &data), -400);
 }
 
+/* However the section is cut, the pieces make it whole; the empty line is none of it. */
+static void trailers_are_slices_of_the_input(void **state)
+{
+    (void)state;
+    const char *text = "0;x\r\nA: b\r\nc:\r\n\r\nrest";
+    for (size_t step = 1; step < 30; step++) {
+        struct mk_chunked c;
+        char room[64];
+        struct mk_buf section = mk_buf_fixed(room, sizeof room);
+        mk_str all = mk_str_from_c(text), in = {NULL, 0}, data;
+        mk_chunked_init(&c, 100);
+        for (;;) {
+            int r = mk_chunked_next(&c, &in, &data);
+            if (r == MK_CHUNKED_END)
+                break;
+            if (r == MK_CHUNKED_TRAILERS) {
+                assert_true(data.len > 0);
+                mk_buf_add(&section, data);
+                continue;
+            }
+            assert_int_equal(r, MK_CHUNKED_MORE);
+            assert_true(all.len > 0);
+            in = mk_str_take(all, step);
+            all = mk_str_skip(all, step);
+        }
+        assert_str(mk_buf_str(&section), "A: b\r\nc:\r\n");
+        assert_int_equal(in.len + all.len, 4);
+    }
+}
+
 static int decode(const char *text, size_t trailers_max)
 {
     struct mk_chunked c;
     mk_chunked_init(&c, trailers_max);
     mk_str in = mk_str_from_c(text), data;
     int r;
-    while ((r = mk_chunked_next(&c, &in, &data)) == MK_CHUNKED_DATA)
+    while ((r = mk_chunked_next(&c, &in, &data)) == MK_CHUNKED_DATA || r == MK_CHUNKED_TRAILERS)
         ;
     return r;
 }
@@ -112,6 +144,7 @@ int main(void)
         cmocka_unit_test(data_are_slices_of_the_input),
         cmocka_unit_test(a_chunk_may_come_in_pieces),
         cmocka_unit_test(errors_stay),
+        cmocka_unit_test(trailers_are_slices_of_the_input),
         cmocka_unit_test(limits_to_the_byte),
         cmocka_unit_test(long_extensions_of_long_chunks_are_paid_for),
         cmocka_unit_test(sizes),

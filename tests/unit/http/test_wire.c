@@ -135,6 +135,8 @@ static int play_chunks(struct wire *w)
         w->at = w->arrived - in.len;
         if (r == MK_CHUNKED_DATA)
             mk_buf_add(&w->body, data);
+        else if (r == MK_CHUNKED_TRAILERS)
+            continue;
         else if (r != MK_CHUNKED_MORE || !receive(w))
             return r;
     }

@@ -13,7 +13,7 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 64, TALK_QUIET_TURNS = 3 };
+enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 512, TALK_QUIET_TURNS = 3 };
 
 struct talk {
     struct site site;
@@ -42,6 +42,7 @@ static const struct mk_limits talk_limits = {
     .head_ms = 10000,
     .idle_ms = 10000,
     .linger_ms = 10000,
+    .tunnel_ms = 10000,
     .handler_ms = 10000,
     .rate_ms = 10000,
 };

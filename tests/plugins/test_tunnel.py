@@ -1,0 +1,536 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tunnels in the place of HTTP/1.1: what a handler says and hears, whatever the client does (tests/plugins/api/tunnels.c)."""
+import base64
+import hashlib
+import os
+import signal
+import socket
+import threading
+import time
+
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect as websocket
+
+import browser
+from client import Closed
+from monkey import PROGRAM, ROOT
+from proc import memory_kb, wait_until
+
+BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
+
+pytestmark = pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.parents[1],
+                                reason="the plugins of the tests are built with the program in build/dev")
+
+ROUTES = """
+[ROUTES]
+    /echo        tunnel-echo
+    /both        tunnel-both
+    /first       tunnel-first
+    /bye         tunnel-bye
+    /deaf        tunnel-deaf
+    /alarm       tunnel-alarm
+    /idle        tunnel-idle
+    /breaks      tunnel-breaks
+    /two         tunnel-two
+    /websocket   websocket-echo
+    /made        made
+    /*           static
+"""
+WISH = [("Connection", "Upgrade"), ("Upgrade", "example/2")]
+KEY = "dGhlIHNhbXBsZSBub25jZQ=="
+HANDSHAKE = [("Connection", "keep-alive, Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
+             ("Sec-WebSocket-Key", KEY)]
+
+
+@pytest.fixture
+def start(monkey, site, tmp_path):
+    """A server with all of them; small limits, of which none may matter to a tunnel."""
+    site.add("index.html", "hello")
+    log = f"AccessLog {tmp_path}/access.log\n"
+    small = "MaxBodySize 10\nHandlerTimeout 1s\nMinRate 1M\nMinRateTime 1s\n"
+
+    def server(keys="", plugins=("tunnels", "websocket", "contents"), **how):
+        how = {"workers": 1, "sections": ROUTES, "listen": ["127.0.0.1:0", f"unix:{tmp_path}/socket"]} | how
+        return monkey(plugins=[BUILT / f"monkey-{name}.so" for name in plugins], server=log + small + keys, **how)
+
+    return server
+
+
+@pytest.fixture
+def server(start):
+    return start()
+
+
+def enter(c, target, fields=WISH, **how):
+    """Asks for a tunnel and gets it."""
+    reply = c.ask(target, fields=fields, **how).read_head()
+    assert reply.status == 101, reply.head
+    return reply
+
+
+def records(tmp_path, count):
+    path = tmp_path / "access.log"
+    wait_until(lambda: path.exists() and path.read_text().count("\n") >= count, "the records are written")
+    return path.read_text().splitlines()
+
+
+# ---- The handshake ----
+
+
+def test_what_is_agreed_upon(server):
+    with server.connect() as c:
+        reply = enter(c, "/echo")
+        assert (reply["Upgrade"], reply.tokens("Connection"), reply["X-Tunnel"]) == ("example/2", ["upgrade"], "example/2")
+        assert not {"content-length", "transfer-encoding"} & {name.lower() for name, _ in reply.fields}
+        assert reply["Date"] and reply["Server"]
+
+
+def test_the_example_of_the_standard(server):
+    with server.connect() as c:
+        reply = enter(c, "/websocket", HANDSHAKE)
+        assert (reply["Sec-WebSocket-Accept"], reply["Upgrade"]) == ("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", "websocket")
+
+
+@pytest.mark.parametrize("fields, tunnel", [
+    ([("Connection", "upgrade"), ("Upgrade", "WebSocket")], "websocket"),
+    ([("Connection", "x, UPGRADE"), ("Upgrade", "a/1, websocket")], "a/1"),
+    ([("Connection", "close, upgrade"), ("Upgrade", ", a, b")], "a"),
+    ([("Connection", "close"), ("Connection", "upgrade"), ("Upgrade", "a"), ("Upgrade", "b")], "a"),
+])
+def test_the_first_protocol_counts(server, fields, tunnel):
+    if tunnel == "websocket":
+        fields = fields + HANDSHAKE[2:]
+    with server.connect() as c:
+        assert enter(c, "/echo", fields)["X-Tunnel"] == tunnel
+
+
+@pytest.mark.parametrize("how", [
+    {"fields": [("Upgrade", "a")]},
+    {"fields": [("Connection", "upgrade")]},
+    {"fields": [("Connection", "upgrade"), ("Upgrade", "")]},
+    {"fields": [("Connection", "upgrade"), ("Upgrade", "a b")]},
+    {"fields": [("Connection", "upgrade"), ("Upgrade", "a/")]},
+    {"fields": [("Connection", "upgrade"), ("Upgrade", "/1")]},
+    {"fields": [("Connection", "upgrade"), ("Upgrade", "a/1/2")]},
+    {"fields": WISH, "version": "1.0"},
+    {"fields": WISH, "method": "HEAD"},
+    {"fields": WISH, "body": b"content"},
+    {"fields": [*WISH, ("Transfer-Encoding", "chunked")], "body": b"0\r\n\r\n"},
+    {"fields": WISH, "method": "POST", "body": b"content"},
+], ids=lambda how: " ".join(map(str, how)))
+def test_who_asks_for_none_gets_none(server, how):
+    """The handler says that it is not its request: who else is there answers as to any other."""
+    reply = server.get("/echo", **how)
+    assert reply.status in (404, 405) and "Upgrade" not in reply
+
+
+def test_who_does_not_know_it_answers_as_ever(server):
+    with server.connect() as c:
+        assert c.get("/", fields=WISH).text == "hello"
+        assert c.get("/made?size=20", fields=HANDSHAKE).status == 200
+        assert c.is_open()
+
+
+@pytest.mark.parametrize("field, value, status", [
+    ("Sec-WebSocket-Version", "12", 426), ("Sec-WebSocket-Version", "13, 8", 426), ("Sec-WebSocket-Version", "", 426),
+    ("Sec-WebSocket-Version", None, 400), ("Sec-WebSocket-Key", None, 400), ("Sec-WebSocket-Key", "", 400),
+    ("Sec-WebSocket-Key", KEY[:-4], 400), ("Sec-WebSocket-Key", KEY + "AAAA", 400), ("Sec-WebSocket-Key", "*" * 24, 400),
+    ("Sec-WebSocket-Key", base64.b64encode(bytes(17)).decode(), 400),
+])
+@pytest.mark.parametrize("target", ["/websocket", "/echo"])
+def test_bad_handshakes(server, target, field, value, status):
+    fields = [(n, value if n == field else v) for n, v in HANDSHAKE if n != field or value is not None]
+    with server.connect() as c:
+        reply = c.get(target, fields=fields)
+        assert reply.status == status and "Sec-WebSocket-Accept" not in reply
+        if status == 426:
+            assert (reply["Sec-WebSocket-Version"], reply["Upgrade"]) == ("13", "websocket")
+            assert "upgrade" in reply.tokens("Connection")
+        assert c.is_open()
+
+
+@pytest.mark.parametrize("name", ["Sec-WebSocket-Version", "Sec-WebSocket-Key"])
+def test_what_is_said_twice_is_not_valid(server, name):
+    fields = HANDSHAKE + [(n, v) for n, v in HANDSHAKE if n == name]
+    assert server.get("/websocket", fields=fields).status == (426 if "Version" in name else 400)
+
+
+def test_who_has_accepted_cannot_say_something_else(server):
+    for how in ("", "?twice"):
+        with server.connect() as c:
+            enter(c, f"/two{how}")
+            assert c.send(b"abc").read_exactly(3) == b"abc"
+
+
+def test_who_has_accepted_can_take_it_back(server):
+    with server.connect() as c:
+        assert c.get("/two?next", fields=WISH).status == 404
+        assert c.get("/two?refuse", fields=WISH).status == 500
+        assert c.is_open()
+
+
+# ---- Bytes in both directions ----
+
+
+def test_bytes_come_back(server):
+    data = os.urandom(300000)
+    with server.connect() as c:
+        enter(c, "/echo")
+        assert c.send(b"a").read_exactly(1) == b"a"
+        thread = threading.Thread(target=c.send, args=[data])
+        thread.start()
+        assert c.read_exactly(len(data)) == data
+        thread.join()
+        c.shut().expect_end()
+
+
+def test_bytes_right_behind_the_head_belong_to_it(server):
+    """Even if they look like a request."""
+    data = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 1000
+    head = b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+    with server.connect() as c:
+        c.send(head + data).read_head()
+        assert c.read_exactly(len(data)) == data
+        c.shut().expect_end()
+
+
+def test_each_byte_alone(server):
+    with server.connect() as c:
+        c.send_slowly(b"GET /echo HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello")
+        assert c.read_head().status == 101
+        assert c.read_exactly(5) == b"hello"
+
+
+def test_behind_other_requests_on_the_connection(server):
+    wish = b"GET /first HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n" * 3 + wish + b"abc")
+        for _ in range(3):
+            assert c.read().text == "hello"
+        assert c.read_head().status == 101
+        assert c.read_exactly(9) == b"hello\nabc"
+
+
+def test_the_handler_speaks_first(server):
+    with server.connect() as c:
+        enter(c, "/first")
+        assert c.read_exactly(6) == b"hello\n"
+        assert c.send(b"x").read_exactly(1) == b"x"
+
+
+def test_the_handler_speaks_when_it_likes(server):
+    with server.connect() as c:
+        enter(c, "/alarm?5")
+        assert c.read_to_end() == b"tick\n" * 5
+
+
+def test_the_client_ends_first(server):
+    with server.connect() as c:
+        enter(c, "/both?100")
+        assert c.send(b"12345").shut().read_to_end() == b"x" * 100 + b"heard 5\n"
+    server.err.wait_for("tunnel: closed, heard 5, said 108, to the end")
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
+def test_the_handler_ends_first_and_goes_on_listening(server, which):
+    with server.connect(which) as c:
+        enter(c, "/bye")
+        assert c.read_to_end() == b"bye\n"
+        for _ in range(10):
+            c.send(b"x" * 1000)
+        c.shut()
+    server.err.wait_for("tunnel: closed, heard 10000, said 4, to the end")
+
+
+def test_who_does_not_listen_gets_nothing(server):
+    """What the client still says is thrown away; it gets its bytes nevertheless, and no reset."""
+    with server.connect() as c:
+        enter(c, "/deaf")
+        c.send(b"x" * 1000)
+        assert c.read_to_end() == b"bye\n"
+    server.err.wait_for("tunnel: closed, heard 0, said 4$")
+
+
+def test_who_breaks_off_resets(server):
+    with server.connect() as c:
+        enter(c, "/breaks")
+        c.send(b"x")
+        with pytest.raises(ConnectionResetError):
+            c.read_to_end()
+
+
+@pytest.mark.parametrize("how", ["end", "reset"])
+@pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/alarm?1000"])
+def test_a_client_that_goes_ends_it(server, target, how):
+    with server.connect() as c:
+        enter(c, target)
+        c.send(b"x")
+        if how == "reset":
+            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes([1, 0, 0, 0, 0, 0, 0, 0]))
+    server.err.wait_for("tunnel: closed")
+
+
+def test_one_record_for_each(server, tmp_path):
+    with server.connect() as c:
+        enter(c, "/both?1000", fields=WISH)
+        c.send(b"abc").shut().read_to_end()
+    (line,) = records(tmp_path, 1)
+    assert '"GET /both?1000 HTTP/1.1" 101 1008 ' in line + " ", line
+
+
+def test_one_that_is_thrown_away_has_its_record_too(server, tmp_path):
+    with server.connect() as c:
+        enter(c, "/breaks")
+        c.send(b"x")
+        with pytest.raises(ConnectionResetError):
+            c.read_to_end()
+    (line,) = records(tmp_path, 1)
+    assert '"GET /breaks HTTP/1.1" 101 ' in line, line
+
+
+def test_hooks_see_the_head_and_filters_do_not_apply(start):
+    server = start(plugins=["tunnels", "websocket", "contents", "probe"], sections="[PROBE]\n    Name a\n" + ROUTES)
+    with server.connect() as c:
+        assert enter(c, "/first", [*WISH, ("Accept-Encoding", "gzip")])["X-Probe"] == "a"
+        assert c.read_exactly(6) == b"hello\n"
+        c.shut().expect_end()
+    server.err.wait_for(r"probe a: done /first 101 done 6 ")
+
+
+# ---- Floods ----
+
+
+def flood(c, stop):
+    try:
+        while not stop.is_set():
+            c.sock.send(b"y" * 65536)
+    except OSError:
+        pass
+
+
+def worker_of(server):
+    return server.workers[0]
+
+
+def test_neither_direction_waits_for_the_other(server):
+    """A client that does not read as long as it writes, to a handler that writes as long as it can."""
+    with server.connect() as c:
+        enter(c, "/both?50000000")
+        for _ in range(300):
+            c.send(b"y" * 100000)  # would block for ever if the other direction were in the way
+        c.shut()
+        data = c.read_to_end()
+    assert len(data) == 50000000 + len(b"heard 30000000\n") and data.endswith(b"xheard 30000000\n")
+
+
+@pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/idle"])
+def test_memory_is_bounded(server, target):
+    """Whoever does not read, or is not heard, is made to wait."""
+    stop, clients, threads = threading.Event(), [], []
+    before = memory_kb(worker_of(server))
+    for _ in range(8):
+        c = server.connect(receive_buffer=4096)
+        enter(c, target)
+        clients.append(c)
+        threads.append(threading.Thread(target=flood, args=[c, stop]))
+        threads[-1].start()
+    time.sleep(1)  # nothing can be waited for: it must not grow
+    after = memory_kb(worker_of(server))
+    stop.set()
+    for c in clients:
+        c.sock.shutdown(socket.SHUT_RDWR)
+        c.close()
+    for thread in threads:
+        thread.join()
+    assert after - before < 20000, "it keeps what nobody takes"
+    server.err.wait_for("tunnel: closed", count=8) if target != "/idle" else None
+    assert server.get("/").status == 200
+
+
+def test_others_have_their_turn(server):
+    stop = threading.Event()
+    with server.connect() as c:
+        enter(c, "/both?4000000000")
+        threads = [threading.Thread(target=flood, args=[c, stop]), threading.Thread(target=drink, args=[c, stop])]
+        for thread in threads:
+            thread.start()
+        for _ in range(50):
+            assert server.get("/").text == "hello"
+        stop.set()
+        c.sock.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join()
+
+
+def drink(c, stop):
+    try:
+        while not stop.is_set() and c.sock.recv(1 << 20):
+            pass
+    except OSError:
+        pass
+
+
+# ---- Clocks ----
+
+
+def test_idle_is_not_slow(server):
+    """Longer than HandlerTimeout, and MinRate's two spans."""
+    with server.connect() as c:
+        enter(c, "/echo")
+        time.sleep(2.5)
+        assert c.send(b"x").read_exactly(1) == b"x"
+
+
+@pytest.mark.parametrize("target", ["/echo", "/idle", "/bye"])
+def test_idle_for_too_long(start, tmp_path, target):
+    server = start("TunnelTimeout 600ms")
+    with server.connect() as c:
+        began = time.monotonic()
+        enter(c, target)
+        c.read_to_end() if target != "/bye" else server.err.wait_for("tunnel: closed")
+        assert time.monotonic() - began >= 0.6, "too early"
+    assert " 101 " in records(tmp_path, 1)[0]
+
+
+def test_each_byte_starts_it_anew(start):
+    server = start("TunnelTimeout 600ms")
+    with server.connect() as c, server.connect() as hears:
+        enter(c, "/echo")
+        enter(hears, "/alarm?40")
+        for _ in range(5):
+            time.sleep(0.3)
+            assert c.send(b"x").read_exactly(1) == b"x"
+        assert hears.read_to_end() == b"tick\n" * 40
+
+
+def test_who_takes_nothing_is_cut_off(start):
+    server = start("TunnelTimeout 600ms")
+    with server.connect(receive_buffer=4096) as c:
+        enter(c, "/both?1000000000")
+        server.err.wait_for("tunnel: closed")
+
+
+def test_who_takes_slowly_is_not(start):
+    server = start("TunnelTimeout 1s")
+    with server.connect(receive_buffer=4096) as c:
+        enter(c, "/both?1000000000")
+        began = time.monotonic()
+        while time.monotonic() - began < 3:
+            assert c.sock.recv(16384)
+            time.sleep(0.02)
+        assert "tunnel: closed" not in server.err.text
+    server.err.wait_for("tunnel: closed")
+
+
+@pytest.mark.parametrize("value", ["0", "10ms", "x"])
+def test_what_is_no_time(run, tmp_path, value):
+    path = tmp_path / "bad.conf"
+    path.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n    TunnelTimeout {value}\n")
+    done = run("-t", "-c", path)
+    assert done.code == 3 and "TunnelTimeout" in done.err
+
+
+# ---- Reloads ----
+
+
+def test_it_outlives_a_reload(server):
+    with server.connect() as c:
+        enter(c, "/echo")
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        assert server.get("/").status == 200
+        assert c.send(b"still here").read_exactly(10) == b"still here"
+        c.shut().expect_end()
+    wait_until(lambda: len(server.workers) == 1, "the old worker ended with its tunnel")
+
+
+def test_drain_timeout_ends_it(start, tmp_path):
+    server = start("DrainTimeout 500ms")
+    with server.connect() as c:
+        enter(c, "/echo")
+        server.tell(signal.SIGHUP)
+        with pytest.raises((ConnectionResetError, Closed)):
+            c.read_exactly(1)
+    assert " 101 " in records(tmp_path, 1)[0]
+
+
+def test_quit_waits_for_it(server):
+    with server.connect() as c:
+        enter(c, "/echo")
+        server.tell(signal.SIGQUIT)
+        wait_until(lambda: refuses(server), "nobody new is served")
+        assert c.send(b"x").read_exactly(1) == b"x"
+    server.wait()
+
+
+def refuses(server):
+    try:
+        server.connect().close()
+        return False
+    except OSError:
+        return True
+
+
+# ---- WebSocket ----
+
+
+def url(server):
+    return server.url.replace("http", "ws", 1) + "/websocket"
+
+
+def test_a_client_that_everybody_uses(server):
+    with websocket(url(server), compression=None, proxy=None) as ws:
+        for message in ("hello", "", "ä" * 1000, bytes(range(256)) * 60):
+            ws.send(message)
+            assert ws.recv() == message
+        ws.ping().wait(10)
+        ws.send(["in ", "three ", "pieces"])
+        assert ws.recv() == "in three pieces"
+        ws.close(1000, "enough")
+        assert (ws.close_code, ws.close_reason) == (1000, "enough")
+
+
+def test_many_messages_at_once(server):
+    with websocket(url(server), compression=None, proxy=None) as ws:
+        messages = [os.urandom(n % 5000) for n in range(0, 100000, 97)]
+        thread = threading.Thread(target=lambda: [ws.send(m) for m in messages])
+        thread.start()
+        assert [ws.recv() for _ in messages] == messages
+        thread.join()
+
+
+def test_subprotocols(server):
+    with websocket(url(server), subprotocols=["chat", "other"], compression=None, proxy=None) as ws:
+        assert ws.subprotocol == "chat"
+
+
+def test_a_message_that_is_too_long_breaks_it_off(server):
+    with websocket(url(server), compression=None, proxy=None) as ws:
+        with pytest.raises((ConnectionClosed, OSError)):
+            ws.send("x" * 100000)
+            ws.recv()
+
+
+@pytest.mark.skipif(not browser.FOUND, reason="needs Chromium")
+def test_a_browser(server, tmp_path):
+    with browser.Browser(tmp_path) as page:
+        page.goto(server.url + "/")
+        said = page.run("""new Promise((resolve, reject) => {
+            const said = [], ws = new WebSocket(location.href.replace("http", "ws") + "websocket", "chat");
+            ws.onopen = () => ws.send("hello");
+            ws.onmessage = m => { said.push(m.data); said.length < 3 ? ws.send("again " + said.length) : ws.close(3000, "x"); };
+            ws.onerror = reject;
+            ws.onclose = e => resolve([...said, e.code, e.wasClean, ws.protocol].join());
+        })""")
+        assert said == "hello,again 1,again 2,3000,true,chat"
+        assert not [line for line in page.console if "favicon" not in line]
+
+
+def test_the_answer_to_any_key(server):
+    for _ in range(20):
+        key = base64.b64encode(os.urandom(16)).decode()
+        with server.connect() as c:
+            reply = enter(c, "/websocket", [*HANDSHAKE[:3], ("Sec-WebSocket-Key", key)])
+        sha1 = hashlib.sha1((key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11").encode()).digest()
+        assert reply["Sec-WebSocket-Accept"] == base64.b64encode(sha1).decode()

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/sha1.h"
+
+#include "base/buf.h"
+#include "base/codec.h"
+#include "unit/test.h"
+
+static void expect(mk_str text, const char *hex)
+{
+    unsigned char sum[MK_SHA1_LEN];
+    char room[2 * MK_SHA1_LEN];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    mk_sha1(text, sum);
+    mk_hex_encode(&out, mk_str_of((const char *)sum, sizeof sum));
+    assert_str(mk_buf_str(&out), hex);
+}
+
+/* RFC 3174, section 7.3; the last but one is FIPS 180's. */
+static void the_examples_of_the_standard(void **state)
+{
+    (void)state;
+    static char many[1000000];
+    memset(many, 'a', sizeof many);
+    expect(MK_STR("abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
+    expect(MK_STR("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq"),
+           "84983e441c3bd26ebaae4aa1f95129e5e54670f1");
+    expect(mk_str_of(many, sizeof many), "34aa973cd4c4daa4f61eeb2bdbad27316534016f");
+    for (size_t i = 0; i < 640; i++)
+        many[i] = (char)('0' + i % 8);
+    expect(mk_str_of(many, 640), "dea356a2cddd90c7a7ecedc5ebb563934f460452");
+    expect(MK_STR(""), "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+    expect((mk_str){NULL, 0}, "da39a3ee5e6b4b0d3255bfef95601890afd80709");
+}
+
+/* Every place that the padding can begin at: the sum of the sums, as Python's hashlib has it. */
+static void every_length_around_a_block(void **state)
+{
+    (void)state;
+    char text[200];
+    unsigned char sums[200][MK_SHA1_LEN];
+    memset(text, 'x', sizeof text);
+    for (size_t n = 0; n < sizeof text; n++)
+        mk_sha1(mk_str_of(text, n), sums[n]);
+    expect(mk_str_of((const char *)sums, sizeof sums), "bbd580c3a0c872a603baa084a09981df9eb680e5");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_examples_of_the_standard),
+        cmocka_unit_test(every_length_around_a_block),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

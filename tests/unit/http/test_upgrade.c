@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/upgrade.h"
+
+#include "unit/fields.h"
+#include "unit/test.h"
+
+#define KEY "dGhlIHNhbXBsZSBub25jZQ=="
+
+enum { LINES = 8 };
+
+static struct mk_field room[LINES];
+
+/* "Name: value" lines, up to a NULL. */
+static struct mk_fields fields_of(const char *const *lines)
+{
+    struct mk_fields fields;
+    mk_fields_init(&fields, room);
+    for (; *lines; lines++) {
+        mk_str value = mk_str_from_c(*lines), name = mk_str_cut(&value, ':');
+        assert_true(fields_add(&fields, LINES, name, mk_str_trim(value)));
+    }
+    return fields;
+}
+
+#define FIELDS(...) fields_of((const char *const[]){__VA_ARGS__, NULL})
+
+static void the_first_protocol_counts(void **state)
+{
+    (void)state;
+    struct mk_fields f = FIELDS("Connection: x, Upgrade", "Upgrade: a/1.0, websocket");
+    assert_str(mk_upgrade_protocol(&f), "a/1.0");
+    f = FIELDS("Upgrade: WebSocket", "Connection: upgrade");
+    assert_str(mk_upgrade_protocol(&f), "websocket");
+    f = FIELDS("Upgrade: , ,h2c", "Connection: close", "Connection: upgrade");
+    assert_str(mk_upgrade_protocol(&f), "h2c");
+}
+
+static void nobody_asks(void **state)
+{
+    (void)state;
+    static const char *const bad[][3] = {
+        {"X: y"},
+        {"Connection: upgrade"},
+        {"Upgrade: a"},
+        {"Upgrade: a", "Connection: close"},
+        {"Upgrade:", "Connection: upgrade"},
+        {"Upgrade: a b", "Connection: upgrade"},
+        {"Upgrade: a/", "Connection: upgrade"},
+        {"Upgrade: /", "Connection: upgrade"},
+        {"Upgrade: a/b/c", "Connection: upgrade"},
+        {"Upgrade: \"a\", b", "Connection: upgrade"},
+    };
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        struct mk_fields f = fields_of(bad[i]);
+        assert_null(mk_upgrade_protocol(&f).p);
+    }
+}
+
+static int check(bool with_key, const char *version, const char *key)
+{
+    struct mk_fields f = fields_of((const char *const[]){"Host: a", version, key, NULL});
+    return mk_upgrade_check_websocket(&f, with_key);
+}
+
+static void handshakes(void **state)
+{
+    (void)state;
+    assert_int_equal(check(true, "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " KEY), 0);
+    assert_int_equal(check(false, "Sec-WebSocket-Version: 13", NULL), 0);
+    assert_int_equal(check(false, "Sec-WebSocket-Version: 8", NULL), 426);
+    assert_int_equal(check(true, "Sec-WebSocket-Version: 013", "Sec-WebSocket-Key: " KEY), 426);
+    assert_int_equal(check(true, "Sec-WebSocket-Version: 13", NULL), 400);
+    assert_int_equal(check(true, "X: y", "Sec-WebSocket-Key: " KEY), 400);
+    static const char *const bad[] = {"Sec-WebSocket-Key:",
+                                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ",
+                                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=",
+                                      "Sec-WebSocket-Key: " KEY "=",
+                                      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZTEy",
+                                      "Sec-WebSocket-Key: ********************===="};
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        assert_int_equal(check(true, "Sec-WebSocket-Version: 13", bad[i]), 400);
+    struct mk_fields twice =
+        FIELDS("Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " KEY, "Sec-WebSocket-Key: " KEY);
+    assert_int_equal(mk_upgrade_check_websocket(&twice, true), 400);
+    twice = FIELDS("Sec-WebSocket-Version: 13", "Sec-WebSocket-Version: 13");
+    assert_int_equal(mk_upgrade_check_websocket(&twice, false), 426);
+}
+
+/* RFC 6455, section 1.3. */
+static void the_answer_to_a_key(void **state)
+{
+    (void)state;
+    char text[28];
+    struct mk_buf out = mk_buf_fixed(text, sizeof text);
+    mk_upgrade_accept_websocket(MK_STR(KEY), &out);
+    assert_str(mk_buf_str(&out), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_protocol_counts),
+        cmocka_unit_test(nobody_asks),
+        cmocka_unit_test(handshakes),
+        cmocka_unit_test(the_answer_to_a_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/trailers.h"
+
+#include "unit/fields.h"
+#include "unit/test.h"
+#include "web/request.h"
+#include "web/response.h"
+
+static struct mk_arena arena;
+
+static int start(void **state)
+{
+    (void)state;
+    mk_arena_init(&arena, NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_arena_fini(&arena);
+    return 0;
+}
+
+static void of_a_request(void **state)
+{
+    (void)state;
+    struct mk_request r = {.arena = &arena};
+    mk_str name, value;
+    assert_null(mk_request_trailer(&r, MK_STR("A")).p);
+    assert_false(mk_request_trailer_at(&r, 0, &name, &value));
+    for (unsigned i = 0; i < 100; i++) {
+        mk_str n = mk_arena_printf(&arena, "Name-%u", i % 50), v = mk_arena_printf(&arena, "%u", i);
+        assert_true(mk_trailers_add(&r.trailers, &arena, n, v));
+    }
+    assert_str(mk_request_trailer(&r, MK_STR("name-7")), "7");
+    assert_null(mk_request_trailer(&r, MK_STR("name-")).p);
+    assert_true(mk_request_trailer_at(&r, 99, &name, &value));
+    assert_str(name, "Name-49");
+    assert_str(value, "99");
+    assert_false(mk_request_trailer_at(&r, 100, &name, &value));
+}
+
+static void who_will_hear_of_them(void **state)
+{
+    (void)state;
+    struct mk_field room[2];
+    struct mk_request r = {.version = 11};
+    mk_fields_init(&r.fields, room);
+    assert_false(mk_request_accepts_trailers(&r));
+    assert_true(fields_add(&r.fields, 2, MK_STR("TE"), MK_STR("gzip;q=1, Trailers")));
+    assert_true(mk_request_accepts_trailers(&r));
+    r.version = 10;
+    assert_false(mk_request_accepts_trailers(&r));
+}
+
+static void of_a_response(void **state)
+{
+    (void)state;
+    struct mk_response r;
+    char long_value[16 * 1024];
+    memset(long_value, 'x', sizeof long_value);
+    mk_response_init(&r, &arena);
+    r.sealed = true;
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("A"), MK_STR("1")), 0);
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("A b"), MK_STR("1")), -EINVAL);
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("A"), MK_STR("1\r\n")), -EINVAL);
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("Set-Cookie"), MK_STR("1")), -EINVAL);
+    assert_int_equal(r.trailers->n, 1);
+    mk_str most = mk_str_of(long_value, sizeof long_value - r.trailers->bytes - 5);
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("Bc"), most), -EMSGSIZE);
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("B"), most), 0);
+    assert_int_equal(mk_response_add_trailer(&r, MK_STR("C"), MK_STR("")), -EMSGSIZE);
+    assert_int_equal(r.trailers->bytes, sizeof long_value);
+    r.sealed = false;
+    mk_response_reset(&r);
+    assert_null(r.trailers);
+}
+
+int main(void)
+{
+#define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
+    const struct CMUnitTest tests[] = {T(of_a_request), T(who_will_hear_of_them), T(of_a_response)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
