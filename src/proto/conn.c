@@ -344,6 +344,12 @@ mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out)
     return e;
 }
 
+void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out)
+{
+    if (c->stream.tls)
+        c->service->tls->facts(&c->stream, out);
+}
+
 MK_COLD void mk_conn_linger(struct mk_conn *c, bool told)
 {
     if (!told)

@@ -121,6 +121,8 @@ void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
 void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 /* Our end of it. */
 mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
+/* What was agreed upon; nothing (all zero before) for a plain one. */
+void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 
 /* All is said: the peer is told, if it was not `told` before, and what it still says is not listened to. */
 void mk_conn_linger(struct mk_conn *c, bool told);
