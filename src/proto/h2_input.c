@@ -5,7 +5,6 @@
 #include "proto/h2_say.h"
 
 enum {
-    RESET_COST = 5,
     FRAMES_OF_BLOCK_MAX = 32, /* a head in more pieces than that is not meant well */
     WINDOW_BACK = 16 * 1024,  /* so much content is gathered before the window is opened again */
 };
@@ -18,7 +17,7 @@ static void fail_protocol(struct mk_h2 *h2)
 /* A mistake that concerns one stream alone; making them on purpose would be a way to keep us busy. */
 static void fail_stream(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
 {
-    if (!mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS))
+    if (!mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
         return;
     if (s)
         mk_h2_stream_reset(s, error, MK_ENDING_REFUSED);
@@ -248,7 +247,7 @@ static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
         return;
     if (!s && is_idle(h2, f->stream))
         fail_protocol(h2);
-    else if (mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS) && s)
+    else if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS) && s)
         mk_h2_stream_end(s, MK_ENDING_GONE);
 }
 
