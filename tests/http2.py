@@ -130,7 +130,7 @@ class Http2Client:
             may_read = [] if self.slow or self.ended else [self.sock]
             readable, writable, _ = select.select(may_read, [self.sock], [], self.sock.gettimeout())
             if readable:
-                self.take_in()
+                self.fill()
             if writable:
                 view = view[self.sock.send(view):]
             if not readable and not writable:
@@ -236,7 +236,7 @@ class Http2Client:
 
     # What comes
 
-    def take_in(self):
+    def fill(self):
         """Bytes as they come; false at the end of the connection."""
         if self.ended:
             return False
@@ -248,7 +248,7 @@ class Http2Client:
     def step(self):
         """Takes what is there, or waits for something; false at the end."""
         while not self.next_frame():
-            if not self.take_in():
+            if not self.fill():
                 check(not self.got, f"the connection ended within a frame: {bytes(self.got[:100])!r}")
                 return False
         return True

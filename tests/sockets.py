@@ -103,12 +103,10 @@ class TlsSocket:
                     finally:
                         self._order.release()
                 self._feed()
+            except ssl.SSLZeroReturnError:
+                self._end()
             except ssl.SSLEOFError:
                 raise Truncated("the connection ended without close_notify") from None
-            except ssl.SSLError as error:
-                if "EOF" in str(error):
-                    raise Truncated("the connection ended without close_notify") from None
-                raise
         return b""
 
     def _end(self):

@@ -43,7 +43,7 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
  * section 3.3). */
 MK_COLD static bool is_h2(const struct mk_conn *c, mk_str in)
 {
-    return c->service->limits->h2.on && c->n_requests == 0 &&
+    return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
            mk_str_starts(MK_H2_PREFACE, mk_str_take(in, MK_H2_PREFACE.len));
 }
 
