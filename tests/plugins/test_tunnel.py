@@ -361,6 +361,8 @@ def test_memory_is_bounded(start, target):
         cut(c)
     for thread in threads:
         thread.join()
+    for c in clients:
+        getattr(c.sock, "raw", c.sock).close()
     assert after - before < 20000, "it keeps what nobody takes"
     server.err.wait_for("tunnel: closed", count=9) if target != "/idle" else None
     assert server.get("/").status == 200
