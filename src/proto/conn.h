@@ -96,7 +96,8 @@ struct mk_conn {
     bool ended;            /* the peer has said that it will send no more */
     bool watched;          /* in epoll */
     bool task_set;
-    bool wants_tls; /* nothing but TLS is understood on it */
+    bool wants_tls; /* nothing but TLS is understood on it, */
+    bool wants_h2;  /* or nothing but HTTP/2 */
 };
 
 /* Takes over the descriptor. NULL when memory is out (the descriptor is still the caller's). */
@@ -116,6 +117,8 @@ uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock);
  * start anew. */
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
 
+/* What was agreed upon; for an encrypted one. */
+void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 /* Our end of it. */
 mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
 /* What was agreed upon; nothing (all zero before) for a plain one. */

@@ -45,7 +45,7 @@ static enum mk_h1_progress speak(struct mk_h1 *h, bool go)
     struct mk_conn *c = h->conn;
     enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
     if (p == MK_H1_COMPLETE && go && !h->complete)
-        p = mk_h1_output_content(h);
+        p = mk_h1_output_tunnel(h);
     if (p == MK_H1_COMPLETE)
         p = mk_h1_output_flush(h);
     if (p == MK_H1_WAITS_ROOM)

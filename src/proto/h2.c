@@ -110,10 +110,13 @@ static bool is_over(const struct mk_h2 *h2)
 
 static void set_clock(struct mk_conn *c, enum mk_clock clock)
 {
+    bool was_busy = c->h2->idle_at != c->n_requests; /* if only for a part of this turn */
     if (clock == MK_CLOCK_NONE)
         c->clock = MK_CLOCK_NONE;
-    else if (clock != c->clock)
+    else if (clock != c->clock || (clock == MK_CLOCK_IDLE && was_busy))
         mk_conn_set_clock(c, clock);
+    if (clock == MK_CLOCK_IDLE)
+        c->h2->idle_at = c->n_requests;
 }
 
 /* Requests enough for one connection, or it is to end with its worker. */
@@ -124,13 +127,22 @@ static bool should_wind_down(const struct mk_h2 *h2)
            (s->limits->requests_max && h2->conn->n_requests >= s->limits->requests_max);
 }
 
+static void wind_down(struct mk_h2 *h2)
+{
+    if (!should_wind_down(h2))
+        return;
+    mk_h2_say_leaving(h2);
+    /* It was told, and asks and asks. */
+    if (!h2->leaving && h2->conn->n_requests - h2->told_at >= h2->conn->service->limits->h2.streams_max)
+        mk_h2_say_farewell(h2);
+}
+
 static void settle(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
     if (!h2->failed) {
         mk_h2_stream_settle(h2);
-        if (should_wind_down(h2))
-            mk_h2_say_leaving(h2);
+        wind_down(h2);
     }
     if (c->service->out.len)
         (void)mk_h2_say_flush(h2);
@@ -190,6 +202,10 @@ static void advance(struct mk_conn *c)
         serve(c);
         return;
     }
+    if (c->state == MK_CONN_IDLE) {
+        mk_h2_serve(c);
+        return;
+    }
     while (mk_conn_listen_out(c))
         ;
     mk_conn_leave(c);
@@ -209,9 +225,7 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         return;
     }
     mk_conn_enter(c);
-    mk_h2_frame_emit_goaway(mk_h2_say_room(c->h2, MK_H2_FRAME_HEAD + 8), c->h2->last_stream, MK_H2_NO_ERROR);
-    c->h2->leaving = true;
-    c->h2->final_stream = c->h2->last_stream;
+    mk_h2_say_farewell(c->h2);
     mk_h2_stream_end_all(c->h2, MK_ENDING_TIMEOUT);
     leave(c);
 }

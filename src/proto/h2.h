@@ -15,7 +15,7 @@ extern const struct mk_conn_ops mk_h2_ops;
  * the first bytes of it) as the next of its input; leaves it. */
 void mk_h2_serve(struct mk_conn *c);
 
-enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 8 };
+enum { MK_H2_BUCKETS = 16, MK_H2_RESETS_KEPT = 32 };
 
 struct mk_h2_stream;
 
@@ -53,6 +53,8 @@ struct mk_h2 {
     bool too_tiny;
 
     unsigned n_flushes; /* of the scratch */
+    uint32_t told_at;   /* requests that had come when the first GOAWAY went */
+    uint32_t idle_at;   /* and when it was found to be idle */
 
     bool greeted;    /* the preface was seen */
     bool introduced; /* its first SETTINGS were */

@@ -5,7 +5,6 @@
 #include "proto/h2_say.h"
 
 enum {
-    RESET_COST = 5,
     FRAMES_OF_BLOCK_MAX = 32, /* a head in more pieces than that is not meant well */
     WINDOW_BACK = 16 * 1024,  /* so much content is gathered before the window is opened again */
 };
@@ -18,7 +17,7 @@ static void fail_protocol(struct mk_h2 *h2)
 /* A mistake that concerns one stream alone; making them on purpose would be a way to keep us busy. */
 static void fail_stream(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
 {
-    if (!mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS))
+    if (!mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
         return;
     if (s)
         mk_h2_stream_reset(s, error, MK_ENDING_REFUSED);
@@ -73,7 +72,7 @@ static void on_data(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payloa
         fail_protocol(h2);
     else if (s)
         take_for_stream(h2, s, f, payload);
-    else if (!mk_h2_stream_was_reset(h2, f->stream))
+    else if (!mk_h2_stream_is_late(h2, f->stream) && !mk_h2_stream_was_reset(h2, f->stream))
         fail_stream(h2, NULL, f->stream, MK_H2_STREAM_CLOSED);
 }
 
@@ -81,8 +80,9 @@ static void on_data(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payloa
 
 static bool depends_on_itself(const struct mk_h2_frame *f, mk_str payload)
 {
-    size_t at = f->flags & MK_H2_PADDED ? 1 : 0;
-    if (f->type == MK_H2_HEADERS && !(f->flags & MK_H2_WITH_PRIORITY))
+    bool is_head = f->type == MK_H2_HEADERS; /* PRIORITY has neither flag */
+    size_t at = is_head && f->flags & MK_H2_PADDED ? 1 : 0;
+    if (is_head && !(f->flags & MK_H2_WITH_PRIORITY))
         return false;
     return payload.len >= at + 4 &&
            (mk_h2_frame_number(mk_str_skip(payload, at)) & MK_H2_STREAM_MAX) == f->stream;
@@ -243,9 +243,11 @@ static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
 {
     struct mk_h2_stream *s = mk_h2_stream_find(h2, f->stream);
     mk_h2_stream_forget_reset(h2, f->stream);
+    if (mk_h2_stream_is_late(h2, f->stream))
+        return;
     if (!s && is_idle(h2, f->stream))
         fail_protocol(h2);
-    else if (mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS) && s)
+    else if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS) && s)
         mk_h2_stream_end(s, MK_ENDING_GONE);
 }
 
@@ -295,9 +297,10 @@ static void dispatch(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str paylo
     case MK_H2_PING:
         on_ping(h2, f, payload);
         break;
-    case MK_H2_GOAWAY: /* it opens no more streams; those that it has go on */
+    case MK_H2_GOAWAY: /* it wants no streams of ours, and will end when its own have ended */
+        if (!h2->leaving)
+            h2->final_stream = MK_H2_STREAM_MAX;
         h2->leaving = true;
-        h2->final_stream = h2->last_stream;
         break;
     case MK_H2_WINDOW_UPDATE:
         on_window_update(h2, f, payload);

@@ -245,7 +245,7 @@ static void conclude(struct mk_h2_stream *s)
     if (s->tunnel) {
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
-    } else if (s->input_ended) {
+    } else if (s->input_ended || s->h2->halved) {
         mk_h2_stream_end(s, MK_ENDING_DONE);
     } else if (little) {
         mk_h2_stream_drain(s);

@@ -31,6 +31,7 @@ struct mk_buf *mk_h2_say_room(struct mk_h2 *h2, size_t n)
 
 void mk_h2_say_reset(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error)
 {
+    h2->resets[h2->n_resets++ % MK_H2_RESETS_KEPT] = stream;
     mk_h2_frame_emit_reset(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 4), stream, error);
 }
 
@@ -89,6 +90,17 @@ void mk_h2_say_open_block(struct mk_buf *out)
 
 /* ---- The end of the connection ---- */
 
+/* GOAWAY with the last stream that we serve: never a higher one than was said before. */
+static void say_last(struct mk_h2 *h2, enum mk_h2_error error)
+{
+    uint32_t last = h2->last_stream;
+    if (h2->leaving && h2->final_stream < last)
+        last = h2->final_stream;
+    mk_h2_frame_emit_goaway(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), last, error);
+    h2->final_stream = last;
+    h2->leaving = true;
+}
+
 void mk_h2_say_failed(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason why)
 {
     if (h2->failed)
@@ -96,7 +108,7 @@ void mk_h2_say_failed(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reaso
     h2->failed = true;
     h2->conn->service->counters->h2_ended[why]++;
     mk_log_debug(h2->conn->service->log, "a connection of HTTP/2 was ended: %s", mk_h2_reason_names[why]);
-    mk_h2_frame_emit_goaway(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), h2->last_stream, error);
+    say_last(h2, error);
 }
 
 void mk_h2_say_leaving(struct mk_h2 *h2)
@@ -104,6 +116,7 @@ void mk_h2_say_leaving(struct mk_h2 *h2)
     if (h2->drain_told || h2->leaving || h2->failed)
         return;
     h2->drain_told = true;
+    h2->told_at = h2->conn->n_requests;
     mk_h2_frame_emit_goaway(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), MK_H2_STREAM_MAX, MK_H2_NO_ERROR);
     mk_h2_frame_emit_ping(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), false, DRAIN_PING);
 }
@@ -111,9 +124,11 @@ void mk_h2_say_leaving(struct mk_h2 *h2)
 /* It says that it is the answer to our PING; should it not be, nothing is lost but the second step. */
 void mk_h2_say_left(struct mk_h2 *h2)
 {
-    if (!h2->drain_told || h2->leaving)
-        return;
-    h2->leaving = true;
-    h2->final_stream = h2->last_stream;
-    mk_h2_frame_emit_goaway(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), h2->last_stream, MK_H2_NO_ERROR);
+    if (h2->drain_told && !h2->leaving)
+        say_last(h2, MK_H2_NO_ERROR);
+}
+
+void mk_h2_say_farewell(struct mk_h2 *h2)
+{
+    say_last(h2, MK_H2_NO_ERROR);
 }

@@ -25,7 +25,9 @@ void mk_h2_say_window(struct mk_h2 *h2, uint32_t stream, uint32_t by);
 void mk_h2_say_failed(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_reason why);
 /* No new streams, in two steps (RFC 9113, section 6.8): we are about to leave, */
 void mk_h2_say_leaving(struct mk_h2 *h2);
-/* and, when the client has answered a PING and so has seen that, or at once: these are the last. */
+/* and, when the client has answered a PING and so has seen that: these are the last. */
 void mk_h2_say_left(struct mk_h2 *h2);
+/* The same at once, whatever it has seen. */
+void mk_h2_say_farewell(struct mk_h2 *h2);
 
 #endif

@@ -2,6 +2,7 @@
 #include "proto/h2_stream.h"
 
 #include "base/mem.h"
+#include "proto/h2_guard.h"
 #include "proto/h2_say.h"
 
 enum {
@@ -84,11 +85,22 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
         mk_timer_stop(&s->timer);
 }
 
+/* Has the client said its last word, and is nobody to work for one who is gone? */
+static void follow_client(struct mk_h2_stream *s)
+{
+    if (!s->h2->halved || !s->x->request.follows_client || s->wants_input)
+        return;
+    s->left = true;
+    mk_h2_stream_wake(s);
+    mk_conn_resume(s->h2->conn);
+}
+
 void mk_h2_stream_wait(struct mk_h2_stream *s)
 {
     if (s->tunnel)
         return; /* its clock runs already */
     mk_h2_stream_set_clock(s, s->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
+    follow_client(s);
 }
 
 /* ---- What the request may ask ---- */
@@ -116,7 +128,7 @@ static ssize_t take_piece(struct mk_h2_stream *s, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static void send_continue(struct mk_h2_stream *s)
+void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_say_room(s->h2, MK_H2_FRAME_HEAD + 16);
     size_t from = out->len;
@@ -138,7 +150,7 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     if (s->broken || s->input_ended)
         return s->broken;
     if (s->expects_continue)
-        send_continue(s);
+        mk_h2_stream_send_continue(s);
     if (!s->widened) {
         s->widened = true;
         owe(s, 0);
@@ -258,9 +270,7 @@ void mk_h2_stream_end(struct mk_h2_stream *s, enum mk_ending ending)
 
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending)
 {
-    struct mk_h2 *h2 = s->h2;
-    h2->resets[h2->n_resets++ % MK_H2_RESETS_KEPT] = s->id;
-    mk_h2_say_reset(h2, s->id, error);
+    mk_h2_say_reset(s->h2, s->id, error);
     mk_h2_stream_end(s, ending);
 }
 
@@ -269,6 +279,7 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
     record(s, MK_ENDING_DONE);
     mk_list_remove(&s->turn);
     mk_h2_stream_drop_input(s);
+    s->content_max = s->received + MK_H2_DRAIN_MAX;
     mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
 }
 
@@ -321,8 +332,13 @@ static void wake(struct mk_h2_stream *s)
 
 void mk_h2_stream_drop_input(struct mk_h2_stream *s)
 {
+    uint32_t n = 0;
+    for (const struct mk_h2_piece *p = s->first; p; p = p->next)
+        n += p->to - p->from;
     s->unwanted = true;
     drop_pieces(s);
+    if (n)
+        owe(s, n);
 }
 
 static void break_input(struct mk_h2_stream *s, mk_err e)
@@ -340,10 +356,12 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
     s->progress += data.len;
     s->input_ended = ends;
     if (known && (s->received > s->announced || (ends && s->received != s->announced))) {
-        mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+        /* On purpose it would be a way to have requests begun that do not count (CVE-2025-8671). */
+        if (mk_h2_guard_spend(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return false;
     }
-    if (s->complete && !s->tunnel && (ends || s->received > MK_H2_DRAIN_MAX)) { /* it was only waited for */
+    if (s->complete && !s->tunnel && (ends || s->received > s->content_max)) { /* it was only waited for */
         if (ends)
             mk_h2_stream_end(s, MK_ENDING_DONE);
         else
@@ -354,22 +372,35 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
         owe(s, (uint32_t)data.len + padding);
         return true;
     }
-    if (s->received > s->content_max)
-        break_input(s, -EMSGSIZE);
-    else if (!keep(s, data))
-        break_input(s, -ENOMEM);
-    if (padding)
-        owe(s, padding);
+    mk_err e = s->received > s->content_max ? -EMSGSIZE : keep(s, data) ? 0 : -ENOMEM;
+    uint32_t back = e ? (uint32_t)data.len + padding : padding;
+    if (e)
+        break_input(s, e);
+    if (back)
+        owe(s, back);
     wake(s);
     return true;
+}
+
+static void cut_off(struct mk_h2_stream *s)
+{
+    if (s->complete && !s->tunnel) { /* it was only waited for */
+        mk_h2_stream_end(s, MK_ENDING_DONE);
+        return;
+    }
+    if (!s->input_ended)
+        break_input(s, -ECONNRESET);
+    if (s->clock == MK_CLOCK_HANDLER)
+        follow_client(s);
 }
 
 void mk_h2_stream_cut_off(struct mk_h2 *h2)
 {
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
-        for (struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next)
-            if (!s->input_ended)
-                break_input(s, -ECONNRESET);
+        for (struct mk_h2_stream *s = h2->buckets[i], *next; s; s = next) {
+            next = s->next;
+            cut_off(s);
+        }
 }
 
 static void give_back(struct mk_h2_stream *s)

@@ -36,6 +36,7 @@ struct mk_h2_stream {
     bool expects_continue;
     bool wants_input; /* somebody waits for content */
     bool widened;     /* its window: somebody reads it */
+    bool left;        /* by its client, and with it by those that work for it */
 
     /* The response, on its way out. */
     bool go; /* flow or source may be called (again) */
@@ -70,11 +71,18 @@ void mk_h2_stream_end_all(struct mk_h2 *h2, enum mk_ending ending);
 void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id);
 /* Did we end it, so lately that the client may not know? */
 bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id);
+/* Was it opened after we said which one was the last? Whatever is said on it is passed over. */
+static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
+{
+    return h2->leaving && id > h2->final_stream;
+}
 
 /* Content that came, and perhaps the end of it. `padding` counted as content for the window. False: the
  * stream is no more.
  */
 bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bool ends);
+/* The client is told to go on, if it waits for that. */
+void mk_h2_stream_send_continue(struct mk_h2_stream *s);
 /* What came is not wanted, nor is what may still come. */
 void mk_h2_stream_drop_input(struct mk_h2_stream *s);
 /* The client will send no more on any stream: who waits for it learns so. */

@@ -25,9 +25,14 @@ static const char *take_flag(struct mk_listen *one, mk_str word)
         return one->tls ? NULL : "is HTTP/2 over TLS: expected `tls` before it (without TLS it is `h2c`)";
     if (mk_str_eq_nocase(word, MK_STR("h2c")))
         return one->tls ? "is HTTP/2 without TLS: expected `h2`" : NULL;
+    if (mk_str_eq_nocase(word, MK_STR("http2"))) {
+        one->http2 = true;
+        return one->tls ? "is HTTP/2 alone, without TLS; with `tls` it is spoken with whoever asks for it"
+                        : NULL;
+    }
     if (mk_str_eq_nocase(word, MK_STR("!http")))
         return "is gone: HTTP/1 is spoken on every address";
-    return "is not a flag of Listen: expected `tls`";
+    return "is not a flag of Listen: expected `tls` or `http2`";
 }
 
 const char *mk_settings_take_flags(mk_str *rest, struct mk_listen *one, mk_str *word)
@@ -99,7 +104,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     if (i >= list->n)
         return false;
     mk_addr_print(&list->at[i].addr, out);
-    mk_buf_add(out, list->at[i].tls ? MK_STR(" tls") : MK_STR(""));
+    mk_buf_add(out, list->at[i].tls ? MK_STR(" tls") : list->at[i].http2 ? MK_STR(" http2") : MK_STR(""));
     return true;
 }
 
@@ -165,11 +170,13 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_CUSTOM,
      SERVER(listens),
      .flags = MK_CONF_REPEATABLE,
-     .form = "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path, and `tls`",
+     .form = "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path, and `tls` or `http2`",
      .parse = parse_listen,
      .show = show_listen,
      .help = "Where to listen. A bare port means all IPv4 addresses; `tls` behind it, that all who come "
-             "there are to speak it. `2001` if there is none."},
+             "there are to speak it; `http2`, that they speak HTTP/2 without TLS and nothing else (without "
+             "it they "
+             "may). `2001` if there is none."},
     {.name = "Workers",
      .type = MK_CONF_NUM,
      SERVER(workers),

@@ -316,6 +316,15 @@ static const char *reason(void)
     return text ? text : "the peer is gone";
 }
 
+/* In TLS 1.3 these are but tickets, which go with the first answer; before, the client waits for it. */
+static mk_err say_last(struct mk_tls *t)
+{
+    if (SSL_version(t->ssl) >= TLS1_3_VERSION)
+        return mk_tls_out_keep(t);
+    mk_err e = mk_tls_out_flush(t, false);
+    return e == -EAGAIN ? 0 : e;
+}
+
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
 {
     struct mk_tls *t = s->tls;
@@ -329,7 +338,7 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
     int r = SSL_do_handshake(t->ssl);
     if (r == 1) {
         finish(s, t);
-        return mk_tls_out_keep(t); /* tickets: they go with the first answer */
+        return say_last(t);
     }
     if (SSL_get_error(t->ssl, r) != SSL_ERROR_WANT_READ) {
         *why = reason();

@@ -20,6 +20,9 @@ plugins zlib1g-dev       pkg-config zlib
 plugins libbrotli-dev?   pkg-config libbrotlienc
 plugins libzstd-dev?     pkg-config libzstd
 plugins libpcre2-dev?    pkg-config libpcre2-8
+plugins libcurl4-openssl-dev? pkg-config libcurl
+plugins libssl-dev?      pkg-config libcrypto
+plugins libjansson-dev?  pkg-config jansson
 
 check   g++              command g++
 check   pkg-config       command pkg-config
@@ -39,6 +42,7 @@ check   wrk              command wrk
 check   siege            command siege
 check   valgrind         command valgrind
 check   clang-format-14? command clang-format-14
+check   pebble?          command pebble
 check   chromium?        any_chromium
 check   libnss3-tools?   command certutil
 check   openssl          command openssl

@@ -13,7 +13,7 @@
 #include "unit/site.h"
 #include "unit/test.h"
 
-enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 64, TALK_QUIET_TURNS = 3 };
+enum { TALK_HEARD = 1 << 24, TALK_RECORDS = 512, TALK_QUIET_TURNS = 3 };
 
 struct talk {
     struct site site;
