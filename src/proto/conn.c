@@ -330,11 +330,6 @@ ssize_t mk_conn_fill(struct mk_conn *c)
     return n;
 }
 
-void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out)
-{
-    c->service->tls->facts(&c->stream, out);
-}
-
 mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out)
 {
     struct mk_addr local;

@@ -117,8 +117,6 @@ uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock);
  * start anew. */
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
 
-/* What was agreed upon; for an encrypted one. */
-void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 /* Our end of it. */
 mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
 /* What was agreed upon; nothing (all zero before) for a plain one. */
