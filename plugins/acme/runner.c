@@ -89,6 +89,16 @@ static void on_ready(void *ctx, unsigned which)
 
 /* ---- Its end ---- */
 
+/* A younger configuration serves. It may want something else, and has somebody who sees to that. */
+static bool is_leaving(const struct mk_worker *w)
+{
+    struct mk_worker_stats s;
+    for (size_t i = 0; mk_worker_stats_at(w, i, &s); i++)
+        if (s.pid == getpid())
+            return s.leaving;
+    return false;
+}
+
 static void start_again(struct acme_runner *r)
 {
     uint32_t by_chance;
@@ -191,6 +201,8 @@ static void on_due(void *ctx)
     if (r->child) {
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not come to an end", r->job->program);
         mk_child_signal(r->child, SIGKILL);
+    } else if (is_leaving(r->worker)) {
+        return;
     } else if (start(r)) {
         mk_alarm_set(r->alarm, RUN_MS);
     } else {

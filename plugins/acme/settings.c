@@ -376,7 +376,8 @@ static bool take_names(struct mk_config *config, struct acme_wish *w, const stru
 bool acme_settings_wants(struct mk_config *config, const struct mk_host *host)
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
-    return (!h || h->on) && (mk_host_name(host).len || (h && h->names.n));
+    return (!h || h->on) && (mk_host_name(host).len || (h && h->names.n)) &&
+           !mk_config_has_certificate(config);
 }
 
 struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,

@@ -47,7 +47,7 @@ struct acme_settings *acme_settings_of(struct mk_config *config);
 /* Somebody wants a certificate: is all there that it takes? What is not is reported. `s` may be NULL. */
 void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
 
-/* Only in host(): does it want one? Who has no name does not. */
+/* Only in host(): does it want one? Who has no name, or has brought one, does not. */
 bool acme_settings_wants(struct mk_config *config, const struct mk_host *host);
 /* And which; NULL: that is wrong, which is reported. */
 struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,

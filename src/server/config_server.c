@@ -69,6 +69,13 @@ bool mk_config_has_tls(const struct mk_config *c)
     return mk_generation_has_tls(c->generation);
 }
 
+bool mk_config_has_certificate(const struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    const struct mk_certificates *own = &c->site->settings.site.tls.certificates;
+    return own->n && own->at != c->generation->server.site.tls.certificates.at;
+}
+
 void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key)
 {
     MK_ASSERT(c->site);

@@ -1,114 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin acme: certificates from Pebble, a real authority on loopback."""
-import http.server
+"""The plugin acme: certificates from Pebble, a real authority on loopback, that are got, shown and renewed."""
 import json
 import os
 import pwd
-import re
-import signal
 import socket
 import ssl
-import threading
 import time
 
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import serialization
-from cryptography.x509.oid import ExtensionOID
 
+from acme import MARKS, NEW, state, wait_for, world  # noqa: F401 (fixtures)
 from certificates import make_authority
 from monkey import SECONDS
-from pebble import PROGRAMS, Pebble, Place
 
-pytestmark = [pytest.mark.skipif(not all(PROGRAMS), reason="pebble is not installed"), pytest.mark.timeout(180)]
-
-NEW = r"acme: {}: there is a new certificate"
-
-
-class State:
-    """What the plugin keeps."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __truediv__(self, name):
-        return self.path / name
-
-    def pem(self, name):
-        return self.path / f"certificates/{name}.pem"
-
-    def certificate(self, name):
-        return x509.load_pem_x509_certificates(self.pem(name).read_bytes())[0]
-
-    def key(self, name):
-        return serialization.load_pem_private_key(self.pem(name).read_bytes(), None)
-
-    def names(self, name):
-        extension = self.certificate(name).extensions.get_extension_for_oid(ExtensionOID.SUBJECT_ALTERNATIVE_NAME)
-        return extension.value.get_values_for_type(x509.DNSName)
-
-    def failure(self, name):
-        path = self.path / f"failures/{name}.json"
-        return json.loads(path.read_text()) if path.exists() else None
-
-    def check(self, name):
-        """Certificate and key belong together, and nobody else can read them."""
-        assert self.key(name).public_key() == self.certificate(name).public_key()
-        for path in self.path.rglob("*"):
-            assert path.stat().st_mode & 0o077 == 0, path
-
-
-@pytest.fixture
-def state(tmp_path):
-    return State(tmp_path / "state")
-
-
-@pytest.fixture
-def world(monkey, site, tmp_path, state):
-    """Starts Pebble and a server that gets its certificates there."""
-    site.add("index.html", "home")
-    here, pebbles = Place(), []
-
-    class World:
-        pebble = server = None
-        place, http, tls = here, here.port(), here.port()
-
-        def start_pebble(self, **how):
-            self.pebble = Pebble(tmp_path, here, self.http, self.tls, **how)
-            pebbles.append(self.pebble)
-            return self.pebble
-
-        def start(self, keys="", names="www.example.test", sections="", tls=False, workers=1, **how):
-            own = {k: how.pop(k) for k in list(how) if k in ("validity", "rejected_nonces", "reuse", "external",
-                                                            "always_valid", "blocked")}
-            if not self.pebble:
-                self.start_pebble(**own)
-            if self.server:
-                self.server.stop()
-            text = "".join(f"    {line.strip()}\n" for line in keys.splitlines())
-            top = f"""[ACME]
-    AgreeToTerms on
-    Directory    {self.pebble.directory}
-    Authority    {self.pebble.authority}
-    State        {state.path}
-    RetryDelay   1s
-{text}"""
-            listen = [f"{here.address}:{self.http}"] + ([f"{here.address}:{self.tls} tls"] if tls else [])
-            self.server = monkey(plugins=["acme", *how.pop("plugins", [])], top=top + how.pop("top", ""), listen=listen,
-                          host=how.pop("host", "") or (f"ServerName {names}\n" if names else ""), sections=sections, workers=workers, **how)
-            return self.server
-
-    yield World()
-    for each in pebbles:
-        each.stop()
-
-
-def wait_for(condition, seconds=SECONDS):
-    end = time.monotonic() + seconds
-    while not (answer := condition()):
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.05)
-    return answer
+pytestmark = MARKS
 
 
 # ---- http-01 ----
@@ -192,6 +98,18 @@ def test_answers_of_others_are_files(world, site, state):
         assert server.get(f"/.well-known/acme-challenge/{bad}").status in (400, 403, 404), bad
 
 
+def test_workers_have_a_user(world, state, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    for folder in (tmp_path, *list(tmp_path.parents)[:3]):
+        folder.chmod(folder.stat().st_mode | 0o011)
+    server = world.start(server="User nobody\n")
+    server.err.wait_for(NEW.format("www.example.test"))
+    state.check("www.example.test")
+    uids = {path.stat().st_uid for path in [state.path, *state.path.rglob("*")]}
+    assert uids == {pwd.getpwnam("nobody").pw_uid}
+
+
 # ---- Over TLS ----
 
 
@@ -244,7 +162,7 @@ def test_several_names_by_alpn(world, state):
 
 
 def test_a_renewed_certificate_serves(world, state):
-    server = world.start("RenewAfter 5", tls=True, validity=60)
+    server = world.start("RenewAfter 5", tls=True, validity=36)
     server.err.wait_for(NEW.format("www.example.test"))
     first = wait_for(lambda: shown(world))
     server.err.wait_for(NEW.format("www.example.test"), count=2, seconds=90)
@@ -253,7 +171,7 @@ def test_a_renewed_certificate_serves(world, state):
     assert get_trusted(world).endswith(b"home")
 
 
-def test_a_host_with_a_certificate_of_its_own(world, state, tmp_path):
+def test_a_certificate_for_all_hosts(world, state, tmp_path):
     """It is shown until there is one of the authority."""
     pair = make_authority(tmp_path / "own").issue(["www.example.test"])
     world.start_pebble()
@@ -264,6 +182,16 @@ def test_a_host_with_a_certificate_of_its_own(world, state, tmp_path):
     world.pebble.start()
     server.err.wait_for(NEW.format("www.example.test"))
     wait_for(lambda: shown(world).serial_number == state.certificate("www.example.test").serial_number)
+
+
+def test_a_host_with_a_certificate_is_left_alone(world, state, tmp_path):
+    pair = make_authority(tmp_path / "own").issue(["www.example.test"])
+    server = world.start(tls=True, host=f"ServerName www.example.test\nCertificate {pair.certificate} {pair.key}\n",
+                         sections="[HOST]\n    ServerName other.example.test\n    DocumentRoot site\n")
+    server.err.wait_for(NEW.format("other.example.test"))
+    server.err.wait_for("the new configuration serves")
+    assert shown(world).serial_number == pair.x509.serial_number and not state.pem("www.example.test").exists()
+    assert shown(world, "other.example.test").serial_number == state.certificate("other.example.test").serial_number
 
 
 def test_challenges_are_not_sent_to_https(world):
@@ -311,7 +239,7 @@ def test_the_account_stays(world, state):
 
 
 def test_it_is_renewed(world, state):
-    server = world.start("RenewAfter 5", validity=40)
+    server = world.start("RenewAfter 5", validity=30)
     server.err.wait_for(NEW.format("www.example.test"))
     first = state.certificate("www.example.test")
     # Not before a third of its life, whatever is wanted.
@@ -355,396 +283,6 @@ def test_an_authority_that_has_forgotten_the_account(world, state):
     assert json.loads((state / "account.json").read_text())["url"] != account["url"]
 
 
-# ---- What goes wrong ----
-
-
-def test_a_name_that_is_not_ours(world, state):
-    """Pebble is sent to a port where nobody listens."""
-    world.start_pebble()
-    world.pebble.settings["httpPort"] = 1
-    world.pebble.stop()
-    world.pebble.start()
-    server = world.start()
-    said = server.err.wait_for(r"\[error\] \d+: acme: www.example.test: the authority could not verify www.example.test by "
-                               r"http-01 on port 80 \(invalid\): (.*); the next attempt is in (\d+) s", count=3)
-    assert "connection" in said[1]
-    waits = [int(s) for s in re.findall(r"the next attempt is in (\d+) s", server.log)]
-    assert waits[:3] == [1, 2, 4] or (1 <= waits[0] <= 2 and 2 <= waits[1] <= 3 and 4 <= waits[2] <= 5)
-    server.stop()
-    before = state.failure("www.example.test")
-    assert before["failures"] >= 3 and "connection" in before["why"]
-    # The pauses go on where they were, also for the next server.
-    server = world.start()
-    said = server.err.wait_for(r"the next attempt is in (\d+) s")
-    assert int(said[1]) >= 8
-    assert state.failure("www.example.test")["failures"] == before["failures"] + 1
-    server.stop()
-    # What is configured anew is tried at once.
-    server = world.start(names="other.example.test www.example.test")
-    assert int(server.err.wait_for(r"the next attempt is in (\d+) s")[1]) <= 2
-    assert not list((state / "http-01").iterdir())
-
-
-def test_one_that_fails_does_not_hold_up_others(world, state):
-    server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
-                         sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")
-    server.err.wait_for(NEW.format("good.example.test"))
-    assert re.search(r"\[error\] \d+: acme: bad.blocked.test: the authority refuses \(\d+\): .*\(rejectedIdentifier\)", server.log)
-    assert state.failure("good.example.test") is None
-
-
-def test_nobody_answers(world, state):
-    world.start_pebble()
-    world.pebble.stop()
-    server = world.start()
-    server.err.wait_for(r"\[error\] \d+: acme: https://\S+/dir cannot be asked: .*; the next attempt is in (\d+) s")
-    world.pebble.start()
-    server.err.wait_for(NEW.format("www.example.test"))
-    assert state.failure("_account") is None
-
-
-def test_who_is_not_trusted(world, tmp_path, state):
-    world.start_pebble()
-    world.pebble.authority = make_authority(tmp_path / "other").file
-    world.start().err.wait_for(r"cannot be asked: .*certificate")
-    assert not (state / "account.json").exists()
-
-
-@pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nnonsense\n", b"\0" * 4096])
-def test_a_damaged_account_key_is_not_replaced(world, state, content):
-    state.path.mkdir()
-    (state / "account.key").write_bytes(content)
-    server = world.start()
-    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*there will be a new account")
-    assert (state / "account.key").read_bytes() == content
-    (state / "account.key").unlink()
-    server.err.wait_for(NEW.format("www.example.test"))
-
-
-def test_other_damaged_files(world, state):
-    world.start().err.wait_for(NEW.format("www.example.test"))
-    whole = state.pem("www.example.test").read_text()
-    other = whole[whole.index("-----BEGIN PRIVATE"):]
-    pieces = whole.split("-----END CERTIFICATE-----")
-    for content in (b"", b"\xff\xfe nonsense", whole[:len(whole) // 2].encode(), other.encode(),
-                    (pieces[0][:-40] + "-----END CERTIFICATE-----" + pieces[-1]).encode()):
-        state.pem("www.example.test").write_bytes(content)
-        for name in ("account.json", "orders/www.example.test.json", "orders/www.example.test.key",
-                     "failures/www.example.test.json", "failures/_account.json"):
-            (state / name).write_bytes(content)
-        server = world.start()
-        server.err.wait_for(r"acme: www.example.test: .*(damaged|no chain|another authority)")
-        server.err.wait_for(NEW.format("www.example.test"))
-        wait_for(lambda: not helpers(server))
-        state.check("www.example.test")
-
-
-def test_a_key_of_another_certificate(world, state):
-    world.start().err.wait_for(NEW.format("www.example.test"))
-    theirs = state.pem("www.example.test").read_text()
-    state.pem("www.example.test").unlink()
-    server = world.start()
-    server.err.wait_for(NEW.format("www.example.test"))
-    server.stop()
-    ours = state.pem("www.example.test").read_text()
-    at = "-----BEGIN PRIVATE"
-    state.pem("www.example.test").write_text(ours[:ours.index(at)] + theirs[theirs.index(at):])
-    server = world.start()
-    server.err.wait_for("certificate and key do not belong together")
-    server.err.wait_for(NEW.format("www.example.test"))
-    state.check("www.example.test")
-
-
-def test_a_state_folder_that_cannot_be(world, tmp_path):
-    (tmp_path / "state").write_text("a file")
-    server = world.start(expect_start=False)
-    server.exit_code = 1
-    server.wait()
-    world.server = None
-    assert re.search(r"monkey.conf:\d+:\d+: error: the folder \S+/state cannot be made: Not a directory", server.log)
-
-
-# ---- The program ----
-
-
-def helpers(server):
-    """The process ids of monkey-acme that belong to this server."""
-    found, parents = [], [server.pid]
-    while parents:
-        pid = parents.pop()
-        try:
-            children = open(f"/proc/{pid}/task/{pid}/children").read().split()
-            parents += map(int, children)
-            if os.readlink(f"/proc/{pid}/exe").endswith("/monkey-acme"):
-                found.append(pid)
-        except OSError:
-            pass
-    return found
-
-
-@pytest.fixture
-def slow(world):
-    """An authority that takes its time to come."""
-    world.start_pebble()
-    world.pebble.environment |= {"PEBBLE_VA_NOSLEEP": "0", "PEBBLE_VA_SLEEPTIME": "5"}
-    world.pebble.stop()
-    world.pebble.start()
-    return world
-
-
-def test_there_is_no_process_when_there_is_nothing_to_do(world):
-    server = world.start()
-    server.err.wait_for(NEW.format("www.example.test"))
-    wait_for(lambda: not helpers(server))
-
-
-def test_it_is_killed(slow, state):
-    server = slow.start()
-    wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
-    (pid,) = helpers(server)
-    os.kill(pid, signal.SIGKILL)
-    server.err.wait_for(r"\[error\] \d+: acme: \S+/monkey-acme died of signal 9")
-    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
-    assert slow.pebble.count("order-plz") == 1, "it goes on with the order"
-
-
-def test_its_worker_is_killed(slow, state):
-    server = slow.start(workers=2)
-    server.allow("worker")
-    wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
-    (pid,) = helpers(server)
-    for worker in server.workers:
-        os.kill(worker, signal.SIGKILL)
-    wait_for(lambda: pid not in helpers(server) and not os.path.exists(f"/proc/{pid}"))
-    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
-    assert slow.pebble.count("order-plz") == 1, server.log + slow.pebble.out.text
-
-
-def test_it_ends_with_the_server(slow, state):
-    server = slow.start()
-    (pid,) = wait_for(lambda: helpers(server))
-    server.stop()
-    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
-
-
-def test_reloads_meanwhile(slow):
-    server = slow.start()
-    for i in range(3):
-        wait_for(lambda: helpers(server))
-        server.tell(signal.SIGHUP)
-        server.err.wait_for("the new configuration serves", count=i + 1)
-    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
-    assert slow.pebble.count("order-plz") == 1
-
-
-def test_two_servers_with_the_same_state(slow, monkey, tmp_path, state):
-    first = slow.start()
-    wait_for(lambda: helpers(first))
-    text = first.config.read_text().replace(f":{slow.http}\n", ":0\n")
-    second = monkey(config=text.replace("DocumentRoot site", f"DocumentRoot {tmp_path}/site"))
-    first.err.wait_for(NEW.format("www.example.test"), seconds=90)
-    wait_for(lambda: not helpers(second), seconds=90)
-    assert slow.pebble.count("order-plz") == 1 and "new certificate" not in second.log
-
-
-def test_workers_have_a_user(world, state, tmp_path):
-    if os.geteuid() != 0:
-        pytest.skip("only root can become somebody else")
-    for folder in (tmp_path, *list(tmp_path.parents)[:3]):
-        folder.chmod(folder.stat().st_mode | 0o011)
-    server = world.start(server="User nobody\n")
-    server.err.wait_for(NEW.format("www.example.test"))
-    state.check("www.example.test")
-    uids = {path.stat().st_uid for path in [state.path, *state.path.rglob("*")]}
-    assert uids == {pwd.getpwnam("nobody").pw_uid}
-
-
-# ---- Authorities that are not what they should be ----
-
-
-class Impostor(http.server.BaseHTTPRequestHandler):
-    """Answers as it is told: a function from the path to (status, fields, content)."""
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.server.asked.append(self.path)
-        status, fields, content = self.server.answer(self.path)
-        content = content if isinstance(content, bytes) else json.dumps(content).encode()
-        self.send_response(status)
-        for name, value in ({"Content-Length": str(len(content))} | fields).items():
-            self.send_header(name, value)
-        self.end_headers()
-        try:
-            self.wfile.write(content)
-        except OSError:
-            pass
-
-    do_POST = do_HEAD = do_GET
-
-    def log_message(self, *args):
-        pass
-
-
-@pytest.fixture
-def impostor(world, tmp_path):
-    """Starts a server whose authority answers as the test says."""
-    pair = make_authority(tmp_path / "impostor").issue([world.place.address])
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(pair.certificate, pair.key)
-    fake = http.server.ThreadingHTTPServer((world.place.address, world.place.port()), Impostor)
-    fake.socket = context.wrap_socket(fake.socket, server_side=True)
-    fake.daemon_threads = True
-    fake.asked, fake.authority = [], tmp_path / "impostor/authority.pem"
-    fake.url = f"https://{world.place.address}:{fake.server_port}"
-    fake.directory = f"{fake.url}/dir"
-    fake.whole = {"newNonce": f"{fake.url}/nonce", "newAccount": f"{fake.url}/account", "newOrder": f"{fake.url}/order"}
-    threading.Thread(target=fake.serve_forever, daemon=True).start()
-
-    def start(answer, keys=""):
-        fake.answer = answer
-        world.pebble = fake
-        return world.start(keys)
-
-    start.fake = fake
-    yield start
-    fake.shutdown()
-    fake.server_close()
-    world.pebble = None
-
-
-def problem(kind, detail="because", status=400, **fields):
-    return status, {"Content-Type": "application/problem+json", "Replay-Nonce": "n"} | fields, {
-        "type": f"urn:ietf:params:acme:error:{kind}", "detail": detail}
-
-
-@pytest.mark.parametrize("answer, said", [
-    ((200, {}, b""), "is not a directory of ACME"),
-    ((200, {}, b"<html>"), "is not a directory of ACME"),
-    ((200, {}, []), "is not a directory of ACME"),
-    ((200, {}, b"[" * 5000), "is not a directory of ACME"),
-    ((200, {}, {}), "the directory has no `newNonce` that begins with https://"),
-    ((200, {}, {"newNonce": 1}), "the directory has no `newNonce`"),
-    ((200, {}, {"newNonce": "http://127.0.0.1/nonce", "newAccount": "https://a/", "newOrder": "https://a/"}),
-     "the directory has no `newNonce` that begins with https://"),
-    ((200, {}, {"newNonce": "https://" + "a" * 3000}), "the directory has no `newNonce`"),
-    ((200, {}, b"x" * (2 << 20)), "(Maximum file size exceeded|more than 1048576 bytes)"),
-    ((404, {}, b"not here"), "answers with status 404"),
-    ((500, {}, b""), "answers with status 500"),
-    ((302, {"Location": "http://127.0.0.1:1/"}, b""), "answers with status 302"),
-    ((200, {"Content-Length": "1000", "Connection": "close"}, b"{}"), "cannot be asked"),
-    (problem("malformed", "bad\r\n[error] forged\x1b[31m"), r"refuses \(400\): bad  \[error\] forged .31m \(malformed\)"),
-], ids=lambda value: value if isinstance(value, str) else "")
-def test_a_directory_that_is_none(impostor, answer, said):
-    server = impostor(lambda path: answer)
-    server.err.wait_for(said, count=2)  # it goes on trying
-    assert set(impostor.fake.asked) == {"/dir"}
-
-
-@pytest.mark.parametrize("answers, said", [
-    ({"/nonce": (200, {}, b"")}, "gives no nonce"),
-    ({"/nonce": (200, {"Replay-Nonce": "not base64url!"}, b"")}, "gives no nonce"),
-    ({"/account": (201, {}, {})}, "names no account"),
-    ({"/account": (201, {"Location": "http://127.0.0.1/a"}, {})}, "names no account"),
-    ({"/account": (201, {"Location": "/a"}, {})}, "names no account"),
-    ({"/account": problem("badNonce")}, r"badNonce"),
-    ({"/account": problem("externalAccountRequired", status=403)}, "externalAccountRequired"),
-    ({"/order": (201, {}, {"status": "pending"})}, "names no order"),
-    ({"/order": (201, {"Location": "URL/o"}, b"nonsense")}, "not a JSON object"),
-    ({"/order": (201, {"Location": "URL/o"}, {})}, "a state that there is not: ``"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "strange"})}, "a state that there is not: `strange`"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "invalid", "error": {"detail": "sorry", "type": "x"}})},
-     "the order has failed: sorry"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": [7]})}, "`` is not a URL"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}), "/z": (200, {}, {})},
-     "which was not asked for"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
-      "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "evil.test"}})},
-     "wants to verify evil.test, which was not asked for"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
-      "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "www.example.test"},
-                       "challenges": [{"type": "dns-01"}, "x", {}]})}, "does not offer http-01"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
-      "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "www.example.test"},
-                       "challenges": [{"type": "http-01", "url": "URL/c", "token": "../../account.key"}]})},
-     "the challenge for www.example.test is broken"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "ready"})}, "`` is not a URL"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid"})}, "`` is not a URL"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "http://127.0.0.1/c"})},
-     "`http://127.0.0.1/c` is not a URL that begins with https://"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": (200, {}, b"nonsense")},
-     "it is no chain of certificates"),
-    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": "OTHER"},
-     "certificate and key do not belong together"),
-], ids=lambda value: value if isinstance(value, str) else "")
-def test_answers_that_are_wrong(impostor, state, answers, said):
-    fake = impostor.fake
-
-    def fill(thing):
-        return json.loads(json.dumps(thing).replace("URL", fake.url))
-
-    def answer(path):
-        found = answers.get(path)
-        if found == "OTHER":
-            return 200, {"Replay-Nonce": "n"}, make_authority(state.path.parent / "x").issue(
-                ["www.example.test"]).certificate.read_bytes()
-        if found:
-            status, fields, content = found
-            return status, fill({"Replay-Nonce": "n"} | fields if path != "/nonce" else fields), (
-                content if isinstance(content, bytes) else fill(content))
-        return {"/dir": (200, {}, fake.whole), "/nonce": (200, {"Replay-Nonce": "n"}, b""),
-                "/account": (201, {"Location": f"{fake.url}/a", "Replay-Nonce": "n"}, {})}.get(path, (404, {}, b""))
-
-    server = impostor(answer)
-    server.err.wait_for(r"\[error\] \d+: acme: .*" + said + r".*; the next attempt is in \d+ s")
-    assert not state.pem("www.example.test").exists()
-    server.stop()
-    for name in ("account.key", "lock"):
-        assert (state / name).exists()
-
-
-@pytest.mark.parametrize("fields, seconds", [
-    ({"Retry-After": "7200"}, 7200), ({}, 3600), ({"Retry-After": "999999999"}, 8 * 86400), ({"Retry-After": "soon"}, 3600),
-])
-def test_rate_limits(impostor, state, fields, seconds):
-    fake = impostor.fake
-
-    def answer(path):
-        if path == "/order":
-            return problem("rateLimited", "too many", 429, **fields)
-        return {"/dir": (200, {}, fake.whole), "/nonce": (200, {"Replay-Nonce": "n"}, b"")}.get(
-            path, (201, {"Location": f"{fake.url}/a", "Replay-Nonce": "n"}, {}))
-
-    server = impostor(answer)
-    said = server.err.wait_for(r"acme: www.example.test: .*too many \(rateLimited\); the next attempt is in (\d+) s")
-    assert seconds <= int(said[1]) <= seconds * 1.26
-    assert abs(state.failure("www.example.test")["until"] - time.time() - int(said[1])) < 30
-    server.stop()
-    fake.asked.clear()
-    impostor(answer)
-    time.sleep(1)
-    assert not fake.asked
-
-
-def test_a_date_to_come_back(impostor):
-    fake = impostor.fake
-    when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 5000))
-    server = impostor(lambda path: (503, {"Retry-After": when}, b"busy") if path == "/dir" else (404, {}, b""))
-    said = server.err.wait_for(r"answers with status 503; the next attempt is in (\d+) s")
-    assert 4900 <= int(said[1]) <= 6300 and set(fake.asked) == {"/dir"}
-
-
-def test_a_clock_that_is_wrong(impostor):
-    fake = impostor.fake
-    old = Impostor.date_time_string
-    Impostor.date_time_string = lambda self, timestamp=None: "Sun, 06 Nov 1994 08:49:37 GMT"
-    try:
-        server = impostor(lambda path: (200, {}, fake.whole) if path == "/dir" else (404, {}, b""))
-        server.err.wait_for(r"the clock of this machine is \d+ minutes ahead of that of the authority")
-    finally:
-        Impostor.date_time_string = old
-
-
 # ---- Accounts of customers ----
 
 
@@ -758,50 +296,3 @@ def test_an_external_account(world, tmp_path):
     (tmp_path / "secret").write_text(key + "\n")
     server = world.start("ExternalAccount kid-1 secret")
     server.err.wait_for(NEW.format("www.example.test"))
-
-
-# ---- Configurations ----
-
-
-@pytest.mark.parametrize("text, said", [
-    ("[ACME]\n    Contact mailto:me@example.org\n", r"6:5|5:1: error: no authority certifies for somebody who does not agree"),
-    ("[ACME]\n    AgreeToTerms off\n", "6:18: error: no authority .*: expected `AgreeToTerms on`"),
-    ("", "the plugin `acme` needs a section .ACME."),
-    ("[ACME]\n    AgreeToTerms on\n    Directory http://example.org/\n", "7:15: error: `http://example.org/` is not encrypted"),
-    ("[ACME]\n    AgreeToTerms on\n    Directory somewhere\n", "7:15: error: expected a URL that begins with https://"),
-    ("[ACME]\n    AgreeToTerms on\n    Authority nowhere.pem\n", "7:15: error: \\S+/nowhere.pem cannot be read: No such file"),
-    ("[ACME]\n    AgreeToTerms on\n    Contact me\n", "7:13: error: `me` is not a URL: expected mailto:"),
-    ("[ACME]\n    AgreeToTerms on\n    Challenge dns-01\n", "7:15: error: .*http-01"),
-    ("[ACME]\n    AgreeToTerms on\n    Challenge tls-alpn-01\n", "7:15: error: tls-alpn-01 is answered over TLS"),
-    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid\n", "7:21: error: expected ID FILE"),
-    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid nowhere\n", "7:21: error: \\S+/nowhere cannot be read"),
-    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid monkey.conf\n", "7:21: error: \\S+ holds no key"),
-    ("[ACME]\n    AgreeToTerms on\n    RenewAfter 99\n", "7:16: error: "),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName *.example.org\n",
-     r"`\*.example.org`: nobody certifies all names of a kind by http-01 or tls-alpn-01"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName 192.0.2.1\n", "`192.0.2.1` is not a name that can be certified"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a_b.example.org\n", "`a_b.example.org` is not a name"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n[ACME_HOST]\n    Names b.org\n",
-     "10:11: error: `b.org` is not a ServerName of this host"),
-    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org b.org\n[HOST]\n    ServerName c.org *.org\n"
-     "[ACME_HOST]\n    Names a.org\n", "two hosts want different certificates that begin with the name a.org"),
-])
-def test_mistakes(run, tmp_path, text, said):
-    (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n{text}"
-                                          "[HOST]\n    ServerName www.example.org\n")
-    done = run("-t", "-c", "monkey.conf")
-    assert done.code == 3 and re.search(said, done.err), done.err
-    assert not (tmp_path / "state").exists()
-
-
-def test_what_is_printed_can_be_read(run, tmp_path):
-    (tmp_path / "key").write_text("c2VjcmV0")
-    (tmp_path / "monkey.conf").write_text(
-        "[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n[ACME]\n    AgreeToTerms on\n    Directory staging\n"
-        "    Contact mailto:a@example.org mailto:b@example.org\n    ExternalAccount id key\n    State here\n"
-        "    Key rsa\n[HOST]\n    DocumentRoot .\n    ServerName a.org *.org\n[ACME_HOST]\n    Names a.org b.org\n    Key ecdsa\n")
-    printed = run("-T", "-c", "monkey.conf").out
-    assert "https://acme-staging-v02.api.letsencrypt.org/directory" in printed and f"{tmp_path}/here" in printed
-    (tmp_path / "printed.conf").write_text(printed)
-    assert run("-T", "-c", "printed.conf").out == printed
-    assert run("-c", "monkey.conf", "explain", "GET", "http://a.org/.well-known/acme-challenge/x").out.count("acme") >= 1

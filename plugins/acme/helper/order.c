@@ -15,8 +15,9 @@ struct order {
     const struct acme_wish *wish;
     EVP_PKEY *key; /* of the certificate */
     char url[ACME_URL_MAX];
-    json_t *object;   /* as the authority told it last */
-    uint64_t retry_s; /* it wants us to wait so long before we ask again */
+    json_t *object;        /* as the authority told it last */
+    struct acme_life life; /* of the certificate */
+    uint64_t retry_s;      /* it wants us to wait so long before we ask again */
 };
 
 /* ---- What is kept ---- */
@@ -242,11 +243,10 @@ static bool advance(struct order *o, struct acme_fault *f)
 
 /* ---- The certificate ---- */
 
-static bool install(const struct order *o, mk_str chain, struct acme_fault *f)
+static bool install(struct order *o, mk_str chain, struct acme_fault *f)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX + 65536);
-    struct acme_life life;
-    if (!acme_cert_check(chain, o->key, o->wish, &life, f))
+    if (!acme_cert_check(chain, o->key, o->wish, &o->life, f))
         return false;
     mk_buf_addf(&text, "Made by monkey, to be replaced by it.\nDirectory: %s\n", o->client->plan->directory);
     mk_buf_add(&text, chain);
@@ -254,9 +254,6 @@ static bool install(const struct order *o, mk_str chain, struct acme_fault *f)
     bool ok = acme_key_write(o->key, &text) || acme_fault(f, "no memory");
     ok = ok && acme_store_write(ACME_CERTIFICATES, o->wish->name, ".pem", mk_buf_str(&text), f);
     mk_buf_free(&text);
-    if (ok)
-        acme_say(MK_LOG_INFO, "%s: there is a new certificate, good for %lld hours", o->wish->name,
-                 (long long)(life.to - life.from) / 3600);
     return ok;
 }
 
@@ -277,6 +274,9 @@ bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, stru
         forget(&o);
         acme_challenge_clean(c);
     }
+    if (ok)
+        acme_say(MK_LOG_INFO, "%s: there is a new certificate, good for %lld hours", wish->name,
+                 (long long)(o.life.to - o.life.from) / 3600);
     json_decref(o.object);
     EVP_PKEY_free(o.key);
     return ok;
