@@ -15,6 +15,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
+from monkey import PROGRAM
+
+HAS_TLS = PROGRAM.exists() and "TLS       no" not in subprocess.run([PROGRAM, "-V"], capture_output=True, text=True,
+                                                                     check=False).stdout
 DAY = datetime.timedelta(days=1)
 
 

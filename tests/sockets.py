@@ -103,12 +103,10 @@ class TlsSocket:
                     finally:
                         self._order.release()
                 self._feed()
+            except ssl.SSLZeroReturnError:
+                self._end()
             except ssl.SSLEOFError:
                 raise Truncated("the connection ended without close_notify") from None
-            except ssl.SSLError as error:
-                if "EOF" in str(error):
-                    raise Truncated("the connection ended without close_notify") from None
-                raise
         return b""
 
     def _end(self):
@@ -144,8 +142,13 @@ class TlsSocket:
         self._flush()
 
     def shutdown(self, how):
-        with contextlib.suppress(ConnectionError), self._order:
-            self._say_end()
+        if self._order.acquire(blocking=how == socket.SHUT_WR):  # else it is cut while something is sent
+            try:
+                self._say_end()
+            except ConnectionError:
+                pass
+            finally:
+                self._order.release()
         self.raw.shutdown(how)
 
     def close(self):

@@ -6,6 +6,7 @@
 #include <monkey/log.h>
 #include <monkey/str.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -218,6 +219,10 @@ MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struc
 /** This configuration starts other programs (mk_child_start()): the workers get the process that does it for
  * them. */
 MK_API void mk_config_want_children(struct mk_config *c);
+
+/** The user that workers, and the programs they start, become: whom files that they write must belong to.
+ * False: they stay who the server is. */
+MK_API bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid);
 
 /** Workers may read this file or folder, in spite of their sandbox. */
 MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);

@@ -164,7 +164,7 @@ MK_API void mk_request_resume(struct mk_request *r);
  * From here on the request ends as soon as the client closes its side of the connection while somebody waits
  * for something of ours: nobody is to work for a client who is gone. Without this such a client may still be
  * listening (a half-closed connection, RFC 9112, section 9.6), and is found to be gone only when something is
- * sent to it.
+ * sent to it. Not in a tunnel: there mk_request_read() tells.
  */
 MK_API void mk_request_follow_client(struct mk_request *r);
 

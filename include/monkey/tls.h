@@ -37,6 +37,9 @@ MK_API bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out);
 /** Does any Listen of this configuration speak TLS? From load() on. */
 MK_API bool mk_config_has_tls(const struct mk_config *c);
 
+/** Only in host(): does the configuration name a Certificate for this very host? */
+MK_API bool mk_config_has_certificate(const struct mk_config *c);
+
 /**
  * Only in host(): one more certificate for this host, PEM files that need not exist yet; NULL as `key`: it is
  * in the same file. Once both are there and are good, the server uses them instead of what the host inherits

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "show.h"
 
+#include <monkey/tls.h>
 #include <monkey/version.h>
+#include <time.h>
 
 #include "gather.h"
 #include "levels.h"
@@ -232,6 +234,15 @@ void shell_show_cache(struct shell_session *s, mk_str args, bool json)
 
 /* ---- The configuration ---- */
 
+static void write_certificate(struct mk_buf *text, int64_t ends)
+{
+    char date[32];
+    time_t t = (time_t)ends;
+    struct tm tm;
+    if (ends && gmtime_r(&t, &tm) && strftime(date, sizeof date, "%Y-%m-%d %H:%M UTC", &tm))
+        mk_buf_addf(text, "\n    certificate until %s", date);
+}
+
 static void write_host(struct mk_buf *text, const struct mk_host *h)
 {
     mk_str pattern, handler, name = mk_host_name_at(h, 0);
@@ -243,6 +254,7 @@ static void write_host(struct mk_buf *text, const struct mk_host *h)
     }
     mk_buf_add(text, MK_STR("\n    root    "));
     mk_buf_add(text, mk_host_root(h).len ? mk_host_root(h) : MK_STR("-"));
+    write_certificate(text, mk_host_certificate_expires(h));
     for (size_t i = 0; mk_host_route_at(h, i, &pattern, &handler); i++) {
         mk_buf_add(text, MK_STR("\n    route   "));
         mk_buf_add(text, pattern);

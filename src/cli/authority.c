@@ -222,22 +222,44 @@ bool mk_authority_keep(const char *const *extra, unsigned wait_ms, struct mk_are
 
 /* ---- Telling people ---- */
 
+/* To be copied into a shell. */
+static mk_str quoted(const char *path, struct mk_buf *room)
+{
+    mk_buf_add_char(room, '\'');
+    for (; *path; path++) {
+        if (*path == '\'')
+            mk_buf_add(room, MK_STR("'\\'"));
+        mk_buf_add_char(room, *path);
+    }
+    mk_buf_add_char(room, '\'');
+    return mk_buf_str(room);
+}
+
+static bool is_plain(const char *path)
+{
+    while (mk_char_is_alpha(*path) || mk_char_is_digit(*path) || (*path && strchr("/._-+:@", *path)))
+        path++;
+    return *path == '\0';
+}
+
 void mk_authority_write_trust(const struct mk_authority *a, struct mk_buf *out)
 {
-    const char *path = a->certificate;
+    char room[4 * sizeof a->certificate + 2];
+    struct mk_buf quotes = mk_buf_fixed(room, sizeof room);
+    mk_str path = mk_str_from_c(a->certificate);
+    if (!is_plain(a->certificate))
+        path = quoted(a->certificate, &quotes);
     mk_buf_addf(out, "%s, SHA-256 %s\n", a->facts.name, a->facts.fingerprint);
-    mk_buf_addf(out, "  curl     curl --cacert %s https://...\n", path);
+    mk_buf_addf(out, "  curl     curl --cacert %.*s https://...\n", MK_STR_ARG(path));
     mk_buf_addf(out,
-                "  Linux    sudo cp %s /usr/local/share/ca-certificates/monkey.crt && sudo "
+                "  Linux    sudo cp %.*s /usr/local/share/ca-certificates/monkey.crt && sudo "
                 "update-ca-certificates\n",
-                path);
-    mk_buf_addf(out, "           (Fedora and its kin: sudo trust anchor %s)\n", path);
-    mk_buf_addf(out,
-                "  macOS    sudo security add-trusted-cert -d -r trustRoot -k "
-                "/Library/Keychains/System.keychain %s\n",
-                path);
+                MK_STR_ARG(path));
+    mk_buf_addf(out, "           (Fedora and its kin: sudo trust anchor %.*s)\n", MK_STR_ARG(path));
     mk_buf_add(out,
-               MK_STR("  Chrome   Settings, Privacy and security, Security, Manage certificates: import it "
+               MK_STR("  macOS    copy " CERTIFICATE " there: sudo security add-trusted-cert -d -r trustRoot "
+                      "-k /Library/Keychains/System.keychain " CERTIFICATE "\n"
+                      "  Chrome   Settings, Privacy and security, Security, Manage certificates: import it "
                       "as trusted\n"
                       "  Firefox  Settings, Privacy & Security, View Certificates, Authorities: import it to "
                       "identify websites\n"));

@@ -48,7 +48,8 @@ void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens
 {
     for (unsigned i = 0; i < listeners->n; i++) {
         const struct mk_listener *one = &listeners->at[i];
-        bool tls = mk_listener_speaks_tls(one, wanted);
+        const struct mk_listen *as = mk_listener_listen(one, wanted);
+        bool tls = as && as->tls;
         if (mk_addr_is_any(&one->addr))
             write_all_interfaces(&one->addr, tls, out);
         else

@@ -168,6 +168,8 @@ static void set_text(const struct mk_conf_spot *spot, mk_str value)
         fail(spot, value, "too short");
     else if (text.len > mk_conf_table_max(spot->key))
         fail(spot, value, "too long");
+    else if (!(text = mk_arena_copy(spot->arena, text)).p) /* with the NUL that is promised */
+        spot->report->no_memory = true;
     else
         memcpy(field_of(spot), &text, sizeof text);
 }

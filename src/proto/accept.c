@@ -9,6 +9,7 @@
 #include "proto/door.h"
 #include "proto/h1.h"
 #include "proto/h1_output.h"
+#include "proto/h2.h"
 #include "proto/handshake.h"
 
 enum {
@@ -65,9 +66,9 @@ static void tell(int fd, unsigned status)
 static void turn_away(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_service *s = a->service;
-    bool is_told = a->wants_tls    ? false
-                   : status == 429 ? s->limits->overcapacity != MK_OVERCAPACITY_DROP
-                                   : s->limits->overcapacity == MK_OVERCAPACITY_TOOBUSY;
+    bool is_told = a->wants_tls || a->wants_h2 ? false
+                   : status == 429             ? s->limits->overcapacity != MK_OVERCAPACITY_DROP
+                                               : s->limits->overcapacity == MK_OVERCAPACITY_TOOBUSY;
     s->counters->dropped++;
     if (is_told)
         tell(fd, status);
@@ -83,7 +84,9 @@ static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
         turn_away(a, fd, e == -EDQUOT ? 429 : 503);
         return;
     }
-    const struct mk_conn_ops *first = a->wants_tls ? &mk_handshake_ops : &mk_h1_ops;
+    const struct mk_conn_ops *first = a->wants_tls  ? &mk_handshake_ops
+                                      : a->wants_h2 ? &mk_h2_ops
+                                                    : &mk_h1_ops;
     struct mk_conn *c = mk_conn_open(s, s->n_accept_hooks ? &mk_door_ops : first, fd, peer);
     if (!c) {
         mk_peers_leave(&s->peers, peer);
@@ -91,6 +94,7 @@ static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
         return;
     }
     c->wants_tls = a->wants_tls;
+    c->wants_h2 = a->wants_h2;
     /* Its request is there already, most of the time: many connections end before they would enter epoll. */
     c->ops->advance(c);
 }

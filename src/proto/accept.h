@@ -11,7 +11,8 @@ struct mk_acceptor {
     int fd;         /* not owned */
     int reserve_fd; /* given up when no descriptor is left, so that a connection can be taken and told so */
     bool paused;    /* not in the loop: there is no room */
-    bool wants_tls; /* to be set after the start: nothing but TLS is understood there */
+    bool wants_tls; /* to be set after the start: nothing but TLS is understood there, */
+    bool wants_h2;  /* or nothing but HTTP/2 */
     struct mk_timer retry;
 };
 

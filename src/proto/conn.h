@@ -96,7 +96,8 @@ struct mk_conn {
     bool ended;            /* the peer has said that it will send no more */
     bool watched;          /* in epoll */
     bool task_set;
-    bool wants_tls; /* nothing but TLS is understood on it */
+    bool wants_tls; /* nothing but TLS is understood on it, */
+    bool wants_h2;  /* or nothing but HTTP/2 */
 };
 
 /* Takes over the descriptor. NULL when memory is out (the descriptor is still the caller's). */

@@ -4,6 +4,7 @@
 #include <monkey/connection.h>
 
 #include "proto/h1.h"
+#include "proto/h2.h"
 #include "proto/handshake.h"
 
 MK_COLD static void refuse(struct mk_conn *c)
@@ -61,6 +62,10 @@ static void advance(struct mk_conn *c)
     }
     if (c->wants_tls) {
         mk_handshake_serve(c);
+        return;
+    }
+    if (c->wants_h2) {
+        mk_h2_serve(c);
         return;
     }
     c->ops = &mk_h1_ops;

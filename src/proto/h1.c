@@ -43,7 +43,7 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
  * section 3.3). */
 MK_COLD static bool is_h2(const struct mk_conn *c, mk_str in)
 {
-    return c->service->limits->h2.on && c->n_requests == 0 &&
+    return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
            mk_str_starts(MK_H2_PREFACE, mk_str_take(in, MK_H2_PREFACE.len));
 }
 
@@ -234,14 +234,15 @@ static bool send_response(struct mk_conn *c)
     return false;
 }
 
-static bool tunnel(struct mk_conn *c)
+MK_COLD static bool tunnel(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
     switch (mk_h1_tunnel_take_turn(h)) {
     case MK_H1_TUNNEL_OPEN:
         break;
     case MK_H1_TUNNEL_OVER:
-        return after_response(c);
+        record(h, MK_ENDING_DONE);
+        return end_connection(c);
     case MK_H1_TUNNEL_BROKEN:
         mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
         break;

@@ -181,7 +181,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
 
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h)
 {
-    return flush(h, false);
+    return flush(h, !h->keep && h->complete); /* the end of the connection follows at once */
 }
 
 static void produced(struct mk_h1 *h, uint64_t n)
@@ -356,6 +356,14 @@ static enum mk_h1_progress step(struct mk_h1 *h)
     return pull(h, content);
 }
 
+/* It goes on when the others have had their turn. */
+MK_COLD static enum mk_h1_progress pause_turn(struct mk_h1 *h)
+{
+    h->go = true;
+    mk_conn_resume(h->conn);
+    return flush(h, false) == MK_H1_BROKEN ? MK_H1_BROKEN : MK_H1_WAITS_ROOM;
+}
+
 enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h)
 {
     uint64_t from = h->sent;
@@ -363,13 +371,22 @@ enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h)
         enum mk_h1_progress p = step(h);
         if (p != MK_H1_COMPLETE)
             return p;
-        if (h->sent - from >= TURN_MAX && !h->complete) {
-            h->go = true;
-            mk_conn_resume(h->conn);
-            return flush(h, false) == MK_H1_BROKEN ? MK_H1_BROKEN : MK_H1_WAITS_ROOM;
-        }
+        if (h->sent - from >= TURN_MAX && !h->complete)
+            return pause_turn(h);
     }
     return MK_H1_COMPLETE;
+}
+
+/* A function of its own, so that the one above, which every answer goes through, has one caller alone. */
+enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h)
+{
+    uint64_t from = h->sent;
+    while (!h->complete && h->sent - from < TURN_MAX) {
+        enum mk_h1_progress p = pull(h, &h->x->response.content);
+        if (p != MK_H1_COMPLETE)
+            return p;
+    }
+    return h->complete ? MK_H1_COMPLETE : pause_turn(h);
 }
 
 #define BUSY(status_line)                                                                                    \

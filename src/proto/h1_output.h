@@ -17,6 +17,8 @@ enum mk_h1_progress {
 bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
 /* Goes on with the content. */
 enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h);
+/* The same for what we say in a tunnel. */
+enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h);
 /* Sends what the scratch and the queue hold. */
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h);
 

@@ -45,7 +45,7 @@ static enum mk_h1_progress speak(struct mk_h1 *h, bool go)
     struct mk_conn *c = h->conn;
     enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
     if (p == MK_H1_COMPLETE && go && !h->complete)
-        p = mk_h1_output_content(h);
+        p = mk_h1_output_tunnel(h);
     if (p == MK_H1_COMPLETE)
         p = mk_h1_output_flush(h);
     if (p == MK_H1_WAITS_ROOM)
@@ -78,10 +78,11 @@ enum mk_h1_tunnel_turn mk_h1_tunnel_take_turn(struct mk_h1 *h)
     enum mk_h1_progress p = speak(h, go);
     if (p == MK_H1_BROKEN || h->broken)
         return break_off(h);
-    if (h->complete && p == MK_H1_COMPLETE && has_heard_all(h))
-        return MK_H1_TUNNEL_OVER;
-    if (h->complete && p == MK_H1_COMPLETE)
+    if (h->complete && p == MK_H1_COMPLETE) {
         end_ours(h);
+        if (has_heard_all(h))
+            return MK_H1_TUNNEL_OVER;
+    }
     if (c->progress != before || c->clock != MK_CLOCK_TUNNEL)
         mk_conn_set_clock(c, MK_CLOCK_TUNNEL);
     return MK_H1_TUNNEL_OPEN;

@@ -205,6 +205,10 @@ static void advance(struct mk_conn *c)
         serve(c);
         return;
     }
+    if (c->state == MK_CONN_IDLE) {
+        mk_h2_serve(c);
+        return;
+    }
     while (mk_conn_listen_out(c))
         ;
     mk_conn_leave(c);

@@ -69,9 +69,8 @@ static bool has_brought(const struct mk_site *s)
     return false;
 }
 
-static bool has_any(const struct build *b, const struct mk_site *s)
+static bool has_any(const struct mk_site *s)
 {
-    (void)b;
     return s->settings.site.tls.certificates.n || has_brought(s);
 }
 
@@ -106,7 +105,7 @@ struct pairs {
  * without any shows that of the default one. */
 static bool collect(struct build *b, const struct mk_site *s, struct pairs *out)
 {
-    const struct mk_site *from = has_any(b, s) ? s : b->fallback;
+    const struct mk_site *from = has_any(s) ? s : b->fallback;
     const struct mk_certificates *c = &from->settings.site.tls.certificates;
     size_t n = c->n;
     for (const struct mk_brought *one = from->brought; one; one = one->next)
@@ -192,7 +191,7 @@ static void report(struct build *b, const struct mk_site *s, const struct mk_tls
 static bool forgive(struct build *b, const struct mk_site *s, const struct mk_tls_problem *p)
 {
     struct mk_brought *brought = find_brought(s, p->file);
-    if (!brought && !has_any(b, s))
+    if (!brought && !has_any(s))
         brought = find_brought(b->fallback, p->file);
     if (!brought)
         return false;
@@ -271,7 +270,7 @@ static bool same_text(mk_str a, mk_str b)
 static bool is_same(const struct build *b, const struct mk_site *x, const struct mk_site *y)
 {
     const struct mk_tls_settings *p = &x->settings.site.tls, *q = &y->settings.site.tls;
-    const struct mk_site *from_x = has_any(b, x) ? x : b->fallback, *from_y = has_any(b, y) ? y : b->fallback;
+    const struct mk_site *from_x = has_any(x) ? x : b->fallback, *from_y = has_any(y) ? y : b->fallback;
     bool same_files = from_x == from_y || (!from_x->brought && !from_y->brought &&
                                            from_x->settings.site.tls.certificates.at ==
                                                from_y->settings.site.tls.certificates.at);
@@ -349,16 +348,15 @@ static void build_site(struct build *b, struct mk_site *s)
 static void warn_of_bare(struct build *b)
 {
     for (const struct mk_site *s = b->g->sites; s; s = s->next)
-        if (!has_any(b, s) && !s->brought)
+        if (!has_any(s) && !s->brought)
             mk_conf_report_warn(b->report, &s->section->at, "this [HOST] has no Certificate: over TLS it %s",
-                                has_any(b, b->fallback) ? "shows that of the default one"
-                                                        : "cannot be reached");
+                                has_any(b->fallback) ? "shows that of the default one" : "cannot be reached");
 }
 
 static bool can_serve(const struct build *b)
 {
     for (const struct mk_site *s = b->g->sites; s; s = s->next)
-        if (has_any(b, s) || s->brought)
+        if (has_any(s) || s->brought)
             return true;
     return false;
 }
@@ -461,6 +459,21 @@ void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *repor
         build_site(&b, s);
     warn_of_bare(&b);
     g->tls_domain = (struct mk_tls_domain){.choose = choose, .ctx = &g->hosts};
+}
+
+void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log)
+{
+    char date[MK_CERTIFICATES_DATE];
+    int64_t now = mk_clock_unix();
+    for (const struct mk_made_context *m = g->contexts; m; m = m->next) {
+        const struct mk_host *h = &m->site->host;
+        if (!m->expires || m->expires - now > (int64_t)WARN_DAYS * DAY_S)
+            continue;
+        mk_certificates_write_date(m->expires, date);
+        mk_log_warn(log, "the certificate of the host %.*s (%s) %s on %s",
+                    MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("without a name")), h->written_at.p,
+                    m->expires > now ? "ends" : "ended", date);
+    }
 }
 
 void mk_certificates_free(struct mk_generation *g)

@@ -9,6 +9,8 @@
 /* Once hosts are built and plugins have given them certificates. What is wrong goes to the report. */
 void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report);
 void mk_certificates_free(struct mk_generation *g);
+/* Tells of those that end soon. */
+void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log);
 
 enum { MK_CERTIFICATES_DATE = 32 };
 /* "2026-12-31 23:59 UTC" */

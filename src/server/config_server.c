@@ -44,6 +44,16 @@ void mk_config_want_children(struct mk_config *c)
     c->generation->wants_children = true;
 }
 
+bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
+{
+    const struct mk_generation *g = c->generation;
+    if (!g->has_identity)
+        return false;
+    *uid = g->identity.uid;
+    *gid = g->identity.gid;
+    return true;
+}
+
 void mk_config_allow_path(struct mk_config *c, mk_str path)
 {
     struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
@@ -57,6 +67,13 @@ void mk_config_allow_path(struct mk_config *c, mk_str path)
 bool mk_config_has_tls(const struct mk_config *c)
 {
     return mk_generation_has_tls(c->generation);
+}
+
+bool mk_config_has_certificate(const struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    const struct mk_certificates *own = &c->site->settings.site.tls.certificates;
+    return own->n && own->at != c->generation->server.site.tls.certificates.at;
 }
 
 void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key)

@@ -229,9 +229,9 @@ static void override_listens(struct load *l)
         if (mk_addr_parse(list->at[i].written, l->origin->overrides.listen_host, &list->at[i].addr))
             mk_conf_report_error(
                 l->report, &list->at[i].at,
-                "`%s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
+                "`%.*s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
                 "unix:/path",
-                p[i]);
+                MK_STR_ARG(list->at[i].written));
         const char *problem = mk_settings_take_flags(&rest, &list->at[i], &word);
         if (problem)
             mk_conf_report_error(l->report, &list->at[i].at, "`%s`: `%.*s` %s", p[i],

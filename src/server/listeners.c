@@ -267,12 +267,12 @@ void mk_listeners_own(struct mk_listeners *l)
         l->at[i].lent = false;
 }
 
-bool mk_listener_speaks_tls(const struct mk_listener *one, const struct mk_listens *wanted)
+const struct mk_listen *mk_listener_listen(const struct mk_listener *one, const struct mk_listens *wanted)
 {
     for (size_t i = 0; i < wanted->n; i++)
         if (is_for(one, &wanted->at[i].addr))
-            return wanted->at[i].tls;
-    return false;
+            return &wanted->at[i];
+    return NULL;
 }
 
 bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers)

@@ -54,8 +54,8 @@ void mk_listeners_own(struct mk_listeners *l);
 /* Is this socket one for worker `index` of `workers`? Every socket is somebody's, whatever the numbers. */
 bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers);
 
-/* Is TLS spoken there, in the words of the configuration that has opened it? */
-bool mk_listener_speaks_tls(const struct mk_listener *one, const struct mk_listens *wanted);
+/* What the configuration that has opened it says of it; NULL: nothing. */
+const struct mk_listen *mk_listener_listen(const struct mk_listener *one, const struct mk_listens *wanted);
 
 /* The variable that hands the sockets to a successor, as "NAME=value"; all of them survive an exec from now
  * on, or (false) no longer do. */

@@ -254,10 +254,11 @@ static mk_err collect_sockets(const struct mk_process_options *o, struct mk_work
     if (!*out)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n; i++) {
-        bool tls = mk_listener_speaks_tls(&l->at[i], &o->generation->server.listens);
+        const struct mk_listen *as = mk_listener_listen(&l->at[i], &o->generation->server.listens);
         for (unsigned j = 0; l->at[i].wanted && j < l->at[i].n_fds; j++)
             if (mk_listener_serves(&l->at[i], j, o->index, o->workers))
-                (*out)[(*n)++] = (struct mk_worker_socket){.fd = l->at[i].fds[j], .tls = tls};
+                (*out)[(*n)++] = (struct mk_worker_socket){
+                    .fd = l->at[i].fds[j], .tls = as && as->tls, .http2 = as && as->http2};
             else
                 mk_fd_close(&l->at[i].fds[j]);
     }

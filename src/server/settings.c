@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "proto/service.h"
+#include "server/settings_list.h"
 #include "server/settings_tls.h"
 
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
@@ -25,9 +26,14 @@ static const char *take_flag(struct mk_listen *one, mk_str word)
         return one->tls ? NULL : "is HTTP/2 over TLS: expected `tls` before it (without TLS it is `h2c`)";
     if (mk_str_eq_nocase(word, MK_STR("h2c")))
         return one->tls ? "is HTTP/2 without TLS: expected `h2`" : NULL;
+    if (mk_str_eq_nocase(word, MK_STR("http2"))) {
+        one->http2 = true;
+        return one->tls ? "is HTTP/2 alone, without TLS; with `tls` it is spoken with whoever asks for it"
+                        : NULL;
+    }
     if (mk_str_eq_nocase(word, MK_STR("!http")))
         return "is gone: HTTP/1 is spoken on every address";
-    return "is not a flag of Listen: expected `tls`";
+    return "is not a flag of Listen: expected `tls` or `http2`";
 }
 
 const char *mk_settings_take_flags(mk_str *rest, struct mk_listen *one, mk_str *word)
@@ -51,21 +57,6 @@ static mk_err parse_listen_addr(struct mk_listen *one)
     return with_port.failed ? e : mk_addr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
 }
 
-bool mk_settings_grow(struct mk_arena *arena, void **at, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return true;
-    size_t more = *cap ? *cap * 2 : 8;
-    void *p = mk_arena_zalloc(arena, more, size);
-    if (!p)
-        return false;
-    if (n)
-        memcpy(p, *at, n * size);
-    *at = p;
-    *cap = more;
-    return true;
-}
-
 static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     struct mk_listens *list = field;
@@ -84,7 +75,7 @@ static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *fi
         return false;
     }
     void *at = list->at;
-    if (!mk_settings_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
+    if (!mk_settings_list_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
         spot->report->no_memory = true;
         return false;
     }
@@ -99,7 +90,7 @@ static bool show_listen(const void *field, size_t i, struct mk_buf *out)
     if (i >= list->n)
         return false;
     mk_addr_print(&list->at[i].addr, out);
-    mk_buf_add(out, list->at[i].tls ? MK_STR(" tls") : MK_STR(""));
+    mk_buf_add(out, list->at[i].tls ? MK_STR(" tls") : list->at[i].http2 ? MK_STR(" http2") : MK_STR(""));
     return true;
 }
 
@@ -165,11 +156,13 @@ static const struct mk_conf_key server_keys[] = {
      .type = MK_CONF_CUSTOM,
      SERVER(listens),
      .flags = MK_CONF_REPEATABLE,
-     .form = "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path, and `tls`",
+     .form = "PORT, ADDRESS:PORT, [ADDRESS6]:PORT or unix:/path, and `tls` or `http2`",
      .parse = parse_listen,
      .show = show_listen,
      .help = "Where to listen. A bare port means all IPv4 addresses; `tls` behind it, that all who come "
-             "there are to speak it. `2001` if there is none."},
+             "there are to speak it; `http2`, that they speak HTTP/2 without TLS and nothing else (without "
+             "it they "
+             "may). `2001` if there is none."},
     {.name = "Workers",
      .type = MK_CONF_NUM,
      SERVER(workers),
@@ -460,7 +453,7 @@ static void take_pair(const struct mk_conf_spot *spot)
 {
     struct mk_pairs *pairs = spot->out;
     void *at = pairs->at;
-    if (!mk_settings_grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at)) {
+    if (!mk_settings_list_grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at)) {
         spot->report->no_memory = true;
         return;
     }

@@ -14,6 +14,7 @@ struct mk_listen {
     struct mk_conf_place at;
     bool takes_port; /* it is only an address: the port is the one of `Port`, wherever that stands */
     bool tls;        /* nothing else is spoken there */
+    bool http2;      /* nothing else is spoken there, without TLS */
 };
 
 struct mk_listens {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/upkeep.h"
 
+#include "server/certificates.h"
+
 enum {
     LOOK_MS = 2000,
     ALSO_MS = 15000,
+    REMIND_MS = 24 * 3600 * 1000,
     SETTLE_MS = 1000, /* who changes one file often changes its neighbour next */
 };
 
@@ -32,6 +35,13 @@ static void on_rotate(struct mk_timer *t)
     set(u, &u->rotate, u->ticket_ms);
 }
 
+static void on_remind(struct mk_timer *t)
+{
+    struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, remind);
+    mk_certificates_remind(u->generation, u->log);
+    set(u, &u->remind, REMIND_MS);
+}
+
 static void on_also(struct mk_timer *t)
 {
     struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, also);
@@ -45,6 +55,7 @@ void mk_upkeep_init(struct mk_upkeep *u, struct mk_loop *loop, struct mk_log *lo
     *u = (struct mk_upkeep){.loop = loop, .log = log, .on_change = on_change};
     mk_timer_init(&u->look, on_look);
     mk_timer_init(&u->rotate, on_rotate);
+    mk_timer_init(&u->remind, on_remind);
     mk_timer_init(&u->also, on_also);
 }
 
@@ -63,6 +74,10 @@ void mk_upkeep_follow(struct mk_upkeep *u, const struct mk_generation *g)
         set(u, &u->look, LOOK_MS);
     else
         mk_timer_stop(&u->look);
+    if (g->tls) /* who loads it is told at once */
+        set(u, &u->remind, REMIND_MS);
+    else
+        mk_timer_stop(&u->remind);
     if (ticket_ms == u->ticket_ms) /* it runs on: who loads every hour has new keys all the same */
         return;
     u->ticket_ms = ticket_ms;

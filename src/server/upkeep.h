@@ -11,7 +11,7 @@ struct mk_upkeep {
     struct mk_loop *loop;
     struct mk_log *log;
     const struct mk_generation *generation;
-    struct mk_timer look, rotate, also;
+    struct mk_timer look, rotate, remind, also;
     void (*work)(struct mk_log *log, void *ctx); /* of somebody else; NULL: there is none */
     void *ctx;
     uint32_t ticket_ms;                     /* of the timer that runs; 0: none does */

@@ -150,6 +150,7 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
         if (e)
             return e;
         w->acceptors[i].wants_tls = o->listeners[i].tls;
+        w->acceptors[i].wants_h2 = o->listeners[i].http2;
         w->n_acceptors++;
     }
     return 0;

@@ -44,7 +44,7 @@ struct mk_worker {
 /* A socket to accept from. */
 struct mk_worker_socket {
     int fd;
-    bool tls;
+    bool tls, http2;
 };
 
 struct mk_worker_options {

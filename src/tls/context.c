@@ -110,7 +110,8 @@ static mk_err fill(struct mk_tls_context *c, const struct mk_tls_rules *r, struc
 {
     mk_err e = mk_tls_rules_set(c, r, problem);
     c->h2 = r->h2;
-    if (!e && (r->n_pairs == 0 || r->n_pairs > MK_TLS_PAIRS_MAX))
+    bool too_few = !r->n_pairs && !r->challenges; /* those come later */
+    if (!e && (too_few || r->n_pairs > MK_TLS_PAIRS_MAX))
         e = mk_tls_wrong(problem, NULL, "expected 1 to %d certificates", MK_TLS_PAIRS_MAX);
     for (size_t i = 0; !e && i < r->n_pairs; i++)
         e = mk_tls_pair_load(c, &r->pairs[i], problem);

@@ -35,12 +35,9 @@ static mk_str write_name(const X509_NAME *name, char room[NAME_MAX_LEN])
 
 static mk_str write_hex(const unsigned char *p, size_t n, char *room, size_t cap)
 {
-    static const char digits[] = "0123456789abcdef";
     n = mk_min(n, cap / 2);
-    for (size_t i = 0; i < n; i++) {
-        room[2 * i] = digits[p[i] >> 4];
-        room[2 * i + 1] = digits[p[i] & 15];
-    }
+    for (size_t i = 0; i < 2 * n; i++)
+        room[i] = "0123456789ABCDEF"[i % 2 ? p[i / 2] & 15 : p[i / 2] >> 4];
     return mk_str_of(room, 2 * n);
 }
 

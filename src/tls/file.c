@@ -10,8 +10,7 @@ enum { FILE_MAX = 4 * 1024 * 1024 }; /* lists of authorities are long */
 
 static mk_err wrong(struct mk_tls_problem *p, const char *file, const char *what, const char *why)
 {
-    struct mk_tls_problem unheard;
-    return mk_tls_wrong(p ? p : &unheard, file, "the %s cannot be read: %s", what, why);
+    return mk_tls_wrong(p, file, "the %s cannot be read: %s", what, why);
 }
 
 static mk_err read_all(int fd, BIO *into)
@@ -43,7 +42,7 @@ mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk
 {
     int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return wrong(problem, file, what, errno == ENOENT ? "there is no such file" : strerror(errno));
+        return wrong(problem, file, what, strerror(errno));
     BIO *b = BIO_new(BIO_s_mem());
     mk_err e = b ? read_regular(fd, b) : -ENOMEM;
     (void)close(fd);

@@ -7,8 +7,7 @@
 
 #include "tls/problem.h"
 
-/* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem, which may be
- * NULL. */
+/* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem. */
 mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk_tls_problem *problem);
 
 #endif

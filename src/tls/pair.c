@@ -66,7 +66,8 @@ static mk_err check_time(const char *file, X509 *x, const char *which, struct mk
     gmtime_r(&t, &tm);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
     if (until < now)
-        return mk_tls_wrong(problem, file, "%s has expired on %s: expected one that is valid", which, when);
+        return mk_tls_wrong(problem, file, "%s has expired, it ended on %s: expected one that is valid",
+                            which, when);
     if (from > now)
         mk_tls_odd(problem, file, "%s is not valid before %s", which, when);
     return 0;
@@ -209,18 +210,20 @@ mk_err mk_tls_pair_load(struct mk_tls_context *c, const struct mk_tls_pair *pair
 
 mk_err mk_tls_pair_use(SSL *ssl, const char *file)
 {
+    struct mk_tls_problem unheard;
     BIO *b;
-    bool asked;
-    mk_err e = mk_tls_file_read(file, "certificate", &b, NULL);
-    if (e)
-        return e;
-    X509 *leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
-    BIO_seek(b, 0);
-    EVP_PKEY *key = PEM_read_bio_PrivateKey(b, NULL, on_password, &asked);
-    BIO_free(b);
-    bool ok = leaf && key && SSL_use_certificate(ssl, leaf) && SSL_use_PrivateKey(ssl, key);
+    X509 *leaf = NULL;
+    EVP_PKEY *key = NULL;
+    mk_err e = mk_tls_file_read(file, "certificate", &b, &unheard);
+    if (!e) {
+        leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
+        BIO_free(b);
+        e = read_key(file, &key, &unheard);
+    }
+    if (!e && (!leaf || !SSL_use_certificate(ssl, leaf) || !SSL_use_PrivateKey(ssl, key)))
+        e = -EINVAL;
     X509_free(leaf);
     EVP_PKEY_free(key);
     ERR_clear_error();
-    return ok ? 0 : -EINVAL;
+    return e;
 }

@@ -109,7 +109,10 @@ static ssize_t read_file(const struct mk_part *p, char *room, size_t cap)
         n = pread(p->file->fd, room, cap, (off_t)p->offset);
         n = n < 0 ? mk_err_last() : n;
     }
-    return n == 0 ? -EIO : n;
+    if (n)
+        return n;
+    mk_open_file_forget(p->file); /* it has become shorter: the next request shall look anew */
+    return -EIO;
 }
 
 static ssize_t pull_part(const struct mk_part *p, char *room, size_t cap)

@@ -50,7 +50,7 @@ def test_all_options(here):
     (["--p"], {"--port", "--public", "--print", "--pid-file"}),
     (["-D", "--w"], {"--workers"}),
     (["--nope"], set()),
-    ([""], {"explain", "plugins", "public", "pictures", "explored"}),
+    ([""], {"authority", "explain", "plugins", "public", "pictures", "explored"}),
     (["p"], {"plugins", "public", "pictures"}),
     (["exp"], {"explain", "explored"}),
     (["-D", "pu"], {"public"}),

@@ -15,10 +15,11 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from local_authority import DAY, State, machine_addresses, names_of, now
+from local_authority import DAY, HAS_TLS, State, machine_addresses, names_of, now
 from monkey import ENVIRONMENT, PROGRAM
 
 FINE, FAILED, USAGE = 0, 1, 2
+pytestmark = pytest.mark.skipif(not HAS_TLS, reason="built without TLS")
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
 
 
@@ -52,6 +53,15 @@ def test_it_says_where_it_is_and_how_to_trust_it(authority, state):
     for word in (f"curl --cacert {state.authority_file}", "update-ca-certificates", "add-trusted-cert", "Firefox",
                  "Chrome"):
         assert word in done.out
+
+
+def test_what_it_says_can_be_copied_into_a_shell(authority, tmp_path):
+    odd = State(tmp_path / "it's \"$HOME\" and `more`")
+    done = authority(environment=odd.environment)
+    assert done.code == FINE and done.out.splitlines()[0] == str(odd.authority_file)
+    command = re.search(r"--cacert (.*) https://", done.out)[1]
+    said = subprocess.run(["sh", "-c", f"printf %s {command}"], capture_output=True, text=True, check=True).stdout
+    assert said == str(odd.authority_file)
 
 
 def test_it_is_made_once(authority, state):

@@ -12,11 +12,13 @@ import pytest
 from cryptography import x509
 
 import browser
-from local_authority import State, machine_addresses, names_of
+from local_authority import HAS_TLS, State, machine_addresses, names_of
 from monkey import ENVIRONMENT, PROGRAM
 from proc import wait_until
 
-FINE, FAILED, USAGE = 0, 1, 2
+FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
+pytestmark = [pytest.mark.over("h1", why="the option encrypts what is served, and real clients speak what they like"),
+              pytest.mark.skipif(not HAS_TLS, reason="built without TLS")]
 ROOT_ONLY = pytest.mark.skipif(os.geteuid() != 0, reason="only root can")
 RENEWED = 40  # seconds within which a running server has seen that something must be renewed, and serves it
 
@@ -55,7 +57,8 @@ def curl(*args, **how):
 def fetch(address, context, name="localhost"):
     """The first line of the answer to a client of Python's that checks everything."""
     with socket.create_connection(address, 10) as plain, context.wrap_socket(plain, server_hostname=name) as sock:
-        sock.sendall(f"GET / HTTP/1.1\r\nHost: {name}\r\nConnection: close\r\n\r\n".encode())
+        host = f"[{name}]" if ":" in name else name
+        sock.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         return sock.makefile("rb").readline().decode().strip()
 
 
@@ -107,7 +110,7 @@ def test_it_is_for_folders(run, tmp_path, state):
 
 def test_a_port_that_is_none(run, state, site):
     done = run("--https", "-p", "x", site, environment=state.environment)
-    assert done.code != FINE and "`x" in done.err and "-p" in done.err
+    assert done.code == CONFIGURATION and "`x` is not a port to listen on: expected PORT" in done.err
 
 
 def test_a_folder_that_cannot_be_written_to(run, tmp_path, site):
@@ -317,3 +320,28 @@ def test_as_a_daemon(serve, state, tmp_path, watch):
     address = re.search(r"https://127\.0\.0\.1:(\d+)/", server.out.text)
     assert fetch(("127.0.0.1", int(address[1])), state.context()).startswith("HTTP/1.1 200")
     assert daemon
+
+
+def test_a_new_program_serves_the_same(serve, state, tmp_path, watch):
+    pid_file = tmp_path / "pid"
+    server = serve("-I", pid_file)
+    fingerprint, leaf = state.fingerprint, state.leaf
+
+    def successor():
+        text = pid_file.read_text() if pid_file.exists() else ""
+        return text.strip() not in ("", str(server.pid)) and int(text)
+
+    server.tell(signal.SIGUSR2)
+    watch(wait_until(successor, "a new program"))
+    assert server.process.wait(30) == FINE
+    assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
+    assert (state.fingerprint, shown(server.addresses[0])) == (fingerprint, leaf)
+
+
+def test_over_a_unix_socket(serve, state, tmp_path):
+    serve(where=["-p", f"unix:{tmp_path}/socket"])
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(f"{tmp_path}/socket")
+        with state.context().wrap_socket(plain, server_hostname="localhost") as sock:
+            sock.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            assert sock.makefile("rb").readline().startswith(b"HTTP/1.1 200")

@@ -160,9 +160,9 @@ def test_a_certificate_that_has_ended(refused, authority):
 
 
 def test_a_certificate_that_ends_soon(secure, run, authority):
-    server = secure(keys(authority.issue(days=10)))
-    assert "the certificate ends in 9 days, on" in server.server.err.text
-    assert "ends in 9 days" in run("-c", server.server.config, "-t").err
+    server = secure(keys(authority.issue(days=10.5)))
+    assert "the certificate ends in 10 days, on" in server.server.err.text
+    assert "ends in 10 days" in run("-c", server.server.config, "-t").err
 
 
 def test_two_of_the_same_kind(refused, authority):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Certificates that change while the server runs: nobody who is served notices."""
+import contextlib
 import os
 import shutil
 import signal
@@ -8,8 +9,9 @@ import time
 import pytest
 
 from load import Load
-from proc import children, status, wait_until
-from secure import PLUGIN, Secure, keys
+from proc import status
+from secure import PLUGIN, keys
+from sockets import dial
 
 TAKEN = "the new configuration serves"
 
@@ -194,8 +196,7 @@ def test_challenges_are_answered(secure, authority, tmp_path):
     with pytest.raises(OSError):
         server.connect("new.example", context).close()
     (folder / "new.example.pem").write_bytes(pair.certificate.read_bytes() + pair.key.read_bytes())
-    from sockets import dial
-    with dial(server.server.addresses[0], 10, tls=context, server_name="new.example") as sock:
+    with contextlib.closing(dial(server.server.addresses[0], 10, tls=context, server_name="new.example")) as sock:
         assert sock.protocol == "acme-tls/1"
         assert sock.facts.getpeercert()["serialNumber"].lstrip("0") == pair.serial
 

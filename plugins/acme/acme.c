@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates from an authority (RFC 8555). What talks to it is another program, monkey-acme: here is what
+ * it works with, and where its answers are found. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <monkey/version.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runner.h"
+#include "state.h"
+#include "tokens.h"
+
+#define PROGRAM "monkey-acme"
+
+struct acme {
+    struct acme_settings *settings; /* NULL: there is no [ACME] */
+    struct acme_wish *wishes;
+    struct acme_job job;
+    const char *answers; /* folder of http-01 */
+    bool is_prepared, has_alpn;
+};
+
+MK_PLUGIN_DECLARE(acme);
+
+/* ---- The configuration ---- */
+
+static const char *join(struct mk_config *config, mk_str folder, const char *middle, mk_str name,
+                        const char *end)
+{
+    size_t size = folder.len + strlen(middle) + name.len + strlen(end) + 1;
+    char *room = mk_config_alloc(config, size);
+    struct mk_buf text = mk_buf_fixed(room, room ? size : 0);
+    mk_buf_addf(&text, "%.*s%s%.*s%s", MK_STR_ARG(folder), middle, MK_STR_ARG(name), end);
+    return room;
+}
+
+/* Where we are ourselves: an object beside which it lies, or a program that has us built in. */
+static bool find_ourselves(char path[PATH_MAX])
+{
+#ifdef MK_PLUGIN_STATIC
+    ssize_t len = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[len > 0 ? len : 0] = '\0';
+    return len > 0;
+#else
+    Dl_info info;
+    return dladdr(&MK_PLUGIN_OF(acme), &info) && info.dli_fname && realpath(info.dli_fname, path);
+#endif
+}
+
+static const char *find_program(struct mk_config *config)
+{
+    char ourselves[PATH_MAX];
+    mk_str folders[2] = {{NULL, 0}, MK_STR_INIT(ACME_PROGRAM_FOLDER)};
+    if (find_ourselves(ourselves))
+        folders[0] = mk_str_take(mk_str_from_c(ourselves), mk_str_find_last(mk_str_from_c(ourselves), '/'));
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        const char *file = join(config, folders[i], "/", MK_STR(PROGRAM), "");
+        if (!file || access(file, X_OK) == 0)
+            return file;
+    }
+    mk_config_error(config, NULL, NULL, "the program %s, which gets certificates, is not in %s", PROGRAM,
+                    ACME_PROGRAM_FOLDER);
+    return NULL;
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    struct acme *a = mk_config_alloc(config, sizeof *a);
+    if (!a)
+        return -ENOMEM;
+    *data = a;
+    a->settings = acme_settings_of(config);
+    return 0;
+}
+
+/* Once, when a host wants a certificate: who loads us for nothing needs nothing. */
+static int prepare(struct mk_config *config, struct acme *a)
+{
+    if (a->is_prepared)
+        return 0;
+    a->is_prepared = true;
+    acme_settings_check(config, a->settings);
+    if (!a->settings)
+        return 0;
+    a->job = (struct acme_job){.settings = a->settings, .program = find_program(config)};
+    a->answers = join(config, a->settings->state, "/", MK_STR(ACME_HTTP_FOLDER), "");
+    if (!a->answers)
+        return -ENOMEM;
+    mk_config_allow_path(config, mk_str_from_c(a->answers));
+    mk_config_want_children(config);
+    return 0;
+}
+
+static void use_alpn(struct mk_config *config, struct acme *a, const struct acme_wish *w)
+{
+    if (strcmp(w->challenge, "tls-alpn-01") != 0 || a->has_alpn)
+        return;
+    a->has_alpn = true;
+    if (!mk_config_has_tls(config)) {
+        mk_config_error(config, a->settings, "Challenge",
+                        "tls-alpn-01 is answered over TLS, and no Listen speaks it: "
+                        "expected `Listen 443 tls`");
+        return;
+    }
+    const char *folder = join(config, a->settings->state, "/", MK_STR(ACME_ALPN_FOLDER), "");
+    if (folder)
+        mk_config_tls_challenges(config, folder);
+}
+
+static bool same_names(const struct acme_wish *a, const struct acme_wish *b)
+{
+    bool same = a->n == b->n;
+    for (size_t i = 0; same && i < a->n; i++)
+        same = mk_str_eq(a->names[i], b->names[i]);
+    return same && strcmp(a->challenge, b->challenge) == 0 && strcmp(a->key, b->key) == 0;
+}
+
+/* Hosts that want the same have the same certificate. */
+static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *w)
+{
+    struct acme_wish **end = &a->wishes;
+    for (; *end; end = &(*end)->next) {
+        if (same_names(*end, w))
+            return 0;
+        if (mk_str_eq((*end)->names[0], w->names[0])) {
+            mk_config_error(config, NULL, NULL,
+                            "two hosts want different certificates that begin with the name %.*s",
+                            MK_STR_ARG(w->names[0]));
+            mk_config_hint(config,
+                           "below one of them write [ACME_HOST] with other `Names`, or in another order");
+            return 0;
+        }
+    }
+    *end = w;
+    a->job.wishes = a->wishes;
+    use_alpn(config, a, w);
+    return 0;
+}
+
+static int bind_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    struct acme *a = data;
+    if (!acme_settings_wants(config, host))
+        return 0;
+    int e = prepare(config, a);
+    struct acme_wish *w = !e && a->settings ? acme_settings_host(config, a->settings, host) : NULL;
+    if (!w)
+        return e;
+    *host_data = a;
+    mk_str folder = a->settings->state;
+    const char *file = join(config, folder, "/certificates/", w->names[0], ".pem");
+    if (!file)
+        return -ENOMEM;
+    mk_config_add_certificate(config, file, NULL);
+    return add_wish(config, a, w);
+}
+
+static int master_start(struct mk_config *config, void *data)
+{
+    const struct acme *a = data;
+    return a->wishes ? acme_state_make(config, a->settings) : 0;
+}
+
+/* ---- The worker ---- */
+
+static int start(struct mk_worker *worker, void *data)
+{
+    const struct acme *a = data;
+    if (mk_worker_index(worker) != 0 || !a->wishes)
+        return 0;
+    struct acme_runner *r = acme_runner_open(worker, &a->job);
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(acme), r);
+    return r ? 0 : -ENOMEM;
+}
+
+static void stop(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    acme_runner_close(mk_worker_data(worker, &MK_PLUGIN_OF(acme)));
+}
+
+/* ---- A request ---- */
+
+/* What is not ours may be another program's, which lays its answers below the document root. */
+static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    const struct acme *a = host_data;
+    char room[ACME_ANSWER_MAX];
+    enum mk_method method = mk_request_method(request);
+    mk_str token = acme_token_of(mk_request_path(request));
+    if (!token.p || (method != MK_METHOD_GET && method != MK_METHOD_HEAD))
+        return MK_NEXT;
+    size_t len = acme_token_read(a->answers, token, room);
+    mk_request_explain(request, "acme", "the answer to a challenge: %s",
+                       len ? "here it is" : "there is none");
+    if (!len)
+        return MK_NEXT;
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
+    mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store"));
+    if (mk_response_set_text(response, mk_str_of(room, len)))
+        return MK_REFUSE;
+    return MK_DONE;
+}
+
+static const struct mk_conf_table *const sections[] = {&acme_table, &acme_host_table, NULL};
+
+MK_PLUGIN(acme) = {
+    MK_PLUGIN_HEAD,
+    .name = "acme",
+    .version = MONKEY_VERSION,
+    .help = "Gets certificates from an authority, such as Let's Encrypt, and renews them (RFC 8555).",
+    .order = 1, /* an authority has no password, and follows no redirect to where it cannot come yet */
+    .sections = sections,
+    .load = load,
+    .host = bind_host,
+    .master_start = master_start,
+    .worker_start = start,
+    .worker_stop = stop,
+    .on_request = answer,
+};

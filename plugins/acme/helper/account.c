@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "account.h"
+
+#include <errno.h>
+#include <monkey/text.h>
+
+#include "jws.h"
+#include "store.h"
+
+enum { TEXT_MAX = 64 * 1024 };
+
+/* ---- Its key ---- */
+
+static EVP_PKEY *make_key(struct acme_fault *f)
+{
+    struct mk_buf pem = mk_buf_growing(TEXT_MAX);
+    EVP_PKEY *key = acme_key_new("ecdsa");
+    bool ok = key && acme_key_write(key, &pem);
+    if (!ok)
+        acme_fault_everyone(f, "no key could be made for the account: %s", acme_key_error());
+    else
+        ok = acme_store_write("", ACME_ACCOUNT_KEY, "", mk_buf_str(&pem), f);
+    mk_buf_free(&pem);
+    if (ok)
+        return key;
+    EVP_PKEY_free(key);
+    return NULL;
+}
+
+/* Whoever has a damaged one may have a copy of it: so it is not replaced. */
+static EVP_PKEY *open_key(struct acme_fault *f)
+{
+    struct mk_buf pem;
+    int e = acme_store_read("", ACME_ACCOUNT_KEY, "", &pem);
+    if (e == -ENOENT)
+        return make_key(f);
+    EVP_PKEY *key = e ? NULL : acme_key_read(mk_buf_str(&pem));
+    mk_buf_free(&pem);
+    if (key && acme_key_is(key, "ecdsa"))
+        return key;
+    EVP_PKEY_free(key);
+    if (e)
+        acme_fault_everyone(f, "%s cannot be read: %s", ACME_ACCOUNT_KEY, strerror(-e));
+    else
+        acme_fault_everyone(f,
+                            "%s is damaged: it holds no P-256 key; put back a copy of it, or remove it, and "
+                            "there will be a new account",
+                            ACME_ACCOUNT_KEY);
+    return NULL;
+}
+
+/* ---- What is remembered of it ---- */
+
+static json_t *read_account(void)
+{
+    struct mk_buf text;
+    int e = acme_store_read("", ACME_ACCOUNT, "", &text);
+    json_t *o = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
+    if (!e && !json_is_object(o))
+        acme_say(MK_LOG_WARN, "%s is damaged; the authority will be asked for what it held", ACME_ACCOUNT);
+    mk_buf_free(&text);
+    return o;
+}
+
+static bool same_contact(const json_t *account, const json_t *wanted)
+{
+    const json_t *old = json_object_get(account, "contact");
+    return json_equal(old, wanted);
+}
+
+/* Sets the URL if the account belongs to that key and directory; answers whether its contact is right as
+ * well. */
+static bool recall(struct acme_client *c)
+{
+    json_t *o = read_account();
+    const char *url = acme_json_text(o, "url"), *directory = acme_json_text(o, "directory"),
+               *key = acme_json_text(o, "key");
+    char room[256];
+    struct mk_buf ours = mk_buf_fixed(room, sizeof room - 1);
+    bool same = acme_net_is_url(url) && directory && key && strcmp(directory, c->plan->directory) == 0 &&
+                acme_jws_authorization(&ours, c->key, "") && mk_str_eq(mk_buf_str(&ours), mk_str_from_c(key));
+    if (same)
+        memcpy(c->account, url, strlen(url) + 1);
+    same = same && same_contact(o, c->plan->contact);
+    json_decref(o);
+    return same;
+}
+
+static int add_bytes(const char *p, size_t len, void *out)
+{
+    mk_buf_add(out, mk_str_of(p, len));
+    return 0;
+}
+
+static void add_contact(struct mk_buf *out, const struct acme_plan *plan)
+{
+    mk_buf_add(out, MK_STR("\"contact\":"));
+    if (json_dump_callback(plan->contact, add_bytes, out, JSON_COMPACT | JSON_ENCODE_ANY) < 0)
+        out->failed = true;
+}
+
+static bool remember(const struct acme_client *c, struct acme_fault *f)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    mk_buf_add(&text, MK_STR("{\"directory\":"));
+    mk_json_string(&text, mk_str_from_c(c->plan->directory));
+    mk_buf_add(&text, MK_STR(",\"url\":"));
+    mk_json_string(&text, mk_str_from_c(c->account));
+    mk_buf_add(&text, MK_STR(",\"key\":\""));
+    acme_jws_authorization(&text, c->key, "");
+    mk_buf_add(&text, MK_STR("\","));
+    add_contact(&text, c->plan);
+    mk_buf_add(&text, MK_STR("}\n"));
+    bool ok = !text.failed ? acme_store_write("", ACME_ACCOUNT, "", mk_buf_str(&text), f)
+                           : acme_fault_everyone(f, "no memory");
+    mk_buf_free(&text);
+    return ok;
+}
+
+/* ---- Asking for one ---- */
+
+static bool add_binding(struct mk_buf *out, const struct acme_client *c, struct acme_fault *f)
+{
+    const struct acme_plan *p = c->plan;
+    char room[512];
+    struct mk_buf secret = mk_buf_fixed(room, sizeof room);
+    if (!p->eab_id)
+        return !c->wants_binding ||
+               acme_fault_everyone(f,
+                                   "the authority wants accounts to belong to a customer that it knows: set "
+                                   "ExternalAccount in [ACME] to what it has told you");
+    mk_buf_add(out, MK_STR(",\"externalAccountBinding\":"));
+    if (acme_base64url_decode(&secret, mk_str_from_c(p->eab_key)) &&
+        acme_jws_bind(out, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
+        return true;
+    return acme_fault_everyone(f, "the key of ExternalAccount is not what it should be: base64url, as the "
+                                  "authority has told it");
+}
+
+static bool create(struct acme_client *c, struct acme_fault *f)
+{
+    struct mk_buf payload = mk_buf_growing(TEXT_MAX);
+    struct acme_reply r = {0};
+    mk_buf_add(&payload, MK_STR("{\"termsOfServiceAgreed\":true,"));
+    add_contact(&payload, c->plan);
+    bool ok = add_binding(&payload, c, f);
+    mk_buf_add_char(&payload, '}');
+    if (ok && payload.failed)
+        ok = acme_fault_everyone(f, "no memory");
+    ok = ok && acme_client_post(c, c->new_account, mk_buf_str(&payload), &r, f);
+    mk_buf_free(&payload);
+    if (ok && !acme_net_is_url(r.location))
+        ok = acme_fault_everyone(f, "%s names no account", c->new_account);
+    if (ok) {
+        memcpy(c->account, r.location, sizeof c->account);
+        acme_say(MK_LOG_INFO, "%s account %s%s%s", r.status == 201 ? "new" : "known", c->account,
+                 c->terms[0] ? ", terms of service: " : "", c->terms);
+    }
+    acme_reply_free(&r);
+    return ok && remember(c, f);
+}
+
+static bool change_contact(struct acme_client *c, struct acme_fault *f)
+{
+    struct mk_buf payload = mk_buf_growing(TEXT_MAX);
+    struct acme_reply r = {0};
+    mk_buf_add_char(&payload, '{');
+    add_contact(&payload, c->plan);
+    mk_buf_add_char(&payload, '}');
+    bool ok = !payload.failed && acme_client_post(c, c->account, mk_buf_str(&payload), &r, f);
+    mk_buf_free(&payload);
+    acme_reply_free(&r);
+    return ok && remember(c, f);
+}
+
+bool acme_account_open(struct acme_client *c, struct acme_fault *f)
+{
+    c->key = open_key(f);
+    bool ok = c->key && (recall(c) || (c->account[0] ? change_contact(c, f) : create(c, f)));
+    if (!ok && c->account[0] && strcmp(f->type, "accountDoesNotExist") == 0) {
+        acme_account_forget(c);
+        ok = create(c, f);
+    }
+    f->is_everyone = true;
+    return ok;
+}
+
+void acme_account_forget(struct acme_client *c)
+{
+    acme_say(MK_LOG_WARN, "the authority does not know the account %s any more", c->account);
+    c->account[0] = '\0';
+    acme_store_remove("", ACME_ACCOUNT, "");
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The account at the authority (RFC 8555, section 7.3): made once, and kept with its key. */
+#ifndef ACME_ACCOUNT_H
+#define ACME_ACCOUNT_H
+
+#include "client.h"
+
+/* Fills key and URL of the client. */
+bool acme_account_open(struct acme_client *c, struct acme_fault *f);
+/* The authority does not know it any more. */
+void acme_account_forget(struct acme_client *c);
+
+#endif

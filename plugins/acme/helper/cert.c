@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cert.h"
+
+#include <limits.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509v3.h>
+#include <time.h>
+
+enum { CHAIN_MAX = 16, NAMES_TEXT = ACME_NAMES_MAX * 260, DIGEST = 32, WEEK_S = 7 * 86400 };
+
+/* ---- Extensions ---- */
+
+static bool push(STACK_OF(X509_EXTENSION) * list, X509_EXTENSION *e)
+{
+    if (e && sk_X509_EXTENSION_push(list, e) > 0)
+        return true;
+    X509_EXTENSION_free(e);
+    return false;
+}
+
+/* Names hold nothing but letters, digits, `-` and dots, so they cannot be taken for something else here. */
+static X509_EXTENSION *name_extension(const char *const *names, size_t n)
+{
+    struct mk_buf text = mk_buf_growing(NAMES_TEXT);
+    for (size_t i = 0; i < n; i++)
+        mk_buf_addf(&text, "%sDNS:%s", i ? "," : "", names[i]);
+    mk_buf_add_char(&text, '\0');
+    X509_EXTENSION *e = text.failed ? NULL : X509V3_EXT_conf_nid(NULL, NULL, NID_subject_alt_name, text.p);
+    mk_buf_free(&text);
+    return e;
+}
+
+/* ---- Asking ---- */
+
+static bool add_names(X509_REQ *r, const struct acme_wish *wish)
+{
+    STACK_OF(X509_EXTENSION) *list = sk_X509_EXTENSION_new_null();
+    bool ok =
+        list && push(list, name_extension(wish->names, wish->n_names)) && X509_REQ_add_extensions(r, list);
+    sk_X509_EXTENSION_pop_free(list, X509_EXTENSION_free);
+    return ok;
+}
+
+bool acme_cert_request(struct mk_buf *out, EVP_PKEY *key, const struct acme_wish *wish)
+{
+    unsigned char *der = NULL;
+    X509_REQ *r = X509_REQ_new();
+    bool ok = r && X509_REQ_set_version(r, X509_REQ_VERSION_1) && X509_REQ_set_pubkey(r, key) &&
+              add_names(r, wish) && X509_REQ_sign(r, key, EVP_sha256()) > 0;
+    int len = ok ? i2d_X509_REQ(r, &der) : -1;
+    if (len > 0)
+        mk_buf_add(out, mk_str_of((char *)der, (size_t)len));
+    OPENSSL_free(der);
+    X509_REQ_free(r);
+    return len > 0 && !out->failed;
+}
+
+/* ---- Looking ---- */
+
+static bool take_time(const ASN1_TIME *t, int64_t *out)
+{
+    struct tm tm;
+    if (!ASN1_TIME_to_tm(t, &tm))
+        return false;
+    *out = timegm(&tm);
+    return true;
+}
+
+static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_wish *wish, struct acme_life *life,
+                       struct acme_fault *f)
+{
+    if (EVP_PKEY_eq(X509_get0_pubkey(leaf), key) != 1)
+        return acme_fault(f, "certificate and key do not belong together");
+    for (size_t i = 0; i < wish->n_names; i++)
+        if (X509_check_host(leaf, wish->names[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
+            return acme_fault(f, "the certificate is not for %s", wish->names[i]);
+    if (!take_time(X509_get0_notBefore(leaf), &life->from) ||
+        !take_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
+        return acme_fault(f, "the certificate does not say when it is good");
+    return true;
+}
+
+/* Reads to the end of the certificates: answers how many there are, -1 if one is broken. */
+static int count_rest(BIO *b)
+{
+    int n = 0;
+    X509 *x;
+    for (; (x = PEM_read_bio_X509(b, NULL, NULL, NULL)); n++)
+        X509_free(x);
+    unsigned long e = ERR_peek_last_error();
+    ERR_clear_error();
+    return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE ? n : -1;
+}
+
+bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_wish *wish, struct acme_life *life,
+                     struct acme_fault *f)
+{
+    BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
+    X509 *leaf = b ? PEM_read_bio_X509(b, NULL, NULL, NULL) : NULL;
+    int rest = leaf ? count_rest(b) : -1;
+    bool ok = rest >= 0 && rest <= CHAIN_MAX ? check_leaf(leaf, key, wish, life, f)
+                                             : acme_fault(f, "it is no chain of certificates: %s",
+                                                          leaf ? "a later one is damaged" : "no first one");
+    ERR_clear_error();
+    X509_free(leaf);
+    BIO_free(b);
+    return ok;
+}
+
+/* ---- Proving ---- */
+
+/* The digest as an OCTET STRING, inside of the one that every extension's value is (RFC 8737, section 3). */
+static X509_EXTENSION *digest_extension(const char digest[DIGEST])
+{
+    unsigned char der[2 + DIGEST] = {V_ASN1_OCTET_STRING, DIGEST};
+    memcpy(der + 2, digest, DIGEST);
+    ASN1_OBJECT *id = OBJ_txt2obj("1.3.6.1.5.5.7.1.31", 1);
+    ASN1_OCTET_STRING *value = ASN1_OCTET_STRING_new();
+    X509_EXTENSION *e = NULL;
+    if (id && value && ASN1_OCTET_STRING_set(value, der, sizeof der))
+        e = X509_EXTENSION_create_by_OBJ(NULL, id, 1, value);
+    ASN1_OCTET_STRING_free(value);
+    ASN1_OBJECT_free(id);
+    return e;
+}
+
+static bool add_extension(X509 *x, X509_EXTENSION *e)
+{
+    bool ok = e && X509_add_ext(x, e, -1);
+    X509_EXTENSION_free(e);
+    return ok;
+}
+
+static bool add_name(X509 *x)
+{
+    X509_NAME *n = X509_get_subject_name(x);
+    return X509_NAME_add_entry_by_txt(n, "CN", MBSTRING_ASC, (const unsigned char *)"ACME", -1, -1, 0) &&
+           X509_set_issuer_name(x, n);
+}
+
+static X509 *make_answer(EVP_PKEY *key, const char *name, const char digest[DIGEST])
+{
+    X509 *x = X509_new();
+    if (x && X509_set_version(x, X509_VERSION_3) && ASN1_INTEGER_set(X509_get_serialNumber(x), 1) &&
+        add_name(x) && X509_gmtime_adj(X509_getm_notBefore(x), -WEEK_S) &&
+        X509_gmtime_adj(X509_getm_notAfter(x), WEEK_S) && X509_set_pubkey(x, key) &&
+        add_extension(x, name_extension(&name, 1)) && add_extension(x, digest_extension(digest)) &&
+        X509_sign(x, key, EVP_sha256()))
+        return x;
+    X509_free(x);
+    return NULL;
+}
+
+static bool write_cert(struct mk_buf *out, X509 *x)
+{
+    char *text;
+    BIO *b = BIO_new(BIO_s_mem());
+    bool ok = b && PEM_write_bio_X509(b, x);
+    if (ok) {
+        long len = BIO_get_mem_data(b, &text);
+        mk_buf_add(out, mk_str_of(text, (size_t)len));
+    }
+    BIO_free(b);
+    return ok;
+}
+
+bool acme_cert_answer(struct mk_buf *out, const char *name, const char digest[DIGEST])
+{
+    EVP_PKEY *key = acme_key_new("ecdsa");
+    X509 *x = key ? make_answer(key, name, digest) : NULL;
+    bool ok = x && write_cert(out, x) && acme_key_write(key, out);
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return ok && !out->failed;
+}

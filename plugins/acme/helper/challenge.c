@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "challenge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "cert.h"
+#include "jws.h"
+#include "store.h"
+
+enum { FIRST_MS = 250, PAUSE_MAX_MS = 10000, WHOLE_MS = 300000, TOKEN_MAX = 128, TEXT_MAX = 64 * 1024 };
+
+/* ---- Waiting ---- */
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000) + t.tv_nsec / 1000000;
+}
+
+struct acme_patience acme_patience_new(void)
+{
+    return (struct acme_patience){.until_ms = now_ms() + WHOLE_MS, .pause_ms = FIRST_MS};
+}
+
+bool acme_patience_wait(struct acme_patience *p, uint64_t retry_s)
+{
+    uint64_t ms = p->pause_ms;
+    if (retry_s * 1000 > ms)
+        ms = retry_s * 1000;
+    if (now_ms() + (int64_t)ms > p->until_ms)
+        return false;
+    struct timespec t = {.tv_sec = (time_t)(ms / 1000), .tv_nsec = (long)(ms % 1000) * 1000000};
+    while (nanosleep(&t, &t) < 0 && errno == EINTR)
+        ;
+    p->pause_ms = p->pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : p->pause_ms * 2;
+    return true;
+}
+
+/* ---- The answer ---- */
+
+static bool is_http(const struct acme_wish *wish)
+{
+    return strcmp(wish->challenge, "http-01") == 0;
+}
+
+/* It becomes a file name (section 8: base64url). */
+static bool is_token(const char *token)
+{
+    size_t n = 0;
+    for (; token[n]; n++)
+        if (!mk_char_is_alpha(token[n]) && !mk_char_is_digit(token[n]) && token[n] != '-' && token[n] != '_')
+            return false;
+    return n > 0 && n <= TOKEN_MAX;
+}
+
+/* An authority may come more than once, from several places: answers stay until the order is over. */
+static void remember(struct acme_client *c, const char *folder, const char *name)
+{
+    mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
+}
+
+static bool lay_out(const struct acme_client *c, const char *name, const char *token,
+                    const struct acme_wish *wish, struct acme_fault *f)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX), pem = mk_buf_growing(TEXT_MAX);
+    char digest[32];
+    bool ok = acme_jws_authorization(&text, c->key, token);
+    if (ok && is_http(wish))
+        ok = acme_store_write(ACME_HTTP, token, "", mk_buf_str(&text), f);
+    else if (ok && acme_sha256(mk_buf_str(&text), digest) && acme_cert_answer(&pem, name, digest))
+        ok = acme_store_write(ACME_ALPN, name, ".pem", mk_buf_str(&pem), f);
+    else
+        ok = acme_fault(f, "the answer for %s could not be made: %s", name, acme_key_error());
+    mk_buf_free(&text);
+    mk_buf_free(&pem);
+    return ok;
+}
+
+void acme_challenge_clean(struct acme_client *c)
+{
+    mk_str rest = mk_buf_str(&c->answers);
+    for (mk_str path; (path = mk_str_cut(&rest, '\n')).len;) {
+        size_t at = mk_str_find(path, '/');
+        char name[512];
+        mk_str leaf = mk_str_skip(path, at + 1);
+        (void)snprintf(name, sizeof name, "%.*s", MK_STR_ARG(leaf));
+        if (mk_str_eq(mk_str_take(path, at), MK_STR(ACME_HTTP)))
+            acme_store_remove(ACME_HTTP, name, "");
+        else
+            acme_store_remove(ACME_ALPN, name, ".pem");
+    }
+    mk_buf_clear(&c->answers);
+}
+
+/* ---- The authorization ---- */
+
+static const json_t *find_challenge(const json_t *a, const char *type)
+{
+    const json_t *list = json_object_get(a, "challenges"), *each;
+    size_t i;
+    json_array_foreach(list, i, each)
+    {
+        const char *its = acme_json_text(each, "type");
+        if (its && strcmp(its, type) == 0)
+            return each;
+    }
+    return NULL;
+}
+
+static bool refuse(const json_t *a, const char *name, const char *status, const struct acme_wish *wish,
+                   struct acme_fault *f)
+{
+    char what[512];
+    struct mk_buf text = mk_buf_fixed(what, sizeof what - 1);
+    const json_t *error = json_object_get(find_challenge(a, wish->challenge), "error");
+    mk_buf_addf(&text, "the authority could not verify %s by %s on port %u (%s)", name, wish->challenge,
+                is_http(wish) ? 80 : 443, status);
+    what[text.len] = '\0';
+    acme_client_problem(error, what, f);
+    return false;
+}
+
+static bool is_our_name(const char *name, const struct acme_wish *wish)
+{
+    for (size_t i = 0; name && i < wish->n_names; i++)
+        if (strcmp(name, wish->names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Asks until it is decided. */
+static bool await_verdict(struct acme_client *c, const char *url, const char *name,
+                          const struct acme_wish *wish, struct acme_fault *f)
+{
+    struct acme_patience patience = acme_patience_new();
+    for (;;) {
+        struct acme_reply r;
+        json_t *a = acme_client_post_json(c, url, MK_STR(""), &r, f);
+        uint64_t retry = r.retry_s;
+        const char *status = acme_json_text(a, "status");
+        acme_reply_free(&r);
+        bool waits = status && (strcmp(status, "pending") == 0 || strcmp(status, "processing") == 0);
+        bool ok = status && strcmp(status, "valid") == 0;
+        if (a && !waits && !ok)
+            refuse(a, name, status ? status : "no status", wish, f);
+        json_decref(a);
+        if (ok || !a || !waits)
+            return ok;
+        if (!acme_patience_wait(&patience, retry))
+            return acme_fault(f, "the authority does not come to verify %s", name);
+    }
+}
+
+static bool meet(struct acme_client *c, const char *authorization, const json_t *a, const char *name,
+                 const struct acme_wish *wish, struct acme_fault *f)
+{
+    const json_t *challenge = find_challenge(a, wish->challenge);
+    const char *token = acme_json_text(challenge, "token"), *url = acme_json_text(challenge, "url");
+    struct acme_reply r = {0};
+    if (!challenge)
+        return acme_fault(f, "the authority does not offer %s for %s", wish->challenge, name);
+    if (!token || !is_token(token) || !url)
+        return acme_fault(f, "the challenge for %s is broken: no token, or no url", name);
+    remember(c, is_http(wish) ? ACME_HTTP : ACME_ALPN, is_http(wish) ? token : name);
+    if (!lay_out(c, name, token, wish, f))
+        return false;
+    bool ok = acme_client_post(c, url, MK_STR("{}"), &r, f) && await_verdict(c, authorization, name, wish, f);
+    acme_reply_free(&r);
+    return ok;
+}
+
+bool acme_challenge_pass(struct acme_client *c, const char *authorization, const struct acme_wish *wish,
+                         struct acme_fault *f)
+{
+    json_t *a = acme_client_post_json(c, authorization, MK_STR(""), NULL, f);
+    const char *name = acme_json_text(json_object_get(a, "identifier"), "value");
+    const char *status = acme_json_text(a, "status");
+    bool ok = false;
+    if (a && (!is_our_name(name, wish) || !status))
+        acme_fault(f, "the authority wants to verify %s, which was not asked for", name ? name : "no name");
+    else if (a && strcmp(status, "valid") == 0)
+        ok = true; /* it remembers us */
+    else if (a && strcmp(status, "pending") == 0)
+        ok = meet(c, authorization, a, name, wish, f);
+    else if (a)
+        refuse(a, name, status, wish, f);
+    json_decref(a);
+    return ok;
+}

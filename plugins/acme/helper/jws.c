@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "jws.h"
+
+#include <monkey/text.h>
+#include <openssl/bn.h>
+#include <openssl/core_names.h>
+#include <openssl/ecdsa.h>
+#include <openssl/hmac.h>
+
+enum { NUMBER = 32 /* bytes of a coordinate, and of half a signature */, TEXT_MAX = 256 * 1024 };
+
+/* ---- Codes ---- */
+
+void acme_base64url(struct mk_buf *out, mk_str bytes)
+{
+    size_t from = out->len;
+    mk_base64_encode(out, bytes);
+    if (out->failed)
+        return;
+    while (out->len > from && out->p[out->len - 1] == '=')
+        out->len--;
+    for (size_t i = from; i < out->len; i++)
+        out->p[i] = (char)(out->p[i] == '+' ? '-' : out->p[i] == '/' ? '_' : out->p[i]);
+}
+
+bool acme_base64url_decode(struct mk_buf *out, mk_str text)
+{
+    struct mk_buf plain = mk_buf_growing(TEXT_MAX);
+    for (size_t i = 0; i < text.len; i++)
+        mk_buf_add_char(&plain, (char)(text.p[i] == '-' ? '+' : text.p[i] == '_' ? '/' : text.p[i]));
+    bool ok = !plain.failed && mk_base64_decode(out, mk_buf_str(&plain));
+    mk_buf_free(&plain);
+    return ok;
+}
+
+bool acme_sha256(mk_str text, char digest[32])
+{
+    return EVP_Digest(text.p, text.len, (unsigned char *)digest, NULL, EVP_sha256(), NULL);
+}
+
+/* ---- Keys ---- */
+
+static bool add_coordinate(struct mk_buf *out, const EVP_PKEY *key, const char *which)
+{
+    unsigned char bytes[NUMBER];
+    BIGNUM *n = NULL;
+    bool ok = EVP_PKEY_get_bn_param(key, which, &n) && BN_bn2binpad(n, bytes, NUMBER) == NUMBER;
+    BN_free(n);
+    if (ok)
+        acme_base64url(out, mk_str_of((char *)bytes, NUMBER));
+    return ok;
+}
+
+bool acme_jws_key(struct mk_buf *out, const EVP_PKEY *key)
+{
+    mk_buf_add(out, MK_STR("{\"crv\":\"P-256\",\"kty\":\"EC\",\"x\":\""));
+    bool ok = add_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_X);
+    mk_buf_add(out, MK_STR("\",\"y\":\""));
+    ok = ok && add_coordinate(out, key, OSSL_PKEY_PARAM_EC_PUB_Y);
+    mk_buf_add(out, MK_STR("\"}"));
+    return ok && !out->failed;
+}
+
+bool acme_jws_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token)
+{
+    char room[256], digest[32];
+    struct mk_buf jwk = mk_buf_fixed(room, sizeof room);
+    if (!acme_jws_key(&jwk, key) || !acme_sha256(mk_buf_str(&jwk), digest))
+        return false;
+    mk_buf_addf(out, "%s.", token);
+    acme_base64url(out, mk_str_of(digest, sizeof digest));
+    return !out->failed;
+}
+
+/* ---- Messages ---- */
+
+/* The library's form of a signature is ASN.1; here it is two numbers side by side (RFC 7518, section 3.4). */
+static bool add_signature(struct mk_buf *out, const unsigned char *der, size_t len)
+{
+    unsigned char both[2 * NUMBER];
+    ECDSA_SIG *s = d2i_ECDSA_SIG(NULL, &der, (long)len);
+    bool ok = s && BN_bn2binpad(ECDSA_SIG_get0_r(s), both, NUMBER) == NUMBER &&
+              BN_bn2binpad(ECDSA_SIG_get0_s(s), both + NUMBER, NUMBER) == NUMBER;
+    ECDSA_SIG_free(s);
+    if (ok)
+        acme_base64url(out, mk_str_of((char *)both, sizeof both));
+    return ok;
+}
+
+static bool sign(struct mk_buf *out, EVP_PKEY *key, mk_str text)
+{
+    unsigned char der[128];
+    size_t len = sizeof der;
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    bool ok = c && EVP_DigestSignInit(c, NULL, EVP_sha256(), NULL, key) > 0 &&
+              EVP_DigestSign(c, der, &len, (const unsigned char *)text.p, text.len) > 0;
+    EVP_MD_CTX_free(c);
+    return ok && add_signature(out, der, len);
+}
+
+/* Appends {"protected":..., "payload":..., "signature":, and tells what is to be signed. */
+static void begin(struct mk_buf *out, struct mk_buf *signed_part, mk_str header, mk_str payload)
+{
+    acme_base64url(signed_part, header);
+    mk_buf_add(out, MK_STR("{\"protected\":\""));
+    mk_buf_add(out, mk_buf_str(signed_part));
+    mk_buf_add(out, MK_STR("\",\"payload\":\""));
+    acme_base64url(out, payload);
+    mk_buf_add_char(signed_part, '.');
+    acme_base64url(signed_part, payload);
+    mk_buf_add(out, MK_STR("\",\"signature\":\""));
+}
+
+static bool add_header(struct mk_buf *header, const EVP_PKEY *key, const char *account, mk_str nonce,
+                       const char *url)
+{
+    bool ok = true;
+    mk_buf_add(header, MK_STR("{\"alg\":\"ES256\","));
+    if (account) {
+        mk_buf_add(header, MK_STR("\"kid\":"));
+        mk_json_string(header, mk_str_from_c(account));
+    } else {
+        mk_buf_add(header, MK_STR("\"jwk\":"));
+        ok = acme_jws_key(header, key);
+    }
+    mk_buf_add(header, MK_STR(",\"nonce\":"));
+    mk_json_string(header, nonce);
+    mk_buf_add(header, MK_STR(",\"url\":"));
+    mk_json_string(header, mk_str_from_c(url));
+    mk_buf_add_char(header, '}');
+    return ok && !header->failed;
+}
+
+bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_str nonce, const char *url,
+                   mk_str payload)
+{
+    struct mk_buf header = mk_buf_growing(TEXT_MAX), signed_part = mk_buf_growing(TEXT_MAX);
+    bool ok = add_header(&header, key, account, nonce, url);
+    begin(out, &signed_part, mk_buf_str(&header), payload);
+    ok = ok && !signed_part.failed && sign(out, key, mk_buf_str(&signed_part));
+    mk_buf_add(out, MK_STR("\"}"));
+    mk_buf_free(&header);
+    mk_buf_free(&signed_part);
+    return ok && !out->failed;
+}
+
+bool acme_jws_bind(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret, const char *url)
+{
+    struct mk_buf header = mk_buf_growing(TEXT_MAX), signed_part = mk_buf_growing(TEXT_MAX);
+    struct mk_buf jwk = mk_buf_growing(TEXT_MAX);
+    unsigned char mac[32];
+    unsigned len = sizeof mac;
+    mk_buf_add(&header, MK_STR("{\"alg\":\"HS256\",\"kid\":"));
+    mk_json_string(&header, mk_str_from_c(id));
+    mk_buf_add(&header, MK_STR(",\"url\":"));
+    mk_json_string(&header, mk_str_from_c(url));
+    mk_buf_add_char(&header, '}');
+    bool ok = acme_jws_key(&jwk, key) && !header.failed;
+    begin(out, &signed_part, mk_buf_str(&header), mk_buf_str(&jwk));
+    ok = ok && !signed_part.failed && secret.len &&
+         HMAC(EVP_sha256(), secret.p, (int)secret.len, (const unsigned char *)signed_part.p, signed_part.len,
+              mac, &len);
+    if (ok)
+        acme_base64url(out, mk_str_of((char *)mac, len));
+    mk_buf_add(out, MK_STR("\"}"));
+    mk_buf_free(&header);
+    mk_buf_free(&signed_part);
+    mk_buf_free(&jwk);
+    return ok && !out->failed;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed messages (RFC 7515) as ACME wants them (RFC 8555, section 6.2). */
+#ifndef ACME_JWS_H
+#define ACME_JWS_H
+
+#include "key.h"
+
+/* RFC 4648, section 5, without padding. */
+void acme_base64url(struct mk_buf *out, mk_str bytes);
+bool acme_base64url_decode(struct mk_buf *out, mk_str text);
+bool acme_sha256(mk_str text, char digest[32]);
+
+/* The public part of a P-256 key, in the form and order that its thumbprint is made of (RFC 7638). */
+bool acme_jws_key(struct mk_buf *out, const EVP_PKEY *key);
+/* TOKEN.THUMBPRINT (RFC 8555, section 8.1). */
+bool acme_jws_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token);
+
+/* A message to `url`, signed with a P-256 key (ES256). `account` NULL: it names the key itself. */
+bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_str nonce, const char *url,
+                   mk_str payload);
+/* Binds the key to an account that the authority knows otherwise (section 7.3.4); `secret` are its bytes. */
+bool acme_jws_bind(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret, const char *url);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private keys. */
+#ifndef ACME_KEY_H
+#define ACME_KEY_H
+
+#include <openssl/evp.h>
+
+#include "say.h"
+
+/* "ecdsa" (P-256) or "rsa" (2048 bits). NULL: the library could not, for want of memory. */
+EVP_PKEY *acme_key_new(const char *kind);
+bool acme_key_is(const EVP_PKEY *key, const char *kind);
+/* Appends it as PEM. */
+bool acme_key_write(const EVP_PKEY *key, struct mk_buf *out);
+/* The first private key in the text; NULL: there is none that is whole. */
+EVP_PKEY *acme_key_read(mk_str pem);
+
+/* What the library complains of; forgets it. */
+const char *acme_key_error(void);
+
+#endif

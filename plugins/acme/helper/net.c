@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net.h"
+
+#include <curl/curl.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+#include <stdio.h>
+#include <time.h>
+
+enum { BODY_MAX = 1 << 20, CONNECT_S = 30, WHOLE_S = 90, RETRY_MAX_S = 8 * 86400 };
+
+struct acme_net {
+    CURL *curl;
+    struct curl_slist *fields;
+    char why[CURL_ERROR_SIZE];
+};
+
+/* ---- Answers ---- */
+
+static size_t on_body(char *p, size_t size, size_t n, void *ctx)
+{
+    struct mk_buf *body = ctx;
+    mk_buf_add(body, mk_str_of(p, size * n));
+    return body->failed ? 0 : size * n; /* 0 ends it */
+}
+
+static void take_field(CURL *c, const char *name, char *room, size_t cap)
+{
+    struct curl_header *h;
+    *room = '\0';
+    if (curl_easy_header(c, name, 0, CURLH_HEADER, -1, &h) != CURLHE_OK || strlen(h->value) >= cap)
+        return;
+    memcpy(room, h->value, strlen(h->value) + 1);
+}
+
+static bool is_base64url(const char *text)
+{
+    for (; *text; text++)
+        if (!mk_char_is_alpha(*text) && !mk_char_is_digit(*text) && *text != '-' && *text != '_')
+            return false;
+    return true;
+}
+
+static void take_reply(CURL *c, struct acme_reply *r)
+{
+    char date[64];
+    long status = 0;
+    curl_off_t retry = 0;
+    curl_easy_getinfo(c, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(c, CURLINFO_RETRY_AFTER, &retry);
+    r->status = status > 0 ? (unsigned)status : 0;
+    r->retry_s = retry <= 0 ? 0 : retry > RETRY_MAX_S ? RETRY_MAX_S : (uint64_t)retry;
+    take_field(c, "Content-Type", r->type, sizeof r->type);
+    take_field(c, "Location", r->location, sizeof r->location);
+    take_field(c, "Replay-Nonce", r->nonce, sizeof r->nonce);
+    take_field(c, "Date", date, sizeof date);
+    if (!is_base64url(r->nonce))
+        r->nonce[0] = '\0';
+    if (!mk_date_parse(mk_str_from_c(date), time(NULL), &r->date))
+        r->date = 0;
+}
+
+void acme_reply_free(struct acme_reply *r)
+{
+    mk_buf_free(&r->body);
+}
+
+/* ---- Asking ---- */
+
+bool acme_net_is_url(const char *url)
+{
+    return url && mk_str_starts(mk_str_from_c(url), MK_STR("https://")) && strlen(url) < ACME_URL_MAX;
+}
+
+static void set_common(struct acme_net *n, const char *agent, const char *authority)
+{
+    CURL *c = n->curl;
+    curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https");
+    curl_easy_setopt(c, CURLOPT_ERRORBUFFER, n->why);
+    curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(c, CURLOPT_USERAGENT, agent);
+    curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT, (long)CONNECT_S);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT, (long)WHOLE_S);
+    curl_easy_setopt(c, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(c, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
+    curl_easy_setopt(c, CURLOPT_HTTPHEADER, n->fields);
+    curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(c, CURLOPT_MAXFILESIZE, (long)BODY_MAX);
+    if (authority) {
+        curl_easy_setopt(c, CURLOPT_CAINFO, authority);
+        curl_easy_setopt(c, CURLOPT_CAPATH, NULL);
+    }
+}
+
+struct acme_net *acme_net_open(const char *agent, const char *authority, struct acme_fault *f)
+{
+    struct acme_net *n = mk_mem_zalloc(1, sizeof *n);
+    if (n && curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK) {
+        n->curl = curl_easy_init();
+        n->fields = curl_slist_append(NULL, "Content-Type: application/jose+json");
+    }
+    if (n && n->curl && n->fields) {
+        set_common(n, agent, authority);
+        return n;
+    }
+    acme_net_close(n);
+    acme_fault_everyone(f, "no memory");
+    return NULL;
+}
+
+void acme_net_close(struct acme_net *n)
+{
+    if (!n)
+        return;
+    curl_easy_cleanup(n->curl);
+    curl_slist_free_all(n->fields);
+    mk_mem_free(n);
+    curl_global_cleanup();
+}
+
+static bool report(const struct acme_net *n, const char *url, CURLcode e, const struct acme_reply *r,
+                   struct acme_fault *f)
+{
+    if (r->body.failed)
+        return acme_fault_everyone(f, "%s answers with more than %d bytes", url, BODY_MAX);
+    return acme_fault_everyone(f, "%s cannot be asked: %s", url, n->why[0] ? n->why : curl_easy_strerror(e));
+}
+
+bool acme_net_ask(struct acme_net *n, const char *url, mk_str message, struct acme_reply *r,
+                  struct acme_fault *f)
+{
+    CURL *c = n->curl;
+    *r = (struct acme_reply){.body = mk_buf_growing(BODY_MAX)};
+    n->why[0] = '\0';
+    if (!acme_net_is_url(url))
+        return acme_fault_everyone(f, "`%.200s` is not a URL that begins with https://", url ? url : "");
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_WRITEDATA, &r->body);
+    curl_easy_setopt(c, CURLOPT_HTTPGET, 1L);
+    if (message.p) {
+        curl_easy_setopt(c, CURLOPT_POST, 1L);
+        curl_easy_setopt(c, CURLOPT_POSTFIELDS, message.p);
+        curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)message.len);
+    }
+    CURLcode e = curl_easy_perform(c);
+    if (e != CURLE_OK)
+        return report(n, url, e, r, f);
+    take_reply(c, r);
+    return true;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "plan.h"
+
+#include <monkey/mem.h>
+
+const char *acme_json_text(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+static uint64_t number(const json_t *object, const char *key)
+{
+    json_int_t n = json_integer_value(json_object_get(object, key));
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+static bool read_wish(struct acme_wish *w, const json_t *o)
+{
+    const json_t *names = json_object_get(o, "names"), *each;
+    size_t i;
+    w->challenge = acme_json_text(o, "challenge");
+    w->key = acme_json_text(o, "key");
+    json_array_foreach(names, i, each) if (json_is_string(each) && w->n_names < ACME_NAMES_MAX)
+        w->names[w->n_names++] = json_string_value(each);
+    w->name = w->names[0];
+    return w->n_names && w->n_names == json_array_size(names) && w->challenge && w->key;
+}
+
+static bool read_wishes(struct acme_plan *p, const json_t *list)
+{
+    const json_t *each;
+    size_t i;
+    p->wishes = mk_mem_zalloc(json_array_size(list) + 1, sizeof *p->wishes);
+    if (!p->wishes)
+        return false;
+    json_array_foreach(list, i, each) if (!read_wish(&p->wishes[p->n_wishes++], each)) return false;
+    return true;
+}
+
+bool acme_plan_read(struct acme_plan *p, int fd, struct acme_fault *f)
+{
+    json_error_t e;
+    *p = (struct acme_plan){.root = json_loadfd(fd, 0, &e)};
+    if (!p->root)
+        return acme_fault(f, "what to do could not be read: %s", e.text);
+    p->directory = acme_json_text(p->root, "directory");
+    p->authority = acme_json_text(p->root, "authority");
+    p->agent = acme_json_text(p->root, "agent");
+    p->contact = json_object_get(p->root, "contact");
+    p->eab_id = acme_json_text(p->root, "eab_id");
+    p->eab_key = acme_json_text(p->root, "eab_key");
+    p->renew_percent = (unsigned)number(p->root, "renew_percent");
+    p->retry_s = number(p->root, "retry_s");
+    if (!p->directory || !p->agent || p->renew_percent < 1 || p->renew_percent > 99 || !p->retry_s ||
+        !read_wishes(p, json_object_get(p->root, "certificates"))) {
+        acme_plan_free(p);
+        return acme_fault(f, "what to do is not complete: program and plugin are not of the same build");
+    }
+    return true;
+}
+
+void acme_plan_free(struct acme_plan *p)
+{
+    mk_mem_free(p->wishes);
+    json_decref(p->root);
+    *p = (struct acme_plan){0};
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "retry.h"
+
+#include <inttypes.h>
+#include <monkey/text.h>
+
+#include "jws.h"
+#include "store.h"
+
+enum {
+    PAUSE_MAX_S = 86400 * 3 / 4 /* and a quarter by chance: a day */,
+    LONGEST_S = 20 * 86400,
+    LIMITED_S = 3600,
+    TEXT_MAX = 256 * 1024,
+    MARK = 48
+};
+
+/* No host has a name like that. */
+static const char *name_of(const struct acme_wish *wish)
+{
+    return wish ? wish->name : "_account";
+}
+
+/* What was tried, in short: the pause is for that alone. */
+static void mark(const struct acme_plan *p, const struct acme_wish *wish, char out[MARK])
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX), code = mk_buf_fixed(out, MARK - 1);
+    char digest[32];
+    mk_buf_addf(&text, "%s %s", p->directory, p->eab_id ? p->eab_id : "");
+    for (size_t i = 0; wish && i < wish->n_names; i++)
+        mk_buf_addf(&text, " %s", wish->names[i]);
+    if (wish)
+        mk_buf_addf(&text, " %s", wish->challenge);
+    if (!text.failed && acme_sha256(mk_buf_str(&text), digest))
+        acme_base64url(&code, mk_str_of(digest, sizeof digest));
+    out[code.len] = '\0';
+    mk_buf_free(&text);
+}
+
+static json_t *read_note(const struct acme_plan *p, const struct acme_wish *wish)
+{
+    struct mk_buf text;
+    char ours[MARK];
+    int e = acme_store_read(ACME_FAILURES, name_of(wish), ".json", &text);
+    json_t *o = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
+    const char *its = acme_json_text(o, "what");
+    mk_buf_free(&text);
+    mark(p, wish, ours);
+    if (its && strcmp(its, ours) == 0)
+        return o;
+    json_decref(o);
+    return NULL;
+}
+
+int64_t acme_retry_time(const struct acme_plan *p, const struct acme_wish *wish, int64_t now)
+{
+    json_t *o = read_note(p, wish);
+    int64_t until = json_integer_value(json_object_get(o, "until"));
+    json_decref(o);
+    /* Nobody was ever told to wait longer: the clock was wrong when it was written. */
+    return until > now + LONGEST_S ? 0 : until;
+}
+
+/* Many servers that fail at the same time should not come back at the same time. */
+static uint64_t spread(uint64_t seconds)
+{
+    uint32_t r;
+    mk_random(&r, sizeof r);
+    return seconds + seconds * (r % 256) / 1024;
+}
+
+static uint64_t pause_after(const struct acme_plan *p, uint64_t failures, const struct acme_fault *why)
+{
+    uint64_t s = p->retry_s;
+    for (uint64_t i = 1; i < failures && s < PAUSE_MAX_S; i++)
+        s *= 2;
+    if (strcmp(why->type, "rateLimited") == 0 && s < LIMITED_S && !why->wait_s)
+        s = LIMITED_S;
+    if (s > PAUSE_MAX_S)
+        s = PAUSE_MAX_S;
+    if (why->wait_s > s)
+        s = why->wait_s;
+    return spread(s);
+}
+
+static void write_note(const struct acme_plan *p, const struct acme_wish *wish, uint64_t failures,
+                       int64_t until, const char *why)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct acme_fault f;
+    char what[MARK];
+    mark(p, wish, what);
+    mk_buf_addf(&text, "{\"what\":\"%s\",\"failures\":%" PRIu64 ",\"until\":%" PRId64 ",\"why\":", what,
+                failures, until);
+    mk_json_string(&text, mk_str_from_c(why));
+    mk_buf_add(&text, MK_STR("}\n"));
+    if (!text.failed && !acme_store_write(ACME_FAILURES, name_of(wish), ".json", mk_buf_str(&text), &f))
+        acme_say(MK_LOG_WARN, "%s", f.text);
+    mk_buf_free(&text);
+}
+
+int64_t acme_retry_note(const struct acme_plan *p, const struct acme_wish *wish, int64_t now,
+                        const struct acme_fault *why)
+{
+    json_t *o = read_note(p, wish);
+    json_int_t before = json_integer_value(json_object_get(o, "failures"));
+    uint64_t failures = before > 0 && before < 1000 ? (uint64_t)before + 1 : 1;
+    uint64_t pause = pause_after(p, failures, why);
+    json_decref(o);
+    write_note(p, wish, failures, now + (int64_t)pause, why->text);
+    acme_say(MK_LOG_ERROR, "%s%s%s; the next attempt is in %" PRIu64 " s", wish ? wish->name : "",
+             wish ? ": " : "", why->text, pause);
+    return now + (int64_t)pause;
+}
+
+void acme_retry_forget(const struct acme_wish *wish)
+{
+    acme_store_remove(ACME_FAILURES, name_of(wish), ".json");
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 1 << 20, ANSWER_S = 3600 };
+
+static bool name_file(char path[PATH_MAX], const char *folder, const char *prefix, const char *name,
+                      const char *suffix)
+{
+    int n = snprintf(path, PATH_MAX, "%s%s%s%s%s", folder, *folder ? "/" : "", prefix, name, suffix);
+    return n > 0 && n < PATH_MAX;
+}
+
+/* ---- Beginning ---- */
+
+/* What is young may still be asked for: somebody was interrupted, and we shall go on with it. */
+static void clean_folder(const char *folder)
+{
+    DIR *d = opendir(folder);
+    const struct dirent *e;
+    while (d && (e = readdir(d)))
+        if (acme_store_time(folder, e->d_name, "") < time(NULL) - ANSWER_S)
+            acme_store_remove(folder, e->d_name, "");
+    if (d)
+        closedir(d);
+}
+
+static int lock(struct acme_fault *f)
+{
+    int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until we end */
+    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    int e = errno;
+    if (e == EWOULDBLOCK)
+        return -EAGAIN;
+    acme_fault_everyone(f, "the state folder cannot be written to: %s", strerror(e));
+    return -e;
+}
+
+int acme_store_open(struct acme_fault *f)
+{
+    static const char *const folders[] = {ACME_CERTIFICATES, ACME_ORDERS, ACME_FAILURES, ACME_HTTP,
+                                          ACME_ALPN};
+    umask(077);
+    int e = lock(f);
+    if (e)
+        return e;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (mkdir(folders[i], 0700) < 0 && errno != EEXIST) {
+            e = errno;
+            acme_fault_everyone(f, "the folder %s of the state folder cannot be made: %s", folders[i],
+                                strerror(e));
+            return -e;
+        }
+    clean_folder(ACME_HTTP);
+    clean_folder(ACME_ALPN);
+    return 0;
+}
+
+/* ---- Writing ---- */
+
+static bool write_all(int fd, mk_str text)
+{
+    while (text.len) {
+        ssize_t n = write(fd, text.p, text.len);
+        if (n < 0 && errno != EINTR)
+            return false;
+        if (n > 0)
+            text = mk_str_skip(text, (size_t)n);
+    }
+    return fsync(fd) == 0;
+}
+
+static bool write_new(const char *path, mk_str text)
+{
+    (void)unlink(path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0)
+        return false;
+    bool ok = write_all(fd, text);
+    int e = errno;
+    close(fd);
+    if (!ok)
+        (void)unlink(path);
+    errno = e;
+    return ok;
+}
+
+/* The new name survives the machine's fall, too. */
+static void sync_folder(const char *folder)
+{
+    int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    (void)fsync(fd);
+    close(fd);
+}
+
+bool acme_store_write(const char *folder, const char *name, const char *suffix, mk_str text,
+                      struct acme_fault *f)
+{
+    char path[PATH_MAX], temporary[PATH_MAX];
+    if (!name_file(path, folder, "", name, suffix) || !name_file(temporary, folder, ".new-", name, suffix))
+        return acme_fault(f, "the name `%s` is too long for a file", name);
+    if (!write_new(temporary, text) || rename(temporary, path) < 0)
+        return acme_fault(f, "the file %s of the state folder cannot be written: %s", path, strerror(errno));
+    sync_folder(folder);
+    return true;
+}
+
+void acme_store_remove(const char *folder, const char *name, const char *suffix)
+{
+    char path[PATH_MAX];
+    if (name_file(path, folder, "", name, suffix))
+        (void)unlink(path);
+}
+
+/* ---- Reading ---- */
+
+static int read_all(int fd, struct mk_buf *out)
+{
+    struct stat st;
+    if (fstat(fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX)
+        return -EINVAL;
+    for (;;) {
+        if (!mk_buf_reserve(out, 4096))
+            return -ENOMEM;
+        ssize_t n = read(fd, out->p + out->len, 4096);
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (n == 0)
+            return 0;
+        if (n > 0)
+            out->len += (size_t)n;
+    }
+}
+
+int acme_store_read(const char *folder, const char *name, const char *suffix, struct mk_buf *out)
+{
+    char path[PATH_MAX];
+    *out = mk_buf_growing(FILE_MAX + 8192);
+    if (!name_file(path, folder, "", name, suffix))
+        return -ENAMETOOLONG;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int e = read_all(fd, out);
+    close(fd);
+    if (e)
+        mk_buf_free(out);
+    return e;
+}
+
+int64_t acme_store_time(const char *folder, const char *name, const char *suffix)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    if (!name_file(path, folder, "", name, suffix) || lstat(path, &st) < 0)
+        return 0;
+    return st.st_mtime;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runner.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum {
+    FIRST_MS = 300,  /* who only explains a request ends before */
+    BUSY_MS = 10000, /* another one works with the same state: that of an older configuration */
+    AGAIN_MS = 10000,
+    AGAIN_MAX_MS = 3600 * 1000,
+    LOOK_S = 12 * 3600,       /* the clock may have been set meanwhile */
+    RUN_MS = 4 * 3600 * 1000, /* all that it does has limits of its own; so this is a mistake of ours */
+    JOB_MAX = 64 * 1024 * 1024,
+    EXIT_BUSY = 75,
+};
+
+struct acme_runner {
+    struct mk_worker *worker;
+    const struct acme_job *job;
+    struct mk_alarm *alarm; /* when the next one starts; or, while one runs, when it is ended */
+    struct mk_child *child;
+    struct mk_watcher *watcher;
+    int fd; /* what it says */
+    uint32_t again_ms;
+    uint64_t next_s; /* that it has told; 0: not yet */
+    size_t len;
+    char line[2048];
+};
+
+/* ---- What it says ---- */
+
+static void take_line(struct acme_runner *r, mk_str line)
+{
+    static const char letters[] = "EWID";
+    char first = line.len > 2 && line.p[1] == ' ' ? line.p[0] : '\0';
+    const char *level = first ? strchr(letters, first) : NULL;
+    uint64_t n;
+    if (first == 'N' && mk_num_parse(mk_str_skip(line, 2), &n))
+        r->next_s = n ? n : 1;
+    else if (level && *level)
+        mk_worker_log(r->worker, (enum mk_log_level)(level - letters), "acme: %.*s",
+                      MK_STR_ARG(mk_str_skip(line, 2)));
+    else if (line.len) /* of a library */
+        mk_worker_log(r->worker, MK_LOG_WARN, "acme: %.*s", MK_STR_ARG(line));
+}
+
+static void take(struct acme_runner *r, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] != '\n' && r->len < sizeof r->line)
+            r->line[r->len++] = p[i] ? p[i] : '?';
+        if (p[i] != '\n')
+            continue;
+        take_line(r, mk_str_of(r->line, r->len));
+        r->len = 0;
+    }
+}
+
+static void hush(struct acme_runner *r)
+{
+    mk_watcher_free(r->watcher);
+    r->watcher = NULL;
+    if (r->fd >= 0)
+        close(r->fd);
+    r->fd = -1;
+    r->len = 0;
+}
+
+static void listen_to(struct acme_runner *r)
+{
+    char piece[4096];
+    ssize_t n;
+    while (r->fd >= 0 && ((n = read(r->fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR)))
+        if (n > 0)
+            take(r, piece, (size_t)n);
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    (void)which;
+    listen_to(ctx);
+}
+
+/* ---- Its end ---- */
+
+/* A younger configuration serves. It may want something else, and has somebody who sees to that. */
+static bool is_leaving(const struct mk_worker *w)
+{
+    struct mk_worker_stats s;
+    for (size_t i = 0; mk_worker_stats_at(w, i, &s); i++)
+        if (s.pid == getpid())
+            return s.leaving;
+    return false;
+}
+
+static void start_again(struct acme_runner *r)
+{
+    uint32_t by_chance;
+    mk_random(&by_chance, sizeof by_chance);
+    mk_alarm_set(r->alarm, r->again_ms + by_chance % (r->again_ms / 4));
+    r->again_ms = r->again_ms * 2 > AGAIN_MAX_MS ? AGAIN_MAX_MS : r->again_ms * 2;
+}
+
+static void report(const struct acme_runner *r, int status)
+{
+    const char *program = r->job->program;
+    if (status < 0)
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started: %s", program,
+                      strerror(-status));
+    else if (WIFSIGNALED(status))
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s died of signal %d", program, WTERMSIG(status));
+    else
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s ended with status %d", program, WEXITSTATUS(status));
+}
+
+static void on_end(void *ctx, int status)
+{
+    struct acme_runner *r = ctx;
+    r->child = NULL;
+    listen_to(r);
+    hush(r);
+    bool has_ended = status >= 0 && WIFEXITED(status);
+    if (has_ended && WEXITSTATUS(status) == 0 && r->next_s) {
+        r->again_ms = AGAIN_MS;
+        mk_alarm_set(r->alarm, (uint32_t)(r->next_s < LOOK_S ? r->next_s : LOOK_S) * 1000);
+    } else if (has_ended && WEXITSTATUS(status) == EXIT_BUSY) {
+        mk_alarm_set(r->alarm, BUSY_MS);
+    } else {
+        report(r, status);
+        start_again(r);
+    }
+}
+
+/* ---- Its beginning ---- */
+
+/* A file that has no name, for a text of any length that is there at once. */
+static int write_job(const struct acme_job *job)
+{
+    struct mk_buf text = mk_buf_growing(JOB_MAX);
+    acme_job_write(job, &text);
+    int fd = text.failed ? -1 : memfd_create("acme", MFD_CLOEXEC);
+    bool ok = fd >= 0 && write(fd, text.p, text.len) == (ssize_t)text.len && lseek(fd, 0, SEEK_SET) == 0;
+    mk_buf_free(&text);
+    if (fd >= 0 && !ok) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static bool start_child(struct acme_runner *r, int in, int out)
+{
+    static const char *const passed[] = {"https_proxy", "HTTPS_PROXY", "all_proxy",     "ALL_PROXY",
+                                         "no_proxy",    "NO_PROXY",    "SSL_CERT_FILE", "SSL_CERT_DIR"};
+    enum { PASSED = sizeof passed / sizeof *passed };
+    const char *argv[] = {r->job->program, NULL}, *envp[PASSED + 2] = {"PATH=/usr/local/bin:/usr/bin:/bin"};
+    char room[4096];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    for (size_t i = 0, n = 1; i < PASSED && !text.failed; i++) {
+        const char *value = getenv(passed[i]);
+        size_t from = text.len;
+        if (!value)
+            continue;
+        mk_buf_addf(&text, "%s=%s", passed[i], value);
+        mk_buf_add_char(&text, '\0');
+        if (!text.failed)
+            envp[n++] = room + from;
+    }
+    const struct mk_child_options o = {
+        .argv = argv, .envp = envp, .cwd = r->job->settings->state.p, .in = in, .out = out, .err = out};
+    r->child = mk_child_start(r->worker, &o, on_end, r);
+    return r->child;
+}
+
+static bool start(struct acme_runner *r)
+{
+    int ends[2] = {-1, -1}, in = write_job(r->job);
+    bool ok = in >= 0 && pipe2(ends, O_CLOEXEC) == 0;
+    r->next_s = 0;
+    if (ok) {
+        r->fd = ends[0];
+        ok = fcntl(r->fd, F_SETFL, O_NONBLOCK) == 0 &&
+             (r->watcher = mk_watcher_new(r->worker, r->fd, MK_READABLE, on_ready, r)) &&
+             start_child(r, in, ends[1]);
+        close(ends[1]);
+    }
+    if (in >= 0)
+        close(in);
+    return ok;
+}
+
+static void on_due(void *ctx)
+{
+    struct acme_runner *r = ctx;
+    if (r->child) {
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not come to an end", r->job->program);
+        mk_child_signal(r->child, SIGKILL);
+    } else if (is_leaving(r->worker)) {
+        return;
+    } else if (start(r)) {
+        mk_alarm_set(r->alarm, RUN_MS);
+    } else {
+        hush(r);
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started", r->job->program);
+        start_again(r);
+    }
+}
+
+struct acme_runner *acme_runner_open(struct mk_worker *worker, const struct acme_job *job)
+{
+    struct acme_runner *r = mk_mem_zalloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    *r = (struct acme_runner){.worker = worker, .job = job, .fd = -1, .again_ms = AGAIN_MS};
+    r->alarm = mk_alarm_new(worker, on_due, r);
+    if (!r->alarm) {
+        mk_mem_free(r);
+        return NULL;
+    }
+    mk_alarm_set(r->alarm, FIRST_MS);
+    return r;
+}
+
+void acme_runner_close(struct acme_runner *r)
+{
+    if (!r)
+        return;
+    mk_alarm_free(r->alarm);
+    mk_child_drop(r->child);
+    hush(r);
+    mk_mem_free(r);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#define AT(member)    MK_CONF_AT(struct acme_settings, member)
+#define HOST(member)  MK_CONF_AT(struct acme_host, member)
+#define LETS_ENCRYPT  "https://acme-v02.api.letsencrypt.org/directory"
+#define STAGING       "https://acme-staging-v02.api.letsencrypt.org/directory"
+#define NAMES_MAX     100
+#define ACCOUNT_BYTES 1024
+
+const char *const acme_challenge_words[] = {"default", "http-01", "tls-alpn-01", NULL};
+const char *const acme_key_words[] = {"default", "ecdsa", "rsa", NULL};
+
+/* ---- Values ---- */
+
+static bool parse_directory(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str *out = field;
+    if (mk_str_eq_nocase(value, MK_STR("letsencrypt")))
+        *out = MK_STR(LETS_ENCRYPT);
+    else if (mk_str_eq_nocase(value, MK_STR("staging")))
+        *out = MK_STR(STAGING);
+    else
+        *out = value;
+    if (mk_str_starts(*out, MK_STR("http://")))
+        mk_conf_spot_error(spot, value, "`%.*s` is not encrypted: expected a URL that begins with https://",
+                           MK_STR_ARG(value));
+    else if (!mk_str_starts(*out, MK_STR("https://")) || out->len > 1024 ||
+             mk_str_find(*out, ' ') != MK_STR_NONE)
+        return false;
+    return true;
+}
+
+static bool show_text(const void *field, size_t i, struct mk_buf *out)
+{
+    const mk_str *text = field;
+    if (i > 0 || !text->len)
+        return false;
+    mk_buf_add(out, *text);
+    return true;
+}
+
+static bool parse_path(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    mk_str rest = value, word;
+    if (!mk_conf_spot_word(spot, &rest, &word) || !word.len || mk_str_trim(rest).len)
+        return false;
+    *(mk_str *)field = mk_conf_spot_path(spot, word);
+    return true;
+}
+
+static bool parse_account(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct acme_settings *s = mk_conf_spot_out(spot);
+    mk_str rest = value, id, file;
+    (void)field;
+    if (!mk_conf_spot_word(spot, &rest, &id) || !mk_conf_spot_word(spot, &rest, &file) || !id.len ||
+        !file.len || mk_str_trim(rest).len)
+        return false;
+    s->account_id = id;
+    s->account_file = mk_conf_spot_path(spot, file);
+    return true;
+}
+
+static bool show_account(const void *field, size_t i, struct mk_buf *out)
+{
+    const struct acme_settings *s =
+        (const void *)((const char *)field - offsetof(struct acme_settings, account_id));
+    if (i > 0 || !s->account_id.len)
+        return false;
+    mk_buf_addf(out, "%.*s %.*s", MK_STR_ARG(s->account_id), MK_STR_ARG(s->account_file));
+    return true;
+}
+
+/* ---- The tables ---- */
+
+static const struct mk_conf_key keys[] = {
+    {.name = "AgreeToTerms",
+     .type = MK_CONF_BOOL,
+     AT(agreed),
+     .def = "off",
+     .help = "You agree to the terms of service of the authority. Nothing is done without."},
+    {.name = "Contact",
+     .type = MK_CONF_WORDS,
+     AT(contact),
+     .max = 10,
+     .help = "Where the authority writes to if something is wrong: `mailto:me@example.org`."},
+    {.name = "Directory",
+     .type = MK_CONF_CUSTOM,
+     AT(directory),
+     .form = "a URL that begins with https://, letsencrypt or staging",
+     .def = "letsencrypt",
+     .parse = parse_directory,
+     .show = show_text,
+     .help = "The authority. `staging` is where Let's Encrypt lets you try; nobody trusts its certificates."},
+    {.name = "Authority",
+     .type = MK_CONF_CUSTOM,
+     AT(authority),
+     .form = "a file",
+     .parse = parse_path,
+     .show = show_text,
+     .help = "PEM file of those who vouch for the certificate of the `Directory` itself, in place of those "
+             "whom the system trusts: for an authority of one's own."},
+    {.name = "Challenge",
+     .type = MK_CONF_ENUM,
+     AT(challenge),
+     .choices = acme_challenge_words + 1,
+     .def = "http-01",
+     .help = "How the authority sees that a name is ours: it comes to port 80 of it, or to port 443."},
+    {.name = "Key",
+     .type = MK_CONF_ENUM,
+     AT(key),
+     .choices = acme_key_words + 1,
+     .def = "ecdsa",
+     .help = "The kind of the certificates' keys: P-256, or RSA with 2048 bits."},
+    {.name = "State",
+     .type = MK_CONF_CUSTOM,
+     AT(state),
+     .form = "a folder",
+     .def = "/var/lib/monkey/acme",
+     .parse = parse_path,
+     .show = show_text,
+     .help = "Where account, keys and certificates are kept. It is made if it is not there."},
+    {.name = "ExternalAccount",
+     .type = MK_CONF_CUSTOM,
+     AT(account_id),
+     .form = "ID FILE",
+     .parse = parse_account,
+     .show = show_account,
+     .help =
+         "For authorities that want to know whose an account is: the id that they have told, and a file with "
+         "the key (base64url) that they have told."},
+    {.name = "RenewAfter",
+     .type = MK_CONF_NUM,
+     AT(renew_after),
+     .min = 1,
+     .max = 95,
+     .def = "67",
+     .help = "A certificate is renewed after so many hundredths of its life."},
+    {.name = "RetryDelay",
+     .type = MK_CONF_TIME,
+     AT(retry_ms),
+     .min = 1000,
+     .max = 6 * 3600 * 1000,
+     .def = "5m",
+     .help = "The pause after a failure. It doubles with each one, up to a day."},
+};
+
+const struct mk_conf_table acme_table = {
+    .section = "ACME",
+    .keys = keys,
+    .n = sizeof keys / sizeof *keys,
+    .help = "Certificates from an authority that speaks ACME, such as Let's Encrypt.",
+    .size = sizeof(struct acme_settings),
+    .scope = MK_CONF_SERVER,
+};
+
+static const struct mk_conf_key host_keys[] = {
+    {.name = "Acme", .type = MK_CONF_BOOL, HOST(on), .def = "on", .help = "Get a certificate for it."},
+    {.name = "Names",
+     .type = MK_CONF_WORDS,
+     HOST(names),
+     .max = NAMES_MAX,
+     .help = "What it is for; if that is not all of `ServerName`."},
+    {.name = "Challenge",
+     .type = MK_CONF_ENUM,
+     HOST(challenge),
+     .choices = acme_challenge_words,
+     .def = "default",
+     .help = "As in [ACME], which is the default."},
+    {.name = "Key",
+     .type = MK_CONF_ENUM,
+     HOST(key),
+     .choices = acme_key_words,
+     .def = "default",
+     .help = "As in [ACME], which is the default."},
+};
+
+const struct mk_conf_table acme_host_table = {
+    .section = "ACME_HOST",
+    .keys = host_keys,
+    .n = sizeof host_keys / sizeof *host_keys,
+    .help = "What is different for a host.",
+    .size = sizeof(struct acme_host),
+    .scope = MK_CONF_HOST,
+};
+
+/* ---- As a whole ---- */
+
+static void check_contact(struct mk_config *config, const struct acme_settings *s)
+{
+    for (size_t i = 0; i < s->contact.n; i++) {
+        mk_str each = s->contact.v[i];
+        if (mk_str_find(each, ':') == MK_STR_NONE || mk_str_find(each, ':') + 1 == each.len)
+            mk_config_error(config, s, "Contact", "`%.*s` is not a URL: expected mailto:somebody@example.org",
+                            MK_STR_ARG(each));
+    }
+}
+
+static bool is_base64url(mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (!mk_char_is_alpha(text.p[i]) && !mk_char_is_digit(text.p[i]) && text.p[i] != '-' &&
+            text.p[i] != '_' && text.p[i] != '=')
+            return false;
+    return text.len;
+}
+
+static mk_str trim_lines(mk_str text)
+{
+    while (text.len && (unsigned char)text.p[text.len - 1] <= ' ')
+        text.len--;
+    return text;
+}
+
+/* The helper has not the rights that we have. */
+static void read_account(struct mk_config *config, struct acme_settings *s)
+{
+    char room[ACCOUNT_BYTES];
+    if (!s->account_file.p)
+        return;
+    int fd = open(s->account_file.p, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, room, sizeof room);
+    int e = errno;
+    if (fd >= 0)
+        close(fd);
+    mk_str text = n < 0 ? MK_STR("") : trim_lines(mk_str_of(room, (size_t)n));
+    if (n < 0)
+        mk_config_error(config, s, "ExternalAccount", "%s cannot be read: %s", s->account_file.p,
+                        strerror(e));
+    else if (n == (ssize_t)sizeof room || !is_base64url(text))
+        mk_config_error(config, s, "ExternalAccount", "%s holds no key: expected one line of base64url",
+                        s->account_file.p);
+    else
+        s->account_key = mk_config_copy(config, text);
+}
+
+struct acme_settings *acme_settings_of(struct mk_config *config)
+{
+    struct acme_settings *s = mk_config_section(config, &acme_table, NULL);
+    if (!s)
+        return NULL;
+    if (s->authority.p && access(s->authority.p, R_OK) < 0)
+        mk_config_error(config, s, "Authority", "%s cannot be read: %s", s->authority.p, strerror(errno));
+    check_contact(config, s);
+    read_account(config, s);
+    return s;
+}
+
+void acme_settings_check(struct mk_config *config, const struct acme_settings *s)
+{
+    if (!s) {
+        mk_config_error(config, NULL, NULL, "the plugin `acme` needs a section [ACME]");
+        mk_config_hint(
+            config, "write [ACME] with `AgreeToTerms on`, once you have read the terms of service of Let's "
+                    "Encrypt, or of the authority that you name as its `Directory`");
+        return;
+    }
+    if (!s->agreed) {
+        mk_config_error(config, s, "AgreeToTerms",
+                        "no authority certifies for somebody who does not agree to its terms "
+                        "of service: expected `AgreeToTerms on`");
+        mk_config_hint(config, "read those of %.*s first", MK_STR_ARG(s->directory));
+    }
+    if (!mk_config_has_tls(config))
+        mk_config_warn(config, s, NULL, "no Listen speaks TLS: certificates are got, but shown to nobody");
+}
+
+/* ---- Names ---- */
+
+static bool is_label(mk_str label)
+{
+    for (size_t i = 0; i < label.len; i++)
+        if (!mk_char_is_alpha(label.p[i]) && !mk_char_is_digit(label.p[i]) && label.p[i] != '-')
+            return false;
+    return label.len > 0 && label.len < 64 && label.p[0] != '-' && label.p[label.len - 1] != '-';
+}
+
+/* Of letters, digits and `-`, which may stand in a file name and in a certificate. */
+static bool is_name(mk_str name)
+{
+    bool has_letter = false; /* in the last part: else it is an address */
+    mk_str rest = name;
+    while (rest.p) {
+        mk_str label = mk_str_cut(&rest, '.');
+        if (!is_label(label))
+            return false;
+        has_letter = mk_char_is_alpha(label.p[0]);
+    }
+    return name.len <= 250 && has_letter;
+}
+
+static mk_str lower(struct mk_config *config, mk_str text)
+{
+    char *room = mk_config_alloc(config, text.len + 1);
+    for (size_t i = 0; room && i < text.len; i++)
+        room[i] = mk_char_lower(text.p[i]);
+    return mk_str_of(room, room ? text.len : 0);
+}
+
+static bool is_served(struct mk_config *config, const struct mk_host *host, mk_str name)
+{
+    mk_str its;
+    for (size_t i = 0; (its = mk_host_name_at(host, i)).p; i++)
+        if (mk_str_match(name, lower(config, its)))
+            return true;
+    return false;
+}
+
+static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_str name)
+{
+    const char *key = h && h->names.n ? "Names" : NULL;
+    if (mk_str_find(name, '*') != MK_STR_NONE)
+        mk_config_error(config, h, key,
+                        "`%.*s`: nobody certifies all names of a kind by http-01 or tls-alpn-01, "
+                        "only by dns-01, which there is not here",
+                        MK_STR_ARG(name));
+    else
+        mk_config_error(config, h, key,
+                        "`%.*s` is not a name that can be certified: expected letters, digits and "
+                        "`-`, as in www.example.org",
+                        MK_STR_ARG(name));
+    if (!key)
+        mk_config_hint(config, "below that [HOST] write [ACME_HOST], with `Names` for those that are to be "
+                               "certified, or with `Acme off`");
+}
+
+static bool add_name(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
+                     const struct mk_host *host, mk_str name)
+{
+    mk_str small = lower(config, name);
+    if (!is_name(small)) {
+        refuse_name(config, h, name);
+        return false;
+    }
+    if (!is_served(config, host, small)) {
+        mk_config_error(config, h, "Names", "`%.*s` is not a ServerName of this host", MK_STR_ARG(name));
+        return false;
+    }
+    for (size_t i = 0; i < w->n; i++)
+        if (mk_str_eq(w->names[i], small))
+            return true;
+    w->names[w->n++] = small;
+    return small.p;
+}
+
+static size_t count_names(const struct mk_host *host)
+{
+    size_t n = 0;
+    while (mk_host_name_at(host, n).p)
+        n++;
+    return n;
+}
+
+static bool take_names(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
+                       const struct mk_host *host)
+{
+    bool own = h && h->names.n;
+    size_t n = own ? h->names.n : count_names(host);
+    w->names = mk_config_alloc(config, (n + 1) * sizeof *w->names);
+    if (n > NAMES_MAX)
+        mk_config_error(config, h, NULL, "the host has %zu names, a certificate can be for %d", n, NAMES_MAX);
+    if (!w->names || n > NAMES_MAX)
+        return false;
+    bool ok = true;
+    for (size_t i = 0; i < n; i++) /* all of them: each mistake is told */
+        ok &= add_name(config, w, h, host, own ? h->names.v[i] : mk_host_name_at(host, i));
+    return ok && w->n;
+}
+
+bool acme_settings_wants(struct mk_config *config, const struct mk_host *host)
+{
+    const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
+    return (!h || h->on) && (mk_host_name(host).len || (h && h->names.n)) &&
+           !mk_config_has_certificate(config);
+}
+
+struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
+                                     const struct mk_host *host)
+{
+    const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
+    struct acme_wish *w = mk_config_alloc(config, sizeof *w);
+    if (!w || !take_names(config, w, h, host))
+        return NULL;
+    enum acme_challenge c = h ? h->challenge : ACME_CHALLENGE_SERVER;
+    enum acme_key k = h ? h->key : ACME_KEY_SERVER;
+    w->challenge = acme_challenge_words[c ? c : s->challenge + 1];
+    w->key = acme_key_words[k ? k : s->key + 1];
+    return w;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What [ACME] and [ACME_HOST] say, checked. */
+#ifndef ACME_SETTINGS_H
+#define ACME_SETTINGS_H
+
+#include <monkey/plugin.h>
+
+#define ACME_HTTP_FOLDER "http-01"     /* of the state folder; a file for each token */
+#define ACME_ALPN_FOLDER "tls-alpn-01" /* NAME.pem */
+
+enum acme_challenge { ACME_CHALLENGE_SERVER, ACME_CHALLENGE_HTTP, ACME_CHALLENGE_ALPN };
+enum acme_key { ACME_KEY_SERVER, ACME_KEY_ECDSA, ACME_KEY_RSA };
+
+extern const char *const acme_challenge_words[], *const acme_key_words[];
+
+/* [ACME] */
+struct acme_settings {
+    mk_str directory, state, authority;
+    struct mk_conf_words contact;
+    mk_str account_id, account_file, account_key; /* of ExternalAccount; the key is what the file holds */
+    bool agreed;
+    unsigned challenge, key; /* from 0: without the first word of the lists above */
+    unsigned renew_after;    /* percent */
+    uint64_t retry_ms;
+};
+
+/* [ACME_HOST] */
+struct acme_host {
+    bool on;
+    struct mk_conf_words names;
+    enum acme_challenge challenge;
+    enum acme_key key;
+};
+
+/* One certificate. */
+struct acme_wish {
+    struct acme_wish *next;
+    mk_str *names; /* lower case */
+    size_t n;
+    const char *challenge, *key;
+};
+
+extern const struct mk_conf_table acme_table, acme_host_table;
+
+/* [ACME]; NULL: there is none, or memory is out. What is wrong is reported. */
+struct acme_settings *acme_settings_of(struct mk_config *config);
+/* Somebody wants a certificate: is all there that it takes? What is not is reported. `s` may be NULL. */
+void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
+
+/* Only in host(): does it want one? Who has no name, or has brought one, does not. */
+bool acme_settings_wants(struct mk_config *config, const struct mk_host *host);
+/* And which; NULL: that is wrong, which is reported. */
+struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
+                                     const struct mk_host *host);
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever the path, a token is a plain name: nothing that leads out of its folder. */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "acme/tokens.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char room[ACME_ANSWER_MAX];
+    mk_str path = mk_str_of((const char *)data, size), token = acme_token_of(path);
+    if (!token.p)
+        return 0;
+    if (token.len == 0 || token.len > ACME_TOKEN_MAX || mk_str_find(token, '/') != MK_STR_NONE ||
+        mk_str_find(token, '.') != MK_STR_NONE || mk_str_find(token, '\0') != MK_STR_NONE ||
+        !mk_str_ends(path, token))
+        abort();
+    (void)acme_token_read("/nonexistent", token, room);
+    return 0;
+}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pebble, the small certificate authority that speaks ACME, for tests: on loopback, on free ports, with a resolver beside
+it to which every name is the address of the place.
+
+    place = Place()
+    pebble = Pebble(tmp_path, place, http_port=place.port())
+    pebble.directory, pebble.authority        # URL, and the file of whom to trust there
+    pebble.root()                             # PEM of whom its certificates lead to
+"""
+import json
+import os
+import random
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+import urllib.request
+
+from certificates import make_authority
+from monkey import SECONDS, Output
+
+PROGRAMS = [shutil.which(name) for name in ("pebble", "pebble-challtestsrv")]
+
+
+class Place:
+    """An address of loopback that nobody else has, so that a port that is free there stays free."""
+
+    def __init__(self):
+        self.address = ".".join(["127", *(str(random.randint(1, 254)) for _ in range(3))])
+
+    def port(self, kind=socket.SOCK_STREAM):
+        with socket.socket(socket.AF_INET, kind) as s:
+            s.bind((self.address, 0))
+            return s.getsockname()[1]
+
+
+class Pebble:
+    def __init__(self, folder, place, http_port, tls_port=1, validity=None, rejected_nonces=0, reuse=0, external=None,
+                 always_valid=False, blocked=()):
+        self.place = place
+        self.folder = folder / "pebble"
+        if not self.folder.exists():
+            self.pair = make_authority(self.folder / "ca", "Pebble's own").issue([place.address], file="pebble")
+        self.authority = self.folder / "ca/authority.pem"
+        self.processes = []
+        self.dns_port = place.port(socket.SOCK_DGRAM)
+        self.port, self.management = place.port(), place.port()
+        self.directory = f"https://{place.address}:{self.port}/dir"
+        self.settings = {
+            "listenAddress": f"{place.address}:{self.port}",
+            "managementListenAddress": f"{place.address}:{self.management}",
+            "certificate": str(self.folder / "ca/pebble.pem"),
+            "privateKey": str(self.folder / "ca/pebble.key"),
+            "httpPort": http_port,
+            "tlsPort": tls_port,
+            "ocspResponderURL": "",
+            "externalAccountBindingRequired": bool(external),
+            "externalAccountMACKeys": external or {},
+            "domainBlocklist": list(blocked),
+        }
+        if validity:
+            self.settings["certificateValidityPeriod"] = validity
+        self.environment = {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": str(rejected_nonces),
+                            "PEBBLE_AUTHZREUSE": str(reuse)}
+        if always_valid:
+            self.environment["PEBBLE_VA_ALWAYS_VALID"] = "1"
+        self.context = ssl.create_default_context(cafile=self.authority)
+        self.start()
+
+    def start(self):
+        config = self.folder / "config.json"
+        config.write_text(json.dumps({"pebble": self.settings}))
+        self.resolver = self._run(PROGRAMS[1], "-dns01", f"{self.place.address}:{self.dns_port}", "-http01", "", "-https01", "",
+                                  "-tlsalpn01", "", "-management", f"{self.place.address}:{self.place.port()}", "-defaultIPv6", "",
+                                  "-defaultIPv4", self.place.address)
+        self.process = self._run(PROGRAMS[0], "-config", config, "-dnsserver", f"{self.place.address}:{self.dns_port}", "-strict")
+        self.out = Output(self.process.stdout, "pebble")
+        self._wait()
+
+    def _run(self, *args):
+        process = subprocess.Popen([str(arg) for arg in args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, env=os.environ | self.environment)
+        self.processes.append(process)
+        if args[0] == PROGRAMS[1]:
+            Output(process.stdout, "resolver")
+        return process
+
+    def _wait(self):
+        end = time.monotonic() + SECONDS
+        while True:
+            try:
+                urllib.request.urlopen(self.directory, context=self.context, timeout=SECONDS).close()
+                return
+            except OSError as error:
+                assert self.process.poll() is None, self.out.text
+                assert time.monotonic() < end, f"{error}\n{self.out.text}"
+                time.sleep(0.05)
+
+    def root(self):
+        with urllib.request.urlopen(f"https://{self.place.address}:{self.management}/roots/0", context=self.context,
+                                    timeout=SECONDS) as answer:
+            return answer.read().decode()
+
+    def count(self, pattern):
+        """How often it was asked something: lines of its log with this text."""
+        return self.out.text.count(pattern)
+
+    def stop(self):
+        for process in self.processes:
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        self.processes = []

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin acme when something is wrong: names, files, authorities that cannot be reached, programs that are killed."""
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+
+from acme import MARKS, NEW, helpers, slow, state, wait_for, world  # noqa: F401 (fixtures)
+from certificates import make_authority
+
+pytestmark = MARKS
+
+
+# ---- What goes wrong ----
+
+
+def test_a_name_that_is_not_ours(world, state):
+    """Pebble is sent to a port where nobody listens."""
+    world.start_pebble()
+    world.pebble.settings["httpPort"] = 1
+    world.pebble.stop()
+    world.pebble.start()
+    server = world.start()
+    said = server.err.wait_for(r"\[error\] \d+: acme: www.example.test: the authority could not verify www.example.test by "
+                               r"http-01 on port 80 \(invalid\): (.*); the next attempt is in (\d+) s", count=3)
+    assert "connection" in said[1]
+    waits = [int(s) for s in re.findall(r"the next attempt is in (\d+) s", server.log)]
+    assert waits[:3] == [1, 2, 4] or (1 <= waits[0] <= 2 and 2 <= waits[1] <= 3 and 4 <= waits[2] <= 5)
+    server.stop()
+    before = state.failure("www.example.test")
+    assert before["failures"] >= 3 and "connection" in before["why"]
+    # The pauses go on where they were, also for the next server.
+    server = world.start()
+    said = server.err.wait_for(r"the next attempt is in (\d+) s")
+    assert int(said[1]) >= 8
+    assert state.failure("www.example.test")["failures"] == before["failures"] + 1
+    server.stop()
+    # What is configured anew is tried at once.
+    server = world.start(names="other.example.test www.example.test")
+    assert int(server.err.wait_for(r"the next attempt is in (\d+) s")[1]) <= 2
+    assert not list((state / "http-01").iterdir())
+
+
+def test_one_that_fails_does_not_hold_up_others(world, state):
+    server = world.start(names="bad.blocked.test", blocked=["blocked.test"],
+                         sections="[HOST]\n    ServerName good.example.test\n    DocumentRoot site\n")
+    server.err.wait_for(NEW.format("good.example.test"))
+    assert re.search(r"\[error\] \d+: acme: bad.blocked.test: the authority refuses \(\d+\): .*\(rejectedIdentifier\)", server.log)
+    assert state.failure("good.example.test") is None
+
+
+def test_nobody_answers(world, state):
+    world.start_pebble()
+    world.pebble.stop()
+    server = world.start()
+    server.err.wait_for(r"\[error\] \d+: acme: https://\S+/dir cannot be asked: .*; the next attempt is in (\d+) s")
+    world.pebble.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    wait_for(lambda: state.failure("_account") is None)
+
+
+def test_who_is_not_trusted(world, tmp_path, state):
+    world.start_pebble()
+    world.pebble.authority = make_authority(tmp_path / "other").file
+    world.start().err.wait_for(r"cannot be asked: .*certificate")
+    assert not (state / "account.json").exists()
+
+
+@pytest.mark.parametrize("content", [b"", b"-----BEGIN PRIVATE KEY-----\nnonsense\n", b"\0" * 4096])
+def test_a_damaged_account_key_is_not_replaced(world, state, content):
+    state.path.mkdir()
+    (state / "account.key").write_bytes(content)
+    server = world.start()
+    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*there will be a new account")
+    assert (state / "account.key").read_bytes() == content
+    (state / "account.key").unlink()
+    server.err.wait_for(NEW.format("www.example.test"))
+
+
+def test_other_damaged_files(world, state):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    whole = state.pem("www.example.test").read_text()
+    other = whole[whole.index("-----BEGIN PRIVATE"):]
+    pieces = whole.split("-----END CERTIFICATE-----")
+    for content in (b"", b"\xff\xfe nonsense", whole[:len(whole) // 2].encode(), other.encode(),
+                    (pieces[0][:-40] + "-----END CERTIFICATE-----" + pieces[-1]).encode()):
+        state.pem("www.example.test").write_bytes(content)
+        for name in ("account.json", "orders/www.example.test.json", "orders/www.example.test.key",
+                     "failures/www.example.test.json", "failures/_account.json"):
+            (state / name).write_bytes(content)
+        server = world.start()
+        server.err.wait_for(r"acme: www.example.test: .*(damaged|no chain|another authority)")
+        server.err.wait_for(NEW.format("www.example.test"))
+        wait_for(lambda: not helpers(server))
+        state.check("www.example.test")
+
+
+def test_a_key_of_another_certificate(world, state):
+    world.start().err.wait_for(NEW.format("www.example.test"))
+    theirs = state.pem("www.example.test").read_text()
+    state.pem("www.example.test").unlink()
+    server = world.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    server.stop()
+    ours = state.pem("www.example.test").read_text()
+    at = "-----BEGIN PRIVATE"
+    state.pem("www.example.test").write_text(ours[:ours.index(at)] + theirs[theirs.index(at):])
+    server = world.start()
+    server.err.wait_for("certificate and key do not belong together")
+    server.err.wait_for(NEW.format("www.example.test"))
+    state.check("www.example.test")
+
+
+def test_a_state_folder_that_cannot_be(world, tmp_path):
+    (tmp_path / "state").write_text("a file")
+    server = world.start(expect_start=False)
+    server.exit_code = 1
+    server.wait()
+    world.server = None
+    assert re.search(r"monkey.conf:\d+:\d+: error: the folder \S+/state cannot be made: Not a directory", server.log)
+
+
+# ---- The program ----
+
+
+def test_there_is_no_process_when_there_is_nothing_to_do(world):
+    server = world.start()
+    server.err.wait_for(NEW.format("www.example.test"))
+    wait_for(lambda: not helpers(server))
+
+
+def test_it_is_killed(slow, state):
+    server = slow.start()
+    wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
+    (pid,) = helpers(server)
+    os.kill(pid, signal.SIGKILL)
+    server.err.wait_for(r"\[error\] \d+: acme: \S+/monkey-acme died of signal 9")
+    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    assert slow.pebble.count("order-plz") == 1, "it goes on with the order"
+
+
+def test_its_worker_is_killed(slow, state):
+    server = slow.start(workers=2)
+    server.allow("worker")
+    wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
+    (pid,) = helpers(server)
+    for worker in server.workers:
+        os.kill(worker, signal.SIGKILL)
+    wait_for(lambda: pid not in helpers(server) and not os.path.exists(f"/proc/{pid}"))
+    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    assert slow.pebble.count("order-plz") == 1, server.log + slow.pebble.out.text
+
+
+def test_it_ends_with_the_server(slow, state):
+    server = slow.start()
+    (pid,) = wait_for(lambda: helpers(server))
+    server.stop()
+    wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
+
+
+def test_reloads_meanwhile(slow):
+    server = slow.start()
+    for i in range(3):
+        wait_for(lambda: helpers(server))
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves", count=i + 1)
+    server.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    assert slow.pebble.count("order-plz") == 1
+
+
+def test_who_serves_an_older_configuration_asks_for_nothing(world):
+    world.start_pebble()
+    world.pebble.settings["httpPort"] = 1
+    world.pebble.stop()
+    world.pebble.start()
+    server = world.start()
+    (old,) = server.workers
+    server.err.wait_for(rf"{old}: acme: www.example.test: .*next attempt")
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\n")  # and no more: its worker has to wait
+        server.config.write_text(server.config.read_text().replace("www.example.test", "other.example.test"))
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+        server.err.wait_for(r"acme: other.example.test: .*next attempt", count=4)
+        assert old in server.workers
+    since = server.log[server.log.index("the new configuration serves"):]
+    assert len(re.findall(rf"{old}: acme: ", since)) <= 1, "what ran already may end"
+
+
+def test_two_servers_with_the_same_state(slow, monkey, tmp_path, state):
+    first = slow.start()
+    wait_for(lambda: helpers(first))
+    text = first.config.read_text().replace(f":{slow.http}\n", ":0\n")
+    second = monkey(config=text.replace("DocumentRoot site", f"DocumentRoot {tmp_path}/site"))
+    first.err.wait_for(NEW.format("www.example.test"), seconds=90)
+    wait_for(lambda: not helpers(second), seconds=90)
+    assert slow.pebble.count("order-plz") == 1 and "new certificate" not in second.log

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin acme with authorities that are not what they should be, and with mistakes in its configuration."""
+import http.server
+import json
+import re
+import ssl
+import threading
+import time
+
+import pytest
+
+from acme import MARKS, state, world  # noqa: F401 (fixtures)
+from certificates import make_authority
+
+pytestmark = MARKS
+
+
+# ---- Authorities that are not what they should be ----
+
+
+class Impostor(http.server.BaseHTTPRequestHandler):
+    """Answers as it is told: a function from the path to (status, fields, content)."""
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.asked.append(self.path)
+        status, fields, content = self.server.answer(self.path)
+        content = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in ({"Content-Length": str(len(content))} | fields).items():
+            self.send_header(name, value)
+        self.end_headers()
+        try:
+            self.wfile.write(content)
+        except OSError:
+            pass
+
+    do_POST = do_HEAD = do_GET
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def impostor(world, tmp_path):
+    """Starts a server whose authority answers as the test says."""
+    pair = make_authority(tmp_path / "impostor").issue([world.place.address])
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(pair.certificate, pair.key)
+    fake = http.server.ThreadingHTTPServer((world.place.address, world.place.port()), Impostor)
+    fake.socket = context.wrap_socket(fake.socket, server_side=True)
+    fake.daemon_threads = True
+    fake.asked, fake.authority = [], tmp_path / "impostor/authority.pem"
+    fake.url = f"https://{world.place.address}:{fake.server_port}"
+    fake.directory = f"{fake.url}/dir"
+    fake.whole = {"newNonce": f"{fake.url}/nonce", "newAccount": f"{fake.url}/account", "newOrder": f"{fake.url}/order"}
+    threading.Thread(target=fake.serve_forever, daemon=True).start()
+
+    def start(answer, keys=""):
+        fake.answer = answer
+        world.pebble = fake
+        return world.start(keys)
+
+    start.fake = fake
+    yield start
+    fake.shutdown()
+    fake.server_close()
+    world.pebble = None
+
+
+def problem(kind, detail="because", status=400, **fields):
+    return status, {"Content-Type": "application/problem+json", "Replay-Nonce": "n"} | fields, {
+        "type": f"urn:ietf:params:acme:error:{kind}", "detail": detail}
+
+
+@pytest.mark.parametrize("answer, said", [
+    ((200, {}, b""), "is not a directory of ACME"),
+    ((200, {}, b"<html>"), "is not a directory of ACME"),
+    ((200, {}, []), "is not a directory of ACME"),
+    ((200, {}, b"[" * 5000), "is not a directory of ACME"),
+    ((200, {}, {}), "the directory has no `newNonce` that begins with https://"),
+    ((200, {}, {"newNonce": 1}), "the directory has no `newNonce`"),
+    ((200, {}, {"newNonce": "http://127.0.0.1/nonce", "newAccount": "https://a/", "newOrder": "https://a/"}),
+     "the directory has no `newNonce` that begins with https://"),
+    ((200, {}, {"newNonce": "https://" + "a" * 3000}), "the directory has no `newNonce`"),
+    ((200, {}, b"x" * (2 << 20)), "(Maximum file size exceeded|more than 1048576 bytes)"),
+    ((404, {}, b"not here"), "answers with status 404"),
+    ((500, {}, b""), "answers with status 500"),
+    ((302, {"Location": "http://127.0.0.1:1/"}, b""), "answers with status 302"),
+    ((200, {"Content-Length": "1000", "Connection": "close"}, b"{}"), "cannot be asked"),
+    (problem("malformed", "bad\r\n[error] forged\x1b[31m"), r"refuses \(400\): bad  \[error\] forged .31m \(malformed\)"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_a_directory_that_is_none(impostor, answer, said):
+    server = impostor(lambda path: answer)
+    server.err.wait_for(said, count=2)  # it goes on trying
+    assert set(impostor.fake.asked) == {"/dir"}
+
+
+@pytest.mark.parametrize("answers, said", [
+    ({"/nonce": (200, {}, b"")}, "gives no nonce"),
+    ({"/nonce": (200, {"Replay-Nonce": "not base64url!"}, b"")}, "gives no nonce"),
+    ({"/account": (201, {}, {})}, "names no account"),
+    ({"/account": (201, {"Location": "http://127.0.0.1/a"}, {})}, "names no account"),
+    ({"/account": (201, {"Location": "/a"}, {})}, "names no account"),
+    ({"/account": problem("badNonce")}, r"badNonce"),
+    ({"/account": problem("externalAccountRequired", status=403)}, "externalAccountRequired"),
+    ({"/order": (201, {}, {"status": "pending"})}, "names no order"),
+    ({"/order": (201, {"Location": "URL/o"}, b"nonsense")}, "not a JSON object"),
+    ({"/order": (201, {"Location": "URL/o"}, {})}, "a state that there is not: ``"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "strange"})}, "a state that there is not: `strange`"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "invalid", "error": {"detail": "sorry", "type": "x"}})},
+     "the order has failed: sorry"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": [7]})}, "`` is not a URL"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}), "/z": (200, {}, {})},
+     "which was not asked for"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
+      "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "evil.test"}})},
+     "wants to verify evil.test, which was not asked for"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
+      "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "www.example.test"},
+                       "challenges": [{"type": "dns-01"}, "x", {}]})}, "does not offer http-01"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "pending", "authorizations": ["URL/z"]}),
+      "/z": (200, {}, {"status": "pending", "identifier": {"type": "dns", "value": "www.example.test"},
+                       "challenges": [{"type": "http-01", "url": "URL/c", "token": "../../account.key"}]})},
+     "the challenge for www.example.test is broken"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "ready"})}, "`` is not a URL"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid"})}, "`` is not a URL"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "http://127.0.0.1/c"})},
+     "`http://127.0.0.1/c` is not a URL that begins with https://"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": (200, {}, b"nonsense")},
+     "it is no chain of certificates"),
+    ({"/order": (201, {"Location": "URL/o"}, {"status": "valid", "certificate": "URL/c"}), "/c": "OTHER"},
+     "certificate and key do not belong together"),
+], ids=lambda value: value if isinstance(value, str) else "")
+def test_answers_that_are_wrong(impostor, state, answers, said):
+    fake = impostor.fake
+
+    def fill(thing):
+        return json.loads(json.dumps(thing).replace("URL", fake.url))
+
+    def answer(path):
+        found = answers.get(path)
+        if found == "OTHER":
+            return 200, {"Replay-Nonce": "n"}, make_authority(state.path.parent / "x").issue(
+                ["www.example.test"]).certificate.read_bytes()
+        if found:
+            status, fields, content = found
+            return status, fill({"Replay-Nonce": "n"} | fields if path != "/nonce" else fields), (
+                content if isinstance(content, bytes) else fill(content))
+        return {"/dir": (200, {}, fake.whole), "/nonce": (200, {"Replay-Nonce": "n"}, b""),
+                "/account": (201, {"Location": f"{fake.url}/a", "Replay-Nonce": "n"}, {})}.get(path, (404, {}, b""))
+
+    server = impostor(answer)
+    server.err.wait_for(r"\[error\] \d+: acme: .*" + said + r".*; the next attempt is in \d+ s")
+    assert not state.pem("www.example.test").exists()
+    server.stop()
+    for name in ("account.key", "lock"):
+        assert (state / name).exists()
+
+
+@pytest.mark.parametrize("fields, seconds", [
+    ({"Retry-After": "7200"}, 7200), ({}, 3600), ({"Retry-After": "999999999"}, 8 * 86400), ({"Retry-After": "soon"}, 3600),
+])
+def test_rate_limits(impostor, state, fields, seconds):
+    fake = impostor.fake
+
+    def answer(path):
+        if path == "/order":
+            return problem("rateLimited", "too many", 429, **fields)
+        return {"/dir": (200, {}, fake.whole), "/nonce": (200, {"Replay-Nonce": "n"}, b"")}.get(
+            path, (201, {"Location": f"{fake.url}/a", "Replay-Nonce": "n"}, {}))
+
+    server = impostor(answer)
+    said = server.err.wait_for(r"acme: www.example.test: .*too many \(rateLimited\); the next attempt is in (\d+) s")
+    assert seconds <= int(said[1]) <= seconds * 1.26
+    assert abs(state.failure("www.example.test")["until"] - time.time() - int(said[1])) < 30
+    server.stop()
+    fake.asked.clear()
+    impostor(answer)
+    time.sleep(1)
+    assert not fake.asked
+
+
+def test_a_date_to_come_back(impostor):
+    fake = impostor.fake
+    when = time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 5000))
+    server = impostor(lambda path: (503, {"Retry-After": when}, b"busy") if path == "/dir" else (404, {}, b""))
+    said = server.err.wait_for(r"answers with status 503; the next attempt is in (\d+) s")
+    assert 4900 <= int(said[1]) <= 6300 and set(fake.asked) == {"/dir"}
+
+
+def test_a_clock_that_is_wrong(impostor):
+    fake = impostor.fake
+    old = Impostor.date_time_string
+    Impostor.date_time_string = lambda self, timestamp=None: "Sun, 06 Nov 1994 08:49:37 GMT"
+    try:
+        server = impostor(lambda path: (200, {}, fake.whole) if path == "/dir" else (404, {}, b""))
+        server.err.wait_for(r"the clock of this machine is \d+ minutes ahead of that of the authority")
+    finally:
+        Impostor.date_time_string = old
+
+
+# ---- Configurations ----
+
+
+@pytest.mark.parametrize("text, said", [
+    ("[ACME]\n    Contact mailto:me@example.org\n", r"6:5|5:1: error: no authority certifies for somebody who does not agree"),
+    ("[ACME]\n    AgreeToTerms off\n", "6:18: error: no authority .*: expected `AgreeToTerms on`"),
+    ("", "the plugin `acme` needs a section .ACME."),
+    ("[ACME]\n    AgreeToTerms on\n    Directory http://example.org/\n", "7:15: error: `http://example.org/` is not encrypted"),
+    ("[ACME]\n    AgreeToTerms on\n    Directory somewhere\n", "7:15: error: expected a URL that begins with https://"),
+    ("[ACME]\n    AgreeToTerms on\n    Authority nowhere.pem\n", "7:15: error: \\S+/nowhere.pem cannot be read: No such file"),
+    ("[ACME]\n    AgreeToTerms on\n    Contact me\n", "7:13: error: `me` is not a URL: expected mailto:"),
+    ("[ACME]\n    AgreeToTerms on\n    Challenge dns-01\n", "7:15: error: .*http-01"),
+    ("[ACME]\n    AgreeToTerms on\n    Challenge tls-alpn-01\n", "7:15: error: tls-alpn-01 is answered over TLS"),
+    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid\n", "7:21: error: expected ID FILE"),
+    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid nowhere\n", "7:21: error: \\S+/nowhere cannot be read"),
+    ("[ACME]\n    AgreeToTerms on\n    ExternalAccount kid monkey.conf\n", "7:21: error: \\S+ holds no key"),
+    ("[ACME]\n    AgreeToTerms on\n    RenewAfter 99\n", "7:16: error: "),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName *.example.org\n",
+     r"`\*.example.org`: nobody certifies all names of a kind by http-01 or tls-alpn-01"),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName 192.0.2.1\n", "`192.0.2.1` is not a name that can be certified"),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a_b.example.org\n", "`a_b.example.org` is not a name"),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org\n[ACME_HOST]\n    Names b.org\n",
+     "10:11: error: `b.org` is not a ServerName of this host"),
+    ("[ACME]\n    AgreeToTerms on\n[HOST]\n    ServerName a.org b.org\n[HOST]\n    ServerName c.org *.org\n"
+     "[ACME_HOST]\n    Names a.org\n", "two hosts want different certificates that begin with the name a.org"),
+])
+def test_mistakes(run, tmp_path, text, said):
+    (tmp_path / "monkey.conf").write_text(f"[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n{text}"
+                                          "[HOST]\n    ServerName www.example.org\n")
+    done = run("-t", "-c", "monkey.conf")
+    assert done.code == 3 and re.search(said, done.err), done.err
+    assert not (tmp_path / "state").exists()
+
+
+def test_what_is_printed_can_be_read(run, tmp_path):
+    (tmp_path / "key").write_text("c2VjcmV0")
+    (tmp_path / "monkey.conf").write_text(
+        "[SERVER]\n    Listen 0\n[PLUGINS]\n    Load acme\n[ACME]\n    AgreeToTerms on\n    Directory staging\n"
+        "    Contact mailto:a@example.org mailto:b@example.org\n    ExternalAccount id key\n    State here\n"
+        "    Key rsa\n[HOST]\n    DocumentRoot .\n    ServerName a.org *.org\n[ACME_HOST]\n    Names a.org b.org\n    Key ecdsa\n")
+    printed = run("-T", "-c", "monkey.conf").out
+    assert "https://acme-staging-v02.api.letsencrypt.org/directory" in printed and f"{tmp_path}/here" in printed
+    (tmp_path / "printed.conf").write_text(printed)
+    assert run("-T", "-c", "printed.conf").out == printed
+    assert run("-c", "monkey.conf", "explain", "GET", "http://a.org/.well-known/acme-challenge/x").out.count("acme") >= 1

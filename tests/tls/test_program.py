@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program around TLS: command line, background, what it says, programs and plugins that are told of it."""
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from http2 import Http2Client
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, parse_url
+from certificates import make_authority
+from client import Client
+from secure import keys
+
+
+def test_urls_that_are_printed(secure, authority):
+    server = secure(keys(authority.issue()), listen=["127.0.0.1:0 tls", "127.0.0.2:0"])
+    assert re.search(r"^  https://127\.0\.0\.1:\d+/$", server.server.out.text, re.MULTILINE)
+    assert re.search(r"^  http://127\.0\.0\.2:\d+/$", server.server.out.text, re.MULTILINE)
+
+
+def test_an_address_of_the_command_line(monkey, site, authority, tmp_path):
+    site.add("index.html", "hello")
+    pair = authority.issue()
+    config = tmp_path / "a.conf"
+    config.write_text(f"[SERVER]\n    {keys(pair)}\n[HOST]\n    DocumentRoot site\n")
+    server = monkey(args=["-c", config, "-p", "127.0.0.1:0 tls"])
+    with Client(server.addresses[0], tls=authority.client_context()) as c:
+        assert c.get("/").text == "hello"
+
+
+def test_in_the_background(site, authority, tmp_path):
+    site.add("index.html", "hello")
+    config = tmp_path / "a.conf"
+    config.write_text(f"[SERVER]\n    Listen 127.0.0.1:0 tls\n    PidFile pid\n    ErrorLog log\n    "
+                      f"Certificate {authority.issue().certificate.relative_to(tmp_path)} authority/localhost-ec.key\n"
+                      "[HOST]\n    DocumentRoot site\n")
+    done = subprocess.run([PROGRAM, "-D", "-c", "a.conf"], cwd=tmp_path, capture_output=True, timeout=SECONDS, text=True,
+                          env=os.environ | ENVIRONMENT)
+    pid = int((tmp_path / "pid").read_text())
+    try:
+        assert done.returncode == 0, done
+        address = parse_url(re.search(r"^  (https://\S+)$", done.stdout, re.MULTILINE)[1])
+        with Client(address, tls=authority.client_context()) as c:
+            assert c.get("/").text == "hello"
+    finally:
+        end = subprocess.Popen(["tail", "-f", f"--pid={pid}", "/dev/null"])
+        os.kill(pid, signal.SIGTERM)
+        end.wait(SECONDS)
+    assert "Sanitizer" not in (tmp_path / "log").read_text()
+
+
+def test_explain(run, site, authority, tmp_path):
+    site.add("index.html", "hello")
+    pair = authority.issue(["a.example"])
+    config = tmp_path / "a.conf"
+    config.write_text(f"[SERVER]\n    Listen 127.0.0.1:8443 tls\n    Listen 127.0.0.1:8080\n    RedirectToHTTPS on\n"
+                      f"    HSTS 1d\n[HOST]\n    ServerName a.example\n    DocumentRoot site\n    {keys(pair)}\n")
+    said = run("-c", config, "explain", "GET", "https://a.example:8443/").out
+    assert "listener  127.0.0.1:8443 tls\n" in said and "Strict-Transport-Security: max-age=86400\n" in said
+    assert f"tls       its certificate ends on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in said
+    said = run("-c", config, "explain", "GET", "http://a.example:8080/x").out
+    assert "tls       plain requests are sent to https://a.example:8443\n" in said
+    assert "answer    308 Permanent Redirect" in said and "Location: https://a.example:8443/x" in said
+    said = run("-c", config, "explain", "GET", "https://a.example/").out
+    assert "none listens on port 443 with TLS" in said
+
+
+def test_a_program_without_its_object(site, tmp_path, run):
+    """As where the part for TLS is not installed: it serves plain, and says what is missing."""
+    program = tmp_path / "alone" / "monkey"
+    program.parent.mkdir()
+    shutil.copy(PROGRAM, program)
+    config = tmp_path / "a.conf"
+    config.write_text("[SERVER]\n    Listen 127.0.0.1:8443 tls\n[HOST]\n    DocumentRoot site\n    Certificate a.pem\n")
+    done = subprocess.run([program, "-t", "-c", config], capture_output=True, text=True, env=os.environ | ENVIRONMENT)
+    if done.returncode == 3 and "monkey-tls.so" not in done.stderr:
+        pytest.skip("another one is installed on this machine")
+    assert done.returncode == 3
+    assert "a.conf:2:" in done.stderr and "this server cannot speak TLS: " in done.stderr
+    assert "hint: install the package that brings monkey-tls.so, or build with OpenSSL 3" in done.stderr
+    config.write_text("[SERVER]\n    Listen 127.0.0.1:8443\n[HOST]\n    DocumentRoot site\n    Certificate a.pem\n")
+    assert subprocess.run([program, "-t", "-c", config], capture_output=True).returncode == 0
+
+
+def test_programs_are_told(secure, site, authority, tmp_path):
+    clients = make_authority(tmp_path / "clients", "authority of clients")
+    somebody = clients.issue(["somebody"], client=True)
+    site.add("cgi-bin/env.sh", "#!/bin/sh\necho Content-Type: text/plain\necho\nenv | grep -E '^(HTTPS|SSL_|REQUEST_SCHEME)'\n",
+             mode=0o755)
+    server = secure(keys(authority.issue()) + f"ClientCertificates optional\nClientAuthority {clients.file}",
+                    plugins=["cgi"], sections="[ROUTES]\n    /cgi-bin/* cgi\n    /* static\n",
+                    listen=["127.0.0.1:0 tls", "127.0.0.2:0"])
+
+    def environment(**how):
+        text = server.get("/cgi-bin/env.sh", **how).text
+        return dict(line.partition("=")[::2] for line in text.splitlines())
+
+    got = environment()
+    assert got["HTTPS"] == "on" and got["REQUEST_SCHEME"] == "https" and got["SSL_CLIENT_VERIFY"] == "NONE"
+    assert got["SSL_PROTOCOL"] == "TLSv1.3" and got["SSL_TLS_SNI"] == "localhost" and "SSL_CLIENT_S_DN" not in got
+    got = environment(context=authority.client_context(somebody))
+    assert got["SSL_CLIENT_VERIFY"] == "SUCCESS" and got["SSL_CLIENT_S_DN"] == "CN=somebody,O=tests"
+    assert got["SSL_CLIENT_I_DN"] == "CN=authority of clients,O=tests"
+    assert got["SSL_CLIENT_FINGERPRINT"].lower() == somebody.fingerprint
+    with Client(server.server.addresses[1]) as c:
+        assert c.get("/cgi-bin/env.sh").text == "REQUEST_SCHEME=http\n"
+
+
+def test_metrics_tell_when_certificates_end(secure, authority):
+    pair = authority.issue(["a.example", "localhost"])
+    server = secure(keys(pair), host="ServerName a.example", plugins=["metrics"], sections="[ROUTES]\n    /m metrics\n    /* static\n")
+    text = server.get("/m").text
+    line = re.search(r'^monkey_tls_certificate_expiry_timestamp_seconds\{host="a\.example"\} (\d+)$', text, re.MULTILINE)
+    assert abs(int(line[1]) - pair.x509.not_valid_after_utc.timestamp()) < 2
+
+
+def test_http2_is_offered_unless_it_is_off(secure, authority):
+    pair = authority.issue(["localhost", "old.example"])
+    server = secure(keys(pair), sections="[HOST]\n    ServerName old.example\n    DocumentRoot site\n    HTTP2 off\n")
+    both = authority.client_context(alpn=["h2", "http/1.1"])
+    with server.connect("old.example", both) as c:
+        assert c.sock.protocol == "http/1.1"
+    with Http2Client(server.server.addresses[0], tls=authority.client_context(alpn=["h2"])) as c:
+        assert c.get("/", host="localhost").text == "hello"
+    with pytest.raises(OSError):
+        server.connect("old.example", authority.client_context(alpn=["h2"]))
+
+
+def test_requests_for_other_hosts_on_one_connection_of_http2(secure, authority, tmp_path):
+    """Browsers use a connection for all names of its certificate: the rules of each host hold all the same."""
+    clients = make_authority(tmp_path / "clients", "authority of clients")
+    pair = authority.issue(["localhost", "closed.example", "open.example"])
+    server = secure(keys(pair), plugin=False, sections=f"""
+[HOST]
+    ServerName open.example
+    DocumentRoot site
+[HOST]
+    ServerName closed.example
+    DocumentRoot site
+    ClientCertificates required
+    ClientAuthority {clients.file}
+""")
+    with Http2Client(server.server.addresses[0], tls=authority.client_context(alpn=["h2"])) as c:
+        assert c.get("/", host="localhost").status == 200
+        assert c.get("/", host="closed.example").status == 421
+        assert c.get("/", host="open.example").status == 200
