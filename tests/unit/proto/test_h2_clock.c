@@ -407,6 +407,12 @@ static void handlers_that_wait(void)
     h2talk_get(&h, 5, "/thread");
 }
 
+static void a_handler_and_part_of_a_frame(void)
+{
+    h2talk_get(&h, 1, "/slow?ms=100");
+    mk_buf_add(&h.say, mk_str_of("\0\1\0\1\4", 5));
+}
+
 static void sources_that_wait(void)
 {
     h2talk_get(&h, 1, "/drip?ms=10");
@@ -441,8 +447,15 @@ static const struct situation {
     void (*reach)(void);
     unsigned n_records;
 } situations[] = {
-    {nothing, 0},           {part_of_a_frame, 0},    {part_of_a_head, 0}, {handlers_that_wait, 3},
-    {sources_that_wait, 3}, {content_that_waits, 3}, {tunnels, 3},        {an_error, 1},
+    {nothing, 0},
+    {part_of_a_frame, 0},
+    {part_of_a_head, 0},
+    {handlers_that_wait, 3},
+    {sources_that_wait, 3},
+    {content_that_waits, 3},
+    {tunnels, 3},
+    {an_error, 1},
+    {a_handler_and_part_of_a_frame, 1},
 };
 
 static void reach(size_t i)
