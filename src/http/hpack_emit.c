@@ -8,11 +8,11 @@ enum { NAME_MAX_LEN = 27, N_SLOTS = 128 };
 /* The kinds of a field (RFC 7541, section 6) and the bits that their number has in the first byte. */
 enum {
     INDEXED = 0x80,
-    INDEXED_BITS = 7,
     PLAIN = 0x00,
     NEVER_INDEXED = 0x10,
     LITERAL_BITS = 4,
-    LENGTH_BITS = 7
+    LENGTH_BITS = 7,
+    NIBBLE = 15,
 };
 
 /* The static table (RFC 7541, appendix A): its names, each at its first index. No pointers, which a program
@@ -164,20 +164,41 @@ static char *put_lower(char *at, mk_str s)
     return at;
 }
 
+static bool has_room(struct mk_buf *out, size_t len)
+{
+    return (!out->failed && out->cap - out->len >= len) || mk_buf_reserve(out, len);
+}
+
+static void put_value(struct mk_buf *out, char *at, mk_str value)
+{
+    if (value.len)
+        memcpy(at, value.p, value.len);
+    out->len = (size_t)(at - out->p) + value.len;
+}
+
 static void emit_literal(struct mk_buf *out, unsigned kind, unsigned index, mk_str name, mk_str value)
 {
     size_t len = num_len(LITERAL_BITS, index) + num_len(LENGTH_BITS, value.len) + value.len;
     if (!index)
         len += num_len(LENGTH_BITS, name.len) + name.len;
-    if (!mk_buf_reserve(out, len))
+    if (!has_room(out, len))
         return;
     char *at = put_num(out->p + out->len, kind, LITERAL_BITS, index);
     if (!index)
         at = put_lower(put_num(at, 0, LENGTH_BITS, name.len), name);
-    at = put_num(at, 0, LENGTH_BITS, value.len);
-    if (value.len)
-        memcpy(at, value.p, value.len);
-    out->len += len;
+    put_value(out, put_num(at, 0, LENGTH_BITS, value.len), value);
+}
+
+/* Nearly all fields: a name of the table behind what a nibble holds, and a length that one byte does. */
+static void emit_usual(struct mk_buf *out, unsigned index, mk_str value)
+{
+    if (!has_room(out, value.len + 3))
+        return;
+    char *at = out->p + out->len;
+    at[0] = PLAIN | NIBBLE;
+    at[1] = (char)(index - NIBBLE);
+    at[2] = (char)value.len;
+    put_value(out, at + 3, value);
 }
 
 static void emit_indexed(struct mk_buf *out, unsigned index)
@@ -190,6 +211,8 @@ void mk_hpack_emit(struct mk_buf *out, mk_str name, mk_str value)
     unsigned index = find_name(name), row = index ? find_row(index, value) : 0;
     if (row)
         emit_indexed(out, row);
+    else if (index >= NIBBLE && value.len < 0x7f)
+        emit_usual(out, index, value);
     else
         emit_literal(out, PLAIN, index, name, value);
 }

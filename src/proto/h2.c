@@ -8,7 +8,7 @@
 #include "proto/h2_output.h"
 #include "proto/h2_say.h"
 
-enum { CONNECTION_WINDOW = 1024 * 1024 };
+enum { CONNECTION_WINDOW = 1024 * 1024, TABLE_MAX = 4096 /* of whom nothing else was heard */ };
 
 /* ---- Beginning ---- */
 
@@ -30,8 +30,11 @@ static struct mk_h2 *new_h2(struct mk_conn *c)
     struct mk_h2 *h2 = mk_mem_alloc(sizeof *h2);
     if (!h2)
         return NULL;
-    *h2 = (struct mk_h2){
-        .conn = c, .decoder = mk_hpack_new(), .send_window = MK_H2_WINDOW, .stream_window = MK_H2_WINDOW};
+    *h2 = (struct mk_h2){.conn = c,
+                         .table_max = TABLE_MAX,
+                         .decoder = mk_hpack_new(),
+                         .send_window = MK_H2_WINDOW,
+                         .stream_window = MK_H2_WINDOW};
     if (!h2->decoder) {
         mk_mem_free(h2);
         return NULL;

@@ -6,6 +6,8 @@
 
 #include "proto/h2.h"
 
+enum { MK_H2_RESET_COST = 5 }; /* of a request that was begun for nothing */
+
 void mk_h2_guard_init(struct mk_h2 *h2);
 /* False: that was too much, and the connection has failed. */
 bool mk_h2_guard_spend(struct mk_h2 *h2, uint32_t cost, enum mk_h2_reason why);

@@ -9,7 +9,7 @@
 #include "proto/h2_say.h"
 #include "web/trailers.h"
 
-enum { RESET_COST = 5, REFUSED_COST = 2 };
+enum { REFUSED_COST = 2 };
 
 static struct mk_service *service_of(const struct mk_h2 *h2)
 {
@@ -76,9 +76,9 @@ static unsigned take_content(struct mk_h2_stream *s, const struct mk_h2_head *he
     s->x->request.length = s->announced;
     if (l->request_max && head->size > l->request_max)
         return 413;
-    if (s->announced == MK_REQUEST_LENGTH_UNKNOWN)
+    if (ends || !head->has_length)
         return 0;
-    return s->announced > s->content_max || s->announced > INT64_MAX ? 413 : 0;
+    return head->length > s->content_max || head->length > INT64_MAX ? 413 : 0;
 }
 
 static unsigned take_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
@@ -124,7 +124,7 @@ static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
         return; /* it ends with all the others */
     int status = mk_h2_head_finish(&head);
     if (status < 0 || (ends && head.has_length && head.length)) {
-        if (mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS))
+        if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
             mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return;
     }
@@ -156,7 +156,7 @@ static void take_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
     if (!decode(h2, block, mk_h2_head_on_field, &head))
         return;
     if (!ends || mk_h2_head_finish(&head)) {
-        if (mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS))
+        if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
             mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return;
     }

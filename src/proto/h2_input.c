@@ -5,8 +5,8 @@
 #include "proto/h2_say.h"
 
 enum {
-    RESET_COST = 5,
     FRAMES_OF_BLOCK_MAX = 32, /* a head in more pieces than that is not meant well */
+    UNHEARD_MAX = 128 * 1024, /* a scratch full of content, and small frames */
     WINDOW_BACK = 16 * 1024,  /* so much content is gathered before the window is opened again */
 };
 
@@ -18,7 +18,7 @@ static void fail_protocol(struct mk_h2 *h2)
 /* A mistake that concerns one stream alone; making them on purpose would be a way to keep us busy. */
 static void fail_stream(struct mk_h2 *h2, struct mk_h2_stream *s, uint32_t id, enum mk_h2_error error)
 {
-    if (!mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS))
+    if (!mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
         return;
     if (s)
         mk_h2_stream_reset(s, error, MK_ENDING_REFUSED);
@@ -201,12 +201,16 @@ static bool take_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
     case MK_H2_MAX_FRAME_SIZE:
         fine = value >= MK_H2_FRAME_MAX && value <= 0xffffff;
         break;
+    case MK_H2_HEADER_TABLE_SIZE:
+        h2->owes_table_size |= value < h2->table_max;
+        h2->table_max = value;
+        break;
     case MK_H2_INITIAL_WINDOW_SIZE:
         if (change_windows(h2, value))
             break;
         mk_h2_say_failed(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
         return false;
-    default: /* our heads need no table, and we neither open streams nor know the rest */
+    default: /* we neither open streams nor know the rest */
         break;
     }
     if (!fine)
@@ -248,7 +252,7 @@ static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
         return;
     if (!s && is_idle(h2, f->stream))
         fail_protocol(h2);
-    else if (mk_h2_guard_spend(h2, RESET_COST, MK_H2_MANY_RESETS) && s)
+    else if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS) && s)
         mk_h2_stream_end(s, MK_ENDING_GONE);
 }
 
@@ -256,8 +260,8 @@ static void prefer(struct mk_h2_stream *s, struct mk_priority priority)
 {
     bool queued = !mk_list_empty(&s->turn);
     s->priority = priority;
-    if (!queued || s->x->step != MK_FLOW_READY)
-        return;
+    if (!queued || s->x->step != MK_FLOW_READY || s->tunnel || s->due)
+        return; /* what it waits for is not its turn to send */
     mk_list_remove(&s->turn);
     mk_h2_stream_make_ready(s);
 }
@@ -375,9 +379,15 @@ MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
         mk_h2_stream_cut_off(h2);
 }
 
+/* A client that does not listen is not listened to: what it is owed would pile up. */
+static bool is_deaf(const struct mk_h2 *h2)
+{
+    return mk_outq_len(&h2->conn->out) > UNHEARD_MAX;
+}
+
 void mk_h2_input_read(struct mk_h2 *h2)
 {
-    while (!h2->failed && !h2->lost && !h2->halved) {
+    while (!h2->failed && !h2->lost && !h2->halved && !is_deaf(h2)) {
         if (h2->greeted ? take_frame(h2) : take_preface(h2))
             continue;
         ssize_t n = mk_conn_fill(h2->conn);

@@ -2,6 +2,7 @@
 #include "proto/h2_stream.h"
 
 #include "base/mem.h"
+#include "proto/h2_guard.h"
 #include "proto/h2_say.h"
 
 enum {
@@ -60,7 +61,10 @@ static void on_due(struct mk_timer *t)
     s->clock = MK_CLOCK_NONE;
     if (clock == MK_CLOCK_NONE)
         return;
-    if (clock == MK_CLOCK_RATE && !mk_rate_is_too_slow(&s->rate, s->progress, c->service->limits)) {
+    /* In a queue it is not this stream's client that is slow, but perhaps the whole connection's. */
+    bool queued = !mk_list_empty(&s->turn);
+    if (clock == MK_CLOCK_RATE &&
+        (queued || !mk_rate_is_too_slow(&s->rate, s->progress, c->service->limits))) {
         mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
         return;
     }
@@ -84,11 +88,22 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
         mk_timer_stop(&s->timer);
 }
 
+/* Has the client said its last word, and is nobody to work for one who is gone? */
+static void follow_client(struct mk_h2_stream *s)
+{
+    if (!s->h2->halved || !s->x->request.follows_client || s->wants_input)
+        return;
+    s->left = true;
+    mk_h2_stream_wake(s);
+    mk_conn_resume(s->h2->conn);
+}
+
 void mk_h2_stream_wait(struct mk_h2_stream *s)
 {
     if (s->tunnel)
         return; /* its clock runs already */
     mk_h2_stream_set_clock(s, s->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
+    follow_client(s);
 }
 
 /* ---- What the request may ask ---- */
@@ -116,16 +131,16 @@ static ssize_t take_piece(struct mk_h2_stream *s, char *room, size_t cap)
     return (ssize_t)n;
 }
 
-static void send_continue(struct mk_h2_stream *s)
+void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_say_room(s->h2, MK_H2_FRAME_HEAD + 16);
     size_t from = out->len;
     s->expects_continue = false;
     if (s->received || s->x->response.sealed)
         return; /* the client did not wait for it, or has its answer */
-    mk_h2_say_open_block(out);
+    mk_h2_say_open_block(s->h2);
     mk_hpack_emit_status(out, 100);
-    (void)mk_h2_say_close_block(out, from, s->id, 0);
+    (void)mk_h2_say_close_block(s->h2, from, s->id, 0);
 }
 
 static ssize_t on_read(void *ctx, char *room, size_t cap)
@@ -138,7 +153,7 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     if (s->broken || s->input_ended)
         return s->broken;
     if (s->expects_continue)
-        send_continue(s);
+        mk_h2_stream_send_continue(s);
     if (!s->widened) {
         s->widened = true;
         owe(s, 0);
@@ -241,6 +256,7 @@ static void forget(struct mk_h2_stream *s)
         at = &(*at)->next;
     *at = s->next;
     s->h2->n_streams--;
+    s->x->request.ops = NULL; /* whoever is told of the end may still resume it */
     mk_list_remove(&s->turn);
     mk_list_remove(&s->debt);
     mk_timer_stop(&s->timer);
@@ -267,6 +283,7 @@ void mk_h2_stream_drain(struct mk_h2_stream *s)
     record(s, MK_ENDING_DONE);
     mk_list_remove(&s->turn);
     mk_h2_stream_drop_input(s);
+    s->content_max = s->received + MK_H2_DRAIN_MAX;
     mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
 }
 
@@ -319,8 +336,13 @@ static void wake(struct mk_h2_stream *s)
 
 void mk_h2_stream_drop_input(struct mk_h2_stream *s)
 {
+    uint32_t n = 0;
+    for (const struct mk_h2_piece *p = s->first; p; p = p->next)
+        n += p->to - p->from;
     s->unwanted = true;
     drop_pieces(s);
+    if (n)
+        owe(s, n);
 }
 
 static void break_input(struct mk_h2_stream *s, mk_err e)
@@ -338,10 +360,12 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
     s->progress += data.len;
     s->input_ended = ends;
     if (known && (s->received > s->announced || (ends && s->received != s->announced))) {
-        mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+        /* On purpose it would be a way to have requests begun that do not count (CVE-2025-8671). */
+        if (mk_h2_guard_spend(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
         return false;
     }
-    if (s->complete && !s->tunnel && (ends || s->received > MK_H2_DRAIN_MAX)) { /* it was only waited for */
+    if (s->complete && !s->tunnel && (ends || s->received > s->content_max)) { /* it was only waited for */
         if (ends)
             mk_h2_stream_end(s, MK_ENDING_DONE);
         else
@@ -352,22 +376,39 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
         owe(s, (uint32_t)data.len + padding);
         return true;
     }
-    if (s->received > s->content_max)
-        break_input(s, -EMSGSIZE);
-    else if (!keep(s, data))
-        break_input(s, -ENOMEM);
-    if (padding)
-        owe(s, padding);
+    mk_err e = s->received > s->content_max ? -EMSGSIZE : keep(s, data) ? 0 : -ENOMEM;
+    uint32_t back = e ? (uint32_t)data.len + padding : padding;
+    if (e)
+        break_input(s, e);
+    if (back)
+        owe(s, back);
     wake(s);
     return true;
 }
 
+static void cut_off(struct mk_h2_stream *s)
+{
+    if (s->complete && !s->tunnel) { /* it was only waited for */
+        mk_h2_stream_end(s, MK_ENDING_DONE);
+        return;
+    }
+    if (!s->input_ended)
+        break_input(s, -ECONNRESET);
+    if (s->clock == MK_CLOCK_HANDLER)
+        follow_client(s);
+}
+
 void mk_h2_stream_cut_off(struct mk_h2 *h2)
 {
+    struct mk_h2_stream *next;
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
-        for (struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next)
-            if (!s->input_ended)
+        for (struct mk_h2_stream *s = h2->buckets[i]; s; s = next) {
+            next = s->next;
+            if (s->complete && !s->tunnel)
+                mk_h2_stream_end(s, MK_ENDING_DONE); /* only the rest of its content was waited for */
+            else if (!s->input_ended)
                 break_input(s, -ECONNRESET);
+        }
 }
 
 static void give_back(struct mk_h2_stream *s)

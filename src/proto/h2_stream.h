@@ -36,6 +36,7 @@ struct mk_h2_stream {
     bool expects_continue;
     bool wants_input; /* somebody waits for content */
     bool widened;     /* its window: somebody reads it */
+    bool left;        /* by its client, and with it by those that work for it */
 
     /* The response, on its way out. */
     bool go; /* flow or source may be called (again) */
@@ -47,7 +48,7 @@ struct mk_h2_stream {
     bool recorded;
     int64_t send_window;
     uint64_t to_send, sent;
-    size_t head_from, head_to; /* where its head stands in the scratch, */
+    size_t head_from, head_to; /* where its head stands in the scratch, with what follows it at once, */
     unsigned head_flush;       /* if that was not flushed since */
     struct mk_coldread *coldread;
     enum mk_ending ending;
@@ -80,6 +81,8 @@ static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
  * stream is no more.
  */
 bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bool ends);
+/* The client is told to go on, if it waits for that. */
+void mk_h2_stream_send_continue(struct mk_h2_stream *s);
 /* What came is not wanted, nor is what may still come. */
 void mk_h2_stream_drop_input(struct mk_h2_stream *s);
 /* The client will send no more on any stream: who waits for it learns so. */

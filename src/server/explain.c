@@ -51,7 +51,7 @@ static void explain_listener(const struct mk_generation *g, struct mk_request *r
         }
     }
     say(out, "listener", "none listens on port %" PRIu32 "%s; the rest is what any other would do",
-        port_of(r), r->encrypted ? " with TLS" : " without TLS");
+        port_of(r), r->encrypted ? " with TLS" : "");
 }
 
 /* What the client is shown before it can ask. */

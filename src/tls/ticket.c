@@ -69,10 +69,10 @@ int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
     const ticket_key *now = key_at(c->tickets, newest), *before = key_at(c->tickets, newest - 1);
     if (is_new)
         return seal(now, name, iv, cipher, mac);
-    if (has_name(now, name))
-        return open_one(now, iv, cipher, mac);
-    if (!has_name(before, name))
+    bool is_old = !has_name(now, name);
+    if (is_old && !has_name(before, name))
         return NOT_OURS;
-    int r = open_one(before, iv, cipher, mac);
-    return r == FINE ? RENEW : r;
+    int r = open_one(is_old ? before : now, iv, cipher, mac);
+    bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* where each is for one connection */
+    return r == FINE && renews ? RENEW : r;
 }
