@@ -388,7 +388,7 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
 
 static void cut_off(struct mk_h2_stream *s)
 {
-    if (s->complete && !s->tunnel) { /* it was only waited for */
+    if (s->complete && !s->tunnel) { /* only the rest of its content was waited for */
         mk_h2_stream_end(s, MK_ENDING_DONE);
         return;
     }
