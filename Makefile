@@ -26,6 +26,7 @@ check: need-check dev release ## build and run all tests
 	@status=0; \
 	if command -v clang >/dev/null; then $(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS) || status=1; fi; \
 	ctest --preset dev -j $(JOBS) || status=1; \
+	tools/dev/h2spec.sh build/h2spec; \
 	tools/dev/venv.sh build/venv tests/requirements.txt && \
 	build/venv/bin/python -m pytest -c tests/pytest.ini $(PYTEST_FLAGS) tests || status=1; \
 	exit $$status

@@ -180,6 +180,8 @@ class Http2Client:
             fields.append(("content-length", str(len(body))))
         length = next((int(v) for n, v in fields if n == "content-length" and v.isdigit()), len(body))
         first = {":method": method, ":scheme": self.scheme, ":authority": host, ":path": target}
+        if method == "CONNECT" and "protocol" not in pseudo:
+            first |= {":authority": target, ":scheme": None, ":path": None}
         first |= {f":{name}": value for name, value in pseudo.items()}
         pairs = [(n, v) for n, v in first.items() if v is not None] + fields
         self.open(pairs, end=not streamed and not length)
@@ -212,8 +214,8 @@ class Http2Client:
         """Content, as fast as the windows allow. What the server does not want any more is not sent."""
         stream, view = stream or self.stream, memoryview(data)
         while view:
-            self.wait(lambda: min(stream.room, self.room) > 0 or stream.reset is not None)
-            if stream.reset is not None:
+            self.wait(lambda: min(stream.room, self.room) > 0 or stream.reset is not None or stream.ended)
+            if stream.reset is not None or min(stream.room, self.room) <= 0:
                 return self
             part = view[:min(stream.room, self.room, self.theirs.get(h2.FRAME_SIZE, h2.FRAME_MAX))]
             view = view[len(part):]

@@ -142,8 +142,13 @@ class TlsSocket:
         self._flush()
 
     def shutdown(self, how):
-        with contextlib.suppress(ConnectionError), self._order:
-            self._say_end()
+        if self._order.acquire(blocking=how == socket.SHUT_WR):  # else it is cut while something is sent
+            try:
+                self._say_end()
+            except ConnectionError:
+                pass
+            finally:
+                self._order.release()
         self.raw.shutdown(how)
 
     def close(self):

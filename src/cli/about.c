@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/utsname.h>
 
+#include "http/hpack.h"
 #include "net/tls.h"
 #include "os/fd.h"
 #include "os/file.h"
@@ -49,6 +50,8 @@ void mk_about_write(struct mk_buf *out)
     mk_buf_add(out, mk_builtin_plugins[0] ? MK_STR("\n") : MK_STR(" no plugins\n"));
     mk_buf_add(out, MK_STR("plugins   " MK_PLUGIN_DIR ", ABI "));
     mk_buf_addf(out, "%d\n", MK_ABI);
+    mk_buf_addf(out, "HTTP/2    %s\n",
+                mk_hpack_is_there() ? "yes" : "no: Monkey was built without libnghttp2");
     write_tls(out);
     if (uname(&system) == 0)
         mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);

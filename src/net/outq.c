@@ -23,10 +23,15 @@ static mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t
     return 0;
 }
 
+size_t mk_outq_len(const struct mk_outq *q)
+{
+    return q->left ? q->left->len - q->left->from : 0;
+}
+
 /* Behind what is left already. */
 static mk_err keep(struct mk_outq *q, mk_str rest)
 {
-    size_t before = q->left ? q->left->len - q->left->from : 0;
+    size_t before = mk_outq_len(q);
     struct mk_outq_left *left = mk_mem_alloc(sizeof *left + before + rest.len);
     if (!left)
         return -ENOMEM;

@@ -30,5 +30,7 @@ mk_err mk_outq_flush(struct mk_outq *q, struct mk_stream *s, struct mk_buf *scra
 /* Sends on what is left; answers as mk_outq_flush. */
 mk_err mk_outq_push(struct mk_outq *q, struct mk_stream *s, uint64_t *sent) MK_MUST_USE;
 void mk_outq_free(struct mk_outq *q);
+/* Bytes of what is left. */
+size_t mk_outq_len(const struct mk_outq *q);
 
 #endif

@@ -28,6 +28,7 @@ struct mk_stream {
     int fd;
     bool holds; /* its last answer to a read was short, but there is more: ask again when others had their
                    turn */
+    bool dry;   /* an encrypted one has found its socket empty; who hears that more came says so here */
     void *tls;  /* what an encrypted one has besides; NULL for a plain one */
 };
 

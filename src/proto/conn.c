@@ -52,8 +52,10 @@ static void on_ready(struct mk_watch *w, uint32_t events)
         mk_conn_close(c, MK_ENDING_GONE);
         return;
     }
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP))
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) {
         c->readable = true;
+        c->stream.dry = false;
+    }
     if (events & (EPOLLRDHUP | EPOLLHUP))
         c->ended = true;
     c->ops->advance(c);
@@ -300,6 +302,8 @@ ssize_t mk_conn_read(struct mk_conn *c, char *room, size_t cap)
         mk_conn_resume(c);
         return -EAGAIN;
     }
+    if (c->ended)
+        c->stream.dry = false; /* the end itself is still to be read */
     ssize_t n = c->stream.ops->read(&c->stream, room, cap);
     /* A short read has emptied the socket; only the end of input may be behind it. */
     if ((n == -EAGAIN || (n > 0 && (size_t)n < cap && !c->ended)) && !c->stream.holds)

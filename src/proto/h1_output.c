@@ -181,7 +181,7 @@ static enum mk_h1_progress flush(struct mk_h1 *h, bool more)
 
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h)
 {
-    return flush(h, false);
+    return flush(h, !h->keep && h->complete); /* the end of the connection follows at once */
 }
 
 static void produced(struct mk_h1 *h, uint64_t n)

@@ -78,10 +78,11 @@ enum mk_h1_tunnel_turn mk_h1_tunnel_take_turn(struct mk_h1 *h)
     enum mk_h1_progress p = speak(h, go);
     if (p == MK_H1_BROKEN || h->broken)
         return break_off(h);
-    if (h->complete && p == MK_H1_COMPLETE && has_heard_all(h))
-        return MK_H1_TUNNEL_OVER;
-    if (h->complete && p == MK_H1_COMPLETE)
+    if (h->complete && p == MK_H1_COMPLETE) {
         end_ours(h);
+        if (has_heard_all(h))
+            return MK_H1_TUNNEL_OVER;
+    }
     if (c->progress != before || c->clock != MK_CLOCK_TUNNEL)
         mk_conn_set_clock(c, MK_CLOCK_TUNNEL);
     return MK_H1_TUNNEL_OPEN;

@@ -8,14 +8,14 @@
 #include "proto/h2_output.h"
 #include "proto/h2_say.h"
 
-enum { CONNECTION_WINDOW = 1024 * 1024 };
+enum { CONNECTION_WINDOW = 1024 * 1024, TABLE_MAX = 4096 /* of whom nothing else was heard */ };
 
 /* ---- Beginning ---- */
 
 static void introduce(struct mk_h2 *h2)
 {
     const struct mk_limits *l = h2->conn->service->limits;
-    struct mk_buf *out = mk_h2_say_room(h2, 128);
+    struct mk_buf *out = mk_h2_say_room(h2, 46);
     mk_h2_frame_emit_head(out, 4 * 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_HEADER_LIST_SIZE, (uint32_t)l->head.head_max);
@@ -30,8 +30,11 @@ static struct mk_h2 *new_h2(struct mk_conn *c)
     struct mk_h2 *h2 = mk_mem_alloc(sizeof *h2);
     if (!h2)
         return NULL;
-    *h2 = (struct mk_h2){
-        .conn = c, .decoder = mk_hpack_new(), .send_window = MK_H2_WINDOW, .stream_window = MK_H2_WINDOW};
+    *h2 = (struct mk_h2){.conn = c,
+                         .table_max = TABLE_MAX,
+                         .decoder = mk_hpack_new(),
+                         .send_window = MK_H2_WINDOW,
+                         .stream_window = MK_H2_WINDOW};
     if (!h2->decoder) {
         mk_mem_free(h2);
         return NULL;

@@ -49,12 +49,12 @@ struct mk_h2 {
     /* What a client may do that is of no use to anybody; see h2_guard.h. */
     uint32_t patience;
     uint64_t patience_ms;
-    unsigned n_tiny; /* frames of content that its windows made tiny */
-    bool too_tiny;
 
-    unsigned n_flushes; /* of the scratch */
-    uint32_t told_at;   /* requests that had come when the first GOAWAY went */
-    uint32_t idle_at;   /* and when it was found to be idle */
+    unsigned n_flushes;   /* of the scratch */
+    uint32_t table_max;   /* what the client allows our heads to use of its memory: nothing is used, */
+    bool owes_table_size; /* but it has to be told when this became less */
+    uint32_t told_at;     /* requests that had come when the first GOAWAY went */
+    uint32_t idle_at;     /* and when it was found to be idle */
 
     bool greeted;    /* the preface was seen */
     bool introduced; /* its first SETTINGS were */

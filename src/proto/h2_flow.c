@@ -46,7 +46,7 @@ MK_COLD static void time_out(struct mk_h2_stream *s)
     s->ending = MK_ENDING_TIMEOUT;
     if (s->complete)
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
-    else if (s->x->response.sealed)
+    else if (s->x->response.sealed || s->tunnel)
         mk_h2_stream_reset(s, clock == MK_CLOCK_HANDLER ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL,
                            MK_ENDING_TIMEOUT);
     else
@@ -65,6 +65,10 @@ void mk_h2_flow_run(struct mk_h2_stream *s)
     }
     if (MK_UNLIKELY(s->tunnel)) {
         mk_h2_tunnel_take_turn(s);
+        return;
+    }
+    if (s->x->step == MK_FLOW_READY) { /* its source gave others their turn */
+        mk_h2_stream_make_ready(s);
         return;
     }
     if (!s->go) {

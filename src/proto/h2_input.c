@@ -6,6 +6,7 @@
 
 enum {
     FRAMES_OF_BLOCK_MAX = 32, /* a head in more pieces than that is not meant well */
+    UNHEARD_MAX = 128 * 1024, /* a scratch full of content, and small frames */
     WINDOW_BACK = 16 * 1024,  /* so much content is gathered before the window is opened again */
 };
 
@@ -200,12 +201,16 @@ static bool take_setting(struct mk_h2 *h2, unsigned id, uint32_t value)
     case MK_H2_MAX_FRAME_SIZE:
         fine = value >= MK_H2_FRAME_MAX && value <= 0xffffff;
         break;
+    case MK_H2_HEADER_TABLE_SIZE:
+        h2->owes_table_size |= value < h2->table_max;
+        h2->table_max = value;
+        break;
     case MK_H2_INITIAL_WINDOW_SIZE:
         if (change_windows(h2, value))
             break;
         mk_h2_say_failed(h2, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
         return false;
-    default: /* our heads need no table, and we neither open streams nor know the rest */
+    default: /* we neither open streams nor know the rest */
         break;
     }
     if (!fine)
@@ -226,7 +231,7 @@ static void on_settings(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pa
         if (!take_setting(h2, id, value))
             return;
     h2->introduced = true;
-    mk_h2_frame_emit_head(mk_h2_say_room(h2, MK_H2_FRAME_HEAD), 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
+    mk_h2_frame_emit_head(mk_h2_say_small(h2, MK_H2_FRAME_HEAD), 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
 }
 
 static void on_ping(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
@@ -236,7 +241,7 @@ static void on_ping(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payloa
     if (f->flags & MK_H2_ACK)
         mk_h2_say_left(h2);
     else
-        mk_h2_frame_emit_ping(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), true, payload);
+        mk_h2_frame_emit_ping(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 8), true, payload);
 }
 
 static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
@@ -255,8 +260,8 @@ static void prefer(struct mk_h2_stream *s, struct mk_priority priority)
 {
     bool queued = !mk_list_empty(&s->turn);
     s->priority = priority;
-    if (!queued || s->x->step != MK_FLOW_READY)
-        return;
+    if (!queued || s->x->step != MK_FLOW_READY || s->tunnel || s->due)
+        return; /* what it waits for is not its turn to send */
     mk_list_remove(&s->turn);
     mk_h2_stream_make_ready(s);
 }
@@ -347,6 +352,8 @@ static bool take_frame(struct mk_h2 *h2)
         return false;
     dispatch(h2, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
     mk_conn_use_input(h2->conn, MK_H2_FRAME_HEAD + f.length);
+    if (f.type != MK_H2_DATA && f.type != MK_H2_HEADERS && f.type != MK_H2_CONTINUATION)
+        h2->conn->progress -= MK_H2_FRAME_HEAD + f.length; /* nor is whoever sends them */
     return true;
 }
 
@@ -368,15 +375,23 @@ static bool take_preface(struct mk_h2 *h2)
 MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
 {
     h2->halved = true;
+    h2->block_stream = 0; /* what is not whole now will never be */
+    mk_conn_use_input(h2->conn, mk_conn_input(h2->conn).len);
     if (n < 0)
         h2->lost = true;
     else
         mk_h2_stream_cut_off(h2);
 }
 
+/* A client that does not listen is not listened to: what it is owed would pile up. */
+static bool is_deaf(const struct mk_h2 *h2)
+{
+    return mk_outq_len(&h2->conn->out) > UNHEARD_MAX;
+}
+
 void mk_h2_input_read(struct mk_h2 *h2)
 {
-    while (!h2->failed && !h2->lost && !h2->halved) {
+    while (!h2->failed && !h2->lost && !h2->halved && !is_deaf(h2)) {
         if (h2->greeted ? take_frame(h2) : take_preface(h2))
             continue;
         ssize_t n = mk_conn_fill(h2->conn);

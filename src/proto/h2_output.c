@@ -11,7 +11,6 @@ enum {
     AT_ONCE_MAX = 16 * 1024,
     TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before the others have their turn */
     TINY = 64,                  /* bytes of content that are not worth their frame */
-    TINY_MAX = 1000,
 };
 
 enum progress {
@@ -25,13 +24,30 @@ enum progress {
 
 /* ---- Heads ---- */
 
+/* What a field is that not every response has, by its length: most need no further look. */
+static bool may_be_odd(size_t len)
+{
+    return len == 7 || len == 10 || len == 16 || len == 17;
+}
+
+/* Whoever adds fields without having them checked has HTTP/1 in mind (RFC 9113, section 8.2.2). */
+static bool is_of_connection(mk_str name)
+{
+    return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||
+           mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")) || mk_str_eq_nocase(name, MK_STR("Upgrade")) ||
+           mk_str_eq_nocase(name, MK_STR("Proxy-Connection"));
+}
+
 static void add_fields(struct mk_buf *out, const struct mk_field *fields, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        if (mk_str_eq_nocase(fields[i].name, MK_STR("Set-Cookie")))
-            mk_hpack_emit_secret(out, fields[i].name, fields[i].value);
+        mk_str name = fields[i].name;
+        if (may_be_odd(name.len) && is_of_connection(name))
+            continue;
+        if (name.len == 10 && mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
+            mk_hpack_emit_secret(out, name, fields[i].value);
         else
-            mk_hpack_emit(out, fields[i].name, fields[i].value);
+            mk_hpack_emit(out, name, fields[i].value);
     }
 }
 
@@ -58,9 +74,9 @@ static void add_head(struct mk_h2_stream *s, struct mk_buf *out)
 static bool try_head(struct mk_h2_stream *s, struct mk_buf *out)
 {
     size_t from = out->len;
-    mk_h2_say_open_block(out);
+    mk_h2_say_open_block(s->h2);
     add_head(s, out);
-    if (!mk_h2_say_close_block(out, from, s->id, s->head_only ? MK_H2_END_STREAM : 0))
+    if (!mk_h2_say_close_block(s->h2, from, s->id, s->head_only ? MK_H2_END_STREAM : 0))
         return false;
     s->head_from = from;
     s->head_to = out->len;
@@ -78,11 +94,11 @@ MK_COLD static void write_honest_head(struct mk_h2_stream *s)
     s->x->response.status = 500;
     s->complete = s->head_sent = s->head_only = true;
     s->sent = 0;
-    mk_h2_say_open_block(out);
+    mk_h2_say_open_block(s->h2);
     mk_hpack_emit_status(out, 500);
     mk_buf_add(out, mk_stamp_packed_at(&service->stamp, service->loop->now_unix));
     mk_hpack_emit_num(out, MK_STR("Content-Length"), 0);
-    (void)mk_h2_say_close_block(out, from, s->id, MK_H2_END_STREAM);
+    (void)mk_h2_say_close_block(s->h2, from, s->id, MK_H2_END_STREAM);
 }
 
 /* False: there is no room now. */
@@ -114,8 +130,10 @@ MK_COLD static enum progress fail(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_out(s->h2);
     s->ending = MK_ENDING_ABORTED;
-    if (s->sent == 0 && s->head_flush == s->h2->n_flushes && s->head_to == out->len) {
-        out->len = s->head_from;
+    if (s->head_flush == s->h2->n_flushes && s->head_to == out->len) {
+        mk_h2_say_retract_block(s->h2, s->head_from);
+        s->h2->send_window += (int64_t)s->sent;
+        s->tunnel = false; /* it was none yet */
         write_honest_head(s);
         return COMPLETE;
     }
@@ -163,16 +181,20 @@ static size_t frame_room(struct mk_h2_stream *s, enum progress *why)
     if ((uint64_t)window >= most)
         return most;
     /* A client that opens its window by a few bytes at a time makes us work for nothing. */
-    if (window < TINY && ++s->h2->n_tiny > TINY_MAX)
-        s->h2->too_tiny = true;
+    *why = WAITS_CLIENT;
+    if (window < TINY && !mk_h2_guard_spend(s->h2, 1, MK_H2_TINY_WINDOWS))
+        return 0;
     return (size_t)window;
 }
 
 static void write_data(struct mk_h2_stream *s, size_t n, bool ends)
 {
     struct mk_buf *out = mk_h2_out(s->h2);
+    bool is_next = s->head_to == out->len;
     mk_h2_frame_write_head(out->p + out->len, (uint32_t)n, MK_H2_DATA, ends ? MK_H2_END_STREAM : 0, s->id);
     out->len += MK_H2_FRAME_HEAD + n;
+    if (is_next)
+        s->head_to = out->len;
     s->send_window -= (int64_t)n;
     s->h2->send_window -= (int64_t)n;
     s->sent += n;
@@ -192,9 +214,9 @@ static enum progress write_trailers(struct mk_h2_stream *s)
     struct mk_buf *out = mk_h2_out(s->h2);
     const struct mk_trailers *t = s->x->response.trailers;
     size_t from = out->len;
-    mk_h2_say_open_block(out);
+    mk_h2_say_open_block(s->h2);
     add_fields(out, t->at, t->n);
-    s->complete = mk_h2_say_close_block(out, from, s->id, MK_H2_END_STREAM);
+    s->complete = mk_h2_say_close_block(s->h2, from, s->id, MK_H2_END_STREAM);
     if (s->complete)
         return COMPLETE;
     return WAITS_ROOM;
@@ -216,7 +238,7 @@ static enum progress add_data(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_out(s->h2);
     enum progress why;
-    if (s->spent)
+    if (s->spent || s->to_send == 0)
         return end_of_source(s);
     size_t most = frame_room(s, &why);
     if (!most)
@@ -305,9 +327,12 @@ static bool settle(struct mk_h2_stream *s, enum progress p)
     case COMPLETE:
         conclude(s);
         break;
-    case MORE: /* pieces are of use to it: others may have theirs in between */
-        mk_h2_stream_set_clock(s, s->tunnel ? MK_CLOCK_TUNNEL : MK_CLOCK_NONE);
-        if (s->priority.incremental) {
+    case MORE:
+        if (s->tunnel)
+            mk_h2_stream_set_clock(s, MK_CLOCK_TUNNEL);
+        else if (s->clock == MK_CLOCK_HANDLER) /* how fast the client is, is still looked at */
+            mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
+        if (s->priority.incremental) { /* pieces are of use: others may have theirs in between */
             mk_list_remove(&s->turn);
             mk_h2_stream_make_ready(s);
         }
@@ -319,11 +344,11 @@ static bool settle(struct mk_h2_stream *s, enum progress p)
         break;
     case WAITS_SOMEBODY:
         mk_list_remove(&s->turn);
-        if (s->go) /* it has resumed itself */
-            mk_h2_stream_make_ready(s);
+        if (s->go) /* it has resumed itself: others first, however urgent it is */
+            mk_h2_stream_wake(s);
         else
             mk_h2_stream_wait(s);
-        return !s->go;
+        break;
     case WAITS_CLIENT:
         break;
     case WAITS_ROOM:
@@ -344,8 +369,6 @@ void mk_h2_output_send(struct mk_h2 *h2)
         s = p == COMPLETE ? mk_h2_stream_find(h2, id) : s; /* it may be gone */
         if (s && !settle(s, p))
             return;
-        if (h2->too_tiny)
-            mk_h2_say_failed(h2, MK_H2_ENHANCE_YOUR_CALM, MK_H2_TINY_WINDOWS);
         if (h2->conn->service->counters->sent >= until) {
             mk_conn_resume(h2->conn);
             return;

@@ -6,17 +6,21 @@
 
 #include "proto/h2.h"
 
-/* Room for a small frame in the scratch. */
+/* Room for a frame in the scratch. */
 struct mk_buf *mk_h2_say_room(struct mk_h2 *h2, size_t n);
+/* The same for one of n bytes that is about the connection: whoever takes such frames is not any faster. */
+struct mk_buf *mk_h2_say_small(struct mk_h2 *h2, size_t n);
 /* Empties the scratch: to the socket, or to what is kept for it. False: the connection is lost. */
 bool mk_h2_say_flush(struct mk_h2 *h2);
 
 /* A frame with a block of fields, or several: leaves room for the head of the first, */
-void mk_h2_say_open_block(struct mk_buf *out);
+void mk_h2_say_open_block(struct mk_h2 *h2);
 /* and fills it in, when the fields stand behind it; `from` is where it was opened. False: it did not fit, and
  * is not there.
  */
-bool mk_h2_say_close_block(struct mk_buf *out, size_t from, uint32_t id, unsigned flags);
+bool mk_h2_say_close_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigned flags);
+/* One that was closed is taken back; nothing may stand behind it. */
+void mk_h2_say_retract_block(struct mk_h2 *h2, size_t from);
 
 void mk_h2_say_reset(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error);
 void mk_h2_say_window(struct mk_h2 *h2, uint32_t stream, uint32_t by);

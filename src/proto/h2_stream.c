@@ -61,7 +61,10 @@ static void on_due(struct mk_timer *t)
     s->clock = MK_CLOCK_NONE;
     if (clock == MK_CLOCK_NONE)
         return;
-    if (clock == MK_CLOCK_RATE && !mk_rate_is_too_slow(&s->rate, s->progress, c->service->limits)) {
+    /* In a queue it is not this stream's client that is slow, but perhaps the whole connection's. */
+    bool queued = !mk_list_empty(&s->turn);
+    if (clock == MK_CLOCK_RATE &&
+        (queued || !mk_rate_is_too_slow(&s->rate, s->progress, c->service->limits))) {
         mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
         return;
     }
@@ -135,9 +138,9 @@ void mk_h2_stream_send_continue(struct mk_h2_stream *s)
     s->expects_continue = false;
     if (s->received || s->x->response.sealed)
         return; /* the client did not wait for it, or has its answer */
-    mk_h2_say_open_block(out);
+    mk_h2_say_open_block(s->h2);
     mk_hpack_emit_status(out, 100);
-    (void)mk_h2_say_close_block(out, from, s->id, 0);
+    (void)mk_h2_say_close_block(s->h2, from, s->id, 0);
 }
 
 static ssize_t on_read(void *ctx, char *room, size_t cap)
@@ -253,6 +256,7 @@ static void forget(struct mk_h2_stream *s)
         at = &(*at)->next;
     *at = s->next;
     s->h2->n_streams--;
+    s->x->request.ops = NULL; /* whoever is told of the end may still resume it */
     mk_list_remove(&s->turn);
     mk_list_remove(&s->debt);
     mk_timer_stop(&s->timer);
@@ -384,7 +388,7 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
 
 static void cut_off(struct mk_h2_stream *s)
 {
-    if (s->complete && !s->tunnel) { /* it was only waited for */
+    if (s->complete && !s->tunnel) { /* only the rest of its content was waited for */
         mk_h2_stream_end(s, MK_ENDING_DONE);
         return;
     }

@@ -48,7 +48,7 @@ struct mk_h2_stream {
     bool recorded;
     int64_t send_window;
     uint64_t to_send, sent;
-    size_t head_from, head_to; /* where its head stands in the scratch, */
+    size_t head_from, head_to; /* where its head stands in the scratch, with what follows it at once, */
     unsigned head_flush;       /* if that was not flushed since */
     struct mk_coldread *coldread;
     enum mk_ending ending;

@@ -85,6 +85,7 @@ static bool begin(struct mk_conn *c)
         return false;
     }
     mk_conn_use_input(c, in.len);
+    c->stream.dry = !c->readable;
     return true;
 }
 

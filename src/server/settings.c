@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "os/file.h"
 #include "proto/service.h"
+#include "server/settings_list.h"
 #include "server/settings_tls.h"
 
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
@@ -56,21 +57,6 @@ static mk_err parse_listen_addr(struct mk_listen *one)
     return with_port.failed ? e : mk_addr_parse(mk_buf_str(&with_port), MK_STR("0.0.0.0"), &one->addr);
 }
 
-bool mk_settings_grow(struct mk_arena *arena, void **at, size_t n, size_t *cap, size_t size)
-{
-    if (n < *cap)
-        return true;
-    size_t more = *cap ? *cap * 2 : 8;
-    void *p = mk_arena_zalloc(arena, more, size);
-    if (!p)
-        return false;
-    if (n)
-        memcpy(p, *at, n * size);
-    *at = p;
-    *cap = more;
-    return true;
-}
-
 static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     struct mk_listens *list = field;
@@ -89,7 +75,7 @@ static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *fi
         return false;
     }
     void *at = list->at;
-    if (!mk_settings_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
+    if (!mk_settings_list_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
         spot->report->no_memory = true;
         return false;
     }
@@ -467,7 +453,7 @@ static void take_pair(const struct mk_conf_spot *spot)
 {
     struct mk_pairs *pairs = spot->out;
     void *at = pairs->at;
-    if (!mk_settings_grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at)) {
+    if (!mk_settings_list_grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at)) {
         spot->report->no_memory = true;
         return;
     }

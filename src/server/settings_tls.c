@@ -3,6 +3,7 @@
 
 #include "base/num.h"
 #include "conf/value.h"
+#include "server/settings_list.h"
 
 enum { HSTS_MAX_S = 10 * 366 * 86400 };
 
@@ -36,7 +37,7 @@ static bool at_end(const struct mk_conf_spot *spot, mk_str rest)
     return rest.len == 0;
 }
 
-bool mk_settings_parse_certificate(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_settings_tls_parse_certificate(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     struct mk_certificates *list = field;
     struct mk_certificate one = {.entry = spot->entry};
@@ -45,7 +46,7 @@ bool mk_settings_parse_certificate(const struct mk_conf_spot *spot, mk_str value
         !take_path(spot, &rest, &one.ocsp) || !at_end(spot, rest))
         return false;
     void *at = list->at;
-    if (!mk_settings_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
+    if (!mk_settings_list_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at)) {
         spot->report->no_memory = true;
         return false;
     }
@@ -54,7 +55,7 @@ bool mk_settings_parse_certificate(const struct mk_conf_spot *spot, mk_str value
     return true;
 }
 
-bool mk_settings_show_certificate(const void *field, size_t i, struct mk_buf *out)
+bool mk_settings_tls_show_certificate(const void *field, size_t i, struct mk_buf *out)
 {
     const struct mk_certificates *list = field;
     if (i >= list->n)
@@ -68,13 +69,13 @@ bool mk_settings_show_certificate(const void *field, size_t i, struct mk_buf *ou
     return true;
 }
 
-bool mk_settings_parse_authority(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_settings_tls_parse_authority(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     mk_str rest = value;
     return take_path(spot, &rest, field) && at_end(spot, rest);
 }
 
-bool mk_settings_show_authority(const void *field, size_t i, struct mk_buf *out)
+bool mk_settings_tls_show_authority(const void *field, size_t i, struct mk_buf *out)
 {
     const mk_str *path = field;
     if (i || !path->p)
@@ -96,7 +97,7 @@ static bool parse_age(const struct mk_conf_spot *spot, mk_str word, uint64_t *ag
     return true;
 }
 
-bool mk_settings_parse_hsts(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_settings_tls_parse_hsts(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     struct mk_hsts *h = field;
     mk_str rest = value, word = mk_str_word(&rest);
@@ -120,7 +121,7 @@ bool mk_settings_parse_hsts(const struct mk_conf_spot *spot, mk_str value, void 
     return true;
 }
 
-bool mk_settings_show_hsts(const void *field, size_t i, struct mk_buf *out)
+bool mk_settings_tls_show_hsts(const void *field, size_t i, struct mk_buf *out)
 {
     const struct mk_hsts *h = field;
     if (i)
@@ -137,7 +138,7 @@ bool mk_settings_show_hsts(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- RedirectToHTTPS ---- */
 
-bool mk_settings_parse_redirect(const struct mk_conf_spot *spot, mk_str value, void *field)
+bool mk_settings_tls_parse_redirect(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     uint32_t *port = field;
     uint64_t n;
@@ -152,7 +153,7 @@ bool mk_settings_parse_redirect(const struct mk_conf_spot *spot, mk_str value, v
     return true;
 }
 
-bool mk_settings_show_redirect(const void *field, size_t i, struct mk_buf *out)
+bool mk_settings_tls_show_redirect(const void *field, size_t i, struct mk_buf *out)
 {
     uint32_t port = *(const uint32_t *)field;
     if (i)

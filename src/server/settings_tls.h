@@ -7,13 +7,10 @@
 
 extern const char *const mk_settings_tls_versions[], *const mk_settings_tls_clients[];
 
-/* *at is an array of n elements of that size, for one more of which there is room afterwards. */
-bool mk_settings_grow(struct mk_arena *arena, void **at, size_t n, size_t *cap, size_t size);
-
-mk_conf_parse_fn mk_settings_parse_certificate, mk_settings_parse_hsts, mk_settings_parse_redirect,
-    mk_settings_parse_authority;
-mk_conf_show_fn mk_settings_show_certificate, mk_settings_show_hsts, mk_settings_show_redirect,
-    mk_settings_show_authority;
+mk_conf_parse_fn mk_settings_tls_parse_certificate, mk_settings_tls_parse_hsts,
+    mk_settings_tls_parse_redirect, mk_settings_tls_parse_authority;
+mk_conf_show_fn mk_settings_tls_show_certificate, mk_settings_tls_show_hsts, mk_settings_tls_show_redirect,
+    mk_settings_tls_show_authority;
 
 /* The keys of struct mk_tls_settings, in [SERVER] with defaults and in [HOST] without. */
 #define MK_SETTINGS_TLS_KEYS(AT, DEF)                                                                        \
@@ -22,8 +19,8 @@ mk_conf_show_fn mk_settings_show_certificate, mk_settings_show_hsts, mk_settings
      AT(site.tls.certificates),                                                                              \
      .flags = MK_CONF_REPEATABLE,                                                                            \
      .form = "FILE [KEYFILE [OCSPFILE]]",                                                                    \
-     .parse = mk_settings_parse_certificate,                                                                 \
-     .show = mk_settings_show_certificate,                                                                   \
+     .parse = mk_settings_tls_parse_certificate,                                                             \
+     .show = mk_settings_tls_show_certificate,                                                               \
      .help = "The certificate for `Listen ... tls`, followed by those that lead to its authority, and its "  \
              "key, which may be in the same file (PEM). More than one for several kinds of key (ECDSA and "  \
              "RSA). An answer of its authority about it (OCSP, DER) is stapled. All are read again when "    \
@@ -58,8 +55,8 @@ mk_conf_show_fn mk_settings_show_certificate, mk_settings_show_hsts, mk_settings
          .type = MK_CONF_CUSTOM,                                                                             \
          AT(site.tls.client_authority),                                                                      \
          .form = "FILE",                                                                                     \
-         .parse = mk_settings_parse_authority,                                                               \
-         .show = mk_settings_show_authority,                                                                 \
+         .parse = mk_settings_tls_parse_authority,                                                           \
+         .show = mk_settings_tls_show_authority,                                                             \
          .help = "Certificates of those who vouch for clients (PEM)."},                                      \
         {.name = "HTTP2",                                                                                    \
          .type = MK_CONF_BOOL,                                                                               \
@@ -70,15 +67,15 @@ mk_conf_show_fn mk_settings_show_certificate, mk_settings_show_hsts, mk_settings
          .type = MK_CONF_CUSTOM,                                                                             \
          AT(site.tls.hsts),                                                                                  \
          .form = "a time (s, m, h, d), then `includeSubDomains` or `preload` or both, or off",               \
-         .parse = mk_settings_parse_hsts,                                                                    \
-         .show = mk_settings_show_hsts,                                                                      \
+         .parse = mk_settings_tls_parse_hsts,                                                                \
+         .show = mk_settings_tls_show_hsts,                                                                  \
          .def = DEF("off"),                                                                                  \
          .help = "Tell browsers, over TLS, that for so long they shall come over TLS only "                  \
                  "(Strict-Transport-Security)."},                                                            \
     {                                                                                                        \
         .name = "RedirectToHTTPS", .type = MK_CONF_CUSTOM, AT(site.tls.redirect),                            \
-        .form = "on, off or a port", .parse = mk_settings_parse_redirect, .show = mk_settings_show_redirect, \
-        .def = DEF("off"),                                                                                   \
+        .form = "on, off or a port", .parse = mk_settings_tls_parse_redirect,                                \
+        .show = mk_settings_tls_show_redirect, .def = DEF("off"),                                            \
         .help = "Send plain requests to the same place over TLS (308), but for those of "                    \
                 "`/.well-known/acme-challenge/`. `on` means port 443, or, if none of ours listens there, "   \
                 "the first that speaks TLS.",                                                                \

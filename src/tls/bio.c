@@ -49,13 +49,13 @@ static int on_read(BIO *b, char *room, size_t cap, size_t *got)
         return 1;
     }
     t->spent = t->pulled >= PULL_MAX;
-    if (t->dry || t->spent)
+    if (t->stream->dry || t->spent)
         return wait_for_more(b);
     ssize_t n;
     do
         n = recv(t->fd, room, cap, 0);
     while (n < 0 && errno == EINTR);
-    t->dry = n < 0 || (size_t)n < cap;
+    t->stream->dry = n < 0 || (size_t)n < cap;
     if (n < 0 && errno == EAGAIN)
         return wait_for_more(b);
     if (n < 0)
@@ -141,4 +141,9 @@ BIO *mk_tls_bio_new(struct mk_tls *t)
     BIO_set_callback_arg(b, (char *)(void *)t); /* before the first ctrl */
     BIO_set_fd(b, t->fd, BIO_NOCLOSE);
     return b;
+}
+
+struct mk_tls *mk_tls_bio_of(const SSL *ssl)
+{
+    return (struct mk_tls *)(void *)BIO_get_callback_arg(SSL_get_wbio(ssl));
 }

@@ -22,11 +22,6 @@ enum {
     MESSAGE_HEAD = 4,
 };
 
-struct mk_tls *mk_tls_of(const SSL *ssl)
-{
-    return (struct mk_tls *)(void *)BIO_get_callback_arg(SSL_get_wbio(ssl));
-}
-
 /* Nothing more can come of it; what OpenSSL wants to tell the peer about that is told if it can be. */
 MK_COLD static mk_err fail(struct mk_tls *t)
 {
@@ -45,7 +40,7 @@ MK_COLD static mk_err fail(struct mk_tls *t)
 static void begin(struct mk_stream *s, struct mk_tls *t)
 {
     ERR_clear_error();
-    t->dry = t->spent = false;
+    t->spent = false;
     t->pulled = 0;
     s->holds = false;
 }
@@ -72,7 +67,7 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
             return got ? (ssize_t)got : read_nothing(s, t);
         got += n;
         t->heard += n;
-        if (t->dry && !SSL_has_pending(t->ssl))
+        if (s->dry && !SSL_has_pending(t->ssl))
             break;
         if (++records == RECORDS_MAX) {
             s->holds = true;
@@ -109,10 +104,15 @@ static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
 
 /* ---- Out ---- */
 
+static size_t left_of(const struct mk_tls *t)
+{
+    return t->left ? t->left->len - t->left->from : 0;
+}
+
 static ssize_t encrypt(struct mk_tls *t, const char *p, size_t len)
 {
     size_t n;
-    if (t->left && t->left->len - t->left->from > SMALL) {
+    if (left_of(t) > SMALL) {
         mk_err e = mk_tls_out_flush(t, false);
         if (e)
             return e;
@@ -124,14 +124,24 @@ static ssize_t encrypt(struct mk_tls *t, const char *p, size_t len)
     return 0;
 }
 
+/* A head, or the last answer before the end: it goes with what follows. */
+static ssize_t keep_small(struct mk_tls *t)
+{
+    ssize_t told = (ssize_t)t->owed;
+    t->owed = 0;
+    mk_err e = mk_tls_out_keep(t);
+    return e ? e : told;
+}
+
 /* Content counts as written when the socket has taken all of it but what is left. */
 static ssize_t settle(struct mk_tls *t, size_t offered, bool more)
 {
+    if (more && left_of(t) + t->owed <= SMALL && t->owed <= offered)
+        return keep_small(t);
     mk_err e = mk_tls_out_flush(t, more);
     if (e && e != -EAGAIN)
         return e;
-    size_t left = t->left ? t->left->len - t->left->from : 0;
-    size_t told = mk_min(t->owed - mk_min(t->owed, left), offered);
+    size_t told = mk_min(t->owed - mk_min(t->owed, left_of(t)), offered);
     t->owed -= told;
     return told ? (ssize_t)told : -EAGAIN;
 }
@@ -274,6 +284,7 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
     struct mk_tls *t = mk_mem_zalloc(1, sizeof *t);
     if (!t)
         return -ENOMEM;
+    t->stream = s;
     t->fd = fd;
     t->domain = domain;
     mk_err e = make(t, early);
@@ -311,7 +322,7 @@ static void finish(struct mk_stream *s, struct mk_tls *t)
         s->ops = &kernel_ops;
     SSL_set_msg_callback(t->ssl, on_message);
     SSL_set_msg_callback_arg(t->ssl, t);
-    s->holds = !t->dry || SSL_has_pending(t->ssl);
+    s->holds = !s->dry || SSL_has_pending(t->ssl);
 }
 
 static const char *reason(void)

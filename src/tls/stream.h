@@ -23,6 +23,7 @@ struct mk_tls_client;
 
 struct mk_tls {
     SSL *ssl;
+    struct mk_stream *stream;
     int fd;
     mk_err broken; /* sticky: nothing can be said or heard any more */
     const struct mk_tls_domain *domain;
@@ -33,7 +34,6 @@ struct mk_tls {
     uint64_t heard;               /* bytes that were read of it */
     uint32_t updates;             /* times that it has changed its keys */
     uint32_t pulled;              /* bytes that this call took from the socket */
-    bool dry;                     /* the socket had no more, in this call */
     bool spent;                   /* this call has taken enough */
     bool done;                    /* the handshake is over */
     bool shut;                    /* we have said that we will send no more */
@@ -43,8 +43,5 @@ struct mk_tls {
 
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why);
-
-/* Of a connection that OpenSSL hands to a callback. */
-struct mk_tls *mk_tls_of(const SSL *ssl);
 
 #endif

@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "tls/context.h"
+#include "tls/slot.h"
 
 enum { FAILED = -1, NOT_OURS = 0, FINE = 1, RENEW = 2 };
 
@@ -62,17 +62,17 @@ static int open_one(const ticket_key *k, const unsigned char *iv, EVP_CIPHER_CTX
 int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                          EVP_MAC_CTX *mac, int is_new)
 {
-    const struct mk_tls_context *c = mk_tls_context_of(SSL_get_SSL_CTX(ssl));
+    const struct mk_tls_context *c = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));
     if (!c || !c->tickets)
         return NOT_OURS;
     uint32_t newest = __atomic_load_n(&c->tickets->newest, __ATOMIC_ACQUIRE);
     const ticket_key *now = key_at(c->tickets, newest), *before = key_at(c->tickets, newest - 1);
     if (is_new)
         return seal(now, name, iv, cipher, mac);
-    if (has_name(now, name))
-        return open_one(now, iv, cipher, mac);
-    if (!has_name(before, name))
+    bool is_old = !has_name(now, name);
+    if (is_old && !has_name(before, name))
         return NOT_OURS;
-    int r = open_one(before, iv, cipher, mac);
-    return r == FINE ? RENEW : r;
+    int r = open_one(is_old ? before : now, iv, cipher, mac);
+    bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* where each is for one connection */
+    return r == FINE && renews ? RENEW : r;
 }

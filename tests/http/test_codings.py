@@ -172,8 +172,7 @@ def test_many_clients_while_neighbours_change(monkey, site):
     server = monkey(server="FileCacheTime 0")
     clients = [(server.connect(receive_buffer=4096), accept) for accept in ("identity", "gzip", "br") for _ in range(3)]
     for c, accept in clients:
-        c.ask("/a.bin", fields={"Accept-Encoding": accept})
-        c.fill()
+        c.ask("/a.bin", fields={"Accept-Encoding": accept}).read_head()
     for name in ("a.bin.gz", "a.bin.br"):
         os.replace(site.add("new", b"x", mtime=MTIME), site / name)
     server.get("/a.bin", fields={"Accept-Encoding": "gzip"})  # notices; the next one gets what is there now
@@ -182,5 +181,5 @@ def test_many_clients_while_neighbours_change(monkey, site):
     assert server.get("/a.bin", fields={"Accept-Encoding": "br"}).body == b"y"
     for c, accept in clients:
         suffix = {"identity": "", "gzip": ".gz", "br": ".br"}[accept]
-        assert c.read().body == content["a.bin" + suffix]
+        assert c.read_exactly(3 << 20) == content["a.bin" + suffix]
         c.close()

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Files whose content is on the disk and not in memory: others read them for the loop, which must not show."""
 import os
-import socket
 
 import pytest
 
 from client import Closed
-
-RESET = b"\1\0\0\0\0\0\0\0"
+from sockets import reset
 
 
 def is_cold(path):
@@ -88,9 +86,7 @@ def test_clients_that_go_while_their_file_is_read(monkey, site, files):
         c = server.connect()
         for name in files:
             c.ask(name)
-        if i % 2:
-            c.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
-        c.close()
+        (reset(c.sock) if i % 2 else c.close())
     assert server.get("/20000.bin").body == files["/20000.bin"]
 
 

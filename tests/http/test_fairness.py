@@ -43,6 +43,7 @@ FLOODS = {
 }
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("kind", FLOODS)
 def test_others_are_served_while_one_floods(monkey, site, kind):
     site.add("index.html", b"here")

@@ -82,6 +82,7 @@ def test_it_serves_and_ends(monkey, site):
     assert server.stop() == 0
 
 
+@pytest.mark.over("h1", why="nothing is asked")
 def test_a_worker_that_dies_is_a_bug(monkey):
     server = monkey()
     os.kill(server.workers[0], signal.SIGSEGV)
@@ -91,6 +92,7 @@ def test_a_worker_that_dies_is_a_bug(monkey):
     server.allow(".")
 
 
+@pytest.mark.over("h1", why="nothing is asked")
 def test_a_wrong_exit_code_is_seen(monkey):
     server = monkey(config="nonsense\n", expect_start=False)
     with pytest.raises(AssertionError, match="exit code 3"):

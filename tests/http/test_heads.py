@@ -5,6 +5,8 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
+from http2 import OF_CONNECTIONS
+
 
 @pytest.fixture
 def server(monkey, site):
@@ -59,6 +61,8 @@ def test_odd_fields_of_requests_are_ignored(server):
                    {"Authorization": "Basic eDp5"}, {"X-Forwarded-For": "1.2.3.4"}, {"Max-Forwards": "0"}, {"X": ""},
                    {"Cache-Control": "no-cache", "Pragma": "no-cache"},
                    {"User-Agent": "\xe4\xf6\xfc\xff"}, {"!#$%&'*+": "x"}]:
+        if server.is_h2 and OF_CONNECTIONS & {name.lower() for name in fields}:
+            continue  # malformed there
         with server.connect() as c:
             for _ in range(2):
                 reply = c.get("/a.txt", fields=fields)

@@ -7,6 +7,8 @@ from urllib.parse import quote
 
 import pytest
 
+from client import Closed
+
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 
 SECRET = "this must never be served"
@@ -65,7 +67,11 @@ def test_no_random_path_leaves_the_root(monkey, site, outside):
     for _ in range(3000):
         target = "/" + "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
         c.ask(target)
-        reply = c.read()
+        try:
+            reply = c.read()
+        except Closed as error:  # no value of a field ends with a blank
+            assert error.code == "PROTOCOL_ERROR" and target.endswith(" ")
+            continue
         assert reply.status in (200, 301, 400, 403, 404), target
         assert reply.text in ("fine", "index") or reply.status != 200, target
         assert SECRET not in reply.text, target

@@ -43,7 +43,7 @@ def parts_of(reply):
     ("bytes=500-99999999999999999999999999", 500, SIZE - 1), ("bytes=-1", SIZE - 1, SIZE - 1),
     ("bytes=-99999", 1, SIZE - 1), ("bytes=-100000", 0, SIZE - 1), ("bytes=-100001", 0, SIZE - 1),
     ("bytes=-99999999999999999999999", 0, SIZE - 1), ("BYTES=1-2", 1, 2), ("bytes=00001-00002", 1, 2),
-    ("bytes=1-2,", 1, 2), ("bytes=,1-2", 1, 2), ("bytes= 1-2 ", 1, 2), ("bytes=1-2,200000-", 1, 2),
+    ("bytes=1-2,", 1, 2), ("bytes=,1-2", 1, 2), pytest.param("bytes= 1-2 ", 1, 2, marks=pytest.mark.http1), ("bytes=1-2,200000-", 1, 2),
     ("bytes=18446744073709551615-,1-2", 1, 2),
 ])
 def test_one_range(server, value, first, last):

@@ -75,6 +75,7 @@ def play(server, case, slowly):
     return seen
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("slowly", [False, True], ids=["whole", "bytes"])
 @pytest.mark.parametrize("file", FILES)
 def test_cases(monkey, site, tmp_path, file, slowly):

@@ -46,6 +46,8 @@ check   pebble?          command pebble
 check   chromium?        any_chromium
 check   libnss3-tools?   command certutil
 check   openssl          command openssl
+check   nghttp2-client?  command h2load
+check   golang-go?       any_go
 check   clang?           command clang
 check   libclang-rt-dev? fuzzer_of_clang
 
@@ -71,6 +73,7 @@ headers_of_libc() { echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1; }
 python_with_venv() { "${PYTHON:-python3}" -c 'import venv, ensurepip' >/dev/null 2>&1; }
 static_busybox() { command -v busybox && ! ldd "$(command -v busybox)"; } >/dev/null 2>&1
 any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |
         clang -x c -fsanitize=fuzzer,address - -o /dev/null >/dev/null 2>&1
