@@ -15,7 +15,7 @@ enum { CONNECTION_WINDOW = 1024 * 1024, TABLE_MAX = 4096 /* of whom nothing else
 static void introduce(struct mk_h2 *h2)
 {
     const struct mk_limits *l = h2->conn->service->limits;
-    struct mk_buf *out = mk_h2_say_room(h2, 128);
+    struct mk_buf *out = mk_h2_say_room(h2, 46);
     mk_h2_frame_emit_head(out, 4 * 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_HEADER_LIST_SIZE, (uint32_t)l->head.head_max);

@@ -41,13 +41,13 @@ static int ignore(void *ctx, mk_str name, mk_str value)
 /* The fields move out of the room that all heads share. */
 static bool keep_fields(struct mk_h2_stream *s, const struct mk_h2_head *head)
 {
-    struct mk_fields *fields = &s->x->request.fields;
-    *fields = head->fields;
-    fields->at = mk_arena_alloc(&s->x->arena, sizeof *fields->at * head->fields.n);
-    if (!fields->at)
+    struct mk_field *at = mk_arena_alloc(&s->x->arena, sizeof *at * head->fields.n);
+    if (!at)
         return false;
     if (head->fields.n)
-        memcpy(fields->at, head->fields.at, sizeof *fields->at * head->fields.n);
+        memcpy(at, head->fields.at, sizeof *at * head->fields.n);
+    s->x->request.fields = head->fields;
+    s->x->request.fields.at = at;
     return true;
 }
 
@@ -83,13 +83,13 @@ static unsigned take_content(struct mk_h2_stream *s, const struct mk_h2_head *he
 
 static unsigned take_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
 {
+    unsigned too_much = take_content(s, head, ends);
     if (!keep_fields(s, head))
         return 503;
     mk_str priority = mk_fields_get(&s->x->request.fields, MK_FIELD_PRIORITY);
     if (priority.p)
         s->priority = mk_priority_parse(priority);
     int bad = take_target(s, head, ends);
-    unsigned too_much = take_content(s, head, ends);
     s->expects_continue = head->expects_continue && !ends;
     return bad ? (unsigned)bad : too_much;
 }

@@ -231,7 +231,7 @@ static void on_settings(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str pa
         if (!take_setting(h2, id, value))
             return;
     h2->introduced = true;
-    mk_h2_frame_emit_head(mk_h2_say_room(h2, MK_H2_FRAME_HEAD), 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
+    mk_h2_frame_emit_head(mk_h2_say_small(h2, MK_H2_FRAME_HEAD), 0, MK_H2_SETTINGS, MK_H2_ACK, 0);
 }
 
 static void on_ping(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payload)
@@ -241,7 +241,7 @@ static void on_ping(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str payloa
     if (f->flags & MK_H2_ACK)
         mk_h2_say_left(h2);
     else
-        mk_h2_frame_emit_ping(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), true, payload);
+        mk_h2_frame_emit_ping(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 8), true, payload);
 }
 
 static void on_reset(struct mk_h2 *h2, const struct mk_h2_frame *f)
@@ -352,6 +352,8 @@ static bool take_frame(struct mk_h2 *h2)
         return false;
     dispatch(h2, &f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
     mk_conn_use_input(h2->conn, MK_H2_FRAME_HEAD + f.length);
+    if (f.type != MK_H2_DATA && f.type != MK_H2_HEADERS && f.type != MK_H2_CONTINUATION)
+        h2->conn->progress -= MK_H2_FRAME_HEAD + f.length; /* nor is whoever sends them */
     return true;
 }
 
@@ -373,6 +375,8 @@ static bool take_preface(struct mk_h2 *h2)
 MK_COLD static void on_input_end(struct mk_h2 *h2, ssize_t n)
 {
     h2->halved = true;
+    h2->block_stream = 0; /* what is not whole now will never be */
+    mk_conn_use_input(h2->conn, mk_conn_input(h2->conn).len);
     if (n < 0)
         h2->lost = true;
     else

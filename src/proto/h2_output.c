@@ -181,8 +181,9 @@ static size_t frame_room(struct mk_h2_stream *s, enum progress *why)
     if ((uint64_t)window >= most)
         return most;
     /* A client that opens its window by a few bytes at a time makes us work for nothing. */
-    if (window < TINY)
-        (void)mk_h2_guard_spend(s->h2, 1, MK_H2_TINY_WINDOWS);
+    *why = WAITS_CLIENT;
+    if (window < TINY && !mk_h2_guard_spend(s->h2, 1, MK_H2_TINY_WINDOWS))
+        return 0;
     return (size_t)window;
 }
 

@@ -29,15 +29,21 @@ struct mk_buf *mk_h2_say_room(struct mk_h2 *h2, size_t n)
     return out;
 }
 
+struct mk_buf *mk_h2_say_small(struct mk_h2 *h2, size_t n)
+{
+    h2->conn->progress -= n; /* which it makes up for when it is sent */
+    return mk_h2_say_room(h2, n);
+}
+
 void mk_h2_say_reset(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error)
 {
     h2->resets[h2->n_resets++ % MK_H2_RESETS_KEPT] = stream;
-    mk_h2_frame_emit_reset(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 4), stream, error);
+    mk_h2_frame_emit_reset(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 4), stream, error);
 }
 
 void mk_h2_say_window(struct mk_h2 *h2, uint32_t stream, uint32_t by)
 {
-    mk_h2_frame_emit_window(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 4), stream, by);
+    mk_h2_frame_emit_window(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 4), stream, by);
 }
 
 /* ---- Blocks of fields ---- */
@@ -111,7 +117,7 @@ static void say_last(struct mk_h2 *h2, enum mk_h2_error error)
     uint32_t last = h2->last_stream;
     if (h2->leaving && h2->final_stream < last)
         last = h2->final_stream;
-    mk_h2_frame_emit_goaway(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), last, error);
+    mk_h2_frame_emit_goaway(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 8), last, error);
     h2->final_stream = last;
     h2->leaving = true;
 }
@@ -132,8 +138,8 @@ void mk_h2_say_leaving(struct mk_h2 *h2)
         return;
     h2->drain_told = true;
     h2->told_at = h2->conn->n_requests;
-    mk_h2_frame_emit_goaway(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), MK_H2_STREAM_MAX, MK_H2_NO_ERROR);
-    mk_h2_frame_emit_ping(mk_h2_say_room(h2, MK_H2_FRAME_HEAD + 8), false, DRAIN_PING);
+    mk_h2_frame_emit_goaway(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 8), MK_H2_STREAM_MAX, MK_H2_NO_ERROR);
+    mk_h2_frame_emit_ping(mk_h2_say_small(h2, MK_H2_FRAME_HEAD + 8), false, DRAIN_PING);
 }
 
 /* It says that it is the answer to our PING; should it not be, nothing is lost but the second step. */

@@ -6,8 +6,10 @@
 
 #include "proto/h2.h"
 
-/* Room for a small frame in the scratch. */
+/* Room for a frame in the scratch. */
 struct mk_buf *mk_h2_say_room(struct mk_h2 *h2, size_t n);
+/* The same for one of n bytes that is about the connection: whoever takes such frames is not any faster. */
+struct mk_buf *mk_h2_say_small(struct mk_h2 *h2, size_t n);
 /* Empties the scratch: to the socket, or to what is kept for it. False: the connection is lost. */
 bool mk_h2_say_flush(struct mk_h2 *h2);
 

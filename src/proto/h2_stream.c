@@ -388,7 +388,7 @@ bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bo
 
 static void cut_off(struct mk_h2_stream *s)
 {
-    if (s->complete && !s->tunnel) { /* it was only waited for */
+    if (s->complete && !s->tunnel) { /* only the rest of its content was waited for */
         mk_h2_stream_end(s, MK_ENDING_DONE);
         return;
     }
@@ -400,14 +400,10 @@ static void cut_off(struct mk_h2_stream *s)
 
 void mk_h2_stream_cut_off(struct mk_h2 *h2)
 {
-    struct mk_h2_stream *next;
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
-        for (struct mk_h2_stream *s = h2->buckets[i]; s; s = next) {
+        for (struct mk_h2_stream *s = h2->buckets[i], *next; s; s = next) {
             next = s->next;
-            if (s->complete && !s->tunnel)
-                mk_h2_stream_end(s, MK_ENDING_DONE); /* only the rest of its content was waited for */
-            else if (!s->input_ended)
-                break_input(s, -ECONNRESET);
+            cut_off(s);
         }
 }
 

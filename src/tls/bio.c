@@ -151,3 +151,8 @@ BIO *mk_tls_bio_new(struct mk_tls *t)
     BIO_set_fd(b, t->fd, BIO_NOCLOSE);
     return b;
 }
+
+struct mk_tls *mk_tls_bio_of(const SSL *ssl)
+{
+    return (struct mk_tls *)(void *)BIO_get_callback_arg(SSL_get_wbio(ssl));
+}

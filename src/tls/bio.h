@@ -11,4 +11,7 @@ const BIO_METHOD *mk_tls_bio_method(void);
 /* A new one for the stream; its descriptor stays the stream's. */
 BIO *mk_tls_bio_new(struct mk_tls *t);
 
+/* Of a connection that OpenSSL hands to a callback. */
+struct mk_tls *mk_tls_bio_of(const SSL *ssl);
+
 #endif

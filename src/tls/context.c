@@ -12,6 +12,7 @@
 #include "tls/pair.h"
 #include "tls/problem.h"
 #include "tls/rules.h"
+#include "tls/slot.h"
 #include "tls/staple.h"
 #include "tls/ticket.h"
 
@@ -22,24 +23,7 @@
 /* ---- For all of them ---- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int ours = -1; /* where an SSL_CTX keeps our context */
 static uint64_t kernel_option;
-
-static void on_free(void *parent, void *p, CRYPTO_EX_DATA *data, int index, long n, void *arg)
-{
-    struct mk_tls_context *c = p;
-    (void)parent;
-    (void)data;
-    (void)index;
-    (void)n;
-    (void)arg;
-    if (!c)
-        return;
-    mk_tls_staple_free(c);
-    OPENSSL_free(c->challenges);
-    OPENSSL_free(c->groups);
-    OPENSSL_free(c);
-}
 
 /* A kernel that can encrypt complains of the socket that is not connected, others of the name. */
 static bool kernel_can(void)
@@ -53,14 +37,13 @@ static bool kernel_can(void)
 
 static void prepare(void)
 {
-    ours = SSL_CTX_get_ex_new_index(0, NULL, NULL, NULL, on_free);
     kernel_option = kernel_can() ? SSL_OP_ENABLE_KTLS : 0;
 }
 
 static SSL_CTX *new_ctx(void)
 {
     pthread_once(&once, prepare);
-    SSL_CTX *ctx = ours >= 0 ? SSL_CTX_new(TLS_server_method()) : NULL;
+    SSL_CTX *ctx = SSL_CTX_new(TLS_server_method());
     if (!ctx)
         return NULL;
     (void)SSL_CTX_set_options(ctx, OPTIONS | kernel_option);
@@ -89,11 +72,6 @@ SSL_CTX *mk_tls_context_bare(void)
     static pthread_once_t once_bare = PTHREAD_ONCE_INIT;
     pthread_once(&once_bare, make_bare);
     return bare;
-}
-
-struct mk_tls_context *mk_tls_context_of(const SSL_CTX *ctx)
-{
-    return SSL_CTX_get_ex_data(ctx, ours);
 }
 
 /* ---- One ---- */
@@ -126,7 +104,7 @@ static struct mk_tls_context *make(void)
 {
     SSL_CTX *ctx = new_ctx();
     struct mk_tls_context *c = ctx ? OPENSSL_zalloc(sizeof *c) : NULL;
-    if (c && SSL_CTX_set_ex_data(ctx, ours, c)) {
+    if (c && mk_tls_slot_set(ctx, c)) {
         c->ctx = ctx;
         return c;
     }

@@ -37,8 +37,6 @@ mk_err mk_tls_context_new(const struct mk_tls_rules *rules, struct mk_tls_contex
 void mk_tls_context_free(struct mk_tls_context *context);
 int64_t mk_tls_context_expires(const struct mk_tls_context *context);
 
-/* Of a connection, or the one it begins with; NULL: the bare one. */
-struct mk_tls_context *mk_tls_context_of(const SSL_CTX *ctx);
 /* With it begins who must name a host first; NULL: no memory. */
 SSL_CTX *mk_tls_context_bare(void);
 

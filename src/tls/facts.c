@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "tls/context.h"
+#include "tls/slot.h"
 
 enum { NAME_MAX_LEN = 2048, SERIAL_MAX = 64, DIGEST = 32 };
 
@@ -83,7 +83,7 @@ void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out)
         .cipher = mk_str_from_c(SSL_get_cipher_name(t->ssl)),
         .resumed = SSL_session_reused(t->ssl),
         .kernel = t->kernel,
-        .context = mk_tls_context_of(SSL_get_SSL_CTX(t->ssl)),
+        .context = mk_tls_slot_of(SSL_get_SSL_CTX(t->ssl)),
     };
     const struct mk_tls_client *c = client_of(t);
     if (!c)

@@ -4,9 +4,9 @@
 #include <openssl/err.h>
 #include <stdio.h>
 
-#include "tls/context.h"
+#include "tls/bio.h"
 #include "tls/pair.h"
-#include "tls/stream.h"
+#include "tls/slot.h"
 
 enum { NAME_MAX_LEN = 253 };
 
@@ -57,7 +57,7 @@ static bool take_groups(SSL *ssl, const struct mk_tls_context *from, const struc
  * context that it began with. */
 static bool take_rules(SSL *ssl, const struct mk_tls_context *to)
 {
-    const struct mk_tls_context *from = mk_tls_context_of(SSL_get_SSL_CTX(ssl));
+    const struct mk_tls_context *from = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));
     if (from == to)
         return true;
     if (!SSL_set_SSL_CTX(ssl, to->ctx))
@@ -94,7 +94,7 @@ static bool use_challenge(SSL *ssl, const struct mk_tls_context *c, const char *
 
 int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
 {
-    const struct mk_tls *t = mk_tls_of(ssl);
+    const struct mk_tls *t = mk_tls_bio_of(ssl);
     char name[NAME_MAX_LEN + 1];
     (void)arg;
     *alert = SSL_AD_DECODE_ERROR;
@@ -138,7 +138,7 @@ static bool offers(const unsigned char *in, unsigned in_len, mk_str name)
 int mk_tls_hello_on_protocols(SSL *ssl, const unsigned char **out, unsigned char *out_len,
                               const unsigned char *in, unsigned in_len, void *arg)
 {
-    const struct mk_tls_context *c = mk_tls_context_of(SSL_get_SSL_CTX(ssl));
+    const struct mk_tls_context *c = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));
     static const mk_str h2 = MK_STR_INIT("h2"), h1 = MK_STR_INIT("http/1.1"), h10 = MK_STR_INIT("http/1.0");
     static const mk_str challenge = MK_STR_INIT("acme-tls/1");
     const mk_str *chosen = NULL;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "tls/file.h"
+#include "tls/slot.h"
 
 enum { STALE_S = 60 }; /* clocks differ */
 
@@ -85,15 +86,9 @@ mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const cha
     return e;
 }
 
-void mk_tls_staple_free(struct mk_tls_context *c)
-{
-    while (c->n_staples)
-        OPENSSL_free(c->staples[--c->n_staples].answer);
-}
-
 int mk_tls_staple_on_status(SSL *ssl, void *arg)
 {
-    const struct mk_tls_context *c = mk_tls_context_of(SSL_get_SSL_CTX(ssl));
+    const struct mk_tls_context *c = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));
     const X509 *chosen = SSL_get_certificate(ssl);
     (void)arg;
     for (size_t i = 0; c && i < c->n_staples; i++) {

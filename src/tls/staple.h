@@ -8,7 +8,6 @@
 /* `file` NULL: there is none. */
 mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const char *file,
                           struct mk_tls_problem *problem);
-void mk_tls_staple_free(struct mk_tls_context *c);
 
 /* For SSL_CTX_set_tlsext_status_cb. */
 int mk_tls_staple_on_status(SSL *ssl, void *arg);

@@ -20,11 +20,6 @@ enum {
     KEY_UPDATE = 24,          /* RFC 8446, 4 */
 };
 
-struct mk_tls *mk_tls_of(const SSL *ssl)
-{
-    return (struct mk_tls *)(void *)BIO_get_callback_arg(SSL_get_wbio(ssl));
-}
-
 /* Nothing more can come of it; what OpenSSL wants to tell the peer about that is told if it can be. */
 MK_COLD static mk_err fail(struct mk_tls *t)
 {

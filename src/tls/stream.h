@@ -44,7 +44,4 @@ struct mk_tls {
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why);
 
-/* Of a connection that OpenSSL hands to a callback. */
-struct mk_tls *mk_tls_of(const SSL *ssl);
-
 #endif

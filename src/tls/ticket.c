@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/rand.h>
 
-#include "tls/context.h"
+#include "tls/slot.h"
 
 enum { FAILED = -1, NOT_OURS = 0, FINE = 1, RENEW = 2 };
 
@@ -62,7 +62,7 @@ static int open_one(const ticket_key *k, const unsigned char *iv, EVP_CIPHER_CTX
 int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                          EVP_MAC_CTX *mac, int is_new)
 {
-    const struct mk_tls_context *c = mk_tls_context_of(SSL_get_SSL_CTX(ssl));
+    const struct mk_tls_context *c = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));
     if (!c || !c->tickets)
         return NOT_OURS;
     uint32_t newest = __atomic_load_n(&c->tickets->newest, __ATOMIC_ACQUIRE);

@@ -9,9 +9,11 @@ import shlex
 import shutil
 import subprocess
 import textwrap
+from pathlib import Path
 
 import pytest
 
+from certificates import make_authority
 from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 
 PLUGINS = sorted((ROOT / "plugins").glob("*/README.md"))
@@ -113,13 +115,23 @@ def bring_along(folder, text):
                         ROOT / "examples/plugin-hello/hello.c"], check=True, timeout=SECONDS)
 
 
+def bring_certificate(folder, certificate, key):
+    """As somebody else has put it there."""
+    pair = make_authority(folder).issue(["example.org"])
+    Path(certificate).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(pair.certificate, certificate)
+    shutil.copy(pair.key, key)
+
+
 def write_configuration(folder, text, page=None):
     """The example, with places of this machine moved into `folder`; with a page, what it shows only in part made whole."""
     user = pwd.getpwuid(os.geteuid()).pw_name
     text = complete(page, text) if page else text
-    text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey)\b", rf"{folder}/\1", text)
+    text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey|etc/letsencrypt)\b", rf"{folder}/\1", text)
     text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
     bring_along(folder, text)
+    for certificate, key in re.findall(r"^\s+Certificate\s+(\S+) (\S+)", text, re.MULTILINE):
+        bring_certificate(folder, certificate, key)
     path = folder / "monkey.conf"
     path.write_text(text)
     return path

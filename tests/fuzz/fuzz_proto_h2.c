@@ -49,6 +49,7 @@ static struct {
     bool closed, shut;
 } peer;
 
+static struct mk_conn *conn;
 static struct h2_client client;
 static struct mk_hpack *own_decoder; /* of what it says itself */
 static struct mk_buf own_block;
@@ -77,6 +78,8 @@ static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
     mk_buf_add(&peer.heard, mk_str_take(bytes, n));
     MK_ASSERT(!peer.heard.failed);
     peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
+    if (conn->ops == &mk_h1_ops) /* it gave up before it had heard the whole preface */
+        return (ssize_t)n;
     mk_buf_drop(&peer.heard, h2_hear(&client, mk_buf_str(&peer.heard)));
     if (client.why)
         fprintf(stderr, "on stream %u: %s\n", client.where, client.why);
@@ -205,6 +208,8 @@ static void on_done(const struct mk_record *record, void *data)
 {
     const struct mk_h2_stream *s = record->request->ops_ctx;
     (void)data;
+    if (conn->ops == &mk_h1_ops)
+        return;
     MK_ASSERT(record->request->version == 20);
     struct h2_stream *known = h2_find(&client, s->id);
     MK_ASSERT(known);
@@ -222,8 +227,6 @@ static void check_answers(void)
         const struct h2_stream *s = &client.at[i];
         if (s->left)
             continue;
-        if (s->ended || (s->reset && s->status))
-            MK_ASSERT(records[i].made || !s->ended);
         if (records[i].made && s->status)
             MK_ASSERT(s->status == records[i].status);
         if (records[i].made && records[i].ending == MK_ENDING_DONE)
@@ -338,8 +341,8 @@ static const char *const requests[] = {
     ":method: GET\n:scheme: http\n:authority: a\n:path: /drip?n=5&ms=50\n",
     ":method: POST\n:scheme: http\n:authority: a\n:path: /trailers\nte: trailers\n",
     ":method: POST\n:scheme: http\n:authority: a\n:path: /trailers\n",
-    ":method: CONNECT\n:protocol: websocket\n:scheme: http\n:authority: a\n:path: /tunnel?n=100\n"
-    "sec-websocket-version: 13\n",
+    (":method: CONNECT\n:protocol: websocket\n:scheme: http\n:authority: a\n:path: /tunnel?n=100\n"
+     "sec-websocket-version: 13\n"),
     ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=90000\n",
     ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=90&stops=600\n",
     ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=90&fails=6\n",
@@ -550,6 +553,7 @@ static void play(struct mk_conn *c, struct script *s)
         act(s, c);
         note_said();
     }
+    note_said();
     peer.takes = SIZE_MAX;
     for (int i = 0; i < 3; i++)
         arrive_all(c);
@@ -594,7 +598,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         begin();
     make_peer(!(next(&script) & 1));
     service.draining = false;
-    struct mk_conn *c = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
+    struct mk_conn *c = conn = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
     MK_ASSERT(c != NULL);
     c->stream.ops = &peer_ops;
     advance(c);

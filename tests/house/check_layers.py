@@ -50,6 +50,23 @@ def check_guest_includes(root):
     return complaints
 
 
+# Libraries of others, and the only folders of the server that may know them.
+VENDORS = {"openssl": ("src/tls",)}
+
+
+def check_vendor_includes(root):
+    complaints = []
+    for path in house.files(root, ("src", "include"), (".c", ".h", ".inc")):
+        where = path.relative_to(root).as_posix()
+        for line, name, _ in includes(path):
+            homes = VENDORS.get(name.split("/")[0])
+            if homes and not where.startswith(tuple(f"{home}/" for home in homes)):
+                complaints.append(f"{where}:{line}: {name} may be included in {' and '.join(homes)} only")
+            if name.startswith("tls/") and not where.startswith("src/tls/"):
+                complaints.append(f"{where}:{line}: {name} is for src/tls only, which is loaded when it is needed")
+    return complaints
+
+
 class Objects:
     """Who defines and who needs which symbol, from nm's table over static libraries."""
 
@@ -72,7 +89,7 @@ class Objects:
             obj = f"{layer}/{name}"
             self.layer[obj] = layer
             self.lto = self.lto or symbol.startswith("__gnu_lto_")
-            if kind in "Uwv":
+            if kind == "U":  # what is weak may be missing
                 self.needs[obj].add(symbol)
             elif kind.isupper():
                 self.home.setdefault(symbol, obj)
@@ -141,7 +158,7 @@ def check_symbols(libraries):
 
 
 def check(args):
-    complaints = check_layer_includes(args.root) + check_guest_includes(args.root)
+    complaints = check_layer_includes(args.root) + check_guest_includes(args.root) + check_vendor_includes(args.root)
     libraries = sorted(args.build.rglob("libmk_*.a")) if args.build else []
     if not libraries:
         house.note("no libraries of ours found, so only the includes were checked")
@@ -170,7 +187,7 @@ def build_libraries(test, sources):
 def self_test(test):
     def judge(sample):
         root = test.tree(sample)
-        return check_layer_includes(root) + check_guest_includes(root)
+        return check_layer_includes(root) + check_guest_includes(root) + check_vendor_includes(root)
 
     test.expect("down is fine", judge({"src/web/a.c": '#include "base/str.h"\n#include <stdio.h>\n#include "web/b.h"\n'}))
     test.expect("up", judge({"src/base/a.c": '\n#include "os/fd.h"\n'}), r"^src/base/a\.c:2: base may not include os/fd\.h")
@@ -185,6 +202,11 @@ def self_test(test):
     test.expect("Duda inside", judge({"duda/src/x.c": '#include "base/buf.h"\n'}), "duda may not")
     test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/def.h"\n'}), "include may not")
     test.expect("example inside", judge({"examples/x.c": "#include <http/head.h>\n"}), "examples may not")
+
+    test.expect("OpenSSL in its place", judge({"src/tls/a.c": '#include <openssl/ssl.h>\n#include "tls/b.h"\n'}))
+    test.expect("OpenSSL elsewhere", judge({"src/net/a.c": "#include <openssl/rand.h>\n"}), r"^src/net/a\.c:1: openssl/rand\.h may be")
+    test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")
+    test.expect("the object from outside", judge({"src/proto/a.c": '#include "tls/stream.h"\n'}), "is for src/tls only")
 
     base = {"base/a.c": "void mk_a(void) {}\n"}
     down = {"os/b.c": "void mk_a(void);\nvoid mk_b(void) { mk_a(); }\n"}

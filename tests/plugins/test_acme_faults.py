@@ -161,8 +161,9 @@ def test_it_ends_with_the_server(slow, state):
     wait_for(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
-def test_reloads_meanwhile(slow):
+def test_reloads_meanwhile(slow, state):
     server = slow.start()
+    wait_for(lambda: (state / "orders/www.example.test.json").exists())
     for i in range(3):
         wait_for(lambda: helpers(server))
         server.tell(signal.SIGHUP)

@@ -418,8 +418,8 @@ static inline bool h2_hear_window(struct h2_client *c, const struct mk_h2_frame 
 static inline bool h2_hear_reset(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     struct h2_stream *s = h2_find(c, f->stream);
-    if (!s)
-        return h2_bad(c, f->stream, "an idle stream is reset");
+    if (!s) /* those that were passed over are closed (section 5.1.1) */
+        return f->stream < c->highest || h2_bad(c, f->stream, "an idle stream is reset");
     s->error = (enum mk_h2_error)mk_h2_frame_number(payload);
     s->reset = true;
     return true;

@@ -76,12 +76,32 @@ static void nothing_is_read_behind_the_end(void **state)
     assert_true(mk_scan_all((mk_str){NULL, 0}, MK_SCAN_TOKEN));
 }
 
+/* Every byte, at every place of a word and behind it. */
+static void capitals_are_found_wherever_they_stand(void **state)
+{
+    (void)state;
+    char text[ROOM];
+    for (size_t len = 1; len <= 17; len++) {
+        memset(text, 'a', sizeof text);
+        text[len] = 'X'; /* one that is not looked at */
+        for (size_t at = 0; at < len; at++) {
+            for (int c = 0; c < 256; c++) {
+                text[at] = (char)c;
+                assert_int_equal(mk_scan_has_capitals(mk_str_of(text, len)), c >= 'A' && c <= 'Z');
+            }
+            text[at] = (char)(at % 2 ? 0xff : '-');
+        }
+    }
+    assert_false(mk_scan_has_capitals(mk_str_of(text, 0)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classes_are_those_of_the_grammar),
         cmocka_unit_test(words_are_scanned_like_bytes),
         cmocka_unit_test(nothing_is_read_behind_the_end),
+        cmocka_unit_test(capitals_are_found_wherever_they_stand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
