@@ -92,11 +92,27 @@ static bool use_challenge(SSL *ssl, const struct mk_tls_context *c, const char *
     return n > 0 && (size_t)n < sizeof file && mk_tls_pair_use(ssl, file) == 0;
 }
 
+/* The authority that asks has no certificate of its own. So its session is good for nothing else: none is
+ * continued here, and this one is not continued elsewhere. */
+static bool take_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
+{
+    static const unsigned char no_host[] = CHALLENGE;
+    SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+    (void)SSL_set_options(ssl, SSL_OP_NO_TICKET);
+    return SSL_set_num_tickets(ssl, 0) && SSL_set_session_id_context(ssl, no_host, sizeof no_host - 1) &&
+           use_challenge(ssl, c, name);
+}
+
 int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
 {
-    const struct mk_tls *t = mk_tls_bio_of(ssl);
+    struct mk_tls *t = mk_tls_bio_of(ssl);
     char name[NAME_MAX_LEN + 1];
+    bool challenge = wants_challenge(ssl);
     (void)arg;
+    *alert = SSL_AD_ILLEGAL_PARAMETER;
+    if (t->challenge && !challenge) /* a second one must say the same (RFC 8446, 4.1.2) */
+        return SSL_CLIENT_HELLO_ERROR;
+    t->challenge = challenge;
     *alert = SSL_AD_DECODE_ERROR;
     if (!find_name(ssl, name))
         return SSL_CLIENT_HELLO_ERROR;
@@ -109,12 +125,7 @@ int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
     if (!take_rules(ssl, c))
         return SSL_CLIENT_HELLO_ERROR;
     *alert = SSL_AD_UNRECOGNIZED_NAME;
-    if (!wants_challenge(ssl))
-        return SSL_CLIENT_HELLO_SUCCESS;
-    if (!use_challenge(ssl, c, name))
-        return SSL_CLIENT_HELLO_ERROR;
-    SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL); /* the authority that asks has no certificate */
-    return SSL_CLIENT_HELLO_SUCCESS;
+    return !challenge || take_challenge(ssl, c, name) ? SSL_CLIENT_HELLO_SUCCESS : SSL_CLIENT_HELLO_ERROR;
 }
 
 int mk_tls_hello_on_name(SSL *ssl, int *alert, void *arg)
