@@ -99,11 +99,26 @@ static int refuse(struct mk_tls *t, int *alert, int with, const char *why)
     return SSL_CLIENT_HELLO_ERROR;
 }
 
+/* The authority that asks has no certificate of its own. So its session is good for nothing else: none is
+ * continued here, and this one is not continued elsewhere. */
+static bool take_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
+{
+    static const unsigned char no_host[] = CHALLENGE;
+    SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+    (void)SSL_set_options(ssl, SSL_OP_NO_TICKET);
+    return SSL_set_num_tickets(ssl, 0) && SSL_set_session_id_context(ssl, no_host, sizeof no_host - 1) &&
+           use_challenge(ssl, c, name);
+}
+
 int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
 {
     struct mk_tls *t = mk_tls_bio_of(ssl);
     char name[NAME_MAX_LEN + 1];
+    bool challenge = wants_challenge(ssl);
     (void)arg;
+    if (t->challenge && !challenge) /* a second one must say the same (RFC 8446, 4.1.2) */
+        return refuse(t, alert, SSL_AD_ILLEGAL_PARAMETER, "it changed its mind about the protocol");
+    t->challenge = challenge;
     if (!find_name(ssl, name))
         return refuse(t, alert, SSL_AD_DECODE_ERROR, "the name that it asks for is malformed");
     const struct mk_tls_context *c =
@@ -112,12 +127,9 @@ int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
         return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME, "no host has the name that it asks for");
     if (!take_rules(ssl, c))
         return refuse(t, alert, SSL_AD_INTERNAL_ERROR, "out of memory");
-    if (!wants_challenge(ssl))
-        return SSL_CLIENT_HELLO_SUCCESS;
-    if (!use_challenge(ssl, c, name))
+    if (challenge && !take_challenge(ssl, c, name))
         return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME,
                       "there is no challenge for the name that it asks for");
-    SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL); /* the authority that asks has no certificate */
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 

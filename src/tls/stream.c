@@ -63,8 +63,12 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
     size_t got = 0, n;
     unsigned records = 0;
     while (got < cap) {
-        if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0)
-            return got ? (ssize_t)got : read_nothing(s, t);
+        if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0) {
+            if (!got)
+                return read_nothing(s, t);
+            s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the end is told next time */
+            break;
+        }
         got += n;
         t->heard += n;
         if (s->dry && !SSL_has_pending(t->ssl))

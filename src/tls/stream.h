@@ -36,6 +36,7 @@ struct mk_tls {
     uint32_t updates;             /* times that it has changed its keys */
     uint32_t pulled;              /* bytes that this call took from the socket */
     bool spent;                   /* this call has taken enough */
+    bool challenge;               /* nothing but acme-tls/1 is spoken */
     bool done;                    /* the handshake is over */
     bool shut;                    /* we have said that we will send no more */
     bool kernel;                  /* encrypts what we send */
