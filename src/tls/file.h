@@ -10,4 +10,7 @@
 /* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem. */
 mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk_tls_problem *problem);
 
+/* For what OpenSSL reads of it: else it asks for passwords at the terminal, and the server waits. */
+int mk_tls_file_no_password(char *room, int cap, int for_writing, void *unused);
+
 #endif

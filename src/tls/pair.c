@@ -28,7 +28,7 @@ static mk_err read_certificates(const char *file, X509 **leaf, STACK_OF(X509) * 
     mk_err e = mk_tls_file_read(file, "certificate", &b, problem);
     if (e)
         return e;
-    *leaf = PEM_read_bio_X509_AUX(b, NULL, NULL, NULL);
+    *leaf = PEM_read_bio_X509_AUX(b, NULL, mk_tls_file_no_password, NULL);
     if (!*leaf) {
         e = is_over(b, ERR_peek_last_error())
                 ? mk_tls_wrong(problem, file,
@@ -37,7 +37,7 @@ static mk_err read_certificates(const char *file, X509 **leaf, STACK_OF(X509) * 
         BIO_free(b);
         return e;
     }
-    while (sk_X509_num(chain) < CHAIN_MAX && (x = PEM_read_bio_X509(b, NULL, NULL, NULL)))
+    while (sk_X509_num(chain) < CHAIN_MAX && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL)))
         if (!sk_X509_push(chain, x)) {
             X509_free(x);
             break;
@@ -216,7 +216,7 @@ mk_err mk_tls_pair_use(SSL *ssl, const char *file)
     EVP_PKEY *key = NULL;
     mk_err e = mk_tls_file_read(file, "certificate", &b, &unheard);
     if (!e) {
-        leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
+        leaf = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL);
         BIO_free(b);
         e = read_key(file, &key, &unheard);
     }
