@@ -335,8 +335,10 @@ static void finish(struct mk_stream *s, struct mk_tls *t)
     s->holds = !s->dry || SSL_has_pending(t->ssl);
 }
 
-static const char *reason(void)
+static const char *reason(const struct mk_tls *t)
 {
+    if (t->why)
+        return t->why;
     unsigned long e = ERR_peek_last_error();
     const char *text = e ? ERR_reason_error_string(e) : NULL;
     return text ? text : "the peer is gone";
@@ -368,7 +370,7 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
     }
     int wants = SSL_get_error(t->ssl, r);
     if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) {
-        *why = reason();
+        *why = reason(t);
         return fail(t);
     }
     s->holds = t->spent;
