@@ -108,7 +108,7 @@ static bool is_over(const struct mk_h2 *h2)
 {
     if (!mk_outq_empty(&h2->conn->out))
         return false;
-    return h2->failed || ((h2->leaving || h2->halved) && !h2->n_streams);
+    return h2->failed || ((h2->leaving || h2->deserted || h2->halved) && !h2->n_streams);
 }
 
 static void set_clock(struct mk_conn *c, enum mk_clock clock)

@@ -60,6 +60,7 @@ struct mk_h2 {
     bool introduced; /* its first SETTINGS were */
     bool drain_told; /* the first GOAWAY is out, and a PING that tells when it has arrived */
     bool leaving;    /* the final one is out: when the last stream has ended, so does the connection */
+    bool deserted;   /* the client has said that it leaves: the same */
     bool failed;     /* with an error: nothing is read any more */
     bool lost;       /* the socket is */
     bool halved;     /* the client sends no more */

@@ -303,9 +303,7 @@ static void dispatch(struct mk_h2 *h2, const struct mk_h2_frame *f, mk_str paylo
         on_ping(h2, f, payload);
         break;
     case MK_H2_GOAWAY: /* it wants no streams of ours, and will end when its own have ended */
-        if (!h2->leaving)
-            h2->final_stream = MK_H2_STREAM_MAX;
-        h2->leaving = true;
+        h2->deserted = true;
         break;
     case MK_H2_WINDOW_UPDATE:
         on_window_update(h2, f, payload);

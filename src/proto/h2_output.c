@@ -30,7 +30,8 @@ static bool may_be_odd(size_t len)
     return len == 7 || len == 10 || len == 16 || len == 17;
 }
 
-/* Whoever adds fields without having them checked has HTTP/1 in mind (RFC 9113, section 8.2.2). */
+/* Whoever adds fields without having them checked has HTTP/1 in mind (RFC 9113, section 8.2.2), where white
+ * space around values means nothing, too. */
 static bool is_of_connection(mk_str name)
 {
     return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||
@@ -41,13 +42,13 @@ static bool is_of_connection(mk_str name)
 static void add_fields(struct mk_buf *out, const struct mk_field *fields, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        mk_str name = fields[i].name;
+        mk_str name = fields[i].name, value = mk_str_trim(fields[i].value);
         if (may_be_odd(name.len) && is_of_connection(name))
             continue;
         if (name.len == 10 && mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
-            mk_hpack_emit_secret(out, name, fields[i].value);
+            mk_hpack_emit_secret(out, name, value);
         else
-            mk_hpack_emit(out, name, fields[i].value);
+            mk_hpack_emit(out, name, value);
     }
 }
 
@@ -344,7 +345,7 @@ static bool settle(struct mk_h2_stream *s, enum progress p)
         break;
     case WAITS_SOMEBODY:
         mk_list_remove(&s->turn);
-        if (s->go) /* it has resumed itself: others first, however urgent it is */
+        if (s->go && !s->coldread) /* it has resumed itself: others first, however urgent it is */
             mk_h2_stream_wake(s);
         else
             mk_h2_stream_wait(s);

@@ -92,27 +92,31 @@ static bool use_challenge(SSL *ssl, const struct mk_tls_context *c, const char *
     return n > 0 && (size_t)n < sizeof file && mk_tls_pair_use(ssl, file) == 0;
 }
 
+static int refuse(struct mk_tls *t, int *alert, int with, const char *why)
+{
+    t->why = why;
+    *alert = with;
+    return SSL_CLIENT_HELLO_ERROR;
+}
+
 int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
 {
-    const struct mk_tls *t = mk_tls_bio_of(ssl);
+    struct mk_tls *t = mk_tls_bio_of(ssl);
     char name[NAME_MAX_LEN + 1];
     (void)arg;
-    *alert = SSL_AD_DECODE_ERROR;
     if (!find_name(ssl, name))
-        return SSL_CLIENT_HELLO_ERROR;
+        return refuse(t, alert, SSL_AD_DECODE_ERROR, "the name that it asks for is malformed");
     const struct mk_tls_context *c =
         t->domain->choose(t->domain->ctx, *name ? mk_str_from_c(name) : mk_str_of(NULL, 0));
-    *alert = SSL_AD_UNRECOGNIZED_NAME;
     if (!c)
-        return SSL_CLIENT_HELLO_ERROR;
-    *alert = SSL_AD_INTERNAL_ERROR;
+        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME, "no host has the name that it asks for");
     if (!take_rules(ssl, c))
-        return SSL_CLIENT_HELLO_ERROR;
-    *alert = SSL_AD_UNRECOGNIZED_NAME;
+        return refuse(t, alert, SSL_AD_INTERNAL_ERROR, "out of memory");
     if (!wants_challenge(ssl))
         return SSL_CLIENT_HELLO_SUCCESS;
     if (!use_challenge(ssl, c, name))
-        return SSL_CLIENT_HELLO_ERROR;
+        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME,
+                      "there is no challenge for the name that it asks for");
     SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL); /* the authority that asks has no certificate */
     return SSL_CLIENT_HELLO_SUCCESS;
 }

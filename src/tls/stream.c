@@ -18,6 +18,8 @@ enum {
     UPDATES_MAX = 32,         /* changes of keys that are nobody's business, */
     UPDATE_BYTES = 16 * 1024, /* and one more for so much content */
     KEY_UPDATE = 24,          /* RFC 8446, 4 */
+    UPDATE_REQUESTED = 1,     /* 4.6.3, the one byte behind the head of the message */
+    MESSAGE_HEAD = 4,
 };
 
 /* Nothing more can come of it; what OpenSSL wants to tell the peer about that is told if it can be. */
@@ -189,9 +191,10 @@ static ssize_t kernel_write(struct mk_stream *s, mk_str bytes, bool more)
 
 static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
+    const struct mk_tls *t = s->tls;
     off_t at = (off_t)offset;
-    ssize_t n = sendfile(s->fd, file_fd, &at, len);
-    return n < 0 ? mk_err_last() : n;
+    ssize_t n = t->broken ? -1 : sendfile(s->fd, file_fd, &at, len);
+    return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
 }
 
 /* ---- The end ---- */
@@ -300,12 +303,14 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
 static void on_message(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
 {
     struct mk_tls *t = arg;
+    const uint8_t *message = p;
     (void)version;
     (void)ssl;
-    if (is_ours || type != SSL3_RT_HANDSHAKE || !len || *(const uint8_t *)p != KEY_UPDATE)
+    if (is_ours || type != SSL3_RT_HANDSHAKE || len <= MESSAGE_HEAD || *message != KEY_UPDATE)
         return;
     t->updates++;
-    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || t->kernel) /* it could not change its own */
+    bool ours_too = message[MESSAGE_HEAD] == UPDATE_REQUESTED;
+    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || (t->kernel && ours_too)) /* it keeps its keys */
         t->broken = -EPROTO;
 }
 
@@ -320,8 +325,10 @@ static void finish(struct mk_stream *s, struct mk_tls *t)
     s->holds = !s->dry || SSL_has_pending(t->ssl);
 }
 
-static const char *reason(void)
+static const char *reason(const struct mk_tls *t)
 {
+    if (t->why)
+        return t->why;
     unsigned long e = ERR_peek_last_error();
     const char *text = e ? ERR_reason_error_string(e) : NULL;
     return text ? text : "the peer is gone";
@@ -351,8 +358,9 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
         finish(s, t);
         return say_last(t);
     }
-    if (SSL_get_error(t->ssl, r) != SSL_ERROR_WANT_READ) {
-        *why = reason();
+    int wants = SSL_get_error(t->ssl, r);
+    if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) {
+        *why = reason(t);
         return fail(t);
     }
     s->holds = t->spent;

@@ -24,6 +24,7 @@ struct mk_tls_client;
 struct mk_tls {
     SSL *ssl;
     struct mk_stream *stream;
+    const char *why; /* we have turned the client away; NULL: OpenSSL knows */
     int fd;
     mk_err broken; /* sticky: nothing can be said or heard any more */
     const struct mk_tls_domain *domain;

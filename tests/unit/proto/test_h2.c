@@ -606,6 +606,24 @@ static void a_client_that_leaves(void **state)
     assert_true(h.talk.ended);
 }
 
+/* Nor is one that says that it leaves and stays. */
+static void who_says_that_it_leaves_and_stays(void **state)
+{
+    (void)state;
+    h.talk.limits.requests_max = 3;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
+    for (uint32_t id = 3; id < 200 && h.client.n_goaways < 2; id += 2) {
+        h2talk_get(&h, id, "/early");
+        h2talk_on(&h);
+    }
+    assert_int_equal(h.client.n_goaways, 2);
+    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2talk_on(&h);
+    assert_true(h.talk.ended);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -639,6 +657,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, stop),
         cmocka_unit_test_setup_teardown(who_does_not_want_to_hear_it, start, stop),
         cmocka_unit_test_setup_teardown(a_client_that_leaves, start, stop),
+        cmocka_unit_test_setup_teardown(who_says_that_it_leaves_and_stays, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
