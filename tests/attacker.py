@@ -13,8 +13,8 @@ class Attacker(Http2Client):
     """Sends what it likes, and looks at what the server says of the connection only."""
 
     def meet(self, kind, flags, number, payload):
-        if kind == f.GOAWAY or (kind == f.SETTINGS and not flags):
-            super().meet(kind, flags, number, payload)
+        if kind == f.GOAWAY:
+            self.on_goaway(flags, number, payload)
 
     def attack(self, pieces):
         """Sends them all, as far as the server goes along."""

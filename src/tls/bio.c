@@ -80,7 +80,7 @@ static int on_write(BIO *b, const char *p, size_t len, size_t *taken)
         int n = socket_write(b, p, (int)mk_min(len, INT32_MAX));
         t->control = n <= 0; /* its own mark it has taken away by itself */
         *taken = n > 0 ? (size_t)n : 0;
-        return n > 0;
+        return n > 0 ? 1 : n;
     }
     if (!mk_tls_out_add(t, p, len))
         return 0;

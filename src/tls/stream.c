@@ -35,6 +35,31 @@ MK_COLD static mk_err fail(struct mk_tls *t)
     return t->broken;
 }
 
+/* ---- The end ---- */
+
+/* That nothing more will come is said in the protocol, too: it proves that nobody cut it off. False: there is
+ * no room for it. */
+static bool say_end(struct mk_tls *t)
+{
+    if (t->broken || !t->done)
+        return true;
+    if (!t->shut) {
+        ERR_clear_error();
+        int r = SSL_shutdown(t->ssl);
+        if (r < 0 && SSL_get_error(t->ssl, r) == SSL_ERROR_WANT_WRITE)
+            return false;
+        t->shut = true;
+    }
+    return mk_tls_out_flush(t, false) != -EAGAIN;
+}
+
+static void tls_shutdown(struct mk_stream *s)
+{
+    s->ends = !say_end(s->tls);
+    if (!s->ends)
+        (void)shutdown(s->fd, SHUT_WR);
+}
+
 /* ---- In ---- */
 
 static void begin(struct mk_stream *s, struct mk_tls *t)
@@ -96,6 +121,8 @@ static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
     struct mk_tls *t = s->tls;
     if (t->broken)
         return t->broken;
+    if (s->ends)
+        tls_shutdown(s);
     begin(s, t);
     ssize_t n = read_records(s, t, room, cap);
     if (n < 0 && n != -EAGAIN)
@@ -201,31 +228,14 @@ static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offse
     return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
 }
 
-/* ---- The end ---- */
-
-/* That nothing more will come is said in the protocol, too: it proves that nobody cut it off. */
-static void say_end(struct mk_tls *t)
-{
-    if (t->shut || t->broken || !t->done)
-        return;
-    t->shut = true;
-    ERR_clear_error();
-    (void)SSL_shutdown(t->ssl);
-    (void)!mk_tls_out_flush(t, false);
-}
-
-static void tls_shutdown(struct mk_stream *s)
-{
-    say_end(s->tls);
-    (void)shutdown(s->fd, SHUT_WR);
-}
+/* ---- All of it ---- */
 
 static void tls_close(struct mk_stream *s)
 {
     struct mk_tls *t = s->tls;
     if (s->fd >= 0) {
         if (!t->left || !t->owed)
-            say_end(t);
+            (void)say_end(t);
         (void)close(s->fd);
     }
     s->fd = -1;

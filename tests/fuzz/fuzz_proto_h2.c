@@ -554,6 +554,10 @@ static void play(struct mk_conn *c, struct script *s)
         note_said();
     }
     note_said();
+    if (full) { /* it cannot be followed any longer */
+        mk_conn_close_all(&service, MK_ENDING_SHUTDOWN);
+        return;
+    }
     peer.takes = SIZE_MAX;
     for (int i = 0; i < 3; i++)
         arrive_all(c);

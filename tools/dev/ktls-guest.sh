@@ -49,7 +49,7 @@ echo "Content-Type: text/plain"
 echo
 echo first
 sleep 2
-head -c 3000000 /www/large.bin
+head -c $((3000000 + QUERY_STRING)) /www/large.bin
 END
     chmod +x /www/cgi-bin/*
     cat >/monkey/monkey.conf <<'END'
@@ -209,15 +209,24 @@ reloads() {
 }
 
 slowly() {
-    while dd bs=64k count=1 2>/dev/null >piece && [ -s piece ]; do
-        cat piece
+    local piece
+    piece=$(mktemp)
+    while dd bs=64k count=1 2>/dev/null >"$piece" && [ -s "$piece" ]; do
+        cat "$piece"
         usleep 20000
     done
 }
 
-ends_well_when_slow() {
-    printf 'GET /cgi-bin/slow.sh HTTP/1.0\r\n\r\n' | client -ign_eof -msg "$@" | slowly >got
-    grep -a -q '<<< .*warning close_notify' got
+ends_well_when_slow() { # more than once: whether there is room for it is luck
+    local n clients=
+    for n in 1 2 3 4 5 6; do
+        printf 'GET /cgi-bin/slow.sh?%s HTTP/1.0\r\n\r\n' $((n * 7001)) | client -ign_eof -msg "$@" | slowly >"got$n" &
+        clients="$clients $!"
+    done
+    wait $clients
+    for n in 1 2 3 4 5 6; do
+        grep -a -q '<<< .*warning close_notify' "got$n" || return
+    done
 }
 
 slow_ones() { # at the same time

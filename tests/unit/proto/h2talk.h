@@ -119,6 +119,16 @@ static inline bool h2talk_upload(struct h2talk *h, uint32_t id, size_t n, bool e
     }
 }
 
+/* Whatever is asked for is asked of that handler. */
+static inline void h2talk_route(struct h2talk *h, const struct mk_handler *handler)
+{
+    static struct mk_route route;
+    route =
+        (struct mk_route){.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .handler = handler};
+    h->talk.site.host.routes = &route;
+    h->talk.site.host.n_routes = 1;
+}
+
 /* ---- What it expects ---- */
 
 /* Answered, whole. NULL content: any. */

@@ -401,10 +401,7 @@ static void who_works_for_nobody_is_let_go(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "follow", .handle = follow};
-    static const struct mk_route route = {.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL},
-                                          .handler = &handler};
-    h.talk.site.host.routes = &route;
-    h.talk.site.host.n_routes = 1;
+    h2talk_route(&h, &handler);
     h2talk_open(&h);
     h2talk_get(&h, 1, "/");
     h2talk_on(&h);

@@ -179,6 +179,7 @@ static void only_so_many_in_a_turn(void **state)
     open_with(MK_STR(HELLO));
     t.service.handshakes.left = 0; /* others were first */
     unsigned before = tls.n_steps;
+    t.conn->stream.dry = false; /* something came */
     t.conn->ops->advance(t.conn);
     t.conn->ops->advance(t.conn); /* an event meanwhile changes nothing */
     assert_int_equal(tls.n_steps, before);
@@ -195,7 +196,9 @@ static void who_stands_in_line_may_go(void **state)
     tls.answers = -EAGAIN;
     open_with(MK_STR(HELLO));
     t.service.handshakes.left = 0;
+    t.conn->stream.dry = false;
     t.conn->ops->advance(t.conn);
+    assert_true(t.conn->task_set);
     mk_conn_close(t.conn, MK_ENDING_GONE);
     talk_on(&t);
     assert_int_equal(t.service.n_conns, 0);

@@ -211,6 +211,28 @@ static void our_end_is_told(void **state)
     assert_int_equal(w.s.fd, -1);
 }
 
+static void our_end_waits_for_room(void **state)
+{
+    char none[16];
+    (void)state;
+    world_connect(&w);
+    while (w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false) > 0)
+        ;
+    w.s.ops->shutdown(&w.s);
+    assert_true(w.s.ends);
+    assert_int_equal(world_hear(&w, none, sizeof none), -EAGAIN);
+    assert_true(w.s.ends);
+    for (int i = 0; i < 1000 && SSL_get_shutdown(w.client) != SSL_RECEIVED_SHUTDOWN; i++) {
+        while (SSL_read(w.client, room, sizeof room) > 0)
+            ;
+        (void)world_hear(&w, none, sizeof none);
+    }
+    assert_false(w.s.ends);
+    assert_int_equal(SSL_get_shutdown(w.client), SSL_RECEIVED_SHUTDOWN);
+    assert_int_equal(recv(w.fd, none, sizeof none, 0), 0);
+    world_hang_up(&w);
+}
+
 static void closing_tells_too(void **state)
 {
     (void)state;
@@ -356,6 +378,7 @@ int main(void)
         CASE(files_too),
         CASE(a_little_waits_for_more),
         CASE(our_end_is_told),
+        CASE(our_end_waits_for_room),
         CASE(closing_tells_too),
         CASE(the_end_of_the_peer_is_zero),
         CASE(a_peer_that_is_gone_is_an_error_and_no_signal),
