@@ -187,6 +187,10 @@ def test_two_of_the_same_kind(refused, authority):
 
 @pytest.mark.parametrize("line, said", [
     ("TLSCiphers NOTHING", "NOTHING"), ("TLSSuites NOTHING", "NOTHING"), ("TLSGroups NOTHING", "NOTHING"),
+    ("TLSSuites TLS_AES_128_GCM_SHA256:TLS_NOTHING", '"TLS_NOTHING" is no cipher of TLS 1.3'),
+    ("TLSSuites TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384", "is no cipher of TLS 1.3"),
+    ("TLSCiphers ECDHE-ECDSA-AES128-GCM-SHA256:NOTHING", '"NOTHING" is no cipher of TLS 1.2'),
+    ("TLSCiphers DEFAULTS", '"DEFAULTS" is no cipher'),
     ("TLSVersion 1.1", "expected one of 1.2, 1.3"), ("HSTS soon", "is not a time of up to 10 years"),
     ("HSTS 1d always", "`always` is not known"), ("RedirectToHTTPS 99999", "expected on, off or a port"),
     ("ClientCertificates required", "ClientCertificates needs a ClientAuthority"),
