@@ -74,7 +74,7 @@ static unsigned take_content(struct mk_h2_stream *s, const struct mk_h2_head *he
     s->content_max = l->request_max && rest < l->content_max ? rest : l->content_max;
     s->input_ended = ends;
     s->announced = ends ? 0 : head->has_length ? head->length : MK_REQUEST_LENGTH_UNKNOWN;
-    s->x->request.length = s->announced;
+    s->x->request.length = s->x->request.tunnel.p ? 0 : s->announced;
     if (l->request_max && head->size > l->request_max)
         return 413;
     if (ends || !head->has_length)

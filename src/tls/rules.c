@@ -128,7 +128,7 @@ static mk_err read_authorities(struct mk_tls_context *c, const char *file, EVP_M
     BIO *b;
     X509 *x;
     unsigned n = 0;
-    mk_err e = mk_tls_file_read(file, "authority of clients", &b, problem);
+    mk_err e = mk_tls_file_read(file, false, "authority of clients", &b, problem);
     while (!e && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL))) {
         e = add_authority(c, x, digest);
         X509_free(x);
