@@ -186,6 +186,11 @@ class Client:
         self.got += data
         return bool(data)
 
+    def begin(self):
+        """Waits for the first bytes of an answer."""
+        self.fill()
+        return self
+
     def take(self, size):
         out = bytes(self.got[:size])
         del self.got[:size]

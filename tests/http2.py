@@ -479,6 +479,12 @@ class Http2Client:
         self.need(stream, lambda: stream.heads)
         return stream, stream.heads.pop(0)
 
+    def begin(self):
+        """Waits for the first content of the stream that was asked first."""
+        stream = self.queue[0]
+        self.need(stream, lambda: stream.body or stream.ended)
+        return self
+
     def read_head(self):
         """The next head of the stream that was asked first; its content is for read_exactly()."""
         stream, reply = self.next_head()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that ask without a pause, and note whatever goes wrong."""
+import functools
 import threading
 
-from client import Client
+from client import Client, Closed
 from monkey import SECONDS
 from proc import wait_until
 
@@ -11,12 +12,14 @@ class Load:
     """`with Load(server) as load: load.more(50); ...; assert not load.failures`
 
     Half of the clients keep their connection for as long as the server does, the others open one for each request.
-    A connection that the server closes without having said so before is a failure.
+    A connection that the server closes without having said so before is a failure. They speak the server's protocol.
     """
 
     def __init__(self, server, target="/", keeping=2, single=2, content=None, which=0, tls=None):
-        self.address, self.target, self.content = server.addresses[which], target, content
-        self.tls = tls  # an ssl.SSLContext
+        self.target, self.content, self.is_h2 = target, content, server.is_h2
+        # With an ssl.SSLContext of the test's own, or as the server's clients usually are.
+        self.connect = functools.partial(Client, tls=tls) if tls else server.way(which)
+        self.connect = functools.partial(self.connect, server.addresses[which])
         self.failures, self._stopped = [], threading.Event()
         plans = [self._keep] * keeping + [self._once] * single
         self.counts = [0] * len(plans)
@@ -63,17 +66,23 @@ class Load:
         self.counts[i] += 1
 
     def _keep(self, i):
-        with Client(self.address, tls=self.tls) as c:
+        with self.connect() as c:
             while not self._stopped.is_set():
-                reply = c.get(self.target)
+                try:
+                    reply = c.get(self.target)
+                except Closed as error:
+                    if error.again:  # HTTP/2 says that it was not touched, and whoever asks goes elsewhere
+                        return
+                    raise
                 self._take(reply, i)
                 if reply.closes:
                     c.expect_end()
                     return
 
     def _once(self, i):
-        with Client(self.address, tls=self.tls) as c:
-            reply = c.get(self.target, fields=[("Connection", "close")])
+        with self.connect() as c:
+            reply = c.get(self.target, fields=[] if self.is_h2 else [("Connection", "close")])
             self._take(reply, i)
-            assert reply.closes, "it is to close, but does not say so"
-            c.expect_end()
+            if not self.is_h2:
+                assert reply.closes, "it is to close, but does not say so"
+                c.expect_end()

@@ -3,6 +3,7 @@
 
 The program is build/dev/monkey unless MONKEY_PROGRAM names another one. See the fixture `monkey` in conftest.py.
 """
+import functools
 import os
 import re
 import signal
@@ -168,12 +169,14 @@ class Server:
         """Do connections of connect() speak HTTP/2?"""
         return self.protocol.startswith("h2")
 
-    def connect(self, which=0, protocol=None, **how):
-        """A client that speaks the protocol of the test, or "h1" or "h2"."""
+    def way(self, which=0, protocol=None):
+        """What makes a client of an address: it speaks the protocol of the test, or "h1" or "h2"."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
-        if self.encrypts[which] and "tls" not in how:
-            how["tls"] = self.encryption.context("h2" if is_h2 else "http/1.1")
-        return (Http2Client if is_h2 else Client)(self.addresses[which], **how)
+        tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.encrypts[which] else None
+        return functools.partial(Http2Client if is_h2 else Client, tls=tls)
+
+    def connect(self, which=0, protocol=None, **how):
+        return self.way(which, protocol)(self.addresses[which], **how)
 
     def get(self, target="/", method="GET", fields=(), body=b"", which=0, **how):
         """One request on a connection of its own."""

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from client import Client, Closed
+from client import Closed
 from monkey import SECONDS
 from proc import RELEASE, cpu_seconds, memory_kb, wait_until
 
@@ -54,6 +54,7 @@ def test_too_many_are_dropped(start):
         wait_until(lambda: not is_reset(server), "room for another one")
 
 
+@pytest.mark.http1
 def test_too_many_are_told(start):
     server = start("MaxConnections 4\nOverCapacity TooBusy")
     with Crowd(server) as crowd:
@@ -90,6 +91,7 @@ def test_too_many_wait_their_turn(start):
             c.close()
 
 
+@pytest.mark.http1
 def test_they_are_counted_right_for_ever(start):
     """However connections end: a counter that drifts would close the server in the end."""
     server = start("MaxConnections 4\nOverCapacity Drop\nTimeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms")
@@ -124,13 +126,7 @@ def test_the_limit_is_shared_by_the_workers(start):
 # One address
 
 def client_at(server, address):
-    c = Client.__new__(Client)
-    c.sock = socket.socket()
-    c.sock.settimeout(SECONDS)
-    c.sock.bind((address, 0))
-    c.sock.connect(server.addresses[0])
-    c.got, c.ended = bytearray(), False
-    return c
+    return server.connect(source=address)
 
 
 def test_connections_of_one_address(start):
@@ -144,6 +140,7 @@ def test_connections_of_one_address(start):
         wait_until(lambda: not is_reset(server), "room for another one")
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("overcapacity", ["TooBusy", "Resist"])
 def test_one_address_too_many_is_told(start, overcapacity):
     """It is not the server that is full: waiting for room would make it so."""
@@ -169,6 +166,7 @@ def test_many_addresses_are_told_apart(start):
             time.sleep(0.05)
 
 
+@pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
 def test_unix_sockets_have_no_address(start, tmp_path):
     server = start("MaxConnectionsPerAddress 1\nOverCapacity Drop", listen=f"unix:{tmp_path}/socket")
     with Crowd(server) as crowd:
@@ -256,6 +254,7 @@ def test_thousands_of_idle_connections_cost_little(optimised):
         assert server.get("/").text == "hello"
 
 
+@pytest.mark.http1
 def test_slow_heads_cost_what_they_have_sent(optimised):
     server = optimised("Timeout 1m")
     head = b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 4000
@@ -269,6 +268,7 @@ def test_slow_heads_cost_what_they_have_sent(optimised):
         assert grown < 200 * 3 * len(head), f"{grown / 200:.0f} bytes each"
 
 
+@pytest.mark.http1
 def test_slow_readers_that_ask_and_ask_cost_a_bounded_part(optimised, site):
     """A pipeline of answers that nobody takes: what the socket does not hold is not made."""
     site.add("page", b"x" * 8000)

@@ -20,6 +20,7 @@ def connections(server):
     return sum(path.startswith("socket:") for path in descriptors(server.workers[0]).values()) - 3
 
 
+@pytest.mark.http1
 def test_a_head_must_be_whole_in_time(start):
     """Bytes that trickle in do not put it off."""
     server = start("Timeout 400ms")
@@ -43,6 +44,7 @@ def test_a_head_must_be_whole_in_time(start):
         c.shut().expect_end()
 
 
+@pytest.mark.http1
 def test_a_later_head_has_as_much_time_from_its_first_byte(start):
     server = start("Timeout 400ms\nKeepAliveTimeout 20s")
     with server.connect() as c:
@@ -54,6 +56,7 @@ def test_a_later_head_has_as_much_time_from_its_first_byte(start):
         assert time.monotonic() - began >= 0.4
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("which", [0, 1], ids=["tcp", "unix"])
 def test_a_connection_that_says_nothing_gets_no_answer(start, which):
     """Browsers open them in advance: an answer would be taken for one to what they ask next."""
@@ -78,6 +81,7 @@ def test_an_idle_connection_is_closed_without_an_answer(start):
 
 # Too slow
 
+@pytest.mark.http1
 def test_content_that_does_not_come(start):
     server = start("MinRate 1000\nMinRateTime 1s")
     with server.connect() as c:
@@ -89,6 +93,7 @@ def test_content_that_does_not_come(start):
         assert time.monotonic() - began >= 1
 
 
+@pytest.mark.http1
 def test_content_that_trickles(start):
     """Ten bytes a second, where a thousand are wanted."""
     server = start("MinRate 1000\nMinRateTime 1s")
@@ -102,6 +107,7 @@ def test_content_that_trickles(start):
                 time.sleep(0.1)
 
 
+@pytest.mark.http1
 def test_content_that_comes_fast_enough(start):
     server = start("MinRate 100\nMinRateTime 1s")
     with server.connect() as c:
@@ -137,6 +143,7 @@ def test_the_lowest_rate_is_one(start, site):
         wait_until(lambda: connections(server) == 0, "its end")
 
 
+@pytest.mark.http1
 def test_a_reader_of_small_answers_that_does_not_read(start, site):
     """Pipelined requests whose answers fill the socket."""
     site.add("page", b"x" * 4000)
@@ -169,7 +176,7 @@ def test_no_rate_is_wanted(start, site):
     server = start("MinRate off\nMinRateTime 1s\nKeepAliveTimeout 100ms\nTimeout 100ms\nLingerTimeout 100ms")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         time.sleep(2)
         assert connections(server) == 1
         assert len(c.read().body) == 16 << 20
@@ -177,6 +184,7 @@ def test_no_rate_is_wanted(start, site):
 
 # The last answer
 
+@pytest.mark.http1
 def test_who_still_sends_can_read_the_last_answer(start):
     """Closing at once would reset the connection, and the answer with it."""
     server = start("LingerTimeout 20s\nMaxBodySize 1K")
@@ -191,6 +199,7 @@ def test_who_still_sends_can_read_the_last_answer(start):
         wait_until(lambda: connections(server) == 0, "the end, as soon as both are done")
 
 
+@pytest.mark.http1
 def test_who_does_not_close_is_not_waited_for_without_end(start):
     server = start("LingerTimeout 300ms")
     with server.connect() as c:
@@ -201,6 +210,7 @@ def test_who_does_not_close_is_not_waited_for_without_end(start):
         assert time.monotonic() - began >= 0.3
 
 
+@pytest.mark.http1
 def test_who_goes_on_sending_is_not_listened_to_without_end(start):
     server = start("LingerTimeout 300ms")
     with server.connect() as c:
@@ -212,6 +222,7 @@ def test_who_goes_on_sending_is_not_listened_to_without_end(start):
                 time.sleep(0.01)
 
 
+@pytest.mark.http1
 def test_clocks_of_connections_that_are_gone_do_nothing(start):
     """Thousands that come and go at once, in all the states that they can be left in."""
     server = start("Timeout 100ms\nKeepAliveTimeout 100ms\nLingerTimeout 100ms\nMinRateTime 1s")

@@ -12,6 +12,8 @@ import pytest
 from monkey import ENVIRONMENT, PROGRAM, SECONDS
 from proc import children, name, wait_until
 
+pytestmark = pytest.mark.over("h1", why="what is read and said is the same whatever is spoken, and a command line has no certificate")
+
 FINE, FAILED, USAGE, CONFIGURATION = 0, 1, 2, 3
 
 

@@ -8,6 +8,8 @@ import pytest
 from monkey import PROGRAM, ROOT
 from proc import wait_until
 
+pytestmark = pytest.mark.over("h1", why="how a configuration is read does not depend on what is spoken")
+
 CONFIGURATION = 3
 
 GOOD = "[SERVER]\n    Listen 127.0.0.1:0\n    Workers 1\n[HOST]\n    DocumentRoot site\n"

@@ -11,6 +11,8 @@ from client import Client
 from monkey import ENVIRONMENT, PROGRAM, SECONDS, parse_url
 from proc import children, descriptors, status, wait_until
 
+pytestmark = pytest.mark.over("h1", why="who starts it does not see what is spoken")
+
 
 class Daemon:
     """The program as it was sent into the background."""

@@ -5,6 +5,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.over("h1", why="how a configuration is read does not depend on what is spoken")
+
 CONFIGURATION = """
 [SERVER]
     Listen 127.0.0.1:{port}

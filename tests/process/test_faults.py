@@ -82,6 +82,7 @@ def starving(monkey, folder, tmp_path):
     return server, fault
 
 
+@pytest.mark.http1
 def test_any_allocation_of_a_worker_may_fail(starving):
     """The first, the second, and so on, up to the last that a request makes."""
     server, fault = starving
@@ -123,6 +124,7 @@ def test_any_allocation_for_one_more_connection_may_fail(starving):
     assert play(server) == 0
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("count", [2, 10, 100])
 def test_several_may_fail_in_a_row(starving, count):
     server, fault = starving
@@ -135,6 +137,7 @@ def test_several_may_fail_in_a_row(starving, count):
     assert play(server) == 0
 
 
+@pytest.mark.http1
 def test_while_there_is_none_at_all_clients_are_refused(starving):
     server, fault = starving
     worker = server.workers
@@ -229,6 +232,7 @@ def test_ranges_arrive_byte_for_byte(stuttering):
     assert reply.status == 206 and data[5000:6000] in reply.body
 
 
+@pytest.mark.http1
 def test_pipelines_arrive_whole_and_in_order(stuttering):
     server, _ = stuttering
     names = [0, 1, 100, 5000, 1, 100] * 5
@@ -238,6 +242,7 @@ def test_pipelines_arrive_whole_and_in_order(stuttering):
             assert c.read("GET").body == content(n)
 
 
+@pytest.mark.http1
 def test_bodies_are_read_past(stuttering):
     """Content that nobody wants lies between two requests, in one piece and in chunks."""
     server, _ = stuttering
@@ -250,6 +255,7 @@ def test_bodies_are_read_past(stuttering):
             assert c.read("GET").body == content(100)
 
 
+@pytest.mark.http1
 def test_bad_requests_are_refused_whole(stuttering):
     server, _ = stuttering
     for data, status in ((b"nonsense\r\n\r\n", 400), (b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n", 414),

@@ -2,6 +2,8 @@
 """Every limit has a status, counts to the last byte, and leaves the server as it was."""
 import pytest
 
+pytestmark = pytest.mark.http1  # counted to the last byte of a head; for HTTP/2 see tests/http
+
 
 def ends_with(server, status, data):
     """This request is answered so and the connection closed in order; the next one is served."""

@@ -14,6 +14,8 @@ import pytest
 from load import Load
 from proc import descriptors, wait_until
 
+pytestmark = pytest.mark.over("h1", "h2-tls", why="records are written alike")
+
 COMBINED = re.compile(r'(?P<peer>\S+) - - \[(?P<time>\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] '
                       r'"(?P<request>(?:[^"\\]|\\x[0-9a-f]{2})*)" (?P<status>\d{3}) (?P<bytes>\d+|-) '
                       r'"(?P<referer>(?:[^"\\]|\\x[0-9a-f]{2})*)" "(?P<agent>(?:[^"\\]|\\x[0-9a-f]{2})*)"\n')
@@ -72,6 +74,7 @@ def test_combined(start):
     assert (second["referer"], second["agent"]) == ("-", "-")
 
 
+@pytest.mark.http1
 def test_json(start):
     server = start("json")
     server.get("/?q", fields=[("Referer", "http://a/"), ("User-Agent", 'a "b" \\ ü')])
@@ -91,6 +94,7 @@ def lines_of_json(server):
     return text.splitlines()
 
 
+@pytest.mark.http1
 def test_short(start):
     server = start("short")
     ask(server, b"/?q")
@@ -98,6 +102,7 @@ def test_short(start):
     assert match and (match["status"], match["request"], match["bytes"]) == ("200", "GET /?q", "5")
 
 
+@pytest.mark.http1
 @pytest.mark.parametrize("format", ["combined", "json", "short"])
 def test_nothing_that_a_client_sends_breaks_a_line(start, format):
     server = start(format)
@@ -121,6 +126,7 @@ def test_nothing_that_a_client_sends_breaks_a_line(start, format):
         assert max(map(len, lines)) < 4096
 
 
+@pytest.mark.http1
 def test_values_can_be_read_back(start):
     """What is escaped is escaped in one way: \\xHH."""
     server = start()
@@ -142,6 +148,7 @@ def test_peers_are_named_as_they_are(start, tmp_path):
 
 # One record for each request
 
+@pytest.mark.http1
 def test_requests_that_died_in_their_head_are_there(start):
     server = start("json", "Timeout 200ms\nMaxURISize 64\nMaxFields 8\nMaxHeadSize 1K\nMaxBodySize 10")
     bad = [b"nonsense\r\n\r\n", b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
@@ -166,7 +173,7 @@ def test_clients_that_went_away_are_there(start, site):
         c.send(b"GET / HT")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
     with server.connect() as c:
         pass
     assert server.get("/").text == "hello"
@@ -187,7 +194,7 @@ def test_whoever_is_cut_off_by_the_end_is_there(start, site):
     server = start("json", "MinRate off")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         record = json.loads(lines_of_json(server)[0])
     assert record["end"] == "shutdown" and record["status"] == 200
 
@@ -197,7 +204,7 @@ def test_a_file_that_shrinks_is_an_answer_that_was_not_whole(start, site):
     server = start("json", "MinRate off")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         os.truncate(path, 1 << 20)
         c.read_to_end()
     wait_until(lambda: connections(server) == 0, "its end")
@@ -214,6 +221,7 @@ def test_as_many_records_as_answers_under_load(start):
     assert {combined(line)["status"] for line in lines} == {"200"}
 
 
+@pytest.mark.http1
 def test_pipelines_have_a_record_each(start):
     server = start()
     with server.connect() as c:

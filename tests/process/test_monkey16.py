@@ -10,6 +10,8 @@ import pytest
 
 from proc import name, status
 
+pytestmark = pytest.mark.over("h1", why="how a configuration is read does not depend on what is spoken")
+
 MONKEY_CONF = """
 # Monkey configuration
 # ====================

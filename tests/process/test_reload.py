@@ -12,7 +12,10 @@ import pytest
 
 from client import Client
 from load import Load
+from monkey import PROTOCOLS
 from proc import RELEASE, descriptors, status, wait_until
+
+pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike; under load all four are tried")
 
 
 class Reloading:
@@ -52,6 +55,7 @@ def test_a_reload_is_done_by_new_workers(start):
     assert it.server.get("/").text == "hello"
 
 
+@pytest.mark.over(*PROTOCOLS, why="whoever speaks what, nothing is lost")
 def test_no_request_is_lost_by_reloads_under_load(start):
     it = start(workers=2)
     with Load(it.server, content=b"hello") as load:
@@ -72,6 +76,7 @@ def test_no_request_is_lost_when_the_number_of_workers_changes(start):
     it.drained(1)
 
 
+@pytest.mark.over("h1", "h1-tls", why="wrk speaks HTTP/1")
 @pytest.mark.skipif(not shutil.which("wrk"), reason="no wrk here")
 def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
     """The optimised program, and as many requests as this machine can make."""
@@ -85,6 +90,7 @@ def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
     assert it.n >= 3
 
 
+@pytest.mark.http1
 def test_pipelines_are_answered_whole_or_told_where_they_end(start):
     """Requests behind the one whose answer says `close` were not begun: a client sends them again."""
     it = start(workers=2)
@@ -104,6 +110,7 @@ def test_pipelines_are_answered_whole_or_told_where_they_end(start):
                 assert c.is_open()
 
 
+@pytest.mark.http1
 def test_idle_connections_may_ask_once_more(start):
     it = start(workers=2)
     clients = [it.server.connect() for _ in range(10)]
@@ -117,6 +124,7 @@ def test_idle_connections_may_ask_once_more(start):
     it.drained(2)
 
 
+@pytest.mark.over(*PROTOCOLS, why="whoever speaks what, nothing is lost")
 @pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
 def test_a_download_outlives_reloads(start, site, program):
     """Without sanitizers memory is used again, also that of the configuration that the download began with."""
@@ -125,7 +133,7 @@ def test_a_download_outlives_reloads(start, site, program):
     it = start(workers=2, server="MinRate off", program=program)
     with it.server.connect(receive_buffer=65536) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         for _ in range(4):
             it.hup()  # each must come to its end, although the first set still has something to do
         it.drained(3)
@@ -133,6 +141,7 @@ def test_a_download_outlives_reloads(start, site, program):
     it.drained(2)
 
 
+@pytest.mark.http1
 def test_a_slow_head_outlives_a_reload(start):
     it = start()
     with it.server.connect() as c:
@@ -267,6 +276,7 @@ def accepts(port):
         return False
 
 
+@pytest.mark.over("h1", why="addresses are added, whatever is spoken there")
 def test_an_address_is_added_and_removed(start):
     port = free_port()
     it = start()
@@ -278,6 +288,7 @@ def test_an_address_is_added_and_removed(start):
     assert accepts(port)
 
 
+@pytest.mark.over("h1", "h2", why="an address without TLS is added")
 def test_an_address_is_given_up_even_while_its_last_download_runs(start, site):
     """And can be taken again at once."""
     data = os.urandom(16 << 20)
@@ -286,7 +297,7 @@ def test_an_address_is_given_up_even_while_its_last_download_runs(start, site):
     it = start(listen=["127.0.0.1:0", f"127.0.0.1:{port}"], server="MinRate off")
     with it.server.connect(1, receive_buffer=65536) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         it.write(f"    Listen 127.0.0.1:{port}\n", "").hup()
         wait_until(lambda: not accepts(port), "the address to be closed")
         it.write("Workers", f"Listen 127.0.0.1:{port}\n    Workers").hup()
@@ -294,6 +305,7 @@ def test_an_address_is_given_up_even_while_its_last_download_runs(start, site):
         assert c.read().body == data
 
 
+@pytest.mark.over("h1", why="addresses are added, whatever is spoken there")
 def test_a_unix_socket_is_added_and_removed(start, tmp_path):
     path = tmp_path / "socket"
     it = start()

@@ -11,6 +11,8 @@ import pytest
 from faults import Fault
 from proc import descriptors, status, wait_until
 
+pytestmark = pytest.mark.over("h1", "h2-tls", why="the two that need least and most of the system")
+
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root has something to give up")
 
 

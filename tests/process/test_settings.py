@@ -7,6 +7,8 @@ import pytest
 
 from proc import descriptors, wait_until
 
+pytestmark = pytest.mark.over("h1", why="how a configuration is read does not depend on what is spoken")
+
 
 @pytest.fixture
 def both(monkey, site):

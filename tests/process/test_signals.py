@@ -12,6 +12,8 @@ from load import Load
 from monkey import PROGRAM, SECONDS
 from proc import descriptors, name, wait_until
 
+pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike")
+
 
 def refused(server):
     try:
@@ -38,7 +40,7 @@ def test_some_end_it_now(monkey, site, number):
     with server.connect(receive_buffer=4096) as c, server.connect() as idle:
         idle.get("/")
         c.ask("/big")
-        c.fill()
+        c.begin()
         server.stop(number)
         with pytest.raises((Closed, ConnectionResetError)):
             c.read()
@@ -50,7 +52,7 @@ def test_quit_lets_a_download_finish(monkey, site):
     server = monkey(workers=2, server="MinRate off\nKeepAliveTimeout 200ms")
     with server.connect() as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         server.tell(signal.SIGQUIT)
         wait_until(lambda: refused(server), "nothing new to be accepted")
         assert server.process.poll() is None
@@ -59,6 +61,7 @@ def test_quit_lets_a_download_finish(monkey, site):
     assert server.wait() == 0
 
 
+@pytest.mark.http1
 def test_quit_closes_idle_connections_with_their_clock(monkey, site):
     """One that is idle may still ask once, and is told that this was the last time."""
     site.add("index.html", "hello")
@@ -75,6 +78,7 @@ def test_quit_closes_idle_connections_with_their_clock(monkey, site):
     assert server.wait() == 0
 
 
+@pytest.mark.http1
 def test_quit_answers_what_is_on_its_way(monkey, site):
     site.add("index.html", "hello")
     server = monkey()
@@ -145,7 +149,7 @@ def test_a_drain_has_an_end(monkey, site):
     server = monkey(server="MinRate off\nDrainTimeout 300ms")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         server.stop(signal.SIGQUIT)
     assert "1 connections were cut off: DrainTimeout is over" in server.err.text
 
@@ -155,7 +159,7 @@ def test_term_ends_a_drain(monkey, site):
     server = monkey(server="MinRate off\nDrainTimeout unlimited")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         server.tell(signal.SIGQUIT)
         wait_until(lambda: refused(server), "the drain")
         assert server.process.poll() is None
@@ -182,6 +186,7 @@ def test_signals_that_a_worker_does_not_obey(monkey, site, number):
     assert [name(pid) for pid in pids] == ["monkey: worker"]
 
 
+@pytest.mark.over("h1", why="it listens on a unix socket alone")
 def test_pipes_that_break_do_no_harm(monkey, tmp_path, site):
     """Nobody reads what it prints any more."""
     site.add("index.html", "hello")
@@ -258,7 +263,7 @@ def test_workers_that_drain_write_into_the_new_log_too(monkey, site, tmp_path):
     server = monkey(server="AccessLog access.log\nMinRate off")
     with server.connect(receive_buffer=65536) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         server.tell(signal.SIGHUP)
         server.err.wait_for("the new configuration serves")
         (tmp_path / "access.log").rename(tmp_path / "old")

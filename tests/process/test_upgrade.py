@@ -10,6 +10,8 @@ from load import Load
 from monkey import PROGRAM
 from proc import children, name, wait_until
 
+pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike")
+
 
 def successor(pid):
     """The master that this one has started."""
@@ -22,6 +24,8 @@ def start(monkey, tmp_path, site):
     site.add("index.html", "hello")
     program = tmp_path / "monkey"
     shutil.copy(PROGRAM, program)
+    for module in PROGRAM.parent.glob("monkey-tls.so"):  # it is looked for beside the program
+        shutil.copy(module, tmp_path)
 
     def run(server="", **how):
         return monkey(program=program, workers=2, listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"],
@@ -81,7 +85,7 @@ def test_a_download_outlives_an_upgrade(start, watch, tmp_path, site):
     server = start("MinRate off\nKeepAliveTimeout 200ms")
     with server.connect(receive_buffer=65536) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         new = upgrade(server, watch, tmp_path)
         assert server.get("/").text == "hello"
         assert server.process.poll() is None, "the old master stays as long as its workers have something to do"

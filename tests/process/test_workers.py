@@ -11,6 +11,8 @@ from client import Closed
 from load import Load
 from proc import children, cpu_seconds, descriptors, name, status, wait_until
 
+pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike")
+
 DIED = r"worker (\d+) died of signal"
 
 
@@ -84,6 +86,7 @@ def test_its_last_request_and_moves_are_told(server):
     assert re.fullmatch(r"flow send idle flow send( idle)?", match[2]), match[2]
 
 
+@pytest.mark.http1
 def test_the_target_of_its_last_request_cannot_break_the_line(server):
     victim = server.workers[0]
     with connection_to(server, victim) as c:
@@ -189,13 +192,14 @@ def test_without_their_master_workers_finish_what_they_have_begun(monkey, site):
     server = monkey(workers=1, server="MinRate off\nKeepAliveTimeout 200ms")
     with server.connect(receive_buffer=65536) as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         server.process.kill()
         server.exit_code = -signal.SIGKILL
         assert c.read().body == data
         c.expect_end()
 
 
+@pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
 def test_a_lock_left_behind_is_none(monkey, site, tmp_path):
     """Workers that still drain do not keep a new master from starting, nor do a pid file and a socket that stayed."""
     data = os.urandom(8 << 20)
@@ -204,7 +208,7 @@ def test_a_lock_left_behind_is_none(monkey, site, tmp_path):
     first = monkey(workers=1, listen=listen, server=f"MinRate off\nPidFile {tmp_path}/pid")
     with first.connect() as c:
         c.ask("/big")
-        c.fill()
+        c.begin()
         first.process.kill()
         first.process.wait()
         first.exit_code = -signal.SIGKILL
