@@ -188,10 +188,10 @@ class Http2Client:
         self.stream.left = None if streamed else length
         return self.more(body) if body else self
 
-    def open(self, pairs, end=True, block=None):
-        """Opens a stream with exactly these fields (or these bytes), when the server lets us have one more."""
-        self.wait(lambda: self.active < self.theirs.get(h2.STREAMS_MAX, 100))
-        if self.goaway:
+    def open(self, pairs, end=True, block=None, anyway=False):
+        """Opens a stream with exactly these fields (or these bytes), when the server lets us have one more (or now)."""
+        self.wait(lambda: anyway or self.active < self.theirs.get(h2.STREAMS_MAX, 100))
+        if self.goaway and not anyway:
             raise Closed("the server takes no more requests", self.goaway[1], again=True)
         block = block if block is not None else self.encoder.encode([(n.encode("latin-1"), v.encode("latin-1"))
                                                                      for n, v in pairs])

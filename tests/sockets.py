@@ -47,7 +47,7 @@ class TlsSocket:
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=server_name)
         self._state, self._order = threading.Lock(), threading.Lock()  # of OpenSSL's object; of what is sent
         self._unsent = b""
-        self._ended = False
+        self._held, self._ended = b"", False
         self.shake_hands()
 
     def __getattr__(self, name):  # settimeout, getsockname and the like
@@ -90,6 +90,9 @@ class TlsSocket:
     def recv(self, size, flags=0):
         assert not flags, "TLS cannot do that"
         while not self._ended:
+            if self._held:
+                data, self._held = self._held[:size], self._held[size:]
+                return data
             try:
                 with self._state:
                     data = self._tls.read(size)
@@ -137,6 +140,10 @@ class TlsSocket:
             self._flush()
 
     def _say_end(self):
+        """Sends close_notify. Python would also look for that of the peer, and stumble over what has come before it."""
+        with contextlib.suppress(ssl.SSLError), self._state:
+            while data := self._tls.read(RECORD):
+                self._held += data
         with contextlib.suppress(ssl.SSLError), self._state:
             self._tls.unwrap()
         self._flush()

@@ -29,6 +29,7 @@ struct mk_stream {
     bool holds; /* its last answer to a read was short, but there is more: ask again when others had their
                    turn */
     bool dry;   /* an encrypted one has found its socket empty; who hears that more came says so here */
+    bool ends;  /* its shutdown waits for the descriptor: goes on with the next read */
     void *tls;  /* what an encrypted one has besides; NULL for a plain one */
 };
 

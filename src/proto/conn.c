@@ -52,7 +52,7 @@ static void on_ready(struct mk_watch *w, uint32_t events)
         mk_conn_close(c, MK_ENDING_GONE);
         return;
     }
-    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP)) {
+    if (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP) || c->stream.ends) {
         c->readable = true;
         c->stream.dry = false;
     }

@@ -107,7 +107,8 @@ static bool step(struct mk_conn *c)
 {
     if (!c->stream.tls && !hear(c))
         return false;
-    if (!mk_turns_take(&c->service->handshakes)) {
+    bool is_cheap = c->stream.tls && c->stream.dry; /* nothing came: something may have to be sent on */
+    if (!is_cheap && !mk_turns_take(&c->service->handshakes)) {
         mk_conn_set_clock(c, MK_CLOCK_HEAD);
         mk_conn_stand_in_line(c);
         return false;

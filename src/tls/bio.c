@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/bio.h"
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
 
@@ -76,8 +78,9 @@ static int on_write(BIO *b, const char *p, size_t len, size_t *taken)
     *taken = 0;
     if (t->control) {
         int n = socket_write(b, p, (int)mk_min(len, INT32_MAX));
+        t->control = n <= 0; /* its own mark it has taken away by itself */
         *taken = n > 0 ? (size_t)n : 0;
-        return n > 0;
+        return n > 0 ? 1 : n;
     }
     if (!mk_tls_out_add(t, p, len))
         return 0;
@@ -85,38 +88,26 @@ static int on_write(BIO *b, const char *p, size_t len, size_t *taken)
     return 1;
 }
 
-/* Only before the kernel takes over must all be gone; else the stream decides when it is sent. */
-static long flush(struct mk_tls *t, const BIO *b)
+/* From here on the kernel encrypts: what we have encrypted must be gone before. 0: we go on with that. */
+static long hand_over(BIO *b, struct mk_tls *t, void *keys)
 {
-    (void)b;
-    if (!(SSL_get_options(t->ssl) & SSL_OP_ENABLE_KTLS))
-        return 1;
-    return mk_tls_out_flush(t, false) == 0;
+    if (mk_tls_out_flush(t, false) || setsockopt(t->fd, IPPROTO_TCP, TCP_ULP, "tls", sizeof "tls") < 0)
+        return 0;
+    return socket_ctrl(b, SET_KTLS, 1, keys);
 }
 
 static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
 {
     struct mk_tls *t = (struct mk_tls *)(void *)BIO_get_callback_arg(b);
     if (cmd == BIO_CTRL_FLUSH)
-        return flush(t, b);
-    if (cmd == SET_KTLS && !num)
-        return 0; /* what comes in is read by OpenSSL */
+        return 1; /* the stream decides when it is sent */
+    if (cmd == SET_KTLS)
+        return num ? hand_over(b, t, ptr) : 0; /* what comes in is read by OpenSSL */
     if (cmd == SET_KTLS_CONTROL)
         t->control = true;
     if (cmd == CLEAR_KTLS_CONTROL)
         t->control = false;
     return socket_ctrl(b, cmd, num, ptr);
-}
-
-static int on_create(BIO *b)
-{
-    BIO_set_init(b, 0); /* until it has a descriptor */
-    return 1;
-}
-
-static int on_destroy(BIO *b)
-{
-    return b != NULL;
 }
 
 /* ---- Making it ---- */
@@ -128,8 +119,8 @@ static void make_method(void)
     socket_ctrl = BIO_meth_get_ctrl(plain);
     socket_write = BIO_meth_get_write(plain);
     if (m && BIO_meth_set_read_ex(m, on_read) && BIO_meth_set_write_ex(m, on_write) &&
-        BIO_meth_set_ctrl(m, on_ctrl) && BIO_meth_set_create(m, on_create) &&
-        BIO_meth_set_destroy(m, on_destroy))
+        BIO_meth_set_ctrl(m, on_ctrl) && BIO_meth_set_create(m, BIO_meth_get_create(plain)) &&
+        BIO_meth_set_destroy(m, BIO_meth_get_destroy(plain))) /* there is more in it since OpenSSL 3.2 */
         method = m;
     else
         BIO_meth_free(m);

@@ -57,6 +57,7 @@ static SSL_CTX *new_ctx(void)
     SSL_CTX_set_tlsext_servername_callback(ctx, mk_tls_hello_on_name);
     SSL_CTX_set_tlsext_status_cb(ctx, mk_tls_staple_on_status);
     SSL_CTX_set_tlsext_ticket_key_evp_cb(ctx, mk_tls_ticket_on_key);
+    (void)SSL_CTX_set_session_ticket_cb(ctx, NULL, mk_tls_ticket_on_open, NULL);
     return ctx;
 }
 

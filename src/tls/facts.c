@@ -12,10 +12,9 @@
 enum { NAME_MAX_LEN = 2048, SERIAL_MAX = 64, DIGEST = 32 };
 
 struct mk_tls_client {
-    char subject[NAME_MAX_LEN], issuer[NAME_MAX_LEN];
-    char serial[2 * SERIAL_MAX], fingerprint[2 * DIGEST];
-    mk_str subject_text, issuer_text, serial_text, fingerprint_text;
+    mk_str subject, issuer, serial, fingerprint;
     int64_t expires;
+    char text[]; /* of all of them */
 };
 
 static mk_str write_name(const X509_NAME *name, char room[NAME_MAX_LEN])
@@ -41,20 +40,43 @@ static mk_str write_hex(const unsigned char *p, size_t n, char *room, size_t cap
     return mk_str_of(room, 2 * n);
 }
 
-static void describe(struct mk_tls_client *c, const X509 *x)
+static mk_str keep(mk_str text, char **at)
 {
+    char *to = *at;
+    if (text.p)
+        memcpy(to, text.p, text.len);
+    *at += text.len;
+    return mk_str_of(text.p ? to : NULL, text.len);
+}
+
+static struct mk_tls_client *describe(const X509 *x)
+{
+    char subject[NAME_MAX_LEN], issuer[NAME_MAX_LEN], serial[2 * SERIAL_MAX], fingerprint[2 * DIGEST];
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned n = 0;
     struct tm tm;
-    const ASN1_INTEGER *serial = X509_get0_serialNumber(x);
-    c->subject_text = write_name(X509_get_subject_name(x), c->subject);
-    c->issuer_text = write_name(X509_get_issuer_name(x), c->issuer);
-    c->serial_text = write_hex(ASN1_STRING_get0_data(serial), (size_t)ASN1_STRING_length(serial), c->serial,
-                               sizeof c->serial);
+    const ASN1_INTEGER *number = X509_get0_serialNumber(x);
+    struct mk_tls_client all = {
+        .subject = write_name(X509_get_subject_name(x), subject),
+        .issuer = write_name(X509_get_issuer_name(x), issuer),
+        .serial = write_hex(ASN1_STRING_get0_data(number), (size_t)ASN1_STRING_length(number), serial,
+                            sizeof serial),
+    };
     if (X509_digest(x, EVP_sha256(), digest, &n))
-        c->fingerprint_text = write_hex(digest, n, c->fingerprint, sizeof c->fingerprint);
+        all.fingerprint = write_hex(digest, n, fingerprint, sizeof fingerprint);
     if (ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm))
-        c->expires = (int64_t)timegm(&tm);
+        all.expires = (int64_t)timegm(&tm);
+    struct mk_tls_client *c =
+        mk_mem_alloc(sizeof *c + all.subject.len + all.issuer.len + all.serial.len + all.fingerprint.len);
+    if (!c)
+        return NULL;
+    char *at = c->text;
+    c->subject = keep(all.subject, &at);
+    c->issuer = keep(all.issuer, &at);
+    c->serial = keep(all.serial, &at);
+    c->fingerprint = keep(all.fingerprint, &at);
+    c->expires = all.expires;
+    return c;
 }
 
 /* Written once, when somebody asks. */
@@ -63,9 +85,7 @@ static const struct mk_tls_client *client_of(struct mk_tls *t)
     X509 *x = SSL_get0_peer_certificate(t->ssl);
     if (t->client || !x || SSL_get_verify_result(t->ssl) != X509_V_OK)
         return t->client;
-    t->client = mk_mem_zalloc(1, sizeof *t->client);
-    if (t->client)
-        describe(t->client, x);
+    t->client = describe(x);
     ERR_clear_error();
     return t->client;
 }
@@ -88,9 +108,9 @@ void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out)
     const struct mk_tls_client *c = client_of(t);
     if (!c)
         return;
-    out->client_subject = c->subject_text;
-    out->client_issuer = c->issuer_text;
-    out->client_serial = c->serial_text;
-    out->client_fingerprint = c->fingerprint_text;
+    out->client_subject = c->subject;
+    out->client_issuer = c->issuer;
+    out->client_serial = c->serial;
+    out->client_fingerprint = c->fingerprint;
     out->client_expires = c->expires;
 }

@@ -92,28 +92,44 @@ static bool use_challenge(SSL *ssl, const struct mk_tls_context *c, const char *
     return n > 0 && (size_t)n < sizeof file && mk_tls_pair_use(ssl, file) == 0;
 }
 
+static int refuse(struct mk_tls *t, int *alert, int with, const char *why)
+{
+    t->why = why;
+    *alert = with;
+    return SSL_CLIENT_HELLO_ERROR;
+}
+
+/* The authority that asks has no certificate of its own. So its session is good for nothing else: none is
+ * continued here, and this one is not continued elsewhere. */
+static bool take_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
+{
+    static const unsigned char no_host[] = CHALLENGE;
+    SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
+    (void)SSL_set_options(ssl, SSL_OP_NO_TICKET);
+    return SSL_set_num_tickets(ssl, 0) && SSL_set_session_id_context(ssl, no_host, sizeof no_host - 1) &&
+           use_challenge(ssl, c, name);
+}
+
 int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
 {
-    const struct mk_tls *t = mk_tls_bio_of(ssl);
+    struct mk_tls *t = mk_tls_bio_of(ssl);
     char name[NAME_MAX_LEN + 1];
+    bool challenge = wants_challenge(ssl);
     (void)arg;
-    *alert = SSL_AD_DECODE_ERROR;
+    if (t->challenge && !challenge) /* a second one must say the same (RFC 8446, 4.1.2) */
+        return refuse(t, alert, SSL_AD_ILLEGAL_PARAMETER, "it changed its mind about the protocol");
+    t->challenge = challenge;
     if (!find_name(ssl, name))
-        return SSL_CLIENT_HELLO_ERROR;
+        return refuse(t, alert, SSL_AD_DECODE_ERROR, "the name that it asks for is malformed");
     const struct mk_tls_context *c =
         t->domain->choose(t->domain->ctx, *name ? mk_str_from_c(name) : mk_str_of(NULL, 0));
-    *alert = SSL_AD_UNRECOGNIZED_NAME;
     if (!c)
-        return SSL_CLIENT_HELLO_ERROR;
-    *alert = SSL_AD_INTERNAL_ERROR;
+        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME, "no host has the name that it asks for");
     if (!take_rules(ssl, c))
-        return SSL_CLIENT_HELLO_ERROR;
-    *alert = SSL_AD_UNRECOGNIZED_NAME;
-    if (!wants_challenge(ssl))
-        return SSL_CLIENT_HELLO_SUCCESS;
-    if (!use_challenge(ssl, c, name))
-        return SSL_CLIENT_HELLO_ERROR;
-    SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL); /* the authority that asks has no certificate */
+        return refuse(t, alert, SSL_AD_INTERNAL_ERROR, "out of memory");
+    if (challenge && !take_challenge(ssl, c, name))
+        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME,
+                      "there is no challenge for the name that it asks for");
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 

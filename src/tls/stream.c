@@ -18,6 +18,8 @@ enum {
     UPDATES_MAX = 32,         /* changes of keys that are nobody's business, */
     UPDATE_BYTES = 16 * 1024, /* and one more for so much content */
     KEY_UPDATE = 24,          /* RFC 8446, 4 */
+    UPDATE_REQUESTED = 1,     /* 4.6.3, the one byte behind the head of the message */
+    MESSAGE_HEAD = 4,
 };
 
 /* Nothing more can come of it; what OpenSSL wants to tell the peer about that is told if it can be. */
@@ -31,6 +33,31 @@ MK_COLD static mk_err fail(struct mk_tls *t)
     if (!t->broken)
         t->broken = -EPROTO;
     return t->broken;
+}
+
+/* ---- The end ---- */
+
+/* That nothing more will come is said in the protocol, too: it proves that nobody cut it off. False: there is
+ * no room for it. */
+static bool say_end(struct mk_tls *t)
+{
+    if (t->broken || !t->done)
+        return true;
+    if (!t->shut) {
+        ERR_clear_error();
+        int r = SSL_shutdown(t->ssl);
+        if (r < 0 && SSL_get_error(t->ssl, r) == SSL_ERROR_WANT_WRITE)
+            return false;
+        t->shut = true;
+    }
+    return mk_tls_out_flush(t, false) != -EAGAIN;
+}
+
+static void tls_shutdown(struct mk_stream *s)
+{
+    s->ends = !say_end(s->tls);
+    if (!s->ends)
+        (void)shutdown(s->fd, SHUT_WR);
 }
 
 /* ---- In ---- */
@@ -61,8 +88,12 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
     size_t got = 0, n;
     unsigned records = 0;
     while (got < cap) {
-        if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0)
-            return got ? (ssize_t)got : read_nothing(s, t);
+        if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0) {
+            if (!got)
+                return read_nothing(s, t);
+            s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the end is told next time */
+            break;
+        }
         got += n;
         t->heard += n;
         if (s->dry && !SSL_has_pending(t->ssl))
@@ -90,6 +121,8 @@ static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
     struct mk_tls *t = s->tls;
     if (t->broken)
         return t->broken;
+    if (s->ends)
+        tls_shutdown(s);
     begin(s, t);
     ssize_t n = read_records(s, t, room, cap);
     if (n < 0 && n != -EAGAIN)
@@ -189,36 +222,20 @@ static ssize_t kernel_write(struct mk_stream *s, mk_str bytes, bool more)
 
 static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
+    const struct mk_tls *t = s->tls;
     off_t at = (off_t)offset;
-    ssize_t n = sendfile(s->fd, file_fd, &at, len);
-    return n < 0 ? mk_err_last() : n;
+    ssize_t n = t->broken ? -1 : sendfile(s->fd, file_fd, &at, len);
+    return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
 }
 
-/* ---- The end ---- */
-
-/* That nothing more will come is said in the protocol, too: it proves that nobody cut it off. */
-static void say_end(struct mk_tls *t)
-{
-    if (t->shut || t->broken || !t->done)
-        return;
-    t->shut = true;
-    ERR_clear_error();
-    (void)SSL_shutdown(t->ssl);
-    (void)!mk_tls_out_flush(t, false);
-}
-
-static void tls_shutdown(struct mk_stream *s)
-{
-    say_end(s->tls);
-    (void)shutdown(s->fd, SHUT_WR);
-}
+/* ---- All of it ---- */
 
 static void tls_close(struct mk_stream *s)
 {
     struct mk_tls *t = s->tls;
     if (s->fd >= 0) {
         if (!t->left || !t->owed)
-            say_end(t);
+            (void)say_end(t);
         (void)close(s->fd);
     }
     s->fd = -1;
@@ -300,12 +317,14 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
 static void on_message(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
 {
     struct mk_tls *t = arg;
+    const uint8_t *message = p;
     (void)version;
     (void)ssl;
-    if (is_ours || type != SSL3_RT_HANDSHAKE || !len || *(const uint8_t *)p != KEY_UPDATE)
+    if (is_ours || type != SSL3_RT_HANDSHAKE || len <= MESSAGE_HEAD || *message != KEY_UPDATE)
         return;
     t->updates++;
-    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || t->kernel) /* it could not change its own */
+    bool ours_too = message[MESSAGE_HEAD] == UPDATE_REQUESTED;
+    if (t->updates > UPDATES_MAX + t->heard / UPDATE_BYTES || (t->kernel && ours_too)) /* it keeps its keys */
         t->broken = -EPROTO;
 }
 
@@ -320,8 +339,10 @@ static void finish(struct mk_stream *s, struct mk_tls *t)
     s->holds = !s->dry || SSL_has_pending(t->ssl);
 }
 
-static const char *reason(void)
+static const char *reason(const struct mk_tls *t)
 {
+    if (t->why)
+        return t->why;
     unsigned long e = ERR_peek_last_error();
     const char *text = e ? ERR_reason_error_string(e) : NULL;
     return text ? text : "the peer is gone";
@@ -351,8 +372,9 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
         finish(s, t);
         return say_last(t);
     }
-    if (SSL_get_error(t->ssl, r) != SSL_ERROR_WANT_READ) {
-        *why = reason();
+    int wants = SSL_get_error(t->ssl, r);
+    if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) {
+        *why = reason(t);
         return fail(t);
     }
     s->holds = t->spent;

@@ -24,6 +24,7 @@ struct mk_tls_client;
 struct mk_tls {
     SSL *ssl;
     struct mk_stream *stream;
+    const char *why; /* we have turned the client away; NULL: OpenSSL knows */
     int fd;
     mk_err broken; /* sticky: nothing can be said or heard any more */
     const struct mk_tls_domain *domain;
@@ -35,6 +36,7 @@ struct mk_tls {
     uint32_t updates;             /* times that it has changed its keys */
     uint32_t pulled;              /* bytes that this call took from the socket */
     bool spent;                   /* this call has taken enough */
+    bool challenge;               /* nothing but acme-tls/1 is spoken */
     bool done;                    /* the handshake is over */
     bool shut;                    /* we have said that we will send no more */
     bool kernel;                  /* encrypts what we send */

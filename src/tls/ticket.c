@@ -4,6 +4,7 @@
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/rand.h>
+#include <openssl/x509.h>
 
 #include "tls/slot.h"
 
@@ -75,4 +76,21 @@ int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
     int r = open_one(is_old ? before : now, iv, cipher, mac);
     bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* where each is for one connection */
     return r == FINE && renews ? RENEW : r;
+}
+
+/* Tickets are renewed for as long as the client comes, but the certificate that it has shown is not looked at
+ * again: who had a good one once would be let in for ever. */
+static bool has_ended(const X509 *client)
+{
+    return client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0;
+}
+
+SSL_TICKET_RETURN mk_tls_ticket_on_open(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t len,
+                                        SSL_TICKET_STATUS status, void *arg)
+{
+    (void)ssl, (void)name, (void)len, (void)arg;
+    bool is_open = status == SSL_TICKET_SUCCESS || status == SSL_TICKET_SUCCESS_RENEW;
+    if (!is_open || has_ended(SSL_SESSION_get0_peer(session)))
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
 }

@@ -8,5 +8,8 @@
 /* For SSL_CTX_set_tlsext_ticket_key_evp_cb. */
 int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_CIPHER_CTX *cipher,
                          EVP_MAC_CTX *mac, int is_new);
+/* For SSL_CTX_set_session_ticket_cb. */
+SSL_TICKET_RETURN mk_tls_ticket_on_open(SSL *ssl, SSL_SESSION *session, const unsigned char *name, size_t len,
+                                        SSL_TICKET_STATUS status, void *arg);
 
 #endif

@@ -62,7 +62,10 @@ static enum mk_verdict enter_encrypted(struct mk_request *r, struct mk_response 
         return MK_NEXT;
     r->ops->tls(r->ops_ctx, &facts);
     const struct mk_host *named = mk_hosts_find(r->web->hosts, facts.server_name);
-    return named->client_rules == r->site->client_rules ? MK_NEXT : refuse(response, 421);
+    if (named->client_rules != r->site->client_rules)
+        return refuse(response, 421);
+    bool is_unknown = r->site->client_required && !facts.client_fingerprint.p;
+    return is_unknown ? refuse(response, 403) : MK_NEXT;
 }
 
 enum mk_verdict mk_secure_enter(struct mk_request *r, struct mk_response *response)

@@ -311,6 +311,7 @@ static const struct mk_handler handlers[] = {
 
 static const struct mk_limits limits = {
     .head = {.head_max = 8192, .target_max = 4096, .fields_max = 64},
+    .h2 = {.on = true, .streams_max = 100, .patience = 1000},
     .content_max = 2147483648,
     .requests_max = 0,
     .connections_max = 1000,

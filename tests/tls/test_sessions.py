@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sessions that are continued with tickets: by other workers, after reloads, and not for ever."""
+import datetime
 import signal
 import socket
 import ssl
 
 import pytest
 
+from certificates import make_authority, now
 from proc import wait_until
 from secure import keys
 
@@ -98,3 +100,17 @@ def test_keys_are_written_nowhere(start, authority, tmp_path):
     Continuing(server, authority).connect()
     names = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     assert names == {"monkey.conf", "index.html", "authority.pem", "localhost-ec.pem", "localhost-ec.key"}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_not_longer_than_the_certificate_of_the_client(start, authority, tmp_path, version):
+    clients = make_authority(tmp_path / "clients")
+    pair = clients.issue(["somebody"], client=True, days=4 / 86400)
+    server = start(f"ClientCertificates required\nClientAuthority {clients.file}\n")
+    client = Continuing(server, authority, version)
+    client.context.load_cert_chain(pair.certificate, pair.key)
+    client.connect()
+    assert client.connect()
+    wait_until(lambda: now() > pair.x509.not_valid_after_utc + datetime.timedelta(seconds=1), "the end of it", 20)
+    with pytest.raises(OSError):
+        client.connect()

@@ -414,6 +414,24 @@ def test_half_closed(start, context, site, version, told):
             assert c.read_all().endswith(content)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("together", [True, False])
+def test_a_last_word_is_heard_at_once(start, context, version, together):
+    """Who says close_notify and keeps the connection open waits for ours: also if it came with a request."""
+    with Wire(start(), only(context, version)) as c:
+        c.shake_hands()
+        c.tls.write(GET)
+        if not together:
+            c.sock.sendall(c.out())
+            assert c.read().endswith(b"hello")
+        with pytest.raises(ssl.SSLError):
+            c.tls.unwrap()
+        c.sock.sendall(c.out())
+        c.sock.settimeout(10)  # less than it may be idle
+        while c.sock.recv(65536):
+            pass
+
+
 def test_cut_off_in_the_middle(start, context):
     server = start()
     for text in (b"GET / HT", b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\nabc"):

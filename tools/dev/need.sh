@@ -58,12 +58,20 @@ bench   python3          command python3
 bench   nginx-light?     command nginx
 bench   lighttpd?        command lighttpd
 
+ktls    qemu-system-x86  command qemu-system-x86_64
+ktls    busybox-static   static_busybox
+ktls    cpio             command cpio
+ktls    curl             command curl
+ktls    openssl          command openssl
+ktls    strace?          command strace
+
 fuzz    clang            command clang
 fuzz    libclang-rt-dev  fuzzer_of_clang
 '
 
 headers_of_libc() { echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1; }
 python_with_venv() { "${PYTHON:-python3}" -c 'import venv, ensurepip' >/dev/null 2>&1; }
+static_busybox() { command -v busybox && ! ldd "$(command -v busybox)"; } >/dev/null 2>&1
 any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {

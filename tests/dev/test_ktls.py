@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""TLS that the kernel encrypts, in a virtual machine (tools/dev/ktls.sh): takes minutes, so only if MONKEY_KTLS=1 asks."""
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KTLS = ROOT / "tools" / "dev" / "ktls.sh"
+CANNOT = 77
+SECONDS = 900
+
+
+def test_a_folder_without_the_program_is_no_success(tmp_path):
+    done = subprocess.run([KTLS, tmp_path], capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode in (1, CANNOT), done.stderr
+    assert "ktls: " in done.stderr
+
+
+@pytest.mark.timeout(SECONDS + 60)
+@pytest.mark.skipif(os.environ.get("MONKEY_KTLS") != "1", reason="takes minutes: MONKEY_KTLS=1 asks for it")
+def test_the_kernel_encrypts():
+    release = Path(os.environ.get("MONKEY_RELEASE") or ROOT / "build" / "release" / "monkey")
+    if not release.exists():
+        pytest.skip(f"there is no {release}")
+    done = subprocess.run([KTLS, release.parent], capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode == CANNOT:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "NOT OK" not in done.stdout

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/context.h"
+
+#include <openssl/ocsp.h>
+#include <time.h>
+
+#include "unit/tls/world.h"
+
+static struct world w;
+
+static int start(void **state)
+{
+    (void)state;
+    world_init(&w);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
+static void expect_wrong(const char *file, const char *part)
+{
+    struct mk_tls_context *c = NULL;
+    assert_int_equal(mk_tls_context_new(&w.rules, &c, &w.problem), -EINVAL);
+    assert_null(c);
+    if (file)
+        assert_string_equal(w.problem.file, file);
+    else
+        assert_null(w.problem.file);
+    assert_contains(mk_str_from_c(w.problem.text), part);
+    assert_int_equal(ERR_peek_error(), 0);
+}
+
+static void expect_odd(const char *file, const char *part)
+{
+    world_load(&w);
+    assert_string_equal(w.problem.file, file);
+    assert_contains(mk_str_from_c(w.problem.text), part);
+    mk_tls_context_free(w.context);
+    w.context = NULL;
+}
+
+static void a_good_one(void **state)
+{
+    (void)state;
+    time_t now = time(NULL);
+    world_load(&w);
+    assert_string_equal(w.problem.text, "");
+    int64_t expires = mk_tls_context_expires(w.context);
+    assert_true(expires > now + 29 * 86400 && expires < now + 31 * 86400);
+}
+
+static void two_kinds(void **state)
+{
+    (void)state;
+    struct mk_tls_pair pairs[2] = {w.pair, world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10)};
+    w.rules.pairs = pairs;
+    w.rules.n_pairs = 2;
+    world_load(&w);
+    assert_true(mk_tls_context_expires(w.context) < time(NULL) + 11 * 86400); /* the first to end */
+    SSL_CTX_set1_sigalgs_list(w.clients, "RSA-PSS+SHA256");
+    world_connect(&w);
+    assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
+                     EVP_PKEY_RSA);
+    world_hang_up(&w);
+    SSL_CTX_set1_sigalgs_list(w.clients, "ECDSA+SHA256:RSA-PSS+SHA256");
+    world_connect(&w);
+    assert_int_equal(EVP_PKEY_get_base_id(X509_get0_pubkey(SSL_get0_peer_certificate(w.client))),
+                     EVP_PKEY_EC);
+}
+
+static void but_each_once(void **state)
+{
+    (void)state;
+    struct mk_tls_pair pairs[2] = {w.pair, world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
+    w.rules.pairs = pairs;
+    w.rules.n_pairs = 2;
+    expect_wrong(pairs[1].certificate, "same kind of key");
+}
+
+static void no_certificate_at_all(void **state)
+{
+    (void)state;
+    w.rules.n_pairs = 0;
+    expect_wrong(NULL, "expected 1 to ");
+    w.rules.challenges = w.folder.path;
+    world_load(&w);
+}
+
+static void files_that_cannot_be_read(void **state)
+{
+    (void)state;
+    const char *key = w.pair.key;
+    w.pair.key = world_path(&w, "missing");
+    expect_wrong(w.pair.key, "the key cannot be read: No such file");
+    w.pair.key = w.folder.path;
+    expect_wrong(w.pair.key, "Is a directory");
+    folder_add(&w.folder, "empty", MK_STR(""));
+    w.pair.key = world_path(&w, "empty");
+    expect_wrong(w.pair.key, "the file is empty");
+    w.pair.key = "/dev/zero";
+    expect_wrong(w.pair.key, "it is not a file");
+    w.pair.key = key;
+    w.pair.certificate = "/nowhere/at/all.pem";
+    expect_wrong(w.pair.certificate, "the certificate cannot be read: No such file");
+}
+
+static void files_that_are_something_else(void **state)
+{
+    (void)state;
+    const char *certificate = w.pair.certificate, *key = w.pair.key;
+    folder_add(&w.folder, "text", MK_STR("This is no certificate.\n"));
+    w.pair.certificate = world_path(&w, "text");
+    expect_wrong(w.pair.certificate, "there is no certificate in it: expected PEM");
+    w.pair.certificate = certificate;
+    w.pair.key = w.paths[w.n_paths - 1];
+    expect_wrong(w.pair.key, "there is no private key in it: expected PEM");
+    w.pair.key = certificate;
+    expect_wrong(w.pair.key, "there is no private key in it");
+    w.pair.key = NULL; /* in the same file */
+    expect_wrong(certificate, "there is no private key in it");
+    w.pair.certificate = key;
+    expect_wrong(key, "there is no certificate in it");
+    folder_add(&w.folder, "broken", MK_STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
+    w.pair = (struct mk_tls_pair){.certificate = world_path(&w, "broken"), .key = key};
+    expect_wrong(w.pair.certificate, "cannot be understood");
+}
+
+static void pairs_that_are_none(void **state)
+{
+    (void)state;
+    struct mk_tls_pair other = world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10);
+    w.pair.key = other.key;
+    expect_wrong(other.key, "does not belong to the certificate in");
+    other = world_pair(&w, "rsa", EVP_RSA_gen(2048), -1, 10);
+    w.pair.key = other.key;
+    expect_wrong(other.key, "does not belong to the certificate in");
+}
+
+static void keys_with_a_password(void **state)
+{
+    (void)state;
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    const char *path = world_path(&w, "locked.key");
+    FILE *f = fopen(path, "w");
+    assert_true(PEM_write_PKCS8PrivateKey(f, key, EVP_aes_128_cbc(), "open sesame", 11, NULL, NULL));
+    fclose(f);
+    EVP_PKEY_free(key);
+    w.pair.key = path;
+    expect_wrong(path, "protected by a password");
+}
+
+static void keys_that_others_can_read(void **state)
+{
+    (void)state;
+    assert_int_equal(chmod(w.pair.key, 0644), 0);
+    expect_odd(w.pair.key, "others can read the key: expected mode 0600, not 0644");
+}
+
+static void times(void **state)
+{
+    (void)state;
+    w.pair = world_pair(&w, "late", EVP_EC_gen("P-256"), -3, -1);
+    expect_wrong(w.pair.certificate, "has expired");
+    w.pair = world_pair(&w, "early", EVP_EC_gen("P-256"), 2, 3);
+    expect_odd(w.pair.certificate, "not valid before");
+}
+
+static void weak_keys(void **state)
+{
+    (void)state;
+    w.pair = world_pair(&w, "weak", EVP_RSA_gen(1024), -1, 10);
+    expect_wrong(w.pair.certificate, "its RSA key has 1024 bits: expected at least 2048");
+}
+
+static void words(void **state)
+{
+    (void)state;
+    w.rules.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256:NONSENSE";
+    expect_wrong(NULL, "\"NONSENSE\" is no cipher of TLS 1.2");
+    w.rules.ciphers = "!ALL:ECDHE-ECDSA-AES128-GCM-SHA256";
+    expect_wrong(NULL, "no cipher of TLS 1.2 is left");
+    w.rules.ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384:!SHA1:@STRENGTH";
+    w.rules.suites = "TLS_NONSENSE";
+    expect_wrong(NULL, "\"TLS_NONSENSE\" is no list of ciphers of TLS 1.3");
+    w.rules.suites = "TLS_AES_256_GCM_SHA384";
+    w.rules.groups = "X25519:nonsense";
+    expect_wrong(NULL, "\"X25519:nonsense\" is no list of groups");
+    w.rules.groups = "P-384";
+    world_load(&w);
+    world_connect(&w);
+    assert_string_equal(SSL_get_cipher_name(w.client), "TLS_AES_256_GCM_SHA384");
+}
+
+static void the_oldest_version(void **state)
+{
+    (void)state;
+    const char *why;
+    w.rules.oldest = 13;
+    world_load(&w);
+    SSL_CTX_set_max_proto_version(w.clients, TLS1_2_VERSION);
+    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
+    world_set_client(&w);
+    assert_int_equal(world_agree(&w, &why), -EPROTO);
+    assert_string_equal(why, "unsupported protocol");
+}
+
+/* ---- Certificates of clients ---- */
+
+static void authorities_of_clients(void **state)
+{
+    (void)state;
+    w.rules.clients = MK_TLS_CLIENTS_OPTIONAL;
+    expect_wrong(NULL, "whose is not said");
+    w.rules.client_authority = "/nowhere/at/all.pem";
+    expect_wrong(w.rules.client_authority, "the authority of clients cannot be read: No such file");
+    w.rules.client_authority = w.pair.key;
+    expect_wrong(w.pair.key, "there is no certificate in it");
+    w.rules.client_authority = w.pair.certificate;
+    world_load(&w);
+}
+
+static mk_err try(const struct mk_tls_pair *pair)
+{
+    char room[16];
+    const char *why;
+    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
+    world_set_client(&w);
+    if (pair) {
+        assert_int_equal(SSL_use_certificate_file(w.client, pair->certificate, SSL_FILETYPE_PEM), 1);
+        assert_int_equal(SSL_use_PrivateKey_file(w.client, pair->key, SSL_FILETYPE_PEM), 1);
+    }
+    mk_err e = world_agree(&w, &why);
+    return e ? e : world_hear(&w, room, sizeof room) == -EAGAIN ? 0 : -EIO;
+}
+
+static void clients(void **state)
+{
+    (void)state;
+    struct mk_tls_pair known = world_pair(&w, "known", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_pair stranger = world_pair(&w, "stranger", EVP_EC_gen("P-256"), -1, 10);
+    struct mk_tls_facts facts;
+    w.rules.client_authority = known.certificate;
+    for (int mode = MK_TLS_CLIENTS_OPTIONAL; mode <= MK_TLS_CLIENTS_REQUIRED; mode++) {
+        w.rules.clients = (enum mk_tls_clients)mode;
+        world_load(&w);
+        assert_int_equal(try(&known), 0);
+        mk_tls_facts_of(&w.s, &facts);
+        assert_str(facts.client_subject, "CN=known");
+        assert_str(facts.client_issuer, "CN=known");
+        assert_str(facts.client_serial, "4711");
+        assert_int_equal(facts.client_fingerprint.len, 64);
+        assert_true(facts.client_expires > time(NULL));
+        world_hang_up(&w);
+        assert_int_equal(try(&stranger), -EPROTO);
+        world_hang_up(&w);
+        assert_int_equal(try(NULL), mode == MK_TLS_CLIENTS_OPTIONAL ? 0 : -EPROTO);
+        if (mode == MK_TLS_CLIENTS_OPTIONAL) {
+            mk_tls_facts_of(&w.s, &facts);
+            assert_null(facts.client_subject.p);
+        }
+        world_hang_up(&w);
+        mk_tls_context_free(w.context);
+        w.context = NULL;
+    }
+}
+
+/* ---- OCSP ---- */
+
+static const char *write_answer(const char *name, long serial, int days)
+{
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = world_sign(key, "authority", -1, 100);
+    ASN1_INTEGER *number = ASN1_INTEGER_new();
+    ASN1_INTEGER_set(number, serial);
+    OCSP_CERTID *id =
+        OCSP_cert_id_new(EVP_sha1(), X509_get_subject_name(x), X509_get0_pubkey_bitstr(x), number);
+    OCSP_BASICRESP *basic = OCSP_BASICRESP_new();
+    ASN1_TIME *from = X509_time_adj_ex(NULL, -10, 0, NULL), *to = X509_time_adj_ex(NULL, days, 0, NULL);
+    assert_non_null(OCSP_basic_add1_status(basic, id, V_OCSP_CERTSTATUS_GOOD, 0, NULL, from, to));
+    assert_true(OCSP_basic_sign(basic, x, key, EVP_sha256(), NULL, 0));
+    OCSP_RESPONSE *r = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic);
+    const char *path = world_path(&w, name);
+    BIO *b = BIO_new_file(path, "w");
+    assert_true(i2d_OCSP_RESPONSE_bio(b, r) > 0);
+    BIO_free(b);
+    OCSP_RESPONSE_free(r);
+    OCSP_BASICRESP_free(basic);
+    ASN1_TIME_free(from);
+    ASN1_TIME_free(to);
+    OCSP_CERTID_free(id);
+    ASN1_INTEGER_free(number);
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return path;
+}
+
+static long stapled(void)
+{
+    const unsigned char *p;
+    world_load(&w);
+    SSL_CTX_set_tlsext_status_type(w.clients, TLSEXT_STATUSTYPE_ocsp);
+    world_connect(&w);
+    long len = SSL_get_tlsext_status_ocsp_resp(w.client, &p);
+    world_hang_up(&w);
+    mk_tls_context_free(w.context);
+    w.context = NULL;
+    return len;
+}
+
+static void answers_of_authorities(void **state)
+{
+    (void)state;
+    struct stat st;
+    w.pair.ocsp = w.pair.key;
+    expect_wrong(w.pair.key, "there is no OCSP answer in it: expected one in DER");
+    w.pair.ocsp = write_answer("other.ocsp", 0x1234, 5);
+    expect_wrong(w.pair.ocsp, "about another certificate");
+    w.pair.ocsp = write_answer("late.ocsp", 0x4711, -5);
+    expect_odd(w.pair.ocsp, "out of date");
+    assert_int_equal(stapled(), -1);
+    w.pair.ocsp = write_answer("good.ocsp", 0x4711, 5);
+    assert_int_equal(stat(w.pair.ocsp, &st), 0);
+    assert_int_equal(stapled(), st.st_size);
+    SSL_CTX_set_max_proto_version(w.clients, TLS1_2_VERSION);
+    assert_int_equal(stapled(), st.st_size);
+    w.pair.ocsp = NULL;
+    assert_int_equal(stapled(), -1);
+}
+
+/* ---- ALPN ---- */
+
+static const char *speaks(const char *offer)
+{
+    static char chosen[32];
+    const unsigned char *p;
+    unsigned n;
+    const char *why;
+    SSL_CTX_set_alpn_protos(w.clients, (const unsigned char *)offer, (unsigned)strlen(offer));
+    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
+    world_set_client(&w);
+    mk_err e = world_agree(&w, &why);
+    SSL_get0_alpn_selected(w.client, &p, &n);
+    snprintf(chosen, sizeof chosen, "%.*s", (int)n, (const char *)p);
+    world_hang_up(&w);
+    return e ? why : chosen;
+}
+
+static void protocols(void **state)
+{
+    (void)state;
+    world_load(&w);
+    assert_string_equal(speaks("\x08http/1.1\x02h2"), "h2");
+    assert_string_equal(speaks("\x08http/1.1"), "http/1.1");
+    assert_string_equal(speaks("\x08http/1.0"), "http/1.0");
+    assert_string_equal(speaks("\x03"
+                               "foo"),
+                        "no application protocol");
+    assert_string_equal(speaks("\x0a"
+                               "acme-tls/1"),
+                        "there is no challenge for the name that it asks for");
+    mk_tls_context_free(w.context);
+    w.rules.h2 = false;
+    world_load(&w);
+    assert_string_equal(speaks("\x02h2\x08http/1.1"), "http/1.1");
+}
+
+static void challenges(void **state)
+{
+    (void)state;
+    struct mk_tls_facts facts;
+    const char *why;
+    EVP_PKEY *key = EVP_EC_gen("P-256");
+    X509 *x = world_sign(key, "challenge", -1, 1);
+    world_write_pem(&w, "own.example.pem", key, x);
+    X509_free(x);
+    EVP_PKEY_free(key);
+    w.rules.challenges = w.folder.path;
+    world_load(&w);
+    SSL_CTX_set_alpn_protos(w.clients,
+                            (const unsigned char *)"\x0a"
+                                                   "acme-tls/1",
+                            11);
+    world_connect(&w);
+    mk_tls_facts_of(&w.s, &facts);
+    assert_str(facts.protocol, "acme-tls/1");
+    char name[64];
+    X509_NAME_get_text_by_NID(X509_get_subject_name(SSL_get0_peer_certificate(w.client)), NID_commonName,
+                              name, sizeof name);
+    assert_string_equal(name, "challenge");
+    world_hang_up(&w);
+    static const char *const others[] = {"other.example", "../own", "own.example/", ".own.example",
+                                         "own..example"};
+    for (size_t i = 0; i < MK_LEN(others); i++) {
+        assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
+        world_set_client(&w);
+        SSL_set_tlsext_host_name(w.client, others[i]);
+        assert_int_equal(world_agree(&w, &why), -EPROTO);
+        world_hang_up(&w);
+    }
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        CASE(a_good_one),
+        CASE(two_kinds),
+        CASE(but_each_once),
+        CASE(no_certificate_at_all),
+        CASE(files_that_cannot_be_read),
+        CASE(files_that_are_something_else),
+        CASE(pairs_that_are_none),
+        CASE(keys_with_a_password),
+        CASE(keys_that_others_can_read),
+        CASE(times),
+        CASE(weak_keys),
+        CASE(words),
+        CASE(the_oldest_version),
+        CASE(authorities_of_clients),
+        CASE(clients),
+        CASE(answers_of_authorities),
+        CASE(protocols),
+        CASE(challenges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

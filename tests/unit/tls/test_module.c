@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/tls/world.h"
+
+extern const struct mk_tls_module mk_tls_module;
+
+/* As in a program that has it built in. */
+static void what_is_linked_is_not_looked_for(void **state)
+{
+    (void)state;
+    const char *why = "";
+    assert_ptr_equal(mk_tls_load(&why), &mk_tls_module);
+    assert_null(why);
+}
+
+static void it_is_whole(void **state)
+{
+    (void)state;
+    const struct mk_tls_module *m = &mk_tls_module;
+    assert_int_equal(m->abi, MK_TLS_ABI);
+    assert_contains(mk_str_from_c(m->library), "OpenSSL 3");
+    assert_true(m->context_new && m->context_free && m->context_expires && m->open && m->handshake &&
+                m->facts && m->authority);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_linked_is_not_looked_for),
+                                       cmocka_unit_test(it_is_whole)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/stream.h"
+
+#include "base/mem.h"
+#include "unit/tls/world.h"
+
+enum { MUCH = 3 << 20, ROOM = 1 << 16 };
+
+static struct world w;
+static char room[ROOM];
+
+static int start(void **state)
+{
+    (void)state;
+    world_init(&w);
+    world_load(&w);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
+static void check_client(const char *text)
+{
+    int n = SSL_read(w.client, room, sizeof room);
+    assert_true(n > 0);
+    assert_str(mk_str_of(room, (size_t)n), text);
+}
+
+static void talk(const char *version)
+{
+    struct mk_tls_facts facts;
+    world_connect(&w);
+    mk_tls_facts_of(&w.s, &facts);
+    assert_str(facts.version, version);
+    assert_str(facts.server_name, "Own.Example");
+    assert_string_equal(w.asked, "own.example");
+    assert_ptr_equal(facts.context, w.context);
+    assert_int_equal(world_hear(&w, room, sizeof room), -EAGAIN);
+    assert_int_equal(SSL_write(w.client, "hello", 5), 5);
+    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    assert_memory_equal(room, "hello", 5);
+    assert_true(w.s.dry && !w.s.holds);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("answer"), false), 6);
+    check_client("answer");
+}
+
+static void bytes_go_both_ways(void **state)
+{
+    (void)state;
+    talk("TLSv1.3");
+}
+
+static void and_in_tls_1_2(void **state)
+{
+    (void)state;
+    SSL_CTX_set_max_proto_version(w.clients, TLS1_2_VERSION);
+    talk("TLSv1.2");
+}
+
+static void what_was_read_before_comes_first(void **state)
+{
+    (void)state;
+    const char *why;
+    char hello[4096];
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    w.fd = ends[1];
+    world_set_client(&w);
+    assert_int_equal(SSL_do_handshake(w.client), -1);
+    ssize_t n = recv(ends[0], hello, sizeof hello, 0);
+    assert_true(n > 100);
+    assert_int_equal(mk_tls_stream_open(&w.s, ends[0], &w.domain, mk_str_of(hello, (size_t)n)), 0);
+    assert_int_equal(world_agree(&w, &why), 0);
+}
+
+static void a_socket_that_is_dry_is_not_asked(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    w.s.dry = true;
+    assert_int_equal(SSL_write(w.client, "hello", 5), 5);
+    assert_int_equal(w.s.ops->read(&w.s, room, sizeof room), -EAGAIN);
+    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+}
+
+static void tiny_records_have_their_turns(void **state)
+{
+    (void)state;
+    unsigned n = 0, turns = 0;
+    world_connect(&w);
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(SSL_write(w.client, "x", 1), 1);
+    w.s.dry = false;
+    do {
+        ssize_t got = w.s.ops->read(&w.s, room, sizeof room);
+        assert_true(got > 0);
+        n += (unsigned)got;
+        turns++;
+    } while (w.s.holds);
+    assert_int_equal(n, 200);
+    assert_true(turns > 2 && turns < 20);
+}
+
+/* ---- Sockets that are full ---- */
+
+static char pattern(size_t at)
+{
+    return (char)(at * 7 + at / 251 + at / 65537);
+}
+
+static char *make_much(void)
+{
+    char *much = mk_mem_alloc(MUCH);
+    assert_non_null(much);
+    for (size_t i = 0; i < MUCH; i++)
+        much[i] = pattern(i);
+    return much;
+}
+
+/* What the client takes is what was written, in order. */
+static size_t take(size_t at)
+{
+    int n = SSL_read(w.client, room, 1 + (int)(at % 40000));
+    for (int i = 0; i < n; i++)
+        assert_int_equal(room[i], pattern(at + (size_t)i));
+    ERR_clear_error();
+    return at + (n > 0 ? (size_t)n : 0);
+}
+
+static void nothing_is_lost_or_doubled(void **state)
+{
+    (void)state;
+    char *much = make_much();
+    size_t sent = 0, heard = 0;
+    unsigned full = 0;
+    world_connect(&w);
+    while (heard < MUCH) {
+        size_t offered = mk_min(MUCH - sent, 1 + sent % 150000);
+        ssize_t n =
+            sent < MUCH ? w.s.ops->write(&w.s, mk_str_of(much + sent, offered), sent % 3 == 0) : -EAGAIN;
+        assert_true(n > 0 || n == -EAGAIN);
+        if (n > 0)
+            sent += (size_t)n;
+        else
+            full++;
+        if (n < 0 || sent % 5 == 0)
+            heard = take(heard);
+        if (sent == MUCH) /* a little may wait for what does not follow */
+            assert_true(w.s.ops->read(&w.s, room, sizeof room) == -EAGAIN);
+    }
+    assert_int_equal(sent, MUCH);
+    assert_true(full > 10);
+    mk_mem_free(much);
+}
+
+static void files_too(void **state)
+{
+    (void)state;
+    char *much = make_much();
+    size_t sent = 0, heard = 0;
+    folder_add(&w.folder, "file", mk_str_of(much, MUCH));
+    mk_mem_free(much);
+    int file = openat(w.folder.fd, "file", O_RDONLY);
+    world_connect(&w);
+    while (heard < MUCH) {
+        ssize_t n = w.s.ops->send_file(&w.s, file, sent, 1 << 20);
+        if (sent == MUCH)
+            assert_int_equal(n, 0);
+        else
+            assert_true(n > 0 || n == -EAGAIN);
+        sent += n > 0 ? (size_t)n : 0;
+        heard = take(heard);
+    }
+    assert_int_equal(lseek(file, 0, SEEK_CUR), 0);
+    close(file);
+    assert_int_equal(w.s.ops->send_file(&w.s, file, 0, 2), -EBADF);
+}
+
+static void a_little_waits_for_more(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("head "), true), 5);
+    while (SSL_read(w.client, room, sizeof room) > 0) /* tickets */
+        fail_msg("it did not wait");
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("content"), false), 7);
+    check_client("head ");
+    check_client("content");
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("alone"), true), 5);
+    assert_int_equal(world_hear(&w, room, sizeof room), -EAGAIN); /* nothing followed */
+    check_client("alone");
+}
+
+/* ---- The end ---- */
+
+static void our_end_is_told(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    w.s.ops->shutdown(&w.s);
+    assert_int_equal(SSL_read(w.client, room, sizeof room), 0);
+    assert_int_equal(SSL_get_error(w.client, 0), SSL_ERROR_ZERO_RETURN);
+    assert_int_equal(SSL_write(w.client, "heard", 5), 5);
+    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    w.s.ops->close(&w.s);
+    assert_int_equal(w.s.fd, -1);
+}
+
+static void our_end_waits_for_room(void **state)
+{
+    char none[16];
+    (void)state;
+    world_connect(&w);
+    while (w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false) > 0)
+        ;
+    w.s.ops->shutdown(&w.s);
+    assert_true(w.s.ends);
+    assert_int_equal(world_hear(&w, none, sizeof none), -EAGAIN);
+    assert_true(w.s.ends);
+    for (int i = 0; i < 1000 && SSL_get_shutdown(w.client) != SSL_RECEIVED_SHUTDOWN; i++) {
+        while (SSL_read(w.client, room, sizeof room) > 0)
+            ;
+        (void)world_hear(&w, none, sizeof none);
+    }
+    assert_false(w.s.ends);
+    assert_int_equal(SSL_get_shutdown(w.client), SSL_RECEIVED_SHUTDOWN);
+    assert_int_equal(recv(w.fd, none, sizeof none, 0), 0);
+    world_hang_up(&w);
+}
+
+static void closing_tells_too(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("last"), true), 4);
+    w.s.ops->close(&w.s);
+    check_client("last");
+    assert_int_equal(SSL_read(w.client, room, sizeof room), 0);
+    assert_int_equal(SSL_get_error(w.client, 0), SSL_ERROR_ZERO_RETURN);
+}
+
+static void the_end_of_the_peer_is_zero(void **state)
+{
+    (void)state;
+    for (int told = 0; told < 2; told++) {
+        world_connect(&w);
+        assert_int_equal(SSL_write(w.client, "last", 4), 4);
+        if (told)
+            SSL_shutdown(w.client);
+        shutdown(w.fd, SHUT_WR);
+        assert_int_equal(world_hear(&w, room, sizeof room), 4);
+        assert_int_equal(world_hear(&w, room, sizeof room), 0);
+        assert_int_equal(w.s.ops->write(&w.s, MK_STR("still heard"), false), 11);
+        check_client("still heard");
+        world_hang_up(&w);
+    }
+}
+
+static void a_peer_that_is_gone_is_an_error_and_no_signal(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    mk_fd_close(&w.fd);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPIPE);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPIPE);
+    assert_int_equal(world_hear(&w, room, sizeof room), -EPIPE);
+}
+
+static void what_was_changed_ends_it(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(send(w.fd, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
+    assert_int_equal(world_hear(&w, room, sizeof room), -EPROTO);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPROTO);
+    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* it was told */
+    assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
+    ERR_clear_error();
+}
+
+/* ---- Keys ---- */
+
+static mk_err update_keys(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        assert_int_equal(SSL_key_update(w.client, SSL_KEY_UPDATE_REQUESTED), 1);
+        assert_int_equal(SSL_do_handshake(w.client), 1);
+        ssize_t n = i % 16 ? -EAGAIN : world_hear(&w, room, sizeof room);
+        if (n != -EAGAIN)
+            return (mk_err)n;
+    }
+    return 0;
+}
+
+static void keys_may_change(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(update_keys(5), 0);
+    assert_int_equal(SSL_write(w.client, "hello", 5), 5);
+    assert_int_equal(world_hear(&w, room, sizeof room), 5);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("answer"), false), 6);
+    check_client("answer");
+}
+
+static void but_not_for_ever(void **state)
+{
+    (void)state;
+    world_connect(&w);
+    assert_int_equal(update_keys(1000), -EPROTO);
+}
+
+/* ---- Sessions ---- */
+
+/* Was it resumed? The ticket of this connection is for the next one. */
+static bool resumes(SSL_SESSION **session)
+{
+    struct mk_tls_facts facts;
+    assert_int_equal(world_dial(&w, mk_str_of(NULL, 0)), 0);
+    world_set_client(&w);
+    if (*session)
+        assert_int_equal(SSL_set_session(w.client, *session), 1);
+    const char *why;
+    assert_int_equal(world_agree(&w, &why), 0);
+    assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), 1);
+    check_client("x");
+    mk_tls_facts_of(&w.s, &facts);
+    SSL_SESSION_free(*session);
+    *session = SSL_get1_session(w.client);
+    SSL_shutdown(w.client);
+    world_hang_up(&w);
+    return facts.resumed;
+}
+
+static void tickets(int version)
+{
+    SSL_SESSION *session = NULL;
+    SSL_CTX_set_max_proto_version(w.clients, version);
+    assert_false(resumes(&session));
+    assert_true(resumes(&session) && resumes(&session));
+    w.tickets.newest++;
+    assert_true(resumes(&session)); /* the key before is understood, and the ticket renewed */
+    w.tickets.newest++;
+    assert_true(resumes(&session));
+    w.tickets.newest += 2;
+    assert_false(resumes(&session));
+    memset(&w.tickets.keys, 0, sizeof w.tickets.keys);
+    SSL_SESSION_free(session);
+}
+
+static void sessions_go_on_as_long_as_keys_last(void **state)
+{
+    (void)state;
+    tickets(TLS1_2_VERSION);
+}
+
+static void those_of_tls_1_3_too(void **state)
+{
+    (void)state;
+    tickets(TLS1_3_VERSION);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        CASE(bytes_go_both_ways),
+        CASE(and_in_tls_1_2),
+        CASE(what_was_read_before_comes_first),
+        CASE(a_socket_that_is_dry_is_not_asked),
+        CASE(tiny_records_have_their_turns),
+        CASE(nothing_is_lost_or_doubled),
+        CASE(files_too),
+        CASE(a_little_waits_for_more),
+        CASE(our_end_is_told),
+        CASE(our_end_waits_for_room),
+        CASE(closing_tells_too),
+        CASE(the_end_of_the_peer_is_zero),
+        CASE(a_peer_that_is_gone_is_an_error_and_no_signal),
+        CASE(what_was_changed_ends_it),
+        CASE(keys_may_change),
+        CASE(but_not_for_ever),
+        CASE(sessions_go_on_as_long_as_keys_last),
+        CASE(those_of_tls_1_3_too),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Encrypted streams when our memory runs out: each call fails, or does what it always does; nothing is lost.
+ */
+#include "unit/oom.h"
+#include "unit/tls/world.h"
+
+static struct world w;
+static char room[1 << 16];
+
+/* All that a connection does. True: it came to its end. */
+static bool run(void)
+{
+    const char *why;
+    ssize_t n = 0;
+    if (world_dial(&w, mk_str_of(NULL, 0)))
+        return false;
+    world_set_client(&w);
+    if (world_agree(&w, &why))
+        return false;
+    if (SSL_write(w.client, "hello", 5) != 5 || world_hear(&w, room, sizeof room) != 5)
+        return false;
+    if (w.s.ops->write(&w.s, MK_STR("head"), true) != 4)
+        return false;
+    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket is full */
+        n = w.s.ops->write(&w.s, mk_str_of(room, sizeof room), false);
+    if (n != -EAGAIN)
+        return false;
+    struct mk_tls_facts facts;
+    mk_tls_facts_of(&w.s, &facts);
+    return true;
+}
+
+static void nothing_is_lost(void **state)
+{
+    (void)state;
+    bool done = false;
+    world_init(&w);
+    w.rules.clients = MK_TLS_CLIENTS_OPTIONAL;
+    w.rules.client_authority = w.pair.certificate;
+    world_load(&w);
+    SSL_CTX_use_certificate_file(w.clients, w.pair.certificate, SSL_FILETYPE_PEM);
+    SSL_CTX_use_PrivateKey_file(w.clients, w.pair.key, SSL_FILETYPE_PEM);
+    size_t n = 1;
+    for (; !done && n < 100; n++) {
+        size_t before = oom.n_live;
+        oom.fail_at = n;
+        oom.n_allocs = oom.n_failed = 0;
+        bool went = run();
+        done = !oom.n_failed;
+        oom.fail_at = 0;
+        assert_true(!done || went);
+        world_hang_up(&w);
+        assert_true(oom.n_live <= before + 1); /* the rooms of the thread stay */
+    }
+    assert_true(done && n > 3);
+    world_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_lost)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates in a folder, a server's stream, and a client of OpenSSL's own at the other end of a pair of
+ * sockets. */
+#ifndef MK_UNIT_TLS_WORLD_H
+#define MK_UNIT_TLS_WORLD_H
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>
+#include <sys/socket.h>
+
+#include "tls/context.h"
+#include "tls/facts.h"
+#include "tls/stream.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { WORLD_PATHS = 16 };
+
+struct world {
+    struct folder folder;
+    char paths[WORLD_PATHS][128];
+    unsigned n_paths;
+    struct mk_tls_pair pair;
+    struct mk_tls_rules rules;
+    struct mk_tls_tickets tickets;
+    struct mk_tls_context *context; /* that is chosen for every name */
+    struct mk_tls_domain domain;
+    struct mk_tls_problem problem;
+    SSL_CTX *clients;
+    /* Of the connection. */
+    struct mk_stream s;
+    SSL *client;
+    int fd; /* the client's end */
+    char asked[256];
+};
+
+static inline const char *world_path(struct world *w, const char *name)
+{
+    assert_true(w->n_paths < WORLD_PATHS);
+    char *path = w->paths[w->n_paths++];
+    snprintf(path, sizeof w->paths[0], "%s/%s", w->folder.path, name);
+    return path;
+}
+
+static inline const char *world_write_pem(struct world *w, const char *name, EVP_PKEY *key, X509 *x)
+{
+    const char *path = world_path(w, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(!x || PEM_write_X509(f, x));
+    assert_true(!key || PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL));
+    assert_int_equal(fchmod(fileno(f), 0600), 0);
+    fclose(f);
+    return path;
+}
+
+static inline X509 *world_sign(EVP_PKEY *key, const char *name, int from_days, int days)
+{
+    X509 *x = X509_new();
+    X509_NAME *subject = X509_get_subject_name(x);
+    X509_set_version(x, X509_VERSION_3);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), 0x4711);
+    X509_gmtime_adj(X509_getm_notBefore(x), from_days * 86400L);
+    X509_gmtime_adj(X509_getm_notAfter(x), days * 86400L);
+    X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0);
+    X509_set_issuer_name(x, subject);
+    X509_set_pubkey(x, key);
+    assert_true(X509_sign(x, key, EVP_sha256()) > 0);
+    return x;
+}
+
+/* A pair of its own making: NAME.pem and NAME.key. */
+static inline struct mk_tls_pair world_pair(struct world *w, const char *name, EVP_PKEY *key, int from_days,
+                                            int days)
+{
+    char leaf[64];
+    X509 *x = world_sign(key, name, from_days, days);
+    struct mk_tls_pair pair = {0};
+    snprintf(leaf, sizeof leaf, "%s.pem", name);
+    pair.certificate = world_write_pem(w, leaf, NULL, x);
+    snprintf(leaf, sizeof leaf, "%s.key", name);
+    pair.key = world_write_pem(w, leaf, key, NULL);
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return pair;
+}
+
+static inline const struct mk_tls_context *world_choose(void *ctx, mk_str name)
+{
+    struct world *w = ctx;
+    if (name.p)
+        snprintf(w->asked, sizeof w->asked, "%.*s", MK_STR_ARG(name));
+    return w->context;
+}
+
+static inline void world_init(struct world *w)
+{
+    memset(w, 0, sizeof *w);
+    folder_init(&w->folder);
+    w->pair = world_pair(w, "own", EVP_EC_gen("P-256"), -1, 30);
+    for (unsigned i = 0; i < MK_TLS_TICKET_KEYS; i++)
+        memset(&w->tickets.keys[i], (int)i + 1, sizeof w->tickets.keys[i]);
+    w->tickets.newest = 5;
+    w->rules = (struct mk_tls_rules){
+        .pairs = &w->pair, .n_pairs = 1, .oldest = 12, .h2 = true, .tickets = &w->tickets};
+    w->domain = (struct mk_tls_domain){.choose = world_choose, .ctx = w};
+    w->clients = SSL_CTX_new(TLS_client_method());
+    w->fd = -1;
+    w->s.fd = -1;
+    SSL_CTX_set_mode(w->clients, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_session_cache_mode(w->clients, SSL_SESS_CACHE_CLIENT);
+}
+
+static inline void world_load(struct world *w)
+{
+    if (mk_tls_context_new(&w->rules, &w->context, &w->problem))
+        fail_msg("%s: %s", w->problem.file ? w->problem.file : "", w->problem.text);
+}
+
+static inline void world_hang_up(struct world *w)
+{
+    if (w->s.tls)
+        w->s.ops->close(&w->s);
+    SSL_free(w->client);
+    w->client = NULL;
+    mk_fd_close(&w->fd);
+}
+
+static inline void world_fini(struct world *w)
+{
+    world_hang_up(w);
+    mk_tls_context_free(w->context);
+    SSL_CTX_free(w->clients);
+    folder_fini(&w->folder);
+}
+
+/* ---- A connection ---- */
+
+/* 0, or why there is no stream. */
+static inline mk_err world_dial(struct world *w, mk_str early)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    w->fd = ends[1];
+    mk_err e = mk_tls_stream_open(&w->s, ends[0], &w->domain, early);
+    if (e)
+        mk_fd_close(&ends[0]);
+    return e;
+}
+
+static inline void world_set_client(struct world *w)
+{
+    w->client = SSL_new(w->clients);
+    SSL_set_fd(w->client, w->fd);
+    SSL_set_tlsext_host_name(w->client, "Own.Example");
+    SSL_set_connect_state(w->client);
+}
+
+/* Both go on until both are done, or the server has failed. */
+static inline mk_err world_agree(struct world *w, const char **why)
+{
+    mk_err e = -EAGAIN;
+    bool done = false;
+    for (int i = 0; i < 50 && (e == -EAGAIN || !done); i++) {
+        done = SSL_do_handshake(w->client) == 1;
+        w->s.dry = false;
+        if (e == -EAGAIN)
+            e = mk_tls_stream_handshake(&w->s, why);
+        if (e && e != -EAGAIN)
+            return e;
+    }
+    ERR_clear_error();
+    return done ? e : -EAGAIN;
+}
+
+static inline void world_connect(struct world *w)
+{
+    const char *why = "";
+    assert_int_equal(world_dial(w, mk_str_of(NULL, 0)), 0);
+    world_set_client(w);
+    mk_err e = world_agree(w, &why);
+    if (e)
+        fail_msg("%d: %s", e, why);
+}
+
+static inline ssize_t world_hear(struct world *w, char *room, size_t cap)
+{
+    w->s.dry = false; /* an event has come */
+    return w->s.ops->read(&w->s, room, cap);
+}
+
+#endif
