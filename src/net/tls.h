@@ -38,6 +38,7 @@ struct mk_tls_pair {
     const char *certificate; /* and those that lead to its authority */
     const char *key;         /* NULL: in the same file */
     const char *ocsp;        /* an answer of its authority (DER) to be stapled; NULL: none */
+    bool brought;            /* by a plugin, from where others than we may write: links are not followed */
 };
 
 struct mk_tls_rules {

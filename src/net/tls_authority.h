@@ -25,8 +25,9 @@ struct mk_tls_authority_facts {
 
 /* `pem` gets a key and its certificate, and must not move while it grows: see mk_buf_fixed. */
 struct mk_tls_authority_ops {
-    /* A new one. It will only ever vouch for these names and those below them, names in .local, private
-     * addresses and any of IPv6. `who` tells people which machine it belongs to. */
+    /* A new one. It will only ever vouch for these names and those below them (but not below one without a
+     * dot), names in .local, private addresses and any of IPv6. `who` tells people which machine it belongs
+     * to. */
     mk_err (*make)(mk_str who, const struct mk_tls_names *names, int64_t now, struct mk_buf *pem);
     /* What make() wrote. -EINVAL, and *why is static text: it is something else. */
     mk_err (*open)(mk_str pem, struct mk_tls_authority **out, const char **why);

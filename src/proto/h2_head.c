@@ -58,11 +58,12 @@ static int take_target(struct mk_h2_stream *s, const struct mk_h2_head *head, bo
     bool connect = head->method == MK_METHOD_CONNECT && !tunnel;
     r->method = tunnel ? MK_METHOD_GET : head->method; /* whoever answers it is who answers an Upgrade */
     r->method_text = head->method_text;
-    if (tunnel && !ends)
+    if (tunnel)
         r->tunnel =
             mk_str_eq_nocase(head->protocol, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : head->protocol;
     mk_service_leave_trail(service_of(s->h2), head->method_text, connect ? head->authority : head->path);
-    return mk_exchange_set_target(s->x, connect ? head->authority : head->path, head->host);
+    int bad = mk_exchange_set_target(s->x, connect ? head->authority : head->path, head->host);
+    return tunnel && ends ? 400 : bad; /* over before it began: success would say that it is open */
 }
 
 /* How much content there may be. 0 or a status. */
@@ -73,7 +74,7 @@ static unsigned take_content(struct mk_h2_stream *s, const struct mk_h2_head *he
     s->content_max = l->request_max && rest < l->content_max ? rest : l->content_max;
     s->input_ended = ends;
     s->announced = ends ? 0 : head->has_length ? head->length : MK_REQUEST_LENGTH_UNKNOWN;
-    s->x->request.length = s->announced;
+    s->x->request.length = s->x->request.tunnel.p ? 0 : s->announced;
     if (l->request_max && head->size > l->request_max)
         return 413;
     if (ends || !head->has_length)

@@ -148,6 +148,8 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
         return -EAGAIN; /* called from outside of a handler or source: resume first */
+    if (s->x->request.tunnel.p && !s->tunnel)
+        return 0; /* what follows is the tunnel's, should somebody open it */
     if (s->first)
         return take_piece(s, room, cap);
     if (s->broken || s->input_ended)

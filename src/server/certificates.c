@@ -353,6 +353,19 @@ static void warn_of_bare(struct build *b)
                                 has_any(b->fallback) ? "shows that of the default one" : "cannot be reached");
 }
 
+/* Who leaves out the `tls` of a Listen would serve in plain what was meant to be secret. */
+static void warn_of_unused(struct build *b)
+{
+    for (const struct mk_site *s = b->g->sites; s; s = s->next) {
+        struct mk_conf_place at = place_of(b, s, "Certificate");
+        if (!s->settings.site.tls.certificates.n)
+            continue;
+        mk_conf_report_warn(b->report, &at, "no Listen speaks TLS: this certificate is shown to nobody");
+        mk_conf_report_hint(b->report, "add `Listen 443 tls`");
+        return;
+    }
+}
+
 static bool can_serve(const struct build *b)
 {
     for (const struct mk_site *s = b->g->sites; s; s = s->next)
@@ -446,6 +459,8 @@ void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *repor
         set_redirect(&b, s);
         set_clients(&b, s);
     }
+    if (!l)
+        warn_of_unused(&b);
     if (!l || !b.fallback || !load_module(&b) || !take_tickets(&b))
         return;
     if (!can_serve(&b)) {

@@ -85,7 +85,7 @@ void mk_config_add_certificate(struct mk_config *c, const char *certificate, con
     if (!b || !file.p || (key && !key_file.p))
         return;
     *b = (struct mk_brought){.next = c->site->brought,
-                             .pair = {.certificate = file.p, .key = key_file.p},
+                             .pair = {.certificate = file.p, .key = key_file.p, .brought = true},
                              .entry = c->plugin->entry};
     c->site->brought = b;
 }

@@ -51,13 +51,15 @@ static bool add_name(struct mk_buf *out, const char *before, const char *name)
     return true;
 }
 
+/* Many a machine is called as others call a whole domain: `dev`, `app`, `box`. Its own name is meant, and not
+ * what is below. */
 static void add_permitted(struct mk_buf *out, const char *name)
 {
     bool known = strcmp(name, "localhost") == 0 || mk_str_ends(mk_str_from_c(name), MK_STR(".local"));
-    if (!is_address(name) && !known)
-        (void)add_name(out, "permitted;", name);
-    else if (is_address(name) &&
-             !strchr(name, ':')) /* any of IPv6 is: they change with the provider's mood */
+    bool address = is_address(name);
+    if (!address && !known && add_name(out, "permitted;", name) && !strchr(name, '.'))
+        mk_buf_addf(out, ",excluded;DNS:.%s", name);
+    else if (address && !strchr(name, ':')) /* any of IPv6 is: they change with the provider's mood */
         mk_buf_addf(out, ",permitted;IP:%s/255.255.255.255", name);
 }
 

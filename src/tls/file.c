@@ -28,23 +28,26 @@ static mk_err read_all(int fd, BIO *into)
     return n < 0 ? mk_err_last() : 0;
 }
 
-static mk_err read_regular(int fd, BIO *into)
+static mk_err read_regular(int fd, bool foreign, BIO *into)
 {
     struct stat st;
     if (fstat(fd, &st) < 0)
         return mk_err_last();
     if (S_ISDIR(st.st_mode))
         return -EISDIR;
+    if (foreign && st.st_nlink > 1)
+        return -ELOOP;
     return S_ISREG(st.st_mode) ? read_all(fd, into) : -EINVAL;
 }
 
-mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk_tls_problem *problem)
+mk_err mk_tls_file_read(const char *file, bool foreign, const char *what, BIO **out,
+                        struct mk_tls_problem *problem)
 {
-    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (foreign ? O_NOFOLLOW : 0));
     if (fd < 0)
         return wrong(problem, file, what, strerror(errno));
     BIO *b = BIO_new(BIO_s_mem());
-    mk_err e = b ? read_regular(fd, b) : -ENOMEM;
+    mk_err e = b ? read_regular(fd, foreign, b) : -ENOMEM;
     (void)close(fd);
     if (!e && BIO_pending(b) == 0) {
         BIO_free(b);
@@ -57,4 +60,13 @@ mk_err mk_tls_file_read(const char *file, const char *what, BIO **out, struct mk
     BIO_set_mem_eof_return(b, 0);
     *out = b;
     return 0;
+}
+
+int mk_tls_file_no_password(char *room, int cap, int for_writing, void *unused)
+{
+    (void)room;
+    (void)cap;
+    (void)for_writing;
+    (void)unused;
+    return -1;
 }

@@ -20,15 +20,15 @@ static bool is_over(const BIO *b, unsigned long e)
     return ERR_GET_LIB(e) == ERR_LIB_PEM && ERR_GET_REASON(e) == PEM_R_NO_START_LINE;
 }
 
-static mk_err read_certificates(const char *file, X509 **leaf, STACK_OF(X509) * chain,
+static mk_err read_certificates(const char *file, bool foreign, X509 **leaf, STACK_OF(X509) * chain,
                                 struct mk_tls_problem *problem)
 {
     BIO *b;
     X509 *x;
-    mk_err e = mk_tls_file_read(file, "certificate", &b, problem);
+    mk_err e = mk_tls_file_read(file, foreign, "certificate", &b, problem);
     if (e)
         return e;
-    *leaf = PEM_read_bio_X509_AUX(b, NULL, NULL, NULL);
+    *leaf = PEM_read_bio_X509_AUX(b, NULL, mk_tls_file_no_password, NULL);
     if (!*leaf) {
         e = is_over(b, ERR_peek_last_error())
                 ? mk_tls_wrong(problem, file,
@@ -37,7 +37,7 @@ static mk_err read_certificates(const char *file, X509 **leaf, STACK_OF(X509) * 
         BIO_free(b);
         return e;
     }
-    while (sk_X509_num(chain) < CHAIN_MAX && (x = PEM_read_bio_X509(b, NULL, NULL, NULL)))
+    while (sk_X509_num(chain) < CHAIN_MAX && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL)))
         if (!sk_X509_push(chain, x)) {
             X509_free(x);
             break;
@@ -109,11 +109,11 @@ static int on_password(char *room, int cap, int for_writing, void *asked)
     return -1;
 }
 
-static mk_err read_key(const char *file, EVP_PKEY **out, struct mk_tls_problem *problem)
+static mk_err read_key(const char *file, bool foreign, EVP_PKEY **out, struct mk_tls_problem *problem)
 {
     BIO *b;
     bool asked = false;
-    mk_err e = mk_tls_file_read(file, "key", &b, problem);
+    mk_err e = mk_tls_file_read(file, foreign, "key", &b, problem);
     if (e)
         return e;
     *out = PEM_read_bio_PrivateKey(b, NULL, on_password, &asked);
@@ -180,11 +180,11 @@ static mk_err load(struct mk_tls_context *c, const struct mk_tls_pair *pair, STA
     const char *key_file = pair->key ? pair->key : pair->certificate;
     X509 *leaf = NULL;
     EVP_PKEY *key = NULL;
-    mk_err e = read_certificates(pair->certificate, &leaf, chain, problem);
+    mk_err e = read_certificates(pair->certificate, pair->brought, &leaf, chain, problem);
     if (!e)
         e = check_all(pair->certificate, leaf, chain, problem);
     if (!e)
-        e = read_key(key_file, &key, problem);
+        e = read_key(key_file, pair->brought, &key, problem);
     if (!e)
         e = use(c, pair->certificate, key_file, leaf, chain, key, problem);
     if (!e)
@@ -214,11 +214,11 @@ mk_err mk_tls_pair_use(SSL *ssl, const char *file)
     BIO *b;
     X509 *leaf = NULL;
     EVP_PKEY *key = NULL;
-    mk_err e = mk_tls_file_read(file, "certificate", &b, &unheard);
+    mk_err e = mk_tls_file_read(file, true, "certificate", &b, &unheard);
     if (!e) {
-        leaf = PEM_read_bio_X509(b, NULL, NULL, NULL);
+        leaf = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL);
         BIO_free(b);
-        e = read_key(file, &key, &unheard);
+        e = read_key(file, true, &key, &unheard);
     }
     if (!e && (!leaf || !SSL_use_certificate(ssl, leaf) || !SSL_use_PrivateKey(ssl, key)))
         e = -EINVAL;

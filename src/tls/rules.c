@@ -24,25 +24,47 @@ static bool is_any_of(char c, const char *set)
     return c && strchr(set, c);
 }
 
+/* A list of names, as OpenSSL takes them. */
+struct kind {
+    const char *what, *example;
+    const char *between; /* two names */
+    int (*set)(SSL_CTX *ctx, const char *list);
+};
+
+static const struct kind ciphers = {.what = "TLS 1.2",
+                                    .example = "ECDHE-ECDSA-AES128-GCM-SHA256",
+                                    .between = ":, ",
+                                    .set = SSL_CTX_set_cipher_list};
+static const struct kind suites = {
+    .what = "TLS 1.3", .example = "TLS_AES_128_GCM_SHA256", .between = ": ", .set = SSL_CTX_set_ciphersuites};
+
+/* What is only left out may be unknown to this OpenSSL. And what stands behind DEFAULT is not looked at. */
+static bool is_known(const struct mk_tls_context *c, const struct kind *k, const char *word)
+{
+    bool is_default = strncmp(word, "DEFAULT", 7) == 0;
+    if (!*word || is_any_of(*word, "!-+@"))
+        return true;
+    return (!is_default || !word[7] || word[7] == '@') && k->set(c->ctx, word);
+}
+
 /* OpenSSL passes over words that it does not know as long as there is one that it does. */
-static mk_err check_words(struct mk_tls_context *c, const char *list, struct mk_tls_problem *problem)
+static mk_err check_words(struct mk_tls_context *c, const struct kind *k, const char *list,
+                          struct mk_tls_problem *problem)
 {
     char word[WORD_MAX];
-    while (*list) {
-        size_t n = strcspn(list, ":, ");
-        bool plain = n > 0 && !is_any_of(*list, "!-+@");
+    while (list && *list) {
+        size_t n = strcspn(list, k->between);
         if (n >= sizeof word)
-            return mk_tls_wrong(problem, NULL,
-                                "a cipher of TLS 1.2 has a name that is too long: \"%.40s...\"", list);
+            return mk_tls_wrong(problem, NULL, "a cipher of %s has a name that is too long: \"%.40s...\"",
+                                k->what, list);
         memcpy(word, list, n);
         word[n] = '\0';
-        if (plain && strncmp(word, "DEFAULT", 7) != 0 && !SSL_CTX_set_cipher_list(c->ctx, word))
+        if (!is_known(c, k, word))
             return mk_tls_wrong(problem, NULL,
-                                "\"%s\" is no cipher of TLS 1.2: expected names of OpenSSL, such as "
-                                "ECDHE-ECDSA-AES128-GCM-SHA256",
-                                word);
+                                "\"%s\" is no cipher of %s: expected names of OpenSSL, such as %s", word,
+                                k->what, k->example);
         list += n;
-        list += strspn(list, ":, ");
+        list += strspn(list, k->between);
     }
     return 0;
 }
@@ -50,17 +72,18 @@ static mk_err check_words(struct mk_tls_context *c, const char *list, struct mk_
 static mk_err set_ciphers(struct mk_tls_context *c, const struct mk_tls_rules *r,
                           struct mk_tls_problem *problem)
 {
-    const char *suites = r->suites ? r->suites : SUITES;
-    mk_err e = r->ciphers ? check_words(c, r->ciphers, problem) : 0;
+    mk_err e = check_words(c, &ciphers, r->ciphers, problem);
+    if (!e)
+        e = check_words(c, &suites, r->suites, problem);
     if (e)
         return e;
     if (!SSL_CTX_set_cipher_list(c->ctx, r->ciphers ? r->ciphers : CIPHERS))
         return mk_tls_wrong(problem, NULL, "no cipher of TLS 1.2 is left by \"%s\"", r->ciphers);
-    if (!SSL_CTX_set_ciphersuites(c->ctx, suites))
+    if (!SSL_CTX_set_ciphersuites(c->ctx, r->suites ? r->suites : SUITES))
         return mk_tls_wrong(problem, NULL,
                             "\"%s\" is no list of ciphers of TLS 1.3: expected names such as "
                             "TLS_AES_128_GCM_SHA256, with `:` between them",
-                            suites);
+                            r->suites);
     return 0;
 }
 
@@ -105,8 +128,8 @@ static mk_err read_authorities(struct mk_tls_context *c, const char *file, EVP_M
     BIO *b;
     X509 *x;
     unsigned n = 0;
-    mk_err e = mk_tls_file_read(file, "authority of clients", &b, problem);
-    while (!e && (x = PEM_read_bio_X509(b, NULL, NULL, NULL))) {
+    mk_err e = mk_tls_file_read(file, false, "authority of clients", &b, problem);
+    while (!e && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL))) {
         e = add_authority(c, x, digest);
         X509_free(x);
         n++;

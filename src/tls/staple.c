@@ -72,7 +72,7 @@ mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const cha
     int64_t until = 0;
     if (!file)
         return 0;
-    mk_err e = mk_tls_file_read(file, "OCSP answer", &b, problem);
+    mk_err e = mk_tls_file_read(file, false, "OCSP answer", &b, problem);
     if (e)
         return e;
     OCSP_RESPONSE *r = d2i_OCSP_RESPONSE_bio(b, NULL);

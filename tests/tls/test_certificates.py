@@ -143,6 +143,20 @@ def test_a_file_that_is_no_certificate(refused, authority, tmp_path, content):
     assert "monkey.conf:4:" in said and "bad.pem" in said
 
 
+def test_nobody_is_asked_for_the_password_of_a_certificate(refused, authority, tmp_path):
+    pair, bad = authority.issue(), tmp_path / "bad.pem"
+    begin, _, rest = pair.certificate.read_text().partition("\n")
+    bad.write_text(f"{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,{16 * '00'}\n\n{rest}")
+    said = refused(f"Certificate {bad} {pair.key}")
+    assert "monkey.conf:4:" in said and "bad.pem" in said and "pass phrase" not in said
+
+
+def test_a_certificate_without_a_listen_that_speaks_tls(run, monkey, authority):
+    server = monkey(server=keys(authority.issue()))
+    said = run("-c", server.config, "-t").err
+    assert "no Listen speaks TLS: this certificate is shown to nobody" in said and "add `Listen 443 tls`" in said
+
+
 def test_a_file_without_a_key(refused, authority):
     pair = authority.issue()
     said = refused(f"Certificate {pair.certificate}")
@@ -173,6 +187,10 @@ def test_two_of_the_same_kind(refused, authority):
 
 @pytest.mark.parametrize("line, said", [
     ("TLSCiphers NOTHING", "NOTHING"), ("TLSSuites NOTHING", "NOTHING"), ("TLSGroups NOTHING", "NOTHING"),
+    ("TLSSuites TLS_AES_128_GCM_SHA256:TLS_NOTHING", '"TLS_NOTHING" is no cipher of TLS 1.3'),
+    ("TLSSuites TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384", "is no cipher of TLS 1.3"),
+    ("TLSCiphers ECDHE-ECDSA-AES128-GCM-SHA256:NOTHING", '"NOTHING" is no cipher of TLS 1.2'),
+    ("TLSCiphers DEFAULTS", '"DEFAULTS" is no cipher'),
     ("TLSVersion 1.1", "expected one of 1.2, 1.3"), ("HSTS soon", "is not a time of up to 10 years"),
     ("HSTS 1d always", "`always` is not known"), ("RedirectToHTTPS 99999", "expected on, off or a port"),
     ("ClientCertificates required", "ClientCertificates needs a ClientAuthority"),

@@ -171,6 +171,25 @@ def test_a_plugin_brings_a_certificate_that_is_not_there_yet(secure, authority, 
     assert server.shown("late.example") == own.serial
 
 
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_who_writes_for_a_plugin_cannot_lead_us_elsewhere(secure, authority, tmp_path, link):
+    """The master reads with its own rights what others may have put there."""
+    own, secret = authority.issue(["localhost", "late.example"]), authority.issue(["late.example"])
+    both = tmp_path / "secret.pem"
+    both.write_bytes(secret.certificate.read_bytes() + secret.key.read_bytes())
+    server = secure(keys(own), plugins=[str(PLUGIN)], sections=f"""
+[HOST]
+    ServerName late.example
+    DocumentRoot site
+[ENCRYPTED]
+    Bring {tmp_path}/late.pem
+""")
+    link(both, tmp_path / "late.pem")
+    server.server.err.wait_for(TAKEN)
+    assert "it is not used" in server.server.err.text
+    assert server.shown("late.example") == own.serial
+
+
 def test_a_server_can_begin_with_nothing_but_what_a_plugin_will_bring(secure, authority, tmp_path):
     server = secure(plugins=[str(PLUGIN)], sections=f"""
 [ENCRYPTED]

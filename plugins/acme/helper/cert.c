@@ -81,12 +81,19 @@ static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_wish *
     return true;
 }
 
+/* An authority shall not make OpenSSL ask for one. */
+static int no_password(char *room, int cap, int for_writing, void *unused)
+{
+    (void)room, (void)cap, (void)for_writing, (void)unused;
+    return -1;
+}
+
 /* Reads to the end of the certificates: answers how many there are, -1 if one is broken. */
 static int count_rest(BIO *b)
 {
     int n = 0;
     X509 *x;
-    for (; (x = PEM_read_bio_X509(b, NULL, NULL, NULL)); n++)
+    for (; (x = PEM_read_bio_X509(b, NULL, no_password, NULL)); n++)
         X509_free(x);
     unsigned long e = ERR_peek_last_error();
     ERR_clear_error();
@@ -97,7 +104,7 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_wish *wi
                      struct acme_fault *f)
 {
     BIO *b = pem.len <= INT_MAX ? BIO_new_mem_buf(pem.p, (int)pem.len) : NULL;
-    X509 *leaf = b ? PEM_read_bio_X509(b, NULL, NULL, NULL) : NULL;
+    X509 *leaf = b ? PEM_read_bio_X509(b, NULL, no_password, NULL) : NULL;
     int rest = leaf ? count_rest(b) : -1;
     bool ok = rest >= 0 && rest <= CHAIN_MAX ? check_leaf(leaf, key, wish, life, f)
                                              : acme_fault(f, "it is no chain of certificates: %s",

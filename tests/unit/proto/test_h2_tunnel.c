@@ -225,6 +225,22 @@ static void who_knows_no_tunnels(void **state)
     assert_int_equal(h.talk.n_records, 3);
 }
 
+/* Also where it could be answered as any other request. */
+static void one_that_is_over_before_it_began(void **state)
+{
+    (void)state;
+    const char *const targets[] = {"/tunnel", "/early"};
+    for (uint32_t i = 0; i < MK_LEN(targets); i++) {
+        char fields[200];
+        snprintf(fields, sizeof fields,
+                 ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: %s\n", targets[i]);
+        h2_say_head(&h.client, &h.say, 2 * i + 1, MK_H2_END_STREAM, fields);
+        h2talk_on(&h);
+        h2talk_expect(&h, 2 * i + 1, 400, NULL);
+    }
+    h2talk_expect_idle(&h);
+}
+
 /* They are no reason to stay for ever. */
 static void tunnels_at_the_end_of_a_worker(void **state)
 {
@@ -256,6 +272,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start, stop),
         cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start, stop),
         cmocka_unit_test_setup_teardown(who_knows_no_tunnels, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start, stop),
         cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
