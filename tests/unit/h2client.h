@@ -14,7 +14,7 @@
 #include "http/hpack.h"
 #include "http/scan.h"
 
-enum { H2_STREAMS = 256, H2_FIELDS = 80 * 1024, H2_CONTENT = 1 << 25, H2_LOG = 1 << 14, H2_PENDING = 1024 };
+enum { H2_STREAMS = 256, H2_FIELDS = 160 * 1024, H2_CONTENT = 1 << 25, H2_LOG = 1 << 14, H2_PENDING = 1024 };
 
 struct h2_stream {
     uint32_t id;

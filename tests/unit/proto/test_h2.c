@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of HTTP/2: how they begin, how requests share one, how they end. */
+/* Connections of HTTP/2: how they begin, how requests share one, what ends them before their time. */
 #include "unit/proto/h2talk.h"
 
 static struct h2talk h;
@@ -349,6 +349,17 @@ static void frames_too_long_are_not_waited_for(void **state)
     h2talk_expect_failed(&h, MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE);
 }
 
+static void a_head_of_two_streams(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
+    h2_say_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, MK_STR("\x86"));
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+}
+
 static void nothing_stands_inside_of_a_head(void **state)
 {
     (void)state;
@@ -428,6 +439,59 @@ static void a_client_may_take_a_request_back(void **state)
     h2talk_expect_idle(&h);
 }
 
+/* Numbers may leave out any others; those that were left out are closed. */
+static void numbers_may_be_far_apart(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = {1, 33, 65, 1001, MK_H2_STREAM_MAX - 32, MK_H2_STREAM_MAX};
+    h2talk_open(&h);
+    for (size_t i = 0; i < MK_LEN(ids); i++)
+        h2talk_post(&h, ids[i], "/echo", "");
+    h2talk_on(&h);
+    for (size_t i = 0; i < MK_LEN(ids); i++)
+        h2talk_data(&h, ids[i], i % 2 ? "odd" : "even", true);
+    h2talk_on(&h);
+    for (size_t i = 0; i < MK_LEN(ids); i++)
+        h2talk_expect(&h, ids[i], 200, i % 2 ? "odd" : "even");
+    h2talk_expect_idle(&h);
+    mk_h2_frame_emit_window(&h.say, 35, 100); /* closed, not idle */
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+}
+
+static enum mk_verdict hesitate(struct mk_request *request, struct mk_response *response, void *data)
+{
+    unsigned *turns = mk_request_data(request);
+    (void)data;
+    if (!turns && (turns = mk_request_alloc(request, sizeof *turns))) {
+        *turns = 20;
+        mk_request_set_data(request, turns);
+    }
+    if (!turns || --*turns == 0)
+        return handlers_say(response, MK_STR("well\n"));
+    mk_request_resume(request);
+    return MK_WAIT;
+}
+
+static void a_handler_may_give_others_their_turn(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "hesitate", .handle = hesitate};
+    h2talk_route(&h, &handler);
+    h.talk.limits.handler_ms = 1;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 10; id += 2)
+        h2talk_get(&h, id, "/");
+    h2talk_send(&h);
+    talk_work(&h.talk);
+    assert_int_equal(h.talk.n_records, 0);
+    for (int i = 0; i < 20; i++)
+        h2talk_on(&h);
+    for (uint32_t id = 1; id < 10; id += 2)
+        h2talk_expect(&h, id, 200, "well\n");
+    h2talk_expect_idle(&h);
+}
+
 /* ---- Too many ---- */
 
 static void too_many_at_a_time_are_refused(void **state)
@@ -466,164 +530,6 @@ static void refused_ones_may_have_content(void **state)
     assert_int_equal(h.talk.n_records, 0);
 }
 
-/* ---- The end ---- */
-
-static void ask_to_leave(void)
-{
-    h.talk.service.draining = true;
-    h.talk.conn->ops->on_drain(h.talk.conn);
-    h2talk_on(&h);
-}
-
-static void a_worker_that_ends_says_so_in_two_steps(void **state)
-{
-    (void)state;
-    h2talk_open(&h);
-    h2talk_post(&h, 1, "/sink", "");
-    h2talk_on(&h);
-    ask_to_leave();
-    assert_int_equal(h.client.n_goaways, 1);
-    assert_int_equal(h.client.last_stream, MK_H2_STREAM_MAX);
-    assert_int_equal(h.client.n_pings, 1);
-    h2talk_get(&h, 3, "/early"); /* was on its way */
-    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
-    h2talk_on(&h);
-    h2talk_expect(&h, 3, 200, "early\n");
-    assert_int_equal(h.client.n_goaways, 2);
-    assert_int_equal(h.client.last_stream, 3);
-    h2talk_expect_open(&h, 1);
-    h2talk_data(&h, 1, "xxx", true);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
-    assert_true(h.talk.ended);
-    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
-    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
-}
-
-static void what_comes_too_late_is_ignored(void **state)
-{
-    (void)state;
-    h2talk_open(&h);
-    h2talk_post(&h, 1, "/sink", "");
-    h2talk_on(&h);
-    ask_to_leave();
-    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
-    h2talk_post(&h, 3, "/sink", "");
-    for (int i = 0; i < 50; i++)
-        h2talk_data(&h, 3, "too late", false);
-    h2_say_head(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
-    h2talk_get(&h, 5, "/early");
-    mk_h2_frame_emit_window(&h.say, 5, 1000);
-    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
-    h2talk_on(&h);
-    assert_int_equal(h.client.last_stream, 1);
-    assert_int_equal(h2_find(&h.client, 3)->reset, false);
-    h2talk_data(&h, 1, "xxx", true);
-    h2talk_on(&h);
-    h2talk_expect(&h, 1, 200, NULL);
-    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
-    assert_int_equal(h.talk.n_records, 1);
-}
-
-/* What was said to be the last one stays the last. */
-static void a_mistake_after_the_last_word(void **state)
-{
-    (void)state;
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/never");
-    h2talk_on(&h);
-    ask_to_leave();
-    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
-    h2talk_get(&h, 3, "/early");
-    h2_say_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
-    h2talk_on(&h);
-    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
-    assert_int_equal(h.client.last_stream, 1);
-}
-
-static void an_idle_connection_leaves_at_once(void **state)
-{
-    (void)state;
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/early");
-    h2talk_on(&h);
-    ask_to_leave();
-    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
-    h2talk_on(&h);
-    assert_true(h.talk.ended);
-    assert_int_equal(h.client.last_stream, 1);
-}
-
-static void so_many_requests_and_no_more(void **state)
-{
-    (void)state;
-    h.talk.limits.requests_max = 3;
-    h2talk_open(&h);
-    for (uint32_t id = 1; id <= 3; id += 2) {
-        h2talk_get(&h, id, "/early");
-        h2talk_on(&h);
-    }
-    assert_int_equal(h.client.n_goaways, 0);
-    h2talk_get(&h, 5, "/early");
-    h2talk_on(&h);
-    h2talk_expect(&h, 5, 200, "early\n");
-    assert_int_equal(h.client.n_goaways, 1);
-    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
-    h2talk_on(&h);
-    assert_true(h.talk.ended);
-}
-
-/* A client that never says that it has heard is not served for ever. */
-static void who_does_not_want_to_hear_it(void **state)
-{
-    (void)state;
-    h.talk.limits.requests_max = 3;
-    h2talk_open(&h);
-    uint32_t id = 1;
-    for (; id < 200 && !h.talk.ended; id += 2) {
-        h2talk_get(&h, id, "/early");
-        h2talk_on(&h);
-    }
-    assert_true(h.talk.ended);
-    assert_true(h.talk.n_records > 3 && h.talk.n_records < 3 + 2 * H2TALK_STREAMS);
-    assert_int_equal(h.client.n_goaways, 2);
-    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
-}
-
-static void a_client_that_leaves(void **state)
-{
-    (void)state;
-    h2talk_open(&h);
-    h2talk_post(&h, 1, "/sink", "");
-    mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
-    h2talk_on(&h);
-    h2talk_expect_open(&h, 1);
-    h2talk_get(&h, 3, "/early"); /* it said that we shall open no streams */
-    h2talk_data(&h, 1, "xxx", true);
-    h2talk_on(&h);
-    h2talk_expect(&h, 3, 200, "early\n");
-    h2talk_expect(&h, 1, 200, NULL);
-    assert_true(h.talk.ended);
-}
-
-/* Nor is one that says that it leaves and stays. */
-static void who_says_that_it_leaves_and_stays(void **state)
-{
-    (void)state;
-    h.talk.limits.requests_max = 3;
-    h2talk_open(&h);
-    h2talk_get(&h, 1, "/never");
-    mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
-    for (uint32_t id = 3; id < 200 && h.client.n_goaways < 2; id += 2) {
-        h2talk_get(&h, id, "/early");
-        h2talk_on(&h);
-    }
-    assert_int_equal(h.client.n_goaways, 2);
-    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
-    h2talk_on(&h);
-    assert_true(h.talk.ended);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -644,20 +550,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_frames_and_settings_are_ignored, start, stop),
         cmocka_unit_test_setup_teardown(frames_that_end_a_connection, start, stop),
         cmocka_unit_test_setup_teardown(frames_too_long_are_not_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_of_two_streams, start, stop),
         cmocka_unit_test_setup_teardown(nothing_stands_inside_of_a_head, start, stop),
         cmocka_unit_test_setup_teardown(who_speaks_on_after_the_end, start, stop),
         cmocka_unit_test_setup_teardown(who_did_not_know_is_not_blamed, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_take_a_request_back, start, stop),
+        cmocka_unit_test_setup_teardown(numbers_may_be_far_apart, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_may_give_others_their_turn, start, stop),
         cmocka_unit_test_setup_teardown(too_many_at_a_time_are_refused, start, stop),
         cmocka_unit_test_setup_teardown(refused_ones_may_have_content, start, stop),
-        cmocka_unit_test_setup_teardown(a_worker_that_ends_says_so_in_two_steps, start, stop),
-        cmocka_unit_test_setup_teardown(what_comes_too_late_is_ignored, start, stop),
-        cmocka_unit_test_setup_teardown(a_mistake_after_the_last_word, start, stop),
-        cmocka_unit_test_setup_teardown(an_idle_connection_leaves_at_once, start, stop),
-        cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_want_to_hear_it, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_leaves, start, stop),
-        cmocka_unit_test_setup_teardown(who_says_that_it_leaves_and_stays, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

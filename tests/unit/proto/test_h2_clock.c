@@ -47,7 +47,7 @@ static void wait_for_records(unsigned n)
 static void a_new_connection_must_ask(void **state)
 {
     (void)state;
-    h.talk.limits.head_ms = SHORT_MS;
+    h.talk.limits.head_ms = SHORT_MS * 3;
     h2talk_open(&h);
     mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
     h2talk_pass(&h, SHORT_MS / 2);
@@ -62,7 +62,7 @@ static void a_new_connection_must_ask(void **state)
 static void an_idle_connection_is_closed(void **state)
 {
     (void)state;
-    h.talk.limits.idle_ms = SHORT_MS * 2;
+    h.talk.limits.idle_ms = SHORT_MS * 4;
     h2talk_open(&h);
     for (uint32_t id = 1; id < 13; id += 2) { /* the time is that of each pause */
         h2talk_get(&h, id, "/early");
@@ -284,7 +284,7 @@ static void a_steady_window_is_enough(void **state)
 static void a_handler_that_never_comes_back_is_504(void **state)
 {
     (void)state;
-    h.talk.limits.handler_ms = SHORT_MS;
+    h.talk.limits.handler_ms = SHORT_MS * 3;
     h2talk_open(&h);
     h2talk_get(&h, 1, "/never");
     h2talk_post(&h, 3, "/never", "");
@@ -343,7 +343,7 @@ static void content_that_nobody_wants_must_come_fast_enough_too(void **state)
 static void a_tunnel_must_not_be_silent(void **state)
 {
     (void)state;
-    h.talk.limits.tunnel_ms = SHORT_MS;
+    h.talk.limits.tunnel_ms = SHORT_MS * 3;
     h2talk_open(&h);
     h2_say_head(&h.client, &h.say, 1, 0,
                 ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");

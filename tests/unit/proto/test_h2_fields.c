@@ -40,6 +40,38 @@ static void long_heads_go_on_in_other_frames(void **state)
     h2talk_expect_idle(&h);
 }
 
+static bool is_whole(uint32_t id, unsigned n)
+{
+    char target[64];
+    snprintf(target, sizeof target, "/mad?n=%u", n);
+    h2talk_get(&h, id, target);
+    h2talk_on(&h);
+    bool whole = h2_find(&h.client, id)->status == 200;
+    h2talk_expect(&h, id, whole ? 200 : 500, whole ? "mad\n" : "");
+    return whole;
+}
+
+/* The heads of its frames need room, too. */
+static void heads_that_just_fit(void **state)
+{
+    (void)state;
+    enum { STEP = 400 };
+    unsigned n = 60000, n_whole = 0;
+    uint32_t id = 1;
+    h2talk_open(&h);
+    for (; is_whole(id, n); id += 2)
+        n += STEP;
+    n -= STEP;
+    for (unsigned i = 0; i <= STEP; i += 4) {
+        id += 2;
+        bool whole = is_whole(id, n + i);
+        assert_true(n_whole == i / 4 || !whole); /* once it is too much, more is, too */
+        n_whole += whole;
+    }
+    assert_true(n_whole > 0 && n_whole < STEP / 4);
+    h2talk_expect_idle(&h);
+}
+
 static void a_head_that_fits_nowhere_is_500(void **state)
 {
     (void)state;
@@ -89,8 +121,8 @@ static void a_client_may_have_no_table(void **state)
     h2talk_open(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_HEADER_TABLE_SIZE, 0);
     h2talk_on(&h);
-    h2talk_get(&h, 1, "/source?n=10");
-    h2talk_get(&h, 3, "/broken?n=0"); /* a head that is taken back */
+    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* whose head is taken back */
+    h2talk_get(&h, 3, "/source?n=10");
     size_t at = h.talk.read;
     h2talk_on(&h);
     assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
@@ -110,7 +142,8 @@ static void a_client_may_have_no_table(void **state)
         in = mk_str_skip(in, MK_H2_FRAME_HEAD + f.length);
     }
     nghttp2_hd_inflate_del(inflater);
-    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect(&h, 1, 500, "");
+    h2talk_expect(&h, 3, 200, NULL);
 }
 
 /* ---- Trailers ---- */
@@ -171,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(long_heads_go_on_in_other_frames, start, stop),
+        cmocka_unit_test_setup_teardown(heads_that_just_fit, start, stop),
         cmocka_unit_test_setup_teardown(a_head_that_fits_nowhere_is_500, start, stop),
         cmocka_unit_test_setup_teardown(fields_that_this_version_does_not_have, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_have_no_table, start, stop),

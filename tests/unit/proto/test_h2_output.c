@@ -397,7 +397,46 @@ static void who_does_not_listen_is_not_heard(void **state)
     h2talk_expect_idle(&h);
 }
 
+static struct {
+    size_t n;
+    const struct mk_stream_ops *plain;
+    struct mk_stream_ops ops;
+} hole;
+
+static ssize_t swallow(struct mk_stream *s, mk_str bytes, bool more)
+{
+    (void)s;
+    (void)more;
+    hole.n += bytes.len;
+    return (ssize_t)bytes.len;
+}
+
 static void other_connections_have_their_turn(void **state)
+{
+    (void)state;
+    enum { MUCH = 100000000, TURN = 8 * 1024 * 1024 };
+    h2talk_open(&h);
+    struct mk_conn *c = h.talk.conn;
+    hole.n = 0;
+    hole.plain = c->stream.ops;
+    hole.ops = *hole.plain;
+    hole.ops.write = swallow;
+    c->stream.ops = &hole.ops;
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
+    h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    h2talk_get(&h, 1, "/source?n=100000000");
+    h2talk_send(&h);
+    for (size_t turns = 0; h.talk.n_records == 0; turns++) {
+        size_t before = hole.n;
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+        assert_in_range(hole.n - before, 1, TURN * 2);
+        assert_true(turns < MUCH / TURN + 2);
+    }
+    assert_true(hole.n > MUCH);
+    c->stream.ops = hole.plain;
+}
+
+static void much_of_one_answer(void **state)
 {
     (void)state;
     struct talk *t = &h.talk;
@@ -538,6 +577,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_client_takes_it_in_small_pieces, start, stop),
         cmocka_unit_test_setup_teardown(who_does_not_listen_is_not_heard, start, stop),
         cmocka_unit_test_setup_teardown(other_connections_have_their_turn, start, stop),
+        cmocka_unit_test_setup_teardown(much_of_one_answer, start, stop),
         cmocka_unit_test_setup_teardown(files_are_sent, start, stop),
         cmocka_unit_test_setup_teardown(cold_files_keep_nobody_waiting, start, stop),
         cmocka_unit_test_setup_teardown(a_request_resumed_at_its_end, start, stop),
