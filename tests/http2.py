@@ -125,16 +125,17 @@ class Http2Client:
 
     def send(self, data):
         """Bytes as they are. What comes meanwhile is taken in, so that neither side waits for the other."""
-        view = memoryview(data)
+        view, poll = memoryview(data), select.poll()
         while view:
-            may_read = [] if self.slow or self.ended else [self.sock]
-            readable, writable, _ = select.select(may_read, [self.sock], [], self.sock.gettimeout())
-            if readable:
-                self.fill()
-            if writable:
-                view = view[self.sock.send(view):]
-            if not readable and not writable:
+            poll.register(self.sock, select.POLLOUT | (0 if self.slow or self.ended else select.POLLIN))
+            timeout = self.sock.gettimeout()
+            events = poll.poll(None if timeout is None else timeout * 1000)
+            if not events:
                 raise TimeoutError("the server does not take more")
+            if events[0][1] & select.POLLIN:
+                self.fill()
+            if events[0][1] & ~select.POLLIN:
+                view = view[self.sock.send(view):]
         if flush := getattr(self.sock, "flush", None):
             flush()
         return self

@@ -4,11 +4,13 @@
     h1       HTTP/1.1           h2       HTTP/2, by prior knowledge
     h1-tls   HTTP/1.1 over TLS  h2-tls   HTTP/2 over TLS, by ALPN
 
-unless a mark on the test, its parameters or its module says otherwise; the nearest mark decides:
+unless marks on the test, its parameters or its module say otherwise:
 
     @pytest.mark.http1                       it sends bytes of HTTP/1, or is about its framing or connections
     @pytest.mark.http2                       the same of HTTP/2
     @pytest.mark.over("h1", "h2-tls", why="one server is as slow to start as another")
+
+The nearest `over` counts, and of its protocols those that `http1` or `http2` leave.
 
 tests/house/check_protocols.py looks at these marks. Tests elsewhere, such as those of plugins, run over HTTP/1.1, or
 over what MONKEY_PROTOCOL says.
@@ -39,14 +41,15 @@ def multiply(metafunc):
 
 
 def wanted(item):
-    for mark in item.iter_markers():  # the nearest first
-        if mark.name in MARKS:
-            return MARKS[mark.name]
-        if mark.name == "over":
-            assert mark.args and set(mark.args) <= set(PROTOCOLS), f"{item.nodeid}: unknown protocols in {mark}"
-            assert mark.kwargs.get("why"), f"{item.nodeid}: does not say why it runs over {mark.args} only"
-            return mark.args
-    return PROTOCOLS
+    over = next((mark for mark in item.iter_markers("over")), None)  # the nearest
+    found = set(over.args if over else PROTOCOLS)
+    assert found and found <= set(PROTOCOLS), f"{item.nodeid}: unknown protocols in {over}"
+    assert not over or over.kwargs.get("why"), f"{item.nodeid}: does not say why it runs over {over.args} only"
+    for name, protocols in MARKS.items():
+        if item.get_closest_marker(name):
+            found &= set(protocols)
+    assert found, f"{item.nodeid}: runs over nothing"
+    return found
 
 
 def select(config, items):

@@ -182,6 +182,7 @@ def test_it_is_told_when_the_old_workers_accept_no_more(held):
     it.drained(1)
 
 
+@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
 def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
     """The old worker goes while connections stand in the queue that nobody has taken."""
     it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
@@ -348,6 +349,7 @@ BAD = [
 ]
 
 
+@pytest.mark.over("h1", why="what is wrong stands behind the address")
 @pytest.mark.parametrize("old, new, message", BAD, ids=[new[:20] for _, new, _ in BAD])
 def test_a_bad_configuration_is_told_and_not_taken(start, old, new, message):
     it = start(workers=2)

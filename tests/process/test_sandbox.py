@@ -153,7 +153,7 @@ def test_every_folder_that_is_served_is_open(monkey, landlock, site, tmp_path):
             ServerName two.example
             DocumentRoot second
     """)
-    assert server.get("/x", fields=[("Host", "two.example")]).text == "second"
+    assert server.get("/x", host="two.example").text == "second"
     assert server.get("/x", fields=[("Host", "one.example")]).text == "nothing"
 
 

@@ -118,6 +118,7 @@ def go(server):
     os.kill(server.workers[-1], signal.SIGCONT)
 
 
+@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
 def test_quit_serves_connections_that_nobody_has_taken_yet(stopped):
     """They stand in the queue of the kernel, which ends with the socket."""
     server = stopped()
@@ -131,6 +132,7 @@ def test_quit_serves_connections_that_nobody_has_taken_yet(stopped):
     assert server.wait() == 0
 
 
+@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
 def test_a_queue_ends_with_the_worker_that_takes_from_it(stopped):
     """No connection is led to the sockets of a worker that has ended, as long as another one still serves."""
     server = stopped(workers=2)
