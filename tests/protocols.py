@@ -10,12 +10,16 @@ unless a mark on the test, its parameters or its module says otherwise; the near
     @pytest.mark.http2                       the same of HTTP/2
     @pytest.mark.over("h1", "h2-tls", why="one server is as slow to start as another")
 
-tests/house/check_protocols.py looks at these marks. Tests elsewhere, such as those of plugins, run over HTTP/1.1, or
+Tests elsewhere, such as those of plugins, run over HTTP/1.1, or
 over what MONKEY_PROTOCOL says.
 """
 import os
 
 from monkey import PROTOCOLS
+
+# Tests of processes start many servers each: over all protocols that they are made for only where MONKEY_EVERY=1 wants
+# it, and over HTTP/1.1 otherwise, but for tests that name others themselves.
+EVERY = os.environ.get("MONKEY_EVERY") == "1"
 
 FOLDERS = ("http", "process", "server", "site")
 DEFAULT = os.environ.get("MONKEY_PROTOCOL", "h1")
@@ -39,6 +43,13 @@ def multiply(metafunc):
 
 
 def wanted(item):
+    is_of_processes = item.path.parent.name == "process" and not EVERY
+    if is_of_processes and not any(mark.name == "over" for mark in item.own_markers):
+        return ("h1",)
+    return marked(item)
+
+
+def marked(item):
     for mark in item.iter_markers():  # the nearest first
         if mark.name in MARKS:
             return MARKS[mark.name]
