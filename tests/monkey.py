@@ -152,6 +152,10 @@ class Server:
         self.addresses = [parse_url(url) for url in urls]
         self.encrypts = [url.startswith("https:") for url in urls]
 
+    def is_encrypted(self, which):
+        """Not where a test has found an address by itself."""
+        return which < len(self.encrypts) and self.encrypts[which]
+
     @property
     def port(self):
         return self.addresses[0][1]
@@ -159,7 +163,7 @@ class Server:
     @property
     def url(self):
         host, port = self.addresses[0][:2]
-        scheme = "https" if self.encrypts[0] else "http"
+        scheme = "https" if self.is_encrypted(0) else "http"
         return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
     # Talking to it
@@ -172,7 +176,7 @@ class Server:
     def way(self, which=0, protocol=None):
         """What makes a client of an address: it speaks the protocol of the test, or "h1" or "h2"."""
         is_h2 = protocol == "h2" if protocol else self.is_h2
-        tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.encrypts[which] else None
+        tls = self.encryption.context("h2" if is_h2 else "http/1.1") if self.is_encrypted(which) else None
         return functools.partial(Http2Client if is_h2 else Client, tls=tls)
 
     def connect(self, which=0, protocol=None, **how):

@@ -68,7 +68,7 @@ static void on_due(struct mk_timer *t)
         mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
         return;
     }
-    s->due = clock;
+    s->due = (uint8_t)clock;
     mk_h2_stream_wake(s);
     mk_conn_resume(c);
 }

@@ -186,7 +186,7 @@ static void words(void **state)
     expect_wrong(NULL, "no cipher of TLS 1.2 is left");
     w.rules.ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384:!SHA1:@STRENGTH";
     w.rules.suites = "TLS_NONSENSE";
-    expect_wrong(NULL, "\"TLS_NONSENSE\" is no list of ciphers of TLS 1.3");
+    expect_wrong(NULL, "\"TLS_NONSENSE\" is no cipher of TLS 1.3");
     w.rules.suites = "TLS_AES_256_GCM_SHA384";
     w.rules.groups = "X25519:nonsense";
     expect_wrong(NULL, "\"X25519:nonsense\" is no list of groups");
