@@ -71,6 +71,8 @@ class TlsSocket:
             except ssl.SSLWantReadError:
                 self._flush()
                 self._feed()
+            except ssl.SSLEOFError:
+                raise Truncated("the connection ended in its handshake") from None
 
     def _feed(self):
         data = self.raw.recv(1 << 16)

@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import socket
+import ssl
 import subprocess
 
 import pytest
@@ -69,9 +70,9 @@ def play_http1(server):
                     status = c.read("GET").status
                     assert status in STATUSES, status
                     refused += status == 503
-        except (Closed, ConnectionError):
+        except (Closed, ConnectionError, ssl.SSLError):
             refused += 1
-    with contextlib.suppress(ConnectionError):
+    with contextlib.suppress(ConnectionError, ssl.SSLError):
         with server.connect(receive_buffer=4096) as c:  # a rest that has to be kept for a slow reader
             end(c.send(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 60))
             c.read_to_end()
@@ -94,7 +95,7 @@ def play_http2(server):
                 except Closed as error:
                     assert error.code != "PROTOCOL_ERROR"
                     refused += 1
-    except (Closed, ConnectionError):
+    except (Closed, ConnectionError, ssl.SSLError):
         refused += 1
     return refused
 
@@ -140,7 +141,7 @@ def test_any_allocation_for_one_more_connection_may_fail(starving):
                 status = c.ask("/big").read_head().status
                 assert status in (200, 503)
                 refused += status == 503
-            except (Closed, ConnectionError):
+            except (Closed, ConnectionError, ssl.SSLError):
                 refused += 1
             fault.after = 0
             if not fault.failed:
@@ -171,7 +172,7 @@ def test_while_there_is_none_at_all_clients_are_refused(starving):
         assert waiting.get("/").text == "hello"
         fault.count, fault.after = 1 << 40, 1
         assert play(server) > 0
-        with contextlib.suppress(Closed, ConnectionError):
+        with contextlib.suppress(Closed, ConnectionError, ssl.SSLError):
             assert waiting.get("/none").status in (404, 503)
         fault.after = 0
     assert server.workers == worker
