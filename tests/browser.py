@@ -25,14 +25,14 @@ SECONDS = 30
 
 
 class Browser:
-    def __init__(self, folder):
+    def __init__(self, folder, *flags):
         commands, self._out = os.pipe()
         self._in, answers = os.pipe()
         # It reads from 3 and writes to 4. First out of their way, so that no dup2 meets one of the others.
         high = [os.dup(fd) for fd in (commands, answers)]
         script = f'exec 3<&{high[0]} 4>&{high[1]}; exec "$@"'
         self._process = subprocess.Popen(
-            ["bash", "-c", script, "bash", FOUND, *FLAGS, f"--user-data-dir={Path(folder) / 'profile'}", "about:blank"],
+            ["bash", "-c", script, "bash", FOUND, *FLAGS, *flags, f"--user-data-dir={Path(folder) / 'profile'}", "about:blank"],
             pass_fds=high, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for fd in (commands, answers, *high):
             os.close(fd)

@@ -5,7 +5,9 @@
     pair = authority.issue(["localhost", "127.0.0.1"])     # files: pair.certificate, pair.key
     client.connect(..., context=authority.client_context())
 """
+import base64
 import datetime
+import hashlib
 import ipaddress
 import ssl
 from dataclasses import dataclass
@@ -30,6 +32,12 @@ class Pair:
     @property
     def serial(self):
         return f"{self.x509.serial_number:X}"
+
+    @property
+    def key_hash(self):
+        """Of its public key, as browsers want it."""
+        key = self.x509.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+        return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
     @property
     def fingerprint(self):

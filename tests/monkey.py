@@ -85,6 +85,7 @@ class Encryption:
         self.authority = make_authority(folder)
         pair = self.authority.issue(["localhost", "*.localhost", "127.0.0.1", "127.0.0.2", "::1"])
         self.certificate, self.key, self.trust = pair.certificate, pair.key, self.authority.file
+        self.key_hash = pair.key_hash
         self._contexts = {}
 
     def context(self, protocol):

@@ -10,7 +10,13 @@ import subprocess
 from pathlib import Path
 from urllib.parse import quote
 
+import h2.config
+import h2.connection
+import h2.events
 import pytest
+
+import browser
+from sockets import dial
 
 MTIME = 1_600_000_000
 DOCS = Path("/usr/share/doc")
@@ -19,6 +25,9 @@ DOCS_MAX, DOC_BYTES_MAX = 1500, 2 << 20
 
 def tool(name):
     return pytest.mark.skipif(not shutil.which(name), reason=f"no {name} here")
+
+
+ONLY_1 = pytest.mark.over("h1", "h1-tls", why="it speaks HTTP/1")
 
 
 def run(*args, code=0, **how):
@@ -40,61 +49,113 @@ def server(monkey, site):
 
 # curl
 
+def version_of_curl():
+    said = subprocess.run(["curl", "--version"], capture_output=True, text=True, check=False).stdout if CURL_THERE else ""
+    return tuple(map(int, re.findall(r"\d+", said)[:3]))
+
+
+CURL_THERE = bool(shutil.which("curl"))
+CURL = version_of_curl()
+
+
+def forgetful(server):
+    """Before 8.0 it asks for HTTP/2 without TLS once on each connection, and not for what comes second."""
+    return server.protocol == "h2" and CURL < (8,)
+
+
+@pytest.fixture
+def curl(protocol, request):
+    """curl, speaking the protocol of the test."""
+    words = {"h1": ["--http1.1"], "h1-tls": ["--http1.1"], "h2": ["--http2-prior-knowledge"], "h2-tls": ["--http2"]}[protocol]
+    if protocol.endswith("-tls"):
+        words += ["--cacert", request.getfixturevalue("encryption").trust]
+    return lambda *args, code=0, **how: run("curl", "-sS", "--max-time", "30", *words, *args, code=code, **how)
+
+
 @tool("curl")
-def test_curl(server, site, tmp_path):
-    def curl(*args, code=0):
-        return run("curl", "-sS", "--max-time", "30", *args, code=code)
+def test_curl(server, site, tmp_path, curl):
 
     url, page, large = server.url, (site / "index.html").read_bytes(), (site / "large.bin").read_bytes()
     assert curl(url + "/") == page
     assert curl("--compressed", url + "/") == page
     assert curl("-H", "Accept-Encoding: gzip", url + "/") == (site / "index.html.gz").read_bytes()
-    assert curl("--http1.0", url + "/") == page
-    assert curl("-H", "Connection: close", url + "/large.bin") == large
+    if not server.is_h2:
+        assert curl("--http1.0", url + "/") == page
+        assert curl("-H", "Connection: close", url + "/large.bin") == large
+    assert curl("-o", "/dev/null", "-w", "%{http_version}", url + "/") == (b"2" if server.is_h2 else b"1.1")
     assert curl("-r", "1000-1999", url + "/large.bin") == large[1000:2000]
-    assert curl("-L", url + "/folder") == b"folder"
+    if not forgetful(server):
+        assert curl("-L", url + "/folder") == b"folder"
+        assert curl(*[f"{url}/small.txt"] * 20) == b"x" * 2000
     assert curl("-f", url + "/none", code=22) == b""
-    assert curl(*[f"{url}/small.txt"] * 20) == b"x" * 2000
     head = curl("-I", url + "/large.bin").decode()
-    assert head.startswith("HTTP/1.1 200 OK\r\n") and f"Content-Length: {len(large)}\r\n" in head
+    assert re.match(r"HTTP/2 200 ?\r\n" if server.is_h2 else r"HTTP/1\.1 200 OK\r\n", head)
+    assert f"content-length: {len(large)}\r\n" in head.lower()
     assert curl("-z", "Sun, 13 Sep 2020 12:26:40 GMT", "-o", tmp_path / "x", "-w", "%{http_code}", url + "/") == b"304"
     assert curl("--path-as-is", "-o", "/dev/null", "-w", "%{http_code}", url + "/../../etc/hostname") == b"400"
+    assert curl("-X", "POST", "-d", "a=b", "-o", "/dev/null", "-w", "%{http_code}", url + "/") == b"405"
+    if server.is_h2 and CURL < (8,):  # it loses answers that RST_STREAM follows
+        return
     # It waits for 100 before it sends this much; a refusal comes instead.
     (tmp_path / "upload").write_bytes(b"x" * 5_000_000)
     upload = ["-T", tmp_path / "upload", "-o", "/dev/null", "-w", "%{http_code}", url + "/"]
     assert curl(*upload) == curl("-H", "Expect:", *upload) == b"413"
-    assert curl("-X", "POST", "-d", "a=b", "-o", "/dev/null", "-w", "%{http_code}", url + "/") == b"405"
 
 
 @tool("curl")
-def test_curl_resumes(server, site, tmp_path):
+def test_curl_resumes(server, site, tmp_path, curl):
     large, part = (site / "large.bin").read_bytes(), tmp_path / "part"
     for size in (0, 1, 1_000_000, len(large) - 1):
         part.write_bytes(large[:size])
-        run("curl", "-sS", "-C", "-", "-o", part, server.url + "/large.bin")
+        curl("-C", "-", "-o", part, server.url + "/large.bin")
         assert part.read_bytes() == large
 
 
 @tool("curl")
-def test_curl_over_a_unix_socket(monkey, site, tmp_path):
+@pytest.mark.over("h1", "h2", why="a unix socket is not encrypted")
+def test_curl_over_a_unix_socket(monkey, site, tmp_path, curl):
     site.add("a.txt", "hello")
     monkey(listen=f"unix:{tmp_path}/socket")
-    assert run("curl", "-sS", "--unix-socket", tmp_path / "socket", "http://any.example/a.txt") == b"hello"
+    assert curl("--unix-socket", tmp_path / "socket", "http://any.example/a.txt") == b"hello"
+
+
+@tool("curl")
+@pytest.mark.over("h1", why="it would like to change to HTTP/2")
+def test_curl_that_asks_for_an_upgrade_stays_with_http_1(server, curl):
+    assert curl("--http2", "-o", "/dev/null", "-w", "%{http_version} %{http_code}", server.url + "/") == b"1.1 200"
+
+
+@tool("curl")
+@pytest.mark.http2
+def test_curl_with_many_transfers_on_one_connection(server, curl):
+    if forgetful(server):
+        pytest.skip("this curl cannot use a connection again that it was told to be of HTTP/2")
+    said = curl("-Z", "--parallel-max", "20", "-w", "%{num_connects} %{http_version} %{http_code}\n",
+                *sum((["-o", "/dev/null", f"{server.url}/{name}"] for name in ["small.txt", "large.bin", ""] * 20), []))
+    lines = said.decode().split("\n")[:-1]
+    assert len(lines) == 60 and all(line.endswith(" 2 200") for line in lines)
+    assert sum(int(line[0]) for line in lines) == 1, "one connection for all of them"
 
 
 # wget
 
+def trust(server):
+    return [f"--ca-certificate={server.encryption.trust}"] if server.encrypts[0] else []
+
+
 @tool("wget")
+@ONLY_1
 def test_wget_resumes(server, site, tmp_path):
     large, part = (site / "large.bin").read_bytes(), tmp_path / "large.bin"
     part.write_bytes(large[:1_234_567])
-    run("wget", "-q", "-c", server.url + "/large.bin", cwd=tmp_path)
+    run("wget", "-q", *trust(server), "-c", server.url + "/large.bin", cwd=tmp_path)
     assert part.read_bytes() == large
-    run("wget", "-q", "-c", server.url + "/large.bin", cwd=tmp_path)  # it is whole: 416
+    run("wget", "-q", *trust(server), "-c", server.url + "/large.bin", cwd=tmp_path)  # it is whole: 416
     assert part.read_bytes() == large
 
 
 @tool("wget")
+@ONLY_1
 def test_wget_mirrors_links(monkey, site, tmp_path):
     pages = {f"d{i % 5}/page {i} ä?.html": "" for i in range(40)}
     names = list(pages)
@@ -103,12 +164,14 @@ def test_wget_mirrors_links(monkey, site, tmp_path):
         pages[name] = "".join(f'<a href="/{quote(n)}">x</a>' for n in following)
         site.add(name, pages[name])
     site.add("index.html", f'<a href="{quote(names[0])}">x</a>')
-    run("wget", "-q", "-m", "-nH", "--restrict-file-names=nocontrol", "-P", tmp_path / "copy", monkey().url + "/")
+    server = monkey()
+    run("wget", "-q", *trust(server), "-m", "-nH", "--restrict-file-names=nocontrol", "-P", tmp_path / "copy", server.url + "/")
     for name in names:
         assert (tmp_path / "copy" / name).read_text() == pages[name]
 
 
 @tool("wget")
+@pytest.mark.over("h1", why="what is read from disk is the same")
 @pytest.mark.skipif(not DOCS.is_dir(), reason=f"no {DOCS} here")
 def test_a_tree_of_documents(monkey, tmp_path):
     """Every file that is there, fetched by name, is what it is on disk; compressed ones are not unpacked."""
@@ -131,13 +194,131 @@ def is_served(path):
         return False
 
 
+# nghttp2's
+
+@tool("nghttp")
+@pytest.mark.http2
+@pytest.mark.parametrize("flags", [[], ["--window-bits=10"], ["--hexdump"], ["--no-dep"], ["--padding=100"],
+                                   ["--header-table-size=0"], ["--header-table-size=65536"]], ids=str)
+def test_nghttp(server, site, flags):
+    url = server.url
+    assert run("nghttp", *flags, url + "/large.bin").endswith((site / "large.bin").read_bytes()) or "--hexdump" in flags
+    said = run("nghttp", "-nv", *flags, "-m", 5, url + "/small.txt", url + "/", url + "/none").decode("utf-8", "replace")
+    assert len(re.findall(r":status: 200", said)) == 10 and len(re.findall(r":status: 404", said)) == 5
+    assert "error_code=NO_ERROR" in said and not re.search(r"error_code=(?!NO_ERROR)", said), said
+
+
+@tool("nghttp")
+@pytest.mark.http2
+def test_nghttp_loads_a_page_with_all_that_it_needs(monkey, site):
+    names = [f"{i}.css" for i in range(30)] + [f"{i}.js" for i in range(30)]
+    for name in names:
+        site.add(name, f"/* {name} */" * 100)
+    site.add("index.html", "<html><head>" + "".join(
+        f'<link rel="stylesheet" href="{n}">' if n.endswith("css") else f'<script src="{n}"></script>' for n in names) +
+        "</head></html>")
+    server = monkey()
+    said = run("nghttp", "-nas", server.url + "/").decode()
+    assert len(re.findall(r" 200 +\S+ /(?:\d+\.\w+)?$", said, re.MULTILINE)) == 61, said
+
+
+@tool("h2load")
+@pytest.mark.parametrize("target", ["/", "/small.txt", "/large.bin"])
+@pytest.mark.parametrize("flags", [[], pytest.param(["-w10", "-W10"], marks=pytest.mark.http2),
+                                   pytest.param(["-t2", "-m100"], marks=pytest.mark.http2)],
+                         ids=["usual", "small windows", "many streams"])
+def test_h2load(server, target, flags):
+    count = 2000 if target != "/large.bin" else 10 if "-w10" in flags else 100
+    said = run("h2load", "-n", count, "-c", 5, "-m", 10, *flags, *([] if server.is_h2 else ["--h1"]), server.url + target).decode()
+    assert f"requests: {count} total, {count} started, {count} done, {count} succeeded, 0 failed, 0 errored, 0 timeout" in said
+    assert re.search(rf"^status codes: {count} 2xx, 0 3xx, 0 4xx, 0 5xx$", said, re.MULTILINE), said
+
+
+# Python's h2, which knows the rules as well
+
+class Conversation:
+    """A client of the package h2, with a blocking socket."""
+
+    def __init__(self, server):
+        tls = server.encryption.context("h2") if server.encrypts[0] else None
+        self.sock = dial(server.addresses[0], 30, tls=tls)
+        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(header_encoding="utf-8"))
+        self.h2.initiate_connection()
+        self.heads, self.bodies, self.ended = {}, {}, set()
+
+    def ask(self, *fields, method="GET", target="/", body=None):
+        stream = self.h2.get_next_available_stream_id()
+        self.h2.send_headers(stream, [(":method", method), (":scheme", "http"), (":authority", "localhost"),
+                                      (":path", target), *fields], end_stream=body is None)
+        if body is not None:
+            self.h2.send_data(stream, body, end_stream=True)
+        self.bodies[stream] = b""
+        return stream
+
+    def run(self):
+        while len(self.ended) < len(self.bodies):
+            self.sock.sendall(self.h2.data_to_send())
+            data = self.sock.recv(1 << 16)
+            assert data, "the connection ended"
+            for event in self.h2.receive_data(data):
+                self.on_event(event)
+
+    def on_event(self, event):
+        if isinstance(event, h2.events.ResponseReceived):
+            self.heads[event.stream_id] = dict(event.headers)
+        elif isinstance(event, h2.events.DataReceived):
+            self.bodies[event.stream_id] += event.data
+            self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+        elif isinstance(event, h2.events.StreamEnded):
+            self.ended.add(event.stream_id)
+        assert not isinstance(event, (h2.events.StreamReset, h2.events.ConnectionTerminated)), event
+
+
+@pytest.mark.http2
+def test_python_h2(server, site):
+    c = Conversation(server)
+    large = [c.ask(target="/large.bin") for _ in range(3)]
+    small = [c.ask(("accept-encoding", "gzip"), target="/") for _ in range(30)]
+    posts = [c.ask(("content-length", "1000"), method="POST", target="/small.txt", body=b"x" * 1000) for _ in range(10)]
+    c.run()
+    assert all(c.heads[n][":status"] == "200" and c.bodies[n] == (site / "large.bin").read_bytes() for n in large)
+    assert all(c.bodies[n] == (site / "index.html.gz").read_bytes() for n in small)
+    assert all(c.heads[n][":status"] == "405" for n in posts)
+    c.h2.close_connection()
+    c.sock.sendall(c.h2.data_to_send())
+    c.sock.close()
+
+
+# A browser
+
+@pytest.mark.skipif(not browser.FOUND, reason="no chromium here")
+@pytest.mark.over("h1", "h2-tls", why="over TLS, and there only, a browser speaks HTTP/2")
+def test_a_browser_loads_a_page_with_many_resources(monkey, site, tmp_path):
+    for i in range(100):
+        site.add(f"{i}.svg", f'<svg xmlns="http://www.w3.org/2000/svg" width="{i + 1}" height="1"/>')
+        site.add(f"{i}.js", f"window.sum = (window.sum || 0) + {i};" + " " * 3000)
+    site.add("index.html", "<!doctype html><title>many</title>" + "".join(
+        f'<img src="{i}.svg"><script src="{i}.js"></script>' for i in range(100)))
+    server = monkey(workers=2)
+    flags = [f"--ignore-certificate-errors-spki-list={server.encryption.key_hash}"] if server.encrypts[0] else []
+    with browser.Browser(tmp_path, *flags) as b:
+        b.goto(server.url + "/")
+        assert b.wait_for("document.readyState == 'complete' && document.title") == "many"
+        assert b.run("window.sum") == 4950
+        assert b.run("[...document.images].every((image, i) => image.naturalWidth == i + 1)")
+        spoken = b.run("[...new Set(performance.getEntriesByType('resource').map(e => e.nextHopProtocol))]")
+        assert [p for p in spoken if p] == (["h2"] if server.is_h2 else ["http/1.1"])
+        assert b.run("fetch('/none').then(r => r.status)") == 404
+
+
 # Load
 
 @tool("ab")
+@ONLY_1
 @pytest.mark.parametrize("flags", [["-k"], [], ["-k", "-i"], ["-k", "-H", "Accept-Encoding: gzip"]])
 @pytest.mark.parametrize("target", ["/", "/small.txt", "/large.bin"])
 def test_ab(server, flags, target):
-    count = 60 if target == "/large.bin" else 2000
+    count = 60 if target == "/large.bin" else 300 if server.encrypts[0] else 2000
     said = run("ab", "-q", "-n", count, "-c", 20, *flags, server.url + target).decode()
     assert number(said, "Complete requests") == count
     assert number(said, "Failed requests") == 0
@@ -146,6 +327,7 @@ def test_ab(server, flags, target):
 
 
 @tool("wrk")
+@ONLY_1
 @pytest.mark.parametrize("target", ["/", "/large.bin"])
 def test_wrk(server, target):
     said = run("wrk", "-t", 2, "-c", 50, "-d", "1s", server.url + target).decode()
@@ -154,6 +336,7 @@ def test_wrk(server, target):
 
 
 @tool("siege")
+@ONLY_1
 @pytest.mark.parametrize("connection", ["keep-alive", "close"])
 def test_siege(server, site, tmp_path, connection):
     (tmp_path / ".siege").mkdir()
@@ -175,6 +358,7 @@ def number(said, name):
 
 
 @tool("curl")
+@pytest.mark.over("h1", why="the others are tried above")
 def test_many_curls_at_once(server, site):
     wanted = hashlib.sha256((site / "large.bin").read_bytes()).hexdigest()
     clients = [subprocess.Popen(["curl", "-sS", "--limit-rate", "20M", f"{server.url}/large.bin"],

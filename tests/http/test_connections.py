@@ -126,7 +126,7 @@ def test_an_idle_connection_is_closed_in_silence(monkey, site):
         c.expect_end()
 
 
-@pytest.mark.http1
+@pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 says who it is; see test_h2_hostile.py")
 def test_a_connection_that_says_nothing_is_closed_in_silence(monkey):
     with monkey(server="Timeout 100ms").connect() as c:
         c.expect_end()

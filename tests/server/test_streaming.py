@@ -147,7 +147,7 @@ def test_100_is_not_sent_when_nobody_reads(server):
         ends(c, reply)
 
 
-@pytest.mark.http1  # in one piece; of HTTP/2 it comes in the next frame
+@pytest.mark.over("h1", why="in one piece; of HTTP/2 it comes in the next frame")
 def test_100_is_not_sent_when_the_content_is_there(server):
     with server.connect() as c:
         reply = c.get("/sink", "POST", [("Expect", "100-continue")], b"abc")
