@@ -19,6 +19,10 @@ import os
 
 from monkey import PROTOCOLS
 
+# Tests of processes start many servers each: over all protocols that they are made for only where MONKEY_EVERY=1 wants
+# it, and over HTTP/1.1 otherwise, but for tests that name others themselves.
+EVERY = os.environ.get("MONKEY_EVERY") == "1"
+
 FOLDERS = ("http", "process", "server", "site")
 DEFAULT = os.environ.get("MONKEY_PROTOCOL", "h1")
 MARKS = {"http1": ("h1", "h1-tls"), "http2": ("h2", "h2-tls")}
@@ -41,6 +45,13 @@ def multiply(metafunc):
 
 
 def wanted(item):
+    is_of_processes = item.path.parent.name == "process" and not EVERY
+    if is_of_processes and not any(mark.name == "over" for mark in item.own_markers):
+        return ("h1",)
+    return marked(item)
+
+
+def marked(item):
     over = next((mark for mark in item.iter_markers("over")), None)  # the nearest
     found = set(over.args if over else PROTOCOLS)
     assert found and found <= set(PROTOCOLS), f"{item.nodeid}: unknown protocols in {over}"

@@ -37,6 +37,14 @@ def run(*args, code=0, **how):
     return done.stdout
 
 
+@pytest.fixture(autouse=True)
+def trust(encryption, monkeypatch, tmp_path):
+    """Programs trust the authority of the tests, as somebody has told them."""
+    (tmp_path / "wgetrc").write_text(f"ca_certificate = {encryption.trust}\n")
+    monkeypatch.setenv("CURL_CA_BUNDLE", str(encryption.trust))
+    monkeypatch.setenv("WGETRC", str(tmp_path / "wgetrc"))
+
+
 @pytest.fixture
 def server(monkey, site):
     site.add("index.html", "<p>hello</p>\n" * 100, mtime=MTIME)
