@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of all black box tests."""
+import http.client  # noqa: F401: the folder of that name must not take its place, whoever is collected first
+import http.server  # noqa: F401
 import os
 import subprocess
 

@@ -190,7 +190,7 @@ def test_silence_in_the_content_cuts_the_connection(serve, site):
         c.ask("/cgi-bin/s")
         assert c.read_head().status == 200
         c.read_to_end()
-        raise Closed
+        raise Closed("at a proper end")
     wait_for_death(pid_in(site / "cgi-bin/pid"))
     server.err.wait_for("cut off after 6 bytes: CgiTimeout")
 
