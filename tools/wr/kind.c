@@ -11,7 +11,8 @@ static const struct wr_kind KINDS[] = {
     /* Its table has whole milliseconds, the file has three digits more. Only into a pipe, which has no place.
      */
     {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, wr_ab_read},
-    {"siege", "-c", {NULL}, {NULL}, wr_siege_read},
+    /* With -q, as one runs it, it prints nothing else. */
+    {"siege", "-c", {"-j"}, {"-j", "--json-output"}, wr_siege_read},
     {"pace", "-c", {NULL}, {NULL}, wr_pace_read},
     {NULL, NULL, {NULL}, {NULL}, NULL},
 };

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wr/result.h"
 
-#include <math.h>
+static const struct wr_latency NO_LATENCY = {
+    WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD,
+};
 
 void wr_result_init(struct wr_result *r)
 {
@@ -11,8 +13,7 @@ void wr_result_init(struct wr_result *r)
         .rate = WR_NOT_TOLD,
         .bytes = WR_NOT_TOLD,
         .errors = {WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD},
-        .latency_us = {WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD,
-                       WR_NOT_TOLD, WR_NOT_TOLD},
+        .latency_us = NO_LATENCY,
     };
 }
 
@@ -39,13 +40,18 @@ static bool give_up(struct wr_result *r, const char **why, const char *text)
 
 bool wr_result_finish(struct wr_result *r, const char **why)
 {
+    double requests = (double)r->requests;
     if (r->requests < 0)
         return give_up(r, why, "it does not say how many requests were answered");
+    if (r->requests == 0) { /* no time of none, whatever a client prints */
+        r->latency_us = NO_LATENCY;
+        r->rate = r->seconds > 0 ? 0 : WR_NOT_TOLD;
+    }
     if (!(r->seconds > 0))
-        r->seconds = r->rate > 0 && r->requests > 0 ? (double)r->requests / r->rate : WR_NOT_TOLD;
-    if (!(r->rate > 0))
-        r->rate = r->seconds > 0 ? (double)r->requests / r->seconds : WR_NOT_TOLD;
-    if (!wr_is_told(r->seconds) || !wr_is_told(r->rate) || !isfinite(r->seconds) || !isfinite(r->rate))
+        r->seconds = r->rate > 0 ? requests / r->rate : WR_NOT_TOLD;
+    if (!wr_is_told(r->seconds))
         return give_up(r, why, "it does not say how long the requests took");
+    if (!wr_is_told(r->rate))
+        r->rate = requests / r->seconds;
     return true;
 }

@@ -40,9 +40,9 @@ struct wr_result {
 void wr_result_init(struct wr_result *r);
 /* The sum of the errors that are told; WR_NOT_TOLD when none is. */
 int64_t wr_result_errors(const struct wr_result *r);
-/* Readers end with it. Works out the rate or the seconds when the other two are told. False when the requests
- * or both of the others are missing, or when numbers contradict what they are; nothing is told then, and
- * `why` says it. */
+/* Readers end with it: works out the rate or the seconds from the others, and forgets the latency of no
+ * request at all. False when the requests or both of the others are missing: nothing is told then, and `why`
+ * says what is missing. */
 bool wr_result_finish(struct wr_result *r, const char **why);
 
 #endif
