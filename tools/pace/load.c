@@ -129,7 +129,7 @@ static void begin(struct pace_load *l, struct pace_connection *c, uint64_t due, 
     uint64_t possible = queued ? c->free_since : due;
     l->tally->asked++;
     l->tally->queued += queued;
-    pace_histogram_add(&l->tally->late, now > possible ? now - possible : 0);
+    pace_tally_send(l->tally, now > possible ? now - possible : 0);
     l->n_busy++;
     move(c, &l->busy);
     c->due = due;

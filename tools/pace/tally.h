@@ -18,23 +18,28 @@ enum pace_class {
 
 extern const char *const pace_class_names[PACE_CLASSES];
 
-enum { PACE_TALLY_WHY = 256 };
+/* Nanoseconds. The scheduler of a busy machine may well take so long; what is beyond it spoils percentiles.
+ */
+enum { PACE_TALLY_WHY = 256, PACE_TALLY_LATE = 1000000 };
 
 struct pace_tally {
     uint64_t asked, right, errors[PACE_CLASSES];
     char first[PACE_CLASSES][PACE_TALLY_WHY]; /* what the first error of each class was */
     uint64_t unsent;                          /* of the errors: never got as far as a connection */
     uint64_t queued;                          /* of those asked: waited for a connection to be free */
-    uint64_t retried; /* sent again, since the server had closed a connection between two requests */
-    uint64_t opened;  /* connections */
-    uint64_t stray;   /* connections on which bytes came that no request had asked for */
-    uint64_t bytes;   /* received, heads included */
+    uint64_t retried;  /* sent again, since the server had closed a connection between two requests */
+    uint64_t opened;   /* connections */
+    uint64_t stray;    /* connections on which bytes came that no request had asked for */
+    uint64_t too_late; /* of those asked: left more than PACE_TALLY_LATE after they could have */
+    uint64_t bytes;    /* received, heads included */
     uint64_t start, end, waited; /* nanoseconds; `waited`: the client had nothing to do */
     struct pace_histogram latency, late;
 };
 
 void pace_tally_init(struct pace_tally *t);
 void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fmt, ...) MK_PRINTF(3, 4);
+/* How long after it could have a request left: nanoseconds for which the client itself is to blame. */
+void pace_tally_send(struct pace_tally *t, uint64_t late);
 uint64_t pace_tally_errors(const struct pace_tally *t);
 /* The share of its time that the client was busy, 0 to 1. */
 double pace_tally_busy(const struct pace_tally *t);
