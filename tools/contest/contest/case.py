@@ -6,8 +6,8 @@
 
 Keys: title, about (a sentence for readers), kind, client, command, scheme, path or paths, features, metrics (the first
 one decides), and optional ones, see KEYS; tables quick and full with steps, rounds and seconds; historical with name,
-then and differs. In the command {url} is the address, {seconds} the length of a shot, {requests} a number of requests
-that takes about as long, {c} (left to wr) the connections, {rate} requests per second, {cases} the folder of cases.
+then and differs. In the command {url} is the address, {seconds} the length of a shot, {c} (left to wr) the connections, {rate} requests
+per second, {cases} the folder of cases.
 """
 import dataclasses
 import re
@@ -25,7 +25,7 @@ SCHEMES = ("http", "https", "h2", "h2c")
 AXES = ("connections", "rate")
 FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
 PATHS = ("many", "site")
-PLACEHOLDERS = ("url", "seconds", "requests", "c", "rate", "cases", "half")
+PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
 # What starting, verifying and ending a server takes, and a shot beyond its length; measured, see estimate.
 START_SECONDS = 1.6
@@ -59,7 +59,8 @@ class Case:
     base: str = "monkey"  # what ratios refer to
     alone: bool = False  # no other contestant is there: what memory is shared with others would be counted in parts
     slow: int = 0  # slow clients beside the client
-    body: str = ""  # the answer, when path is no file of the material
+    body: str = ""  # the answer; a file with it is made at path
+    path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its path for the same answer}
     needs: tuple[str, ...] = ()  # programs besides the client
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None
@@ -82,7 +83,7 @@ class Case:
 
 HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics": list, "kind": str, "command": list,
          "scheme": str, "path": str, "paths": str, "close": bool, "axis": str, "connections": int, "base": str,
-         "alone": bool, "slow": int, "body": str, "needs": list, "quick": dict, "full": dict, "historical": dict}
+         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "quick": dict, "full": dict, "historical": dict}
 NEEDED = ("title", "about", "client", "features", "metrics", "full")
 NAMES_OF_TYPES = {str: "a text", list: "a list of texts", bool: "true or false", int: "a whole number", dict: "a table"}
 KEYS_OF_PLAN = ("steps", "rounds", "seconds")
@@ -147,8 +148,8 @@ def _check_command(where, case):
     _check_words(where, "command", sorted(used), PLACEHOLDERS)
     if "url" not in used:
         raise Complaint(f"{where}: command: {{url}} is not in it")
-    if not used & {"seconds", "requests"}:
-        raise Complaint(f"{where}: command: neither {{seconds}} nor {{requests}} is in it, so it might not end")
+    if "seconds" not in used:
+        raise Complaint(f"{where}: command: {{seconds}} is not in it, so it might not end")
     if case.axis == "rate" and ("rate" not in used or not case.connections):
         raise Complaint(f"{where}: axis: a rate needs {{rate}} in the command, and the key 'connections'")
 
@@ -164,8 +165,9 @@ def _check(where, case):
         raise Complaint(f"{where}: path: exactly one of 'path' and 'paths' is needed")
     if case.paths:
         _check_words(where, "paths", [case.paths], PATHS)
-    elif not case.path.startswith("/"):
-        raise Complaint(f"{where}: path: expected it to begin with /, found {case.path!r}")
+    for key, path in [("path", case.path or "/"), *((f"path_of.{name}", path) for name, path in case.path_of.items())]:
+        if not isinstance(path, str) or not path.startswith("/"):
+            raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
     if not case.metrics:
         raise Complaint(f"{where}: metrics: expected at least one: the first decides who is ahead")
     _check_command(where, case)
