@@ -27,9 +27,11 @@ FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log",
 PATHS = ("many", "site")
 PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
-# What starting, verifying and ending a server takes, and a shot beyond its length; measured, see estimate.
-START_SECONDS = 1.6
-SHOT_SECONDS = 0.35
+# How long all answers are compared before the shots.
+VERIFY_SECONDS = {"quick": 0.4, "full": 1.0}
+# What starting, asking and ending a server takes beside that, and a shot beyond its length; measured, for estimates.
+START_SECONDS = 0.5
+SHOT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Plan:
     steps: tuple[float, ...]
     rounds: int
     seconds: float
+    verify: float = VERIFY_SECONDS["full"]
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,8 @@ class Case:
         """Seconds that it takes with so many contestants."""
         visits = plan.rounds if self.alone else 1
         shots = plan.rounds * len(plan.steps)
-        return contestants * (visits * START_SECONDS + shots * (plan.seconds + SHOT_SECONDS))
+        start = START_SECONDS + (plan.verify if self.kind == "load" else 0)
+        return contestants * (visits * start + shots * (plan.seconds + SHOT_SECONDS))
 
     def for_record(self, plan):
         return record.Case(self.title, self.about, self.client, self.axis, list(plan.steps), plan.rounds, plan.seconds,
@@ -119,7 +123,7 @@ def _positive(where, key, value, whole=True):
         raise Complaint(f"{where}: {key}: expected a {'whole ' if whole else ''}number above 0, found {value!r}")
 
 
-def _plan(where, data):
+def _plan(where, data, mode):
     _check_keys(where, data, KEYS_OF_PLAN, KEYS_OF_PLAN)
     if not isinstance(data["steps"], list) or not data["steps"]:
         raise Complaint(f"{where}: steps: expected a list of numbers, found {data['steps']!r}")
@@ -129,7 +133,7 @@ def _plan(where, data):
         raise Complaint(f"{where}: steps: expected them to rise, found {data['steps']!r}")
     _positive(where, "rounds", data["rounds"])
     _positive(where, "seconds", data["seconds"], whole=False)
-    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"])
+    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"], VERIFY_SECONDS[mode])
 
 
 def _historical(where, data):
@@ -183,7 +187,7 @@ def load(path):
     _check_keys(where, data, HINTS, NEEDED)
     for key, value in data.items():
         _check_type(where, key, value, HINTS[key])
-    plans = {mode: _plan(f"{where}: [{mode}]", data.pop(mode)) for mode in MODES if mode in data}
+    plans = {mode: _plan(f"{where}: [{mode}]", data.pop(mode), mode) for mode in MODES if mode in data}
     history = _historical(f"{where}: [historical]", data.pop("historical")) if "historical" in data else None
     data = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
     case = Case(name=path.stem, plans=plans, historical=history, **data)
@@ -199,18 +203,6 @@ def load_all(folder=FOLDER):
 
 ORDER = ("small", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
          "dynamic", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
-
-
-def select(cases, names):
-    """The named ones, in the order of `cases`; complains about a name that does not exist."""
-    return {name: cases[name] for name in cases if name in _known(names, cases, "case")}
-
-
-def _known(names, known, what):
-    for name in names:
-        if name not in known:
-            raise Complaint(f"there is no {what} {name!r}{nearest(name, known)}", code=2)
-    return set(names)
 
 
 def change(plan, rounds=None, seconds=None):

@@ -16,8 +16,7 @@ from contest.stage import Cgroups, Stage
 
 NOISE = 0.05  # the share of the machine that strangers may have before a shot is thrown away
 REPEATS = 2  # of one shot
-REPEATS_SHARE = 0.1  # of the time of the whole run that may go into repetitions
-VERIFY_SECONDS = {"quick": 0.4, "full": 1.0}
+REPEATS_SHARE = 0.05  # of the time of the whole run that may go into repetitions
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12
 LARGE = "/10m.bin"
@@ -111,8 +110,8 @@ class Referee:
         return self.record
 
     def _prepare(self):
-        self.order.say("making the files that are served")
-        self.material = self.order.make_material(self.scratch / "material")
+        self.order.say("making the files to be served")
+        self.material = self.order.make_material(self.scratch / "material", {case.paths for case, _ in self.order.cases.values()})
         for case, _ in self.order.cases.values():
             if case.body and "dynamic" not in case.features:
                 Path(self.material.root, case.path.lstrip("/")).write_text(case.body)
@@ -174,7 +173,8 @@ class Referee:
         try:
             if not case.alone:
                 for name in list(stages):
-                    self._guard(case, stages, name, self._enter)
+                    self.order.say(f"{case.name}: {name} starts")
+                    self._guard(case, stages, name, lambda stage: self._enter(stage, plan))
             for number in range(1, plan.rounds + 1):
                 for name in rotated(list(takes), number):
                     if name in stages:
@@ -196,7 +196,7 @@ class Referee:
             self.record.disqualified.append(record.Exclusion(case.name, name, str(why)))
             stages.pop(name).stop()
 
-    def _enter(self, stage):
+    def _enter(self, stage, plan):
         """Starts it, and lets it sleep when it has proved that it answers as it should."""
         try:
             stage.start()
@@ -204,7 +204,7 @@ class Referee:
             raise Disqualified(f"did not start: {failed}") from None
         self.record.contestants[stage.name].configuration |= stage.prepared.configuration
         self._check(stage, "before the shots")
-        self._verify(stage)
+        self._verify(stage, plan.verify)
         stage.sleep()
 
     def _leave(self, stage):
@@ -215,7 +215,7 @@ class Referee:
     def _visit(self, stage, plan, number):
         """All steps of one round."""
         if stage.case.alone:
-            self._enter(stage)
+            self._enter(stage, plan)
         stage.wake()
         for step in plan.steps:
             self._measure(stage, plan, number, step)
@@ -257,10 +257,9 @@ class Referee:
     def _with_last_words(self, stage, fault):
         return fault if stage.is_alive() else f"{fault}; it has died, and its last words were: {stage.last_words()}"
 
-    def _verify(self, stage):
+    def _verify(self, stage, seconds):
         """The shot that is not counted: it warms the server up, and every answer of it is compared."""
         case, expected = stage.case, self._expected(stage)
-        seconds = VERIFY_SECONDS.get(self.order.mode, 1.0)
         if case.kind == "idle":
             return
         if case.scheme in ("http", "https") and not case.paths:

@@ -173,9 +173,10 @@ def prepare(options):
                  {name: path for name, path in clients.items() if path}, make_material, options.noise)
 
 
-def make_material(folder):
+def make_material(folder, lists):
+    """Many files take a while, so they are made only for cases that want them."""
     try:
-        return material.make(folder)
+        return material.make(folder, tree=material.TREE_FILES if "many" in lists else 0, site="site" in lists)
     except material.NoMaterial as error:
         raise Complaint(str(error)) from None
 
