@@ -17,30 +17,28 @@ def figure(drawing, caption, wide=False):
 
 # ---- Tables ----
 
-def _value(results, standing, name, metric):
-    """A median, its interval, and what is to be said about it."""
+def _value(results, standing, name, metric, base=None):
+    """A median, its interval, its ratio to the base, and what is to be said about it."""
     e, m = standing.estimates.get(name), metric_of(metric)
     if not e:
         why = "not at all steps" if name in standing.partial else "not known"
         return tag("td", tag("span", "–", aria_label=why, title=why), class_="number none", data_value="")
-    marks = []
-    place = standing.place(name)
+    place, first, limited = standing.place(name), None, None
     if place in ("first", "tied"):
-        marks.append(tag("span", m.best if place == "first" else "tie", class_=f"badge {'win' if place == 'first' else 'tie'}"))
+        first = tag("span", m.best if place == "first" else "tie", class_=f"badge inline {'win' if place == 'first' else 'tie'}")
     if metric == "rate":
         bound, shots = results.bound(standing.case, name, standing.step)
-        if bound:
-            marks.append(tag("span", f"client {bound}/{shots}", class_="badge warn",
-                             title=f"in {bound} of {shots} shots the load client was the bottleneck"))
-    return tag("td", tag("span", m.write(e.median), class_="median"), tag("small", span(e.low, e.high, m.kind)), marks,
-               class_="number" + (" best" if place in ("first", "tied") else ""), data_value=repr(e.median))
+        limited = bound and tag("span", f"client {bound}/{shots}", class_="badge warn",
+                                title=f"in {bound} of {shots} shots the load client was the bottleneck")
+    return tag("td", first, tag("span", m.write(e.median), class_="median"), tag("small", span(e.low, e.high, m.kind)),
+               _ratio(results, standing, name, base), limited or None,
+               class_="number" + (" best" if first else ""), data_value=repr(e.median))
 
 
 def _ratio(results, standing, name, base):
     e, b = standing.estimates.get(name), standing.estimates.get(base)
-    share = statistics.ratio(e.median, b.median) if e and b else None
-    return tag("td", wording.times(share).removesuffix(" ×") if share is not None else "–", class_="number ratio",
-               data_value="" if share is None else repr(share))
+    share = statistics.ratio(e.median, b.median) if b and name != base else None
+    return tag("small", f"{wording.times(share)} {results.title(base)}") if share is not None else None
 
 
 def _rounds(results, standings, name):
@@ -85,16 +83,10 @@ def table(results, case):
     heads = [tag("th", "Contestant", scope="col")]
     for m in shown:
         heads.append(tag("th", metric_of(m).title, scope="col", class_="number"))
-        if base:
-            heads.append(tag("th", "× ", results.title(base), scope="col", class_="number ratio"))
     heads.append(tag("th", "Rounds", scope="col", class_="number"))
     rows = []
     for name in _order(results, case, standings):
-        cells = [_name(results, case, name)]
-        for metric, standing in zip(shown, standings):
-            cells.append(_value(results, standing, name, metric))
-            if base:
-                cells.append(_ratio(results, standing, name, base))
+        cells = [_name(results, case, name)] + [_value(results, s, name, s.metric, base) for s in standings]
         kind = " ".join(k for k, yes in (("ours", name == results.ours), ("yardstick", name in results.yardsticks)) if yes)
         rows.append(tag("tr", cells, _rounds(results, standings, name), class_=kind or None))
     left = [(n, why, "disqualified", "bad") for n, why in results.disqualified(case).items()]
@@ -146,11 +138,11 @@ def _curves(results, case, looks):
         m = metric_of(metric)
         drawing = plots.sweep(results, case, metric, looks) if sweep else plots.bars(results, case, metric, looks)
         better = "more is better" if m.more else "less is better"
-        note = f"{m.title}, {better}. " + ("Line: median; band: least to most." if sweep else "Bar: median; whisker: interval.")
+        note = f"{m.title}, {better}. " + ("Line: median; band: least to most." if sweep else "Median and interval.")
         if results.standing(case, metric).bound:
-            note += " Ringed: the client was the limit." if sweep else " Hatched: the client was the limit."
+            note += " Ringed: the client was the limit." if sweep else " Hatched or hollow: the client was the limit."
         if not sweep and results.yardsticks:
-            note += " Dotted: not ranked."
+            note += " Dotted or square: not ranked."
         yield metric, drawing, note
     if results.record.cases[case].axis == "rate":
         yield "percentiles", plots.percentiles(results, case, looks=looks), "From the moment a request was due to its answer."

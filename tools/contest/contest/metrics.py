@@ -17,6 +17,11 @@ class Metric:
     noun: str = ""       # "24 % more <noun>"
     letter: str = ""     # in the matrix of who wins where
 
+    @property
+    def inside(self):
+        """The title inside a sentence."""
+        return self.title if self.title.startswith("CPU") else self.title[0].lower() + self.title[1:]
+
     def write(self, value):
         return write(value, self.kind)
 

@@ -25,9 +25,9 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: E402
 from matplotlib.figure import Figure  # noqa: E402
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator  # noqa: E402
 
-WIDTH, HEIGHT = 520, 340
-LABELS = 118            # room for the names at the right
-SIZE = 11.5
+WIDTH, HEIGHT = 450, 316
+LABELS = 104            # room for the names at the right
+SIZE = 12
 LINE_GAP = 14           # between labels
 LOG_FROM = 15           # a range larger than this is drawn on a logarithmic scale
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "contest", "font.family": "DejaVu Sans", "font.size": SIZE,
@@ -226,7 +226,7 @@ def sweep(results, case, metric, looks=None):
     if not names or len(steps) < 2:
         return None
     figure = _figure()
-    axes = _axes(figure, 62, 46, LABELS, 40)
+    axes = _axes(figure, 58, 48, LABELS, 38)
     curves = {n: [(s, e) for s in steps if (e := results.estimate(case, n, metric, s))] for n in names}
     everything = [v for c in curves.values() for _, e in c for v in (e.least, e.most)]
     _scale(axes, everything, m.kind, wide=LOG_FROM if m.more else 8)
@@ -259,40 +259,51 @@ def _apart(steps):
 
 def bars(results, case, metric, looks=None):
     """A bar for each contestant, best first, with its interval; hatched where the client was the limit, dotted for
-    what is not ranked."""
+    what is not ranked. Where one dwarfs the others there are points on a logarithmic scale: a bar would lie there."""
     m, standing = metric_of(metric), results.standing(case, metric)
     names = sorted(standing.estimates, key=lambda n: (-1 if m.more else 1) * standing.estimates[n].median)
     if not names:
         return None
-    figure = _figure(62 + 25 * len(names))
-    axes = _axes(figure, 108, 18, 84, 38)
-    axes.grid(visible=False)
+    left, right, bottom = 104, 92, 30
+    figure = _figure(38 + bottom + 24 * len(names))
+    axes = _axes(figure, left, bottom, right, 38)
     axes.spines["bottom"].set_visible(False)
     values = [standing.estimates[n] for n in names]
-    log = _scale(axes, [v for e in values for v in (e.low, e.high)], m.kind, "x", wide=60)
-    axes.set_xlim(left=min(e.low for e in values) / 2 if log else 0)
-    axes.xaxis.set_major_locator(NullLocator())
+    log = _scale(axes, [v for e in values for v in (e.low, e.high)], m.kind, "x", wide=25)
+    axes.grid(visible=False)
+    if log:
+        axes.grid(axis="x", color=placeholder("line"), linewidth=.8)
+    else:
+        axes.xaxis.set_major_locator(NullLocator())
     for y, (name, e) in enumerate(zip(names, values)):
-        us, bound = name == results.ours, name in standing.bound
-        ranked = name in standing.order
-        axes.barh(y, e.median, height=.64, color=placeholder("c0" if us else "raised"), linewidth=1,
-                  hatch="////" if bound else None if ranked else "..",
-                  edgecolor=placeholder("ink" if bound and us else "accent" if us else "soft"))
-        axes.plot([e.low, e.high], [y, y], color=placeholder("ink"), linewidth=1.8, solid_capstyle="butt", zorder=5)
-        for end in {e.low, e.high}:
-            axes.plot([end, end], [y - .17, y + .17], color=placeholder("ink"), linewidth=1.8, zorder=5)
-        bold = "bold" if name in standing.winners else "normal"
-        axes.annotate(m.write(e.median) + (" ★" if name in standing.winners else ""), (max(e.high, e.median), y), (7, 0),
-                      textcoords="offset points", va="center", color=placeholder("ink"), fontsize=SIZE - .5,
-                      fontweight=bold, annotation_clip=False)
+        _bar(axes, y, e, log, name == results.ours, name in standing.bound, name in standing.order)
+        first = name in standing.winners
+        axes.annotate(m.write(e.median) + (" ★" if first else ""), (max(e.high, e.median), y), (7, 0),
+                      textcoords="offset points", va="center", color=placeholder("ink"), fontsize=SIZE - 1,
+                      fontweight="bold" if first else "normal", annotation_clip=False)
     axes.set_yticks(range(len(names)), [_fit(results.title(n)) for n in names], parse_math=False)
     for label, name in zip(axes.get_yticklabels(), names):
         label.set_color(placeholder("accent" if name == results.ours else "ink"))
         label.set_fontweight("bold" if name == results.ours else "normal")
     axes.set_ylim(len(names) - .4, -.6)
     axes.set_title(m.title + (" (logarithmic)" if log else ""), loc="left", color=placeholder("ink"), fontsize=SIZE + 1,
-                   fontweight="bold", pad=10, x=-(108 - 6) / (WIDTH - 108 - 84))
-    return _svg(figure, f"{m.title} of {results.record.cases[case].title}, a bar for each contestant")
+                   fontweight="bold", pad=10, x=-(left - 4) / (WIDTH - left - right))
+    return _svg(figure, f"{m.title} of {results.record.cases[case].title}, {'a point' if log else 'a bar'} for each contestant")
+
+
+def _bar(axes, y, e, log, ours, bound, ranked):
+    ink = placeholder("ink")
+    if log:
+        face = placeholder("c0" if ours else "soft") if ranked and not bound else placeholder("card")
+        axes.plot(e.median, y, marker="o" if ranked else "s", markersize=8, markerfacecolor=face,
+                  markeredgecolor=placeholder("c0" if ours else "soft"), markeredgewidth=1.5, zorder=5)
+    else:
+        axes.barh(y, e.median, height=.64, color=placeholder("c0" if ours else "raised"), linewidth=1,
+                  hatch="////" if bound else None if ranked else "..",
+                  edgecolor=placeholder("ink" if bound and ours else "accent" if ours else "soft"))
+    axes.plot([e.low, e.high], [y, y], color=ink, linewidth=1.6, solid_capstyle="butt", zorder=6)
+    for end in {e.low, e.high} if e.high > e.low or not log else ():
+        axes.plot([end, end], [y - .17, y + .17], color=ink, linewidth=1.6, zorder=6)
 
 
 def _fit(title, most=16):
@@ -306,8 +317,8 @@ def over_time(results, case, looks=None):
     curves, length = _samples(results, case, steps)
     if not curves:
         return None
-    figure = _figure(480)
-    upper, lower = _axes(figure, 62, 266, LABELS, 40), _axes(figure, 62, 46, LABELS, 260)
+    figure = _figure(450)
+    upper, lower = _axes(figure, 58, 252, LABELS, 40), _axes(figure, 58, 48, LABELS, 240)
     for axes, column, kind in ((upper, 1, "share"), (lower, 2, "kb")):
         values = [p[column] for c in curves.values() for p in c if known(p[column])]
         _scale(axes, values, kind, wide=8 if kind == "kb" else math.inf)
@@ -367,7 +378,7 @@ def percentiles(results, case, step=None, looks=None):
     if not curves:
         return None
     figure = _figure()
-    axes = _axes(figure, 62, 46, LABELS, 40)
+    axes = _axes(figure, 58, 48, LABELS, 38)
     _scale(axes, [e.median for c in curves.values() for _, e in c], "time", wide=5)
     there = sorted({x for c in curves.values() for x, _ in c})
     axes.xaxis.set_major_locator(FixedLocator(there))
@@ -386,7 +397,7 @@ def percentiles(results, case, step=None, looks=None):
 def matrix(results, metric):
     """How far each contestant is from the best of a case: 1.00 is the best, and the darker the farther. Framed: first or
     tied for it."""
-    cases = [c for c in results.record.cases if results.standing(c, metric).order]
+    cases = [c for c in results.record.cases if metric in results.ranked(c) and results.standing(c, metric).order]
     names = [n for n in results.record.contestants if any(n in results.standing(c, metric).order for c in cases)]
     if not cases or len(names) < 2:
         return None
@@ -427,7 +438,7 @@ def _matrix_row(axes, y, results, standing, names, m):
             axes.add_patch(matplotlib.patches.Rectangle((x + .06, y + .09), .88, .82, facecolor="none", linewidth=1.8,
                                                         edgecolor=placeholder("win")))
         bound = m.key == "rate" and name in standing.bound
-        text = f"{far:.2f}" if .1 <= far < 10 else f"{far:.1f}" if 1 <= far < 100 else f"{far:.2g}"
+        text = f"{far:.2f}" if .01 <= far < 10 else f"{far:.1f}" if 1 <= far < 100 else f"{far:.2g}"
         axes.text(x + .5, y + .5, text + ("*" if bound else ""), ha="center", va="center", color=placeholder("ink"),
                   fontsize=SIZE - 1, fontweight="bold" if first else "normal")
 

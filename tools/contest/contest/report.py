@@ -9,7 +9,7 @@ from pathlib import Path
 from contest import casecard, palette, plots, record as records, summary, wording
 from contest.complaint import Complaint
 from contest.elements import Markup, markdown, tag, text
-from contest.metrics import RANKED, digits, metric as metric_of
+from contest.metrics import RANKED, metric as metric_of
 from contest.results import Results
 from contest.statistics import LEVEL, ROUNDS_MIN, luck
 
@@ -24,7 +24,7 @@ MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selec
 def _sentences(standings, results):
     for standing in standings:
         yield tag("li", tag("a", results.record.cases[standing.case].title, href=f"#case-{standing.case}"), ", ",
-                  tag("span", metric_of(standing.metric).title.lower(), class_="quiet"), ": ", wording.ours(standing, results))
+                  tag("span", metric_of(standing.metric).inside, class_="quiet"), ": ", wording.ours(standing, results))
 
 
 def _ours(results):
@@ -98,7 +98,7 @@ def _letters(results, case, name):
     if name not in results.present(case):
         return tag("td", tag("span", "–", aria_label="took no part"), class_="none")
     marks = []
-    for metric in results.ranked(case):
+    for metric in sorted(results.ranked(case), key=RANKED.index):
         place = results.standing(case, metric).place(name)
         if place in ("first", "tied"):
             m = metric_of(metric)
@@ -113,7 +113,7 @@ def _matrix(results):
                [tag("th", tag("span", results.title(n)), scope="col", class_="ours" if n == results.ours else None) for n in names])
     rows = [tag("tr", tag("th", tag("a", about.title, href=f"#case-{case}"), scope="row"),
                 [_letters(results, case, n) for n in names]) for case, about in results.record.cases.items()]
-    legend = [tag("span", tag("b", metric_of(m).letter), " ", metric_of(m).title.lower()) for m in RANKED]
+    legend = [tag("span", tag("b", metric_of(m).letter), " ", metric_of(m).inside) for m in RANKED]
     return (casecard.scrolled(tag("table", tag("caption", "Cases and contestants"), tag("thead", head), tag("tbody", rows),
                                   class_="matrix"), "Who is first in what, by case and contestant"),
             tag("p", legend, tag("span", tag("b", "R", class_="mark first"), " alone in front"),
@@ -197,21 +197,21 @@ def _machine(results):
 
 def _reading(results):
     rounds = sorted({c.rounds for c in results.record.cases.values()})
-    chance = "; ".join(f"{n} rounds: {digits(luck(n, n) * 100)} %" for n in rounds if n >= 1)
+    chance = "; ".join(f"{n} rounds: {luck(n, n) * 100:.2g} %" for n in rounds if n >= 1)
     rules = (
-        ("The number and its interval.", "Each number is the median of the rounds. Below it stands the interval in which the true "
-         f"median lies with {LEVEL:.0%} of certainty where there are rounds enough, and else the whole range of the rounds, with "
+        ("The number and its interval", "Each number is the median of the rounds. Below it stands the interval in which the true "
+         f"median lies with {LEVEL * 100:.0f} % of certainty where there are rounds enough, and else the whole range of the rounds, with "
          "less. The column of rounds tells what it is worth."),
-        ("Faster, cheaper, smaller.", "These words are used only when two intervals do not overlap. Where they do, no difference "
+        ("Faster, cheaper, smaller", "These words are used only when two intervals do not overlap. Where they do, no difference "
          "is shown, and all whose interval overlaps with that of the best median tie for the first place."),
-        ("Luck.", "Two servers that are the same would seem different by chance in so many of a hundred comparisons: "
+        ("Luck", "Two servers that are the same would seem different by chance in so many of a hundred comparisons: "
          f"{chance}. With fewer than {ROUNDS_MIN} rounds nothing is claimed."),
-        ("×.", "A ratio is always a multiple of the base that is named beside it: 0.81 × nginx means 81 % of what nginx has."),
-        ("The client was the limit.", "Marked like this, a rate tells what the load client could do. It wins nothing, and loses nothing; "
+        ("Ratios", "A ratio is always a multiple of the base that is named beside it: 0.81 × nginx means 81 % of what nginx has."),
+        ("The client was the limit", "Marked like this, a rate tells what the load client could do. It wins nothing, and loses nothing; "
          "CPU per request, memory and latency can still be compared."),
-        ("CPU per request.", "User and system time of the server and all of its children, divided by the requests. "
+        ("CPU per request", "User and system time of the server and all of its children, divided by the requests. "
          "It does not depend on how fast the client is, so it tells most. Less is better."),
-        ("Yardsticks.", "A yardstick, such as the floor, does as little as a server could: it shows what the machine and the kernel take. "
+        ("Yardsticks", "A yardstick, such as the floor, does as little as a server could: it shows what the machine and the kernel take. "
          "It is never ranked."))
     return tag("dl", [tag("div", tag("dt", title), tag("dd", body)) for title, body in rules], class_="rules")
 

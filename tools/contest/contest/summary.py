@@ -38,7 +38,7 @@ def _where(results):
 
 
 def _listed(results, standings, none):
-    lines = [f"- {safe(results.record.cases[s.case].title)}, {metric_of(s.metric).title.lower()}: {safe(wording.ours(s, results))}"
+    lines = [f"- {safe(results.record.cases[s.case].title)}, {metric_of(s.metric).inside}: {safe(wording.ours(s, results))}"
              for s in standings]
     return "\n".join(lines or [none]) + "\n"
 
