@@ -269,7 +269,8 @@ def bars(results, case, metric, looks=None):
     axes = _axes(figure, left, bottom, right, 38)
     axes.spines["bottom"].set_visible(False)
     values = [standing.estimates[n] for n in names]
-    log = _scale(axes, [v for e in values for v in (e.low, e.high)], m.kind, "x", wide=25)
+    log = _scale(axes, [v for e in values for v in (e.low, e.high)], m.kind, "x",
+                 wide=math.inf if m.more else 25)  # the slowest may be short, but the cheapest may not be too short to see
     axes.grid(visible=False)
     if log:
         axes.grid(axis="x", color=placeholder("line"), linewidth=.8)
@@ -295,6 +296,7 @@ def _bar(axes, y, e, log, ours, bound, ranked):
     ink = placeholder("ink")
     if log:
         face = placeholder("c0" if ours else "soft") if ranked and not bound else placeholder("card")
+        axes.plot([axes.get_xlim()[0], e.median], [y, y], color=placeholder("soft"), linewidth=.8, linestyle=(0, (1, 3)))
         axes.plot(e.median, y, marker="o" if ranked else "s", markersize=8, markerfacecolor=face,
                   markeredgecolor=placeholder("c0" if ours else "soft"), markeredgewidth=1.5, zorder=5)
     else:
@@ -380,7 +382,7 @@ def percentiles(results, case, step=None, looks=None):
     figure = _figure()
     axes = _axes(figure, 58, 48, LABELS, 38)
     _scale(axes, [e.median for c in curves.values() for _, e in c], "time", wide=5)
-    there = sorted({x for c in curves.values() for x, _ in c})
+    there = sorted({x for c in curves.values() for x, _ in c if x > .7 or x < .5})  # 75 % has no room beside 50 %
     axes.xaxis.set_major_locator(FixedLocator(there))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 - 100 * 10 ** -v:.4g} %"))
     for name, curve in sorted(curves.items(), key=lambda item: item[0] == results.ours):
