@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import running, template
+from .ports import free_port
 from .running import Failed, Running  # noqa: F401: Failed is part of the interface
 
 HERE = Path(__file__).resolve().parent
@@ -258,7 +259,6 @@ def _companion(contestant: Contestant, setup: Setup) -> Prepared | None:
     names = contestant.data.get("companions", [])
     if not names:
         return None
-    from .ports import free_port
     others = load_all(contestant.folder.parent)
     for name in names:
         if name in others and others[name].find():

@@ -75,7 +75,8 @@ def _add_cgi(material: Material) -> None:
     """The dynamic answer of those who know CGI alone."""
     path = material.root / "cgi-bin" / "hello"
     path.parent.mkdir()
-    path.write_text(f"#!/bin/sh\nprintf 'Content-Type: text/plain\\r\\nContent-Length: {len(HELLO)}\\r\\n\\r\\n{HELLO}'\n")
+    fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]
+    path.write_text("#!/bin/sh\nprintf '{}'\n".format("\\r\\n".join(fields)))
     path.chmod(0o755)
 
 

@@ -78,9 +78,10 @@ class Running:
 
     def _wait(self, seconds):
         end = time.monotonic() + seconds
-        while not self._answers():
+        while not (answers := self._answers()) or self.process.poll() is not None:
             if self.process.poll() is not None:
-                raise Failed(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}")
+                raise Failed(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}"
+                             + (", and another server has its port" if answers else ""))
             if time.monotonic() >= end:
                 raise Failed(f"{self._name()} does not answer within {seconds} s: {self._said()}")
             time.sleep(0.02)
