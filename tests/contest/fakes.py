@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Contestants with known faults, cases that are short, and a run of both."""
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -67,15 +66,3 @@ def hold(tmp_path, *cases, **changed):
 def plan(*steps, rounds=1, seconds=1, verify=0.3):
     return Plan(steps or (20,), rounds, seconds, verify)
 
-
-def servers_of(tmp_path):
-    """Processes that have something below the folder of the test, or the fake server, in their command line."""
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            words = Path(f"/proc/{name}/cmdline").read_bytes().decode(errors="replace").split("\0")
-        except (OSError, NotADirectoryError):
-            continue
-        if any(str(tmp_path) in word for word in words):
-            found.append((name, words))
-    return found
