@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -310,6 +311,18 @@ def test_what_cannot_be_reached_is_a_failure():
         url = server.url
     code, out, err = run("-R", 10, url)
     assert code == 1 and not out and "connect" in err and url in err
+
+
+def test_more_connections_than_open_files_are_refused():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with FakeServer() as server:
+        process = subprocess.Popen([PACE, "-R", "10", "-c", "100", server.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=os.environ | ENVIRONMENT, preexec_fn=limit)
+        code, out, err = finish(process)
+        assert code == 1 and not out and "100 connections need 116 open files, and 64 are allowed" in err
+        assert server.count == 0
 
 
 @pytest.mark.parametrize("args, words", [
