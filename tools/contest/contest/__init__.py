@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A neutral contest of web servers: the same machine, the same work, every answer checked."""
+
+VERSION = "2.0.0"

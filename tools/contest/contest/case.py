@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A case: one question put to all contestants, as cases/<name>.toml says it.
+
+    cases = load_all()
+    plan = cases["small"].plan("quick")       # steps, rounds and seconds; None when the case is not part of quick
+
+Keys: title, about (a sentence for readers), kind, client, command, scheme, path or paths, features, metrics (the first
+one decides), and optional ones, see KEYS; tables quick and full with steps, rounds and seconds; historical with name,
+then and differs. In the command {url} is the address, {seconds} the length of a shot, {c} (left to wr) the connections, {rate} requests
+per second, {cases} the folder of cases.
+"""
+import dataclasses
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contest import record
+from contest.complaint import Complaint, nearest
+
+FOLDER = Path(__file__).resolve().parents[1] / "cases"
+KINDS = ("load", "idle")
+CLIENTS = ("wrk", "h2load", "weighttp", "ab", "siege", "pace", "hold")
+SCHEMES = ("http", "https", "h2", "h2c")
+AXES = ("connections", "rate")
+FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
+PATHS = ("many", "site")
+PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
+MODES = ("quick", "full")
+# How long all answers are compared before the shots.
+VERIFY_SECONDS = {"quick": 0.4, "full": 1.0}
+# What starting, asking and ending a server takes beside that, and a shot beyond its length; measured, for estimates.
+START_SECONDS = 0.5
+SHOT_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much of it in one mode."""
+    steps: tuple[float, ...]
+    rounds: int
+    seconds: float
+    verify: float = VERIFY_SECONDS["full"]
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    title: str
+    about: str
+    client: str
+    features: tuple[str, ...]
+    metrics: tuple[str, ...]
+    kind: str = "load"
+    command: tuple[str, ...] = ()
+    scheme: str = "http"
+    path: str = ""
+    paths: str = ""  # a list of the material instead of one path
+    close: bool = False  # one request for each connection
+    axis: str | None = "connections"
+    connections: int = 0  # for a case whose axis is the rate
+    base: str = "monkey"  # what ratios refer to
+    alone: bool = False  # no other contestant is there: what memory is shared with others would be counted in parts
+    slow: int = 0  # slow clients beside the client
+    body: str = ""  # the answer; a file with it is made at path
+    path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its path for the same answer}
+    needs: tuple[str, ...] = ()  # programs besides the client
+    plans: dict[str, Plan] = field(default_factory=dict)
+    historical: record.Historical | None = None
+
+    def plan(self, mode):
+        return self.plans.get(mode)
+
+    def estimate(self, plan, contestants):
+        """Seconds that it takes with so many contestants."""
+        visits = plan.rounds if self.alone else 1
+        shots = plan.rounds * len(plan.steps)
+        start = START_SECONDS + (plan.verify if self.kind == "load" else 0)
+        return contestants * (visits * start + shots * (plan.seconds + SHOT_SECONDS))
+
+    def for_record(self, plan):
+        return record.Case(self.title, self.about, self.client, self.axis, list(plan.steps), plan.rounds, plan.seconds,
+                           self.base, list(self.metrics), self.historical, list(self.command), self.alone)
+
+
+# ---- From a file ----
+
+HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics": list, "kind": str, "command": list,
+         "scheme": str, "path": str, "paths": str, "close": bool, "axis": str, "connections": int, "base": str,
+         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "quick": dict, "full": dict, "historical": dict}
+NEEDED = ("title", "about", "client", "features", "metrics", "full")
+NAMES_OF_TYPES = {str: "a text", list: "a list of texts", bool: "true or false", int: "a whole number", dict: "a table"}
+KEYS_OF_PLAN = ("steps", "rounds", "seconds")
+KEYS_OF_HISTORY = ("name", "then", "differs")
+
+
+def _check_keys(where, data, known, needed):
+    for key in data:
+        if key not in known:
+            raise Complaint(f"{where}: unknown key {key!r}{nearest(key, known)}")
+    for key in needed:
+        if key not in data:
+            raise Complaint(f"{where}: key {key!r} is missing")
+
+
+def _check_type(where, key, value, kind):
+    fits = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
+    if kind is list:
+        fits = fits and all(isinstance(each, str) for each in value)
+    if not fits:
+        raise Complaint(f"{where}: {key}: expected {NAMES_OF_TYPES[kind]}, found {value!r}")
+
+
+def _check_words(where, key, words, known):
+    for word in words:
+        if word not in known:
+            raise Complaint(f"{where}: {key}: unknown {word!r}{nearest(word, known)}")
+
+
+def _positive(where, key, value, whole=True):
+    kinds = int if whole else (int, float)
+    if not isinstance(value, kinds) or isinstance(value, bool) or value <= 0:
+        raise Complaint(f"{where}: {key}: expected a {'whole ' if whole else ''}number above 0, found {value!r}")
+
+
+def _plan(where, data, mode):
+    _check_keys(where, data, KEYS_OF_PLAN, KEYS_OF_PLAN)
+    if not isinstance(data["steps"], list) or not data["steps"]:
+        raise Complaint(f"{where}: steps: expected a list of numbers, found {data['steps']!r}")
+    for step in data["steps"]:
+        _positive(where, "steps", step)
+    if sorted(set(data["steps"])) != data["steps"]:
+        raise Complaint(f"{where}: steps: expected them to rise, found {data['steps']!r}")
+    _positive(where, "rounds", data["rounds"])
+    _positive(where, "seconds", data["seconds"], whole=False)
+    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"], VERIFY_SECONDS[mode])
+
+
+def _historical(where, data):
+    _check_keys(where, data, KEYS_OF_HISTORY, KEYS_OF_HISTORY)
+    for key, value in data.items():
+        _check_type(where, key, value, str)
+    return record.Historical(**data)
+
+
+def _check_command(where, case):
+    if case.kind == "idle":
+        return
+    if not case.command:
+        raise Complaint(f"{where}: key 'command' is missing")
+    used = {name for part in case.command for name in re.findall(r"\{(\w+)\}", part)}
+    _check_words(where, "command", sorted(used), PLACEHOLDERS)
+    if "url" not in used:
+        raise Complaint(f"{where}: command: {{url}} is not in it")
+    if "seconds" not in used:
+        raise Complaint(f"{where}: command: {{seconds}} is not in it, so it might not end")
+    if case.axis == "rate" and ("rate" not in used or not case.connections):
+        raise Complaint(f"{where}: axis: a rate needs {{rate}} in the command, and the key 'connections'")
+
+
+def _check(where, case):
+    _check_words(where, "kind", [case.kind], KINDS)
+    _check_words(where, "client", [case.client], CLIENTS)
+    _check_words(where, "scheme", [case.scheme], SCHEMES)
+    _check_words(where, "axis", [case.axis], AXES)
+    _check_words(where, "features", case.features, FEATURES)
+    _check_words(where, "metrics", case.metrics, record.METRICS)
+    if bool(case.path) == bool(case.paths):
+        raise Complaint(f"{where}: path: exactly one of 'path' and 'paths' is needed")
+    if case.paths:
+        _check_words(where, "paths", [case.paths], PATHS)
+    for key, path in [("path", case.path or "/"), *((f"path_of.{name}", path) for name, path in case.path_of.items())]:
+        if not isinstance(path, str) or not path.startswith("/"):
+            raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
+    if not case.metrics:
+        raise Complaint(f"{where}: metrics: expected at least one: the first decides who is ahead")
+    _check_command(where, case)
+
+
+def load(path):
+    path = Path(path)
+    where = f"{path.parent.name}/{path.name}"
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Complaint(f"{where}: {error}") from None
+    _check_keys(where, data, HINTS, NEEDED)
+    for key, value in data.items():
+        _check_type(where, key, value, HINTS[key])
+    plans = {mode: _plan(f"{where}: [{mode}]", data.pop(mode), mode) for mode in MODES if mode in data}
+    history = _historical(f"{where}: [historical]", data.pop("historical")) if "historical" in data else None
+    data = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
+    case = Case(name=path.stem, plans=plans, historical=history, **data)
+    _check(where, case)
+    return case
+
+
+def load_all(folder=FOLDER):
+    """{name: case}, in the order in which a report shows them."""
+    found = {path.stem: load(path) for path in sorted(Path(folder).glob("*.toml"))}
+    return {name: found[name] for name in sorted(found, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n))}
+
+
+ORDER = ("small", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
+         "dynamic", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
+
+
+def change(plan, rounds=None, seconds=None):
+    """The plan with what the command line says otherwise."""
+    given = {key: value for key, value in (("rounds", rounds), ("seconds", seconds)) if value is not None}
+    return dataclasses.replace(plan, **given)

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A contestant: a web server, how it is found, configured, started and ended. Which ones there are is said by the
+folders in contestants/, each with a contestant.toml, configuration templates and a fairness.md.
+
+    for name, each in load_all().items():
+        found = each.find()                      # found.program, or found.why it is absent
+        prepared = each.prepare(Setup(folder, root, port, ...))
+        with prepared.start(["taskset", "-c", "0"]) as running:
+            ...running.pid, running.pids()
+"""
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import running, template
+from .ports import free_port
+from .running import Failed, Running  # noqa: F401: Failed is part of the interface
+
+HERE = Path(__file__).resolve().parent
+FOLDER = HERE.parent / "contestants"
+PROJECT = HERE.parents[2]
+PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
+KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
+        "version", "files", "folders", "build", "command", "environment", "companions", "variables", "dynamic",
+        "stop_seconds"}
+
+
+HELLO = "Hello, world!"
+DYNAMIC = "/hello"
+
+
+class Wrong(Exception):
+    """A folder of contestants/ is not as it should be."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The program, or why there is none."""
+    program: str | None = None
+    why: str | None = None
+
+    def __bool__(self):
+        return self.program is not None
+
+
+@dataclass
+class Setup:
+    """What all contestants are given alike. Ports that are None are not opened."""
+    folder: Path  # for configuration, sockets and logs; must be there and empty
+    root: Path  # the document root
+    port: int  # HTTP/1.1 in clear text
+    tls_port: int | None = None  # HTTPS: HTTP/1.1, and HTTP/2 by ALPN where the contestant can
+    h2c_port: int | None = None  # HTTP/2 in clear text, with prior knowledge
+    workers: int = 1  # the cores that the server may use
+    cert: Path | None = None
+    key: Path | None = None
+    log: bool = False  # an access log into folder/access.log
+    hello: str = HELLO  # the dynamic answer
+    connections: int = 16384  # how many the server must be able to hold
+    file: str = "100.html"  # all that a yardstick answers
+
+
+@dataclass
+class Prepared:
+    """A contestant that is ready to be started, any number of times, one at a time."""
+    contestant: Contestant
+    setup: Setup
+    program: str
+    command: list[str]
+    environment: dict[str, str]
+    configuration: dict[str, str]  # {file name: text as used}
+    dynamic: str  # the path of the dynamic answer
+    companion: Prepared | None = None  # what stands behind a cache
+
+    def start(self, wrapper=(), cgroup: Path | None = None, seconds: float = 30) -> Running:
+        """Starts it in front, behind a wrapper such as taskset, inside a cgroup v2 (a folder) if one is given, and
+        waits until it answers. Raises Failed, with the end of what it said."""
+        return Running(self, list(wrapper), cgroup, seconds)
+
+
+@dataclass
+class Contestant:
+    name: str
+    folder: Path
+    title: str
+    about: str
+    revision: int  # of its configuration: raised whenever that changes
+    yardstick: bool  # is shown, but never ranked
+    package: str  # Debian's, empty if there is none
+    programs: list[str]  # names or paths, the best first
+    features: list[str]
+    fairness: str
+    data: dict = field(repr=False, default_factory=dict)
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that names another program."""
+        return "CONTEST_" + self.name.upper().replace("-", "_")
+
+    @property
+    def dynamic(self) -> str:
+        """The path of the dynamic answer; /cgi-bin/hello, a part of the material, for those who know CGI alone."""
+        return self.data.get("dynamic", DYNAMIC)
+
+    @functools.cached_property
+    def _found(self) -> Found:
+        return _find(self)
+
+    def find(self) -> Found:
+        """Looks once for the program."""
+        return self._found
+
+    @functools.cached_property
+    def _version(self) -> tuple[str, str]:
+        return _version(self, self.find().program) if self.find() else ("", "")
+
+    def version(self) -> str:
+        """What the program says of itself; empty when it is absent or says nothing."""
+        return self._version[0]
+
+    def origin(self) -> str:
+        """Where the program comes from: "Debian package nginx-light 1.22.1-9", "built here", or a path."""
+        return _origin(self)
+
+    def missing(self) -> dict[str, str]:
+        """{feature: why it cannot be had here}, of those the folder claims."""
+        return _missing(self)
+
+    def can(self) -> list[str]:
+        """The features that can be had on this machine."""
+        missing = self.missing()
+        return [each for each in self.features if each not in missing]
+
+    def prepare(self, setup: Setup) -> Prepared:
+        """Writes its configuration into setup.folder. Raises Failed when it is absent or cannot be prepared."""
+        return _prepare(self, setup)
+
+
+def load_all(folder: Path = FOLDER) -> dict[str, Contestant]:
+    """All contestants, by name."""
+    return {each.parent.name: load(each.parent) for each in sorted(folder.glob("*/contestant.toml"))}
+
+
+def load(folder: Path) -> Contestant:
+    path = folder / "contestant.toml"
+    try:
+        data = tomllib.loads(path.read_text())
+        fairness = (folder / "fairness.md").read_text()
+    except (OSError, tomllib.TOMLDecodeError) as error:
+        raise Wrong(f"{path}: {error}") from error
+    for key in data.keys() - KEYS:
+        raise Wrong(f"{path}: unknown key {key}; there are {', '.join(sorted(KEYS))}")
+    for key in {"title", "about", "revision", "programs", "features", "version", "command"} - data.keys():
+        raise Wrong(f"{path}: no {key}")
+    for feature in set(data["features"]) - set(FEATURES):
+        raise Wrong(f"{path}: unknown feature {feature}; there are {', '.join(FEATURES)}")
+    return Contestant(folder.name, folder, data["title"], data["about"], data["revision"], data.get("yardstick", False),
+                      data.get("package", ""), data["programs"], data["features"], fairness, data)
+
+
+def _candidates(contestant: Contestant):
+    """(what was looked for, the path if it is there)."""
+    path = os.pathsep.join([os.environ.get("PATH", os.defpath), *PLACES])
+    for name in contestant.programs:
+        name = name.replace("@project@", str(PROJECT))
+        yield name, shutil.which(name, path=path)
+
+
+def _find(contestant: Contestant) -> Found:
+    named = os.environ.get(contestant.variable)
+    if named:
+        program = shutil.which(named)
+        return Found(os.path.abspath(program)) if program else Found(
+            why=f"{contestant.variable} names {named}, which is no program")
+    looked, others = [], []
+    for name, program in _candidates(contestant):
+        looked.append(os.path.relpath(name, PROJECT) if name.startswith(str(PROJECT)) else name)
+        if program and _version(contestant, program)[0]:
+            return Found(program)
+        if program:
+            others.append(f"{program} is another program: it says {_version(contestant, program)[1][:60]!r}")
+    why = f"looked for {' or '.join(looked)} on PATH and in {', '.join(PLACES)}"
+    hint = f"Debian's package is {contestant.package}" if contestant.package else \
+        f"Debian has no package; {contestant.variable}=PROGRAM names one"
+    return Found(why="; ".join([why, *others, hint]))
+
+
+def _version(contestant: Contestant, program: str) -> tuple[str, str]:
+    """(version, first line of what it said). A version that does not match the pattern is that of another program."""
+    how = contestant.data["version"]
+    if "fixed" in how:
+        return how["fixed"], how["fixed"]
+    try:
+        done = subprocess.run([program, *how["arguments"]], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=20, text=True, errors="replace", check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return "", str(error)
+    match = re.search(how["pattern"], done.stdout)
+    return (match[1] if match else ""), (done.stdout.strip().splitlines() or ["nothing"])[0]
+
+
+def _origin(contestant: Contestant) -> str:
+    if "origin" in contestant.data:
+        return contestant.data["origin"]
+    program = contestant.find().program
+    if not program:
+        return ""
+    if not shutil.which("dpkg-query"):
+        return program
+    for path in dict.fromkeys((program, os.path.realpath(program), program.removeprefix("/usr"))):
+        owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, check=False).stdout
+        if owner:
+            package = owner.split(":")[0]
+            about = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", package], capture_output=True, text=True,
+                                   check=False)
+            return f"package {package} {about.stdout}"
+    return program
+
+
+def _missing(contestant: Contestant) -> dict[str, str]:
+    missing = {}
+    beside = str(Path(contestant.find().program or ".").parent)
+    for feature, paths in contestant.data.get("requires", {}).items():
+        paths = [path.replace("@beside@", beside) for path in paths]
+        if not any(Path(path).exists() or shutil.which(path) for path in paths):
+            missing[feature] = f"needs {' or '.join(paths)}"
+    return missing
+
+
+def values(contestant: Contestant, setup: Setup, program: str) -> dict[str, str]:
+    """What stands for the @names@ in templates and commands."""
+    known = {key: str(value) for key, value in vars(setup).items() if value is not None and value is not False}
+    known |= {"program": program, "source": str(contestant.folder), "project": str(PROJECT),
+              "dynamic": contestant.dynamic, "descriptors": str(running.descriptors())}
+    return known | contestant.data.get("variables", {})
+
+
+def switches(contestant: Contestant, setup: Setup) -> set[str]:
+    """The names that hold in @if name@."""
+    can = set(contestant.can())
+    on = {"dynamic", "root" if os.geteuid() == 0 else "unprivileged"}
+    on |= {"tls", "h2"} if setup.tls_port else set()
+    on |= {"h2c"} if setup.h2c_port else set()
+    on |= {"log"} if setup.log else set()
+    on |= {"several"} if setup.workers > 1 else set()
+    return {each for each in on if each in can or each not in FEATURES}
+
+
+def _companion(contestant: Contestant, setup: Setup) -> Prepared | None:
+    """The first server of the list that is present."""
+    names = contestant.data.get("companions", [])
+    if not names:
+        return None
+    others = load_all(contestant.folder.parent)
+    for name in names:
+        if name in others and others[name].find():
+            folder = Path(setup.folder, "behind")
+            folder.mkdir(exist_ok=True)
+            return others[name].prepare(Setup(folder, setup.root, free_port(), workers=setup.workers))
+    raise Failed(f"{contestant.name}: none of {', '.join(names)} is present to stand behind it")
+
+
+def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
+    found = contestant.find()
+    if not found:
+        raise Failed(f"{contestant.name} is absent: {found.why}")
+    data, known, on = contestant.data, values(contestant, setup, found.program), switches(contestant, setup)
+    companion = _companion(contestant, setup)
+    if companion:
+        known |= {"behind": str(companion.setup.port), "behind_name": companion.contestant.name}
+    for name in data.get("folders", []):
+        Path(setup.folder, name).mkdir(parents=True, exist_ok=True)
+    configuration = {}
+    for name, source in data.get("files", {}).items():
+        text = template.render((contestant.folder / source).read_text(), known, on, f"{contestant.name}/{source}")
+        Path(setup.folder, name).write_text(text)
+        configuration[name] = text
+    for step in data.get("build", []):
+        _build(contestant, [template.fill(part, known, contestant.name) for part in step])
+    _give_away(setup.folder)
+    command = template.words(data["command"], known, on, contestant.name)
+    environment = {key: template.fill(value, known, contestant.name)
+                   for key, value in data.get("environment", {}).items()}
+    if companion:
+        configuration |= {f"behind/{name}": text for name, text in companion.configuration.items()}
+    return Prepared(contestant, setup, found.program, command, environment, configuration,
+                    contestant.dynamic, companion)
+
+
+def _give_away(folder: Path) -> None:
+    """Servers that are started as root and serve as nobody write into this folder as nobody."""
+    if os.geteuid() == 0:
+        for path in [folder, *folder.rglob("*")]:
+            shutil.chown(path, "nobody")
+
+
+def _build(contestant: Contestant, command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120,
+                              check=False)
+    except OSError as error:
+        raise Failed(f"{contestant.name}: {command[0]}: {error.strerror}") from error
+    if done.returncode:
+        raise Failed(f"{contestant.name}: {' '.join(command)}: {done.stderr.strip()[-800:]}")

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all contestants serve: files of the classic sizes, a tree of many different files, a real site; of each its
+length and SHA-256. And the certificate they use."""
+from __future__ import annotations
+
+import hashlib
+import random
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .contestant import HELLO, PROJECT
+
+SEED = 2011
+FIXED = {"100.html": 100, "1400.html": 1400, "200k.bin": 200_000, "10m.bin": 10_000_000}
+TREE_FILES, TREE_BYTES, TREE_PER_FOLDER = 20_000, 4096, 200
+# A site that people really read, as it is published: pages, style sheets, scripts and pictures of many sizes.
+SITE_PACKAGE, SITE = "sqlite3-doc", Path("/usr/share/doc/sqlite3")
+SITE_TYPES = {".html", ".css", ".js", ".txt", ".svg", ".png", ".jpg", ".gif", ".ico", ".pdf", ".md"}
+
+
+class NoMaterial(Exception):
+    """Something that the material is made with is not there."""
+
+
+@dataclass(frozen=True)
+class File:
+    length: int
+    sha256: str
+
+
+@dataclass
+class Material:
+    root: Path
+    files: dict[str, File] = field(default_factory=dict)  # path, without a slash in front: what it must be
+    tree: list[str] = field(default_factory=list)  # many small files, each different
+    site: list[str] = field(default_factory=list)  # the real site
+    site_name: str = ""
+    cert: Path | None = None
+    key: Path | None = None
+
+    @property
+    def fixed(self) -> list[str]:
+        return list(FIXED)
+
+
+def make(folder: Path, tree: int = TREE_FILES, site: bool = True, tls: bool = True) -> Material:
+    """Makes all of it below `folder`; `tree` is the number of small files."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)  # servers that are started as root read as somebody else
+    material = Material(folder / "www")
+    material.root.mkdir()
+    rng = random.Random(SEED)
+    for name, size in FIXED.items():
+        _add(material, name, _html(name, size) if name.endswith(".html") else rng.randbytes(size))
+    _add_cgi(material)
+    for number in range(tree):
+        material.tree.append(_add_leaf(material, number, rng))
+    if site:
+        _add_site(material)
+    if tls:
+        material.cert, material.key = certificate(folder)
+    return material
+
+
+def _add(material: Material, name: str, data: bytes) -> None:
+    path = material.root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    material.files[name] = File(len(data), hashlib.sha256(data).hexdigest())
+
+
+def _add_cgi(material: Material) -> None:
+    """The dynamic answer of those who know CGI alone."""
+    path = material.root / "cgi-bin" / "hello"
+    path.parent.mkdir()
+    fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]
+    path.write_text("#!/bin/sh\nprintf '{}'\n".format("\\r\\n".join(fields)))
+    path.chmod(0o755)
+
+
+def _html(title: str, size: int) -> bytes:
+    """A page of exactly that size."""
+    head, tail = f"<!doctype html>\n<title>{title}</title>\n<p>".encode(), b"\n"
+    words = b"Lorem ipsum dolor sit amet, consectetur adipiscing elit. " * (size // 57 + 1)
+    return head + words[:size - len(head) - len(tail)] + tail
+
+
+def _add_leaf(material: Material, number: int, rng: random.Random) -> str:
+    name = f"tree/{number // TREE_PER_FOLDER:03}/{number:05}.txt"
+    _add(material, name, f"{number:<15}\n".encode() + rng.randbytes((TREE_BYTES - 16) // 2).hex().encode())
+    return name
+
+
+def site_source() -> tuple[str, Path]:
+    """(name, folder): Debian's copy of the web site of SQLite, or else the manuals of this project."""
+    if SITE.is_dir():
+        return f"the web site of SQLite, as in Debian's {SITE_PACKAGE}", SITE
+    return "the manuals of this project, as they are in its tree", PROJECT / "docs"
+
+
+def _add_site(material: Material) -> None:
+    material.site_name, source = site_source()
+    target = material.root / "site"
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and path.suffix in SITE_TYPES:
+            _copy(material, path, target, path.relative_to(source))
+
+
+def _copy(material: Material, path: Path, target: Path, name: Path) -> None:
+    to = target / name
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, to)
+    data = to.read_bytes()
+    material.files[f"site/{name}"] = File(len(data), hashlib.sha256(data).hexdigest())
+    material.site.append(f"site/{name}")
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A P-256 key and a certificate for localhost that nobody trusts."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    if not shutil.which("openssl"):
+        raise NoMaterial("openssl is needed to make a certificate; install the package openssl")
+    done = subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+         "-keyout", key, "-out", cert], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NoMaterial(f"openssl could not make a certificate: {done.stderr.strip()[-400:]}")
+    return cert, key

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The record of a run: everything that was measured, and all that a reader needs to judge it. JSON, gzipped when large.
+
+    record = load("build/contest/2026-11-21-0900/record.json")     # or the folder
+    save(record, folder)
+
+The fields below are the format. What is not known is None (null); metrics that a case does not have are absent.
+"""
+import dataclasses
+import gzip
+import json
+import types
+import typing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from contest.complaint import Complaint
+
+FORMAT = 1
+GZIP_ABOVE = 4_000_000
+NAMES = ("record.json", "record.json.gz")
+
+# Unit and direction of every metric: what a shot may hold, and whether less is better.
+METRICS = {
+    "rate": ("requests/s", "more"), "cpu_us": ("us/request", "less"), "user_us": ("us/request", "less"),
+    "system_us": ("us/request", "less"), "pss_kb": ("KB", "less"), "peak_kb": ("KB", "less"), "start_kb": ("KB", "less"),
+    "mean_us": ("us", "less"), "p50_us": ("us", "less"), "p75_us": ("us", "less"), "p90_us": ("us", "less"),
+    "p99_us": ("us", "less"), "p999_us": ("us", "less"), "max_us": ("us", "less"), "errors": ("errors", "less"),
+    "voluntary": ("switches/request", "less"), "involuntary": ("switches/request", "less"),
+    "syscalls": ("calls/request", "less"), "idle_bytes": ("bytes/connection", "less"),
+    "server_busy": ("of its cores", None), "client_busy": ("of its cores", None), "strangers": ("of all cores", None),
+    "bytes_per_second": ("bytes/s", "more"), "requests": ("requests", None), "seconds": ("s", None),
+}
+STATES = ("present", "absent", "failed")
+BOTTLENECKS = ("client", "server", "neither", None)
+
+
+@dataclass
+class Contestant:
+    title: str
+    state: str  # present, absent (not installed) or failed (could not be started)
+    why: str | None = None
+    version: str | None = None
+    program: str | None = None
+    package: str | None = None
+    origin: str | None = None
+    revision: int = 1
+    configuration: dict[str, str] = field(default_factory=dict)  # file name: text as used
+    fairness: str = ""
+    yardstick: bool = False  # shown, never ranked
+    features: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Historical:
+    name: str
+    then: str
+    differs: str
+
+
+@dataclass
+class Case:
+    title: str
+    about: str
+    client: str
+    axis: str | None  # what the steps are: connections, rate, or nothing
+    steps: list[float]
+    rounds: int
+    seconds: float
+    base: str
+    metrics: list[str]  # the first one decides who wins
+    historical: Historical | None = None
+    command: list[str] = field(default_factory=list)
+    alone: bool = False  # no other contestant was started: memory is comparable
+
+
+@dataclass
+class Shot:
+    case: str
+    contestant: str
+    round: int
+    step: float
+    metrics: dict[str, float | None]
+    bottleneck: str | None = None
+    samples: list[list[float | None]] = field(default_factory=list)  # [seconds, share of a core, PSS in KB]
+    repeated: int = 0  # how often the shot was thrown away because strangers used the machine
+    noisy: bool = False  # and in spite of that they did
+
+
+@dataclass
+class Exclusion:
+    case: str
+    contestant: str
+    why: str
+
+
+@dataclass
+class Record:
+    mode: str
+    started: str
+    environment: dict
+    format: int = FORMAT
+    contest: str = "2.0.0"
+    ended: str | None = None
+    interrupted: bool = False
+    contestants: dict[str, Contestant] = field(default_factory=dict)
+    cases: dict[str, Case] = field(default_factory=dict)
+    shots: list[Shot] = field(default_factory=list)
+    disqualified: list[Exclusion] = field(default_factory=list)
+    absent_in: list[Exclusion] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def values(self, case, contestant, metric, step=None):
+        """What was measured, in the order of rounds: the samples that statistics are made of."""
+        return [shot.metrics[metric] for shot in self.shots
+                if shot.case == case and shot.contestant == contestant and step in (None, shot.step)
+                and shot.metrics.get(metric) is not None]
+
+    def is_disqualified(self, case, contestant):
+        return any(e.case == case and e.contestant == contestant for e in self.disqualified)
+
+
+# ---- From JSON ----
+
+def _wrong(where, expected, found):
+    shown = json.dumps(found)
+    return Complaint(f"{where}: expected {expected}, found {shown if len(shown) < 60 else shown[:57] + '...'}")
+
+
+def _plain(kind, value, where):
+    if kind is dict:
+        kind = dict[str, typing.Any]
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
+        names = {str: "a text", int: "a whole number", float: "a number", bool: "true or false"}
+        raise _wrong(where, names.get(kind, kind.__name__), value)
+    return value
+
+
+def _read(kind, value, where):
+    """The value as a `kind`, a type hint; complains with the place of what does not fit."""
+    origin, inner = typing.get_origin(kind), typing.get_args(kind)
+    if kind in (typing.Any, dict):
+        return value if kind is not dict or isinstance(value, dict) else _plain(types.NoneType, value, where)
+    if origin in (types.UnionType, typing.Union):
+        return None if value is None else _read(next(k for k in inner if k is not types.NoneType), value, where)
+    if origin is list:
+        if not isinstance(value, list):
+            raise _wrong(where, "a list", value)
+        return [_read(inner[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
+    if origin is dict:
+        if not isinstance(value, dict):
+            raise _wrong(where, "an object", value)
+        return {name: _read(inner[1], item, f"{where}.{name}") for name, item in value.items()}
+    if dataclasses.is_dataclass(kind):
+        return _read_object(kind, value, where)
+    return _plain(kind, value, where)
+
+
+def _read_object(kind, value, where):
+    if not isinstance(value, dict):
+        raise _wrong(where, "an object", value)
+    hints, given = typing.get_type_hints(kind), {}
+    for each in dataclasses.fields(kind):
+        if each.name in value:
+            given[each.name] = _read(hints[each.name], value[each.name], f"{where}.{each.name}")
+        elif each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING:
+            raise Complaint(f"{where}: {each.name} is missing")
+    return kind(**given)  # what a later version adds is not in our way
+
+
+def from_json(value, where="record"):
+    """A Record of parsed JSON, validated."""
+    if isinstance(value, dict) and value.get("format") != FORMAT:
+        raise Complaint(f"{where}: the format is {value.get('format')!r}, this program reads {FORMAT}")
+    record = _read(Record, value, where)
+    validate(record, where)
+    return record
+
+
+def _known(where, name, names, what):
+    if name not in names:
+        raise Complaint(f"{where}: there is no {what} {name!r} in this record")
+
+
+def validate(record, where="record"):
+    """What types cannot say: names that refer to something, metrics that exist."""
+    if record.mode not in ("quick", "full", "custom"):
+        raise _wrong(f"{where}.mode", "quick, full or custom", record.mode)
+    for name, contestant in record.contestants.items():
+        if contestant.state not in STATES:
+            raise _wrong(f"{where}.contestants.{name}.state", " or ".join(STATES), contestant.state)
+    for name, case in record.cases.items():
+        for metric in case.metrics:
+            _known(f"{where}.cases.{name}.metrics", metric, METRICS, "metric")
+    for i, shot in enumerate(record.shots):
+        here = f"{where}.shots[{i}]"
+        _known(here, shot.case, record.cases, "case")
+        _known(here, shot.contestant, record.contestants, "contestant")
+        for metric in shot.metrics:
+            _known(f"{here}.metrics", metric, METRICS, "metric")
+        if shot.bottleneck not in BOTTLENECKS:
+            raise _wrong(f"{here}.bottleneck", "client, server, neither or null", shot.bottleneck)
+    for kind in ("disqualified", "absent_in"):
+        for i, each in enumerate(getattr(record, kind)):
+            _known(f"{where}.{kind}[{i}]", each.case, record.cases, "case")
+            _known(f"{where}.{kind}[{i}]", each.contestant, record.contestants, "contestant")
+
+
+# ---- Files ----
+
+def find(path):
+    """The file of a record: the path itself, or that in the folder."""
+    path = Path(path)
+    if path.is_dir():
+        for name in NAMES:
+            if (path / name).exists():
+                return path / name
+        raise Complaint(f"{path}: no {NAMES[0]} in this folder; `contest run` makes one")
+    if not path.exists():
+        raise Complaint(f"{path}: no such file; name a record or the folder of a run")
+    return path
+
+
+def load(path):
+    path = find(path)
+    try:
+        data = path.read_bytes()
+        text = gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data
+        value = json.loads(text)
+    except (OSError, EOFError, ValueError) as error:
+        raise Complaint(f"{path}: not a record: {error}") from None
+    return from_json(value, str(path))
+
+
+def to_json(record):
+    value = dataclasses.asdict(record)
+    for shot in value["shots"]:
+        if not shot["samples"]:
+            del shot["samples"]
+    return value
+
+
+def save(record, folder):
+    """Writes the record into the folder, whole or not at all. Answers its path."""
+    validate(record)
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(to_json(record), indent=1).encode()
+    name, other = NAMES if len(text) <= GZIP_ABOVE else NAMES[::-1]
+    if name.endswith(".gz"):
+        text = gzip.compress(text, mtime=0)
+    fresh = folder / (name + ".new")
+    fresh.write_bytes(text)
+    fresh.rename(folder / name)
+    (folder / other).unlink(missing_ok=True)
+    return folder / name
+
+
+def latest(folder):
+    """The newest run below a folder, or None."""
+    runs = [p.parent for name in NAMES for p in Path(folder).glob(f"*/{name}")]
+    return max(runs, key=lambda p: p.name, default=None)

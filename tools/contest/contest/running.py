@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A contestant that runs: its start, the wait until it answers, and its end with all that belongs to it."""
+from __future__ import annotations
+
+import atexit
+import http.client
+import os
+import resource
+import signal
+import subprocess
+import time
+import uuid
+from pathlib import Path
+
+from . import family
+
+TERM_SECONDS = 5
+DESCRIPTORS = 65536
+QUIET = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", os.defpath)}
+
+
+class Failed(Exception):
+    """A contestant could not be prepared or started."""
+
+
+def descriptors() -> int:
+    """How many descriptors each server gets, as its hard and soft limit."""
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], DESCRIPTORS)
+
+
+def _enter(cgroup):
+    """In the new process: as many descriptors as it may have, and the group it belongs to."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors(),) * 2)
+    if cgroup:
+        Path(cgroup, "cgroup.procs").write_text("0")
+
+
+class Running:
+    """Has ended, with all children, when `stop` returns or the `with` is left."""
+
+    def __init__(self, prepared, wrapper, cgroup, seconds):
+        self.prepared, self.companion, self.process, self.known = prepared, None, None, {}
+        self.mark = uuid.uuid4().hex
+        self.output = Path(prepared.setup.folder, "output.txt")
+        atexit.register(self.stop)
+        try:
+            if prepared.companion:
+                self.companion = prepared.companion.start(wrapper, cgroup, seconds)
+            self._start(wrapper, cgroup)
+            self._wait(seconds)
+        except BaseException:
+            self.stop()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    @property
+    def pid(self) -> int:
+        """The first process of the server."""
+        return self.process.pid
+
+    def pids(self) -> list[int]:
+        """All of its processes, those of a server behind it included."""
+        behind = self.companion.pids() if self.companion else []
+        return [*family.members(self.pid, self.mark), *behind]
+
+    def _start(self, wrapper, cgroup):
+        prepared = self.prepared
+        environment = QUIET | {"HOME": str(prepared.setup.folder), family.MARK: self.mark} | prepared.environment
+        with open(self.output, "wb") as output:
+            self.process = subprocess.Popen([*wrapper, *prepared.command], cwd=prepared.setup.folder, env=environment,
+                                            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                                            start_new_session=True, preexec_fn=lambda: _enter(cgroup))
+
+    def _wait(self, seconds):
+        end = time.monotonic() + seconds
+        while not (answers := self._answers()) or self.process.poll() is not None:
+            if self.process.poll() is not None:
+                raise Failed(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}"
+                             + (", and another server has its port" if answers else ""))
+            if time.monotonic() >= end:
+                raise Failed(f"{self._name()} does not answer within {seconds} s: {self._said()}")
+            time.sleep(0.02)
+
+    def _answers(self) -> bool:
+        setup = self.prepared.setup
+        connection = http.client.HTTPConnection("127.0.0.1", setup.port, timeout=5)
+        try:
+            connection.request("GET", f"/{setup.file}", headers={"Connection": "close"})
+            return connection.getresponse().status == 200
+        except (OSError, http.client.HTTPException):
+            return False
+        finally:
+            connection.close()
+
+    def _name(self):
+        return self.prepared.contestant.name
+
+    def _said(self):
+        try:
+            return self.output.read_text(errors="replace").strip()[-800:] or "it said nothing"
+        except OSError:
+            return "it said nothing"
+
+    def stop(self) -> None:
+        """TERM to the first process; KILL, by number, to whoever of the family is still there some seconds later."""
+        atexit.unregister(self.stop)
+        try:
+            if self.process:
+                self._end()
+        finally:
+            if self.companion:
+                self.companion.stop()
+
+    def _end(self):
+        members = family.members(self.pid, self.mark)
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        seconds = self.prepared.contestant.data.get("stop_seconds", TERM_SECONDS)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            pass
+        left = family.wait_gone(members, 1 if self.process.poll() is not None else 0)
+        for _ in range(10):
+            left |= family.members(self.pid, self.mark)
+            if not left:
+                break
+            for pid, start in left.items():
+                family.tell(pid, start, signal.SIGKILL)
+            self.process.poll()
+            left = family.wait_gone(left, 2)
+        self.process.wait(TERM_SECONDS)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration templates: @name@ stands for a value; the lines between `@if name@` and `@end@` are there only when
+that holds, `@if not name@` when it does not. Nothing else, so that they read like what they become."""
+import re
+
+NAME = re.compile(r"@([a-z][a-z0-9_]*)@")
+CONDITION = re.compile(r"\s*@if (not )?([a-z0-9_]+)@\s*$")
+END = re.compile(r"\s*@end@\s*$")
+
+
+class Unknown(Exception):
+    """A template asks for what nobody gives."""
+
+
+def fill(text: str, known: dict[str, str], where: str) -> str:
+    def value(match):
+        if match[1] not in known:
+            raise Unknown(f"{where}: nothing is known for {match[0]}")
+        return known[match[1]]
+
+    return NAME.sub(value, text)
+
+
+def render(text: str, known: dict[str, str], on: set[str], where: str) -> str:
+    lines, shown = [], [True]
+    for line in text.splitlines(keepends=True):
+        if condition := CONDITION.match(line):
+            shown.append(shown[-1] and (condition[2] in on) != bool(condition[1]))
+        elif END.match(line):
+            shown.pop()
+            if not shown:
+                raise Unknown(f"{where}: an @end@ without @if@")
+        elif shown[-1]:
+            lines.append(fill(line, known, where))
+    if len(shown) != 1:
+        raise Unknown(f"{where}: an @if@ without @end@")
+    return "".join(lines)
+
+
+def words(parts: list[str], known: dict[str, str], on: set[str], where: str) -> list[str]:
+    """The same for a command: `@if name@` and `@end@` are words of their own."""
+    return render("".join(f"{part}\n" for part in parts), known, on, where).splitlines()
