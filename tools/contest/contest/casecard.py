@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of a report that shows one case: its sentence, plots and tables."""
+import re
+
 from contest import palette, plots, statistics, wording
 from contest.elements import Markup, tag
 from contest.metrics import metric as metric_of, span, step as write_step
@@ -11,7 +13,9 @@ def scrolled(content, label):
 
 
 def figure(drawing, caption, wide=False):
-    return tag("figure", tag("div", Markup(drawing), class_="drawing", tabindex="0" if wide else None),
+    # A drawing of few columns stays small: its letters are as large as those beside it.
+    natural = f"--natural: {re.search(r'viewBox=.0 0 ([0-9.]+)', drawing)[1]}px" if wide else None
+    return tag("figure", tag("div", Markup(drawing), class_="drawing", style=natural, tabindex="0" if wide else None),
                tag("figcaption", caption) if caption else None, class_="wide" if wide else None)
 
 
@@ -191,8 +195,9 @@ def _historical(about):
 def _circumstances(results, case):
     about = results.record.cases[case]
     steps = ", ".join(map(write_step, results.steps(case)))
-    parts = [f"client: {about.client}", f"{about.rounds} rounds of {about.seconds:g} s",
-             f"{'requests per second' if about.axis == 'rate' else about.axis}: {steps}" if about.axis else None, "each server was alone on the machine" if about.alone else None]
+    axis = "requests per second" if about.axis == "rate" else about.axis
+    parts = [f"client: {about.client}", f"{about.rounds} rounds of {about.seconds:g} s", f"{axis}: {steps}" if axis else None,
+             "no other server ran meanwhile" if about.alone else None]
     return tag("p", " · ".join(p for p in parts if p), class_="quiet")
 
 
