@@ -1,91 +1,117 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Real clients, and what wr writes of them."""
-import csv
-import hashlib
-import json
+"""What wr reads from real clients is what the server saw: its access log has a line for each request it answered."""
+import collections
+import os
+import re
 import shutil
-import signal
 import subprocess
-import time
 
 import pytest
 
+from monkey import PROGRAM, SECONDS
+
+READ = PROGRAM.parent / "tests" / "wr" / "wr_read"
+ASKED, CLIENTS = 200, 4
+LATENCIES = ("mean", "p50", "p75", "p90", "p95", "p99", "p999", "max")
+# These run for some time, and leave at most so many requests unfinished at its end.
+CUT = {"wrk": CLIENTS, "siege": CLIENTS}
+# Each with what it always tells about times, however fast the server.
 COMMANDS = {
-    "wrk": ["wrk", "-t1", "-d1"],
-    "ab": ["ab", "-n", "200", "-k"],
-    "h2load": ["h2load", "--h1", "-n", "200"],
-    "siege": ["siege", "-b", "-r20"],
+    "wrk": (["-t", "1", "-d", "1"], ("mean", "p50", "p75", "p90", "p99", "max")),
+    "h2load": (["--h1", "-n", ASKED], ("mean", "max")),
+    "weighttp": (["-k", "-n", ASKED], ()),
+    "ab": (["-k", "-n", ASKED], ("mean", "p50", "p75", "p90", "p95", "p99", "max")),
+    # Its clock has hundredths of a second, so it has to take some of them.
+    "siege": (["-b", "-q", "-t", "1S"], ("mean",)),
+    "pace": (["-R", "200", "-d", "1s"], ("mean", "p50", "p75", "p90", "p95", "max")),
 }
-SHA1 = hashlib.sha1(b"x" * 100).hexdigest()
 
 
-@pytest.mark.parametrize("client", [name for name in COMMANDS if shutil.which(name)])
-def test_each_client_is_understood(wr, serve, client):
-    server = serve("slow", 0)
-    document, shots, _ = wr.shots("--pid", server.pid, "-c", 4, "-n", 2, "--length", 100, "--sha1", SHA1, "--",
-                                  *COMMANDS[client], server.url)
-    assert document["client"]["kind"] == client
-    assert document["server"]["pids"] == [server.pid] and document["server"]["found_by"] == "pid"
-    assert document["check"] == {"status": 200, "length": 100, "sha1": SHA1}
-    assert len(shots) == 2
-    for shot in shots:
-        used = shot["user_us"] + shot["system_us"]
-        assert shot["requests"] > 0 and shot["rate"] > 0 and used > 0
-        assert shot["us_per_request"] == pytest.approx(used / shot["requests"], rel=.01)
-        assert shot["pss_kb"] > 0 and shot["peak_kb"] >= shot["pss_kb"] and shot["hwm_kb"] > 0
-        assert shot["switches"]["voluntary"] > 0
-        assert shot["client"]["user_us"] + shot["client"]["system_us"] > 0
-        assert shot["bottleneck"] in ("client", "server", "neither")
-        assert shot["samples"] and all(len(sample) == 3 for sample in shot["samples"])
-        assert shot["syscalls"] is None
-    rate = document["steps"][0]["rate"]
-    assert rate["min"] <= rate["median"] <= rate["max"]
+def program_of(kind):
+    beside = PROGRAM.parent / kind
+    return str(beside) if beside.exists() else shutil.which(kind)
 
 
-def test_a_sweep_as_table_csv_and_json(wr, serve, tmp_path):
-    server = serve("slow", 0)
-    done = wr.run("--port", server.port, "-c", 1, "-l", 3, "-s", 2, "-n", 2, "--warm-up", 1, "--csv", tmp_path / "a.csv",
-                  "--json", tmp_path / "a.json", "--", "ab", "-n", 50, server.url)
-    lines = done.stdout.splitlines()
-    assert lines[0].startswith("Server ") and f"process {server.pid};" in lines[0]
-    assert lines[1].split(None, 1) == ["Range", "1 to 3 by 2 connections, 2 shots each"]
-    assert lines[2].split(None, 1) == ["Command", f"ab -n 50 {server.url}"]
-    assert [line.split()[0] for line in lines[7:9]] == ["1", "3"]
-    assert lines[-1].startswith("Elapsed      0 days, 0 hours, ")
-    with (tmp_path / "a.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [(row["concurrency"], row["shot"]) for row in rows] == [("1", "1"), ("1", "2"), ("3", "1"), ("3", "2")]
-    assert all(row["requests"] == "50" and float(row["rate"]) > 0 for row in rows)
-    document = json.loads((tmp_path / "a.json").read_text())
-    assert [step["concurrency"] for step in document["steps"]] == [1, 3]
-    assert document["server"]["found_by"] == "port"
-    assert "\r" not in done.stderr  # progress is for terminals
+def read(kind, output):
+    done = subprocess.run([READ, kind], input=output, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == 0, done.stderr + output
+    return {name: float(value) for name, value in map(str.split, done.stdout.splitlines())}
 
 
-def test_the_port_of_the_url_finds_the_server(wr, serve):
-    server = serve("slow", 0)
-    document, _, _ = wr.shots("--", "ab", "-n", 20, "-c", 3, server.url)
-    assert document["server"]["found_by"] == "port" and document["server"]["pids"] == [server.pid]
-    assert document["steps"][0]["concurrency"] == 3
+@pytest.fixture
+def served(monkey, site):
+    """A server of /file and of nothing else, which writes down what it answered."""
+    assert READ.exists(), f"{READ} is not built"
+    site.add("file", "x" * 100)
+    return monkey(server="AccessLog access.log\nMaxKeepAliveRequest unlimited")
 
 
-@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
-def test_nginx_with_its_workers(wr, serve, tmp_path):
-    free = serve("slow", 0)
-    free.process.kill()
-    free.process.wait()
-    (tmp_path / "nginx.conf").write_text(f"""daemon off; worker_processes 2; pid {tmp_path}/pid; error_log {tmp_path}/log;
-        events {{ worker_connections 64; }}
-        http {{ access_log off; server {{ listen 127.0.0.1:{free.port}; location / {{ return 200 "hello"; }} }} }}""")
-    with subprocess.Popen(["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], stderr=subprocess.DEVNULL) as nginx:
-        try:
-            until = time.monotonic() + 20
-            children = f"/proc/{nginx.pid}/task/{nginx.pid}/children"
-            while len(open(children).read().split()) < 2:
-                assert time.monotonic() < until and nginx.poll() is None
-                time.sleep(0.02)
-            document, shots, _ = wr.shots("--port", free.port, "--length", 5, "-c", 4, "--", "ab", "-n", 500, free.url)
-        finally:
-            nginx.send_signal(signal.SIGTERM)
-    assert document["server"]["name"] == "nginx" and len(document["server"]["pids"]) == 3
-    assert shots[0]["requests"] == 500 and shots[0]["user_us"] + shots[0]["system_us"] > 0
+def run(kind, url, folder, *options):
+    """Its output as wr would have it."""
+    if not program_of(kind):
+        pytest.skip(f"{kind} is not installed")
+    adds = subprocess.run([READ, kind, "adds"], capture_output=True, text=True, timeout=SECONDS, check=True)
+    command = [program_of(kind), *adds.stdout.split(), "-c", str(CLIENTS), *map(str, options), url]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, cwd=folder,
+                          env=os.environ | {"HOME": str(folder)}, timeout=SECONDS, check=False)
+    return done.stdout + done.stderr
+
+
+def seen(server, path):
+    """How often the server answered, by status. All of it is written down when the server has stopped."""
+    server.stop()
+    lines = re.findall(rf'"GET {path} HTTP/[\d.]+" (\d+) ', (server.folder / "access.log").read_text())
+    return collections.Counter(map(int, lines))
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_all_requests_are_counted(served, tmp_path, kind):
+    options, told = COMMANDS[kind]
+    output = run(kind, f"{served.url}/file", tmp_path, *options)
+    result = read(kind, output)
+    before = int(re.search(r'"before":\{"requests":(\d+)', output)[1]) if kind == "pace" else 0
+    answered = seen(served, "/file")
+    assert set(answered) == {200}
+    if kind in CUT:
+        assert 0 <= answered[200] - result["requests"] <= CUT[kind], answered
+    else:
+        assert result["requests"] == ASKED
+        assert answered[200] == ASKED + before
+    assert result["errors"] == 0
+    assert result["seconds"] > 0
+    assert result["rate"] == pytest.approx(result["requests"] / result["seconds"], rel=0.02)
+    assert {name for name in told if result[name] < 0} == set(), output
+    percentiles = [result[name] for name in LATENCIES[1:] if result[name] >= 0]
+    assert percentiles == sorted(percentiles)
+
+
+@pytest.mark.parametrize("protocol", ["h2", "h2-tls"], indirect=True)
+def test_requests_of_http2_are_counted(served, tmp_path):
+    output = run("h2load", f"{served.url}/file", tmp_path, "-n", ASKED, "-m", 8)
+    result = read("h2load", output)
+    assert seen(served, "/file") == {200: ASKED}
+    assert (result["requests"], result["errors"]) == (ASKED, 0)
+    assert 0 < result["mean"] <= result["max"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in COMMANDS if kind != "pace"])  # it does not go on after a wrong answer
+def test_bad_statuses_are_counted(served, tmp_path, kind):
+    output = run(kind, f"{served.url}/none", tmp_path, *COMMANDS[kind][0])
+    result = read(kind, output)
+    answered = seen(served, "/none")
+    assert set(answered) == {404}
+    assert 0 <= answered[404] - result["requests"] <= CUT.get(kind, 0)
+    assert result["status"] == result["requests"] > 0
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_server_that_is_not_there_gives_no_requests(served, tmp_path, kind):
+    url = f"{served.url}/file"
+    served.stop()
+    output = run(kind, url, tmp_path, *COMMANDS[kind][0])
+    done = subprocess.run([READ, kind], input=output, capture_output=True, text=True, timeout=SECONDS, check=False)
+    if done.returncode == 0:
+        assert "\nrequests 0\n" in "\n" + done.stdout
+        assert int(re.search(r"^errors (-?\d+)$", done.stdout, re.MULTILINE)[1]) > 0
+    else:
+        assert f"cannot read the output of {kind}: " in done.stderr
