@@ -23,15 +23,15 @@ class Wr:
     def environment(self):
         return dict(os.environ, PATH=f"{self.path}{os.pathsep}{os.environ['PATH']}", LC_ALL="C")
 
-    def run(self, *words, code=0):
-        done = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=50,
-                              env=self.environment(), check=False)
+    def run(self, *words, code=0, before=()):
+        done = subprocess.run([*before, PROGRAM, *map(str, words)], capture_output=True, text=True, timeout=50,
+                              env=self.environment(), check=False, start_new_session=True)
         assert done.returncode == code, (words, done.returncode, done.stdout, done.stderr)
         return done
 
-    def shots(self, *words):
+    def shots(self, *words, before=()):
         """(document, shots of the first step, what was said)"""
-        done = self.run("--json", *words)
+        done = self.run("--json", *words, before=before)
         document = json.loads(done.stdout)
         return document, document["steps"][0]["shots"], done.stderr
 
