@@ -5,6 +5,7 @@ import http.server  # noqa: F401
 import os
 import subprocess
 
+import contest  # noqa: F401: so with the package in tools/contest
 import pytest
 
 import protocols

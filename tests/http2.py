@@ -177,6 +177,9 @@ class Http2Client:
         assert version in (None, "1.1"), "there are no versions here"
         fields = [(n.lower(), v) for n, v in (fields.items() if isinstance(fields, dict) else fields)]
         names = {name for name, _ in fields}
+        if "host" in names:  # as with HTTP/1 it stands in the place of the usual one
+            host = next(value for name, value in fields if name == "host") if host is not None else None
+            fields = [f for f in fields if f[0] != "host" or host is None]
         if body and not streamed and "content-length" not in names:
             fields.append(("content-length", str(len(body))))
         length = next((int(v) for n, v in fields if n == "content-length" and v.isdigit()), len(body))

@@ -166,6 +166,15 @@ static void end_request(struct mk_conn *c)
     mk_exchange_free(h->x);
 }
 
+/* An encrypted stream says in its protocol that nothing more comes, and may have to wait for room to say it. */
+static bool says_end(struct mk_conn *c)
+{
+    if (!c->stream.tls)
+        return true;
+    c->stream.ops->shutdown(&c->stream);
+    return !c->stream.ends;
+}
+
 static bool end_connection(struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
@@ -175,6 +184,10 @@ static bool end_connection(struct mk_conn *c)
     end_request(c);
     if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
         mk_conn_linger(c, shut);
+        return true;
+    }
+    if (!shut && !says_end(c)) {
+        mk_conn_linger(c, true);
         return true;
     }
     mk_conn_close(c, MK_ENDING_DONE);

@@ -7,13 +7,17 @@ from pathlib import Path
 import pytest
 
 NEED = Path(__file__).resolve().parents[2] / "tools" / "dev" / "need.sh"
-REAL = ("bash", "env", "cat", "touch", "chmod")
+REAL = ("bash", "sh", "env", "cat", "touch", "chmod", "rm")
 BUILD = ("cmake", "ninja", "cc")
+PROBES = ("command", "server", "file", "pkg-config")
+CLIENTS = ("cc", "python3", "openssl", "taskset", "wrk", "h2load", "ab", "siege", "busybox", "node")
 COMMAND_OF = {"ninja-build": "ninja", "gcc": "cc"}
 
 # Installs by making the command appear, and refuses packages it has not heard of.
 APT_GET = """\
 echo "$*" >> {bin}/../apt.log
+policy={bin}/../usr/sbin/policy-rc.d
+[ ! -x $policy ] || {{ $policy; echo "$1 $?" >> {bin}/../policy.log; }}
 for word; do
     case $word in
         update) [ ! -e {bin}/../offline ] || exit 100 ;;
@@ -32,6 +36,9 @@ class Machine:
         self.root = root
         self.bin = root / "bin"
         self.bin.mkdir()
+        self.sbin = root / "usr" / "sbin"
+        self.sbin.mkdir(parents=True)
+        self.policy = self.sbin / "policy-rc.d"
         for name in REAL:
             (self.bin / name).symlink_to(shutil.which(name))
         self.tool("id", "echo 0")
@@ -46,8 +53,18 @@ class Machine:
         return self
 
     def need(self, *purposes):
-        return subprocess.run([shutil.which("bash"), NEED, *purposes], env={"PATH": str(self.bin)}, capture_output=True,
-                              text=True, timeout=30, check=False)
+        return subprocess.run([shutil.which("bash"), NEED, *purposes], capture_output=True, text=True,
+                              env={"PATH": str(self.bin), "NEED_ROOT": str(self.root)}, timeout=30, check=False)
+
+    def with_services(self, answer):
+        """A policy of somebody else, which answers that."""
+        self.policy.write_text(f"#!{shutil.which('bash')}\nexit {answer}\n")
+        self.policy.chmod(0o755)
+
+    def asked(self):
+        """What the policy answered to each call of apt-get."""
+        log = self.root / "policy.log"
+        return [line.split()[1] for line in log.read_text().splitlines()] if log.exists() else []
 
     def installs(self):
         log = self.root / "apt.log"
@@ -139,6 +156,58 @@ def test_goes_on_without_what_one_can_do_without(machine):
     assert "going on without chromium" in done.stderr
 
 
+def test_no_service_is_started_by_what_it_installs(machine):
+    machine.with_apt()
+    machine.tool("cc")
+    assert machine.need("build").returncode == 0
+    assert machine.asked() and set(machine.asked()) == {"101"}
+    assert not machine.policy.exists()
+
+
+def test_services_may_start_again_after_a_failure(machine):
+    machine.with_apt(broken="cmake")
+    machine.tool("cc")
+    assert machine.need("build").returncode == 1
+    assert "101" in machine.asked()
+    assert not machine.policy.exists()
+
+
+def test_services_may_start_again_after_an_interruption(machine):
+    machine.with_apt()
+    machine.tool("cc")
+    machine.tool("apt-get", 'kill -TERM "$PPID"')
+    assert machine.need("build").returncode != 0
+    assert not machine.policy.exists()
+
+
+def test_a_policy_of_somebody_else_stays(machine):
+    machine.with_apt().tool("cc")
+    machine.with_services(104)
+    assert machine.need("build").returncode == 0
+    assert set(machine.asked()) == {"104"}
+    assert machine.policy.exists()
+
+
+def test_nothing_is_installed_when_services_cannot_be_kept_quiet(machine):
+    machine.with_apt().tool("cc")
+    shutil.rmtree(machine.sbin)
+    done = machine.need("build")
+    assert done.returncode == 1
+    assert "services of these packages would be started" in done.stderr
+    assert machine.installs() == []
+
+
+def test_finds_servers_where_only_root_looks_for_programs(machine):
+    for name in CLIENTS:
+        machine.tool(name)
+    machine.with_apt()
+    (machine.sbin / "nginx").touch(mode=0o755)
+    assert machine.need("contest").returncode == 0
+    installed = " ".join(machine.installs())
+    assert "nginx" not in installed
+    assert "lighttpd" in installed and "apache2-bin" in installed
+
+
 def test_refuses_an_unknown_purpose(machine):
     done = machine.need("biuld")
     assert done.returncode == 1
@@ -150,7 +219,7 @@ def test_every_line_of_the_table_has_three_parts():
     rows = [line.split() for line in table.splitlines() if line.strip()]
     assert len(rows) > 10
     for row in rows:
-        assert row[0] in ("build", "plugins", "check", "fuzz", "bench", "ktls"), row
-        assert len(row) == (4 if row[2] in ("command", "pkg-config") else 3), row
-        if row[2] not in ("command", "pkg-config"):
+        assert row[0] in ("build", "plugins", "check", "fuzz", "bench", "contest", "ktls"), row
+        assert len(row) == (4 if row[2] in PROBES else 3), row
+        if row[2] not in PROBES:
             assert f"\n{row[2]}() {{" in NEED.read_text(), row

@@ -49,7 +49,7 @@ def test_head_is_get_without_content(server, target, fields, status):
         head = c.get(target, "HEAD", fields)
         assert c.get("/a.txt").text == "hello", "behind HEAD the next answer begins at once"
     assert get.status == head.status == status
-    assert [f for f in head.fields if f[0] != "Date"] == [f for f in get.fields if f[0] != "Date"]
+    assert [f for f in head.fields if f[0].lower() != "date"] == [f for f in get.fields if f[0].lower() != "date"]
     assert head.body == b""
     if status != 304:
         assert int(head["Content-Length"]) == len(get.body)

@@ -111,6 +111,7 @@ def starving(monkey, folder, tmp_path):
     return server, fault
 
 
+@pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 def test_any_allocation_of_a_worker_may_fail(starving):
     """The first, the second, and so on, up to the last that a request makes."""
     server, fault = starving
@@ -129,6 +130,7 @@ def test_any_allocation_of_a_worker_may_fail(starving):
     assert play(server) == 0
 
 
+@pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 def test_any_allocation_for_one_more_connection_may_fail(starving):
     """None of those before has ended, so that nothing of theirs can be used again."""
     server, fault = starving
@@ -152,6 +154,7 @@ def test_any_allocation_for_one_more_connection_may_fail(starving):
     assert play(server) == 0
 
 
+@pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 @pytest.mark.parametrize("count", [2, 10, 100])
 def test_several_may_fail_in_a_row(starving, count):
     server, fault = starving
@@ -164,6 +167,7 @@ def test_several_may_fail_in_a_row(starving, count):
     assert play(server) == 0
 
 
+@pytest.mark.over("h1", "h2", why="what of OpenSSL was set up without memory stays without it")
 def test_while_there_is_none_at_all_clients_are_refused(starving):
     server, fault = starving
     worker = server.workers

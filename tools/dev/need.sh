@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # need.sh PURPOSE...: installs what the purposes need and this machine lacks, with apt-get. Says so when it does, and
-# says nothing when everything is there. Elsewhere than on Debian and its kin it names what is missing.
+# says nothing when everything is there. Elsewhere than on Debian and its kin it names what is missing. No service of what it
+# installs is started: see keep_quiet.
 #
 # A line of the table: purpose, package (with ? when one can go on without it), and how to see that it is there:
-# `command NAME`, `pkg-config NAME` or one of the functions below.
+# `command NAME`, `server NAME` (also where only root looks for programs), `pkg-config NAME`, `file PATH` or one of the
+# functions below. NEED_ROOT is where the file system begins, for tests.
 set -u
+root=${NEED_ROOT:-}
 
 table='
 build   cmake            command cmake
@@ -58,6 +61,29 @@ bench   python3          command python3
 bench   nginx-light?     command nginx
 bench   lighttpd?        command lighttpd
 
+contest gcc              command cc
+contest python3          command python3
+contest python3-venv     python_with_venv
+contest openssl          command openssl
+contest util-linux       command taskset
+contest wrk              command wrk
+contest nghttp2-client?  command h2load
+contest apache2-utils?   command ab
+contest siege?           command siege
+contest sqlite3-doc?     file /usr/share/doc/sqlite3/about.html
+contest nginx-light?     server nginx
+contest lighttpd?        server lighttpd
+contest lighttpd-mod-openssl? file /usr/lib/lighttpd/mod_openssl.so
+contest lighttpd-modules-lua? file /usr/lib/lighttpd/mod_magnet.so
+contest apache2-bin?     server apache2
+contest h2o?             server h2o
+contest caddy?           server caddy
+contest busybox-static?  command busybox
+contest nodejs?          command node
+contest varnish?         server varnishd
+contest trafficserver?   server traffic_server
+contest mini-httpd?      server mini_httpd
+
 ktls    qemu-system-x86  command qemu-system-x86_64
 ktls    busybox-static   static_busybox
 ktls    cpio             command cpio
@@ -84,6 +110,8 @@ say() { printf 'need: %s\n' "$*" >&2; }
 is_there() {
     case $1 in
         command) command -v "$2" >/dev/null ;;
+        server) PATH=$PATH:$root/usr/local/sbin:$root/usr/sbin command -v "$2" >/dev/null ;;
+        file) test -e "$root$2" ;;
         pkg-config) pkg-config --exists "$2" 2>/dev/null ;;
         *) "$1" ;;
     esac
@@ -105,10 +133,28 @@ look() {
     done <<<"$table"
 }
 
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# Debian starts the services of what is installed, unless this script says no. A server that is needed for a test has no
+# business on port 80. One that is there already is the answer of somebody else, and stays.
+policy=$root/usr/sbin/policy-rc.d
+keep_quiet() {
+    [ ! -e "$policy" ] || return 0
+    trap speak_again EXIT
+    trap 'exit 130' INT TERM HUP
+    as_root sh -c 'printf "#!/bin/sh\nexit 101\n" >"$1" && chmod 755 "$1"' sh "$policy"
+}
+
+speak_again() { as_root rm -f "$policy"; }
+
 apt() {
-    local root=()
-    [ "$(id -u)" = 0 ] || root=(sudo)
-    "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
 }
 
 give_up() {
@@ -133,6 +179,7 @@ if [ -n "$how" ]; then
 fi
 
 say "installing ${musts[*]} ${mays[*]}"
+keep_quiet || give_up "could not write $policy, without which services of these packages would be started"
 apt update || say "apt-get update failed; trying with the lists that are here"
 if [ ${#musts[@]} -gt 0 ]; then
     apt install -y --no-install-recommends "${musts[@]}" || give_up "apt-get could not install: ${musts[*]}"

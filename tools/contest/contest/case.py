@@ -6,8 +6,8 @@
 
 Keys: title, about (a sentence for readers), kind, client, command, scheme, path or paths, features, metrics (the first
 one decides), and optional ones, see KEYS; tables quick and full with steps, rounds and seconds; historical with name,
-then and differs. In the command {url} is the address, {seconds} the length of a shot, {requests} a number of requests
-that takes about as long, {c} (left to wr) the connections, {rate} requests per second, {cases} the folder of cases.
+then and differs. In the command {url} is the address, {seconds} the length of a shot, {c} (left to wr) the connections, {rate} requests
+per second, {cases} the folder of cases.
 """
 import dataclasses
 import re
@@ -25,11 +25,13 @@ SCHEMES = ("http", "https", "h2", "h2c")
 AXES = ("connections", "rate")
 FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
 PATHS = ("many", "site")
-PLACEHOLDERS = ("url", "seconds", "requests", "c", "rate", "cases", "half")
+PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
-# What starting, verifying and ending a server takes, and a shot beyond its length; measured, see estimate.
-START_SECONDS = 1.6
-SHOT_SECONDS = 0.35
+# How long all answers are compared before the shots.
+VERIFY_SECONDS = {"quick": 0.4, "full": 1.0}
+# What starting, asking and ending a server takes beside that, and a shot beyond its length; measured, for estimates.
+START_SECONDS = 0.5
+SHOT_SECONDS = 0.2
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class Plan:
     steps: tuple[float, ...]
     rounds: int
     seconds: float
+    verify: float = VERIFY_SECONDS["full"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class Case:
     base: str = "monkey"  # what ratios refer to
     alone: bool = False  # no other contestant is there: what memory is shared with others would be counted in parts
     slow: int = 0  # slow clients beside the client
-    body: str = ""  # the answer, when path is no file of the material
+    body: str = ""  # the answer; a file with it is made at path
+    path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its path for the same answer}
     needs: tuple[str, ...] = ()  # programs besides the client
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None
@@ -71,7 +75,8 @@ class Case:
         """Seconds that it takes with so many contestants."""
         visits = plan.rounds if self.alone else 1
         shots = plan.rounds * len(plan.steps)
-        return contestants * (visits * START_SECONDS + shots * (plan.seconds + SHOT_SECONDS))
+        start = START_SECONDS + (plan.verify if self.kind == "load" else 0)
+        return contestants * (visits * start + shots * (plan.seconds + SHOT_SECONDS))
 
     def for_record(self, plan):
         return record.Case(self.title, self.about, self.client, self.axis, list(plan.steps), plan.rounds, plan.seconds,
@@ -82,7 +87,7 @@ class Case:
 
 HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics": list, "kind": str, "command": list,
          "scheme": str, "path": str, "paths": str, "close": bool, "axis": str, "connections": int, "base": str,
-         "alone": bool, "slow": int, "body": str, "needs": list, "quick": dict, "full": dict, "historical": dict}
+         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "quick": dict, "full": dict, "historical": dict}
 NEEDED = ("title", "about", "client", "features", "metrics", "full")
 NAMES_OF_TYPES = {str: "a text", list: "a list of texts", bool: "true or false", int: "a whole number", dict: "a table"}
 KEYS_OF_PLAN = ("steps", "rounds", "seconds")
@@ -118,7 +123,7 @@ def _positive(where, key, value, whole=True):
         raise Complaint(f"{where}: {key}: expected a {'whole ' if whole else ''}number above 0, found {value!r}")
 
 
-def _plan(where, data):
+def _plan(where, data, mode):
     _check_keys(where, data, KEYS_OF_PLAN, KEYS_OF_PLAN)
     if not isinstance(data["steps"], list) or not data["steps"]:
         raise Complaint(f"{where}: steps: expected a list of numbers, found {data['steps']!r}")
@@ -128,7 +133,7 @@ def _plan(where, data):
         raise Complaint(f"{where}: steps: expected them to rise, found {data['steps']!r}")
     _positive(where, "rounds", data["rounds"])
     _positive(where, "seconds", data["seconds"], whole=False)
-    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"])
+    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"], VERIFY_SECONDS[mode])
 
 
 def _historical(where, data):
@@ -147,8 +152,8 @@ def _check_command(where, case):
     _check_words(where, "command", sorted(used), PLACEHOLDERS)
     if "url" not in used:
         raise Complaint(f"{where}: command: {{url}} is not in it")
-    if not used & {"seconds", "requests"}:
-        raise Complaint(f"{where}: command: neither {{seconds}} nor {{requests}} is in it, so it might not end")
+    if "seconds" not in used:
+        raise Complaint(f"{where}: command: {{seconds}} is not in it, so it might not end")
     if case.axis == "rate" and ("rate" not in used or not case.connections):
         raise Complaint(f"{where}: axis: a rate needs {{rate}} in the command, and the key 'connections'")
 
@@ -164,8 +169,9 @@ def _check(where, case):
         raise Complaint(f"{where}: path: exactly one of 'path' and 'paths' is needed")
     if case.paths:
         _check_words(where, "paths", [case.paths], PATHS)
-    elif not case.path.startswith("/"):
-        raise Complaint(f"{where}: path: expected it to begin with /, found {case.path!r}")
+    for key, path in [("path", case.path or "/"), *((f"path_of.{name}", path) for name, path in case.path_of.items())]:
+        if not isinstance(path, str) or not path.startswith("/"):
+            raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
     if not case.metrics:
         raise Complaint(f"{where}: metrics: expected at least one: the first decides who is ahead")
     _check_command(where, case)
@@ -181,7 +187,7 @@ def load(path):
     _check_keys(where, data, HINTS, NEEDED)
     for key, value in data.items():
         _check_type(where, key, value, HINTS[key])
-    plans = {mode: _plan(f"{where}: [{mode}]", data.pop(mode)) for mode in MODES if mode in data}
+    plans = {mode: _plan(f"{where}: [{mode}]", data.pop(mode), mode) for mode in MODES if mode in data}
     history = _historical(f"{where}: [historical]", data.pop("historical")) if "historical" in data else None
     data = {key: tuple(value) if isinstance(value, list) else value for key, value in data.items()}
     case = Case(name=path.stem, plans=plans, historical=history, **data)
@@ -197,18 +203,6 @@ def load_all(folder=FOLDER):
 
 ORDER = ("small", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
          "dynamic", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
-
-
-def select(cases, names):
-    """The named ones, in the order of `cases`; complains about a name that does not exist."""
-    return {name: cases[name] for name in cases if name in _known(names, cases, "case")}
-
-
-def _known(names, known, what):
-    for name in names:
-        if name not in known:
-            raise Complaint(f"there is no {what} {name!r}{nearest(name, known)}", code=2)
-    return set(names)
 
 
 def change(plan, rounds=None, seconds=None):

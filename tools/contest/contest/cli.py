@@ -12,7 +12,7 @@ from contest.complaint import Complaint, nearest
 # verb: (module, what it does)
 VERBS = {
     "list": ("contest.listing", "contestants and cases: who is present, who is absent and why"),
-    "run": ("contest.running_order", "hold the contest, or a part of it"),
+    "run": ("contest.run", "hold the contest, or a part of it"),
     "report": ("contest.report", "the report of a run: one HTML page, and a summary in Markdown"),
     "compare": ("contest.compare", "two runs beside each other: what became better or worse"),
     "spread": ("contest.spread", "clients on several machines"),

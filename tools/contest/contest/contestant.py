@@ -19,7 +19,8 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import template
+from . import running, template
+from .ports import free_port
 from .running import Failed, Running  # noqa: F401: Failed is part of the interface
 
 HERE = Path(__file__).resolve().parent
@@ -28,7 +29,12 @@ PROJECT = HERE.parents[2]
 PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
 KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
-        "version", "files", "folders", "build", "command", "environment", "companions", "variables", "stop_seconds"}
+        "version", "files", "folders", "build", "command", "environment", "companions", "variables", "dynamic",
+        "stop_seconds"}
+
+
+HELLO = "Hello, world!"
+DYNAMIC = "/hello"
 
 
 class Wrong(Exception):
@@ -57,8 +63,7 @@ class Setup:
     cert: Path | None = None
     key: Path | None = None
     log: bool = False  # an access log into folder/access.log
-    dynamic: str = "/hello"  # where the dynamic answer is
-    hello: str = "Hello, world!"  # the dynamic answer
+    hello: str = HELLO  # the dynamic answer
     connections: int = 16384  # how many the server must be able to hold
     file: str = "100.html"  # all that a yardstick answers
 
@@ -72,6 +77,7 @@ class Prepared:
     command: list[str]
     environment: dict[str, str]
     configuration: dict[str, str]  # {file name: text as used}
+    dynamic: str  # the path of the dynamic answer
     companion: Prepared | None = None  # what stands behind a cache
 
     def start(self, wrapper=(), cgroup: Path | None = None, seconds: float = 30) -> Running:
@@ -98,6 +104,11 @@ class Contestant:
     def variable(self) -> str:
         """The environment variable that names another program."""
         return "CONTEST_" + self.name.upper().replace("-", "_")
+
+    @property
+    def dynamic(self) -> str:
+        """The path of the dynamic answer; /cgi-bin/hello, a part of the material, for those who know CGI alone."""
+        return self.data.get("dynamic", DYNAMIC)
 
     @functools.cached_property
     def _found(self) -> Found:
@@ -204,7 +215,7 @@ def _origin(contestant: Contestant) -> str:
         return ""
     if not shutil.which("dpkg-query"):
         return program
-    for path in dict.fromkeys((program, os.path.realpath(program))):
+    for path in dict.fromkeys((program, os.path.realpath(program), program.removeprefix("/usr"))):
         owner = subprocess.run(["dpkg-query", "-S", path], capture_output=True, text=True, check=False).stdout
         if owner:
             package = owner.split(":")[0]
@@ -216,8 +227,9 @@ def _origin(contestant: Contestant) -> str:
 
 def _missing(contestant: Contestant) -> dict[str, str]:
     missing = {}
+    beside = str(Path(contestant.find().program or ".").parent)
     for feature, paths in contestant.data.get("requires", {}).items():
-        paths = [path.replace("@project@", str(PROJECT)) for path in paths]
+        paths = [path.replace("@beside@", beside) for path in paths]
         if not any(Path(path).exists() or shutil.which(path) for path in paths):
             missing[feature] = f"needs {' or '.join(paths)}"
     return missing
@@ -227,7 +239,7 @@ def values(contestant: Contestant, setup: Setup, program: str) -> dict[str, str]
     """What stands for the @names@ in templates and commands."""
     known = {key: str(value) for key, value in vars(setup).items() if value is not None and value is not False}
     known |= {"program": program, "source": str(contestant.folder), "project": str(PROJECT),
-              "hello_length": str(len(setup.hello)), "user": "root" if os.geteuid() == 0 else "self"}
+              "dynamic": contestant.dynamic, "descriptors": str(running.descriptors())}
     return known | contestant.data.get("variables", {})
 
 
@@ -238,6 +250,7 @@ def switches(contestant: Contestant, setup: Setup) -> set[str]:
     on |= {"tls", "h2"} if setup.tls_port else set()
     on |= {"h2c"} if setup.h2c_port else set()
     on |= {"log"} if setup.log else set()
+    on |= {"several"} if setup.workers > 1 else set()
     return {each for each in on if each in can or each not in FEATURES}
 
 
@@ -246,7 +259,6 @@ def _companion(contestant: Contestant, setup: Setup) -> Prepared | None:
     names = contestant.data.get("companions", [])
     if not names:
         return None
-    from .ports import free_port
     others = load_all(contestant.folder.parent)
     for name in names:
         if name in others and others[name].find():
@@ -273,12 +285,21 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
         configuration[name] = text
     for step in data.get("build", []):
         _build(contestant, [template.fill(part, known, contestant.name) for part in step])
+    _give_away(setup.folder)
     command = template.words(data["command"], known, on, contestant.name)
     environment = {key: template.fill(value, known, contestant.name)
                    for key, value in data.get("environment", {}).items()}
     if companion:
         configuration |= {f"behind/{name}": text for name, text in companion.configuration.items()}
-    return Prepared(contestant, setup, found.program, command, environment, configuration, companion)
+    return Prepared(contestant, setup, found.program, command, environment, configuration,
+                    contestant.dynamic, companion)
+
+
+def _give_away(folder: Path) -> None:
+    """Servers that are started as root and serve as nobody write into this folder as nobody."""
+    if os.geteuid() == 0:
+        for path in [folder, *folder.rglob("*")]:
+            shutil.chown(path, "nobody")
 
 
 def _build(contestant: Contestant, command: list[str]) -> None:

@@ -4,20 +4,20 @@ length and SHA-256. And the certificate they use."""
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import shutil
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .contestant import PROJECT
+from .contestant import HELLO, PROJECT
 
 SEED = 2011
 FIXED = {"100.html": 100, "1400.html": 1400, "200k.bin": 200_000, "10m.bin": 10_000_000}
 TREE_FILES, TREE_BYTES, TREE_PER_FOLDER = 20_000, 4096, 200
 # A site that people really read, as it is published: pages, style sheets, scripts and pictures of many sizes.
-SITE_PACKAGE, SITE = "sqlite3-doc", Path("/usr/share/doc/sqlite3-doc")
+SITE_PACKAGE, SITE = "sqlite3-doc", Path("/usr/share/doc/sqlite3")
+SITE_TYPES = {".html", ".css", ".js", ".txt", ".svg", ".png", ".jpg", ".gif", ".ico", ".pdf", ".md"}
 
 
 class NoMaterial(Exception):
@@ -54,6 +54,7 @@ def make(folder: Path, tree: int = TREE_FILES, site: bool = True, tls: bool = Tr
     rng = random.Random(SEED)
     for name, size in FIXED.items():
         _add(material, name, _html(name, size) if name.endswith(".html") else rng.randbytes(size))
+    _add_cgi(material)
     for number in range(tree):
         material.tree.append(_add_leaf(material, number, rng))
     if site:
@@ -68,6 +69,15 @@ def _add(material: Material, name: str, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
     material.files[name] = File(len(data), hashlib.sha256(data).hexdigest())
+
+
+def _add_cgi(material: Material) -> None:
+    """The dynamic answer of those who know CGI alone."""
+    path = material.root / "cgi-bin" / "hello"
+    path.parent.mkdir()
+    fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]
+    path.write_text("#!/bin/sh\nprintf '{}'\n".format("\\r\\n".join(fields)))
+    path.chmod(0o755)
 
 
 def _html(title: str, size: int) -> bytes:
@@ -94,9 +104,8 @@ def _add_site(material: Material) -> None:
     material.site_name, source = site_source()
     target = material.root / "site"
     for path in sorted(source.rglob("*")):
-        name = path.relative_to(source)
-        if path.is_file() and not any(part.startswith(".") for part in name.parts):
-            _copy(material, path, target, name)
+        if path.is_file() and path.suffix in SITE_TYPES:
+            _copy(material, path, target, path.relative_to(source))
 
 
 def _copy(material: Material, path: Path, target: Path, name: Path) -> None:
@@ -119,5 +128,4 @@ def certificate(folder: Path) -> tuple[Path, Path]:
          "-keyout", key, "-out", cert], capture_output=True, text=True, check=False)
     if done.returncode:
         raise NoMaterial(f"openssl could not make a certificate: {done.stderr.strip()[-400:]}")
-    os.chmod(key, 0o644)  # it guards nothing, and servers that are no longer root must read it
     return cert, key

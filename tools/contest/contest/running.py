@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import http.client
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -14,11 +15,24 @@ from pathlib import Path
 from . import family
 
 TERM_SECONDS = 5
+DESCRIPTORS = 65536
 QUIET = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", os.defpath)}
 
 
 class Failed(Exception):
     """A contestant could not be prepared or started."""
+
+
+def descriptors() -> int:
+    """How many descriptors each server gets, as its hard and soft limit."""
+    return min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], DESCRIPTORS)
+
+
+def _enter(cgroup):
+    """In the new process: as many descriptors as it may have, and the group it belongs to."""
+    resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors(),) * 2)
+    if cgroup:
+        Path(cgroup, "cgroup.procs").write_text("0")
 
 
 class Running:
@@ -57,17 +71,17 @@ class Running:
     def _start(self, wrapper, cgroup):
         prepared = self.prepared
         environment = QUIET | {"HOME": str(prepared.setup.folder), family.MARK: self.mark} | prepared.environment
-        into = (lambda: Path(cgroup, "cgroup.procs").write_text("0")) if cgroup else None
         with open(self.output, "wb") as output:
             self.process = subprocess.Popen([*wrapper, *prepared.command], cwd=prepared.setup.folder, env=environment,
                                             stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                                            start_new_session=True, preexec_fn=into)
+                                            start_new_session=True, preexec_fn=lambda: _enter(cgroup))
 
     def _wait(self, seconds):
         end = time.monotonic() + seconds
-        while not self._answers():
+        while not (answers := self._answers()) or self.process.poll() is not None:
             if self.process.poll() is not None:
-                raise Failed(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}")
+                raise Failed(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}"
+                             + (", and another server has its port" if answers else ""))
             if time.monotonic() >= end:
                 raise Failed(f"{self._name()} does not answer within {seconds} s: {self._said()}")
             time.sleep(0.02)

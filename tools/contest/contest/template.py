@@ -39,4 +39,4 @@ def render(text: str, known: dict[str, str], on: set[str], where: str) -> str:
 
 def words(parts: list[str], known: dict[str, str], on: set[str], where: str) -> list[str]:
     """The same for a command: `@if name@` and `@end@` are words of their own."""
-    return render("\n".join(parts), known, on, where).split("\n")
+    return render("".join(f"{part}\n" for part in parts), known, on, where).splitlines()

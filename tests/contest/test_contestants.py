@@ -1,0 +1,491 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contestants of tools/contest. Those that are not here are skipped; `tools/dev/need.sh contest` brings them."""
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from contest import contestant, family, material, ports, template
+from contest.contestant import FEATURES, HELLO, Failed, Setup, load, load_all
+from proc import wait_until
+
+CONTESTANTS = load_all()
+SERVERS = [name for name, each in CONTESTANTS.items() if not each.yardstick]
+EXPECTED = {"monkey", "floor", "nginx", "lighttpd", "apache", "h2o", "caddy", "busybox", "node", "varnish", "trafficserver",
+            "thttpd", "mini-httpd", "hiawatha", "cherokee", "gwan", "monkey1"}
+ATTEMPTS = 3  # another process may be quicker to take a port
+LATER_ROOM = 1100  # more requests than any server allows by default on one connection
+
+
+@contextlib.contextmanager
+def open_folder():
+    """A folder that those who are no longer root may read: pytest's own they may not."""
+    folder = Path(tempfile.mkdtemp(prefix="contest-"))
+    folder.chmod(0o755)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def folder():
+    with open_folder() as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def stuff():
+    with open_folder() as path:
+        made = material.make(path / "material", tree=60)
+        index = made.root / "folder" / "index.html"
+        index.parent.mkdir()
+        index.write_text("<!doctype html>\n<title>index</title>\n")
+        yield made
+
+
+def present(name):
+    found = CONTESTANTS[name].find()
+    if not found:
+        pytest.skip(f"{name}: {found.why}")
+    return CONTESTANTS[name]
+
+
+def start(each, folder, stuff, **keys):
+    """Starts it on ports of its own."""
+    for attempt in range(ATTEMPTS):
+        place = folder / f"{each.name}{attempt}"
+        place.mkdir()
+        wanted = {"tls_port": ports.free_port(), "h2c_port": ports.free_port()} | keys
+        prepared = each.prepare(Setup(place, stuff.root, ports.free_port(), cert=stuff.cert, key=stuff.key, **wanted))
+        try:
+            return prepared.start()
+        except Failed as error:
+            if "in use" not in str(error) and "another server" not in str(error) or attempt + 1 == ATTEMPTS:
+                raise
+
+
+@dataclass
+class Server:
+    contestant: object
+    running: object
+
+    @property
+    def setup(self):
+        return self.running.prepared.setup
+
+    def needs(self, feature):
+        missing = self.contestant.missing().get(feature)
+        if missing:
+            pytest.skip(f"{self.contestant.name}: {feature} {missing}")
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.setup.port, timeout=20)
+
+    def get(self, path, connection=None, **fields):
+        connection = connection or self.connect()
+        connection.request("GET", path, headers=fields)
+        answer = connection.getresponse()
+        return answer, answer.read()
+
+
+@pytest.fixture(scope="module", params=SERVERS)
+def server(request, stuff):
+    each = present(request.param)
+    with open_folder() as path, start(each, path, stuff) as running:
+        yield Server(each, running)
+
+
+def who_claims(feature, claim=True):
+    names = [name for name in SERVERS if (feature in CONTESTANTS[name].features) == claim]
+    return pytest.mark.parametrize("server", names, indirect=True, scope="module")
+
+
+def is_right(stuff, name, body):
+    return (len(body), hashlib.sha256(body).hexdigest()) == (stuff.files[name].length, stuff.files[name].sha256)
+
+
+# What is in the folders
+
+def test_all_who_are_invited_have_a_folder():
+    assert set(CONTESTANTS) == EXPECTED
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_a_folder_is_complete(name):
+    each = CONTESTANTS[name]
+    assert each.revision >= 1 and each.title and each.about
+    assert each.fairness.startswith("# ") and len(each.fairness) > 300
+    assert len(set(each.features)) == len(each.features)
+    used = {"contestant.toml", "fairness.md", "server.js", "hello.c", *each.data.get("files", {}).values()}
+    assert {path.name for path in each.folder.iterdir() if path.is_file()} <= used
+    assert set(each.data.get("requires", {})) <= set(each.features)
+    assert all(other in CONTESTANTS for other in each.data.get("companions", []))
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+@pytest.mark.parametrize("full", [True, False])
+def test_every_template_can_be_filled(name, full, folder):
+    each = CONTESTANTS[name]
+    ports_of = {"tls_port": 3, "h2c_port": 4} if full else {}
+    setup = Setup(folder, folder, 2, workers=2 if full else 1, cert=folder, key=folder, log=full, **ports_of)
+    known = contestant.values(each, setup, "/bin/program") | {"behind": "5", "behind_name": "x"}
+    on = ({"tls", "h2", "h2c", "log", "dynamic", "several", "root"} if full else {"unprivileged"})
+    for source in each.data.get("files", {}).values():
+        text = template.render((each.folder / source).read_text(), known, on, source)
+        assert not template.NAME.search(text), text
+        if source.endswith(".json"):
+            json.loads(text)
+    assert template.words(each.data["command"], known, on, name)
+
+
+def test_a_wrong_key_is_an_error_that_names_the_file(folder):
+    place = folder / "odd"
+    shutil.copytree(CONTESTANTS["nginx"].folder, place)
+    (place / "contestant.toml").write_text("colour = 1\n" + (place / "contestant.toml").read_text())
+    with pytest.raises(contestant.Wrong, match=r"odd/contestant.toml: unknown key colour"):
+        load(place)
+
+
+@pytest.mark.parametrize("text, why", [("@nothing@\n", "nothing is known"), ("@if tls@\n", "without @end@"),
+                                       ("@end@\n", "without @if@")])
+def test_a_wrong_template_is_an_error(text, why):
+    with pytest.raises(template.Unknown, match=why):
+        template.render(text, {}, set(), "place")
+
+
+def test_conditions_of_templates_may_stand_in_each_other():
+    text = "a\n@if x@\nb\n  @if not y@\nc\n  @end@\n@end@\nd\n"
+    assert template.render(text, {}, {"x"}, "") == "a\nb\nc\nd\n"
+    assert template.render(text, {}, {"x", "y"}, "") == "a\nb\nd\n"
+    assert template.render(text, {}, {"y"}, "") == "a\nd\n"
+
+
+# Who is there
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_who_is_absent_says_what_was_looked_for(name, monkeypatch, folder):
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv(CONTESTANTS[name].variable, raising=False)
+    monkeypatch.setattr(contestant, "PLACES", ())
+    monkeypatch.setattr(contestant, "PROJECT", folder)
+    found = load(CONTESTANTS[name].folder).find()
+    assert not found
+    for program in CONTESTANTS[name].programs:
+        assert program.replace("@project@/", "") in found.why
+    assert CONTESTANTS[name].package in found.why
+
+
+def test_a_variable_names_another_program(monkeypatch, folder):
+    program = folder / "mine"
+    program.write_text("#!/bin/sh\necho nginx version: nginx/9.9\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("CONTEST_NGINX", str(program))
+    each = load(CONTESTANTS["nginx"].folder)
+    assert each.find().program == str(program)
+    assert each.version() == "9.9"
+    monkeypatch.setenv("CONTEST_NGINX", str(folder / "gone"))
+    each = load(CONTESTANTS["nginx"].folder)
+    assert each.find().why == f"CONTEST_NGINX names {folder}/gone, which is no program"
+    assert each.version() == ""
+
+
+def test_the_old_monkey_is_told_from_ours(monkeypatch, folder):
+    program = folder / "monkey"
+    program.write_text("#!/bin/sh\necho 'Monkey HTTP Server v1.6.9'\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder))
+    monkeypatch.delenv("CONTEST_MONKEY1", raising=False)
+    old = load(CONTESTANTS["monkey1"].folder)
+    assert (old.find().program, old.version()) == (str(program), "1.6.9")
+    program.write_text("#!/bin/sh\necho 'Monkey 2.0.0'\n")
+    old = load(CONTESTANTS["monkey1"].folder)
+    assert "is another program: it says 'Monkey 2.0.0'" in old.find().why
+    with pytest.raises(Failed, match="monkey1 is absent"):
+        old.prepare(Setup(folder, folder, 1))
+
+
+# What they do
+
+def test_it_knows_itself(server):
+    assert server.contestant.version()[0].isdigit()
+    assert server.contestant.origin()
+    assert set(server.contestant.can()) <= set(FEATURES)
+    assert server.running.prepared.configuration or server.contestant.name == "gwan"
+
+
+def test_it_serves_every_file_as_it_is(server, stuff):
+    names = [*stuff.fixed, *stuff.tree, *stuff.site[::7]]
+    connection = server.connect()
+    for name in names:
+        answer, body = server.get(f"/{name}", connection)
+        assert (answer.status, is_right(stuff, name, body)) == (200, True), name
+        assert answer.getheader("Content-Encoding") is None
+
+
+def test_nothing_is_compressed(server, stuff):
+    name = max((name for name in stuff.site if name.endswith((".html", ".md"))), key=lambda name: stuff.files[name].length)
+    answer, body = server.get(f"/{name}", **{"Accept-Encoding": "gzip, br"})
+    assert answer.getheader("Content-Encoding") is None
+    assert is_right(stuff, name, body)
+
+
+def test_what_is_not_there_is_not_found(server):
+    assert server.get("/nothing/of/that/name")[0].status == 404
+
+
+@who_claims("index")
+def test_a_folder_is_its_index(server, stuff):
+    assert server.get("/folder/")[1] == (stuff.root / "folder" / "index.html").read_bytes()
+
+
+@who_claims("listing")
+def test_a_folder_without_index_is_listed(server):
+    answer, body = server.get("/tree/000/")
+    assert answer.status == 200 and b"00042.txt" in body
+
+
+@who_claims("ranges")
+def test_a_part_of_a_file_can_be_had(server, stuff):
+    answer, body = server.get("/1400.html", Range="bytes=100-199")
+    assert (answer.status, body) == (206, (stuff.root / "1400.html").read_bytes()[100:200])
+
+
+@who_claims("keepalive")
+def test_a_connection_serves_as_many_requests_as_one_likes(server, stuff):
+    with contextlib.closing(server.connect()) as connection:
+        connection.connect()
+        sock = connection.sock
+        for _ in range(LATER_ROOM):
+            assert is_right(stuff, "100.html", server.get("/100.html", connection)[1])
+        assert connection.sock is sock, "the server has closed the connection, and the client has opened another one"
+
+
+@who_claims("keepalive", False)
+def test_who_does_not_claim_it_does_not_keep_connections(server):
+    assert server.get("/100.html")[0].will_close
+
+
+@who_claims("close")
+def test_a_client_may_ask_for_the_end(server):
+    with socket.create_connection(("127.0.0.1", server.setup.port), timeout=20) as sock:
+        sock.sendall(b"GET /100.html HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        text = b""
+        while part := sock.recv(65536):  # until the server ends it
+            text += part
+    assert text.endswith((server.setup.root / "100.html").read_bytes())
+
+
+@who_claims("dynamic")
+def test_it_says_hello(server):
+    server.needs("dynamic")
+    connection = server.connect()
+    for _ in range(3):
+        answer, body = server.get(server.running.prepared.dynamic, connection)
+        assert (answer.status, body.decode()) == (200, HELLO)
+    assert not (server.setup.root / "hello").exists()
+
+
+@who_claims("tls")
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_it_speaks_tls(server, stuff, version):
+    server.needs("tls")
+    context = ssl.create_default_context(cafile=stuff.cert)
+    context.minimum_version = context.maximum_version = version
+    connection = http.client.HTTPSConnection("localhost", server.setup.tls_port, timeout=20, context=context)
+    with contextlib.closing(connection):
+        for name in ("1400.html", "200k.bin"):
+            assert is_right(stuff, name, server.get(f"/{name}", connection)[1])
+
+
+def curl(*arguments):
+    if not shutil.which("curl"):
+        pytest.skip("needs curl")
+    done = subprocess.run(["curl", "-sS", "-m", "20", "-w", "%{stderr}%{http_version}", *arguments], capture_output=True,
+                          check=False)
+    return done.stderr.decode(), done.stdout
+
+
+@who_claims("h2")
+def test_it_speaks_http2(server, stuff):
+    server.needs("h2")
+    said, body = curl("--http2", "--cacert", stuff.cert, f"https://localhost:{server.setup.tls_port}/200k.bin")
+    assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
+
+
+@who_claims("h2c")
+def test_it_speaks_http2_in_clear_text(server, stuff):
+    server.needs("h2c")
+    said, body = curl("--http2-prior-knowledge", f"http://127.0.0.1:{server.setup.h2c_port}/200k.bin")
+    assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
+
+
+# How they begin and end
+
+def is_served(port):
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=5):
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", CONTESTANTS)
+def test_it_is_gone_with_all_that_belongs_to_it(name, folder, stuff):
+    running = start(present(name), folder, stuff)
+    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # who does not let go
+        client.sendall(b"GET /10m.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        client.recv(1)
+        members = family.members(running.pid, running.mark)
+        assert running.pid in members and set(members) <= set(running.pids())
+        running.stop()
+    assert family.wait_gone(members, 0) == {}
+    assert family.members(running.pid, running.mark) == {}
+    assert not is_served(running.prepared.setup.port)
+    running.stop()
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_it_keeps_a_log_only_if_asked_and_takes_more_cores(name, folder, stuff):
+    each = present(name)
+    log = "log" in each.features
+    with start(each, folder, stuff, log=log, workers=2, tls_port=None, h2c_port=None) as running:
+        answer, body = Server(each, running).get("/1400.html")
+        assert answer.status == 200 and is_right(stuff, "1400.html", body)
+    written = Path(running.prepared.setup.folder, "access.log")
+    assert not log or "/1400.html" in written.read_text()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="everything here runs as a user")
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_user_can_run_it_too(name, folder, stuff):
+    present(name)
+    python = shutil.which("python3", path="/usr/bin")
+    if not python or not shutil.which("setpriv") or subprocess.run([python, "-c", "import tomllib"], check=False).returncode:
+        pytest.skip("needs a Python 3.11 and setpriv that all may use")
+    shutil.chown(folder, "nobody")
+    key = shutil.copy(stuff.key, folder / "key.pem")
+    shutil.chown(key, "nobody")
+    program = folder / "program.py"
+    program.write_text(textwrap.dedent(f"""
+        import os
+        from pathlib import Path
+        from contest.contestant import Setup, load_all
+        from contest.ports import free_port
+        place = Path({str(folder)!r}, "place")
+        place.mkdir()
+        setup = Setup(place, Path({str(stuff.root)!r}), free_port(), free_port(), free_port(),
+                      cert=Path({str(stuff.cert)!r}), key=Path({str(key)!r}))
+        with load_all()[{name!r}].prepare(setup).start() as running:
+            print("serves", os.getuid())
+        """))
+    env = os.environ | {"PYTHONPATH": str(Path(contestant.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(["setpriv", "--reuid", "nobody", "--clear-groups", python, program], env=env, cwd=folder,
+                          capture_output=True, text=True, timeout=50, check=False)
+    assert done.stdout == "serves 65534\n", done.stderr
+
+
+STUBBORN = """\
+import os, signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if sys.argv[1] == "child":
+    os.setsid()
+    open(sys.argv[2], "w").write(str(os.getpid()))
+    time.sleep(600)
+subprocess.Popen([sys.executable, __file__, "child", sys.argv[2]])
+import http.server
+os.chdir(sys.argv[3])
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+
+
+def made_up(folder, command):
+    """A contestant of our own."""
+    place = folder / "made-up"
+    place.mkdir()
+    (place / "fairness.md").write_text("# made up\n")
+    (place / "contestant.toml").write_text(f"""
+        title = "made up"
+        about = "for a test"
+        revision = 1
+        programs = ["{sys.executable}"]
+        features = ["files"]
+        stop_seconds = 0.2
+        version = {{ fixed = "1" }}
+        command = {command}
+        """)
+    return load(place)
+
+
+def test_who_does_not_want_to_end_is_killed_with_its_children(folder, stuff):
+    (folder / "stubborn.py").write_text(STUBBORN)
+    child = folder / "child"
+    each = made_up(folder, f'["@program@", "{folder}/stubborn.py", "@port@", "{child}", "@root@"]')
+    with start(each, folder, stuff) as running:
+        number = int(wait_until(lambda: child.exists() and child.read_text(), "the child says its number"))
+        assert number in running.pids()
+        began = family.started(number)
+    assert began and family.started(number) != began
+    assert not is_served(running.prepared.setup.port)
+
+
+def test_who_does_not_start_is_quoted(folder, stuff):
+    each = made_up(folder, '["@program@", "-c", "raise SystemExit(\'no such luck\')"]')
+    with pytest.raises(Failed, match=r"(?s)made-up ended at once with 1: .*no such luck"):
+        start(each, folder, stuff)
+
+
+def test_who_does_not_answer_is_not_waited_for_for_ever(folder, stuff):
+    each = made_up(folder, '["@program@", "-c", "import time; time.sleep(600)"]')
+    place = folder / "place"
+    place.mkdir()
+    prepared = each.prepare(Setup(place, stuff.root, ports.free_port()))
+    with pytest.raises(Failed, match="does not answer within 0.3 s: it said nothing"):
+        prepared.start(seconds=0.3)
+
+
+def test_a_wrapper_and_a_group_are_obeyed(folder, stuff):
+    each = made_up(folder, '["@program@", "-m", "http.server", "@port@", "-b", "127.0.0.1", "-d", "@root@"]')
+    place, group = folder / "place", folder / "group"
+    place.mkdir()
+    group.mkdir()
+    (group / "cgroup.procs").write_text("")  # the kernel would take the number
+    with each.prepare(Setup(place, stuff.root, ports.free_port())).start(["env", "WRAPPED=1"], group) as running:
+        assert b"WRAPPED=1" in Path(f"/proc/{running.pid}/environ").read_bytes()
+    assert (group / "cgroup.procs").read_text() == "0"
+
+
+# The material
+
+def test_the_material_is_what_it_says(stuff):
+    for name, file in stuff.files.items():
+        data = (stuff.root / name).read_bytes()
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (file.length, file.sha256)
+    assert [stuff.files[name].length for name in stuff.fixed] == [100, 1400, 200_000, 10_000_000]
+    leaves = [stuff.files[name] for name in stuff.tree]
+    assert {leaf.length for leaf in leaves} == {4096} and len({leaf.sha256 for leaf in leaves}) == len(leaves) == 60
+    assert len(stuff.site) > 20 and stuff.site_name
+    assert not set(stuff.site) & set(stuff.tree)
+
+
+def test_the_material_is_the_same_each_time(folder, stuff):
+    again = material.make(folder / "again", tree=5, site=False, tls=False)
+    assert all(stuff.files[name] == file for name, file in again.files.items())
+    assert again.cert is None
+
+
+def test_the_certificate_is_p256_and_for_localhost(stuff):
+    said = subprocess.run(["openssl", "x509", "-in", stuff.cert, "-noout", "-text"], capture_output=True, text=True,
+                          check=True).stdout
+    assert "P-256" in said and "DNS:localhost" in said
+    assert stuff.key.stat().st_mode & 0o077 == 0

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a server answers what it was asked for: status, length and SHA-256, one by one and under load.
+
+Every way of asking is that of a case's scheme: http, https (HTTP/1.1 over TLS), h2 (HTTP/2 over TLS), h2c.
+"""
+import hashlib
+import http.client
+import os
+import re
+import signal
+import ssl
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from contest.case import FOLDER as CASES
+
+SECONDS = 20
+CURL = {"h2": ["--http2"], "h2c": ["--http2-prior-knowledge"], "https": ["--http1.1"], "http": ["--http1.1"]}
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What has to come."""
+    length: int
+    sha256: str
+    data: bytes = b""
+    status: int = 200
+
+    @classmethod
+    def of(cls, data):
+        return cls(len(data), hashlib.sha256(data).hexdigest(), data)
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    length: int
+    sha256: str
+    version: str = ""
+
+    def fault(self, expected):
+        """What is wrong with it; None when nothing is."""
+        if self.status != expected.status:
+            return f"status {self.status} instead of {expected.status}"
+        if self.length != expected.length:
+            return f"{self.length} bytes instead of {expected.length}"
+        if self.sha256 != expected.sha256:
+            return f"other content (SHA-256 {self.sha256[:12]}... instead of {expected.sha256[:12]}...)"
+        return None
+
+
+class NoAnswer(Exception):
+    """There was none."""
+
+
+def _plain_http(scheme, port, path):
+    if scheme == "https":
+        context = ssl._create_unverified_context()  # the certificate was made a minute ago by ourselves
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=SECONDS, context=context)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=SECONDS)
+    try:
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        data = reply.read()
+        return Answer(reply.status, len(data), hashlib.sha256(data).hexdigest(), f"1.{reply.version % 10}")
+    except (OSError, http.client.HTTPException) as error:
+        raise NoAnswer(f"no answer: {error or type(error).__name__}") from None
+    finally:
+        connection.close()
+
+
+def _curl(scheme, port, path):
+    protocol = "https" if scheme in ("https", "h2") else "http"
+    command = ["curl", "-sS", "-k", *CURL[scheme], "--max-time", str(SECONDS), "-w", "%{stderr}%{http_code} %{http_version}",
+               f"{protocol}://127.0.0.1:{port}{path}"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    said = done.stderr.decode(errors="replace").strip()
+    if done.returncode:
+        raise NoAnswer(f"no answer: {said.splitlines()[0] if said else f'curl ended with {done.returncode}'}")
+    status, version = said.split()[-2:]
+    if scheme in CURL and scheme.startswith("h2") and version != "2":
+        raise NoAnswer(f"HTTP/{version} instead of HTTP/2")
+    return Answer(int(status), len(done.stdout), hashlib.sha256(done.stdout).hexdigest(), version)
+
+
+def fetch(scheme, port, path):
+    """The answer, or NoAnswer."""
+    return _curl(scheme, port, path) if scheme.startswith("h2") else _plain_http(scheme, port, path)
+
+
+def check(scheme, port, expected):
+    """Asks for each path of {path: Expected}. Answers what is wrong, or None."""
+    for path, each in expected.items():
+        try:
+            fault = fetch(scheme, port, path).fault(each)
+        except NoAnswer as error:
+            fault = str(error)
+        if fault:
+            return f"{path}: {fault}"
+    return None
+
+
+# ---- Under load ----
+
+@dataclass
+class Verdict:
+    """Of the verification shot: what is wrong (None when nothing is), how many answers were looked at, how fast."""
+    fault: str | None
+    answers: int = 0
+    rate: float = 0
+
+
+def verify_with_wrk(url, body, connections, seconds, close, prefix, folder):
+    """wrk asks, and its script compares every answer with the body, byte by byte. The shortest time wrk knows is a
+    second, so it is interrupted earlier, upon which it reports as usual."""
+    file = Path(folder, "expected")
+    file.write_bytes(body)
+    headers = ["-H", "Connection: close"] if close else []
+    command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),
+               *headers, url]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          env=os.environ | {"CONTEST_BODY": str(file)}, start_new_session=True) as wrk:
+        try:
+            wrk.wait(seconds)
+        except subprocess.TimeoutExpired:
+            wrk.send_signal(signal.SIGINT)
+        try:
+            said, _ = wrk.communicate(timeout=SECONDS)
+        except BaseException:
+            wrk.kill()
+            raise
+    return _read_verification(said)
+
+
+def _read_verification(said):
+    match = re.search(r"^verified (\d+) wrong (\d+)(?: first (.*))?$", said, re.MULTILINE)
+    if not match:
+        return Verdict(f"wrk did not end as it should: {said.strip()[-200:]}")
+    answers, wrong = int(match[1]), int(match[2])
+    rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
+    verdict = Verdict(None, answers, float(rate[1]) if rate else 0)
+    if wrong:
+        verdict.fault = f"under load, {wrong} of {answers} answers were wrong; the first had {match[3]}"
+    elif not answers:
+        errors = re.search(r"Socket errors: (.*)", said)
+        verdict.fault = f"under load, not one answer ({errors[1] if errors else 'no errors either'})"
+    return verdict
+
+
+def verify_beside(scheme, port, expected, load, seconds, variables):
+    """A client asks as in a shot (`load`, a command) while every answer to our own requests is looked at. For what wrk
+    cannot ask: HTTP/2, and many different paths."""
+    with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                          env=os.environ | variables, start_new_session=True) as client:
+        try:
+            return _check_while(client, scheme, port, expected, seconds)
+        finally:
+            client.kill()
+
+
+def _check_while(client, scheme, port, expected, seconds):
+    start = os.times().elapsed
+    answers, paths = 0, list(expected.items())
+    while answers < len(paths) or os.times().elapsed - start < seconds:
+        path, each = paths[answers % len(paths)]
+        fault = check(scheme, port, {path: each})
+        answers += 1
+        if fault:
+            return Verdict(f"under load, {fault}", answers)
+        if client.poll() is not None and answers >= len(paths):
+            break
+    return Verdict(None, answers)
+

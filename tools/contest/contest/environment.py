@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine: what it is, which cores are whose, and whether strangers use it during a shot."""
+import contextlib
+import os
+import platform
+import re
+import resource
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from contest.complaint import Complaint
+
+TICKS = os.sysconf("SC_CLK_TCK")
+CLIENTS = {"wrk": (["wrk", "-v"], r"wrk (?:\S*/)?([\d.]+)"), "h2load": (["h2load", "--version"], r"nghttp2/(\S+)"),
+           "weighttp": (["weighttp", "-V"], r"([\d.]+)"), "ab": (["ab", "-V"], r"Version (\S+)"),
+           "siege": (["siege", "--version"], r"SIEGE (\S+)"), "curl": (["curl", "--version"], r"curl (\S+)"),
+           "perf": (["perf", "--version"], r"version (\S+)")}
+
+
+def cores():
+    """Those that we may use."""
+    return sorted(os.sched_getaffinity(0))
+
+
+def share_cores(server=None, client=None):
+    """(cores of the server, cores of the client): the first half and the last half, or what was asked for."""
+    mine = cores()
+    server = parse_cores(server) if server else mine[:max(1, len(mine) // 2)] if len(mine) > 2 else mine[:1]
+    client = parse_cores(client) if client else [core for core in mine if core not in server] or mine[-1:]
+    for core in [*server, *client]:
+        if core not in mine:
+            raise Complaint(f"core {core} is none of ours; there are {', '.join(map(str, mine))}", code=2)
+    return server, client
+
+
+def parse_cores(text):
+    """'0,2-3' as [0, 2, 3]."""
+    found = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        if not match:
+            raise Complaint(f"cores: expected a list such as 0,2-3, found {text!r}", code=2)
+        found |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return sorted(found)
+
+
+def raise_limits():
+    """As many descriptors as we are allowed to have, for us and all that we start. Answers their number."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def _line(path):
+    try:
+        return Path(path).read_text().strip() or None
+    except OSError:
+        return None
+
+
+def _matching(path, pattern):
+    match = re.search(pattern, _line(path) or "", re.MULTILINE)
+    return match[1].strip() if match else None
+
+
+def _mitigations():
+    folder = Path("/sys/devices/system/cpu/vulnerabilities")
+    found = {path.name: _line(path) for path in sorted(folder.glob("*"))} if folder.is_dir() else {}
+    return {name: text for name, text in found.items() if text and text != "Not affected"}
+
+
+def _virtual():
+    """What kind of machine it pretends to be; None on bare metal."""
+    if shutil.which("systemd-detect-virt"):
+        done = subprocess.run(["systemd-detect-virt"], capture_output=True, text=True, check=False)
+        if done.stdout.strip() not in ("", "none"):
+            return done.stdout.strip()
+    return "a virtual machine" if re.search(r"^flags.*\bhypervisor\b", _line("/proc/cpuinfo") or "", re.MULTILINE) else None
+
+
+def client_version(name, command=None):
+    """The version of a client; None when it is absent."""
+    command, pattern = ([command, "--version"], r"(\d[\w.]*)") if command else CLIENTS[name]
+    if not shutil.which(command[0]):
+        return None
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", check=False)
+    match = re.search(pattern, done.stdout)
+    return match[1] if match else "unknown"
+
+
+def describe(server_cores, client_cores, tools):
+    """The environment of a record; `tools` are programs of ours: {"wr": path, "pace": path}."""
+    versions = {name: client_version(name) for name in CLIENTS}
+    versions |= {name: client_version(name, path) for name, path in tools.items() if path}
+    uname = platform.uname()
+    return {
+        "cpu": _matching("/proc/cpuinfo", r"^model name\s*:(.*)$") or uname.machine, "machine": uname.machine,
+        "cores": len(cores()), "memory_kb": psutil.virtual_memory().total // 1024, "kernel": uname.release,
+        "os": _matching("/etc/os-release", r'^PRETTY_NAME="?([^"\n]*)'), "virtual": _virtual(),
+        "governor": _line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), "mitigations": _mitigations(),
+        "python": platform.python_version(), "load_before": list(os.getloadavg()), "load_after": None,
+        "clients": {name: version for name, version in versions.items() if version},
+        "server_cores": server_cores, "client_cores": client_cores, "cpu_counted_by": None,
+        "limits": {"nofile": resource.getrlimit(resource.RLIMIT_NOFILE)[1],
+                   "somaxconn": _line("/proc/sys/net/core/somaxconn"),
+                   "port_range": (_line("/proc/sys/net/ipv4/ip_local_port_range") or "").split(),
+                   "tcp_tw_reuse": _line("/proc/sys/net/ipv4/tcp_tw_reuse")},
+    }
+
+
+# ---- Strangers ----
+
+@dataclass(frozen=True)
+class Times:
+    parent: int
+    started: str
+    own: int  # ticks that it computed
+    waited: int  # and those of its children that ended
+
+
+def _table():
+    found = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                fields = Path(f"/proc/{name}/stat").read_text(errors="replace").rpartition(")")[2].split()
+                found[int(name)] = Times(int(fields[1]), fields[19], int(fields[11]) + int(fields[12]),
+                                         int(fields[13]) + int(fields[14]))
+    return found
+
+
+def _family(table, roots):
+    found, grown = set(roots), True
+    while grown:
+        more = {pid for pid, times in table.items() if times.parent in found} - found
+        found |= more
+        grown = bool(more)
+    return found
+
+
+def _stolen():
+    fields = (_line("/proc/stat") or "").split("\n", 1)[0].split()
+    return int(fields[8]) if len(fields) > 8 else 0
+
+
+class Strangers:
+    """What others use of the machine while we measure: the share of all of its cores, 0 to 1, that processes other than
+    ours had, and the share that a hypervisor took away. `ours` are processes whose families do not count.
+
+    What is left of a child that ended is with its parent; that is why both are looked at.
+    """
+
+    def __init__(self, ours):
+        self.ours = {os.getpid(), *ours}
+        self.table, self.stolen, self.clock = _table(), _stolen(), os.times().elapsed
+        self.ours = _family(self.table, self.ours)
+
+    def share(self):
+        """(of strangers, of the hypervisor) since the start."""
+        after, total = _table(), 0
+        ours = _family(after, self.ours)
+        for pid, times in after.items():
+            before = self.table.get(pid)
+            if pid in ours:
+                continue
+            if before and before.started == times.started:
+                total += times.own - before.own + times.waited - before.waited
+            else:
+                total += times.own + times.waited
+        for pid, times in self.table.items():
+            if pid not in after and pid not in self.ours:  # its parent has inherited all of it, we want the difference
+                total -= times.own + times.waited
+        ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * (os.cpu_count() or 1)
+        return max(0, total) / ticks, max(0, _stolen() - self.stolen) / ticks

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Holds the contest, or a part of it, and writes its record. Ctrl-C ends it and keeps what has been measured."""
+import datetime
+import os
+import shutil
+import signal
+import sys
+from pathlib import Path
+
+from contest import case as cases
+from contest import contestant, environment, material
+from contest.complaint import Complaint, nearest
+from contest.referee import Order, Referee, lineup
+
+RESULTS = contestant.PROJECT / "build" / "contest"
+RELEASE = contestant.PROJECT / "build" / "release"
+
+
+def add_arguments(parser):
+    parser.add_argument("--quick", action="store_true", help="the short run: fewer cases, steps, rounds and seconds")
+    parser.add_argument("--only", metavar="A,B", help="these contestants")
+    parser.add_argument("--case", metavar="X,Y", help="these cases, also those that are no part of the quick run")
+    parser.add_argument("--rounds", type=whole, metavar="N", help="instead of what each case says")
+    parser.add_argument("--seconds", type=positive, metavar="S", help="length of a shot, instead of what each case says")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="for the record; default: build/contest/TIME")
+    parser.add_argument("--server-cores", metavar="LIST", help="such as 0,2-3; default: the first, or the first half")
+    parser.add_argument("--client-cores", metavar="LIST", help="default: the others")
+    parser.add_argument("--wr", type=Path, metavar="PROGRAM", help="default: build/release/wr, or the one on PATH")
+    parser.add_argument("--noise", type=float, default=0.05, metavar="SHARE",
+                        help="repeat a shot when strangers had more of the machine than this; default: 0.05")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be done and how long it would take")
+
+
+def whole(text):
+    if not text.isdigit() or not int(text):
+        raise ValueError
+    return int(text)
+
+
+def positive(text):
+    if float(text) <= 0:
+        raise ValueError
+    return float(text)
+
+
+# ---- What is to be done ----
+
+def names_of(text, known, what):
+    """The names in a list such as 'a,b'; all of them when there is no list."""
+    if text is None:
+        return list(known)
+    names = [name for name in (part.strip() for part in text.split(",")) if name]
+    if not names:
+        raise Complaint(f"the list of {what}s is empty; there are: {', '.join(known)}", code=2)
+    for name in names:
+        if name not in known:
+            raise Complaint(f"there is no {what} {name!r}{nearest(name, known)}", code=2)
+    return [name for name in known if name in names]
+
+
+def plans(options, known):
+    """{name: (case, plan)} of what was asked for."""
+    mode, found = "quick" if options.quick else "full", {}
+    for name in names_of(options.case, known, "case"):
+        plan = known[name].plan(mode)
+        if not plan and options.case:
+            plan = known[name].plan("full")
+        if plan:
+            found[name] = (known[name], cases.change(plan, options.rounds, options.seconds))
+    return found
+
+
+def mode_of(options):
+    changed = options.case or options.only or options.rounds or options.seconds
+    return "custom" if changed else "quick" if options.quick else "full"
+
+
+def all_contestants():
+    try:
+        return contestant.load_all()
+    except contestant.Wrong as wrong:
+        raise Complaint(str(wrong)) from None
+
+
+def find_program(name, given=None):
+    """A program of ours: as given, as built, or on PATH; None when it is nowhere."""
+    if given:
+        found = shutil.which(given)
+        if not found:
+            raise Complaint(f"{given}: no such program", code=2)
+        return os.path.abspath(found)
+    built = RELEASE / name
+    return str(built) if os.access(built, os.X_OK) else shutil.which(name)
+
+
+# ---- Saying it ----
+
+def minutes(seconds):
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"
+
+
+def estimate(chosen, entries):
+    """Seconds of each case: {name: (contestants, seconds)}."""
+    present = {name: entry for name, entry in entries.items() if entry.find()}
+    found = {}
+    for name, (case, plan) in chosen.items():
+        takes, _ = lineup(present, case)
+        found[name] = (len(takes), case.estimate(plan, len(takes)))
+    return found
+
+
+def say_plan(chosen, entries):
+    times = estimate(chosen, entries)
+    for name, (case, plan) in chosen.items():
+        steps = ", ".join(f"{step:g}" for step in plan.steps)
+        count, seconds = times[name]
+        print(f"{name:15}{count:3} contestants, {case.axis or 'step'} {steps}; {plan.rounds} x {plan.seconds:g} s: "
+              f"{minutes(seconds)}")
+    absent = [name for name, entry in entries.items() if not entry.find()]
+    if absent:
+        print(f"absent: {', '.join(absent)}")
+    print(f"estimated time: {minutes(sum(seconds for _, seconds in times.values()))}")
+
+
+class Progress:
+    """What is going on, to standard error: one line that changes on a terminal, else only what is worth a line."""
+
+    def __init__(self, stream):
+        self.stream, self.is_terminal = stream, stream.isatty()
+        self.last = None
+
+    def __call__(self, text):
+        if self.is_terminal:
+            self.stream.write(f"\r\033[K{text[:shutil.get_terminal_size().columns - 1]}")
+        elif self._is_new(text):
+            self.stream.write(f"contest: {text}\n")
+        self.stream.flush()
+
+    def _is_new(self, text):
+        """Of the rounds of a case only the first line of each."""
+        key = text.rpartition(": ")[0] if ": round " in text else text
+        new, self.last = key != self.last, key
+        return new
+
+    def end(self):
+        if self.is_terminal:
+            self.stream.write("\r\033[K")
+            self.stream.flush()
+
+
+# ---- Doing it ----
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def prepare(options):
+    """The order of a run."""
+    entries = all_contestants()
+    entries = {name: entries[name] for name in names_of(options.only, entries, "contestant")}
+    chosen = plans(options, cases.load_all())
+    if options.dry_run:
+        return Order(entries, chosen, mode_of(options), Path(), [], [], "")
+    if not any(entry.find() for entry in entries.values()):
+        raise Complaint("no contestant is present: " + "; ".join(f"{n}: {e.find().why}" for n, e in entries.items()))
+    wr = find_program("wr", options.wr)
+    if not wr:
+        raise Complaint("there is no wr: `make release` builds it, or --wr names one")
+    server, client = environment.share_cores(options.server_cores, options.client_cores)
+    clients = {"pace": find_program("pace")}
+    folder = options.output or RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    return Order(entries, chosen, mode_of(options), folder, server, client, wr,
+                 {name: path for name, path in clients.items() if path}, make_material, options.noise)
+
+
+def make_material(folder, lists):
+    """Many files take a while, so they are made only for cases that want them."""
+    try:
+        return material.make(folder, tree=material.TREE_FILES if "many" in lists else 0, site="site" in lists)
+    except material.NoMaterial as error:
+        raise Complaint(str(error)) from None
+
+
+def main(options):
+    order = prepare(options)
+    if options.dry_run:
+        say_plan(order.cases, order.entries)
+        return 0
+    environment.raise_limits()
+    order.say = Progress(sys.stderr)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    seconds = sum(each for _, each in estimate(order.cases, order.entries).values())
+    order.say(f"{len(order.cases)} cases, about {minutes(seconds)}; Ctrl-C ends it and keeps what has been measured")
+    made = Referee(order).run()
+    order.say.end()
+    print(order.folder)
+    for each in made.disqualified:
+        print(f"contest: {each.case}: {each.contestant} is disqualified: {each.why}", file=sys.stderr)
+    if made.interrupted:
+        print("contest: interrupted; what had been measured is in the record", file=sys.stderr)
+        return 128 + signal.SIGINT
+    return 0

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A shot: the client of a case, watched by wr, and what wr said as the metrics of a record."""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+from contest.case import FOLDER as CASES
+
+SLACK_SECONDS = 40  # beyond the length of a shot, for clients that wait for the last answers
+HEAD_BYTES = 2000  # that a head may have
+COUNTERS = ("voluntary", "involuntary")
+LATENCIES = ("mean", "p50", "p75", "p90", "p99", "p999", "max")
+
+
+class NoShot(Exception):
+    """There was no result, and why."""
+
+
+def plain(number):
+    """2.0 as 2, for command lines."""
+    return str(int(number)) if number == int(number) else str(number)
+
+
+def expand(case, url, step, seconds, client=None):
+    """The client's command. The number of connections is left to wr."""
+    values = {"url": url, "seconds": plain(seconds), "cases": str(CASES),
+              "rate": plain(step) if case.axis == "rate" else ""}
+    command = []
+    for part in case.command:
+        for name, value in values.items():
+            part = part.replace("{%s}" % name, value)
+        command.append(part)
+    return [client or command[0], *command[1:]]
+
+
+def connections(case, step):
+    return case.connections if case.axis == "rate" else int(step)
+
+
+def wr_command(wr, pids, cores, case, step, command, syscalls=False):
+    count = str(connections(case, step))
+    options = ["--json", "-p", ",".join(map(str, pids)), "-c", count, "-l", count, "-n", "1", "--warm-up", "0",
+               "--no-check", "--client-cores", ",".join(map(str, cores))]
+    return [wr, *options, *(["--syscalls"] if syscalls else []), "--", *command]
+
+
+def _end_group(process):
+    """wr and the client that it has started."""
+    for number, seconds in ((signal.SIGTERM, 2), (signal.SIGKILL, 5)):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+    process.communicate()
+
+
+def run_wr(command, seconds, environment=None):
+    """The document that wr printed. Whatever happens, wr and its client have ended afterwards."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               text=True, errors="replace", env=os.environ | (environment or {}), start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=seconds + SLACK_SECONDS)
+    except subprocess.TimeoutExpired:
+        raise NoShot(f"the client did not end within {seconds + SLACK_SECONDS:.0f} s") from None
+    finally:
+        if process.returncode is None:
+            _end_group(process)
+    try:
+        document = json.loads(out)
+    except ValueError:
+        document = None
+    if process.returncode or not isinstance(document, dict):
+        said = err.strip().splitlines() or out.strip().splitlines() or [f"it ended with {process.returncode}"]
+        raise NoShot(f"wr: {'; '.join(said[-3:])[-400:]}")
+    return document
+
+
+# ---- What wr said ----
+
+def shot_of(document):
+    """The one shot of the one step."""
+    try:
+        shot = document["steps"][0]["shots"][0]
+        shot["requests"], shot["rate"]
+    except (KeyError, IndexError, TypeError):
+        raise NoShot("wr: its answer has no shot in it") from None
+    return shot
+
+
+def _per_request(shot, value):
+    return value / shot["requests"] if value is not None and shot["requests"] else None
+
+
+def _errors(shot):
+    return sum(count for count in (shot.get("errors") or {}).values() if count and count > 0)
+
+
+def metrics_of(shot):
+    """What goes into the record; without what is not known."""
+    latency, client, switches = (shot.get(key) or {} for key in ("latency_us", "client", "switches"))
+    seconds, total = shot.get("seconds"), shot.get("bytes")
+    found = {
+        "rate": shot["rate"], "requests": shot["requests"], "seconds": seconds, "cpu_us": shot.get("us_per_request"),
+        "user_us": _per_request(shot, shot.get("user_us")), "system_us": _per_request(shot, shot.get("system_us")),
+        "pss_kb": shot.get("pss_kb"), "peak_kb": shot.get("peak_kb"), "errors": _errors(shot),
+        "syscalls": shot.get("syscalls"), "server_busy": shot.get("server_busy"), "client_busy": client.get("busy"),
+        "bytes_per_second": total / seconds if total and seconds else None,
+    }
+    found |= {f"{name}_us": latency.get(name) for name in LATENCIES}
+    found |= {name: _per_request(shot, switches.get(name)) for name in COUNTERS}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def fault_of(shot, case, lengths, count):
+    """What disqualifies the contestant; None when nothing does. `lengths` are those of the answers it may have given."""
+    wrong = {name: n for name, n in (shot.get("errors") or {}).items() if n and n > 0}
+    if wrong:
+        total = shot["requests"] + sum(wrong.values())
+        return f"errors of the client: {', '.join(f'{n} {name}' for name, n in wrong.items())} of {total} requests"
+    if not shot["requests"]:
+        return "not one answer"
+    return _fault_of_bytes(shot, case, lengths, count)
+
+
+def _fault_of_bytes(shot, case, lengths, count):
+    total, n = shot.get("bytes"), shot["requests"]
+    if total is None:
+        return None
+    least, most = n * min(lengths), n * (max(lengths) + HEAD_BYTES) + count * (max(lengths) + HEAD_BYTES)
+    rounding = max(20_000, total // 100)  # clients print megabytes with two digits
+    if total + rounding < least:
+        return f"{total / n:.0f} bytes for each request, but the shortest answer has {min(lengths)}"
+    if total - rounding > most:
+        return f"{total / n:.0f} bytes for each request, but the longest answer has {max(lengths)}"
+    return None
+
+
+def samples_of(shot):
+    return [list(sample) for sample in shot.get("samples") or []]
+
+
+def write_paths(folder, paths):
+    """For paths.lua."""
+    file = Path(folder, "paths")
+    file.write_text("\n".join(paths) + "\n")
+    return file

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The dynamic answer: a handler as any plugin would have one. */
+#include <monkey/plugin.h>
+
+static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    mk_response_set_text(response, MK_STR(CONTEST_HELLO));
+    return MK_DONE;
+}
+
+static const struct mk_handler handler = {
+    .name = "contest_hello",
+    .methods = MK_METHOD_BIT(MK_METHOD_GET),
+    .handle = greet,
+};
+
+MK_PLUGIN(contest) = {
+    MK_PLUGIN_HEAD,
+    .name = "contest",
+    .version = "1.0",
+    .help = "Says hello.",
+    .handlers = (const struct mk_handler *const[]){&handler, NULL},
+};
