@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two records side by side: what changed for each contestant in each case, and whether we got worse.
+
+    contest compare BEFORE AFTER [--fail-on-regression]
+
+Exit codes: 0; 1 when --fail-on-regression found that our server takes more CPU per request, beyond overlapping
+intervals; 2 when the records cannot be compared.
+"""
+import json
+import sys
+from dataclasses import asdict, dataclass
+
+from contest import record as records, statistics, wording
+from contest.complaint import Complaint, nearest
+from contest.metrics import METRICS, metric as metric_of, span, step as write_step
+from contest.results import ALL, ERROR_SHARE, Results
+
+# What makes numbers of two runs strangers to each other, and what only may.
+REFUSED = ("cpu", "cores", "server_cores", "client_cores", "virtual", "cpu_counted_by")
+WARNED = ("kernel", "os", "memory_kb", "governor", "mitigations", "clients", "limits")
+COMPARED = ("rate", "cpu_us", "p99_us", "pss_kb", "idle_bytes")
+
+
+@dataclass(frozen=True)
+class Change:
+    case: str
+    contestant: str
+    step: float | None
+    metric: str
+    before: statistics.Estimate
+    after: statistics.Estimate
+    ratio: float | None  # after as a multiple of before
+    verdict: str         # better, worse, same (the intervals overlap), unclear (too few rounds, errors, the client was the limit)
+    why: str = ""
+
+
+def differences(a, b, keys):
+    """(name, before, after) of what the environments do not share."""
+    return [(k, a.environment.get(k), b.environment.get(k)) for k in keys if a.environment.get(k) != b.environment.get(k)]
+
+
+def _doubt(before, after, case, name, step, metric, a, b):
+    """Why two estimates prove nothing, whatever their intervals are."""
+    for results, when in ((before, "before"), (after, "after")):
+        if name in results.disqualified(case):
+            return f"disqualified {when}"
+        if results.errors(case, name, step)[1] > ERROR_SHARE:
+            return f"errors {when}"
+        if metric == "rate" and results.bound(case, name, step)[0]:
+            return f"the client was the bottleneck {when}"
+        if metric == "rate" and results.record.cases[case].axis == "rate":
+            return "the rate is set by the client"
+    return None if statistics.claimable(a, b) else "too few rounds"
+
+
+def change(before, after, case, name, step, metric):
+    a, b = (r.estimate(case, name, metric, step, _common_steps(before, after, case) if step is ALL else None)
+            for r in (before, after))
+    if not a or not b:
+        return None
+    why = _doubt(before, after, case, name, step, metric, a, b)
+    if why:
+        verdict = "unclear"
+    elif statistics.overlap(a, b):
+        verdict, why = "same", "the intervals overlap"
+    else:
+        verdict = "better" if statistics.better(b, a, metric_of(metric).more) else "worse"
+    return Change(case, name, step, metric, a, b, statistics.ratio(b.median, a.median), verdict, why or "")
+
+
+def _common_steps(before, after, case):
+    return tuple(s for s in before.steps(case) if s in after.steps(case))
+
+
+def changes(before, after, cases=None, metrics=COMPARED, names=None):
+    """Everything that both records have: the whole of each case, and each step of a sweep."""
+    found = []
+    for case in before.record.cases:
+        if case not in after.record.cases or (cases and case not in cases):
+            continue
+        steps = _common_steps(before, after, case)
+        for name in before.record.contestants:
+            if name not in after.record.contestants or (names and name not in names):
+                continue
+            for metric in metrics:
+                for step in (ALL, *steps) if len(steps) > 1 else (ALL,) if steps else ():
+                    if one := change(before, after, case, name, step, metric):
+                        found.append(one)
+    return found
+
+
+def regressions(found, ours):
+    """Where our server takes more CPU for a request than before, beyond doubt."""
+    return [c for c in found if c.contestant == ours and c.metric == "cpu_us" and c.verdict == "worse"]
+
+
+def controls(found, before, after, ours):
+    """What happened to servers that are the same program as before: if these changed, the machine did."""
+    for c in found:
+        old, new = before.record.contestants[c.contestant], after.record.contestants[c.contestant]
+        same = old.version and (old.version, old.revision, old.configuration) == (new.version, new.revision, new.configuration)
+        if same and c.contestant != ours and c.step is ALL and c.metric == "cpu_us" and c.verdict in ("better", "worse"):
+            yield c
+
+
+def alone(before, after):
+    """What only one of the records has, as lines."""
+    lines = []
+    for what, a, b in (("case", before.cases, after.cases), ("contestant", before.contestants, after.contestants)):
+        for name in [*a, *b]:
+            if (name in a) != (name in b):
+                lines.append(f"{what} {name} is only in the {'first' if name in a else 'second'} record")
+    for name in before.contestants:
+        if name in after.contestants:
+            a, b = before.contestants[name], after.contestants[name]
+            for part in ("version", "revision", "state"):
+                if getattr(a, part) != getattr(b, part):
+                    lines.append(f"{a.title}: {part} {getattr(a, part)} became {getattr(b, part)}")
+            if a.configuration != b.configuration:
+                lines.append(f"{a.title}: its configuration changed")
+    for name, case in before.cases.items():
+        if name in after.cases and (case.command, case.client) != (after.cases[name].command, after.cases[name].client):
+            lines.append(f"case {name}: the command of its client changed")
+    return lines
+
+
+# ---- Output ----
+
+def _where(c, results):
+    about = results.record.cases[c.case]
+    return c.case if c.step is ALL else f"{c.case} @{write_step(c.step)}{'/s' if about.axis == 'rate' else ''}"
+
+
+def row(c, results):
+    m = metric_of(c.metric)
+    return (_where(c, results), results.title(c.contestant), m.title,
+            f"{m.write(c.before.median)} ({span(c.before.low, c.before.high, m.kind)})",
+            f"{m.write(c.after.median)} ({span(c.after.low, c.after.high, m.kind)})",
+            wording.times(c.ratio) + " before" if c.ratio is not None else "–",
+            c.verdict + (f": {c.why}" if c.verdict == "unclear" else ""))
+
+
+def print_table(rows, out):
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    for cells in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip(), file=out)
+
+
+def words(found, before, after, ours, out):
+    shifted = list(controls(found, before, after, ours))
+    if shifted:
+        names = wording.listed(sorted({f"{before.title(c.contestant)} in {c.case} ({wording.times(c.ratio)})" for c in shifted}))
+        print(f"\nNote: programs that did not change have other CPU times as well: {names}. "
+              "So the machine differs, and a change of about that size says nothing about a server.", file=out)
+    count = {v: sum(c.verdict == v for c in found) for v in ("better", "worse", "same", "unclear")}
+    print("\n" + ", ".join(f"{n} {v}" for v, n in count.items()) + ".", file=out)
+    if ours in before.record.contestants:
+        bad = regressions(found, ours)
+        for c in bad:
+            print("Regression: " + _regression(c, before), file=out)
+        if not bad:
+            print(f"No regression: {before.title(ours)} takes nowhere more CPU time per request than before, "
+                  "as far as intervals tell.", file=out)
+
+
+def _regression(c, results):
+    m = metric_of(c.metric)
+    return (f"{_where(c, results)}: {results.title(c.contestant)} {m.write(c.after.median)} = {wording.times(c.ratio)} before "
+            f"({m.write(c.before.median)}), {wording.percent(c.after.median, c.before.median, m.noun)} than before.")
+
+
+def as_json(found, before, after, ours):
+    return {"changes": [asdict(c) for c in found], "regressions": [asdict(c) for c in regressions(found, ours)],
+            "environment": [{"what": k, "before": a, "after": b} for k, a, b in differences(before.record, after.record, REFUSED + WARNED)],
+            "notes": alone(before.record, after.record)}
+
+
+# ---- The command ----
+
+def add_arguments(parser):
+    parser.add_argument("before", help="a record, or the folder of a run: the base of all ratios")
+    parser.add_argument("after", help="the record that is compared with it")
+    parser.add_argument("--case", action="append", metavar="NAME", help="only this case; may be repeated")
+    parser.add_argument("--metric", action="append", metavar="NAME", help=f"only this metric (default: {', '.join(COMPARED)})")
+    parser.add_argument("--all", action="store_true", help="show what did not change as well, and every step")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--anyway", action="store_true", help="compare runs of different machines: mind what you conclude")
+    parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant that must not get worse (default: monkey)")
+    parser.add_argument("--fail-on-regression", action="store_true",
+                        help="exit with 1 when our CPU per request got worse and the intervals do not overlap")
+
+
+def check(options, before, after):
+    """Refuses what makes no sense, warns of what may not."""
+    for name in options.metric or ():
+        if name not in METRICS:
+            raise Complaint(f"--metric: there is no metric {name!r}{nearest(name, METRICS)}", 2)
+    for name in options.case or ():
+        if name not in before.cases or name not in after.cases:
+            raise Complaint(f"--case: there is no case {name!r} in both records{nearest(name, set(before.cases) & set(after.cases))}", 2)
+    if not set(before.cases) & set(after.cases):
+        raise Complaint("the records have no case in common, so there is nothing to compare", 2)
+    if options.fail_on_regression and not (options.ours in before.contestants and options.ours in after.contestants):
+        raise Complaint(f"--fail-on-regression: the contestant {options.ours} is not in both records; name yours with --ours", 2)
+    strange = differences(before, after, REFUSED)
+    if strange and not options.anyway:
+        lines = "; ".join(f"{k}: {a} before, {b} after" for k, a, b in strange)
+        raise Complaint(f"the records are of different machines or set-ups ({lines}); --anyway compares them nevertheless", 2)
+    for k, a, b in strange + differences(before, after, WARNED):
+        print(f"contest: warning: {k} differs: {a} before, {b} after", file=sys.stderr)
+    if before.mode != after.mode:
+        print(f"contest: warning: a {before.mode} run is compared with a {after.mode} one", file=sys.stderr)
+
+
+def main(options, out=None):
+    out = out or sys.stdout
+    old, new = records.load(options.before), records.load(options.after)
+    check(options, old, new)
+    before, after = Results(old, options.ours), Results(new, options.ours)
+    metrics = list(options.metric or COMPARED)
+    found = changes(before, after, options.case, metrics)
+    guard = found if "cpu_us" in metrics else changes(before, after, options.case, ["cpu_us"])
+    if options.json:
+        json.dump(as_json(found, before, after, options.ours), out, indent=1)
+        print(file=out)
+    else:
+        for line in alone(old, new):
+            print(line, file=out)
+        shown = [c for c in found if options.all or (c.verdict in ("better", "worse") and (c.step is ALL or c.metric == "cpu_us"))]
+        if shown:
+            print_table([("CASE", "CONTESTANT", "METRIC", "BEFORE", "AFTER", "AFTER IS", "VERDICT")] + [row(c, before) for c in shown], out)
+        words(found, before, after, options.ours, out)
+    return 1 if options.fail_on_regression and regressions(guard, options.ours) else 0

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured: which way is better, with which word, and how its numbers are written."""
+import math
+from dataclasses import dataclass
+
+DASH = "–"
+
+
+@dataclass(frozen=True)
+class Metric:
+    key: str
+    title: str           # of a column or a plot
+    kind: str            # rate, us, time, kb, bytes, flow, share, number
+    more: bool | None    # is more better? None: shown, never ranked
+    word: str = ""       # the comparative: "faster"
+    best: str = ""       # and the superlative
+    noun: str = ""       # "24 % more <noun>"
+    letter: str = ""     # in the matrix of who wins where
+
+    @property
+    def inside(self):
+        """The title inside a sentence."""
+        return self.title if self.title.startswith("CPU") else self.title[0].lower() + self.title[1:]
+
+    def write(self, value):
+        return write(value, self.kind)
+
+
+METRICS = {m.key: m for m in (
+    Metric("rate", "Requests per second", "rate", True, "faster", "fastest", "requests per second", "R"),
+    Metric("cpu_us", "CPU per request", "us", False, "cheaper", "cheapest", "CPU time per request", "C"),
+    Metric("p99_us", "Latency, 99 %", "time", False, "quicker", "quickest", "latency at 99 %", "L"),
+    Metric("pss_kb", "Memory under load", "kb", False, "smaller", "smallest", "memory", "M"),
+    Metric("idle_bytes", "Per idle connection", "bytes", False, "smaller", "smallest", "memory per idle connection", "I"),
+    Metric("peak_kb", "Peak memory", "kb", None, noun="peak memory"),
+    Metric("user_us", "User time per request", "us", None, noun="user time per request"),
+    Metric("system_us", "System time per request", "us", None, noun="system time per request"),
+    Metric("mean_us", "Latency, mean", "time", None, noun="mean latency"),
+    Metric("p50_us", "Latency, 50 %", "time", None, noun="median latency"),
+    Metric("p75_us", "Latency, 75 %", "time", None, noun="latency at 75 %"),
+    Metric("p90_us", "Latency, 90 %", "time", None, noun="latency at 90 %"),
+    Metric("p999_us", "Latency, 99.9 %", "time", None, noun="latency at 99.9 %"),
+    Metric("max_us", "Latency, longest", "time", None, noun="longest latency"),
+    Metric("start_kb", "Memory before the first request", "kb", None, noun="memory before the first request"),
+    Metric("bytes_per_second", "Bytes per second", "flow", None, noun="bytes per second"),
+    Metric("errors", "Errors", "number", None, noun="errors"),
+    Metric("voluntary", "Context switches, voluntary", "number", None, noun="voluntary context switches"),
+    Metric("involuntary", "Context switches, forced", "number", None, noun="forced context switches"),
+    Metric("syscalls", "System calls per request", "number", None, noun="system calls per request"),
+    Metric("server_busy", "Server's cores in use", "share", None, noun="use of the server's cores"),
+    Metric("client_busy", "Client's cores in use", "share", None, noun="use of the client's cores"),
+    Metric("strangers", "Used by other programs", "share", None, noun="use by other programs"),
+)}
+# What can be won.
+RANKED = tuple(m.key for m in METRICS.values() if m.more is not None)
+# Position on the axis of a percentile curve.
+PERCENTILES = {"p50_us": .5, "p75_us": .75, "p90_us": .9, "p99_us": .99, "p999_us": .999}
+
+
+def metric(key):
+    """A metric nobody told us about is shown as what it is, and not ranked."""
+    return METRICS.get(key) or Metric(key, key.replace("_", " "), "number", None, noun=key.replace("_", " "))
+
+
+def known(value):
+    """A number that one can count with; what is not known is None, and some programs print NaN."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def digits(value):
+    """Three digits that count, and no more; with thousands set apart."""
+    size = abs(value)
+    if size >= 99.95 or size == 0:
+        return f"{value:,.0f}"
+    if size >= 9.995:
+        return f"{value:.1f}"
+    return f"{value:.2f}" if size >= .0995 else f"{value:.2g}"
+
+
+def step(value):
+    """A step of a sweep: 10, 1,000."""
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:g}"
+
+
+def write(value, kind="number"):
+    if not known(value):
+        return DASH
+    if kind == "rate":
+        return digits(value) + "/s"
+    if kind == "us":
+        return digits(value) + " µs"
+    if kind == "time":
+        return _scaled(value, ((1e6, "s"), (1e3, "ms"), (1, "µs")))
+    if kind == "kb":
+        return _scaled(value * 1024, ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")))
+    if kind == "flow":
+        return _scaled(value, ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1, "B/s")))
+    if kind == "share":
+        return digits(value * 100) + " %"
+    if kind == "bytes":
+        return digits(value) + " B"
+    return digits(value)
+
+
+def _scaled(value, units):
+    for size, unit in units:
+        if abs(value) >= size:
+            return f"{digits(value / size)} {unit}"
+    return f"{digits(value / units[-1][0])} {units[-1][1]}"
+
+
+def span(low, high, kind):
+    """An interval, its unit written once when both ends have the same."""
+    if not (known(low) and known(high)):
+        return DASH
+    a, b = write(low, kind), write(high, kind)
+    if a == b:
+        return a
+    number, space, unit = a.partition(" ")
+    if space and b.endswith(" " + unit):
+        a = number
+    elif kind == "rate":
+        a = a.removesuffix("/s")
+    return f"{a} {DASH} {b}"

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a run: one HTML page that needs nothing else, and its summary in Markdown.
+
+    contest report [RECORD] [-o PAGE] [--summary FILE] [--plots FOLDER]
+"""
+import os
+from pathlib import Path
+
+from contest import casecard, palette, plots, record as records, summary, wording
+from contest.complaint import Complaint
+from contest.elements import Markup, markdown, tag, text
+from contest.metrics import RANKED, metric as metric_of
+from contest.results import Results
+from contest.statistics import LEVEL, ROUNDS_MIN, luck
+
+PARTS = Path(__file__).parent / "page"
+SECTIONS = (("summary", "Summary"), ("reading", "How to read it"), ("where", "Who wins where"), ("cases", "Cases"),
+            ("contestants", "Contestants"), ("machine", "Machine"), ("method", "Method and limits"))
+MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selected cases or contestants"}
+
+
+# ---- Summary ----
+
+def _sentences(standings, results):
+    for standing in standings:
+        yield tag("li", tag("a", results.record.cases[standing.case].title, href=f"#case-{standing.case}"), ", ",
+                  tag("span", metric_of(standing.metric).inside, class_="quiet"), ": ", wording.ours(standing, results))
+
+
+def _ours(results):
+    """Losses first: nobody has to look for them."""
+    if not results.ours:
+        return None
+    found, us = wording.tally(results), results.title(results.ours)
+    boxes = []
+    for place, title, empty in (("behind", f"Where {us} is not first", "Nowhere in this run."),
+                                ("first", f"Where {us} is first", "Nowhere in this run."),
+                                ("tied", f"Where {us} shares the first place", "Nowhere in this run.")):
+        lines = found[place]
+        boxes.append(tag("details", tag("summary", tag("span", title, class_="what"), tag("span", len(lines), class_="count")),
+                         tag("ul", _sentences(lines, results)) if lines else tag("p", empty),
+                         class_=f"place {place}", open=place == "behind"))
+    return tag("div", boxes, class_="places")
+
+
+def _figures(results):
+    """The first thing that one sees: how it went for our server, in four numbers."""
+    if not results.ours:
+        return None
+    found = wording.tally(results)
+    words = (("first", "alone in front"), ("tied", "first with others"), ("behind", "behind"), ("undecided", "not decided"))
+    return tag("dl", [tag("div", tag("dt", word), tag("dd", len(found[place])), class_=place) for place, word in words],
+               class_="figures", aria_label=f"How often {results.title(results.ours)} was where")
+
+
+def _summary(results):
+    record = results.record
+    shots = len(record.shots)
+    absent = [c.title for c in record.contestants.values() if c.state != "present"]
+    return (tag("p", wording.headline(results), class_="lead"), _figures(results),
+            tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
+                + (f"{wording.listed(absent)} could not take part. " if absent else "")
+                + (f"{len(record.disqualified)} times a server was disqualified for a wrong answer. " if record.disqualified else "")
+                + "There is no winner of the whole, on purpose: the question is who wins where."),
+            tag("p", "This run was interrupted: what is missing was not measured.", class_="notice") if record.interrupted else None,
+            _ours(results))
+
+
+# ---- Who wins where ----
+
+def _cell(results, case, metric):
+    if metric not in results.ranked(case):
+        return tag("td", tag("span", "–", aria_label="not measured"), class_="none")
+    standing = results.standing(case, metric)
+    if standing.decided:
+        names = [tag("span", results.title(n), class_="ours" if n == results.ours else None) for n in standing.winners]
+        joined = [part for name in names for part in (", ", name)][1:]
+        value = metric_of(metric).write(standing.estimates[standing.winners[0]].median)
+        tied = tag("span", "tie", class_="badge tie") if standing.verdict == "tied" else None
+        return tag("td", tied, " " if tied else None, joined, tag("small", value), class_="decided")
+    why = {"client": "client was the limit", "alone": "nobody to compare with", "few": "too few rounds", "none": "nobody ranked"}
+    return tag("td", tag("span", why[standing.verdict], class_="badge warn"), class_="none")
+
+
+def _winners(results):
+    metrics = [m for m in RANKED if any(m in results.ranked(c) for c in results.record.cases)]
+    head = tag("tr", tag("th", "Case", scope="col"), [tag("th", metric_of(m).title, scope="col") for m in metrics])
+    rows = [tag("tr", tag("th", tag("a", about.title, href=f"#case-{case}"), scope="row"), [_cell(results, case, m) for m in metrics])
+            for case, about in results.record.cases.items()]
+    return casecard.scrolled(tag("table", tag("caption", "The winners of each case"), tag("thead", head), tag("tbody", rows),
+                                 class_="winners"), "The winners of each case")
+
+
+def _letters(results, case, name):
+    """A letter for each metric that somebody wins here."""
+    if name in results.disqualified(case):
+        return tag("td", tag("span", "out", class_="badge bad", title="disqualified"))
+    if name not in results.present(case):
+        return tag("td", tag("span", "–", aria_label="took no part"), class_="none")
+    marks = []
+    for metric in sorted(results.ranked(case), key=RANKED.index):
+        place = results.standing(case, metric).place(name)
+        if place in ("first", "tied"):
+            m = metric_of(metric)
+            marks.append(tag("abbr", m.letter, class_=f"mark {place}",
+                             title=f"{m.title}: {m.best if place == 'first' else 'tied for the first place'}"))
+    return tag("td", marks or tag("span", "·", aria_label="behind"), class_=None if marks else "none")
+
+
+def _matrix(results):
+    names = results.runners
+    head = tag("tr", tag("th", "Case", scope="col"),
+               [tag("th", tag("span", results.title(n)), scope="col", class_="ours" if n == results.ours else None) for n in names])
+    rows = [tag("tr", tag("th", tag("a", about.title, href=f"#case-{case}"), scope="row"),
+                [_letters(results, case, n) for n in names]) for case, about in results.record.cases.items()]
+    legend = [tag("span", tag("b", metric_of(m).letter), " ", metric_of(m).inside) for m in RANKED]
+    return (casecard.scrolled(tag("table", tag("caption", "Cases and contestants"), tag("thead", head), tag("tbody", rows),
+                                  class_="matrix"), "Who is first in what, by case and contestant"),
+            tag("p", legend, tag("span", tag("b", "R", class_="mark first"), " alone in front"),
+                tag("span", tag("b", "R", class_="mark tied"), " tied"), tag("span", tag("b", "out", class_="badge bad"), " disqualified"),
+                tag("span", tag("b", "–"), " took no part"), class_="legend"))
+
+
+def _heat(results, metric):
+    drawing = plots.matrix(results, metric)
+    if not drawing:
+        return None
+    m = metric_of(metric)
+    note = f"{m.title} as a multiple of the best median of each case. Framed: first, or tied for it. The darker, the farther from it."
+    if metric == "rate":
+        note += " *: the client was the bottleneck at some steps, which do not count."
+    return casecard.figure(drawing, note, wide=True)
+
+
+def _where(results):
+    return (_winners(results), tag("h3", "The same, by contestant"), _matrix(results), tag("h3", "How far behind"),
+            _heat(results, "cpu_us"), _heat(results, "rate"))
+
+
+# ---- Contestants and machine ----
+
+def _configuration(name, text_of):
+    return tag("details", tag("summary", name), tag("pre", tag("code", text_of), tabindex="0", aria_label=name))
+
+
+def _contestant(results, name, contestant):
+    facts = [contestant.origin, f"package {contestant.package}" if contestant.package else None,
+             f"revision {contestant.revision} of its set-up", "speaks: " + ", ".join(contestant.features) if contestant.features else None]
+    state = None
+    if contestant.state != "present":
+        state = tag("span", contestant.state, class_="badge bad")
+    elif contestant.yardstick:
+        state = tag("span", "yardstick, never ranked", class_="badge")
+    elif name == results.ours:
+        state = tag("span", "ours", class_="badge own")
+    return tag("article", tag("h3", contestant.title, " ", state),
+               tag("p", tag("code", contestant.version) if contestant.version else "version not known", class_="version"),
+               tag("p", contestant.why, class_="notice") if contestant.why else None,
+               tag("p", " · ".join(f for f in facts if f), class_="quiet") if contestant.state == "present" else None,
+               tag("details", tag("summary", "Is this fair?"), tag("div", markdown(contestant.fairness, "h4"), class_="prose"))
+               if contestant.fairness.strip() else None,
+               [_configuration(file, body) for file, body in contestant.configuration.items()],
+               class_="contestant card", id=f"contestant-{name}")
+
+
+def _contestants(results):
+    return tag("div", [_contestant(results, n, c) for n, c in results.record.contestants.items()], class_="grid")
+
+
+NAMES = {"cpu": "CPU", "os": "System", "memory_kb": "Memory", "cpu_counted_by": "CPU counted by", "virtual": "Virtual machine",
+         "load_before": "Load before", "load_after": "Load after"}
+
+
+def _fact(key, value):
+    if value is None or value == "" or value == {} or value == []:
+        return "not known"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return tag("ul", [tag("li", tag("span", k.replace("_", " "), class_="quiet"), " ", _fact(k, v)) for k, v in value.items()])
+    if isinstance(value, (list, tuple)):
+        return ", ".join(str(v) for v in value)
+    if key.endswith("_kb") and isinstance(value, (int, float)):
+        return metric_of("pss_kb").write(value)
+    return f"{value:,}" if isinstance(value, int) else value
+
+
+def _machine(results):
+    record = results.record
+    facts = {"started": record.started, "ended": record.ended, "mode": MODES.get(record.mode, record.mode)} | record.environment
+    items = [tag("div", tag("dt", NAMES.get(k) or k.replace("_", " ").capitalize()), tag("dd", _fact(k, v))) for k, v in facts.items()]
+    notes = tag("ul", [tag("li", n) for n in record.notes]) if record.notes else None
+    return (tag("dl", items, class_="facts card"), tag("h3", "Notes of the run") if notes else None, notes)
+
+
+# ---- Text ----
+
+def _reading(results):
+    rounds = sorted({c.rounds for c in results.record.cases.values()})
+    chance = "; ".join(f"{n} rounds: {luck(n, n) * 100:.2g} %" for n in rounds if n >= 1)
+    rules = (
+        ("The number and its interval", "Each number is the median of the rounds. Below it stands the interval in which the true "
+         f"median lies with {LEVEL * 100:.0f} % of certainty where there are rounds enough, and else the whole range of the rounds, with "
+         "less. The column of rounds tells what it is worth."),
+        ("Faster, cheaper, smaller", "These words are used only when two intervals do not overlap. Where they do, no difference "
+         "is shown, and all whose interval overlaps with that of the best median tie for the first place."),
+        ("Luck", "Two servers that are the same would seem different by chance in so many of a hundred comparisons: "
+         f"{chance}. With fewer than {ROUNDS_MIN} rounds nothing is claimed."),
+        ("Ratios", "A ratio is always a multiple of the base that is named beside it: 0.81 × nginx means 81 % of what nginx has."),
+        ("The client was the limit", "Marked like this, a rate tells what the load client could do. It wins nothing, and loses nothing; "
+         "CPU per request, memory and latency can still be compared."),
+        ("CPU per request", "User and system time of the server and all of its children, divided by the requests. "
+         "It does not depend on how fast the client is, so it tells most. Less is better."),
+        ("Yardsticks", "A yardstick, such as the floor, does as little as a server could: it shows what the machine and the kernel take. "
+         "It is never ranked."))
+    return tag("dl", [tag("div", tag("dt", title), tag("dd", body)) for title, body in rules], class_="rules")
+
+
+def _method(results, raw):
+    limits = (
+        "Each server starts alone on its cores, the client has cores of its own, and rounds are interleaved: every server has its shot "
+        "before any has its second one, so that a slow hour of the machine is everybody's.",
+        "Before the shots of a case each answer is checked: status, length and content. A wrong one disqualifies.",
+        "Over the steps of a sweep the geometric mean is taken, in each round by itself; the interval is one between rounds.",
+        "Everything runs on one machine over its loopback: no network card, no loss, no distance. What depends on these is not shown.",
+        "Shots last seconds. What takes hours to show, such as memory that grows, is not seen.",
+        "Memory is PSS: pages that several processes share are shared out among them. Pages of files in the kernel's cache belong to nobody.",
+        "In a closed loop the client waits for an answer before it asks again, so latency there is mostly the number of connections "
+        "divided by the rate. Only the cases with a fixed rate tell what a visitor would wait.",
+        "Many comparisons are made, so a few of the differences that are shown will be luck. Small ones deserve a second run.",
+        "This contest is made by those who make Monkey. The configurations are there to be looked at and improved: what is unfair is a mistake.")
+    link = tag("p", "All numbers: ", tag("a", raw, href=raw), ". ", tag("code", "contest report"), " makes this page of them.") if raw else None
+    return tag("ul", [tag("li", line) for line in limits], class_="prose"), link
+
+
+# ---- The page ----
+
+def _style():
+    return Markup(f":root {{ {palette.css(0)} color-scheme: light }}\n"
+                  f"@media (prefers-color-scheme: dark) {{ :root {{ {palette.css(1)} color-scheme: dark }} }}\n"
+                  f":root:has(#theme-light:checked) {{ {palette.css(0)} color-scheme: light }}\n"
+                  f":root:has(#theme-dark:checked) {{ {palette.css(1)} color-scheme: dark }}\n"
+                  f"@media print {{ :root, :root:has(#theme-dark:checked) {{ {palette.css(0)} color-scheme: light }} }}\n"
+                  + (PARTS / "style.css").read_text(encoding="utf-8"))
+
+
+def _theme():
+    options = [tag("label", tag("input", type="radio", name="theme", id=f"theme-{name}", value=name, checked=name == "auto"),
+                   tag("span", title)) for name, title in (("auto", "Auto"), ("light", "Light"), ("dark", "Dark"))]
+    return tag("fieldset", tag("legend", "Colours", class_="hidden"), options, class_="theme")
+
+
+def _navigation(results):
+    entries = []
+    for key, title in SECTIONS:
+        inner = None
+        if key == "cases":
+            inner = tag("ol", [tag("li", tag("a", about.title, href=f"#case-{name}")) for name, about in results.record.cases.items()])
+        entries.append(tag("li", tag("a", title, href=f"#{key}"), inner))
+    return tag("nav", tag("ol", entries), _theme(), aria_label="Contents")
+
+
+def render(record, title="A contest of web servers", raw=None, ours="monkey"):
+    """The whole page."""
+    results = Results(record, ours)
+    bodies = {"summary": _summary(results), "reading": _reading(results), "where": _where(results),
+              "cases": casecard.cards(results), "contestants": _contestants(results), "machine": _machine(results),
+              "method": _method(results, raw)}
+    when = record.started[:10]
+    machine = ", ".join(str(record.environment[k]) for k in ("cpu", "os") if record.environment.get(k))
+    head = tag("head", tag("meta", charset="utf-8"), tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+               tag("meta", name="color-scheme", content="light dark"), tag("title", f"{title}, {when}"), tag("style", _style()))
+    header = tag("header", tag("h1", title), tag("p", f"{when} · {MODES.get(record.mode, record.mode)}"
+                                                + (f" · {machine}" if machine else ""), class_="quiet"))
+    sections = [tag("section", tag("h2", name, id=f"{key}-title"), bodies[key], id=key, aria_labelledby=f"{key}-title")
+                for key, name in SECTIONS]
+    footer = tag("footer", tag("p", f"Made by contest {record.contest}, which is part of Monkey."))
+    body = tag("body", tag("a", "Skip to the contents", href="#main", class_="skip"), _navigation(results),
+               tag("div", header, tag("main", sections, id="main", tabindex="-1"), footer, class_="sheet"),
+               tag("script", Markup((PARTS / "script.js").read_text(encoding="utf-8"))))
+    return f"<!DOCTYPE html>\n<!-- SPDX-License-Identifier: Apache-2.0 -->\n{tag('html', head, text(body), lang='en')}\n"
+
+
+# ---- The command ----
+
+def add_arguments(parser):
+    parser.add_argument("record", nargs="?", help="a record, or the folder of a run (default: the newest run)")
+    parser.add_argument("-o", "--output", metavar="PAGE", help="the HTML page (default: report.html beside the record)")
+    parser.add_argument("--summary", metavar="FILE", help="the summary in Markdown (default: summary.md beside the page)")
+    parser.add_argument("--plots", metavar="FOLDER", help="also write the plots as SVG files into this folder")
+    parser.add_argument("--title", default="A contest of web servers", help="headline of the page")
+    parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant whose wins and losses are told (default: monkey)")
+
+
+def write(path, body):
+    """Whole or not at all."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = path.with_name(path.name + ".new")
+        fresh.write_text(body, encoding="utf-8")
+        fresh.replace(path)
+    except OSError as error:
+        raise Complaint(f"{path}: cannot be written: {error.strerror}; choose another place with --output") from None
+
+
+def write_plots(record, folder, ours="monkey"):
+    results = Results(record, ours)
+    for name, drawing in casecard.drawings(results):
+        write(Path(folder) / f"{name}.svg", plots.standalone(drawing))
+
+
+def main(options):
+    found = records.find(options.record or records.latest("build/contest") or "build/contest")
+    record = records.load(found)
+    if not record.shots:
+        raise Complaint(f"{found}: no shots in this record, so there is nothing to report")
+    page = Path(options.output or found.parent / "report.html")
+    raw = os.path.relpath(found, page.parent)
+    write(page, render(record, options.title, raw, options.ours))
+    short = Path(options.summary or page.with_name("summary.md"))
+    write(short, summary.render(record, options.title, os.path.relpath(page, short.parent), os.path.relpath(found, short.parent),
+                                options.ours))
+    if options.plots:
+        write_plots(record, options.plots, options.ours)
+    print(page)
+    print(short)
+    return 0

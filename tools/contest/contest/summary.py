@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The summary of a record in Markdown: who wins where, where our server loses, the numbers, and what they were made on."""
+import re
+
+from contest import wording
+from contest.metrics import RANKED, metric as metric_of, span, step as write_step
+from contest.results import Results
+
+
+def safe(value):
+    """Text of a record that stays text in Markdown: no markup, no new line, no column."""
+    return re.sub(r"([\\`*_\[\]|#~])", r"\\\1", " ".join(str(value).split())).replace("<", "&lt;").replace(">", "&gt;")
+
+
+def table(head, rows, right=()):
+    lines = ["| " + " | ".join(head) + " |",
+             "|" + "|".join("---:" if i in right else "---" for i in range(len(head))) + "|"]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
+
+
+def _winner(results, case, metric):
+    if metric not in results.ranked(case):
+        return ""
+    standing = results.standing(case, metric)
+    if standing.decided:
+        names = ", ".join(f"**{safe(results.title(n))}**" if n == results.ours else safe(results.title(n)) for n in standing.winners)
+        value = metric_of(metric).write(standing.estimates[standing.winners[0]].median)
+        return f"{names} ({'tie, ' if standing.verdict == 'tied' else ''}{value})"
+    return {"client": "*client was the limit*", "alone": "*nobody to compare with*", "few": "*too few rounds*"}.get(
+        standing.verdict, "*nobody ranked*")
+
+
+def _where(results):
+    metrics = [m for m in RANKED if any(m in results.ranked(c) for c in results.record.cases)]
+    rows = [[f"{safe(about.title)} (`{case}`)"] + [_winner(results, case, m) for m in metrics]
+            for case, about in results.record.cases.items()]
+    return table(["Case"] + [metric_of(m).title for m in metrics], rows)
+
+
+def _listed(results, standings, none):
+    lines = [f"- {safe(results.record.cases[s.case].title)}, {metric_of(s.metric).inside}: {safe(wording.ours(s, results))}"
+             for s in standings]
+    return "\n".join(lines or [none]) + "\n"
+
+
+def _ours(results):
+    if not results.ours:
+        return []
+    found, us = wording.tally(results), safe(results.title(results.ours))
+    return [f"## Where {us} is not first\n", _listed(results, found["behind"], "Nowhere in this run."),
+            f"## Where {us} is first\n", _listed(results, found["first"], "Nowhere in this run."),
+            f"## Where {us} shares the first place\n", _listed(results, found["tied"], "Nowhere in this run.")]
+
+
+def _value(results, standing, name):
+    e, m = standing.estimates.get(name), metric_of(standing.metric)
+    if not e:
+        return "–"
+    low = span(e.low, e.high, m.kind)
+    text = f"{m.write(e.median)} ({low})"
+    if name in standing.winners:
+        text = f"**{text}**"
+    if standing.metric == "rate" and results.bound(standing.case, name)[0]:
+        text += " †"
+    return text
+
+
+def _case(results, case):
+    about, metrics = results.record.cases[case], results.ranked(case)
+    standings = [results.standing(case, m) for m in metrics]
+    lines = [f"### {safe(about.title)} (`{case}`)\n", f"{safe(about.about)}\n"]
+    if about.historical:
+        lines.append(f"After {safe(about.historical.name)}. Then: {safe(about.historical.then)} "
+                     f"What differs: {safe(about.historical.differs)}\n")
+    steps = results.steps(case)
+    if len(steps) > 1:
+        lines.append(f"Geometric means over {', '.join(map(write_step, steps))} "
+                     f"{'requests per second' if about.axis == 'rate' else about.axis or 'steps'}.\n")
+    rows = [[safe(results.title(n)) + (" (yardstick)" if n in results.yardsticks else "")] + [_value(results, s, n) for s in standings]
+            for n in _order(results, case, standings)]
+    lines.append(table(["Contestant"] + [metric_of(m).title for m in metrics], rows, range(1, len(metrics) + 1)))
+    lines += [f"- {safe(wording.sentence(s, results))}" for s in standings]
+    lines += [f"- {safe(results.title(n))} is disqualified: {safe(why)}." for n, why in results.disqualified(case).items()]
+    absent = results.absent_in(case)
+    if absent:
+        lines.append("- Took no part: " + "; ".join(f"{safe(results.title(n))} ({safe(why)})" for n, why in absent.items()) + ".")
+    return "\n".join(lines) + "\n"
+
+
+def _order(results, case, standings):
+    ranked = [n for n in (standings[0].order if standings else ())]
+    return ranked + [n for n in results.present(case) if n not in ranked]
+
+
+def _environment(record):
+    rows = []
+    for key, value in record.environment.items():
+        if isinstance(value, dict):
+            value = ", ".join(f"{k} {v}" for k, v in value.items())
+        elif isinstance(value, (list, tuple)):
+            value = ", ".join(map(str, value))
+        rows.append([safe(key.replace("_", " ")), "not known" if value in (None, "") else safe(value)])
+    return table(["What", "Value"], [["run", f"{safe(record.mode)}, {safe(record.started)}"], *rows])
+
+
+def _contestants(record):
+    rows = [[safe(c.title), safe(c.version or "not known"), safe(c.origin or ""), c.state + (f": {safe(c.why)}" if c.why else "")
+             + (", yardstick" if c.yardstick else "")] for c in record.contestants.values()]
+    return table(["Contestant", "Version", "Origin", "State"], rows)
+
+
+def render(record, title="A contest of web servers", page=None, raw=None, ours="monkey"):
+    results = Results(record, ours)
+    links = [f"[the whole report]({page})"] if page else []
+    links += [f"[all numbers]({raw})"] if raw else []
+    parts = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", f"# {safe(title)}\n", f"{safe(wording.headline(results))}\n"]
+    if links:
+        parts.append(f"See {' and '.join(links)}.\n")
+    parts += ["## Who wins where\n", _where(results),
+              "Behind a name stands the best median. A tie: all whose interval overlaps with that of the best median.\n",
+              *_ours(results), "## Cases\n",
+              "Medians with their intervals; bold: first or tied for it. †: the load client was the bottleneck in some shots, "
+              "and a rate that it limits wins nothing.\n",
+              *[_case(results, case) for case in record.cases], "## Contestants\n", _contestants(record), "## Machine\n",
+              _environment(record)]
+    if record.notes:
+        parts += ["## Notes\n", "\n".join(f"- {safe(n)}" for n in record.notes) + "\n"]
+    return "\n".join(parts).rstrip() + "\n"
