@@ -56,23 +56,51 @@ static void add_block(uint32_t h[5], const unsigned char *block)
     h[4] += e;
 }
 
-void mk_sha1(mk_str text, unsigned char out[MK_SHA1_LEN])
+void mk_sha1_init(struct mk_sha1 *s)
 {
-    uint32_t h[5] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0};
+    *s = (struct mk_sha1){.h = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0}};
+}
+
+void mk_sha1_add(struct mk_sha1 *s, mk_str piece)
+{
+    size_t held = s->len % BLOCK;
+    s->len += piece.len;
+    if (held) {
+        mk_str first = mk_str_take(piece, BLOCK - held);
+        if (first.len)
+            memcpy(s->rest + held, first.p, first.len);
+        if (held + first.len < BLOCK)
+            return;
+        add_block(s->h, s->rest);
+        piece = mk_str_skip(piece, first.len);
+    }
+    for (; piece.len >= BLOCK; piece = mk_str_skip(piece, BLOCK))
+        add_block(s->h, (const unsigned char *)piece.p);
+    if (piece.len)
+        memcpy(s->rest, piece.p, piece.len);
+}
+
+void mk_sha1_end(struct mk_sha1 *s, unsigned char out[MK_SHA1_LEN])
+{
     unsigned char last[2 * BLOCK] = {0};
-    uint64_t bits = (uint64_t)text.len * 8;
-    mk_str rest = text;
-    for (; rest.len >= BLOCK; rest = mk_str_skip(rest, BLOCK))
-        add_block(h, (const unsigned char *)rest.p);
-    if (rest.len)
-        memcpy(last, rest.p, rest.len);
-    last[rest.len] = 0x80;
-    size_t from = rest.len < LENGTH_AT ? 0 : BLOCK; /* where the last block begins */
+    size_t held = s->len % BLOCK;
+    uint64_t bits = s->len * 8;
+    memcpy(last, s->rest, held);
+    last[held] = 0x80;
+    size_t from = held < LENGTH_AT ? 0 : BLOCK; /* where the last block begins */
     store(last + from + LENGTH_AT, (uint32_t)(bits >> 32));
     store(last + from + LENGTH_AT + 4, (uint32_t)bits);
     if (from)
-        add_block(h, last);
-    add_block(h, last + from);
+        add_block(s->h, last);
+    add_block(s->h, last + from);
     for (unsigned i = 0; i < 5; i++)
-        store(out + (size_t)4 * i, h[i]);
+        store(out + (size_t)4 * i, s->h[i]);
+}
+
+void mk_sha1(mk_str text, unsigned char out[MK_SHA1_LEN])
+{
+    struct mk_sha1 s;
+    mk_sha1_init(&s);
+    mk_sha1_add(&s, text);
+    mk_sha1_end(&s, out);
 }

@@ -9,4 +9,15 @@ enum { MK_SHA1_LEN = 20 };
 
 void mk_sha1(mk_str text, unsigned char out[MK_SHA1_LEN]);
 
+/* The same of a text that comes in pieces. */
+struct mk_sha1 {
+    uint32_t h[5];
+    uint64_t len;
+    unsigned char rest[64]; /* what does not fill a block yet */
+};
+
+void mk_sha1_init(struct mk_sha1 *s);
+void mk_sha1_add(struct mk_sha1 *s, mk_str piece);
+void mk_sha1_end(struct mk_sha1 *s, unsigned char out[MK_SHA1_LEN]);
+
 #endif

@@ -44,11 +44,33 @@ static void every_length_around_a_block(void **state)
     expect(mk_str_of((const char *)sums, sizeof sums), "bbd580c3a0c872a603baa084a09981df9eb680e5");
 }
 
+/* However it is cut: in pieces of 1 to 150 bytes, with none at all between two of them. */
+static void a_text_in_pieces(void **state)
+{
+    (void)state;
+    char text[1000];
+    unsigned char whole[MK_SHA1_LEN], sum[MK_SHA1_LEN];
+    for (size_t i = 0; i < sizeof text; i++)
+        text[i] = (char)(i * 7);
+    mk_sha1(mk_str_of(text, sizeof text), whole);
+    for (size_t size = 1; size <= 150; size++) {
+        struct mk_sha1 s;
+        mk_sha1_init(&s);
+        for (size_t at = 0; at < sizeof text; at += size) {
+            mk_sha1_add(&s, mk_str_of(text + at, mk_min(size, sizeof text - at)));
+            mk_sha1_add(&s, (mk_str){NULL, 0});
+        }
+        mk_sha1_end(&s, sum);
+        assert_memory_equal(sum, whole, sizeof sum);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_examples_of_the_standard),
         cmocka_unit_test(every_length_around_a_block),
+        cmocka_unit_test(a_text_in_pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our own client: one JSON document, null for what it does not know. */
+#include "wr/clients/clients.h"
+#include "wr/json.h"
+
+struct count {
+    const char *path;
+    int64_t *place;
+};
+
+struct quantity {
+    const char *path;
+    double *place;
+};
+
+static void read_counts(mk_str json, struct wr_result *out)
+{
+    const struct count counts[] = {
+        {"requests", &out->requests},
+        {"bytes", &out->bytes},
+        {"errors/connect", &out->errors.connect},
+        {"errors/read", &out->errors.read},
+        {"errors/write", &out->errors.write},
+        {"errors/timeout", &out->errors.timeout},
+        {"errors/status", &out->errors.status},
+        {"errors/other", &out->errors.other},
+    };
+    for (size_t i = 0; i < MK_LEN(counts); i++) {
+        double value;
+        if (wr_json_number(json, counts[i].path, &value))
+            *counts[i].place = (int64_t)value;
+    }
+}
+
+static void read_quantities(mk_str json, struct wr_result *out)
+{
+    struct wr_latency *l = &out->latency_us;
+    const struct quantity quantities[] = {
+        {"seconds", &out->seconds},  {"rate", &out->rate},        {"latency_us/mean", &l->mean},
+        {"latency_us/p50", &l->p50}, {"latency_us/p75", &l->p75}, {"latency_us/p90", &l->p90},
+        {"latency_us/p95", &l->p95}, {"latency_us/p99", &l->p99}, {"latency_us/p999", &l->p999},
+        {"latency_us/max", &l->max},
+    };
+    for (size_t i = 0; i < MK_LEN(quantities); i++)
+        (void)wr_json_number(json, quantities[i].path, quantities[i].place);
+}
+
+bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
+{
+    mk_str json;
+    wr_result_init(out);
+    if (!wr_json_find(output, &json)) {
+        *why = "it has no JSON object at the beginning of a line";
+        return false;
+    }
+    read_counts(json, out);
+    read_quantities(json, out);
+    return wr_result_finish(out, why);
+}

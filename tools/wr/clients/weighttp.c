@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weighttp: text of the versions up to 0.4 and of lwan's copy, JSON of 0.5. Both count a connection that
+ * broke among the failed, and some versions forget to sum up their errors: what was answered is taken from
+ * the status codes. */
+#include "wr/clients/clients.h"
+#include "wr/json.h"
+#include "wr/text.h"
+
+struct counts {
+    bool has_time, has_requests, has_status;
+    double succeeded, failed, errored, bad; /* bad: of 400 and above */
+};
+
+static void take_counts(struct wr_result *r, const struct counts *c)
+{
+    double broken = c->failed > c->bad ? c->failed - c->bad : 0;
+    r->requests = (int64_t)(c->succeeded + (c->failed < c->bad ? c->failed : c->bad));
+    r->errors.status = (int64_t)c->bad;
+    r->errors.other = (int64_t)(c->errored > broken ? c->errored : broken);
+}
+
+static void read_line(struct wr_result *r, struct counts *c, mk_str line)
+{
+    double v[6];
+    if (wr_text_scan(line, "finished in %d sec, %d millisec and %d microsec, ", v)) {
+        c->has_time = true;
+        r->seconds = v[0] + v[1] / 1e3 + v[2] / 1e6;
+    } else if (wr_text_scan(line, "finished in %f sec, ", v)) {
+        c->has_time = true;
+        r->seconds = v[0];
+    } else if (wr_text_scan(
+                   line, "requests: %d total, %d started, %d done, %d succeeded, %d failed, %d errored", v)) {
+        c->has_requests = true;
+        c->succeeded = v[3];
+        c->failed = v[4];
+        c->errored = v[5];
+    } else if (wr_text_scan(line, "responses: %d success, %d fail, %d error", v)) {
+        c->has_requests = true;
+        c->succeeded = v[0];
+        c->failed = v[1];
+        c->errored = v[2];
+    } else if (wr_text_scan(line, "status codes: %d 2xx, %d 3xx, %d 4xx, %d 5xx", v)) {
+        c->has_status = true;
+        c->bad = v[2] + v[3];
+    } else if (wr_text_scan(line, "traffic: %d bytes total", v)) {
+        r->bytes = (int64_t)v[0];
+    }
+}
+
+static bool read_text(mk_str output, struct wr_result *out, const char **why)
+{
+    struct counts c = {0};
+    for (mk_str line; wr_text_line(&output, &line);)
+        read_line(out, &c, line);
+    if (c.has_time && c.has_requests && c.has_status) {
+        take_counts(out, &c);
+        return wr_result_finish(out, why);
+    }
+    wr_result_init(out);
+    *why = !c.has_time       ? "it has neither JSON nor a line that begins with \"finished in\""
+           : !c.has_requests ? "it has no line such as \"requests: 1000 total, ..., 0 errored\""
+                             : "it has no line \"status codes\"";
+    return false;
+}
+
+static void read_latency(mk_str json, struct wr_latency *l)
+{
+    mk_str unit, times;
+    if (!wr_json_member(json, MK_STR("response_times"), &times) ||
+        !wr_json_member(times, MK_STR("unit"), &unit) || !mk_str_eq(unit, MK_STR("\"us\"")))
+        return;
+    (void)wr_json_number(times, "avg", &l->mean);
+    (void)wr_json_number(times, "50%", &l->p50);
+    (void)wr_json_number(times, "75%", &l->p75);
+    (void)wr_json_number(times, "90%", &l->p90);
+    (void)wr_json_number(times, "95%", &l->p95);
+    (void)wr_json_number(times, "99%", &l->p99);
+    (void)wr_json_number(times, "100%", &l->max);
+}
+
+static bool read_json(mk_str json, struct wr_result *out, const char **why)
+{
+    struct counts c = {0};
+    double v[2], bytes;
+    if (!wr_json_number(json, "response_counts/pass", &c.succeeded) ||
+        !wr_json_number(json, "response_counts/fail", &c.failed) ||
+        !wr_json_number(json, "status_codes/4xx", &v[0]) ||
+        !wr_json_number(json, "status_codes/5xx", &v[1]) ||
+        !(wr_json_number(json, "secs_elapsed", &out->seconds) ||
+          wr_json_number(json, "secs", &out->seconds))) {
+        wr_result_init(out);
+        *why = "its JSON lacks secs_elapsed, response_counts or status_codes";
+        return false;
+    }
+    (void)wr_json_number(json, "response_counts/errs", &c.errored);
+    c.bad = v[0] + v[1];
+    take_counts(out, &c);
+    if (wr_json_number(json, "traffic/bytes_total", &bytes))
+        out->bytes = (int64_t)bytes;
+    read_latency(json, &out->latency_us);
+    return wr_result_finish(out, why);
+}
+
+bool wr_weighttp_read(mk_str output, struct wr_result *out, const char **why)
+{
+    mk_str json;
+    wr_result_init(out);
+    return wr_json_find(output, &json) ? read_json(json, out, why) : read_text(output, out, why);
+}

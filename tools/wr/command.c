@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/command.h"
+
+#include "wr/say.h"
+
+static size_t count(char *const *words)
+{
+    size_t n = 0;
+    while (words[n])
+        n++;
+    return n;
+}
+
+static void say_unknown(const char *program)
+{
+    char room[256];
+    struct mk_buf names = mk_buf_fixed(room, sizeof room);
+    for (const struct wr_kind *k = wr_kind_all(); k->name; k++)
+        mk_buf_addf(&names, "%s%s", names.len ? ", " : "", k->name);
+    wr_say("cannot read what \"%s\" prints; the clients that wr knows are %.*s", program,
+           MK_STR_ARG(mk_buf_str(&names)));
+}
+
+bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *arena)
+{
+    *c = (struct wr_command){.words = words, .n = count(words)};
+    c->kind = wr_kind_find(mk_str_from_c(words[0]));
+    if (!c->kind) {
+        say_unknown(words[0]);
+        return false;
+    }
+    c->fields = mk_arena_zalloc(arena, c->n + 1, sizeof *c->fields);
+    if (!c->fields)
+        return wr_say_error("out of memory");
+    size_t n = 0;
+    for (size_t i = 1; i + 1 < c->n; i++)
+        if (strcmp(words[i], "-H") == 0)
+            c->fields[n++] = words[i + 1];
+    return true;
+}
+
+static char *copy(struct mk_arena *arena, mk_str s)
+{
+    const char *p = s.p ? mk_arena_copy(arena, s).p : NULL;
+    char *text;
+    memcpy(&text, &p, sizeof text); /* it is ours, and argv is made of texts that could be written to */
+    return text;
+}
+
+char **wr_command_classic(char *url, uint64_t requests, bool keep_alive, struct mk_arena *arena)
+{
+    enum { WORDS = 8 };
+    char **words = mk_arena_zalloc(arena, WORDS, sizeof *words);
+    mk_str number = mk_arena_printf(arena, "%llu", (unsigned long long)requests);
+    if (!words || !number.p)
+        return NULL;
+    size_t n = 0;
+    words[n++] = copy(arena, MK_STR("weighttp"));
+    words[n++] = copy(arena, MK_STR("-n"));
+    words[n++] = copy(arena, number);
+    words[n++] = copy(arena, MK_STR("-t"));
+    words[n++] = copy(arena, MK_STR("10"));
+    if (keep_alive)
+        words[n++] = copy(arena, MK_STR("-k"));
+    for (size_t i = 0; i < n; i++)
+        if (!words[i])
+            return NULL;
+    words[n] = url;
+    return words;
+}
+
+static bool has_word(const struct wr_command *c, const char *const *which)
+{
+    for (size_t i = 1; i < c->n; i++)
+        for (const char *const *w = which; *w; w++)
+            if (strcmp(c->words[i], *w) == 0)
+                return true;
+    return false;
+}
+
+static mk_str replace(struct mk_arena *arena, mk_str word, mk_str what, unsigned number)
+{
+    const char *at = memmem(word.p, word.len, what.p, what.len);
+    size_t before = (size_t)(at - word.p);
+    mk_str rest = mk_str_skip(word, before + what.len);
+    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_take(word, before)), number,
+                           MK_STR_ARG(rest));
+}
+
+static bool holds_place(mk_str word)
+{
+    return memmem(word.p, word.len, "{c}", 3) != NULL;
+}
+
+static bool is_number(mk_str s)
+{
+    uint64_t n;
+    return mk_num_parse(s, &n);
+}
+
+/* Where the client's own value stands: in the word behind its option, or in the same one (-c10). */
+static size_t find_value(const struct wr_command *c, size_t *skip)
+{
+    mk_str option = mk_str_from_c(c->kind->concurrency);
+    for (size_t i = 1; i < c->n; i++) {
+        mk_str word = mk_str_from_c(c->words[i]);
+        *skip = 0;
+        if (mk_str_eq(word, option) && i + 1 < c->n)
+            return i + 1;
+        *skip = option.len;
+        if (mk_str_starts(word, option) && is_number(mk_str_skip(word, option.len)))
+            return i;
+    }
+    return 0;
+}
+
+unsigned wr_command_concurrency(const struct wr_command *c)
+{
+    size_t skip, at = find_value(c, &skip);
+    uint64_t n;
+    return at && mk_num_parse(mk_str_skip(mk_str_from_c(c->words[at]), skip), &n) && n <= UINT32_MAX
+               ? (unsigned)n
+               : 0;
+}
+
+const char *wr_command_conflict(const struct wr_command *c)
+{
+    static const char *const names[] = {"--connections", "--clients", "--concurrent"};
+    for (size_t i = 1; i < c->n; i++)
+        if (!holds_place(mk_str_from_c(c->words[i])))
+            for (size_t k = 0; k < MK_LEN(names); k++)
+                if (mk_str_starts(mk_str_from_c(c->words[i]), mk_str_from_c(names[k])) &&
+                    !(c->words[i + 1] && holds_place(mk_str_from_c(c->words[i + 1]))))
+                    return c->words[i];
+    return NULL;
+}
+
+static bool set_concurrency(const struct wr_command *c, char **out, unsigned concurrency,
+                            struct mk_arena *arena)
+{
+    size_t skip, value = find_value(c, &skip);
+    bool replaced = false;
+    for (size_t i = 1; i < c->n; i++) {
+        mk_str word = mk_str_from_c(c->words[i]);
+        if (!holds_place(word))
+            continue;
+        out[i] = copy(arena, replace(arena, word, MK_STR("{c}"), concurrency));
+        replaced = true;
+    }
+    if (!replaced && value) {
+        mk_str option = mk_str_take(mk_str_from_c(c->words[value]), skip);
+        out[value] = copy(arena, mk_arena_printf(arena, "%.*s%u", MK_STR_ARG(option), concurrency));
+        replaced = true;
+    }
+    return replaced;
+}
+
+char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena)
+{
+    enum { MORE = 2 + MK_LEN(c->kind->adds) };
+    char **all = mk_arena_zalloc(arena, c->n + MORE + 1, sizeof *all), **own = all + MORE;
+    char *inserted[MORE];
+    size_t n = 0;
+    if (!all)
+        return NULL;
+    for (size_t i = 0; i < c->n; i++)
+        own[i] = c->words[i];
+    if (concurrency && !set_concurrency(c, own, concurrency, arena)) {
+        inserted[n++] = copy(arena, mk_str_from_c(c->kind->concurrency));
+        inserted[n++] = copy(arena, mk_arena_printf(arena, "%u", concurrency));
+    }
+    if (!has_word(c, c->kind->has))
+        for (size_t i = 0; i < MK_LEN(c->kind->adds) && c->kind->adds[i]; i++)
+            inserted[n++] = copy(arena, mk_str_from_c(c->kind->adds[i]));
+    char **words = own - n;
+    words[0] = own[0];
+    for (size_t i = 0; i < n; i++)
+        words[i + 1] = inserted[i];
+    for (size_t i = 0; i < c->n + n; i++)
+        if (!words[i])
+            return NULL;
+    return words;
+}
+
+static bool is_plain(mk_str word)
+{
+    for (size_t i = 0; i < word.len; i++) {
+        char ch = word.p[i];
+        if (!mk_char_is_alpha(ch) && !mk_char_is_digit(ch) && !memchr("-_=./:,@%+{}[]", ch, 14))
+            return false;
+    }
+    return word.len > 0;
+}
+
+void wr_command_write(char *const *words, struct mk_buf *out)
+{
+    for (size_t i = 0; words[i]; i++) {
+        mk_str word = mk_str_from_c(words[i]);
+        if (i)
+            mk_buf_add_char(out, ' ');
+        if (is_plain(word)) {
+            mk_buf_add(out, word);
+            continue;
+        }
+        mk_buf_add_char(out, '\'');
+        for (size_t k = 0; k < word.len; k++)
+            mk_buf_add(out, word.p[k] == '\'' ? MK_STR("'\\''") : mk_str_of(word.p + k, 1));
+        mk_buf_add_char(out, '\'');
+    }
+}

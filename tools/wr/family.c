@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/family.h"
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "wr/cgroup.h"
+
+void wr_family_init(struct wr_family *f)
+{
+    *f = (struct wr_family){0};
+}
+
+void wr_family_fini(struct wr_family *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        wr_process_fini(&f->all[i]);
+    mk_mem_free(f->all);
+    mk_mem_free(f->cgroup);
+    wr_family_init(f);
+}
+
+struct wr_process *wr_family_find(struct wr_family *f, pid_t pid)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->all[i].pid == pid)
+            return &f->all[i];
+    return NULL;
+}
+
+static bool is_older(const struct wr_process *a, const struct wr_process *b)
+{
+    return a->start != b->start ? a->start < b->start : a->pid < b->pid;
+}
+
+bool wr_family_add(struct wr_family *f, pid_t pid)
+{
+    struct wr_process p;
+    if (wr_family_find(f, pid) || !wr_process_init(&p, pid))
+        return true;
+    if (f->n == f->cap) {
+        size_t cap = f->cap ? 2 * f->cap : 16;
+        struct wr_process *more = mk_mem_realloc(f->all, cap * sizeof *more);
+        if (!more)
+            return false;
+        f->all = more;
+        f->cap = cap;
+    }
+    size_t at = f->n++;
+    for (; at > 0 && is_older(&p, &f->all[at - 1]); at--)
+        f->all[at] = f->all[at - 1];
+    f->all[at] = p;
+    return true;
+}
+
+static bool add_other(void *family, pid_t pid)
+{
+    return pid == getpid() || wr_family_add(family, pid);
+}
+
+/* What stands in a file `children`. */
+static bool add_list(struct wr_family *f, mk_str list)
+{
+    for (mk_str word; (word = mk_str_word(&list)).len;) {
+        uint64_t pid;
+        if (mk_num_parse(word, &pid) && pid <= INT_MAX && !add_other(f, (pid_t)pid))
+            return false;
+    }
+    return true;
+}
+
+static bool add_children(struct wr_family *f, pid_t pid)
+{
+    struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
+    DIR *folder = wr_procfile_folder("/proc/%d/task", (int)pid);
+    bool good = true;
+    pid_t tid;
+    while (good && folder && wr_procfile_next(folder, &tid))
+        if (wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)pid, (int)tid) == 0)
+            good = add_list(f, mk_buf_str(&text));
+    if (folder)
+        (void)closedir(folder);
+    mk_buf_free(&text);
+    return good;
+}
+
+/* For kernels without the files `children`: looks at every process that there is, until there is nothing new.
+ */
+static bool add_by_parents(struct wr_family *f)
+{
+    for (size_t before = f->n + 1; before != f->n;) {
+        before = f->n;
+        DIR *folder = wr_procfile_folder("/proc");
+        bool good = true;
+        pid_t pid;
+        while (good && folder && wr_procfile_next(folder, &pid)) {
+            struct wr_stat s;
+            if (wr_procfile_stat(pid, &s) && wr_family_find(f, s.parent))
+                good = add_other(f, pid);
+        }
+        if (folder)
+            (void)closedir(folder);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static bool has_children_files(void)
+{
+    static int known;
+    if (known == 0) {
+        char room[4096];
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        known =
+            wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)getpid(), (int)getpid()) == 0 ? 1 : -1;
+    }
+    return known > 0;
+}
+
+bool wr_family_grow(struct wr_family *f)
+{
+    if (f->cgroup) {
+        wr_cgroup_each(f->cgroup, add_other,
+                       f); /* groups below it come and go: what can be read is all there is */
+        return true;
+    }
+    if (!has_children_files())
+        return add_by_parents(f);
+    /* One that is found may be put before others; so all are asked again until there is nothing new. */
+    for (size_t before = f->n + 1; before != f->n;) {
+        before = f->n;
+        for (size_t i = 0; i < f->n; i++)
+            if (!add_children(f, f->all[i].pid))
+                return false;
+    }
+    return true;
+}
+
+void wr_family_mark_roots(struct wr_family *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        f->all[i].is_root = !wr_family_find(f, f->all[i].parent);
+}
+
+const struct wr_process *wr_family_dead_root(const struct wr_family *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->all[i].is_root && (f->all[i].is_gone || f->all[i].is_dead))
+            return &f->all[i];
+    return NULL;
+}
+
+struct alone {
+    struct wr_family *family;
+    size_t n;
+};
+
+static bool is_one_of_us(void *data, pid_t pid)
+{
+    struct alone *a = data;
+    a->n++;
+    return wr_family_find(a->family, pid) != NULL;
+}
+
+static bool is_alone(struct wr_family *f, const char *path)
+{
+    struct alone a = {f, 0};
+    return wr_cgroup_each(path, is_one_of_us, &a) && a.n == f->n;
+}
+
+void wr_family_find_cgroup(struct wr_family *f)
+{
+    enum { TRIES = 3 }; /* a child may be born between two looks */
+    struct mk_buf path = mk_buf_growing(1 << 16);
+    struct wr_cpu cpu;
+    bool found = f->n > 0 && wr_cgroup_find(f->all[0].pid, &path) && wr_cgroup_read_cpu(path.p, &cpu);
+    for (int i = 0; found && i < TRIES; i++) {
+        wr_family_read_cpu_of_processes(f, &cpu); /* takes out who is gone */
+        if (!wr_family_grow(f))
+            break;
+        if (is_alone(f, path.p)) {
+            f->cgroup = path.p;
+            return;
+        }
+    }
+    mk_buf_free(&path);
+}
+
+static void take_out(struct wr_family *f, size_t at)
+{
+    struct wr_process p = f->all[at];
+    struct wr_process *parent = wr_family_find(f, p.parent);
+    struct wr_cpu used = p.self, lost = wr_process_lost(&p);
+    wr_cpu_add(&used, &p.waited);
+    wr_cpu_add(&used, &lost);
+    /* Whoever waits for it gets its time; whether the parent did, its own numbers tell. */
+    wr_cpu_add(parent ? &parent->vanished : &f->lost, &used);
+    struct wr_switches switches = wr_process_switches(&p);
+    f->ended.voluntary += switches.voluntary;
+    f->ended.involuntary += switches.involuntary;
+    for (size_t i = at + 1; i < f->n; i++)
+        f->all[i - 1] = f->all[i];
+    f->n--;
+    wr_process_fini(&p);
+}
+
+void wr_family_read_cpu_of_processes(struct wr_family *f, struct wr_cpu *sum)
+{
+    /* Parents first: a child that ends meanwhile is then in neither, not in both. */
+    for (size_t i = 0; i < f->n; i++)
+        if (!f->all[i].is_gone)
+            wr_process_read_cpu(&f->all[i]);
+    for (size_t i = f->n; i-- > 0;) /* roots stay, so that it can be said that they ended */
+        if (f->all[i].is_gone && !f->all[i].is_root)
+            take_out(f, i);
+    *sum = f->lost;
+    for (size_t i = 0; i < f->n; i++) {
+        struct wr_cpu lost = wr_process_lost(&f->all[i]);
+        wr_cpu_add(sum, &f->all[i].self);
+        wr_cpu_add(sum, &f->all[i].waited);
+        wr_cpu_add(sum, &lost);
+    }
+}
+
+void wr_family_read_cpu(struct wr_family *f, struct wr_cpu *sum)
+{
+    if (!f->cgroup)
+        wr_family_read_cpu_of_processes(f, sum);
+    else if (wr_cgroup_read_cpu(f->cgroup, sum))
+        f->cgroup_cpu = *sum;
+    else
+        *sum = f->cgroup_cpu; /* the group went with its last process */
+}
+
+bool wr_family_read_threads(struct wr_family *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (!wr_process_read_threads(&f->all[i]))
+            return false;
+    return true;
+}
+
+void wr_family_read_memory(struct wr_family *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        wr_process_read_memory(&f->all[i]);
+}
+
+struct wr_switches wr_family_switches(const struct wr_family *f)
+{
+    struct wr_switches sum = f->ended;
+    for (size_t i = 0; i < f->n; i++) {
+        struct wr_switches s = wr_process_switches(&f->all[i]);
+        sum.voluntary += s.voluntary;
+        sum.involuntary += s.involuntary;
+    }
+    return sum;
+}
+
+bool wr_family_pss_kb(const struct wr_family *f, uint64_t *kb)
+{
+    bool known = false;
+    *kb = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        known |= f->all[i].pss_is_known;
+        *kb += f->all[i].pss_kb;
+    }
+    return known;
+}
+
+uint64_t wr_family_hwm_kb(const struct wr_family *f)
+{
+    uint64_t kb = 0;
+    for (size_t i = 0; i < f->n; i++)
+        kb += f->all[i].hwm_kb;
+    return kb;
+}
+
+void wr_family_cores(const struct wr_family *f, cpu_set_t *out)
+{
+    CPU_ZERO(out);
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t k = 0; k < f->all[i].n_threads; k++) {
+            cpu_set_t cores;
+            if (sched_getaffinity(f->all[i].threads[k].tid, sizeof cores, &cores) == 0)
+                CPU_OR(out, out, &cores);
+        }
+}
+
+void wr_family_start(struct wr_family *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t k = 0; k < f->all[i].n_threads; k++)
+            f->all[i].threads[k].run_at_start = f->all[i].threads[k].run;
+}
+
+unsigned wr_family_threads(const struct wr_family *f, uint64_t least_ns, uint64_t *waited_ns)
+{
+    unsigned n = 0;
+    *waited_ns = 0;
+    for (size_t i = 0; i < f->n; i++)
+        for (size_t k = 0; k < f->all[i].n_threads; k++) {
+            const struct wr_thread *t = &f->all[i].threads[k];
+            n += t->run.ran >= t->run_at_start.ran + least_ns;
+            if (t->run.waited > t->run_at_start.waited)
+                *waited_ns += t->run.waited - t->run_at_start.waited;
+        }
+    return n;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/field.h"
+
+static double get_seconds(const struct wr_shot *s)
+{
+    return s->told.seconds;
+}
+
+static double get_requests(const struct wr_shot *s)
+{
+    return (double)s->told.requests;
+}
+
+double wr_field_rate(const struct wr_shot *s)
+{
+    return s->told.rate;
+}
+
+static double get_bytes(const struct wr_shot *s)
+{
+    return (double)s->told.bytes;
+}
+
+double wr_field_errors(const struct wr_shot *s)
+{
+    return (double)wr_result_errors(&s->told);
+}
+
+double wr_field_mean_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.mean;
+}
+
+double wr_field_p50_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.p50;
+}
+
+static double get_p75_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.p75;
+}
+
+static double get_p90_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.p90;
+}
+
+double wr_field_p99_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.p99;
+}
+
+static double get_p999_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.p999;
+}
+
+double wr_field_max_us(const struct wr_shot *s)
+{
+    return s->told.latency_us.max;
+}
+
+double wr_field_user_us(const struct wr_shot *s)
+{
+    return s->server.user_us;
+}
+
+double wr_field_system_us(const struct wr_shot *s)
+{
+    return s->server.system_us;
+}
+
+double wr_field_us_per_request(const struct wr_shot *s)
+{
+    return s->us_per_request;
+}
+
+double wr_field_pss_kb(const struct wr_shot *s)
+{
+    return s->pss_kb;
+}
+
+double wr_field_peak_kb(const struct wr_shot *s)
+{
+    return s->peak_kb;
+}
+
+static double get_hwm_kb(const struct wr_shot *s)
+{
+    return s->hwm_kb;
+}
+
+double wr_field_voluntary(const struct wr_shot *s)
+{
+    return s->voluntary;
+}
+
+double wr_field_involuntary(const struct wr_shot *s)
+{
+    return s->involuntary;
+}
+
+static double get_syscalls(const struct wr_shot *s)
+{
+    return s->syscalls;
+}
+
+double wr_field_server_busy(const struct wr_shot *s)
+{
+    return s->server.busy;
+}
+
+static double get_server_cores(const struct wr_shot *s)
+{
+    return s->server.cores;
+}
+
+static double get_client_user_us(const struct wr_shot *s)
+{
+    return s->client.user_us;
+}
+
+static double get_client_system_us(const struct wr_shot *s)
+{
+    return s->client.system_us;
+}
+
+double wr_field_client_busy(const struct wr_shot *s)
+{
+    return s->client.busy;
+}
+
+static double get_client_cores(const struct wr_shot *s)
+{
+    return s->client.cores;
+}
+
+static const struct wr_field FIELDS[] = {
+    {"seconds", get_seconds, 6},
+    {"requests", get_requests, 0},
+    {"rate", wr_field_rate, 3},
+    {"bytes", get_bytes, 0},
+    {"errors", wr_field_errors, 0},
+    {"mean_us", wr_field_mean_us, 3},
+    {"p50_us", wr_field_p50_us, 3},
+    {"p75_us", get_p75_us, 3},
+    {"p90_us", get_p90_us, 3},
+    {"p99_us", wr_field_p99_us, 3},
+    {"p999_us", get_p999_us, 3},
+    {"max_us", wr_field_max_us, 3},
+    {"user_us", wr_field_user_us, 0},
+    {"system_us", wr_field_system_us, 0},
+    {"us_per_request", wr_field_us_per_request, 3},
+    {"pss_kb", wr_field_pss_kb, 0},
+    {"peak_kb", wr_field_peak_kb, 0},
+    {"hwm_kb", get_hwm_kb, 0},
+    {"voluntary", wr_field_voluntary, 0},
+    {"involuntary", wr_field_involuntary, 0},
+    {"syscalls", get_syscalls, 3},
+    {"server_busy", wr_field_server_busy, 4},
+    {"server_cores", get_server_cores, 0},
+    {"client_user_us", get_client_user_us, 0},
+    {"client_system_us", get_client_system_us, 0},
+    {"client_busy", wr_field_client_busy, 4},
+    {"client_cores", get_client_cores, 0},
+    {NULL, NULL, 0},
+};
+
+const struct wr_field *wr_field_all(void)
+{
+    return FIELDS;
+}

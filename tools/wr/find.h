@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the processes of a server. */
+#ifndef WR_FIND_H
+#define WR_FIND_H
+
+#include "wr/family.h"
+
+enum { WR_FIND_PIDS_MAX = 64 };
+
+enum wr_find_by { WR_FIND_BY_PID, WR_FIND_BY_PORT, WR_FIND_BY_NAME };
+
+struct wr_find {
+    enum wr_find_by by;
+    pid_t pids[WR_FIND_PIDS_MAX];
+    size_t n_pids;
+    unsigned port;
+    const char *name;
+};
+
+/* Fills the family: what was asked for, and all descendants. False when there is nothing, which was said. */
+bool wr_find_family(const struct wr_find *what, struct wr_family *out) MK_MUST_USE;
+/* "pid", "port", "name" */
+const char *wr_find_word(enum wr_find_by by);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/fire.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "wr/meter.h"
+#include "wr/say.h"
+#include "wr/syscalls.h"
+
+static bool out_of_memory(void)
+{
+    return wr_say_error("out of memory");
+}
+
+static bool start(const struct wr_fire *f, struct wr_child *client)
+{
+    mk_err e = wr_child_start(client, f->words);
+    if (e == -ENOENT)
+        return wr_say_error("the client \"%s\" is not installed, or not in PATH", f->words[0]);
+    if (e)
+        return wr_say_error("the client \"%s\" does not start: %s", f->words[0], mk_err_text(e));
+    return true;
+}
+
+static bool is_there(const struct wr_fire *f)
+{
+    struct wr_cpu cpu;
+    wr_family_read_cpu_of_processes(f->server, &cpu);
+    const struct wr_process *dead = wr_family_dead_root(f->server);
+    return !dead || wr_say_error("the server's process %d (%s) ended during the shot: see its log",
+                                 (int)dead->pid, dead->name);
+}
+
+/* The last lines that say something, for people. */
+static mk_str last_words(const struct wr_child *c)
+{
+    enum { MANY = 400 };
+    for (int i = 1; i >= 0; i--) {
+        mk_str s = mk_buf_str(&c->outputs[i]);
+        while (s.len && (s.p[s.len - 1] == '\n' || s.p[s.len - 1] == ' '))
+            s.len--;
+        if (s.len)
+            return mk_str_skip(s, s.len > MANY ? s.len - MANY : 0);
+    }
+    return MK_STR("(nothing)");
+}
+
+static bool has_succeeded(const struct wr_fire *f, const struct wr_child *c)
+{
+    mk_str said = last_words(c);
+    if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0)
+        return true;
+    if (WIFSIGNALED(c->status))
+        return wr_say_error("the client \"%s\" was ended by signal %d (%s); it said: %.*s", f->words[0],
+                            WTERMSIG(c->status), strsignal(WTERMSIG(c->status)), MK_STR_ARG(said));
+    return wr_say_error("the client \"%s\" failed with exit code %d; it said: %.*s", f->words[0],
+                        WEXITSTATUS(c->status), MK_STR_ARG(said));
+}
+
+/* Standard output first: what is found there is not looked for among the messages. */
+static bool read_result(const struct wr_fire *f, const struct wr_child *c, struct wr_result *out)
+{
+    const char *why = NULL, *other;
+    if (f->kind->read(mk_buf_str(&c->outputs[0]), out, &why) ||
+        f->kind->read(mk_buf_str(&c->outputs[1]), out, &other))
+        return true;
+    return wr_say_error("cannot read the output of %s: %s%s; it ends with: %.*s", f->kind->name, why,
+                        c->was_cut ? " (it is longer than a megabyte; its beginning is lost)" : "",
+                        MK_STR_ARG(last_words(c)));
+}
+
+/* Looks at the server until the client ends. */
+static bool watch(const struct wr_fire *f, struct wr_child *client, struct wr_meter *m)
+{
+    uint64_t next = client->started_us + f->interval_us, until = client->started_us + f->limit_us;
+    for (;;) {
+        enum wr_child_news news = wr_child_wait(client, next < until ? next : until);
+        if (news == WR_CHILD_ENDED)
+            return true;
+        if (news == WR_CHILD_INTERRUPTED)
+            return wr_say_error("interrupted; the client was ended");
+        uint64_t now = mk_clock_us();
+        if (now >= until)
+            return wr_say_error(
+                "the client \"%s\" did not end within %llu seconds, and was ended; --limit allows more",
+                f->words[0], (unsigned long long)(f->limit_us / 1000000));
+        /* Late looks are left out: they are not made up for. */
+        while (next <= now)
+            next += f->interval_us;
+        if (!m)
+            continue;
+        if (!wr_meter_sample(m))
+            return out_of_memory();
+        wr_say_progress("%s: %.1f s, %.2f cores, %.1f MB", f->title, (double)(now - client->started_us) / 1e6,
+                        m->cores, m->pss_kb > 0 ? m->pss_kb / 1024 : 0);
+    }
+}
+
+static bool fire(const struct wr_fire *f, struct wr_child *client, struct wr_meter *m, struct wr_shot *out)
+{
+    if (!wr_meter_start(m, f->server))
+        return out_of_memory();
+    if (!start(f, client))
+        return false;
+    wr_meter_watch_client(m, client->pid);
+    if (!watch(f, client, m))
+        return false;
+    if (!wr_meter_stop(m, client, out))
+        return out_of_memory();
+    wr_child_drain(client);
+    if (!is_there(f) || !has_succeeded(f, client) || !read_result(f, client, &out->told))
+        return false;
+    wr_shot_judge(out);
+    return true;
+}
+
+bool wr_fire_shot(const struct wr_fire *f, struct wr_shot *out)
+{
+    struct wr_child client = {.fds = {-1, -1}};
+    struct wr_meter meter;
+    wr_shot_init(out);
+    bool good = fire(f, &client, &meter, out);
+    wr_child_fini(&client);
+    wr_meter_fini(&meter);
+    wr_say_progress_end();
+    return good;
+}
+
+static bool count(const struct wr_fire *f, struct wr_child *client, double *per_request, const char **why)
+{
+    struct wr_syscalls calls = {NULL, 0};
+    struct wr_result told;
+    *why = wr_family_grow(f->server) && wr_family_read_threads(f->server)
+               ? wr_syscalls_start(&calls, f->server)
+               : "out of memory";
+    if (*why) {
+        (void)wr_syscalls_stop(&calls);
+        return true;
+    }
+    bool good = start(f, client) && watch(f, client, NULL);
+    uint64_t n = wr_syscalls_stop(&calls);
+    if (!good)
+        return false;
+    wr_child_drain(client);
+    if (!is_there(f) || !has_succeeded(f, client) || !read_result(f, client, &told))
+        return false;
+    if (told.requests > 0)
+        *per_request = (double)n / (double)told.requests;
+    else
+        *why = "the client had no answer";
+    return true;
+}
+
+bool wr_fire_counting_syscalls(const struct wr_fire *f, double *per_request, const char **why)
+{
+    struct wr_child client = {.fds = {-1, -1}};
+    *per_request = WR_NOT_TOLD;
+    bool good = count(f, &client, per_request, why);
+    wr_child_fini(&client);
+    return good;
+}
+
+bool wr_fire_warm_up(const struct wr_fire *f, uint64_t us)
+{
+    struct wr_child client = {.fds = {-1, -1}};
+    bool good = start(f, &client);
+    if (good && wr_child_wait(&client, mk_clock_us() + us) == WR_CHILD_INTERRUPTED)
+        good = wr_say_error("interrupted; the client was ended");
+    if (good && client.has_ended)
+        good = has_succeeded(f, &client);
+    wr_child_fini(&client);
+    return good && is_there(f);
+}

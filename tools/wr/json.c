@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/json.h"
+
+#include "wr/text.h"
+
+enum { TRIES = 64 }; /* lines that begin as an object but are none, before we give up */
+
+static bool take_value(mk_str *s, unsigned depth);
+
+static void skip_space(mk_str *s)
+{
+    size_t n = 0;
+    while (n < s->len && (s->p[n] == ' ' || s->p[n] == '\t' || s->p[n] == '\n' || s->p[n] == '\r'))
+        n++;
+    *s = mk_str_skip(*s, n);
+}
+
+static bool take(mk_str *s, mk_str text)
+{
+    if (!mk_str_starts(*s, text))
+        return false;
+    *s = mk_str_skip(*s, text.len);
+    return true;
+}
+
+static bool take_digits(mk_str *s)
+{
+    size_t n = 0;
+    while (n < s->len && mk_char_is_digit(s->p[n]))
+        n++;
+    *s = mk_str_skip(*s, n);
+    return n > 0;
+}
+
+static bool take_number(mk_str *s)
+{
+    (void)take(s, MK_STR("-"));
+    if (!take(s, MK_STR("0")) && !take_digits(s))
+        return false;
+    if (take(s, MK_STR(".")) && !take_digits(s))
+        return false;
+    if (take(s, MK_STR("e")) || take(s, MK_STR("E"))) {
+        (void)(take(s, MK_STR("+")) || take(s, MK_STR("-")));
+        return take_digits(s);
+    }
+    return true;
+}
+
+static bool take_escape(mk_str *s)
+{
+    if (s->len < 2)
+        return false;
+    char c = s->p[1];
+    *s = mk_str_skip(*s, 2);
+    if (c != 'u')
+        return c && memchr("\"\\/bfnrt", c, 8);
+    for (size_t i = 0; i < 4; i++)
+        if (i >= s->len || mk_char_hex(s->p[i]) < 0)
+            return false;
+    *s = mk_str_skip(*s, 4);
+    return true;
+}
+
+/* Bytes above 0x7f pass as they are: no text is ever shown, names are compared byte by byte. */
+static bool take_string(mk_str *s)
+{
+    if (!take(s, MK_STR("\"")))
+        return false;
+    while (s->len && s->p[0] != '"') {
+        if ((unsigned char)s->p[0] < 0x20)
+            return false;
+        if (s->p[0] != '\\')
+            *s = mk_str_skip(*s, 1);
+        else if (!take_escape(s))
+            return false;
+    }
+    return take(s, MK_STR("\""));
+}
+
+static bool take_name(mk_str *s)
+{
+    if (!take_string(s))
+        return false;
+    skip_space(s);
+    return take(s, MK_STR(":"));
+}
+
+static bool take_list(mk_str *s, mk_str end, bool named, unsigned depth)
+{
+    skip_space(s);
+    if (take(s, end))
+        return true;
+    do {
+        skip_space(s);
+        if ((named && !take_name(s)) || !take_value(s, depth + 1))
+            return false;
+        skip_space(s);
+    } while (take(s, MK_STR(",")));
+    return take(s, end);
+}
+
+static bool take_value(mk_str *s, unsigned depth)
+{
+    if (depth >= WR_JSON_DEPTH)
+        return false;
+    skip_space(s);
+    if (take(s, MK_STR("{")))
+        return take_list(s, MK_STR("}"), true, depth);
+    if (take(s, MK_STR("[")))
+        return take_list(s, MK_STR("]"), false, depth);
+    if (s->len && s->p[0] == '"')
+        return take_string(s);
+    return take(s, MK_STR("true")) || take(s, MK_STR("false")) || take(s, MK_STR("null")) || take_number(s);
+}
+
+bool wr_json_find(mk_str output, mk_str *object)
+{
+    for (unsigned tries = 0; tries < TRIES && output.p;) {
+        if (output.len && output.p[0] == '{') {
+            mk_str rest = mk_str_take(output, WR_JSON_LEN);
+            if (take_value(&rest, 0)) {
+                *object = mk_str_of(output.p, (size_t)(rest.p - output.p));
+                return true;
+            }
+            tries++;
+        }
+        (void)mk_str_cut(&output, '\n');
+    }
+    return false;
+}
+
+bool wr_json_member(mk_str object, mk_str name, mk_str *value)
+{
+    mk_str s = object;
+    if (!take(&s, MK_STR("{")))
+        return false;
+    do {
+        skip_space(&s);
+        mk_str key = s;
+        if (!take_string(&s))
+            return false;
+        key = mk_str_of(key.p + 1, (size_t)(s.p - key.p) - 2);
+        skip_space(&s);
+        if (!take(&s, MK_STR(":")))
+            return false;
+        skip_space(&s);
+        mk_str begin = s;
+        if (!take_value(&s, 0))
+            return false;
+        *value = mk_str_of(begin.p, (size_t)(s.p - begin.p));
+        if (mk_str_eq(key, name))
+            return true;
+        skip_space(&s);
+    } while (take(&s, MK_STR(",")));
+    return false;
+}
+
+bool wr_json_number(mk_str object, const char *path, double *out)
+{
+    mk_str rest = mk_str_from_c(path);
+    while (rest.p) {
+        mk_str value;
+        if (!wr_json_member(object, mk_str_cut(&rest, '/'), &value))
+            return false;
+        object = value;
+    }
+    return wr_text_number(object, out);
+}

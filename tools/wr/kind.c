@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/kind.h"
+
+#include "wr/clients/clients.h"
+
+static const struct wr_kind KINDS[] = {
+    {"wrk", "-c", {"--latency"}, {"--latency"}, wr_wrk_read},
+    {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, wr_wrk_read},
+    {"h2load", "-c", {NULL}, {NULL}, wr_h2load_read},
+    {"weighttp", "-c", {NULL}, {NULL}, wr_weighttp_read},
+    /* Its table has whole milliseconds, the file has three digits more. Only into a pipe, which has no place.
+     */
+    {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, wr_ab_read},
+    /* With -q, as one runs it, it prints nothing else. */
+    {"siege", "-c", {"-j"}, {"-j", "--json-output"}, wr_siege_read},
+    {"pace", "-c", {NULL}, {NULL}, wr_pace_read},
+    {NULL, NULL, {NULL}, {NULL}, NULL},
+};
+
+const struct wr_kind *wr_kind_find(mk_str program)
+{
+    mk_str name = program;
+    for (size_t i = 0; i < program.len; i++)
+        if (program.p[i] == '/')
+            name = mk_str_skip(program, i + 1);
+    for (const struct wr_kind *k = KINDS; k->name; k++)
+        if (mk_str_eq(name, mk_str_from_c(k->name)))
+            return k;
+    return NULL;
+}
+
+const struct wr_kind *wr_kind_all(void)
+{
+    return KINDS;
+}

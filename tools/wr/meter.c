@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/meter.h"
+
+#include <math.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+enum { DEAR_SHARE = 50 };
+#define ACTIVE 0.05 /* a thread that ran for less of the time is not one that does the work */
+#define SEEN   0.90 /* of the cgroup's time: less was used by processes that we saw */
+
+static double seconds(uint64_t us)
+{
+    return (double)us / 1e6;
+}
+
+/* Who belongs to the server, its threads and its memory. */
+static bool look_closely(struct wr_meter *m)
+{
+    uint64_t began = mk_clock_us(), kb;
+    struct wr_cpu processes;
+    if (!wr_family_grow(m->server))
+        return false;
+    if (m->server->cgroup)
+        wr_family_read_cpu_of_processes(m->server, &processes); /* takes out those that ended */
+    if (!wr_family_read_threads(m->server))
+        return false;
+    wr_family_read_memory(m->server);
+    m->pss_kb = wr_family_pss_kb(m->server, &kb) ? (double)kb : WR_NOT_TOLD;
+    m->peak_kb = fmax(m->peak_kb, m->pss_kb);
+    m->hwm_kb = fmax(m->hwm_kb, (double)wr_family_hwm_kb(m->server));
+    if (m->has_client) {
+        wr_process_read_cpu(&m->client);
+        if (!m->client.is_gone && !m->client.is_dead) {
+            m->client_s = seconds(mk_clock_us() - m->started_us);
+            if (!wr_process_read_threads(&m->client))
+                return false;
+        }
+    }
+    uint64_t now = mk_clock_us();
+    m->dear_us = now + DEAR_SHARE * (now - began);
+    return true;
+}
+
+bool wr_meter_start(struct wr_meter *m, struct wr_family *server)
+{
+    *m = (struct wr_meter){.server = server, .pss_kb = WR_NOT_TOLD, .peak_kb = WR_NOT_TOLD};
+    if (!look_closely(m))
+        return false;
+    m->dear_us = 0; /* short shots have a sample too */
+    m->peak_kb = WR_NOT_TOLD;
+    m->hwm_kb = 0;
+    wr_family_start(server);
+    m->switches = wr_family_switches(server);
+    wr_family_read_cpu_of_processes(server, &m->processes_at_start);
+    wr_family_read_cpu(server, &m->at_start);
+    m->last = m->at_start;
+    m->started_us = m->sampled_us = mk_clock_us();
+    return true;
+}
+
+void wr_meter_watch_client(struct wr_meter *m, pid_t pid)
+{
+    m->has_client = wr_process_init(&m->client, pid);
+}
+
+static bool keep_sample(struct wr_meter *m, uint64_t now)
+{
+    if (m->n_samples == m->cap_samples) {
+        size_t cap = m->cap_samples ? 2 * m->cap_samples : 64;
+        struct wr_sample *more = mk_mem_realloc(m->samples, cap * sizeof *more);
+        if (!more)
+            return false;
+        m->samples = more;
+        m->cap_samples = cap;
+    }
+    m->samples[m->n_samples++] = (struct wr_sample){seconds(now - m->started_us), m->cores, m->pss_kb};
+    return true;
+}
+
+bool wr_meter_sample(struct wr_meter *m)
+{
+    uint64_t now = mk_clock_us();
+    struct wr_cpu cpu;
+    if (now <= m->sampled_us)
+        return true;
+    wr_family_read_cpu(m->server, &cpu);
+    struct wr_cpu used = wr_cpu_since(&cpu, &m->last);
+    m->cores = (double)used.total / 1000 / (double)(now - m->sampled_us);
+    m->last = cpu;
+    m->sampled_us = now;
+    return (now < m->dear_us || look_closely(m)) && keep_sample(m, now);
+}
+
+static void weigh_server(struct wr_meter *m, struct wr_shot *out)
+{
+    cpu_set_t cores;
+    uint64_t waited;
+    unsigned active = wr_family_threads(m->server, (uint64_t)(out->wall_s * ACTIVE * 1e9), &waited);
+    wr_family_cores(m->server, &cores);
+    wr_load_weigh(&out->server, out->wall_s, (unsigned)CPU_COUNT(&cores), active);
+    out->server.waited = fmin((double)waited / 1e9 / out->wall_s / out->server.cores, 1);
+}
+
+static void weigh_client(struct wr_meter *m, const struct wr_child *client, struct wr_shot *out)
+{
+    const struct rusage *u = &client->usage;
+    cpu_set_t cores;
+    unsigned active = 0;
+    double waited_s = 0;
+    for (size_t i = 0; i < m->client.n_threads; i++) {
+        active += (double)m->client.threads[i].run.ran / 1e9 >= m->client_s * ACTIVE;
+        waited_s += (double)m->client.threads[i].run.waited / 1e9;
+    }
+    out->client.user_us = (double)u->ru_utime.tv_sec * 1e6 + (double)u->ru_utime.tv_usec;
+    out->client.system_us = (double)u->ru_stime.tv_sec * 1e6 + (double)u->ru_stime.tv_usec;
+    /* It runs where wr does. */
+    unsigned allowed = sched_getaffinity(0, sizeof cores, &cores) == 0 ? (unsigned)CPU_COUNT(&cores) : 0;
+    wr_load_weigh(&out->client, out->wall_s, allowed, active);
+    out->client.waited = m->client_s > 0 ? fmin(waited_s / m->client_s / out->client.cores, 1) : 0;
+}
+
+/* Of processes that came and went between two looks the group knows the time, and nobody the switches. */
+static bool were_all_seen(struct wr_meter *m, const struct wr_cpu *used)
+{
+    struct wr_cpu now;
+    if (!m->server->cgroup)
+        return true;
+    wr_family_read_cpu_of_processes(m->server, &now);
+    return (double)wr_cpu_since(&now, &m->processes_at_start).total >= SEEN * (double)used->total;
+}
+
+bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_shot *out)
+{
+    struct wr_cpu cpu;
+    wr_family_read_cpu(m->server, &cpu);
+    struct wr_cpu used = wr_cpu_since(&cpu, &m->at_start);
+    if (!look_closely(m) || (m->n_samples == 0 && !wr_meter_sample(m)))
+        return false;
+    out->wall_s = seconds(client->ended_us - client->started_us);
+    wr_cpu_split(&used, &out->server.user_us, &out->server.system_us);
+    weigh_server(m, out);
+    weigh_client(m, client, out);
+    if (were_all_seen(m, &used)) {
+        struct wr_switches s = wr_family_switches(m->server);
+        out->voluntary = (double)(s.voluntary - m->switches.voluntary);
+        out->involuntary = (double)(s.involuntary - m->switches.involuntary);
+    }
+    out->samples = m->samples;
+    out->n_samples = m->n_samples;
+    m->samples = NULL;
+    out->pss_kb = wr_shot_median_pss(out);
+    out->peak_kb = m->peak_kb;
+    out->hwm_kb = m->hwm_kb > 0 ? m->hwm_kb : WR_NOT_TOLD;
+    return true;
+}
+
+void wr_meter_fini(struct wr_meter *m)
+{
+    if (m->has_client)
+        wr_process_fini(&m->client);
+    mk_mem_free(m->samples);
+    *m = (struct wr_meter){0};
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/options.h"
+
+#include <getopt.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "wr/say.h"
+
+const char wr_options_help[] =
+    "usage: wr [options] -- CLIENT COMMAND        as in: wr -p 80 -c 100 -l 1000 -s 100 -- wrk -d 5 URL\n"
+    "\n"
+    "Watches a server while a load client runs, for one or many numbers of connections.\n"
+    "Clients: wrk, h2load, weighttp, ab, siege, pace.\n"
+    "\n"
+    "The server, with all of its children (without any of these: who listens on the URL's port):\n"
+    "  -p, --pid PID          its process; may be repeated\n"
+    "      --port PORT        the processes that listen on the port\n"
+    "      --name NAME        the processes of that name\n"
+    "\n"
+    "The sweep:\n"
+    "  -c, --from N           connections of the first step; put in the place of {c} in the command, or as "
+    "-c N\n"
+    "  -l, --last N           of the last step\n"
+    "  -s, --step N           how many more with each step\n"
+    "      --steps N,N,...    any others\n"
+    "  -n, --shots N          shots for each step (1)\n"
+    "      --warm-up N|Ns     before each step N shots, or one of N seconds, that do not count\n"
+    "      --interval MS      look at the server that often (100)\n"
+    "      --limit SECONDS    a shot that takes longer is an error (600)\n"
+    "      --client-cores L   the client runs on these cores, as in 1 or 2-3; wr as well\n"
+    "      --syscalls         one more shot for each step, in which system calls are counted (as root)\n"
+    "\n"
+    "The answer that is asked for before all:\n"
+    "      --status N         its status (200)\n"
+    "      --length N         how many bytes its content has\n"
+    "      --sha1 HEX         the SHA-1 of its content\n"
+    "      --url URL          another URL than the one in the command\n"
+    "      --unchecked        do not ask\n"
+    "\n"
+    "Output:\n"
+    "      --csv FILE         a line for each shot\n"
+    "      --json [FILE]      all that was measured; without FILE in the place of the table\n"
+    "  -q, --quiet            no line of progress on a terminal\n"
+    "  -v, --version\n"
+    "  -h, --help\n"
+    "\n"
+    "As the first wr: wr -p PID [-c N -l N -s N] [-r REQUESTS] [-k] URL runs weighttp with 10 threads.\n"
+    "\n"
+    "Exit: 0 measured, 1 not, 2 wrong usage.\n";
+
+enum {
+    PORT = 1,
+    NAME,
+    STEPS,
+    WARM_UP,
+    INTERVAL,
+    LIMIT,
+    CLIENT_CORES,
+    SYSCALLS,
+    STATUS,
+    LENGTH,
+    SHA1,
+    URL,
+    UNCHECKED,
+    CSV,
+    JSON,
+};
+
+static const struct option NAMES[] = {
+    {"pid", required_argument, NULL, 'p'},
+    {"port", required_argument, NULL, PORT},
+    {"name", required_argument, NULL, NAME},
+    {"from", required_argument, NULL, 'c'},
+    {"last", required_argument, NULL, 'l'},
+    {"step", required_argument, NULL, 's'},
+    {"steps", required_argument, NULL, STEPS},
+    {"shots", required_argument, NULL, 'n'},
+    {"warm-up", required_argument, NULL, WARM_UP},
+    {"interval", required_argument, NULL, INTERVAL},
+    {"limit", required_argument, NULL, LIMIT},
+    {"client-cores", required_argument, NULL, CLIENT_CORES},
+    {"syscalls", no_argument, NULL, SYSCALLS},
+    {"status", required_argument, NULL, STATUS},
+    {"length", required_argument, NULL, LENGTH},
+    {"sha1", required_argument, NULL, SHA1},
+    {"url", required_argument, NULL, URL},
+    {"unchecked", no_argument, NULL, UNCHECKED},
+    {"csv", required_argument, NULL, CSV},
+    {"json", optional_argument, NULL, JSON},
+    {"requests", required_argument, NULL, 'r'},
+    {"keep-alive", no_argument, NULL, 'k'},
+    {"quiet", no_argument, NULL, 'q'},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+struct parsing {
+    struct wr_options *out;
+    uint64_t from, last, step;
+    bool has_server;
+};
+
+static bool take_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *out)
+{
+    if (mk_num_parse(mk_str_from_c(text), out) && *out >= least && *out <= most)
+        return true;
+    return wr_say_error("%s expects a number from %llu to %llu, not \"%s\"", option,
+                        (unsigned long long)least, (unsigned long long)most, text);
+}
+
+static bool take_server(struct parsing *p, enum wr_find_by by)
+{
+    struct wr_options *o = p->out;
+    if (o->names_server && (o->server.by != by || by != WR_FIND_BY_PID))
+        return wr_say_error("one server at a time: --pid, --port or --name");
+    o->names_server = true;
+    o->server.by = by;
+    return true;
+}
+
+static bool take_pid(struct parsing *p, const char *text)
+{
+    struct wr_find *server = &p->out->server;
+    uint64_t pid;
+    if (!take_server(p, WR_FIND_BY_PID) || !take_number("--pid", text, 1, INT_MAX, &pid))
+        return false;
+    if (server->n_pids == WR_FIND_PIDS_MAX)
+        return wr_say_error("more than %d times --pid", WR_FIND_PIDS_MAX);
+    server->pids[server->n_pids++] = (pid_t)pid;
+    return true;
+}
+
+static bool take_port(struct parsing *p, const char *text)
+{
+    uint64_t port;
+    if (!take_server(p, WR_FIND_BY_PORT) || !take_number("--port", text, 1, 65535, &port))
+        return false;
+    p->out->server.port = (unsigned)port;
+    return true;
+}
+
+static bool add_step(struct wr_options *o, uint64_t step)
+{
+    if (o->n_steps == WR_OPTIONS_STEPS_MAX)
+        return wr_say_error("more than %d steps", WR_OPTIONS_STEPS_MAX);
+    o->steps[o->n_steps++] = (unsigned)step;
+    return true;
+}
+
+static bool take_steps(struct wr_options *o, const char *text)
+{
+    o->n_steps = 0;
+    for (mk_str rest = mk_str_from_c(text); rest.p;) {
+        uint64_t n;
+        mk_str part = mk_str_cut(&rest, ',');
+        if (!mk_num_parse(part, &n) || n == 0 || n > INT_MAX)
+            return wr_say_error("--steps expects numbers such as 1,10,100, not \"%s\"", text);
+        if (!add_step(o, n))
+            return false;
+    }
+    return true;
+}
+
+/* "2" or "1.5s" */
+static bool take_warm_up(struct wr_options *o, const char *text)
+{
+    char *end;
+    double seconds = strtod(text, &end);
+    uint64_t shots;
+    if (end != text && strcmp(end, "s") == 0 && seconds > 0 && seconds <= 3600) {
+        o->warm_up_us = (uint64_t)(seconds * 1e6);
+        return true;
+    }
+    if (!mk_num_parse(mk_str_from_c(text), &shots) || shots > WR_OPTIONS_SHOTS_MAX)
+        return wr_say_error("--warm-up expects a number of shots, as 1, or of seconds, as 2s, not \"%s\"",
+                            text);
+    o->warm_up_shots = (unsigned)shots;
+    return true;
+}
+
+static bool take_cores(struct wr_options *o, const char *text)
+{
+    o->has_client_cores = true;
+    return wr_proctext_cores(mk_str_from_c(text), &o->client_cores) ||
+           wr_say_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
+}
+
+static bool take_expectation(struct wr_options *o, int letter, const char *text)
+{
+    struct wr_expected *e = &o->expected;
+    uint64_t n;
+    switch (letter) {
+    case STATUS:
+        if (!take_number("--status", text, 100, 999, &n))
+            return false;
+        e->status = (unsigned)n;
+        return true;
+    case LENGTH:
+        e->has_length = true;
+        return take_number("--length", text, 0, UINT64_MAX, &e->length);
+    default:
+        e->has_sha1 = true;
+        return wr_check_parse_sha1(mk_str_from_c(text), e->sha1) ||
+               wr_say_error("--sha1 expects 40 hexadecimal digits, not \"%s\"", text);
+    }
+}
+
+static bool take_count(struct parsing *p, int letter, const char *text)
+{
+    struct wr_options *o = p->out;
+    uint64_t n;
+    switch (letter) {
+    case 'c':
+        return take_number("-c", text, 1, INT_MAX, &p->from);
+    case 'l':
+        return take_number("-l", text, 1, INT_MAX, &p->last);
+    case 's':
+        return take_number("-s", text, 1, INT_MAX, &p->step);
+    case 'n':
+        if (!take_number("-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
+            return false;
+        o->shots = (unsigned)n;
+        return true;
+    case INTERVAL:
+        if (!take_number("--interval", text, 1, 60000, &n))
+            return false;
+        o->interval_us = n * 1000;
+        return true;
+    case LIMIT:
+        if (!take_number("--limit", text, 1, 86400, &n))
+            return false;
+        o->limit_us = n * 1000000;
+        return true;
+    default:
+        return take_number("-r", text, 1, INT64_MAX, &o->requests);
+    }
+}
+
+/* Its file may stand behind it when it cannot be the client's name. */
+static void take_json(struct wr_options *o, int argc, char **argv)
+{
+    o->json = optarg ? optarg : "-";
+    if (optarg || optind >= argc || (argv[optind][0] == '-' && argv[optind][1]))
+        return;
+    for (int i = optind + 1; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0) {
+            o->json = argv[optind++];
+            return;
+        }
+}
+
+static void take_flag(struct wr_options *o, int letter)
+{
+    switch (letter) {
+    case SYSCALLS:
+        o->counts_syscalls = true;
+        break;
+    case UNCHECKED:
+        o->unchecked = true;
+        break;
+    case 'k':
+        o->keep_alive = true;
+        break;
+    case 'q':
+        o->quiet = true;
+        break;
+    case 'v':
+        o->version = true;
+        break;
+    default:
+        o->help = true;
+        break;
+    }
+}
+
+static bool take_option(struct parsing *p, int letter)
+{
+    struct wr_options *o = p->out;
+    switch (letter) {
+    case 'p':
+        return take_pid(p, optarg);
+    case PORT:
+        return take_port(p, optarg);
+    case NAME:
+        o->server.name = optarg;
+        return take_server(p, WR_FIND_BY_NAME);
+    case STEPS:
+        return take_steps(o, optarg);
+    case WARM_UP:
+        return take_warm_up(o, optarg);
+    case CLIENT_CORES:
+        return take_cores(o, optarg);
+    case STATUS:
+    case LENGTH:
+    case SHA1:
+        return take_expectation(o, letter, optarg);
+    case URL:
+        o->url = optarg;
+        return true;
+    case CSV:
+        o->csv = optarg;
+        return true;
+    case 'c':
+    case 'l':
+    case 's':
+    case 'n':
+    case 'r':
+    case INTERVAL:
+    case LIMIT:
+        return take_count(p, letter, optarg);
+    default:
+        take_flag(o, letter);
+        return true;
+    }
+}
+
+static bool finish(struct parsing *p, int argc, char **argv)
+{
+    struct wr_options *o = p->out;
+    if ((p->from || p->last || p->step) && o->n_steps)
+        return wr_say_error("--steps, or -c, -l and -s: not both");
+    if ((p->last || p->step) && !p->from)
+        return wr_say_error("-l and -s need -c, the number of connections of the first step");
+    if (p->last && p->last < p->from)
+        return wr_say_error("-l %llu is less than -c %llu", (unsigned long long)p->last,
+                            (unsigned long long)p->from);
+    if (p->last > p->from && !p->step)
+        return wr_say_error("-s is missing: how many more connections with each step");
+    for (uint64_t n = p->from; n && n <= (p->last ? p->last : p->from); n += p->step ? p->step : 1)
+        if (!add_step(o, n))
+            return false;
+    if (optind >= argc)
+        return wr_say_error(
+            "a client's command is missing, as in: wr -c 100 -- wrk -d 5 http://127.0.0.1:8080/");
+    o->command = argv + optind;
+    return true;
+}
+
+static bool refuse(char *const *argv, int letter)
+{
+    char shortly[3] = {'-', (char)optopt, '\0'};
+    const char *word = optopt > ' ' ? shortly : argv[optind - 1];
+    return letter == ':'
+               ? wr_say_error("this option needs an argument: %s", word)
+               : wr_say_error("there is no such option: %s (the client's own stand behind --)", word);
+}
+
+bool wr_options_parse(int argc, char **argv, struct wr_options *out)
+{
+    struct parsing p = {.out = out};
+    int letter;
+    *out = (struct wr_options){.shots = 1,
+                               .interval_us = 100000,
+                               .limit_us = 600000000,
+                               .requests = 500000,
+                               .server = {.n_pids = 0}};
+    opterr = 0;
+    optind = 0; /* anew, for tests too */
+    while ((letter = getopt_long(argc, argv, "+:p:c:l:s:n:r:kqvh", NAMES, NULL)) != -1) {
+        if (letter == ':' || letter == '?')
+            return refuse(argv, letter);
+        if (letter == JSON)
+            take_json(out, argc, argv);
+        else if (!take_option(&p, letter))
+            return false;
+    }
+    return out->help || out->version || finish(&p, argc, argv);
+}

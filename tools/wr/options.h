@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line. */
+#ifndef WR_OPTIONS_H
+#define WR_OPTIONS_H
+
+#include "wr/check.h"
+#include "wr/find.h"
+
+enum { WR_OPTIONS_STEPS_MAX = 1000, WR_OPTIONS_SHOTS_MAX = 1000 };
+
+struct wr_options {
+    struct wr_find server;
+    bool names_server;                    /* else the URL's port does */
+    unsigned steps[WR_OPTIONS_STEPS_MAX]; /* concurrencies; without any, the command's own */
+    size_t n_steps;
+    unsigned shots;
+    unsigned warm_up_shots;
+    uint64_t warm_up_us;
+    uint64_t interval_us, limit_us;
+    bool has_client_cores;
+    cpu_set_t client_cores;
+    bool counts_syscalls;
+    struct wr_expected expected;
+    bool unchecked;
+    const char *url;        /* NULL: as it stands in the command */
+    const char *csv, *json; /* files; json "-" is the standard output */
+    uint64_t requests;      /* of the first form */
+    bool keep_alive, quiet, help, version;
+    char **command; /* NULL-terminated */
+};
+
+/* False: it was wrong, and why was said. */
+bool wr_options_parse(int argc, char **argv, struct wr_options *out) MK_MUST_USE;
+extern const char wr_options_help[];
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/process.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+void wr_cpu_add(struct wr_cpu *to, const struct wr_cpu *what)
+{
+    to->total += what->total;
+    to->user += what->user;
+    to->system += what->system;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+struct wr_cpu wr_cpu_since(const struct wr_cpu *now, const struct wr_cpu *base)
+{
+    return (struct wr_cpu){less(now->total, base->total), less(now->user, base->user),
+                           less(now->system, base->system)};
+}
+
+void wr_cpu_split(const struct wr_cpu *cpu, double *user_us, double *system_us)
+{
+    double total = (double)cpu->total / 1000, both = (double)cpu->user + (double)cpu->system;
+    *system_us = both > 0 ? total * (double)cpu->system / both : 0;
+    *user_us = total - *system_us;
+}
+
+static uint64_t ns_of_ticks(uint64_t ticks)
+{
+    static uint64_t ns;
+    if (ns == 0) {
+        long per_second = sysconf(_SC_CLK_TCK);
+        ns = 1000000000 / (uint64_t)(per_second > 0 ? per_second : 100);
+    }
+    return ticks * ns;
+}
+
+static struct wr_cpu of_ticks(uint64_t user, uint64_t system)
+{
+    return (struct wr_cpu){ns_of_ticks(user + system), ns_of_ticks(user), ns_of_ticks(system)};
+}
+
+/* The processor time clocks of another process, as clock_getcpuclockid(3) makes them; it knows only the last.
+ */
+enum { CLOCK_OF_TICKS, CLOCK_OF_USER_TICKS, CLOCK_OF_RUN };
+
+static bool read_clock(pid_t pid, int which, uint64_t *ns)
+{
+    struct timespec t;
+    clockid_t clock = (clockid_t)(~(unsigned)pid << 3 | (unsigned)which);
+    if (clock_gettime(clock, &t) < 0)
+        return false;
+    *ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    return true;
+}
+
+/* With threads that ended, to the nanosecond. The split into user and system time is in ticks: as finely as
+ * the kernel has it, not rounded to the hundredths of stat. */
+static bool read_clocks(pid_t pid, struct wr_cpu *out)
+{
+    uint64_t ticks, user;
+    if (!read_clock(pid, CLOCK_OF_USER_TICKS, &user) || !read_clock(pid, CLOCK_OF_TICKS, &ticks) ||
+        !read_clock(pid, CLOCK_OF_RUN, &out->total))
+        return false;
+    out->user = user;
+    out->system = less(ticks, user);
+    return true;
+}
+
+bool wr_process_init(struct wr_process *p, pid_t pid)
+{
+    struct wr_stat s;
+    *p = (struct wr_process){.pid = pid};
+    if (!wr_procfile_stat(pid, &s) || wr_stat_is_dead(&s))
+        return false;
+    p->start = s.start;
+    memcpy(p->name, s.name, sizeof p->name);
+    wr_process_read_cpu(p);
+    p->waited_at_first = p->waited;
+    return !p->is_gone;
+}
+
+void wr_process_fini(struct wr_process *p)
+{
+    mk_mem_free(p->threads);
+    *p = (struct wr_process){0};
+}
+
+void wr_process_read_cpu(struct wr_process *p)
+{
+    struct wr_stat s;
+    struct wr_cpu self;
+    if (!wr_procfile_stat(p->pid, &s) || s.start != p->start) {
+        p->is_gone = true;
+        return;
+    }
+    p->parent = s.parent;
+    p->is_dead = wr_stat_is_dead(&s);
+    p->waited = of_ticks(s.waited_user, s.waited_system);
+    if (!read_clocks(p->pid, &self))
+        self = of_ticks(s.user, s.system);
+    /* It may have ended since, and its last threads with it. */
+    if (self.total >= p->self.total)
+        p->self = self;
+}
+
+static struct wr_thread *find_thread(struct wr_process *p, pid_t tid)
+{
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i].tid == tid)
+            return &p->threads[i];
+    if (p->n_threads == p->cap_threads) {
+        size_t cap = p->cap_threads ? 2 * p->cap_threads : 4;
+        struct wr_thread *more = mk_mem_realloc(p->threads, cap * sizeof *more);
+        if (!more)
+            return NULL;
+        p->threads = more;
+        p->cap_threads = cap;
+    }
+    p->threads[p->n_threads] = (struct wr_thread){.tid = tid};
+    return &p->threads[p->n_threads++];
+}
+
+static void add_switches(struct wr_switches *to, const struct wr_switches *what)
+{
+    to->voluntary += what->voluntary;
+    to->involuntary += what->involuntary;
+}
+
+static void read_thread(struct wr_process *p, struct wr_thread *t)
+{
+    char room[4096];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct wr_switches now;
+    struct wr_schedstat run;
+    if (wr_procfile_read(&text, "/proc/%d/task/%d/status", (int)p->pid, (int)t->tid) != 0 ||
+        !wr_proctext_number(mk_buf_str(&text), MK_STR("voluntary_ctxt_switches"), &now.voluntary) ||
+        !wr_proctext_number(mk_buf_str(&text), MK_STR("nonvoluntary_ctxt_switches"), &now.involuntary))
+        return;
+    t->seen = true;
+    if (now.voluntary < t->switches.voluntary) { /* another thread with the same number */
+        add_switches(&p->switches_ended, &t->switches);
+        t->run_at_start = (struct wr_schedstat){0, 0};
+    }
+    t->switches = now;
+    if (wr_procfile_read(&text, "/proc/%d/task/%d/schedstat", (int)p->pid, (int)t->tid) == 0 &&
+        wr_schedstat_parse(mk_buf_str(&text), &run))
+        t->run = run;
+}
+
+static void forget_ended_threads(struct wr_process *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        if (p->threads[i].seen)
+            p->threads[n++] = p->threads[i];
+        else
+            add_switches(&p->switches_ended, &p->threads[i].switches);
+    }
+    p->n_threads = n;
+}
+
+bool wr_process_read_threads(struct wr_process *p)
+{
+    pid_t tid;
+    DIR *folder = wr_procfile_folder("/proc/%d/task", (int)p->pid);
+    bool good = true;
+    if (!folder)
+        return true; /* gone: what was seen last counts */
+    for (size_t i = 0; i < p->n_threads; i++)
+        p->threads[i].seen = false;
+    while (good && wr_procfile_next(folder, &tid)) {
+        struct wr_thread *t = find_thread(p, tid);
+        if (t)
+            read_thread(p, t);
+        good = t != NULL;
+    }
+    (void)closedir(folder);
+    if (good)
+        forget_ended_threads(p);
+    return good;
+}
+
+void wr_process_read_memory(struct wr_process *p)
+{
+    char room[4096];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    uint64_t kb;
+    if (wr_procfile_read(&text, "/proc/%d/status", (int)p->pid) == 0 &&
+        wr_proctext_number(mk_buf_str(&text), MK_STR("VmHWM"), &kb))
+        p->hwm_kb = kb;
+    bool had = p->pss_is_known;
+    p->pss_is_known = wr_procfile_read(&text, "/proc/%d/smaps_rollup", (int)p->pid) == 0 &&
+                      wr_proctext_number(mk_buf_str(&text), MK_STR("Pss"), &kb);
+    if (p->pss_is_known)
+        p->pss_kb = kb;
+    else if (had) /* it is ending */
+        p->pss_kb = 0;
+}
+
+struct wr_cpu wr_process_lost(const struct wr_process *p)
+{
+    struct wr_cpu inherited = wr_cpu_since(&p->waited, &p->waited_at_first);
+    return wr_cpu_since(&p->vanished, &inherited);
+}
+
+struct wr_switches wr_process_switches(const struct wr_process *p)
+{
+    struct wr_switches sum = p->switches_ended;
+    for (size_t i = 0; i < p->n_threads; i++)
+        add_switches(&sum, &p->threads[i].switches);
+    return sum;
+}

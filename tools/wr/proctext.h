@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kernel writes into files of /proc and /sys, as numbers. Opens no file. */
+#ifndef WR_PROCTEXT_H
+#define WR_PROCTEXT_H
+
+#include <sched.h>
+
+#include "base/buf.h"
+
+/* /proc/PID/stat: what of it is needed. Times are in ticks of the clock. */
+struct wr_stat {
+    pid_t pid, parent;
+    char name[64];
+    char state;
+    uint64_t user, system;               /* of the process, with threads that ended */
+    uint64_t waited_user, waited_system; /* of children that ended and were waited for, and of theirs */
+    uint64_t start;                      /* since boot: tells two processes with one number apart */
+};
+
+/* A name may hold anything, blanks and brackets too. */
+bool wr_stat_parse(mk_str text, struct wr_stat *out) MK_MUST_USE;
+/* Has it ended, and nobody waited for it yet? */
+bool wr_stat_is_dead(const struct wr_stat *s);
+
+/* The number in the line "NAME: 123 kB" or "NAME:\t123", as in status and smaps_rollup. */
+bool wr_proctext_number(mk_str text, mk_str name, uint64_t *out) MK_MUST_USE;
+
+/* /proc/PID/task/TID/schedstat, in nanoseconds. */
+struct wr_schedstat {
+    uint64_t ran, waited; /* on a processor; ready to run, but others did */
+};
+bool wr_schedstat_parse(mk_str text, struct wr_schedstat *out) MK_MUST_USE;
+
+/* The path in the hierarchy of version 2: the line "0::/path" of /proc/PID/cgroup. Absent when there is none.
+ */
+mk_str wr_proctext_cgroup(mk_str text);
+
+/* cpu.stat of such a cgroup, in microseconds. */
+struct wr_cpu_stat {
+    uint64_t usage, user, system;
+};
+bool wr_cpu_stat_parse(mk_str text, struct wr_cpu_stat *out) MK_MUST_USE;
+
+/* A line of /proc/net/tcp or tcp6: does it listen on that port? The socket's inode. */
+bool wr_proctext_listens(mk_str line, unsigned port, uint64_t *inode) MK_MUST_USE;
+
+/* Where the first file system of that type is mounted, by /proc/self/mounts; false when nowhere. */
+bool wr_proctext_mount(mk_str mounts, mk_str type, struct mk_buf *out) MK_MUST_USE;
+
+/* "0-2,5"; false when it is no such list, or names no core. */
+bool wr_proctext_cores(mk_str list, cpu_set_t *out) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sweep as text: a table for people, CSV and JSON for programs. Does no I/O. */
+#ifndef WR_REPORT_H
+#define WR_REPORT_H
+
+#include "wr/sweep.h"
+
+/* What stands above the table, with the names of its columns. */
+void wr_table_head(const struct wr_sweep *s, struct mk_buf *out);
+void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct mk_buf *out);
+void wr_table_foot(const struct wr_sweep *s, struct mk_buf *out);
+
+void wr_csv_head(struct mk_buf *out);
+/* A line for each shot. */
+void wr_csv_rows(const struct wr_step *step, struct mk_buf *out);
+
+void wr_json_write(const struct wr_sweep *s, struct mk_buf *out);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/result.h"
+
+static const struct wr_latency NO_LATENCY = {
+    WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD,
+};
+
+void wr_result_init(struct wr_result *r)
+{
+    *r = (struct wr_result){
+        .requests = WR_NOT_TOLD,
+        .seconds = WR_NOT_TOLD,
+        .rate = WR_NOT_TOLD,
+        .bytes = WR_NOT_TOLD,
+        .errors = {WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD},
+        .latency_us = NO_LATENCY,
+    };
+}
+
+int64_t wr_result_errors(const struct wr_result *r)
+{
+    const int64_t all[] = {r->errors.connect, r->errors.read,   r->errors.write,
+                           r->errors.timeout, r->errors.status, r->errors.other};
+    int64_t sum = WR_NOT_TOLD;
+    for (size_t i = 0; i < MK_LEN(all); i++) {
+        if (all[i] < 0)
+            continue;
+        if (__builtin_add_overflow(sum < 0 ? 0 : sum, all[i], &sum))
+            return INT64_MAX;
+    }
+    return sum;
+}
+
+static bool give_up(struct wr_result *r, const char **why, const char *text)
+{
+    wr_result_init(r);
+    *why = text;
+    return false;
+}
+
+bool wr_result_finish(struct wr_result *r, const char **why)
+{
+    double requests = (double)r->requests;
+    if (r->requests < 0)
+        return give_up(r, why, "it does not say how many requests were answered");
+    if (r->requests == 0) { /* no time of none, whatever a client prints */
+        r->latency_us = NO_LATENCY;
+        r->rate = r->seconds > 0 ? 0 : WR_NOT_TOLD;
+    }
+    if (!(r->seconds > 0))
+        r->seconds = r->rate > 0 ? requests / r->rate : WR_NOT_TOLD;
+    if (!wr_is_told(r->seconds))
+        return give_up(r, why, "it does not say how long the requests took");
+    if (!wr_is_told(r->rate))
+        r->rate = requests / r->seconds;
+    return true;
+}

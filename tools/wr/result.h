@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a load client told about one shot, in the same words for all clients. Every number may be WR_NOT_TOLD:
+ * nothing is guessed for a client that keeps silent. */
+#ifndef WR_RESULT_H
+#define WR_RESULT_H
+
+#include "base/def.h"
+
+#define WR_NOT_TOLD (-1)
+
+/* For all numbers of a result; what is told is finite and not negative. */
+static inline bool wr_is_told(double value)
+{
+    return value >= 0;
+}
+
+struct wr_errors {
+    int64_t connect; /* connections that could not be opened */
+    int64_t read;    /* broken while the answer was awaited or read */
+    int64_t write;
+    int64_t timeout;
+    int64_t status; /* answers of 400 and above, or what the client takes for a failure by its status */
+    int64_t other;  /* what the client counts as failed without saying why */
+};
+
+struct wr_latency { /* microseconds */
+    double mean, p50, p75, p90, p95, p99, p999, max;
+};
+
+struct wr_result {
+    int64_t requests; /* answers that came back whole, of whatever status */
+    double seconds;
+    double rate;   /* `requests` per second */
+    int64_t bytes; /* received; with heads where the client counts them */
+    struct wr_errors errors;
+    struct wr_latency latency_us;
+};
+
+/* Nothing is told. */
+void wr_result_init(struct wr_result *r);
+/* The sum of the errors that are told; WR_NOT_TOLD when none is. */
+int64_t wr_result_errors(const struct wr_result *r);
+/* Readers end with it: works out the rate or the seconds from the others, and forgets the latency of no
+ * request at all. False when the requests or both of the others are missing: nothing is told then, and `why`
+ * says what is missing. */
+bool wr_result_finish(struct wr_result *r, const char **why);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What wr tells people on standard error: messages, and a line that shows how far it is. */
+#ifndef WR_SAY_H
+#define WR_SAY_H
+
+#include "base/def.h"
+
+/* "wr: ...", on a line of its own. */
+void wr_say(const char *fmt, ...) MK_PRINTF(1, 2);
+/* The same; always false, for who gives up with it. */
+bool wr_say_error(const char *fmt, ...) MK_PRINTF(1, 2);
+
+/* The line that shows progress takes the place of the one before it. Only on a terminal, unless `quiet`. */
+void wr_say_init(bool quiet);
+void wr_say_progress(const char *fmt, ...) MK_PRINTF(1, 2);
+void wr_say_progress_end(void);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/shot.h"
+
+#include <math.h>
+
+#include "base/mem.h"
+#include "wr/spread.h"
+
+#define FULL     0.95 /* who uses that much of its cores cannot do more */
+#define HAS_ROOM 0.90 /* who uses less could do more */
+
+void wr_shot_init(struct wr_shot *s)
+{
+    *s = (struct wr_shot){
+        .us_per_request = WR_NOT_TOLD,
+        .pss_kb = WR_NOT_TOLD,
+        .peak_kb = WR_NOT_TOLD,
+        .hwm_kb = WR_NOT_TOLD,
+        .voluntary = WR_NOT_TOLD,
+        .involuntary = WR_NOT_TOLD,
+        .syscalls = WR_NOT_TOLD,
+    };
+    wr_result_init(&s->told);
+}
+
+void wr_shot_fini(struct wr_shot *s)
+{
+    mk_mem_free(s->samples);
+    wr_shot_init(s);
+}
+
+void wr_load_weigh(struct wr_load *l, double wall_s, unsigned allowed, unsigned threads)
+{
+    double used = wall_s > 0 ? (l->user_us + l->system_us) / 1e6 / wall_s : 0;
+    /* A tenth of a core more than its threads can use is no error of measuring: others have worked for it. */
+    unsigned at_least = used > 0.1 ? (unsigned)ceil(used - 0.1) : 1;
+    unsigned able = threads > at_least ? threads : at_least;
+    l->cores = allowed && able > allowed ? allowed : able;
+    l->busy = fmin(used / l->cores, 1);
+}
+
+void wr_shot_judge(struct wr_shot *s)
+{
+    if (s->told.requests > 0)
+        s->us_per_request = (s->server.user_us + s->server.system_us) / (double)s->told.requests;
+    s->bottleneck = s->client.busy >= FULL && s->server.busy < HAS_ROOM   ? WR_BOTTLENECK_CLIENT
+                    : s->server.busy >= FULL && s->client.busy < HAS_ROOM ? WR_BOTTLENECK_SERVER
+                                                                          : WR_BOTTLENECK_NEITHER;
+}
+
+double wr_shot_median_pss(const struct wr_shot *s)
+{
+    struct wr_spread spread;
+    wr_spread_init(&spread);
+    for (size_t i = 0; i < s->n_samples; i++)
+        wr_spread_add(&spread, s->samples[i].pss_kb);
+    double median = wr_spread_of(&spread).median;
+    wr_spread_fini(&spread);
+    return median;
+}
+
+const char *wr_bottleneck_word(enum wr_bottleneck b)
+{
+    return b == WR_BOTTLENECK_CLIENT ? "client" : b == WR_BOTTLENECK_SERVER ? "server" : "neither";
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One shot: what the client told and what the server used meanwhile. A number below 0 is not known. */
+#ifndef WR_SHOT_H
+#define WR_SHOT_H
+
+#include "wr/result.h"
+
+enum wr_bottleneck { WR_BOTTLENECK_NEITHER, WR_BOTTLENECK_SERVER, WR_BOTTLENECK_CLIENT };
+
+struct wr_sample {
+    double at_s, cores, pss_kb; /* since the shot began; processor seconds per second; the memory */
+};
+
+/* How much of the cores that it may use one side used. */
+struct wr_load {
+    double user_us, system_us;
+    unsigned cores; /* that it may and can use: as many as it has busy threads for */
+    double busy;    /* 0 to 1 */
+    double waited;  /* for a core that others had: 0 to 1 of the time of `cores` */
+};
+
+struct wr_shot {
+    struct wr_result told;
+    double wall_s; /* the client's whole life */
+    struct wr_load server, client;
+    double us_per_request;
+    double pss_kb, peak_kb, hwm_kb;
+    double voluntary, involuntary;
+    double syscalls; /* for each request */
+    enum wr_bottleneck bottleneck;
+    struct wr_sample *samples;
+    size_t n_samples;
+};
+
+/* Nothing is known. */
+void wr_shot_init(struct wr_shot *s);
+void wr_shot_fini(struct wr_shot *s);
+
+/* From the times in `l` and `wall_s`: cores and busy. `allowed` are the cores that it may run on, `threads`
+ * those of its threads that did some work; threads that nobody saw can be told by the time they used. */
+void wr_load_weigh(struct wr_load *l, double wall_s, unsigned allowed, unsigned threads);
+/* What can only be said when all else is there: us_per_request and the bottleneck. */
+void wr_shot_judge(struct wr_shot *s);
+/* The middle of the samples' memory; below 0 when there is none. Changes nothing. */
+double wr_shot_median_pss(const struct wr_shot *s);
+
+const char *wr_bottleneck_word(enum wr_bottleneck b);
+
+#endif

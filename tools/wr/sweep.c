@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/sweep.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "wr/fire.h"
+#include "wr/say.h"
+
+struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct wr_shot *shot))
+{
+    struct wr_spread spread;
+    wr_spread_init(&spread);
+    for (size_t i = 0; i < s->n; i++)
+        wr_spread_add(&spread, of(&s->shots[i]));
+    struct wr_range range = wr_spread_of(&spread);
+    wr_spread_fini(&spread);
+    return range;
+}
+
+static bool find_url(struct wr_sweep *s, struct wr_url *url)
+{
+    s->url = s->options->url ? mk_str_from_c(s->options->url) : wr_url_find(s->command.words);
+    if (!s->url.p) {
+        if (!s->options->unchecked)
+            return wr_say_error(
+                "there is no http:// or https:// URL in the command, so answers cannot be checked: "
+                "name one with --url, or say --unchecked");
+        return s->options->names_server ||
+               wr_say_error(
+                   "there is no URL in the command to find the server by: name it with --pid, --port or "
+                   "--name");
+    }
+    return wr_url_parse(s->url, url) ||
+           wr_say_error("this is no URL that can be asked for: %.*s", MK_STR_ARG(s->url));
+}
+
+static bool find_server(struct wr_sweep *s, const struct wr_url *url)
+{
+    struct wr_find find = s->options->server;
+    if (!s->options->names_server) {
+        if (!wr_url_is_local(url))
+            return wr_say_error(
+                "%.*s is not on this machine by its name: name the server with --pid, --port or --name",
+                MK_STR_ARG(url->authority));
+        find.by = WR_FIND_BY_PORT;
+        find.port = url->port;
+    }
+    if (!wr_find_family(&find, &s->server))
+        return false;
+    memcpy(s->server_name, s->server.all[0].name, sizeof s->server_name);
+    return true;
+}
+
+static bool init_command(struct wr_sweep *s)
+{
+    char **words = s->options->command;
+    if (!words[1] && mk_str_eq(wr_url_find(words), mk_str_from_c(words[0]))) {
+        words = wr_command_classic(words[0], s->options->requests, s->options->keep_alive, s->arena);
+        if (!words)
+            return wr_say_error("out of memory");
+    }
+    if (!wr_command_init(&s->command, words, s->arena))
+        return false;
+    const char *conflict = s->options->n_steps ? wr_command_conflict(&s->command) : NULL;
+    return !conflict ||
+           wr_say_error(
+               "the command has %s, and the sweep sets the connections: write {c} where their number belongs",
+               conflict);
+}
+
+bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_arena *arena)
+{
+    struct wr_url url = {.port = 0};
+    *s = (struct wr_sweep){.options = o, .arena = arena, .started_us = mk_clock_us()};
+    wr_family_init(&s->server);
+    s->steps = mk_arena_zalloc(arena, o->n_steps + 1, sizeof *s->steps);
+    if (!s->steps)
+        return wr_say_error("out of memory");
+    if (!init_command(s) || !find_url(s, &url) || !find_server(s, &url))
+        return false;
+    if (o->unchecked)
+        return true;
+    s->was_checked = wr_check(&url, s->command.fields, &o->expected, &s->checked);
+    return s->was_checked;
+}
+
+static void say_bottleneck(const struct wr_step *step)
+{
+    const struct wr_shot *worst = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < step->n; i++)
+        if (step->shots[i].bottleneck != WR_BOTTLENECK_NEITHER &&
+            (!worst || step->shots[i].bottleneck >= worst->bottleneck)) {
+            n = worst && step->shots[i].bottleneck == worst->bottleneck ? n + 1 : 1;
+            worst = &step->shots[i];
+        }
+    if (!worst)
+        return;
+    bool client = worst->bottleneck == WR_BOTTLENECK_CLIENT;
+    const struct wr_load *full = client ? &worst->client : &worst->server,
+                         *other = client ? &worst->server : &worst->client;
+    wr_say("%u connections: the %s is the bottleneck in %zu of %zu shots (it uses %.0f %% of %u core%s, the "
+           "%s %.0f %% "
+           "of %u)%s",
+           step->concurrency, client ? "client" : "server", n, step->n, full->busy * 100, full->cores,
+           full->cores == 1 ? "" : "s", client ? "server" : "client", other->busy * 100, other->cores,
+           client ? ": this measures the client; give it more cores or threads, or take a faster one" : "");
+}
+
+/* Wanted nearly all the time, and did not get it. */
+static bool was_disturbed(const struct wr_load *l)
+{
+    return l->busy < 0.90 && l->busy + l->waited >= 0.95;
+}
+
+static void say_disturbed(const struct wr_step *step)
+{
+    static bool said;
+    for (size_t i = 0; i < step->n && !said; i++) {
+        const struct wr_shot *shot = &step->shots[i];
+        bool client = was_disturbed(&shot->client);
+        const struct wr_load *l = client ? &shot->client : &shot->server;
+        said = was_disturbed(l);
+        if (said)
+            wr_say(
+                "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: something else "
+                "runs "
+                "there, the other side perhaps (--client-cores keeps them apart); these numbers are too low",
+                client ? "client" : "server", l->busy * 100, l->waited * 100);
+    }
+}
+
+/* Answers of the checked length that do not come to what was received were not those answers. */
+static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
+{
+    for (size_t i = 0; i < step->n; i++) {
+        const struct wr_result *r = &step->shots[i].told;
+        double should = (double)r->requests * (double)s->checked.length;
+        if (!s->was_checked || r->bytes < 0 || (double)r->bytes >= should * 0.98)
+            continue;
+        wr_say("%u connections: the client received %lld bytes, which are less than %lld answers of %llu: "
+               "they are not "
+               "those that were checked",
+               step->concurrency, (long long)r->bytes, (long long)r->requests,
+               (unsigned long long)s->checked.length);
+        return;
+    }
+}
+
+static bool warm_up(const struct wr_sweep *s, struct wr_fire *f)
+{
+    f->title = "warm-up";
+    if (s->options->warm_up_us && !wr_fire_warm_up(f, s->options->warm_up_us))
+        return false;
+    for (unsigned i = 0; i < s->options->warm_up_shots; i++) {
+        struct wr_shot shot;
+        bool good = wr_fire_shot(f, &shot);
+        wr_shot_fini(&shot);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+static bool count_syscalls(struct wr_fire *f, struct wr_step *step)
+{
+    static bool said;
+    const char *why;
+    f->title = "system calls";
+    if (!wr_fire_counting_syscalls(f, &step->syscalls, &why))
+        return false;
+    if (why && !said)
+        wr_say("system calls are not counted: %s", why);
+    said |= why != NULL;
+    for (size_t i = 0; i < step->n; i++)
+        step->shots[i].syscalls = step->syscalls;
+    return true;
+}
+
+static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *step)
+{
+    const struct wr_options *o = s->options;
+    char title[64];
+    struct wr_fire f = {.server = &s->server,
+                        .kind = s->command.kind,
+                        .words = wr_command_words(&s->command, o->n_steps ? concurrency : 0, s->arena),
+                        .interval_us = o->interval_us,
+                        .limit_us = o->limit_us,
+                        .title = title};
+    *step = (struct wr_step){.concurrency = concurrency, .syscalls = WR_NOT_TOLD};
+    step->shots = mk_arena_zalloc(s->arena, o->shots, sizeof *step->shots);
+    if (!f.words || !step->shots)
+        return wr_say_error("out of memory");
+    if (!warm_up(s, &f))
+        return false;
+    f.title = title;
+    for (unsigned i = 0; i < o->shots; i++) {
+        (void)snprintf(title, sizeof title, "%u connections, shot %u of %u", concurrency, i + 1, o->shots);
+        step->n++;
+        if (!wr_fire_shot(&f, &step->shots[i]))
+            return false;
+    }
+    if (o->counts_syscalls && !count_syscalls(&f, step))
+        return false;
+    say_bottleneck(step);
+    say_disturbed(step);
+    say_if_short(s, step);
+    return true;
+}
+
+bool wr_sweep_run(struct wr_sweep *s, const struct wr_sweep_listener *listener)
+{
+    const struct wr_options *o = s->options;
+    unsigned own = wr_command_concurrency(&s->command);
+    for (size_t i = 0; i < (o->n_steps ? o->n_steps : 1); i++) {
+        struct wr_step *step = &s->steps[s->n_steps++];
+        if (!run_step(s, o->n_steps ? o->steps[i] : own, step) || !listener->on_step(listener->data, s, step))
+            return false;
+    }
+    s->ended_us = mk_clock_us();
+    return true;
+}
+
+void wr_sweep_fini(struct wr_sweep *s)
+{
+    for (size_t i = 0; i < s->n_steps; i++)
+        for (size_t k = 0; k < s->steps[i].n; k++)
+            wr_shot_fini(&s->steps[i].shots[k]);
+    wr_family_fini(&s->server);
+}

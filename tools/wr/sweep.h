@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sweep: the shots of all steps, and who wants to know of them. */
+#ifndef WR_SWEEP_H
+#define WR_SWEEP_H
+
+#include "wr/command.h"
+#include "wr/options.h"
+#include "wr/shot.h"
+#include "wr/spread.h"
+
+struct wr_step {
+    unsigned concurrency; /* 0: not known */
+    struct wr_shot *shots;
+    size_t n;
+    double syscalls; /* for each request, from a shot of its own */
+};
+
+struct wr_sweep {
+    const struct wr_options *options;
+    struct wr_command command;
+    struct wr_family server;
+    struct mk_arena *arena;
+    char server_name[64];
+    mk_str url; /* may be absent */
+    bool was_checked;
+    struct wr_checked checked;
+    struct wr_step *steps;
+    size_t n_steps; /* that are done */
+    uint64_t started_us, ended_us;
+};
+
+/* One number of all shots of a step. */
+struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct wr_shot *shot));
+
+struct wr_sweep_listener {
+    void *data;
+    bool (*on_step)(void *data, const struct wr_sweep *sweep, const struct wr_step *step);
+};
+
+/* Fills what the command line tells, finds the server and checks its answer. */
+bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_arena *arena) MK_MUST_USE;
+/* False: something failed, which was said. */
+bool wr_sweep_run(struct wr_sweep *s, const struct wr_sweep_listener *listener) MK_MUST_USE;
+void wr_sweep_fini(struct wr_sweep *s);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/codec.h"
+#include "wr/field.h"
+#include "wr/report.h"
+
+/* Of a step: the middle of its shots' numbers, or what else is asked for. */
+enum part { MEDIAN, MIN, MAX };
+
+struct column {
+    const char *title, *unit;
+    int width;
+    double (*of)(const struct wr_shot *s);
+    enum part part;
+    double scale;
+    int decimals;
+    bool only_many; /* not when there is but one shot */
+};
+
+static const struct column COLUMNS[] = {
+    {"requests/s", "min", 10, wr_field_rate, MIN, 1, 0, true},
+    {"requests/s", "median", 11, wr_field_rate, MEDIAN, 1, 0, false},
+    {"requests/s", "max", 11, wr_field_rate, MAX, 1, 0, true},
+    {"user", "ms", 8, wr_field_user_us, MEDIAN, 1e-3, 0, false},
+    {"system", "ms", 8, wr_field_system_us, MEDIAN, 1e-3, 0, false},
+    {"CPU", "us/req.", 9, wr_field_us_per_request, MEDIAN, 1, 2, false},
+    {"memory", "KB", 9, wr_field_pss_kb, MEDIAN, 1, 0, false},
+    {"peak", "KB", 9, wr_field_peak_kb, MAX, 1, 0, false},
+    {"half in", "us", 9, wr_field_p50_us, MEDIAN, 1, 0, false},
+    {"99 % in", "us", 9, wr_field_p99_us, MEDIAN, 1, 0, false},
+    {"longest", "us", 9, wr_field_max_us, MAX, 1, 0, false},
+    {"errors", "", 8, wr_field_errors, MAX, 1, 0, false},
+    {"switches", "volunt.", 9, wr_field_voluntary, MEDIAN, 1, 0, false},
+    {"switches", "forced", 9, wr_field_involuntary, MEDIAN, 1, 0, false},
+    {"server", "busy %", 7, wr_field_server_busy, MEDIAN, 100, 0, false},
+    {"client", "busy %", 7, wr_field_client_busy, MEDIAN, 100, 0, false},
+};
+
+static bool is_shown(const struct wr_sweep *s, const struct column *c)
+{
+    return !c->only_many || s->options->shots > 1;
+}
+
+static void write_range(const struct wr_sweep *s, struct mk_buf *out)
+{
+    const struct wr_options *o = s->options;
+    unsigned first = o->n_steps ? o->steps[0] : wr_command_concurrency(&s->command);
+    mk_buf_addf(out, "Range        ");
+    if (o->n_steps > 1) {
+        bool even = true;
+        for (size_t i = 2; i < o->n_steps; i++)
+            even = even && o->steps[i] - o->steps[i - 1] == o->steps[1] - o->steps[0];
+        if (even)
+            mk_buf_addf(out, "%u to %u by %u connections", first, o->steps[o->n_steps - 1],
+                        o->steps[1] - first);
+        for (size_t i = 0; !even && i < o->n_steps; i++)
+            mk_buf_addf(out, "%s%u%s", i ? ", " : "", o->steps[i], i + 1 == o->n_steps ? " connections" : "");
+    } else if (first) {
+        mk_buf_addf(out, "%u connections", first);
+    } else {
+        mk_buf_addf(out, "as in the command");
+    }
+    mk_buf_addf(out, ", %u shot%s each\n", o->shots, o->shots == 1 ? "" : "s");
+}
+
+static void write_check(const struct wr_sweep *s, struct mk_buf *out)
+{
+    if (!s->was_checked) {
+        mk_buf_addf(out, "Answers      not checked\n");
+        return;
+    }
+    mk_buf_addf(out, "Answers      GET %.*s: status %u, %llu bytes, SHA-1 ", MK_STR_ARG(s->url),
+                s->checked.status, (unsigned long long)s->checked.length);
+    mk_hex_encode(out, mk_str_of((const char *)s->checked.sha1, MK_SHA1_LEN));
+    mk_buf_add_char(out, '\n');
+}
+
+static void write_titles(const struct wr_sweep *s, struct mk_buf *out, bool units)
+{
+    mk_buf_addf(out, "%11s", units ? "" : "connections");
+    for (size_t i = 0; i < MK_LEN(COLUMNS); i++)
+        if (is_shown(s, &COLUMNS[i]))
+            mk_buf_addf(out, " %*s", COLUMNS[i].width, units ? COLUMNS[i].unit : COLUMNS[i].title);
+    if (s->options->counts_syscalls)
+        mk_buf_addf(out, " %9s", units ? "per req." : "sys.calls");
+    mk_buf_addf(out, "%s\n", units ? "" : " bottleneck");
+}
+
+void wr_table_head(const struct wr_sweep *s, struct mk_buf *out)
+{
+    size_t others = s->server.n - 1;
+    mk_buf_addf(out, "Server       %s, process %d", s->server_name, (int)s->server.all[0].pid);
+    if (others)
+        mk_buf_addf(out, " and %zu more", others);
+    mk_buf_addf(out, "; processor time counted by %s\n", s->server.cgroup ? "its cgroup" : "processes");
+    write_range(s, out);
+    mk_buf_addf(out, "Command      ");
+    wr_command_write(s->command.words, out);
+    mk_buf_add_char(out, '\n');
+    write_check(s, out);
+    mk_buf_add_char(out, '\n');
+    write_titles(s, out, false);
+    write_titles(s, out, true);
+}
+
+static void write_number(struct mk_buf *out, int width, double value, int decimals)
+{
+    if (wr_is_told(value))
+        mk_buf_addf(out, " %*.*f", width, decimals, value);
+    else
+        mk_buf_addf(out, " %*s", width, "-");
+}
+
+/* The worst of the shots: one in which the client could no more makes the step doubtful. */
+static enum wr_bottleneck worst(const struct wr_step *step)
+{
+    enum wr_bottleneck b = WR_BOTTLENECK_NEITHER;
+    for (size_t i = 0; i < step->n; i++)
+        if (step->shots[i].bottleneck > b)
+            b = step->shots[i].bottleneck;
+    return b;
+}
+
+void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct mk_buf *out)
+{
+    if (step->concurrency)
+        mk_buf_addf(out, "%11u", step->concurrency);
+    else
+        mk_buf_addf(out, "%11s", "-");
+    for (size_t i = 0; i < MK_LEN(COLUMNS); i++) {
+        const struct column *c = &COLUMNS[i];
+        struct wr_range r = wr_step_range(step, c->of);
+        double value = c->part == MIN ? r.min : c->part == MAX ? r.max : r.median;
+        if (is_shown(s, c))
+            write_number(out, c->width, wr_is_told(value) ? value * c->scale : value, c->decimals);
+    }
+    if (s->options->counts_syscalls)
+        write_number(out, 9, step->syscalls, 2);
+    mk_buf_addf(out, " %s\n", wr_bottleneck_word(worst(step)));
+}
+
+static void write_part(struct mk_buf *out, uint64_t n, const char *word, const char *end)
+{
+    mk_buf_addf(out, "%llu %s%s%s", (unsigned long long)n, word, n == 1 ? "" : "s", end);
+}
+
+void wr_table_foot(const struct wr_sweep *s, struct mk_buf *out)
+{
+    enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
+    uint64_t seconds = (s->ended_us - s->started_us) / 1000000;
+    mk_buf_addf(out, "\nElapsed      ");
+    write_part(out, seconds / DAY, "day", ", ");
+    write_part(out, seconds % DAY / HOUR, "hour", ", ");
+    write_part(out, seconds % HOUR / MINUTE, "minute", ", ");
+    write_part(out, seconds % MINUTE, "second", "\n");
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* wr, "watch resources": what a server uses while a load client runs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "wr/child.h"
+#include "wr/report.h"
+#include "wr/say.h"
+
+enum { USAGE = 2, TEXT_MAX = 1 << 30 };
+
+struct outputs {
+    FILE *table, *csv, *json; /* NULL: not wanted */
+};
+
+/* Empties the buffer into the file. */
+static bool put(FILE *to, struct mk_buf *text)
+{
+    bool good =
+        !text->failed && fwrite(text->p ? text->p : "", 1, text->len, to) == text->len && fflush(to) == 0;
+    mk_buf_free(text);
+    return good || wr_say_error("cannot write the results: is the disk full?");
+}
+
+static bool open_file(const char *path, FILE **out)
+{
+    *out = fopen(path, "we");
+    return *out || wr_say_error("cannot write %s: %s", path, mk_err_text(mk_err_last()));
+}
+
+static bool open_outputs(const struct wr_options *o, struct outputs *out)
+{
+    bool to_stdout = o->json && strcmp(o->json, "-") == 0;
+    *out = (struct outputs){.table = to_stdout ? NULL : stdout, .json = to_stdout ? stdout : NULL};
+    return (!o->csv || open_file(o->csv, &out->csv)) &&
+           (!o->json || to_stdout || open_file(o->json, &out->json));
+}
+
+static bool on_step(void *data, const struct wr_sweep *sweep, const struct wr_step *step)
+{
+    struct outputs *to = data;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (to->table) {
+        wr_table_row(sweep, step, &text);
+        if (!put(to->table, &text))
+            return false;
+    }
+    if (!to->csv)
+        return true;
+    wr_csv_rows(step, &text);
+    return put(to->csv, &text);
+}
+
+static bool begin(const struct wr_sweep *s, struct outputs *to)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (to->table) {
+        wr_table_head(s, &text);
+        if (!put(to->table, &text))
+            return false;
+    }
+    if (!to->csv)
+        return true;
+    wr_csv_head(&text);
+    return put(to->csv, &text);
+}
+
+static bool end(const struct wr_sweep *s, struct outputs *to)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (to->table) {
+        wr_table_foot(s, &text);
+        if (!put(to->table, &text))
+            return false;
+    }
+    if (!to->json)
+        return true;
+    wr_json_write(s, &text);
+    return put(to->json, &text);
+}
+
+static bool measure(const struct wr_options *o)
+{
+    struct outputs to = {NULL, NULL, NULL};
+    struct wr_sweep_listener listener = {.data = &to, .on_step = on_step};
+    struct mk_arena arena;
+    struct wr_sweep sweep;
+    mk_arena_init(&arena, NULL);
+    bool good = wr_sweep_init(&sweep, o, &arena) && open_outputs(o, &to) && begin(&sweep, &to) &&
+                wr_sweep_run(&sweep, &listener) && end(&sweep, &to);
+    wr_sweep_fini(&sweep);
+    mk_arena_fini(&arena);
+    return good;
+}
+
+/* The client inherits both: so many descriptors as it may have, and the cores. */
+static bool prepare(const struct wr_options *o)
+{
+    enum { MANY = 1 << 20 };
+    struct rlimit files;
+    mk_err e = wr_child_prepare();
+    if (e)
+        return wr_say_error("cannot listen to signals: %s", mk_err_text(e));
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max < MANY ? files.rlim_max : MANY;
+        (void)setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (o->has_client_cores && sched_setaffinity(0, sizeof o->client_cores, &o->client_cores) < 0)
+        return wr_say_error("--client-cores: wr may not run there: %s", mk_err_text(mk_err_last()));
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static struct wr_options options;
+    if (!wr_options_parse(argc, argv, &options)) {
+        fputs("Try `wr --help`.\n", stderr);
+        return USAGE;
+    }
+    if (options.help || options.version) {
+        if (options.help)
+            fputs(wr_options_help, stdout);
+        else
+            puts("wr " MK_VERSION);
+        return EXIT_SUCCESS;
+    }
+    wr_say_init(options.quiet);
+    return prepare(&options) && measure(&options) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
