@@ -136,7 +136,7 @@ class Counting(Referee):
             stage.stop()
 
     def _count(self, stage, number, step):
-        command = shot.wr_command(self.order.wr, stage.pids(), self.order.client_cores, stage.case, step,
+        command = shot.wr_command(self.order.wr, [stage.running.pid], self.order.client_cores, stage.case, step,
                                   self._client_command(stage, step, COUNTED_SECONDS))
         before = emulator.settled(stage.entry.counter)
         try:
