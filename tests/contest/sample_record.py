@@ -49,7 +49,7 @@ def contestants():
     return found
 
 
-def case(title, about, metrics="rate cpu_us p99_us pss_kb", steps=(100,), axis=None, client="wrk", rounds=5, **more):
+def case(title, about, metrics="rate cpu_us p99_us", steps=(100,), axis=None, client="wrk", rounds=5, **more):
     return Case(title=title, about=about, client=client, axis=axis, steps=list(map(float, steps)), rounds=rounds, seconds=2.0,
                 base="monkey", metrics=metrics.split(), **more)
 
@@ -62,15 +62,15 @@ def cases():
         "close": case("One request per connection", "1.4 KB, and a new connection for each request, as visitors with one "
                       "glance do."),
         "large": case("Large files", "200 KB each: most of the time goes into copying and sending.",
-                      "rate cpu_us p99_us pss_kb bytes_per_second"),
+                      "rate cpu_us p99_us pss_kb bytes_per_second", alone=True),
         "crowd": case("From 10 to 10,000 connections", "All of them busy. Does a crowd cost more than a few?",
-                      steps=(10, 100, 1000, 3000, 10000), axis="connections", client="h2load", rounds=3),
+                      "rate cpu_us p99_us pss_kb peak_kb", (10, 100, 1000, 3000, 10000), "connections", client="h2load", rounds=3, alone=True),
         "idle": case("Idle connections", "1,000 connections that say nothing after one request. What does waiting cost?",
-                     "idle_bytes", steps=(1000,), axis="connections", client="own"),
+                     "idle_bytes", steps=(1000,), axis="connections", client="hold", rounds=3, alone=True),
         "paced": case("A fixed rate", "Requests fall due at a fixed rate, whether the server keeps up or not, and the clock "
-                      "of each runs from the moment it was due.", "p99_us cpu_us pss_kb", steps=(1000, 4000, 16000),
+                      "of each runs from the moment it was due.", "p99_us p50_us p999_us cpu_us", steps=(1000, 4000, 16000),
                       axis="rate", client="pace"),
-        "tls": case("TLS, keep-alive", "100 bytes over TLS 1.3 with AES-128-GCM.", "cpu_us rate p99_us pss_kb"),
+        "tls": case("TLS, keep-alive", "100 bytes over TLS 1.3 with AES-128-GCM.", "cpu_us rate p99_us pss_kb", alone=True),
         "gwan-100": case("gwan-100", "One file of 100 bytes, keep-alive, 100 connections.", historical=Historical(
             "the benchmark of 2011", "Laptop (i3-370M), ab, 0 to 1,000 connections by 10, ten rounds: G-WAN about 140,000 "
             "requests/s, nginx 80,000, Traffic Server 60,000, Varnish 28,000 on average.",

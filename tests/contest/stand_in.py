@@ -16,13 +16,12 @@ SIZES = {"B": 1, "KB": 1024, "MB": 1024 ** 2, "GB": 1024 ** 3}
 
 def options():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("-p")
+    for name in ("--json", "--quiet", "--unchecked"):
+        parser.add_argument(name, action="store_true")
+    parser.add_argument("--pid", type=int, action="append")
     parser.add_argument("--client-cores")
-    parser.add_argument("-c", type=int)
-    for name in ("-l", "-n", "--warm-up"):
-        parser.add_argument(name)
-    parser.add_argument("--no-check", action="store_true")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--shots")
     parser.add_argument("command", nargs="+")
     return parser.parse_args()
 
@@ -47,8 +46,8 @@ def errors(text):
 
 def main():
     o = options()
-    pids = [int(pid) for pid in o.p.split(",")]
-    command = [part.replace("{c}", str(o.c)) for part in o.command]
+    pids = [each.pid for pid in o.pid for each in (psutil.Process(pid), *psutil.Process(pid).children(recursive=True))]
+    command = [part.replace("{c}", str(o.steps)) for part in o.command]
     command[1:1] = ["--latency"]
     before, start = cpu(pids), time.monotonic()
     client = psutil.Popen(["taskset", "-c", o.client_cores, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -69,7 +68,7 @@ def main():
             "pss_kb": None, "peak_kb": None, "switches": {"voluntary": None, "involuntary": None}, "syscalls": None,
             "client": {"busy": busy}, "server_busy": server, "samples": [],
             "bottleneck": "client" if busy > .85 and busy > server else "server" if server > .85 else "neither"}
-    print(json.dumps({"wr": "stand-in", "cpu_counted_by": "processes", "steps": [{"concurrency": o.c, "shots": [shot]}]}))
+    print(json.dumps({"wr": "stand-in", "cpu_counted_by": "processes", "steps": [{"concurrency": o.steps, "shots": [shot]}]}))
 
 
 if __name__ == "__main__":

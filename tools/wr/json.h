@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 
-enum { WR_JSON_DEPTH = 16, WR_JSON_LEN = 1 << 20 };
+enum { WR_JSON_DEPTH = 20, WR_JSON_LEN = 1 << 20 };
 
 /* The first object that begins a line of `output` and is JSON to the letter; what stands around it is not
  * looked at. What the functions below are given must come from here. */

@@ -13,7 +13,7 @@ static const struct wr_kind KINDS[] = {
     {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, wr_ab_read},
     /* With -q, as one runs it, it prints nothing else. */
     {"siege", "-c", {"-j"}, {"-j", "--json-output"}, wr_siege_read},
-    {"pace", "-c", {NULL}, {NULL}, wr_pace_read},
+    {"pace", "-c", {"--json"}, {"--json"}, wr_pace_read},
     {NULL, NULL, {NULL}, {NULL}, NULL},
 };
 

@@ -34,6 +34,7 @@ struct wr_result {
     int64_t bytes; /* received; with heads where the client counts them */
     struct wr_errors errors;
     struct wr_latency latency_us;
+    const char *doubt; /* why the client itself does not trust its times, in fixed words; NULL if it does */
 };
 
 /* Nothing is told. */

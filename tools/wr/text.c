@@ -17,7 +17,7 @@ static const struct unit SIZES[] = {{"KB", 0x1p10}, {"MB", 0x1p20}, {"GB", 0x1p3
 
 bool wr_text_line(mk_str *rest, mk_str *line)
 {
-    if (rest->len == 0)
+    if (rest->len == 0 || mk_str_find(*rest, '\n') == MK_STR_NONE)
         return false;
     *line = mk_str_cut(rest, '\n');
     if (mk_str_ends(*line, MK_STR("\r")))

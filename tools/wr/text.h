@@ -9,8 +9,9 @@
 /* No number that we take is larger: all whole numbers up to it are exact in a double. */
 #define WR_NUMBER_MAX 9007199254740992.0
 
-/* The next line without its end; false when there is none. What is written over by a carriage return is not
- * shown on a terminal either: it belongs to no line. */
+/* The next line without its end; false when there is none: a last one that has no end may have been cut in a
+ * number. What is written over after a carriage return is not shown on a terminal either: it belongs to no
+ * line. */
 bool wr_text_line(mk_str *rest, mk_str *line);
 
 /* Does the line begin as `pattern`? Numbers go to `out` in their order, as far as the pattern matched.

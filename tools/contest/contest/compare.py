@@ -3,8 +3,9 @@
 
     contest compare BEFORE AFTER [--fail-on-regression]
 
-Exit codes: 0; 1 when --fail-on-regression found that our server takes more CPU per request, beyond overlapping
-intervals; 2 when the records cannot be compared.
+Exit codes: 0; 1 when --fail-on-regression found that our server takes more CPU per request in a case, beyond overlapping
+intervals; 2 when the records cannot be compared. Steps of a sweep are shown, but judged as a whole: of many comparisons
+some look like a change by luck.
 """
 import json
 import sys
@@ -89,9 +90,18 @@ def changes(before, after, cases=None, metrics=COMPARED, names=None):
     return found
 
 
-def regressions(found, ours):
-    """Where our server takes more CPU for a request than before, beyond doubt."""
-    return [c for c in found if c.contestant == ours and c.metric == "cpu_us" and c.verdict == "worse"]
+def _judged(found, ours):
+    return [c for c in found if c.contestant == ours and c.metric == "cpu_us" and c.step is ALL]
+
+
+def regressions(found, ours, tolerance=0.):
+    """Where our server takes more CPU for a request than before, beyond doubt and by more than so many percent."""
+    return [c for c in _judged(found, ours) if c.verdict == "worse" and c.ratio is not None and (c.ratio - 1) * 100 > tolerance]
+
+
+def false_alarms(found, ours):
+    """How many of our comparisons would look worse if nothing had changed."""
+    return sum(statistics.luck(c.before.count, c.after.count) / 2 for c in _judged(found, ours) if c.verdict != "unclear")
 
 
 def controls(found, before, after, ours):
@@ -146,7 +156,8 @@ def print_table(rows, out):
         print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip(), file=out)
 
 
-def words(found, before, after, ours, out):
+def words(found, before, after, options, out):
+    ours = options.ours
     shifted = list(controls(found, before, after, ours))
     if shifted:
         names = wording.listed(sorted({f"{before.title(c.contestant)} in {c.case} ({wording.times(c.ratio)})" for c in shifted}))
@@ -155,12 +166,14 @@ def words(found, before, after, ours, out):
     count = {v: sum(c.verdict == v for c in found) for v in ("better", "worse", "same", "unclear")}
     print("\n" + ", ".join(f"{n} {v}" for v, n in count.items()) + ".", file=out)
     if ours in before.record.contestants:
-        bad = regressions(found, ours)
+        bad = regressions(found, ours, options.tolerance)
         for c in bad:
             print("Regression: " + _regression(c, before), file=out)
         if not bad:
             print(f"No regression: {before.title(ours)} takes nowhere more CPU time per request than before, "
                   "as far as intervals tell.", file=out)
+        print(f"Of {len(_judged(found, ours))} comparisons {false_alarms(found, ours):.2g} would look worse by luck if nothing "
+              "had changed.", file=out)
 
 
 def _regression(c, results):
@@ -169,8 +182,9 @@ def _regression(c, results):
             f"({m.write(c.before.median)}), {wording.percent(c.after.median, c.before.median, m.noun)} than before.")
 
 
-def as_json(found, before, after, ours):
-    return {"changes": [asdict(c) for c in found], "regressions": [asdict(c) for c in regressions(found, ours)],
+def as_json(found, before, after, options):
+    bad = regressions(found, options.ours, options.tolerance)
+    return {"changes": [asdict(c) for c in found], "regressions": [asdict(c) for c in bad],
             "environment": [{"what": k, "before": a, "after": b} for k, a, b in differences(before.record, after.record, REFUSED + WARNED)],
             "notes": alone(before.record, after.record)}
 
@@ -186,6 +200,8 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--anyway", action="store_true", help="compare runs of different machines: mind what you conclude")
     parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant that must not get worse (default: monkey)")
+    parser.add_argument("--tolerance", type=float, default=0., metavar="PERCENT",
+                        help="no regression is called one below so many percent (default: 0)")
     parser.add_argument("--fail-on-regression", action="store_true",
                         help="exit with 1 when our CPU per request got worse and the intervals do not overlap")
 
@@ -219,9 +235,10 @@ def main(options, out=None):
     before, after = Results(old, options.ours), Results(new, options.ours)
     metrics = list(options.metric or COMPARED)
     found = changes(before, after, options.case, metrics)
+    # Whatever is shown, CPU is what a regression is of.
     guard = found if "cpu_us" in metrics else changes(before, after, options.case, ["cpu_us"])
     if options.json:
-        json.dump(as_json(found, before, after, options.ours), out, indent=1)
+        json.dump(as_json(found, before, after, options), out, indent=1)
         print(file=out)
     else:
         for line in alone(old, new):
@@ -229,5 +246,5 @@ def main(options, out=None):
         shown = [c for c in found if options.all or (c.verdict in ("better", "worse") and (c.step is ALL or c.metric == "cpu_us"))]
         if shown:
             print_table([("CASE", "CONTESTANT", "METRIC", "BEFORE", "AFTER", "AFTER IS", "VERDICT")] + [row(c, before) for c in shown], out)
-        words(found, before, after, options.ours, out)
-    return 1 if options.fail_on_regression and regressions(guard, options.ours) else 0
+        words(found, before, after, options, out)
+    return 1 if options.fail_on_regression and regressions(guard, options.ours, options.tolerance) else 0

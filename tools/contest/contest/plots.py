@@ -7,23 +7,20 @@ kept apart by a prefix, since several stand in one.
 import io
 import itertools
 import math
-import os
 import re
-import tempfile
 from xml.sax.saxutils import escape
+
+import matplotlib
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from contest import palette
 from contest.metrics import PERCENTILES, known, metric as metric_of, step as write_step, write
 from contest.palette import placeholder
 
-# The caches of matplotlib belong to nobody's home.
-os.environ.setdefault("MPLCONFIGDIR", os.path.join(tempfile.gettempdir(), f"contest-matplotlib-{os.getuid()}"))
-import matplotlib  # noqa: E402
-
 matplotlib.use("Agg")
-from matplotlib.backends.backend_svg import FigureCanvasSVG  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator  # noqa: E402
 
 WIDTH, HEIGHT = 450, 316
 LABELS = 104            # room for the names at the right
@@ -243,7 +240,7 @@ def sweep(results, case, metric, looks=None):
             axes.plot(*zip(*ringed), linestyle="none", marker="o", markersize=11.5, markerfacecolor="none",
                       markeredgecolor=placeholder("soft"), markeredgewidth=1, zorder=6)
     axes.set_xlabel("requests per second, asked for" if results.record.cases[case].axis == "rate"
-                    else results.record.cases[case].axis or "step", color=placeholder("soft"))
+                    else results.record.cases[case].axis or "step", color=placeholder("soft"), parse_math=False)
     _title(axes, m.title)
     _label_ends(axes, [(n, results.title(n), c[-1][0], c[-1][1].median) for n, c in curves.items() if c], looks)
     return _svg(figure, f"{m.title} of {results.record.cases[case].title}, by {results.record.cases[case].axis}")
@@ -434,10 +431,10 @@ def _matrix_row(axes, y, results, standing, names, m):
         far = e.median / best
         heat = min(1, abs(math.log2(far)) / 4)
         first = name in standing.winners
-        axes.add_patch(matplotlib.patches.Rectangle(
+        axes.add_patch(Rectangle(
             (x + .04, y + .06), .92, .88, facecolor=placeholder("heat"), alpha=.05 + .5 * heat, linewidth=0))
         if first:
-            axes.add_patch(matplotlib.patches.Rectangle((x + .06, y + .09), .88, .82, facecolor="none", linewidth=1.8,
+            axes.add_patch(Rectangle((x + .06, y + .09), .88, .82, facecolor="none", linewidth=1.8,
                                                         edgecolor=placeholder("win")))
         bound = m.key == "rate" and name in standing.bound
         text = f"{far:.2f}" if .01 <= far < 10 else f"{far:.1f}" if 1 <= far < 100 else f"{far:.2g}"

@@ -227,7 +227,8 @@ class Referee:
     # ---- Answers ----
 
     def _path(self, stage):
-        return stage.case.path_of.get(stage.name, stage.case.path)
+        usual = stage.entry.dynamic if "dynamic" in stage.case.features else stage.case.path
+        return stage.case.path_of.get(stage.name, usual)
 
     def _paths(self, case):
         if not case.paths:
@@ -310,7 +311,7 @@ class Referee:
     def _shoot(self, stage, plan, step):
         case = stage.case
         count = shot.connections(case, step)
-        command = shot.wr_command(self.order.wr, stage.pids(), self.order.client_cores, case, step,
+        command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, case, step,
                                   self._client_command(stage, step, plan.seconds))
         try:
             with self._slow_ones(stage):

@@ -14,6 +14,7 @@ from contest.results import Results
 from contest.statistics import LEVEL, ROUNDS_MIN, luck
 
 PARTS = Path(__file__).parent / "page"
+RUNS = Path(__file__).resolve().parents[3] / "build" / "contest"
 SECTIONS = (("summary", "Summary"), ("reading", "How to read it"), ("where", "Who wins where"), ("cases", "Cases"),
             ("contestants", "Contestants"), ("machine", "Machine"), ("method", "Method and limits"))
 MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selected cases or contestants"}
@@ -188,6 +189,7 @@ def _fact(key, value):
 def _machine(results):
     record = results.record
     facts = {"started": record.started, "ended": record.ended, "mode": MODES.get(record.mode, record.mode)} | record.environment
+    facts["virtual"] = facts.get("virtual") or "no sign of one"
     items = [tag("div", tag("dt", NAMES.get(k) or k.replace("_", " ").capitalize()), tag("dd", _fact(k, v))) for k, v in facts.items()]
     notes = tag("ul", [tag("li", n) for n in record.notes]) if record.notes else None
     return (tag("dl", items, class_="facts card"), tag("h3", "Notes of the run") if notes else None, notes)
@@ -298,7 +300,7 @@ def write(path, body):
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(path.name + ".new")
-        fresh.write_text(body, encoding="utf-8")
+        fresh.write_bytes(body.encode("utf-8", "replace"))
         fresh.replace(path)
     except OSError as error:
         raise Complaint(f"{path}: cannot be written: {error.strerror}; choose another place with --output") from None
@@ -311,7 +313,7 @@ def write_plots(record, folder, ours="monkey"):
 
 
 def main(options):
-    found = records.find(options.record or records.latest("build/contest") or "build/contest")
+    found = records.find(options.record or records.latest(RUNS) or RUNS)
     record = records.load(found)
     if not record.shots:
         raise Complaint(f"{found}: no shots in this record, so there is nothing to report")

@@ -168,11 +168,13 @@ class Results:
     # ---- Judgement ----
 
     def ranked(self, case):
-        """The metrics that can be won in this case, the one that decides first. A rate that the client sets is no
-        merit of a server."""
+        """The metrics that can be won in this case, the one that decides first: those that the case asks for, and what
+        else is comparable. A rate that the client sets is no merit of a server. In a closed loop latency follows from the
+        rate, and memory that is shared with other contestants would be counted in parts."""
         about = self.record.cases[case]
         wanted = [m for m in about.metrics if m in RANKED]
-        wanted += [m for m in RANKED if m not in wanted and (m not in ("p99_us",) or about.axis == "rate")]
+        comparable = {"rate": True, "cpu_us": True, "p99_us": about.axis == "rate"}
+        wanted += [m for m in RANKED if m not in wanted and comparable.get(m, about.alone)]
         return tuple(m for m in wanted if self.has(case, m) and not (m == "rate" and about.axis == "rate"))
 
     def shown(self, case):

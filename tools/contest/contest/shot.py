@@ -40,11 +40,10 @@ def connections(case, step):
     return case.connections if case.axis == "rate" else int(step)
 
 
-def wr_command(wr, pids, cores, case, step, command, syscalls=False):
-    count = str(connections(case, step))
-    options = ["--json", "-p", ",".join(map(str, pids)), "-c", count, "-l", count, "-n", "1", "--warm-up", "0",
-               "--no-check", "--client-cores", ",".join(map(str, cores))]
-    return [wr, *options, *(["--syscalls"] if syscalls else []), "--", *command]
+def wr_command(wr, pids, cores, case, step, command):
+    options = ["--json", "--quiet", "--unchecked", "--steps", str(connections(case, step)), "--shots", "1",
+               "--client-cores", ",".join(map(str, cores))]
+    return [wr, *options, *(part for pid in pids for part in ("--pid", str(pid))), "--", *command]
 
 
 def _end_group(process):

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from contest import contestant, ports
+from contest import contestant, family, ports
 
 MOUNTS = Path("/proc/self/mountinfo")
 OWN = Path("/proc/self/cgroup")
@@ -118,6 +118,11 @@ class Stage:
 
     def pids(self):
         return self.running.pids() if self.running else []
+
+    def roots(self):
+        """Those of its processes that are no children of others of them."""
+        pids = self.pids()
+        return [pid for pid in pids if int((family.stat(pid) or ["", "0"])[1]) not in pids]
 
     def is_alive(self):
         return bool(self.running) and self.running.process.poll() is None

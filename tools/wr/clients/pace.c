@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own client: one JSON document, null for what it does not know. */
+/* Our own client: one JSON document, null for what it does not know. Its requests are the right answers
+ * alone. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 
@@ -23,7 +24,7 @@ static void read_counts(mk_str json, struct wr_result *out)
         {"errors/write", &out->errors.write},
         {"errors/timeout", &out->errors.timeout},
         {"errors/status", &out->errors.status},
-        {"errors/other", &out->errors.other},
+        {"errors/content", &out->errors.other},
     };
     for (size_t i = 0; i < MK_LEN(counts); i++) {
         double value;
@@ -47,7 +48,7 @@ static void read_quantities(mk_str json, struct wr_result *out)
 
 bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
 {
-    mk_str json;
+    mk_str json, kept;
     wr_result_init(out);
     if (!wr_json_find(output, &json)) {
         *why = "it has no JSON object at the beginning of a line";
@@ -55,5 +56,7 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
     }
     read_counts(json, out);
     read_quantities(json, out);
+    if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
+        out->doubt = "it did not keep its own pace, so its latency is not the server's alone";
     return wr_result_finish(out, why);
 }

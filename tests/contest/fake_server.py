@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A server that answers `x` * 100 to everything, and has faults that can be asked for.
+
+    fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N]
+
+burn: computes that long for each answer. wrong: every Nth answer is; only while `crowd` connections are there, if it says
+so. die: with the Nth answer, after some last words.
+"""
+import selectors
+import socket
+import sys
+import time
+
+BODY = b"x" * 100
+
+
+def answer(status=200, body=BODY):
+    return b"HTTP/1.1 %d Whatever\r\nContent-Length: %d\r\n\r\n%s" % (status, len(body), body)
+
+
+FAULTS = {"content": answer(body=b"x" * 99 + b"y"), "length": answer(body=BODY + b"x"), "status": answer(404)}
+
+
+class Server:
+    def __init__(self, port, burn=0, wrong=0, how="content", crowd=0, die=0):
+        self.burn, self.wrong, self.crowd, self.die = int(burn) / 1e6, int(wrong), int(crowd), int(die)
+        self.fault = FAULTS[how]
+        self.answers = 0
+        self.buffers = {}
+        self.selector = selectors.DefaultSelector()
+        self.listener = socket.create_server(("127.0.0.1", int(port)), backlog=4096)
+        self.listener.setblocking(False)
+        self.selector.register(self.listener, selectors.EVENT_READ)
+
+    def accept(self):
+        try:
+            sock, _ = self.listener.accept()
+        except BlockingIOError:
+            return
+        self.buffers[sock] = b""
+        self.selector.register(sock, selectors.EVENT_READ)
+
+    def drop(self, sock):
+        self.selector.unregister(sock)
+        del self.buffers[sock]
+        sock.close()
+
+    def next_answer(self):
+        self.answers += 1
+        if self.answers == self.die:
+            sys.exit("fake: cannot go on like this")
+        end = time.thread_time() + self.burn
+        while time.thread_time() < end:
+            pass
+        is_wrong = self.wrong and self.answers % self.wrong == 0 and len(self.buffers) >= self.crowd
+        return self.fault if is_wrong else answer()
+
+    def read(self, sock):
+        try:
+            data = sock.recv(65536)
+            if not data:
+                return self.drop(sock)
+            head, end, rest = (self.buffers[sock] + data).partition(b"\r\n\r\n")
+            self.buffers[sock] = rest if end else head
+            if not end:
+                return None
+            sock.sendall(self.next_answer())
+            if b"connection: close" in head.lower():
+                self.drop(sock)
+        except ConnectionError:
+            self.drop(sock)
+        return None
+
+    def run(self):
+        while True:
+            for key, _ in self.selector.select():
+                if key.fileobj is self.listener:
+                    self.accept()
+                else:
+                    self.read(key.fileobj)
+
+
+if __name__ == "__main__":
+    Server(sys.argv[1], **dict(each.split("=") for each in sys.argv[2:])).run()

@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The referee with contestants whose faults are known: who is wrong is out, who is slow loses, and nothing stays behind."""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from contest import environment, record, referee, statistics
+from contest.referee import Referee, rotated
+from fakes import add_contestant, case, hold, order, plan
+from proc import wait_until
+
+pytestmark = pytest.mark.timeout(120)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "contestants"
+
+
+def excluded(made):
+    return {each.contestant: each.why for each in made.disqualified}
+
+
+# ---- Who wins ----
+
+def test_a_slow_server_loses_against_a_fast_one(tmp_path, folder):
+    add_contestant(folder, "fast")
+    add_contestant(folder, "slow", "burn=3000")
+    made = hold(tmp_path, (case(), plan(20, rounds=3)))
+    assert not made.disqualified
+    for metric in ("cpu_us", "p50_us"):
+        fast, slow = (statistics.estimate(made.values("small", name, metric)) for name in ("fast", "slow"))
+        assert statistics.better(fast, slow, more=False), f"{metric}: {fast} {slow}"
+        assert not statistics.better(slow, fast, more=False)
+    assert statistics.estimate(made.values("small", "slow", "cpu_us")).low >= 3000
+
+
+def test_a_client_that_is_the_bottleneck_is_named(tmp_path, folder):
+    """Whether wrk itself is at its limit would be a matter of luck, so it has a companion that computes all the time."""
+    add_contestant(folder, "fast")
+    client = tmp_path / "client"
+    client.write_text(f"#!{sys.executable}\nimport subprocess, sys, time\n"
+                      "wrk = subprocess.Popen(['wrk', *sys.argv[1:]])\nwhile wrk.poll() is None: pass\n")
+    client.chmod(0o755)
+    made = hold(tmp_path, (case(), plan(1)), clients={"wrk": str(client)})
+    assert [shot.bottleneck for shot in made.shots] == ["client"]
+
+
+# ---- Who is out ----
+
+@pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
+                                       ("status", "status 404")])
+def test_one_wrong_answer_of_a_hundred_disqualifies(tmp_path, folder, how, says):
+    add_contestant(folder, "honest")
+    add_contestant(folder, "wrong", "wrong=100", f"how={how}")
+    made = hold(tmp_path, (case(), plan()))
+    assert set(excluded(made)) == {"wrong"}
+    assert says in excluded(made)["wrong"] and "under load" in excluded(made)["wrong"]
+    assert {shot.contestant for shot in made.shots} == {"honest"}, "the run goes on with the others"
+    assert made.contestants["wrong"].state == "present"
+
+
+def test_whoever_is_wrong_only_in_a_crowd_is_found_as_well(tmp_path, folder):
+    add_contestant(folder, "wrong", "wrong=50", "crowd=60")
+    made = hold(tmp_path, (case(), plan()))
+    assert "other content" in excluded(made)["wrong"]
+
+
+def test_a_wrong_status_during_a_shot_disqualifies(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(Referee, "_verify", lambda *_: None)
+    add_contestant(folder, "wrong", "wrong=100", "how=status", "crowd=5")
+    made = hold(tmp_path, (case(), plan(20)))
+    assert "status" in excluded(made)["wrong"] and "at 20 connections" in excluded(made)["wrong"]
+    assert not made.shots
+
+
+def test_answers_that_are_too_short_during_a_shot_disqualify(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(Referee, "_verify", lambda *_: None)
+    monkeypatch.setattr(Referee, "_check", lambda *_: None)
+    monkeypatch.setattr(Referee, "_lengths", lambda *_: [1000])
+    add_contestant(folder, "short")
+    made = hold(tmp_path, (case(), plan()))
+    assert "the shortest answer has 1000" in excluded(made)["short"]
+
+
+def test_a_server_that_dies_is_out_with_its_last_words(tmp_path, folder):
+    add_contestant(folder, "mortal", "die=4000")
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan(rounds=3, seconds=1)))
+    assert set(excluded(made)) == {"mortal"}
+    assert "its last words were: fake: cannot go on like this" in excluded(made)["mortal"]
+    assert len(made.values("small", "other", "rate")) == 3
+
+
+def test_one_that_cannot_start_has_failed(tmp_path, folder):
+    add_contestant(folder, "lame", command=["@program@", "-c", "import sys; sys.exit('fake: no legs')"])
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    lame = made.contestants["lame"]
+    assert lame.state == "failed" and "fake: no legs" in lame.why
+    assert {shot.contestant for shot in made.shots} == {"other"}
+
+
+def test_absent_ones_and_what_somebody_lacks_are_said(tmp_path, folder):
+    add_contestant(folder, "absent", program="/nowhere/at/all")
+    add_contestant(folder, "plain", features=("close",))
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    assert made.contestants["absent"].state == "absent" and "/nowhere/at/all" in made.contestants["absent"].why
+    assert [(e.contestant, e.why) for e in made.absent_in] == [("plain", "does not offer keepalive")]
+
+
+def test_a_case_whose_client_is_not_there_is_left_out_and_noted(tmp_path, folder):
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case("gone", client="siege"), plan()), (case(), plan()), clients={"siege": "/nowhere/siege"})
+    assert any("gone" in note and "not installed" in note for note in made.notes)
+    assert [shot.case for shot in made.shots] == ["small"]
+
+
+# ---- Order, noise, memory ----
+
+def test_every_round_begins_with_another_one():
+    names = ["a", "b", "c"]
+    assert [rotated(names, n) for n in (1, 2, 3, 4)] == [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"], ["a", "b", "c"]]
+
+
+def fake_shots(monkeypatch, document):
+    monkeypatch.setattr(referee.shot, "run_wr", lambda *_: document)
+    monkeypatch.setattr(Referee, "_verify", lambda *_: None)
+
+
+DOCUMENT = {"cpu_counted_by": "cgroup", "steps": [{"shots": [{"requests": 10, "rate": 10.0, "bytes": 2000, "errors": {},
+                                                              "us_per_request": 1.0, "bottleneck": "neither"}]}]}
+
+
+def test_rounds_are_interleaved_and_steps_stay_together(tmp_path, folder, monkeypatch):
+    fake_shots(monkeypatch, DOCUMENT)
+    for name in "abc":
+        add_contestant(folder, name)
+    made = hold(tmp_path, (case(), plan(1, 5, rounds=2)), (case("alone", alone=True), plan(rounds=2)))
+    assert [(s.round, s.contestant, s.step) for s in made.shots if s.case == "small"] == [
+        (n, name, step) for n, names in ((1, "abc"), (2, "bca")) for name in names for step in (1, 5)]
+    assert [(s.round, s.contestant) for s in made.shots if s.case == "alone"] == [
+        (n, name) for n, names in ((1, "abc"), (2, "bca")) for name in names]
+
+
+def test_alone_means_that_nobody_else_was_started(tmp_path, folder, monkeypatch):
+    fake_shots(monkeypatch, DOCUMENT)
+    for name in "ab":
+        add_contestant(folder, name)
+    running, most = set(), {}
+    start, stop = referee.Stage.start, referee.Stage.stop
+
+    def started(stage):
+        start(stage)
+        running.add(stage.name)
+        most[stage.case.name] = max(most.get(stage.case.name, 0), len(running))
+
+    def stopped(stage):
+        stop(stage)
+        running.discard(stage.name)
+
+    monkeypatch.setattr(referee.Stage, "start", started)
+    monkeypatch.setattr(referee.Stage, "stop", stopped)
+    hold(tmp_path, (case(), plan()), (case("alone", alone=True), plan(rounds=2)))
+    assert most == {"small": 2, "alone": 1} and not running
+
+
+def test_a_noisy_shot_is_repeated_some_times_and_marked(tmp_path, folder, monkeypatch):
+    fake_shots(monkeypatch, DOCUMENT)
+    shares = iter([(.5, 0), (.0, .2), (.01, 0), *[(.5, 0)] * 9])
+    monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: next(shares))
+    monkeypatch.setattr(referee, "REPEATS_SHARE", 100)
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan(rounds=2)), noise=.05)
+    assert [(s.repeated, s.noisy, s.metrics["strangers"]) for s in made.shots] == [(2, False, .01), (2, True, .5)]
+
+
+def test_repetitions_do_not_eat_up_the_time(tmp_path, folder, monkeypatch):
+    fake_shots(monkeypatch, DOCUMENT)
+    monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: (1, 0))
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan(rounds=20, seconds=1)), noise=.05)
+    assert len(made.shots) == 20 and sum(s.repeated for s in made.shots) <= 2
+
+
+def test_idle_connections_are_held_and_weighed(tmp_path, folder):
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case("idle", kind="idle", client="hold", command=(), alone=True,
+                                metrics=("idle_bytes", "start_kb")), plan(50)))
+    assert not made.disqualified
+    metrics = made.shots[0].metrics
+    assert metrics["start_kb"] > 1000 and metrics["pss_kb"] >= metrics["start_kb"] and metrics["idle_bytes"] >= 0
+
+
+def test_slow_clients_are_there_during_the_shot_only(tmp_path, folder, monkeypatch):
+    fake_shots(monkeypatch, DOCUMENT)
+    add_contestant(folder, "other")
+    seen = []
+
+    def look(*_):
+        seen.append(commands_below(os.getpid()))
+        return DOCUMENT
+
+    monkeypatch.setattr(referee.shot, "run_wr", look)
+    hold(tmp_path, (case(slow=10), plan()))
+    assert [sum("contest.slow" in words for words in commands) for commands in seen] == [1]
+    assert not any("contest.slow" in words for words in commands_below(os.getpid()))
+
+
+def commands_below(pid):
+    """The command lines of a process and its descendants."""
+    found = []
+    for each in environment._family(environment._table(), [pid]):
+        with contextlib.suppress(OSError):
+            found.append(Path(f"/proc/{each}/cmdline").read_text().split("\0"))
+    return found
+
+
+# ---- Its end ----
+
+def test_the_record_says_what_a_reader_needs(tmp_path, folder):
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    assert made.ended and not made.interrupted and made.mode == "custom"
+    assert made.environment["cores"] == len(os.sched_getaffinity(0)) and made.environment["clients"]["wrk"]
+    assert made.environment["load_after"] and made.environment["cpu_counted_by"] == "processes"
+    assert made.contestants["other"].version == "1" and made.contestants["other"].fairness.startswith("It is a fake")
+    assert made.shots[0].metrics["rate"] > 0 and "strangers" in made.shots[0].metrics
+
+
+RUN = """
+import sys
+sys.path[:0] = {paths!r}
+from pathlib import Path
+from contest import record
+from contest.referee import Referee
+from contest.run import _interrupt
+import fakes, signal
+signal.signal(signal.SIGTERM, _interrupt)
+tmp = Path({tmp!r})
+made = Referee(fakes.order(tmp, [(fakes.case("first"), fakes.plan()), (fakes.case("second"), fakes.plan(seconds=30))])).run()
+sys.exit(130 if made.interrupted else 0)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_keeps_what_there_is_and_leaves_no_process(tmp_path, folder, number):
+    add_contestant(folder, "other")
+    paths = [str(Path(__file__).parent), str(Path(referee.__file__).parents[1])]
+    script = RUN.format(paths=paths, tmp=str(tmp_path))
+    with subprocess.Popen([sys.executable, "-c", script], env=os.environ | {"TMPDIR": str(tmp_path)}) as run:
+        wait_until(lambda: in_long_shot(run), "the shot of the second case", 60)
+        family = environment._family(environment._table(), [run.pid]) - {run.pid}
+        assert len(family) >= 3, "server, wr and client"
+        run.send_signal(number)
+        assert run.wait(30) == 130
+    wait_until(lambda: not alive(family), f"the end of {family}", 10)
+    made = record.load(tmp_path / "out")
+    assert made.interrupted and [s.case for s in made.shots] == ["first"]
+    assert any("interrupted" in note for note in made.notes)
+    assert not list(tmp_path.glob("contest-*")), "no folder is left either"
+
+
+def in_long_shot(run):
+    assert run.poll() is None, "it has ended"
+    return any("-d30s" in words and "stand_in" not in str(words) for words in commands_below(run.pid))
+
+
+def alive(pids):
+    table = environment._table()
+    return [pid for pid in pids if pid in table and Path(f"/proc/{pid}/cmdline").read_text()]
+
+
+def test_no_cgroup_is_left(tmp_path, folder):
+    add_contestant(folder, "other")
+    made = Referee(order(tmp_path, [(case(), plan())]))
+    cgroup = made.cgroups.folder
+    if not cgroup:
+        pytest.skip(made.cgroups.why)
+    assert cgroup.exists()
+    made.run()
+    assert not cgroup.exists()

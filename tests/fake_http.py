@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A small HTTP server that misbehaves as a test wants it to, and counts what it was asked."""
+import socket
+import struct
+import threading
+
+SECONDS = 30
+
+
+def answer(body=b"hello", status="200 OK", *fields):
+    """The bytes of an answer with Content-Length."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *fields]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+RESET = object()  # instead of an answer: the connection is reset
+CLOSE = object()  # instead of an answer: it is closed
+
+
+class FakeServer:
+    """Answers the n-th request (from 1 on) with what `reply(n)` returns: bytes, or a list of them and of RESET and
+    CLOSE. With `with`, it listens and ends with the block."""
+
+    def __init__(self, reply=lambda n: answer()):
+        self._reply, self._lock = reply, threading.Condition()
+        self.count = self.n_connections = 0
+        self._open, self.requests = set(), []
+        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self._listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}/x"
+
+    def __enter__(self):
+        self._thread = threading.Thread(target=self._accept, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.leave()
+
+    def leave(self):
+        """Listens no more, and closes every connection."""
+        try:
+            self._listener.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        self._listener.close()
+        with self._lock:
+            for connection in self._open:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass
+
+    def wait_for_count(self, count):
+        with self._lock:
+            assert self._lock.wait_for(lambda: self.count >= count, SECONDS), f"only {self.count} of {count} requests"
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self.n_connections += 1
+                self._open.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        try:
+            self._serve_requests(connection)
+        except OSError:
+            pass
+        finally:
+            with self._lock:
+                self._open.discard(connection)
+            connection.close()
+
+    def _serve_requests(self, connection):
+        data = b""
+        while True:
+            while b"\r\n\r\n" not in data:
+                more = connection.recv(65536)
+                if not more:
+                    return
+                data += more
+            head, _, data = data.partition(b"\r\n\r\n")
+            with self._lock:
+                self.count += 1
+                n = self.count
+                if n <= 100:
+                    self.requests.append(head.decode("latin-1"))
+                self._lock.notify_all()
+            reply = self._reply(n)
+            for part in reply if isinstance(reply, list) else [reply]:
+                if part is RESET:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                if part is RESET or part is CLOSE:
+                    return
+                connection.sendall(part)

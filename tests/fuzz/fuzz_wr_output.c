@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a load client prints: each reader either refuses it, with a reason and nothing told, or tells
+ * numbers that are finite and not negative; and JSON that is found lies inside of what was given and what
+ * another reader takes for JSON is found. */
+#include <math.h>
+
+#include "base/assert.h"
+#include "unit/json.h"
+#include "wr/json.h"
+#include "wr/kind.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_value(double value)
+{
+    MK_ASSERT(value == WR_NOT_TOLD || (isfinite(value) && value >= 0));
+}
+
+static void check_result(const struct wr_result *r)
+{
+    const double values[] = {(double)r->bytes,        (double)r->errors.connect, (double)r->errors.read,
+                             (double)r->errors.write, (double)r->errors.timeout, (double)r->errors.status,
+                             (double)r->errors.other, r->latency_us.mean,        r->latency_us.p50,
+                             r->latency_us.p75,       r->latency_us.p90,         r->latency_us.p95,
+                             r->latency_us.p99,       r->latency_us.p999,        r->latency_us.max};
+    for (size_t i = 0; i < MK_LEN(values); i++)
+        check_value(values[i]);
+    MK_ASSERT(r->requests >= 0);
+    MK_ASSERT(isfinite(r->seconds) && r->seconds > 0);
+    MK_ASSERT(isfinite(r->rate) && r->rate >= 0);
+    MK_ASSERT(wr_result_errors(r) >= WR_NOT_TOLD);
+}
+
+static void check_reader(const struct wr_kind *k, mk_str in)
+{
+    struct wr_result r, none;
+    const char *why = NULL;
+    wr_result_init(&none);
+    if (k->read(in, &r, &why)) {
+        check_result(&r);
+        return;
+    }
+    MK_ASSERT(why && *why);
+    MK_ASSERT(memcmp(&r, &none, sizeof r) == 0);
+}
+
+static void check_json(mk_str in)
+{
+    mk_str object, value;
+    double number;
+    if (!wr_json_find(in, &object))
+        return;
+    MK_ASSERT(object.p >= in.p && object.p + object.len <= in.p + in.len && object.len <= WR_JSON_LEN);
+    MK_ASSERT(object.p[0] == '{' && object.p[object.len - 1] == '}');
+    if (wr_json_member(object, MK_STR("a"), &value))
+        MK_ASSERT(value.len && value.p > object.p && value.p + value.len < object.p + object.len);
+    if (wr_json_number(object, "a/b", &number))
+        check_value(number);
+}
+
+/* The other one, of the tests, knows no white space between values. */
+static void check_other(mk_str in)
+{
+    mk_str object;
+    if (in.len <= WR_JSON_LEN && !memchr(in.p, '\n', in.len) && json_is_object(in))
+        MK_ASSERT(wr_json_find(in, &object) && object.len == in.len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    mk_str in = mk_str_of((const char *)data, size);
+    for (const struct wr_kind *k = wr_kind_all(); k->name; k++)
+        check_reader(k, in);
+    check_json(in);
+    if (size)
+        check_other(in);
+    return 0;
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every case is read at once and in pieces of every size: that must make no difference. */
+#include "pace/answer.h"
+
+#include "unit/test.h"
+
+enum { BODY_MAX = 256 };
+
+struct outcome {
+    enum pace_step step;
+    const char *problem;
+    unsigned status;
+    bool keep_alive;
+    size_t rest, len;
+    char body[BODY_MAX];
+};
+
+static struct outcome read_in_pieces(mk_str text, size_t size, bool closes)
+{
+    struct outcome o = {.step = PACE_ANSWER_MORE};
+    struct pace_answer a;
+    mk_str in = mk_str_take(text, 0), data;
+    size_t given = 0;
+    pace_answer_init(&a);
+    while (o.step == PACE_ANSWER_DATA || (o.step == PACE_ANSWER_MORE && given < text.len)) {
+        if (o.step == PACE_ANSWER_MORE) {
+            in = mk_str_take(mk_str_skip(text, given), size);
+            given += in.len;
+        }
+        o.step = pace_answer_next(&a, &in, &data);
+        if (o.step != PACE_ANSWER_DATA)
+            continue;
+        assert_true(o.len + data.len <= BODY_MAX);
+        memcpy(o.body + o.len, data.p, data.len);
+        o.len += data.len;
+    }
+    o.rest = in.len + text.len - given;
+    if (o.step == PACE_ANSWER_MORE && closes)
+        o.step = pace_answer_close(&a);
+    o.problem = a.problem;
+    o.status = a.head.status;
+    o.keep_alive = a.head.keep_alive;
+    assert_int_equal(a.length, o.len);
+    pace_answer_fini(&a);
+    return o;
+}
+
+static struct outcome read_all(const char *text, bool closes)
+{
+    mk_str whole = mk_str_from_c(text);
+    struct outcome all = read_in_pieces(whole, whole.len, closes);
+    for (size_t size = 1; size < whole.len; size++) {
+        struct outcome o = read_in_pieces(whole, size, closes);
+        assert_int_equal(o.step, all.step);
+        if (o.step == PACE_ANSWER_BAD)
+            continue; /* pieces may be refused sooner, for another reason */
+        assert_int_equal(o.status, all.status);
+        assert_int_equal(o.len, all.len);
+        assert_memory_equal(o.body, all.body, all.len);
+        if (o.step == PACE_ANSWER_END)
+            assert_int_equal(o.rest, all.rest);
+    }
+    return all;
+}
+
+static void expect(const char *text, unsigned status, const char *body, bool keep_alive)
+{
+    struct outcome o = read_all(text, false);
+    assert_int_equal(o.step, PACE_ANSWER_END);
+    assert_int_equal(o.status, status);
+    assert_str(mk_str_of(o.body, o.len), body);
+    assert_int_equal(o.keep_alive, keep_alive);
+    assert_int_equal(o.rest, 0);
+}
+
+static void a_body_has_its_length(void **state)
+{
+    (void)state;
+    expect("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", 200, "hello", true);
+    expect("HTTP/1.1 404 \r\ncontent-length:0\r\nX: \xff\r\n\r\n", 404, "", true);
+    expect("HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 1\r\n\r\n!", 200, "!", false);
+    expect("HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n!", 200, "!", false);
+    expect("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 1\r\n\r\n!", 200, "!", true);
+}
+
+static void a_body_comes_in_chunks(void **state)
+{
+    (void)state;
+    expect(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n5\r\nhello\r\n1;a=b\r\n!\r\n0\r\nT: x\r\n\r\n",
+        200, "hello!", true);
+}
+
+static void some_answers_have_no_body(void **state)
+{
+    (void)state;
+    expect("HTTP/1.1 204 No Content\r\n\r\n", 204, "", true);
+    expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", 304, "", true);
+    expect(
+        "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100 \r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: "
+        "2\r\n\r\nhi",
+        200, "hi", true);
+}
+
+static void a_body_may_end_with_the_connection(void **state)
+{
+    (void)state;
+    struct outcome o = read_all("HTTP/1.0 200 OK\r\n\r\nhello", true);
+    assert_int_equal(o.step, PACE_ANSWER_END);
+    assert_str(mk_str_of(o.body, o.len), "hello");
+    assert_false(o.keep_alive);
+}
+
+static void what_follows_is_left(void **state)
+{
+    (void)state;
+    struct outcome o = read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!HTTP", false);
+    assert_int_equal(o.step, PACE_ANSWER_END);
+    assert_int_equal(o.rest, 4);
+}
+
+static void an_early_end_is_named(void **state)
+{
+    static const char *const texts[] = {
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(texts); i++) {
+        struct outcome o = read_all(texts[i], true);
+        assert_int_equal(o.step, PACE_ANSWER_BAD);
+        assert_string_equal(o.problem, "it ended in the middle");
+    }
+    assert_string_equal(read_all("", true).problem, "the connection was closed without one");
+}
+
+static void what_is_not_http_is_refused(void **state)
+{
+    static const struct {
+        const char *text, *problem;
+    } cases[] = {
+        {"SSH-2.0-OpenSSH", "HTTP/1."},
+        {"\r\nHTTP/1.1 200 OK\r\n\r\n", "HTTP/1."},
+        {"HTTP/1.2 200 OK\r\n\r\n", "version"},
+        {"HTTP/1.1 200\r\n\r\n", "status line"},
+        {"HTTP/1.1 20 OK\r\n\r\n", "status line"},
+        {"HTTP/1.1 099 OK\r\n\r\n", "status"},
+        {"HTTP/1.1 600 OK\r\n\r\n", "status"},
+        {"HTTP/1.1 101 Switching\r\n\r\n", "101"},
+        {"HTTP/1.1 200 O\x01K\r\n\r\n", "reason"},
+        {"HTTP/1.1 200 OK\n\n", "CRLF"},
+        {"HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n", "CRLF"},
+        {"HTTP/1.1 200 OK\r\nA b\r\n\r\n", "colon"},
+        {"HTTP/1.1 200 OK\r\nA : b\r\n\r\n", "token"},
+        {"HTTP/1.1 200 OK\r\n A: b\r\n\r\n", "token"},
+        {"HTTP/1.1 200 OK\r\nA: b\x7f\r\n\r\n", "control"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n", "twice"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\n", "number"},
+        {"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\n", "number"},
+        {"HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "number"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "just chunked"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+         "just chunked"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", "both"},
+        {"HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.0"},
+        {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "chunked coding"},
+    };
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct outcome o = read_all(cases[i].text, false);
+        assert_int_equal(o.step, PACE_ANSWER_BAD);
+        assert_contains(mk_str_from_c(o.problem), cases[i].problem);
+    }
+}
+
+static void heads_and_interim_answers_are_bounded(void **state)
+{
+    static const char interim[] = "HTTP/1.1 100 \r\n\r\n";
+    static char text[2 * PACE_ANSWER_HEAD_MAX];
+    (void)state;
+    memset(text, 'a', sizeof text);
+    memcpy(text, "HTTP/1.1 200 OK\r\nX: ", 20);
+    struct outcome o = read_in_pieces(mk_str_of(text, sizeof text), 1000, false);
+    assert_string_equal(o.problem, "its head is longer than 32 KB");
+    assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), sizeof text, false).problem, o.problem);
+    for (size_t i = 0; i <= PACE_ANSWER_INTERIM_MAX; i++)
+        memcpy(text + i * (sizeof interim - 1), interim, sizeof interim);
+    assert_string_equal(read_all(text, false).problem, "too many interim answers");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_body_has_its_length),
+        cmocka_unit_test(a_body_comes_in_chunks),
+        cmocka_unit_test(some_answers_have_no_body),
+        cmocka_unit_test(a_body_may_end_with_the_connection),
+        cmocka_unit_test(what_follows_is_left),
+        cmocka_unit_test(an_early_end_is_named),
+        cmocka_unit_test(what_is_not_http_is_refused),
+        cmocka_unit_test(heads_and_interim_answers_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace/histogram.h"
+
+#include "unit/test.h"
+
+static struct pace_histogram h;
+
+static int empty(void **state)
+{
+    (void)state;
+    pace_histogram_init(&h);
+    return 0;
+}
+
+static uint64_t quantile(double share)
+{
+    uint64_t value = 0;
+    assert_true(pace_histogram_quantile(&h, share, &value));
+    return value;
+}
+
+static void small_values_are_exact(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= 100; i++)
+        pace_histogram_add(&h, i);
+    assert_int_equal(quantile(0.5), 50);
+    assert_int_equal(quantile(0.9), 90);
+    assert_int_equal(quantile(0.99), 99);
+    assert_int_equal(h.least, 1);
+    assert_int_equal(h.greatest, 100);
+    assert_true(pace_histogram_mean(&h) == 50.5);
+}
+
+static void no_value_of_any_size_is_off_by_more_than_one_percent(void **state)
+{
+    (void)state;
+    /* The last step is shared with all that is beyond. */
+    for (uint64_t value = 1; value < UINT64_C(255) << (PACE_HISTOGRAM_BITS - 8); value += 1 + value / 997) {
+        pace_histogram_init(&h);
+        pace_histogram_add(&h, value);
+        pace_histogram_add(&h, UINT64_MAX / 2);
+        uint64_t found = quantile(0.5);
+        assert_true(found >= value);
+        assert_true((double)(found - value) <= 0.01 * (double)value);
+    }
+}
+
+/* A known sample: i * i for i of 1 to 100000, so the quantile is known too. */
+static void quantiles_of_a_known_sample_are_within_one_percent(void **state)
+{
+    static const double shares[] = {0.5, 0.75, 0.9, 0.95, 0.99, 0.999};
+    (void)state;
+    for (uint64_t i = 100000; i > 0; i--)
+        pace_histogram_add(&h, i * i);
+    for (size_t i = 0; i < MK_LEN(shares); i++) {
+        double truth = shares[i] * 1e5 * shares[i] * 1e5, found = (double)quantile(shares[i]);
+        assert_true(found >= truth * 0.9999 && found <= truth * 1.01);
+    }
+}
+
+static void a_quantile_with_nothing_beyond_it_is_not_told(void **state)
+{
+    uint64_t value;
+    (void)state;
+    assert_false(pace_histogram_quantile(&h, 0.5, &value));
+    pace_histogram_add(&h, 7);
+    assert_false(pace_histogram_quantile(&h, 0.5, &value));
+    for (unsigned i = 1; i < 999; i++)
+        pace_histogram_add(&h, 7);
+    assert_int_equal(quantile(0.99), 7);
+    assert_false(pace_histogram_quantile(&h, 0.999, &value));
+    pace_histogram_add(&h, 7);
+    assert_int_equal(quantile(0.999), 7);
+}
+
+static void a_quantile_is_never_above_the_greatest(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 10; i++)
+        pace_histogram_add(&h, 1000001);
+    assert_int_equal(quantile(0.5), 1000001);
+}
+
+static void values_beyond_all_steps_are_counted_too(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 10; i++)
+        pace_histogram_add(&h, UINT64_MAX);
+    assert_int_equal(h.n, 10);
+    assert_true(quantile(0.5) == UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(small_values_are_exact, empty),
+        cmocka_unit_test_setup(no_value_of_any_size_is_off_by_more_than_one_percent, empty),
+        cmocka_unit_test_setup(quantiles_of_a_known_sample_are_within_one_percent, empty),
+        cmocka_unit_test_setup(a_quantile_with_nothing_beyond_it_is_not_told, empty),
+        cmocka_unit_test_setup(a_quantile_is_never_above_the_greatest, empty),
+        cmocka_unit_test_setup(values_beyond_all_steps_are_counted_too, empty),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace/reference.h"
+
+#include "unit/test.h"
+
+static struct pace_answer answer_of(unsigned status, const char *body)
+{
+    return (struct pace_answer){.head.status = status, .length = strlen(body)};
+}
+
+static enum pace_verdict record(struct pace_reference *r, const char *body, char *why)
+{
+    struct pace_answer a = answer_of(200, body);
+    assert_true(pace_reference_record(r, mk_str_from_c(body)));
+    return pace_reference_finish(r, &a, why);
+}
+
+static enum pace_verdict judge(const struct pace_reference *r, unsigned status, const char *body, char *why)
+{
+    struct pace_answer a = answer_of(status, body);
+    struct pace_comparison c = {0};
+    for (size_t i = 0; i < a.length; i++) /* in the smallest pieces */
+        pace_reference_compare(r, &c, mk_str_of(body + i, 1));
+    return pace_reference_judge(r, &c, &a, why);
+}
+
+static void all_answers_are_held_against_the_first(void **state)
+{
+    char why[PACE_REFERENCE_WHY];
+    struct pace_reference r = {.status = 200};
+    (void)state;
+    assert_int_equal(record(&r, "hello", why), PACE_RIGHT);
+    assert_int_equal(judge(&r, 200, "hello", why), PACE_RIGHT);
+    assert_int_equal(judge(&r, 200, "hellO", why), PACE_WRONG_CONTENT);
+    assert_contains(mk_str_from_c(why), "at byte 4");
+    assert_int_equal(judge(&r, 200, "hell", why), PACE_WRONG_CONTENT);
+    assert_contains(mk_str_from_c(why), "4 bytes of content, not 5");
+    assert_int_equal(judge(&r, 200, "hello!", why), PACE_WRONG_CONTENT);
+    assert_int_equal(judge(&r, 200, "", why), PACE_WRONG_CONTENT);
+    assert_int_equal(judge(&r, 503, "hello", why), PACE_WRONG_STATUS);
+    assert_contains(mk_str_from_c(why), "status 503, not 200");
+    pace_reference_fini(&r);
+}
+
+static void the_first_is_held_against_what_was_asked(void **state)
+{
+    char why[PACE_REFERENCE_WHY];
+    struct pace_reference length = {.status = 200, .has_length = true, .length = 4};
+    struct pace_reference sum = {.status = 200, .has_sha1 = true}, status = {.status = 404};
+    (void)state;
+    assert_int_equal(record(&length, "hello", why), PACE_WRONG_CONTENT);
+    assert_int_equal(record(&status, "hello", why), PACE_WRONG_STATUS);
+    assert_int_equal(record(&sum, "hello", why), PACE_WRONG_CONTENT);
+    assert_contains(mk_str_from_c(why), "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d, not 0000");
+    struct pace_reference right = {.status = 200, .has_sha1 = true};
+    memcpy(right.sha1, sum.body_sha1, MK_SHA1_LEN);
+    assert_int_equal(record(&right, "hello", why), PACE_RIGHT);
+    pace_reference_fini(&length);
+    pace_reference_fini(&status);
+    pace_reference_fini(&sum);
+    pace_reference_fini(&right);
+}
+
+static void what_varies_has_its_status_and_perhaps_its_length(void **state)
+{
+    char why[PACE_REFERENCE_WHY];
+    struct pace_reference any = {.status = 200, .varies = true};
+    struct pace_reference five = {.status = 200, .varies = true, .has_length = true, .length = 5};
+    (void)state;
+    assert_int_equal(record(&any, "hello", why), PACE_RIGHT);
+    assert_int_equal(judge(&any, 200, "other", why), PACE_RIGHT);
+    assert_int_equal(judge(&any, 200, "longer", why), PACE_RIGHT);
+    assert_int_equal(judge(&any, 500, "hello", why), PACE_WRONG_STATUS);
+    assert_int_equal(any.body.len, 0);
+    assert_int_equal(record(&five, "hello", why), PACE_RIGHT);
+    assert_int_equal(judge(&five, 200, "other", why), PACE_RIGHT);
+    assert_int_equal(judge(&five, 200, "longer", why), PACE_WRONG_CONTENT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_answers_are_held_against_the_first),
+        cmocka_unit_test(the_first_is_held_against_what_was_asked),
+        cmocka_unit_test(what_varies_has_its_status_and_perhaps_its_length),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/wr/output.h"
+#include "wr/clients/clients.h"
+
+enum { NO = WR_NOT_TOLD };
+
+static void a_table_of_whole_milliseconds_does_not_tell_what_is_below(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_ab_read, "ab-2.3-keepalive.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_close(r.rate, 41211.62);
+    assert_close(r.seconds, 1000 / 41211.62);
+    assert_int_equal(r.bytes, 338000);
+    assert_errors(r, 0, 0, 0, NO, 0, 0);
+    assert_latency(r, 243, NO, NO, NO, NO, 1000, NO, 1000);
+    r = read_output(wr_ab_read, "ab-2.3-close.txt");
+    assert_int_equal(r.bytes, 333000);
+    assert_latency(r, 513, NO, 1000, 1000, 1000, 1000, NO, 1000);
+}
+
+static void the_finer_times_of_e_go_before_the_table(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_ab_read, "ab-2.3-csv.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_close(r.latency_us.mean, 136);
+    assert_close(r.latency_us.p90, 155);
+    assert_close(r.latency_us.p95, 166);
+    assert_close(r.latency_us.p99, 410);
+    assert_close(r.latency_us.max, 705);
+    assert_true(r.latency_us.p50 > 90 && r.latency_us.p50 <= r.latency_us.p75 && r.latency_us.p75 < 155);
+}
+
+static void bad_statuses_and_other_lengths_are_errors(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_ab_read, "ab-2.3-status.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_errors(r, 0, 0, 0, NO, 493, 507);
+    r = read_output(wr_ab_read, "ab-2.3-failures.txt");
+    assert_int_equal(r.requests,
+                     1000); /* ab takes a connection that is closed for an answer of another length */
+    assert_errors(r, 0, 0, 0, NO, 249, 751);
+}
+
+static void what_was_refused_was_not_answered(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_ab_read, "ab-2.3-refused-r.txt");
+    assert_int_equal(r.requests, 0);
+    assert_close(r.rate, 0);
+    assert_errors(r, 0, 10, 0, NO, 0, 5);
+    assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
+}
+
+static void a_run_that_was_given_up_is_refused(void **state)
+{
+    (void)state;
+    refuse_output(wr_ab_read, "ab-2.3-refused.txt", "Complete requests");
+    refuse_output(wr_ab_read, "ab-2.3-timeout.txt", "without -r");
+}
+
+static void output_that_is_cut_is_refused(void **state)
+{
+    (void)state;
+    cut_anywhere(wr_ab_read, "ab-2.3-failures.txt");
+    cut_anywhere(wr_ab_read, "ab-2.3-csv.txt");
+    refuse_text(wr_ab_read, MK_STR("Complete requests:      10\n"), "Requests per second");
+}
+
+static void errors_of_writing_are_told(void **state)
+{
+    (void)state;
+    struct wr_result r =
+        read_text(wr_ab_read, MK_STR("Time taken for tests:   2.000 seconds\n"
+                                     "Complete requests:      10\n"
+                                     "Failed requests:        6\n"
+                                     "   (Connect: 1, Receive: 2, Length: 3, Exceptions: 0)\n"
+                                     "Write errors:           4\n"
+                                     "Requests per second:    5.00 [#/sec] (mean)\n"));
+    assert_int_equal(r.requests, 7);
+    assert_errors(r, 1, 2, 4, NO, 0, 3);
+    assert_close(r.seconds, 2);
+    assert_close(r.rate, 3.5);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_table_of_whole_milliseconds_does_not_tell_what_is_below),
+        cmocka_unit_test(the_finer_times_of_e_go_before_the_table),
+        cmocka_unit_test(bad_statuses_and_other_lengths_are_errors),
+        cmocka_unit_test(what_was_refused_was_not_answered),
+        cmocka_unit_test(a_run_that_was_given_up_is_refused),
+        cmocka_unit_test(output_that_is_cut_is_refused),
+        cmocka_unit_test(errors_of_writing_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

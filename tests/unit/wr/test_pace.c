@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/wr/output.h"
+#include "wr/clients/clients.h"
+
+enum { NO = WR_NOT_TOLD };
+
+static void a_run_tells_everything(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-plain.txt");
+    assert_int_equal(r.requests, 200);
+    assert_close(r.seconds, 1.0);
+    assert_close(r.rate, 200.0);
+    assert_int_equal(r.bytes, 67600);
+    assert_errors(r, 0, 0, 0, 0, 0, 0);
+    assert_latency(r, 172.663, 155.647, 204.799, 255.999, 303.103, 647.167, NO, 1175.625);
+    assert_null(r.doubt);
+}
+
+static void only_right_answers_are_requests(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-failures.txt");
+    assert_int_equal(r.requests, 123);
+    assert_close(r.rate, 123);
+    assert_errors(r, 0, 18, 0, 0, 59, 0);
+    r = read_output(wr_pace_read, "pace-2.0.0-status.txt");
+    assert_errors(r, 0, 0, 0, 0, 118, 0);
+    assert_close(r.latency_us.p99, NO); /* null: too few */
+}
+
+static void a_client_that_was_late_is_doubted(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-late.txt");
+    assert_non_null(r.doubt);
+    assert_contains(mk_str_from_c(r.doubt), "its own pace");
+    assert_int_equal(r.requests, 500);
+}
+
+static void what_did_not_begin_is_refused(void **state)
+{
+    (void)state;
+    refuse_output(wr_pace_read, "pace-2.0.0-refused.txt", "JSON");
+    refuse_text(wr_pace_read, MK_STR("{\"pace\":\"2.0.0\"}"), "how many");
+    refuse_text(wr_pace_read, MK_STR("{\"requests\":5,\"seconds\":null,\"rate\":null}"), "how long");
+    refuse_text(wr_pace_read, MK_STR("{\"requests\":1e99,\"seconds\":1}"), "how many");
+}
+
+static void output_that_is_cut_is_refused(void **state)
+{
+    (void)state;
+    cut_anywhere(wr_pace_read, "pace-2.0.0-failures.txt");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_tells_everything),
+        cmocka_unit_test(only_right_answers_are_requests),
+        cmocka_unit_test(a_client_that_was_late_is_doubted),
+        cmocka_unit_test(what_did_not_begin_is_refused),
+        cmocka_unit_test(output_that_is_cut_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

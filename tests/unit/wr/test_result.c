@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/wr/output.h"
+
+enum { NO = WR_NOT_TOLD };
+
+static void nothing_is_told_at_first(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    wr_result_init(&r);
+    assert_false(wr_is_told((double)r.requests) || wr_is_told(r.seconds) || wr_is_told(r.rate));
+    assert_errors(r, NO, NO, NO, NO, NO, NO);
+    assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
+    assert_int_equal(wr_result_errors(&r), NO);
+    assert_null(r.doubt);
+}
+
+static void errors_are_summed_as_far_as_they_are_told(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    wr_result_init(&r);
+    r.errors.timeout = 0;
+    assert_int_equal(wr_result_errors(&r), 0);
+    r.errors.connect = 3;
+    r.errors.other = 4;
+    assert_int_equal(wr_result_errors(&r), 7);
+    r.errors.status = INT64_MAX;
+    assert_int_equal(wr_result_errors(&r), INT64_MAX);
+}
+
+static bool finish(struct wr_result *r, int64_t requests, double seconds, double rate)
+{
+    const char *why = NULL;
+    wr_result_init(r);
+    r->requests = requests;
+    r->seconds = seconds;
+    r->rate = rate;
+    r->latency_us.mean = 5;
+    bool ok = wr_result_finish(r, &why);
+    assert_int_equal(ok, why == NULL);
+    return ok;
+}
+
+static void rate_or_seconds_are_worked_out(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    assert_true(finish(&r, 10, 2, NO) && r.rate == 5);
+    assert_true(finish(&r, 10, NO, 5) && r.seconds == 2);
+    assert_true(finish(&r, 10, 0, 5) && r.seconds == 2);
+    assert_true(finish(&r, 10, 2, 5.1) && r.rate == 5.1 && r.latency_us.mean == 5);
+}
+
+static void without_them_there_is_no_result(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    assert_false(finish(&r, NO, 1, 1));
+    assert_nothing_told(&r);
+    assert_false(finish(&r, 10, NO, NO));
+    assert_nothing_told(&r);
+    assert_false(finish(&r, 10, 0, 0));
+    assert_false(finish(&r, 0, NO, 5));
+}
+
+static void no_request_takes_no_time(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    assert_true(finish(&r, 0, 2, 7) && r.rate == 0);
+    assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_told_at_first),
+        cmocka_unit_test(errors_are_summed_as_far_as_they_are_told),
+        cmocka_unit_test(rate_or_seconds_are_worked_out),
+        cmocka_unit_test(without_them_there_is_no_result),
+        cmocka_unit_test(no_request_takes_no_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/wr/output.h"
+#include "wr/clients/clients.h"
+
+enum { NO = WR_NOT_TOLD };
+
+static void the_old_text_tells_no_latency(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.3-keepalive.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_close(r.seconds, 0.054131);
+    assert_close(r.rate, 1000 / 0.054131);
+    assert_int_equal(r.bytes, 338000);
+    assert_errors(r, NO, NO, NO, NO, 0, 0);
+    assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
+}
+
+static void the_old_text_forgets_its_errors_but_we_do_not(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.3-failures.txt");
+    assert_int_equal(r.requests, 488 + 271);
+    assert_errors(r, NO, NO, NO, NO, 271, 512 - 271);
+    assert_close(r.rate, (488 + 271) / 0.179053);
+    r = read_output(wr_weighttp_read, "weighttp-0.3-status.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_errors(r, NO, NO, NO, NO, 455, 0);
+    r = read_output(wr_weighttp_read, "weighttp-0.3-refused.txt");
+    assert_int_equal(r.requests, 0);
+    assert_int_equal(r.errors.other, 10);
+    assert_close(r.rate, 0);
+}
+
+static void json_tells_times_in_microseconds(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.5-keepalive.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_close(r.seconds, 0.031120);
+    assert_close(r.rate, 1000 / 0.031120);
+    assert_int_equal(r.bytes, 338000);
+    assert_errors(r, NO, NO, NO, NO, 0, 0);
+    assert_latency(r, 289, 105, 129, 174, 1257, 5081, NO, 5139);
+    r = read_output(wr_weighttp_read, "weighttp-0.5-quiet.txt");
+    assert_close(r.seconds, 0.114627);
+    assert_latency(r, 886, 444, 546, 2964, 4560, 5889, NO, 6105);
+}
+
+static void json_has_failures_of_both_kinds(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.5-failures.txt");
+    assert_int_equal(r.requests, 492 + 239);
+    assert_errors(r, NO, NO, NO, NO, 239, 508 - 239);
+    r = read_output(wr_weighttp_read, "weighttp-0.5-status.txt");
+    assert_int_equal(r.requests, 1000);
+    assert_errors(r, NO, NO, NO, NO, 509, 0);
+}
+
+/* Versions between the two, and lwan's; the numbers are made up. */
+static void the_text_in_between_is_read_too(void **state)
+{
+    (void)state;
+    struct wr_result r =
+        read_text(wr_weighttp_read, MK_STR("finished in 1.500000 sec, 66 req/s, 1 kbyte/s\n"
+                                           "requests:  100 started, 100 done, 100 total\n"
+                                           "responses: 90 success, 10 fail, 4 error\n"
+                                           "status codes: 90 2xx, 0 3xx, 6 4xx, 0 5xx\n"
+                                           "traffic: 1000 bytes total, 10 bytes headers, 990 bytes body\n"));
+    assert_int_equal(r.requests, 96);
+    assert_close(r.seconds, 1.5);
+    assert_errors(r, NO, NO, NO, NO, 6, 4);
+}
+
+static void output_that_is_cut_is_refused(void **state)
+{
+    (void)state;
+    cut_anywhere(wr_weighttp_read, "weighttp-0.3-failures.txt");
+    cut_anywhere(wr_weighttp_read, "weighttp-0.5-failures.txt");
+    refuse_text(wr_weighttp_read, MK_STR("finished in 1.5 sec, 1 req/s\n"), "requests:");
+    refuse_text(wr_weighttp_read,
+                MK_STR("finished in 1.5 sec, 1 req/s\n"
+                       "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 0 errored\n"),
+                "status codes");
+    refuse_text(wr_weighttp_read, MK_STR("error: request_count 0\n"), "neither JSON");
+}
+
+static void json_of_something_else_is_refused(void **state)
+{
+    (void)state;
+    refuse_text(wr_weighttp_read, MK_STR("{}"), "lacks");
+    refuse_text(wr_weighttp_read,
+                MK_STR("{\"secs_elapsed\": -1, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
+                       " \"status_codes\": {\"4xx\": 0, \"5xx\": 0}}"),
+                "lacks");
+    refuse_text(wr_weighttp_read,
+                MK_STR("{\"secs_elapsed\": 0, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
+                       " \"status_codes\": {\"4xx\": 0, \"5xx\": 0}}"),
+                "how long");
+}
+
+static void times_in_another_unit_are_not_told(void **state)
+{
+    (void)state;
+    struct wr_result r = read_text(
+        wr_weighttp_read, MK_STR("{\"secs_elapsed\": 1, \"response_counts\": {\"pass\": 1, \"fail\": 0},"
+                                 " \"status_codes\": {\"4xx\": 0, \"5xx\": 0},"
+                                 " \"response_times\": {\"unit\": \"ns\", \"avg\": 5}}"));
+    assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_old_text_tells_no_latency),
+        cmocka_unit_test(the_old_text_forgets_its_errors_but_we_do_not),
+        cmocka_unit_test(json_tells_times_in_microseconds),
+        cmocka_unit_test(json_has_failures_of_both_kinds),
+        cmocka_unit_test(the_text_in_between_is_read_too),
+        cmocka_unit_test(output_that_is_cut_is_refused),
+        cmocka_unit_test(json_of_something_else_is_refused),
+        cmocka_unit_test(times_in_another_unit_are_not_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/wr/output.h"
+#include "wr/clients/clients.h"
+
+enum { NO = WR_NOT_TOLD };
+
+static void a_run_without_errors_tells_percentiles(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-plain.txt");
+    assert_int_equal(r.requests, 46943);
+    assert_close(r.seconds, 1.00);
+    assert_close(r.rate, 46932.82);
+    assert_int_equal(r.bytes, (int64_t)(15.13 * 1024 * 1024));
+    assert_errors(r, 0, 0, 0, 0, 0, NO);
+    assert_latency(r, 206.18, 192, 228, 273, NO, 411, NO, 4510);
+    assert_int_equal(wr_result_errors(&r), 0);
+}
+
+static void percentiles_that_were_not_asked_for_are_not_told(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-no-latency.txt");
+    assert_int_equal(r.requests, 74347);
+    assert_latency(r, 195.57, NO, NO, NO, NO, NO, NO, 4440);
+}
+
+static void broken_connections_and_bad_statuses_are_errors(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-errors.txt");
+    assert_int_equal(r.requests, 40082);
+    assert_errors(r, 0, 13417, 0, 0, 13456, NO);
+    assert_int_equal(wr_result_errors(&r), 13417 + 13456);
+    assert_close(r.latency_us.p99, 1090);
+}
+
+static void no_answer_takes_no_time(void **state)
+{
+    (void)state;
+    struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-slow.txt");
+    assert_int_equal(r.requests, 0);
+    assert_close(r.rate, 0);
+    assert_close(r.seconds, 2);
+    assert_int_equal(r.bytes, 120);
+    assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
+}
+
+static void what_did_not_run_is_refused(void **state)
+{
+    (void)state;
+    refuse_output(wr_wrk_read, "wrk-4.1.0-refused.txt", "requests in");
+    refuse_output(wr_wrk_read, "wrk-4.1.0-threads.txt", "requests in");
+    refuse_text(wr_wrk_read, MK_STR(""), "requests in");
+}
+
+static void output_that_is_cut_before_its_errors_is_refused(void **state)
+{
+    (void)state;
+    cut_anywhere(wr_wrk_read, "wrk-4.1.0-errors.txt");
+    refuse_text(wr_wrk_read, MK_STR("  10 requests in 1.00s, 1.00KB read\n"), "Requests/sec");
+}
+
+static void all_units_are_known(void **state)
+{
+    (void)state;
+    struct wr_result r = read_text(wr_wrk_read, MK_STR("    Latency     1.50s    10.00ms    1.10m    90.00%\n"
+                                                       "  Latency Distribution\n"
+                                                       "     50%    1.25s\n"
+                                                       "     90%    2.00m\n"
+                                                       "     99%    1.50h\n"
+                                                       "  10 requests in 2.50m, 1.50GB read\n"
+                                                       "Requests/sec:      0.07\n"));
+    assert_latency(r, 1.5e6, 1.25e6, NO, 120e6, NO, 5400e6, NO, 66e6);
+    assert_close(r.seconds, 150);
+    assert_int_equal(r.bytes, 1610612736);
+}
+
+/* The form of wrk2 with --latency; its numbers are made up. */
+static void only_corrected_times_of_wrk2_count(void **state)
+{
+    (void)state;
+    struct wr_result r = read_text(
+        wr_wrk_read, MK_STR("  Thread calibration: mean lat.: 987 usec, rate sampling interval: 10 msec\n"
+                            "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n"
+                            "    Latency     1.10ms  300.00us   9.00ms   68.00%\n"
+                            "    Req/Sec     1.04k     1.08k    2.50k    72.00%\n"
+                            "  Latency Distribution (HdrHistogram - Recorded Latency)\n"
+                            " 50.000%    1.00ms\n 75.000%    1.20ms\n 90.000%    1.40ms\n 99.000%    2.00ms\n"
+                            " 99.900%    8.00ms\n 99.990%    8.90ms\n 99.999%    9.00ms\n100.000%    9.10ms\n"
+                            "\n  Detailed Percentile spectrum:\n"
+                            "       Value   Percentile   TotalCount 1/(1-Percentile)\n\n"
+                            "       0.043     0.000000            1         1.00\n"
+                            "#[Mean    =        1.101, StdDeviation   =        0.301]\n"
+                            "  Latency Distribution (HdrHistogram - Uncorrected Latency)\n"
+                            " 50.000%    0.10ms\n 99.900%    0.20ms\n"
+                            "  4000 requests in 2.00s, 1.00MB read\n"
+                            "Requests/sec:   2000.00\n"));
+    assert_latency(r, 1100, 1000, 1200, 1400, NO, 2000, 8000, 9100);
+}
+
+static void numbers_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    refuse_text(wr_wrk_read, MK_STR("  nan requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
+                "requests in");
+    refuse_text(wr_wrk_read, MK_STR("  -1 requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
+                "requests in");
+    refuse_text(wr_wrk_read,
+                MK_STR("  99999999999999999999 requests in 1.00s, 1.00KB read\nRequests/sec: 1.00\n"),
+                "requests in");
+    refuse_text(wr_wrk_read, MK_STR("  1 requests in 1.00s, 1.00KB read\nRequests/sec: inf\n"),
+                "Requests/sec");
+    refuse_text(wr_wrk_read, MK_STR("  1 requests in 1.00s, 9999999TB read\nRequests/sec: 1\n"),
+                "requests in");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_run_without_errors_tells_percentiles),
+        cmocka_unit_test(percentiles_that_were_not_asked_for_are_not_told),
+        cmocka_unit_test(broken_connections_and_bad_statuses_are_errors),
+        cmocka_unit_test(no_answer_takes_no_time),
+        cmocka_unit_test(what_did_not_run_is_refused),
+        cmocka_unit_test(output_that_is_cut_before_its_errors_is_refused),
+        cmocka_unit_test(all_units_are_known),
+        cmocka_unit_test(only_corrected_times_of_wrk2_count),
+        cmocka_unit_test(numbers_that_are_none_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The load: takes requests from the schedule as they are due, puts each on a free connection, and tallies
+ * what becomes of it. A request that finds all connections busy waits, and keeps the instant at which it was
+ * due. */
+#ifndef PACE_LOAD_H
+#define PACE_LOAD_H
+
+#include <signal.h>
+
+#include "pace/connection.h"
+#include "pace/schedule.h"
+#include "pace/tally.h"
+
+struct pace_load {
+    /* Set these before pace_load_init(). */
+    struct mk_addr address;
+    mk_str request;
+    struct pace_reference *reference;  /* what is not recorded yet, the first answer records */
+    unsigned n;                        /* connections */
+    uint64_t timeout;                  /* of a request, nanoseconds from when it was due */
+    bool closes;                       /* one request on each connection */
+    bool spins;                        /* wait without sleeping */
+    const volatile sig_atomic_t *stop; /* not 0: nothing more becomes due */
+    /* Its own. */
+    struct pace_waiter waiter;
+    struct pace_connection *connections;
+    struct mk_list closed, idle, busy, again; /* `busy` in the order of their instants */
+    unsigned n_busy, busy_max;
+    bool opens; /* rather open one more than use one that is idle */
+    char *room;
+    struct pace_schedule *schedule;
+    struct pace_tally *tally;
+};
+
+mk_err pace_load_init(struct pace_load *l) MK_MUST_USE;
+void pace_load_fini(struct pace_load *l);
+/* One request, alone; it is not part of any measurement. */
+void pace_load_probe(struct pace_load *l, struct pace_tally *t);
+/* Opens all connections that are closed, each with one request. */
+void pace_load_open(struct pace_load *l, struct pace_tally *t);
+/* Runs the schedule from now on for so long, and until all that was due has ended. */
+void pace_load_run(struct pace_load *l, struct pace_schedule *s, uint64_t duration, struct pace_tally *t);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace/options.h"
+
+#include <getopt.h>
+#include <math.h>
+#include <monkey/text.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/num.h"
+#include "http/field.h"
+#include "pace/now.h"
+
+enum { CONNECTIONS_MAX = 60000, FIELDS_MAX = 32 };
+enum { POISSON = 1, CLOSED, SEED, TIMEOUT, STATUS, LENGTH, SHA1, VARIES, CLOSE, SPIN, JSON };
+
+#define RATE_MAX 1e7
+
+const char pace_options_help[] =
+    "pace " MK_VERSION
+    ", a load client that keeps its own pace: requests leave when they are due, not when the\n"
+    "server is ready for them, and their latency counts from then on.\n"
+    "\n"
+    "  pace -R RATE [options] http://HOST[:PORT]/PATH\n"
+    "\n"
+    "  -R, --rate RATE        requests a second, such as 1000 or 0.5\n"
+    "      --poisson          gaps as of independent visitors, instead of equal ones\n"
+    "      --seed N           other gaps than those of seed 1\n"
+    "      --closed           no rate: each connection sends as soon as it has its answer\n"
+    "  -c, --connections N    so many at the most, all opened before the start (10)\n"
+    "      --close            one request on each connection\n"
+    "  -d, --duration TIME    so long requests are due: 500ms, 10s, 2m (10s)\n"
+    "      --timeout TIME     an answer later than that is an error (5s)\n"
+    "  -H, --header FIELD     one more field, such as 'Accept: text/html'; may be repeated\n"
+    "      --status N         the status that answers must have (200)\n"
+    "      --length N         the bytes of content that they must have\n"
+    "      --sha1 HEX         what the content must be\n"
+    "      --varies           answers may differ from each other in content and length\n"
+    "      --spin             wait without sleeping: more exact, takes all of a core\n"
+    "      --json             print JSON\n"
+    "  -v, --version          print the version and exit\n"
+    "  -h, --help             print this and exit\n";
+
+static const struct option NAMES[] = {
+    {"rate", required_argument, NULL, 'R'},
+    {"poisson", no_argument, NULL, POISSON},
+    {"seed", required_argument, NULL, SEED},
+    {"closed", no_argument, NULL, CLOSED},
+    {"connections", required_argument, NULL, 'c'},
+    {"close", no_argument, NULL, CLOSE},
+    {"duration", required_argument, NULL, 'd'},
+    {"timeout", required_argument, NULL, TIMEOUT},
+    {"header", required_argument, NULL, 'H'},
+    {"status", required_argument, NULL, STATUS},
+    {"length", required_argument, NULL, LENGTH},
+    {"sha1", required_argument, NULL, SHA1},
+    {"varies", no_argument, NULL, VARIES},
+    {"spin", no_argument, NULL, SPIN},
+    {"json", no_argument, NULL, JSON},
+    {"version", no_argument, NULL, 'v'},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* What is gathered before the request can be written. */
+struct reading {
+    struct pace_options *o;
+    mk_str fields[FIELDS_MAX];
+    size_t n_fields;
+    bool has_host, has_agent;
+};
+
+static bool complain(const char *what, const char *word)
+{
+    fprintf(stderr, "pace: %s%s\nTry `pace --help`.\n", what, word);
+    return false;
+}
+
+static bool take_rate(struct pace_options *o, const char *text)
+{
+    char *end;
+    double rate = strtod(text, &end);
+    if (end == text || *end || !isfinite(rate) || rate <= 0 || rate > RATE_MAX)
+        return complain("-R expects requests a second, above 0 and at most 10000000, not ", text);
+    o->rate = rate;
+    return true;
+}
+
+static bool take_number(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out)
+{
+    char what[96];
+    if (mk_num_parse(mk_str_from_c(text), out) && *out >= min && *out <= max)
+        return true;
+    snprintf(what, sizeof what, "%s expects a number from %llu to %llu, not ", name, (unsigned long long)min,
+             (unsigned long long)max);
+    return complain(what, text);
+}
+
+static bool take_time(const char *name, const char *text, uint64_t *out)
+{
+    static const struct {
+        const char *name;
+        double seconds;
+    } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
+    char *end, what[96];
+    double n = strtod(text, &end);
+    for (size_t i = 0; end != text && i < MK_LEN(units); i++) {
+        double seconds = n * units[i].seconds;
+        if (strcmp(end, units[i].name) != 0 || !(seconds >= 1e-3 && seconds <= 24 * 3600))
+            continue;
+        *out = (uint64_t)(seconds * (double)PACE_SECOND);
+        return true;
+    }
+    snprintf(what, sizeof what, "%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not ", name);
+    return complain(what, text);
+}
+
+static bool take_sha1(struct pace_reference *r, const char *text)
+{
+    mk_str hex = mk_str_from_c(text);
+    r->has_sha1 = hex.len == 2 * MK_SHA1_LEN;
+    for (size_t i = 0; r->has_sha1 && i < MK_SHA1_LEN; i++) {
+        int high = mk_char_hex(hex.p[2 * i]), low = mk_char_hex(hex.p[2 * i + 1]);
+        r->has_sha1 = high >= 0 && low >= 0;
+        r->sha1[i] = (unsigned char)(16 * (unsigned)high + (unsigned)low);
+    }
+    return r->has_sha1 || complain("--sha1 expects 40 hexadecimal digits, not ", text);
+}
+
+static bool take_field(struct reading *r, const char *text)
+{
+    mk_str field = mk_str_from_c(text);
+    size_t colon = mk_str_find(field, ':');
+    mk_str name = mk_str_take(field, colon == MK_STR_NONE ? 0 : colon);
+    if (!mk_is_token(name) || !mk_is_field_value(mk_str_skip(field, name.len + 1)))
+        return complain("-H expects `Name: value`, not ", text);
+    enum mk_field_id id = mk_field_find_id(name);
+    if (id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_TE ||
+        id == MK_FIELD_UPGRADE || id == MK_FIELD_EXPECT)
+        return complain("pace sends no content and asks for no other protocol, so it cannot send ", text);
+    if (r->n_fields == FIELDS_MAX)
+        return complain("too many -H: ", text);
+    r->has_host |= id == MK_FIELD_HOST;
+    r->has_agent |= id == MK_FIELD_USER_AGENT;
+    r->fields[r->n_fields++] = field;
+    return true;
+}
+
+static bool take_connections(struct pace_options *o, const char *text)
+{
+    uint64_t n;
+    if (!take_number("-c", text, 1, CONNECTIONS_MAX, &n))
+        return false;
+    o->connections = (unsigned)n;
+    return true;
+}
+
+static bool take_status(struct pace_reference *r, const char *text)
+{
+    uint64_t n;
+    if (!take_number("--status", text, 200, 599, &n))
+        return false;
+    r->status = (unsigned)n;
+    return true;
+}
+
+static bool take_length(struct pace_reference *r, const char *text)
+{
+    r->has_length = true;
+    return take_number("--length", text, 0, INT64_MAX, &r->length);
+}
+
+static void take_flag(struct pace_options *o, int letter)
+{
+    o->closes |= letter == CLOSE;
+    o->spins |= letter == SPIN;
+    o->json |= letter == JSON;
+    o->version |= letter == 'v';
+    o->help |= letter == 'h';
+    o->reference.varies |= letter == VARIES;
+    if (letter == POISSON || letter == CLOSED)
+        o->spacing = letter == POISSON ? PACE_POISSON : PACE_CLOSED_LOOP;
+}
+
+static bool take_option(struct reading *r, int letter, const char *arg)
+{
+    struct pace_options *o = r->o;
+    switch (letter) {
+    case 'R':
+        return take_rate(o, arg);
+    case 'c':
+        return take_connections(o, arg);
+    case 'd':
+        return take_time("-d", arg, &o->duration);
+    case TIMEOUT:
+        return take_time("--timeout", arg, &o->timeout);
+    case 'H':
+        return take_field(r, arg);
+    case SEED:
+        return take_number("--seed", arg, 0, UINT64_MAX, &o->seed);
+    case STATUS:
+        return take_status(&o->reference, arg);
+    case LENGTH:
+        return take_length(&o->reference, arg);
+    case SHA1:
+        return take_sha1(&o->reference, arg);
+    default:
+        take_flag(o, letter);
+        return true;
+    }
+}
+
+static bool write_request(struct reading *r)
+{
+    struct mk_buf *out = &r->o->request;
+    *out = mk_buf_growing(PACE_REQUEST_MAX);
+    mk_buf_addf(out, "GET %.*s HTTP/1.1\r\n", MK_STR_ARG(r->o->url.target));
+    if (!r->has_host)
+        mk_buf_addf(out, "Host: %.*s\r\n", MK_STR_ARG(r->o->url.authority));
+    if (!r->has_agent)
+        mk_buf_add(out, MK_STR("User-Agent: pace/" MK_VERSION "\r\n"));
+    for (size_t i = 0; i < r->n_fields; i++) {
+        mk_buf_add(out, r->fields[i]);
+        mk_buf_add(out, MK_STR("\r\n"));
+    }
+    mk_buf_add(out, r->o->closes ? MK_STR("Connection: close\r\n\r\n") : MK_STR("\r\n"));
+    return !out->failed || complain("the request is longer than 64 KB", "");
+}
+
+static bool finish(struct reading *r, int argc, char **argv)
+{
+    struct pace_options *o = r->o;
+    if (o->version || o->help)
+        return true;
+    if (argc == 0)
+        return complain("what shall be asked for? Name a URL, such as ", "http://127.0.0.1:8080/");
+    if (argc > 1)
+        return complain("one URL at a time, not also ", argv[1]);
+    if (o->rate > 0 && o->spacing == PACE_CLOSED_LOOP)
+        return complain("a closed loop has no rate: give -R or ", "--closed, not both");
+    if (o->rate <= 0 && o->spacing != PACE_CLOSED_LOOP)
+        return complain("how many requests a second? Say ", "-R RATE");
+    if (o->reference.varies && o->reference.has_sha1)
+        return complain("what varies has no one sum: give --varies or ", "--sha1, not both");
+    o->url_text = argv[0];
+    const char *wrong = pace_url_parse(mk_str_from_c(argv[0]), &o->url);
+    if (!wrong)
+        return write_request(r);
+    fprintf(stderr, "pace: %s: %s\nTry `pace --help`.\n", argv[0], wrong);
+    return false;
+}
+
+bool pace_options_parse(int argc, char **argv, struct pace_options *out)
+{
+    struct reading r = {.o = out};
+    int letter;
+    *out = (struct pace_options){.seed = 1,
+                                 .duration = 10 * PACE_SECOND,
+                                 .timeout = 5 * PACE_SECOND,
+                                 .connections = 10,
+                                 .reference.status = 200};
+    optind = 0; /* glibc and musl both begin anew then */
+    opterr = 0;
+    while ((letter = getopt_long(argc, argv, ":R:c:d:H:vh", NAMES, NULL)) != -1) {
+        if (letter == ':')
+            return complain("this option needs an argument: ", argv[optind - 1]);
+        if (letter == '?')
+            return complain("there is no such option: ", argv[optind - 1]);
+        if (!take_option(&r, letter, optarg))
+            return false;
+    }
+    return finish(&r, argc - optind, argv + optind);
+}
+
+void pace_options_fini(struct pace_options *o)
+{
+    mk_buf_free(&o->request);
+    pace_reference_fini(&o->reference);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of pace. */
+#ifndef PACE_OPTIONS_H
+#define PACE_OPTIONS_H
+
+#include "base/buf.h"
+#include "pace/reference.h"
+#include "pace/schedule.h"
+#include "pace/url.h"
+
+enum { PACE_REQUEST_MAX = 64 * 1024 };
+
+struct pace_options {
+    const char *url_text;
+    struct pace_url url;
+    struct mk_buf request; /* as it is sent */
+    enum pace_spacing spacing;
+    double rate;
+    uint64_t seed, duration, timeout; /* nanoseconds */
+    unsigned connections;
+    struct pace_reference reference; /* what was asked for; nothing recorded */
+    bool closes, spins, json, version, help;
+};
+
+extern const char pace_options_help[];
+
+/* False: it was wrong, and why was said on standard error. */
+bool pace_options_parse(int argc, char **argv, struct pace_options *out) MK_MUST_USE;
+void pace_options_fini(struct pace_options *o);
+
+#endif

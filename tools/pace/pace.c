@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The program: one request to see what answers are like, then the connections, then the load, then the
+ * report. */
+#include <stdio.h>
+
+#include "os/fd.h"
+#include "pace/load.h"
+#include "pace/options.h"
+#include "pace/report.h"
+
+enum { FINE = 0, FAILED = 1, USAGE = 2, SPARE_FDS = 16 };
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+/* The first signal ends the asking, the second one the program. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+static int complain(const struct pace_options *o, const char *what, const char *why)
+{
+    fprintf(stderr, "pace: %s: %s%s\n", o->url_text, what, why);
+    return FAILED;
+}
+
+static bool allow_descriptors(const struct pace_options *o)
+{
+    uint64_t wanted = (uint64_t)o->connections + SPARE_FDS, limit = 0;
+    if (mk_fd_limit(0, &limit) == 0 && limit >= wanted)
+        return true;
+    if (mk_fd_limit(wanted, &limit) == 0 && limit >= wanted)
+        return true;
+    fprintf(stderr,
+            "pace: %u connections need %llu open files, and %llu are allowed: raise it with `ulimit -n`\n",
+            o->connections, (unsigned long long)wanted, (unsigned long long)limit);
+    return false;
+}
+
+/* False: the first answer is not as it must be, and it was said why. A host may have addresses on which
+ * nobody listens: the first that can be reached is it. */
+static bool probe(struct pace_load *load, const struct pace_options *o, struct pace_tally *t)
+{
+    struct mk_addr addresses[PACE_URL_ADDRESSES_MAX];
+    const char *why;
+    size_t n = pace_url_resolve(&o->url, addresses, &why);
+    if (n == 0) {
+        (void)complain(o, "the host was not found: ", why);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        load->address = addresses[i];
+        pace_load_probe(load, t);
+        if (!t->errors[PACE_CONNECT])
+            break;
+    }
+    for (size_t i = 0; i < PACE_CLASSES; i++)
+        if (t->errors[i])
+            fprintf(stderr, "pace: %s: the first request failed (%s): %s%s\n", o->url_text,
+                    pace_class_names[i], t->first[i],
+                    i == PACE_STATUS ? "; if that is what it should be, say --status" : "");
+    return t->right == 1;
+}
+
+static int print(const struct pace_options *o, const struct pace_tally *opening, const struct pace_tally *t)
+{
+    struct mk_buf text = mk_buf_growing(PACE_REPORT_MAX);
+    if (o->json)
+        pace_report_write_json(&text, o, opening, t);
+    else
+        pace_report_write_text(&text, o, opening, t);
+    bool ok = !text.failed && fwrite(text.p, 1, text.len, stdout) == text.len && fflush(stdout) == 0;
+    mk_buf_free(&text);
+    return ok ? FINE : complain(o, "the report could not be written", "");
+}
+
+static int run(struct pace_load *load, const struct pace_options *o)
+{
+    static struct pace_tally opening, tally;
+    struct pace_schedule schedule;
+    if (!probe(load, o, &tally))
+        return FAILED;
+    pace_tally_init(&opening);
+    if (!o->closes)
+        pace_load_open(load, &opening);
+    pace_schedule_init(&schedule, o->spacing, o->rate, o->seed);
+    pace_load_run(load, &schedule, o->duration, &tally);
+    return print(o, &opening, &tally);
+}
+
+static int measure(struct pace_options *o)
+{
+    struct pace_load load = {.request = mk_buf_str(&o->request),
+                             .reference = &o->reference,
+                             .n = o->connections,
+                             .timeout = o->timeout,
+                             .closes = o->closes,
+                             .spins = o->spins,
+                             .stop = &stop};
+    if (!allow_descriptors(o))
+        return FAILED;
+    catch_signals();
+    mk_err e = pace_load_init(&load);
+    int code = e ? complain(o, "cannot begin: ", mk_err_text(e)) : run(&load, o);
+    pace_load_fini(&load);
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    struct pace_options o;
+    int code = USAGE;
+    if (pace_options_parse(argc, argv, &o)) {
+        code = FINE;
+        if (o.help)
+            fputs(pace_options_help, stdout);
+        else if (o.version)
+            puts("pace " MK_VERSION);
+        else
+            code = measure(&o);
+    }
+    pace_options_fini(&o);
+    return code;
+}

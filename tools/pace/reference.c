@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace/reference.h"
+
+#include <inttypes.h>
+#include <monkey/text.h>
+#include <stdio.h>
+
+void pace_reference_fini(struct pace_reference *r)
+{
+    mk_buf_free(&r->body);
+}
+
+static uint64_t find_difference(mk_str a, const char *b)
+{
+    uint64_t i = 0;
+    while (i < a.len && a.p[i] == b[i])
+        i++;
+    return i;
+}
+
+void pace_reference_compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data)
+{
+    uint64_t known = r->body.len > c->at ? r->body.len - c->at : 0;
+    mk_str part = mk_str_take(data, known);
+    if (!r->varies && !c->differs_at && part.len && memcmp(r->body.p + c->at, part.p, part.len) != 0)
+        c->differs_at = c->at + find_difference(part, r->body.p + c->at) + 1;
+    c->at += data.len;
+}
+
+bool pace_reference_record(struct pace_reference *r, mk_str data)
+{
+    if (r->varies)
+        return true;
+    if (r->body.max == 0)
+        r->body = mk_buf_growing(PACE_REFERENCE_MAX);
+    mk_buf_add(&r->body, data);
+    return !r->body.failed;
+}
+
+static enum pace_verdict judge_status(const struct pace_reference *r, const struct pace_answer *answer,
+                                      char why[PACE_REFERENCE_WHY])
+{
+    if (answer->head.status == r->status)
+        return PACE_RIGHT;
+    snprintf(why, PACE_REFERENCE_WHY, "status %u, not %u", answer->head.status, r->status);
+    return PACE_WRONG_STATUS;
+}
+
+enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
+                                       const struct pace_answer *answer, char why[PACE_REFERENCE_WHY])
+{
+    enum pace_verdict verdict = judge_status(r, answer, why);
+    if (verdict != PACE_RIGHT)
+        return verdict;
+    uint64_t expected = r->has_length ? r->length : r->body_length;
+    if ((r->has_length || !r->varies) && answer->length != expected)
+        snprintf(why, PACE_REFERENCE_WHY, "%" PRIu64 " bytes of content, not %" PRIu64, answer->length,
+                 expected);
+    else if (c->differs_at)
+        snprintf(why, PACE_REFERENCE_WHY,
+                 "the content differs from that of the first answer at byte %" PRIu64, c->differs_at - 1);
+    else
+        return PACE_RIGHT;
+    return PACE_WRONG_CONTENT;
+}
+
+static void write_sha1(struct mk_buf *out, const unsigned char sha1[MK_SHA1_LEN])
+{
+    mk_hex_encode(out, mk_str_of((const char *)sha1, MK_SHA1_LEN));
+}
+
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct pace_answer *answer,
+                                        char why[PACE_REFERENCE_WHY])
+{
+    static const struct pace_comparison same;
+    r->recorded = true;
+    r->body_length = answer->length;
+    mk_sha1(mk_buf_str(&r->body), r->body_sha1);
+    enum pace_verdict verdict = pace_reference_judge(r, &same, answer, why);
+    if (verdict != PACE_RIGHT || !r->has_sha1 || memcmp(r->sha1, r->body_sha1, MK_SHA1_LEN) == 0)
+        return verdict;
+    struct mk_buf text = mk_buf_fixed(why, PACE_REFERENCE_WHY - 1);
+    mk_buf_add(&text, MK_STR("SHA-1 of the content "));
+    write_sha1(&text, r->body_sha1);
+    mk_buf_add(&text, MK_STR(", not "));
+    write_sha1(&text, r->sha1);
+    why[text.len] = '\0';
+    return PACE_WRONG_CONTENT;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every answer must be: the first one is recorded and held against what was asked for, all others are
+ * compared with it byte by byte as they come in. */
+#ifndef PACE_REFERENCE_H
+#define PACE_REFERENCE_H
+
+#include "base/buf.h"
+#include "base/sha1.h"
+#include "pace/answer.h"
+
+enum { PACE_REFERENCE_MAX = 256 * 1024 * 1024, PACE_REFERENCE_WHY = 200 };
+
+struct pace_reference {
+    /* Asked for. */
+    unsigned status;
+    bool has_length, has_sha1, varies;
+    uint64_t length;
+    unsigned char sha1[MK_SHA1_LEN];
+    /* Recorded. */
+    bool recorded;
+    uint64_t body_length;
+    unsigned char body_sha1[MK_SHA1_LEN]; /* unless it varies */
+    struct mk_buf body;                   /* empty when it varies */
+};
+
+/* One answer on its way; zero is its beginning. */
+struct pace_comparison {
+    uint64_t at;
+    uint64_t differs_at; /* 1 + the first place */
+};
+
+enum pace_verdict { PACE_RIGHT, PACE_WRONG_STATUS, PACE_WRONG_CONTENT };
+
+void pace_reference_fini(struct pace_reference *r);
+
+/* A piece of the content of one answer, in order. */
+void pace_reference_compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data);
+/* The same for the first answer. False: no memory, or beyond the limit. */
+bool pace_reference_record(struct pace_reference *r, mk_str data) MK_MUST_USE;
+
+/* Judges a complete answer; `why` gets the words if it is wrong. */
+enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
+                                       const struct pace_answer *answer, char why[PACE_REFERENCE_WHY]);
+/* Ends the recording, and judges that answer. */
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct pace_answer *answer,
+                                        char why[PACE_REFERENCE_WHY]);
+
+#endif

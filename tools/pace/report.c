@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace/report.h"
+
+#include <inttypes.h>
+#include <monkey/text.h>
+
+#include "pace/now.h"
+
+static const char *const SPACINGS[] = {
+    [PACE_CONSTANT] = "constant", [PACE_POISSON] = "poisson", [PACE_CLOSED_LOOP] = "closed"};
+
+static const struct quantile {
+    const char *name;
+    double share;
+} QUANTILES[] = {{"p50", 0.5}, {"p75", 0.75}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}};
+
+static double seconds_of(const struct pace_tally *t)
+{
+    return (double)(t->end - t->start) / (double)PACE_SECOND;
+}
+
+static double rate_of(const struct pace_tally *t)
+{
+    return t->end > t->start ? (double)t->right / seconds_of(t) : 0;
+}
+
+/* ---- For people ---- */
+
+static void add_time(struct mk_buf *out, double nanoseconds)
+{
+    static const struct {
+        double from, unit;
+        const char *name;
+    } units[] = {{1e9, 1e9, "s"}, {1e6, 1e6, "ms"}, {0, 1e3, "us"}};
+    size_t i = 0;
+    while (nanoseconds < units[i].from)
+        i++;
+    double n = nanoseconds / units[i].unit;
+    mk_buf_addf(out, "%.*f %s", n < 10 ? 2 : n < 100 ? 1 : 0, n, units[i].name);
+}
+
+static void add_times(struct mk_buf *out, const char *name, const struct pace_histogram *h)
+{
+    mk_buf_addf(out, "%-9s", name);
+    for (size_t i = 0; i < MK_LEN(QUANTILES); i++) {
+        uint64_t value;
+        if (!pace_histogram_quantile(h, QUANTILES[i].share, &value))
+            continue;
+        mk_buf_addf(out, "%s ", QUANTILES[i].name);
+        add_time(out, (double)value);
+        mk_buf_add(out, MK_STR(", "));
+    }
+    mk_buf_add(out, MK_STR("mean "));
+    add_time(out, pace_histogram_mean(h));
+    mk_buf_add(out, MK_STR(", max "));
+    add_time(out, (double)h->greatest);
+    mk_buf_add_char(out, '\n');
+}
+
+static void add_errors(struct mk_buf *out, const struct pace_tally *t)
+{
+    mk_buf_addf(out, "errors   %" PRIu64 "\n", pace_tally_errors(t));
+    for (size_t i = 0; i < PACE_CLASSES; i++)
+        if (t->errors[i])
+            mk_buf_addf(out, "  %-8s %" PRIu64 ", the first: %s\n", pace_class_names[i], t->errors[i],
+                        t->first[i]);
+}
+
+static void add_remarks(struct mk_buf *out, const struct pace_options *o, const struct pace_tally *opening,
+                        const struct pace_tally *t)
+{
+    const char *wrong = pace_tally_judge(t);
+    if (pace_tally_errors(opening))
+        mk_buf_addf(out, "%" PRIu64 " of %" PRIu64 " connections could not be opened before the start.\n",
+                    pace_tally_errors(opening), opening->asked);
+    if (t->queued)
+        mk_buf_addf(out,
+                    "%" PRIu64 " requests waited because all %u connections were busy: the server is slower "
+                    "than the rate, or -c is too small.\n",
+                    t->queued, o->connections);
+    if (t->stray)
+        mk_buf_addf(out, "On %" PRIu64 " connections the server sent more than its answers.\n", t->stray);
+    if (wrong)
+        mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies.\n", wrong);
+}
+
+void pace_report_write_text(struct mk_buf *out, const struct pace_options *o,
+                            const struct pace_tally *opening, const struct pace_tally *t)
+{
+    mk_buf_addf(out, "%s, %s", o->url_text, SPACINGS[o->spacing]);
+    if (o->spacing != PACE_CLOSED_LOOP)
+        mk_buf_addf(out, " rate of %g a second", o->rate);
+    else
+        mk_buf_add(out, MK_STR(" loop"));
+    mk_buf_addf(out, ", %u connections%s\n", o->connections, o->closes ? ", one request on each" : "");
+    mk_buf_addf(out, "asked    %" PRIu64 " in %.2f s\n", t->asked, seconds_of(t));
+    mk_buf_addf(out, "right    %" PRIu64 ", %.1f a second, %.2f MB/s\n", t->right, rate_of(t),
+                t->end > t->start ? (double)t->bytes / seconds_of(t) / 1e6 : 0);
+    add_errors(out, t);
+    if (t->latency.n)
+        add_times(out, "latency", &t->latency);
+    if (t->late.n)
+        add_times(out, "late", &t->late);
+    add_remarks(out, o, opening, t);
+}
+
+/* ---- For programs ---- */
+
+static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h)
+{
+    if (h->n)
+        mk_buf_addf(out, "{\"mean\":%.3f", pace_histogram_mean(h) / 1e3);
+    else
+        mk_buf_add(out, MK_STR("{\"mean\":null"));
+    for (size_t i = 0; i < MK_LEN(QUANTILES); i++) {
+        uint64_t value;
+        mk_buf_addf(out, ",\"%s\":", QUANTILES[i].name);
+        if (pace_histogram_quantile(h, QUANTILES[i].share, &value))
+            mk_buf_addf(out, "%.3f", (double)value / 1e3);
+        else
+            mk_buf_add(out, MK_STR("null"));
+    }
+    if (h->n)
+        mk_buf_addf(out, ",\"max\":%.3f}", (double)h->greatest / 1e3);
+    else
+        mk_buf_add(out, MK_STR(",\"max\":null}"));
+}
+
+static void add_text(struct mk_buf *out, const char *text)
+{
+    if (text)
+        mk_json_string(out, mk_str_from_c(text));
+    else
+        mk_buf_add(out, MK_STR("null"));
+}
+
+static void add_check(struct mk_buf *out, const struct pace_reference *r)
+{
+    mk_buf_addf(out, ",\"check\":{\"status\":%u,\"length\":", r->status);
+    if (r->varies && !r->has_length)
+        mk_buf_add(out, MK_STR("null"));
+    else
+        mk_buf_add_num(out, r->has_length ? r->length : r->body_length);
+    mk_buf_add(out, MK_STR(",\"sha1\":"));
+    if (r->varies) {
+        mk_buf_add(out, MK_STR("null}"));
+        return;
+    }
+    mk_buf_add_char(out, '"');
+    mk_hex_encode(out, mk_str_of((const char *)r->body_sha1, MK_SHA1_LEN));
+    mk_buf_add(out, MK_STR("\"}"));
+}
+
+static void add_asked(struct mk_buf *out, const struct pace_options *o)
+{
+    mk_buf_add(out, MK_STR("{\"pace\":\"" MK_VERSION "\",\"url\":"));
+    add_text(out, o->url_text);
+    mk_buf_addf(out, ",\"schedule\":\"%s\",\"asked_rate\":", SPACINGS[o->spacing]);
+    if (o->spacing == PACE_CLOSED_LOOP)
+        mk_buf_add(out, MK_STR("null"));
+    else
+        mk_buf_addf(out, "%.10g", o->rate);
+    mk_buf_addf(out, ",\"connections\":%u,\"duration\":%g,\"timeout\":%g,\"close\":%s", o->connections,
+                (double)o->duration / (double)PACE_SECOND, (double)o->timeout / (double)PACE_SECOND,
+                o->closes ? "true" : "false");
+    add_check(out, &o->reference);
+}
+
+static void add_problems(struct mk_buf *out, const struct pace_tally *t)
+{
+    const char *comma = "";
+    mk_buf_add(out, MK_STR(",\"errors\":{"));
+    for (size_t i = 0; i < PACE_CLASSES; i++, comma = ",")
+        mk_buf_addf(out, "%s\"%s\":%" PRIu64, comma, pace_class_names[i], t->errors[i]);
+    mk_buf_add(out, MK_STR("},\"first_errors\":{"));
+    comma = "";
+    for (size_t i = 0; i < PACE_CLASSES; i++) {
+        if (!t->errors[i])
+            continue;
+        mk_buf_addf(out, "%s\"%s\":", comma, pace_class_names[i]);
+        add_text(out, t->first[i]);
+        comma = ",";
+    }
+    mk_buf_add_char(out, '}');
+}
+
+void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
+                            const struct pace_tally *opening, const struct pace_tally *t)
+{
+    const char *wrong = pace_tally_judge(t);
+    add_asked(out, o);
+    mk_buf_addf(out,
+                ",\"seconds\":%.6f,\"asked\":%" PRIu64 ",\"requests\":%" PRIu64
+                ",\"rate\":%.3f,\"bytes\":%" PRIu64,
+                seconds_of(t), t->asked, t->right, rate_of(t), t->bytes);
+    add_problems(out, t);
+    mk_buf_add(out, MK_STR(",\"latency_us\":"));
+    add_quantiles(out, &t->latency);
+    mk_buf_add(out, MK_STR(",\"late_us\":"));
+    add_quantiles(out, &t->late);
+    mk_buf_addf(out, ",\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
+    add_text(out, wrong);
+    mk_buf_addf(out, ",\"busy\":%.4f,\"unsent\":%" PRIu64 ",\"queued\":%" PRIu64 ",\"retried\":%" PRIu64,
+                pace_tally_busy(t), t->unsent, t->queued, t->retried);
+    mk_buf_addf(out, ",\"opened\":%" PRIu64 ",\"stray\":%" PRIu64, t->opened, t->stray);
+    mk_buf_addf(out, ",\"before\":{\"requests\":%" PRIu64 ",\"errors\":%" PRIu64 "}}\n", opening->asked + 1,
+                pace_tally_errors(opening));
+}
