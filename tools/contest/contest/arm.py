@@ -22,19 +22,20 @@ ROUNDS, SECONDS = 5, 5
 COUNTED_SECONDS = 2
 THEN = 270.54 / 148.39  # on a Raspberry Pi, 2012
 
+EMULATOR = "mostly the emulation"
+
 LIMITS = (
     "The programs are translated from ARM to the processor of this machine while they run: rates, times and memory are those "
     "of the emulation. Only ratios mean something, and they too are those of translated code.",
+    "BusyBox httpd forks for each connection. Only the child runs what answers a request, so every child has it translated "
+    "anew, and copies the memory of the emulator: nearly all the time that BusyBox takes here is that. The ratios of rate and "
+    "of processor time say how badly an emulator takes forking, not how a board does.",
+    "Instructions per request are counted in the program alone, as the processor would execute them: the emulation does not "
+    "distort them. But they leave out the kernel, which does most of the work of both, and an instruction is no unit of time.",
     "There are no caches, no branch predictor and no memory of an ARM board: a program that is kind to small caches gains "
     "nothing here.",
-    "System calls are those of this machine's kernel at its speed, while the code of the programs is many times slower than on "
-    "its own processor: what a server does itself weighs too much, what it leaves to the kernel too little.",
-    "A process that is forked inherits translated code here, but copies the memory of the emulator too: a server that forks "
-    "for each connection, as BusyBox httpd does, pays more for that than on a board.",
-    "The kernel is not one for ARM. Calls that the emulator does not know (openat2, preadv2, Landlock, and others) are "
-    "missing; a server uses what is older instead, and goes without what has no older form.",
-    "Instructions per request are counted in the program alone, without the kernel; the emulation does not distort them, but "
-    "an instruction is no unit of time.",
+    "System calls are those of this machine's kernel, at its speed. Calls that the emulator does not know (openat2, preadv2, "
+    "Landlock and others) are missing: Monkey uses what is older instead, and does not confine its workers.",
 )
 NOT_ON_ARM = ("dynamic", "tls", "h2", "h2c")
 
@@ -43,19 +44,16 @@ NOT_ON_ARM = ("dynamic", "tls", "h2", "h2c")
 
 @dataclass
 class Emulated(contestant.Contestant):
-    """A contestant of the same name, with its configuration, whose program is that of another processor."""
+    """A contestant with the configuration of its folder, whose program is one of another processor."""
     program: str = ""
-    emulated_version: str = ""
-    counter: Path | None = None  # where instructions are counted, with what comes with it in `command`
-
-    def _emulated(self):
-        return contestant.Found(self.program)
+    said: str = ""  # its version
+    counter: Path | None = None  # where its instructions are counted
 
     def find(self):
-        return self._emulated()
+        return contestant.Found(self.program)
 
     def version(self):
-        return self.emulated_version
+        return self.said
 
 
 def emulated(name, machine, program, version, origin, plugin=None, counter=None):
@@ -100,7 +98,7 @@ def case_for(machine):
     return dataclasses.replace(
         known, name=f"raspberry-{machine.name}", title=f"{known.title}, {machine.name} under emulation",
         about=f"Monkey and BusyBox httpd as programs for {machine.name}, run by {machine.emulator}. Only ratios mean something.",
-        features=(*known.features, machine.name), metrics=("rate", "cpu_us", "instructions"),
+        features=(*known.features, machine.name), metrics=("instructions", "rate", "cpu_us"),
         base=f"{BASE}-{machine.name}", historical=history)
 
 
@@ -136,7 +134,7 @@ class Counting(Referee):
             stage.stop()
 
     def _count(self, stage, number, step):
-        command = shot.wr_command(self.order.wr, [stage.running.pid], self.order.client_cores, stage.case, step,
+        command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, stage.case, step,
                                   self._client_command(stage, step, COUNTED_SECONDS))
         before = emulator.settled(stage.entry.counter)
         try:
@@ -164,27 +162,28 @@ def ratio(made, case, metric, name, base):
     return statistics.estimate([each for each in found if each is not None])
 
 
-def written(estimate, digits=2):
-    return "not known" if not estimate else \
-        f"{estimate.median:.{digits}f} ({estimate.low:.{digits}f} to {estimate.high:.{digits}f})"
+def written(estimate):
+    return "not known" if not estimate else f"{estimate.median:.3g} ({estimate.low:.3g} to {estimate.high:.3g})"
+
+
+def _counts(made, case, name):
+    found = statistics.estimate(made.values(case, name, "instructions"))
+    return f"    {name:16} {found.median:.0f} ({found.low:.0f} to {found.high:.0f})" if found else f"    {name:16} not known"
 
 
 def lines_of(made, machine):
     """What is said of one machine."""
-    case, (ours, base) = f"raspberry-{machine.name}", (f"{name}-{machine.name}" for name in NAMES)
-    yield f"{machine.name}, {machine.emulator}: {made.contestants[ours].title} {made.contestants[ours].version} as a " \
-          f"multiple of {made.contestants[base].title} {made.contestants[base].version}"
+    case, (ours, base) = f"raspberry-{machine.name}", [f"{name}-{machine.name}" for name in NAMES]
+    titles = [f"{made.contestants[name].title} {made.contestants[name].version}" for name in (ours, base)]
+    yield f"{machine.name}, run by {machine.emulator}: {titles[0]} as a multiple of {titles[1]}"
     for each in made.disqualified:
         if each.case == case:
             yield f"  {each.contestant} is disqualified: {each.why}"
-    rounds = len(by_round(made, case, ours, "rate"))
-    yield f"  requests per second       {written(ratio(made, case, 'rate', ours, base))}   in 2012: {THEN:.2f}"
-    yield f"  CPU time per request      {written(ratio(made, case, 'cpu_us', ours, base))}"
-    yield f"  instructions per request  {written(ratio(made, case, 'instructions', ours, base))}"
-    for name in (ours, base):
-        counted = statistics.estimate(made.values(case, name, "instructions"))
-        yield f"    {name:16} {written(counted, 0)}"
-    yield f"  {rounds} rounds; in brackets the interval of the median"
+    yield f"  instructions per request  {written(ratio(made, case, 'instructions', ours, base))}   without the kernel"
+    yield from (_counts(made, case, name) for name in (ours, base))
+    yield f"  requests per second       {written(ratio(made, case, 'rate', ours, base))}   {EMULATOR}; in 2012: {THEN:.2f}"
+    yield f"  CPU time per request      {written(ratio(made, case, 'cpu_us', ours, base))}   {EMULATOR}"
+    yield f"  {len(by_round(made, case, ours, 'rate'))} rounds; in brackets the interval of the median"
 
 
 def say(made, machines):
