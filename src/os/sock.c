@@ -60,6 +60,11 @@ static mk_err bind_unix(int fd, const struct mk_addr *a, unsigned mode)
     return e;
 }
 
+mk_err mk_sock_begin(int fd, int backlog)
+{
+    return listen(fd, backlog) < 0 ? mk_err_last() : 0;
+}
+
 static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_sock_options *o)
 {
     if (a->any.sa_family == AF_UNIX) {
@@ -74,7 +79,7 @@ static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_s
         if (bind(fd, &a->any, a->len) < 0)
             return mk_err_last();
     }
-    return listen(fd, o->backlog) < 0 ? mk_err_last() : 0;
+    return o->quiet ? 0 : mk_sock_begin(fd, o->backlog);
 }
 
 mk_err mk_sock_listen(const struct mk_addr *a, const struct mk_sock_options *o, int *out)

@@ -166,7 +166,8 @@ static void end_request(struct mk_conn *c)
     mk_exchange_free(h->x);
 }
 
-/* An encrypted stream says in its protocol that nothing more comes, and may have to wait for room to say it. */
+/* An encrypted stream says in its protocol that nothing more comes, and may have to wait for room to say it.
+ */
 static bool says_end(struct mk_conn *c)
 {
     if (!c->stream.tls)

@@ -12,7 +12,7 @@
 
 #define INHERIT_VARIABLE "MONKEY_SOCKETS"
 
-enum { BACKLOG = 4096, SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
+enum { SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
 
 static bool is_for(const struct mk_listener *one, const struct mk_addr *asked)
 {
@@ -135,10 +135,15 @@ size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out)
 
 /* ---- Opening ---- */
 
+/* Where others serve, the kernel would spread connections to a new socket at once, and they were lost if its
+ * worker never came to serve: it is the worker who begins. */
 static mk_err open_socket(struct mk_listener *one)
 {
-    struct mk_sock_options o = {
-        .backlog = BACKLOG, .send_room = SEND_ROOM, .mode = UNIX_MODE, .reuse_port = !one->shared};
+    struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
+                                .send_room = SEND_ROOM,
+                                .mode = UNIX_MODE,
+                                .reuse_port = !one->shared,
+                                .quiet = one->n_settled > 0};
     mk_err e = mk_sock_listen(&one->addr, &o, &one->fds[one->n_fds]);
     if (e)
         return e;

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "server/settings.h"
 
-enum { MK_LISTENERS_MAX = 64, MK_LISTENER_SOCKETS_MAX = 512 };
+enum { MK_LISTENERS_MAX = 64, MK_LISTENER_SOCKETS_MAX = 512, MK_LISTENERS_BACKLOG = 4096 };
 
 struct mk_listener {
     struct mk_addr addr; /* with the port that the system chose, where 0 was asked for */

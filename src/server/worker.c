@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "http/hpack.h"
 #include "os/fd.h"
+#include "os/sock.h"
+#include "server/listeners.h"
 #include "server/plugins.h"
 #include "server/worker_bus.h"
 #include "server/worker_wait.h"
@@ -148,7 +150,9 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
     if (!w->acceptors)
         return -ENOMEM;
     for (size_t i = 0; i < o->n_listeners; i++) {
-        mk_err e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
+        mk_err e = mk_sock_begin(o->listeners[i].fd, MK_LISTENERS_BACKLOG);
+        if (!e)
+            e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
         if (e)
             return e;
         w->acceptors[i].wants_tls = o->listeners[i].tls;

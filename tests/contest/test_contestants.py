@@ -332,6 +332,20 @@ def test_it_speaks_http2_in_clear_text(server, stuff):
     assert (said, is_right(stuff, "200k.bin", body)) == ("2", True)
 
 
+@pytest.mark.parametrize("name", ["100.html", "200k.bin", "10m.bin"])
+def test_the_yardstick_answers_one_file(folder, stuff, name):
+    each = present("floor")
+    assert each.yardstick
+    with start(each, folder, stuff, file=name) as running:
+        yardstick = Server(each, running)
+        connection = yardstick.connect()
+        for _ in range(3):
+            assert is_right(stuff, name, yardstick.get(f"/{name}", connection)[1])
+        answer, body = yardstick.get(f"/{name}", connection, Connection="close")
+        assert answer.will_close and is_right(stuff, name, body)
+        assert connection.sock is None
+
+
 # How they begin and end
 
 def is_served(port):

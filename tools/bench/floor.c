@@ -2,10 +2,10 @@
 /* floor: the least that any epoll server can spend on a request, as a yardstick.
  *
  * One thread, no parsing, no logging, a canned answer. It is no server: it answers every
- * blank line with the same bytes.
+ * blank line with the same bytes; who says "Connection: close" is told so, and hung up on.
  *     cc -O2 -o floor floor.c
  *     ./floor PORT BYTES        answer BYTES bytes from memory
- *     ./floor PORT FILE         answer a file with sendfile
+ *     ./floor PORT FILE         answer a file with sendfile, or from memory if it is small
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -23,12 +23,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_FD = 65536 };
-static char *answer, in[65536];
-static size_t answer_len, file_len;
+enum { MAX_FD = 65536, SMALL = 16384 };
+struct answer {
+    char *text;
+    size_t len;
+};
+static struct answer answers[2]; /* the second one ends the connection */
+static char in[65536];
+static size_t file_len;
 static int file_fd = -1, loop;
 static off_t sent[MAX_FD];
-static char sending[MAX_FD], registered[MAX_FD];
+static char sending[MAX_FD], registered[MAX_FD], last[MAX_FD];
 
 static int pump(int fd)
 {
@@ -44,13 +49,13 @@ static int pump(int fd)
 
 static void drop(int fd)
 {
-    sending[fd] = registered[fd] = 0;
+    sending[fd] = registered[fd] = last[fd] = 0;
     close(fd);
 }
 
 static void serve(int fd)
 {
-    if (sending[fd] && pump(fd) < 0) {
+    if (sending[fd] && (pump(fd) < 0 || (last[fd] && !sending[fd]))) {
         drop(fd);
         return;
     }
@@ -62,9 +67,10 @@ static void serve(int fd)
         }
         if (n < 0)
             break;
-        int last = memmem(in, (size_t)n, "Connection: close", 17) != NULL;
+        last[fd] = memmem(in, (size_t)n, "Connection: close", 17) != NULL;
+        const struct answer *answer = &answers[(int)last[fd]];
         for (char *p = in; (p = memmem(p, (size_t)(in + n - p), "\r\n\r\n", 4)); p += 4) {
-            if (send(fd, answer, answer_len, MSG_NOSIGNAL | (file_fd < 0 ? 0 : MSG_MORE)) < 0) {
+            if (send(fd, answer->text, answer->len, MSG_NOSIGNAL | (file_fd < 0 ? 0 : MSG_MORE)) < 0) {
                 drop(fd);
                 return;
             }
@@ -77,7 +83,7 @@ static void serve(int fd)
                 }
             }
         }
-        if (last && !sending[fd]) {
+        if (last[fd] && !sending[fd]) {
             drop(fd);
             return;
         }
@@ -91,31 +97,54 @@ static void serve(int fd)
     }
 }
 
+static struct answer compose(const char *more, const char *body, size_t body_len)
+{
+    struct answer a = {.text = malloc(512 + body_len)};
+    a.len = (size_t)snprintf(a.text, 512,
+                             "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n"
+                             "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\nETag: \"1234567\"\r\n"
+                             "Content-Type: text/html\r\n%sContent-Length: %zu\r\n\r\n",
+                             more, file_len);
+    memcpy(a.text + a.len, body, body_len);
+    a.len += body_len;
+    return a;
+}
+
+/* What is behind the head when it is sent from memory. */
+static char *load(const char *what, size_t *len)
+{
+    char *body = NULL;
+    struct stat st;
+    if (isdigit((unsigned char)what[0])) {
+        *len = file_len = strtoul(what, NULL, 10);
+        body = malloc(file_len + 1);
+        return memset(body, 'x', file_len);
+    }
+    file_fd = open(what, O_RDONLY | O_CLOEXEC);
+    if (file_fd < 0 || fstat(file_fd, &st) < 0)
+        return NULL;
+    file_len = (size_t)st.st_size;
+    *len = file_len <= SMALL ? file_len : 0;
+    body = malloc(*len + 1);
+    if (*len) {
+        *len = read(file_fd, body, *len) == (ssize_t)*len ? *len : 0;
+        close(file_fd);
+        file_fd = -1;
+    }
+    return body;
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 3)
         return fprintf(stderr, "usage: floor PORT BYTES|FILE\n"), 2;
-    size_t body = 0;
-    if (isdigit((unsigned char)argv[2][0])) {
-        body = strtoul(argv[2], NULL, 10);
-        file_len = body;
-    } else {
-        struct stat st;
-        file_fd = open(argv[2], O_RDONLY | O_CLOEXEC);
-        if (file_fd < 0 || fstat(file_fd, &st) < 0)
-            return perror(argv[2]), 1;
-        file_len = (size_t)st.st_size;
-    }
+    size_t body_len = 0;
+    char *body = load(argv[2], &body_len);
+    if (!body)
+        return perror(argv[2]), 1;
     signal(SIGPIPE, SIG_IGN); /* sendfile to a client that is gone */
-    answer = malloc(512 + body);
-    answer_len =
-        (size_t)snprintf(answer, 512,
-                         "HTTP/1.1 200 OK\r\nServer: floor\r\nDate: Fri, 20 Nov 2026 10:00:00 GMT\r\n"
-                         "Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT\r\nETag: \"1234567\"\r\n"
-                         "Content-Type: text/html\r\nContent-Length: %zu\r\n\r\n",
-                         file_len);
-    memset(answer + answer_len, 'x', body);
-    answer_len += body;
+    answers[0] = compose("", body, body_len);
+    answers[1] = compose("Connection: close\r\n", body, body_len);
 
     int one = 1, room = 256 * 1024, door = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
     struct sockaddr_in at = {.sin_family = AF_INET,

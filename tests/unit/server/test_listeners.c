@@ -226,6 +226,26 @@ static void sockets_of_workers_that_never_were_are_closed(void **state)
     assert_int_equal(l.at[0].n_fds, 2);
 }
 
+static bool listens(int fd)
+{
+    int on = 0;
+    socklen_t len = sizeof on;
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len), 0);
+    return on;
+}
+
+static void beside_those_that_serve_a_worker_begins_itself(void **state)
+{
+    (void)state;
+    open_any_port(2);
+    assert_int_equal(open_wanted(3), 0);
+    int new = l.at[0].fds[2];
+    assert_true(listens(l.at[0].fds[0]) && listens(l.at[0].fds[1]) && !listens(new));
+    assert_int_equal(mk_sock_begin(new, 1), 0);
+    assert_int_equal(mk_sock_begin(new, 1), 0);
+    assert_true(listens(new));
+}
+
 /* ---- Handing over ---- */
 
 static void a_successor_takes_over(void **state)
@@ -290,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sockets_of_what_failed_are_closed, start, stop),
         cmocka_unit_test_setup_teardown(a_port_is_not_taken_from_another, start, stop),
         cmocka_unit_test_setup_teardown(sockets_of_workers_that_never_were_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(beside_those_that_serve_a_worker_begins_itself, start, stop),
         cmocka_unit_test_setup_teardown(a_successor_takes_over, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_listener_is_passed_over, start, stop),
     };

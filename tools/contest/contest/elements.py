@@ -55,14 +55,19 @@ def markdown(source, heading="h5"):
     return text(done)
 
 
+ITEM = re.compile(r"^\s*(?:[-*]|\d+\.) ", re.MULTILINE)
+
+
 def _block(block, heading):
     lines = block.split("\n")
     if not block.strip():
         return None
+    if (first := ITEM.search(block)) and first.start():  # a list right below its paragraph
+        return text([_block(block[:first.start()].rstrip("\n"), heading), _block(block[first.start():], heading)])
     if block.startswith("#"):
         return tag(heading, inline(block.lstrip("# ")))
-    if re.match(r"\s*([-*]|\d+\.) ", lines[0]):
-        items = re.split(r"^\s*(?:[-*]|\d+\.) ", block, flags=re.MULTILINE)[1:]
+    if first:
+        items = ITEM.split(block)[1:]
         return tag("ul", [tag("li", inline(" ".join(item.split()))) for item in items])
     if lines[0].startswith("|") and len(lines) > 1:
         rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if not re.match(r"^[|\s:-]+$", line)]

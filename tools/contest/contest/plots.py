@@ -73,6 +73,7 @@ def _adopt(text, title, prefix):
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{prefix}", text)
     text = re.sub(r"font: ([\d.]+px) [^;\"]+", r"font-size: \1", text)
     text = re.sub(r"font: (\w+) ([\d.]+px) [^;\"]+", r"font-weight: \1; font-size: \2", text)
+    text = re.sub(r"\s*font-family: [^;\"]+;?", "", text)
     for colour, name in palette.placeholders().items():
         text = text.replace(colour, f"var(--{name})")
     text = re.sub(r"<[^>]+>", lambda tag: _round(tag[0]), text)
@@ -294,8 +295,8 @@ def _bar(axes, y, e, log, ours, bound, ranked):
     if log:
         face = placeholder("c0" if ours else "soft") if ranked and not bound else placeholder("card")
         axes.plot([axes.get_xlim()[0], e.median], [y, y], color=placeholder("soft"), linewidth=.8, linestyle=(0, (1, 3)))
-        axes.plot(e.median, y, marker="o" if ranked else "s", markersize=8, markerfacecolor=face,
-                  markeredgecolor=placeholder("c0" if ours else "soft"), markeredgewidth=1.5, zorder=5)
+        axes.plot(e.median, y, linestyle="none", color=placeholder("soft"), marker="o" if ranked else "s", markersize=8,
+                  markerfacecolor=face, markeredgecolor=placeholder("c0" if ours else "soft"), markeredgewidth=1.5, zorder=5)
     else:
         axes.barh(y, e.median, height=.64, color=placeholder("c0" if ours else "raised"), linewidth=1,
                   hatch="////" if bound else None if ranked else "..",

@@ -4,10 +4,11 @@
     contest report [RECORD] [-o PAGE] [--summary FILE] [--plots FOLDER]
 """
 import os
+import sys
 from pathlib import Path
 
 from contest import casecard, palette, plots, record as records, summary, wording
-from contest.complaint import Complaint
+from contest.complaint import Complaint, nearest
 from contest.elements import Markup, markdown, tag, text
 from contest.metrics import RANKED, metric as metric_of
 from contest.results import Results
@@ -54,7 +55,7 @@ def _figures(results):
                class_="figures", aria_label=f"How often {results.title(results.ours)} was where")
 
 
-def _summary(results):
+def _summary(results, remarks):
     record = results.record
     shots = len(record.shots)
     absent = [c.title for c in record.contestants.values() if c.state != "present"]
@@ -64,6 +65,7 @@ def _summary(results):
                 + (f"{len(record.disqualified)} times a server was disqualified for a wrong answer. " if record.disqualified else "")
                 + "There is no winner of the whole, on purpose: the question is who wins where."),
             tag("p", "This run was interrupted: what is missing was not measured.", class_="notice") if record.interrupted else None,
+            tag("div", tag("h3", "Remarks of those who ran it"), markdown(remarks, "h4"), class_="prose remarks card") if remarks else None,
             _ours(results))
 
 
@@ -262,10 +264,10 @@ def _navigation(results):
     return tag("nav", tag("ol", entries), _theme(), aria_label="Contents")
 
 
-def render(record, title="A contest of web servers", raw=None, ours="monkey"):
+def render(record, title="A contest of web servers", raw=None, ours="monkey", remarks=""):
     """The whole page."""
     results = Results(record, ours)
-    bodies = {"summary": _summary(results), "reading": _reading(results), "where": _where(results),
+    bodies = {"summary": _summary(results, remarks), "reading": _reading(results), "where": _where(results),
               "cases": casecard.cards(results), "contestants": _contestants(results), "machine": _machine(results),
               "method": _method(results, raw)}
     when = record.started[:10]
@@ -290,8 +292,18 @@ def add_arguments(parser):
     parser.add_argument("-o", "--output", metavar="PAGE", help="the HTML page (default: report.html beside the record)")
     parser.add_argument("--summary", metavar="FILE", help="the summary in Markdown (default: summary.md beside the page)")
     parser.add_argument("--plots", metavar="FOLDER", help="also write the plots as SVG files into this folder")
+    parser.add_argument("--remarks", metavar="FILE", help="Markdown of yours for the summary: why somebody loses, what surprised")
     parser.add_argument("--title", default="A contest of web servers", help="headline of the page")
     parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant whose wins and losses are told (default: monkey)")
+
+
+def read_remarks(path):
+    if not path:
+        return ""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Complaint(f"{path}: cannot be read as text: {error}; --remarks takes a file with Markdown", 2) from None
 
 
 def write(path, body):
@@ -317,12 +329,16 @@ def main(options):
     record = records.load(found)
     if not record.shots:
         raise Complaint(f"{found}: no shots in this record, so there is nothing to report")
+    if options.ours not in record.contestants:
+        print(f"contest: {options.ours} is not in this record{nearest(options.ours, record.contestants)}; its part is left out",
+              file=sys.stderr)
     page = Path(options.output or found.parent / "report.html")
     raw = os.path.relpath(found, page.parent)
-    write(page, render(record, options.title, raw, options.ours))
+    remarks = read_remarks(options.remarks)
+    write(page, render(record, options.title, raw, options.ours, remarks))
     short = Path(options.summary or page.with_name("summary.md"))
     write(short, summary.render(record, options.title, os.path.relpath(page, short.parent), os.path.relpath(found, short.parent),
-                                options.ours))
+                                options.ours, remarks))
     if options.plots:
         write_plots(record, options.plots, options.ours)
     print(page)

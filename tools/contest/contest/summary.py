@@ -109,13 +109,15 @@ def _contestants(record):
     return table(["Contestant", "Version", "Origin", "State"], rows)
 
 
-def render(record, title="A contest of web servers", page=None, raw=None, ours="monkey"):
+def render(record, title="A contest of web servers", page=None, raw=None, ours="monkey", remarks=""):
     results = Results(record, ours)
     links = [f"[the whole report]({page})"] if page else []
     links += [f"[all numbers]({raw})"] if raw else []
     parts = ["<!-- SPDX-License-Identifier: Apache-2.0 -->", f"# {safe(title)}\n", f"{safe(wording.headline(results))}\n"]
     if links:
         parts.append(f"See {' and '.join(links)}.\n")
+    if remarks:
+        parts.append("## Remarks of those who ran it\n\n" + re.sub(r"^#+", "###", remarks.strip(), flags=re.MULTILINE) + "\n")
     parts += ["## Who wins where\n", _where(results),
               "Behind a name stands the best median. A tie: all whose interval overlaps with that of the best median.\n",
               *_ours(results), "## Cases\n",

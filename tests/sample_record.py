@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A record such as a run writes, without a run: invented numbers, the same every time.
 
-    python tests/contest/sample_record.py FOLDER      writes it, for whoever wants to look at a page of it
+    python tests/sample_record.py FOLDER      writes it, for whoever wants to look at a page of it
 """
 import math
 import random
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools/contest"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tools/contest"))
 
 from contest import record as records  # noqa: E402
 from contest.record import Case, Contestant, Exclusion, Historical, Record, Shot  # noqa: E402
@@ -146,7 +146,8 @@ def shoot_all(record, seed):
     return bench.shots
 
 
-def make(seed=1, mode="full"):
+def make(seed=1, mode="full", only=None):
+    """`only`: these cases."""
     record = Record(mode=mode, started="2026-11-21T09:00:00+00:00", ended="2026-11-21T09:41:12+00:00", environment={
         "cpu": "Example CPU @ 2.90GHz", "cores": 2, "memory_kb": 8123456, "kernel": "6.18.5", "os": "Debian GNU/Linux 12 (bookworm)",
         "virtual": "kvm", "governor": None, "mitigations": {"spectre_v2": "Mitigation: Retpolines", "meltdown": "Not affected"},
@@ -169,6 +170,10 @@ def make(seed=1, mode="full"):
         if (shot.case, shot.contestant) == ("tls", "caddy"):
             shot.metrics["pss_kb"] = None
     record.notes = ["The governor of this virtual machine cannot be seen."]
+    if only:
+        record.cases = {name: about for name, about in record.cases.items() if name in only}
+        for part in ("shots", "disqualified", "absent_in"):
+            setattr(record, part, [each for each in getattr(record, part) if each.case in only])
     records.validate(record)
     return record
 
