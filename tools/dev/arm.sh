@@ -35,7 +35,7 @@ failures() {
 run() {
     local name=$1 build=build/$1-tests log=build/$1-tests/arm.log failure bad=0
     tools/dev/foreign.sh "$name" "build/foreign/$name" "${packages[@]}" || return 1
-    cmake -S . -B "$build" -G Ninja --toolchain "cmake/toolchain-$name.cmake" -DMK_CROSS_LIBRARIES="$PWD/build/foreign/$name/root" \
+    cmake --no-warn-unused-cli -S . -B "$build" -G Ninja --toolchain "cmake/toolchain-$name.cmake" -DMK_CROSS_LIBRARIES="$PWD/build/foreign/$name/root" \
         -DCMAKE_BUILD_TYPE=Debug -DMK_TESTS=ON -DMK_WERROR=ON >/dev/null && cmake --build "$build" || return 1
     ctest --test-dir "$build" -L 'unit|fuzz' --timeout 300 --output-on-failure >"$log" 2>&1
     tail -n 1 "$log" | grep -q . || return 1
