@@ -120,9 +120,10 @@ class Stage:
         return self.running.pids() if self.running else []
 
     def roots(self):
-        """Those of its processes that are no children of others of them."""
+        """Those of its processes that are no children of others of them, nor gone meanwhile."""
         pids = self.pids()
-        return [pid for pid in pids if int((family.stat(pid) or ["", "0"])[1]) not in pids]
+        parents = {pid: int(fields[1]) for pid in pids if (fields := family.stat(pid))}
+        return [pid for pid, parent in parents.items() if parent not in pids]
 
     def is_alive(self):
         return bool(self.running) and self.running.process.poll() is None
