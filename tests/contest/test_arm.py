@@ -56,24 +56,22 @@ def test_what_was_not_measured_has_no_ratio():
     assert arm.ratio(made, "raspberry-armhf", "rate", "monkey-armhf", "busybox-armhf") is None
 
 
-def test_it_is_said_with_its_limits(capsys):
+def test_it_is_said_with_its_limits():
     made = made_of([each for number in (1, 2, 3) for each in (
         ("monkey-armhf", number, {"rate": 300.0, "cpu_us": 10.0}), ("busybox-armhf", number, {"rate": 100.0, "cpu_us": 40.0}),
         ("monkey-armhf", number, {"instructions": 5000 + number}), ("busybox-armhf", number, {"instructions": 20000.0}))])
     record.validate(made)
-    arm.say(made, [emulator.MACHINES["armhf"]])
-    said = capsys.readouterr().out
+    said = arm.text_of(made, [emulator.MACHINES["armhf"]])
     assert "instructions per request  0.25 (0.25 to 0.25)" in said
     assert "5002 (5001 to 5003)" in said
     assert "requests per second       3 (3 to 3)   mostly the emulation; in 2012: 1.82" in said
     assert all(limit in said for limit in arm.LIMITS)
 
 
-def test_a_disqualified_one_is_named(capsys):
+def test_a_disqualified_one_is_named():
     made = made_of([])
     made.disqualified = [record.Exclusion("raspberry-armhf", "busybox-armhf", "a wrong answer")]
-    arm.say(made, [emulator.MACHINES["armhf"]])
-    said = capsys.readouterr().out
+    said = arm.text_of(made, [emulator.MACHINES["armhf"]])
     assert "busybox-armhf is disqualified: a wrong answer" in said and "not known" in said
 
 
@@ -131,6 +129,7 @@ def test_a_contestant_is_the_known_one_behind_the_emulator(tmp_path):
     assert prepared.command[at + 1:] == [f"/plugin.so,counter={tmp_path}/counter", "-L", "/usr/aarch64-linux-gnu",
                                          "/somewhere/monkey", "-c", f"{tmp_path}/monkey.conf"]
     assert "qemu-aarch64" in prepared.command[0]
+    assert each.yardstick, "a report must not let anybody win by numbers of an emulation"
     assert "arm64" in each.can() and "tls" not in each.can() and "dynamic" not in each.can()
     assert "Listen               127.0.0.1:8080" in prepared.configuration["monkey.conf"]
 
