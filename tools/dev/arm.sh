@@ -43,7 +43,7 @@ run() {
     ctest --test-dir "$build" --rerun-failed --output-on-failure >"$log" 2>&1
     while read -r failure; do
         if grep -q "^$failure " <<<"$known"; then
-            say "$name: $failure fails, as is known: $(sed -n "s/^$failure  *//p" <<<"$known")"
+            say "$name: $failure fails, as is known: $(sed -n "s|^$failure  *||p" <<<"$known")"
         else
             say "$name: $failure FAILS (see $log)"
             bad=1
