@@ -9,14 +9,17 @@ CHECK_FUZZ_SECONDS ?= 5
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
 PYTEST_FLAGS ?= -q -n $(JOBS)
 SITE         ?= site
+# Such as --only monkey,nginx --case small.
+CONTEST_FLAGS ?=
 
 export PYTHON
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run check release dev fuzz install docs format bench clean need-build need-check need-fuzz need-bench
+.PHONY: help run check release dev fuzz install docs format bench contest contest-full clean
+.PHONY: need-build need-check need-fuzz need-bench need-contest
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 run: release ## build the server and serve the welcome site (SITE=folder for another one)
 	@exec build/release/monkey $(SITE)
@@ -45,6 +48,26 @@ bench: need-bench release ## CPU per request and memory beside the floor, nginx 
 	@$(PYTHON) tools/bench/bench.py
 	@$(PYTHON) tools/bench/instructions.py build/release/monkey
 
+contest: need-contest release ## the quick contest of web servers, within 10 minutes, and its report (docs/guide/contest.md)
+	@$(call hold_contest,--quick)
+
+contest-full: need-contest release ## all of its cases, within 45 minutes
+	@$(call hold_contest,)
+
+# The record is kept, and reported, also when the run is interrupted.
+define hold_contest
+	tools/dev/venv.sh build/contest-venv tools/contest/requirements.txt || exit 1; \
+	cd tools/contest || exit 1; \
+	trap : INT; \
+	folder=$(abspath build/contest)/$$(date +%Y-%m-%d-%H%M%S); \
+	python=$(abspath build/contest-venv)/bin/python; \
+	$$python -m contest run $(1) --output "$$folder" $(CONTEST_FLAGS) >/dev/null; status=$$?; \
+	[ -e "$$folder/record.json" ] || [ -e "$$folder/record.json.gz" ] || exit $$status; \
+	$$python -m contest report "$$folder" >/dev/null || status=1; \
+	printf 'The report:  %s\nIn short:    %s\nRaw data:    %s\n' "$$folder/report.html" "$$folder/summary.md" "$$folder"; \
+	exit $$status
+endef
+
 install: need-build ## install below PREFIX=/usr/local (and DESTDIR)
 	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
 	@cmake --build build/release
@@ -72,6 +95,9 @@ need-check:
 
 need-bench:
 	@tools/dev/need.sh build bench
+
+need-contest:
+	@tools/dev/need.sh build plugins contest
 
 need-fuzz:
 	@tools/dev/need.sh build fuzz

@@ -5,7 +5,8 @@
 set -eu
 folder=$1 requirements=$2
 
-if cmp -s "$requirements" "$folder/requirements.txt" && "$folder/bin/python" -c 'import pytest' 2>/dev/null; then
+# The list is copied last, so it is there only when everything else is.
+if cmp -s "$requirements" "$folder/requirements.txt" && "$folder/bin/python" -c 'import pip' 2>/dev/null; then
     exit 0
 fi
 "${PYTHON:-python3}" -m venv --clear "$folder"

@@ -162,7 +162,7 @@ bool wr_proctext_mount(mk_str mounts, mk_str type, struct mk_buf *out)
 bool wr_proctext_cores(mk_str list, cpu_set_t *out)
 {
     CPU_ZERO(out);
-    while (list.len) {
+    while (list.p) {
         mk_str range = mk_str_cut(&list, ',');
         uint64_t first, last;
         size_t dash = mk_str_find(range, '-');

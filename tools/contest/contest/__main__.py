@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 import sys
 
-from contest.cli import main
+if sys.version_info < (3, 11):
+    sys.exit(f"contest: Python 3.11 or later is needed, this is {sys.version.split()[0]}")
+
+from contest.cli import main  # noqa: E402: older ones could not even read it
 
 sys.exit(main())

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from contest import record
 from contest.complaint import Complaint, nearest
+from contest.slow import SETTLE_SECONDS
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
 KINDS = ("load", "idle")
@@ -41,6 +42,7 @@ class Plan:
     rounds: int
     seconds: float
     verify: float = VERIFY_SECONDS["full"]
+    syscalls: bool = False  # are counted, in one more shot of the first round
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,9 @@ class Case:
     def estimate(self, plan, contestants):
         """Seconds that it takes with so many contestants."""
         visits = plan.rounds if self.alone else 1
-        shots = plan.rounds * len(plan.steps)
+        shots = (plan.rounds + plan.syscalls) * len(plan.steps)
         start = START_SECONDS + (plan.verify if self.kind == "load" else 0)
-        return contestants * (visits * start + shots * (plan.seconds + SHOT_SECONDS))
+        return contestants * (visits * start + shots * (plan.seconds + SHOT_SECONDS + (SETTLE_SECONDS if self.slow else 0)))
 
     def for_record(self, plan):
         return record.Case(self.title, self.about, self.client, self.axis, list(plan.steps), plan.rounds, plan.seconds,
@@ -90,7 +92,7 @@ HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics":
          "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "quick": dict, "full": dict, "historical": dict}
 NEEDED = ("title", "about", "client", "features", "metrics", "full")
 NAMES_OF_TYPES = {str: "a text", list: "a list of texts", bool: "true or false", int: "a whole number", dict: "a table"}
-KEYS_OF_PLAN = ("steps", "rounds", "seconds")
+KEYS_OF_PLAN = ("steps", "rounds", "seconds", "syscalls")
 KEYS_OF_HISTORY = ("name", "then", "differs")
 
 
@@ -124,7 +126,8 @@ def _positive(where, key, value, whole=True):
 
 
 def _plan(where, data, mode):
-    _check_keys(where, data, KEYS_OF_PLAN, KEYS_OF_PLAN)
+    _check_keys(where, data, KEYS_OF_PLAN, KEYS_OF_PLAN[:3])
+    _check_type(where, "syscalls", data.get("syscalls", False), bool)
     if not isinstance(data["steps"], list) or not data["steps"]:
         raise Complaint(f"{where}: steps: expected a list of numbers, found {data['steps']!r}")
     for step in data["steps"]:
@@ -133,7 +136,8 @@ def _plan(where, data, mode):
         raise Complaint(f"{where}: steps: expected them to rise, found {data['steps']!r}")
     _positive(where, "rounds", data["rounds"])
     _positive(where, "seconds", data["seconds"], whole=False)
-    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"], VERIFY_SECONDS[mode])
+    return Plan(tuple(data["steps"]), data["rounds"], data["seconds"], VERIFY_SECONDS[mode],
+                data.get("syscalls", False))
 
 
 def _historical(where, data):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of a report that shows one case: its sentence, plots and tables."""
+import re
+
 from contest import palette, plots, statistics, wording
 from contest.elements import Markup, tag
 from contest.metrics import metric as metric_of, span, step as write_step
@@ -11,7 +13,9 @@ def scrolled(content, label):
 
 
 def figure(drawing, caption, wide=False):
-    return tag("figure", tag("div", Markup(drawing), class_="drawing", tabindex="0" if wide else None),
+    # A drawing of few columns stays small: its letters are as large as those beside it.
+    natural = f"--natural: {re.search(r'viewBox=.0 0 ([0-9.]+)', drawing)[1]}px" if wide else None
+    return tag("figure", tag("div", Markup(drawing), class_="drawing", style=natural, tabindex="0" if wide else None),
                tag("figcaption", caption) if caption else None, class_="wide" if wide else None)
 
 
@@ -107,7 +111,8 @@ def step_table(results, case, metric):
     rows = [tag("tr", tag("th", results.title(n), scope="row", class_="ours" if n == results.ours else None),
                 [_value(results, s, n, metric) for s in standings], class_="ours" if n == results.ours else None)
             for n in _order(results, case, standings)]
-    title = f"{m.title} at each number of {results.record.cases[case].axis or 'steps'}"
+    axis = results.record.cases[case].axis
+    title = f"{m.title} at each {'rate' if axis == 'rate' else f'number of {axis}' if axis else 'step'}"
     return scrolled(tag("table", tag("caption", title), tag("thead", tag("tr", heads)), tag("tbody", rows), class_="numbers sortable"),
                     title)
 
@@ -142,7 +147,7 @@ def _curves(results, case, looks):
         if results.standing(case, metric).bound:
             note += " Ringed: the client was the limit." if sweep else " Hatched or hollow: the client was the limit."
         if not sweep and results.yardsticks:
-            note += " Dotted or square: not ranked."
+            note += " Lined or square: not ranked."
         yield metric, drawing, note
     if results.record.cases[case].axis == "rate":
         yield "percentiles", plots.percentiles(results, case, looks=looks), "From the moment a request was due to its answer."
@@ -190,8 +195,9 @@ def _historical(about):
 def _circumstances(results, case):
     about = results.record.cases[case]
     steps = ", ".join(map(write_step, results.steps(case)))
-    parts = [f"client: {about.client}", f"{about.rounds} rounds of {about.seconds:g} s",
-             f"{about.axis}: {steps}" if about.axis else None, "each server was alone on the machine" if about.alone else None]
+    axis = "requests per second" if about.axis == "rate" else about.axis
+    parts = [f"client: {about.client}", f"{about.rounds} rounds of {about.seconds:g} s", f"{axis}: {steps}" if axis else None,
+             "no other server ran meanwhile" if about.alone else None]
     return tag("p", " · ".join(p for p in parts if p), class_="quiet")
 
 

@@ -77,10 +77,26 @@ def _adopt(text, title, prefix):
     for colour, name in palette.placeholders().items():
         text = text.replace(colour, f"var(--{name})")
     text = re.sub(r"<[^>]+>", lambda tag: _round(tag[0]), text)
-    text = re.sub(r"\n\s*", "\n", text)
+    text = _bare(text)
     opening = re.search(r'<svg[^>]*viewBox="([^"]*)"[^>]*>', text)
     return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{opening[1]}" role="img" aria-label="{_attribute(title)}">'
             f"<title>{escape(title)}</title>{text[opening.end():]}").strip()
+
+
+def _bare(text):
+    """Without groups that say nothing, turns by nothing, and half of the blanks."""
+    text = re.sub(r"<g/>|<defs/>| transform=\"rotate\(-?0 [^)]*\)\"", "", text)
+    open_groups = []
+
+    def group(match):
+        if match[0] == "</g>":
+            return match[0] if open_groups.pop() else ""
+        open_groups.append(match[0] != "<g>")
+        return match[0] if open_groups[-1] else ""
+
+    text = re.sub(r"<g(?: [^>]*)?>|</g>", group, text)
+    text = re.sub(r"\s*\n\s*", "\n", text)
+    return re.sub(r'(?<= d=")[^"]+', lambda m: m[0].replace("\n", "").replace("M ", "M").replace(" L ", "L").replace("L ", "L"), text)
 
 
 def _round(tag):
@@ -256,7 +272,7 @@ def _apart(steps):
 
 
 def bars(results, case, metric, looks=None):
-    """A bar for each contestant, best first, with its interval; hatched where the client was the limit, dotted for
+    """A bar for each contestant, best first, with its interval; hatched where the client was the limit, lined for
     what is not ranked. Where one dwarfs the others there are points on a logarithmic scale: a bar would lie there."""
     m, standing = metric_of(metric), results.standing(case, metric)
     names = sorted(standing.estimates, key=lambda n: (-1 if m.more else 1) * standing.estimates[n].median)
@@ -299,7 +315,7 @@ def _bar(axes, y, e, log, ours, bound, ranked):
                   markerfacecolor=face, markeredgecolor=placeholder("c0" if ours else "soft"), markeredgewidth=1.5, zorder=5)
     else:
         axes.barh(y, e.median, height=.64, color=placeholder("c0" if ours else "raised"), linewidth=1,
-                  hatch="////" if bound else None if ranked else "..",
+                  hatch="////" if bound else None if ranked else "--",
                   edgecolor=placeholder("ink" if bound and ours else "accent" if ours else "soft"))
     axes.plot([e.low, e.high], [y, y], color=ink, linewidth=1.6, solid_capstyle="butt", zorder=6)
     for end in {e.low, e.high} if e.high > e.low or not log else ():

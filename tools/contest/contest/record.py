@@ -243,12 +243,22 @@ def to_json(record):
     return value
 
 
+def _text(value):
+    """JSON with a line for each shot, which can be read and compared by lines."""
+    parts = []
+    for name, each in value.items():
+        rows = isinstance(each, list) and each and isinstance(each[0], dict)
+        text = "[\n  " + ",\n  ".join(map(json.dumps, each)) + "\n ]" if rows else json.dumps(each, indent=1)
+        parts.append(f" {json.dumps(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
 def save(record, folder):
     """Writes the record into the folder, whole or not at all. Answers its path."""
     validate(record)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(to_json(record), indent=1).encode()
+    text = _text(to_json(record)).encode()
     name, other = NAMES if len(text) <= GZIP_ABOVE else NAMES[::-1]
     if name.endswith(".gz"):
         text = gzip.compress(text, mtime=0)

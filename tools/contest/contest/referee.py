@@ -35,11 +35,15 @@ class Order:
     clients: dict = field(default_factory=dict)  # kind: path of the program, where it is not on PATH
     make_material: object = None
     noise: float = NOISE
-    say: object = staticmethod(lambda text: None)
+    say: object = staticmethod(lambda text, passing=False: None)  # passing: of interest only while it is so
 
 
 class Disqualified(Exception):
     """In this case, with the reason."""
+
+
+class Silent(Disqualified):
+    """It answered nothing at all, which on a machine that is busy otherwise may be no fault of its own."""
 
 
 def now():
@@ -110,7 +114,7 @@ class Referee:
         return self.record
 
     def _prepare(self):
-        self.order.say("making the files to be served")
+        self.order.say("making the files to be served", passing=True)
         self.material = self.order.make_material(self.scratch / "material", {case.paths for case, _ in self.order.cases.values()})
         for case, _ in self.order.cases.values():
             if case.body and "dynamic" not in case.features:
@@ -166,6 +170,7 @@ class Referee:
             self.record.notes.append(f"The case {case.name} was not held: {why}.")
             self.order.say(f"{case.name}: not held: {why}")
             return
+        self.order.say(f"{case.name}: {case.title}")
         takes, absent = lineup(self._present(), case)
         self.record.absent_in += [record.Exclusion(case.name, name, why) for name, why in absent.items()]
         stages = {name: Stage(entry, case, self.material, self.order.server_cores, self.cgroups)
@@ -173,12 +178,12 @@ class Referee:
         try:
             if not case.alone:
                 for name in list(stages):
-                    self.order.say(f"{case.name}: {name} starts")
+                    self.order.say(f"{case.name}: {name} starts", passing=True)
                     self._guard(case, stages, name, lambda stage: self._enter(stage, plan))
             for number in range(1, plan.rounds + 1):
                 for name in rotated(list(takes), number):
                     if name in stages:
-                        self.order.say(f"{case.name}: round {number} of {plan.rounds}: {name}")
+                        self.order.say(f"{case.name}: round {number} of {plan.rounds}: {name}", passing=True)
                         self._guard(case, stages, name, lambda stage: self._visit(stage, plan, number))
             if not case.alone:
                 for name in list(stages):
@@ -204,7 +209,7 @@ class Referee:
             raise Disqualified(f"did not start: {failed}") from None
         self.record.contestants[stage.name].configuration |= stage.prepared.configuration
         self._check(stage, "before the shots")
-        self._verify(stage, plan.verify)
+        self._verify(stage, plan)
         stage.sleep()
 
     def _leave(self, stage):
@@ -258,18 +263,18 @@ class Referee:
     def _with_last_words(self, stage, fault):
         return fault if stage.is_alive() else f"{fault}; it has died, and its last words were: {stage.last_words()}"
 
-    def _verify(self, stage, seconds):
+    def _verify(self, stage, plan):
         """The shot that is not counted: it warms the server up, and every answer of it is compared."""
-        case, expected = stage.case, self._expected(stage)
+        case, expected, seconds = stage.case, self._expected(stage), plan.verify
         if case.kind == "idle":
             return
+        count = min(VERIFY_CONNECTIONS, shot.connections(case, plan.steps[-1]))
         if case.scheme in ("http", "https") and not case.paths:
             body = next(iter(expected.values())).data
-            verdict = answers.verify_with_wrk(self._url(stage), body, VERIFY_CONNECTIONS, seconds, case.close,
-                                              self._pin(), self.scratch)
+            verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(), self.scratch)
         else:
-            command = self._client_command(stage, VERIFY_CONNECTIONS if case.axis == "connections" else 1, max(1, seconds))
-            load = [*self._pin(), *(part.replace("{c}", "50") for part in command)]
+            command = self._client_command(stage, plan.steps[0], max(1, seconds))
+            load = [*self._pin(), *(part.replace("{c}", str(count)) for part in command)]
             verdict = answers.verify_beside(case.scheme, stage.port, expected, load, seconds, self._client_environment(case))
         if verdict.fault:
             raise Disqualified(self._with_last_words(stage, verdict.fault))
@@ -294,46 +299,50 @@ class Referee:
     def _measure(self, stage, plan, number, step):
         """One shot, again when strangers used the machine meanwhile, and into the record."""
         take = self._hold_idle if stage.case.kind == "idle" else self._shoot
-        repeated = 0
+        repeated, metrics = 0, None
         while True:
-            watch = environment.Strangers(stage.pids())
-            metrics, bottleneck, samples = take(stage, plan, step)
+            watch, silence = environment.Strangers(stage.pids()), None
+            try:
+                metrics, bottleneck, samples = take(stage, plan, number, step)
+            except Silent as why:
+                silence = why
             strangers, stolen = watch.share()
             noisy = max(strangers, stolen) > self.order.noise
-            if not noisy or repeated == REPEATS or self.repeat_budget < plan.seconds:
+            if not noisy or repeated == REPEATS or (self.repeat_budget < plan.seconds and not silence):
                 break
             repeated += 1
             self.repeat_budget -= plan.seconds
+        if silence:
+            raise Disqualified(str(silence))
         metrics["strangers"] = round(strangers + stolen, 4)
         self.record.shots.append(record.Shot(stage.case.name, stage.name, number, step, metrics, bottleneck, samples,
                                              repeated, noisy))
 
-    def _shoot(self, stage, plan, step):
+    def _shoot(self, stage, plan, number, step):
         case = stage.case
-        count = shot.connections(case, step)
         command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, case, step,
-                                  self._client_command(stage, step, plan.seconds))
+                                  self._client_command(stage, step, plan.seconds), plan.syscalls and number == 1)
         try:
             with self._slow_ones(stage):
                 document = shot.run_wr(command, plan.seconds, self._client_environment(case))
             result = shot.shot_of(document)
-            fault = shot.fault_of(result, case, self._lengths(stage), count)
+            fault = shot.fault_of(result, case, self._lengths(stage), shot.connections(case, step), stage.entry.yardstick)
         except shot.NoShot as why:
             result, fault = None, str(why)
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
         if not stage.is_alive():
             raise Disqualified(f"it died{at}; its last words were: {stage.last_words()}")
         if fault:
-            raise Disqualified(fault + at)
+            raise (Silent if fault == shot.SILENT else Disqualified)(fault + at)
         self.counted_by[stage.name] = document.get("cpu_counted_by")
-        return shot.metrics_of(result), result.get("bottleneck"), shot.samples_of(result)
+        return shot.metrics_of(result, case.alone), result.get("bottleneck"), shot.samples_of(result, case.alone)
 
     def _slow_ones(self, stage):
         if not stage.case.slow:
             return contextlib.nullcontext()
         return slow.beside(stage.port, stage.case.slow, stage.case.path, LARGE, self.order.client_cores)
 
-    def _hold_idle(self, stage, plan, step):
+    def _hold_idle(self, stage, _plan, _number, step):
         expected = self._expected(stage)
         path = next(iter(expected))
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from contest import casecard, palette, plots, record as records, summary, wording
 from contest.complaint import Complaint, nearest
 from contest.elements import Markup, markdown, tag, text
-from contest.metrics import RANKED, metric as metric_of
+from contest.metrics import RANKED, digits, metric as metric_of
 from contest.results import Results
 from contest.statistics import LEVEL, ROUNDS_MIN, luck
 
@@ -62,7 +62,7 @@ def _summary(results, remarks):
     return (tag("p", wording.headline(results), class_="lead"), _figures(results),
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
                 + (f"{wording.listed(absent)} could not take part. " if absent else "")
-                + (f"{len(record.disqualified)} times a server was disqualified for a wrong answer. " if record.disqualified else "")
+                + (f"{len(record.disqualified)} times a server was disqualified, each with its reason. " if record.disqualified else "")
                 + "There is no winner of the whole, on purpose: the question is who wins where."),
             tag("p", "This run was interrupted: what is missing was not measured.", class_="notice") if record.interrupted else None,
             tag("div", tag("h3", "Remarks of those who ran it"), markdown(remarks, "h4"), class_="prose remarks card") if remarks else None,
@@ -182,7 +182,7 @@ def _fact(key, value):
     if isinstance(value, dict):
         return tag("ul", [tag("li", tag("span", k.replace("_", " "), class_="quiet"), " ", _fact(k, v)) for k, v in value.items()])
     if isinstance(value, (list, tuple)):
-        return ", ".join(str(v) for v in value)
+        return ", ".join(digits(v) if isinstance(v, float) else str(v) for v in value)
     if key.endswith("_kb") and isinstance(value, (int, float)):
         return metric_of("pss_kb").write(value)
     return f"{value:,}" if isinstance(value, int) else value
@@ -222,8 +222,9 @@ def _reading(results):
 
 def _method(results, raw):
     limits = (
-        "Each server starts alone on its cores, the client has cores of its own, and rounds are interleaved: every server has its shot "
-        "before any has its second one, so that a slow hour of the machine is everybody's.",
+        "The server has cores of its own and so has the client, and rounds are interleaved: every server has its shot before any has its "
+        "second one, so that a slow hour of the machine is everybody's. The others are stopped meanwhile; in cases of memory "
+        "they do not run at all.",
         "Before the shots of a case each answer is checked: status, length and content. A wrong one disqualifies.",
         "Over the steps of a sweep the geometric mean is taken, in each round by itself; the interval is one between rounds.",
         "Everything runs on one machine over its loopback: no network card, no loss, no distance. What depends on these is not shown.",

@@ -123,24 +123,18 @@ def say_plan(chosen, entries):
 
 
 class Progress:
-    """What is going on, to standard error: one line that changes on a terminal, else only what is worth a line."""
+    """What is going on, to standard error; what is passing only on a terminal, in a line that changes."""
 
     def __init__(self, stream):
         self.stream, self.is_terminal = stream, stream.isatty()
-        self.last = None
 
-    def __call__(self, text):
-        if self.is_terminal:
-            self.stream.write(f"\r\033[K{text[:shutil.get_terminal_size().columns - 1]}")
-        elif self._is_new(text):
-            self.stream.write(f"contest: {text}\n")
+    def __call__(self, text, passing=False):
+        start = "\r\033[K" if self.is_terminal else ""
+        if not passing:
+            self.stream.write(f"{start}contest: {text}\n")
+        elif self.is_terminal:
+            self.stream.write(f"{start}{text[:shutil.get_terminal_size().columns - 1]}")
         self.stream.flush()
-
-    def _is_new(self, text):
-        """Of the rounds of a case only the first line of each."""
-        key = text.rpartition(": ")[0] if ": round " in text else text
-        new, self.last = key != self.last, key
-        return new
 
     def end(self):
         if self.is_terminal:
@@ -195,8 +189,6 @@ def main(options):
     made = Referee(order).run()
     order.say.end()
     print(order.folder)
-    for each in made.disqualified:
-        print(f"contest: {each.case}: {each.contestant} is disqualified: {each.why}", file=sys.stderr)
     if made.interrupted:
         print("contest: interrupted; what had been measured is in the record", file=sys.stderr)
         return 128 + signal.SIGINT

@@ -12,6 +12,8 @@ from contest.case import FOLDER as CASES
 SLACK_SECONDS = 40  # beyond the length of a shot, for clients that wait for the last answers
 HEAD_BYTES = 2000  # that a head may have
 COUNTERS = ("voluntary", "involuntary")
+MEMORY = ("pss_kb", "peak_kb")
+SILENT = "not one answer"
 LATENCIES = ("mean", "p50", "p75", "p90", "p99", "p999", "max")
 
 
@@ -40,9 +42,9 @@ def connections(case, step):
     return case.connections if case.axis == "rate" else int(step)
 
 
-def wr_command(wr, pids, cores, case, step, command):
+def wr_command(wr, pids, cores, case, step, command, syscalls=False):
     options = ["--json", "--quiet", "--unchecked", "--steps", str(connections(case, step)), "--shots", "1",
-               "--client-cores", ",".join(map(str, cores))]
+               "--client-cores", ",".join(map(str, cores)), *(["--syscalls"] if syscalls else [])]
     return [wr, *options, *(part for pid in pids for part in ("--pid", str(pid))), "--", *command]
 
 
@@ -73,7 +75,7 @@ def run_wr(command, seconds, environment=None):
         document = None
     if process.returncode or not isinstance(document, dict):
         said = err.strip().splitlines() or out.strip().splitlines() or [f"it ended with {process.returncode}"]
-        raise NoShot(f"wr: {'; '.join(said[-3:])[-400:]}")
+        raise NoShot("wr: " + "; ".join(line.removeprefix("wr: ") for line in said[-3:])[-400:])
     return document
 
 
@@ -97,8 +99,8 @@ def _errors(shot):
     return sum(count for count in (shot.get("errors") or {}).values() if count and count > 0)
 
 
-def metrics_of(shot):
-    """What goes into the record; without what is not known."""
+def metrics_of(shot, alone=True):
+    """What goes into the record; without what is not known, and without memory that was shared with other contestants."""
     latency, client, switches = (shot.get(key) or {} for key in ("latency_us", "client", "switches"))
     seconds, total = shot.get("seconds"), shot.get("bytes")
     found = {
@@ -110,17 +112,22 @@ def metrics_of(shot):
     }
     found |= {f"{name}_us": latency.get(name) for name in LATENCIES}
     found |= {name: _per_request(shot, switches.get(name)) for name in COUNTERS}
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in found.items() if value is not None and (alone or name not in MEMORY)}
 
 
-def fault_of(shot, case, lengths, count):
-    """What disqualifies the contestant; None when nothing does. `lengths` are those of the answers it may have given."""
+def fault_of(shot, case, lengths, count, yardstick=False):
+    """What disqualifies the contestant; None when nothing does. `lengths` are those of the answers it may have given.
+
+    A yardstick does not say "Connection: close", so the client takes the end of a connection for an error.
+    """
     wrong = {name: n for name, n in (shot.get("errors") or {}).items() if n and n > 0}
+    if yardstick and case.close:
+        wrong.pop("read", None)
     if wrong:
         total = shot["requests"] + sum(wrong.values())
         return f"errors of the client: {', '.join(f'{n} {name}' for name, n in wrong.items())} of {total} requests"
     if not shot["requests"]:
-        return "not one answer"
+        return SILENT
     return _fault_of_bytes(shot, case, lengths, count)
 
 
@@ -137,8 +144,8 @@ def _fault_of_bytes(shot, case, lengths, count):
     return None
 
 
-def samples_of(shot):
-    return [list(sample) for sample in shot.get("samples") or []]
+def samples_of(shot, alone=True):
+    return [[*sample[:2], sample[2] if alone else None] for sample in shot.get("samples") or []]
 
 
 def write_paths(folder, paths):

@@ -15,7 +15,7 @@ from pathlib import Path
 
 TICK_SECONDS = 0.1
 SIP = 2048  # what a slow reader takes at once
-SECONDS_TO_CONNECT = 30
+SETTLE_SECONDS = 1.5  # until the buffers of the slow readers are full, and it is slowness alone that counts
 
 
 class Client:
@@ -80,6 +80,7 @@ def beside(port, number, path, large, cores):
                           cwd=Path(__file__).resolve().parents[1], start_new_session=True) as process:
         try:
             process.stdout.readline()
+            time.sleep(SETTLE_SECONDS)
             yield process.pid
         finally:
             process.kill()

@@ -106,7 +106,7 @@ class Stage:
         self.entry, self.case, self.material = entry, case, material
         self.cores, self.cgroups = server_cores, cgroups
         self.running = self.prepared = self.folder = self.cgroup = self.ports = None
-        self.asleep = False
+        self.asleep, self._roots = False, []
 
     @property
     def name(self):
@@ -119,11 +119,14 @@ class Stage:
     def pids(self):
         return self.running.pids() if self.running else []
 
-    def roots(self):
-        """Those of its processes that are no children of others of them, nor gone meanwhile."""
+    def _find_roots(self):
+        """Those of its processes that are no children of others of them, while no load makes more of them."""
         pids = self.pids()
-        parents = {pid: int(fields[1]) for pid in pids if (fields := family.stat(pid))}
-        return [pid for pid, parent in parents.items() if parent not in pids]
+        return [pid for pid in pids if int((family.stat(pid) or ["", "0"])[1]) not in pids]
+
+    def roots(self):
+        """Whose families are the whole contestant."""
+        return [pid for pid in self._roots if family.started(pid)]
 
     def is_alive(self):
         return bool(self.running) and self.running.process.poll() is None
@@ -165,6 +168,7 @@ class Stage:
         self.cgroup = self.cgroups.make(self.name)
         wrapper = ["taskset", "-c", ",".join(map(str, self.cores))]
         self.running = self.prepared.start(wrapper, self.cgroup)
+        self._roots = self._find_roots()
 
     def _freezer(self):
         freezer = self.cgroup / "cgroup.freeze" if self.cgroup else None

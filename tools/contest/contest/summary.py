@@ -3,7 +3,7 @@
 import re
 
 from contest import wording
-from contest.metrics import RANKED, metric as metric_of, span, step as write_step
+from contest.metrics import RANKED, digits, metric as metric_of, span, step as write_step
 from contest.results import Results
 
 
@@ -98,7 +98,7 @@ def _environment(record):
         if isinstance(value, dict):
             value = ", ".join(f"{k} {v}" for k, v in value.items())
         elif isinstance(value, (list, tuple)):
-            value = ", ".join(map(str, value))
+            value = ", ".join(digits(v) if isinstance(v, float) else str(v) for v in value)
         rows.append([safe(key.replace("_", " ")), "not known" if value in (None, "") else safe(value)])
     return table(["What", "Value"], [["run", f"{safe(record.mode)}, {safe(record.started)}"], *rows])
 

@@ -117,8 +117,10 @@ def ours(standing, results):
         best = standing.order[0]
         b = standing.estimates[best]
         m = metric_of(standing.metric)
-        return (f"{title(us)} loses: {ratio(title(us), a.median, title(best), b.median, standing.metric)}, "
-                f"{percent(a.median, b.median, m.noun)} than {title(best)}, which is {m.best if standing.verdict == 'won' else 'among the ' + m.best}.")
+        much = percent(a.median, b.median, m.noun)
+        rank = m.best if standing.verdict == "won" else f"among the {m.best}"
+        return (f"{title(us)} loses: {ratio(title(us), a.median, title(best), b.median, standing.metric)}, {much} than "
+                f"{title(best)}, which is {rank}.")
     behind = [n for n in standing.order if n not in standing.winners]
     if standing.verdict == "tied":
         others = [title(n) for n in standing.winners if n != us]

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/command.h"
+
+#include "unit/test.h"
+#include "wr/url.h"
+
+enum { WORDS = 16, LINE = 256 };
+
+/* The command that `line` becomes with that concurrency. */
+static void expect(const char *line, unsigned concurrency, const char *expected)
+{
+    char text[LINE], room[LINE], *words[WORDS] = {NULL};
+    struct mk_arena arena;
+    struct wr_command c;
+    struct mk_buf out = mk_buf_fixed(room, sizeof room), in = mk_buf_fixed(text, sizeof text);
+    mk_str rest = mk_str_from_c(line);
+    for (size_t i = 0; rest.p; i++) {
+        size_t from = in.len;
+        mk_buf_add(&in, mk_str_cut(&rest, ' '));
+        mk_buf_add_char(&in, '\0');
+        words[i] = text + from;
+    }
+    mk_arena_init(&arena, NULL);
+    assert_true(wr_command_init(&c, words, &arena));
+    char **made = wr_command_words(&c, concurrency, &arena);
+    assert_non_null(made);
+    wr_command_write(made, &out);
+    assert_str(mk_buf_str(&out), expected);
+    mk_arena_fini(&arena);
+}
+
+static void the_concurrency_finds_its_place(void **state)
+{
+    (void)state;
+    expect("h2load -n 10 URL", 20, "h2load -c 20 -n 10 URL");
+    expect("h2load -c {c} -n 10 URL", 20, "h2load -c 20 -n 10 URL");
+    expect("h2load --clients={c} -n {c}00 URL", 20, "h2load --clients=20 -n 2000 URL");
+    expect("h2load -n 10 -c 5 URL", 20, "h2load -n 10 -c 20 URL");
+    expect("h2load -n 10 -c5 URL", 20, "h2load -n 10 -c20 URL");
+    expect("h2load -n 10 -c 5 URL", 0, "h2load -n 10 -c 5 URL");
+    expect("/usr/bin/h2load URL", 1, "/usr/bin/h2load -c 1 URL");
+}
+
+static void what_wr_needs_is_added_unless_it_is_there(void **state)
+{
+    (void)state;
+    expect("wrk -d 1 URL", 20, "wrk -c 20 --latency -d 1 URL");
+    expect("wrk --latency -c 20 URL", 30, "wrk --latency -c 30 URL");
+    expect("wrk URL", 0, "wrk --latency URL");
+}
+
+static void words_are_quoted_for_a_shell(void **state)
+{
+    (void)state;
+    expect("siege it's &c", 0, "siege -j 'it'\\''s' '&c'");
+}
+
+static void its_own_concurrency_and_fields_are_known(void **state)
+{
+    (void)state;
+    char wrk[] = "wrk", c10[] = "-c10", h[] = "-H", field[] = "Host: a", url[] = "http://h/",
+         conns[] = "--connections=3";
+    char *words[] = {wrk, c10, h, field, url, NULL}, *other[] = {wrk, conns, url, NULL};
+    struct mk_arena arena;
+    struct wr_command c;
+    mk_arena_init(&arena, NULL);
+    assert_true(wr_command_init(&c, words, &arena));
+    assert_int_equal(wr_command_concurrency(&c), 10);
+    assert_string_equal(c.fields[0], "Host: a");
+    assert_null(c.fields[1]);
+    assert_null(wr_command_conflict(&c));
+    assert_str(wr_url_find(words), "http://h/");
+    assert_true(wr_command_init(&c, other, &arena));
+    assert_int_equal(wr_command_concurrency(&c), 0);
+    assert_string_equal(wr_command_conflict(&c), "--connections=3");
+    mk_arena_fini(&arena);
+}
+
+static void the_first_form_runs_weighttp(void **state)
+{
+    (void)state;
+    char url[] = "http://h/", room[LINE];
+    struct mk_arena arena;
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    mk_arena_init(&arena, NULL);
+    wr_command_write(wr_command_classic(url, 500, true, &arena), &out);
+    assert_str(mk_buf_str(&out), "weighttp -n 500 -t 10 -k http://h/");
+    mk_arena_fini(&arena);
+}
+
+static void urls(void **state)
+{
+    (void)state;
+    struct wr_url u;
+    assert_true(wr_url_parse(MK_STR("http://127.0.0.1:8080/a?b#c"), &u));
+    assert_str(u.host, "127.0.0.1");
+    assert_int_equal(u.port, 8080);
+    assert_str(u.target, "/a?b");
+    assert_str(u.authority, "127.0.0.1:8080");
+    assert_true(wr_url_is_local(&u) && !u.tls);
+    assert_true(wr_url_parse(MK_STR("https://[::1]"), &u));
+    assert_str(u.host, "::1");
+    assert_int_equal(u.port, 443);
+    assert_str(u.target, "/");
+    assert_true(u.tls && wr_url_is_local(&u));
+    assert_true(wr_url_parse(MK_STR("http://example.org/"), &u));
+    assert_false(wr_url_is_local(&u));
+    assert_false(wr_url_parse(MK_STR("ftp://h/"), &u));
+    assert_false(wr_url_parse(MK_STR("http://"), &u));
+    assert_false(wr_url_parse(MK_STR("http://h:0/"), &u));
+    assert_false(wr_url_parse(MK_STR("http://h:99999/"), &u));
+    assert_false(wr_url_parse(MK_STR("http://u@h/"), &u));
+    assert_false(wr_url_parse(MK_STR("http://[::1/"), &u));
+    assert_false(wr_url_parse(MK_STR("http://h/a b"), &u));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_concurrency_finds_its_place),
+        cmocka_unit_test(what_wr_needs_is_added_unless_it_is_there),
+        cmocka_unit_test(words_are_quoted_for_a_shell),
+        cmocka_unit_test(its_own_concurrency_and_fields_are_known),
+        cmocka_unit_test(the_first_form_runs_weighttp),
+        cmocka_unit_test(urls),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

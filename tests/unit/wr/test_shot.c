@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/shot.h"
+
+#include "unit/test.h"
+#include "wr/spread.h"
+
+static enum wr_bottleneck judge(double client, double server)
+{
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.client.busy = client;
+    s.server.busy = server;
+    wr_shot_judge(&s);
+    return s.bottleneck;
+}
+
+static void who_is_full_while_the_other_has_room_is_the_bottleneck(void **state)
+{
+    (void)state;
+    assert_int_equal(judge(0.99, 0.50), WR_BOTTLENECK_CLIENT);
+    assert_int_equal(judge(0.50, 0.99), WR_BOTTLENECK_SERVER);
+    assert_int_equal(judge(0.95, 0.89), WR_BOTTLENECK_CLIENT);
+    assert_int_equal(judge(0.99, 0.99), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(judge(0.99, 0.92), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(judge(0.94, 0.10), WR_BOTTLENECK_NEITHER);
+    assert_int_equal(judge(0, 0), WR_BOTTLENECK_NEITHER);
+}
+
+static struct wr_load weigh(double used_s, double wall_s, unsigned allowed, unsigned threads)
+{
+    struct wr_load l = {.user_us = used_s * 1e6};
+    wr_load_weigh(&l, wall_s, allowed, threads);
+    return l;
+}
+
+static void one_thread_cannot_use_two_cores(void **state)
+{
+    (void)state;
+    struct wr_load l = weigh(2, 2, 2, 1);
+    assert_int_equal(l.cores, 1);
+    assert_true(l.busy > 0.999);
+    l = weigh(2, 2, 2, 2);
+    assert_int_equal(l.cores, 2);
+    assert_true(l.busy > 0.499 && l.busy < 0.501);
+}
+
+static void many_threads_cannot_use_more_than_their_cores(void **state)
+{
+    (void)state;
+    struct wr_load l = weigh(1.9, 2, 1, 8);
+    assert_int_equal(l.cores, 1);
+    assert_true(l.busy > 0.949 && l.busy < 0.951);
+}
+
+static void processes_that_nobody_saw_used_cores_too(void **state)
+{
+    (void)state;
+    struct wr_load l = weigh(3, 2, 4, 0);
+    assert_int_equal(l.cores, 2);
+    assert_true(l.busy > 0.749 && l.busy < 0.751);
+}
+
+static void idle_and_unknown_is_one_core_not_busy(void **state)
+{
+    (void)state;
+    struct wr_load l = weigh(0, 0, 0, 0);
+    assert_int_equal(l.cores, 1);
+    assert_true(l.busy <= 0);
+}
+
+static void a_clock_that_runs_ahead_is_no_more_than_all(void **state)
+{
+    (void)state;
+    assert_true(weigh(2.1, 2, 1, 1).busy <= 1);
+}
+
+static void time_for_a_request_needs_requests(void **state)
+{
+    (void)state;
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.server.user_us = 300;
+    s.server.system_us = 700;
+    wr_shot_judge(&s);
+    assert_false(wr_is_told(s.us_per_request));
+    s.told.requests = 100;
+    wr_shot_judge(&s);
+    assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
+}
+
+static void the_memory_is_the_middle_of_the_samples(void **state)
+{
+    (void)state;
+    struct wr_sample samples[] = {{0.1, 1, 300}, {0.2, 1, WR_NOT_TOLD}, {0.3, 1, 100}, {0.4, 1, 200}};
+    struct wr_shot s;
+    wr_shot_init(&s);
+    assert_false(wr_is_told(wr_shot_median_pss(&s)));
+    s.samples = samples;
+    s.n_samples = MK_LEN(samples);
+    assert_int_equal((int)wr_shot_median_pss(&s), 200);
+}
+
+static void least_middle_and_most(void **state)
+{
+    (void)state;
+    struct wr_spread s;
+    wr_spread_init(&s);
+    assert_true(wr_spread_of(&s).median < 0);
+    for (int i = 40; i > 0; i--)
+        wr_spread_add(&s, i);
+    wr_spread_add(&s, -1);
+    struct wr_range r = wr_spread_of(&s);
+    assert_int_equal((int)r.min, 1);
+    assert_int_equal((int)(r.median * 10), 205);
+    assert_int_equal((int)r.max, 40);
+    wr_spread_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_is_full_while_the_other_has_room_is_the_bottleneck),
+        cmocka_unit_test(one_thread_cannot_use_two_cores),
+        cmocka_unit_test(many_threads_cannot_use_more_than_their_cores),
+        cmocka_unit_test(processes_that_nobody_saw_used_cores_too),
+        cmocka_unit_test(idle_and_unknown_is_one_core_not_busy),
+        cmocka_unit_test(a_clock_that_runs_ahead_is_no_more_than_all),
+        cmocka_unit_test(time_for_a_request_needs_requests),
+        cmocka_unit_test(the_memory_is_the_middle_of_the_samples),
+        cmocka_unit_test(least_middle_and_most),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
