@@ -13,6 +13,10 @@ set(CMAKE_C_FLAGS_RELEASE "-O2 -DNDEBUG")
 
 add_library(mk_flags INTERFACE)
 target_compile_definitions(mk_flags INTERFACE _GNU_SOURCE MK_VERSION="${PROJECT_VERSION}")
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  # Files above 2 GB, and dates after January 2038.
+  target_compile_definitions(mk_flags INTERFACE _FILE_OFFSET_BITS=64 _TIME_BITS=64)
+endif()
 target_compile_options(mk_flags INTERFACE
   -Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition
   -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wswitch-enum -Wnull-dereference
@@ -48,9 +52,11 @@ if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT MK_FUZZ)
   # C has no use for unwind tables; half of the relocations are gone when they are packed.
   target_compile_options(mk_flags INTERFACE -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables)
   target_link_options(mk_flags INTERFACE LINKER:--gc-sections)
-  include(CheckLinkerFlag)
   include(CheckCSourceCompiles)
-  check_linker_flag(C LINKER:-z,pack-relative-relocs MK_PACKS_RELOCATIONS)
+  # A linker that cannot do it for this processor ignores it, and says so.
+  set(CMAKE_REQUIRED_LINK_OPTIONS LINKER:-z,pack-relative-relocs)
+  check_c_source_compiles("int main(void) { return 0; }" MK_PACKS_RELOCATIONS FAIL_REGEX "relocs ignored|unknown -z")
+  unset(CMAKE_REQUIRED_LINK_OPTIONS)
   # The libc must be able to unpack them: glibc since 2.36.
   check_c_source_compiles("
     #include <features.h>

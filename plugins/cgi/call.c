@@ -144,7 +144,7 @@ static enum mk_verdict blame_end(struct cgi_call *c, struct mk_response *respons
 /* One more piece of the head: MK_NEXT when there may be more, MK_WAIT when there is none now. */
 static enum mk_verdict read_piece(struct cgi_call *c, struct mk_response *response)
 {
-    size_t room = c->settings->head - c->head.len;
+    size_t room = (size_t)c->settings->head - c->head.len;
     if (!room)
         return cgi_call_blame(c, response, 502, "its head is longer than MaxHead", (mk_str){NULL, 0});
     if (!mk_buf_reserve(&c->head, room < 4096 ? room : 4096))
@@ -272,7 +272,7 @@ enum mk_verdict cgi_call_handle(struct mk_request *request, struct mk_response *
     c->settings = settings;
     c->route = route;
     c->pool = pool;
-    c->head = mk_buf_growing(settings->head);
+    c->head = mk_buf_growing((size_t)settings->head);
     if (settings->follow)
         mk_request_follow_client(request);
     return mk_request_length(request) < 0 ? gather(c, response) : queue(c, response);

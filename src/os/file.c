@@ -21,7 +21,8 @@ mk_err mk_file_open_root(const char *path, int *fd)
 
 static int call_openat2(int root, const char *path, uint64_t resolve)
 {
-    struct open_how how = {.flags = READ_FLAGS, .resolve = resolve};
+    /* libc adds O_LARGEFILE to its own calls where 32 bits are too few for the size of a file. */
+    struct open_how how = {.flags = READ_FLAGS | O_LARGEFILE, .resolve = resolve};
     for (int tries = 0; tries < 8; tries++) {
         long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
         if (fd >= 0 || errno != EAGAIN) /* EAGAIN: something was renamed meanwhile */
@@ -170,6 +171,8 @@ ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
      * a long is too short for it. */
     long n = syscall(SYS_preadv2, fd, &v, 1, (long)offset, sizeof(long) < 8 ? (long)(offset >> 31 >> 1) : 0,
                      RWF_NOWAIT);
+    if (n < 0 && errno == ENOSYS) /* an old kernel, an emulator, a container that hides the call */
+        return -EOPNOTSUPP;
     return n < 0 ? mk_err_last() : n;
 }
 

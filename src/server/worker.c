@@ -95,7 +95,9 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
                        unsigned workers)
 {
     *l = (struct mk_limits){
-        .head = {.head_max = s->max_head_size, .target_max = s->max_uri_size, .fields_max = s->max_fields},
+        .head = {.head_max = (size_t)s->max_head_size,
+                 .target_max = (size_t)s->max_uri_size,
+                 .fields_max = s->max_fields},
         .h2 = {.on = mk_hpack_is_there() && s->site.tls.http2,
                .streams_max = s->max_streams,
                .patience = s->patience},
@@ -163,10 +165,11 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
 static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, unsigned files)
 {
     const struct mk_server_settings *s = &o->generation->server;
-    struct mk_file_cache_limits limits = {.files = files,
-                                          .memory = s->file_cache_memory,
-                                          .small = s->small_file,
-                                          .recheck_ms = s->file_cache_ms};
+    struct mk_file_cache_limits limits = {
+        .files = files,
+        .memory = (size_t)(s->file_cache_memory < SIZE_MAX ? s->file_cache_memory : SIZE_MAX),
+        .small = (size_t)s->small_file,
+        .recheck_ms = s->file_cache_ms};
     w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
     for (size_t i = 0; i < o->generation->n_plugins; i++)
         w->web.precise |= mk_plugins_at(o->generation, i)->object.plugin->on_done != NULL;

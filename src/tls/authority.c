@@ -84,11 +84,18 @@ static bool set_serial(X509 *x)
     return ok;
 }
 
+/* By text: the time_t of a library need not be ours where a long has 32 bits. */
+static bool set_time(ASN1_TIME *t, int64_t when)
+{
+    char text[sizeof "YYYYMMDDhhmmssZ"];
+    struct tm tm;
+    return gmtime_r(&(time_t){(time_t)when}, &tm) && strftime(text, sizeof text, "%Y%m%d%H%M%SZ", &tm) > 0 &&
+           ASN1_TIME_set_string_X509(t, text) == 1;
+}
+
 static bool set_times(X509 *x, int64_t from, int64_t to)
 {
-    time_t since = (time_t)from, until = (time_t)to;
-    return X509_time_adj_ex(X509_getm_notBefore(x), 0, 0, &since) &&
-           X509_time_adj_ex(X509_getm_notAfter(x), 0, 0, &until);
+    return set_time(X509_getm_notBefore(x), from) && set_time(X509_getm_notAfter(x), to);
 }
 
 static int64_t seconds_of(const ASN1_TIME *t)

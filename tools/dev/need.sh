@@ -85,6 +85,15 @@ contest varnish?         server varnishd
 contest trafficserver?   server traffic_server
 contest mini-httpd?      server mini_httpd
 
+arm     qemu-user        command qemu-arm
+arm     gcc-arm-linux-gnueabihf command arm-linux-gnueabihf-gcc
+arm     libc6-dev-armhf-cross file /usr/arm-linux-gnueabihf/include/stdio.h
+arm     gcc-aarch64-linux-gnu command aarch64-linux-gnu-gcc
+arm     libc6-dev-arm64-cross file /usr/aarch64-linux-gnu/include/stdio.h
+arm     pkg-config       command pkg-config
+arm     python3          command python3
+arm     siege            command siege
+
 ktls    qemu-system-x86  command qemu-system-x86_64
 ktls    busybox-static   static_busybox
 ktls    cpio             command cpio

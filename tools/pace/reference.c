@@ -20,7 +20,7 @@ static uint64_t find_difference(mk_str a, const char *b)
 
 void pace_reference_compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data)
 {
-    uint64_t known = r->body.len > c->at ? r->body.len - c->at : 0;
+    size_t known = r->body.len > c->at ? r->body.len - (size_t)c->at : 0;
     mk_str part = mk_str_take(data, known);
     if (!r->varies && !c->differs_at && part.len && memcmp(r->body.p + c->at, part.p, part.len) != 0)
         c->differs_at = c->at + find_difference(part, r->body.p + c->at) + 1;

@@ -67,11 +67,12 @@ static void read_word(struct made *m, struct mk_response *response, mk_str name,
 
 static enum mk_verdict make_text(struct made *m, struct mk_response *response)
 {
-    char *room = malloc(m->size + 1);
+    size_t size = (size_t)m->size;
+    char *room = size == m->size ? malloc(size + 1) : NULL;
     if (!room)
         return refuse(response, 503);
-    fill(0, room, m->size);
-    int e = mk_response_set_text(response, mk_str_of(room, m->size));
+    fill(0, room, size);
+    int e = mk_response_set_text(response, mk_str_of(room, size));
     free(room);
     return e ? refuse(response, 503) : MK_DONE;
 }

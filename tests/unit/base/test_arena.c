@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/arena.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 #include "unit/test.h"
 
 static void pieces_are_aligned_and_apart(void **state)
@@ -12,7 +15,7 @@ static void pieces_are_aligned_and_apart(void **state)
     for (size_t size = 1; size < 9000; size = size * 3 + 1) {
         char *p = mk_arena_alloc(&a, size);
         assert_non_null(p);
-        assert_int_equal((uintptr_t)p % 16, 0);
+        assert_int_equal((uintptr_t)p % alignof(max_align_t), 0);
         memset(p, 0x5a, size);
         assert_ptr_not_equal(p, last);
         last = p;

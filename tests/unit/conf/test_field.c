@@ -73,9 +73,10 @@ static void fields_that_cannot_hold_their_type(void **state)
             assert_true(mk_conf_field_fits(&sample_keys[i]));
     assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_NUM, .size = 3}));
     assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_BOOL, .size = 4}));
-    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_TEXT, .size = 8}));
+    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_TEXT, .size = sizeof(mk_str) - 1}));
     assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_CUSTOM, .size = 8}));
-    assert_false(mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_TYPES, .size = 8}));
+    assert_false(
+        mk_conf_field_fits(&(struct mk_conf_key){.type = MK_CONF_TYPES, .size = sizeof(mk_str) - 1}));
 }
 
 int main(void)

@@ -2,6 +2,12 @@
 /* Every case meets the call of the kernel and our own walk alike. */
 #include "os/file.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
 #include "unit/folder.h"
 #include "unit/test.h"
 
@@ -308,6 +314,56 @@ static void a_whole_file_is_read_if_it_fits(void **state)
     mk_buf_free(&large);
 }
 
+/* Where a long has 32 bits, too. */
+static void a_file_of_many_gigabytes_is_opened(void **state)
+{
+    (void)state;
+    const off_t size = (off_t)5 << 30;
+    char room[PATH_MAX];
+    folder_add(&top, "site/large", MK_STR(""));
+    assert_int_equal(truncate(folder_path(&top, "site/large", room), size), 0);
+    for (enum way way = 0; way < WAYS; way++) {
+        int fd = -1;
+        struct stat st;
+        assert_int_equal(mk_file_open_beneath(root, "large", &hows[way], &fd), 0);
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_true(st.st_size == size);
+        assert_true(mk_file_is_warm(fd, (uint64_t)size - 1, 1)); /* a hole: nothing is waited for */
+        mk_fd_close(&fd);
+    }
+    assert_int_equal(unlink(room), 0);
+}
+
+/* From here on this process has a kernel that does not know the call, if it knew it at all. */
+static void forget_preadv2(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_preadv2, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {.len = MK_LEN(code), .filter = code};
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+
+static void without_the_call_it_cannot_be_told_what_is_warm(void **state)
+{
+    (void)state;
+    char byte;
+    int fd = -1, status = 0;
+    assert_int_equal(mk_file_open_beneath(root, "file", &hows[OFF], &fd), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        forget_preadv2();
+        _exit(mk_file_read_nowait(fd, &byte, 1, 0) == -EOPNOTSUPP && mk_file_is_warm(fd, 0, 1) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    mk_fd_close(&fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +381,8 @@ int main(void)
         cmocka_unit_test(no_descriptor_is_lost),
         cmocka_unit_test(a_root_must_be_a_folder),
         cmocka_unit_test(a_whole_file_is_read_if_it_fits),
+        cmocka_unit_test(a_file_of_many_gigabytes_is_opened),
+        cmocka_unit_test(without_the_call_it_cannot_be_told_what_is_warm),
     };
     return cmocka_run_group_tests(tests, build, tear_down);
 }

@@ -63,6 +63,21 @@ static X509 *certificate_in(const struct mk_buf *pem)
     return x;
 }
 
+static int64_t seconds_of(const ASN1_TIME *t)
+{
+    struct tm tm;
+    assert_int_equal(ASN1_TIME_to_tm(t, &tm), 1);
+    return (int64_t)timegm(&tm);
+}
+
+/* Not by the library: where a long has 32 bits, its time_t need not be ours. */
+static int judge_time(const X509 *x, int64_t at)
+{
+    if (seconds_of(X509_get0_notBefore(x)) > at)
+        return X509_V_ERR_CERT_NOT_YET_VALID;
+    return seconds_of(X509_get0_notAfter(x)) <= at ? X509_V_ERR_CERT_HAS_EXPIRED : X509_V_OK;
+}
+
 /* What a careful client says to the leaf for that name at that time: X509_V_OK, or why not. */
 static int verify(const struct mk_buf *leaf, const char *name, bool address, int64_t at)
 {
@@ -72,13 +87,15 @@ static int verify(const struct mk_buf *leaf, const char *name, bool address, int
     assert_int_equal(X509_STORE_add_cert(store, root), 1);
     assert_int_equal(X509_STORE_CTX_init(ctx, store, x, NULL), 1);
     X509_VERIFY_PARAM *p = X509_STORE_CTX_get0_param(ctx);
-    X509_VERIFY_PARAM_set_flags(p, X509_V_FLAG_X509_STRICT | X509_V_FLAG_CHECK_SS_SIGNATURE);
+    X509_VERIFY_PARAM_set_flags(p, X509_V_FLAG_X509_STRICT | X509_V_FLAG_CHECK_SS_SIGNATURE |
+                                       X509_V_FLAG_NO_CHECK_TIME);
     X509_VERIFY_PARAM_set_purpose(p, X509_PURPOSE_SSL_SERVER);
-    X509_VERIFY_PARAM_set_time(p, (time_t)at);
     assert_int_equal(
         address ? X509_VERIFY_PARAM_set1_ip_asc(p, name) : X509_VERIFY_PARAM_set1_host(p, name, 0), 1);
     (void)X509_verify_cert(ctx);
     int why = X509_STORE_CTX_get_error(ctx);
+    why = why == X509_V_OK ? judge_time(root, at) : why;
+    why = why == X509_V_OK ? judge_time(x, at) : why;
     X509_STORE_CTX_free(ctx);
     X509_STORE_free(store);
     X509_free(x);
@@ -323,7 +340,7 @@ static void it_does_not_outlive_its_authority(void **state)
     assert_int_equal(verify(&pem, "box", false, facts.until - 1), X509_V_OK);
     assert_int_equal(verify(&pem, "box", false, facts.until + 2), X509_V_ERR_CERT_HAS_EXPIRED);
     X509 *x = certificate_in(&pem);
-    assert_int_equal(X509_cmp_time(X509_get0_notAfter(x), &(time_t){(time_t)(facts.until + 1)}), -1);
+    assert_int_equal(judge_time(x, facts.until), X509_V_ERR_CERT_HAS_EXPIRED);
     X509_free(x);
 }
 

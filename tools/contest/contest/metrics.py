@@ -46,6 +46,7 @@ METRICS = {m.key: m for m in (
     Metric("errors", "Errors", "number", None, noun="errors"),
     Metric("voluntary", "Context switches, voluntary", "number", None, noun="voluntary context switches"),
     Metric("involuntary", "Context switches, forced", "number", None, noun="forced context switches"),
+    Metric("instructions", "Instructions per request", "number", None, noun="instructions per request"),
     Metric("syscalls", "System calls per request", "number", None, noun="system calls per request"),
     Metric("server_busy", "Server's cores in use", "share", None, noun="use of the server's cores"),
     Metric("client_busy", "Client's cores in use", "share", None, noun="use of the client's cores"),

@@ -29,6 +29,7 @@ METRICS = {
     "voluntary": ("switches/request", "less"), "involuntary": ("switches/request", "less"),
     "syscalls": ("calls/request", "less"), "idle_bytes": ("bytes/connection", "less"),
     "server_busy": ("of its cores", None), "client_busy": ("of its cores", None), "strangers": ("of all cores", None),
+    "instructions": ("instructions/request", "less"),
     "bytes_per_second": ("bytes/s", "more"), "requests": ("requests", None), "seconds": ("s", None),
 }
 STATES = ("present", "absent", "failed")
