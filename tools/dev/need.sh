@@ -43,6 +43,7 @@ check   procps           command ps
 check   apache2-utils    command ab
 check   wrk              command wrk
 check   siege            command siege
+check   nginx-light?     command nginx
 check   valgrind         command valgrind
 check   clang-format-14? command clang-format-14
 check   pebble?          command pebble

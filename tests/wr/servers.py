@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers that do one thing each: servers.py KIND [NUMBER]. Prints its port, and more for some kinds."""
+import ctypes
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+BODY = b"x" * 100
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + BODY
+
+
+def burn(ms):
+    """Uses processor time, however busy the machine is."""
+    until = time.thread_time() + ms / 1000
+    while time.thread_time() < until:
+        pass
+
+
+def listen():
+    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+    return listener, listener.getsockname()[1]
+
+
+def say(*words):
+    print(*words, flush=True)
+
+
+def receive(connection):
+    try:
+        return connection.recv(65536)
+    except OSError:
+        return b""
+
+
+def answer(connection, before=lambda: None):
+    """All requests of one connection."""
+    with connection:
+        held = b""
+        while piece := receive(connection):
+            held += piece
+            while b"\r\n\r\n" in held:
+                head, held = held.split(b"\r\n\r\n", 1)
+                before()
+                try:
+                    connection.sendall(ANSWER)
+                except OSError:
+                    return
+                if b"close" in head.lower() or b"HTTP/1.0" in head:
+                    return
+
+
+def plain(listener, before=lambda: None):
+    while True:
+        threading.Thread(target=answer, args=(listener.accept()[0], before), daemon=True).start()
+
+
+def slow(ms):
+    """Uses that much for each request."""
+    listener, port = listen()
+    say(port)
+    plain(listener, lambda: burn(ms))
+
+
+def forking(ms):
+    """A child for each connection, which burns and ends; nobody waits for it."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    listener, port = listen()
+    say(port)
+    while True:
+        connection = listener.accept()[0]
+        if os.fork() == 0:
+            burn(ms)
+            answer(connection)
+            os._exit(0)
+        connection.close()
+
+
+def burner(ms, has_child=False):
+    """A child that burns for each byte it gets, and passes the byte on; answers where to write."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid:
+        os.close(reader)
+        return pid, writer
+    os.close(writer)
+    grandchild = burner(ms) if has_child else None
+    while os.read(reader, 1):
+        if grandchild:
+            os.write(grandchild[1], b"x")
+        burn(ms)
+    os._exit(0)
+
+
+def family(ms):
+    """Two children, one of which has a child: all three burn for each request, and the one that answers does not."""
+    listener, port = listen()
+    children = [burner(ms, True), burner(ms)]
+    say(port, *(pid for pid, _ in children))
+    plain(listener, lambda: [os.write(writer, b"x") for _, writer in children])
+
+
+def named(name):
+    ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
+    listener, port = listen()
+    say(port)
+    plain(listener)
+
+
+def dying(requests):
+    """Ends after so many requests."""
+    left = [int(requests)]
+
+    def count():
+        left[0] -= 1
+        if left[0] < 0:
+            os._exit(3)
+
+    listener, port = listen()
+    say(port)
+    plain(listener, count)
+
+
+def failing():
+    """Answers with an error."""
+    listener, port = listen()
+    say(port)
+    while True:
+        with listener.accept()[0] as connection:
+            receive(connection)
+            connection.sendall(b"HTTP/1.1 500 Sorry\r\nContent-Length: 2\r\n\r\nno")
+
+
+if __name__ == "__main__":
+    kind, *words = sys.argv[1:]
+    if kind in ("slow", "forking", "family"):
+        words = [float(words[0])]
+    {"slow": slow, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing}[kind](*words)

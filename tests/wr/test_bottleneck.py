@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who cannot do more is said, in words too. A busy machine gives nobody a whole core, so some shots are tried."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from fakes import PRINT_WRK  # noqa: E402
+
+SHOTS = 4
+# Before all others on its cores: the kernel weighs sessions first where it groups by them, then processes.
+FIRST = ["sh", "-c", 'echo -20 2>/dev/null >/proc/self/autogroup; exec nice -n -40 "$@"', "sh"]
+CORES = sorted(os.sched_getaffinity(0))
+
+pytestmark = pytest.mark.skipif(len(CORES) < 2 or os.geteuid() != 0,
+                                reason="needs two cores, and the right to come before others on them")
+
+
+def test_a_client_that_its_core_holds_back_is_named(wr, serve):
+    server = serve("slow", 0)
+    wr.script("wrk", "import time\nuntil = time.monotonic() + 1\nwhile time.monotonic() < until: pass\n" +
+              PRINT_WRK)
+    _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
+                              "wrk", "-c", 7, server.url, before=FIRST)
+    for shot in shots:
+        assert shot["client"]["cores"] == 1
+        assert (shot["bottleneck"] == "client") == (shot["client"]["busy"] >= 0.95)
+    if all(shot["client"]["busy"] < 0.95 for shot in shots):
+        pytest.skip("this machine is too busy to give anybody a core")
+    assert "7 connections: the client is the bottleneck in " in said
+
+
+def test_a_slow_server_is_named(wr, serve):
+    server = serve("slow", 5, before=[*FIRST, "taskset", "-c", str(CORES[0])])
+    _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
+                              "wrk", "-t1", "-c", 4, "-d1", server.url)
+    for shot in shots:
+        assert (shot["bottleneck"] == "server") == (shot["server_busy"] >= 0.95 and shot["client"]["busy"] < 0.9)
+        assert shot["us_per_request"] >= 5_000
+    if all(shot["server_busy"] < 0.95 for shot in shots):
+        pytest.skip("this machine is too busy to give anybody a core")
+    assert "4 connections: the server is the bottleneck in " in said

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What goes wrong is said, and the exit code is not 0."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+URL = "http://127.0.0.1:1/"
+
+
+def test_help_and_version(wr):
+    assert wr.run("--help").stdout.startswith("usage: wr ")
+    assert wr.run("--version").stdout.startswith("wr 2")
+
+
+@pytest.mark.parametrize("words, said", [
+    ([], "a client's command is missing"),
+    (["-c", "0", "--", "wrk", URL], "-c expects a number from 1"),
+    (["--nonsense", "--", "wrk", URL], "there is no such option: --nonsense"),
+    (["-l", "5", "--", "wrk", URL], "-l and -s need -c"),
+])
+def test_wrong_usage(wr, words, said):
+    done = wr.run(*words, code=2)
+    assert said in done.stderr and "wr --help" in done.stderr and not done.stdout
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--", "curl", URL], "the clients that wr knows are wrk, "),
+    (["--", "wrk", "index.html"], "there is no http:// or https:// URL in the command"),
+    (["--", "wrk", URL], "nothing listens on port 1 here"),
+    (["--", "wrk", "http://example.org/"], "is not on this machine"),
+    (["--pid", "4194305", "--", "wrk", URL], "there is no process 4194305"),
+    (["--name", "no-such-server", "--", "wrk", URL], 'no process is called "no-such-server"'),
+    (["-c", "5", "--", "wrk", "--connections=3", URL], "write {c} where"),
+])
+def test_what_cannot_be_found(wr, words, said):
+    done = wr.run(*words, code=1)
+    assert said in done.stderr and not done.stdout
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--length", "99"], "has 100 bytes, not 99"),
+    (["--status", "404"], "has status 200, not 404"),
+    (["--sha1", "0" * 40], "has the SHA-1 "),
+])
+def test_a_wrong_answer_stops_it(wr, serve, words, said):
+    server = serve("slow", 0)
+    done = wr.run(*words, "--", "wrk", server.url, code=1)
+    assert "wrong answer: " in done.stderr and said in done.stderr and not done.stdout
+
+
+def test_an_answer_of_500_is_wrong_unless_meant(wr, serve):
+    server = serve("failing")
+    assert "has status 500, not 200" in wr.run("--", "ab", "-n", 5, server.url, code=1).stderr
+    wr.run("--status", 500, "--length", 2, "--", "ab", "-n", 5, server.url)
+
+
+def test_the_server_ends_during_the_shot(wr, serve):
+    server = serve("dying", 10)
+    done = wr.run("-c", 2, "--", "ab", "-n", 1000, server.url, code=1)
+    assert f"the server's process {server.pid} (" in done.stderr and "ended during the shot" in done.stderr
+
+
+def test_the_client_is_not_there(wr, serve):
+    server = serve("slow", 0)
+    done = subprocess.run([wr.program, "--", "wrk", server.url], env={"PATH": str(wr.path)}, capture_output=True,
+                          text=True, check=False, timeout=50)
+    assert done.returncode == 1 and 'the client "wrk" is not installed' in done.stderr
+
+
+@pytest.mark.parametrize("script, said", [
+    ("print('good morning')", "cannot read the output of wrk: "),
+    ("", "cannot read the output of wrk: "),
+    ("import sys; print('no such host', file=sys.stderr); sys.exit(3)", "failed with exit code 3; it said: no such host"),
+    ("import os; os.kill(os.getpid(), 9)", "was ended by signal 9"),
+])
+def test_the_client_fails(wr, serve, script, said):
+    server = serve("slow", 0)
+    wr.script("wrk", script)
+    assert said in wr.run("--", "wrk", server.url, code=1).stderr
+
+
+def test_a_client_that_talks_without_end_is_bounded(wr, serve):
+    server = serve("slow", 0)
+    wr.script("wrk", "import sys\nfor _ in range(200): sys.stdout.write('x' * 65536)\nsys.stdout.write('the end')")
+    said = wr.run("--", "wrk", server.url, code=1).stderr
+    assert "longer than a megabyte" in said and "the end" in said and len(said) < 2000
+
+
+# It has a child, and neither wants to end.
+STUBBORN = """
+import os, signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+if os.fork() == 0:
+    with open({path!r}, "w") as file: file.write(str(os.getpid()))
+time.sleep(300)
+"""
+
+
+def read_when_there(path):
+    until = time.monotonic() + 30
+    while not path.exists() or not path.read_text():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return int(path.read_text())
+
+
+def is_running(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return ") Z" not in file.read()
+    except OSError:
+        return False
+
+
+def await_end(pid):
+    until = time.monotonic() + 20
+    while is_running(pid):
+        assert time.monotonic() < until, "the client outlived wr"
+        time.sleep(0.02)
+
+
+def test_a_client_that_takes_too_long_is_ended_with_its_children(wr, serve, tmp_path):
+    server = serve("slow", 0)
+    wr.script("wrk", STUBBORN.format(path=str(tmp_path / "pid")))
+    assert "did not end within 3 seconds" in wr.run("--limit", 3, "--", "wrk", server.url, code=1).stderr
+    await_end(read_when_there(tmp_path / "pid"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_wr_ends_the_client(wr, serve, tmp_path, number):
+    server = serve("slow", 0)
+    wr.script("wrk", STUBBORN.format(path=str(tmp_path / "pid")))
+    with subprocess.Popen([wr.program, "--", "wrk", server.url], env=wr.environment(), stderr=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, text=True) as process:
+        pid = read_when_there(tmp_path / "pid")
+        process.send_signal(number)
+        said = process.communicate(timeout=30)[1]
+    assert process.returncode == 1 and "interrupted" in said
+    await_end(pid)
+
+
+def test_https_is_checked_with_curl_or_not_at_all(wr, serve):
+    server = serve("slow", 0)
+    wr.script("wrk", "print('nothing')")
+    url = f"https://127.0.0.1:{server.port}/"
+    done = subprocess.run([wr.program, "--", "wrk", url], env={"PATH": str(wr.path)}, capture_output=True, text=True,
+                          check=False, timeout=50)
+    assert done.returncode == 1 and "`curl` is not installed" in done.stderr and "--unchecked" in done.stderr
+    done = wr.run("--unchecked", "--", "wrk", url, code=1)
+    assert "cannot read the output of wrk" in done.stderr
+    wr.script("curl", "import sys; sys.stdout.write('x' * 100000); sys.stderr.write('\\n200')")
+    assert "has 100000 bytes, not 1" in wr.run("--length", 1, "--", "wrk", url, code=1).stderr
+    wr.script("curl", "import sys; sys.stderr.write('curl: (7) refused\\n\\n000'); sys.exit(7)")
+    assert "cannot be checked: curl: (7) refused" in wr.run("--", "wrk", url, code=1).stderr

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real clients, and what wr writes of them."""
+import csv
+import hashlib
+import json
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+COMMANDS = {
+    "wrk": ["wrk", "-t1", "-d1"],
+    "ab": ["ab", "-n", "200", "-k"],
+    "h2load": ["h2load", "--h1", "-n", "200"],
+    "siege": ["siege", "-b", "-r20"],
+}
+SHA1 = hashlib.sha1(b"x" * 100).hexdigest()
+
+
+@pytest.mark.parametrize("client", [name for name in COMMANDS if shutil.which(name)])
+def test_each_client_is_understood(wr, serve, client):
+    server = serve("slow", 0)
+    document, shots, _ = wr.shots("--pid", server.pid, "-c", 4, "-n", 2, "--length", 100, "--sha1", SHA1, "--",
+                                  *COMMANDS[client], server.url)
+    assert document["client"]["kind"] == client
+    assert document["server"]["pids"] == [server.pid] and document["server"]["found_by"] == "pid"
+    assert document["check"] == {"status": 200, "length": 100, "sha1": SHA1}
+    assert len(shots) == 2
+    for shot in shots:
+        used = shot["user_us"] + shot["system_us"]
+        assert shot["requests"] > 0 and shot["rate"] > 0 and used > 0
+        assert shot["us_per_request"] == pytest.approx(used / shot["requests"], rel=.01)
+        assert shot["pss_kb"] > 0 and shot["peak_kb"] >= shot["pss_kb"] and shot["hwm_kb"] > 0
+        assert shot["switches"]["voluntary"] > 0
+        assert shot["client"]["user_us"] + shot["client"]["system_us"] > 0
+        assert shot["bottleneck"] in ("client", "server", "neither")
+        assert shot["samples"] and all(len(sample) == 3 for sample in shot["samples"])
+        assert shot["syscalls"] is None
+    rate = document["steps"][0]["rate"]
+    assert rate["min"] <= rate["median"] <= rate["max"]
+
+
+def test_a_sweep_as_table_csv_and_json(wr, serve, tmp_path):
+    server = serve("slow", 0)
+    done = wr.run("--port", server.port, "-c", 1, "-l", 3, "-s", 2, "-n", 2, "--warm-up", 1, "--csv", tmp_path / "a.csv",
+                  "--json", tmp_path / "a.json", "--", "ab", "-n", 50, server.url)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("Server ") and f"process {server.pid};" in lines[0]
+    assert lines[1].split(None, 1) == ["Range", "1 to 3 by 2 connections, 2 shots each"]
+    assert lines[2].split(None, 1) == ["Command", f"ab -n 50 {server.url}"]
+    assert [line.split()[0] for line in lines[7:9]] == ["1", "3"]
+    assert lines[-1].startswith("Elapsed      0 days, 0 hours, ")
+    with (tmp_path / "a.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["concurrency"], row["shot"]) for row in rows] == [("1", "1"), ("1", "2"), ("3", "1"), ("3", "2")]
+    assert all(row["requests"] == "50" and float(row["rate"]) > 0 for row in rows)
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert [step["concurrency"] for step in document["steps"]] == [1, 3]
+    assert document["server"]["found_by"] == "port"
+    assert "\r" not in done.stderr  # progress is for terminals
+
+
+def test_the_port_of_the_url_finds_the_server(wr, serve):
+    server = serve("slow", 0)
+    document, _, _ = wr.shots("--", "ab", "-n", 20, "-c", 3, server.url)
+    assert document["server"]["found_by"] == "port" and document["server"]["pids"] == [server.pid]
+    assert document["steps"][0]["concurrency"] == 3
+
+
+@pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")
+def test_nginx_with_its_workers(wr, serve, tmp_path):
+    free = serve("slow", 0)
+    free.process.kill()
+    free.process.wait()
+    (tmp_path / "nginx.conf").write_text(f"""daemon off; worker_processes 2; pid {tmp_path}/pid; error_log {tmp_path}/log;
+        events {{ worker_connections 64; }}
+        http {{ access_log off; server {{ listen 127.0.0.1:{free.port}; location / {{ return 200 "hello"; }} }} }}""")
+    with subprocess.Popen(["nginx", "-p", tmp_path, "-c", tmp_path / "nginx.conf"], stderr=subprocess.DEVNULL) as nginx:
+        try:
+            until = time.monotonic() + 20
+            children = f"/proc/{nginx.pid}/task/{nginx.pid}/children"
+            while len(open(children).read().split()) < 2:
+                assert time.monotonic() < until and nginx.poll() is None
+                time.sleep(0.02)
+            document, shots, _ = wr.shots("--port", free.port, "--length", 5, "-c", 4, "--", "ab", "-n", 500, free.url)
+        finally:
+            nginx.send_signal(signal.SIGTERM)
+    assert document["server"]["name"] == "nginx" and len(document["server"]["pids"]) == 3
+    assert shots[0]["requests"] == 500 and shots[0]["user_us"] + shots[0]["system_us"] > 0

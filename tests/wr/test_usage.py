@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the server used: children, children that are gone, names, system calls."""
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(__file__))
+from fakes import PRINT_WRK  # noqa: E402
+
+# A fixed number of requests, so that what they cost is known.
+AB = ["ab", "-n", "40"]
+
+
+def used_us(shot):
+    return shot["user_us"] + shot["system_us"]
+
+
+def test_children_and_their_children_are_summed(wr, serve):
+    server = serve("family", 1)
+    wr.script("wrk", f"""
+import http.client, time
+for _ in range(100):
+    connection = http.client.HTTPConnection("127.0.0.1", {server.port})
+    connection.request("GET", "/")
+    connection.getresponse().read()
+    connection.close()
+def burnt(pid):
+    with open(f"/proc/{{pid}}/schedstat") as file:
+        return int(file.read().split()[0])
+until = time.monotonic() + 30
+while min(map(burnt, {list(map(int, server.more))})) < 100e6 and time.monotonic() < until:
+    time.sleep(0.01)
+""" + PRINT_WRK)
+    document, shots, _ = wr.shots("--pid", server.pid, "--", "wrk", server.url)
+    assert document["cpu_counted_by"] == "processes"
+    assert len(document["server"]["pids"]) == 4
+    assert {server.pid, *map(int, server.more)} <= set(document["server"]["pids"])
+    assert used_us(shots[0]) >= 280_000  # three of them 100 ms each
+
+
+@pytest.fixture
+def group():
+    """A cgroup of version 2 of its own: a folder."""
+    mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
+    places = [fields[1] for fields in mounts if fields[2] == "cgroup2"]
+    folder = Path(places[0] if places else "/nowhere") / f"wr-test-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        folder.mkdir()
+    except OSError as e:
+        pytest.skip(f"no cgroup of version 2 can be made: {e}")
+    yield folder
+    # Whoever is in there is the test's: they go back to where we are.
+    for pid in (folder / "cgroup.procs").read_text().split():
+        try:
+            (folder.parent / "cgroup.procs").write_text(pid)
+        except OSError:
+            pass
+    folder.rmdir()
+
+
+def within(group):
+    return ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+
+
+def test_children_that_ended_count_in_a_cgroup(wr, serve, group):
+    server = serve("forking", 5, before=within(group))
+    document, shots, _ = wr.shots("--pid", server.pid, "-c", 2, "--", *AB, server.url)
+    assert document["cpu_counted_by"] == "cgroup"
+    # 40 children of 5 ms each, and nobody waited for them.
+    assert used_us(shots[0]) >= 200_000 and shots[0]["us_per_request"] >= 5_000
+
+
+def test_a_cgroup_with_strangers_is_not_taken(wr, serve, group):
+    server = serve("slow", 0, before=within(group))
+    with subprocess.Popen(["sleep", "60"]) as stranger:
+        (group / "cgroup.procs").write_text(str(stranger.pid))
+        try:
+            document, _, _ = wr.shots("--pid", server.pid, "-c", 2, "--", *AB, server.url)
+        finally:
+            stranger.kill()
+    assert document["cpu_counted_by"] == "processes"
+
+
+@pytest.mark.parametrize("name", ["a) b (c", "(()) S 1 1", "x y"])
+def test_any_name(wr, serve, name):
+    name = f"{name}{os.urandom(2).hex()}"[:15]  # tests run side by side
+    server = serve("named", name)
+    document, shots, _ = wr.shots("--name", name, "-c", 2, "--", *AB, server.url)
+    assert document["server"] == {"name": name, "pids": [server.pid], "found_by": "name"}
+    assert used_us(shots[0]) > 0
+
+
+def test_system_calls_are_counted_or_it_is_said_why(wr, serve):
+    server = serve("slow", 0)
+    _, shots, said = wr.shots("--pid", server.pid, "-c", 2, "--syscalls", "--", *AB, server.url)
+    if shots[0]["syscalls"] is None:
+        assert "system calls are not counted: " in said
+    else:
+        assert shots[0]["syscalls"] >= 3  # accept, recv, send at least: each request has its connection
