@@ -122,7 +122,7 @@ class Stage:
     def _find_roots(self):
         """Those of its processes that are no children of others of them, while no load makes more of them."""
         pids = self.pids()
-        return [pid for pid in pids if int((family.stat(pid) or ["", "0"])[1]) not in pids]
+        return [pid for pid in pids if (fields := family.stat(pid)) and int(fields[1]) not in pids]
 
     def roots(self):
         """Whose families are the whole contestant."""
