@@ -21,13 +21,13 @@ class FakeServer:
     """Answers the n-th request (from 1 on) with what `reply(n)` returns: bytes, or a list of them and of RESET and
     CLOSE. With `with`, it listens and ends with the block."""
 
-    def __init__(self, reply=lambda n: answer()):
+    def __init__(self, reply=lambda n: answer(), host="127.0.0.1"):
         self._reply, self._lock = reply, threading.Condition()
         self.count = self.n_connections = 0
         self._open, self.requests = set(), []
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self._listener = socket.create_server((host, 0), backlog=512)
         self.port = self._listener.getsockname()[1]
-        self.url = f"http://127.0.0.1:{self.port}/x"
+        self.url = f"http://{host}:{self.port}/x"
 
     def __enter__(self):
         self._thread = threading.Thread(target=self._accept, daemon=True)

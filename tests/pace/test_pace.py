@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import threading
@@ -102,11 +103,11 @@ class Stalling:
         return self._reply
 
 
-def ab_p99_ms(url):
+def ab_p90_ms(url):
     """Not wrk's: that corrects its percentiles afterwards, by what it expects to have missed."""
     done = subprocess.run(["ab", "-q", "-c", "4", "-t", "2", "-n", "100000", url], capture_output=True, text=True, check=True,
                           timeout=SECONDS)
-    return float(re.search(r"^ +99% +(\d+)$", done.stdout, re.MULTILINE).group(1))
+    return float(re.search(r"^ +90% +(\d+)$", done.stdout, re.MULTILINE).group(1))
 
 
 def test_a_stall_shows_in_the_open_loop_and_hides_in_a_closed_one():
@@ -121,9 +122,9 @@ def test_a_stall_shows_in_the_open_loop_and_hides_in_a_closed_one():
         closed = check(json.loads(out))
     assert code == 0 and closed["asked_rate"] is None
     assert closed["latency_us"]["max"] >= 0.9 * STALL * 1e6
-    assert closed["latency_us"]["p99"] < opened["p99"] / 2
+    assert closed["latency_us"]["p90"] < opened["p90"] / 2  # four answers of hundreds were slow
     with FakeServer(Stalling(100, [LAST, CLOSE])) as server:
-        assert ab_p99_ms(server.url) * 1000 < opened["p99"] / 2
+        assert ab_p90_ms(server.url) * 1000 < opened["p90"] / 2
 
 
 def test_what_no_connection_is_free_for_in_time_is_an_error():
@@ -136,7 +137,7 @@ def test_what_no_connection_is_free_for_in_time_is_an_error():
         assert result["asked"] == 50 and 0 < result["requests"] < 30
         assert result["errors"]["timeout"] == 50 - result["requests"]
         assert result["unsent"] > 0 and result["queued"] > 0
-        assert server.count == 1 + 50 - result["unsent"]
+        assert 1 + result["requests"] <= server.count <= 1 + 50 - result["unsent"]  # some ended on their way
         assert "connections were busy" in result["first_errors"]["timeout"] or "in time" in result["first_errors"]["timeout"]
         text = run("-R", 50, "-d", 1, "-c", 1, "--timeout", "400ms", server.url)[1]
         assert "all 1 connections were busy" in text
@@ -310,6 +311,18 @@ def test_what_cannot_be_reached_is_a_failure():
         url = server.url
     code, out, err = run("-R", 10, url)
     assert code == 1 and not out and "connect" in err and url in err
+
+
+def test_more_connections_than_open_files_are_refused():
+    def limit():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    with FakeServer() as server:
+        process = subprocess.Popen([PACE, "-R", "10", "-c", "100", server.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True, env=os.environ | ENVIRONMENT, preexec_fn=limit)
+        code, out, err = finish(process)
+        assert code == 1 and not out and "100 connections need 116 open files, and 64 are allowed" in err
+        assert server.count == 0
 
 
 @pytest.mark.parametrize("args, words", [

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The users of `contest spread`, for Locust. Workers on other machines get this file from the master (`locust -f -`), so
+it stands alone: it knows nothing of the contest.
+
+The master's command line says what is asked for and what answers must be like; the workers get it from the master. Each
+worker tallies on its own and sends its tally along with Locust's reports; the master adds them up and writes them down.
+"""
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import random
+import socket
+import time
+
+from locust import FastHttpUser, events, task
+from locust.runners import MasterRunner, WorkerRunner
+
+CLASSES = ("connect", "read", "timeout", "status", "content")
+OPTIONS = (("path", str, "/"), ("status", int, 200), ("length", int, -1), ("sha256", str, ""), ("rate", float, 0.0),
+           ("timeout", float, 5.0), ("record", str, ""))
+
+
+@events.init_command_line_parser.add_listener
+def add_options(parser):
+    for name, kind, default in OPTIONS:
+        parser.add_argument(f"--spread-{name}", type=kind, default=default, include_in_web_ui=False)
+
+
+# ---- One worker ----
+
+class Tally:
+    """What became of the requests since the last report. Times are microseconds, kept to three digits."""
+
+    def __init__(self):
+        self.began = self.ended = None  # (clock, CPU time) of the whole run
+        self.clear()
+
+    def tick(self):
+        self.ended = time.perf_counter(), time.process_time()
+        self.began = self.began or self.ended
+
+    def clear(self):
+        self.right, self.bytes, self.errors, self.first = 0, 0, dict.fromkeys(CLASSES, 0), {}
+        self.latency, self.late = {}, {}
+
+    @staticmethod
+    def add(times, microseconds):
+        digits = 2 - len(str(int(microseconds))) + 1
+        key = int(round(microseconds, min(0, digits)))
+        times[key] = times.get(key, 0) + 1
+
+    def fail(self, kind, words):
+        self.errors[kind] += 1
+        self.first.setdefault(kind, words)
+
+    def take(self):
+        report = {"right": self.right, "bytes": self.bytes, "errors": self.errors, "first": self.first,
+                  "latency": self.latency, "late": self.late}
+        if self.began:
+            report |= {"seconds": self.ended[0] - self.began[0], "cpu_seconds": self.ended[1] - self.began[1]}
+        self.clear()
+        return report
+
+
+TALLY = Tally()
+
+
+def judge(answer, options):
+    """None when it is right, else (class, words)."""
+    failure = answer.request_meta["exception"]
+    if failure and answer.status_code == 0:
+        return judge_failure(failure)
+    if answer.status_code != options.spread_status:
+        return "status", f"status {answer.status_code}, not {options.spread_status}"
+    if failure and answer.status_code < 400:  # above that Locust takes every status for a failure
+        return judge_failure(failure)
+    content = answer.content or b""
+    if options.spread_length >= 0 and len(content) != options.spread_length:
+        return "content", f"{len(content)} bytes of content, not {options.spread_length}"
+    if options.spread_sha256 and (found := hashlib.sha256(content).hexdigest()) != options.spread_sha256:
+        return "content", f"SHA-256 of the content {found}, not {options.spread_sha256}"
+    return None
+
+
+def judge_failure(error):
+    error = getattr(error, "original", None) or error  # what was tried again too often, if never
+    words = f"{type(error).__name__}: {error}"
+    if isinstance(error, TimeoutError):
+        return "timeout", words
+    if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+        return "connect", words
+    return "read", words
+
+
+class Visitor(FastHttpUser):
+    """Asks again and again: at its own rate, or with no rate as soon as it has its answer. With a rate its requests are due
+    at fixed instants, and latency counts from these, so that a server that stalls is seen to have kept it waiting."""
+
+    max_redirects = 0
+
+    def __init__(self, environment):
+        options = environment.parsed_options
+        self.network_timeout = self.connection_timeout = options.spread_timeout
+        self.period = 1 / options.spread_rate if options.spread_rate > 0 else 0
+        self.due = time.perf_counter() + random.random() * self.period
+        super().__init__(environment)
+
+    def wait_time(self):
+        return max(0, self.due - time.perf_counter()) if self.period else 0
+
+    @task
+    def visit(self):
+        sent = time.perf_counter()
+        if self.period and sent < self.due:
+            return  # the first time: wait for it
+        due = self.due if self.period else sent
+        self.due += self.period
+        self.ask(due, sent)
+
+    def ask(self, due, sent):
+        options = self.environment.parsed_options
+        TALLY.tick()
+        with self.client.get(options.spread_path, name="spread", catch_response=True, allow_redirects=False,
+                             headers={"Accept-Encoding": "identity"}) as answer:
+            wrong = judge(answer, options)
+            TALLY.tick()
+            answer.request_meta["response_time"] = (time.perf_counter() - due) * 1000
+            Tally.add(TALLY.late, (sent - due) * 1e6)
+            if wrong:
+                TALLY.fail(*wrong)
+                answer.failure(": ".join(wrong))
+                return
+            TALLY.right += 1
+            TALLY.bytes += len(answer.content or b"")
+            Tally.add(TALLY.latency, answer.request_meta["response_time"] * 1000)
+            answer.success()
+
+
+def describe_machine():
+    """What a reader must know of the machine that a worker ran on."""
+    cpu = memory = None
+    with contextlib.suppress(OSError, StopIteration), open("/proc/cpuinfo", encoding="utf-8") as file:
+        cpu = next(line.partition(":")[2].strip() for line in file if line.startswith("model name"))
+    with contextlib.suppress(OSError, ValueError):
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
+    return {"host": platform.node(), "cpu": cpu or platform.machine(), "cores": os.cpu_count(), "memory_kb": memory,
+            "kernel": platform.release(), "python": platform.python_version(), "load": list(os.getloadavg()),
+            "pid": os.getpid()}
+
+
+@events.report_to_master.add_listener
+def report(client_id, data):
+    data["spread"] = TALLY.take()
+
+
+@events.test_start.add_listener
+def tell_machine(environment, **_):
+    if isinstance(environment.runner, WorkerRunner):
+        environment.runner.send_message("machine", describe_machine())
+
+
+# ---- The master ----
+
+class Gathering:
+    """What the workers told, by worker."""
+
+    def __init__(self, environment):
+        self.environment, self.workers, self.started = environment, {}, None
+
+    def worker(self, name):
+        return self.workers.setdefault(name, {"machine": None, "seconds": 0, "cpu_seconds": 0, "right": 0, "bytes": 0, "first": {},
+                                              "errors": dict.fromkeys(CLASSES, 0), "latency": {}, "late": {}})
+
+    def take_machine(self, environment, msg, **_):
+        self.worker(msg.node_id)["machine"] = msg.data
+
+    def take_report(self, client_id, data):
+        told, sum_ = data.get("spread"), self.worker(client_id)
+        if not told:
+            return
+        for name in ("seconds", "cpu_seconds"):
+            sum_[name] = told.get(name, sum_[name])
+        for name in ("right", "bytes"):
+            sum_[name] += told[name]
+        for name in ("errors", "latency", "late"):
+            for key, n in told[name].items():
+                sum_[name][key] = sum_[name].get(key, 0) + n
+        sum_["first"] = told["first"] | sum_["first"]
+
+    def write(self, **_):
+        runner, options = self.environment.runner, self.environment.parsed_options
+        total = self.environment.stats.total
+        document = {"locust_requests": total.num_requests, "locust_failures": total.num_failures, "workers": self.workers,
+                    "lost": [node.id for node in runner.clients.missing], "master": describe_machine()}
+        if options.spread_record:
+            with open(f"{options.spread_record}.new", "w", encoding="utf-8") as file:
+                json.dump(document, file)
+            os.replace(f"{options.spread_record}.new", options.spread_record)
+        else:
+            print(json.dumps(document), flush=True)
+
+
+@events.init.add_listener
+def prepare(environment, **_):
+    if not isinstance(environment.runner, MasterRunner):
+        return
+    gathering = Gathering(environment)
+    environment.runner.register_message("machine", gathering.take_machine)
+    events.worker_report.add_listener(gathering.take_report)
+    events.quitting.add_listener(gathering.write)
