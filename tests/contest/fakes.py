@@ -7,18 +7,11 @@ from pathlib import Path
 from contest import contestant, environment, material, record
 from contest.case import Case, Plan
 from contest.referee import Order, Referee
+from monkey import PROGRAM
 
 HERE = Path(__file__).resolve().parent
 WRK = ("wrk", "-t1", "-c{c}", "-d{seconds}s", "{url}")
-WR = HERE / "stand_in.py"
-
-
-def wr_program(folder):
-    """The stand-in as a program of this Python."""
-    path = Path(folder, "wr")
-    path.write_text(f"#!/bin/sh\nexec {sys.executable} {WR} \"$@\"\n")
-    path.chmod(0o755)
-    return str(path)
+WR = PROGRAM.parent / "wr"  # built with it
 
 
 def add_contestant(folder, name, *faults, features=("files", "keepalive", "close"), program=sys.executable, command=None):
@@ -52,7 +45,7 @@ def order(tmp_path, cases, noise=2, **changed):
     entries = contestant.load_all(tmp_path / "contestants")
     server, client = environment.share_cores()
     given = {"entries": entries, "cases": {c.name: (c, p) for c, p in cases}, "mode": "custom", "folder": tmp_path / "out",
-             "server_cores": server, "client_cores": client, "wr": wr_program(tmp_path), "make_material": make_material,
+             "server_cores": server, "client_cores": client, "wr": str(WR), "make_material": make_material,
              "noise": noise}
     return Order(**(given | changed))
 

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking at answers: one by one, all of them under load, and beside another client."""
+import http.server
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from contest import answers, material, ports, slow
+from contest.answers import Expected
+from proc import wait_until
+
+BODY = b"x" * 100
+EXPECTED = {"/a": Expected.of(BODY)}
+
+
+@pytest.fixture
+def fake():
+    """A fake server with faults: its port."""
+    processes = []
+
+    def start(*faults):
+        port = ports.free_port()
+        processes.append(subprocess.Popen([sys.executable, Path(__file__).parent / "fake_server.py", str(port), *faults]))
+        wait_until(lambda: answered(port) or processes[-1].poll() is not None, "the fake server")
+        return port
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def answered(port):
+    try:
+        return answers.fetch("http", port, "/a")
+    except answers.NoAnswer:
+        return None
+
+
+def verify(port, tmp_path, connections=20, close=False):
+    return answers.verify_with_wrk(f"http://127.0.0.1:{port}/a", BODY, connections, .3, close, [], tmp_path)
+
+
+def test_a_right_answer_has_no_fault(fake):
+    assert answers.check("http", fake(), EXPECTED) is None
+
+
+@pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
+                                       ("status", "status 404 instead of 200")])
+def test_a_wrong_one_is_told(fake, how, says):
+    fault = answers.check("http", fake("wrong=1", f"how={how}"), EXPECTED)
+    assert fault.startswith("/a: ") and says in fault
+
+
+def test_no_answer_is_told():
+    assert "no answer" in answers.check("http", ports.free_port(), EXPECTED)
+    assert "no answer" in answers.check("h2c", ports.free_port(), EXPECTED)
+
+
+@pytest.mark.parametrize("close", [False, True])
+def test_many_answers_are_compared_under_load(fake, tmp_path, close):
+    port = fake()
+    if close:  # the fake ends connections without saying so, which wrk takes for errors, but not for wrong answers
+        port = fake("burn=100")
+    verdict = verify(port, tmp_path, close=close)
+    assert verdict.fault is None and verdict.answers > 20
+
+
+def test_one_of_a_hundred_is_found_under_load(fake, tmp_path):
+    verdict = verify(fake("wrong=100"), tmp_path)
+    assert "other content" in verdict.fault and verdict.answers >= 100
+
+
+def test_silence_is_a_fault(tmp_path, monkeypatch):
+    monkeypatch.setattr(answers, "PATIENCE", .5)
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        assert "not one answer" in verify(silent.getsockname()[1], tmp_path).fault
+    assert "refused" in verify(ports.free_port(), tmp_path).fault
+
+
+def test_answers_are_looked_at_beside_another_client(fake):
+    load = [sys.executable, "-c", "import time; time.sleep(60)"]
+    good = answers.verify_beside("http", fake(), EXPECTED, load, .2, {})
+    assert good.fault is None and good.answers > 1
+    wrong = answers.verify_beside("http", fake("wrong=5"), EXPECTED, load, 20, {})
+    assert "under load, /a: other content" == wrong.fault.partition(" (")[0] and wrong.answers < 10
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(BODY)))
+        self.end_headers()
+        self.wfile.write(BODY)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def encrypted(tmp_path):
+    """The port of a server that speaks HTTP/1.1 over TLS, and nothing else."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*material.certificate(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+def test_answers_over_tls(encrypted):
+    assert answers.check("https", encrypted, EXPECTED) is None
+    assert "100 bytes instead of 99" in answers.check("https", encrypted, {"/a": Expected.of(b"x" * 99)})
+
+
+def test_http_1_is_not_taken_for_http_2(encrypted):
+    assert "instead of HTTP/2" in answers.check("h2", encrypted, EXPECTED)
+
+
+def test_slow_clients_are_slow_and_go(fake, monkeypatch):
+    """They hold connections, and the server goes on answering others."""
+    monkeypatch.setattr(slow, "SETTLE_SECONDS", .3)
+    port = fake("wrong=1", "crowd=8")
+    assert answers.check("http", port, EXPECTED) is None
+    with slow.beside(port, 10, "/a", "/b", [0]) as pid:
+        assert Path(f"/proc/{pid}").exists()
+        wait_until(lambda: answers.check("http", port, EXPECTED), "a crowd")
+    assert not Path(f"/proc/{pid}").exists()
+    wait_until(lambda: answers.check("http", port, EXPECTED) is None, "the end of the crowd")

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cases: those that come with the contest, the time they take, and what is said of a file that is wrong."""
+from pathlib import Path
+
+import pytest
+
+from contest import case, contestant
+from contest.complaint import Complaint
+from contest.contestant import FEATURES
+
+CASES = case.load_all()
+HISTORICAL = ("gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
+# What must fit beside the run itself: building, the environment, the report; and shots that are repeated.
+QUICK_SECONDS, FULL_SECONDS = 420, 2600
+REPEATS_SHARE = 0.05
+
+GOOD = """
+title = "A title"
+about = "A sentence."
+client = "wrk"
+command = ["wrk", "-c{c}", "-d{seconds}s", "{url}"]
+path = "/100.html"
+features = ["keepalive"]
+metrics = ["cpu_us"]
+
+[full]
+steps = [10, 100]
+rounds = 3
+seconds = 1
+"""
+
+
+def write(folder, text):
+    path = Path(folder, "cases", "mine.toml")
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_the_cases_that_were_promised_are_there():
+    wanted = {"small", "page", "medium", "large", "close", "connections", "many", "idle", "tls", "tls-new", "h2", "site",
+              "dynamic", "slow", "paced", *HISTORICAL}
+    assert wanted <= set(CASES) == set(case.ORDER)
+    assert CASES["connections"].plan("full").steps == (10, 100, 1000, 10000)
+    assert CASES["idle"].plan("full").steps == (5000,) and CASES["idle"].plan("quick").steps == (1000,)
+
+
+@pytest.mark.parametrize("name", HISTORICAL)
+def test_historical_cases_say_what_the_original_was_and_how_ours_differs(name):
+    history = CASES[name].historical
+    assert history and len(history.then) > 50 and len(history.differs) > 50
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_case_is_fit_for_readers_and_for_wrk(name):
+    one = CASES[name]
+    assert one.title and one.about.endswith((".", "?"))
+    for plan in one.plans.values():
+        assert plan.rounds >= 3 or name == "nbonvin-sweep", "nothing can be claimed with fewer"
+        assert one.client != "wrk" or plan.seconds == int(plan.seconds), "wrk knows whole seconds only"
+
+
+def test_memory_is_ranked_only_where_nobody_else_shares_libraries():
+    for one in CASES.values():
+        assert one.alone or not {"pss_kb", "peak_kb", "start_kb", "idle_bytes"} & set(one.metrics), one.name
+
+
+def test_features_are_those_of_contestants():
+    assert case.FEATURES == FEATURES
+    for one in CASES.values():
+        for name in one.path_of:
+            assert name in contestant.load_all()
+
+
+@pytest.mark.parametrize("mode, seconds", [("quick", QUICK_SECONDS), ("full", FULL_SECONDS)])
+def test_twelve_contestants_fit_into_the_time(mode, seconds):
+    """If all twelve took part in every case, which they do not."""
+    total = sum(one.estimate(one.plan(mode), 12) for one in CASES.values() if one.plan(mode))
+    assert total * (1 if mode == "quick" else 1 + REPEATS_SHARE) <= seconds
+
+
+def test_the_estimate_is_arithmetic():
+    one = case.Case("x", "x", "x", "wrk", (), ("rate",), alone=False)
+    plan = case.Plan((1, 2), 3, 2, verify=1, syscalls=True)
+    start, shot = case.START_SECONDS + 1, 2 + case.SHOT_SECONDS
+    assert one.estimate(plan, 5) == pytest.approx(5 * (start + 8 * shot))
+    assert case.dataclasses.replace(one, alone=True).estimate(plan, 5) == pytest.approx(5 * (3 * start + 8 * shot))
+
+
+def test_a_good_file_is_read(tmp_path):
+    mine = case.load(write(tmp_path, GOOD))
+    assert mine.name == "mine" and mine.plan("full") == case.Plan((10, 100), 3, 1) and mine.plan("quick") is None
+
+
+@pytest.mark.parametrize("old, new, says", [
+    ('path = "/100.html"', 'pth = "/100.html"', "unknown key 'pth'; did you mean path?"),
+    ('title = "A title"', "", "key 'title' is missing"),
+    ('title = "A title"', "title = 3", "title: expected a text, found 3"),
+    ('client = "wrk"', 'client = "wkr"', "client: unknown 'wkr'; did you mean wrk?"),
+    ('["keepalive"]', '["keepalife"]', "features: unknown 'keepalife'; did you mean keepalive?"),
+    ('["keepalive"]', '"keepalive"', "features: expected a list of texts"),
+    ('["cpu_us"]', '["cpu"]', "metrics: unknown 'cpu'"),
+    ('["cpu_us"]', "[]", "metrics: expected at least one"),
+    ('"/100.html"', '"100.html"', "path: expected it to begin with /"),
+    ('path = "/100.html"', "", "path: exactly one of 'path' and 'paths' is needed"),
+    ('path = "/100.html"', 'paths = "every"', "paths: unknown 'every'"),
+    ('path = "/100.html"', 'path = "/100.html"\nscheme = "ftp"', "scheme: unknown 'ftp'"),
+    ('path = "/100.html"', 'path = "/100.html"\nalone = 1', "alone: expected true or false"),
+    ('path = "/100.html"', 'path = "/100.html"\naxis = "rate"', "axis: a rate needs {rate}"),
+    ("{url}", "{uri}", "command: unknown 'uri'; did you mean url?"),
+    ('"{url}"', '"-x"', "command: {url} is not in it"),
+    ("-d{seconds}s", "-x", "command: {seconds} is not in it"),
+    ("[10, 100]", "[]", "[full]: steps: expected a list of numbers"),
+    ("[10, 100]", "[100, 10]", "[full]: steps: expected them to rise"),
+    ("[10, 100]", "[0]", "[full]: steps: expected a whole number above 0, found 0"),
+    ("rounds = 3", "rounds = 1.5", "[full]: rounds: expected a whole number above 0"),
+    ("rounds = 3", "", "[full]: key 'rounds' is missing"),
+    ("rounds = 3", "rounds = 3\nround = 3", "[full]: unknown key 'round'; did you mean rounds?"),
+    ("seconds = 1", "seconds = -1", "[full]: seconds: expected a number above 0"),
+    ("[full]", '[historical]\nname = "x"\n[full]', "[historical]: key 'then' is missing"),
+    ("steps = [10, 100]", "steps = [10, 100", "mine.toml: "),
+])
+def test_a_wrong_file_is_named_with_the_key(tmp_path, old, new, says):
+    assert old in GOOD
+    with pytest.raises(Complaint) as complaint:
+        case.load(write(tmp_path, GOOD.replace(old, new, 1)))
+    assert str(complaint.value).startswith("cases/mine.toml: ") and says in str(complaint.value)

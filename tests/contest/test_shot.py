@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A shot: the command that is run, what becomes of wr's answer, what is a fault, and that nothing is left of it."""
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from contest import shot
+from fakes import case
+from proc import wait_until
+
+SHOT = {"seconds": 2.0, "requests": 100, "rate": 50.0, "bytes": 25000, "errors": {"connect": 0, "read": None, "status": 0},
+        "latency_us": {"mean": 5, "p50": 4, "p99": 9, "p999": None}, "user_us": 200, "system_us": 300, "us_per_request": 5.0,
+        "pss_kb": 1000, "peak_kb": 1200, "switches": {"voluntary": 50, "involuntary": None}, "syscalls": None,
+        "client": {"busy": .5}, "server_busy": .7, "samples": [[.1, .5, 1000]]}
+
+
+def program(tmp_path, text):
+    path = tmp_path / "wr"
+    path.write_text(f"#!{sys.executable}\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_the_command_of_a_step():
+    one = case(command=("wrk", "-c{c}", "-d{seconds}s", "-s", "{cases}/x.lua", "{url}"))
+    assert shot.expand(one, "http://h/", 10, 2.0) == ["wrk", "-c{c}", "-d2s", "-s", f"{shot.CASES}/x.lua", "http://h/"]
+    paced = case(client="pace", axis="rate", connections=7, command=("pace", "-R", "{rate}", "-d{seconds}", "{url}"))
+    assert shot.expand(paced, "u", 5000, .5, "/bin/pace") == ["/bin/pace", "-R", "5000", "-d0.5", "u"]
+    assert shot.connections(paced, 5000) == 7 and shot.connections(one, 10) == 10
+
+
+def test_wr_is_told_the_roots_the_step_and_the_cores():
+    command = shot.wr_command("wr", [5, 6], [2, 3], case(), 10, ["wrk", "u"], syscalls=True)
+    text = " ".join(command)
+    assert "--pid 5 --pid 6" in text and "--steps 10" in text and "--client-cores 2,3" in text and "--syscalls" in text
+    assert command[-3:] == ["--", "wrk", "u"]
+
+
+def test_metrics_are_per_request_and_unknown_ones_are_absent():
+    found = shot.metrics_of(SHOT)
+    assert found["cpu_us"] == 5 and found["user_us"] == 2 and found["system_us"] == 3 and found["voluntary"] == .5
+    assert found["bytes_per_second"] == 12500 and found["errors"] == 0 and found["p50_us"] == 4 and found["pss_kb"] == 1000
+    assert not {"p999_us", "involuntary", "syscalls", "p90_us"} & set(found)
+
+
+def test_memory_that_others_shared_is_not_recorded():
+    assert not {"pss_kb", "peak_kb"} & set(shot.metrics_of(SHOT, alone=False))
+    assert shot.samples_of(SHOT, alone=False) == [[.1, .5, None]] and shot.samples_of(SHOT) == [[.1, .5, 1000]]
+
+
+def fault(lengths=(100,), count=10, yardstick=False, one=None, **changed):
+    return shot.fault_of(SHOT | changed, one or case(), list(lengths), count, yardstick)
+
+
+def test_what_is_a_fault():
+    assert fault() is None and fault(bytes=None) is None
+    assert "3 status" in fault(errors={"status": 3}) and "of 103 requests" in fault(errors={"status": 3})
+    assert fault(requests=0) == shot.SILENT
+    assert "the shortest answer has 100000" in fault(lengths=[100_000, 200_000])
+    assert "the longest answer has 100" in fault(bytes=10_000_000)
+    assert fault(lengths=[10, 10_000_000], bytes=10_000_000) is None
+
+
+def test_a_yardstick_may_end_connections_without_a_word_when_it_is_to_close():
+    errors = {"read": 100}
+    assert fault(errors=errors, yardstick=True, one=case(close=True)) is None
+    assert fault(errors=errors, yardstick=True) and fault(errors=errors, one=case(close=True))
+    assert fault(errors={"timeout": 1}, yardstick=True, one=case(close=True))
+
+
+def test_wr_that_answers_is_read(tmp_path):
+    wr = program(tmp_path, f"print({json.dumps(json.dumps({'steps': [{'shots': [SHOT]}]}))})")
+    assert shot.shot_of(shot.run_wr([wr], 1)) == SHOT
+
+
+@pytest.mark.parametrize("text, says", [
+    ("import sys; sys.exit('wr: there is no process 7')", "wr: there is no process 7"),
+    ("print('what?')", "wr: what?"),
+    ("print('{}'); raise SystemExit(3)", "wr: {}"),
+    ("", "it ended with 0"),
+])
+def test_wr_that_fails_is_quoted(tmp_path, text, says):
+    with pytest.raises(shot.NoShot) as why:
+        shot.run_wr([program(tmp_path, text)], 1)
+    assert says in str(why.value)
+
+
+@pytest.mark.parametrize("document", [{}, {"steps": []}, {"steps": [{"shots": []}]}, {"steps": [{"shots": [{}]}]}])
+def test_an_answer_without_a_shot_is_refused(document):
+    with pytest.raises(shot.NoShot, match="no shot"):
+        shot.shot_of(document)
+
+
+def test_a_client_that_does_not_end_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(shot, "SLACK_SECONDS", 1)
+    file = tmp_path / "pid"
+    wr = program(tmp_path, "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
+                           f"open({str(file)!r}, 'w').write(str(p.pid))\np.wait()")
+    with pytest.raises(shot.NoShot, match="did not end"):
+        shot.run_wr([wr], .5)
+    wait_until(lambda: not is_running(int(file.read_text())), "the end of the client")
+
+
+def is_running(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX" and os.getpid() != pid
+    except OSError:
+        return False
