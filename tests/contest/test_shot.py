@@ -36,7 +36,8 @@ def test_wr_is_told_the_roots_the_step_and_the_cores():
     command = shot.wr_command("wr", [5, 6], [2, 3], case(), 10, ["wrk", "u"], syscalls=True)
     text = " ".join(command)
     assert "--pid 5 --pid 6" in text and "--steps 10" in text and "--client-cores 2,3" in text and "--syscalls" in text
-    assert command[-3:] == ["--", "wrk", "u"]
+    assert command[-3:] == ["--", "wrk", "u"] and "--cgroup" not in command
+    assert "--cgroup /c" in " ".join(shot.wr_command("wr", [5], [2], case(), 10, ["wrk", "u"], cgroup="/c"))
 
 
 def test_metrics_are_per_request_and_unknown_ones_are_absent():

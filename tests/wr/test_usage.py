@@ -84,6 +84,14 @@ def test_a_cgroup_with_strangers_is_not_taken(wr, serve, group):
     assert document["cpu_counted_by"] == "processes"
 
 
+def test_a_cgroup_that_is_named_is_taken(wr, serve, group):
+    server = serve("forking", 5, before=within(group))
+    document, shots, _ = wr.shots("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url)
+    assert document["cpu_counted_by"] == "cgroup" and used_us(shots[0]) >= 200_000
+    done = wr.run("--pid", server.pid, "--cgroup", group / "none", "-c", 2, "--", *AB, server.url)
+    assert done.returncode == 1 and "--cgroup expects the folder" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["a) b (c", "(()) S 1 1", "x y"])
 def test_any_name(wr, serve, name):
     name = f"{name}{os.urandom(2).hex()}"[:15]  # tests run side by side

@@ -22,6 +22,7 @@ what_cannot_be_started_is_told_later    vfork is a fork: parent and child do not
 a_signal_reaches_the_whole_group        vfork is a fork: a signal may come before the child is what it shall be
 signals_wait_for_room                   vfork is a fork: a signal may come before the child is what it shall be
 who_is_dropped_dies_in_silence          vfork is a fork: a signal may come before the child is what it shall be
+threads_and_memory_are_read             the emulator has a thread of its own
 '
 
 say() { echo "arm: $*"; }

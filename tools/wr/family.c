@@ -188,6 +188,21 @@ void wr_family_find_cgroup(struct wr_family *f)
     mk_buf_free(&path);
 }
 
+mk_err wr_family_use_cgroup(struct wr_family *f, const char *folder)
+{
+    struct wr_cpu cpu;
+    struct mk_buf path = mk_buf_growing(1 << 16);
+    mk_buf_add(&path, mk_str_from_c(folder));
+    mk_buf_add_char(&path, '\0');
+    mk_err e = path.failed ? -ENOMEM : wr_cgroup_read_cpu(path.p, &cpu) ? 0 : -ENOENT;
+    if (e) {
+        mk_buf_free(&path);
+        return e;
+    }
+    f->cgroup = path.p;
+    return wr_family_grow(f) ? 0 : -ENOMEM;
+}
+
 static void take_out(struct wr_family *f, size_t at)
 {
     struct wr_process p = f->all[at];

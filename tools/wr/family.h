@@ -29,6 +29,8 @@ void wr_family_mark_roots(struct wr_family *f);
 const struct wr_process *wr_family_dead_root(const struct wr_family *f);
 /* Takes the cgroup for counting when the family is alone in one. */
 void wr_family_find_cgroup(struct wr_family *f);
+/* Takes this one, and all that is in there. */
+mk_err wr_family_use_cgroup(struct wr_family *f, const char *folder) MK_MUST_USE;
 
 /* Each reads it anew. Processes that ended are taken out; what they used stays in the sums. */
 void wr_family_read_cpu(struct wr_family *f, struct wr_cpu *sum);

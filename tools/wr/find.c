@@ -169,6 +169,13 @@ bool wr_find_family(const struct wr_find *what, struct wr_family *out)
     if (!wr_family_grow(out))
         return out_of_memory();
     wr_family_mark_roots(out);
-    wr_family_find_cgroup(out);
-    return true;
+    if (!what->cgroup) {
+        wr_family_find_cgroup(out);
+        return true;
+    }
+    mk_err e = wr_family_use_cgroup(out, what->cgroup);
+    return !e ||
+           wr_say_error("%s counts no processor time: %s; --cgroup expects the folder of a control group of "
+                        "version 2, such as one below /sys/fs/cgroup",
+                        what->cgroup, mk_err_text(e));
 }

@@ -15,6 +15,7 @@ struct wr_find {
     size_t n_pids;
     unsigned port;
     const char *name;
+    const char *cgroup; /* NULL: find out whether it has one of its own */
 };
 
 /* Fills the family: what was asked for, and all descendants. False when there is nothing, which was said. */

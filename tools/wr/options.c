@@ -18,6 +18,7 @@ const char wr_options_help[] =
     "  -p, --pid PID          its process; may be repeated\n"
     "      --port PORT        the processes that listen on the port\n"
     "      --name NAME        the processes of that name\n"
+    "      --cgroup FOLDER    it is alone in this control group, which counts its processor time\n"
     "\n"
     "The sweep:\n"
     "  -c, --from N           connections of the first step; put in the place of {c} in the command, or as "
@@ -53,6 +54,7 @@ const char wr_options_help[] =
 enum {
     PORT = 1,
     NAME,
+    CGROUP,
     STEPS,
     WARM_UP,
     INTERVAL,
@@ -72,6 +74,7 @@ static const struct option NAMES[] = {
     {"pid", required_argument, NULL, 'p'},
     {"port", required_argument, NULL, PORT},
     {"name", required_argument, NULL, NAME},
+    {"cgroup", required_argument, NULL, CGROUP},
     {"from", required_argument, NULL, 'c'},
     {"last", required_argument, NULL, 'l'},
     {"step", required_argument, NULL, 's'},
@@ -287,6 +290,9 @@ static bool take_option(struct parsing *p, int letter)
     case NAME:
         o->server.name = optarg;
         return take_server(p, WR_FIND_BY_NAME);
+    case CGROUP:
+        o->server.cgroup = optarg;
+        return true;
     case STEPS:
         return take_steps(o, optarg);
     case WARM_UP:

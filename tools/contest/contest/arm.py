@@ -139,7 +139,8 @@ class Counting(Referee):
     def _count(self, stage, number, step):
         load = [f"-r{COUNTED_EACH}" if part.startswith("-t") else part
                 for part in self._client_command(stage, step, COUNTED_SECONDS)]
-        command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, stage.case, step, load)
+        command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, stage.case, step, load,
+                                  cgroup=stage.cgroup)
         before = emulator.settled(stage.entry.counter)
         try:
             requests = shot.shot_of(shot.run_wr(command, COUNTED_SECONDS))["requests"]

@@ -321,7 +321,8 @@ class Referee:
     def _shoot(self, stage, plan, number, step):
         case = stage.case
         command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, case, step,
-                                  self._client_command(stage, step, plan.seconds), plan.syscalls and number == 1)
+                                  self._client_command(stage, step, plan.seconds), plan.syscalls and number == 1,
+                                  stage.cgroup)
         try:
             with self._slow_ones(stage):
                 document = shot.run_wr(command, plan.seconds, self._client_environment(case))

@@ -42,9 +42,10 @@ def connections(case, step):
     return case.connections if case.axis == "rate" else int(step)
 
 
-def wr_command(wr, pids, cores, case, step, command, syscalls=False):
+def wr_command(wr, pids, cores, case, step, command, syscalls=False, cgroup=None):
     options = ["--json", "--quiet", "--unchecked", "--steps", str(connections(case, step)), "--shots", "1",
-               "--client-cores", ",".join(map(str, cores)), *(["--syscalls"] if syscalls else [])]
+               "--client-cores", ",".join(map(str, cores)), *(["--syscalls"] if syscalls else []),
+               *(["--cgroup", str(cgroup)] if cgroup else [])]
     return [wr, *options, *(part for pid in pids for part in ("--pid", str(pid))), "--", *command]
 
 
