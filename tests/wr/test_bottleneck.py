@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who cannot do more is said, in words too. A busy machine gives nobody a whole core, so some shots are tried."""
 import os
-import sys
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
-from fakes import PRINT_WRK  # noqa: E402
+from fake_clients import PRINT_WRK
 
 SHOTS = 4
 # Before all others on its cores: the kernel weighs sessions first where it groups by them, then processes.

@@ -2,13 +2,11 @@
 """What the server used: children, children that are gone, names, system calls."""
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, os.path.dirname(__file__))
-from fakes import PRINT_WRK  # noqa: E402
+from fake_clients import PRINT_WRK
 
 # A fixed number of requests, so that what they cost is known.
 AB = ["ab", "-n", "40"]
