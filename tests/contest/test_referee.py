@@ -118,6 +118,23 @@ def test_one_that_cannot_start_has_failed(tmp_path, folder):
     assert {shot.contestant for shot in made.shots} == {"other"}
 
 
+def test_what_goes_wrong_with_ourselves_ends_a_case_not_the_run(tmp_path, folder, monkeypatch):
+    fake_shots(monkeypatch, DOCUMENT)
+    sleep = referee.Stage.sleep
+
+    def fail(stage):
+        if stage.name == "odd":
+            raise OSError("no more room")
+        sleep(stage)
+
+    monkeypatch.setattr(referee.Stage, "sleep", fail)
+    add_contestant(folder, "odd")
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    assert excluded(made) == {"odd": "the referee could not go on with it: no more room"}
+    assert {shot.contestant for shot in made.shots} == {"other"}
+
+
 def test_absent_ones_and_what_somebody_lacks_are_said(tmp_path, folder):
     add_contestant(folder, "absent", program="/nowhere/at/all")
     add_contestant(folder, "plain", features=("close",))

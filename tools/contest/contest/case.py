@@ -4,10 +4,9 @@
     cases = load_all()
     plan = cases["small"].plan("quick")       # steps, rounds and seconds; None when the case is not part of quick
 
-Keys: title, about (a sentence for readers), kind, client, command, scheme, path or paths, features, metrics (the first
-one decides), and optional ones, see KEYS; tables quick and full with steps, rounds and seconds; historical with name,
-then and differs. In the command {url} is the address, {seconds} the length of a shot, {c} (left to wr) the connections, {rate} requests
-per second, {cases} the folder of cases.
+The keys are the fields of Case, and the tables quick, full and historical; docs/guide/contest.md explains them. In the
+command {url} is the address, {seconds} the length of a shot, {c} (left to wr) the connections, {rate} requests per second
+and {cases} the folder of cases.
 """
 import dataclasses
 import re
@@ -78,7 +77,8 @@ class Case:
         visits = plan.rounds if self.alone else 1
         shots = (plan.rounds + plan.syscalls) * len(plan.steps)
         start = START_SECONDS + (plan.verify if self.kind == "load" else 0)
-        return contestants * (visits * start + shots * (plan.seconds + SHOT_SECONDS + (SETTLE_SECONDS if self.slow else 0)))
+        shot = plan.seconds + SHOT_SECONDS + (SETTLE_SECONDS if self.slow else 0)
+        return contestants * (visits * start + shots * shot)
 
     def for_record(self, plan):
         return record.Case(self.title, self.about, self.client, self.axis, list(plan.steps), plan.rounds, plan.seconds,

@@ -115,8 +115,9 @@ class Referee:
 
     def _prepare(self):
         self.order.say("making the files to be served", passing=True)
-        self.material = self.order.make_material(self.scratch / "material", {case.paths for case, _ in self.order.cases.values()})
-        for case, _ in self.order.cases.values():
+        cases = [case for case, _ in self.order.cases.values()]
+        self.material = self.order.make_material(self.scratch / "material", {case.paths for case in cases})
+        for case in cases:
             if case.body and "dynamic" not in case.features:
                 Path(self.material.root, case.path.lstrip("/")).write_text(case.body)
         for name, entry in self.order.entries.items():
@@ -134,8 +135,8 @@ class Referee:
         self.record.environment["cpu_counted_by"] = self._counted()
         measured = {each.contestant for each in self.record.shots}
         for name, each in self.record.contestants.items():
-            whys = [e.why for e in self.record.disqualified if e.contestant == name and e.why.startswith("did not start")]
-            if whys and name not in measured:
+            whys = [e.why for e in self.record.disqualified if e.contestant == name]
+            if name not in measured and any(why.startswith("did not start") for why in whys):
                 each.state, each.why = "failed", whys[0]
         self.save()
 
@@ -196,9 +197,10 @@ class Referee:
         """Acts; if the contestant fails, it is out of this case."""
         try:
             act(stages[name])
-        except Disqualified as why:
+        except (Disqualified, OSError) as why:
+            why = str(why) if isinstance(why, Disqualified) else f"the referee could not go on with it: {why}"
             self.order.say(f"{case.name}: {name} is disqualified: {why}")
-            self.record.disqualified.append(record.Exclusion(case.name, name, str(why)))
+            self.record.disqualified.append(record.Exclusion(case.name, name, why))
             stages.pop(name).stop()
 
     def _enter(self, stage, plan):
@@ -271,7 +273,8 @@ class Referee:
         count = min(VERIFY_CONNECTIONS, shot.connections(case, plan.steps[-1]))
         if case.scheme in ("http", "https") and not case.paths:
             body = next(iter(expected.values())).data
-            verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(), self.scratch)
+            verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(),
+                                              self.scratch)
         else:
             command = self._client_command(stage, plan.steps[0], max(1, seconds))
             load = [*self._pin(), *(part.replace("{c}", str(count)) for part in command)]
@@ -327,7 +330,8 @@ class Referee:
             with self._slow_ones(stage):
                 document = shot.run_wr(command, plan.seconds, self._client_environment(case))
             result = shot.shot_of(document)
-            fault = shot.fault_of(result, case, self._lengths(stage), shot.connections(case, step), stage.entry.yardstick)
+            count = shot.connections(case, step)
+            fault = shot.fault_of(result, case, self._lengths(stage), count, stage.entry.yardstick)
         except shot.NoShot as why:
             result, fault = None, str(why)
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
