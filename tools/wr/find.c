@@ -37,14 +37,16 @@ static bool find_pids(const struct wr_find *what, struct wr_family *out)
     return true;
 }
 
+/* Line by line: connections that have ended stay in the list for a minute, and may be a hundred thousand. */
 static void collect_inodes(const char *path, unsigned port, struct inodes *out)
 {
-    struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
-    if (wr_procfile_read(&text, "%s", path) == 0)
-        for (mk_str rest = mk_buf_str(&text); rest.len && out->n < INODES_MAX;)
-            if (wr_proctext_listens(mk_str_cut(&rest, '\n'), port, &out->all[out->n]))
-                out->n++;
-    mk_buf_free(&text);
+    char line[512];
+    FILE *file = fopen(path, "re");
+    while (file && out->n < INODES_MAX && fgets(line, sizeof line, file))
+        if (wr_proctext_listens(mk_str_from_c(line), port, &out->all[out->n]))
+            out->n++;
+    if (file)
+        (void)fclose(file);
 }
 
 static bool is_among(const struct inodes *sockets, uint64_t inode)
