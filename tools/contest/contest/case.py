@@ -205,7 +205,7 @@ def load_all(folder=FOLDER):
     return {name: found[name] for name in sorted(found, key=lambda n: (ORDER.index(n) if n in ORDER else len(ORDER), n))}
 
 
-ORDER = ("small", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
+ORDER = ("small", "logged", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
          "dynamic", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
 
 

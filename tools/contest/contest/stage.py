@@ -148,7 +148,7 @@ class Stage:
         return contestant.Setup(Path(self.folder.name), self.material.root, self.ports.http,
                                 tls_port=self.ports.https if secure else None,
                                 h2c_port=self.ports.h2c if "h2c" in can else None,
-                                workers=len(self.cores), cert=self.material.cert, key=self.material.key, **extra)
+                                workers=len(self.cores), log="log" in self.case.features, cert=self.material.cert, key=self.material.key, **extra)
 
     def start(self):
         """Raises contestant.Failed, with its last words. A port may be lost to another program: then others are tried."""
