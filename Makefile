@@ -44,8 +44,8 @@ fuzz: need-fuzz build/fuzz/build.ninja ## look for inputs that break the parsers
 	@cmake --build build/fuzz
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-bench: need-bench release ## CPU per request and memory beside the floor, nginx and lighttpd (docs/performance.md)
-	@$(PYTHON) tools/bench/bench.py
+bench: need-bench release ## the contest of a few cases with those nearest to us, and instructions (docs/performance.md)
+	@$(call hold_contest,$(BENCH_FLAGS))
 	@$(PYTHON) tools/bench/instructions.py build/release/monkey
 
 contest: need-contest release ## the quick contest of web servers, within 10 minutes, and its report (docs/guide/contest.md)
@@ -53,6 +53,8 @@ contest: need-contest release ## the quick contest of web servers, within 10 min
 
 contest-full: need-contest release ## all of its cases, within 45 minutes
 	@$(call hold_contest,)
+
+BENCH_FLAGS = --only monkey,floor,nginx,lighttpd,h2o --case small,logged,medium,close,idle,tls,h2
 
 # The record is kept, and reported, also when the run is interrupted.
 define hold_contest

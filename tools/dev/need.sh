@@ -59,8 +59,13 @@ bench   wrk              command wrk
 bench   util-linux       command taskset
 bench   valgrind         command valgrind
 bench   python3          command python3
-bench   nginx-light?     command nginx
-bench   lighttpd?        command lighttpd
+bench   python3-venv     python_with_venv
+bench   openssl          command openssl
+bench   nghttp2-client?  command h2load
+bench   nginx-light?     server nginx
+bench   lighttpd?        server lighttpd
+bench   lighttpd-mod-openssl? file /usr/lib/lighttpd/mod_openssl.so
+bench   h2o?             server h2o
 
 contest gcc              command cc
 contest python3          command python3
