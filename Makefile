@@ -96,7 +96,7 @@ need-check:
 	@tools/dev/need.sh build plugins check
 
 need-bench:
-	@tools/dev/need.sh build bench
+	@tools/dev/need.sh build plugins bench
 
 need-contest:
 	@tools/dev/need.sh build plugins contest
