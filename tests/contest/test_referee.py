@@ -210,6 +210,19 @@ def test_a_noisy_shot_is_repeated_some_times_and_marked(tmp_path, folder, monkey
     assert [(s.repeated, s.noisy, s.metrics["strangers"]) for s in made.shots] == [(2, False, .01), (2, True, .5)]
 
 
+@pytest.mark.parametrize("silent_shots, stays", [(2, True), (3, False)])
+def test_whoever_is_silent_is_asked_again_before_it_is_out(tmp_path, folder, monkeypatch, silent_shots, stays):
+    silence = copy.deepcopy(DOCUMENT)
+    silence["steps"][0]["shots"][0] |= {"requests": 0, "rate": 0.0}
+    fake_shots(monkeypatch, DOCUMENT)
+    answers = iter([silence] * silent_shots + [DOCUMENT])
+    monkeypatch.setattr(referee.shot, "run_wr", lambda *_: next(answers))
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    assert (len(made.shots) == 1) == stays
+    assert stays or excluded(made) == {"other": "not one answer at 20 connections"}
+
+
 def test_repetitions_do_not_eat_up_the_time(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: (1, 0))
