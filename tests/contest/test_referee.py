@@ -232,12 +232,13 @@ def test_repetitions_do_not_eat_up_the_time(tmp_path, folder, monkeypatch):
 
 
 def test_idle_connections_are_held_and_weighed(tmp_path, folder):
-    add_contestant(folder, "other")
+    add_contestant(folder, "heavy", "heavy=100000")
     made = hold(tmp_path, (case("idle", kind="idle", client="hold", command=(), alone=True,
                                 metrics=("idle_bytes", "start_kb")), plan(50)))
     assert not made.disqualified
     metrics = made.shots[0].metrics
-    assert metrics["start_kb"] > 1000 and metrics["pss_kb"] >= metrics["start_kb"] and metrics["idle_bytes"] >= 0
+    assert 100_000 * .9 <= metrics["idle_bytes"] <= 100_000 * 1.3
+    assert metrics["pss_kb"] > metrics["start_kb"] > 1000
 
 
 def test_slow_clients_are_there_during_the_shot_only(tmp_path, folder, monkeypatch):
