@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server that answers `x` * 100 to everything, and has faults that can be asked for.
 
-    fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N]
+    fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N] [heavy=BYTES]
 
 burn: computes that long for each answer. wrong: every Nth answer is; only while `crowd` connections are there, if it says
-so. die: with the Nth answer, after some last words.
+so. die: with the Nth answer, after some last words. heavy: each connection takes that much memory.
 """
 import selectors
 import socket
@@ -23,9 +23,9 @@ FAULTS = {"content": answer(body=b"x" * 99 + b"y"), "length": answer(body=BODY +
 
 
 class Server:
-    def __init__(self, port, burn=0, wrong=0, how="content", crowd=0, die=0):
+    def __init__(self, port, burn=0, wrong=0, how="content", crowd=0, die=0, heavy=0):
         self.burn, self.wrong, self.crowd, self.die = int(burn) / 1e6, int(wrong), int(crowd), int(die)
-        self.fault = FAULTS[how]
+        self.fault, self.heavy, self.burdens = FAULTS[how], int(heavy), {}
         self.answers = 0
         self.buffers = {}
         self.selector = selectors.DefaultSelector()
@@ -39,11 +39,12 @@ class Server:
         except BlockingIOError:
             return
         self.buffers[sock] = b""
+        self.burdens[sock] = b"x" * self.heavy
         self.selector.register(sock, selectors.EVENT_READ)
 
     def drop(self, sock):
         self.selector.unregister(sock)
-        del self.buffers[sock]
+        del self.buffers[sock], self.burdens[sock]
         sock.close()
 
     def next_answer(self):

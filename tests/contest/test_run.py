@@ -65,7 +65,7 @@ def test_list_says_who_is_present_and_what_there_is(run, monkeypatch):
     assert code == 0
     line = next(line for line in out.splitlines() if line.startswith("  nginx "))
     assert "absent" in line and "/nowhere/nginx" in line
-    assert "12,000 different files" in out and "All of it takes about" in out
+    assert "different files of 4 KB" in out and "All of it takes about" in out
 
 
 def test_a_dry_run_says_the_plan_and_does_nothing(run, tmp_path):

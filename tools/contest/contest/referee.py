@@ -43,7 +43,7 @@ class Disqualified(Exception):
 
 
 class Silent(Disqualified):
-    """It answered nothing at all, which on a machine that is busy otherwise may be no fault of its own."""
+    """It answered nothing at all, which may be no fault of its own: it is asked again before it is disqualified."""
 
 
 def now():
@@ -311,7 +311,7 @@ class Referee:
                 silence = why
             strangers, stolen = watch.share()
             noisy = max(strangers, stolen) > self.order.noise
-            if not noisy or repeated == REPEATS or (self.repeat_budget < plan.seconds and not silence):
+            if repeated == REPEATS or not (silence or (noisy and self.repeat_budget >= plan.seconds)):
                 break
             repeated += 1
             self.repeat_budget -= plan.seconds
