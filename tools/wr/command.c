@@ -21,6 +21,14 @@ static void say_unknown(const char *program)
            MK_STR_ARG(mk_buf_str(&names)));
 }
 
+static bool has_prefix(const struct wr_command *c, mk_str prefix)
+{
+    for (size_t i = 1; i < c->n; i++)
+        if (mk_str_starts(mk_str_from_c(c->words[i]), prefix))
+            return true;
+    return false;
+}
+
 bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *arena)
 {
     *c = (struct wr_command){.words = words, .n = count(words)};
@@ -29,6 +37,10 @@ bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *
         say_unknown(words[0]);
         return false;
     }
+    if (mk_str_eq(mk_str_from_c(c->kind->name), MK_STR("h2load")) && has_prefix(c, MK_STR("--wa")))
+        return wr_say_error(
+            "h2load does not say how many requests its --warm-up-time took, so nothing could be "
+            "said for each request: let wr warm up, with --warm-up");
     c->fields = mk_arena_zalloc(arena, c->n + 1, sizeof *c->fields);
     if (!c->fields)
         return wr_say_error("out of memory");

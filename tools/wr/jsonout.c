@@ -70,6 +70,7 @@ static void add_told(const struct wr_result *r, struct mk_buf *out)
     const struct wr_latency *l = &r->latency_us;
     add_member(out, "\"seconds\":", r->seconds, 6);
     add_member(out, ",\"requests\":", (double)r->requests, 0);
+    add_member(out, ",\"served\":", (double)wr_result_served(r), 0);
     add_member(out, ",\"rate\":", r->rate, 3);
     add_member(out, ",\"bytes\":", (double)r->bytes, 0);
     add_member(out, ",\"errors\":{\"connect\":", (double)e->connect, 0);

@@ -29,6 +29,7 @@ struct wr_latency { /* microseconds */
 
 struct wr_result {
     int64_t requests; /* answers that came back whole, of whatever status */
+    int64_t served;   /* what the server had to do in the client's whole life; WR_NOT_TOLD: as `requests` */
     double seconds;
     double rate;   /* `requests` per second */
     int64_t bytes; /* received; with heads where the client counts them */
@@ -39,6 +40,8 @@ struct wr_result {
 
 /* Nothing is told. */
 void wr_result_init(struct wr_result *r);
+/* The requests that the server's time is divided by: those of the client's whole life, as that time is. */
+int64_t wr_result_served(const struct wr_result *r);
 /* The sum of the errors that are told; WR_NOT_TOLD when none is. */
 int64_t wr_result_errors(const struct wr_result *r);
 /* Readers end with it: works out the rate or the seconds from the others, and forgets the latency of no

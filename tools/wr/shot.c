@@ -41,8 +41,9 @@ void wr_load_weigh(struct wr_load *l, double wall_s, unsigned allowed, unsigned 
 
 void wr_shot_judge(struct wr_shot *s)
 {
-    if (s->told.requests > 0)
-        s->us_per_request = (s->server.user_us + s->server.system_us) / (double)s->told.requests;
+    int64_t served = wr_result_served(&s->told);
+    if (served > 0)
+        s->us_per_request = (s->server.user_us + s->server.system_us) / (double)served;
     s->bottleneck = s->client.busy >= FULL && s->server.busy < HAS_ROOM   ? WR_BOTTLENECK_CLIENT
                     : s->server.busy >= FULL && s->client.busy < HAS_ROOM ? WR_BOTTLENECK_SERVER
                                                                           : WR_BOTTLENECK_NEITHER;

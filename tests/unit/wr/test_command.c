@@ -49,6 +49,18 @@ static void what_wr_needs_is_added_unless_it_is_there(void **state)
     expect("wrk URL", 0, "wrk --latency URL");
 }
 
+static void a_warm_up_that_nobody_counts_is_refused(void **state)
+{
+    (void)state;
+    char h2load[] = "h2load", warm[] = "--warm-up-time=1", url[] = "http://h/";
+    char *words[] = {h2load, warm, url, NULL};
+    struct mk_arena arena;
+    struct wr_command c;
+    mk_arena_init(&arena, NULL);
+    assert_false(wr_command_init(&c, words, &arena));
+    mk_arena_fini(&arena);
+}
+
 static void words_are_quoted_for_a_shell(void **state)
 {
     (void)state;
@@ -119,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_concurrency_finds_its_place),
         cmocka_unit_test(what_wr_needs_is_added_unless_it_is_there),
+        cmocka_unit_test(a_warm_up_that_nobody_counts_is_refused),
         cmocka_unit_test(words_are_quoted_for_a_shell),
         cmocka_unit_test(its_own_concurrency_and_fields_are_known),
         cmocka_unit_test(the_first_form_runs_weighttp),

@@ -88,6 +88,21 @@ static void time_for_a_request_needs_requests(void **state)
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }
 
+static void requests_that_are_no_part_of_the_rate_are_counted(void **state)
+{
+    (void)state;
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.server.user_us = 1500;
+    s.told.requests = 100;
+    s.told.served = 150;
+    wr_shot_judge(&s);
+    assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
+    s.told.requests = 0; /* all were wrong, and cost as much */
+    wr_shot_judge(&s);
+    assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
+}
+
 static void the_memory_is_the_middle_of_the_samples(void **state)
 {
     (void)state;
@@ -126,6 +141,7 @@ int main(void)
         cmocka_unit_test(idle_and_unknown_is_one_core_not_busy),
         cmocka_unit_test(a_clock_that_runs_ahead_is_no_more_than_all),
         cmocka_unit_test(time_for_a_request_needs_requests),
+        cmocka_unit_test(requests_that_are_no_part_of_the_rate_are_counted),
         cmocka_unit_test(the_memory_is_the_middle_of_the_samples),
         cmocka_unit_test(least_middle_and_most),
     };

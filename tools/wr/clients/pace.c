@@ -33,6 +33,16 @@ static void read_counts(mk_str json, struct wr_result *out)
     }
 }
 
+/* The first answer, one on each connection before the start, and wrong answers cost the server as much as
+ * others, and it is watched while they come. */
+static void read_served(mk_str json, struct wr_result *out)
+{
+    double asked, unsent, before;
+    if (wr_json_number(json, "asked", &asked) && wr_json_number(json, "unsent", &unsent) &&
+        wr_json_number(json, "before/requests", &before) && asked >= unsent)
+        out->served = (int64_t)(asked - unsent + before);
+}
+
 static void read_quantities(mk_str json, struct wr_result *out)
 {
     struct wr_latency *l = &out->latency_us;
@@ -55,6 +65,7 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
         return false;
     }
     read_counts(json, out);
+    read_served(json, out);
     read_quantities(json, out);
     if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
         out->doubt = "it did not keep its own pace, so its latency is not the server's alone";
