@@ -123,7 +123,11 @@ static void add_shot(const struct wr_shot *s, struct mk_buf *out)
     mk_buf_addf(out, "},\"server_cores\":%u", s->server.cores);
     add_member(out, ",\"server_busy\":", s->server.busy, 4);
     add_member(out, ",\"server_waited\":", s->server.waited, 4);
-    mk_buf_addf(out, ",\"bottleneck\":\"%s\"", wr_bottleneck_word(s->bottleneck));
+    mk_buf_addf(out, ",\"bottleneck\":\"%s\",\"doubt\":", wr_bottleneck_word(s->bottleneck));
+    if (s->told.doubt)
+        add_text(out, s->told.doubt);
+    else
+        mk_buf_addf(out, "null");
     add_samples(s, out);
     mk_buf_add_char(out, '}');
 }
