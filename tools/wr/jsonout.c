@@ -122,6 +122,7 @@ static void add_shot(const struct wr_shot *s, struct mk_buf *out)
     add_member(out, ",\"waited\":", s->client.waited, 4);
     mk_buf_addf(out, "},\"server_cores\":%u", s->server.cores);
     add_member(out, ",\"server_busy\":", s->server.busy, 4);
+    add_member(out, ",\"server_busiest_thread\":", s->server.busiest, 4);
     add_member(out, ",\"server_waited\":", s->server.waited, 4);
     mk_buf_addf(out, ",\"bottleneck\":\"%s\",\"doubt\":", wr_bottleneck_word(s->bottleneck));
     if (s->told.doubt)

@@ -13,6 +13,7 @@ void wr_result_init(struct wr_result *r)
         .seconds = WR_NOT_TOLD,
         .rate = WR_NOT_TOLD,
         .bytes = WR_NOT_TOLD,
+        .busy = WR_NOT_TOLD,
         .errors = {WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD},
         .latency_us = NO_LATENCY,
     };

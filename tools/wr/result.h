@@ -35,6 +35,7 @@ struct wr_result {
     int64_t bytes; /* received; with heads where the client counts them */
     struct wr_errors errors;
     struct wr_latency latency_us;
+    double busy;       /* the share of its time for which the client worked; a loop that waits is no work */
     const char *doubt; /* why the client itself does not trust its times, in fixed words; NULL if it does */
 };
 

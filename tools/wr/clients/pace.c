@@ -47,10 +47,10 @@ static void read_quantities(mk_str json, struct wr_result *out)
 {
     struct wr_latency *l = &out->latency_us;
     const struct quantity quantities[] = {
-        {"seconds", &out->seconds},  {"rate", &out->rate},        {"latency_us/mean", &l->mean},
-        {"latency_us/p50", &l->p50}, {"latency_us/p75", &l->p75}, {"latency_us/p90", &l->p90},
-        {"latency_us/p95", &l->p95}, {"latency_us/p99", &l->p99}, {"latency_us/p999", &l->p999},
-        {"latency_us/max", &l->max},
+        {"seconds", &out->seconds},    {"rate", &out->rate},        {"busy", &out->busy},
+        {"latency_us/mean", &l->mean}, {"latency_us/p50", &l->p50}, {"latency_us/p75", &l->p75},
+        {"latency_us/p90", &l->p90},   {"latency_us/p95", &l->p95}, {"latency_us/p99", &l->p99},
+        {"latency_us/p999", &l->p999}, {"latency_us/max", &l->max},
     };
     for (size_t i = 0; i < MK_LEN(quantities); i++)
         (void)wr_json_number(json, quantities[i].path, quantities[i].place);
