@@ -329,6 +329,7 @@ def test_more_connections_than_open_files_are_refused():
     ([], "Name a URL"),
     (["http://127.0.0.1/"], "-R RATE"),
     (["-R", "0", "http://127.0.0.1/"], "-R expects"),
+    (["-R", "1e-300", "http://127.0.0.1/"], "-R expects"),
     (["-R", "nan", "http://127.0.0.1/"], "-R expects"),
     (["-R", "1", "--closed", "http://127.0.0.1/"], "not both"),
     (["-R", "1", "https://127.0.0.1/"], "http://"),

@@ -34,6 +34,7 @@ def test_wrong_usage(wr, words, said):
     (["--pid", "4194305", "--", "wrk", URL], "there is no process 4194305"),
     (["--name", "no-such-server", "--", "wrk", URL], 'no process is called "no-such-server"'),
     (["-c", "5", "--", "wrk", "--connections=3", URL], "write {c} where"),
+    (["-c", "5", "--", "ab", "-kc", "100", URL], "the command has -kc, and"),
 ])
 def test_what_cannot_be_found(wr, words, said):
     done = wr.run(*words, code=1)

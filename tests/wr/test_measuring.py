@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 
@@ -60,6 +61,35 @@ def test_a_sweep_as_table_csv_and_json(wr, serve, tmp_path):
     assert [step["concurrency"] for step in document["steps"]] == [1, 3]
     assert document["server"]["found_by"] == "port"
     assert "\r" not in done.stderr  # progress is for terminals
+
+
+# It rests in the middle, as a client that gets no core does; then it is pace.
+RESTING = """
+import os, signal, subprocess, sys, time
+process = subprocess.Popen([{pace!r}, *sys.argv[1:]])
+time.sleep(0.5)
+process.send_signal(signal.SIGSTOP)
+time.sleep(0.4)
+process.send_signal(signal.SIGCONT)
+sys.exit(process.wait())
+"""
+
+
+def test_a_client_that_doubts_itself_is_passed_on(wr, serve):
+    server = serve("slow", 0)
+    wr.script("pace", RESTING.format(pace=str(Path(wr.program).with_name("pace"))))
+    _, shots, said = wr.shots("-c", 4, "--", "pace", "-R", 100, "-d", "2s", server.url)
+    assert "its own pace" in shots[0]["doubt"]
+    assert "4 connections: the client doubts itself in 1 of 1 shots: it did not keep its own pace" in said
+
+
+@pytest.mark.parametrize("connections", [1, 50])
+def test_requests_before_the_start_and_wrong_ones_are_served_too(wr, serve, connections):
+    server = serve("slow", 3)
+    _, shots, _ = wr.shots("-c", connections, "--", Path(wr.program).with_name("pace"), "-R", 50, "-d", "1s", server.url)
+    assert shots[0]["served"] == 50 + connections and shots[0]["requests"] <= 50
+    assert shots[0]["us_per_request"] >= 3_000
+    assert shots[0]["us_per_request"] * shots[0]["served"] == pytest.approx(shots[0]["user_us"] + shots[0]["system_us"], rel=.01)
 
 
 def test_the_port_of_the_url_finds_the_server(wr, serve):

@@ -90,6 +90,17 @@ def test_a_cgroup_that_is_named_is_taken(wr, serve, group):
     assert "--cgroup expects the folder" in done.stderr
 
 
+def test_a_cgroup_that_counts_another_is_refused(wr, serve, group):
+    server = serve("slow", 0)
+    done = wr.run("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url, code=1)
+    assert "the server is not in that control group" in done.stderr
+    done = wr.run("--pid", server.pid, "--cgroup", group.parent, "-c", 2, "--", *AB, server.url, code=1)
+    assert "--cgroup expects" in done.stderr or "is in that control group" in done.stderr
+    (group / "cgroup.procs").write_text(str(server.pid))
+    done = wr.run("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url, before=within(group), code=1)
+    assert "wr itself or process 1 is in that control group" in done.stderr
+
+
 @pytest.mark.parametrize("name", ["a) b (c", "(()) S 1 1", "x y"])
 def test_any_name(wr, serve, name):
     name = f"{name}{os.urandom(2).hex()}"[:15]  # tests run side by side

@@ -164,8 +164,8 @@ static uint64_t assign(struct pace_load *l)
 {
     for (;;) {
         uint64_t due, now = pace_now();
-        if (*l->stop && l->schedule->end > now)
-            l->schedule->end = now;
+        if (*l->stop)
+            pace_schedule_stop(l->schedule);
         if (!pace_schedule_next(l->schedule, now, &due) || due > now)
             return now;
         struct pace_connection *c = NULL;

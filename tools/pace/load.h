@@ -20,7 +20,7 @@ struct pace_load {
     uint64_t timeout;                  /* of a request, nanoseconds from when it was due */
     bool closes;                       /* one request on each connection */
     bool spins;                        /* wait without sleeping */
-    const volatile sig_atomic_t *stop; /* not 0: nothing more becomes due */
+    const volatile sig_atomic_t *stop; /* not 0: nothing more is sent */
     /* Its own. */
     struct pace_waiter waiter;
     struct pace_connection *connections;

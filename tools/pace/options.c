@@ -2,7 +2,6 @@
 #include "pace/options.h"
 
 #include <getopt.h>
-#include <math.h>
 #include <monkey/text.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 enum { CONNECTIONS_MAX = 60000, FIELDS_MAX = 32 };
 enum { POISSON = 1, CLOSED, SEED, TIMEOUT, STATUS, LENGTH, SHA1, VARIES, CLOSE, SPIN, JSON };
 
+#define RATE_MIN 1e-6 /* one in eleven days: more than a run may take */
 #define RATE_MAX 1e7
 
 const char pace_options_help[] =
@@ -80,8 +80,8 @@ static bool take_rate(struct pace_options *o, const char *text)
 {
     char *end;
     double rate = strtod(text, &end);
-    if (end == text || *end || !isfinite(rate) || rate <= 0 || rate > RATE_MAX)
-        return complain("-R expects requests a second, above 0 and at most 10000000, not ", text);
+    if (end == text || *end || !(rate >= RATE_MIN && rate <= RATE_MAX))
+        return complain("-R expects requests a second, from 0.000001 to 10000000, not ", text);
     o->rate = rate;
     return true;
 }

@@ -14,16 +14,22 @@ static uint64_t draw(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static uint64_t draw_gap(struct pace_schedule *s)
+/* What is further away than half of all time never comes: a rate may be that low. */
+static uint64_t later(uint64_t from, double ns)
+{
+    return ns < (double)(PACE_NEVER - from) / 2 ? from + (uint64_t)ns : PACE_NEVER;
+}
+
+static uint64_t draw_after(struct pace_schedule *s, uint64_t from)
 {
     double u = (double)(draw(&s->random) >> 11) * 0x1p-53; /* in [0, 1) */
-    return (uint64_t)(-log1p(-u) / s->rate * (double)PACE_SECOND);
+    return later(from, -log1p(-u) / s->rate * (double)PACE_SECOND);
 }
 
 /* From the start each time: a sum of gaps would gather what rounding loses. */
 static uint64_t constant_due(const struct pace_schedule *s)
 {
-    return s->start + (uint64_t)((double)s->taken * (double)PACE_SECOND / s->rate);
+    return later(s->start, (double)s->taken * (double)PACE_SECOND / s->rate);
 }
 
 void pace_schedule_init(struct pace_schedule *s, enum pace_spacing spacing, double rate, uint64_t seed)
@@ -35,7 +41,7 @@ void pace_schedule_start(struct pace_schedule *s, uint64_t start, uint64_t end)
 {
     s->start = start;
     s->end = end;
-    s->due = s->spacing == PACE_POISSON ? start + draw_gap(s) : start;
+    s->due = s->spacing == PACE_POISSON ? draw_after(s, start) : start;
 }
 
 bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *due)
@@ -44,11 +50,16 @@ bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *d
     return s->taken < s->max && *due < s->end;
 }
 
+void pace_schedule_stop(struct pace_schedule *s)
+{
+    s->max = s->taken;
+}
+
 void pace_schedule_take(struct pace_schedule *s)
 {
     s->taken++;
     if (s->spacing == PACE_POISSON)
-        s->due += draw_gap(s);
+        s->due = draw_after(s, s->due);
     else if (s->spacing == PACE_CONSTANT)
         s->due = constant_due(s);
 }

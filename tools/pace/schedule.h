@@ -28,6 +28,8 @@ void pace_schedule_init(struct pace_schedule *s, enum pace_spacing spacing, doub
 void pace_schedule_start(struct pace_schedule *s, uint64_t start, uint64_t end);
 /* When the next one is due; false: there is none any more. */
 bool pace_schedule_next(const struct pace_schedule *s, uint64_t now, uint64_t *due);
+/* Nothing more is due, what waits included. */
+void pace_schedule_stop(struct pace_schedule *s);
 /* Goes on to the one behind it. */
 void pace_schedule_take(struct pace_schedule *s);
 

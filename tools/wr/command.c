@@ -21,6 +21,14 @@ static void say_unknown(const char *program)
            MK_STR_ARG(mk_buf_str(&names)));
 }
 
+static bool has_prefix(const struct wr_command *c, mk_str prefix)
+{
+    for (size_t i = 1; i < c->n; i++)
+        if (mk_str_starts(mk_str_from_c(c->words[i]), prefix))
+            return true;
+    return false;
+}
+
 bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *arena)
 {
     *c = (struct wr_command){.words = words, .n = count(words)};
@@ -29,6 +37,10 @@ bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *
         say_unknown(words[0]);
         return false;
     }
+    if (mk_str_eq(mk_str_from_c(c->kind->name), MK_STR("h2load")) && has_prefix(c, MK_STR("--wa")))
+        return wr_say_error(
+            "h2load does not say how many requests its --warm-up-time took, so nothing could be "
+            "said for each request: let wr warm up, with --warm-up");
     c->fields = mk_arena_zalloc(arena, c->n + 1, sizeof *c->fields);
     if (!c->fields)
         return wr_say_error("out of memory");
@@ -123,15 +135,47 @@ unsigned wr_command_concurrency(const struct wr_command *c)
                : 0;
 }
 
+/* As getopt reads it: the last of some short options in one word, as -kc100 or -kc. */
+static bool is_cluster(mk_str word)
+{
+    if (word.len < 3 || word.p[0] != '-' || word.p[1] == '-')
+        return false;
+    size_t end = word.len;
+    while (end > 0 && mk_char_is_digit(word.p[end - 1]))
+        end--;
+    if (end < 3 || word.p[end - 1] != 'c')
+        return false;
+    for (size_t i = 1; i < end; i++)
+        if (!mk_char_is_alpha(word.p[i]))
+            return false;
+    return true;
+}
+
+/* --conn=10 is --connections=10, as getopt_long takes it; shorter ones mean something else too. */
+static bool is_long_name(mk_str word)
+{
+    static const char *const names[] = {"--connections", "--clients", "--concurrent", "--concurrency"};
+    enum { SHORTEST = 5 };
+    mk_str name = mk_str_take(word, mk_str_find(word, '='));
+    for (size_t i = 0; i < MK_LEN(names) && name.len >= SHORTEST; i++)
+        if (mk_str_starts(mk_str_from_c(names[i]), name))
+            return true;
+    return false;
+}
+
 const char *wr_command_conflict(const struct wr_command *c)
 {
-    static const char *const names[] = {"--connections", "--clients", "--concurrent"};
-    for (size_t i = 1; i < c->n; i++)
-        if (!holds_place(mk_str_from_c(c->words[i])))
-            for (size_t k = 0; k < MK_LEN(names); k++)
-                if (mk_str_starts(mk_str_from_c(c->words[i]), mk_str_from_c(names[k])) &&
-                    !(c->words[i + 1] && holds_place(mk_str_from_c(c->words[i + 1]))))
-                    return c->words[i];
+    mk_str option = mk_str_from_c(c->kind->concurrency);
+    for (size_t i = 1; i < c->n; i++) {
+        mk_str word = mk_str_from_c(c->words[i]);
+        if (mk_str_eq(word, MK_STR("--")))
+            break;
+        if (i > 1 && mk_str_eq(mk_str_from_c(c->words[i - 1]), MK_STR("-H")))
+            continue; /* a field, whatever it looks like */
+        if ((is_cluster(word) && !mk_str_eq(word, option)) || is_long_name(word))
+            if (!holds_place(word) && !(c->words[i + 1] && holds_place(mk_str_from_c(c->words[i + 1]))))
+                return c->words[i];
+    }
     return NULL;
 }
 

@@ -7,7 +7,7 @@ void wr_csv_head(struct mk_buf *out)
     mk_buf_addf(out, "concurrency,shot");
     for (const struct wr_field *f = wr_field_all(); f->name; f++)
         mk_buf_addf(out, ",%s", f->name);
-    mk_buf_addf(out, ",bottleneck\n");
+    mk_buf_addf(out, ",bottleneck,doubt\n");
 }
 
 /* What is not known is an empty cell. */
@@ -23,6 +23,9 @@ void wr_csv_rows(const struct wr_step *step, struct mk_buf *out)
             if (wr_is_told(value))
                 mk_buf_addf(out, "%.*f", f->decimals, value);
         }
-        mk_buf_addf(out, ",%s\n", wr_bottleneck_word(step->shots[i].bottleneck));
+        mk_buf_addf(out, ",%s,", wr_bottleneck_word(step->shots[i].bottleneck));
+        if (step->shots[i].told.doubt) /* fixed words, which may have commas in them */
+            mk_buf_addf(out, "\"%s\"", step->shots[i].told.doubt);
+        mk_buf_add_char(out, '\n');
     }
 }

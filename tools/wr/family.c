@@ -188,19 +188,60 @@ void wr_family_find_cgroup(struct wr_family *f)
     mk_buf_free(&path);
 }
 
-mk_err wr_family_use_cgroup(struct wr_family *f, const char *folder)
+struct within {
+    struct wr_family *family;
+    size_t n_roots; /* of the family, seen in there */
+    bool has_stranger;
+};
+
+static bool look_who_is_within(void *data, pid_t pid)
 {
+    enum { INIT = 1 };
+    struct within *w = data;
+    const struct wr_process *p = wr_family_find(w->family, pid);
+    w->n_roots += p && p->is_root;
+    w->has_stranger |= pid == getpid() || (pid == INIT && !p);
+    return true;
+}
+
+static size_t count_roots(const struct wr_family *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += f->all[i].is_root;
+    return n;
+}
+
+static const char *find_fault(struct wr_family *f, const char *path)
+{
+    struct within w = {.family = f};
     struct wr_cpu cpu;
+    if (!wr_cgroup_read_cpu(path, &cpu) || !wr_cgroup_each(path, look_who_is_within, &w))
+        return "--cgroup expects the folder of a control group of version 2 that counts processor time, such "
+               "as "
+               "one below /sys/fs/cgroup";
+    if (w.has_stranger)
+        return "wr itself or process 1 is in that control group, so it counts more than the server: give the "
+               "server one of its own";
+    if (w.n_roots < count_roots(f))
+        return "the server is not in that control group, or not with all of its processes: write their "
+               "numbers "
+               "into its file cgroup.procs first";
+    return NULL;
+}
+
+const char *wr_family_use_cgroup(struct wr_family *f, const char *folder)
+{
     struct mk_buf path = mk_buf_growing(1 << 16);
     mk_buf_add(&path, mk_str_from_c(folder));
     mk_buf_add_char(&path, '\0');
-    mk_err e = path.failed ? -ENOMEM : wr_cgroup_read_cpu(path.p, &cpu) ? 0 : -ENOENT;
-    if (e) {
+    const char *fault = path.failed ? "out of memory" : find_fault(f, path.p);
+    if (fault) {
         mk_buf_free(&path);
-        return e;
+        return fault;
     }
     f->cgroup = path.p;
-    return wr_family_grow(f) ? 0 : -ENOMEM;
+    return wr_family_grow(f) ? NULL : "out of memory";
 }
 
 static void take_out(struct wr_family *f, size_t at)
@@ -225,8 +266,10 @@ void wr_family_read_cpu_of_processes(struct wr_family *f, struct wr_cpu *sum)
 {
     /* Parents first: a child that ends meanwhile is then in neither, not in both. */
     for (size_t i = 0; i < f->n; i++)
-        if (!f->all[i].is_gone)
+        if (!f->all[i].is_gone) {
             wr_process_read_cpu(&f->all[i]);
+            f->all[i].is_new = false;
+        }
     for (size_t i = f->n; i-- > 0;) /* roots stay, so that it can be said that they ended */
         if (f->all[i].is_gone && !f->all[i].is_root)
             take_out(f, i);
@@ -236,6 +279,17 @@ void wr_family_read_cpu_of_processes(struct wr_family *f, struct wr_cpu *sum)
         wr_cpu_add(sum, &f->all[i].self);
         wr_cpu_add(sum, &f->all[i].waited);
         wr_cpu_add(sum, &lost);
+    }
+}
+
+void wr_family_read_cpu_of_new(const struct wr_family *f, struct wr_cpu *sum)
+{
+    *sum = (struct wr_cpu){0, 0, 0};
+    for (size_t i = 0; i < f->n; i++) {
+        if (!f->all[i].is_new)
+            continue;
+        wr_cpu_add(sum, &f->all[i].self);
+        wr_cpu_add(sum, &f->all[i].waited);
     }
 }
 
@@ -311,14 +365,18 @@ void wr_family_start(struct wr_family *f)
             f->all[i].threads[k].run_at_start = f->all[i].threads[k].run;
 }
 
-unsigned wr_family_threads(const struct wr_family *f, uint64_t least_ns, uint64_t *waited_ns)
+unsigned wr_family_threads(const struct wr_family *f, uint64_t least_ns, uint64_t *waited_ns,
+                           uint64_t *longest_ns)
 {
     unsigned n = 0;
-    *waited_ns = 0;
+    *waited_ns = *longest_ns = 0;
     for (size_t i = 0; i < f->n; i++)
         for (size_t k = 0; k < f->all[i].n_threads; k++) {
             const struct wr_thread *t = &f->all[i].threads[k];
-            n += t->run.ran >= t->run_at_start.ran + least_ns;
+            uint64_t ran = t->run.ran > t->run_at_start.ran ? t->run.ran - t->run_at_start.ran : 0;
+            n += ran >= least_ns;
+            if (ran > *longest_ns)
+                *longest_ns = ran;
             if (t->run.waited > t->run_at_start.waited)
                 *waited_ns += t->run.waited - t->run_at_start.waited;
         }

@@ -29,8 +29,8 @@ void wr_family_mark_roots(struct wr_family *f);
 const struct wr_process *wr_family_dead_root(const struct wr_family *f);
 /* Takes the cgroup for counting when the family is alone in one. */
 void wr_family_find_cgroup(struct wr_family *f);
-/* Takes this one, and all that is in there. */
-mk_err wr_family_use_cgroup(struct wr_family *f, const char *folder) MK_MUST_USE;
+/* Takes this one, and all that is in there. NULL, or why it cannot be: it would count others, or not all. */
+const char *wr_family_use_cgroup(struct wr_family *f, const char *folder) MK_MUST_USE;
 
 /* Each reads it anew. Processes that ended are taken out; what they used stays in the sums. */
 void wr_family_read_cpu(struct wr_family *f, struct wr_cpu *sum);
@@ -48,7 +48,10 @@ uint64_t wr_family_hwm_kb(const struct wr_family *f);
 void wr_family_cores(const struct wr_family *f, cpu_set_t *out);
 /* From here on wr_family_threads() counts. */
 void wr_family_start(struct wr_family *f);
-/* How many threads ran for that long, and how long all waited for a processor. */
-unsigned wr_family_threads(const struct wr_family *f, uint64_t least_ns, uint64_t *waited_ns);
+/* How many threads ran for that long; how long all waited for a processor, and how long the busiest ran. */
+unsigned wr_family_threads(const struct wr_family *f, uint64_t least_ns, uint64_t *waited_ns,
+                           uint64_t *longest_ns);
+/* What was used by those that no look at the time has seen yet. */
+void wr_family_read_cpu_of_new(const struct wr_family *f, struct wr_cpu *sum);
 
 #endif

@@ -175,9 +175,6 @@ bool wr_find_family(const struct wr_find *what, struct wr_family *out)
         wr_family_find_cgroup(out);
         return true;
     }
-    mk_err e = wr_family_use_cgroup(out, what->cgroup);
-    return !e ||
-           wr_say_error("%s counts no processor time: %s; --cgroup expects the folder of a control group of "
-                        "version 2, such as one below /sys/fs/cgroup",
-                        what->cgroup, mk_err_text(e));
+    const char *fault = wr_family_use_cgroup(out, what->cgroup);
+    return !fault || wr_say_error("%s: %s", what->cgroup, fault);
 }

@@ -146,8 +146,8 @@ static bool count(const struct wr_fire *f, struct wr_child *client, double *per_
     wr_child_drain(client);
     if (!is_there(f) || !has_succeeded(f, client) || !read_result(f, client, &told))
         return false;
-    if (told.requests > 0)
-        *per_request = (double)n / (double)told.requests;
+    if (wr_result_served(&told) > 0)
+        *per_request = (double)n / (double)wr_result_served(&told);
     else
         *why = "the client had no answer";
     return true;

@@ -70,6 +70,7 @@ static void add_told(const struct wr_result *r, struct mk_buf *out)
     const struct wr_latency *l = &r->latency_us;
     add_member(out, "\"seconds\":", r->seconds, 6);
     add_member(out, ",\"requests\":", (double)r->requests, 0);
+    add_member(out, ",\"served\":", (double)wr_result_served(r), 0);
     add_member(out, ",\"rate\":", r->rate, 3);
     add_member(out, ",\"bytes\":", (double)r->bytes, 0);
     add_member(out, ",\"errors\":{\"connect\":", (double)e->connect, 0);
@@ -121,8 +122,13 @@ static void add_shot(const struct wr_shot *s, struct mk_buf *out)
     add_member(out, ",\"waited\":", s->client.waited, 4);
     mk_buf_addf(out, "},\"server_cores\":%u", s->server.cores);
     add_member(out, ",\"server_busy\":", s->server.busy, 4);
+    add_member(out, ",\"server_busiest_thread\":", s->server.busiest, 4);
     add_member(out, ",\"server_waited\":", s->server.waited, 4);
-    mk_buf_addf(out, ",\"bottleneck\":\"%s\"", wr_bottleneck_word(s->bottleneck));
+    mk_buf_addf(out, ",\"bottleneck\":\"%s\",\"doubt\":", wr_bottleneck_word(s->bottleneck));
+    if (s->told.doubt)
+        add_text(out, s->told.doubt);
+    else
+        mk_buf_addf(out, "null");
     add_samples(s, out);
     mk_buf_add_char(out, '}');
 }

@@ -96,10 +96,11 @@ bool wr_meter_sample(struct wr_meter *m)
 static void weigh_server(struct wr_meter *m, struct wr_shot *out)
 {
     cpu_set_t cores;
-    uint64_t waited;
-    unsigned active = wr_family_threads(m->server, (uint64_t)(out->wall_s * ACTIVE * 1e9), &waited);
+    uint64_t waited, longest;
+    unsigned active = wr_family_threads(m->server, (uint64_t)(out->wall_s * ACTIVE * 1e9), &waited, &longest);
     wr_family_cores(m->server, &cores);
     wr_load_weigh(&out->server, out->wall_s, (unsigned)CPU_COUNT(&cores), active);
+    out->server.busiest = fmin((double)longest / 1e9 / out->wall_s, 1);
     out->server.waited = fmin((double)waited / 1e9 / out->wall_s / out->server.cores, 1);
 }
 
@@ -136,6 +137,13 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     struct wr_cpu cpu;
     wr_family_read_cpu(m->server, &cpu);
     struct wr_cpu used = wr_cpu_since(&cpu, &m->at_start);
+    if (!wr_family_grow(m->server))
+        return false;
+    if (!m->server->cgroup) { /* they came since the last look, and nothing of theirs is in there */
+        struct wr_cpu more;
+        wr_family_read_cpu_of_new(m->server, &more);
+        wr_cpu_add(&used, &more);
+    }
     if (!look_closely(m) || (m->n_samples == 0 && !wr_meter_sample(m)))
         return false;
     out->wall_s = seconds(client->ended_us - client->started_us);

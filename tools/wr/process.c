@@ -76,7 +76,7 @@ static bool read_clocks(pid_t pid, struct wr_cpu *out)
 bool wr_process_init(struct wr_process *p, pid_t pid)
 {
     struct wr_stat s;
-    *p = (struct wr_process){.pid = pid};
+    *p = (struct wr_process){.pid = pid, .is_new = true};
     if (!wr_procfile_stat(pid, &s) || wr_stat_is_dead(&s))
         return false;
     p->start = s.start;

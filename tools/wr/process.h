@@ -32,6 +32,7 @@ struct wr_process {
     char name[64];
     bool is_root; /* found by itself, not as a child */
     bool is_gone, is_dead;
+    bool is_new; /* the family's time has not been read since it came */
     bool pss_is_known;
 
     struct wr_cpu self, waited, waited_at_first;

@@ -9,12 +9,19 @@ void wr_result_init(struct wr_result *r)
 {
     *r = (struct wr_result){
         .requests = WR_NOT_TOLD,
+        .served = WR_NOT_TOLD,
         .seconds = WR_NOT_TOLD,
         .rate = WR_NOT_TOLD,
         .bytes = WR_NOT_TOLD,
+        .busy = WR_NOT_TOLD,
         .errors = {WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD},
         .latency_us = NO_LATENCY,
     };
+}
+
+int64_t wr_result_served(const struct wr_result *r)
+{
+    return r->served < 0 ? r->requests : r->served;
 }
 
 int64_t wr_result_errors(const struct wr_result *r)

@@ -29,16 +29,20 @@ struct wr_latency { /* microseconds */
 
 struct wr_result {
     int64_t requests; /* answers that came back whole, of whatever status */
+    int64_t served;   /* what the server had to do in the client's whole life; WR_NOT_TOLD: as `requests` */
     double seconds;
     double rate;   /* `requests` per second */
     int64_t bytes; /* received; with heads where the client counts them */
     struct wr_errors errors;
     struct wr_latency latency_us;
+    double busy;       /* the share of its time for which the client worked; a loop that waits is no work */
     const char *doubt; /* why the client itself does not trust its times, in fixed words; NULL if it does */
 };
 
 /* Nothing is told. */
 void wr_result_init(struct wr_result *r);
+/* The requests that the server's time is divided by: those of the client's whole life, as that time is. */
+int64_t wr_result_served(const struct wr_result *r);
 /* The sum of the errors that are told; WR_NOT_TOLD when none is. */
 int64_t wr_result_errors(const struct wr_result *r);
 /* Readers end with it: works out the rate or the seconds from the others, and forgets the latency of no

@@ -41,11 +41,21 @@ void wr_load_weigh(struct wr_load *l, double wall_s, unsigned allowed, unsigned 
 
 void wr_shot_judge(struct wr_shot *s)
 {
-    if (s->told.requests > 0)
-        s->us_per_request = (s->server.user_us + s->server.system_us) / (double)s->told.requests;
-    s->bottleneck = s->client.busy >= FULL && s->server.busy < HAS_ROOM   ? WR_BOTTLENECK_CLIENT
-                    : s->server.busy >= FULL && s->client.busy < HAS_ROOM ? WR_BOTTLENECK_SERVER
-                                                                          : WR_BOTTLENECK_NEITHER;
+    int64_t served = wr_result_served(&s->told);
+    bool counted = s->server.user_us + s->server.system_us > 0;
+    if (served > 0 && !counted) /* nobody answers in no time: what did has not been seen */
+        s->server.user_us = s->server.system_us = WR_NOT_TOLD;
+    if (served > 0 && counted)
+        s->us_per_request = (s->server.user_us + s->server.system_us) / (double)served;
+    double client =
+        s->client.busy; /* one that waits without sleeping uses all, and knows how much of it was work */
+    if (wr_is_told(s->told.busy))
+        client = fmin(client, s->told.busy);
+    /* One full thread holds all others back, however many there are. */
+    bool server_has_room = counted && s->server.busy < HAS_ROOM && s->server.busiest < HAS_ROOM;
+    s->bottleneck = client >= FULL && server_has_room             ? WR_BOTTLENECK_CLIENT
+                    : s->server.busy >= FULL && client < HAS_ROOM ? WR_BOTTLENECK_SERVER
+                                                                  : WR_BOTTLENECK_NEITHER;
 }
 
 double wr_shot_median_pss(const struct wr_shot *s)

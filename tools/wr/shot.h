@@ -16,6 +16,7 @@ struct wr_load {
     double user_us, system_us;
     unsigned cores; /* that it may and can use: as many as it has busy threads for */
     double busy;    /* 0 to 1 */
+    double busiest; /* the share of the time for which the busiest of its threads ran; 0 to 1 */
     double waited;  /* for a core that others had: 0 to 1 of the time of `cores` */
 };
 

@@ -132,6 +132,20 @@ static void say_disturbed(const struct wr_step *step)
     }
 }
 
+static void say_doubt(const struct wr_step *step)
+{
+    const char *doubt = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < step->n; i++)
+        if (step->shots[i].told.doubt) {
+            doubt = step->shots[i].told.doubt;
+            n++;
+        }
+    if (doubt)
+        wr_say("%u connections: the client doubts itself in %zu of %zu shots: %s", step->concurrency, n,
+               step->n, doubt);
+}
+
 /* Answers of the checked length that do not come to what was received were not those answers. */
 static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
 {
@@ -206,6 +220,7 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
         return false;
     say_bottleneck(step);
     say_disturbed(step);
+    say_doubt(step);
     say_if_short(s, step);
     return true;
 }

@@ -120,6 +120,14 @@ static enum wr_bottleneck worst(const struct wr_step *step)
     return b;
 }
 
+static bool is_doubted(const struct wr_step *step)
+{
+    for (size_t i = 0; i < step->n; i++)
+        if (step->shots[i].told.doubt)
+            return true;
+    return false;
+}
+
 void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct mk_buf *out)
 {
     if (step->concurrency)
@@ -135,7 +143,7 @@ void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct m
     }
     if (s->options->counts_syscalls)
         write_number(out, 9, step->syscalls, 2);
-    mk_buf_addf(out, " %s\n", wr_bottleneck_word(worst(step)));
+    mk_buf_addf(out, " %s%s\n", wr_bottleneck_word(worst(step)), is_doubted(step) ? ", in doubt" : "");
 }
 
 static void write_part(struct mk_buf *out, uint64_t n, const char *word, const char *end)

@@ -44,6 +44,36 @@ static void as_many_are_due_as_rate_and_time_say(void **state)
     }
 }
 
+static void a_rate_that_is_next_to_nothing_asks_once_or_never(void **state)
+{
+    static const double rates[] = {1e-6, 1e-12, 1e-300, 5e-324};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(rates); i++) {
+        struct pace_schedule s;
+        uint64_t due;
+        pace_schedule_init(&s, PACE_CONSTANT, rates[i], 1);
+        pace_schedule_start(&s, 5 * PACE_SECOND, 86400 * PACE_SECOND);
+        assert_int_equal(take(&s), 5 * PACE_SECOND);
+        assert_false(pace_schedule_next(&s, 86399 * PACE_SECOND, &due));
+        pace_schedule_init(&s, PACE_POISSON, rates[i], 1);
+        pace_schedule_start(&s, 5 * PACE_SECOND, 3600 * PACE_SECOND);
+        assert_false(pace_schedule_next(&s, 3599 * PACE_SECOND, &due));
+    }
+}
+
+static void what_waits_is_not_sent_after_a_stop(void **state)
+{
+    struct pace_schedule s;
+    uint64_t due;
+    (void)state;
+    pace_schedule_init(&s, PACE_CONSTANT, 1e7, 1);
+    pace_schedule_start(&s, 0, PACE_SECOND);
+    (void)take(&s);
+    assert_true(pace_schedule_next(&s, PACE_SECOND / 2, &due));
+    pace_schedule_stop(&s);
+    assert_false(pace_schedule_next(&s, PACE_SECOND / 2, &due));
+}
+
 static void one_that_is_not_taken_stays_due(void **state)
 {
     struct pace_schedule s;
@@ -119,6 +149,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_gaps_do_not_drift),
         cmocka_unit_test(as_many_are_due_as_rate_and_time_say),
+        cmocka_unit_test(a_rate_that_is_next_to_nothing_asks_once_or_never),
+        cmocka_unit_test(what_waits_is_not_sent_after_a_stop),
         cmocka_unit_test(one_that_is_not_taken_stays_due),
         cmocka_unit_test(gaps_of_poisson_have_its_mean_and_spread),
         cmocka_unit_test(the_same_seed_gives_the_same_gaps),

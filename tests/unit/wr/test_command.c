@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wr/command.h"
 
+#include <stdio.h>
+
 #include "unit/test.h"
 #include "wr/url.h"
 
@@ -49,6 +51,18 @@ static void what_wr_needs_is_added_unless_it_is_there(void **state)
     expect("wrk URL", 0, "wrk --latency URL");
 }
 
+static void a_warm_up_that_nobody_counts_is_refused(void **state)
+{
+    (void)state;
+    char h2load[] = "h2load", warm[] = "--warm-up-time=1", url[] = "http://h/";
+    char *words[] = {h2load, warm, url, NULL};
+    struct mk_arena arena;
+    struct wr_command c;
+    mk_arena_init(&arena, NULL);
+    assert_false(wr_command_init(&c, words, &arena));
+    mk_arena_fini(&arena);
+}
+
 static void words_are_quoted_for_a_shell(void **state)
 {
     (void)state;
@@ -74,6 +88,40 @@ static void its_own_concurrency_and_fields_are_known(void **state)
     assert_int_equal(wr_command_concurrency(&c), 0);
     assert_string_equal(wr_command_conflict(&c), "--connections=3");
     mk_arena_fini(&arena);
+}
+
+static const char *conflict(const char *first, const char *second)
+{
+    static char room[3][LINE];
+    static struct wr_command c;
+    char *words[4] = {room[0], room[1], room[2], NULL};
+    struct mk_arena arena;
+    mk_arena_init(&arena, NULL);
+    snprintf(room[0], LINE, "%s", "ab");
+    snprintf(room[1], LINE, "%s", first);
+    snprintf(room[2], LINE, "%s", second);
+    assert_true(wr_command_init(&c, words, &arena));
+    const char *word = wr_command_conflict(&c);
+    mk_arena_fini(&arena);
+    return word;
+}
+
+static void connections_in_other_clothes_are_refused(void **state)
+{
+    (void)state;
+    static const char *const own[] = {"-kc",       "-kc100",         "-rkc5",
+                                      "--conn=5",  "--con",          "--connections=3",
+                                      "--clients", "--concurrent=7", "--concurrency"};
+    static const char *const others[] = {"-c",   "-c5", "-k", "-n100", "--close", "--content-type=a",
+                                         "--cl", "-H"};
+    for (size_t i = 0; i < MK_LEN(own); i++)
+        assert_non_null(conflict(own[i], "5"));
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        assert_null(conflict(others[i], "5"));
+    assert_null(conflict("-kc", "{c}"));
+    assert_null(conflict("-kc{c}", "5"));
+    assert_null(conflict("--connections={c}", "5"));
+    assert_null(conflict("-H", "-kc5"));
 }
 
 static void the_first_form_runs_weighttp(void **state)
@@ -119,8 +167,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_concurrency_finds_its_place),
         cmocka_unit_test(what_wr_needs_is_added_unless_it_is_there),
+        cmocka_unit_test(a_warm_up_that_nobody_counts_is_refused),
         cmocka_unit_test(words_are_quoted_for_a_shell),
         cmocka_unit_test(its_own_concurrency_and_fields_are_known),
+        cmocka_unit_test(connections_in_other_clothes_are_refused),
         cmocka_unit_test(the_first_form_runs_weighttp),
         cmocka_unit_test(urls),
     };

@@ -29,6 +29,20 @@ static void only_right_answers_are_requests(void **state)
     assert_close(r.latency_us.p99, NO); /* null: too few */
 }
 
+static void what_the_server_did_is_more_than_right_answers(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    const char *why;
+    assert_true(wr_pace_read(MK_STR("{\"requests\":90,\"seconds\":1,\"asked\":110,\"unsent\":7,"
+                                    "\"before\":{\"requests\":51,\"errors\":0}}"),
+                             &r, &why));
+    assert_int_equal(r.requests, 90);
+    assert_int_equal(wr_result_served(&r), 154);
+    assert_true(wr_pace_read(MK_STR("{\"requests\":90,\"seconds\":1}"), &r, &why));
+    assert_int_equal(wr_result_served(&r), 90);
+}
+
 static void a_client_that_was_late_is_doubted(void **state)
 {
     (void)state;
@@ -58,6 +72,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_tells_everything),
         cmocka_unit_test(only_right_answers_are_requests),
+        cmocka_unit_test(what_the_server_did_is_more_than_right_answers),
         cmocka_unit_test(a_client_that_was_late_is_doubted),
         cmocka_unit_test(what_did_not_begin_is_refused),
         cmocka_unit_test(output_that_is_cut_is_refused),

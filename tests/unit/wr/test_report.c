@@ -102,7 +102,7 @@ static void csv_has_a_cell_for_each_name(void **state)
             n += row.p[i] == ',';
         assert_true(n > 0 && (line == 0 || n == commas));
         commas = n;
-        assert_true(line == 0 || mk_str_ends(row, MK_STR(",client")));
+        assert_true(line == 0 || mk_str_ends(row, MK_STR(",client,")));
     }
     assert_int_equal(text.len, 0);
 }
@@ -122,6 +122,25 @@ static void json_says_null_for_what_is_not_known(void **state)
     assert_contains(text, "\"cpu_counted_by\":\"processes\"");
 }
 
+static void a_client_that_doubts_itself_is_seen_everywhere(void **state)
+{
+    (void)state;
+    struct mk_buf out = fresh();
+    wr_json_write(&sweep, &out);
+    assert_contains(mk_buf_str(&out), "\"doubt\":null");
+    shots[1].told.doubt = "late, and so on";
+    out = fresh();
+    wr_json_write(&sweep, &out);
+    assert_contains(mk_buf_str(&out), "\"doubt\":\"late, and so on\"");
+    out = fresh();
+    wr_csv_rows(&step, &out);
+    assert_contains(mk_buf_str(&out), ",client,\n");
+    assert_contains(mk_buf_str(&out), ",client,\"late, and so on\"\n");
+    out = fresh();
+    wr_table_row(&sweep, &step, &out);
+    assert_contains(mk_buf_str(&out), " client, in doubt\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +149,7 @@ int main(void)
         cmocka_unit_test_setup(the_time_is_days_and_less, set_up),
         cmocka_unit_test_setup(csv_has_a_cell_for_each_name, set_up),
         cmocka_unit_test_setup(json_says_null_for_what_is_not_known, set_up),
+        cmocka_unit_test_setup(a_client_that_doubts_itself_is_seen_everywhere, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,9 @@ static enum wr_bottleneck judge(double client, double server)
 {
     struct wr_shot s;
     wr_shot_init(&s);
+    s.server.user_us = 1;
     s.client.busy = client;
-    s.server.busy = server;
+    s.server.busy = s.server.busiest = server;
     wr_shot_judge(&s);
     return s.bottleneck;
 }
@@ -24,6 +25,55 @@ static void who_is_full_while_the_other_has_room_is_the_bottleneck(void **state)
     assert_int_equal(judge(0.99, 0.92), WR_BOTTLENECK_NEITHER);
     assert_int_equal(judge(0.94, 0.10), WR_BOTTLENECK_NEITHER);
     assert_int_equal(judge(0, 0), WR_BOTTLENECK_NEITHER);
+}
+
+static void one_full_thread_of_many_holds_the_server_back(void **state)
+{
+    (void)state;
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.server.user_us = 1;
+    s.client.busy = 0.99;
+    s.server.busy = 0.40; /* four threads, one of which accepts for all */
+    s.server.busiest = 0.93;
+    wr_shot_judge(&s);
+    assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
+    s.server.busiest = 0.89;
+    wr_shot_judge(&s);
+    assert_int_equal(s.bottleneck, WR_BOTTLENECK_CLIENT);
+}
+
+static void a_client_that_spins_knows_how_much_of_it_was_work(void **state)
+{
+    (void)state;
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.server.user_us = 1;
+    s.client.busy = 1;
+    s.told.busy = 0.30;
+    s.server.busy = s.server.busiest = 0.40;
+    wr_shot_judge(&s);
+    assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
+    s.server.busy = s.server.busiest = 0.98;
+    wr_shot_judge(&s);
+    assert_int_equal(s.bottleneck, WR_BOTTLENECK_SERVER);
+    s.told.busy = 0.97;
+    s.server.busy = s.server.busiest = 0.40;
+    wr_shot_judge(&s);
+    assert_int_equal(s.bottleneck, WR_BOTTLENECK_CLIENT);
+}
+
+static void answers_that_took_nobody_any_time_were_not_seen(void **state)
+{
+    (void)state;
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.told.requests = 1000;
+    s.client.busy = 1;
+    wr_shot_judge(&s);
+    assert_false(wr_is_told(s.us_per_request) || wr_is_told(s.server.user_us) ||
+                 wr_is_told(s.server.system_us));
+    assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
 }
 
 static struct wr_load weigh(double used_s, double wall_s, unsigned allowed, unsigned threads)
@@ -88,6 +138,21 @@ static void time_for_a_request_needs_requests(void **state)
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }
 
+static void requests_that_are_no_part_of_the_rate_are_counted(void **state)
+{
+    (void)state;
+    struct wr_shot s;
+    wr_shot_init(&s);
+    s.server.user_us = 1500;
+    s.told.requests = 100;
+    s.told.served = 150;
+    wr_shot_judge(&s);
+    assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
+    s.told.requests = 0; /* all were wrong, and cost as much */
+    wr_shot_judge(&s);
+    assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
+}
+
 static void the_memory_is_the_middle_of_the_samples(void **state)
 {
     (void)state;
@@ -120,12 +185,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_is_full_while_the_other_has_room_is_the_bottleneck),
+        cmocka_unit_test(one_full_thread_of_many_holds_the_server_back),
+        cmocka_unit_test(a_client_that_spins_knows_how_much_of_it_was_work),
+        cmocka_unit_test(answers_that_took_nobody_any_time_were_not_seen),
         cmocka_unit_test(one_thread_cannot_use_two_cores),
         cmocka_unit_test(many_threads_cannot_use_more_than_their_cores),
         cmocka_unit_test(processes_that_nobody_saw_used_cores_too),
         cmocka_unit_test(idle_and_unknown_is_one_core_not_busy),
         cmocka_unit_test(a_clock_that_runs_ahead_is_no_more_than_all),
         cmocka_unit_test(time_for_a_request_needs_requests),
+        cmocka_unit_test(requests_that_are_no_part_of_the_rate_are_counted),
         cmocka_unit_test(the_memory_is_the_middle_of_the_samples),
         cmocka_unit_test(least_middle_and_most),
     };

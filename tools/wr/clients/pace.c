@@ -33,14 +33,24 @@ static void read_counts(mk_str json, struct wr_result *out)
     }
 }
 
+/* The first answer, one on each connection before the start, and wrong answers cost the server as much as
+ * others, and it is watched while they come. */
+static void read_served(mk_str json, struct wr_result *out)
+{
+    double asked, unsent, before;
+    if (wr_json_number(json, "asked", &asked) && wr_json_number(json, "unsent", &unsent) &&
+        wr_json_number(json, "before/requests", &before) && asked >= unsent)
+        out->served = (int64_t)(asked - unsent + before);
+}
+
 static void read_quantities(mk_str json, struct wr_result *out)
 {
     struct wr_latency *l = &out->latency_us;
     const struct quantity quantities[] = {
-        {"seconds", &out->seconds},  {"rate", &out->rate},        {"latency_us/mean", &l->mean},
-        {"latency_us/p50", &l->p50}, {"latency_us/p75", &l->p75}, {"latency_us/p90", &l->p90},
-        {"latency_us/p95", &l->p95}, {"latency_us/p99", &l->p99}, {"latency_us/p999", &l->p999},
-        {"latency_us/max", &l->max},
+        {"seconds", &out->seconds},    {"rate", &out->rate},        {"busy", &out->busy},
+        {"latency_us/mean", &l->mean}, {"latency_us/p50", &l->p50}, {"latency_us/p75", &l->p75},
+        {"latency_us/p90", &l->p90},   {"latency_us/p95", &l->p95}, {"latency_us/p99", &l->p99},
+        {"latency_us/p999", &l->p999}, {"latency_us/max", &l->max},
     };
     for (size_t i = 0; i < MK_LEN(quantities); i++)
         (void)wr_json_number(json, quantities[i].path, quantities[i].place);
@@ -55,6 +65,7 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
         return false;
     }
     read_counts(json, out);
+    read_served(json, out);
     read_quantities(json, out);
     if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
         out->doubt = "it did not keep its own pace, so its latency is not the server's alone";
