@@ -58,14 +58,11 @@ BENCH_FLAGS = --only monkey,floor,nginx,lighttpd,h2o --case small,logged,medium,
 
 # The record is kept, and reported, also when the run is interrupted.
 define hold_contest
-	tools/dev/venv.sh build/contest-venv tools/contest/requirements.txt || exit 1; \
-	cd tools/contest || exit 1; \
 	trap : INT; \
 	folder=$(abspath build/contest)/$$(date +%Y-%m-%d-%H%M%S); \
-	python=$(abspath build/contest-venv)/bin/python; \
-	$$python -m contest run $(1) --output "$$folder" $(CONTEST_FLAGS) >/dev/null; status=$$?; \
+	tools/contest/contest.sh run $(1) --output "$$folder" $(CONTEST_FLAGS) >/dev/null; status=$$?; \
 	[ -e "$$folder/record.json" ] || [ -e "$$folder/record.json.gz" ] || exit $$status; \
-	$$python -m contest report "$$folder" >/dev/null || status=1; \
+	tools/contest/contest.sh report "$$folder" >/dev/null || status=1; \
 	printf 'The report:  %s\nIn short:    %s\nRaw data:    %s\n' "$$folder/report.html" "$$folder/summary.md" "$$folder"; \
 	exit $$status
 endef

@@ -7,6 +7,7 @@ import pytest
 
 import sample_record
 from contest import cli, compare, record as records
+from contest.record import Exclusion
 from contest.results import Results
 
 
@@ -99,7 +100,7 @@ def test_only_steps_that_both_have_are_compared(base, other):
 
 @pytest.mark.parametrize("metric, case, contestant, why", [
     ("rate", "gwan-100", "monkey", "the client was the bottleneck"), ("rate", "paced", "monkey", "set by the client"),
-    ("cpu_us", "gwan-100", "thttpd", "disqualified")])
+    ("cpu_us", "gwan-100", "thttpd", "disqualified"), ("p99_us", "close", "monkey", "in a closed loop")])
 def test_what_proves_nothing_is_unclear(base, other, metric, case, contestant, why):
     scale(other, metric, 3, case, contestant)
     one = found(base, other, case, contestant, metric)
@@ -176,3 +177,26 @@ def test_json(base, other, tmp_path, capsys):
 def test_a_record_that_is_none(tmp_path, capsys):
     assert cli.main(["compare", str(tmp_path), str(tmp_path)]) == 1
     assert "no record.json in this folder" in capsys.readouterr().err
+
+
+def test_what_could_not_be_measured_and_what_was_disturbed_is_unclear(base, other):
+    scale(other, "rate", 3)
+    for shot in other.shots:
+        shot.noisy = (shot.case, shot.contestant) == ("close", "monkey")
+    assert found(base, other, metric="rate").why == "other programs disturbed after"
+    other.unmeasured = [Exclusion("close", "monkey", "wr ended")]
+    assert found(base, other).why == "not measured after"
+
+
+def test_cpu_that_was_counted_in_another_way_is_unclear(base, other):
+    scale(other, "cpu_us", 3)
+    for shot in other.shots:
+        shot.counted_by = "processes"
+    assert found(base, other).why == "CPU was counted in another way"
+
+
+@pytest.mark.parametrize("value", ["much", "-1", "nan", "inf"])
+def test_a_tolerance_that_is_none(base, other, tmp_path, capsys, value):
+    with pytest.raises(SystemExit):
+        run(tmp_path, base, other, f"--tolerance={value}")
+    assert "is no number of percent" in capsys.readouterr().err

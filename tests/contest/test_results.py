@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from contest import wording
-from contest.record import Case, Contestant, Exclusion, Record, Shot
+from contest import report, summary, wording
+from contest.record import Case, Contestant, Exclusion, Historical, Record, Shot
 from contest.results import Results
 
 
@@ -64,24 +64,71 @@ def test_absent_ones_are_told_with_their_reason():
                                               "node": "no shot of it in this record"}
 
 
-def test_a_rate_that_the_client_limits_wins_nothing():
-    shots = {"monkey": {100: {"rate": [99, 100, 101], "cpu_us": [5, 5.1, 5.2], "bottleneck": ["client", "client", "server"]}},
-             "nginx": {100: {"rate": [50, 51, 52], "cpu_us": [8, 8.1, 8.2]}}}
+def bound(values, **more):
+    return {100: {"rate": values, "bottleneck": ["client"] * len(values), **more}}
+
+
+def free(values, **more):
+    return {100: {"rate": values, **more}}
+
+
+def test_two_that_the_client_limits_cannot_be_told_apart():
+    shots = {"monkey": bound([99, 100, 101], cpu_us=[5, 5.1, 5.2]), "nginx": bound([80, 81, 82], cpu_us=[8, 8.1, 8.2])}
     results = Results(record(shots))
     rate, cpu = results.standing("case", "rate"), results.standing("case", "cpu_us")
-    assert (rate.verdict, rate.winners, rate.bound, rate.place("monkey")) == ("client", (), ("monkey",), None)
-    assert cpu.winners == ("monkey",)
+    assert (rate.verdict, rate.winners, rate.bound, rate.place("monkey")) == ("client", (), ("monkey", "nginx"), None)
+    assert rate.place("nginx") is None and cpu.winners == ("monkey",)
     said = wording.sentence(rate, results)
-    assert "bottleneck for Monkey" in said and "CPU, memory and latency can be compared" in said and "fastest" not in said
+    assert "bottleneck for Monkey" in said and "CPU and memory can be compared" in said and "fastest" not in said
+    assert "latency" not in said
+
+
+def test_who_stays_below_the_least_that_another_can_do_is_behind():
+    results = Results(record({"h2o": bound([99, 100, 101]), "nginx": bound([98, 99, 100]), "monkey": free([50, 51, 52])}))
+    found = results.standing("case", "rate")
+    assert (found.verdict, found.winners, found.behind) == ("client", (), ("monkey",))
+    assert found.place("monkey") == "behind" and found.place("h2o") is None
+    assert "Behind all the same: Monkey" in wording.sentence(found, results)
+    assert "Monkey loses: Monkey 51.0/s = 0.51 × H2o (100/s)" in wording.ours(found, results)
+    assert "is behind in 1" in wording.headline(results)
+
+
+def test_a_free_one_above_the_limit_of_the_client_does_not_beat_it():
+    """What the other one could do without its client is not known."""
+    found = standing(record({"monkey": bound([50, 51, 52]), "nginx": free([99, 100, 101]), "h2o": free([20, 21, 22])}))
+    assert (found.verdict, found.behind) == ("client", ("h2o",))
+    assert found.place("nginx") is None and found.place("monkey") is None
+
+
+def test_the_only_one_that_the_client_limits_wins_when_all_others_are_below():
+    results = Results(record({"nginx": bound([99, 100, 101]), "monkey": free([50, 51, 52])}))
+    found = results.standing("case", "rate")
+    assert (found.verdict, found.winners, found.place("monkey")) == ("won", ("nginx",), "behind")
+    assert "it can do at least as much" in wording.sentence(found, results)
+
+
+def test_an_interval_that_overlaps_with_the_limit_of_the_client_is_not_behind():
+    found = standing(record({"nginx": bound([99, 100, 101]), "monkey": free([90, 95, 99.5])}))
+    assert (found.verdict, found.behind) == ("client", ())
 
 
 def test_steps_that_the_client_limits_do_not_count():
     def shots(slow, fast, bound):
         return {10: {"rate": slow, "bottleneck": ["client" if bound else "server"] * 3}, 100: {"rate": fast}}
-    results = Results(record({"monkey": shots([900, 901, 902], [10, 11, 12], True), "nginx": shots([5, 6, 7], [20, 21, 22], False)}, (10, 100)))
+    results = Results(record({"monkey": shots([900, 901, 902], [10, 11, 12], True), "nginx": shots([890, 891, 892], [20, 21, 22], True)}, (10, 100)))
     found = results.standing("case", "rate")
     assert found.steps == (100.,) and found.winners == ("nginx",)
     assert "at 10 connections; these steps do not count" in wording.sentence(found, results)
+
+
+def test_one_slow_server_takes_no_step_from_the_others():
+    """The fast ones are free at both steps; a third one is bound, and all others are above or below it for sure."""
+    def shots(slow, fast, bottleneck="server"):
+        return {10: {"rate": slow, "bottleneck": [bottleneck] * 3}, 100: {"rate": fast}}
+    results = Results(record({"nginx": shots([100, 101, 102], [100, 101, 102], "client"), "monkey": shots([50, 51, 52], [50, 51, 52]),
+                              "h2o": shots([20, 21, 22], [20, 21, 22])}, (10, 100)))
+    found = results.standing("case", "rate")
+    assert found.steps == (10., 100.) and found.winners == ("nginx",) and found.place("h2o") == "behind"
 
 
 def test_a_sweep_is_judged_by_the_geometric_mean_of_each_round():
@@ -164,3 +211,137 @@ def test_one_round_names_no_winner():
     results = Results(record(simple(monkey=[1], nginx=[100])))
     assert results.standing("case", "rate").verdict == "few"
     assert "too few rounds" in wording.sentence(results.standing("case", "rate"), results)
+
+
+# ---- What is counted, and what is not judged ----
+
+def test_latency_of_a_closed_loop_is_shown_but_not_ranked():
+    shots = {n: {100: {"rate": [100] * 3, "p99_us": [i, i + .1, i + .2], "cpu_us": [1, 2, 3]}} for i, n in enumerate(("monkey", "nginx"), 1)}
+    made = record(shots, metrics=["p99_us", "cpu_us"])
+    results = Results(made)
+    assert results.ranked("case") == ("cpu_us", "rate") and "p99_us" in results.shown("case")
+    found = results.standing("case", "p99_us")
+    assert found.verdict == "none" and found.place("monkey") is None and found.estimates["monkey"].median == 1.1
+    made.cases["case"].slow = 200
+    assert Results(made).standing("case", "p99_us").winners == ("monkey",)
+
+
+def test_latency_that_the_client_limits_is_not_judged():
+    def shots(low, bottleneck):
+        return {100: {"p99_us": [low, low + 1, low + 2], "bottleneck": [bottleneck] * 3}}
+    made = record({"monkey": shots(1, "server"), "nginx": shots(9, "client")}, metrics=["p99_us"], axis="rate")
+    assert standing(made, "p99_us").verdict == "client"
+
+
+def tally(made):
+    return {place: [(e.case, e.metric) for e in entries] for place, entries in wording.tally(Results(made)).items()}
+
+
+def test_a_case_counts_once_by_its_first_metric():
+    shots = {n: {100: {"rate": [v, v + 1, v + 2], "cpu_us": [v, v + 1, v + 2]}} for n, v in (("monkey", 10), ("nginx", 20))}
+    made = record(shots, metrics=["cpu_us", "rate"])
+    assert tally(made) == {"out": [], "behind": [], "first": [("case", "cpu_us")], "tied": [], "undecided": []}
+    assert [e.metric for e in wording.others(Results(made))["behind"]] == ["rate"]
+    assert "measured in 1 case," in wording.headline(Results(made))
+
+
+def test_repetitions_of_old_comparisons_are_not_counted():
+    made = record(simple(monkey=[10, 11, 12], nginx=[20, 21, 22]), historical=Historical("old", "then", "differs"))
+    assert not any(tally(made).values())
+    assert [e.case for e in wording.others(Results(made))["behind"]] == ["case"]
+
+
+def test_our_disqualification_is_a_loss_and_told_first():
+    made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22]))
+    made.disqualified.append(Exclusion("case", "monkey", "98 bytes in place of 100"))
+    results = Results(made)
+    assert tally(made)["out"] == [("case", None)] and not tally(made)["first"]
+    assert "is out in 1" in wording.headline(results) and "disqualified in 1 case: case" in wording.headline(results)
+    text = summary.render(made)
+    assert "- A case: Monkey is disqualified: 98 bytes in place of 100." in text.split("## Where Monkey is not first")[1].split("##")[0]
+
+
+def test_our_failure_to_start_is_a_loss():
+    made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22]))
+    made.shots = [s for s in made.shots if s.contestant != "monkey"]
+    made.contestants["monkey"] = Contestant("Monkey", "failed", why="ended with code 1")
+    assert tally(made)["out"] == [("case", None)]
+    assert "could not be started: ended with code 1" in summary.render(made)
+
+
+def test_our_errors_are_a_loss():
+    shots = {"monkey": {100: {"rate": [30, 31, 32], "errors": [9, 9, 9]}}, "nginx": {100: {"rate": [20, 21, 22]}}, "h2o": {100: {"rate": [1, 2, 3]}}}
+    made = record(shots)
+    assert tally(made)["out"] == [("case", "rate")]
+    assert "Monkey is not ranked because of errors: 27" in summary.render(made)
+
+
+def test_what_our_instrument_could_not_measure_is_nobodys_fault():
+    made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22], h2o=[1, 2, 3]))
+    made.unmeasured = [Exclusion("case", "monkey", "wr ended with code 70")]
+    results = Results(made)
+    assert results.unmeasured("case") == {"monkey": "wr ended with code 70"} and "monkey" not in results.present("case")
+    assert "monkey" not in results.absent_in("case") and not results.disqualified("case")
+    assert tally(made)["undecided"] == [("case", None)] and results.standing("case", "rate").winners == ("nginx",)
+    for text in (summary.render(made), report.render(made)):
+        assert "wr ended with code 70" in text and "disqualified:" not in text
+
+
+# ---- Noise ----
+
+def noisy(made, contestant, count):
+    for shot in [s for s in made.shots if s.contestant == contestant][:count]:
+        shot.noisy = True
+    return made
+
+
+def test_noise_names_no_winner():
+    made = record({n: {100: {"rate": [v, v + 1, v + 2], "cpu_us": [v, v + 1, v + 2]}} for n, v in (("monkey", 10), ("nginx", 20), ("h2o", 2))})
+    noisy(made, "nginx", 2)
+    results = Results(made)
+    found = results.standing("case", "rate")
+    assert (found.verdict, found.winners, found.place("monkey")) == ("disturbed", (), None)
+    assert results.standing("case", "cpu_us").winners == ("h2o",)
+    assert "half of the shots or more of Nginx" in wording.sentence(found, results)
+    assert "2 of 9 shots were disturbed" in wording.headline(results)
+    text = summary.render(made)
+    assert "2 of 9 shots were disturbed" in text and "Nginx ‡ 2/3" in text and "*disturbed*" in text
+
+
+def test_a_little_noise_and_noise_far_behind_change_nothing():
+    def made():
+        return record(simple(monkey=[10, 11, 12], nginx=[20, 21, 22], h2o=[1, 2, 3]))
+    assert standing(noisy(made(), "nginx", 1)).verdict == "won"
+    assert standing(noisy(made(), "h2o", 3)).verdict == "won"
+
+
+# ---- How CPU was counted ----
+
+def counted(kinds):
+    """contestant -> how its CPU was counted; the later, the cheaper."""
+    made = record({n: {100: {"cpu_us": [9 - i, 9.1 - i, 9.2 - i]}} for i, n in enumerate(kinds)})
+    for shot in made.shots:
+        shot.counted_by = kinds[shot.contestant]
+    return made
+
+
+def test_two_ways_of_counting_are_not_compared():
+    made = counted({"monkey": "cgroup", "nginx": "cgroup", "h2o": "processes"})
+    found = standing(made, "cpu_us")
+    assert found.winners == ("nginx",) and found.uncounted == ("h2o",) and "h2o" in found.estimates
+    assert "counted in another way" in wording.sentence(found, Results(made)) and "§" in summary.render(made)
+    assert "counted otherwise" in report.render(made)
+
+
+def test_a_server_that_forks_is_not_ranked_by_sums_over_processes():
+    made = counted({"monkey": "processes", "nginx": "processes", "busybox": "processes"})
+    assert standing(made, "cpu_us").winners == ("nginx",) and standing(made, "cpu_us").uncounted == ("busybox",)
+    assert standing(counted({"monkey": "cgroup", "nginx": "cgroup", "busybox": "cgroup"}), "cpu_us").winners == ("busybox",)
+
+
+def test_older_records_say_it_once_for_all():
+    made = counted({"monkey": None, "nginx": None, "busybox": None})
+    made.environment["cpu_counted_by"] = "processes"
+    assert standing(made, "cpu_us").uncounted == ("busybox",)
+    made.environment["cpu_counted_by"] = "cgroup"
+    assert standing(made, "cpu_us").winners == ("busybox",)

@@ -4,7 +4,7 @@ import re
 
 from contest import palette, plots, statistics, wording
 from contest.elements import Markup, tag
-from contest.metrics import metric as metric_of, span, step as write_step
+from contest.metrics import RANKED, metric as metric_of, span, step as write_step
 
 
 def scrolled(content, label):
@@ -34,6 +34,9 @@ def _value(results, standing, name, metric, base=None):
         bound, shots = results.bound(standing.case, name, standing.step)
         limited = bound and tag("span", f"client {bound}/{shots}", class_="badge warn",
                                 title=f"in {bound} of {shots} shots the load client was the bottleneck")
+    if name in standing.uncounted:
+        limited = tag("span", "counted otherwise", class_="badge warn",
+                      title="its processor time was counted in another way than that of the others, or in parts")
     return tag("td", first, tag("span", m.write(e.median), class_="median"), tag("small", span(e.low, e.high, m.kind)),
                _ratio(results, standing, name, base), limited or None,
                class_="number" + (" best" if first else ""), data_value=repr(e.median))
@@ -62,7 +65,7 @@ def _name(results, case, name):
     if errors:
         marks.append(tag("span", f"{errors:,.0f} errors", class_="badge bad", title=f"{share:.2%} of the answers"))
     if noisy := results.noisy(case, name):
-        marks.append(tag("span", f"{noisy} disturbed", class_="badge warn", title="other programs used the machine during these shots"))
+        marks.append(tag("span", f"{noisy}/{results.shots(case, name)} disturbed", class_="badge warn", title="other programs used the machine during these shots"))
     return tag("th", results.title(name), marks, scope="row", class_="ours" if name == results.ours else None)
 
 
@@ -86,7 +89,8 @@ def table(results, case):
         base = None
     heads = [tag("th", "Contestant", scope="col")]
     for m in shown:
-        heads.append(tag("th", metric_of(m).title, scope="col", class_="number"))
+        quiet = m in RANKED and m not in results.ranked(case)
+        heads.append(tag("th", metric_of(m).title, tag("small", " not ranked") if quiet else None, scope="col", class_="number"))
     heads.append(tag("th", "Rounds", scope="col", class_="number"))
     rows = []
     for name in _order(results, case, standings):
@@ -94,6 +98,7 @@ def table(results, case):
         kind = " ".join(k for k, yes in (("ours", name == results.ours), ("yardstick", name in results.yardsticks)) if yes)
         rows.append(tag("tr", cells, _rounds(results, standings, name), class_=kind or None))
     left = [(n, why, "disqualified", "bad") for n, why in results.disqualified(case).items()]
+    left += [(n, why, "not measured", "warn") for n, why in results.unmeasured(case).items()]
     left += [(n, why, "took no part", "") for n, why in results.absent_in(case).items()]
     foot = [tag("tr", tag("th", results.title(n), scope="row"),
                 tag("td", tag("span", word, class_=f"badge {kind}"), " ", why, colspan=len(heads) - 1)) for n, why, word, kind in left]

@@ -57,7 +57,7 @@ def main(arguments=None):
         return complaint.code
     except ModuleNotFoundError as error:
         complain(f"{arguments[0]} needs the Python module {error.name}; "
-                 "`pip install -r tools/contest/requirements.txt` installs what is needed")
+                 "tools/contest/contest.sh runs the contest with all that it needs")
         return 1
     except KeyboardInterrupt:
         complain("interrupted")

@@ -7,14 +7,16 @@ Exit codes: 0; 1 when --fail-on-regression found that our server takes more CPU 
 intervals; 2 when the records cannot be compared. Steps of a sweep are shown, but judged as a whole: of many comparisons
 some look like a change by luck.
 """
+import argparse
 import json
+import math
 import sys
 from dataclasses import asdict, dataclass
 
 from contest import record as records, statistics, wording
 from contest.complaint import Complaint, nearest
 from contest.metrics import METRICS, metric as metric_of, span, step as write_step
-from contest.results import ALL, ERROR_SHARE, Results
+from contest.results import ALL, ERROR_SHARE, TIMED, Results
 
 # What makes numbers of two runs strangers to each other, and what only may.
 REFUSED = ("cpu", "cores", "server_cores", "client_cores", "virtual", "cpu_counted_by")
@@ -51,6 +53,16 @@ def _doubt(before, after, case, name, step, metric, a, b):
             return f"the client was the bottleneck {when}"
         if metric == "rate" and results.record.cases[case].axis == "rate":
             return "the rate is set by the client"
+        if name in results.unmeasured(case):
+            return f"not measured {when}"
+        if metric == "p99_us" and not results.is_open(case):
+            return "in a closed loop latency follows from the rate"
+        if metric == "cpu_us" and results.counted_in_parts(case, name):
+            return f"CPU was counted without processes that had ended {when}"
+        if metric in TIMED and results.disturbed(case, name, step):
+            return f"other programs disturbed {when}"
+    if metric == "cpu_us" and before.kinds(case, name) != after.kinds(case, name):
+        return "CPU was counted in another way"
     return None if statistics.claimable(a, b) else "too few rounds"
 
 
@@ -191,6 +203,16 @@ def as_json(found, before, after, options):
 
 # ---- The command ----
 
+def percentage(text):
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of percent from 0 upward, such as 5")
+    return value
+
+
 def add_arguments(parser):
     parser.add_argument("before", help="a record, or the folder of a run: the base of all ratios")
     parser.add_argument("after", help="the record that is compared with it")
@@ -200,7 +222,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--anyway", action="store_true", help="compare runs of different machines: mind what you conclude")
     parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant that must not get worse (default: monkey)")
-    parser.add_argument("--tolerance", type=float, default=0., metavar="PERCENT",
+    parser.add_argument("--tolerance", type=percentage, default=0., metavar="PERCENT",
                         help="no regression is called one below so many percent (default: 0)")
     parser.add_argument("--fail-on-regression", action="store_true",
                         help="exit with 1 when our CPU per request got worse and the intervals do not overlap")

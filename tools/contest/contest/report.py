@@ -23,46 +23,51 @@ MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selec
 
 # ---- Summary ----
 
-def _sentences(standings, results):
-    for standing in standings:
-        yield tag("li", tag("a", results.record.cases[standing.case].title, href=f"#case-{standing.case}"), ", ",
-                  tag("span", metric_of(standing.metric).inside, class_="quiet"), ": ", wording.ours(standing, results))
+def _sentences(entries, results):
+    for entry in entries:
+        yield tag("li", tag("a", results.record.cases[entry.case].title, href=f"#case-{entry.case}"),
+                  (", ", tag("span", metric_of(entry.metric).inside, class_="quiet")) if entry.metric else None, ": ",
+                  entry.tell(results))
 
 
 def _ours(results):
     """Losses first: nobody has to look for them."""
     if not results.ours:
         return None
-    found, us = wording.tally(results), results.title(results.ours)
+    found, more, us = wording.tally(results), wording.others(results), results.title(results.ours)
     boxes = []
-    for place, title, empty in (("behind", f"Where {us} is not first", "Nowhere in this run."),
-                                ("first", f"Where {us} is first", "Nowhere in this run."),
-                                ("tied", f"Where {us} shares the first place", "Nowhere in this run.")):
-        lines = found[place]
+    for title, *places in ((f"Where {us} is not first", "behind", "out"), (f"Where {us} is first", "first"),
+                           (f"Where {us} shares the first place", "tied"), ("Where nobody can be called first", "undecided")):
+        lines, rest = ([e for place in sorted(places, key=wording.PLACES.index) for e in table[place]] for table in (found, more))
         boxes.append(tag("details", tag("summary", tag("span", title, class_="what"), tag("span", len(lines), class_="count")),
-                         tag("ul", _sentences(lines, results)) if lines else tag("p", empty),
-                         class_=f"place {place}", open=place == "behind"))
+                         tag("ul", _sentences(lines, results)) if lines else tag("p", "Nowhere in this run."),
+                         (tag("p", "In other metrics and repetitions of old comparisons, which are not counted:"),
+                          tag("ul", _sentences(rest, results))) if rest else None,
+                         class_=f"place {places[0]}", open=places[0] == "behind"))
     return tag("div", boxes, class_="places")
 
 
 def _figures(results):
-    """The first thing that one sees: how it went for our server, in four numbers."""
+    """The first thing that one sees: how it went for our server, in a few numbers."""
     if not results.ours:
         return None
     found = wording.tally(results)
-    words = (("first", "alone in front"), ("tied", "first with others"), ("behind", "behind"), ("undecided", "not decided"))
+    words = [("first", "alone in front"), ("tied", "first with others"), ("behind", "behind"), ("undecided", "not decided")]
+    if found["out"]:
+        words.insert(3, ("out", "disqualified, failed or with errors"))
     return tag("dl", [tag("div", tag("dt", word), tag("dd", len(found[place])), class_=place) for place, word in words],
-               class_="figures", aria_label=f"How often {results.title(results.ours)} was where")
+               class_="figures", aria_label=f"In how many cases {results.title(results.ours)} was where")
 
 
 def _summary(results, remarks):
     record = results.record
-    shots = len(record.shots)
+    shots, unmeasured = len(record.shots), getattr(record, "unmeasured", ())
     absent = [c.title for c in record.contestants.values() if c.state != "present"]
     return (tag("p", wording.headline(results), class_="lead"), _figures(results),
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
                 + (f"{wording.listed(absent)} could not take part. " if absent else "")
                 + (f"{len(record.disqualified)} times a server was disqualified, each with its reason. " if record.disqualified else "")
+                + (f"{len(unmeasured)} times a server could not be measured, which was no fault of its own. " if unmeasured else "")
                 + "There is no winner of the whole, on purpose: the question is who wins where."),
             tag("p", "This run was interrupted: what is missing was not measured.", class_="notice") if record.interrupted else None,
             tag("div", tag("h3", "Remarks of those who ran it"), markdown(remarks, "h4"), class_="prose remarks card") if remarks else None,
@@ -73,7 +78,7 @@ def _summary(results, remarks):
 
 def _cell(results, case, metric):
     if metric not in results.ranked(case):
-        return tag("td", tag("span", "–", aria_label="not measured"), class_="none")
+        return tag("td", tag("span", "–", aria_label="not ranked here"), class_="none")
     standing = results.standing(case, metric)
     if standing.decided:
         names = [tag("span", results.title(n), class_="ours" if n == results.ours else None) for n in standing.winners]
@@ -81,8 +86,7 @@ def _cell(results, case, metric):
         value = metric_of(metric).write(standing.estimates[standing.winners[0]].median)
         tied = tag("span", "tie", class_="badge tie") if standing.verdict == "tied" else None
         return tag("td", tied, " " if tied else None, joined, tag("small", value), class_="decided")
-    why = {"client": "client was the limit", "alone": "nobody to compare with", "few": "too few rounds", "none": "nobody ranked"}
-    return tag("td", tag("span", why[standing.verdict], class_="badge warn"), class_="none")
+    return tag("td", tag("span", wording.UNDECIDED[standing.verdict], class_="badge warn"), class_="none")
 
 
 def _winners(results):
@@ -98,6 +102,8 @@ def _letters(results, case, name):
     """A letter for each metric that somebody wins here."""
     if name in results.disqualified(case):
         return tag("td", tag("span", "out", class_="badge bad", title="disqualified"))
+    if name in results.unmeasured(case):
+        return tag("td", tag("span", "?", aria_label="not measured", title="not measured: the instrument failed"), class_="none")
     if name not in results.present(case):
         return tag("td", tag("span", "–", aria_label="took no part"), class_="none")
     marks = []
@@ -121,7 +127,7 @@ def _matrix(results):
                                   class_="matrix"), "Who is first in what, by case and contestant"),
             tag("p", legend, tag("span", tag("b", "R", class_="mark first"), " alone in front"),
                 tag("span", tag("b", "R", class_="mark tied"), " tied"), tag("span", tag("b", "out", class_="badge bad"), " disqualified"),
-                tag("span", tag("b", "–"), " took no part"), class_="legend"))
+                tag("span", tag("b", "–"), " took no part"), tag("span", tag("b", "?"), " could not be measured"), class_="legend"))
 
 
 def _heat(results, metric):
@@ -131,7 +137,7 @@ def _heat(results, metric):
     m = metric_of(metric)
     note = f"{m.title} as a multiple of the best median of each case. Framed: first, or tied for it. The darker, the farther from it."
     if metric == "rate":
-        note += " *: the client was the bottleneck at some steps, which do not count."
+        note += " *: the client was the bottleneck in some shots."
     return casecard.figure(drawing, note, wide=True)
 
 
@@ -211,10 +217,20 @@ def _reading(results):
         ("Luck", "Two servers that are the same would seem different by chance in so many of a hundred comparisons: "
          f"{chance}. With fewer than {ROUNDS_MIN} rounds nothing is claimed."),
         ("Ratios", "A ratio is always a multiple of the base that is named beside it: 0.81 × nginx means 81 % of what nginx has."),
-        ("The client was the limit", "Marked like this, a rate tells what the load client could do. It wins nothing, and loses nothing; "
-         "CPU per request, memory and latency can still be compared."),
+        ("The client was the limit", "Marked like this, a rate tells what the load client could do: the server can do at least as much. "
+         "Two of that kind cannot be told apart; who stays below one of them is behind. CPU per request and memory can still be compared."),
+        ("What is counted", "Each case counts once, by the metric that it asks for first. Other metrics are told beside it. "
+         "Repetitions of old comparisons ask again what other cases ask, and are not counted."),
+        ("Latency", "It is ranked where requests leave when they are due, and where slow clients stand in the way. Elsewhere the client "
+         "waits for an answer before it asks again, so that latency is little else than connections divided by the rate: "
+         "it is shown, and not ranked."),
+        ("Disturbed", "Other programs used more of the machine than they may, in spite of repetitions. Where that was so in half "
+         "of the shots of one of the best, nobody wins in rate or latency."),
         ("CPU per request", "User and system time of the server and all of its children, divided by the requests. "
-         "It does not depend on how fast the client is, so it tells most. Less is better."),
+         "It does not depend on how fast the client is, so it tells most. Less is better. It is taken from a cgroup of the server, "
+         "which counts processes that have ended as well; sums over processes are another thing and never ranked beside it."),
+        ("Not measured", "The instrument or the client failed, also when it was tried again. That is no fault of the server, "
+         "and it is neither ranked nor disqualified there."),
         ("Yardsticks", "A yardstick, such as the floor, does as little as a server could: it shows what the machine and the kernel take. "
          "It is never ranked."))
     return tag("dl", [tag("div", tag("dt", title), tag("dd", body)) for title, body in rules], class_="rules")

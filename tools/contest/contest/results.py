@@ -4,7 +4,8 @@
 A sweep has a value at each of its steps; as a whole it is judged by the geometric mean over its steps, taken in each
 round by itself, so that the interval is again one between rounds.
 """
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from contest import statistics
@@ -12,6 +13,10 @@ from contest.metrics import METRICS, RANKED, known, metric as metric_of
 
 ALL = None               # in the place of a step: the whole sweep
 ERROR_SHARE = .001       # of the answers; whoever fails more often is shown, but not ranked
+NOISY_SHARE = .5         # of the shots; who was disturbed in so many of them neither wins nor loses what depends on time
+TIMED = ("rate", "p99_us")
+# A process for each connection: without a cgroup nobody counts the time of those that have ended.
+FORKING = ("busybox", "mini-httpd")
 
 
 @dataclass(frozen=True)
@@ -20,11 +25,14 @@ class Standing:
     case: str
     metric: str
     step: float | None
-    verdict: str                              # won, tied, alone, few, none, client
+    verdict: str                              # won, tied, alone, few, none, client, disturbed
     winners: tuple = ()
     order: tuple = ()                         # ranked, best first
     estimates: dict = field(default_factory=dict)  # also of those that are not ranked
+    behind: tuple = ()                        # where nobody wins: who loses nevertheless
     bound: tuple = ()                         # whose client was the limit
+    uncounted: tuple = ()                     # whose CPU time was counted in another way, or in parts
+    disturbed: tuple = ()                     # who had to share the machine in half of the shots or more
     faulty: tuple = ()                        # who answered too many requests with errors
     partial: tuple = ()                       # who has not run all steps
     steps: tuple = ()                         # that were compared
@@ -35,6 +43,8 @@ class Standing:
 
     def place(self, contestant):
         """first, tied, behind, or None when the contestant is not judged here."""
+        if contestant in self.behind:
+            return "behind"
         if not self.decided or contestant not in self.order:
             return None
         if contestant in self.winners:
@@ -47,7 +57,8 @@ class Results:
         self.record = record
         self.ours = ours if ours in record.contestants else None
         self._values = {}
-        self._bound, self._shots, self._errors, self._noisy = {}, {}, {}, {}
+        self._bound, self._shots, self._errors, self._noisy, self._all = {}, {}, {}, {}, {}
+        self._kinds = {}
         self._standings, self._log = {}, {}
         for shot in record.shots:
             self._take(shot)
@@ -62,6 +73,10 @@ class Results:
             self._shots[place] = self._shots.get(place, 0) + 1
             self._bound[place] = self._bound.get(place, 0) + (shot.bottleneck == "client")
         self._noisy[place] = self._noisy.get(place, 0) + bool(shot.noisy)
+        self._all[place] = self._all.get(place, 0) + 1
+        if "cpu_us" in shot.metrics:
+            kind = getattr(shot, "counted_by", None) or self.record.environment.get("cpu_counted_by")
+            self._kinds.setdefault(place[:2], set()).add(kind)
         if known(errors := shot.metrics.get("errors")):
             seconds = shot.metrics.get("seconds") or self.record.cases[shot.case].seconds
             requests = shot.metrics.get("requests") or (shot.metrics.get("rate") or 0) * seconds
@@ -85,18 +100,19 @@ class Results:
         return tuple(n for n, c in self.record.contestants.items() if n in shot and not c.yardstick)
 
     def disqualified(self, case):
-        found = {}
-        for each in self.record.disqualified:
-            if each.case == case:
-                found.setdefault(each.contestant, []).append(each.why)
-        return {name: "; ".join(whys) for name, whys in found.items()}
+        return _reasons(self.record.disqualified, case)
+
+    def unmeasured(self, case):
+        """Where the instrument or the client failed, which nobody who was measured can help."""
+        bad = self.disqualified(case)
+        return {n: why for n, why in _reasons(getattr(self.record, "unmeasured", ()), case).items() if n not in bad}
 
     def absent_in(self, case):
         """Who takes no part, and why: not there, failed to start, or cannot do it."""
         found = {n: f"{c.state}: {c.why}" if c.why else c.state
                  for n, c in self.record.contestants.items() if c.state != "present"}
         found |= {e.contestant: e.why for e in self.record.absent_in if e.case == case}
-        taken = self.disqualified(case)
+        taken = self.disqualified(case) | self.unmeasured(case)
         there = set(self.present(case))
         for name, contestant in self.record.contestants.items():
             if name not in there and name not in taken and name not in found and not contestant.yardstick:
@@ -104,8 +120,8 @@ class Results:
         return {n: why for n, why in found.items() if n not in there and n not in taken}
 
     def present(self, case):
-        """In the order of the record; the disqualified ones are not among them."""
-        bad = self.disqualified(case)
+        """In the order of the record; the disqualified ones and those that could not be measured are not among them."""
+        bad = self.disqualified(case) | self.unmeasured(case)
         shot = {s.contestant for s in self.record.shots if s.case == case}
         return tuple(n for n in self.record.contestants if n in shot and n not in bad)
 
@@ -155,6 +171,33 @@ class Results:
     def noisy(self, case, contestant, step=ALL):
         return self._sum(self._noisy, case, contestant, step)
 
+    def shots(self, case, contestant, step=ALL):
+        return self._sum(self._all, case, contestant, step)
+
+    @cached_property
+    def noise(self):
+        """(shots that were disturbed, shots)."""
+        return sum(self._noisy.values()), sum(self._all.values())
+
+    def disturbed(self, case, contestant, step=ALL):
+        shots = self.shots(case, contestant, step)
+        return bool(shots) and self.noisy(case, contestant, step) / shots >= NOISY_SHARE
+
+    def kinds(self, case, contestant):
+        """How the CPU time of its shots was counted: cgroup, processes, or None where that is not known."""
+        return self._kinds.get((case, contestant), set())
+
+    def counted_in_parts(self, case, contestant):
+        return contestant in FORKING and "processes" in self.kinds(case, contestant)
+
+    def _uncounted(self, case, names):
+        """Times of a cgroup and sums over processes are two things; those that most have are compared."""
+        whole = [n for n in names if not self.counted_in_parts(case, n)]
+        kinds = {n: self.kinds(case, n) for n in whole}
+        votes = Counter(next(iter(k)) for k in kinds.values() if len(k) == 1)
+        kind = max(votes, key=lambda k: (votes[k], k == "cgroup"), default=None)
+        return tuple(n for n in names if n not in whole or (votes and kinds[n] != {kind}))
+
     def _sum(self, table, case, contestant, step):
         return sum(n for (c, name, s), n in table.items() if (c, name) == (case, contestant) and step in (ALL, s))
 
@@ -167,15 +210,25 @@ class Results:
 
     # ---- Judgement ----
 
+    def is_open(self, case):
+        """Does latency tell what a visitor would wait? With a closed loop it is mostly connections divided by the rate,
+        unless slow clients stand in the way of the measured ones."""
+        about = self.record.cases[case]
+        return about.axis == "rate" or bool(getattr(about, "slow", 0)) or case == "slow"
+
     def ranked(self, case):
         """The metrics that can be won in this case, the one that decides first: those that the case asks for, and what
         else is comparable. A rate that the client sets is no merit of a server. In a closed loop latency follows from the
         rate, and memory that is shared with other contestants would be counted in parts."""
-        about = self.record.cases[case]
+        about, opened = self.record.cases[case], self.is_open(case)
+        comparable = {"rate": about.axis != "rate", "cpu_us": True, "p99_us": opened}
         wanted = [m for m in about.metrics if m in RANKED]
-        comparable = {"rate": True, "cpu_us": True, "p99_us": about.axis == "rate"}
         wanted += [m for m in RANKED if m not in wanted and comparable.get(m, about.alone)]
-        return tuple(m for m in wanted if self.has(case, m) and not (m == "rate" and about.axis == "rate"))
+        return tuple(m for m in wanted if self.has(case, m) and comparable.get(m, True))
+
+    def decides(self, case):
+        """The one metric by which the case is counted, or None."""
+        return next(iter(self.ranked(case)), None)
 
     def shown(self, case):
         """What has a column: what is ranked, and what else the case asks for."""
@@ -196,24 +249,68 @@ class Results:
         names = [n for n in there if n not in self.yardsticks]
         faulty = tuple(n for n in names if self.errors(case, n, step)[1] > ERROR_SHARE)
         able = [n for n in names if n not in faulty]
+        uncounted = self._uncounted(case, able) if metric == "cpu_us" else ()
+        able = [n for n in able if n not in uncounted]
         steps = self.steps(case) if step is ALL else (step,)
-        if metric == "rate":  # the steps at which the servers and not the client were the limit
-            free = tuple(s for s in steps if not self._bound_at(case, able, s))
-        else:
-            free = steps
-        bound = self._bound_at(case, able, step) if metric == "rate" else ()
-        used = free or steps
-        estimates = {n: e for n in there if (e := self.estimate(case, n, metric, step, used))}
-        partial = tuple(n for n in able if n not in estimates)
-        common = dict(case=case, metric=metric, step=step, estimates=estimates, bound=bound, faulty=faulty,
-                      partial=partial, steps=used)
-        if metric_of(metric).more is None:
-            return Standing(verdict="none", **common)
-        ranking = statistics.rank({n: estimates.get(n) for n in able}, metric_of(metric).more)
-        if not free and ranking.verdict != "none":
-            return Standing(verdict="client", order=ranking.order, **common)
-        return Standing(verdict=ranking.verdict, winners=ranking.winners, order=ranking.order, **common)
+        marks = dict(case=case, metric=metric, step=step, faulty=faulty, uncounted=uncounted,
+                     disturbed=tuple(n for n in able if self.disturbed(case, n, step)))
+        if metric in TIMED and self._bound_at(case, able, step):
+            return self._calm(self._judge_bound(metric, there, able, steps, marks))
+        return self._calm(self._rank(metric, there, able, steps, marks))
+
+    def _rank(self, metric, there, able, steps, marks):
+        """Who is first when everybody's number is that of the server."""
+        estimates = {n: e for n in there if (e := self.estimate(marks["case"], n, metric, marks["step"], steps))}
+        marks = marks | dict(estimates=estimates, steps=steps, partial=tuple(n for n in able if n not in estimates))
+        if metric not in self.ranked(marks["case"]):
+            return Standing(verdict="none", **marks)
+        found = statistics.rank({n: estimates.get(n) for n in able}, metric_of(metric).more)
+        return Standing(verdict=found.verdict, winners=found.winners, order=found.order, **marks)
+
+    def _judge_bound(self, metric, there, able, steps, marks):
+        """Some were faster than the client. A rate that the client limits is the least that the server can do, so whoever
+        stays below it is behind, and one who is above all others has won. Where that decides nothing, the steps count at
+        which no client was the limit. A latency that the client limits is the client's, whoever it was."""
+        case = marks["case"]
+        marks = marks | dict(bound=self._bound_at(case, able, marks["step"]))
+        free = tuple(s for s in steps if not self._bound_at(case, able, s))
+        whole = self._rank(metric, there, able, steps, marks)
+        if whole.verdict in ("none", "alone", "few"):
+            return whole
+        if metric == "rate":
+            behind = self._below(whole)
+            if len(behind) == len(whole.order) - 1:
+                return replace(whole, verdict="won", winners=tuple(n for n in whole.order if n not in behind))
+            if not free:
+                return replace(whole, verdict="client", winners=(), behind=behind)
+        elif not free:
+            return replace(whole, verdict="client", winners=())
+        return self._rank(metric, there, able, free, marks)
+
+    def _below(self, standing):
+        """Those whose own limit is known and lies wholly below what somebody else has at least."""
+        of = standing.estimates
+        return tuple(n for n in standing.order if n not in standing.bound
+                     and any(statistics.better(of[other], of[n], True) for other in standing.order))
+
+    def _calm(self, standing):
+        """Nobody is called first in what depends on time, when the machine was not theirs alone."""
+        if standing.metric not in TIMED or not standing.decided:
+            return standing
+        close = (*standing.winners, *[n for n in standing.order if n not in standing.winners][:1])
+        if not set(close) & set(standing.disturbed):
+            return standing
+        return replace(standing, verdict="disturbed", winners=())
 
     def overall(self):
         """The standing of every case in every metric that it ranks."""
         return [self.standing(case, metric) for case in self.record.cases for metric in self.ranked(case)]
+
+
+def _reasons(exclusions, case):
+    """contestant -> why, of one case."""
+    found = {}
+    for each in exclusions:
+        if each.case == case:
+            found.setdefault(each.contestant, []).append(each.why)
+    return {name: "; ".join(whys) for name, whys in found.items()}

@@ -41,7 +41,7 @@ def say(text):
 
 def need_locust():
     if not importlib.util.find_spec("locust"):
-        raise Complaint("spread needs Locust: pip install -r tools/contest/requirements-spread.txt")
+        raise Complaint("spread needs Locust; `tools/contest/contest.sh spread` runs it with all that it needs")
 
 
 def ask_once(manifest):

@@ -26,8 +26,7 @@ def _winner(results, case, metric):
         names = ", ".join(f"**{safe(results.title(n))}**" if n == results.ours else safe(results.title(n)) for n in standing.winners)
         value = metric_of(metric).write(standing.estimates[standing.winners[0]].median)
         return f"{names} ({'tie, ' if standing.verdict == 'tied' else ''}{value})"
-    return {"client": "*client was the limit*", "alone": "*nobody to compare with*", "few": "*too few rounds*"}.get(
-        standing.verdict, "*nobody ranked*")
+    return f"*{wording.UNDECIDED[standing.verdict]}*"
 
 
 def _where(results):
@@ -37,19 +36,31 @@ def _where(results):
     return table(["Case"] + [metric_of(m).title for m in metrics], rows)
 
 
-def _listed(results, standings, none):
-    lines = [f"- {safe(results.record.cases[s.case].title)}, {metric_of(s.metric).inside}: {safe(wording.ours(s, results))}"
-             for s in standings]
-    return "\n".join(lines or [none]) + "\n"
+def _line(results, entry):
+    metric = f", {metric_of(entry.metric).inside}" if entry.metric else ""
+    return f"- {safe(results.record.cases[entry.case].title)}{metric}: {safe(entry.tell(results))}"
+
+
+def _listed(results, places, found, more):
+    lines = [_line(results, e) for place in places for e in found[place]] or ["Nowhere in this run."]
+    rest = [_line(results, e) for place in places for e in more[place]]
+    if rest:
+        lines += ["", "In other metrics and repetitions of old comparisons, which are not counted:", "", *rest]
+    return "\n".join(lines) + "\n"
 
 
 def _ours(results):
     if not results.ours:
         return []
-    found, us = wording.tally(results), safe(results.title(results.ours))
-    return [f"## Where {us} is not first\n", _listed(results, found["behind"], "Nowhere in this run."),
-            f"## Where {us} is first\n", _listed(results, found["first"], "Nowhere in this run."),
-            f"## Where {us} shares the first place\n", _listed(results, found["tied"], "Nowhere in this run.")]
+    found, more, us = wording.tally(results), wording.others(results), safe(results.title(results.ours))
+    parts = []
+    for title, *places in ((f"Where {us} is not first", "out", "behind"), (f"Where {us} is first", "first"),
+                           (f"Where {us} shares the first place", "tied")):
+        parts += [f"## {title}\n", _listed(results, places, found, more)]
+    if found["undecided"]:
+        parts += ["## Where nobody can be called first\n",
+                  "\n".join(_line(results, e) for e in found["undecided"]) + "\n"]
+    return parts
 
 
 def _value(results, standing, name):
@@ -62,11 +73,20 @@ def _value(results, standing, name):
         text = f"**{text}**"
     if standing.metric == "rate" and results.bound(standing.case, name)[0]:
         text += " †"
+    if name in standing.uncounted:
+        text += " §"
     return text
 
 
+def _name(results, case, name):
+    noisy = results.noisy(case, name)
+    return (safe(results.title(name)) + (" (yardstick)" if name in results.yardsticks else "")
+            + (f" ‡ {noisy}/{results.shots(case, name)}" if noisy else ""))
+
+
 def _case(results, case):
-    about, metrics = results.record.cases[case], results.ranked(case)
+    about, ranked = results.record.cases[case], results.ranked(case)
+    metrics = ranked + tuple(m for m in RANKED if m in results.shown(case) and m not in ranked)
     standings = [results.standing(case, m) for m in metrics]
     lines = [f"### {safe(about.title)} (`{case}`)\n", f"{safe(about.about)}\n"]
     if about.historical:
@@ -76,11 +96,13 @@ def _case(results, case):
     if len(steps) > 1:
         lines.append(f"Geometric means over {', '.join(map(write_step, steps))} "
                      f"{'requests per second' if about.axis == 'rate' else about.axis or 'steps'}.\n")
-    rows = [[safe(results.title(n)) + (" (yardstick)" if n in results.yardsticks else "")] + [_value(results, s, n) for s in standings]
+    rows = [[_name(results, case, n)] + [_value(results, s, n) for s in standings]
             for n in _order(results, case, standings)]
-    lines.append(table(["Contestant"] + [metric_of(m).title for m in metrics], rows, range(1, len(metrics) + 1)))
-    lines += [f"- {safe(wording.sentence(s, results))}" for s in standings]
+    lines.append(table(["Contestant"] + [metric_of(m).title + ("" if m in ranked else " (not ranked)") for m in metrics], rows, range(1, len(metrics) + 1)))
+    lines += [f"- {safe(wording.sentence(s, results))}" for s in standings if s.metric in ranked]
     lines += [f"- {safe(results.title(n))} is disqualified: {safe(why)}." for n, why in results.disqualified(case).items()]
+    lines += [f"- {safe(results.title(n))} was not measured, which is no fault of its own: {safe(why)}."
+              for n, why in results.unmeasured(case).items()]
     absent = results.absent_in(case)
     if absent:
         lines.append("- Took no part: " + "; ".join(f"{safe(results.title(n))} ({safe(why)})" for n, why in absent.items()) + ".")
@@ -121,8 +143,9 @@ def render(record, title="A contest of web servers", page=None, raw=None, ours="
     parts += ["## Who wins where\n", _where(results),
               "Behind a name stands the best median. A tie: all whose interval overlaps with that of the best median.\n",
               *_ours(results), "## Cases\n",
-              "Medians with their intervals; bold: first or tied for it. †: the load client was the bottleneck in some shots, "
-              "and a rate that it limits wins nothing.\n",
+              "Medians with their intervals; bold: first or tied for it. †: the load client was the bottleneck in some shots, so the "
+              "server can do at least as much. ‡: so many of the shots were disturbed by other programs. §: counted in another way "
+              "than that of the others, and not ranked.\n",
               *[_case(results, case) for case in record.cases], "## Contestants\n", _contestants(record), "## Machine\n",
               _environment(record)]
     if record.notes:

@@ -1,8 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Judgements in words. "Faster", "cheaper" and the like only where intervals are apart; every ratio names its base;
 a percentage is always one of what stands behind "than"."""
+from dataclasses import dataclass
+
 from contest import statistics
 from contest.metrics import digits, metric as metric_of, step as write_step
+
+
+# Why nobody is first, in a cell of a table.
+UNDECIDED = {"client": "client was the limit", "alone": "nobody to compare with", "few": "too few rounds", "none": "nobody ranked",
+             "disturbed": "disturbed"}
 
 
 def listed(names):
@@ -72,7 +79,12 @@ def sentence(standing, results):
     note = footnote(standing, results)
     if standing.verdict == "client":
         text = (f"{m.title}: nobody wins. The load client was the bottleneck for {listed(map(title, standing.bound))}, "
-                "so the numbers tell what the client could do; CPU, memory and latency can be compared.")
+                "so their numbers tell what the client could do; CPU and memory can be compared.")
+        if standing.behind:
+            text += f" Behind all the same: {listed(map(title, standing.behind))}, for the others can do at least so much."
+    elif standing.verdict == "disturbed":
+        text = (f"{m.title}: nobody wins. Other programs used the machine in half of the shots or more of "
+                f"{listed(map(title, standing.disturbed))}, so who is {m.best} cannot be told.")
     elif standing.verdict == "alone":
         text = f"{m.title}: only {title(standing.order[0])} has a number, so there is nothing to compare."
     elif standing.verdict == "few":
@@ -86,6 +98,8 @@ def sentence(standing, results):
         first, second = standing.order[0], standing.order[1]
         a, b = standing.estimates[first].median, standing.estimates[second].median
         text = f"{m.title}: {title(first)} is {m.best}. {ratio(title(first), a, title(second), b, standing.metric)}, the next."
+        if first in standing.bound and len(standing.steps) == len(results.steps(standing.case)):
+            text += f" The client was the bottleneck for {title(first)}, so it can do at least as much as that."
     else:
         text = f"{m.title}: nobody can be ranked."
     return " ".join(part for part in (text.strip(), note) if part)
@@ -95,13 +109,18 @@ def footnote(standing, results):
     """What was left out of a judgement."""
     notes, case = [], results.record.cases[standing.case]
     done = results.steps(standing.case)
-    if standing.bound and standing.verdict != "client":
-        left = [write_step(s) for s in done if s not in standing.steps]
+    left = [write_step(s) for s in done if s not in standing.steps] if standing.step is None else []
+    if standing.bound and left and standing.verdict != "client":
         notes.append(f"The client was the bottleneck for {listed(map(results.title, standing.bound))} at {listed(left)} "
                      f"{'requests per second' if case.axis == 'rate' else case.axis or ''}".rstrip()
                      + "; these steps do not count.")
     if standing.partial:
         notes.append(f"Not ranked, because some steps are missing: {listed(map(results.title, standing.partial))}.")
+    if standing.uncounted:
+        notes.append("Not ranked, because their processor time was counted in another way, or without the processes that have "
+                     f"ended: {listed(map(results.title, standing.uncounted))}.")
+    if standing.disturbed and standing.verdict != "disturbed":
+        notes.append(f"Disturbed by other programs in half of the shots or more: {listed(map(results.title, standing.disturbed))}.")
     if standing.faulty:
         notes.append(f"Not ranked, because of errors: {listed(map(results.title, standing.faulty))}.")
     return " ".join(notes)
@@ -110,17 +129,18 @@ def footnote(standing, results):
 def ours(standing, results):
     """How our own server did, a loss as plainly as a win; None when it is not judged."""
     us = results.ours
-    if us not in standing.order or not standing.decided:
+    if us not in standing.order or not standing.place(us):
         return None
     title, a = results.title, standing.estimates[us]
     if standing.place(us) == "behind":
-        best = standing.order[0]
+        best = _ahead(standing, us)
         b = standing.estimates[best]
         m = metric_of(standing.metric)
         much = percent(a.median, b.median, m.noun)
-        rank = m.best if standing.verdict == "won" else f"among the {m.best}"
+        which = {"won": f"which is {m.best}", "tied": f"which is among the {m.best}"}.get(
+            standing.verdict, "for which the client was the limit")
         return (f"{title(us)} loses: {ratio(title(us), a.median, title(best), b.median, standing.metric)}, {much} than "
-                f"{title(best)}, which is {rank}.")
+                f"{title(best)}, {which}.")
     behind = [n for n in standing.order if n not in standing.winners]
     if standing.verdict == "tied":
         others = [title(n) for n in standing.winners if n != us]
@@ -128,12 +148,81 @@ def ours(standing, results):
     return f"{title(us)} wins. " + compared(title(us), a, title(behind[0]), standing.estimates[behind[0]], standing.metric) + "."
 
 
+def _ahead(standing, name):
+    """The best of those before whom somebody is behind; where nobody wins, the best one of whom that is sure."""
+    if standing.decided:
+        return standing.order[0]
+    of, more = standing.estimates, metric_of(standing.metric).more
+    return next(n for n in standing.order if statistics.better(of[n], of[name], more))
+
+
+# ---- Our own server ----
+
+@dataclass(frozen=True)
+class Entry:
+    """How our server did in a case."""
+    case: str
+    metric: str | None
+    standing: object = None
+    why: str = ""        # it is out, or nobody wins
+
+    def tell(self, results):
+        return self.why or ours(self.standing, results)
+
+
+PLACES = ("out", "behind", "first", "tied", "undecided")
+
+
+def _left_out(results, case):
+    """(out or undecided, why) when our server has no number in a case, which it should have; else None."""
+    us = results.ours
+    if why := results.disqualified(case).get(us):
+        return "out", f"{results.title(us)} is disqualified: {why}."
+    if results.record.contestants[us].state == "failed":
+        return "out", f"{results.title(us)} could not be started: {results.record.contestants[us].why or 'no reason is known'}."
+    if why := results.unmeasured(case).get(us):
+        return "undecided", f"{results.title(us)} was not measured, which is no fault of its own: {why}."
+    return None
+
+
+def _entry(results, case, metric):
+    """(place, entry), or None where our server has no part."""
+    standing, us = results.standing(case, metric), results.ours
+    if us in standing.faulty:
+        errors, share = results.errors(case, us)
+        return "out", Entry(case, metric, standing, f"{results.title(us)} is not ranked because of errors: {errors:,.0f}, "
+                            f"which are {share * 100:.2g} % of its answers.")
+    if us not in standing.estimates and us not in standing.partial:
+        return None
+    place = standing.place(us)
+    return place or "undecided", Entry(case, metric, standing, "" if place else sentence(standing, results))
+
+
 def tally(results):
-    """place -> the standings in which ours has it, and those where nobody could win."""
-    found = {"first": [], "tied": [], "behind": [], "undecided": []}
-    for standing in results.overall():
-        if results.ours in standing.estimates:
-            found[standing.place(results.ours) or "undecided"].append(standing)
+    """place -> entries, one for each case: its first metric decides. Historical cases repeat others and are not counted."""
+    return _sort(results, lambda case, metric: metric in (None, results.decides(case)) and not _historical(results, case))
+
+
+def others(results):
+    """place -> entries of the other metrics, and of historical cases: told, but not counted."""
+    return _sort(results, lambda case, metric: _historical(results, case) or metric not in (None, results.decides(case)))
+
+
+def _historical(results, case):
+    return bool(results.record.cases[case].historical)
+
+
+def _sort(results, wanted):
+    found = {place: [] for place in PLACES}
+    for case in results.record.cases:
+        left = _left_out(results, case)
+        if left:
+            if wanted(case, None):
+                found[left[0]].append(Entry(case, None, why=left[1]))
+            continue
+        for metric in results.ranked(case):
+            if wanted(case, metric) and (entry := _entry(results, case, metric)):
+                found[entry[0]].append(entry[1])
     return found
 
 
@@ -142,12 +231,24 @@ def headline(results):
     if not results.ours:
         return "Our own server took no part."
     found, us = tally(results), results.title(results.ours)
-    total = sum(map(len, found.values()))
-    decided = total - len(found["undecided"])
-    text = (f"{us} was measured in {total} comparisons, each one metric of one case. {decided} of them can be decided: "
-            f"it is alone in front in {len(found['first'])}, shares the first place in {len(found['tied'])} "
-            f"and is behind in {len(found['behind'])}.")
-    if found["undecided"]:
-        text += (f" In {len(found['undecided'])} nobody wins: the load client was the bottleneck, nobody else took part, "
-                 "or there were too few rounds or errors.")
-    return text
+    n = {place: len(entries) for place, entries in found.items()}
+    text = (f"{us} was measured in {_cases(sum(n.values()))}, each of which counts once, by the metric that it asks for first. "
+            f"It is alone in front in {n['first']}, shares the first place in {n['tied']}, is behind in {n['behind']}")
+    text += f" and is out in {n['out']}" if n["out"] else ""
+    text += "."
+    disqualified = [case for case in results.record.cases if results.ours in results.disqualified(case)]
+    if disqualified:
+        text += f" It was disqualified in {_cases(len(disqualified))}: {listed(disqualified)}."
+    if n["undecided"]:
+        text += (f" In {n['undecided']} nobody can be called first: the load client was the bottleneck, other programs disturbed, "
+                 "something could not be measured, nobody else took part, or there were too few rounds.")
+    return text + noise(results)
+
+
+def noise(results):
+    disturbed, shots = results.noise
+    return (f" {disturbed:,} of {shots:,} shots were disturbed by other programs on the machine." if disturbed else "")
+
+
+def _cases(count):
+    return f"{count} case" + ("" if count == 1 else "s")

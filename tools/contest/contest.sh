@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# contest.sh VERB ...: the contest with the Python packages that it needs, from any folder. They are put into
+# build/contest-venv (those of `spread` into build/spread-venv), never into the system.
+set -eu
+project=$(cd "$(dirname "$(readlink -f "$0")")/../.." && pwd)
+venv=$project/build/contest-venv list=requirements.txt
+if [ "${1-}" = spread ]; then
+    venv=$project/build/spread-venv list=requirements-spread.txt
+fi
+if ! "$project/tools/dev/venv.sh" "$venv" "$project/tools/contest/$list" >&2; then
+    echo "contest.sh: the Python environment $venv could not be made; on Debian, apt-get install python3-venv is needed" >&2
+    exit 1
+fi
+# Not the caller's folder: paths among the arguments are his.
+PYTHONPATH=$project/tools/contest${PYTHONPATH:+:$PYTHONPATH} exec "$venv/bin/python" -m contest "$@"
