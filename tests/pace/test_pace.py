@@ -166,6 +166,19 @@ def test_late_requests_of_our_own_are_told_apart_from_the_servers():
     assert result["late_us"]["max"] >= 300_000
 
 
+def test_being_late_is_seen_while_all_connections_are_busy():
+    """The one connection is always busy: what is due then waits for it, and nobody is planned to be woken."""
+    with FakeServer(lambda n: time.sleep(0.03) or answer()) as server:
+        process = start("-R", 100, "-c", 1, "-d", 2, "--timeout", "20s", "--json", server.url)
+        server.wait_for_count(20)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.4)
+        process.send_signal(signal.SIGCONT)
+        result = check(json.loads(finish(process)[1]))
+    assert result["queued"] > 100 and result["late_us"]["max"] >= 300_000
+    assert result["kept_pace"] is False and "late" in result["why_not"]
+
+
 def test_other_gaps_have_the_same_mean():
     with FakeServer() as server:
         first, second = (measure(server, "--poisson", rate=200) for _ in range(2))

@@ -74,10 +74,11 @@ static void add_remarks(struct mk_buf *out, const struct pace_options *o, const 
         mk_buf_addf(out, "%" PRIu64 " of %" PRIu64 " connections could not be opened before the start.\n",
                     pace_tally_errors(opening), opening->asked);
     if (t->queued)
-        mk_buf_addf(out,
-                    "%" PRIu64 " requests waited because all %u connections were busy: the server is slower "
-                    "than the rate, or -c is too small.\n",
-                    t->queued, o->connections);
+        mk_buf_addf(out, "%" PRIu64 " requests waited because all %u connections were busy: %s.\n", t->queued,
+                    o->connections,
+                    wrong ? "pace noticed late that some were free, the server is slower than the rate, or "
+                            "-c is too small"
+                          : "the server is slower than the rate, or -c is too small");
     if (t->stray)
         mk_buf_addf(out, "On %" PRIu64 " connections the server sent more than its answers.\n", t->stray);
     if (wrong)
@@ -200,6 +201,8 @@ void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
     add_quantiles(out, &t->late);
     mk_buf_addf(out, ",\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
     add_text(out, wrong);
+    mk_buf_addf(out, ",\"starved\":%.4f",
+                t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0);
     mk_buf_addf(out, ",\"busy\":%.4f,\"unsent\":%" PRIu64 ",\"queued\":%" PRIu64 ",\"retried\":%" PRIu64,
                 pace_tally_busy(t), t->unsent, t->queued, t->retried);
     mk_buf_addf(out, ",\"opened\":%" PRIu64 ",\"stray\":%" PRIu64, t->opened, t->stray);
