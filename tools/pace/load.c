@@ -300,14 +300,19 @@ static struct pace_connection *oldest(const struct pace_load *l)
     return mk_list_empty(&l->busy) ? NULL : MK_LIST_ENTRY(l->busy.next, struct pace_connection, link);
 }
 
-static void expire(struct pace_load *l, uint64_t now)
+/* True when a connection is free because of it. */
+static bool expire(struct pace_load *l, uint64_t now)
 {
     struct pace_connection *c;
-    while ((c = oldest(l)) && now > c->due && now - c->due >= l->timeout)
+    bool any = false;
+    while ((c = oldest(l)) && now > c->due && now - c->due >= l->timeout) {
+        any = true;
         fail(l, c, PACE_TIMEOUT,
              c->phase == PACE_CONNECTING ? "no connection in time"
              : c->answer.begun           ? "the answer did not end in time"
                                          : "no answer in time");
+    }
+    return any;
 }
 
 /* The next instant at which there is something to do even if nothing happens. */
@@ -358,6 +363,8 @@ static void wait_once(struct pace_load *l, uint64_t now)
     if (l->planned > now && (n == 0 || !l->spins))
         l->tally->waited += (woke < l->planned ? woke : l->planned) - now;
     notice_oversleeping(l, woke);
+    if (l->overslept && n == 0) /* who was stopped is woken by a signal, not by what came */
+        n = pace_waiter_wait(&l->waiter, woke, woke);
     for (size_t i = 0; i < n; i++)
         on_events(l, l->waiter.events[i].data.ptr, l->waiter.events[i].events);
     go_on_reading(l);
@@ -382,7 +389,8 @@ static void run(struct pace_load *l, struct pace_schedule *s, uint64_t end, stru
     pace_schedule_start(s, t->start, end == PACE_NEVER ? end : t->start + end);
     for (;;) {
         uint64_t now = t->end = assign(l);
-        expire(l, now);
+        if (expire(l, now))
+            continue; /* somebody may be waiting for it */
         if (is_over(l, now))
             break;
         wait_once(l, now);
