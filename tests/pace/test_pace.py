@@ -136,10 +136,12 @@ def test_what_no_connection_is_free_for_in_time_is_an_error():
         result = measure(server, "-c", 1, "--timeout", "400ms", rate=50)
         assert result["asked"] == 50 and 0 < result["requests"] < 30
         assert result["errors"]["timeout"] == 50 - result["requests"]
-        assert result["unsent"] > 0 and result["queued"] > 0
+        assert result["queued"] > 0
         assert 1 + result["requests"] <= server.count <= 1 + 50 - result["unsent"]  # some ended on their way
         assert "connections were busy" in result["first_errors"]["timeout"] or "in time" in result["first_errors"]["timeout"]
+        assert result["latency_us"]["p75"] is None and result["latency_us"]["p90"] is None  # most of them failed
         text = run("-R", 50, "-d", 1, "-c", 1, "--timeout", "400ms", server.url)[1]
+        assert "p90 > timeout, " in text
         assert "all 1 connections were busy" in text
 
 
@@ -164,6 +166,19 @@ def test_late_requests_of_our_own_are_told_apart_from_the_servers():
         result = check(json.loads(finish(process)[1]))
     assert result["kept_pace"] is False and result["why_not"]
     assert result["late_us"]["max"] >= 300_000
+
+
+def test_being_late_is_seen_while_all_connections_are_busy():
+    """The one connection is always busy: what is due then waits for it, and nobody is planned to be woken."""
+    with FakeServer(lambda n: time.sleep(0.03) or answer()) as server:
+        process = start("-R", 100, "-c", 1, "-d", 2, "--timeout", "20s", "--json", server.url)
+        server.wait_for_count(20)
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(0.4)
+        process.send_signal(signal.SIGCONT)
+        result = check(json.loads(finish(process)[1]))
+    assert result["queued"] > 100 and result["late_us"]["max"] >= 300_000
+    assert result["kept_pace"] is False and "late" in result["why_not"]
 
 
 def test_other_gaps_have_the_same_mean():

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from fake_clients import PRINT_WRK
+
 URL = "http://127.0.0.1:1/"
 
 
@@ -81,6 +83,15 @@ def test_the_client_fails(wr, serve, script, said):
     server = serve("slow", 0)
     wr.script("wrk", script)
     assert said in wr.run("--", "wrk", server.url, code=1).stderr
+
+
+def test_a_client_that_reads_its_options_otherwise_is_no_step_of_the_sweep(wr, serve):
+    server = serve("slow", 0)
+    wr.script("wrk", PRINT_WRK.replace("1 connections", "10 connections"))
+    assert "wrk says that it used 10 connections, not 7" in wr.run("-c", 7, "--", "wrk", server.url, code=1).stderr
+    wr.run("-c", 10, "--", "wrk", server.url)
+    wr.run("-c", 1, "--", "wrk", "-c", "{c}0", server.url)
+    wr.run("--", "wrk", "-c", 7, server.url)
 
 
 def test_a_client_that_talks_without_end_is_bounded(wr, serve):

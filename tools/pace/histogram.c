@@ -46,11 +46,14 @@ double pace_histogram_mean(const struct pace_histogram *h)
     return h->n ? h->sum / (double)h->n : 0;
 }
 
-bool pace_histogram_quantile(const struct pace_histogram *h, double share, uint64_t *value)
+bool pace_histogram_quantile(const struct pace_histogram *h, uint64_t all, double share, uint64_t *value)
 {
-    uint64_t rank = (uint64_t)ceil(share * (double)h->n - 1e-9), seen = 0;
-    if (rank == 0 || rank >= h->n)
+    uint64_t rank = (uint64_t)ceil(share * (double)all - 1e-9), seen = 0;
+    if (rank == 0 || rank >= all)
         return false;
+    *value = PACE_HISTOGRAM_BEYOND;
+    if (rank > h->n)
+        return true;
     for (size_t i = 0; i < PACE_HISTOGRAM_STEPS; i++) {
         seen += h->counts[i];
         if (seen < rank)

@@ -12,6 +12,8 @@ enum {
     PACE_HISTOGRAM_STEPS = (PACE_HISTOGRAM_BITS - PACE_HISTOGRAM_STEP_BITS + 1) << PACE_HISTOGRAM_STEP_BITS,
 };
 
+#define PACE_HISTOGRAM_BEYOND UINT64_MAX
+
 struct pace_histogram {
     uint64_t n, least, greatest;
     double sum;
@@ -22,8 +24,9 @@ void pace_histogram_init(struct pace_histogram *h);
 void pace_histogram_add(struct pace_histogram *h, uint64_t value);
 /* 0 when it is empty. */
 double pace_histogram_mean(const struct pace_histogram *h);
-/* The least value that `share` (0 to 1) of all do not exceed, at most 1/128 too high and never above the
- * greatest. False when there are too few to tell: not one of them would be beyond it. */
-bool pace_histogram_quantile(const struct pace_histogram *h, double share, uint64_t *value);
+/* The least value that `share` (0 to 1) of `all` do not exceed, at most 1/128 too high and never above the
+ * greatest. Those of `all` that are not in the histogram were greater than any: PACE_HISTOGRAM_BEYOND. False
+ * when there are too few to tell: not one of them would be beyond it. */
+bool pace_histogram_quantile(const struct pace_histogram *h, uint64_t all, double share, uint64_t *value);
 
 #endif

@@ -5,8 +5,9 @@
 
 #include "base/mem.h"
 #include "pace/now.h"
+#include "pace/starved.h"
 
-enum { ROOM = 256 * 1024, READS_A_TURN = 4, OPENING_MAX = 64 };
+enum { ROOM = 256 * 1024, READS_A_TURN = 4, OPENING_MAX = 64, TICK = 10000000 };
 
 mk_err pace_load_init(struct pace_load *l)
 {
@@ -46,11 +47,13 @@ static void move(struct pace_connection *c, struct mk_list *to)
     mk_list_add_last(to, &c->link);
 }
 
+/* What is read after oversleeping may have come right when pace should have been awake: the rest is its own.
+ */
 static void leave(struct pace_load *l, struct pace_connection *c, struct mk_list *to)
 {
     if (c->phase != PACE_IDLE)
         l->n_busy--;
-    c->free_since = pace_now();
+    c->free_since = l->overslept ? l->planned : pace_now();
     move(c, to);
 }
 
@@ -82,7 +85,7 @@ static void complete(struct pace_load *l, struct pace_connection *c, bool more)
         pace_tally_fail(l->tally, verdict == PACE_WRONG_STATUS ? PACE_STATUS : PACE_CONTENT, "%s", why);
     } else {
         l->tally->right++;
-        pace_histogram_add(&l->tally->latency, c->free_since - c->due);
+        pace_histogram_add(&l->tally->latency, pace_now() - c->due);
     }
     c->used = true;
     c->phase = PACE_IDLE;
@@ -123,13 +126,21 @@ static void send_request(struct pace_load *l, struct pace_connection *c)
         lose(l, c, PACE_WRITE, mk_err_text(e));
 }
 
+/* How long it could have left earlier, had it not been for pace. */
+static uint64_t find_lateness(const struct pace_load *l, uint64_t possible, uint64_t due, uint64_t now)
+{
+    uint64_t late = now > possible ? now - possible : 0;
+    bool slept = l->gap_from <= due && due < l->gap_end;
+    return slept && l->gap_end - due > late ? l->gap_end - due : late;
+}
+
 static void begin(struct pace_load *l, struct pace_connection *c, uint64_t due, uint64_t now)
 {
     bool queued = c->free_since > due;
     uint64_t possible = queued ? c->free_since : due;
     l->tally->asked++;
     l->tally->queued += queued;
-    pace_tally_send(l->tally, now > possible ? now - possible : 0);
+    pace_tally_send(l->tally, find_lateness(l, possible, due, now));
     l->n_busy++;
     move(c, &l->busy);
     c->due = due;
@@ -289,14 +300,19 @@ static struct pace_connection *oldest(const struct pace_load *l)
     return mk_list_empty(&l->busy) ? NULL : MK_LIST_ENTRY(l->busy.next, struct pace_connection, link);
 }
 
-static void expire(struct pace_load *l, uint64_t now)
+/* True when a connection is free because of it. */
+static bool expire(struct pace_load *l, uint64_t now)
 {
     struct pace_connection *c;
-    while ((c = oldest(l)) && now > c->due && now - c->due >= l->timeout)
+    bool any = false;
+    while ((c = oldest(l)) && now > c->due && now - c->due >= l->timeout) {
+        any = true;
         fail(l, c, PACE_TIMEOUT,
              c->phase == PACE_CONNECTING ? "no connection in time"
              : c->answer.begun           ? "the answer did not end in time"
                                          : "no answer in time");
+    }
+    return any;
 }
 
 /* The next instant at which there is something to do even if nothing happens. */
@@ -327,15 +343,32 @@ static void go_on_reading(struct pace_load *l)
     }
 }
 
+/* Compares when it woke up with when it should have. */
+static void notice_oversleeping(struct pace_load *l, uint64_t woke)
+{
+    l->overslept = woke > l->planned && woke - l->planned > PACE_TALLY_LATE;
+    if (!l->overslept)
+        return;
+    l->gap_from = l->planned;
+    l->gap_end = woke;
+}
+
+/* Never for long: while nothing is planned, nobody sees how long one did not run. */
 static void wait_once(struct pace_load *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? find_next(l, now) : now;
-    size_t n = pace_waiter_wait(&l->waiter, now, until);
-    if (until > now && (n == 0 || !l->spins))
-        l->tally->waited += pace_now() - now;
+    l->planned = until < now + TICK ? until : now + TICK;
+    size_t n = pace_waiter_wait(&l->waiter, now, l->planned);
+    uint64_t woke = pace_now();
+    if (l->planned > now && (n == 0 || !l->spins))
+        l->tally->waited += (woke < l->planned ? woke : l->planned) - now;
+    notice_oversleeping(l, woke);
+    if (l->overslept && n == 0) /* who was stopped is woken by a signal, not by what came */
+        n = pace_waiter_wait(&l->waiter, woke, woke);
     for (size_t i = 0; i < n; i++)
         on_events(l, l->waiter.events[i].data.ptr, l->waiter.events[i].events);
     go_on_reading(l);
+    l->overslept = false;
 }
 
 static bool is_over(const struct pace_load *l, uint64_t now)
@@ -348,16 +381,22 @@ static void run(struct pace_load *l, struct pace_schedule *s, uint64_t end, stru
 {
     l->schedule = s;
     l->tally = t;
+    uint64_t starved_at_start, starved;
+    bool knows = pace_starved_read(&starved_at_start);
     pace_tally_init(t);
+    l->gap_from = l->gap_end = 0;
     t->start = pace_now();
     pace_schedule_start(s, t->start, end == PACE_NEVER ? end : t->start + end);
     for (;;) {
         uint64_t now = t->end = assign(l);
-        expire(l, now);
+        if (expire(l, now))
+            continue; /* somebody may be waiting for it */
         if (is_over(l, now))
             break;
         wait_once(l, now);
     }
+    if (knows && pace_starved_read(&starved) && starved > starved_at_start)
+        t->starved = starved - starved_at_start;
     if (end != PACE_NEVER && !*l->stop && t->end < s->end) {
         t->waited += s->end - t->end;
         t->end = s->end;

@@ -28,6 +28,9 @@ struct pace_load {
     unsigned n_busy, busy_max;
     bool opens; /* rather open one more than use one that is idle */
     char *room;
+    uint64_t planned;           /* when it wanted to wake up */
+    bool overslept;             /* what happens now was noticed late */
+    uint64_t gap_from, gap_end; /* for which it last overslept */
     struct pace_schedule *schedule;
     struct pace_tally *tally;
 };

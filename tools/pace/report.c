@@ -39,15 +39,19 @@ static void add_time(struct mk_buf *out, double nanoseconds)
     mk_buf_addf(out, "%.*f %s", n < 10 ? 2 : n < 100 ? 1 : 0, n, units[i].name);
 }
 
-static void add_times(struct mk_buf *out, const char *name, const struct pace_histogram *h)
+/* `all` may be more than took a time: the others failed, and were slower than any. */
+static void add_times(struct mk_buf *out, const char *name, const struct pace_histogram *h, uint64_t all)
 {
     mk_buf_addf(out, "%-9s", name);
     for (size_t i = 0; i < MK_LEN(QUANTILES); i++) {
         uint64_t value;
-        if (!pace_histogram_quantile(h, QUANTILES[i].share, &value))
+        if (!pace_histogram_quantile(h, all, QUANTILES[i].share, &value))
             continue;
         mk_buf_addf(out, "%s ", QUANTILES[i].name);
-        add_time(out, (double)value);
+        if (value == PACE_HISTOGRAM_BEYOND)
+            mk_buf_add(out, MK_STR("> timeout"));
+        else
+            add_time(out, (double)value);
         mk_buf_add(out, MK_STR(", "));
     }
     mk_buf_add(out, MK_STR("mean "));
@@ -74,10 +78,11 @@ static void add_remarks(struct mk_buf *out, const struct pace_options *o, const 
         mk_buf_addf(out, "%" PRIu64 " of %" PRIu64 " connections could not be opened before the start.\n",
                     pace_tally_errors(opening), opening->asked);
     if (t->queued)
-        mk_buf_addf(out,
-                    "%" PRIu64 " requests waited because all %u connections were busy: the server is slower "
-                    "than the rate, or -c is too small.\n",
-                    t->queued, o->connections);
+        mk_buf_addf(out, "%" PRIu64 " requests waited because all %u connections were busy: %s.\n", t->queued,
+                    o->connections,
+                    wrong ? "pace noticed late that some were free, the server is slower than the rate, or "
+                            "-c is too small"
+                          : "the server is slower than the rate, or -c is too small");
     if (t->stray)
         mk_buf_addf(out, "On %" PRIu64 " connections the server sent more than its answers.\n", t->stray);
     if (wrong)
@@ -98,15 +103,15 @@ void pace_report_write_text(struct mk_buf *out, const struct pace_options *o,
                 t->end > t->start ? (double)t->bytes / seconds_of(t) / 1e6 : 0);
     add_errors(out, t);
     if (t->latency.n)
-        add_times(out, "latency", &t->latency);
+        add_times(out, "latency", &t->latency, t->asked);
     if (t->late.n)
-        add_times(out, "late", &t->late);
+        add_times(out, "late", &t->late, t->late.n);
     add_remarks(out, o, opening, t);
 }
 
 /* ---- For programs ---- */
 
-static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h)
+static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h, uint64_t all)
 {
     if (h->n)
         mk_buf_addf(out, "{\"mean\":%.3f", pace_histogram_mean(h) / 1e3);
@@ -115,7 +120,7 @@ static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h)
     for (size_t i = 0; i < MK_LEN(QUANTILES); i++) {
         uint64_t value;
         mk_buf_addf(out, ",\"%s\":", QUANTILES[i].name);
-        if (pace_histogram_quantile(h, QUANTILES[i].share, &value))
+        if (pace_histogram_quantile(h, all, QUANTILES[i].share, &value) && value != PACE_HISTOGRAM_BEYOND)
             mk_buf_addf(out, "%.3f", (double)value / 1e3);
         else
             mk_buf_add(out, MK_STR("null"));
@@ -195,11 +200,13 @@ void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
                 seconds_of(t), t->asked, t->right, rate_of(t), t->bytes);
     add_problems(out, t);
     mk_buf_add(out, MK_STR(",\"latency_us\":"));
-    add_quantiles(out, &t->latency);
+    add_quantiles(out, &t->latency, t->asked);
     mk_buf_add(out, MK_STR(",\"late_us\":"));
-    add_quantiles(out, &t->late);
+    add_quantiles(out, &t->late, t->late.n);
     mk_buf_addf(out, ",\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
     add_text(out, wrong);
+    mk_buf_addf(out, ",\"starved\":%.4f",
+                t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0);
     mk_buf_addf(out, ",\"busy\":%.4f,\"unsent\":%" PRIu64 ",\"queued\":%" PRIu64 ",\"retried\":%" PRIu64,
                 pace_tally_busy(t), t->unsent, t->queued, t->retried);
     mk_buf_addf(out, ",\"opened\":%" PRIu64 ",\"stray\":%" PRIu64, t->opened, t->stray);

@@ -50,6 +50,8 @@ const char *pace_tally_judge(const struct pace_tally *t)
 {
     if (t->too_late > 1 && t->too_late > t->late.n / 100)
         return "more than one in a hundred of its requests left over 1 ms late";
+    if (t->starved > (t->end - t->start) / 100)
+        return "others had its processor for more than one hundredth of the time";
     if (pace_tally_busy(t) > BUSY_MAX)
         return "it was busy all the time, so answers waited for it";
     return NULL;

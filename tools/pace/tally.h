@@ -32,6 +32,7 @@ struct pace_tally {
     uint64_t stray;    /* connections on which bytes came that no request had asked for */
     uint64_t too_late; /* of those asked: left more than PACE_TALLY_LATE after they could have */
     uint64_t bytes;    /* received, heads included */
+    uint64_t starved;  /* nanoseconds for which it wanted a processor and had none */
     uint64_t start, end, waited; /* nanoseconds; `waited`: the client had nothing to do */
     struct pace_histogram latency, late;
 };

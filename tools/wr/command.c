@@ -104,6 +104,14 @@ static bool holds_place(mk_str word)
     return memmem(word.p, word.len, "{c}", 3) != NULL;
 }
 
+bool wr_command_has_place(const struct wr_command *c)
+{
+    for (size_t i = 1; i < c->n; i++)
+        if (holds_place(mk_str_from_c(c->words[i])))
+            return true;
+    return false;
+}
+
 static bool is_number(mk_str s)
 {
     uint64_t n;

@@ -23,7 +23,9 @@ char **wr_command_classic(char *url, uint64_t requests, bool keep_alive, struct 
 char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena);
 /* The concurrency that the words have by themselves; 0 when they tell none. */
 unsigned wr_command_concurrency(const struct wr_command *c);
-/* Does it hold an option that wr would contradict, as --connections=10? That word, or NULL. */
+/* Does {c} stand in it? Then only its author knows how many connections that makes. */
+bool wr_command_has_place(const struct wr_command *c);
+/* Does it hold an option that wr would contradict, as --connections=10 or -kc 10? That word, or NULL. */
 const char *wr_command_conflict(const struct wr_command *c);
 /* For people: words with blanks or quotes are quoted for a shell. */
 void wr_command_write(char *const *words, struct mk_buf *out);

@@ -10,6 +10,7 @@ void wr_result_init(struct wr_result *r)
     *r = (struct wr_result){
         .requests = WR_NOT_TOLD,
         .served = WR_NOT_TOLD,
+        .connections = WR_NOT_TOLD,
         .seconds = WR_NOT_TOLD,
         .rate = WR_NOT_TOLD,
         .bytes = WR_NOT_TOLD,

@@ -30,6 +30,7 @@ struct wr_latency { /* microseconds */
 struct wr_result {
     int64_t requests; /* answers that came back whole, of whatever status */
     int64_t served;   /* what the server had to do in the client's whole life; WR_NOT_TOLD: as `requests` */
+    int64_t connections; /* that the client says it has used at the same time */
     double seconds;
     double rate;   /* `requests` per second */
     int64_t bytes; /* received; with heads where the client counts them */

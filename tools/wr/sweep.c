@@ -163,6 +163,18 @@ static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
     }
 }
 
+/* It may have read its options otherwise than wr did. */
+static bool has_kept(const struct wr_sweep *s, unsigned concurrency, const struct wr_result *r)
+{
+    if (!s->options->n_steps || r->connections < 0 || r->connections == (int64_t)concurrency ||
+        wr_command_has_place(&s->command))
+        return true;
+    return wr_say_error(
+        "%s says that it used %lld connections, not %u: write {c} into the command, where their "
+        "number belongs",
+        s->command.kind->name, (long long)r->connections, concurrency);
+}
+
 static bool warm_up(const struct wr_sweep *s, struct wr_fire *f)
 {
     f->title = "warm-up";
@@ -213,7 +225,7 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
     for (unsigned i = 0; i < o->shots; i++) {
         (void)snprintf(title, sizeof title, "%u connections, shot %u of %u", concurrency, i + 1, o->shots);
         step->n++;
-        if (!wr_fire_shot(&f, &step->shots[i]))
+        if (!wr_fire_shot(&f, &step->shots[i]) || !has_kept(s, concurrency, &step->shots[i].told))
             return false;
     }
     if (o->counts_syscalls && !count_syscalls(&f, step))

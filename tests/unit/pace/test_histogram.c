@@ -15,7 +15,7 @@ static int empty(void **state)
 static uint64_t quantile(double share)
 {
     uint64_t value = 0;
-    assert_true(pace_histogram_quantile(&h, share, &value));
+    assert_true(pace_histogram_quantile(&h, h.n, share, &value));
     return value;
 }
 
@@ -63,13 +63,13 @@ static void a_quantile_with_nothing_beyond_it_is_not_told(void **state)
 {
     uint64_t value;
     (void)state;
-    assert_false(pace_histogram_quantile(&h, 0.5, &value));
+    assert_false(pace_histogram_quantile(&h, h.n, 0.5, &value));
     pace_histogram_add(&h, 7);
-    assert_false(pace_histogram_quantile(&h, 0.5, &value));
+    assert_false(pace_histogram_quantile(&h, h.n, 0.5, &value));
     for (unsigned i = 1; i < 999; i++)
         pace_histogram_add(&h, 7);
     assert_int_equal(quantile(0.99), 7);
-    assert_false(pace_histogram_quantile(&h, 0.999, &value));
+    assert_false(pace_histogram_quantile(&h, h.n, 0.999, &value));
     pace_histogram_add(&h, 7);
     assert_int_equal(quantile(0.999), 7);
 }
@@ -91,6 +91,23 @@ static void values_beyond_all_steps_are_counted_too(void **state)
     assert_true(quantile(0.5) == UINT64_MAX);
 }
 
+static void what_failed_is_beyond_all(void **state)
+{
+    uint64_t value;
+    (void)state;
+    pace_histogram_init(&h);
+    for (uint64_t i = 0; i < 90; i++)
+        pace_histogram_add(&h, 7);
+    assert_true(pace_histogram_quantile(&h, 100, 0.9, &value));
+    assert_int_equal(value, 7);
+    assert_true(pace_histogram_quantile(&h, 100, 0.91, &value));
+    assert_true(value == PACE_HISTOGRAM_BEYOND);
+    assert_false(pace_histogram_quantile(&h, 100, 0.999, &value));
+    pace_histogram_init(&h);
+    assert_true(pace_histogram_quantile(&h, 100, 0.5, &value));
+    assert_true(value == PACE_HISTOGRAM_BEYOND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +117,7 @@ int main(void)
         cmocka_unit_test_setup(a_quantile_with_nothing_beyond_it_is_not_told, empty),
         cmocka_unit_test_setup(a_quantile_is_never_above_the_greatest, empty),
         cmocka_unit_test_setup(values_beyond_all_steps_are_counted_too, empty),
+        cmocka_unit_test(what_failed_is_beyond_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@ static void a_table_of_whole_milliseconds_does_not_tell_what_is_below(void **sta
 {
     (void)state;
     struct wr_result r = read_output(wr_ab_read, "ab-2.3-keepalive.txt");
+    assert_int_equal(r.connections, 10);
     assert_int_equal(r.requests, 1000);
     assert_close(r.rate, 41211.62);
     assert_close(r.seconds, 1000 / 41211.62);

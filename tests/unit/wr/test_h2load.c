@@ -8,6 +8,7 @@ static void http2_and_http1_and_tls_are_told_alike(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-h2.txt");
+    assert_int_equal(r.connections, 10);
     assert_int_equal(r.requests, 1000);
     assert_close(r.seconds, 0.02714);
     assert_close(r.rate, 36847.34);

@@ -8,6 +8,7 @@ static void a_run_tells_everything(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_pace_read, "pace-2.0.0-plain.txt");
+    assert_int_equal(r.connections, 4);
     assert_int_equal(r.requests, 200);
     assert_close(r.seconds, 1.0);
     assert_close(r.rate, 200.0);

@@ -20,6 +20,7 @@ static void text_tells_the_same(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_siege_read, "siege-4.0.7-text.txt");
+    assert_int_equal(r.connections, 5);
     assert_int_equal(r.requests, 50);
     assert_close(r.seconds, 0.01);
     assert_int_equal(r.bytes, NO); /* less than a hundredth of a megabyte */

@@ -8,6 +8,7 @@ static void the_old_text_tells_no_latency(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_weighttp_read, "weighttp-0.3-keepalive.txt");
+    assert_int_equal(r.connections, 10);
     assert_int_equal(r.requests, 1000);
     assert_close(r.seconds, 0.054131);
     assert_close(r.rate, 1000 / 0.054131);

@@ -8,6 +8,7 @@ static void a_run_without_errors_tells_percentiles(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-plain.txt");
+    assert_int_equal(r.connections, 10);
     assert_int_equal(r.requests, 46943);
     assert_close(r.seconds, 1.00);
     assert_close(r.rate, 46932.82);

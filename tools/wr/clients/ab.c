@@ -68,6 +68,8 @@ static void read_line(struct ab *a, mk_str line)
         put_percentile(&a->fine, v[0], v[1]);
     } else if (wr_text_scan(line, "Time taken for tests: %f seconds", v)) {
         a->r->seconds = v[0];
+    } else if (wr_text_scan(line, "Concurrency Level: %d", v)) {
+        a->r->connections = (int64_t)v[0];
     } else if (wr_text_scan(line, "Total transferred: %d bytes", v)) {
         a->r->bytes = (int64_t)v[0];
     } else if (wr_text_scan(line, "Requests per second: %f [", v)) {

@@ -86,6 +86,8 @@ static void read_line(struct h2load *h, mk_str line)
     } else if (wr_text_scan(line, "status codes: %d 2xx, %d 3xx, %d 4xx, %d 5xx", v)) {
         h->has_status = true;
         r->errors.status = (int64_t)(v[2] + v[3]);
+    } else if (wr_text_scan(line, "spawning thread #%d: %d total client", v)) {
+        r->connections = (r->connections < 0 ? 0 : r->connections) + (int64_t)v[1];
     } else if (wr_text_scan(line, "traffic: %b (%d) total", v)) {
         r->bytes = (int64_t)v[1];
     } else if (wr_text_scan(line, " min ", v)) {

@@ -19,6 +19,7 @@ static void read_counts(mk_str json, struct wr_result *out)
     const struct count counts[] = {
         {"requests", &out->requests},
         {"bytes", &out->bytes},
+        {"connections", &out->connections},
         {"errors/connect", &out->errors.connect},
         {"errors/read", &out->errors.read},
         {"errors/write", &out->errors.write},

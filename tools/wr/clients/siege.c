@@ -5,7 +5,7 @@
 #include "wr/text.h"
 
 struct siege {
-    double hits, seconds, megabytes, concurrency, successful, failed, longest;
+    double users, hits, seconds, megabytes, concurrency, successful, failed, longest;
     bool has_hits, has_seconds, has_successful, has_failed, is_capped;
 };
 
@@ -15,6 +15,8 @@ static void read_line(struct siege *s, mk_str line)
     if (wr_text_scan(line, "Transactions: %d hits", &v)) {
         s->has_hits = true;
         s->hits = v;
+    } else if (wr_text_scan(line, "** Preparing %d concurrent users", &v)) {
+        s->users = v;
     } else if (wr_text_scan(line, "Elapsed time: %f secs", &v)) {
         s->has_seconds = true;
         s->seconds = v;
@@ -50,6 +52,8 @@ static void read_json(struct siege *s, mk_str json)
 static bool take_result(const struct siege *s, struct wr_result *out, const char **why)
 {
     out->requests = (int64_t)s->hits;
+    if (s->users > 0)
+        out->connections = (int64_t)s->users;
     out->seconds = s->seconds;
     out->bytes = s->megabytes > 0 ? (int64_t)(s->megabytes * 0x1p20) : WR_NOT_TOLD;
     out->errors.status = s->hits > s->successful ? (int64_t)(s->hits - s->successful) : 0;

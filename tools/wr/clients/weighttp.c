@@ -42,6 +42,8 @@ static void read_line(struct wr_result *r, struct counts *c, mk_str line)
     } else if (wr_text_scan(line, "status codes: %d 2xx, %d 3xx, %d 4xx, %d 5xx", v)) {
         c->has_status = true;
         c->bad = v[2] + v[3];
+    } else if (wr_text_scan(line, "spawning thread #%d: %d concurrent requests", v)) {
+        r->connections = (r->connections < 0 ? 0 : r->connections) + (int64_t)v[1];
     } else if (wr_text_scan(line, "traffic: %d bytes total", v)) {
         r->bytes = (int64_t)v[0];
     }

@@ -50,6 +50,8 @@ static void read_line(struct wrk *w, mk_str line)
         r->seconds = v[1] / 1e6;
         r->bytes = (int64_t)v[2];
         r->errors = (struct wr_errors){.other = WR_NOT_TOLD};
+    } else if (wr_text_scan(line, " %d threads and %d connections", v)) {
+        r->connections = (int64_t)v[1];
     } else if (wr_text_scan(line, " Socket errors: connect %d, read %d, write %d, timeout %d", v)) {
         r->errors.connect = (int64_t)v[0];
         r->errors.read = (int64_t)v[1];
