@@ -119,6 +119,10 @@ def test_every_case_and_contestant_is_there(page, record):
         assert value in page.text
 
 
+def test_what_holds_for_all_is_said_once(page):
+    assert page.text.count("What holds for all") == 1 and "Nothing is compressed" in page.text
+
+
 def test_a_loss_of_ours_is_written_as_a_loss(page, record):
     assert re.search(r"Monkey loses: Monkey [\d.]+ µs = 1\.\d+ × h2o \([\d.]+ µs\), [\d.]+ % more CPU time per request than h2o", page.text)
     assert re.search(r"Where Monkey is not first\d+", page.text)

@@ -345,3 +345,12 @@ def test_older_records_say_it_once_for_all():
     assert standing(made, "cpu_us").uncounted == ("busybox",)
     made.environment["cpu_counted_by"] = "cgroup"
     assert standing(made, "cpu_us").winners == ("busybox",)
+
+
+def test_answers_that_were_compared_are_counted_in_report_and_summary():
+    made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22]))
+    assert wording.verified(Results(made), "case") is None
+    made.verified = {"case": {"monkey": 12000, "nginx": 900}}
+    made.seed = 4711
+    for text in (summary.render(made), report.render(made)):
+        assert "nswers compared under load: 900 (Nginx) to 12,000 (Monkey)" in text and "4711" in text

@@ -174,6 +174,11 @@ class Results:
     def shots(self, case, contestant, step=ALL):
         return self._sum(self._all, case, contestant, step)
 
+    def verified(self, case):
+        """contestant -> answers of it that were compared under load, of those with a part in the case."""
+        counts = getattr(self.record, "verified", {}).get(case, {})
+        return {n: counts[n] for n in self.present(case) if n in counts}
+
     @cached_property
     def noise(self):
         """(shots that were disturbed, shots)."""

@@ -245,6 +245,18 @@ def headline(results):
     return text + noise(results)
 
 
+def verified(results, case):
+    """How many answers were looked at under load, or None where the record does not say."""
+    counts = results.verified(case)
+    if not counts:
+        return None
+    least, most = min(counts, key=counts.get), max(counts, key=counts.get)
+    if counts[least] == counts[most]:
+        return f"answers compared under load: {counts[least]:,} of each server"
+    return (f"answers compared under load: {counts[least]:,} ({results.title(least)}) to {counts[most]:,} "
+            f"({results.title(most)})")
+
+
 def noise(results):
     disturbed, shots = results.noise
     return (f" {disturbed:,} of {shots:,} shots were disturbed by other programs on the machine." if disturbed else "")
