@@ -90,7 +90,7 @@ def test_who_stays_below_the_least_that_another_can_do_is_behind():
     assert found.place("monkey") == "behind" and found.place("h2o") is None
     assert "Behind all the same: Monkey" in wording.sentence(found, results)
     assert "Monkey loses: Monkey 51.0/s = 0.51 × H2o (100/s)" in wording.ours(found, results)
-    assert "is behind in 1" in wording.headline(results)
+    assert "behind in 1" in wording.headline(results)
 
 
 def test_a_free_one_above_the_limit_of_the_client_does_not_beat_it():
@@ -242,7 +242,9 @@ def test_a_case_counts_once_by_its_first_metric():
     made = record(shots, metrics=["cpu_us", "rate"])
     assert tally(made) == {"out": [], "behind": [], "first": [("case", "cpu_us")], "tied": [], "undecided": []}
     assert [e.metric for e in wording.others(Results(made))["behind"]] == ["rate"]
-    assert "measured in 1 case," in wording.headline(Results(made))
+    said = wording.headline(Results(made))
+    assert "measured in 1 case." in said and "Monkey is alone in front in 1, first with others in 0 and behind in 0." in said
+    assert "not counted, other metrics and repetitions of old comparisons, it is alone in front in 0, first with others in 0 and behind in 1." in said
 
 
 def test_repetitions_of_old_comparisons_are_not_counted():
@@ -256,7 +258,7 @@ def test_our_disqualification_is_a_loss_and_told_first():
     made.disqualified.append(Exclusion("case", "monkey", "98 bytes in place of 100"))
     results = Results(made)
     assert tally(made)["out"] == [("case", None)] and not tally(made)["first"]
-    assert "is out in 1" in wording.headline(results) and "disqualified in 1 case: case" in wording.headline(results)
+    assert "out in 1" in wording.headline(results) and "disqualified in 1 case: case" in wording.headline(results)
     text = summary.render(made)
     assert "- A case: Monkey is disqualified: 98 bytes in place of 100." in text.split("## Where Monkey is not first")[1].split("##")[0]
 
