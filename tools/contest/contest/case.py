@@ -17,6 +17,7 @@ from pathlib import Path
 from contest import record
 from contest.contestant import FEATURES
 from contest.complaint import Complaint, nearest
+from contest.metrics import METRICS
 from contest.slow import SETTLE_SECONDS
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
@@ -170,7 +171,7 @@ def _check(where, case):
     _check_words(where, "scheme", [case.scheme], SCHEMES)
     _check_words(where, "axis", [case.axis], AXES)
     _check_words(where, "features", case.features, FEATURES)
-    _check_words(where, "metrics", case.metrics, record.METRICS)
+    _check_words(where, "metrics", case.metrics, METRICS)
     if bool(case.path) == bool(case.paths):
         raise Complaint(f"{where}: path: exactly one of 'path' and 'paths' is needed")
     if case.paths:

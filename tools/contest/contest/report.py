@@ -61,7 +61,7 @@ def _figures(results):
 
 def _summary(results, remarks):
     record = results.record
-    shots, unmeasured = len(record.shots), getattr(record, "unmeasured", ())
+    shots, unmeasured = len(record.shots), record.unmeasured
     absent = [c.title for c in record.contestants.values() if c.state != "present"]
     return (tag("p", wording.headline(results), class_="lead"), _figures(results),
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
@@ -207,9 +207,12 @@ def _fact(key, value):
 def _machine(results):
     record = results.record
     facts = {"started": record.started, "ended": record.ended, "mode": MODES.get(record.mode, record.mode)}
-    facts |= {name: str(getattr(record, key)) for key, name in (("seed", "seed of the order"), ("site", "site")) if getattr(record, key, None)}
-    if noise := getattr(record, "noise", None):
-        facts["disturbed from"] = metric_of("strangers").write(noise) + " of the cores that are used"
+    if record.seed is not None:
+        facts["seed of the order"] = str(record.seed)
+    if record.site:
+        facts["site"] = record.site
+    if record.noise is not None:
+        facts["disturbed from"] = metric_of("strangers").write(record.noise) + " of the cores that are used"
     facts |= record.environment
     facts["virtual"] = facts.get("virtual") or "no sign of one"
     items = [tag("div", tag("dt", NAMES.get(k) or k.replace("_", " ").capitalize()), tag("dd", _fact(k, v))) for k, v in facts.items()]

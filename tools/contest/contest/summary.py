@@ -124,9 +124,8 @@ def _environment(record):
         elif isinstance(value, (list, tuple)):
             value = ", ".join(digits(v) if isinstance(v, float) else str(v) for v in value)
         rows.append([safe(key.replace("_", " ")), "not known" if value in (None, "") else safe(value)])
-    seed = getattr(record, "seed", None)
     return table(["What", "Value"], [["run", f"{safe(record.mode)}, {safe(record.started)}"],
-                                     *([["seed of the order", str(seed)]] if seed is not None else []), *rows])
+                                     *([["seed of the order", str(record.seed)]] if record.seed is not None else []), *rows])
 
 
 def _contestants(record):
