@@ -320,6 +320,19 @@ def test_a_name_of_ours_that_is_not_there(folder, capsys):
     assert "Our own server took no part." in (folder / "report.html").read_text()
 
 
+def test_a_record_of_before_these_fields(folder):
+    path = folder / "record.json"
+    value = json.loads(path.read_text())
+    for name in ("unmeasured", "seed", "noise", "site", "verified"):
+        value.pop(name, None)
+    for shot in value["shots"]:
+        for name in ("noise", "noisy", "counted_by", "repeated"):
+            shot.pop(name, None)
+    path.write_text(json.dumps(value))
+    assert cli.main(["report", str(folder)]) == 0
+    assert Page((folder / "report.html").read_text()).wrong == [] and "Monkey loses" in (folder / "summary.md").read_text()
+
+
 def test_a_place_that_cannot_be_written(folder, capsys):
     assert cli.main(["report", str(folder), "-o", str(folder / "record.json" / "x.html")]) == 1
     assert "cannot be written" in capsys.readouterr().err
