@@ -119,6 +119,10 @@ def test_every_case_and_contestant_is_there(page, record):
         assert value in page.text
 
 
+def test_what_holds_for_all_is_said_once(page):
+    assert page.text.count("What holds for all") == 1 and "Nothing is compressed" in page.text
+
+
 def test_a_loss_of_ours_is_written_as_a_loss(page, record):
     assert re.search(r"Monkey loses: Monkey [\d.]+ µs = 1\.\d+ × h2o \([\d.]+ µs\), [\d.]+ % more CPU time per request than h2o", page.text)
     assert re.search(r"Where Monkey is not first\d+", page.text)
@@ -314,6 +318,19 @@ def test_a_name_of_ours_that_is_not_there(folder, capsys):
     assert cli.main(["report", str(folder), "--ours", "monky"]) == 0
     assert "did you mean monkey?" in capsys.readouterr().err
     assert "Our own server took no part." in (folder / "report.html").read_text()
+
+
+def test_a_record_of_before_these_fields(folder):
+    path = folder / "record.json"
+    value = json.loads(path.read_text())
+    for name in ("unmeasured", "seed", "noise", "site", "verified"):
+        value.pop(name, None)
+    for shot in value["shots"]:
+        for name in ("noise", "noisy", "counted_by", "repeated"):
+            shot.pop(name, None)
+    path.write_text(json.dumps(value))
+    assert cli.main(["report", str(folder)]) == 0
+    assert Page((folder / "report.html").read_text()).wrong == [] and "Monkey loses" in (folder / "summary.md").read_text()
 
 
 def test_a_place_that_cannot_be_written(folder, capsys):

@@ -90,7 +90,7 @@ def test_who_stays_below_the_least_that_another_can_do_is_behind():
     assert found.place("monkey") == "behind" and found.place("h2o") is None
     assert "Behind all the same: Monkey" in wording.sentence(found, results)
     assert "Monkey loses: Monkey 51.0/s = 0.51 × H2o (100/s)" in wording.ours(found, results)
-    assert "is behind in 1" in wording.headline(results)
+    assert "behind in 1" in wording.headline(results)
 
 
 def test_a_free_one_above_the_limit_of_the_client_does_not_beat_it():
@@ -222,8 +222,10 @@ def test_latency_of_a_closed_loop_is_shown_but_not_ranked():
     assert results.ranked("case") == ("cpu_us", "rate") and "p99_us" in results.shown("case")
     found = results.standing("case", "p99_us")
     assert found.verdict == "none" and found.place("monkey") is None and found.estimates["monkey"].median == 1.1
-    made.cases["case"].slow = 200
-    assert Results(made).standing("case", "p99_us").winners == ("monkey",)
+    made.cases["slow"] = made.cases.pop("case")
+    for shot in made.shots:
+        shot.case = "slow"
+    assert Results(made).standing("slow", "p99_us").winners == ("monkey",)
 
 
 def test_latency_that_the_client_limits_is_not_judged():
@@ -242,7 +244,9 @@ def test_a_case_counts_once_by_its_first_metric():
     made = record(shots, metrics=["cpu_us", "rate"])
     assert tally(made) == {"out": [], "behind": [], "first": [("case", "cpu_us")], "tied": [], "undecided": []}
     assert [e.metric for e in wording.others(Results(made))["behind"]] == ["rate"]
-    assert "measured in 1 case," in wording.headline(Results(made))
+    said = wording.headline(Results(made))
+    assert "measured in 1 case." in said and "Monkey is alone in front in 1, first with others in 0 and behind in 0." in said
+    assert "not counted, other metrics and repetitions of old comparisons, it is alone in front in 0, first with others in 0 and behind in 1." in said
 
 
 def test_repetitions_of_old_comparisons_are_not_counted():
@@ -256,7 +260,7 @@ def test_our_disqualification_is_a_loss_and_told_first():
     made.disqualified.append(Exclusion("case", "monkey", "98 bytes in place of 100"))
     results = Results(made)
     assert tally(made)["out"] == [("case", None)] and not tally(made)["first"]
-    assert "is out in 1" in wording.headline(results) and "disqualified in 1 case: case" in wording.headline(results)
+    assert "out in 1" in wording.headline(results) and "disqualified in 1 case: case" in wording.headline(results)
     text = summary.render(made)
     assert "- A case: Monkey is disqualified: 98 bytes in place of 100." in text.split("## Where Monkey is not first")[1].split("##")[0]
 
@@ -345,3 +349,12 @@ def test_older_records_say_it_once_for_all():
     assert standing(made, "cpu_us").uncounted == ("busybox",)
     made.environment["cpu_counted_by"] = "cgroup"
     assert standing(made, "cpu_us").winners == ("busybox",)
+
+
+def test_answers_that_were_compared_are_counted_in_report_and_summary():
+    made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22]))
+    assert wording.verified(Results(made), "case") is None
+    made.verified = {"case": {"monkey": 12000, "nginx": 900}}
+    made.seed = 4711
+    for text in (summary.render(made), report.render(made)):
+        assert "nswers compared under load: 900 (Nginx) to 12,000 (Monkey)" in text and "4711" in text

@@ -39,8 +39,10 @@ def run(capsys):
     (["run", "--case", "smal"], "there is no case 'smal'; did you mean small?"),
     (["run", "--case", "small,zzzzzz"], "there is no case 'zzzzzz'; there are: "),
     (["run", "--case", ","], "the list of cases is empty"),
-    (["run", "--rounds", "0"], "--rounds"),
-    (["run", "--seconds", "-1"], "--seconds"),
+    (["run", "--rounds", "0"], "--rounds: expected a whole number above 0, found '0'"),
+    (["run", "--seconds", "-1"], "--seconds: expected a number above 0, found '-1'"),
+    (["run", "--case", "small,h2,paced", "--seconds", "1.5"], "--seconds 1.5: h2load, wrk only know whole seconds"),
+    (["run", "--wr", "true", "--output", "/dev/null/x"], "/dev/null/x: nothing can be written there (Not a directory)"),
     (["run", "--server-cores", "x", "--wr", "true"], "cores: expected a list such as 0,2-3, found 'x'"),
     (["run", "--server-cores", "9999", "--wr", "true"], "core 9999 is none of ours"),
     (["run", "--wr", "/nowhere/wr"], "/nowhere/wr: no such program"),
@@ -129,23 +131,24 @@ WATCH = """
 import sys, time
 sys.path.insert(0, {folder!r})
 from contest import environment
-watch = environment.Strangers([int(pid) for pid in sys.argv[1:]])
+cores = environment.cores()
+watch = environment.Strangers([int(pid) for pid in sys.argv[1:]], cores)
 print("ready", flush=True)
 sys.stdin.readline()
-print(watch.share()[0] * environment.os.cpu_count())
+share = watch.share()
+print(share.strangers * len(cores) * (environment.os.times().elapsed - watch.clock))
 """
 
 
 def share_seen(*ours):
-    """The cores' worth that the process we start takes for strangers', and what we computed meanwhile."""
+    """The seconds of computing that the process we start takes for strangers', and ours meanwhile."""
     with subprocess.Popen([sys.executable, "-c", WATCH.format(folder=str(FOLDER)), *map(str, ours)], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as watcher:
         watcher.stdout.readline()
-        start, used = time.monotonic(), time.process_time()
+        used = time.process_time()
         while time.process_time() - used < .5:
             pass
-        share = float(watcher.communicate("\n", timeout=50)[0])
-        return share, .5 / (time.monotonic() - start)
+        return float(watcher.communicate("\n", timeout=50)[0]), .5
 
 
 def test_what_strangers_compute_is_seen():
@@ -155,7 +158,7 @@ def test_what_strangers_compute_is_seen():
 
 
 def test_what_ours_compute_is_not_theirs():
-    watch = environment.Strangers([1])
+    watch = environment.Strangers([1], [0])
     assert watch.ours >= {1, os.getpid()} and len(watch.ours) > 2, "and their families"
 
 

@@ -1,31 +1,74 @@
 -- SPDX-License-Identifier: Apache-2.0
--- wrk compares every answer with the file that CONTEST_BODY names, and says at its end how many were wrong.
-local threads = {}
+-- wrk compares every answer with what it has to be, and says at its end how many were wrong: with the file that
+-- CONTEST_BODY names, or, when CONTEST_PATHS names a list, with the files of that list below CONTEST_ROOT. wrk does not say
+-- which request an answer belongs to; so each body must be that of a file that was asked for and not yet answered.
+local threads, requests, bodies, at = {}, {}, {}, 0
+local paths = os.getenv("CONTEST_PATHS")
+
+local function content(path)
+    local file = assert(io.open(path, "rb"))
+    local text = file:read("*a")
+    file:close()
+    return text
+end
 
 function setup(thread)
     threads[#threads + 1] = thread
 end
 
+local function read_list()
+    for path in io.lines(paths) do
+        requests[#requests + 1] = wrk.format("GET", path)
+        bodies[#bodies + 1] = content(os.getenv("CONTEST_ROOT") .. path)
+        pending[bodies[#bodies]] = 0
+    end
+end
+
 function init()
-    local file = assert(io.open(os.getenv("CONTEST_BODY"), "rb"))
-    expected = file:read("*a")
-    file:close()
-    verified, wrong, first = 0, 0, ""
+    verified, wrong, first, pending = 0, 0, "", {}
+    if paths then
+        read_list()
+    else
+        expected = content(os.getenv("CONTEST_BODY"))
+    end
+    io.stderr:write("ready\n")
+end
+
+if paths then
+    function request()
+        at = at % #requests + 1
+        pending[bodies[at]] = pending[bodies[at]] + 1
+        return requests[at]
+    end
+end
+
+local function fits(body)
+    if not paths then
+        return body == expected
+    end
+    local count = pending[body] or 0
+    pending[body] = count > 0 and count - 1 or pending[body]
+    return count > 0
+end
+
+local function describe(status, body)
+    if status ~= 200 then
+        return "status " .. status
+    elseif expected and #body ~= #expected then
+        return #body .. " bytes instead of " .. #expected
+    elseif expected then
+        return "other content"
+    end
+    return #body .. " bytes that are none of the files asked for"
 end
 
 function response(status, headers, body)
     verified = verified + 1
-    if status == 200 and body == expected then
+    if status == 200 and fits(body) then
         return
     end
     if wrong == 0 then
-        if status ~= 200 then
-            first = "status " .. status
-        elseif #body ~= #expected then
-            first = #body .. " bytes instead of " .. #expected
-        else
-            first = "other content"
-        end
+        first = describe(status, body)
     end
     wrong = wrong + 1
 end

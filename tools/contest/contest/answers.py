@@ -3,6 +3,7 @@
 
 Every way of asking is that of a case's scheme: http, https (HTTP/1.1 over TLS), h2 (HTTP/2 over TLS), h2c.
 """
+import contextlib
 import hashlib
 import http.client
 import os
@@ -76,7 +77,10 @@ def _curl(scheme, port, path):
     protocol = "https" if scheme in ("https", "h2") else "http"
     command = ["curl", "-sS", "-k", *CURL[scheme], "--max-time", str(SECONDS), "-w", "%{stderr}%{http_code} %{http_version}",
                f"{protocol}://127.0.0.1:{port}{path}"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=2 * SECONDS)
+    except subprocess.TimeoutExpired:
+        raise NoAnswer(f"no answer: curl did not end within {2 * SECONDS} s") from None
     said = done.stderr.decode(errors="replace").strip()
     if done.returncode:
         raise NoAnswer(f"no answer: {said.splitlines()[0] if said else f'curl ended with {done.returncode}'}")
@@ -111,39 +115,49 @@ class Verdict:
     fault: str | None
     answers: int = 0
     rate: float = 0
+    ours: bool = False  # it was the client that failed
 
 
-def verify_with_wrk(url, body, connections, seconds, close, prefix, folder):
-    """wrk asks, and its script compares every answer with the body, byte by byte. Whoever has not answered at all is
-    given more time: it may be slow, or the machine busy."""
-    Path(folder, "expected").write_bytes(body)
-    verdict = _ask_with_wrk(url, Path(folder, "expected"), connections, seconds, close, prefix)
-    return verdict if verdict.answers else _ask_with_wrk(url, Path(folder, "expected"), connections, PATIENCE, close, prefix)
+def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, variables=None):
+    """wrk asks, and its script compares every answer with the body, byte by byte; without a body with the files that the
+    variables CONTEST_PATHS and CONTEST_ROOT name. Whoever has not answered at all is given more time: it may be slow, or
+    the machine busy."""
+    variables = dict(variables or {})
+    if body is not None:
+        Path(folder, "expected").write_bytes(body)
+        variables["CONTEST_BODY"] = str(Path(folder, "expected"))
+    verdict = _ask_with_wrk(url, connections, seconds, close, prefix, variables)
+    return verdict if verdict.answers else _ask_with_wrk(url, connections, PATIENCE, close, prefix, variables)
 
 
-def _ask_with_wrk(url, file, connections, seconds, close, prefix):
-    """The shortest time wrk knows is a second, so it is interrupted earlier, upon which it reports as usual."""
+def _ask_with_wrk(url, connections, seconds, close, prefix, variables):
+    """The shortest time wrk knows is a second, so it is interrupted earlier, upon which it reports as usual. The time
+    counts from when its script has read the files."""
     headers = ["-H", "Connection: close"] if close else []
     command = [*prefix, "wrk", "-t1", f"-c{connections}", "-d20s", "--timeout", "10s", "-s", str(CASES / "verify.lua"),
                *headers, url]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env=os.environ | {"CONTEST_BODY": str(file)}, start_new_session=True) as wrk:
+                          env=os.environ | variables, start_new_session=True) as wrk:
         try:
-            wrk.wait(seconds)
-        except subprocess.TimeoutExpired:
-            wrk.send_signal(signal.SIGINT)
-        try:
+            first = wrk.stdout.readline()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                wrk.wait(seconds)
+            if wrk.poll() is None:
+                wrk.send_signal(signal.SIGINT)
             said, _ = wrk.communicate(timeout=SECONDS)
+        except subprocess.TimeoutExpired:
+            wrk.kill()
+            return Verdict(f"wrk did not end within {SECONDS} s", ours=True)
         except BaseException:
             wrk.kill()
             raise
-    return _read_verification(said)
+    return _read_verification(first + said)
 
 
 def _read_verification(said):
     match = re.search(r"^verified (\d+) wrong (\d+)(?: first (.*))?$", said, re.MULTILINE)
     if not match:
-        return Verdict(f"wrk did not end as it should: {said.strip()[-200:]}")
+        return Verdict(f"wrk did not end as it should: {said.strip()[-200:]}", ours=True)
     answers, wrong = int(match[1]), int(match[2])
     rate = re.search(r"Requests/sec:\s+([\d.]+)", said)
     verdict = Verdict(None, answers, float(rate[1]) if rate else 0)
@@ -157,7 +171,7 @@ def _read_verification(said):
 
 def verify_beside(scheme, port, expected, load, seconds, variables):
     """A client asks as in a shot (`load`, a command) while every answer to our own requests is looked at. For what wrk
-    cannot ask: HTTP/2, and many different paths."""
+    cannot ask: HTTP/2."""
     with subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                           env=os.environ | variables, start_new_session=True) as client:
         try:

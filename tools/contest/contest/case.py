@@ -15,15 +15,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contest import record
+from contest.contestant import FEATURES
 from contest.complaint import Complaint, nearest
+from contest.metrics import METRICS
 from contest.slow import SETTLE_SECONDS
 
 FOLDER = Path(__file__).resolve().parents[1] / "cases"
 KINDS = ("load", "idle")
 CLIENTS = ("wrk", "h2load", "weighttp", "ab", "siege", "pace", "hold")
 SCHEMES = ("http", "https", "h2", "h2c")
+WHOLE_SECONDS = ("wrk", "h2load", "weighttp", "siege")  # do not know parts of a second
 AXES = ("connections", "rate")
-FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
 PATHS = ("many", "site")
 PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
@@ -82,7 +84,8 @@ class Case:
 
     def for_record(self, plan):
         return record.Case(self.title, self.about, self.client, self.axis, list(plan.steps), plan.rounds, plan.seconds,
-                           self.base, list(self.metrics), self.historical, list(self.command), self.alone)
+                           self.base, list(self.metrics), self.historical, list(self.command), self.alone,
+                           plan.verify if self.kind == "load" else None)
 
 
 # ---- From a file ----
@@ -168,7 +171,7 @@ def _check(where, case):
     _check_words(where, "scheme", [case.scheme], SCHEMES)
     _check_words(where, "axis", [case.axis], AXES)
     _check_words(where, "features", case.features, FEATURES)
-    _check_words(where, "metrics", case.metrics, record.METRICS)
+    _check_words(where, "metrics", case.metrics, METRICS)
     if bool(case.path) == bool(case.paths):
         raise Complaint(f"{where}: path: exactly one of 'path' and 'paths' is needed")
     if case.paths:

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """The machine: what it is, which cores are whose, and whether strangers use it during a shot."""
-import contextlib
 import os
 import platform
 import re
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from contest import family
 from contest.complaint import Complaint
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -115,26 +115,43 @@ def describe(server_cores, client_cores, tools):
 
 # ---- Strangers ----
 
+KTHREADD = 2  # the parent of the kernel's own threads, which work for us as well as for strangers
+
+
 @dataclass(frozen=True)
 class Times:
     parent: int
     started: str
     own: int  # ticks that it computed
     waited: int  # and those of its children that ended
+    core: int  # where it was last
 
 
-def _table():
+@dataclass(frozen=True)
+class Share:
+    """Of the cores that are used, what others had."""
+    strangers: float
+    stolen: float = 0  # by a hypervisor
+    kernel: float = 0  # threads of the kernel
+
+    @property
+    def noise(self):
+        return self.strangers + self.stolen
+
+
+def table():
+    """{process: Times} of all there are."""
     found = {}
     for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError, IndexError):
-                fields = Path(f"/proc/{name}/stat").read_text(errors="replace").rpartition(")")[2].split()
-                found[int(name)] = Times(int(fields[1]), fields[19], int(fields[11]) + int(fields[12]),
-                                         int(fields[13]) + int(fields[14]))
+        fields = family.stat(int(name)) if name.isdigit() else []
+        if fields:
+            found[int(name)] = Times(int(fields[1]), fields[19], int(fields[11]) + int(fields[12]),
+                                     int(fields[13]) + int(fields[14]), int(fields[36]))
     return found
 
 
-def _family(table, roots):
+def descendants(table, roots):
+    """The roots and all that came of them."""
     found, grown = set(roots), True
     while grown:
         more = {pid for pid, times in table.items() if times.parent in found} - found
@@ -143,37 +160,40 @@ def _family(table, roots):
     return found
 
 
-def _stolen():
-    fields = (_line("/proc/stat") or "").split("\n", 1)[0].split()
-    return int(fields[8]) if len(fields) > 8 else 0
+def _stolen(cores):
+    lines = [line.split() for line in (_line("/proc/stat") or "").splitlines()]
+    return sum(int(fields[8]) for fields in lines if len(fields) > 8 and fields[0] in {f"cpu{core}" for core in cores})
 
 
 class Strangers:
-    """What others use of the machine while we measure: the share of all of its cores, 0 to 1, that processes other than
-    ours had, and the share that a hypervisor took away. `ours` are processes whose families do not count.
+    """What others use of the machine while we measure, as a share of the cores that are used: processes other than ours, a
+    hypervisor, threads of the kernel. `ours` are processes whose families do not count.
 
     What is left of a child that ended is with its parent; that is why both are looked at.
     """
 
-    def __init__(self, ours):
-        self.ours = {os.getpid(), *ours}
-        self.table, self.stolen, self.clock = _table(), _stolen(), os.times().elapsed
-        self.ours = _family(self.table, self.ours)
+    def __init__(self, ours, cores):
+        self.cores, self.stolen, self.clock, self.table = set(cores), _stolen(cores), os.times().elapsed, table()
+        self.ours = descendants(self.table, {os.getpid(), *ours})
 
     def share(self):
-        """(of strangers, of the hypervisor) since the start."""
-        after, total = _table(), 0
-        ours = _family(after, self.ours)
+        """The Share since the start."""
+        after, total, kernel = table(), 0, 0
+        ours = descendants(after, self.ours)
         for pid, times in after.items():
             before = self.table.get(pid)
-            if pid in ours:
+            if pid in ours or times.core not in self.cores:
                 continue
             if before and before.started == times.started:
-                total += times.own - before.own + times.waited - before.waited
+                used = times.own - before.own + times.waited - before.waited
             else:
-                total += times.own + times.waited
+                used = times.own + times.waited
+            if KTHREADD in (pid, times.parent):
+                kernel += used
+            else:
+                total += used
         for pid, times in self.table.items():
-            if pid not in after and pid not in self.ours:  # its parent has inherited all of it, we want the difference
+            if pid not in after and pid not in self.ours and times.core in self.cores:  # its parent has inherited all of it, we want the difference
                 total -= times.own + times.waited
-        ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * (os.cpu_count() or 1)
-        return max(0, total) / ticks, max(0, _stolen() - self.stolen) / ticks
+        ticks = max(0.02, os.times().elapsed - self.clock) * TICKS * len(self.cores)
+        return Share(max(0, total) / ticks, max(0, _stolen(self.cores) - self.stolen) / ticks, kernel / ticks)

@@ -51,6 +51,8 @@ METRICS = {m.key: m for m in (
     Metric("server_busy", "Server's cores in use", "share", None, noun="use of the server's cores"),
     Metric("client_busy", "Client's cores in use", "share", None, noun="use of the client's cores"),
     Metric("strangers", "Used by other programs", "share", None, noun="use by other programs"),
+    Metric("requests", "Requests", "number", None, noun="requests"),
+    Metric("seconds", "Seconds", "number", None, noun="seconds"),
 )}
 # What can be won.
 RANKED = tuple(m.key for m in METRICS.values() if m.more is not None)

@@ -6,6 +6,7 @@
 
 The fields below are the format. What is not known is None (null); metrics that a case does not have are absent.
 """
+import contextlib
 import dataclasses
 import gzip
 import json
@@ -15,25 +16,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from contest.complaint import Complaint
+from contest.metrics import METRICS
 
 FORMAT = 1
 GZIP_ABOVE = 4_000_000
 NAMES = ("record.json", "record.json.gz")
 
-# Unit and direction of every metric: what a shot may hold, and whether less is better.
-METRICS = {
-    "rate": ("requests/s", "more"), "cpu_us": ("us/request", "less"), "user_us": ("us/request", "less"),
-    "system_us": ("us/request", "less"), "pss_kb": ("KB", "less"), "peak_kb": ("KB", "less"), "start_kb": ("KB", "less"),
-    "mean_us": ("us", "less"), "p50_us": ("us", "less"), "p75_us": ("us", "less"), "p90_us": ("us", "less"),
-    "p99_us": ("us", "less"), "p999_us": ("us", "less"), "max_us": ("us", "less"), "errors": ("errors", "less"),
-    "voluntary": ("switches/request", "less"), "involuntary": ("switches/request", "less"),
-    "syscalls": ("calls/request", "less"), "idle_bytes": ("bytes/connection", "less"),
-    "server_busy": ("of its cores", None), "client_busy": ("of its cores", None), "strangers": ("of all cores", None),
-    "instructions": ("instructions/request", "less"),
-    "bytes_per_second": ("bytes/s", "more"), "requests": ("requests", None), "seconds": ("s", None),
-}
 STATES = ("present", "absent", "failed")
 BOTTLENECKS = ("client", "server", "neither", None)
+COUNTED_BY = ("cgroup", "processes", None)
 
 
 @dataclass
@@ -73,6 +64,7 @@ class Case:
     historical: Historical | None = None
     command: list[str] = field(default_factory=list)
     alone: bool = False  # no other contestant was started: memory is comparable
+    verify: float | None = None  # seconds for which answers were compared under load before the shots
 
 
 @dataclass
@@ -86,6 +78,8 @@ class Shot:
     samples: list[list[float | None]] = field(default_factory=list)  # [seconds, share of a core, PSS in KB]
     repeated: int = 0  # how often the shot was thrown away because strangers used the machine
     noisy: bool = False  # and in spite of that they did
+    noise: float | None = None  # the share of the cores used that strangers and the hypervisor took
+    counted_by: str | None = None  # how processor time was counted: cgroup or processes
 
 
 @dataclass
@@ -107,7 +101,12 @@ class Record:
     contestants: dict[str, Contestant] = field(default_factory=dict)
     cases: dict[str, Case] = field(default_factory=dict)
     shots: list[Shot] = field(default_factory=list)
-    disqualified: list[Exclusion] = field(default_factory=list)
+    seed: int | None = None  # of the order in which contestants have their turn
+    noise: float | None = None  # from this share on a shot is noisy
+    site: str = ""  # what is served in the case of a real site
+    verified: dict[str, dict[str, int]] = field(default_factory=dict)  # {case: {contestant: answers compared under load}}
+    disqualified: list[Exclusion] = field(default_factory=list)  # for what they did wrong
+    unmeasured: list[Exclusion] = field(default_factory=list)  # for what we, or a client, failed to do
     absent_in: list[Exclusion] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -203,7 +202,9 @@ def validate(record, where="record"):
             _known(f"{here}.metrics", metric, METRICS, "metric")
         if shot.bottleneck not in BOTTLENECKS:
             raise _wrong(f"{here}.bottleneck", "client, server, neither or null", shot.bottleneck)
-    for kind in ("disqualified", "absent_in"):
+        if shot.counted_by not in COUNTED_BY:
+            raise _wrong(f"{here}.counted_by", "cgroup, processes or null", shot.counted_by)
+    for kind in ("disqualified", "unmeasured", "absent_in"):
         for i, each in enumerate(getattr(record, kind)):
             _known(f"{where}.{kind}[{i}]", each.case, record.cases, "case")
             _known(f"{where}.{kind}[{i}]", each.contestant, record.contestants, "contestant")
@@ -263,8 +264,13 @@ def save(record, folder):
     if name.endswith(".gz"):
         text = gzip.compress(text, mtime=0)
     fresh = folder / (name + ".new")
-    fresh.write_bytes(text)
-    fresh.rename(folder / name)
+    try:
+        fresh.write_bytes(text)
+        fresh.rename(folder / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise
     (folder / other).unlink(missing_ok=True)
     return folder / name
 

@@ -6,17 +6,22 @@ What a contestant does wrong is its own matter: it is disqualified in that case,
 import contextlib
 import datetime
 import os
+import random
 import shutil
+import subprocess
 import tempfile
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from contest import answers, contestant, environment, idle, record, shot, slow, template
+from contest.complaint import Complaint
 from contest.stage import Cgroups, Stage
 
 NOISE = 0.05  # the share of the machine that strangers may have before a shot is thrown away
-REPEATS = 2  # of one shot
-REPEATS_SHARE = 0.05  # of the time of the whole run that may go into repetitions
+LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # seconds that a run may last
+LEAST_ROUNDS = 3  # that are held however late it is
+ALIKE = 3  # so many that could not be measured in the first round, and nobody who could: it is the case
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12
 LARGE = "/10m.bin"
@@ -35,11 +40,17 @@ class Order:
     clients: dict = field(default_factory=dict)  # kind: path of the program, where it is not on PATH
     make_material: object = None
     noise: float = NOISE
+    seed: int = field(default_factory=lambda: random.randrange(1_000_000))
     say: object = staticmethod(lambda text, passing=False: None)  # passing: of interest only while it is so
+    ending: object = staticmethod(lambda: None)  # called before the cleaning up, which must not be interrupted
 
 
 class Disqualified(Exception):
     """In this case, with the reason."""
+
+
+class Unmeasured(Exception):
+    """In this case, through no fault of the contestant: our instrument or the client failed."""
 
 
 class Silent(Disqualified):
@@ -50,10 +61,9 @@ def now():
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-def rotated(names, round_number):
-    """The order of a round: everybody is first once, and nobody always follows the same one's heat."""
-    at = (round_number - 1) % len(names) if names else 0
-    return names[at:] + names[:at]
+def shuffled(names, seed, case, number):
+    """The order of a round: another one each time, so that nobody always follows the same one's heat."""
+    return random.Random(f"{seed} {case} {number}").sample(names, len(names))
 
 
 def lineup(entries, case):
@@ -69,6 +79,29 @@ def lineup(entries, case):
     return takes, absent
 
 
+class Clock:
+    """How long the run has lasted and will last; a run in a mode of its own has no limit."""
+
+    def __init__(self, order, contestants):
+        self.limit, self.start = LIMITS.get(order.mode), time.monotonic()
+        self.left = {name: case.estimate(plan, contestants) for name, (case, plan) in order.cases.items()}
+        self.contestants, self.whole = contestants, sum(self.left.values())
+
+    def done(self, case):
+        self.left.pop(case, None)
+
+    def is_late(self, case, plan, number):
+        """With this round and all that comes after it, it would last too long; judged by how it went until now."""
+        if not self.limit:
+            return False
+        later = sum(self.left.values()) - self.left[case.name]
+        of_case = self.left[case.name]
+        past, done = time.monotonic() - self.start, self.whole - later - of_case
+        here = of_case * (plan.rounds - number + 1) / plan.rounds
+        slower = max(1, past / (done + of_case - here)) if done > of_case else 1
+        return past + (here + later) * slower > self.limit
+
+
 class Referee:
     def __init__(self, order):
         self.order = order
@@ -76,20 +109,22 @@ class Referee:
         self.material = None
         self.scratch = None
         self.counted_by = {}
-        self.repeat_budget = REPEATS_SHARE * sum(
-            case.estimate(plan, len(order.entries)) for case, plan in order.cases.values())
+        self.repeats_left = {}
+        self.clock = None
+        self.unsaved = None
         self.record = self._new_record()
 
     def _new_record(self):
         order = self.order
         tools = {"wr": order.wr, **order.clients}
         made = record.Record(order.mode, now(), environment.describe(order.server_cores, order.client_cores, tools))
+        made.seed, made.noise = order.seed, order.noise
         made.cases = {name: case.for_record(plan) for name, (case, plan) in order.cases.items()}
         if self.cgroups.why:
             made.notes.append(f"Contestants have no cgroup of their own: {self.cgroups.why}. Processor time is the sum over "
                               "their processes; what short-lived children use may be missed.")
         if set(order.server_cores) & set(order.client_cores):
-            made.notes.append("Server and client share a core: there is only one. Rates and latencies are those of both.")
+            made.notes.append("Server and client share a core. Rates and latencies are those of both.")
         return made
 
     # ---- The run ----
@@ -102,21 +137,33 @@ class Referee:
                 os.chmod(scratch, 0o755)
                 self.scratch = Path(scratch)
                 self._prepare()
-                for name, (case, plan) in order.cases.items():
+                self.clock = Clock(order, len(self._present()))
+                for case, plan in order.cases.values():
                     self._hold(case, plan)
+                    self.clock.done(case.name)
                     self.save()
         except KeyboardInterrupt:
-            self.record.interrupted = True
-            self.record.notes.append("The run was interrupted; what had been measured until then is here.")
+            self._broken_off("was interrupted")
+        except BaseException as error:
+            self._broken_off(f"ended early ({type(error).__name__}: {error})")
+            raise
         finally:
+            order.ending()
             self.cgroups.end()
             self._finish()
+        if self.unsaved:
+            raise Complaint(f"the record could not be written: {self.unsaved}")
         return self.record
+
+    def _broken_off(self, how):
+        self.record.interrupted = True
+        self.record.notes.append(f"The run {how}; what had been measured until then is here.")
 
     def _prepare(self):
         self.order.say("making the files to be served", passing=True)
         cases = [case for case, _ in self.order.cases.values()]
         self.material = self.order.make_material(self.scratch / "material", {case.paths for case in cases})
+        self.record.site = self.material.site_name if self.material.site else ""
         for case in cases:
             if case.body and "dynamic" not in case.features:
                 Path(self.material.root, case.path.lstrip("/")).write_text(case.body)
@@ -148,7 +195,13 @@ class Referee:
         return "cgroup" if "cgroup" in kinds else next(iter(kinds), None)
 
     def save(self):
-        record.save(self.record, self.order.folder)
+        """A full disk is no reason to stop measuring: there may be room later."""
+        try:
+            record.save(self.record, self.order.folder)
+            self.unsaved = None
+        except OSError as error:
+            self.order.say(f"the record could not be written, to be tried again: {error}")
+            self.unsaved = error
 
     # ---- A case ----
 
@@ -165,6 +218,15 @@ class Referee:
             return "there is no such list of files"
         return None
 
+    def _warn(self, case):
+        """What of this machine may spoil the case."""
+        limits = self.record.environment["limits"]
+        if case.close and limits.get("tcp_tw_reuse") not in ("1", "2"):
+            first, last = map(int, limits.get("port_range") or (32768, 60999))
+            self.record.notes.append(
+                f"The case {case.name} opens a connection for each request, tcp_tw_reuse is off, and there are "
+                f"{last - first + 1} ports: errors of connecting may be those of the machine.")
+
     def _hold(self, case, plan):
         why = self._lacks(case)
         if why:
@@ -172,6 +234,7 @@ class Referee:
             self.order.say(f"{case.name}: not held: {why}")
             return
         self.order.say(f"{case.name}: {case.title}")
+        self._warn(case)
         takes, absent = lineup(self._present(), case)
         self.record.absent_in += [record.Exclusion(case.name, name, why) for name, why in absent.items()]
         stages = {name: Stage(entry, case, self.material, self.order.server_cores, self.cgroups)
@@ -181,34 +244,74 @@ class Referee:
                 for name in list(stages):
                     self.order.say(f"{case.name}: {name} starts", passing=True)
                     self._guard(case, stages, name, lambda stage: self._enter(stage, plan))
-            for number in range(1, plan.rounds + 1):
-                for name in rotated(list(takes), number):
-                    if name in stages:
-                        self.order.say(f"{case.name}: round {number} of {plan.rounds}: {name}", passing=True)
-                        self._guard(case, stages, name, lambda stage: self._visit(stage, plan, number))
+            self._rounds(case, plan, stages)
             if not case.alone:
                 for name in list(stages):
                     self._guard(case, stages, name, self._leave)
         finally:
             for stage in stages.values():
-                stage.stop()
+                self._end(stage)
+
+    def _rounds(self, case, plan, stages):
+        names = list(stages)
+        for number in range(1, plan.rounds + 1):
+            late = self.clock.is_late(case, plan, number)
+            if late and number > LEAST_ROUNDS:
+                self.record.notes.append(f"The case {case.name} has {number - 1} rounds instead of {plan.rounds}: "
+                                         f"the run would have lasted longer than {self.clock.limit / 60:.0f} minutes.")
+                return
+            # The same for everybody in a round.
+            self.repeats_left = dict.fromkeys(names, 0 if late else max(1, len(plan.steps) // 2))
+            for name in shuffled(names, self.order.seed, case.name, number):
+                if name in stages:
+                    self.order.say(f"{case.name}: round {number} of {plan.rounds}: {name}", passing=True)
+                    self._guard(case, stages, name, lambda stage: self._visit(stage, plan, number))
+                    if number == 1 and self._is_hopeless(case, len(names)):
+                        self._give_up(case, stages)
+
+    def _is_hopeless(self, case, count):
+        """Whoever had its turn failed to be measured, and those were enough."""
+        failed = sum(each.case == case.name for each in self.record.unmeasured)
+        return failed >= max(2, min(ALIKE, count)) and not any(each.case == case.name for each in self.record.shots)
+
+    def _give_up(self, case, stages):
+        why = self.record.unmeasured[-1].why
+        self.record.notes.append(f"The case {case.name} was given up: nobody could be measured, the last one because: {why}")
+        for name in list(stages):
+            self.record.unmeasured.append(record.Exclusion(case.name, name, "the case was given up, see the notes"))
+            self._end(stages.pop(name))
+
+    def _end(self, stage):
+        try:
+            stage.stop()
+        except (OSError, subprocess.SubprocessError) as error:
+            self.record.notes.append(f"{stage.name} could not be ended in the case {stage.case.name}: {error}")
 
     def _guard(self, case, stages, name, act):
         """Acts; if the contestant fails, it is out of this case."""
         try:
             act(stages[name])
-        except (Disqualified, OSError) as why:
-            why = str(why) if isinstance(why, Disqualified) else f"the referee could not go on with it: {why}"
-            self.order.say(f"{case.name}: {name} is disqualified: {why}")
-            self.record.disqualified.append(record.Exclusion(case.name, name, why))
-            stages.pop(name).stop()
+        except Disqualified as why:
+            self._exclude(self.record.disqualified, "disqualified", stages.pop(name), str(why))
+        except Unmeasured as why:
+            self._exclude(self.record.unmeasured, "not measured", stages.pop(name), str(why))
+        except (OSError, subprocess.SubprocessError) as why:
+            why = f"the referee could not go on with it: {why}"
+            self._exclude(self.record.unmeasured, "not measured", stages.pop(name), why)
+
+    def _exclude(self, where, what, stage, why):
+        self.order.say(f"{stage.case.name}: {stage.name} is {what}: {why}")
+        where.append(record.Exclusion(stage.case.name, stage.name, why))
+        self._end(stage)
 
     def _enter(self, stage, plan):
         """Starts it, and lets it sleep when it has proved that it answers as it should."""
         try:
             stage.start()
-        except (contestant.Failed, template.Unknown, OSError) as failed:
+        except contestant.Failed as failed:
             raise Disqualified(f"did not start: {failed}") from None
+        except template.Unknown as unknown:
+            raise Unmeasured(f"its configuration could not be made: {unknown}") from None
         self.record.contestants[stage.name].configuration |= stage.prepared.configuration
         self._check(stage, "before the shots")
         self._verify(stage, plan)
@@ -271,16 +374,24 @@ class Referee:
         if case.kind == "idle":
             return
         count = min(VERIFY_CONNECTIONS, shot.connections(case, plan.steps[-1]))
-        if case.scheme in ("http", "https") and not case.paths:
-            body = next(iter(expected.values())).data
+        if case.scheme in ("http", "https"):
+            body = None if case.paths else next(iter(expected.values())).data
+            variables = self._client_environment(case) | {"CONTEST_ROOT": str(self.material.root)}
             verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(),
-                                              self.scratch)
+                                              self.scratch, variables)
         else:
             command = self._client_command(stage, plan.steps[0], max(1, seconds))
             load = [*self._pin(), *(part.replace("{c}", str(count)) for part in command)]
             verdict = answers.verify_beside(case.scheme, stage.port, expected, load, seconds, self._client_environment(case))
+        if verdict.ours and stage.is_alive():
+            raise Unmeasured(verdict.fault)
         if verdict.fault:
             raise Disqualified(self._with_last_words(stage, verdict.fault))
+        self._count_verified(stage, verdict.answers)
+
+    def _count_verified(self, stage, answers_seen):
+        counts = self.record.verified.setdefault(stage.case.name, {})
+        counts[stage.name] = counts.get(stage.name, 0) + answers_seen
 
     # ---- Shots ----
 
@@ -302,24 +413,24 @@ class Referee:
     def _measure(self, stage, plan, number, step):
         """One shot, again when strangers used the machine meanwhile, and into the record."""
         take = self._hold_idle if stage.case.kind == "idle" else self._shoot
-        repeated, metrics = 0, None
+        repeated, metrics, cores = 0, None, [*self.order.server_cores, *self.order.client_cores]
         while True:
-            watch, silence = environment.Strangers(stage.pids()), None
+            watch, failure = environment.Strangers(stage.pids(), cores), None
             try:
-                metrics, bottleneck, samples = take(stage, plan, number, step)
-            except Silent as why:
-                silence = why
-            strangers, stolen = watch.share()
-            noisy = max(strangers, stolen) > self.order.noise
-            if repeated == REPEATS or not (silence or (noisy and self.repeat_budget >= plan.seconds)):
+                metrics, bottleneck, samples, counted_by = take(stage, plan, number, step)
+            except (Silent, Unmeasured) as why:
+                failure = why
+            noise = watch.share().noise
+            noisy = noise > self.order.noise
+            again = noisy and self.repeats_left.get(stage.name, 0) or failure and (isinstance(failure, Silent) or not repeated)
+            if not again or repeated >= REPEATS:
                 break
             repeated += 1
-            self.repeat_budget -= plan.seconds
-        if silence:
-            raise Disqualified(str(silence))
-        metrics["strangers"] = round(strangers + stolen, 4)
+            self.repeats_left[stage.name] = max(0, self.repeats_left.get(stage.name, 0) - 1)
+        if failure:
+            raise failure
         self.record.shots.append(record.Shot(stage.case.name, stage.name, number, step, metrics, bottleneck, samples,
-                                             repeated, noisy))
+                                             repeated, noisy, round(noise, 4), counted_by))
 
     def _shoot(self, stage, plan, number, step):
         case = stage.case
@@ -333,14 +444,19 @@ class Referee:
             count = shot.connections(case, step)
             fault = shot.fault_of(result, case, self._lengths(stage), count, stage.entry.yardstick)
         except shot.NoShot as why:
-            result, fault = None, str(why)
+            result, fault, failure = None, None, str(why)
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
         if not stage.is_alive():
             raise Disqualified(f"it died{at}; its last words were: {stage.last_words()}")
         if fault:
             raise (Silent if fault == shot.SILENT else Disqualified)(fault + at)
-        self.counted_by[stage.name] = document.get("cpu_counted_by")
-        return shot.metrics_of(result, case.alone), result.get("bottleneck"), shot.samples_of(result, case.alone)
+        if not result:
+            self._check(stage, f"after a shot that failed{at}")  # a server that answers no more makes clients fail
+            raise Unmeasured(failure + at)
+        counted_by = document.get("cpu_counted_by")
+        self.counted_by[stage.name] = counted_by
+        return (shot.metrics_of(result, case.alone), result.get("bottleneck"), shot.samples_of(result, case.alone),
+                counted_by)
 
     def _slow_ones(self, stage):
         if not stage.case.slow:
@@ -354,4 +470,7 @@ class Referee:
             metrics = idle.cost(stage.pids, stage.port, path, expected[path].data, int(step))
         except idle.NotHeld as why:
             raise Disqualified(self._with_last_words(stage, str(why))) from None
-        return metrics, None, []
+        except idle.NotMeasurable as why:
+            raise Unmeasured(str(why)) from None
+        self._count_verified(stage, int(step) + 1)
+        return metrics, None, [], None

@@ -61,7 +61,7 @@ def _figures(results):
 
 def _summary(results, remarks):
     record = results.record
-    shots, unmeasured = len(record.shots), getattr(record, "unmeasured", ())
+    shots, unmeasured = len(record.shots), record.unmeasured
     absent = [c.title for c in record.contestants.values() if c.state != "present"]
     return (tag("p", wording.headline(results), class_="lead"), _figures(results),
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
@@ -172,8 +172,18 @@ def _contestant(results, name, contestant):
                class_="contestant card", id=f"contestant-{name}")
 
 
+# Every note on fairness tells only what differs from this.
+COMMON = (
+    "The same files, the same certificate, the same limits of descriptors, the same cores. A server has as many workers as it has cores, if "
+    "it has such a number at all.",
+    "Nothing is compressed. No log of requests is written, unless the case is about logs.",
+    "Where it can be set, a connection may stay open for 65 seconds between two requests, for any number of requests.",
+    "What differs for a server, and why, is in its note, as is its configuration, word for word as it was used.")
+
+
 def _contestants(results):
-    return tag("div", [_contestant(results, n, c) for n, c in results.record.contestants.items()], class_="grid")
+    common = tag("div", tag("h3", "What holds for all"), tag("ul", [tag("li", line) for line in COMMON]), class_="prose card")
+    return common, tag("div", [_contestant(results, n, c) for n, c in results.record.contestants.items()], class_="grid")
 
 
 NAMES = {"cpu": "CPU", "os": "System", "memory_kb": "Memory", "cpu_counted_by": "CPU counted by", "virtual": "Virtual machine",
@@ -196,7 +206,14 @@ def _fact(key, value):
 
 def _machine(results):
     record = results.record
-    facts = {"started": record.started, "ended": record.ended, "mode": MODES.get(record.mode, record.mode)} | record.environment
+    facts = {"started": record.started, "ended": record.ended, "mode": MODES.get(record.mode, record.mode)}
+    if record.seed is not None:
+        facts["seed of the order"] = str(record.seed)
+    if record.site:
+        facts["site"] = record.site
+    if record.noise is not None:
+        facts["disturbed from"] = metric_of("strangers").write(record.noise) + " of the cores that are used"
+    facts |= record.environment
     facts["virtual"] = facts.get("virtual") or "no sign of one"
     items = [tag("div", tag("dt", NAMES.get(k) or k.replace("_", " ").capitalize()), tag("dd", _fact(k, v))) for k, v in facts.items()]
     notes = tag("ul", [tag("li", n) for n in record.notes]) if record.notes else None
@@ -241,7 +258,9 @@ def _method(results, raw):
         "The server has cores of its own and so has the client, and rounds are interleaved: every server has its shot before any has its "
         "second one, so that a slow hour of the machine is everybody's. The others are stopped meanwhile; in cases of memory "
         "they do not run at all.",
-        "Before the shots of a case each answer is checked: status, length and content. A wrong one disqualifies.",
+        "Before the shots of a case the server is asked under load and answers are compared: status, length and content. Over HTTP/1.1 that "
+        "is every answer; over HTTP/2 it is those of a second client beside the load. During the shots it is status and number of bytes, "
+        "as far as the client tells them. A wrong answer disqualifies, and so does an error.",
         "Over the steps of a sweep the geometric mean is taken, in each round by itself; the interval is one between rounds.",
         "Everything runs on one machine over its loopback: no network card, no loss, no distance. What depends on these is not shown.",
         "Shots last seconds. What takes hours to show, such as memory that grows, is not seen.",

@@ -15,6 +15,8 @@ ALL = None               # in the place of a step: the whole sweep
 ERROR_SHARE = .001       # of the answers; whoever fails more often is shown, but not ranked
 NOISY_SHARE = .5         # of the shots; who was disturbed in so many of them neither wins nor loses what depends on time
 TIMED = ("rate", "p99_us")
+# Cases in which slow clients stand in the way of those that are measured.
+BESIDE_SLOW = ("slow",)
 # A process for each connection: without a cgroup nobody counts the time of those that have ended.
 FORKING = ("busybox", "mini-httpd")
 
@@ -75,7 +77,7 @@ class Results:
         self._noisy[place] = self._noisy.get(place, 0) + bool(shot.noisy)
         self._all[place] = self._all.get(place, 0) + 1
         if "cpu_us" in shot.metrics:
-            kind = getattr(shot, "counted_by", None) or self.record.environment.get("cpu_counted_by")
+            kind = shot.counted_by or self.record.environment.get("cpu_counted_by")
             self._kinds.setdefault(place[:2], set()).add(kind)
         if known(errors := shot.metrics.get("errors")):
             seconds = shot.metrics.get("seconds") or self.record.cases[shot.case].seconds
@@ -105,7 +107,7 @@ class Results:
     def unmeasured(self, case):
         """Where the instrument or the client failed, which nobody who was measured can help."""
         bad = self.disqualified(case)
-        return {n: why for n, why in _reasons(getattr(self.record, "unmeasured", ()), case).items() if n not in bad}
+        return {n: why for n, why in _reasons(self.record.unmeasured, case).items() if n not in bad}
 
     def absent_in(self, case):
         """Who takes no part, and why: not there, failed to start, or cannot do it."""
@@ -174,6 +176,11 @@ class Results:
     def shots(self, case, contestant, step=ALL):
         return self._sum(self._all, case, contestant, step)
 
+    def verified(self, case):
+        """contestant -> answers of it that were compared under load, of those with a part in the case."""
+        counts = self.record.verified.get(case, {})
+        return {n: counts[n] for n in self.present(case) if n in counts}
+
     @cached_property
     def noise(self):
         """(shots that were disturbed, shots)."""
@@ -214,7 +221,7 @@ class Results:
         """Does latency tell what a visitor would wait? With a closed loop it is mostly connections divided by the rate,
         unless slow clients stand in the way of the measured ones."""
         about = self.record.cases[case]
-        return about.axis == "rate" or bool(getattr(about, "slow", 0)) or case == "slow"
+        return about.axis == "rate" or case in BESIDE_SLOW
 
     def ranked(self, case):
         """The metrics that can be won in this case, the one that decides first: those that the case asks for, and what

@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds the contest, or a part of it, and writes its record. Ctrl-C ends it and keeps what has been measured."""
+import argparse
+import contextlib
 import datetime
+import math
 import os
 import shutil
 import signal
 import sys
+import tempfile
 from pathlib import Path
 
 from contest import case as cases
 from contest import contestant, environment, material
 from contest.complaint import Complaint, nearest
-from contest.referee import Order, Referee, lineup
+from contest.referee import NOISE, Order, Referee, lineup
 
 RESULTS = contestant.PROJECT / "build" / "contest"
 RELEASE = contestant.PROJECT / "build" / "release"
@@ -26,21 +30,26 @@ def add_arguments(parser):
     parser.add_argument("--server-cores", metavar="LIST", help="such as 0,2-3; default: the first, or the first half")
     parser.add_argument("--client-cores", metavar="LIST", help="default: the others")
     parser.add_argument("--wr", type=Path, metavar="PROGRAM", help="default: build/release/wr, or the one on PATH")
-    parser.add_argument("--noise", type=float, default=0.05, metavar="SHARE",
-                        help="repeat a shot when strangers had more of the machine than this; default: 0.05")
+    parser.add_argument("--noise", type=positive, default=NOISE, metavar="SHARE",
+                        help=f"repeat a shot when strangers had more of the cores than this; default: {NOISE}")
+    parser.add_argument("--seed", type=whole, metavar="N", help="of the order of contestants, to have it once more")
     parser.add_argument("--dry-run", action="store_true", help="say what would be done and how long it would take")
 
 
 def whole(text):
-    if not text.isdigit() or not int(text):
-        raise ValueError
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"expected a whole number above 0, found {text!r}")
     return int(text)
 
 
 def positive(text):
-    if float(text) <= 0:
-        raise ValueError
-    return float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found {text!r}")
+    return value
 
 
 # ---- What is to be done ----
@@ -67,6 +76,11 @@ def plans(options, known):
             plan = known[name].plan("full")
         if plan:
             found[name] = (known[name], cases.change(plan, options.rounds, options.seconds))
+    if options.seconds and options.seconds % 1:
+        whole_ones = sorted({case.client for case, _ in found.values() if case.client in cases.WHOLE_SECONDS})
+        if whole_ones:
+            raise Complaint(f"--seconds {options.seconds:g}: {', '.join(whole_ones)} only know whole seconds; give a whole "
+                            "number, or cases of other clients with --case", code=2)
     return found
 
 
@@ -144,8 +158,40 @@ class Progress:
 
 # ---- Doing it ----
 
-def _interrupt(*_):
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SCOPE = "systemd-run --user --scope -p Delegate=yes"
+
+
+def ignore_signals():
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def interrupt(*_):
+    """The first signal ends the run; the cleaning up that follows is not to be interrupted."""
+    ignore_signals()
     raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def interruptible():
+    before = {number: signal.signal(number, interrupt) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def writable(folder):
+    """The folder, made and tried."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise Complaint(f"{folder}: nothing can be written there ({error.strerror}); --output names another folder",
+                        code=2) from None
 
 
 def prepare(options):
@@ -163,8 +209,9 @@ def prepare(options):
     server, client = environment.share_cores(options.server_cores, options.client_cores)
     clients = {"pace": find_program("pace")}
     folder = options.output or RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
-    return Order(entries, chosen, mode_of(options), folder, server, client, wr,
-                 {name: path for name, path in clients.items() if path}, make_material, options.noise)
+    return Order(entries, chosen, mode_of(options), writable(folder), server, client, wr,
+                 {name: path for name, path in clients.items() if path}, make_material, options.noise,
+                 **({"seed": options.seed} if options.seed else {}))
 
 
 def make_material(folder, lists):
@@ -182,12 +229,19 @@ def main(options):
         return 0
     environment.raise_limits()
     order.say = Progress(sys.stderr)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    order.ending = ignore_signals
     seconds = sum(each for _, each in estimate(order.cases, order.entries).values())
     order.say(f"{len(order.cases)} cases, about {minutes(seconds)}; Ctrl-C ends it and keeps what has been measured")
-    made = Referee(order).run()
-    order.say.end()
+    with interruptible():
+        referee = Referee(order)
+        if referee.cgroups.why:
+            order.say(f"processor time is not exact: {referee.cgroups.why}, so what short-lived processes use may be missed, and "
+                      f"those who start one for each request look better than they are. As root, or with `{SCOPE}` in front of "
+                      "the command, it is exact.")
+        try:
+            made = referee.run()
+        finally:
+            order.say.end()
     print(order.folder)
     if made.interrupted:
         print("contest: interrupted; what had been measured is in the record", file=sys.stderr)

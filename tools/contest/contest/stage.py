@@ -50,6 +50,7 @@ class Cgroups:
         if not parent:
             self.why = "no cgroup of version 2 is mounted"
             return
+        _remove_old(parent)
         folder = parent / f"contest-{os.getpid()}"
         try:
             folder.mkdir()
@@ -74,6 +75,17 @@ class Cgroups:
             for each in [*self.folder.glob("*/"), self.folder]:
                 _remove(each)
             self.folder = None
+
+
+def _remove_old(parent):
+    """What runs left that were killed: the processes in there are contestants of theirs."""
+    for folder in parent.glob("contest-*/"):
+        pid = folder.name.removeprefix("contest-")
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            for each in [*folder.glob("*/"), folder]:
+                with contextlib.suppress(OSError):
+                    (each / "cgroup.kill").write_text("1")
+                _remove(each)
 
 
 def _remove(cgroup):
@@ -178,6 +190,8 @@ class Stage:
         end = time.monotonic() + FREEZE_SECONDS
         while f"frozen {int(frozen)}" not in (self.cgroup / "cgroup.events").read_text() and time.monotonic() < end:
             time.sleep(0.002)
+        if f"frozen {int(frozen)}" not in (self.cgroup / "cgroup.events").read_text():
+            raise TimeoutError(f"{self.name} could not be {'frozen' if frozen else 'woken'} within {FREEZE_SECONDS} s")
 
     def _turn(self, asleep):
         if not self.running or self.asleep == asleep:

@@ -99,6 +99,8 @@ def _case(results, case):
     rows = [[_name(results, case, n)] + [_value(results, s, n) for s in standings]
             for n in _order(results, case, standings)]
     lines.append(table(["Contestant"] + [metric_of(m).title + ("" if m in ranked else " (not ranked)") for m in metrics], rows, range(1, len(metrics) + 1)))
+    if said := wording.verified(results, case):
+        lines.append(f"- {safe(said[0].upper() + said[1:])}.")
     lines += [f"- {safe(wording.sentence(s, results))}" for s in standings if s.metric in ranked]
     lines += [f"- {safe(results.title(n))} is disqualified: {safe(why)}." for n, why in results.disqualified(case).items()]
     lines += [f"- {safe(results.title(n))} was not measured, which is no fault of its own: {safe(why)}."
@@ -122,7 +124,8 @@ def _environment(record):
         elif isinstance(value, (list, tuple)):
             value = ", ".join(digits(v) if isinstance(v, float) else str(v) for v in value)
         rows.append([safe(key.replace("_", " ")), "not known" if value in (None, "") else safe(value)])
-    return table(["What", "Value"], [["run", f"{safe(record.mode)}, {safe(record.started)}"], *rows])
+    return table(["What", "Value"], [["run", f"{safe(record.mode)}, {safe(record.started)}"],
+                                     *([["seed of the order", str(record.seed)]] if record.seed is not None else []), *rows])
 
 
 def _contestants(record):

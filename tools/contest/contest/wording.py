@@ -232,17 +232,35 @@ def headline(results):
         return "Our own server took no part."
     found, us = tally(results), results.title(results.ours)
     n = {place: len(entries) for place, entries in found.items()}
-    text = (f"{us} was measured in {_cases(sum(n.values()))}, each of which counts once, by the metric that it asks for first. "
-            f"It is alone in front in {n['first']}, shares the first place in {n['tied']}, is behind in {n['behind']}")
-    text += f" and is out in {n['out']}" if n["out"] else ""
-    text += "."
+    text = (f"{us} was measured in {_cases(sum(n.values()))}. Each of them counts once, by the metric that it asks for first: "
+            f"{us} is {_places(n)}.")
     disqualified = [case for case in results.record.cases if results.ours in results.disqualified(case)]
     if disqualified:
         text += f" It was disqualified in {_cases(len(disqualified))}: {listed(disqualified)}."
     if n["undecided"]:
         text += (f" In {n['undecided']} nobody can be called first: the load client was the bottleneck, other programs disturbed, "
                  "something could not be measured, nobody else took part, or there were too few rounds.")
+    more = {place: len(entries) for place, entries in others(results).items()}
+    if any(more.values()):
+        text += f" In what is not counted, other metrics and repetitions of old comparisons, it is {_places(more)}."
     return text + noise(results)
+
+
+def _places(count):
+    parts = [f"alone in front in {count['first']}", f"first with others in {count['tied']}", f"behind in {count['behind']}"]
+    return listed(parts + ([f"out in {count['out']}"] if count["out"] else []))
+
+
+def verified(results, case):
+    """How many answers were looked at under load, or None where the record does not say."""
+    counts = results.verified(case)
+    if not counts:
+        return None
+    least, most = min(counts, key=counts.get), max(counts, key=counts.get)
+    if counts[least] == counts[most]:
+        return f"answers compared under load: {counts[least]:,} of each server"
+    return (f"answers compared under load: {counts[least]:,} ({results.title(least)}) to {counts[most]:,} "
+            f"({results.title(most)})")
 
 
 def noise(results):
