@@ -2,15 +2,19 @@
 """tools/dev/need.sh on made-up machines: a PATH of a few real tools, and stand-ins for the rest."""
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
-NEED = Path(__file__).resolve().parents[2] / "tools" / "dev" / "need.sh"
+PROJECT = Path(__file__).resolve().parents[2]
+NEED = PROJECT / "tools" / "dev" / "need.sh"
+CONTEST = PROJECT / "tools" / "contest"
+OURS = {"pace"}  # clients that are built here
 REAL = ("bash", "sh", "env", "cat", "touch", "chmod", "rm")
 BUILD = ("cmake", "ninja", "cc")
 PROBES = ("command", "server", "file", "pkg-config")
-CLIENTS = ("cc", "python3", "openssl", "taskset", "wrk", "h2load", "ab", "siege", "busybox", "node")
+CLIENTS = ("cc", "python3", "openssl", "taskset", "curl", "wrk", "h2load", "ab", "siege", "busybox", "node")
 COMMAND_OF = {"ninja-build": "ninja", "gcc": "cc"}
 
 # Installs by making the command appear, and refuses packages it has not heard of.
@@ -197,6 +201,42 @@ def test_nothing_is_installed_when_services_cannot_be_kept_quiet(machine):
     assert machine.installs() == []
 
 
+# Two services start with the machine; a package that is installed brings a third.
+SYSTEMCTL = """\
+case $1 in
+    list-unit-files)
+        echo cron.service enabled enabled
+        [ ! -e {bin}/../apt.log ] || [ -e {bin}/../off ] || echo ninja.service enabled enabled
+        echo ssh.service enabled enabled ;;
+    *) echo "$*" >{bin}/../off; exit {code} ;;
+esac
+"""
+
+
+def test_what_it_installs_does_not_start_with_the_machine(machine):
+    machine.with_apt().tool("cc")
+    machine.tool("systemctl", SYSTEMCTL.format(bin=machine.bin, code=0))
+    done = machine.need("build")
+    assert done.returncode == 0, done.stderr
+    assert (machine.root / "off").read_text() == "--quiet disable ninja.service\n"
+    assert "do not start with the machine: ninja.service" in done.stderr
+
+
+def test_says_so_when_a_service_cannot_be_switched_off(machine):
+    machine.with_apt().tool("cc")
+    machine.tool("systemctl", SYSTEMCTL.format(bin=machine.bin, code=1))
+    done = machine.need("build")
+    assert done.returncode == 0, done.stderr
+    assert "systemctl disable ninja.service" in done.stderr
+
+
+def test_services_are_switched_off_after_a_failure_too(machine):
+    machine.with_apt(broken="cmake").tool("cc")
+    machine.tool("systemctl", SYSTEMCTL.format(bin=machine.bin, code=0))
+    assert machine.need("build").returncode == 1
+    assert "ninja.service" in (machine.root / "off").read_text()
+
+
 def test_finds_servers_where_only_root_looks_for_programs(machine):
     for name in CLIENTS:
         machine.tool(name)
@@ -214,9 +254,31 @@ def test_refuses_an_unknown_purpose(machine):
     assert "unknown purpose: biuld" in done.stderr
 
 
-def test_every_line_of_the_table_has_three_parts():
+def rows_of_table():
     table = NEED.read_text().split("table='\n")[1].split("'\n")[0]
-    rows = [line.split() for line in table.splitlines() if line.strip()]
+    return [line.split() for line in table.splitlines() if line.strip()]
+
+
+def load_tomls(pattern):
+    return [tomllib.loads(path.read_text()) for path in sorted(CONTEST.glob(pattern))]
+
+
+def test_the_contest_has_every_program_that_it_executes():
+    there = {row[-1] for row in rows_of_table() if row[0] == "contest" and row[2] in ("command", "server")}
+    cases = load_tomls("cases/*.toml")
+    clients = {case["command"][0] for case in cases if "command" in case} - OURS
+    needs = {need for case in cases for need in case.get("needs", [])}
+    assert clients and clients | needs - OURS | {"cc", "curl", "openssl", "python3", "taskset"} <= there
+
+
+def test_the_contest_has_every_server_that_is_a_package():
+    packages = {row[1].removesuffix("?") for row in rows_of_table() if row[0] == "contest"}
+    named = {each["package"] for each in load_tomls("contestants/*/contestant.toml") if each.get("package")}
+    assert named and named <= packages
+
+
+def test_every_line_of_the_table_has_three_parts():
+    rows = rows_of_table()
     assert len(rows) > 10
     for row in rows:
         assert row[0] in ("build", "plugins", "check", "fuzz", "bench", "contest", "arm", "ktls"), row

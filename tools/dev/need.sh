@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # need.sh PURPOSE...: installs what the purposes need and this machine lacks, with apt-get. Says so when it does, and
 # says nothing when everything is there. Elsewhere than on Debian and its kin it names what is missing. No service of what it
-# installs is started: see keep_quiet.
+# installs is started, now or at the next start of the machine: see keep_quiet and leave_disabled.
 #
 # A line of the table: purpose, package (with ? when one can go on without it), and how to see that it is there:
 # `command NAME`, `server NAME` (also where only root looks for programs), `pkg-config NAME`, `file PATH` or one of the
@@ -72,6 +72,7 @@ contest python3          command python3
 contest python3-venv     python_with_venv
 contest openssl          command openssl
 contest util-linux       command taskset
+contest curl             command curl
 contest wrk              command wrk
 contest nghttp2-client?  command h2load
 contest apache2-utils?   command ab
@@ -168,6 +169,28 @@ keep_quiet() {
 
 speak_again() { as_root rm -f "$policy"; }
 
+# The services that start with the machine, one a line.
+enabled() {
+    command -v systemctl >/dev/null || return 0
+    systemctl list-unit-files --type=service --state=enabled --no-legend --plain 2>/dev/null | while read -r unit _; do
+        echo "$unit"
+    done
+}
+
+# The policy holds for this moment only: packages also have their services started with the machine.
+leave_disabled() {
+    local before=$1 unit new=()
+    while read -r unit; do
+        [[ -z $unit || $'\n'$before$'\n' == *$'\n'"$unit"$'\n'* ]] || new+=("$unit")
+    done <<<"$(enabled)"
+    [ ${#new[@]} -gt 0 ] || return 0
+    if as_root systemctl --quiet disable "${new[@]}" >/dev/null 2>&1; then
+        say "these services do not start with the machine: ${new[*]} (systemctl enable NAME changes that)"
+    else
+        say "could not switch off what now starts with the machine: systemctl disable ${new[*]}"
+    fi
+}
+
 apt() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
 }
@@ -195,12 +218,16 @@ fi
 
 say "installing ${musts[*]} ${mays[*]}"
 keep_quiet || give_up "could not write $policy, without which services of these packages would be started"
+before=$(enabled) failed=
 apt update || say "apt-get update failed; trying with the lists that are here"
 if [ ${#musts[@]} -gt 0 ]; then
-    apt install -y --no-install-recommends "${musts[@]}" || give_up "apt-get could not install: ${musts[*]}"
+    apt install -y --no-install-recommends "${musts[@]}" || failed="apt-get could not install: ${musts[*]}"
 fi
+[ -z "$failed" ] || mays=()
 for package in "${mays[@]}"; do
     apt install -y --no-install-recommends "$package" 2>/dev/null || say "going on without $package"
 done
+leave_disabled "$before"
+[ -z "$failed" ] || give_up "$failed"
 look "$@"
 [ ${#musts[@]} -eq 0 ] || give_up "installed, but still not found: ${musts[*]}"

@@ -9,6 +9,7 @@ const http2 = require('http2');
 const path = require('path');
 const { pipeline } = require('stream');
 
+const READ_AT_ONCE = 65536;
 const settings = JSON.parse(fs.readFileSync(process.argv[2], 'utf8'));
 const TYPES = {
     '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript', '.txt': 'text/plain',
@@ -48,7 +49,22 @@ function sendFile(request, response, name, handle, info) {
         response.end();
         return;
     }
-    pipeline(fs.createReadStream(name, { fd: handle }), response, () => {});
+    if (info.size <= READ_AT_ONCE) {
+        sendSmall(response, handle, info.size);
+    } else {
+        pipeline(fs.createReadStream(name, { fd: handle }), response, () => {});
+    }
+}
+
+function sendSmall(response, handle, size) {
+    fs.read(handle, Buffer.allocUnsafe(size), 0, size, 0, (error, got, data) => {
+        fs.close(handle, () => {});
+        if (error || got < size) {
+            response.destroy();
+        } else {
+            response.end(data);
+        }
+    });
 }
 
 function serveFile(request, response, name) {
