@@ -447,3 +447,17 @@ def test_no_cgroup_is_left(tmp_path, folder):
     assert cgroup.exists()
     made.run()
     assert not cgroup.exists()
+
+
+@pytest.mark.parametrize("none_left", [True, False])
+def test_ports_that_ran_out_are_the_machines_fault(tmp_path, folder, monkeypatch, none_left):
+    document = copy.deepcopy(DOCUMENT)
+    document["steps"][0]["shots"][0]["errors"] = {"connect": 3}
+    fake_shots(monkeypatch, document)
+    monkeypatch.setattr(referee.environment, "ports_ran_out", lambda: none_left)
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    if none_left:
+        assert "no ports left" in left_out(made)["other"] and not made.disqualified
+    else:
+        assert "3 connect" in excluded(made)["other"] and not made.unmeasured

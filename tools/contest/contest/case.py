@@ -30,7 +30,7 @@ PATHS = ("many", "site")
 PLACEHOLDERS = ("url", "seconds", "c", "rate", "cases")
 MODES = ("quick", "full")
 # How long all answers are compared before the shots.
-VERIFY_SECONDS = {"quick": 0.4, "full": 1.0}
+VERIFY_SECONDS = {"quick": 0.4, "full": 0.6}
 # What starting, asking and ending a server takes beside that, and a shot beyond its length; measured, for estimates.
 START_SECONDS = 0.5
 SHOT_SECONDS = 0.2

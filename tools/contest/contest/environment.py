@@ -113,6 +113,15 @@ def describe(server_cores, client_cores, tools):
     }
 
 
+def ports_ran_out():
+    """Whether nearly all ports for connections are taken by those that have ended a short while ago, and stay so."""
+    if _line("/proc/sys/net/ipv4/tcp_tw_reuse") in ("1", "2"):
+        return False
+    first, last = map(int, (_line("/proc/sys/net/ipv4/ip_local_port_range") or "32768 60999").split())
+    waiting = re.search(r"^TCP:.* tw (\d+)", _line("/proc/net/sockstat") or "", re.MULTILINE)
+    return bool(waiting) and int(waiting[1]) > .9 * (last - first)
+
+
 # ---- Strangers ----
 
 KTHREADD = 2  # the parent of the kernel's own threads, which work for us as well as for strangers

@@ -448,6 +448,8 @@ class Referee:
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
         if not stage.is_alive():
             raise Disqualified(f"it died{at}; its last words were: {stage.last_words()}")
+        if fault and (result.get("errors") or {}).get("connect") and environment.ports_ran_out():
+            raise Unmeasured(f"this machine had no ports left for more connections{at}")
         if fault:
             raise (Silent if fault == shot.SILENT else Disqualified)(fault + at)
         if not result:
