@@ -18,6 +18,7 @@ from contest import answers, contestant, environment, idle, record, shot, slow, 
 from contest.complaint import Complaint
 from contest.stage import Cgroups, Stage
 
+REPEATS = 2  # of one shot at most
 NOISE = 0.05  # the share of the machine that strangers may have before a shot is thrown away
 LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # seconds that a run may last
 LEAST_ROUNDS = 3  # that are held however late it is
