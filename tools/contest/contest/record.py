@@ -15,24 +15,15 @@ import typing
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from contest import metrics
 from contest.complaint import Complaint
 
 FORMAT = 1
 GZIP_ABOVE = 4_000_000
 NAMES = ("record.json", "record.json.gz")
 
-# Unit and direction of every metric: what a shot may hold, and whether less is better.
-METRICS = {
-    "rate": ("requests/s", "more"), "cpu_us": ("us/request", "less"), "user_us": ("us/request", "less"),
-    "system_us": ("us/request", "less"), "pss_kb": ("KB", "less"), "peak_kb": ("KB", "less"), "start_kb": ("KB", "less"),
-    "mean_us": ("us", "less"), "p50_us": ("us", "less"), "p75_us": ("us", "less"), "p90_us": ("us", "less"),
-    "p99_us": ("us", "less"), "p999_us": ("us", "less"), "max_us": ("us", "less"), "errors": ("errors", "less"),
-    "voluntary": ("switches/request", "less"), "involuntary": ("switches/request", "less"),
-    "syscalls": ("calls/request", "less"), "idle_bytes": ("bytes/connection", "less"),
-    "server_busy": ("of its cores", None), "client_busy": ("of its cores", None), "strangers": ("of the cores used", None),
-    "instructions": ("instructions/request", "less"),
-    "bytes_per_second": ("bytes/s", "more"), "requests": ("requests", None), "seconds": ("s", None),
-}
+# What a shot may hold: what is shown, and what that is made of.
+METRICS = (*metrics.METRICS, "requests", "seconds")
 STATES = ("present", "absent", "failed")
 BOTTLENECKS = ("client", "server", "neither", None)
 COUNTED_BY = ("cgroup", "processes", None)
