@@ -461,3 +461,11 @@ def test_ports_that_ran_out_are_the_machines_fault(tmp_path, folder, monkeypatch
         assert "no ports left" in left_out(made)["other"] and not made.disqualified
     else:
         assert "3 connect" in excluded(made)["other"] and not made.unmeasured
+
+
+def test_a_server_whose_memory_shrinks_is_not_the_smallest(tmp_path, folder, monkeypatch):
+    sizes = iter([5000, 4000] * 2)
+    monkeypatch.setattr(referee.idle, "pss_kb", lambda _: next(sizes))
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case("idle", kind="idle", client="hold", command=(), alone=True, metrics=("idle_bytes",)), plan(50)))
+    assert not made.shots and not made.disqualified and "shrank from 5000 to 4000 KB" in left_out(made)["other"]

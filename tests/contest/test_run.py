@@ -211,6 +211,34 @@ def test_after_the_end_nothing_is_left(standing):
     assert not Path(folder).exists() and not (cgroup and cgroup.exists()) and not standing.is_alive()
 
 
+def test_what_a_killed_run_left_is_removed(tmp_path, monkeypatch):
+    with subprocess.Popen(["true"]) as ended:
+        pass
+    old, ours = tmp_path / f"contest-{ended.pid}", tmp_path / f"contest-{os.getppid()}"
+    for folder in (old, ours):
+        folder.mkdir()
+    monkeypatch.setattr(stage, "own_cgroup", lambda: tmp_path)
+    assert stage.Cgroups().why and not old.exists() and ours.exists(), "whose run goes on keeps its own"
+
+
+def test_what_does_not_freeze_is_an_error(standing, monkeypatch):
+    monkeypatch.setattr(stage, "FREEZE_SECONDS", .05)
+    if not standing.cgroup:
+        pytest.skip(standing.cgroups.why)
+    with pytest.raises(TimeoutError, match="could not be frozen"):
+        standing._wait_frozen(True)
+
+
+def test_the_second_signal_does_not_interrupt_the_cleaning_up():
+    script = ("import os, signal, time\nfrom contest import run\n"
+              "with run.interruptible():\n"
+              "    try:\n        os.kill(os.getpid(), signal.SIGTERM); time.sleep(50)\n"
+              "    except KeyboardInterrupt:\n"
+              "        [os.kill(os.getpid(), each) for each in run.SIGNALS]\n        print('cleaned up')\n")
+    done = subprocess.run([sys.executable, "-c", script], cwd=FOLDER, capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout) == (0, "cleaned up\n"), done.stderr
+
+
 def test_without_cgroups_it_is_said_why(tmp_path, monkeypatch):
     monkeypatch.setattr(stage, "own_cgroup", lambda: None)
     assert "no cgroup of version 2" in stage.Cgroups().why and stage.Cgroups().make("x") is None

@@ -83,8 +83,9 @@ def _remove_old(parent):
         pid = folder.name.removeprefix("contest-")
         if pid.isdigit() and not Path("/proc", pid).exists():
             for each in [*folder.glob("*/"), folder]:
+                kill = each / "cgroup.kill"
                 with contextlib.suppress(OSError):
-                    (each / "cgroup.kill").write_text("1")
+                    kill.exists() and kill.write_text("1")
                 _remove(each)
 
 
