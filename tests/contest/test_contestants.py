@@ -503,3 +503,13 @@ def test_the_certificate_is_p256_and_for_localhost(stuff):
                           check=True).stdout
     assert "P-256" in said and "DNS:localhost" in said
     assert stuff.key.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("name", ["nginx", "lighttpd", "apache"])
+def test_only_what_is_written_as_nobody_belongs_to_nobody(name, folder):
+    each = present(name)
+    each.prepare(Setup(folder, folder, ports.free_port(), log=True))
+    given = {path.name for path in folder.rglob("*") if path.owner() != "root"}
+    assert given == set(each.data.get("writable", []))
+    assert folder.owner() == "root"

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import functools
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -29,10 +30,11 @@ PROJECT = HERE.parents[2]
 PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
 KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
-        "version", "files", "folders", "build", "command", "environment", "companions", "variables", "dynamic",
+        "version", "files", "folders", "writable", "build", "command", "environment", "companions", "variables", "dynamic",
         "stop_seconds"}
 
 
+ACCESS_LOG = "access.log"
 HELLO = "Hello, world!"
 DYNAMIC = "/hello"
 
@@ -285,7 +287,7 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
         configuration[name] = text
     for step in data.get("build", []):
         _build(contestant, [template.fill(part, known, contestant.name) for part in step])
-    _give_away(setup.folder)
+    _give_away(setup, data.get("writable", []))
     command = template.words(data["command"], known, on, contestant.name)
     environment = {key: template.fill(value, known, contestant.name)
                    for key, value in data.get("environment", {}).items()}
@@ -295,11 +297,16 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
                     contestant.dynamic, companion)
 
 
-def _give_away(folder: Path) -> None:
-    """Servers that are started as root and serve as nobody write into this folder as nobody."""
-    if os.geteuid() == 0:
-        for path in [folder, *folder.rglob("*")]:
-            shutil.chown(path, "nobody")
+def _give_away(setup: Setup, names: list[str]) -> None:
+    """Servers that are started as root and serve as nobody write there as nobody. All else stays root's, which reads
+    configuration from there and runs what was built there."""
+    for path in [setup.folder / name for name in names if setup.log or name != ACCESS_LOG]:
+        if path.suffix == ".log":
+            path.touch()
+        else:
+            path.mkdir(parents=True, exist_ok=True)
+        if os.geteuid() == 0:
+            os.chown(path, pwd.getpwnam("nobody").pw_uid, -1, follow_symlinks=False)
 
 
 def _build(contestant: Contestant, command: list[str]) -> None:
@@ -308,5 +315,7 @@ def _build(contestant: Contestant, command: list[str]) -> None:
                               check=False)
     except OSError as error:
         raise Failed(f"{contestant.name}: {command[0]}: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"{contestant.name}: {' '.join(command)}: not done within {error.timeout:.0f} s") from error
     if done.returncode:
         raise Failed(f"{contestant.name}: {' '.join(command)}: {done.stderr.strip()[-800:]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import http.client
 import os
 import resource
@@ -134,4 +135,5 @@ class Running:
                 family.tell(pid, start, signal.SIGKILL)
             self.process.poll()
             left = family.wait_gone(left, 2)
-        self.process.wait(TERM_SECONDS)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # not even killed: it hangs in the kernel
+            self.process.wait(TERM_SECONDS)
