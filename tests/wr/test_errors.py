@@ -94,6 +94,19 @@ def test_a_client_that_reads_its_options_otherwise_is_no_step_of_the_sweep(wr, s
     wr.run("--", "wrk", "-c", 7, server.url)
 
 
+def test_a_client_cannot_command_the_terminal(wr, serve):
+    server = serve("slow", 0)
+    wr.script("wrk", r"import sys; sys.stderr.write('\33[2J\33]0;x\7 good\r\n day'); sys.exit(3)")
+    said = wr.run("--", "wrk", server.url, code=1).stderr
+    assert "?[2J?]0;x? good?\n day" in said and not any(ord(c) < 32 and c != "\n" for c in said)
+
+
+def test_a_server_that_hangs_up_is_an_error_and_no_signal(wr, serve):
+    server = serve("hanging-up")
+    for _ in range(5):
+        assert "cannot be checked" in wr.run("--", "wrk", "-H", "A: " + "x" * 100000, server.url, code=1).stderr
+
+
 def test_a_client_that_talks_without_end_is_bounded(wr, serve):
     server = serve("slow", 0)
     wr.script("wrk", "import sys\nfor _ in range(200): sys.stdout.write('x' * 65536)\nsys.stdout.write('the end')")

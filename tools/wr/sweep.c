@@ -50,6 +50,7 @@ static bool find_server(struct wr_sweep *s, const struct wr_url *url)
     if (!wr_find_family(&find, &s->server))
         return false;
     memcpy(s->server_name, s->server.all[0].name, sizeof s->server_name);
+    wr_say_clean(s->server_name);
     return true;
 }
 
@@ -130,6 +131,16 @@ static void say_disturbed(const struct wr_step *step)
                 "there, the other side perhaps (--client-cores keeps them apart); these numbers are too low",
                 client ? "client" : "server", l->busy * 100, l->waited * 100);
     }
+}
+
+static void say_without_memory(const struct wr_step *step)
+{
+    static bool said;
+    for (size_t i = 0; i < step->n && !said; i++)
+        said = !wr_is_told(step->shots[i].pss_kb);
+    if (said && step->n && !wr_is_told(step->shots[0].pss_kb))
+        wr_say("the server's memory is not known: run wr as root, or as its user, to look into all of its "
+               "processes");
 }
 
 static void say_doubt(const struct wr_step *step)
@@ -233,6 +244,7 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
     say_bottleneck(step);
     say_disturbed(step);
     say_doubt(step);
+    say_without_memory(step);
     say_if_short(s, step);
     return true;
 }
