@@ -168,8 +168,12 @@ bool wr_fire_warm_up(const struct wr_fire *f, uint64_t us)
     bool good = start(f, &client);
     if (good && wr_child_wait(&client, mk_clock_us() + us) == WR_CHILD_INTERRUPTED)
         good = wr_say_error("interrupted; the client was ended");
-    if (good && client.has_ended)
+    if (good && client.has_ended) {
         good = has_succeeded(f, &client);
+        if (good)
+            wr_say("the warm-up ended after %.1f of %.1f seconds, when the client did",
+                   (double)(client.ended_us - client.started_us) / 1e6, (double)us / 1e6);
+    }
     wr_child_fini(&client);
     return good && is_there(f);
 }
