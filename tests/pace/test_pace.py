@@ -356,6 +356,7 @@ def test_more_connections_than_open_files_are_refused():
     (["-R", "1", "-H", "Content-Length: 5", "http://127.0.0.1/"], "no content"),
     (["-R", "1", "http://127.0.0.1/", "http://127.0.0.1/"], "one URL"),
     (["--nothing"], "no such option"),
+    (["-vZ", "http://127.0.0.1/"], "no such option: -Z"),
     (["-R"], "needs an argument"),
 ])
 def test_mistakes_are_explained(args, words):

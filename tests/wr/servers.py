@@ -4,6 +4,7 @@ import ctypes
 import os
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -133,8 +134,20 @@ def failing():
             connection.sendall(b"HTTP/1.1 500 Sorry\r\nContent-Length: 2\r\n\r\nno")
 
 
+def hanging_up():
+    """Reads nothing, and resets."""
+    listener, port = listen()
+    say(port)
+    while True:
+        connection = listener.accept()[0]
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.shutdown(socket.SHUT_RDWR)
+        connection.close()
+
+
 if __name__ == "__main__":
     kind, *words = sys.argv[1:]
     if kind in ("slow", "forking", "family"):
         words = [float(words[0])]
-    {"slow": slow, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing}[kind](*words)
+    {"slow": slow, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing,
+     "hanging-up": hanging_up}[kind](*words)

@@ -16,8 +16,9 @@ pytestmark = pytest.mark.skipif(len(CORES) < 2 or os.geteuid() != 0,
 
 
 def test_a_client_that_its_core_holds_back_is_named(wr, serve):
-    server = serve("slow", 0)
-    wr.script("wrk", "import time\nuntil = time.monotonic() + 1\nwhile time.monotonic() < until: pass\n" +
+    server = serve("slow", 1)
+    # One request is real: a server that used no time at all was not seen.
+    wr.script("wrk", f"import time, urllib.request\nurllib.request.urlopen({server.url!r}).read()\nuntil = time.monotonic() + 1\nwhile time.monotonic() < until: pass\n" +
               PRINT_WRK)
     _, shots, said = wr.shots("--pid", server.pid, "-n", SHOTS, "--client-cores", CORES[-1], "--",
                               "wrk", "-c", 7, server.url, before=FIRST)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What goes wrong is said, and the exit code is not 0."""
+import json
 import os
 import signal
 import subprocess
@@ -58,6 +59,24 @@ def test_an_answer_of_500_is_wrong_unless_meant(wr, serve):
     server = serve("failing")
     assert "has status 500, not 200" in wr.run("--", "ab", "-n", 5, server.url, code=1).stderr
     wr.run("--status", 500, "--length", 2, "--", "ab", "-n", 5, server.url)
+    done = wr.run("--unchecked", "--", "ab", "-n", 5, server.url, code=1)
+    assert "5 of 5 answers were errors: this is the rate of error answers" in done.stderr
+    done = wr.run("--unchecked", "--json", "--", "ab", "-n", 5, server.url)
+    assert "5 of 5 answers were errors" in done.stderr
+    shot = json.loads(done.stdout)["steps"][0]["shots"][0]
+    assert shot["errors"]["status"] == 5
+    wr.run("--status", 500, "--", "ab", "-n", 5, server.url)
+
+
+def test_what_is_complete_is_written_though_a_later_step_fails(wr, serve):
+    server = serve("slow", 0)
+    wr.script("ab", "import sys\nif '2' in sys.argv: sys.exit(9)\n"
+              "print('Complete requests: 5\\nFailed requests: 0\\nTime taken for tests: 1.0 seconds\\n"
+              "Requests per second: 5.0 [#/sec]')")
+    done = wr.run("--json", "--steps", "1,2", "--", "ab", "-n", 5, server.url, code=1)
+    document = json.loads(done.stdout)
+    assert "failed with exit code 9" in done.stderr
+    assert document["complete"] is False and [step["concurrency"] for step in document["steps"]] == [1]
 
 
 def test_the_server_ends_during_the_shot(wr, serve):
@@ -92,6 +111,19 @@ def test_a_client_that_reads_its_options_otherwise_is_no_step_of_the_sweep(wr, s
     wr.run("-c", 10, "--", "wrk", server.url)
     wr.run("-c", 1, "--", "wrk", "-c", "{c}0", server.url)
     wr.run("--", "wrk", "-c", 7, server.url)
+
+
+def test_a_client_cannot_command_the_terminal(wr, serve):
+    server = serve("slow", 0)
+    wr.script("wrk", r"import sys; sys.stderr.write('\33[2J\33]0;x\7 good\r\n day'); sys.exit(3)")
+    said = wr.run("--", "wrk", server.url, code=1).stderr
+    assert "?[2J?]0;x? good?\n day" in said and not any(ord(c) < 32 and c != "\n" for c in said)
+
+
+def test_a_server_that_hangs_up_is_an_error_and_no_signal(wr, serve):
+    server = serve("hanging-up")
+    for _ in range(5):
+        assert "cannot be checked" in wr.run("--", "wrk", "-H", "A: " + "x" * 100000, server.url, code=1).stderr
 
 
 def test_a_client_that_talks_without_end_is_bounded(wr, serve):

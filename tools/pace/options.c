@@ -250,6 +250,14 @@ static bool finish(struct reading *r, int argc, char **argv)
     return false;
 }
 
+/* A wrong letter may stand among others in one word. */
+static bool refuse(char *const *argv, int letter)
+{
+    char shortly[3] = {'-', (char)optopt, '\0'};
+    return complain(letter == ':' ? "this option needs an argument: " : "there is no such option: ",
+                    optopt > ' ' ? shortly : argv[optind - 1]);
+}
+
 bool pace_options_parse(int argc, char **argv, struct pace_options *out)
 {
     struct reading r = {.o = out};
@@ -262,10 +270,8 @@ bool pace_options_parse(int argc, char **argv, struct pace_options *out)
     optind = 0; /* glibc and musl both begin anew then */
     opterr = 0;
     while ((letter = getopt_long(argc, argv, ":R:c:d:H:vh", NAMES, NULL)) != -1) {
-        if (letter == ':')
-            return complain("this option needs an argument: ", argv[optind - 1]);
-        if (letter == '?')
-            return complain("there is no such option: ", argv[optind - 1]);
+        if (letter == ':' || letter == '?')
+            return refuse(argv, letter);
         if (!take_option(&r, letter, optarg))
             return false;
     }

@@ -53,6 +53,20 @@ static bool has_field(char *const *fields, mk_str name)
     return false;
 }
 
+/* A server that hangs up is no reason to end by a signal. */
+static mk_err send_all(int fd, mk_str text)
+{
+    while (text.len) {
+        ssize_t n = send(fd, text.p, text.len, MSG_NOSIGNAL);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return mk_err_last();
+        text = mk_str_skip(text, (size_t)n);
+    }
+    return 0;
+}
+
 static mk_err send_request(int fd, const struct wr_url *url, char *const *fields)
 {
     struct mk_buf text = mk_buf_growing(1 << 20);
@@ -65,7 +79,7 @@ static mk_err send_request(int fd, const struct wr_url *url, char *const *fields
         if (!mk_str_starts(mk_str_from_c(fields[i]), MK_STR("Connection:")))
             mk_buf_addf(&text, "%s\r\n", fields[i]);
     mk_buf_addf(&text, "Connection: close\r\n\r\n");
-    mk_err e = text.failed ? -ENOMEM : mk_fd_write_all(fd, text.p, text.len);
+    mk_err e = text.failed ? -ENOMEM : send_all(fd, mk_buf_str(&text));
     mk_buf_free(&text);
     return e;
 }

@@ -120,11 +120,12 @@ static void keep(struct wr_child *c, struct mk_buf *kept, mk_str piece)
     c->was_cut = true;
 }
 
-/* What is there now. False at the end. */
+/* What is there now, but not all of one that never ends: its limit must come to pass. False at the end. */
 static bool read_output(struct wr_child *c, int which)
 {
+    enum { TIMES = 16 };
     static char room[1 << 16];
-    for (;;) {
+    for (int i = 0; i < TIMES; i++) {
         ssize_t n = read(c->fds[which], room, sizeof room);
         if (n < 0 && errno == EINTR)
             continue;
@@ -140,6 +141,7 @@ static bool read_output(struct wr_child *c, int which)
         else
             keep(c, &c->outputs[which], piece);
     }
+    return true;
 }
 
 static void look_for_end(struct wr_child *c)
@@ -191,11 +193,7 @@ enum wr_child_news wr_child_wait(struct wr_child *c, uint64_t until_us)
             break;
         poll_once(c, until_us);
     }
-    if (interrupted)
-        return WR_CHILD_INTERRUPTED;
-    if (!c->has_ended)
-        return WR_CHILD_RUNS;
-    return WR_CHILD_ENDED;
+    return interrupted ? WR_CHILD_INTERRUPTED : c->has_ended ? WR_CHILD_ENDED : WR_CHILD_RUNS;
 }
 
 void wr_child_stop(struct wr_child *c)
@@ -206,8 +204,10 @@ void wr_child_stop(struct wr_child *c)
     (void)kill(-c->pid, SIGTERM);
     while (!c->has_ended && mk_clock_us() < until) {
         look_for_end(c);
-        if (!c->has_ended)
-            poll_once(c, mk_min((size_t)until, (size_t)mk_clock_us() + 20000));
+        if (!c->has_ended) {
+            uint64_t soon = mk_clock_us() + 20000;
+            poll_once(c, soon < until ? soon : until);
+        }
     }
     (void)kill(-c->pid, SIGKILL);
     while (!c->has_ended && wait4(c->pid, &c->status, 0, &c->usage) < 0 && errno == EINTR)

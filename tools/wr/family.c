@@ -330,13 +330,15 @@ struct wr_switches wr_family_switches(const struct wr_family *f)
 
 bool wr_family_pss_kb(const struct wr_family *f, uint64_t *kb)
 {
-    bool known = false;
+    bool any = false, all = true;
     *kb = 0;
     for (size_t i = 0; i < f->n; i++) {
-        known |= f->all[i].pss_is_known;
-        *kb += f->all[i].pss_kb;
+        const struct wr_process *p = &f->all[i];
+        any |= p->pss_is_known;
+        all &= p->pss_is_known || p->is_gone || p->is_dead;
+        *kb += p->pss_kb;
     }
-    return known;
+    return any && all;
 }
 
 uint64_t wr_family_hwm_kb(const struct wr_family *f)

@@ -41,7 +41,7 @@ void wr_family_read_memory(struct wr_family *f);
 
 /* Of what was read last. */
 struct wr_switches wr_family_switches(const struct wr_family *f);
-/* False when the memory of no process may be read. */
+/* False unless the memory of every process that lives may be read: a part is no total. */
 bool wr_family_pss_kb(const struct wr_family *f, uint64_t *kb) MK_MUST_USE;
 uint64_t wr_family_hwm_kb(const struct wr_family *f);
 /* The cores that its threads may run on. */

@@ -96,8 +96,10 @@ static bool find_port(const struct wr_find *what, struct wr_family *out)
             continue;
         if (pid == INIT)
             init_holds = true; /* it holds sockets for services, and all processes are its children */
-        else if (!wr_family_add(out, pid))
-            break;
+        else if (!wr_family_add(out, pid)) {
+            (void)closedir(folder);
+            return out_of_memory();
+        }
     }
     if (folder)
         (void)closedir(folder);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "wr/meter.h"
@@ -24,11 +25,25 @@ static bool start(const struct wr_fire *f, struct wr_child *client)
     return true;
 }
 
-static bool is_there(const struct wr_fire *f)
+static const struct wr_process *find_dead(const struct wr_fire *f)
 {
     struct wr_cpu cpu;
     wr_family_read_cpu_of_processes(f->server, &cpu);
-    const struct wr_process *dead = wr_family_dead_root(f->server);
+    return wr_family_dead_root(f->server);
+}
+
+/* One that ends has closed its connections a moment before the kernel shows that it has ended: when the
+ * client failed, it is looked for some more times. */
+static bool is_there(const struct wr_fire *f, const struct wr_child *client)
+{
+    enum { LOOKS = 20 };
+    static const struct timespec moment = {.tv_nsec = 10000000};
+    bool failed = client->has_ended && client->status != 0;
+    const struct wr_process *dead = find_dead(f);
+    for (int i = 0; !dead && failed && i < LOOKS; i++) {
+        (void)nanosleep(&moment, NULL);
+        dead = find_dead(f);
+    }
     return !dead || wr_say_error("the server's process %d (%s) ended during the shot: see its log",
                                  (int)dead->pid, dead->name);
 }
@@ -110,7 +125,7 @@ static bool fire(const struct wr_fire *f, struct wr_child *client, struct wr_met
     if (!wr_meter_stop(m, client, out))
         return out_of_memory();
     wr_child_drain(client);
-    if (!is_there(f) || !has_succeeded(f, client) || !read_result(f, client, &out->told))
+    if (!is_there(f, client) || !has_succeeded(f, client) || !read_result(f, client, &out->told))
         return false;
     wr_shot_judge(out);
     return true;
@@ -144,7 +159,7 @@ static bool count(const struct wr_fire *f, struct wr_child *client, double *per_
     if (!good)
         return false;
     wr_child_drain(client);
-    if (!is_there(f) || !has_succeeded(f, client) || !read_result(f, client, &told))
+    if (!is_there(f, client) || !has_succeeded(f, client) || !read_result(f, client, &told))
         return false;
     if (wr_result_served(&told) > 0)
         *per_request = (double)n / (double)wr_result_served(&told);
@@ -168,8 +183,13 @@ bool wr_fire_warm_up(const struct wr_fire *f, uint64_t us)
     bool good = start(f, &client);
     if (good && wr_child_wait(&client, mk_clock_us() + us) == WR_CHILD_INTERRUPTED)
         good = wr_say_error("interrupted; the client was ended");
-    if (good && client.has_ended)
+    if (good && client.has_ended) {
         good = has_succeeded(f, &client);
+        if (good)
+            wr_say("the warm-up ended after %.1f of %.1f seconds, when the client did",
+                   (double)(client.ended_us - client.started_us) / 1e6, (double)us / 1e6);
+    }
+    good = good && is_there(f, &client);
     wr_child_fini(&client);
-    return good && is_there(f);
+    return good;
 }

@@ -158,9 +158,9 @@ static void add_step(const struct wr_step *step, struct mk_buf *out)
     mk_buf_add_char(out, '}');
 }
 
-void wr_json_write(const struct wr_sweep *s, struct mk_buf *out)
+void wr_json_write(const struct wr_sweep *s, bool complete, struct mk_buf *out)
 {
-    mk_buf_addf(out, "{\"wr\":\"%s\",\n", MK_VERSION);
+    mk_buf_addf(out, "{\"wr\":\"%s\",\"complete\":%s,\n", MK_VERSION, complete ? "true" : "false");
     add_server(s, out);
     mk_buf_addf(out, ",\n");
     add_client(s, out);

@@ -3,18 +3,20 @@
 
 #include "wr/clients/clients.h"
 
+#define MB 1048576.0
+
 static const struct wr_kind KINDS[] = {
-    {"wrk", "-c", {"--latency"}, {"--latency"}, wr_wrk_read},
-    {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, wr_wrk_read},
-    {"h2load", "-c", {NULL}, {NULL}, wr_h2load_read},
-    {"weighttp", "-c", {NULL}, {NULL}, wr_weighttp_read},
+    {"wrk", "-c", {"--latency"}, {"--latency"}, 0.01 * MB, wr_wrk_read},
+    {"wrk2", "-c", {"--latency"}, {"--latency", "-L"}, 0.01 * MB, wr_wrk_read},
+    {"h2load", "-c", {NULL}, {NULL}, 0, wr_h2load_read},
+    {"weighttp", "-c", {NULL}, {NULL}, 0, wr_weighttp_read},
     /* Its table has whole milliseconds, the file has three digits more. Only into a pipe, which has no place.
      */
-    {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, wr_ab_read},
+    {"ab", "-c", {"-e", "/dev/stdout"}, {"-e"}, 0, wr_ab_read},
     /* With -q, as one runs it, it prints nothing else. */
-    {"siege", "-c", {"-j"}, {"-j", "--json-output"}, wr_siege_read},
-    {"pace", "-c", {"--json"}, {"--json"}, wr_pace_read},
-    {NULL, NULL, {NULL}, {NULL}, NULL},
+    {"siege", "-c", {"-j"}, {"-j", "--json-output"}, 0.01 * MB, wr_siege_read},
+    {"pace", "-c", {"--json"}, {"--json"}, 0, wr_pace_read},
+    {NULL, NULL, {NULL}, {NULL}, 0, NULL},
 };
 
 const struct wr_kind *wr_kind_find(mk_str program)

@@ -14,6 +14,7 @@ struct wr_kind {
      * `has` is in the command already. */
     const char *adds[3];
     const char *has[3];
+    double bytes_step; /* it rounds what it received to so many bytes, at the most */
     /* `output` is stdout and stderr, in any order or mixed by lines. False when it holds no result that can
      * be trusted: `why` says what is missing, in words that follow "cannot read the output of wrk: ". */
     bool (*read)(mk_str output, struct wr_result *out, const char **why);

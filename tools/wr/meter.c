@@ -132,6 +132,11 @@ static bool were_all_seen(struct wr_meter *m, const struct wr_cpu *used)
     return (double)wr_cpu_since(&now, &m->processes_at_start).total >= SEEN * (double)used->total;
 }
 
+static double more_than(uint64_t now, uint64_t before)
+{
+    return now > before ? (double)(now - before) : 0;
+}
+
 bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_shot *out)
 {
     struct wr_cpu cpu;
@@ -152,8 +157,8 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     weigh_client(m, client, out);
     if (were_all_seen(m, &used)) {
         struct wr_switches s = wr_family_switches(m->server);
-        out->voluntary = (double)(s.voluntary - m->switches.voluntary);
-        out->involuntary = (double)(s.involuntary - m->switches.involuntary);
+        out->voluntary = more_than(s.voluntary, m->switches.voluntary);
+        out->involuntary = more_than(s.involuntary, m->switches.involuntary);
     }
     out->samples = m->samples;
     out->n_samples = m->n_samples;

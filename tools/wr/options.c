@@ -49,7 +49,7 @@ const char wr_options_help[] =
     "\n"
     "As the first wr: wr -p PID [-c N -l N -s N] [-r REQUESTS] [-k] URL runs weighttp with 10 threads.\n"
     "\n"
-    "Exit: 0 measured, 1 not, 2 wrong usage.\n";
+    "Exit: 0 measured, 1 not, or without --json, over 1 % error answers; 2 wrong usage.\n";
 
 enum {
     PORT = 1,

@@ -200,8 +200,11 @@ void wr_process_read_memory(struct wr_process *p)
                       wr_proctext_number(mk_buf_str(&text), MK_STR("Pss"), &kb);
     if (p->pss_is_known)
         p->pss_kb = kb;
-    else if (had) /* it is ending */
-        p->pss_kb = 0;
+    else {
+        wr_process_read_cpu(p); /* is it ending, or may we not look? */
+        if (had)
+            p->pss_kb = 0;
+    }
 }
 
 struct wr_cpu wr_process_lost(const struct wr_process *p)

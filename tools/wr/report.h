@@ -14,6 +14,7 @@ void wr_csv_head(struct mk_buf *out);
 /* A line for each shot. */
 void wr_csv_rows(const struct wr_step *step, struct mk_buf *out);
 
-void wr_json_write(const struct wr_sweep *s, struct mk_buf *out);
+/* Only the steps that are done, when it is not complete. */
+void wr_json_write(const struct wr_sweep *s, bool complete, struct mk_buf *out);
 
 #endif

@@ -7,12 +7,35 @@
 
 static bool shows_progress, line_is_shown;
 
+/* Names of processes and what clients say may hold anything, and a terminal obeys some of it. */
+void wr_say_clean(char *text)
+{
+    enum { FIRST = ' ', DELETE = 0x7f, C1_LEAD = 0xc2, C1_END = 0xa0 };
+    unsigned char *all = (unsigned char *)text;
+    for (size_t i = 0; all[i]; i++) {
+        bool c1 = all[i] == C1_LEAD && all[i + 1] >= DELETE && all[i + 1] < C1_END;
+        if (c1)
+            all[i + 1] = '?';
+        if (c1 || all[i] == DELETE || (all[i] < FIRST && all[i] != '\n' && all[i] != '\t'))
+            all[i] = '?';
+    }
+}
+
+static void put(const char *fmt, va_list args)
+{
+    static char room[8192];
+    if (vsnprintf(room, sizeof room, fmt, args) < 0)
+        return;
+    wr_say_clean(room);
+    fputs(room, stderr);
+}
+
 static void say(const char *fmt, va_list args)
 {
     wr_say_progress_end();
     (void)fflush(stdout);
     fputs("wr: ", stderr);
-    vfprintf(stderr, fmt, args);
+    put(fmt, args);
     fputc('\n', stderr);
 }
 
@@ -45,7 +68,7 @@ void wr_say_progress(const char *fmt, ...)
         return;
     va_start(args, fmt);
     fputs("\r\033[K", stderr);
-    vfprintf(stderr, fmt, args);
+    put(fmt, args);
     va_end(args);
     (void)fflush(stderr);
     line_is_shown = true;

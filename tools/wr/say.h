@@ -15,4 +15,7 @@ void wr_say_init(bool quiet);
 void wr_say_progress(const char *fmt, ...) MK_PRINTF(1, 2);
 void wr_say_progress_end(void);
 
+/* Makes what would do something to a terminal into question marks; lines stay. */
+void wr_say_clean(char *text);
+
 #endif

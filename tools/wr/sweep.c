@@ -50,6 +50,7 @@ static bool find_server(struct wr_sweep *s, const struct wr_url *url)
     if (!wr_find_family(&find, &s->server))
         return false;
     memcpy(s->server_name, s->server.all[0].name, sizeof s->server_name);
+    wr_say_clean(s->server_name);
     return true;
 }
 
@@ -132,6 +133,36 @@ static void say_disturbed(const struct wr_step *step)
     }
 }
 
+static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
+{
+    enum { BAD = 400, TOO_MANY = 100 };
+    double bad = 0, all = 0;
+    if (s->options->expected.status >= BAD)
+        return;
+    for (size_t i = 0; i < step->n; i++) {
+        const struct wr_result *r = &step->shots[i].told;
+        bad += r->errors.status > 0 ? (double)r->errors.status : 0;
+        all += (double)wr_result_served(r);
+    }
+    if (bad <= 0)
+        return;
+    wr_say("%u connections: %.0f of %.0f answers were errors: this is the rate of error answers too; if they "
+           "are "
+           "meant, say --status",
+           step->concurrency, bad, all > bad ? all : bad);
+    s->had_bad_answers |= bad * TOO_MANY > all;
+}
+
+static void say_without_memory(const struct wr_step *step)
+{
+    static bool said;
+    for (size_t i = 0; i < step->n && !said; i++)
+        said = !wr_is_told(step->shots[i].pss_kb);
+    if (said && step->n && !wr_is_told(step->shots[0].pss_kb))
+        wr_say("the server's memory is not known: run wr as root, or as its user, to look into all of its "
+               "processes");
+}
+
 static void say_doubt(const struct wr_step *step)
 {
     const char *doubt = NULL;
@@ -152,7 +183,8 @@ static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
     for (size_t i = 0; i < step->n; i++) {
         const struct wr_result *r = &step->shots[i].told;
         double should = (double)r->requests * (double)s->checked.length;
-        if (!s->was_checked || r->bytes < 0 || (double)r->bytes >= should * 0.98)
+        if (!s->was_checked || r->bytes < 0 ||
+            (double)r->bytes + s->command.kind->bytes_step >= should * 0.98)
             continue;
         wr_say("%u connections: the client received %lld bytes, which are less than %lld answers of %llu: "
                "they are not "
@@ -233,6 +265,8 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
     say_bottleneck(step);
     say_disturbed(step);
     say_doubt(step);
+    look_for_bad_answers(s, step);
+    say_without_memory(step);
     say_if_short(s, step);
     return true;
 }
@@ -242,8 +276,11 @@ bool wr_sweep_run(struct wr_sweep *s, const struct wr_sweep_listener *listener)
     const struct wr_options *o = s->options;
     unsigned own = wr_command_concurrency(&s->command);
     for (size_t i = 0; i < (o->n_steps ? o->n_steps : 1); i++) {
-        struct wr_step *step = &s->steps[s->n_steps++];
-        if (!run_step(s, o->n_steps ? o->steps[i] : own, step) || !listener->on_step(listener->data, s, step))
+        struct wr_step *step = &s->steps[s->n_begun++];
+        if (!run_step(s, o->n_steps ? o->steps[i] : own, step))
+            return false;
+        s->n_steps++;
+        if (!listener->on_step(listener->data, s, step))
             return false;
     }
     s->ended_us = mk_clock_us();
@@ -252,7 +289,7 @@ bool wr_sweep_run(struct wr_sweep *s, const struct wr_sweep_listener *listener)
 
 void wr_sweep_fini(struct wr_sweep *s)
 {
-    for (size_t i = 0; i < s->n_steps; i++)
+    for (size_t i = 0; i < s->n_begun; i++)
         for (size_t k = 0; k < s->steps[i].n; k++)
             wr_shot_fini(&s->steps[i].shots[k]);
     wr_family_fini(&s->server);

@@ -25,8 +25,9 @@ struct wr_sweep {
     bool was_checked;
     struct wr_checked checked;
     struct wr_step *steps;
-    size_t n_steps; /* that are done */
+    size_t n_steps, n_begun; /* those that are done, and with the one that is not */
     uint64_t started_us, ended_us;
+    bool had_bad_answers; /* more than one in a hundred of a shot, and nobody had asked for that status */
 };
 
 /* One number of all shots of a step. */

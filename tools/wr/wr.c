@@ -67,17 +67,17 @@ static bool begin(const struct wr_sweep *s, struct outputs *to)
     return put(to->csv, &text);
 }
 
-static bool end(const struct wr_sweep *s, struct outputs *to)
+static bool end(const struct wr_sweep *s, struct outputs *to, bool complete)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    if (to->table) {
+    if (to->table && complete) {
         wr_table_foot(s, &text);
         if (!put(to->table, &text))
             return false;
     }
     if (!to->json)
         return true;
-    wr_json_write(s, &text);
+    wr_json_write(s, complete, &text);
     return put(to->json, &text);
 }
 
@@ -89,7 +89,11 @@ static bool measure(const struct wr_options *o)
     struct wr_sweep sweep;
     mk_arena_init(&arena, NULL);
     bool good = wr_sweep_init(&sweep, o, &arena) && open_outputs(o, &to) && begin(&sweep, &to) &&
-                wr_sweep_run(&sweep, &listener) && end(&sweep, &to);
+                wr_sweep_run(&sweep, &listener);
+    if (to.table || to.json || to.csv) /* what is complete stays, whatever came after it */
+        good = end(&sweep, &to, good) && good;
+    if (sweep.had_bad_answers && !o->json) /* who reads the document sees them there */
+        good = false;
     wr_sweep_fini(&sweep);
     mk_arena_fini(&arena);
     return good;

@@ -111,7 +111,7 @@ static void json_says_null_for_what_is_not_known(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
-    wr_json_write(&sweep, &out);
+    wr_json_write(&sweep, true, &out);
     mk_str text = mk_buf_str(&out);
     assert_contains(text, "\"server\":{\"name\":\"ng)\\\"x\",\"pids\":[77],\"found_by\":\"port\"}");
     assert_contains(text, "\"check\":null");
@@ -126,11 +126,11 @@ static void a_client_that_doubts_itself_is_seen_everywhere(void **state)
 {
     (void)state;
     struct mk_buf out = fresh();
-    wr_json_write(&sweep, &out);
+    wr_json_write(&sweep, true, &out);
     assert_contains(mk_buf_str(&out), "\"doubt\":null");
     shots[1].told.doubt = "late, and so on";
     out = fresh();
-    wr_json_write(&sweep, &out);
+    wr_json_write(&sweep, true, &out);
     assert_contains(mk_buf_str(&out), "\"doubt\":\"late, and so on\"");
     out = fresh();
     wr_csv_rows(&step, &out);
