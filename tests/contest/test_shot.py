@@ -110,3 +110,13 @@ def is_running(pid):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX" and os.getpid() != pid
     except OSError:
         return False
+
+
+def test_a_client_that_doubts_itself_is_the_bottleneck():
+    assert shot.bottleneck_of({"bottleneck": "neither", "doubt": "was late"}) == "client"
+    assert shot.bottleneck_of({"bottleneck": "server", "doubt": None}) == "server"
+
+
+def test_what_a_client_leaves_out_of_its_count_was_served_all_the_same():
+    metrics = shot.metrics_of({"requests": 10, "served": 20, "rate": 10.0, "user_us": 40.0, "us_per_request": 3.0})
+    assert metrics["user_us"] == 2

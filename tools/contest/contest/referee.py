@@ -458,7 +458,7 @@ class Referee:
             raise Unmeasured(failure + at)
         counted_by = document.get("cpu_counted_by")
         self.counted_by[stage.name] = counted_by
-        return (shot.metrics_of(result, case.alone), result.get("bottleneck"), shot.samples_of(result, case.alone),
+        return (shot.metrics_of(result, case.alone), shot.bottleneck_of(result), shot.samples_of(result, case.alone),
                 counted_by)
 
     def _slow_ones(self, stage):

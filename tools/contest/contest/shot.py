@@ -118,6 +118,11 @@ def metrics_of(shot, alone=True):
     return {name: value for name, value in found.items() if value is not None and (alone or name not in MEMORY)}
 
 
+def bottleneck_of(shot):
+    """A client that doubts that it kept its own pace measured itself."""
+    return "client" if shot.get("doubt") else shot.get("bottleneck")
+
+
 def fault_of(shot, case, lengths, count, yardstick=False):
     """What disqualifies the contestant; None when nothing does. `lengths` are those of the answers it may have given.
 
