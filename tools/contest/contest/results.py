@@ -110,14 +110,15 @@ class Results:
         return {n: why for n, why in _reasons(self.record.unmeasured, case).items() if n not in bad}
 
     def absent_in(self, case):
-        """Who takes no part, and why: not there, failed to start, or cannot do it."""
-        found = {n: f"{c.state}: {c.why}" if c.why else c.state
-                 for n, c in self.record.contestants.items() if c.state != "present"}
+        """Who is there and takes no part, and why: failed to start, or cannot do it."""
+        found = {n: f"failed: {c.why}" if c.why else "failed"
+                 for n, c in self.record.contestants.items() if c.state == "failed"}
         found |= {e.contestant: e.why for e in self.record.absent_in if e.case == case}
         taken = self.disqualified(case) | self.unmeasured(case)
         there = set(self.present(case))
         for name, contestant in self.record.contestants.items():
-            if name not in there and name not in taken and name not in found and not contestant.yardstick:
+            is_there = contestant.state == "present" and not contestant.yardstick
+            if is_there and name not in there and name not in taken and name not in found:
                 found[name] = "no shot of it in this record"
         return {n: why for n, why in found.items() if n not in there and n not in taken}
 
