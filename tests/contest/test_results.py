@@ -54,14 +54,15 @@ def test_the_disqualified_do_not_rank():
     assert results.disqualified("case") == {"apache": "wrong answer"} and "apache" not in results.absent_in("case")
 
 
-def test_absent_ones_are_told_with_their_reason():
+def test_who_takes_no_part_is_told_with_the_reason():
     made = record(simple(monkey=[1, 2, 3]))
     made.contestants["gwan"] = Contestant("G-WAN", "absent", why="no program")
     made.contestants["node"] = Contestant("Node.js", "present")
     made.contestants["thttpd"] = Contestant("thttpd", "present")
     made.absent_in.append(Exclusion("case", "thttpd", "does not speak TLS"))
-    assert Results(made).absent_in("case") == {"gwan": "absent: no program", "thttpd": "does not speak TLS",
-                                              "node": "no shot of it in this record"}
+    made.contestants["caddy"] = Contestant("Caddy", "failed", why="no such option")
+    assert Results(made).absent_in("case") == {"thttpd": "does not speak TLS", "node": "no shot of it in this record",
+                                              "caddy": "failed: no such option"}
 
 
 def bound(values, **more):

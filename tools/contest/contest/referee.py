@@ -58,6 +58,14 @@ class Silent(Disqualified):
     """It answered nothing at all, which may be no fault of its own: it is asked again before it is disqualified."""
 
 
+PROJECT = Path(__file__).resolve().parents[3]
+
+
+def inside(program):
+    """Programs of ours without the folder that the project happens to be in."""
+    return str(Path(program).relative_to(PROJECT)) if program and Path(program).is_relative_to(PROJECT) else program
+
+
 def now():
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
@@ -174,7 +182,7 @@ class Referee:
     def _describe(self, name, entry):
         found = entry.find()
         return record.Contestant(entry.title, "present" if found else "absent", found.why, entry.version() or None,
-                                 found.program, entry.package or None, entry.origin() or None, entry.revision, {},
+                                 inside(found.program), entry.package or None, entry.origin() or None, entry.revision, {},
                                  entry.fairness, entry.yardstick, list(entry.can() if found else entry.features))
 
     def _finish(self):
