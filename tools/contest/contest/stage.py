@@ -170,7 +170,7 @@ class Stage:
                 return self._start()
             except contestant.Failed as failed:
                 self.stop()
-                if attempt == 2 or not re.search(r"in use|EADDRINUSE|errno = 98", str(failed), re.IGNORECASE):
+                if attempt == 2 or not re.search(r"in use|EADDRINUSE|errno = 98|could not bind", str(failed), re.IGNORECASE):
                     raise
             except BaseException:
                 self.stop()
