@@ -142,6 +142,8 @@ class Client:
 
     def send_slowly(self, data):
         """Each byte in a packet of its own."""
+        if self.sock.family != socket.AF_UNIX:
+            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         for at in range(len(data)):
             self.sock.sendall(data[at:at + 1])
         return self

@@ -102,13 +102,12 @@ static inline void talk_say(struct talk *t, const char *text)
     talk_say_bytes(t, mk_str_from_c(text));
 }
 
-/* Connects, with `text` on its way already, and lets the server see it, as an acceptor does. */
-static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
-                                const char *text)
+/* Connected by `ends`, the server's first, with `text` on its way already; lets the server see it, as an acceptor
+ * does. */
+static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
+                                const int ends[2], const char *text)
 {
-    int ends[2];
     mk_fd_close(&t->fd);
-    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
     t->fd = ends[1];
     t->ended = t->reset = false;
     mk_buf_clear(&t->heard);
@@ -119,6 +118,14 @@ static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, c
     t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
     assert_non_null(t->conn);
     t->conn->ops->advance(t->conn);
+}
+
+static inline void talk_open_as(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
+                                const char *text)
+{
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    talk_open_by(t, ops, peer, ends, text);
 }
 
 static inline void talk_open(struct talk *t, const char *text)

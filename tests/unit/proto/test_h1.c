@@ -2,6 +2,8 @@
 /* Requests without content: one after the other, all at once, byte by byte, and those that are refused. */
 #include "proto/h1.h"
 
+#include <netinet/in.h>
+
 #include "unit/proto/talk.h"
 
 static struct talk t;
@@ -77,6 +79,40 @@ static void another_may_follow(void **state)
     }
     assert_int_equal(t.n_records, 6);
     assert_int_equal(t.counters.accepted, 1);
+}
+
+static void connect_by_tcp(int ends[2])
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof here;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&here, sizeof here), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &len), 0);
+    ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(ends[1], (struct sockaddr *)&here, sizeof here), 0);
+    ends[0] = accept(listener, NULL, NULL);
+    assert_true(ends[0] >= 0);
+    close(listener);
+}
+
+static void on_record_say_more(const struct mk_record *record, void *data)
+{
+    (void)record;
+    talk_say(data, "\r\n");
+}
+
+/* The connection is closed with bytes unread, that came when nobody looked any more. */
+static void the_last_answer_arrives_whatever_comes_behind_its_request(void **state)
+{
+    (void)state;
+    const struct mk_peer peer = {.is_unix = 1};
+    int ends[2];
+    connect_by_tcp(ends);
+    t.site.web.on_record = on_record_say_more;
+    talk_open_by(&t, &mk_h1_ops, &peer, ends, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    talk_wait(&t, 1);
+    expect(200, "early\n", true);
 }
 
 static void every_byte_may_come_alone(void **state)
@@ -366,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_request_is_answered, start, stop),
         cmocka_unit_test_setup_teardown(an_idle_connection_owns_nothing, start, stop),
         cmocka_unit_test_setup_teardown(another_may_follow, start, stop),
+        cmocka_unit_test_setup_teardown(the_last_answer_arrives_whatever_comes_behind_its_request, start, stop),
         cmocka_unit_test_setup_teardown(every_byte_may_come_alone, start, stop),
         cmocka_unit_test_setup_teardown(many_may_come_at_once, start, stop),
         cmocka_unit_test_setup_teardown(they_are_answered_in_order_though_one_waits, start, stop),
