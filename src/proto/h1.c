@@ -166,8 +166,9 @@ static void end_request(struct mk_conn *c)
     mk_exchange_free(h->x);
 }
 
-/* The last bytes were held back for the end to go with them: a close alone would throw them away if the peer has
- * sent more meanwhile. An encrypted stream says the end in its protocol too, and may have to wait for room. */
+/* The last bytes were held back for the end to go with them: a close alone would throw them away if the peer
+ * has sent more meanwhile. An encrypted stream says the end in its protocol too, and may have to wait for
+ * room. */
 static bool says_end(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);

@@ -102,8 +102,8 @@ static inline void talk_say(struct talk *t, const char *text)
     talk_say_bytes(t, mk_str_from_c(text));
 }
 
-/* Connected by `ends`, the server's first, with `text` on its way already; lets the server see it, as an acceptor
- * does. */
+/* Connected by `ends`, the server's first, with `text` on its way already; lets the server see it, as an
+ * acceptor does. */
 static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, const struct mk_peer *peer,
                                 const int ends[2], const char *text)
 {
