@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/folder.h"
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct folder folder;
+static int fd;
+static unsigned n_names, length;
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&folder);
+    fd = openat(folder.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    n_names = length = 0;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_fd_close(&fd);
+    folder_fini(&folder);
+    return 0;
+}
+
+static void count(mk_str name, void *data)
+{
+    (void)data;
+    n_names++;
+    length += (unsigned)name.len;
+}
+
+static void add(unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "a name of fifty bytes, so that many pieces are %03u", i);
+        assert_int_equal(strlen(name), 50);
+        folder_add(&folder, name, MK_STR(""));
+    }
+}
+
+static void an_empty_folder_has_no_names(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_folder_read(fd, 0, count, NULL), 0);
+    assert_int_equal(n_names, 0);
+}
+
+static void each_name_is_told_once(void **state)
+{
+    (void)state;
+    add(500);
+    folder_add(&folder, ".hidden", MK_STR(""));
+    folder_add_folder(&folder, "folder");
+    assert_int_equal(mk_folder_read(fd, 502, count, NULL), 0);
+    assert_int_equal(n_names, 502);
+    assert_int_equal(length, 500 * 50 + 7 + 6);
+}
+
+static void it_is_read_from_its_beginning(void **state)
+{
+    (void)state;
+    add(3);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(mk_folder_read(fd, 3, count, NULL), 0);
+    assert_int_equal(n_names, 9);
+}
+
+static void not_more_than_that(void **state)
+{
+    (void)state;
+    add(5);
+    assert_int_equal(mk_folder_read(fd, 4, count, NULL), -E2BIG);
+    assert_int_equal(n_names, 4);
+}
+
+static void what_is_no_folder_is_an_error(void **state)
+{
+    (void)state;
+    folder_add(&folder, "file", MK_STR("text"));
+    int file = openat(folder.fd, "file", O_RDONLY | O_CLOEXEC);
+    assert_int_equal(mk_folder_read(file, 10, count, NULL), -ENOTDIR);
+    mk_fd_close(&file);
+    assert_int_equal(mk_folder_read(-1, 10, count, NULL), -EBADF);
+    assert_int_equal(n_names, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_empty_folder_has_no_names, start, stop),
+        cmocka_unit_test_setup_teardown(each_name_is_told_once, start, stop),
+        cmocka_unit_test_setup_teardown(it_is_read_from_its_beginning, start, stop),
+        cmocka_unit_test_setup_teardown(not_more_than_that, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_folder_is_an_error, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
