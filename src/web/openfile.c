@@ -8,12 +8,15 @@
 #include "base/mem.h"
 #include "os/fd.h"
 
+enum { ONE_OF = 16 }; /* those that ask for a place where there is none */
+
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
 {
     *c = (struct mk_file_cache){.limits = *limits, .hash_key = mk_hash_key_random(), .n_buckets = 16};
     while (c->n_buckets < limits->files)
         c->n_buckets *= 2;
-    mk_list_init(&c->used);
+    mk_list_init(&c->with_content);
+    mk_list_init(&c->without);
     c->buckets = mk_mem_zalloc(c->n_buckets, sizeof(struct mk_open_file *));
     return c->buckets ? 0 : -ENOMEM;
 }
@@ -66,26 +69,52 @@ void mk_open_file_forget(struct mk_open_file *f)
         unlist(f->cache, f);
 }
 
-static struct mk_open_file *oldest(struct mk_file_cache *c)
+static struct mk_open_file *first_of(const struct mk_list *list)
 {
-    return mk_list_empty(&c->used) ? NULL : MK_LIST_ENTRY(c->used.next, struct mk_open_file, used);
+    return mk_list_empty(list) ? NULL : MK_LIST_ENTRY(list->next, struct mk_open_file, used);
+}
+
+static struct mk_open_file *oldest(const struct mk_file_cache *c)
+{
+    struct mk_open_file *a = first_of(&c->with_content), *b = first_of(&c->without);
+    if (!a || !b)
+        return a ? a : b;
+    return a->used_ms <= b->used_ms ? a : b;
+}
+
+static void use(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
+{
+    f->used_ms = now_ms;
+    mk_list_remove(&f->used);
+    mk_list_add_last(f->content.p ? &c->with_content : &c->without, &f->used);
+}
+
+/* When even the oldest has just been asked for, there are more files in use than may be kept: should each of
+ * them get a place, none would have it still when it is asked for again. One of some gets one. */
+static bool is_turned_away(struct mk_file_cache *c, uint64_t now_ms)
+{
+    if (c->n < c->limits.files || now_ms - oldest(c)->used_ms >= c->limits.recheck_ms)
+        return false;
+    return ++c->turned_away % ONE_OF != 0;
 }
 
 /* Listed if there can be room: the least recently used go first. */
-static void list(struct mk_file_cache *c, struct mk_open_file *f)
+static void list(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
-    if (c->limits.files == 0 || f->content.len > c->limits.memory)
+    if (c->limits.files == 0 || is_turned_away(c, now_ms))
         return;
-    while (c->n >= c->limits.files || c->memory + f->content.len > c->limits.memory)
+    while (c->n >= c->limits.files)
         unlist(c, oldest(c));
+    while (c->memory + f->content.len > c->limits.memory)
+        unlist(c, first_of(&c->with_content));
     struct mk_open_file **bucket = &c->buckets[f->hash & (c->n_buckets - 1)];
     f->next = *bucket;
     *bucket = f;
-    mk_list_add_last(&c->used, &f->used);
     c->n++;
     c->memory += f->content.len;
     f->listed = true;
     f->refs++;
+    use(c, f, now_ms);
 }
 
 void mk_file_cache_fini(struct mk_file_cache *c)
@@ -97,10 +126,10 @@ void mk_file_cache_fini(struct mk_file_cache *c)
 }
 
 /* Of a kind: with a descriptor, or all. */
-static unsigned unlist_idle(struct mk_file_cache *c, int least_fd)
+static unsigned unlist_idle(struct mk_file_cache *c, struct mk_list *list, int least_fd)
 {
     unsigned n = 0;
-    MK_LIST_EACH_SAFE (at, &c->used) {
+    MK_LIST_EACH_SAFE (at, list) {
         struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
         if (f->refs == 1 && f->fd >= least_fd) {
             unlist(c, f);
@@ -112,12 +141,13 @@ static unsigned unlist_idle(struct mk_file_cache *c, int least_fd)
 
 unsigned mk_file_cache_shed(struct mk_file_cache *c)
 {
-    return unlist_idle(c, 0);
+    return unlist_idle(c, &c->without, 0);
 }
 
 void mk_file_cache_clear(struct mk_file_cache *c)
 {
-    (void)unlist_idle(c, -1);
+    (void)unlist_idle(c, &c->with_content, -1);
+    (void)unlist_idle(c, &c->without, -1);
 }
 
 static struct mk_open_file *find(const struct mk_file_cache *c, const struct mk_root *root, mk_str path,
@@ -148,15 +178,37 @@ static bool read_small(int fd, char *room, size_t size)
     return n == (ssize_t)size;
 }
 
-static bool wants_memory(const struct mk_file_cache *c, const struct stat *st)
+/* How much would come free if those went that nobody asked for since then? At least `wanted`, if there is. */
+static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, size_t wanted)
 {
-    return S_ISREG(st->st_mode) && (uint64_t)st->st_size <= c->limits.small;
+    size_t sum = 0;
+    MK_LIST_EACH_SAFE (at, &c->with_content) {
+        const struct mk_open_file *f = MK_LIST_ENTRY(at, struct mk_open_file, used);
+        if (sum >= wanted || f->used_ms >= since_ms)
+            break;
+        sum += f->content.len;
+    }
+    return sum;
+}
+
+/* known: what it was when it was last looked at; NULL: nobody did. */
+static bool may_have_memory(struct mk_file_cache *c, const struct stat *st, const struct mk_open_file *known)
+{
+    if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size > mk_min(c->limits.small, c->limits.memory))
+        return false;
+    size_t most = c->limits.memory - (size_t)st->st_size;
+    size_t held = c->memory - (known && known->listed ? known->content.len : 0);
+    if (held <= most)
+        return true;
+    size_t wanted = held - most;
+    return known && memory_unused_since(c, known->checked_ms, wanted) >= wanted;
 }
 
 /* One piece of memory: the entry, its path with a NUL, and room for the content of a small file. */
-static struct mk_open_file *make_file(struct mk_file_cache *c, mk_str path, const struct stat *st, int fd)
+static struct mk_open_file *make_file(struct mk_file_cache *c, mk_str path, const struct stat *st, int fd,
+                                      bool in_memory)
 {
-    size_t room = wants_memory(c, st) ? (size_t)st->st_size : 0;
+    size_t room = in_memory ? (size_t)st->st_size : 0;
     struct mk_open_file *f = mk_mem_alloc(sizeof *f + path.len + 1 + room);
     if (!f)
         return NULL;
@@ -178,7 +230,7 @@ static struct mk_open_file *make_file(struct mk_file_cache *c, mk_str path, cons
         .refs = 1,
     };
     mk_list_init(&f->used);
-    if (wants_memory(c, st) && read_small(fd, text + path.len + 1, room))
+    if (in_memory && read_small(fd, text + path.len + 1, room))
         f->content = mk_str_of(text + path.len + 1, room);
     if (f->content.p || f->kind != MK_OPEN_FILE)
         mk_fd_close(&f->fd);
@@ -198,16 +250,20 @@ mk_err mk_file_cache_open(struct mk_file_cache *c, const struct mk_root *root, m
     return e;
 }
 
-/* A small file that was on its disk alone when it was opened may be in memory by now. */
 static bool is_unchanged(const struct mk_open_file *f, const struct stat *st)
 {
     return f->ino == st->st_ino && f->dev == st->st_dev && f->mtime_ns == nanoseconds(st->st_mtim) &&
            f->ctime_ns == nanoseconds(st->st_ctim) &&
-           (f->kind != MK_OPEN_FILE ||
-            (f->size == (uint64_t)st->st_size && (f->content.p || !wants_memory(f->cache, st))));
+           (f->kind != MK_OPEN_FILE || f->size == (uint64_t)st->st_size);
 }
 
-/* Opens the path anew; an entry that proves to be the same file is kept. */
+static bool is_kept(const struct mk_open_file *known, const struct stat *st, bool in_memory)
+{
+    return known && is_unchanged(known, st) && (known->content.p || !in_memory);
+}
+
+/* Opens the path anew. An entry that proves to be the same file is kept, unless there is room for its content
+ * now. */
 static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
                          struct mk_open_file *known, struct mk_open_file **file)
 {
@@ -218,19 +274,17 @@ static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk
         e = mk_err_last();
         mk_fd_close(&fd);
     }
-    if (known && (e || !is_unchanged(known, &st))) {
-        if (known->listed)
-            unlist(c, known);
-        known = NULL;
-    }
-    if (e)
-        return e;
-    if (known) {
+    bool in_memory = !e && may_have_memory(c, &st, known);
+    if (!e && is_kept(known, &st, in_memory)) {
         mk_fd_close(&fd);
         *file = known;
         return 0;
     }
-    *file = make_file(c, path, &st, fd);
+    if (known)
+        mk_open_file_forget(known);
+    if (e)
+        return e;
+    *file = make_file(c, path, &st, fd, in_memory);
     if (!*file)
         mk_fd_close(&fd);
     return *file ? 0 : -ENOMEM;
@@ -241,10 +295,8 @@ mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, m
 {
     uint64_t hash = mk_hash(&c->hash_key, path) ^ (uintptr_t)root;
     struct mk_open_file *known = find(c, root, path, hash);
-    if (known) {
-        mk_list_remove(&known->used);
-        mk_list_add_last(&c->used, &known->used);
-    }
+    if (known)
+        use(c, known, now_ms);
     if (known && now_ms - known->checked_ms < c->limits.recheck_ms) {
         known->refs++;
         *file = known;
@@ -262,6 +314,6 @@ mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, m
         return 0;
     (*file)->root = root;
     (*file)->hash = hash;
-    list(c, *file);
+    list(c, *file, now_ms);
     return 0;
 }

@@ -2,9 +2,12 @@
 /* Files of a site, kept open: what was found beneath a root under a path, looked at again at most once a
  * second.
  *
- * Small files are kept in memory, others as a descriptor. An entry is replaced, never changed, when the file
- * behind the name changed; who still sends the old one holds a reference. Errors are not remembered. Knows
- * nothing of HTTP. */
+ * Small files are kept in memory while there is room for them, others as a descriptor. Room is for those who
+ * came first: when all of a large site is asked for in turn, each would else throw out what comes next. One
+ * that found none gets it, when it is looked at again, from those that nobody asked for meanwhile.
+ *
+ * An entry is replaced, never changed, when the file behind the name changed; who still sends the old one
+ * holds a reference. Errors are not remembered. Knows nothing of HTTP. */
 #ifndef MK_WEB_OPENFILE_H
 #define MK_WEB_OPENFILE_H
 
@@ -39,9 +42,9 @@ struct mk_open_file {
     /* The cache's own. */
     struct mk_file_cache *cache;
     struct mk_open_file *next; /* in its bucket */
-    struct mk_list used;       /* least recently used first */
+    struct mk_list used;       /* in one of the cache's lists */
     mk_str path;
-    uint64_t hash, checked_ms;
+    uint64_t hash, checked_ms, used_ms;
     int64_t ctime_ns;
     dev_t dev;
     ino_t ino;
@@ -60,9 +63,9 @@ struct mk_file_cache {
     struct mk_file_cache_limits limits;
     struct mk_hash_key hash_key;
     struct mk_open_file **buckets;
-    size_t n_buckets; /* a power of two */
-    struct mk_list used;
-    unsigned n;
+    size_t n_buckets;                     /* a power of two */
+    struct mk_list with_content, without; /* least recently used first */
+    unsigned n, turned_away;
     size_t memory;
 };
 

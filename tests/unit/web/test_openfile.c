@@ -255,13 +255,18 @@ static void add_many(unsigned n)
     }
 }
 
-/* Is it still there, without looking? */
-static bool is_listed(const char *path)
+static bool is_in(struct mk_list *list, const char *path)
 {
-    MK_LIST_EACH_SAFE (at, &cache.used)
+    MK_LIST_EACH_SAFE (at, list)
         if (mk_str_eq(MK_LIST_ENTRY(at, struct mk_open_file, used)->path, mk_str_from_c(path)))
             return true;
     return false;
+}
+
+/* Is it still there, without looking? */
+static bool is_listed(const char *path)
+{
+    return is_in(&cache.with_content, path) || is_in(&cache.without, path);
 }
 
 static void the_least_recently_used_goes_first(void **state)
@@ -273,6 +278,7 @@ static void the_least_recently_used_goes_first(void **state)
     look("f2");
     look("f3");
     look("f0");
+    now += RECHECK_MS;
     look("f4");
     assert_int_equal(cache.n, 4);
     assert_true(is_listed("f0") && is_listed("f2") && is_listed("f3") && is_listed("f4"));
@@ -295,38 +301,138 @@ static void being_looked_at_again_is_use(void **state)
     assert_false(is_listed("f1"));
 }
 
-static void memory_has_a_limit(void **state)
+static void init_with(struct mk_file_cache_limits limits)
 {
-    (void)state;
-    static const struct mk_file_cache_limits limits = {.files = 100, .memory = 35, .small = 20};
     mk_file_cache_fini(&cache);
     init_cache(&limits);
-    add_many(6);
-    for (unsigned i = 0; i < 6; i++) {
-        char name[16];
-        snprintf(name, sizeof name, "f%u", i);
-        look(name);
-        assert_true(cache.memory <= 35);
-    }
-    assert_int_equal(cache.n, 3);
-    assert_int_equal(cache.memory, 30);
-    assert_true(is_listed("f3") && is_listed("f4") && is_listed("f5"));
 }
 
-static void what_alone_is_too_much_is_not_kept(void **state)
+static const char *nth(unsigned i)
+{
+    static char name[16];
+    snprintf(name, sizeof name, "f%u", i);
+    return name;
+}
+
+static void memory_is_for_those_who_come_first(void **state)
 {
     (void)state;
-    static const struct mk_file_cache_limits limits = {.files = 100, .memory = 15, .small = 20};
-    mk_file_cache_fini(&cache);
-    init_cache(&limits);
+    init_with(
+        (struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = RECHECK_MS});
+    add_many(6);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 6; i++) {
+            const struct mk_open_file *f = look(nth(i));
+            assert_int_equal(f->content.p != NULL, i < 3);
+            assert_int_equal(f->fd >= 0, i >= 3);
+            now++;
+        }
+    }
+    assert_int_equal(cache.n, 6);
+    assert_int_equal(cache.memory, 30);
+}
+
+static void in_turn_nobody_loses_it_when_all_are_looked_at_again(void **state)
+{
+    (void)state;
+    init_with(
+        (struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = RECHECK_MS});
+    add_many(6);
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 6; i++)
+            assert_int_equal(look(nth(i))->content.p != NULL, i < 3);
+        now += RECHECK_MS;
+    }
+}
+
+static void what_is_asked_for_takes_the_memory_of_what_is_not(void **state)
+{
+    (void)state;
+    init_with(
+        (struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = RECHECK_MS});
+    add_many(6);
+    for (unsigned i = 0; i < 6; i++, now++)
+        look(nth(i));
+    now += RECHECK_MS;
+    look("f2");
+    const struct mk_open_file *f = look("f4");
+    assert_non_null(f->content.p);
+    assert_int_equal(f->fd, -1);
+    assert_false(is_listed("f0"));
+    assert_true(is_listed("f1") && is_listed("f2"));
+    assert_non_null(look("f5")->content.p);
+    assert_null(look("f3")->content.p); /* all that are there are in use */
+    assert_int_equal(cache.memory, 30);
+}
+
+static void a_changed_file_keeps_its_memory(void **state)
+{
+    (void)state;
+    init_with(
+        (struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = RECHECK_MS});
+    add_many(4);
+    for (unsigned i = 0; i < 4; i++)
+        look(nth(i));
+    folder_add(&folder, "f1", MK_STR("other ten."));
+    now += RECHECK_MS;
+    for (unsigned i = 0; i < 3; i++)
+        assert_non_null(look(nth(i))->content.p);
+    assert_str(look("f1")->content, "other ten.");
+    folder_add(&folder, "f1", MK_STR("now it is 16 long"));
+    now += RECHECK_MS;
+    look("f0");
+    look("f2");
+    assert_null(look("f1")->content.p); /* the others are in use, and it does not fit any more */
+    assert_int_equal(cache.memory, 20);
+}
+
+static void what_alone_is_too_much_is_open(void **state)
+{
+    (void)state;
+    init_with((struct mk_file_cache_limits){.files = 100, .memory = 15, .small = 20});
     folder_add(&folder, "sixteen", MK_STR("0123456789abcdef"));
     look("small");
-    struct mk_open_file *f = take("sixteen");
-    assert_str(f->content, "0123456789abcdef");
+    const struct mk_open_file *f = look("sixteen");
+    assert_null(f->content.p);
+    assert_true(f->fd >= 0);
     assert_int_equal(cache.memory, 10);
     assert_true(is_listed("small")); /* nothing was thrown out for it */
-    assert_false(f->listed);
-    mk_open_file_drop(f);
+}
+
+static unsigned found_of(unsigned n)
+{
+    unsigned found = 0;
+    for (unsigned i = 0; i < n; i++) {
+        bool was = is_listed(nth(i));
+        look(nth(i));
+        found += was;
+    }
+    return found;
+}
+
+static void more_than_fit_in_turn_do_not_throw_out_each_other(void **state)
+{
+    (void)state;
+    init_with((struct mk_file_cache_limits){.files = 20, .memory = 0, .recheck_ms = RECHECK_MS});
+    add_many(60);
+    found_of(60);
+    unsigned found = 0;
+    for (unsigned round = 0; round < 5; round++)
+        found += found_of(60);
+    assert_int_equal(cache.n, 20);
+    assert_true(found >= 5 * 10); /* of 5 * 20 at best; none if the least recently used always went */
+}
+
+static void a_newcomer_soon_has_a_place(void **state)
+{
+    (void)state;
+    init_with((struct mk_file_cache_limits){.files = 4, .memory = 0, .recheck_ms = RECHECK_MS});
+    add_many(5);
+    found_of(4);
+    unsigned looks = 0;
+    for (; !is_listed("f4"); looks++)
+        look("f4");
+    assert_true(looks > 1 && looks <= 16);
 }
 
 static void a_cache_of_none_keeps_none(void **state)
@@ -348,6 +454,7 @@ static void references_outlive_their_place(void **state)
     (void)state;
     add_many(6);
     struct mk_open_file *f = take("f0"), *large = take("large");
+    now += RECHECK_MS;
     for (unsigned i = 1; i < 6; i++) {
         char name[16];
         snprintf(name, sizeof name, "f%u", i);
@@ -498,8 +605,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(two_roots_do_not_mix, start, stop),
         cmocka_unit_test_setup_teardown(the_least_recently_used_goes_first, start, stop),
         cmocka_unit_test_setup_teardown(being_looked_at_again_is_use, start, stop),
-        cmocka_unit_test_setup_teardown(memory_has_a_limit, start, stop),
-        cmocka_unit_test_setup_teardown(what_alone_is_too_much_is_not_kept, start, stop),
+        cmocka_unit_test_setup_teardown(memory_is_for_those_who_come_first, start, stop),
+        cmocka_unit_test_setup_teardown(in_turn_nobody_loses_it_when_all_are_looked_at_again, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_asked_for_takes_the_memory_of_what_is_not, start, stop),
+        cmocka_unit_test_setup_teardown(a_changed_file_keeps_its_memory, start, stop),
+        cmocka_unit_test_setup_teardown(what_alone_is_too_much_is_open, start, stop),
+        cmocka_unit_test_setup_teardown(more_than_fit_in_turn_do_not_throw_out_each_other, start, stop),
+        cmocka_unit_test_setup_teardown(a_newcomer_soon_has_a_place, start, stop),
         cmocka_unit_test_setup_teardown(a_cache_of_none_keeps_none, start, stop),
         cmocka_unit_test_setup_teardown(references_outlive_their_place, start, stop),
         cmocka_unit_test_setup_teardown(references_outlive_the_cache, start, stop),
