@@ -10,13 +10,17 @@
 #include "http/etag.h"
 #include "http/hpack.h"
 #include "http/negotiate.h"
+#include "web/endings.h"
+
+static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
 
 static const struct coding {
-    mk_str name, suffix;
+    mk_str name;
+    const mk_str *suffix;
 } codings[MK_CODINGS] = {
-    {MK_STR_INIT("br"), MK_STR_INIT(".br")},
-    {MK_STR_INIT("zstd"), MK_STR_INIT(".zst")},
-    {MK_STR_INIT("gzip"), MK_STR_INIT(".gz")},
+    {MK_STR_INIT("br"), &suffixes[0]},
+    {MK_STR_INIT("zstd"), &suffixes[1]},
+    {MK_STR_INIT("gzip"), &suffixes[2]},
 };
 
 /* Text of one representation, three times: a date, an etag, a type with charset, names of fields. What has no
@@ -79,8 +83,8 @@ static void add_etag(struct mk_representation *r, struct mk_buf *text, const str
     size_t len = mk_etag_write(etag, r->file->mtime_ns, r->file->size);
     if (coding) { /* two representations of the same size and time must not share a tag */
         etag[len - 1] = '-';
-        memcpy(etag + len, coding->suffix.p + 1, coding->suffix.len - 1);
-        len += coding->suffix.len - 1;
+        memcpy(etag + len, coding->suffix->p + 1, coding->suffix->len - 1);
+        len += coding->suffix->len - 1;
         etag[len++] = '"';
     }
     add(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
@@ -225,7 +229,7 @@ static struct mk_representation *make_other(struct mk_open_file *neighbour, cons
 static void look_for_one(struct family *f, size_t i, const struct mk_host *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
-    struct mk_open_file *found = take_neighbour(file, codings[i].suffix, now_ms);
+    struct mk_open_file *found = take_neighbour(file, suffixes[i], now_ms);
     if (found && f->others[i] && f->others[i]->file == found) {
         mk_open_file_drop(found);
         return;
@@ -259,8 +263,10 @@ static void look_for_others(struct family *f, const struct mk_host *host, uint64
         return;
     }
     bool varied = f->self.about.n > 0 && has_others(f);
+    uint32_t beside = mk_endings_beside(file, suffixes, MK_CODINGS, now_ms, mk_clock_unix());
     for (size_t i = 0; i < MK_CODINGS; i++)
-        look_for_one(f, i, host, now_ms);
+        if (beside >> i & 1 || f->others[i])
+            look_for_one(f, i, host, now_ms);
     f->looked = true;
     f->looked_ms = now_ms;
     if (has_others(f) != varied)

@@ -2,6 +2,7 @@
 """Neighbours of a file that hold it compressed, and who gets which (RFC 9110, section 12)."""
 import gzip
 import os
+import time
 
 import pytest
 
@@ -162,6 +163,21 @@ def test_they_come_and_go_and_change(server, site):
         assert get().body == b"new"
         (site / "plain.html.gz").unlink()
         assert get().body == b"new text" and "Content-Encoding" not in get()
+
+
+def test_they_come_to_a_folder_that_was_at_rest(server, site):
+    """Then the server knows of the folder that it has none, and looks for none."""
+    folder = site / "folder"
+    site.add("folder/a.html", TEXT, mtime=MTIME)
+    while time.time() < folder.stat().st_ctime + 5:
+        time.sleep(0.1)
+    for _ in range(3):
+        assert "Vary" not in ask(server, "gzip", "/folder/a.html")
+    site.add("folder/a.html.gz", GZ, mtime=MTIME)
+    os.utime(folder, (MTIME, MTIME))
+    assert ask(server, "gzip", "/folder/a.html")["Content-Encoding"] == "gzip"
+    os.unlink(folder / "a.html.gz")
+    assert "Vary" not in ask(server, "gzip", "/folder/a.html")
 
 
 def test_many_clients_while_neighbours_change(monkey, site):

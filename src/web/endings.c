@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/endings.h"
+
+#include "base/mem.h"
+#include "os/fd.h"
+#include "os/folder.h"
+
+enum {
+    NAMES_MAX = 4096,       /* a larger folder is not read: the others would wait for that */
+    AT_REST_SECONDS = 3,    /* two changes within the file system's idea of one moment look like one */
+    BELIEVED_MS = 60 * 1000 /* some file systems tell nobody when a folder changes */
+};
+
+/* Kept as the note of an open folder. */
+struct endings {
+    struct mk_open_file_note note;
+    uint32_t found;
+    bool asked_before, known;
+    uint64_t read_ms;
+};
+
+struct search {
+    const mk_str *endings;
+    unsigned n;
+    uint32_t found;
+};
+
+static void free_endings(struct mk_open_file_note *note)
+{
+    mk_mem_free(MK_CONTAINER(note, struct endings, note));
+}
+
+static void on_name(mk_str name, void *data)
+{
+    struct search *s = data;
+    for (unsigned i = 0; i < s->n; i++)
+        if (mk_str_ends(name, s->endings[i]))
+            s->found |= UINT32_C(1) << i;
+}
+
+/* Whoever copies folders may set the time of modification back, but not that of the change. */
+static bool is_at_rest(const struct mk_open_file *folder, int64_t now)
+{
+    int64_t changed = folder->mtime_ns > folder->ctime_ns ? folder->mtime_ns : folder->ctime_ns;
+    return changed / 1000000000 + AT_REST_SECONDS < now;
+}
+
+static bool read_names(const struct mk_open_file *folder, struct search *s)
+{
+    int fd;
+    if (mk_file_cache_open(folder->cache, folder->root, folder->path, &fd))
+        return false;
+    mk_err e = mk_folder_read(fd, NAMES_MAX, on_name, s);
+    mk_fd_close(&fd);
+    return !e;
+}
+
+/* Once more only after a while, also when it failed. */
+static void learn(struct endings *e, const struct mk_open_file *folder, const mk_str *endings, unsigned n,
+                  uint64_t now_ms)
+{
+    struct search s = {.endings = endings, .n = n};
+    e->known = read_names(folder, &s);
+    e->found = s.found;
+    e->read_ms = now_ms;
+}
+
+static struct endings *endings_of(struct mk_open_file *folder)
+{
+    if (folder->note)
+        return MK_CONTAINER(folder->note, struct endings, note);
+    struct endings *e = mk_mem_zalloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->note.free = free_endings;
+    folder->note = &e->note;
+    return e;
+}
+
+/* A folder of which only one file is ever asked for is not worth reading. */
+static uint32_t found_in(struct mk_open_file *folder, const mk_str *endings, unsigned n, uint64_t now_ms,
+                         int64_t now)
+{
+    struct endings *e = folder->kind == MK_OPEN_FOLDER ? endings_of(folder) : NULL;
+    bool read = e && e->read_ms > 0 && now_ms - e->read_ms < BELIEVED_MS;
+    if (e && e->asked_before && !read && is_at_rest(folder, now))
+        learn(e, folder, endings, n, now_ms);
+    if (e)
+        e->asked_before = true;
+    return e && e->known ? e->found : UINT32_MAX;
+}
+
+static mk_str folder_of(mk_str path)
+{
+    size_t slash = mk_str_find_last(path, '/');
+    return mk_str_take(path, slash < path.len ? slash : 0);
+}
+
+uint32_t mk_endings_beside(const struct mk_open_file *file, const mk_str *endings, unsigned n,
+                           uint64_t now_ms, int64_t now)
+{
+    struct mk_open_file *folder;
+    if (!file->cache || mk_file_cache_take(file->cache, file->root, folder_of(file->path), now_ms, &folder))
+        return UINT32_MAX;
+    uint32_t found = found_in(folder, endings, n, now_ms, now);
+    mk_open_file_drop(folder);
+    return found;
+}
