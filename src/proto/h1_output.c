@@ -9,6 +9,7 @@ enum {
     CHUNK_HEAD = 6,  /* "ffff\r\n", with leading zeros: its room is kept before the data is known */
     ROOM_MIN = 4096, /* a source is not asked for less */
     TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before the others have their turn */
+    COPY_MAX = 16 * 1024, /* of a file: up to here reading it behind the head costs less than sendfile does */
 };
 
 /* An empty tail of the scratch that a chunk with its framing fits into. */
@@ -304,7 +305,7 @@ static void add_chunk(struct mk_buf *out, size_t n)
 static enum mk_h1_progress wait_for_content(struct mk_h1 *h, struct mk_content *content)
 {
     bool in_the_way;
-    if (h->go) /* a filter that gives others their turn, and has itself resumed */
+    if (h->go && content->source) /* a filter that gives others their turn, and has itself resumed */
         return MK_H1_WAITS_INPUT;
     h->coldread = mk_coldread_missed(h->conn->service, content, &in_the_way, on_warm, h);
     return in_the_way && !h->coldread ? MK_H1_COMPLETE : MK_H1_WAITS_INPUT;
@@ -341,6 +342,12 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
     return MK_H1_COMPLETE;
 }
 
+/* Not the end of one of which the beginning was not. */
+static bool is_copied(const struct mk_part *part)
+{
+    return part->len <= COPY_MAX && part->warm_to == 0;
+}
+
 static enum mk_h1_progress step(struct mk_h1 *h)
 {
     struct mk_content *content = &h->x->response.content;
@@ -351,7 +358,7 @@ static enum mk_h1_progress step(struct mk_h1 *h)
     }
     if (part && !part->file)
         return copy_text(h, content, part);
-    if (part && h->conn->stream.ops->send_file)
+    if (part && h->conn->stream.ops->send_file && !is_copied(part))
         return send_file(h, content, part);
     return pull(h, content);
 }
