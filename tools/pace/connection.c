@@ -11,7 +11,7 @@ void pace_connection_init(struct pace_connection *c)
     *c = (struct pace_connection){.fd = -1, .phase = PACE_CLOSED};
     mk_list_init(&c->link);
     mk_list_init(&c->again);
-    pace_answer_init(&c->answer);
+    load_answer_init(&c->answer);
 }
 
 static mk_err begin(struct pace_connection *c, const struct mk_addr *to, struct pace_waiter *w)
@@ -63,7 +63,7 @@ mk_err pace_connection_send(struct pace_connection *c, mk_str request)
 
 void pace_connection_reset(struct pace_connection *c)
 {
-    pace_answer_fini(&c->answer);
+    load_answer_fini(&c->answer);
     c->comparison = (struct pace_comparison){0};
     c->sent = 0;
 }

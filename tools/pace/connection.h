@@ -5,8 +5,8 @@
 #define PACE_CONNECTION_H
 
 #include "base/list.h"
+#include "load/answer.h"
 #include "os/addr.h"
-#include "pace/answer.h"
 #include "pace/reference.h"
 #include "pace/waiter.h"
 
@@ -21,7 +21,7 @@ struct pace_connection {
     bool retried; /* its request was sent before, over another one */
     uint64_t due, free_since;
     size_t sent;
-    struct pace_answer answer;
+    struct load_answer answer;
     struct pace_comparison comparison;
 };
 

@@ -209,19 +209,19 @@ static void feed(struct pace_load *l, struct pace_connection *c, mk_str in)
     char why[PACE_REFERENCE_WHY];
     mk_str data;
     for (;;) {
-        switch (pace_answer_next(&c->answer, &in, &data)) {
-        case PACE_ANSWER_DATA:
+        switch (load_answer_next(&c->answer, &in, &data)) {
+        case LOAD_ANSWER_DATA:
             if (!take_data(l, c, data))
                 return;
             break;
-        case PACE_ANSWER_END:
+        case LOAD_ANSWER_END:
             complete(l, c, in.len > 0);
             return;
-        case PACE_ANSWER_BAD:
+        case LOAD_ANSWER_BAD:
             snprintf(why, sizeof why, "not an answer of HTTP/1: %s", c->answer.problem);
             fail(l, c, PACE_READ, why);
             return;
-        case PACE_ANSWER_MORE:
+        case LOAD_ANSWER_MORE:
             return;
         }
     }
@@ -231,7 +231,7 @@ static void on_end(struct pace_load *l, struct pace_connection *c)
 {
     if (c->phase == PACE_IDLE)
         shut(l, c, false);
-    else if (pace_answer_close(&c->answer) == PACE_ANSWER_END)
+    else if (load_answer_close(&c->answer) == LOAD_ANSWER_END)
         complete(l, c, false);
     else
         lose(l, c, PACE_READ, c->answer.problem);

@@ -3,6 +3,7 @@
 
 #include <getopt.h>
 #include <monkey/text.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -70,9 +71,16 @@ struct reading {
     bool has_host, has_agent;
 };
 
-static bool complain(const char *what, const char *word)
+static bool complain(const char *fmt, ...) MK_PRINTF(1, 2);
+
+static bool complain(const char *fmt, ...)
 {
-    fprintf(stderr, "pace: %s%s\nTry `pace --help`.\n", what, word);
+    va_list args;
+    va_start(args, fmt);
+    fputs("pace: ", stderr);
+    (void)vfprintf(stderr, fmt, args);
+    fputs("\nTry `pace --help`.\n", stderr);
+    va_end(args);
     return false;
 }
 
@@ -81,19 +89,9 @@ static bool take_rate(struct pace_options *o, const char *text)
     char *end;
     double rate = strtod(text, &end);
     if (end == text || *end || !(rate >= RATE_MIN && rate <= RATE_MAX))
-        return complain("-R expects requests a second, from 0.000001 to 10000000, not ", text);
+        return complain("-R expects requests a second, from 0.000001 to 10000000, not \"%s\"", text);
     o->rate = rate;
     return true;
-}
-
-static bool take_number(const char *name, const char *text, uint64_t min, uint64_t max, uint64_t *out)
-{
-    char what[96];
-    if (mk_num_parse(mk_str_from_c(text), out) && *out >= min && *out <= max)
-        return true;
-    snprintf(what, sizeof what, "%s expects a number from %llu to %llu, not ", name, (unsigned long long)min,
-             (unsigned long long)max);
-    return complain(what, text);
 }
 
 static bool take_time(const char *name, const char *text, uint64_t *out)
@@ -102,7 +100,7 @@ static bool take_time(const char *name, const char *text, uint64_t *out)
         const char *name;
         double seconds;
     } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"m", 60}, {"h", 3600}};
-    char *end, what[96];
+    char *end;
     double n = strtod(text, &end);
     for (size_t i = 0; end != text && i < MK_LEN(units); i++) {
         double seconds = n * units[i].seconds;
@@ -111,20 +109,7 @@ static bool take_time(const char *name, const char *text, uint64_t *out)
         *out = (uint64_t)(seconds * (double)PACE_SECOND);
         return true;
     }
-    snprintf(what, sizeof what, "%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not ", name);
-    return complain(what, text);
-}
-
-static bool take_sha1(struct pace_reference *r, const char *text)
-{
-    mk_str hex = mk_str_from_c(text);
-    r->has_sha1 = hex.len == 2 * MK_SHA1_LEN;
-    for (size_t i = 0; r->has_sha1 && i < MK_SHA1_LEN; i++) {
-        int high = mk_char_hex(hex.p[2 * i]), low = mk_char_hex(hex.p[2 * i + 1]);
-        r->has_sha1 = high >= 0 && low >= 0;
-        r->sha1[i] = (unsigned char)(16 * (unsigned)high + (unsigned)low);
-    }
-    return r->has_sha1 || complain("--sha1 expects 40 hexadecimal digits, not ", text);
+    return complain("%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not \"%s\"", name, text);
 }
 
 static bool take_field(struct reading *r, const char *text)
@@ -133,13 +118,14 @@ static bool take_field(struct reading *r, const char *text)
     size_t colon = mk_str_find(field, ':');
     mk_str name = mk_str_take(field, colon == MK_STR_NONE ? 0 : colon);
     if (!mk_is_token(name) || !mk_is_field_value(mk_str_skip(field, name.len + 1)))
-        return complain("-H expects `Name: value`, not ", text);
+        return complain("-H expects `Name: value`, not \"%s\"", text);
     enum mk_field_id id = mk_field_find_id(name);
     if (id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_TE ||
         id == MK_FIELD_UPGRADE || id == MK_FIELD_EXPECT)
-        return complain("pace sends no content and asks for no other protocol, so it cannot send ", text);
+        return complain("pace sends no content and asks for no other protocol, so it cannot send \"%s\"",
+                        text);
     if (r->n_fields == FIELDS_MAX)
-        return complain("too many -H: ", text);
+        return complain("more than %d times -H", FIELDS_MAX);
     r->has_host |= id == MK_FIELD_HOST;
     r->has_agent |= id == MK_FIELD_USER_AGENT;
     r->fields[r->n_fields++] = field;
@@ -149,25 +135,10 @@ static bool take_field(struct reading *r, const char *text)
 static bool take_connections(struct pace_options *o, const char *text)
 {
     uint64_t n;
-    if (!take_number("-c", text, 1, CONNECTIONS_MAX, &n))
+    if (!load_option_number(complain, "-c", text, 1, CONNECTIONS_MAX, &n))
         return false;
     o->connections = (unsigned)n;
     return true;
-}
-
-static bool take_status(struct pace_reference *r, const char *text)
-{
-    uint64_t n;
-    if (!take_number("--status", text, 200, 599, &n))
-        return false;
-    r->status = (unsigned)n;
-    return true;
-}
-
-static bool take_length(struct pace_reference *r, const char *text)
-{
-    r->has_length = true;
-    return take_number("--length", text, 0, INT64_MAX, &r->length);
 }
 
 static void take_flag(struct pace_options *o, int letter)
@@ -197,13 +168,13 @@ static bool take_option(struct reading *r, int letter, const char *arg)
     case 'H':
         return take_field(r, arg);
     case SEED:
-        return take_number("--seed", arg, 0, UINT64_MAX, &o->seed);
+        return load_option_number(complain, "--seed", arg, 0, UINT64_MAX, &o->seed);
     case STATUS:
-        return take_status(&o->reference, arg);
+        return load_option_status(complain, arg, &o->reference.expected);
     case LENGTH:
-        return take_length(&o->reference, arg);
+        return load_option_length(complain, arg, &o->reference.expected);
     case SHA1:
-        return take_sha1(&o->reference, arg);
+        return load_option_sha1(complain, arg, &o->reference.expected);
     default:
         take_flag(o, letter);
         return true;
@@ -224,7 +195,7 @@ static bool write_request(struct reading *r)
         mk_buf_add(out, MK_STR("\r\n"));
     }
     mk_buf_add(out, r->o->closes ? MK_STR("Connection: close\r\n\r\n") : MK_STR("\r\n"));
-    return !out->failed || complain("the request is longer than 64 KB", "");
+    return !out->failed || complain("the request is longer than 64 KB");
 }
 
 static bool finish(struct reading *r, int argc, char **argv)
@@ -233,29 +204,29 @@ static bool finish(struct reading *r, int argc, char **argv)
     if (o->version || o->help)
         return true;
     if (argc == 0)
-        return complain("what shall be asked for? Name a URL, such as ", "http://127.0.0.1:8080/");
+        return complain("what shall be asked for? Name a URL, such as http://127.0.0.1:8080/");
     if (argc > 1)
-        return complain("one URL at a time, not also ", argv[1]);
+        return complain("one URL at a time, not also \"%s\"", argv[1]);
     if (o->rate > 0 && o->spacing == PACE_CLOSED_LOOP)
-        return complain("a closed loop has no rate: give -R or ", "--closed, not both");
+        return complain("a closed loop has no rate: give -R or --closed, not both");
     if (o->rate <= 0 && o->spacing != PACE_CLOSED_LOOP)
-        return complain("how many requests a second? Say ", "-R RATE");
-    if (o->reference.varies && o->reference.has_sha1)
-        return complain("what varies has no one sum: give --varies or ", "--sha1, not both");
+        return complain("how many requests a second? Say -R RATE");
+    if (o->reference.varies && o->reference.expected.has_sha1)
+        return complain("what varies has no one sum: give --varies or --sha1, not both");
     o->url_text = argv[0];
-    const char *wrong = pace_url_parse(mk_str_from_c(argv[0]), &o->url);
-    if (!wrong)
-        return write_request(r);
-    fprintf(stderr, "pace: %s: %s\nTry `pace --help`.\n", argv[0], wrong);
-    return false;
+    const char *wrong = load_url_parse(mk_str_from_c(argv[0]), &o->url);
+    if (!wrong && o->url.tls)
+        wrong = "pace speaks HTTP/1.1 without TLS only, so it begins with http://";
+    return wrong ? complain("%s: %s", argv[0], wrong) : write_request(r);
 }
 
 /* A wrong letter may stand among others in one word. */
 static bool refuse(char *const *argv, int letter)
 {
     char shortly[3] = {'-', (char)optopt, '\0'};
-    return complain(letter == ':' ? "this option needs an argument: " : "there is no such option: ",
-                    optopt > ' ' ? shortly : argv[optind - 1]);
+    const char *word = optopt > ' ' ? shortly : argv[optind - 1];
+    return letter == ':' ? complain("this option needs an argument: %s", word)
+                         : complain("there is no such option: %s", word);
 }
 
 bool pace_options_parse(int argc, char **argv, struct pace_options *out)
@@ -266,7 +237,7 @@ bool pace_options_parse(int argc, char **argv, struct pace_options *out)
                                  .duration = 10 * PACE_SECOND,
                                  .timeout = 5 * PACE_SECOND,
                                  .connections = 10,
-                                 .reference.status = 200};
+                                 .reference.expected.status = 200};
     optind = 0; /* glibc and musl both begin anew then */
     opterr = 0;
     while ((letter = getopt_long(argc, argv, ":R:c:d:H:vh", NAMES, NULL)) != -1) {

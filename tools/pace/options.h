@@ -4,15 +4,15 @@
 #define PACE_OPTIONS_H
 
 #include "base/buf.h"
+#include "load/url.h"
 #include "pace/reference.h"
 #include "pace/schedule.h"
-#include "pace/url.h"
 
 enum { PACE_REQUEST_MAX = 64 * 1024 };
 
 struct pace_options {
     const char *url_text;
-    struct pace_url url;
+    struct load_url url;
     struct mk_buf request; /* as it is sent */
     enum pace_spacing spacing;
     double rate;

@@ -49,9 +49,9 @@ static bool allow_descriptors(const struct pace_options *o)
  * nobody listens: the first that can be reached is it. */
 static bool probe(struct pace_load *load, const struct pace_options *o, struct pace_tally *t)
 {
-    struct mk_addr addresses[PACE_URL_ADDRESSES_MAX];
+    struct mk_addr addresses[LOAD_URL_ADDRESSES_MAX];
     const char *why;
-    size_t n = pace_url_resolve(&o->url, addresses, &why);
+    size_t n = load_url_resolve(&o->url, addresses, &why);
     if (n == 0) {
         (void)complain(o, "the host was not found: ", why);
         return false;

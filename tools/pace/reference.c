@@ -37,23 +37,23 @@ bool pace_reference_record(struct pace_reference *r, mk_str data)
     return !r->body.failed;
 }
 
-static enum pace_verdict judge_status(const struct pace_reference *r, const struct pace_answer *answer,
+static enum pace_verdict judge_status(const struct pace_reference *r, const struct load_answer *answer,
                                       char why[PACE_REFERENCE_WHY])
 {
-    if (answer->head.status == r->status)
+    if (answer->head.status == r->expected.status)
         return PACE_RIGHT;
-    snprintf(why, PACE_REFERENCE_WHY, "status %u, not %u", answer->head.status, r->status);
+    snprintf(why, PACE_REFERENCE_WHY, "status %u, not %u", answer->head.status, r->expected.status);
     return PACE_WRONG_STATUS;
 }
 
 enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
-                                       const struct pace_answer *answer, char why[PACE_REFERENCE_WHY])
+                                       const struct load_answer *answer, char why[PACE_REFERENCE_WHY])
 {
     enum pace_verdict verdict = judge_status(r, answer, why);
     if (verdict != PACE_RIGHT)
         return verdict;
-    uint64_t expected = r->has_length ? r->length : r->body_length;
-    if ((r->has_length || !r->varies) && answer->length != expected)
+    uint64_t expected = r->expected.has_length ? r->expected.length : r->body_length;
+    if ((r->expected.has_length || !r->varies) && answer->length != expected)
         snprintf(why, PACE_REFERENCE_WHY, "%" PRIu64 " bytes of content, not %" PRIu64, answer->length,
                  expected);
     else if (c->differs_at)
@@ -69,7 +69,7 @@ static void write_sha1(struct mk_buf *out, const unsigned char sha1[MK_SHA1_LEN]
     mk_hex_encode(out, mk_str_of((const char *)sha1, MK_SHA1_LEN));
 }
 
-enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct pace_answer *answer,
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct load_answer *answer,
                                         char why[PACE_REFERENCE_WHY])
 {
     static const struct pace_comparison same;
@@ -77,13 +77,14 @@ enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct p
     r->body_length = answer->length;
     mk_sha1(mk_buf_str(&r->body), r->body_sha1);
     enum pace_verdict verdict = pace_reference_judge(r, &same, answer, why);
-    if (verdict != PACE_RIGHT || !r->has_sha1 || memcmp(r->sha1, r->body_sha1, MK_SHA1_LEN) == 0)
+    if (verdict != PACE_RIGHT || !r->expected.has_sha1 ||
+        memcmp(r->expected.sha1, r->body_sha1, MK_SHA1_LEN) == 0)
         return verdict;
     struct mk_buf text = mk_buf_fixed(why, PACE_REFERENCE_WHY - 1);
     mk_buf_add(&text, MK_STR("SHA-1 of the content "));
     write_sha1(&text, r->body_sha1);
     mk_buf_add(&text, MK_STR(", not "));
-    write_sha1(&text, r->sha1);
+    write_sha1(&text, r->expected.sha1);
     why[text.len] = '\0';
     return PACE_WRONG_CONTENT;
 }

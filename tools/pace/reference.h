@@ -5,17 +5,14 @@
 #define PACE_REFERENCE_H
 
 #include "base/buf.h"
-#include "base/sha1.h"
-#include "pace/answer.h"
+#include "load/answer.h"
+#include "load/option.h"
 
 enum { PACE_REFERENCE_MAX = 256 * 1024 * 1024, PACE_REFERENCE_WHY = 200 };
 
 struct pace_reference {
-    /* Asked for. */
-    unsigned status;
-    bool has_length, has_sha1, varies;
-    uint64_t length;
-    unsigned char sha1[MK_SHA1_LEN];
+    struct load_expected expected; /* what was asked for */
+    bool varies;                   /* answers may differ from each other */
     /* Recorded. */
     bool recorded;
     uint64_t body_length;
@@ -40,9 +37,9 @@ bool pace_reference_record(struct pace_reference *r, mk_str data) MK_MUST_USE;
 
 /* Judges a complete answer; `why` gets the words if it is wrong. */
 enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
-                                       const struct pace_answer *answer, char why[PACE_REFERENCE_WHY]);
+                                       const struct load_answer *answer, char why[PACE_REFERENCE_WHY]);
 /* Ends the recording, and judges that answer. */
-enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct pace_answer *answer,
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct load_answer *answer,
                                         char why[PACE_REFERENCE_WHY]);
 
 #endif

@@ -141,11 +141,11 @@ static void add_text(struct mk_buf *out, const char *text)
 
 static void add_check(struct mk_buf *out, const struct pace_reference *r)
 {
-    mk_buf_addf(out, ",\"check\":{\"status\":%u,\"length\":", r->status);
-    if (r->varies && !r->has_length)
+    mk_buf_addf(out, ",\"check\":{\"status\":%u,\"length\":", r->expected.status);
+    if (r->varies && !r->expected.has_length)
         mk_buf_add(out, MK_STR("null"));
     else
-        mk_buf_add_num(out, r->has_length ? r->length : r->body_length);
+        mk_buf_add_num(out, r->expected.has_length ? r->expected.length : r->body_length);
     mk_buf_add(out, MK_STR(",\"sha1\":"));
     if (r->varies) {
         mk_buf_add(out, MK_STR("null}"));

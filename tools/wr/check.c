@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wr/check.h"
 
-#include <netdb.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -10,36 +9,27 @@
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/err.h"
-#include "base/mem.h"
+#include "load/answer.h"
 #include "os/fd.h"
 #include "wr/child.h"
 #include "wr/say.h"
 
 enum { DEADLINE_S = 30, FIELDS_MAX = 64 };
 
-static int connect_to(const struct wr_url *url, mk_err *why)
+static int connect_to(const struct load_url *url, const char **why)
 {
-    char host[256], port[8] = "";
-    struct mk_buf text = mk_buf_fixed(host, sizeof host);
-    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV}, *all;
-    struct mk_buf number = mk_buf_fixed(port, sizeof port - 1);
-    mk_buf_add(&text, url->host);
-    mk_buf_add_char(&text, '\0');
-    mk_buf_add_num(&number, url->port);
-    *why = -EADDRNOTAVAIL;
-    if (text.failed || getaddrinfo(host, port, &hints, &all) != 0)
-        return -1;
+    struct mk_addr at[LOAD_URL_ADDRESSES_MAX];
+    struct timeval limit = {.tv_sec = DEADLINE_S};
+    size_t n = load_url_resolve(url, at, why);
     int fd = -1;
-    for (struct addrinfo *a = all; a && fd < 0; a = a->ai_next) {
-        struct timeval limit = {.tv_sec = DEADLINE_S};
-        fd = socket(a->ai_family, a->ai_socktype | SOCK_CLOEXEC, a->ai_protocol);
+    for (size_t i = 0; i < n && fd < 0; i++) {
+        fd = socket(at[i].any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) < 0 ||
-            connect(fd, a->ai_addr, a->ai_addrlen) < 0) {
-            *why = errno == EINPROGRESS ? -ETIMEDOUT : mk_err_last();
+            connect(fd, &at[i].any, at[i].len) < 0) {
+            *why = mk_err_text(errno == EINPROGRESS ? -ETIMEDOUT : mk_err_last());
             mk_fd_close(&fd);
         }
     }
-    freeaddrinfo(all);
     return fd;
 }
 
@@ -67,7 +57,7 @@ static mk_err send_all(int fd, mk_str text)
     return 0;
 }
 
-static mk_err send_request(int fd, const struct wr_url *url, char *const *fields)
+static mk_err send_request(int fd, const struct load_url *url, char *const *fields)
 {
     struct mk_buf text = mk_buf_growing(1 << 20);
     mk_buf_addf(&text, "GET %.*s HTTP/1.1\r\n", MK_STR_ARG(url->target));
@@ -84,51 +74,50 @@ static mk_err send_request(int fd, const struct wr_url *url, char *const *fields
     return e;
 }
 
-static void read_answer(int fd, struct wr_answer *a)
+static enum load_answer_step take(struct load_answer *a, struct mk_sha1 *sum, mk_str in)
 {
-    static char room[1 << 16];
-    uint64_t until = mk_clock_us() + (uint64_t)DEADLINE_S * 1000000, now;
-    for (;;) {
-        struct pollfd p = {.fd = fd, .events = POLLIN};
-        now = mk_clock_us();
-        if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) <= 0) {
-            a->at = WR_ANSWER_BROKEN;
-            a->why = "it does not come, or not whole, within half a minute";
-            return;
-        }
-        ssize_t n = read(fd, room, sizeof room);
-        if (n <= 0) {
-            wr_answer_end(a);
-            return;
-        }
-        if (!wr_answer_feed(a, mk_str_of(room, (size_t)n)))
-            return;
-    }
+    enum load_answer_step step;
+    mk_str data;
+    while ((step = load_answer_next(a, &in, &data)) == LOAD_ANSWER_DATA)
+        mk_sha1_add(sum, data);
+    return step;
 }
 
-static bool fetch_plain(const struct wr_url *url, char *const *fields, struct wr_checked *out)
+/* NULL, or why there is no whole one. */
+static const char *read_answer(int fd, struct load_answer *a, struct mk_sha1 *sum)
 {
-    mk_err e;
-    struct wr_answer *a = mk_mem_alloc(sizeof *a);
-    int fd = a ? connect_to(url, &e) : -1;
-    if (fd < 0) {
-        mk_mem_free(a);
-        return wr_say_error("cannot connect to %.*s: %s; does the server run?", MK_STR_ARG(url->whole),
-                            a ? mk_err_text(e) : "out of memory");
+    static char room[1 << 16];
+    enum load_answer_step step = LOAD_ANSWER_MORE;
+    uint64_t until = mk_clock_us() + (uint64_t)DEADLINE_S * 1000000;
+    while (step == LOAD_ANSWER_MORE) {
+        struct pollfd p = {.fd = fd, .events = POLLIN};
+        uint64_t now = mk_clock_us();
+        if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) <= 0)
+            return "it does not come, or not whole, within half a minute";
+        ssize_t n = read(fd, room, sizeof room);
+        step = n > 0 ? take(a, sum, mk_str_of(room, (size_t)n)) : load_answer_close(a);
     }
-    wr_answer_init(a);
-    e = send_request(fd, url, fields);
-    if (!e)
-        read_answer(fd, a);
+    return a->problem;
+}
+
+static bool fetch_plain(const struct load_url *url, char *const *fields, struct wr_checked *out)
+{
+    const char *why;
+    struct load_answer a;
+    struct mk_sha1 sum;
+    int fd = connect_to(url, &why);
+    if (fd < 0)
+        return wr_say_error("cannot connect to %.*s: %s; does the server run?", MK_STR_ARG(url->whole), why);
+    load_answer_init(&a);
+    mk_sha1_init(&sum);
+    mk_err e = send_request(fd, url, fields);
+    why = e ? mk_err_text(e) : read_answer(fd, &a, &sum);
     mk_fd_close(&fd);
-    bool good = !e && a->at == WR_ANSWER_DONE;
-    if (!good)
-        wr_say("the answer to GET %.*s cannot be checked: %s; --unchecked goes on without",
-               MK_STR_ARG(url->whole), e ? mk_err_text(e) : a->why);
-    *out = (struct wr_checked){.status = a->status, .length = a->length};
-    memcpy(out->sha1, a->sha1, sizeof out->sha1);
-    mk_mem_free(a);
-    return good;
+    *out = (struct wr_checked){.status = a.head.status, .length = a.length};
+    mk_sha1_end(&sum, out->sha1);
+    load_answer_fini(&a);
+    return !why || wr_say_error("the answer to GET %.*s cannot be checked: %s; --unchecked goes on without",
+                                MK_STR_ARG(url->whole), why);
 }
 
 struct body {
@@ -161,7 +150,7 @@ static bool run_curl(struct wr_child *curl, char **argv, mk_str url)
 }
 
 /* It writes the content to its standard output and the status behind its messages. */
-static bool fetch_with_curl(const struct wr_url *url, char *const *fields, struct wr_checked *out)
+static bool fetch_with_curl(const struct load_url *url, char *const *fields, struct wr_checked *out)
 {
     static char words[][32] = {"curl", "-sSk", "--max-time", "30", "-o", "-", "-w", "%{stderr}\n%{http_code}",
                                "-H"};
@@ -209,7 +198,7 @@ static void write_hex(const unsigned char sha1[MK_SHA1_LEN], char out[2 * MK_SHA
     out[2 * MK_SHA1_LEN] = '\0';
 }
 
-bool wr_check_matches(const struct wr_checked *got, const struct wr_expected *expected, mk_str url)
+bool wr_check_matches(const struct wr_checked *got, const struct load_expected *expected, mk_str url)
 {
     enum { OK = 200 };
     unsigned status = expected->status ? expected->status : OK;
@@ -229,22 +218,9 @@ bool wr_check_matches(const struct wr_checked *got, const struct wr_expected *ex
     return true;
 }
 
-bool wr_check(const struct wr_url *url, char *const *fields, const struct wr_expected *expected,
+bool wr_check(const struct load_url *url, char *const *fields, const struct load_expected *expected,
               struct wr_checked *out)
 {
     return (url->tls ? fetch_with_curl(url, fields, out) : fetch_plain(url, fields, out)) &&
            wr_check_matches(out, expected, url->whole);
-}
-
-bool wr_check_parse_sha1(mk_str text, unsigned char out[MK_SHA1_LEN])
-{
-    if (text.len != (size_t)2 * MK_SHA1_LEN)
-        return false;
-    for (size_t i = 0; i < MK_SHA1_LEN; i++) {
-        int high = mk_char_hex(text.p[2 * i]), low = mk_char_hex(text.p[2 * i + 1]);
-        if (high < 0 || low < 0)
-            return false;
-        out[i] = (unsigned char)(high << 4 | low);
-    }
-    return true;
 }

@@ -3,15 +3,8 @@
 #ifndef WR_CHECK_H
 #define WR_CHECK_H
 
-#include "wr/answer.h"
-#include "wr/url.h"
-
-struct wr_expected {
-    unsigned status; /* 0: 200 */
-    bool has_length, has_sha1;
-    uint64_t length;
-    unsigned char sha1[MK_SHA1_LEN];
-};
+#include "load/option.h"
+#include "load/url.h"
 
 struct wr_checked {
     unsigned status;
@@ -21,12 +14,10 @@ struct wr_checked {
 
 /* False when there is no answer, or another one, which was said. `fields` are lines "Name: value" that are
  * sent too, up to NULL. */
-bool wr_check(const struct wr_url *url, char *const *fields, const struct wr_expected *expected,
+bool wr_check(const struct load_url *url, char *const *fields, const struct load_expected *expected,
               struct wr_checked *out) MK_MUST_USE;
-/* Compares, and says what differs. */
-bool wr_check_matches(const struct wr_checked *got, const struct wr_expected *expected,
+/* Compares, and says what differs. A status that nobody named is 200. */
+bool wr_check_matches(const struct wr_checked *got, const struct load_expected *expected,
                       mk_str url) MK_MUST_USE;
-/* 40 hexadecimal digits. */
-bool wr_check_parse_sha1(mk_str text, unsigned char out[MK_SHA1_LEN]) MK_MUST_USE;
 
 #endif

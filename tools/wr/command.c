@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wr/command.h"
 
+#include "load/url.h"
 #include "wr/say.h"
 
 static size_t count(char *const *words)
@@ -242,6 +243,14 @@ static bool is_plain(mk_str word)
             return false;
     }
     return word.len > 0;
+}
+
+mk_str wr_command_url(char *const *words)
+{
+    for (size_t i = 0; words[i]; i++)
+        if (load_url_is(mk_str_from_c(words[i])))
+            return mk_str_from_c(words[i]);
+    return (mk_str){NULL, 0};
 }
 
 void wr_command_write(char *const *words, struct mk_buf *out)

@@ -27,6 +27,8 @@ unsigned wr_command_concurrency(const struct wr_command *c);
 bool wr_command_has_place(const struct wr_command *c);
 /* Does it hold an option that wr would contradict, as --connections=10 or -kc 10? That word, or NULL. */
 const char *wr_command_conflict(const struct wr_command *c);
+/* The first word that is a URL; absent when there is none. */
+mk_str wr_command_url(char *const *words);
 /* For people: words with blanks or quotes are quoted for a shell. */
 void wr_command_write(char *const *words, struct mk_buf *out);
 

@@ -106,14 +106,6 @@ struct parsing {
     bool has_server;
 };
 
-static bool take_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *out)
-{
-    if (mk_num_parse(mk_str_from_c(text), out) && *out >= least && *out <= most)
-        return true;
-    return wr_say_error("%s expects a number from %llu to %llu, not \"%s\"", option,
-                        (unsigned long long)least, (unsigned long long)most, text);
-}
-
 static bool take_server(struct parsing *p, enum wr_find_by by)
 {
     struct wr_options *o = p->out;
@@ -128,7 +120,7 @@ static bool take_pid(struct parsing *p, const char *text)
 {
     struct wr_find *server = &p->out->server;
     uint64_t pid;
-    if (!take_server(p, WR_FIND_BY_PID) || !take_number("--pid", text, 1, INT_MAX, &pid))
+    if (!take_server(p, WR_FIND_BY_PID) || !load_option_number(wr_say_error, "--pid", text, 1, INT_MAX, &pid))
         return false;
     if (server->n_pids == WR_FIND_PIDS_MAX)
         return wr_say_error("more than %d times --pid", WR_FIND_PIDS_MAX);
@@ -139,7 +131,8 @@ static bool take_pid(struct parsing *p, const char *text)
 static bool take_port(struct parsing *p, const char *text)
 {
     uint64_t port;
-    if (!take_server(p, WR_FIND_BY_PORT) || !take_number("--port", text, 1, 65535, &port))
+    if (!take_server(p, WR_FIND_BY_PORT) ||
+        !load_option_number(wr_say_error, "--port", text, 1, 65535, &port))
         return false;
     p->out->server.port = (unsigned)port;
     return true;
@@ -191,54 +184,34 @@ static bool take_cores(struct wr_options *o, const char *text)
            wr_say_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
 }
 
-static bool take_expectation(struct wr_options *o, int letter, const char *text)
-{
-    struct wr_expected *e = &o->expected;
-    uint64_t n;
-    switch (letter) {
-    case STATUS:
-        if (!take_number("--status", text, 100, 999, &n))
-            return false;
-        e->status = (unsigned)n;
-        return true;
-    case LENGTH:
-        e->has_length = true;
-        return take_number("--length", text, 0, UINT64_MAX, &e->length);
-    default:
-        e->has_sha1 = true;
-        return wr_check_parse_sha1(mk_str_from_c(text), e->sha1) ||
-               wr_say_error("--sha1 expects 40 hexadecimal digits, not \"%s\"", text);
-    }
-}
-
 static bool take_count(struct parsing *p, int letter, const char *text)
 {
     struct wr_options *o = p->out;
     uint64_t n;
     switch (letter) {
     case 'c':
-        return take_number("-c", text, 1, INT_MAX, &p->from);
+        return load_option_number(wr_say_error, "-c", text, 1, INT_MAX, &p->from);
     case 'l':
-        return take_number("-l", text, 1, INT_MAX, &p->last);
+        return load_option_number(wr_say_error, "-l", text, 1, INT_MAX, &p->last);
     case 's':
-        return take_number("-s", text, 1, INT_MAX, &p->step);
+        return load_option_number(wr_say_error, "-s", text, 1, INT_MAX, &p->step);
     case 'n':
-        if (!take_number("-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
+        if (!load_option_number(wr_say_error, "-n", text, 1, WR_OPTIONS_SHOTS_MAX, &n))
             return false;
         o->shots = (unsigned)n;
         return true;
     case INTERVAL:
-        if (!take_number("--interval", text, 1, 60000, &n))
+        if (!load_option_number(wr_say_error, "--interval", text, 1, 60000, &n))
             return false;
         o->interval_us = n * 1000;
         return true;
     case LIMIT:
-        if (!take_number("--limit", text, 1, 86400, &n))
+        if (!load_option_number(wr_say_error, "--limit", text, 1, 86400, &n))
             return false;
         o->limit_us = n * 1000000;
         return true;
     default:
-        return take_number("-r", text, 1, INT64_MAX, &o->requests);
+        return load_option_number(wr_say_error, "-r", text, 1, INT64_MAX, &o->requests);
     }
 }
 
@@ -300,9 +273,11 @@ static bool take_option(struct parsing *p, int letter)
     case CLIENT_CORES:
         return take_cores(o, optarg);
     case STATUS:
+        return load_option_status(wr_say_error, optarg, &o->expected);
     case LENGTH:
+        return load_option_length(wr_say_error, optarg, &o->expected);
     case SHA1:
-        return take_expectation(o, letter, optarg);
+        return load_option_sha1(wr_say_error, optarg, &o->expected);
     case URL:
         o->url = optarg;
         return true;

@@ -20,7 +20,7 @@ struct wr_options {
     bool has_client_cores;
     cpu_set_t client_cores;
     bool counts_syscalls;
-    struct wr_expected expected;
+    struct load_expected expected;
     bool unchecked;
     const char *url;        /* NULL: as it stands in the command */
     const char *csv, *json; /* files; json "-" is the standard output */

@@ -19,9 +19,9 @@ struct wr_range wr_step_range(const struct wr_step *s, double (*of)(const struct
     return range;
 }
 
-static bool find_url(struct wr_sweep *s, struct wr_url *url)
+static bool find_url(struct wr_sweep *s, struct load_url *url)
 {
-    s->url = s->options->url ? mk_str_from_c(s->options->url) : wr_url_find(s->command.words);
+    s->url = s->options->url ? mk_str_from_c(s->options->url) : wr_command_url(s->command.words);
     if (!s->url.p) {
         if (!s->options->unchecked)
             return wr_say_error(
@@ -32,15 +32,24 @@ static bool find_url(struct wr_sweep *s, struct wr_url *url)
                    "there is no URL in the command to find the server by: name it with --pid, --port or "
                    "--name");
     }
-    return wr_url_parse(s->url, url) ||
-           wr_say_error("this is no URL that can be asked for: %.*s", MK_STR_ARG(s->url));
+    const char *wrong = load_url_parse(s->url, url);
+    return !wrong ||
+           wr_say_error("this is no URL that can be asked for: %.*s: %s", MK_STR_ARG(s->url), wrong);
 }
 
-static bool find_server(struct wr_sweep *s, const struct wr_url *url)
+/* By its name: nobody is asked. */
+static bool is_here(const struct load_url *url)
+{
+    mk_str host = mk_str_from_c(url->host);
+    return mk_str_eq_nocase(host, MK_STR("localhost")) || mk_str_eq(host, MK_STR("::1")) ||
+           mk_str_starts(host, MK_STR("127."));
+}
+
+static bool find_server(struct wr_sweep *s, const struct load_url *url)
 {
     struct wr_find find = s->options->server;
     if (!s->options->names_server) {
-        if (!wr_url_is_local(url))
+        if (!is_here(url))
             return wr_say_error(
                 "%.*s is not on this machine by its name: name the server with --pid, --port or --name",
                 MK_STR_ARG(url->authority));
@@ -57,7 +66,7 @@ static bool find_server(struct wr_sweep *s, const struct wr_url *url)
 static bool init_command(struct wr_sweep *s)
 {
     char **words = s->options->command;
-    if (!words[1] && mk_str_eq(wr_url_find(words), mk_str_from_c(words[0]))) {
+    if (!words[1] && mk_str_eq(wr_command_url(words), mk_str_from_c(words[0]))) {
         words = wr_command_classic(words[0], s->options->requests, s->options->keep_alive, s->arena);
         if (!words)
             return wr_say_error("out of memory");
@@ -73,7 +82,7 @@ static bool init_command(struct wr_sweep *s)
 
 bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_arena *arena)
 {
-    struct wr_url url = {.port = 0};
+    struct load_url url = {.port = 0};
     *s = (struct wr_sweep){.options = o, .arena = arena, .started_us = mk_clock_us()};
     wr_family_init(&s->server);
     s->steps = mk_arena_zalloc(arena, o->n_steps + 1, sizeof *s->steps);

@@ -3,21 +3,21 @@
 
 #include "unit/test.h"
 
-static struct pace_answer answer_of(unsigned status, const char *body)
+static struct load_answer answer_of(unsigned status, const char *body)
 {
-    return (struct pace_answer){.head.status = status, .length = strlen(body)};
+    return (struct load_answer){.head.status = status, .length = strlen(body)};
 }
 
 static enum pace_verdict record(struct pace_reference *r, const char *body, char *why)
 {
-    struct pace_answer a = answer_of(200, body);
+    struct load_answer a = answer_of(200, body);
     assert_true(pace_reference_record(r, mk_str_from_c(body)));
     return pace_reference_finish(r, &a, why);
 }
 
 static enum pace_verdict judge(const struct pace_reference *r, unsigned status, const char *body, char *why)
 {
-    struct pace_answer a = answer_of(status, body);
+    struct load_answer a = answer_of(status, body);
     struct pace_comparison c = {0};
     for (size_t i = 0; i < a.length; i++) /* in the smallest pieces */
         pace_reference_compare(r, &c, mk_str_of(body + i, 1));
@@ -27,7 +27,7 @@ static enum pace_verdict judge(const struct pace_reference *r, unsigned status, 
 static void all_answers_are_held_against_the_first(void **state)
 {
     char why[PACE_REFERENCE_WHY];
-    struct pace_reference r = {.status = 200};
+    struct pace_reference r = {.expected.status = 200};
     (void)state;
     assert_int_equal(record(&r, "hello", why), PACE_RIGHT);
     assert_int_equal(judge(&r, 200, "hello", why), PACE_RIGHT);
@@ -45,15 +45,17 @@ static void all_answers_are_held_against_the_first(void **state)
 static void the_first_is_held_against_what_was_asked(void **state)
 {
     char why[PACE_REFERENCE_WHY];
-    struct pace_reference length = {.status = 200, .has_length = true, .length = 4};
-    struct pace_reference sum = {.status = 200, .has_sha1 = true}, status = {.status = 404};
+    struct pace_reference length = {
+        .expected.status = 200, .expected.has_length = true, .expected.length = 4};
+    struct pace_reference sum = {.expected.status = 200, .expected.has_sha1 = true},
+                          status = {.expected.status = 404};
     (void)state;
     assert_int_equal(record(&length, "hello", why), PACE_WRONG_CONTENT);
     assert_int_equal(record(&status, "hello", why), PACE_WRONG_STATUS);
     assert_int_equal(record(&sum, "hello", why), PACE_WRONG_CONTENT);
     assert_contains(mk_str_from_c(why), "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d, not 0000");
-    struct pace_reference right = {.status = 200, .has_sha1 = true};
-    memcpy(right.sha1, sum.body_sha1, MK_SHA1_LEN);
+    struct pace_reference right = {.expected.status = 200, .expected.has_sha1 = true};
+    memcpy(right.expected.sha1, sum.body_sha1, MK_SHA1_LEN);
     assert_int_equal(record(&right, "hello", why), PACE_RIGHT);
     pace_reference_fini(&length);
     pace_reference_fini(&status);
@@ -64,8 +66,9 @@ static void the_first_is_held_against_what_was_asked(void **state)
 static void what_varies_has_its_status_and_perhaps_its_length(void **state)
 {
     char why[PACE_REFERENCE_WHY];
-    struct pace_reference any = {.status = 200, .varies = true};
-    struct pace_reference five = {.status = 200, .varies = true, .has_length = true, .length = 5};
+    struct pace_reference any = {.expected.status = 200, .varies = true};
+    struct pace_reference five = {
+        .expected.status = 200, .varies = true, .expected.has_length = true, .expected.length = 5};
     (void)state;
     assert_int_equal(record(&any, "hello", why), PACE_RIGHT);
     assert_int_equal(judge(&any, 200, "other", why), PACE_RIGHT);

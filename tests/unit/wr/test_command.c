@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "unit/test.h"
-#include "wr/url.h"
 
 enum { WORDS = 16, LINE = 256 };
 
@@ -83,7 +82,7 @@ static void its_own_concurrency_and_fields_are_known(void **state)
     assert_string_equal(c.fields[0], "Host: a");
     assert_null(c.fields[1]);
     assert_null(wr_command_conflict(&c));
-    assert_str(wr_url_find(words), "http://h/");
+    assert_str(wr_command_url(words), "http://h/");
     assert_true(wr_command_init(&c, other, &arena));
     assert_int_equal(wr_command_concurrency(&c), 0);
     assert_string_equal(wr_command_conflict(&c), "--connections=3");
@@ -136,32 +135,6 @@ static void the_first_form_runs_weighttp(void **state)
     mk_arena_fini(&arena);
 }
 
-static void urls(void **state)
-{
-    (void)state;
-    struct wr_url u;
-    assert_true(wr_url_parse(MK_STR("http://127.0.0.1:8080/a?b#c"), &u));
-    assert_str(u.host, "127.0.0.1");
-    assert_int_equal(u.port, 8080);
-    assert_str(u.target, "/a?b");
-    assert_str(u.authority, "127.0.0.1:8080");
-    assert_true(wr_url_is_local(&u) && !u.tls);
-    assert_true(wr_url_parse(MK_STR("https://[::1]"), &u));
-    assert_str(u.host, "::1");
-    assert_int_equal(u.port, 443);
-    assert_str(u.target, "/");
-    assert_true(u.tls && wr_url_is_local(&u));
-    assert_true(wr_url_parse(MK_STR("http://example.org/"), &u));
-    assert_false(wr_url_is_local(&u));
-    assert_false(wr_url_parse(MK_STR("ftp://h/"), &u));
-    assert_false(wr_url_parse(MK_STR("http://"), &u));
-    assert_false(wr_url_parse(MK_STR("http://h:0/"), &u));
-    assert_false(wr_url_parse(MK_STR("http://h:99999/"), &u));
-    assert_false(wr_url_parse(MK_STR("http://u@h/"), &u));
-    assert_false(wr_url_parse(MK_STR("http://[::1/"), &u));
-    assert_false(wr_url_parse(MK_STR("http://h/a b"), &u));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,7 +145,6 @@ int main(void)
         cmocka_unit_test(its_own_concurrency_and_fields_are_known),
         cmocka_unit_test(connections_in_other_clothes_are_refused),
         cmocka_unit_test(the_first_form_runs_weighttp),
-        cmocka_unit_test(urls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,7 @@ static void expectations(void **state)
     got.length--;
     got.status = 200;
     assert_false(wr_check_matches(&got, &o.expected, MK_STR("u")));
-    assert_true(wr_check_matches(&got, &(struct wr_expected){0}, MK_STR("u")));
+    assert_true(wr_check_matches(&got, &(struct load_expected){0}, MK_STR("u")));
 }
 
 int main(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every case is read at once and in pieces of every size: that must make no difference. */
-#include "pace/answer.h"
+#include "load/answer.h"
 
 #include "unit/test.h"
 
 enum { BODY_MAX = 256 };
 
 struct outcome {
-    enum pace_step step;
+    enum load_answer_step step;
     const char *problem;
     unsigned status;
     bool keep_alive;
@@ -17,31 +17,31 @@ struct outcome {
 
 static struct outcome read_in_pieces(mk_str text, size_t size, bool closes)
 {
-    struct outcome o = {.step = PACE_ANSWER_MORE};
-    struct pace_answer a;
+    struct outcome o = {.step = LOAD_ANSWER_MORE};
+    struct load_answer a;
     mk_str in = mk_str_take(text, 0), data;
     size_t given = 0;
-    pace_answer_init(&a);
-    while (o.step == PACE_ANSWER_DATA || (o.step == PACE_ANSWER_MORE && given < text.len)) {
-        if (o.step == PACE_ANSWER_MORE) {
+    load_answer_init(&a);
+    while (o.step == LOAD_ANSWER_DATA || (o.step == LOAD_ANSWER_MORE && given < text.len)) {
+        if (o.step == LOAD_ANSWER_MORE) {
             in = mk_str_take(mk_str_skip(text, given), size);
             given += in.len;
         }
-        o.step = pace_answer_next(&a, &in, &data);
-        if (o.step != PACE_ANSWER_DATA)
+        o.step = load_answer_next(&a, &in, &data);
+        if (o.step != LOAD_ANSWER_DATA)
             continue;
         assert_true(o.len + data.len <= BODY_MAX);
         memcpy(o.body + o.len, data.p, data.len);
         o.len += data.len;
     }
     o.rest = in.len + text.len - given;
-    if (o.step == PACE_ANSWER_MORE && closes)
-        o.step = pace_answer_close(&a);
+    if (o.step == LOAD_ANSWER_MORE && closes)
+        o.step = load_answer_close(&a);
     o.problem = a.problem;
     o.status = a.head.status;
     o.keep_alive = a.head.keep_alive;
     assert_int_equal(a.length, o.len);
-    pace_answer_fini(&a);
+    load_answer_fini(&a);
     return o;
 }
 
@@ -52,12 +52,12 @@ static struct outcome read_all(const char *text, bool closes)
     for (size_t size = 1; size < whole.len; size++) {
         struct outcome o = read_in_pieces(whole, size, closes);
         assert_int_equal(o.step, all.step);
-        if (o.step == PACE_ANSWER_BAD)
+        if (o.step == LOAD_ANSWER_BAD)
             continue; /* pieces may be refused sooner, for another reason */
         assert_int_equal(o.status, all.status);
         assert_int_equal(o.len, all.len);
         assert_memory_equal(o.body, all.body, all.len);
-        if (o.step == PACE_ANSWER_END)
+        if (o.step == LOAD_ANSWER_END)
             assert_int_equal(o.rest, all.rest);
     }
     return all;
@@ -66,7 +66,7 @@ static struct outcome read_all(const char *text, bool closes)
 static void expect(const char *text, unsigned status, const char *body, bool keep_alive)
 {
     struct outcome o = read_all(text, false);
-    assert_int_equal(o.step, PACE_ANSWER_END);
+    assert_int_equal(o.step, LOAD_ANSWER_END);
     assert_int_equal(o.status, status);
     assert_str(mk_str_of(o.body, o.len), body);
     assert_int_equal(o.keep_alive, keep_alive);
@@ -106,7 +106,7 @@ static void a_body_may_end_with_the_connection(void **state)
 {
     (void)state;
     struct outcome o = read_all("HTTP/1.0 200 OK\r\n\r\nhello", true);
-    assert_int_equal(o.step, PACE_ANSWER_END);
+    assert_int_equal(o.step, LOAD_ANSWER_END);
     assert_str(mk_str_of(o.body, o.len), "hello");
     assert_false(o.keep_alive);
 }
@@ -115,7 +115,7 @@ static void what_follows_is_left(void **state)
 {
     (void)state;
     struct outcome o = read_all("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!HTTP", false);
-    assert_int_equal(o.step, PACE_ANSWER_END);
+    assert_int_equal(o.step, LOAD_ANSWER_END);
     assert_int_equal(o.rest, 4);
 }
 
@@ -127,7 +127,7 @@ static void an_early_end_is_named(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(texts); i++) {
         struct outcome o = read_all(texts[i], true);
-        assert_int_equal(o.step, PACE_ANSWER_BAD);
+        assert_int_equal(o.step, LOAD_ANSWER_BAD);
         assert_string_equal(o.problem, "it ended in the middle");
     }
     assert_string_equal(read_all("", true).problem, "the connection was closed without one");
@@ -167,7 +167,7 @@ static void what_is_not_http_is_refused(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         struct outcome o = read_all(cases[i].text, false);
-        assert_int_equal(o.step, PACE_ANSWER_BAD);
+        assert_int_equal(o.step, LOAD_ANSWER_BAD);
         assert_contains(mk_str_from_c(o.problem), cases[i].problem);
     }
 }
@@ -175,14 +175,14 @@ static void what_is_not_http_is_refused(void **state)
 static void heads_and_interim_answers_are_bounded(void **state)
 {
     static const char interim[] = "HTTP/1.1 100 \r\n\r\n";
-    static char text[2 * PACE_ANSWER_HEAD_MAX];
+    static char text[2 * LOAD_ANSWER_HEAD_MAX];
     (void)state;
     memset(text, 'a', sizeof text);
     memcpy(text, "HTTP/1.1 200 OK\r\nX: ", 20);
     struct outcome o = read_in_pieces(mk_str_of(text, sizeof text), 1000, false);
     assert_string_equal(o.problem, "its head is longer than 32 KB");
     assert_string_equal(read_in_pieces(mk_str_of(text, sizeof text), sizeof text, false).problem, o.problem);
-    for (size_t i = 0; i <= PACE_ANSWER_INTERIM_MAX; i++)
+    for (size_t i = 0; i <= LOAD_ANSWER_INTERIM_MAX; i++)
         memcpy(text + i * (sizeof interim - 1), interim, sizeof interim);
     assert_string_equal(read_all(text, false).problem, "too many interim answers");
 }

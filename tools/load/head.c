@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pace/head.h"
+#include "load/head.h"
 
 #include <monkey/text.h>
 
 #include "http/field.h"
 
 struct reading {
-    struct pace_head *head;
+    struct load_head *head;
     unsigned minor;
     bool has_length, has_coding, says_close, says_keep_alive;
 };
@@ -79,7 +79,7 @@ static const char *read_field(struct reading *r, mk_str line)
 /* RFC 9112, section 6.3. */
 static const char *decide(struct reading *r)
 {
-    struct pace_head *h = r->head;
+    struct load_head *h = r->head;
     if (r->has_coding && r->has_length)
         return "both Transfer-Encoding and Content-Length";
     if (r->has_coding && r->minor == 0)
@@ -88,14 +88,14 @@ static const char *decide(struct reading *r)
         return "101 without an Upgrade that was asked for";
     h->keep_alive = !r->says_close && (r->minor > 0 || r->says_keep_alive);
     if (h->status < 200 || h->status == 204 || h->status == 304)
-        h->body = PACE_BODY_NONE;
+        h->body = LOAD_BODY_NONE;
     else if (r->has_coding)
-        h->body = PACE_BODY_CHUNKED;
+        h->body = LOAD_BODY_CHUNKED;
     else if (r->has_length)
-        h->body = h->length ? PACE_BODY_LENGTH : PACE_BODY_NONE;
+        h->body = h->length ? LOAD_BODY_LENGTH : LOAD_BODY_NONE;
     else
-        h->body = PACE_BODY_UNTIL_CLOSE;
-    h->keep_alive &= h->body != PACE_BODY_UNTIL_CLOSE;
+        h->body = LOAD_BODY_UNTIL_CLOSE;
+    h->keep_alive &= h->body != LOAD_BODY_UNTIL_CLOSE;
     return NULL;
 }
 
@@ -108,10 +108,10 @@ static mk_str cut_line(mk_str *text)
     return mk_str_take(line, line.len - 1);
 }
 
-const char *pace_head_parse(mk_str text, struct pace_head *out)
+const char *load_head_parse(mk_str text, struct load_head *out)
 {
     struct reading r = {.head = out};
-    *out = (struct pace_head){0};
+    *out = (struct load_head){0};
     mk_str line = cut_line(&text);
     const char *wrong = line.p ? read_status(&r, line) : "the status line does not end with CRLF";
     while (!wrong) {

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/url.h"
+
+#include <netdb.h>
+
+#include "base/num.h"
+
+static const mk_str PLAIN = MK_STR_INIT("http://"), SECURE = MK_STR_INIT("https://");
+
+static bool is_visible(mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if (text.p[i] <= ' ' || text.p[i] > '~')
+            return false;
+    return true;
+}
+
+static const char *take_port(struct load_url *u, mk_str text)
+{
+    uint64_t port;
+    if (text.len == 0) {
+        u->port = u->tls ? 443 : 80;
+        return NULL;
+    }
+    if (text.p[0] != ':')
+        return "there is more behind its address";
+    if (!mk_num_parse(mk_str_skip(text, 1), &port) || port < 1 || port > UINT16_MAX)
+        return "its port is no number from 1 to 65535";
+    u->port = (uint16_t)port;
+    return NULL;
+}
+
+static const char *take_authority(struct load_url *u)
+{
+    mk_str host = u->authority, port;
+    size_t bracket = mk_str_find(host, ']');
+    if (mk_str_starts(host, MK_STR("["))) {
+        if (bracket == MK_STR_NONE)
+            return "its address lacks the closing bracket";
+        port = mk_str_skip(host, bracket + 1);
+        host = mk_str_of(host.p + 1, bracket - 1);
+    } else {
+        host = mk_str_take(host, mk_str_find(host, ':'));
+        port = mk_str_skip(u->authority, host.len);
+    }
+    if (host.len == 0 || host.len > LOAD_URL_HOST_MAX || mk_str_find(u->authority, '@') != MK_STR_NONE)
+        return "it has no host, or one that is none";
+    memcpy(u->host, host.p, host.len);
+    return take_port(u, port);
+}
+
+bool load_url_is(mk_str text)
+{
+    return mk_str_starts(text, PLAIN) || mk_str_starts(text, SECURE);
+}
+
+const char *load_url_parse(mk_str text, struct load_url *out)
+{
+    *out = (struct load_url){.whole = text, .tls = mk_str_starts(text, SECURE)};
+    if (!load_url_is(text))
+        return "it does not begin with http:// or https://";
+    if (!is_visible(text))
+        return "it has spaces or other characters that belong escaped";
+    mk_str rest = mk_str_skip(text, out->tls ? SECURE.len : PLAIN.len);
+    rest = mk_str_take(rest, mk_str_find(rest, '#'));
+    out->authority = mk_str_take(rest, mk_str_find(rest, '/'));
+    out->target = mk_str_skip(rest, out->authority.len);
+    if (out->target.len == 0)
+        out->target = MK_STR("/");
+    if (mk_str_find(out->authority, '?') != MK_STR_NONE)
+        return "its query needs a path before it: http://HOST/?QUERY";
+    return take_authority(out);
+}
+
+size_t load_url_resolve(const struct load_url *u, struct mk_addr at[LOAD_URL_ADDRESSES_MAX], const char **why)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    int r = getaddrinfo(u->host, NULL, &hints, &found);
+    size_t n = 0;
+    *why = r ? gai_strerror(r) : "it has no address";
+    if (r)
+        return 0;
+    for (struct addrinfo *a = found; a && n < LOAD_URL_ADDRESSES_MAX; a = a->ai_next) {
+        if (a->ai_addrlen > sizeof at[n].v6)
+            continue;
+        at[n] = (struct mk_addr){.len = a->ai_addrlen};
+        memcpy(&at[n].any, a->ai_addr, a->ai_addrlen);
+        mk_addr_set_port(&at[n++], u->port);
+    }
+    freeaddrinfo(found);
+    return n;
+}
