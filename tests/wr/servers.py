@@ -20,8 +20,8 @@ def burn(ms):
         pass
 
 
-def listen():
-    listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+def listen(host="127.0.0.1", port=0):
+    listener = socket.create_server((host, port), backlog=512)
     return listener, listener.getsockname()[1]
 
 
@@ -103,6 +103,13 @@ def family(ms):
     plain(listener, lambda: [os.write(writer, b"x") for _, writer in children])
 
 
+def at(host, port):
+    """At that address."""
+    listener, port = listen(host, int(port))
+    say(port)
+    plain(listener)
+
+
 def named(name):
     ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
     listener, port = listen()
@@ -149,5 +156,5 @@ if __name__ == "__main__":
     kind, *words = sys.argv[1:]
     if kind in ("slow", "forking", "family"):
         words = [float(words[0])]
-    {"slow": slow, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing,
+    {"slow": slow, "at": at, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing,
      "hanging-up": hanging_up}[kind](*words)

@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -97,6 +98,20 @@ def test_the_port_of_the_url_finds_the_server(wr, serve):
     document, _, _ = wr.shots("--", "ab", "-n", 20, "-c", 3, server.url)
     assert document["server"]["found_by"] == "port" and document["server"]["pids"] == [server.pid]
     assert document["steps"][0]["concurrency"] == 3
+
+
+def test_of_two_servers_on_one_port_the_address_of_the_url_chooses(wr, serve):
+    here = serve("slow", 0)
+    there = serve("at", "127.0.0.2", here.port)
+    for server, host in ((here, "127.0.0.1"), (there, "127.0.0.2")):
+        document, shots, _ = wr.shots("--", "ab", "-n", 20, f"http://{host}:{server.port}/")
+        assert document["server"]["pids"] == [server.pid] and shots[0]["requests"] == 20
+    said = wr.run("--port", here.port, "--", "ab", "-n", 20, here.url, code=1).stderr
+    assert f"several servers listen on port {here.port}: " in said and "choose one with --pid" in said
+    for server, host in ((here, "127.0.0.1"), (there, "127.0.0.2")):
+        assert re.search(rf"\b{server.pid} \(\S+\) at {host}:{server.port}\b", said)
+    said = wr.run("--", "ab", "-n", 20, f"http://127.0.0.3:{here.port}/", code=1).stderr
+    assert f"port {here.port} is listened on, but not at 127.0.0.3" in said
 
 
 @pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")

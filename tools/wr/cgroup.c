@@ -4,58 +4,61 @@
 #include <limits.h>
 #include <stdio.h>
 
-static bool find_mount(struct mk_buf *out)
+static mk_err find_mount(struct mk_buf *out)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
-    bool found = wr_procfile_read(&text, "/proc/self/mounts") == 0 &&
-                 wr_proctext_mount(mk_buf_str(&text), MK_STR("cgroup2"), out);
+    mk_err e = wr_procfile_read(&text, "/proc/self/mounts");
+    if (!e && !wr_proctext_mount(mk_buf_str(&text), MK_STR("cgroup2"), out))
+        e = out->failed ? -ENOMEM : -ENOENT;
     mk_buf_free(&text);
-    return found;
+    return e;
 }
 
-bool wr_cgroup_find(pid_t pid, struct mk_buf *path)
+mk_err wr_cgroup_find(pid_t pid, struct mk_buf *path)
 {
     char room[8192];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_clear(path);
-    if (wr_procfile_read(&text, "/proc/%d/cgroup", (int)pid) != 0)
-        return false;
+    mk_err e = wr_procfile_read(&text, "/proc/%d/cgroup", (int)pid);
     mk_str below = wr_proctext_cgroup(mk_buf_str(&text));
-    if (below.len <= 1 || !find_mount(path))
-        return false;
+    if (!e)
+        e = below.len > 1 ? find_mount(path) : -ENOENT;
+    if (e)
+        return e;
     mk_buf_add(path, below);
     mk_buf_add_char(path, '\0');
-    return !path->failed;
+    return path->failed ? -ENOMEM : 0;
 }
 
-static bool each_here(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
+static mk_err each_here(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
 {
     struct mk_buf text = mk_buf_growing(WR_PROCFILE_MAX);
-    bool good = wr_procfile_read(&text, "%s/cgroup.procs", path) == 0;
-    for (mk_str rest = mk_buf_str(&text); good && rest.len;) {
+    mk_err e = wr_procfile_read(&text, "%s/cgroup.procs", path);
+    for (mk_str rest = mk_buf_str(&text); !e && rest.len;) {
         uint64_t pid;
         mk_str line = mk_str_cut(&rest, '\n');
-        if (mk_num_parse(line, &pid) && pid > 0 && pid <= INT_MAX)
-            good = fn(data, (pid_t)pid);
+        if (mk_num_parse(line, &pid) && pid > 0 && pid <= INT_MAX && !fn(data, (pid_t)pid))
+            e = -ECANCELED;
     }
     mk_buf_free(&text);
-    return good;
+    return e;
 }
 
-bool wr_cgroup_each(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
+mk_err wr_cgroup_each(const char *path, bool (*fn)(void *data, pid_t pid), void *data)
 {
     DIR *folder = opendir(path);
-    bool good = folder && each_here(path, fn, data);
-    for (struct dirent *e; good && (e = readdir(folder));) {
+    if (!folder)
+        return mk_err_last();
+    mk_err e = each_here(path, fn, data);
+    for (struct dirent *entry; !e && (entry = readdir(folder));) {
         char below[PATH_MAX];
-        if (e->d_type != DT_DIR || e->d_name[0] == '.')
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
             continue;
-        int len = snprintf(below, sizeof below, "%s/%s", path, e->d_name);
-        good = len > 0 && (size_t)len < sizeof below && wr_cgroup_each(below, fn, data);
+        int len = snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+        e = len > 0 && (size_t)len < sizeof below ? wr_cgroup_each(below, fn, data) : -ENAMETOOLONG;
     }
-    if (folder)
-        (void)closedir(folder);
-    return good;
+    (void)closedir(folder);
+    return e;
 }
 
 bool wr_cgroup_read_cpu(const char *path, struct wr_cpu *out)

@@ -77,8 +77,8 @@ static bool add_children(struct wr_family *f, pid_t pid)
     bool good = true;
     pid_t tid;
     while (good && folder && wr_procfile_next(folder, &tid))
-        if (wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)pid, (int)tid) == 0)
-            good = add_list(f, mk_buf_str(&text));
+        good = wr_procfile_read(&text, "/proc/%d/task/%d/children", (int)pid, (int)tid) != -ENOMEM &&
+               add_list(f, mk_buf_str(&text));
     if (folder)
         (void)closedir(folder);
     mk_buf_free(&text);
@@ -121,10 +121,9 @@ static bool has_children_files(void)
 
 bool wr_family_grow(struct wr_family *f)
 {
-    if (f->cgroup) {
-        wr_cgroup_each(f->cgroup, add_other,
-                       f); /* groups below it come and go: what can be read is all there is */
-        return true;
+    if (f->cgroup) { /* groups below it come and go: what can be read is all there is */
+        mk_err e = wr_cgroup_each(f->cgroup, add_other, f);
+        return e != -ECANCELED && e != -ENOMEM;
     }
     if (!has_children_files())
         return add_by_parents(f);
@@ -164,28 +163,36 @@ static bool is_one_of_us(void *data, pid_t pid)
     return wr_family_find(a->family, pid) != NULL;
 }
 
-static bool is_alone(struct wr_family *f, const char *path)
-{
-    struct alone a = {f, 0};
-    return wr_cgroup_each(path, is_one_of_us, &a) && a.n == f->n;
-}
-
-void wr_family_find_cgroup(struct wr_family *f)
+/* -ECANCELED: it is not. */
+static mk_err look_alone(struct wr_family *f, const char *path)
 {
     enum { TRIES = 3 }; /* a child may be born between two looks */
-    struct mk_buf path = mk_buf_growing(1 << 16);
-    struct wr_cpu cpu;
-    bool found = f->n > 0 && wr_cgroup_find(f->all[0].pid, &path) && wr_cgroup_read_cpu(path.p, &cpu);
-    for (int i = 0; found && i < TRIES; i++) {
+    mk_err e = -ECANCELED;
+    for (int i = 0; e == -ECANCELED && i < TRIES; i++) {
+        struct alone a = {f, 0};
+        struct wr_cpu cpu;
         wr_family_read_cpu_of_processes(f, &cpu); /* takes out who is gone */
         if (!wr_family_grow(f))
-            break;
-        if (is_alone(f, path.p)) {
-            f->cgroup = path.p;
-            return;
-        }
+            return -ENOMEM;
+        e = wr_cgroup_each(path, is_one_of_us, &a);
+        if (!e && a.n != f->n)
+            e = -ECANCELED;
     }
-    mk_buf_free(&path);
+    return e;
+}
+
+bool wr_family_find_cgroup(struct wr_family *f)
+{
+    struct mk_buf path = mk_buf_growing(1 << 16);
+    struct wr_cpu cpu;
+    mk_err e = f->n ? wr_cgroup_find(f->all[0].pid, &path) : -ENOENT;
+    if (!e)
+        e = wr_cgroup_read_cpu(path.p, &cpu) ? look_alone(f, path.p) : -ENOENT;
+    if (e)
+        mk_buf_free(&path);
+    else
+        f->cgroup = path.p;
+    return e != -ENOMEM;
 }
 
 struct within {
@@ -216,7 +223,7 @@ static const char *find_fault(struct wr_family *f, const char *path)
 {
     struct within w = {.family = f};
     struct wr_cpu cpu;
-    if (!wr_cgroup_read_cpu(path, &cpu) || !wr_cgroup_each(path, look_who_is_within, &w))
+    if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, look_who_is_within, &w) != 0)
         return "--cgroup expects the folder of a control group of version 2 that counts processor time, such "
                "as "
                "one below /sys/fs/cgroup";

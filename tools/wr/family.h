@@ -27,8 +27,8 @@ bool wr_family_grow(struct wr_family *f) MK_MUST_USE;
 void wr_family_mark_roots(struct wr_family *f);
 /* A root that ended; NULL when all are there. */
 const struct wr_process *wr_family_dead_root(const struct wr_family *f);
-/* Takes the cgroup for counting when the family is alone in one. */
-void wr_family_find_cgroup(struct wr_family *f);
+/* Takes the cgroup for counting when the family is alone in one. False when memory is out. */
+bool wr_family_find_cgroup(struct wr_family *f) MK_MUST_USE;
 /* Takes this one, and all that is in there. NULL, or why it cannot be: it would count others, or not all. */
 const char *wr_family_use_cgroup(struct wr_family *f, const char *folder) MK_MUST_USE;
 

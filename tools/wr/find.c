@@ -5,14 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "wr/listeners.h"
 #include "wr/say.h"
-
-enum { INODES_MAX = 256, INIT = 1 };
-
-struct inodes {
-    uint64_t all[INODES_MAX];
-    size_t n;
-};
 
 const char *wr_find_word(enum wr_find_by by)
 {
@@ -22,6 +16,13 @@ const char *wr_find_word(enum wr_find_by by)
 static bool out_of_memory(void)
 {
     return wr_say_error("out of memory while looking for the server's processes");
+}
+
+static bool cannot_look(void)
+{
+    mk_err e = mk_err_last();
+    return e == -ENOMEM ? out_of_memory()
+                        : wr_say_error("cannot look for the server's processes: %s", mk_err_text(e));
 }
 
 static bool find_pids(const struct wr_find *what, struct wr_family *out)
@@ -37,81 +38,81 @@ static bool find_pids(const struct wr_find *what, struct wr_family *out)
     return true;
 }
 
-/* Line by line: connections that have ended stay in the list for a minute, and may be a hundred thousand. */
-static void collect_inodes(const char *path, unsigned port, struct inodes *out)
+/* The sockets that clients reach there. */
+static bool find_sockets(const struct wr_find *what, struct wr_listeners *l)
 {
-    char line[512];
-    FILE *file = fopen(path, "re");
-    while (file && out->n < INODES_MAX && fgets(line, sizeof line, file))
-        if (wr_proctext_listens(mk_str_from_c(line), port, &out->all[out->n]))
-            out->n++;
-    if (file)
-        (void)fclose(file);
+    struct mk_addr at[LOAD_URL_ADDRESSES_MAX];
+    const char *why;
+    if (!wr_listeners_read(l, what->port))
+        return cannot_look();
+    if (l->n == 0)
+        return wr_say_error(
+            "nothing listens on port %u here: start the server first, or name its process with --pid",
+            what->port);
+    if (!what->url)
+        return true;
+    size_t n = load_url_resolve(what->url, at, &why);
+    if (n == 0)
+        return wr_say_error("%s was not found: %s; name the server with --pid, --port or --name",
+                            what->url->host, why);
+    return wr_listeners_keep(l, at, n) ||
+           wr_say_error(
+               "port %u is listened on, but not at %s: start the server first, or name it with --pid or "
+               "--port",
+               what->port, what->url->host);
 }
 
-static bool is_among(const struct inodes *sockets, uint64_t inode)
+static bool say_no_holder(const struct wr_find *what, const struct wr_listeners *l)
 {
-    for (size_t i = 0; i < sockets->n; i++)
-        if (sockets->all[i] == inode)
-            return true;
-    return false;
+    if (l->init_holds)
+        return wr_say_error(
+            "only process 1 holds port %u, for a service: name the server with --pid or --name", what->port);
+    return wr_say_error(
+        "port %u is listened on, but by no process that we may look into: run wr as root or as "
+        "the server's user, or name its process with --pid",
+        what->port);
 }
 
-/* Does one of its descriptors lead to one of the sockets? */
-static bool holds(pid_t pid, const struct inodes *sockets)
+/* The first process of each server. */
+static bool say_all(const struct wr_find *what, const struct wr_listeners *l)
 {
-    DIR *folder = wr_procfile_folder("/proc/%d/fd", (int)pid);
-    bool found = false;
-    pid_t fd;
-    while (!found && folder && wr_procfile_next(folder, &fd)) {
-        char link[64], name[16] = "";
-        uint64_t inode;
-        struct mk_buf text = mk_buf_fixed(name, sizeof name - 1);
-        mk_buf_add_num(&text, (uint64_t)fd);
-        ssize_t len = readlinkat(dirfd(folder), name, link, sizeof link);
-        mk_str to = mk_str_of(link, len > 0 ? (size_t)len : 0);
-        if (mk_str_starts(to, MK_STR("socket:[")) &&
-            mk_num_parse(mk_str_take(mk_str_skip(to, 8), to.len - 9), &inode))
-            found = is_among(sockets, inode);
+    char room[512] = "";
+    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    for (size_t i = 0; i < l->n_holders; i++) {
+        const struct wr_holder *h = &l->holders[i], *first = l->holders;
+        while (wr_listeners_server(l, first) != wr_listeners_server(l, h))
+            first++;
+        if (first != h)
+            continue;
+        mk_buf_addf(&text, "%s%d (%s) at ", i ? ", " : "", (int)h->pid, h->name);
+        mk_addr_print(&l->sockets[h->socket].at, &text);
     }
-    if (folder)
-        (void)closedir(folder);
-    return found;
+    return wr_say_error("several servers listen on port %u: %s%s; choose one with --pid%s", what->port, room,
+                        text.failed ? " and others" : "",
+                        what->url ? "" : ", or leave --port out where the address in the URL tells which");
+}
+
+static bool add_holders(const struct wr_find *what, const struct wr_listeners *l, struct wr_family *out)
+{
+    if (l->n_holders == 0)
+        return say_no_holder(what, l);
+    for (size_t i = 0; i < l->n_holders; i++) {
+        if (wr_listeners_server(l, &l->holders[i]) != wr_listeners_server(l, l->holders))
+            return say_all(what, l);
+        if (!wr_family_add(out, l->holders[i].pid))
+            return out_of_memory();
+    }
+    return out->n > 0 || say_no_holder(what, l);
 }
 
 static bool find_port(const struct wr_find *what, struct wr_family *out)
 {
-    struct inodes sockets = {.n = 0};
-    bool init_holds = false;
-    pid_t pid;
-    collect_inodes("/proc/net/tcp", what->port, &sockets);
-    collect_inodes("/proc/net/tcp6", what->port, &sockets);
-    if (sockets.n == 0)
-        return wr_say_error(
-            "nothing listens on port %u here: start the server first, or name its process with --pid",
-            what->port);
-    DIR *folder = wr_procfile_folder("/proc");
-    while (folder && wr_procfile_next(folder, &pid)) {
-        if (pid == getpid() || !holds(pid, &sockets))
-            continue;
-        if (pid == INIT)
-            init_holds = true; /* it holds sockets for services, and all processes are its children */
-        else if (!wr_family_add(out, pid)) {
-            (void)closedir(folder);
-            return out_of_memory();
-        }
-    }
-    if (folder)
-        (void)closedir(folder);
-    if (out->n == 0 && init_holds)
-        return wr_say_error(
-            "only process 1 holds port %u, for a service: name the server with --pid or --name", what->port);
-    if (out->n == 0)
-        return wr_say_error(
-            "port %u is listened on, but by no process that we may look into: run wr as root or as "
-            "the server's user, or name its process with --pid",
-            what->port);
-    return true;
+    struct wr_listeners l;
+    bool good = find_sockets(what, &l);
+    if (good)
+        good = wr_listeners_find_holders(&l) ? add_holders(what, &l, out) : cannot_look();
+    wr_listeners_fini(&l);
+    return good;
 }
 
 /* By what `ps` shows, which the kernel cuts at 15 characters, or by the file that it runs. */
@@ -150,11 +151,12 @@ static bool find_name(const struct wr_find *what, struct wr_family *out)
     mk_str name = mk_str_from_c(what->name);
     bool good = true;
     pid_t pid;
-    while (good && folder && wr_procfile_next(folder, &pid))
+    if (!folder)
+        return cannot_look();
+    while (good && wr_procfile_next(folder, &pid))
         if (is_named(pid, name) && !is_above_us(pid))
             good = wr_family_add(out, pid);
-    if (folder)
-        (void)closedir(folder);
+    (void)closedir(folder);
     if (!good)
         return out_of_memory();
     if (out->n == 0)
@@ -173,10 +175,8 @@ bool wr_find_family(const struct wr_find *what, struct wr_family *out)
     if (!wr_family_grow(out))
         return out_of_memory();
     wr_family_mark_roots(out);
-    if (!what->cgroup) {
-        wr_family_find_cgroup(out);
-        return true;
-    }
+    if (!what->cgroup)
+        return wr_family_find_cgroup(out) || out_of_memory();
     const char *fault = wr_family_use_cgroup(out, what->cgroup);
     return !fault || wr_say_error("%s: %s", what->cgroup, fault);
 }

@@ -110,23 +110,44 @@ static bool parse_hex(mk_str s, uint64_t *out)
     return s.len > 0;
 }
 
-bool wr_proctext_listens(mk_str line, unsigned port, uint64_t *inode)
+/* "0100007F:1F90": each 4 bytes of the address as the number that they are in memory. */
+static bool parse_local(mk_str word, struct mk_addr *out)
+{
+    enum { DIGITS = 8 };
+    uint32_t parts[4];
+    uint64_t number, port;
+    mk_str address = mk_str_take(word, mk_str_find(word, ':'));
+    size_t n = address.len / DIGITS;
+    if (address.len % DIGITS || (n != 1 && n != MK_LEN(parts)) ||
+        !parse_hex(mk_str_skip(word, address.len + 1), &port) || port > UINT16_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!parse_hex(mk_str_take(mk_str_skip(address, i * DIGITS), DIGITS), &number))
+            return false;
+        parts[i] = (uint32_t)number;
+    }
+    *out = (struct mk_addr){.len = n == 1 ? sizeof out->v4 : sizeof out->v6};
+    out->any.sa_family = n == 1 ? AF_INET : AF_INET6;
+    memcpy(n == 1 ? (void *)&out->v4.sin_addr : (void *)&out->v6.sin6_addr, parts, n * sizeof *parts);
+    mk_addr_set_port(out, (uint16_t)port);
+    return true;
+}
+
+bool wr_proctext_listens(mk_str line, unsigned port, struct wr_listener *out)
 {
     enum { LOCAL = 1, STATE_AT = 3, INODE = 9, LISTENING = 10 };
     uint64_t number;
+    *out = (struct wr_listener){.inode = 0};
     for (unsigned i = 0; i <= INODE; i++) {
         mk_str word = mk_str_word(&line);
-        if (i == LOCAL) {
-            size_t colon = mk_str_find_last(word, ':');
-            if (colon == MK_STR_NONE || !parse_hex(mk_str_skip(word, colon + 1), &number) || number != port)
-                return false;
-        } else if (i == STATE_AT && (!parse_hex(word, &number) || number != LISTENING)) {
+        if (i == LOCAL && (!parse_local(word, &out->at) || mk_addr_port(&out->at) != port))
             return false;
-        } else if (i == INODE) {
-            return mk_num_parse(word, inode) && *inode != 0;
-        }
+        if (i == STATE_AT && (!parse_hex(word, &number) || number != LISTENING))
+            return false;
+        if (i == INODE && (!mk_num_parse(word, &out->inode) || out->inode == 0))
+            return false;
     }
-    return false;
+    return true;
 }
 
 /* A blank in a path stands as \040 there. */

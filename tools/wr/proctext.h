@@ -6,6 +6,7 @@
 #include <sched.h>
 
 #include "base/buf.h"
+#include "os/addr.h"
 
 /* /proc/PID/stat: what of it is needed. Times are in ticks of the clock. */
 struct wr_stat {
@@ -41,8 +42,13 @@ struct wr_cpu_stat {
 };
 bool wr_cpu_stat_parse(mk_str text, struct wr_cpu_stat *out) MK_MUST_USE;
 
-/* A line of /proc/net/tcp or tcp6: does it listen on that port? The socket's inode. */
-bool wr_proctext_listens(mk_str line, unsigned port, uint64_t *inode) MK_MUST_USE;
+struct wr_listener {
+    struct mk_addr at;
+    uint64_t inode;
+    size_t server; /* see listeners.h */
+};
+/* A line of /proc/net/tcp or tcp6: does it listen on that port? */
+bool wr_proctext_listens(mk_str line, unsigned port, struct wr_listener *out) MK_MUST_USE;
 
 /* Where the first file system of that type is mounted, by /proc/self/mounts; false when nowhere. */
 bool wr_proctext_mount(mk_str mounts, mk_str type, struct mk_buf *out) MK_MUST_USE;

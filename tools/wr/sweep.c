@@ -55,6 +55,7 @@ static bool find_server(struct wr_sweep *s, const struct load_url *url)
                 MK_STR_ARG(url->authority));
         find.by = WR_FIND_BY_PORT;
         find.port = url->port;
+        find.url = url;
     }
     if (!wr_find_family(&find, &s->server))
         return false;

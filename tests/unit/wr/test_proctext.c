@@ -128,7 +128,7 @@ static void cpu_stat_of_a_cgroup(void **state)
 static void listeners_by_port(void **state)
 {
     (void)state;
-    uint64_t inode;
+    struct wr_listener l;
     mk_str v4 =
         MK_STR("   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        "
                "0 17245 1 0000000000000000 100 0 0 10 0");
@@ -138,14 +138,22 @@ static void listeners_by_port(void **state)
     mk_str connected =
         MK_STR("   2: 0100007F:1F90 0100007F:C350 01 00000000:00000000 00:00000000 00000000     0  "
                "      0 17246 1 0000000000000000 20 4 30 10 -1");
-    assert_true(wr_proctext_listens(v4, 8080, &inode));
-    assert_int_equal(inode, 17245);
-    assert_true(wr_proctext_listens(v6, 8080, &inode));
-    assert_int_equal(inode, 99);
-    assert_false(wr_proctext_listens(v4, 8081, &inode));
-    assert_false(wr_proctext_listens(connected, 8080, &inode));
-    assert_false(wr_proctext_listens(MK_STR("  sl  local_address rem_address   st"), 8080, &inode));
-    assert_false(wr_proctext_listens(MK_STR(""), 8080, &inode));
+    assert_true(wr_proctext_listens(v4, 8080, &l));
+    assert_int_equal(l.inode, 17245);
+    assert_int_equal(l.at.v4.sin_family, AF_INET);
+    assert_int_equal(mk_addr_port(&l.at), 8080);
+    assert_true(wr_proctext_listens(v6, 8080, &l));
+    assert_int_equal(l.inode, 99);
+    assert_int_equal(l.at.v6.sin6_family, AF_INET6);
+    assert_true(mk_addr_is_any(&l.at));
+    assert_false(wr_proctext_listens(MK_STR("0: 0100007:1F90 0:0 0A 0 0 0 0 0 99"), 8080, &l));
+    assert_false(wr_proctext_listens(MK_STR("0: :1F90 0:0 0A 0 0 0 0 0 99"), 8080, &l));
+    assert_false(wr_proctext_listens(MK_STR("0: 0100007F:11F90 0:0 0A 0 0 0 0 0 99"), 8080, &l));
+    assert_false(wr_proctext_listens(MK_STR("0: 0100007F 0:0 0A 0 0 0 0 0 99"), 8080, &l));
+    assert_false(wr_proctext_listens(v4, 8081, &l));
+    assert_false(wr_proctext_listens(connected, 8080, &l));
+    assert_false(wr_proctext_listens(MK_STR("  sl  local_address rem_address   st"), 8080, &l));
+    assert_false(wr_proctext_listens(MK_STR(""), 8080, &l));
 }
 
 static void mounts_by_type(void **state)

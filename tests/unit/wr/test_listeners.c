@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/listeners.h"
+
+#include "unit/wr/holders.h"
+
+enum { PORT = 8080 };
+
+/* Which of the sockets at these hosts a client of `to` reaches: their letters, a for the first. */
+static void expect_kept(const char *hosts, const char *to, const char *letters)
+{
+    struct wr_listener sockets[8];
+    struct wr_listeners l = {.sockets = sockets};
+    struct mk_addr at[8];
+    char kept[9] = "";
+    size_t n = 0;
+    for (mk_str rest = mk_str_from_c(hosts); rest.p; l.n++) {
+        char host[64] = "";
+        mk_str word = mk_str_cut(&rest, ' ');
+        memcpy(host, word.p, word.len);
+        sockets[l.n] = (struct wr_listener){.at = holders_address(host, PORT), .inode = l.n};
+    }
+    for (mk_str rest = mk_str_from_c(to); rest.p; n++) {
+        char host[64] = "";
+        mk_str word = mk_str_cut(&rest, ' ');
+        memcpy(host, word.p, word.len);
+        at[n] = holders_address(host, PORT);
+    }
+    assert_int_equal(wr_listeners_keep(&l, at, n), *letters != '\0');
+    for (size_t i = 0; *letters && i < l.n; i++) {
+        kept[i] = (char)('a' + sockets[i].inode);
+        assert_int_equal(sockets[i].server, i);
+    }
+    assert_string_equal(kept, letters);
+}
+
+static void the_address_of_its_own_comes_first(void **state)
+{
+    (void)state;
+    expect_kept("127.0.0.1 127.0.0.2", "127.0.0.1", "a");
+    expect_kept("0.0.0.0 127.0.0.1 127.0.0.1", "127.0.0.1", "bc");
+    expect_kept("0.0.0.0 127.0.0.1", "127.0.0.2", "a");
+    expect_kept("[::] 0.0.0.0", "127.0.0.1", "b");
+    expect_kept("[::] 127.0.0.2", "127.0.0.1", "a");
+    expect_kept("[::] 0.0.0.0", "[::1]", "a");
+    expect_kept("[::ffff:127.0.0.1] 0.0.0.0", "127.0.0.1", "a");
+    expect_kept("[::] [::1]", "[::1]", "b");
+}
+
+static void addresses_are_tried_in_order(void **state)
+{
+    (void)state;
+    expect_kept("127.0.0.1", "[::1] 127.0.0.1", "a");
+    expect_kept("127.0.0.1 [::1]", "[::1] 127.0.0.1", "b");
+    expect_kept("0.0.0.0 127.0.0.3", "[::1] 127.0.0.1", "a");
+}
+
+static void elsewhere_is_not_here(void **state)
+{
+    (void)state;
+    expect_kept("127.0.0.2 [::1]", "127.0.0.1", "");
+    expect_kept("0.0.0.0", "[::1]", "");
+}
+
+/* How many servers hold the port, and how many processes. */
+static void expect_found(const struct reserved *r, size_t n_servers, size_t n_holders)
+{
+    struct wr_listeners l;
+    size_t n = 0;
+    assert_true(wr_listeners_read(&l, r->port));
+    assert_true(wr_listeners_find_holders(&l));
+    assert_int_equal(l.n_holders, n_holders);
+    for (size_t i = 0; i < l.n_holders; i++) {
+        size_t first = 0;
+        while (wr_listeners_server(&l, &l.holders[first]) != wr_listeners_server(&l, &l.holders[i]))
+            first++;
+        n += first == i;
+    }
+    assert_int_equal(n, n_servers);
+    wr_listeners_fini(&l);
+}
+
+static void two_addresses_are_two_servers(void **state)
+{
+    (void)state;
+    struct reserved r = holders_reserve();
+    expect_found(&r, 0, 0);
+    pid_t a = holders_start("one", "127.0.0.1", NULL, r.port);
+    expect_found(&r, 1, 1);
+    pid_t b = holders_start("one", "127.0.0.2", NULL, r.port);
+    expect_found(&r, 2, 2);
+    holders_end(a);
+    holders_end(b);
+    close(r.fd);
+}
+
+static void one_name_at_one_address_is_one_server(void **state)
+{
+    (void)state;
+    struct reserved r = holders_reserve();
+    pid_t a = holders_start("one", "127.0.0.1", NULL, r.port);
+    pid_t b = holders_start("one", "127.0.0.1", NULL, r.port);
+    expect_found(&r, 1, 2);
+    pid_t c = holders_start("two", "127.0.0.1", NULL, r.port);
+    expect_found(&r, 2, 3);
+    holders_end(a);
+    holders_end(b);
+    holders_end(c);
+    close(r.fd);
+}
+
+static void a_child_is_of_its_parents_server(void **state)
+{
+    (void)state;
+    struct reserved r = holders_reserve();
+    pid_t a = holders_start("one", "127.0.0.1", "127.0.0.2", r.port);
+    expect_found(&r, 1, 2);
+    holders_end(a);
+    close(r.fd);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_address_of_its_own_comes_first),
+        cmocka_unit_test(addresses_are_tried_in_order),
+        cmocka_unit_test(elsewhere_is_not_here),
+        cmocka_unit_test(two_addresses_are_two_servers),
+        cmocka_unit_test(one_name_at_one_address_is_one_server),
+        cmocka_unit_test(a_child_is_of_its_parents_server),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

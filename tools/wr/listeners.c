@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/listeners.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "wr/procfile.h"
+
+enum { INIT = 1 };
+
+void wr_listeners_fini(struct wr_listeners *l)
+{
+    mk_mem_free(l->sockets);
+    mk_mem_free(l->holders);
+    *l = (struct wr_listeners){NULL};
+}
+
+/* Room for one more; NULL when memory is out. */
+static void *grow(void *all, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return all;
+    size_t more = *cap ? 2 * *cap : 16;
+    void *moved = mk_mem_realloc(all, more * size);
+    if (moved)
+        *cap = more;
+    else
+        errno = ENOMEM;
+    return moved;
+}
+
+static bool add_socket(struct wr_listeners *l, const struct wr_listener *socket)
+{
+    struct wr_listener *all = grow(l->sockets, l->n, &l->cap, sizeof *all);
+    if (!all)
+        return false;
+    l->sockets = all;
+    all[l->n] = *socket;
+    all[l->n].server = l->n;
+    l->n++;
+    return true;
+}
+
+/* Line by line: connections that have ended stay in the list for a minute, and may be a hundred thousand. */
+static bool read_list(struct wr_listeners *l, const char *path, unsigned port)
+{
+    char line[512];
+    struct wr_listener socket;
+    bool good = true;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return errno == ENOENT; /* no IPv6 here */
+    while (good && fgets(line, sizeof line, file))
+        if (wr_proctext_listens(mk_str_from_c(line), port, &socket))
+            good = add_socket(l, &socket);
+    (void)fclose(file);
+    return good;
+}
+
+bool wr_listeners_read(struct wr_listeners *l, unsigned port)
+{
+    *l = (struct wr_listeners){NULL};
+    return read_list(l, "/proc/net/tcp", port) && read_list(l, "/proc/net/tcp6", port);
+}
+
+static struct mk_addr unmapped(const struct mk_addr *a)
+{
+    struct mk_addr v4 = {.len = sizeof v4.v4, .v4.sin_family = AF_INET};
+    if (a->any.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr))
+        return *a;
+    v4.v4.sin_port = a->v6.sin6_port;
+    memcpy(&v4.v4.sin_addr, a->v6.sin6_addr.s6_addr + 12, sizeof v4.v4.sin_addr);
+    return v4;
+}
+
+/* As the kernel chooses: its own address comes before all addresses. */
+enum closeness { ELSEWHERE, ALL_OF_BOTH, ALL, ITS_OWN };
+
+static enum closeness find_closeness(const struct mk_addr *socket, const struct mk_addr *to)
+{
+    struct mk_addr at = unmapped(socket), wanted = unmapped(to);
+    if (mk_addr_eq(&at, &wanted))
+        return ITS_OWN;
+    if (!mk_addr_is_any(&at))
+        return ELSEWHERE;
+    return at.any.sa_family == wanted.any.sa_family ? ALL
+           : at.any.sa_family == AF_INET6           ? ALL_OF_BOTH
+                                                    : ELSEWHERE;
+}
+
+static void keep(struct wr_listeners *l, const struct mk_addr *to, enum closeness best)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (find_closeness(&l->sockets[i].at, to) == best) {
+            l->sockets[n] = l->sockets[i];
+            l->sockets[n].server = n;
+            n++;
+        }
+    l->n = n;
+}
+
+bool wr_listeners_keep(struct wr_listeners *l, const struct mk_addr *to, size_t n)
+{
+    enum closeness best = ELSEWHERE;
+    for (size_t i = 0; best == ELSEWHERE && i < n; i++) {
+        for (size_t k = 0; k < l->n; k++) {
+            enum closeness c = find_closeness(&l->sockets[k].at, &to[i]);
+            best = c > best ? c : best;
+        }
+        if (best != ELSEWHERE)
+            keep(l, &to[i], best);
+    }
+    return best != ELSEWHERE;
+}
+
+/* ---- Holders ---- */
+
+static void join(struct wr_listeners *l, size_t a, size_t b)
+{
+    size_t gone = l->sockets[b].server, stays = l->sockets[a].server;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->sockets[i].server == gone)
+            l->sockets[i].server = stays;
+}
+
+/* Where a descriptor leads among the sockets; l->n: elsewhere. */
+static size_t find_socket(const struct wr_listeners *l, int folder, pid_t fd)
+{
+    char link[64], name[16] = "";
+    uint64_t inode;
+    struct mk_buf text = mk_buf_fixed(name, sizeof name - 1);
+    mk_buf_add_num(&text, (uint64_t)fd);
+    ssize_t len = readlinkat(folder, name, link, sizeof link);
+    mk_str to = mk_str_of(link, len > 0 ? (size_t)len : 0);
+    if (!mk_str_starts(to, MK_STR("socket:[")) ||
+        !mk_num_parse(mk_str_take(mk_str_skip(to, 8), to.len - 9), &inode))
+        return l->n;
+    for (size_t i = 0; i < l->n; i++)
+        if (l->sockets[i].inode == inode)
+            return i;
+    return l->n;
+}
+
+static bool add_holder(struct wr_listeners *l, pid_t pid, size_t socket)
+{
+    struct wr_stat s;
+    if (!wr_procfile_stat(pid, &s))
+        return true; /* it has just ended */
+    struct wr_holder *all = grow(l->holders, l->n_holders, &l->cap_holders, sizeof *all);
+    if (!all)
+        return false;
+    l->holders = all;
+    all[l->n_holders] = (struct wr_holder){.pid = pid, .socket = socket};
+    memcpy(all[l->n_holders++].name, s.name, sizeof s.name);
+    return true;
+}
+
+/* Looks through its descriptors. Where we may not, it is none that we could measure. */
+static bool look_at(struct wr_listeners *l, pid_t pid)
+{
+    size_t first = l->n;
+    pid_t fd;
+    DIR *folder = wr_procfile_folder("/proc/%d/fd", (int)pid);
+    if (!folder)
+        return errno != ENOMEM && errno != EMFILE && errno != ENFILE;
+    while (wr_procfile_next(folder, &fd)) {
+        size_t at = find_socket(l, dirfd(folder), fd);
+        if (at == l->n)
+            continue;
+        if (pid == INIT) { /* it holds sockets for services, which has nothing to say about who is one */
+            l->init_holds = true;
+            break;
+        }
+        if (first == l->n)
+            first = at;
+        join(l, first, at);
+    }
+    (void)closedir(folder);
+    return first == l->n || add_holder(l, pid, first);
+}
+
+static const struct wr_holder *find_holder(const struct wr_listeners *l, pid_t pid)
+{
+    for (size_t i = 0; i < l->n_holders; i++)
+        if (l->holders[i].pid == pid)
+            return &l->holders[i];
+    return NULL;
+}
+
+static void join_with_parents(struct wr_listeners *l, const struct wr_holder *h)
+{
+    struct wr_stat s;
+    for (pid_t at = h->pid; at > INIT && wr_procfile_stat(at, &s); at = s.parent) {
+        const struct wr_holder *above = find_holder(l, s.parent);
+        if (above)
+            join(l, above->socket, h->socket);
+    }
+}
+
+static bool share_address(const struct wr_listeners *l, size_t a, size_t b)
+{
+    for (size_t i = 0; i < l->n; i++)
+        for (size_t k = 0; l->sockets[i].server == a && k < l->n; k++)
+            if (l->sockets[k].server == b && mk_addr_eq(&l->sockets[i].at, &l->sockets[k].at))
+                return true;
+    return false;
+}
+
+/* Workers of a parent that listens no more. */
+static void join_with_likes(struct wr_listeners *l, const struct wr_holder *h)
+{
+    for (const struct wr_holder *o = l->holders; o < h; o++) {
+        size_t a = wr_listeners_server(l, o), b = wr_listeners_server(l, h);
+        if (a != b && strcmp(o->name, h->name) == 0 && share_address(l, a, b))
+            join(l, o->socket, h->socket);
+    }
+}
+
+bool wr_listeners_find_holders(struct wr_listeners *l)
+{
+    bool good = true;
+    pid_t pid;
+    DIR *folder = wr_procfile_folder("/proc");
+    if (!folder)
+        return false;
+    while (good && wr_procfile_next(folder, &pid))
+        good = pid == getpid() || look_at(l, pid);
+    int e = errno;
+    (void)closedir(folder);
+    errno = e;
+    for (size_t i = 0; good && i < l->n_holders; i++)
+        join_with_parents(l, &l->holders[i]);
+    for (size_t i = 0; good && i < l->n_holders; i++)
+        join_with_likes(l, &l->holders[i]);
+    return good;
+}
+
+size_t wr_listeners_server(const struct wr_listeners *l, const struct wr_holder *h)
+{
+    return l->sockets[h->socket].server;
+}

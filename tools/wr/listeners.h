@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sockets that listen on a port here, who holds them, and which of these processes are one server. */
+#ifndef WR_LISTENERS_H
+#define WR_LISTENERS_H
+
+#include "base/err.h"
+#include "wr/proctext.h"
+
+struct wr_holder {
+    pid_t pid;
+    char name[64];
+    size_t socket; /* the first of its sockets */
+};
+
+struct wr_listeners {
+    struct wr_listener *sockets;
+    size_t n, cap;
+    struct wr_holder *holders; /* by their numbers, without wr and process 1 */
+    size_t n_holders, cap_holders;
+    bool init_holds;
+};
+
+/* False: memory is out, or /proc cannot be read; errno says which. */
+bool wr_listeners_read(struct wr_listeners *l, unsigned port) MK_MUST_USE;
+void wr_listeners_fini(struct wr_listeners *l);
+/* Keeps those that a client reaches at the first of the addresses where it reaches any: those bound to it,
+ * else those of all addresses. False, and changes nothing, when there are none. */
+bool wr_listeners_keep(struct wr_listeners *l, const struct mk_addr *to, size_t n) MK_MUST_USE;
+/* Finds the holders. Who shares a socket, is a child of another holder, or has the same name and listens at
+ * the same address, is of the same server. False as above. */
+bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;
+/* Which server it is of: the same number for all of one. */
+size_t wr_listeners_server(const struct wr_listeners *l, const struct wr_holder *h);
+
+#endif
