@@ -207,6 +207,20 @@ def test_a_wrong_answer_is_named():
         assert re.search(r"status +1, the first: status 503, not 200", text)
 
 
+ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\nhello!"
+
+
+def test_an_answer_that_is_too_long_is_not_read_to_its_end():
+    """Its end never comes: waiting for it would be a timeout."""
+    with FakeServer(once(50, ENDLESS)) as server:
+        result = measure(server, "--timeout", "20s")
+        assert result["errors"]["content"] == 1 and result["requests"] == 199
+        assert result["first_errors"]["content"] == "more than 5 bytes of content"
+    with FakeServer(lambda n: ENDLESS) as server:
+        code, out, err = run("-R", 10, "--length", 5, "--timeout", "20s", server.url)
+        assert code == 1 and not out and "the first request failed (content): more than 5 bytes of content" in err
+
+
 def test_what_varies_is_no_error_if_one_says_so():
     with FakeServer(lambda n: answer(b"%d" % n)) as server:
         result = measure(server, "--varies")

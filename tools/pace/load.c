@@ -195,13 +195,11 @@ static uint64_t assign(struct pace_load *l)
 
 static bool take_data(struct pace_load *l, struct pace_connection *c, mk_str data)
 {
-    if (l->reference->recorded)
-        pace_reference_compare(l->reference, &c->comparison, data);
-    else if (!pace_reference_record(l->reference, data)) {
-        fail(l, c, PACE_READ, "the content is too large to be kept (256 MB); --varies does not keep it");
-        return false;
-    }
-    return true;
+    char why[PACE_REFERENCE_WHY];
+    if (pace_reference_take(l->reference, &c->comparison, &c->answer, data, why))
+        return true;
+    fail(l, c, PACE_CONTENT, why);
+    return false;
 }
 
 static void feed(struct pace_load *l, struct pace_connection *c, mk_str in)

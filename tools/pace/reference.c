@@ -18,7 +18,7 @@ static uint64_t find_difference(mk_str a, const char *b)
     return i;
 }
 
-void pace_reference_compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data)
+static void compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data)
 {
     size_t known = r->body.len > c->at ? r->body.len - (size_t)c->at : 0;
     mk_str part = mk_str_take(data, known);
@@ -27,7 +27,7 @@ void pace_reference_compare(const struct pace_reference *r, struct pace_comparis
     c->at += data.len;
 }
 
-bool pace_reference_record(struct pace_reference *r, mk_str data)
+static bool record(struct pace_reference *r, mk_str data)
 {
     if (r->varies)
         return true;
@@ -35,6 +35,33 @@ bool pace_reference_record(struct pace_reference *r, mk_str data)
         r->body = mk_buf_growing(PACE_REFERENCE_MAX);
     mk_buf_add(&r->body, data);
     return !r->body.failed;
+}
+
+/* The length that answers must have; false: any. */
+static bool find_length(const struct pace_reference *r, uint64_t *out)
+{
+    *out = r->expected.has_length ? r->expected.length : r->body_length;
+    return r->expected.has_length || (r->recorded && !r->varies);
+}
+
+bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c,
+                         const struct load_answer *answer, mk_str data, char why[PACE_REFERENCE_WHY])
+{
+    uint64_t most;
+    if (answer->head.status != r->expected.status)
+        return true; /* that is what will be said of it */
+    if (find_length(r, &most) && answer->length > most) {
+        snprintf(why, PACE_REFERENCE_WHY, "more than %" PRIu64 " bytes of content", most);
+        return false;
+    }
+    if (r->recorded)
+        compare(r, c, data);
+    else if (!record(r, data)) {
+        snprintf(why, PACE_REFERENCE_WHY,
+                 "the content is too large to be kept (256 MB); --varies does not keep it");
+        return false;
+    }
+    return true;
 }
 
 static enum pace_verdict judge_status(const struct pace_reference *r, const struct load_answer *answer,
@@ -52,8 +79,8 @@ enum pace_verdict pace_reference_judge(const struct pace_reference *r, const str
     enum pace_verdict verdict = judge_status(r, answer, why);
     if (verdict != PACE_RIGHT)
         return verdict;
-    uint64_t expected = r->expected.has_length ? r->expected.length : r->body_length;
-    if ((r->expected.has_length || !r->varies) && answer->length != expected)
+    uint64_t expected;
+    if (find_length(r, &expected) && answer->length != expected)
         snprintf(why, PACE_REFERENCE_WHY, "%" PRIu64 " bytes of content, not %" PRIu64, answer->length,
                  expected);
     else if (c->differs_at)

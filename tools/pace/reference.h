@@ -30,10 +30,11 @@ enum pace_verdict { PACE_RIGHT, PACE_WRONG_STATUS, PACE_WRONG_CONTENT };
 
 void pace_reference_fini(struct pace_reference *r);
 
-/* A piece of the content of one answer, in order. */
-void pace_reference_compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data);
-/* The same for the first answer. False: no memory, or beyond the limit. */
-bool pace_reference_record(struct pace_reference *r, mk_str data) MK_MUST_USE;
+/* A piece of the content of `answer`, in order: it is compared, or recorded when it is that of the first.
+ * False: no more is wanted, since it is longer than it may be, or than can be kept; `why` gets the words. */
+bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c,
+                         const struct load_answer *answer, mk_str data,
+                         char why[PACE_REFERENCE_WHY]) MK_MUST_USE;
 
 /* Judges a complete answer; `why` gets the words if it is wrong. */
 enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,

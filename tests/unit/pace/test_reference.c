@@ -11,16 +11,21 @@ static struct load_answer answer_of(unsigned status, const char *body)
 static enum pace_verdict record(struct pace_reference *r, const char *body, char *why)
 {
     struct load_answer a = answer_of(200, body);
-    assert_true(pace_reference_record(r, mk_str_from_c(body)));
+    struct pace_comparison c = {0};
+    if (!pace_reference_take(r, &c, &a, mk_str_from_c(body), why))
+        return PACE_WRONG_CONTENT;
     return pace_reference_finish(r, &a, why);
 }
 
-static enum pace_verdict judge(const struct pace_reference *r, unsigned status, const char *body, char *why)
+static enum pace_verdict judge(struct pace_reference *r, unsigned status, const char *body, char *why)
 {
-    struct load_answer a = answer_of(status, body);
+    struct load_answer a = answer_of(status, "");
     struct pace_comparison c = {0};
-    for (size_t i = 0; i < a.length; i++) /* in the smallest pieces */
-        pace_reference_compare(r, &c, mk_str_of(body + i, 1));
+    for (size_t i = 0; body[i]; i++) { /* in the smallest pieces */
+        a.length++;
+        if (!pace_reference_take(r, &c, &a, mk_str_of(body + i, 1), why))
+            return PACE_WRONG_CONTENT;
+    }
     return pace_reference_judge(r, &c, &a, why);
 }
 
@@ -36,6 +41,7 @@ static void all_answers_are_held_against_the_first(void **state)
     assert_int_equal(judge(&r, 200, "hell", why), PACE_WRONG_CONTENT);
     assert_contains(mk_str_from_c(why), "4 bytes of content, not 5");
     assert_int_equal(judge(&r, 200, "hello!", why), PACE_WRONG_CONTENT);
+    assert_string_equal(why, "more than 5 bytes of content");
     assert_int_equal(judge(&r, 200, "", why), PACE_WRONG_CONTENT);
     assert_int_equal(judge(&r, 503, "hello", why), PACE_WRONG_STATUS);
     assert_contains(mk_str_from_c(why), "status 503, not 200");
@@ -80,12 +86,30 @@ static void what_varies_has_its_status_and_perhaps_its_length(void **state)
     assert_int_equal(judge(&five, 200, "longer", why), PACE_WRONG_CONTENT);
 }
 
+/* Whatever is still to come. */
+static void what_is_longer_than_it_may_be_is_not_kept(void **state)
+{
+    char why[PACE_REFERENCE_WHY];
+    struct pace_reference r = {.expected = {.status = 200, .has_length = true, .length = 5}};
+    struct load_answer a = answer_of(200, "hello!"), busy = answer_of(503, "please wait");
+    struct pace_comparison c = {0};
+    (void)state;
+    assert_false(pace_reference_take(&r, &c, &a, MK_STR("hello!"), why));
+    assert_string_equal(why, "more than 5 bytes of content");
+    assert_int_equal(r.body.len, 0);
+    assert_true(pace_reference_take(&r, &c, &busy, MK_STR("please wait"), why));
+    assert_int_equal(r.body.len, 0);
+    assert_int_equal(pace_reference_finish(&r, &busy, why), PACE_WRONG_STATUS);
+    pace_reference_fini(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_answers_are_held_against_the_first),
         cmocka_unit_test(the_first_is_held_against_what_was_asked),
         cmocka_unit_test(what_varies_has_its_status_and_perhaps_its_length),
+        cmocka_unit_test(what_is_longer_than_it_may_be_is_not_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
