@@ -152,13 +152,12 @@ static void look_for_end(struct wr_child *c)
     c->has_ended = true;
 }
 
-static void read_signals(struct wr_child *c)
+static void read_signals(void)
 {
     struct signalfd_siginfo s;
     while (read(signals_fd, &s, sizeof s) == (ssize_t)sizeof s)
         if (s.ssi_signo != SIGCHLD)
             interrupted = true;
-    look_for_end(c);
 }
 
 static void poll_once(struct wr_child *c, uint64_t until_us)
@@ -173,7 +172,7 @@ static void poll_once(struct wr_child *c, uint64_t until_us)
         if (p[i + 1].revents)
             (void)read_output(c, i);
     if (p[0].revents)
-        read_signals(c);
+        read_signals();
 }
 
 void wr_child_drain(struct wr_child *c)
@@ -187,13 +186,16 @@ void wr_child_drain(struct wr_child *c)
 
 enum wr_child_news wr_child_wait(struct wr_child *c, uint64_t until_us)
 {
-    while (!c->has_ended && !interrupted) {
-        look_for_end(c); /* a stopped child's signal may have been taken for this one's */
-        if (c->has_ended || mk_clock_us() >= until_us)
-            break;
+    for (;;) {
+        look_for_end(c); /* whatever signals said: that of another child may have been taken for this one's */
+        if (interrupted)
+            return WR_CHILD_INTERRUPTED;
+        if (c->has_ended)
+            return WR_CHILD_ENDED;
+        if (mk_clock_us() >= until_us)
+            return WR_CHILD_RUNS;
         poll_once(c, until_us);
     }
-    return interrupted ? WR_CHILD_INTERRUPTED : c->has_ended ? WR_CHILD_ENDED : WR_CHILD_RUNS;
 }
 
 void wr_child_stop(struct wr_child *c)
@@ -202,12 +204,9 @@ void wr_child_stop(struct wr_child *c)
     if (c->pid <= 0 || c->has_ended)
         return;
     (void)kill(-c->pid, SIGTERM);
-    while (!c->has_ended && mk_clock_us() < until) {
-        look_for_end(c);
-        if (!c->has_ended) {
-            uint64_t soon = mk_clock_us() + 20000;
-            poll_once(c, soon < until ? soon : until);
-        }
+    for (look_for_end(c); !c->has_ended && mk_clock_us() < until; look_for_end(c)) {
+        uint64_t soon = mk_clock_us() + 20000;
+        poll_once(c, soon < until ? soon : until);
     }
     (void)kill(-c->pid, SIGKILL);
     while (!c->has_ended && wait4(c->pid, &c->status, 0, &c->usage) < 0 && errno == EINTR)
