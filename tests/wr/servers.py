@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Servers that do one thing each: servers.py KIND [NUMBER]. Prints its port, and more for some kinds."""
 import ctypes
+import mmap
 import os
 import signal
 import socket
@@ -110,6 +111,18 @@ def at(host, port):
     plain(listener)
 
 
+def swelling(mb):
+    """Holds that much memory while a connection is open, and answers when it has it."""
+    listener, port = listen()
+    say(port)
+    while True:
+        with listener.accept()[0] as connection:
+            with mmap.mmap(-1, int(mb) << 20) as memory:
+                memory.write(b"x" * (int(mb) << 20))
+                while receive(connection):
+                    connection.sendall(ANSWER)
+
+
 def named(name):
     ctypes.CDLL(None).prctl(15, name.encode(), 0, 0, 0)
     listener, port = listen()
@@ -156,5 +169,5 @@ if __name__ == "__main__":
     kind, *words = sys.argv[1:]
     if kind in ("slow", "forking", "family"):
         words = [float(words[0])]
-    {"slow": slow, "at": at, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing,
+    {"slow": slow, "at": at, "swelling": swelling, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing,
      "hanging-up": hanging_up}[kind](*words)

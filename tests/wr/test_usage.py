@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the server used: children, children that are gone, names, system calls."""
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -108,6 +109,47 @@ def test_any_name(wr, serve, name):
     document, shots, _ = wr.shots("--name", name, "-c", 2, "--", *AB, server.url)
     assert document["server"] == {"name": name, "pids": [server.pid], "found_by": "name"}
     assert used_us(shots[0]) > 0
+
+
+# Its connection is open for some time, and closed before it ends.
+HOLDING = """
+import socket, time
+connection = socket.create_connection(("127.0.0.1", {port}))
+connection.sendall(b"GET / HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+connection.recv(4096)
+time.sleep(2)
+connection.close()
+"""
+
+
+def test_memory_of_a_short_shot_is_that_under_load(wr, serve):
+    server = serve("swelling", 64)
+    wr.script("wrk", HOLDING.format(port=server.port) + PRINT_WRK)
+    _, (shot,), _ = wr.shots("--pid", server.pid, "--interval", 5000, "--unchecked", "--", "wrk", server.url)
+    assert [kb >= 64 << 10 for _, _, kb in shot["samples"]] == [True]
+    assert shot["pss_kb"] == shot["peak_kb"] >= 64 << 10
+
+
+def test_memory_of_a_shot_that_nobody_looked_at_is_not_known(wr, serve):
+    server = serve("slow", 0)
+    document, (shot,), said = wr.shots("--pid", server.pid, "--interval", 60000, "-c", 2, "--", *AB, server.url)
+    assert shot["samples"] == [] and shot["pss_kb"] is None and shot["peak_kb"] is None and shot["hwm_kb"] > 0
+    assert document["steps"][0]["pss_kb"] is None
+    assert "the client ended before the first look, after 6000.0 ms" in said
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, who can be another user")
+def test_memory_that_is_known_in_part_is_not_known(wr, serve):
+    other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+    ours, roots = serve("slow", 0, before=other), serve("slow", 0)
+    if not os.access(wr.program, os.X_OK) or subprocess.run([*other, wr.program, "-v"], check=False, capture_output=True).returncode:
+        pytest.skip("wr is where other users cannot run it")
+    command = ["--", *AB, ours.url]
+    _, (shot,), _ = wr.shots("--pid", ours.pid, "-c", 2, *command, before=other)
+    assert shot["pss_kb"] > 0
+    _, (shot,), said = wr.shots("--pid", ours.pid, "--pid", roots.pid, "-c", 2, *command, before=other)
+    assert shot["pss_kb"] is None and shot["peak_kb"] is None and shot["samples"][0][2] is None
+    assert "the server's memory is not known: run wr as root" in said
 
 
 def test_system_calls_are_counted_or_it_is_said_why(wr, serve):

@@ -86,10 +86,17 @@ static bool read_result(const struct wr_fire *f, const struct wr_child *c, struc
                         MK_STR_ARG(last_words(c)));
 }
 
+uint64_t wr_fire_first_look(uint64_t interval_us)
+{
+    enum { SOON = 10 };
+    return interval_us / SOON;
+}
+
 /* Looks at the server until the client ends. */
 static bool watch(const struct wr_fire *f, struct wr_child *client, struct wr_meter *m)
 {
-    uint64_t next = client->started_us + f->interval_us, until = client->started_us + f->limit_us;
+    uint64_t next = client->started_us + wr_fire_first_look(f->interval_us),
+             until = client->started_us + f->limit_us;
     for (;;) {
         enum wr_child_news news = wr_child_wait(client, next < until ? next : until);
         if (news == WR_CHILD_ENDED)

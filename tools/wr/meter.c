@@ -28,7 +28,6 @@ static bool look_closely(struct wr_meter *m)
         return false;
     wr_family_read_memory(m->server);
     m->pss_kb = wr_family_pss_kb(m->server, &kb) ? (double)kb : WR_NOT_TOLD;
-    m->peak_kb = fmax(m->peak_kb, m->pss_kb);
     m->hwm_kb = fmax(m->hwm_kb, (double)wr_family_hwm_kb(m->server));
     if (m->has_client) {
         wr_process_read_cpu(&m->client);
@@ -48,8 +47,7 @@ bool wr_meter_start(struct wr_meter *m, struct wr_family *server)
     *m = (struct wr_meter){.server = server, .pss_kb = WR_NOT_TOLD, .peak_kb = WR_NOT_TOLD};
     if (!look_closely(m))
         return false;
-    m->dear_us = 0; /* short shots have a sample too */
-    m->peak_kb = WR_NOT_TOLD;
+    m->dear_us = 0; /* the first look under load is one at memory too */
     m->hwm_kb = 0;
     wr_family_start(server);
     m->switches = wr_family_switches(server);
@@ -90,7 +88,10 @@ bool wr_meter_sample(struct wr_meter *m)
     m->cores = (double)used.total / 1000 / (double)(now - m->sampled_us);
     m->last = cpu;
     m->sampled_us = now;
-    return (now < m->dear_us || look_closely(m)) && keep_sample(m, now);
+    if (now >= m->dear_us && !look_closely(m))
+        return false;
+    m->peak_kb = fmax(m->peak_kb, m->pss_kb);
+    return keep_sample(m, now);
 }
 
 static void weigh_server(struct wr_meter *m, struct wr_shot *out)
@@ -149,7 +150,7 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
         wr_family_read_cpu_of_new(m->server, &more);
         wr_cpu_add(&used, &more);
     }
-    if (!look_closely(m) || (m->n_samples == 0 && !wr_meter_sample(m)))
+    if (!look_closely(m)) /* its memory is none under load any more, and no sample */
         return false;
     out->wall_s = seconds(client->ended_us - client->started_us);
     wr_cpu_split(&used, &out->server.user_us, &out->server.system_us);

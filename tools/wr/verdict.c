@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wr/verdict.h"
+
+#include "wr/fire.h"
+#include "wr/say.h"
+
+bool wr_verdict_bottleneck(const struct wr_step *step, struct mk_buf *out)
+{
+    const struct wr_shot *worst = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < step->n; i++)
+        if (step->shots[i].bottleneck != WR_BOTTLENECK_NEITHER &&
+            (!worst || step->shots[i].bottleneck >= worst->bottleneck)) {
+            n = worst && step->shots[i].bottleneck == worst->bottleneck ? n + 1 : 1;
+            worst = &step->shots[i];
+        }
+    if (!worst)
+        return false;
+    bool client = worst->bottleneck == WR_BOTTLENECK_CLIENT;
+    const struct wr_load *full = client ? &worst->client : &worst->server,
+                         *other = client ? &worst->server : &worst->client;
+    mk_buf_addf(
+        out,
+        "%u connections: the %s is the bottleneck in %zu of %zu shots (it uses %.0f %% of %u core%s, the "
+        "%s %.0f %% of %u)%s",
+        step->concurrency, client ? "client" : "server", n, step->n, full->busy * 100, full->cores,
+        full->cores == 1 ? "" : "s", client ? "server" : "client", other->busy * 100, other->cores,
+        client ? ": this measures the client; give it more cores or threads, or take a faster one" : "");
+    return true;
+}
+
+static void say_bottleneck(const struct wr_step *step)
+{
+    char room[512] = "";
+    struct mk_buf text = mk_buf_fixed(room, sizeof room - 1);
+    if (wr_verdict_bottleneck(step, &text))
+        wr_say("%s", room);
+}
+
+/* Wanted nearly all the time, and did not get it. */
+static bool was_disturbed(const struct wr_load *l)
+{
+    return l->busy < 0.90 && l->busy + l->waited >= 0.95;
+}
+
+static void say_disturbed(const struct wr_step *step)
+{
+    static bool said;
+    for (size_t i = 0; i < step->n && !said; i++) {
+        const struct wr_shot *shot = &step->shots[i];
+        bool client = was_disturbed(&shot->client);
+        const struct wr_load *l = client ? &shot->client : &shot->server;
+        said = was_disturbed(l);
+        if (said)
+            wr_say(
+                "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: something else "
+                "runs "
+                "there, the other side perhaps (--client-cores keeps them apart); these numbers are too low",
+                client ? "client" : "server", l->busy * 100, l->waited * 100);
+    }
+}
+
+static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
+{
+    enum { BAD = 400, TOO_MANY = 100 };
+    double bad = 0, all = 0;
+    if (s->options->expected.status >= BAD)
+        return;
+    for (size_t i = 0; i < step->n; i++) {
+        const struct wr_result *r = &step->shots[i].told;
+        bad += r->errors.status > 0 ? (double)r->errors.status : 0;
+        all += (double)wr_result_served(r);
+    }
+    if (bad <= 0)
+        return;
+    wr_say("%u connections: %.0f of %.0f answers were errors: this is the rate of error answers too; if they "
+           "are "
+           "meant, say --status",
+           step->concurrency, bad, all > bad ? all : bad);
+    s->had_bad_answers |= bad * TOO_MANY > all;
+}
+
+static void say_without_memory(const struct wr_sweep *s, const struct wr_step *step)
+{
+    static bool said;
+    for (size_t i = 0; i < step->n && !said; i++) {
+        const struct wr_shot *shot = &step->shots[i];
+        said = !wr_is_told(shot->pss_kb);
+        if (said && shot->n_samples)
+            wr_say(
+                "the server's memory is not known: run wr as root, or as its user, to look into all of its "
+                "processes");
+        else if (said)
+            wr_say("the server's memory is not known: the client ended before the first look, after %.1f ms; "
+                   "let "
+                   "it run longer, or say a shorter --interval",
+                   (double)wr_fire_first_look(s->options->interval_us) / 1000);
+    }
+}
+
+static void say_doubt(const struct wr_step *step)
+{
+    const char *doubt = NULL;
+    size_t n = 0;
+    for (size_t i = 0; i < step->n; i++)
+        if (step->shots[i].told.doubt) {
+            doubt = step->shots[i].told.doubt;
+            n++;
+        }
+    if (doubt)
+        wr_say("%u connections: the client doubts itself in %zu of %zu shots: %s", step->concurrency, n,
+               step->n, doubt);
+}
+
+/* Answers of the checked length that do not come to what was received were not those answers. */
+static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
+{
+    for (size_t i = 0; i < step->n; i++) {
+        const struct wr_result *r = &step->shots[i].told;
+        double should = (double)r->requests * (double)s->checked.length;
+        if (!s->was_checked || r->bytes < 0 ||
+            (double)r->bytes + s->command.kind->bytes_step >= should * 0.98)
+            continue;
+        wr_say("%u connections: the client received %lld bytes, which are less than %lld answers of %llu: "
+               "they are not "
+               "those that were checked",
+               step->concurrency, (long long)r->bytes, (long long)r->requests,
+               (unsigned long long)s->checked.length);
+        return;
+    }
+}
+
+void wr_verdict_say(struct wr_sweep *s, const struct wr_step *step)
+{
+    say_bottleneck(step);
+    say_disturbed(step);
+    say_doubt(step);
+    look_for_bad_answers(s, step);
+    say_without_memory(s, step);
+    say_if_short(s, step);
+}
