@@ -207,6 +207,20 @@ def test_a_wrong_answer_is_named():
         assert re.search(r"status +1, the first: status 503, not 200", text)
 
 
+@pytest.mark.parametrize("wrong, error, words", [(answer(b"hello", "503 Busy"), "status", "status 503, not 200"),
+                                                 (answer(b"hallo"), "content", "at byte 1"),
+                                                 ([b"no\r\n", CLOSE], "read", "does not begin with HTTP/1.")])
+def test_all_answers_may_be_wrong(wrong, error, words):
+    with FakeServer(lambda n: wrong if n > 10 else answer()) as server:
+        result = measure(server, rate=50)
+        code, out, err = run("-R", 10, "--sha1", hashlib.sha1(b"hello").hexdigest(), server.url)
+    assert code == 1 and not out and f"the first request failed ({error}): " in err
+    assert result["before"] == {"requests": 10, "errors": 0}
+    assert result["asked"] == result["errors"][error] == 50 and result["requests"] == result["rate"] == 0
+    assert words in result["first_errors"][error]
+    assert {result["latency_us"][name] for name in ("mean", "p50", "p99", "max")} == {None}
+
+
 ENDLESS = b"HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\nhello!"
 
 

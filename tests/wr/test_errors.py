@@ -68,6 +68,13 @@ def test_an_answer_of_500_is_wrong_unless_meant(wr, serve):
     wr.run("--status", 500, "--", "ab", "-n", 5, server.url)
 
 
+@pytest.mark.parametrize("folder", ["/nowhere", "/", "/proc/self", __file__, ""])
+def test_what_is_no_control_group_is_refused(wr, serve, folder):
+    server = serve("slow", 0)
+    done = wr.run("--pid", server.pid, "--cgroup", folder, "--", "ab", "-n", 5, server.url, code=1)
+    assert f"wr: {folder}: --cgroup expects the folder of a control group of version 2" in done.stderr and not done.stdout
+
+
 def test_what_is_complete_is_written_though_a_later_step_fails(wr, serve):
     server = serve("slow", 0)
     wr.script("ab", "import sys\nif '2' in sys.argv: sys.exit(9)\n"

@@ -196,6 +196,22 @@ static void a_child_that_nobody_waits_for_is_counted_once(void **state)
     an_ended_child_is_counted_once(true);
 }
 
+static void a_part_of_the_memory_is_no_total(void **state)
+{
+    (void)state;
+    struct wr_process all[] = {{.pid = 1, .pss_is_known = true, .pss_kb = 100},
+                               {.pid = 2, .pss_is_known = true, .pss_kb = 20},
+                               {.pid = 3}};
+    struct wr_family f = {.all = all, .n = MK_LEN(all)};
+    uint64_t kb;
+    assert_false(wr_family_pss_kb(&f, &kb)); /* the third lives, and may not be looked into */
+    all[2].is_dead = true;
+    assert_true(wr_family_pss_kb(&f, &kb));
+    assert_int_equal(kb, 120);
+    f.n = 0;
+    assert_false(wr_family_pss_kb(&f, &kb));
+}
+
 static void user_and_system_share_the_exact_total(void **state)
 {
     (void)state;
@@ -216,6 +232,7 @@ int main(void)
         cmocka_unit_test(children_are_of_the_family_and_summed),
         cmocka_unit_test(a_waited_child_is_counted_once),
         cmocka_unit_test(a_child_that_nobody_waits_for_is_counted_once),
+        cmocka_unit_test(a_part_of_the_memory_is_no_total),
         cmocka_unit_test(user_and_system_share_the_exact_total),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
