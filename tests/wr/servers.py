@@ -154,6 +154,16 @@ def failing():
             connection.sendall(b"HTTP/1.1 500 Sorry\r\nContent-Length: 2\r\n\r\nno")
 
 
+def saying(text):
+    """Says that, whatever is asked, and closes."""
+    listener, port = listen()
+    say(port)
+    while True:
+        with listener.accept()[0] as connection:
+            receive(connection)
+            connection.sendall(text.encode())
+
+
 def hanging_up():
     """Reads nothing, and resets."""
     listener, port = listen()
@@ -170,4 +180,4 @@ if __name__ == "__main__":
     if kind in ("slow", "forking", "family"):
         words = [float(words[0])]
     {"slow": slow, "at": at, "swelling": swelling, "forking": forking, "family": family, "named": named, "dying": dying, "failing": failing,
-     "hanging-up": hanging_up}[kind](*words)
+     "saying": saying, "hanging-up": hanging_up}[kind](*words)

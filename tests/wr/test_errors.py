@@ -75,6 +75,35 @@ def test_what_is_no_control_group_is_refused(wr, serve, folder):
     assert f"wr: {folder}: --cgroup expects the folder of a control group of version 2" in done.stderr and not done.stdout
 
 
+HELLO = ("--length", 11, "--sha1", "2aae6c35c94fcfb415dbe95f408b9ce91ee846ed")
+
+
+@pytest.mark.parametrize("answer", [
+    "HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world and more",
+    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n6;x=y\r\nhello \r\n5\r\nworld\r\n0\r\nTrailer: a\r\n\r\n",
+    "HTTP/1.0 200 OK\r\n\r\nhello world",
+    "HTTP/1.1 103 Early\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello world",
+], ids=["length", "chunked", "until-close", "interim"])
+def test_content_is_checked_however_it_comes(wr, serve, answer):
+    server = serve("saying", answer)
+    wr.script("wrk", PRINT_WRK)
+    wr.run(*HELLO, "--", "wrk", server.url)
+
+
+@pytest.mark.parametrize("answer, said", [
+    ("", "the connection was closed without one"),
+    ("SSH-2.0-OpenSSH_9.2\r\n", "it does not begin with HTTP/1."),
+    ("HTTP/1.1 200 OK\nContent-Length: 11\n\nhello world", "a line of the head does not end with CRLF"),
+    ("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", "it ended in the middle"),
+    ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nab\r\n", "its chunked coding is broken"),
+], ids=["nothing", "other", "lf", "early", "chunked"])
+def test_what_is_no_answer_is_said_to_be_none(wr, serve, answer, said):
+    server = serve("saying", answer)
+    wr.script("wrk", PRINT_WRK)
+    assert f"cannot be checked: {said}; --unchecked" in wr.run("--", "wrk", server.url, code=1).stderr
+    wr.run("--unchecked", "--", "wrk", server.url)
+
+
 def test_what_is_complete_is_written_though_a_later_step_fails(wr, serve):
     server = serve("slow", 0)
     wr.script("ab", "import sys\nif '2' in sys.argv: sys.exit(9)\n"

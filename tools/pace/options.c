@@ -9,6 +9,7 @@
 
 #include "base/num.h"
 #include "http/field.h"
+#include "load/request.h"
 #include "pace/now.h"
 
 enum { CONNECTIONS_MAX = 60000, FIELDS_MAX = 32 };
@@ -66,9 +67,8 @@ static const struct option NAMES[] = {
 /* What is gathered before the request can be written. */
 struct reading {
     struct pace_options *o;
-    mk_str fields[FIELDS_MAX];
+    char *fields[FIELDS_MAX + 1];
     size_t n_fields;
-    bool has_host, has_agent;
 };
 
 static bool complain(const char *fmt, ...) MK_PRINTF(1, 2);
@@ -112,7 +112,7 @@ static bool take_time(const char *name, const char *text, uint64_t *out)
     return complain("%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not \"%s\"", name, text);
 }
 
-static bool take_field(struct reading *r, const char *text)
+static bool take_field(struct reading *r, char *text)
 {
     mk_str field = mk_str_from_c(text);
     size_t colon = mk_str_find(field, ':');
@@ -126,9 +126,7 @@ static bool take_field(struct reading *r, const char *text)
                         text);
     if (r->n_fields == FIELDS_MAX)
         return complain("more than %d times -H", FIELDS_MAX);
-    r->has_host |= id == MK_FIELD_HOST;
-    r->has_agent |= id == MK_FIELD_USER_AGENT;
-    r->fields[r->n_fields++] = field;
+    r->fields[r->n_fields++] = text;
     return true;
 }
 
@@ -153,7 +151,7 @@ static void take_flag(struct pace_options *o, int letter)
         o->spacing = letter == POISSON ? PACE_POISSON : PACE_CLOSED_LOOP;
 }
 
-static bool take_option(struct reading *r, int letter, const char *arg)
+static bool take_option(struct reading *r, int letter, char *arg)
 {
     struct pace_options *o = r->o;
     switch (letter) {
@@ -185,16 +183,7 @@ static bool write_request(struct reading *r)
 {
     struct mk_buf *out = &r->o->request;
     *out = mk_buf_growing(PACE_REQUEST_MAX);
-    mk_buf_addf(out, "GET %.*s HTTP/1.1\r\n", MK_STR_ARG(r->o->url.target));
-    if (!r->has_host)
-        mk_buf_addf(out, "Host: %.*s\r\n", MK_STR_ARG(r->o->url.authority));
-    if (!r->has_agent)
-        mk_buf_add(out, MK_STR("User-Agent: pace/" MK_VERSION "\r\n"));
-    for (size_t i = 0; i < r->n_fields; i++) {
-        mk_buf_add(out, r->fields[i]);
-        mk_buf_add(out, MK_STR("\r\n"));
-    }
-    mk_buf_add(out, r->o->closes ? MK_STR("Connection: close\r\n\r\n") : MK_STR("\r\n"));
+    load_request_write(out, &r->o->url, "pace/" MK_VERSION, r->fields, r->o->closes);
     return !out->failed || complain("the request is longer than 64 KB");
 }
 

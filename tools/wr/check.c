@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/err.h"
 #include "load/answer.h"
+#include "load/request.h"
 #include "os/fd.h"
 #include "wr/child.h"
 #include "wr/say.h"
@@ -33,16 +34,6 @@ static int connect_to(const struct load_url *url, const char **why)
     return fd;
 }
 
-static bool has_field(char *const *fields, mk_str name)
-{
-    for (size_t i = 0; fields[i]; i++) {
-        mk_str field = mk_str_from_c(fields[i]);
-        if (mk_str_eq_nocase(mk_str_trim(mk_str_take(field, mk_str_find(field, ':'))), name))
-            return true;
-    }
-    return false;
-}
-
 /* A server that hangs up is no reason to end by a signal. */
 static mk_err send_all(int fd, mk_str text)
 {
@@ -60,15 +51,7 @@ static mk_err send_all(int fd, mk_str text)
 static mk_err send_request(int fd, const struct load_url *url, char *const *fields)
 {
     struct mk_buf text = mk_buf_growing(1 << 20);
-    mk_buf_addf(&text, "GET %.*s HTTP/1.1\r\n", MK_STR_ARG(url->target));
-    if (!has_field(fields, MK_STR("Host")))
-        mk_buf_addf(&text, "Host: %.*s\r\n", MK_STR_ARG(url->authority));
-    if (!has_field(fields, MK_STR("User-Agent")))
-        mk_buf_addf(&text, "User-Agent: wr/%s\r\n", MK_VERSION);
-    for (size_t i = 0; fields[i]; i++)
-        if (!mk_str_starts(mk_str_from_c(fields[i]), MK_STR("Connection:")))
-            mk_buf_addf(&text, "%s\r\n", fields[i]);
-    mk_buf_addf(&text, "Connection: close\r\n\r\n");
+    load_request_write(&text, url, "wr/" MK_VERSION, fields, true);
     mk_err e = text.failed ? -ENOMEM : send_all(fd, mk_buf_str(&text));
     mk_buf_free(&text);
     return e;

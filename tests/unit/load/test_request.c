@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "load/request.h"
+
+#include "unit/test.h"
+
+static void expect(char *const *fields, bool closes, const char *text)
+{
+    char room[512];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct load_url u;
+    assert_null(load_url_parse(MK_STR("http://h:8080/a?b#c"), &u));
+    load_request_write(&out, &u, "pace/1", fields, closes);
+    assert_str(mk_buf_str(&out), text);
+}
+
+static void a_request_says_who_asks_whom(void **state)
+{
+    char *none[] = {NULL};
+    (void)state;
+    expect(none, false, "GET /a?b HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: pace/1\r\n\r\n");
+    expect(none, true,
+           "GET /a?b HTTP/1.1\r\nHost: h:8080\r\nUser-Agent: pace/1\r\nConnection: close\r\n\r\n");
+}
+
+static void fields_take_the_place_of_ours(void **state)
+{
+    char host[] = "host: other", agent[] = "User-agent:", more[] = "A: b";
+    char *fields[] = {host, more, agent, NULL};
+    (void)state;
+    expect(fields, false, "GET /a?b HTTP/1.1\r\nhost: other\r\nA: b\r\nUser-agent:\r\n\r\n");
+}
+
+static void the_connection_closes_whatever_they_say(void **state)
+{
+    char keep[] = "connection: keep-alive", host[] = "Host: h", agent[] = "User-Agent: a";
+    char *fields[] = {keep, host, agent, NULL};
+    (void)state;
+    expect(fields, true, "GET /a?b HTTP/1.1\r\nHost: h\r\nUser-Agent: a\r\nConnection: close\r\n\r\n");
+    expect(fields, false, "GET /a?b HTTP/1.1\r\nconnection: keep-alive\r\nHost: h\r\nUser-Agent: a\r\n\r\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_says_who_asks_whom),
+        cmocka_unit_test(fields_take_the_place_of_ours),
+        cmocka_unit_test(the_connection_closes_whatever_they_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
