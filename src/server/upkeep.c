@@ -70,6 +70,7 @@ void mk_upkeep_follow(struct mk_upkeep *u, const struct mk_generation *g)
 {
     uint32_t ticket_ms = g->tickets ? g->server.ticket_ms : 0;
     u->generation = g;
+    u->changed = false; /* what has is in it already, or is seen once more */
     if (g->watched)
         set(u, &u->look, LOOK_MS);
     else
