@@ -3,6 +3,7 @@
 import http.client  # noqa: F401: the folder of that name must not take its place, whoever is collected first
 import http.server  # noqa: F401
 import os
+import signal
 import subprocess
 
 import contest  # noqa: F401: so with the package in tools/contest
@@ -15,6 +16,10 @@ from proc import Process
 
 def pytest_configure(config):
     protocols.register(config)
+    # Shells ignore them in what runs in the background, and so would every program that a test interrupts.
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 def pytest_generate_tests(metafunc):

@@ -3,9 +3,11 @@
 
 The program is build/dev/monkey unless MONKEY_PROGRAM names another one. See the fixture `monkey` in conftest.py.
 """
+import codecs
 import functools
 import os
 import re
+import select
 import signal
 import subprocess
 import textwrap
@@ -18,6 +20,7 @@ from http2 import Http2Client
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
+PIPE_SIZE = 1 << 16
 SECONDS = 30  # for the program to start, to end, or to say what is waited for
 
 # What may stand in no log: reports of the sanitizers, of our own assertions, and of workers that died of either.
@@ -41,22 +44,35 @@ class Output:
 
     def __init__(self, pipe, name):
         self._pipe, self._name, self._text = pipe, name, ""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a character may come in two pieces
         self._changed, self._ended = threading.Condition(), False
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self):
-        while data := os.read(self._pipe.fileno(), 1 << 16):
+        while not self._ended:
+            self._has_more(None)
             with self._changed:
-                self._text += data.decode("utf-8", "replace")
-                self._changed.notify_all()
-        with self._changed:
-            self._ended = True
+                self._take()
+
+    def _has_more(self, milliseconds):
+        poll = select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        return bool(poll.poll(milliseconds))
+
+    def _take(self):
+        """All that is in the pipe by now, which is no more than one read() takes. The caller holds the lock."""
+        if not self._ended and self._has_more(0):
+            data = os.read(self._pipe.fileno(), PIPE_SIZE)
+            self._text += self._decoder.decode(data, final=not data)
+            self._ended = not data
             self._changed.notify_all()
 
     @property
     def text(self):
+        """All that has been written by now, whether the thread has seen it yet or not."""
         with self._changed:
+            self._take()
             return self._text
 
     def wait_for(self, pattern, count=1, seconds=SECONDS):
