@@ -121,14 +121,14 @@ def test_after_so_many_requests_it_ends(monkey, site):
 
 def test_an_idle_connection_is_closed_in_silence(monkey, site):
     site.add("a.txt", "hello")
-    with monkey(server="KeepAliveTimeout 100ms").connect() as c:
+    with monkey(server="KeepAliveTimeout 1s").connect() as c:
         assert c.get("/a.txt").text == "hello"
         c.expect_end()
 
 
 @pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 says who it is; see test_h2_hostile.py")
 def test_a_connection_that_says_nothing_is_closed_in_silence(monkey):
-    with monkey(server="Timeout 100ms").connect() as c:
+    with monkey(server="Timeout 1s").connect() as c:
         c.expect_end()
 
 

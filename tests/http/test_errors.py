@@ -222,7 +222,7 @@ def test_own_error_pages(monkey, site):
     site.add("errors/400.html", "<p>bad</p>")
     site.add("large.html", b"L" * 100_000)
     site.add("a.txt", "hello", mtime=1_600_000_000)
-    server = monkey(server="MaxBodySize 100\nTimeout 300ms", sections="""
+    server = monkey(server="MaxBodySize 100\nTimeout 2s", sections="""
         [ERROR_PAGES]
             404 errors/404.html
             503 /errors/busy.txt

@@ -302,7 +302,7 @@ def test_a_window_that_is_opened_byte_by_byte(server):
 # Time
 
 def test_a_head_that_does_not_end_is_not_waited_for(monkey, site):
-    server = monkey(server="Timeout 300ms", **METRICS)
+    server = monkey(server="Timeout 1s", **METRICS)
     begin = time.monotonic()
     assert attack(server, [f.headers(1, GET, more=True)]) is not None
     assert time.monotonic() - begin < 10
@@ -310,7 +310,7 @@ def test_a_head_that_does_not_end_is_not_waited_for(monkey, site):
 
 @pytest.mark.parametrize("said", [b"", f.PREFACE[:10], f.PREFACE, f.PREFACE + f.settings(), f.PREFACE + f.settings() + b"\0"])
 def test_who_says_nothing_is_closed(monkey, site, said):
-    with monkey(server="Timeout 300ms\nKeepAliveTimeout 300ms").connect(hello=False) as c:
+    with monkey(server="Timeout 1s\nKeepAliveTimeout 1s").connect(hello=False) as c:
         c.sock.sendall(said)
         while c.sock.recv(1 << 16):
             pass
@@ -319,7 +319,7 @@ def test_who_says_nothing_is_closed(monkey, site, said):
 def test_content_that_nobody_wants_and_that_does_not_come(monkey, site):
     """The answer is there; the stream waits for the rest of what was announced, and not for ever."""
     site.add("a.txt", "hello")
-    server = monkey(server="Timeout 300ms\nKeepAliveTimeout 300ms\nMinRate 1000\nMinRateTime 1s")
+    server = monkey(server="Timeout 1s\nKeepAliveTimeout 1s\nMinRate 1000\nMinRateTime 1s")
     with server.connect() as c:
         c.ask("/a.txt", "POST", {"Content-Length": "60000"})
         assert c.read().status == 405

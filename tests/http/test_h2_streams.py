@@ -409,7 +409,7 @@ def test_who_does_not_hear_that_it_ends_is_ended(monkey, site):
 
 def test_an_idle_connection_ends_with_goaway(monkey, site):
     site.add("a.txt", "hello")
-    with monkey(server="KeepAliveTimeout 200ms").connect() as c:
+    with monkey(server="KeepAliveTimeout 1s").connect() as c:
         assert c.get("/a.txt").text == "hello"
         c.expect_end()
 

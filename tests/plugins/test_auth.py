@@ -7,13 +7,12 @@ import signal
 import socket
 import subprocess
 import threading
-import time
 
 import pytest
 
 from client import Closed
 from faults import Fault
-from proc import wait_until
+from proc import computed, wait_until
 from users import add, basic, get, passwd, sha1
 
 KINDS = ["yescrypt", "bcrypt", "sha512", "sha256"]
@@ -414,42 +413,49 @@ def is_silent(client):
 
 
 def test_the_loop_goes_on_while_a_hash_is_computed(guarded, slow):
-    server = guarded()
+    server = guarded("CacheTime off")
     with server.connect() as waiting, server.connect() as other:
-        assert other.get("/a").status == 200
-        waiting.ask("/private/a", fields=basic("slow", "secret"))
-        for _ in range(10):
+        def is_silent_meanwhile():
             assert other.get("/a").status == 200
-            assert get(server).status == 401
-        assert is_silent(waiting), "the hash was quicker than the test: choose a higher cost"
-        assert waiting.read().status == 200
+            waiting.ask("/private/a", fields=basic("slow", "secret"))
+            for _ in range(10):
+                assert other.get("/a").status == 200
+                assert get(server).status == 401
+            silent = is_silent(waiting)
+            assert waiting.read().status == 200
+            return silent
+
+        # One that was not may have been quicker than a test that had to wait for a processor.
+        assert any(is_silent_meanwhile() for _ in range(10)), "the hash is quicker than the test: choose a higher cost"
 
 
 def test_it_is_not_computed_for_every_request(guarded, slow):
     server = guarded()
     with server.connect() as client:
-        begin = time.monotonic()
-        assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
-        first = time.monotonic() - begin
-        for _ in range(20):
-            assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
-        assert time.monotonic() - begin - first < first * 2
-        begin = time.monotonic()
-        assert client.get("/private/a", fields=basic("slow", "secret2")).status == 401
-        assert time.monotonic() - begin > first / 4, "what is remembered is this password, not this user"
+        def cost(password, status, times=1):
+            def ask():
+                for _ in range(times):
+                    assert client.get("/private/a", fields=basic("slow", password)).status == status
+
+            return computed(server.workers[0], ask)
+
+        first = cost("secret", 200)
+        assert cost("secret", 200, times=20) < first * 2
+        assert cost("secret2", 401) > first / 4, "what is remembered is this password, not this user"
 
 
 def test_what_is_remembered_ends(guarded, slow):
-    server = guarded("CacheTime 1s")
+    server = guarded("CacheTime 2s")
     with server.connect() as client:
-        def seconds():
-            begin = time.monotonic()
+        def ask():
             assert client.get("/private/a", fields=basic("slow", "secret")).status == 200
-            return time.monotonic() - begin
 
-        first = seconds()
-        assert seconds() < first / 3
-        wait_until(lambda: seconds() > first / 3, "the end of the cache")
+        def cost():
+            return computed(server.workers[0], ask)
+
+        first = cost()
+        assert cost() < first / 3
+        wait_until(lambda: cost() > first / 3, "the end of the cache")
 
 
 def test_the_same_question_is_asked_once(guarded, slow):
@@ -467,15 +473,13 @@ def test_nobody_and_somebody_take_the_same_time(guarded, users):
     add(users, "slow", "secret", "-b", "bcrypt", "-r", "11")
     server = guarded("Attempts off")
 
-    def seconds(user):
-        times = []
-        for i in range(5):
-            begin = time.monotonic()
-            assert get(server, user, f"wrong{i}").status == 401
-            times.append(time.monotonic() - begin)
-        return min(times)
+    def cost(user, password):
+        def ask():
+            assert get(server, user, password).status == 401
 
-    there, not_there = seconds("slow"), seconds("nobody")
+        return computed(server.workers[0], ask)
+
+    there, not_there = (min(cost(user, f"wrong{i}") for i in range(5)) for user in ("slow", "nobody"))
     assert 0.5 < not_there / there < 2, (there, not_there)
     assert get(server, "nobody", "secret").status == 401, "he who stands in opens no door"
 

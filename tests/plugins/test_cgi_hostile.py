@@ -2,6 +2,7 @@
 """Scripts that misbehave: the client gets an honest status, the log says why, and nobody else has to wait."""
 import os
 import re
+import signal
 import sys
 import time
 from pathlib import Path
@@ -169,23 +170,23 @@ def test_what_cannot_be_executed(serve, text, status, why):
 # Too slow
 
 def test_silence_before_the_head_is_a_504_and_the_end_of_the_script(serve, site):
-    server = serve(SH + "echo $$ >pid\nexec sleep 1000\n", "CgiTimeout 300ms")
+    server = serve(SH + "echo $$ >pid\nexec sleep 1000\n", "CgiTimeout 1s")
     with server.connect() as c:
         began = time.monotonic()
         assert c.get("/cgi-bin/s").status == 504
-        assert 0.3 <= time.monotonic() - began < 10
+        assert 1 <= time.monotonic() - began < 10
         assert c.get("/page.txt").text == "the page"
     wait_for_death(pid_in(site / "cgi-bin/pid"))
     server.err.wait_for("/cgi-bin/s: no answer in the time of CgiTimeout")
 
 
 def test_half_a_head_does_not_help(serve):
-    server = serve(SH + "printf 'Content-Type: text/plain\\n'; exec sleep 1000\n", "CgiTimeout 300ms")
+    server = serve(SH + "printf 'Content-Type: text/plain\\n'; exec sleep 1000\n", "CgiTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
 
 
 def test_silence_in_the_content_cuts_the_connection(serve, site):
-    server = serve(PLAIN + "echo $$ >pid; echo begun; exec sleep 1000\n", "CgiTimeout 300ms")
+    server = serve(PLAIN + "echo $$ >pid; echo begun; exec sleep 1000\n", "CgiTimeout 1s")
     with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
         c.ask("/cgi-bin/s")
         assert c.read_head().status == 200
@@ -196,7 +197,7 @@ def test_silence_in_the_content_cuts_the_connection(serve, site):
 
 
 def test_who_says_something_now_and_then_is_not_silent(serve):
-    server = serve(PLAIN + "for i in 1 2 3 4 5 6; do sleep 0.15; echo $i; done\n", "CgiTimeout 400ms")
+    server = serve(PLAIN + "for i in 1 2 3 4 5 6; do sleep 0.25; echo $i; done\n", "CgiTimeout 1s")
     assert server.get("/cgi-bin/s").text == "1\n2\n3\n4\n5\n6\n"
 
 
@@ -212,26 +213,26 @@ def test_nobody_lives_longer_than_he_may(serve, script):
 
 
 def test_who_ignores_sigterm_is_killed(serve, site):
-    server = serve(SH + "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.05; done\n", "CgiTimeout 200ms")
+    server = serve(SH + "trap '' TERM\necho $$ >pid\nwhile :; do sleep 0.05; done\n", "CgiTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     pid = pid_in(site / "cgi-bin/pid")
     wait_for_death(pid)
 
 
 def test_sigterm_comes_first_and_may_be_used(serve, site):
-    server = serve(SH + "trap 'echo cleaned >trace; exit' TERM\necho $$ >pid\nwhile :; do sleep 0.02; done\n", "CgiTimeout 200ms")
+    server = serve(SH + "trap 'echo cleaned >trace; exit' TERM\necho $$ >pid\nwhile :; do sleep 0.02; done\n", "CgiTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_until((site / "cgi-bin/trace").exists, "the script cleans up")
 
 
 def test_who_stops_himself_is_killed(serve, site):
-    server = serve(SH + "echo $$ >pid\nkill -STOP $$\n", "CgiTimeout 200ms")
+    server = serve(SH + "echo $$ >pid\nkill -STOP $$\n", "CgiTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_for_death(pid_in(site / "cgi-bin/pid"))
 
 
 def test_children_of_the_script_go_with_it(serve, site):
-    server = serve(SH + "sleep 1000 & echo $! >pid\nsleep 1000\n", "CgiTimeout 200ms")
+    server = serve(SH + "sleep 1000 & echo $! >pid\nsleep 1000\n", "CgiTimeout 1s")
     assert server.get("/cgi-bin/s").status == 504
     wait_for_death(pid_in(site / "cgi-bin/pid"))
 
@@ -323,7 +324,9 @@ def test_what_a_script_complains_about_is_in_the_log(serve):
     server = serve(PLAIN + "echo 'first complaint' >&2; printf 'second\\tone: \\033[31m\\001' >&2; printf 'ü\\r\\n\\r\\n\\nno end' >&2; echo fine\n")
     assert server.get("/cgi-bin/s").text == "fine\n"
     server.err.wait_for("no end$")
-    lines = [line.split("cgi: ", 1)[1] for line in server.err.text.splitlines() if "cgi: " in line]
+    # Who says the last one after his answer has lost his request, and is named himself.
+    lines = [re.sub(r"^/\S+/cgi-bin/s: ", "", line.split("cgi: ", 1)[1])
+             for line in server.err.text.splitlines() if "cgi: " in line]
     assert lines == ["first complaint", "second?one: ?[31m?ü", "no end"]
 
 
@@ -332,6 +335,22 @@ def test_a_complaint_names_its_request(serve):
     server.get("/cgi-bin/s?secret")
     line = server.err.wait_for(r"^.*a complaint.*$")[0]
     assert "/cgi-bin/s" in line and "warn" in line
+
+
+def test_a_complaint_before_the_end_names_its_request_though_both_are_met_at_once(serve, site):
+    server = serve(PLAIN + "echo $$ >pid; while ! [ -e go ]; do sleep 0.02; done; echo fine; echo 'a complaint' >&2\n")
+    with server.connect() as c:
+        c.ask("/cgi-bin/s")
+        pid = pid_in(site / "cgi-bin/pid")
+        assert c.read_head().status == 200
+        os.kill(server.workers[0], signal.SIGSTOP)
+        try:
+            site.add("cgi-bin/go")
+            wait_for_death(pid)
+        finally:
+            os.kill(server.workers[0], signal.SIGCONT)
+        assert c.read_until(b"0\r\n\r\n").endswith(b"fine\n\r\n")
+    assert "GET /cgi-bin/s from " in server.err.wait_for(r"^.*a complaint$")[0]
 
 
 def test_complaints_have_a_limit(serve):

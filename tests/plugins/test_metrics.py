@@ -109,15 +109,15 @@ def test_durations_fall_into_the_right_buckets(start, site):
             c.get("/")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/big").read_head()
-        time.sleep(.3)  # no less: the request lasts until the kernel has taken all of it
+        time.sleep(1.2)  # no less: the request lasts until the kernel has taken all of it
         c.read_exactly(32 << 20)
     bucket = "monkey_http_request_duration_seconds_bucket"
-    n = wait_until(lambda: (n := numbers(server))[bucket, {"le": "+Inf"}] - n[bucket, {"le": "0.262144"}] == 1 and n, "it")
-    assert n[bucket, {"le": "0.262144"}] >= 20
-    assert .3 < n["monkey_http_request_duration_seconds_sum"] < 30
+    n = wait_until(lambda: (n := numbers(server))[bucket, {"le": "+Inf"}] - n[bucket, {"le": "1.048576"}] == 1 and n, "it")
+    assert n[bucket, {"le": "1.048576"}] >= 20
+    assert 1.2 < n["monkey_http_request_duration_seconds_sum"] < 30
     latency = status(server)["latency_us"]
     assert 0 < latency["p50"] <= latency["p90"] <= latency["p99"] <= latency["p999"]
-    assert latency["p90"] < 262_144 and latency["p999"] > 300_000
+    assert latency["p90"] < 1_048_576 and latency["p999"] > 1_200_000
     assert sum(count for _, count in latency["histogram"]) == latency["count"]
     ends = [end for end, _ in latency["histogram"]]
     assert ends == sorted(ends) and latency["p999"] <= ends[-1]
@@ -461,16 +461,18 @@ class Stream:
 
 def test_an_event_a_second(start):
     server = start()
+    began = time.monotonic()
     with Stream(server) as stream:
         assert stream.head.status == 200 and stream.head["Content-Type"] == "text/event-stream"
         assert "no-store" in stream.head["Cache-Control"]
         first = stream.next()
-        began = time.monotonic()
         server.get("/")
         server.get("/")
         second, third = stream.next(), stream.next()
         assert 1.5 < time.monotonic() - began < 10
-    assert second["requests"]["total"] == first["requests"]["total"] + 2
+    # The second one may have come between the two.
+    assert first["requests"]["total"] <= second["requests"]["total"] <= third["requests"]["total"]
+    assert third["requests"]["total"] == first["requests"]["total"] + 2
     assert 900 <= third["now_ms"] - second["now_ms"] < 5000
 
 

@@ -414,12 +414,12 @@ def test_idle_for_too_long(start, tmp_path, target):
 
 
 def test_each_byte_starts_it_anew(start):
-    server = start("TunnelTimeout 600ms")
+    server = start("TunnelTimeout 1s")
     with server.connect() as c, server.connect() as hears:
         enter(c, "/echo")
         enter(hears, "/alarm?40")
         for _ in range(5):
-            time.sleep(0.3)
+            time.sleep(0.4)
             assert c.send(b"x").read_exactly(1) == b"x"
         assert hears.read_to_end() == b"tick\n" * 40
 

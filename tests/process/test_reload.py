@@ -4,11 +4,10 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
-import time
 
 import pytest
+from contest.ports import free_port
 
 from client import Client
 from load import Load
@@ -169,12 +168,18 @@ def go(pid):
     os.kill(pid, signal.SIGCONT)
 
 
+def the_master_has_heard(it):
+    """What new workers had to say before they served us: so the old ones are told to go."""
+    it.server.tell(signal.SIGUSR1)
+    it.server.err.wait_for("logs were opened anew")
+
+
 def test_it_is_told_when_the_old_workers_accept_no_more(held):
     """Not before: the next client might meet the old configuration."""
     it, old = held
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/")["Server"] == "Monkey", "the new worker")
-    time.sleep(0.5)
+    the_master_has_heard(it)
     assert "the new configuration serves" not in it.server.err.text
     go(old)
     it.server.err.wait_for("the new configuration serves")
@@ -190,7 +195,7 @@ def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
     os.kill(old, signal.SIGSTOP)
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/", which=1)["Server"] == "Monkey", "the new worker")
-    time.sleep(0.3)  # by now the old one was told to go
+    the_master_has_heard(it)
     new, = set(it.server.workers) - {old}
     os.kill(new, signal.SIGSTOP)
     waiting = [it.server.connect().ask("/") for _ in range(10)]
@@ -262,11 +267,6 @@ def test_limits_and_headers(start):
     it.write("[HOST]", "    HideVersion on\n    MaxURISize 64\n\n[HOST]").hup()
     assert it.server.get("/")["Server"] == "Monkey"
     assert it.server.get("/" + "x" * 100).status == 414
-
-
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as s:
-        return s.getsockname()[1]
 
 
 def accepts(port):

@@ -65,7 +65,7 @@ def test_quit_lets_a_download_finish(monkey, site):
 def test_quit_closes_idle_connections_with_their_clock(monkey, site):
     """One that is idle may still ask once, and is told that this was the last time."""
     site.add("index.html", "hello")
-    server = monkey(server="KeepAliveTimeout 500ms")
+    server = monkey(server="KeepAliveTimeout 2s")
     with server.connect() as asking, server.connect() as silent:
         assert not asking.get("/").closes and not silent.get("/").closes
         server.tell(signal.SIGQUIT)

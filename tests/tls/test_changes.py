@@ -9,7 +9,7 @@ import time
 import pytest
 
 from load import Load
-from proc import status
+from proc import status, wait_until
 from secure import PLUGIN, keys
 from sockets import dial
 
@@ -33,7 +33,7 @@ def test_a_reload_takes_new_certificates_without_losing_a_request(start, authori
             pair = authority.issue()
             server.server.tell(signal.SIGHUP)
             server.server.err.wait_for(TAKEN, count=n + 1)
-            assert server.shown() == pair.serial
+            wait_until(lambda: server.shown() == pair.serial, "the new one")  # the files are watched, too
             load.more(3)
         load.check()
 

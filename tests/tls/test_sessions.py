@@ -105,9 +105,9 @@ def test_keys_are_written_nowhere(start, authority, tmp_path):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_not_longer_than_the_certificate_of_the_client(start, authority, tmp_path, version):
     clients = make_authority(tmp_path / "clients")
-    pair = clients.issue(["somebody"], client=True, days=4 / 86400)
     server = start(f"ClientCertificates required\nClientAuthority {clients.file}\n")
     client = Continuing(server, authority, version)
+    pair = clients.issue(["somebody"], client=True, days=6 / 86400)
     client.context.load_cert_chain(pair.certificate, pair.key)
     client.connect()
     assert client.connect()
