@@ -142,7 +142,8 @@ def test_the_certificate_serves_without_a_restart(world, state, challenge):
     serial = state.certificate("www.example.test").serial_number
     wait_for(lambda: (c := shown(world)) and c.serial_number == serial)
     assert get_trusted(world).endswith(b"home")
-    assert server.pid == pid and not set(server.workers) & set(workers)
+    wait_for(lambda: not set(server.workers) & set(workers))
+    assert server.pid == pid
     assert not list((state / "tls-alpn-01").iterdir())
     state.check("www.example.test")
 
