@@ -8,6 +8,8 @@ import threading
 import pytest
 
 from client import BadReply, Client, Closed
+from monkey import Output
+from proc import computed, wait_until
 
 HEAD = b"HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nServer: Monkey\r\n"
 
@@ -98,3 +100,51 @@ def test_a_wrong_exit_code_is_seen(monkey):
     with pytest.raises(AssertionError, match="exit code 3"):
         server.wait()
     server.exit_code = 3
+
+
+# Looking on
+
+@pytest.fixture
+def pipe():
+    """Its writing end, and the Output at the other one."""
+    reading, writing = os.pipe()
+    with open(reading, "rb") as read_end, open(writing, "wb", buffering=0) as write_end:
+        output = Output(read_end, "the pipe")
+        yield write_end, output
+        write_end.close()
+        assert output.wait_for_end(10)
+
+
+def test_what_was_written_is_there_at_once(pipe):
+    write_end, output = pipe
+    for n in range(1, 1000):
+        write_end.write(b"x")
+        assert output.text == "x" * n
+    write_end.close()
+    assert output.text == "x" * 999 and output.wait_for("x$")
+
+
+def test_a_character_may_come_in_pieces(pipe):
+    write_end, output = pipe
+    for byte in "aü€".encode():
+        write_end.write(bytes([byte]))
+        assert "aü€".startswith(output.text)
+    assert output.text == "aü€"
+
+
+def test_what_is_waited_for_may_not_be_there_yet(tmp_path):
+    path, looks = tmp_path / "file", []
+
+    def text():
+        looks.append(1)
+        if len(looks) == 3:
+            path.write_text("hello")
+        return path.read_text()
+
+    assert wait_until(text, "the file") == "hello" and len(looks) == 3
+    with pytest.raises(AssertionError, match="not within 0 s: another one"):
+        wait_until(lambda: (tmp_path / "none").read_text(), "another one", 0)
+
+
+def test_what_a_process_computes_is_its_own():
+    assert computed(os.getpid(), lambda: sum(range(1_000_000))) > computed(os.getpid(), lambda: None) >= 0
