@@ -11,7 +11,7 @@ LIMITS = """
     MaxURISize  1000
     MaxFields   20
     MaxBodySize 100
-    Timeout     300ms
+    Timeout     2s
 """
 
 
