@@ -75,7 +75,10 @@ static const char *read_answer(int fd, struct load_answer *a, struct mk_sha1 *su
     while (step == LOAD_ANSWER_MORE) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         uint64_t now = mk_clock_us();
-        if (now >= until || poll(&p, 1, (int)((until - now) / 1000) + 1) <= 0)
+        int ready = now < until ? poll(&p, 1, (int)((until - now) / 1000) + 1) : 0;
+        if (ready < 0 && errno == EINTR)
+            continue;
+        if (ready <= 0)
             return "it does not come, or not whole, within half a minute";
         ssize_t n = read(fd, room, sizeof room);
         step = n > 0 ? take(a, sum, mk_str_of(room, (size_t)n)) : load_answer_close(a);

@@ -225,8 +225,7 @@ static const char *find_fault(struct wr_family *f, const char *path)
     struct wr_cpu cpu;
     if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, look_who_is_within, &w) != 0)
         return "--cgroup expects the folder of a control group of version 2 that counts processor time, such "
-               "as "
-               "one below /sys/fs/cgroup";
+               "as one below /sys/fs/cgroup";
     if (w.has_stranger)
         return "wr itself or process 1 is in that control group, so it counts more than the server: give the "
                "server one of its own";

@@ -54,8 +54,8 @@ static void say_disturbed(const struct wr_step *step)
         if (said)
             wr_say(
                 "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: something else "
-                "runs "
-                "there, the other side perhaps (--client-cores keeps them apart); these numbers are too low",
+                "runs there, the other side perhaps (--client-cores keeps them apart); these numbers are too "
+                "low",
                 client ? "client" : "server", l->busy * 100, l->waited * 100);
     }
 }
@@ -74,8 +74,7 @@ static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
     if (bad <= 0)
         return;
     wr_say("%u connections: %.0f of %.0f answers were errors: this is the rate of error answers too; if they "
-           "are "
-           "meant, say --status",
+           "are meant, say --status",
            step->concurrency, bad, all > bad ? all : bad);
     s->had_bad_answers |= bad * TOO_MANY > all;
 }
@@ -92,8 +91,7 @@ static void say_without_memory(const struct wr_sweep *s, const struct wr_step *s
                 "processes");
         else if (said)
             wr_say("the server's memory is not known: the client ended before the first look, after %.1f ms; "
-                   "let "
-                   "it run longer, or say a shorter --interval",
+                   "let it run longer, or say a shorter --interval",
                    (double)wr_fire_first_look(s->options->interval_us) / 1000);
     }
 }
