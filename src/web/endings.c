@@ -6,7 +6,7 @@
 #include "os/folder.h"
 
 enum {
-    NAMES_MAX = 4096,       /* a larger folder is not read: the others would wait for that */
+    NAMES_MAX = 1024,       /* a larger folder is not read: the others would wait for that */
     AT_REST_SECONDS = 3,    /* two changes within the file system's idea of one moment look like one */
     BELIEVED_MS = 60 * 1000 /* some file systems tell nobody when a folder changes */
 };
@@ -15,7 +15,7 @@ enum {
 struct endings {
     struct mk_open_file_note note;
     uint32_t found;
-    bool asked_before, known;
+    bool asked_before, read, too_large;
     uint64_t read_ms;
 };
 
@@ -30,11 +30,17 @@ static void free_endings(struct mk_open_file_note *note)
     mk_mem_free(MK_CONTAINER(note, struct endings, note));
 }
 
+/* For some file systems upper and lower case are the same. */
+static bool ends_in(mk_str name, mk_str ending)
+{
+    return name.len >= ending.len && mk_str_eq_nocase(mk_str_skip(name, name.len - ending.len), ending);
+}
+
 static void on_name(mk_str name, void *data)
 {
     struct search *s = data;
     for (unsigned i = 0; i < s->n; i++)
-        if (mk_str_ends(name, s->endings[i]))
+        if (ends_in(name, s->endings[i]))
             s->found |= UINT32_C(1) << i;
 }
 
@@ -45,23 +51,33 @@ static bool is_at_rest(const struct mk_open_file *folder, int64_t now)
     return changed / 1000000000 + AT_REST_SECONDS < now;
 }
 
-static bool read_names(const struct mk_open_file *folder, struct search *s)
+/* The path may lead elsewhere by now. */
+static bool is_same(const struct mk_open_file *folder, int fd)
 {
-    int fd;
-    if (mk_file_cache_open(folder->cache, folder->root, folder->path, &fd))
-        return false;
-    mk_err e = mk_folder_read(fd, NAMES_MAX, on_name, s);
-    mk_fd_close(&fd);
-    return !e;
+    struct stat st;
+    return fstat(fd, &st) == 0 && st.st_dev == folder->dev && st.st_ino == folder->ino;
 }
 
-/* Once more only after a while, also when it failed. */
+static mk_err read_names(const struct mk_open_file *folder, struct search *s)
+{
+    int fd;
+    mk_err e = mk_file_cache_open(folder->cache, folder->root, folder->path, &fd);
+    if (e)
+        return e;
+    e = is_same(folder, fd) ? mk_folder_read(fd, NAMES_MAX, on_name, s) : -ESTALE;
+    mk_fd_close(&fd);
+    return e;
+}
+
+/* What failed is tried again, but not before the next time. */
 static void learn(struct endings *e, const struct mk_open_file *folder, const mk_str *endings, unsigned n,
                   uint64_t now_ms)
 {
     struct search s = {.endings = endings, .n = n};
-    e->known = read_names(folder, &s);
-    e->found = s.found;
+    mk_err err = read_names(folder, &s);
+    e->too_large = err == -E2BIG;
+    e->found = err ? UINT32_MAX : s.found;
+    e->read = true;
     e->read_ms = now_ms;
 }
 
@@ -77,17 +93,18 @@ static struct endings *endings_of(struct mk_open_file *folder)
     return e;
 }
 
-/* A folder of which only one file is ever asked for is not worth reading. */
+/* A folder in which something is asked for once is not worth reading. */
 static uint32_t found_in(struct mk_open_file *folder, const mk_str *endings, unsigned n, uint64_t now_ms,
                          int64_t now)
 {
     struct endings *e = folder->kind == MK_OPEN_FOLDER ? endings_of(folder) : NULL;
-    bool read = e && e->read_ms > 0 && now_ms - e->read_ms < BELIEVED_MS;
-    if (e && e->asked_before && !read && is_at_rest(folder, now))
+    if (!e)
+        return UINT32_MAX;
+    bool believed = e->too_large || (e->read && now_ms - e->read_ms < BELIEVED_MS);
+    if (!believed && e->asked_before && is_at_rest(folder, now))
         learn(e, folder, endings, n, now_ms);
-    if (e)
-        e->asked_before = true;
-    return e && e->known ? e->found : UINT32_MAX;
+    e->asked_before = true;
+    return e->read ? e->found : UINT32_MAX;
 }
 
 static mk_str folder_of(mk_str path)
@@ -100,7 +117,8 @@ uint32_t mk_endings_beside(const struct mk_open_file *file, const mk_str *ending
                            uint64_t now_ms, int64_t now)
 {
     struct mk_open_file *folder;
-    if (!file->cache || mk_file_cache_take(file->cache, file->root, folder_of(file->path), now_ms, &folder))
+    if (!file->listed ||
+        mk_file_cache_take_kept(file->cache, file->root, folder_of(file->path), now_ms, &folder))
         return UINT32_MAX;
     uint32_t found = found_in(folder, endings, n, now_ms, now);
     mk_open_file_drop(folder);

@@ -8,7 +8,10 @@
 #include "base/mem.h"
 #include "os/fd.h"
 
-enum { ONE_OF = 16 }; /* those that ask for a place where there is none */
+enum {
+    MEANWHILE_MS = 1000, /* who was not asked for so long can make room for others */
+    ONE_OF = 16,         /* those that ask for a place where there is none */
+};
 
 mk_err mk_file_cache_init(struct mk_file_cache *c, const struct mk_file_cache_limits *limits)
 {
@@ -91,18 +94,17 @@ static void use(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms
 
 /* When even the oldest has just been asked for, there are more files in use than may be kept: should each of
  * them get a place, none would have it still when it is asked for again. One of some gets one. */
-static bool is_turned_away(struct mk_file_cache *c, uint64_t now_ms)
+static bool has_place(struct mk_file_cache *c, uint64_t now_ms)
 {
-    if (c->n < c->limits.files || now_ms - oldest(c)->used_ms >= c->limits.recheck_ms)
-        return false;
-    return ++c->turned_away % ONE_OF != 0;
+    if (c->n < c->limits.files)
+        return true;
+    bool crowded = c->n > 0 && now_ms - oldest(c)->used_ms < MEANWHILE_MS;
+    return c->limits.files > 0 && (!crowded || ++c->turned_away % ONE_OF == 0);
 }
 
-/* Listed if there can be room: the least recently used go first. */
+/* The least recently used make room. */
 static void list(struct mk_file_cache *c, struct mk_open_file *f, uint64_t now_ms)
 {
-    if (c->limits.files == 0 || is_turned_away(c, now_ms))
-        return;
     while (c->n >= c->limits.files)
         unlist(c, oldest(c));
     while (c->memory + f->content.len > c->limits.memory)
@@ -191,17 +193,34 @@ static size_t memory_unused_since(struct mk_file_cache *c, uint64_t since_ms, si
     return sum;
 }
 
-/* known: what it was when it was last looked at; NULL: nobody did. */
-static bool may_have_memory(struct mk_file_cache *c, const struct stat *st, const struct mk_open_file *known)
+static bool fits(const struct mk_file_cache *c, uint64_t size)
 {
-    if (!S_ISREG(st->st_mode) || (uint64_t)st->st_size > mk_min(c->limits.small, c->limits.memory))
+    return size <= mk_min(c->limits.small, c->limits.memory);
+}
+
+/* known: what it was before; NULL: nobody knows it. */
+static bool may_have_memory(struct mk_file_cache *c, const struct stat *st, struct mk_open_file *known,
+                            uint64_t now_ms)
+{
+    if (!S_ISREG(st->st_mode) || !fits(c, (uint64_t)st->st_size))
         return false;
     size_t most = c->limits.memory - (size_t)st->st_size;
     size_t held = c->memory - (known && known->listed ? known->content.len : 0);
     if (held <= most)
         return true;
-    size_t wanted = held - most;
-    return known && memory_unused_since(c, known->checked_ms, wanted) >= wanted;
+    if (!known || now_ms - known->tried_ms < MEANWHILE_MS)
+        return false;
+    size_t wanted = held - most, unused = memory_unused_since(c, known->tried_ms, wanted);
+    known->tried_ms = now_ms;
+    return unused >= wanted;
+}
+
+/* A small file that found no room, or was on its disk alone, may have it by now. */
+static bool is_believed(const struct mk_file_cache *c, const struct mk_open_file *f, uint64_t now_ms)
+{
+    bool tries_again =
+        !f->content.p && f->kind == MK_OPEN_FILE && fits(c, f->size) && now_ms - f->tried_ms >= MEANWHILE_MS;
+    return now_ms - f->checked_ms < c->limits.recheck_ms && !tries_again;
 }
 
 /* One piece of memory: the entry, its path with a NUL, and room for the content of a small file. */
@@ -257,7 +276,7 @@ static bool is_unchanged(const struct mk_open_file *f, const struct stat *st)
            (f->kind != MK_OPEN_FILE || f->size == (uint64_t)st->st_size);
 }
 
-static bool is_kept(const struct mk_open_file *known, const struct stat *st, bool in_memory)
+static bool still_holds(const struct mk_open_file *known, const struct stat *st, bool in_memory)
 {
     return known && is_unchanged(known, st) && (known->content.p || !in_memory);
 }
@@ -265,7 +284,7 @@ static bool is_kept(const struct mk_open_file *known, const struct stat *st, boo
 /* Opens the path anew. An entry that proves to be the same file is kept, unless there is room for its content
  * now. */
 static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
-                         struct mk_open_file *known, struct mk_open_file **file)
+                         struct mk_open_file *known, uint64_t now_ms, struct mk_open_file **file)
 {
     int fd;
     struct stat st;
@@ -274,8 +293,8 @@ static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk
         e = mk_err_last();
         mk_fd_close(&fd);
     }
-    bool in_memory = !e && may_have_memory(c, &st, known);
-    if (!e && is_kept(known, &st, in_memory)) {
+    bool in_memory = !e && may_have_memory(c, &st, known, now_ms);
+    if (!e && still_holds(known, &st, in_memory)) {
         mk_fd_close(&fd);
         *file = known;
         return 0;
@@ -290,21 +309,23 @@ static mk_err look_again(struct mk_file_cache *c, const struct mk_root *root, mk
     return *file ? 0 : -ENOMEM;
 }
 
-mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
-                          struct mk_open_file **file)
+static mk_err take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
+                   bool only_kept, struct mk_open_file **file)
 {
     uint64_t hash = mk_hash(&c->hash_key, path) ^ (uintptr_t)root;
     struct mk_open_file *known = find(c, root, path, hash);
-    if (known)
+    if (known) {
         use(c, known, now_ms);
-    if (known && now_ms - known->checked_ms < c->limits.recheck_ms) {
-        known->refs++;
+        known->refs++; /* it may be thrown out meanwhile, to make room */
+    }
+    if (known && is_believed(c, known, now_ms)) {
         *file = known;
         return 0;
     }
-    if (known)
-        known->refs++; /* it may be thrown out meanwhile, to make room */
-    mk_err e = look_again(c, root, path, known, file);
+    bool kept = known || has_place(c, now_ms);
+    if (only_kept && !kept)
+        return -EAGAIN;
+    mk_err e = look_again(c, root, path, known, now_ms, file);
     if (known && (e || *file != known))
         mk_open_file_drop(known);
     if (e)
@@ -314,6 +335,20 @@ mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, m
         return 0;
     (*file)->root = root;
     (*file)->hash = hash;
-    list(c, *file, now_ms);
+    (*file)->tried_ms = now_ms;
+    if (kept)
+        list(c, *file, now_ms);
     return 0;
+}
+
+mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
+                          struct mk_open_file **file)
+{
+    return take(c, root, path, now_ms, false, file);
+}
+
+mk_err mk_file_cache_take_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                               uint64_t now_ms, struct mk_open_file **file)
+{
+    return take(c, root, path, now_ms, true, file);
 }

@@ -45,6 +45,7 @@ struct mk_open_file {
     struct mk_list used;       /* in one of the cache's lists */
     mk_str path;
     uint64_t hash, checked_ms, used_ms;
+    uint64_t tried_ms; /* when room in memory was last looked for */
     int64_t ctime_ns;
     dev_t dev;
     ino_t ino;
@@ -78,6 +79,9 @@ void mk_file_cache_fini(struct mk_file_cache *c);
  * all idle entries were closed. */
 mk_err mk_file_cache_take(struct mk_file_cache *c, const struct mk_root *root, mk_str path, uint64_t now_ms,
                           struct mk_open_file **file) MK_MUST_USE;
+/* The same for what is of use only if it is kept: -EAGAIN, without looking, when there is no place for it. */
+mk_err mk_file_cache_take_kept(struct mk_file_cache *c, const struct mk_root *root, mk_str path,
+                               uint64_t now_ms, struct mk_open_file **file) MK_MUST_USE;
 void mk_open_file_drop(struct mk_open_file *f);
 /* A file of which the first `size` bytes matter, in no cache: a reference, which owns the descriptor. NULL
  * when memory is out: the descriptor is still the caller's. */

@@ -12,16 +12,10 @@
 #include "http/negotiate.h"
 #include "web/endings.h"
 
-static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
+enum { NO_CODING = -1 };
 
-static const struct coding {
-    mk_str name;
-    const mk_str *suffix;
-} codings[MK_CODINGS] = {
-    {MK_STR_INIT("br"), &suffixes[0]},
-    {MK_STR_INIT("zstd"), &suffixes[1]},
-    {MK_STR_INIT("gzip"), &suffixes[2]},
-};
+static const mk_str codings[MK_CODINGS] = {MK_STR_INIT("br"), MK_STR_INIT("zstd"), MK_STR_INIT("gzip")};
+static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
 
 /* Text of one representation, three times: a date, an etag, a type with charset, names of fields. What has no
  * fixed length is added in text_room. */
@@ -77,14 +71,15 @@ static void add(struct mk_representation *r, struct mk_field_block *b, struct mk
     r->whole.n++;
 }
 
-static void add_etag(struct mk_representation *r, struct mk_buf *text, const struct coding *coding)
+static void add_etag(struct mk_representation *r, struct mk_buf *text, int coding)
 {
     char etag[MK_ETAG_MAX + 8];
     size_t len = mk_etag_write(etag, r->file->mtime_ns, r->file->size);
-    if (coding) { /* two representations of the same size and time must not share a tag */
+    if (coding != NO_CODING) { /* two representations of the same size and time must not share a tag */
         etag[len - 1] = '-';
-        memcpy(etag + len, coding->suffix->p + 1, coding->suffix->len - 1);
-        len += coding->suffix->len - 1;
+        mk_str suffix = mk_str_skip(suffixes[coding], 1);
+        memcpy(etag + len, suffix.p, suffix.len);
+        len += suffix.len;
         etag[len++] = '"';
     }
     add(r, &r->about, text, MK_STR("ETag"), mk_str_of(etag, len));
@@ -147,7 +142,7 @@ static mk_str make_packed(struct mk_buf *text, const struct mk_field_block *whol
 
 /* Describes the bytes of `file`, which are those of `name` (the file that was asked for) in that coding. */
 static bool describe(struct mk_representation *r, char *room, size_t cap, const struct mk_host *host,
-                     mk_str name, const struct coding *coding, bool varies)
+                     mk_str name, int coding, bool varies)
 {
     struct mk_buf text = mk_buf_fixed(room, cap);
     mk_str cached = cache_control(host, name);
@@ -158,9 +153,9 @@ static bool describe(struct mk_representation *r, char *room, size_t cap, const 
     if (varies)
         add(r, &r->about, &text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
     add_type(r, &text, mk_mime_find(host->mime, name));
-    r->coded = coding != NULL;
-    if (coding)
-        add(r, &r->form, &text, MK_STR("Content-Encoding"), coding->name);
+    r->coded = coding != NO_CODING;
+    if (r->coded)
+        add(r, &r->form, &text, MK_STR("Content-Encoding"), codings[coding]);
     if (host->ranges)
         add(r, &r->form, &text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
     r->whole.text = mk_buf_str(&text);
@@ -179,7 +174,8 @@ static bool describe_self(struct family *f, struct mk_open_file *file, const str
                           bool varies)
 {
     f->self = (struct mk_representation){.file = file};
-    return describe(&f->self, (char *)(f + 1), text_room(host, file->path), host, file->path, NULL, varies);
+    return describe(&f->self, (char *)(f + 1), text_room(host, file->path), host, file->path, NO_CODING,
+                    varies);
 }
 
 static struct family *make_family(struct mk_open_file *file, const struct mk_host *host)
@@ -213,7 +209,7 @@ static struct mk_open_file *take_neighbour(const struct mk_open_file *file, mk_s
 }
 
 static struct mk_representation *make_other(struct mk_open_file *neighbour, const struct mk_host *host,
-                                            mk_str name, const struct coding *coding)
+                                            mk_str name, int coding)
 {
     size_t room = text_room(host, name);
     struct mk_representation *r = mk_mem_zalloc(1, sizeof *r + room);
@@ -236,7 +232,7 @@ static void look_for_one(struct family *f, size_t i, const struct mk_host *host,
     }
     drop_other(f, i);
     if (found)
-        f->others[i] = make_other(found, host, file->path, &codings[i]);
+        f->others[i] = make_other(found, host, file->path, (int)i);
     if (found && !f->others[i])
         mk_open_file_drop(found);
 }
@@ -281,7 +277,7 @@ static const struct mk_representation *pick(const struct family *f, const struct
         return best;
     best_q = mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, MK_STR("identity"));
     for (size_t i = MK_CODINGS; i-- > 0;) {
-        unsigned q = f->others[i] ? mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, codings[i].name) : 0;
+        unsigned q = f->others[i] ? mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, codings[i]) : 0;
         if (q > 0 && q >= best_q) {
             best = f->others[i];
             best_q = q;

@@ -128,11 +128,39 @@ static void nothing_is_believed_for_ever(void **state)
 static void a_large_folder_is_not_read(void **state)
 {
     (void)state;
-    for (int i = 0; i < 4096; i++) {
+    for (int i = 0; i < 1024; i++) {
         char name[16];
         snprintf(name, sizeof name, "in/%d", i);
         folder_add(&folder, name, MK_STR(""));
     }
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+static void upper_and_lower_case_may_be_the_same(void **state)
+{
+    (void)state;
+    folder_add(&folder, "in/PAGE.GZ", MK_STR(""));
+    beside("in/page");
+    assert_int_equal(beside("in/page"), GZ);
+}
+
+/* The names are not those of the folder that the entry is of. */
+static void a_folder_that_was_replaced_is_not_read(void **state)
+{
+    (void)state;
+    beside("in/page");
+    assert_int_equal(renameat(folder.fd, "in", folder.fd, "old"), 0);
+    folder_add_folder(&folder, "in");
+    assert_int_equal(beside("in/page"), UINT32_MAX);
+}
+
+static void what_is_not_kept_is_not_looked_at(void **state)
+{
+    (void)state;
+    static const struct mk_file_cache_limits none = {.recheck_ms = RECHECK_MS};
+    mk_file_cache_fini(&cache);
+    assert_int_equal(mk_file_cache_init(&cache, &none), 0);
     for (int i = 0; i < 3; i++)
         assert_int_equal(beside("in/page"), UINT32_MAX);
 }
@@ -157,6 +185,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_folder_from_the_future_is_not_read, start, stop),
         cmocka_unit_test_setup_teardown(nothing_is_believed_for_ever, start, stop),
         cmocka_unit_test_setup_teardown(a_large_folder_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(upper_and_lower_case_may_be_the_same, start, stop),
+        cmocka_unit_test_setup_teardown(a_folder_that_was_replaced_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_kept_is_not_looked_at, start, stop),
         cmocka_unit_test_setup_teardown(a_file_in_no_cache_has_no_folder, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

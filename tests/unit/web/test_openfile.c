@@ -365,6 +365,21 @@ static void what_is_asked_for_takes_the_memory_of_what_is_not(void **state)
     assert_int_equal(cache.memory, 30);
 }
 
+/* However long what is known of a file is believed. */
+static void who_is_asked_for_soon_has_memory(void **state)
+{
+    (void)state;
+    init_with((struct mk_file_cache_limits){.files = 100, .memory = 35, .small = 20, .recheck_ms = 3600000});
+    add_many(6);
+    for (unsigned i = 0; i < 6; i++, now++)
+        look(nth(i));
+    now += 998;
+    assert_null(look("f5")->content.p);
+    now += 1;
+    assert_non_null(look("f5")->content.p);
+    assert_int_equal(cache.memory, 30);
+}
+
 static void a_changed_file_keeps_its_memory(void **state)
 {
     (void)state;
@@ -433,6 +448,30 @@ static void a_newcomer_soon_has_a_place(void **state)
     for (; !is_listed("f4"); looks++)
         look("f4");
     assert_true(looks > 1 && looks <= 16);
+}
+
+static mk_err take_kept(const char *path)
+{
+    struct mk_open_file *f = NULL;
+    mk_err e = mk_file_cache_take_kept(&cache, &root, mk_str_from_c(path), now, &f);
+    if (!e)
+        mk_open_file_drop(f);
+    return e;
+}
+
+static void what_would_not_be_kept_need_not_be_opened(void **state)
+{
+    (void)state;
+    init_with((struct mk_file_cache_limits){.files = 2, .recheck_ms = RECHECK_MS});
+    assert_int_equal(take_kept("dir"), 0);
+    assert_true(is_listed("dir"));
+    look("small");
+    assert_int_equal(take_kept("large"), -EAGAIN);
+    assert_int_equal(take_kept("dir"), 0);
+    now += RECHECK_MS;
+    assert_int_equal(take_kept("large"), 0);
+    init_with((struct mk_file_cache_limits){.files = 0});
+    assert_int_equal(take_kept("large"), -EAGAIN);
 }
 
 static void a_cache_of_none_keeps_none(void **state)
@@ -608,10 +647,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(memory_is_for_those_who_come_first, start, stop),
         cmocka_unit_test_setup_teardown(in_turn_nobody_loses_it_when_all_are_looked_at_again, start, stop),
         cmocka_unit_test_setup_teardown(what_is_asked_for_takes_the_memory_of_what_is_not, start, stop),
+        cmocka_unit_test_setup_teardown(who_is_asked_for_soon_has_memory, start, stop),
         cmocka_unit_test_setup_teardown(a_changed_file_keeps_its_memory, start, stop),
         cmocka_unit_test_setup_teardown(what_alone_is_too_much_is_open, start, stop),
         cmocka_unit_test_setup_teardown(more_than_fit_in_turn_do_not_throw_out_each_other, start, stop),
         cmocka_unit_test_setup_teardown(a_newcomer_soon_has_a_place, start, stop),
+        cmocka_unit_test_setup_teardown(what_would_not_be_kept_need_not_be_opened, start, stop),
         cmocka_unit_test_setup_teardown(a_cache_of_none_keeps_none, start, stop),
         cmocka_unit_test_setup_teardown(references_outlive_their_place, start, stop),
         cmocka_unit_test_setup_teardown(references_outlive_the_cache, start, stop),
