@@ -11,6 +11,7 @@
 enum {
     DRAIN_MAX = 64 * 1024,           /* content that nobody wanted: so much is read to keep the connection */
     BATCH_MAX = MK_OUTQ_SCRATCH / 2, /* pipelined answers are gathered up to here */
+    AT_ONCE = 4096,                  /* content of which nothing has to wait in our socket for the peer */
 };
 
 /* ---- Waiting for a request ---- */
@@ -179,7 +180,7 @@ static bool end_connection(struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
     bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
-                     (h->may_follow && !c->ended);
+                     ((h->may_follow || h->sent > AT_ONCE) && !c->ended);
     bool shut = h->shut;
     end_request(c);
     if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */

@@ -35,7 +35,8 @@ struct mk_h1 {
     bool keep; /* another request may follow */
     bool in_chunks;
     bool complete; /* all its bytes were produced */
-    bool unsent;   /* it is all there is in the scratch: it can still become another one */
+    bool unsent;   /* all of it is in the scratch, from there on: it can still become another one */
+    size_t from;
     bool recorded;
     bool hears;                   /* in a tunnel: somebody wants to know what the peer says */
     bool shut;                    /* in a tunnel: we have said that no more will come */

@@ -96,12 +96,13 @@ static bool wants_content(const struct mk_h1 *h)
            mk_content_is_raw(&r->content) || mk_content_is_tunnel(&r->content);
 }
 
-static bool try_head(struct mk_h1 *h, struct mk_buf *out)
+static bool begin_head(struct mk_h1 *h, struct mk_buf *out)
 {
-    size_t from = out->len;
+    h->from = out->len;
+    h->unsent = true;
     if (MK_LIKELY(write_head(h, out)))
         return true;
-    out->len = from;
+    out->len = h->from;
     out->failed = false;
     return false;
 }
@@ -119,14 +120,6 @@ MK_COLD static void write_honest_head(struct mk_h1 *h, struct mk_buf *out)
     mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
 }
 
-/* Only content that lies in memory cannot. */
-static bool may_fail(const struct mk_h1 *h)
-{
-    const struct mk_content *content = &h->x->response.content;
-    bool by_file = content->parts && content->parts->file && !h->conn->stream.ops->send_file;
-    return content->source || by_file;
-}
-
 /* Earlier answers that must not be lost with this one, or are in its way. */
 static bool flush_earlier(struct mk_h1 *h)
 {
@@ -137,14 +130,13 @@ bool mk_h1_output_head(struct mk_h1 *h)
 {
     struct mk_buf *out = &h->conn->service->out;
     h->x->response.sealed = true;
-    if (out->len && may_fail(h) && !flush_earlier(h))
+    if (out->len && h->x->response.content.source && !flush_earlier(h))
         return false;
-    h->unsent = out->len == 0;
-    bool ok = try_head(h, out);
+    bool ok = begin_head(h, out);
     if (!ok && out->len) {
         if (!flush_earlier(h))
             return false;
-        ok = try_head(h, out);
+        ok = begin_head(h, out);
     }
     if (!ok) {
         write_honest_head(h, out);
@@ -263,7 +255,7 @@ MK_COLD static enum mk_h1_progress fail(struct mk_h1 *h)
         return broken(h, MK_ENDING_ABORTED);
     h->ending = MK_ENDING_ABORTED;
     h->sent = 0;
-    mk_buf_clear(out);
+    out->len = h->from;
     write_honest_head(h, out);
     return MK_H1_COMPLETE;
 }
@@ -317,7 +309,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
     if (h->coldread)
         return MK_H1_WAITS_INPUT;
     if (out->cap - out->len < ROOM_MIN) {
-        enum mk_h1_progress p = flush(h, false); /* whether there is more, and when, only the source knows */
+        enum mk_h1_progress p = flush(h, !content->source); /* when a source has more, nobody knows */
         if (p != MK_H1_COMPLETE)
             return p;
     }
@@ -342,7 +334,8 @@ static enum mk_h1_progress pull(struct mk_h1 *h, struct mk_content *content)
     return MK_H1_COMPLETE;
 }
 
-/* Not the end of one of which the beginning was not. */
+/* A small one of which nobody has looked yet what is in memory: sendfile goes on with one that was waited
+ * for. */
 static bool is_copied(const struct mk_part *part)
 {
     return part->len <= COPY_MAX && part->warm_to == 0;

@@ -333,6 +333,25 @@ def test_a_file_that_shrinks_while_it_is_sent(monkey, site, how):
     assert server.get("/a.bin").body == b"a" * 2000, "one that was caught lying is not believed again"
 
 
+@pytest.mark.http1
+@pytest.mark.parametrize("size", [12_000, 40_000])
+def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
+    site.add("ok.txt", "fine")
+    path = site.add("a.bin", b"a" * size)
+    server = monkey(server="FileCacheTime 1h\nSmallFile 0")
+    with server.connect() as c:
+        assert c.get("/a.bin").body == b"a" * size
+        os.truncate(path, size - 3000)
+        c.send(b"GET /ok.txt HTTP/1.1\r\nHost: a\r\n\r\n" * 2 + b"GET /a.bin HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert [c.read().text for _ in range(2)] == ["fine", "fine"]
+        if size == 12_000:
+            assert c.read().status == 500, "none of it was sent: it can be told honestly"
+            c.expect_end()
+        else:
+            with pytest.raises((Closed, ConnectionResetError)):
+                c.read()
+
+
 @pytest.mark.parametrize("how", ["unlinked", "replaced"])
 def test_a_file_that_vanishes_while_it_is_sent(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)

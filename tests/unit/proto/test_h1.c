@@ -81,8 +81,10 @@ static void another_may_follow(void **state)
     assert_int_equal(t.counters.accepted, 1);
 }
 
+/* The client takes little at once. */
 static void connect_by_tcp(int ends[2])
 {
+    int little = 4096;
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof here;
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -90,6 +92,7 @@ static void connect_by_tcp(int ends[2])
     assert_int_equal(listen(listener, 1), 0);
     assert_int_equal(getsockname(listener, (struct sockaddr *)&here, &len), 0);
     ends[1] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(setsockopt(ends[1], SOL_SOCKET, SO_RCVBUF, &little, sizeof little), 0);
     assert_int_equal(connect(ends[1], (struct sockaddr *)&here, sizeof here), 0);
     ends[0] = accept(listener, NULL, NULL);
     assert_true(ends[0] >= 0);
@@ -102,17 +105,32 @@ static void on_record_say_more(const struct mk_record *record, void *data)
     talk_say(data, "\r\n");
 }
 
-/* The connection is closed with bytes unread, that came when nobody looked any more. */
-static void the_last_answer_arrives_whatever_comes_behind_its_request(void **state)
+/* The connection ends with bytes unread, that came when nobody looked any more. */
+static void last_answer(const char *request, size_t size)
 {
-    (void)state;
     const struct mk_peer peer = {.is_unix = 1};
+    struct reply r;
     int ends[2];
     connect_by_tcp(ends);
     t.site.web.on_record = on_record_say_more;
-    talk_open_by(&t, &mk_h1_ops, &peer, ends, "GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    talk_wait(&t, 1);
-    expect(200, "early\n", true);
+    talk_open_by(&t, &mk_h1_ops, &peer, ends, request);
+    talk_wait(&t, size);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.content.len, size);
+    assert_true(r.closes);
+    reply_fini(&r);
+}
+
+static void the_last_answer_arrives_whatever_comes_behind_its_request(void **state)
+{
+    (void)state;
+    last_answer("GET /early HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 6);
+}
+
+static void so_does_one_that_the_peer_has_no_room_for(void **state)
+{
+    (void)state;
+    last_answer("GET /source?n=30000 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 30000);
 }
 
 static void every_byte_may_come_alone(void **state)
@@ -404,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(another_may_follow, start, stop),
         cmocka_unit_test_setup_teardown(the_last_answer_arrives_whatever_comes_behind_its_request, start,
                                         stop),
+        cmocka_unit_test_setup_teardown(so_does_one_that_the_peer_has_no_room_for, start, stop),
         cmocka_unit_test_setup_teardown(every_byte_may_come_alone, start, stop),
         cmocka_unit_test_setup_teardown(many_may_come_at_once, start, stop),
         cmocka_unit_test_setup_teardown(they_are_answered_in_order_though_one_waits, start, stop),
