@@ -19,7 +19,8 @@ struct pace_connection {
     enum pace_phase phase;
     bool used;    /* an answer came over it already */
     bool retried; /* its request was sent before, over another one */
-    uint64_t due, free_since;
+    uint64_t due, begun, free_since;
+    uint64_t own; /* of the time since its request was due: for so long the client may have been the reason */
     size_t sent;
     struct load_answer answer;
     struct pace_comparison comparison;

@@ -4,16 +4,19 @@
 #include <stdio.h>
 
 #include "base/mem.h"
+#include "os/fd.h"
 #include "pace/now.h"
 #include "pace/starved.h"
 
-enum { ROOM = 256 * 1024, READS_A_TURN = 4, OPENING_MAX = 64, TICK = 10000000 };
+/* The last two are nanoseconds; no timer is as late as STOPPED. */
+enum { ROOM = 256 * 1024, READS_A_TURN = 4, OPENING_MAX = 64, TICK = 10000000, STOPPED = 1000000 };
 
 mk_err pace_load_init(struct pace_load *l)
 {
     struct mk_list *lists[] = {&l->closed, &l->idle, &l->busy, &l->again};
     l->room = NULL;
     l->connections = NULL;
+    l->starved_fd = pace_starved_open();
     mk_err e = pace_waiter_init(&l->waiter, l->spins, false);
     if (e)
         return e;
@@ -36,6 +39,7 @@ void pace_load_fini(struct pace_load *l)
         pace_connection_close(&l->connections[i], false);
     mk_mem_free(l->connections);
     mk_mem_free(l->room);
+    mk_fd_close(&l->starved_fd);
     pace_waiter_fini(&l->waiter);
 }
 
@@ -47,13 +51,24 @@ static void move(struct pace_connection *c, struct mk_list *to)
     mk_list_add_last(to, &c->link);
 }
 
-/* What is read after oversleeping may have come right when pace should have been awake: the rest is its own.
- */
+/* What ends now may have come so early; all that follows is pace's own. */
+static uint64_t find_come(const struct pace_load *l, const struct pace_connection *c)
+{
+    return l->seen > c->begun ? l->seen : c->begun;
+}
+
+/* Reading the answer itself is no delay: every client has to. */
+static uint64_t find_own(const struct pace_load *l, const struct pace_connection *c)
+{
+    uint64_t come = find_come(l, c);
+    return c->own + (l->at > come ? l->at - come : 0);
+}
+
 static void leave(struct pace_load *l, struct pace_connection *c, struct mk_list *to)
 {
     if (c->phase != PACE_IDLE)
         l->n_busy--;
-    c->free_since = l->overslept ? l->planned : pace_now();
+    c->free_since = find_come(l, c);
     move(c, to);
 }
 
@@ -67,6 +82,8 @@ static void fail(struct pace_load *l, struct pace_connection *c, enum pace_class
 {
     if (c->phase == PACE_CONNECTING || class == PACE_CONNECT)
         l->tally->unsent++;
+    if (class == PACE_TIMEOUT)
+        pace_tally_expire(l->tally, l->timeout, find_own(l, c));
     pace_tally_fail(l->tally, class, "%s", why);
     shut(l, c, true);
 }
@@ -84,8 +101,7 @@ static void complete(struct pace_load *l, struct pace_connection *c, bool more)
     if (verdict != PACE_RIGHT) {
         pace_tally_fail(l->tally, verdict == PACE_WRONG_STATUS ? PACE_STATUS : PACE_CONTENT, "%s", why);
     } else {
-        l->tally->right++;
-        pace_histogram_add(&l->tally->latency, pace_now() - c->due);
+        pace_tally_answer(l->tally, pace_now() - c->due, find_own(l, c));
     }
     c->used = true;
     c->phase = PACE_IDLE;
@@ -126,24 +142,20 @@ static void send_request(struct pace_load *l, struct pace_connection *c)
         lose(l, c, PACE_WRITE, mk_err_text(e));
 }
 
-/* How long it could have left earlier, had it not been for pace. */
-static uint64_t find_lateness(const struct pace_load *l, uint64_t possible, uint64_t due, uint64_t now)
-{
-    uint64_t late = now > possible ? now - possible : 0;
-    bool slept = l->gap_from <= due && due < l->gap_end;
-    return slept && l->gap_end - due > late ? l->gap_end - due : late;
-}
-
 static void begin(struct pace_load *l, struct pace_connection *c, uint64_t due, uint64_t now)
 {
     bool queued = c->free_since > due;
-    uint64_t possible = queued ? c->free_since : due;
+    uint64_t possible = queued ? c->free_since : due, late = now > possible ? now - possible : 0;
+    uint64_t waited = possible - due;
     l->tally->asked++;
     l->tally->queued += queued;
-    pace_tally_send(l->tally, find_lateness(l, possible, due, now));
+    pace_histogram_add(&l->tally->late, late);
     l->n_busy++;
     move(c, &l->busy);
+    /* Who waits in line behind a request that pace held up is held up by pace, too. */
+    c->own = late + (c->own < waited ? c->own : waited);
     c->due = due;
+    c->begun = now;
     c->retried = false;
     if (c->phase == PACE_CLOSED) {
         connect_for(l, c);
@@ -162,8 +174,9 @@ static struct pace_connection *pick(struct pace_load *l)
     return MK_LIST_ENTRY(from->next, struct pace_connection, link);
 }
 
-static void drop(struct pace_load *l)
+static void drop(struct pace_load *l, uint64_t now)
 {
+    pace_tally_expire(l->tally, l->timeout, now > l->seen ? now - l->seen : 0);
     l->tally->asked++;
     l->tally->queued++;
     l->tally->unsent++;
@@ -185,7 +198,7 @@ static uint64_t assign(struct pace_load *l)
             return now;
         pace_schedule_take(l->schedule);
         if (expired)
-            drop(l);
+            drop(l, now);
         else
             begin(l, c, due, now);
     }
@@ -303,6 +316,7 @@ static bool expire(struct pace_load *l, uint64_t now)
 {
     struct pace_connection *c;
     bool any = false;
+    l->at = now;
     while ((c = oldest(l)) && now > c->due && now - c->due >= l->timeout) {
         any = true;
         fail(l, c, PACE_TIMEOUT,
@@ -337,18 +351,48 @@ static void go_on_reading(struct pace_load *l)
     while (!mk_list_empty(&turn)) {
         struct pace_connection *c = MK_LIST_ENTRY(turn.next, struct pace_connection, again);
         mk_list_remove(&c->again);
+        l->at = pace_now();
         receive(l, c, true);
     }
 }
 
-/* Compares when it woke up with when it should have. */
-static void notice_oversleeping(struct pace_load *l, uint64_t woke)
+static uint64_t take_starved(struct pace_load *l)
 {
-    l->overslept = woke > l->planned && woke - l->planned > PACE_TALLY_LATE;
-    if (!l->overslept)
-        return;
-    l->gap_from = l->planned;
-    l->gap_end = woke;
+    uint64_t before = l->starved, now = pace_starved_read(l->starved_fd);
+    l->starved = now > before ? now : before;
+    l->tally->starved += l->starved - before;
+    return l->starved - before;
+}
+
+/* What it has been woken by may have been there for as long as others had the processor, or a signal had
+ * stopped it. */
+static void sleep_until(struct pace_load *l, uint64_t from, size_t *n)
+{
+    *n = pace_waiter_wait(&l->waiter, from, l->planned);
+    uint64_t woke = pace_now(), starved = take_starved(l),
+             ready = starved < woke - from ? woke - starved : from;
+    bool late = woke > l->planned && woke - l->planned > STOPPED,
+         signalled = *n == 0 && (woke < l->planned || late);
+    l->tally->waited += (woke < l->planned ? woke : l->planned) - from;
+    l->looked = l->seen = signalled ? from : ready < l->planned ? ready : l->planned;
+    if (signalled)
+        *n = pace_waiter_wait(&l->waiter, woke, woke);
+}
+
+/* Looks first, for what is there already has come since the last look. */
+static size_t wait_for_events(struct pace_load *l)
+{
+    uint64_t from = pace_now();
+    size_t n = pace_waiter_wait(&l->waiter, from, from);
+    l->seen = l->looked;
+    l->looked = from;
+    if (n > 0 || l->planned <= from)
+        return n;
+    if (l->spins)
+        l->tally->waited += pace_now() - from;
+    else
+        sleep_until(l, from, &n);
+    return n;
 }
 
 /* Never for long: while nothing is planned, nobody sees how long one did not run. */
@@ -356,17 +400,12 @@ static void wait_once(struct pace_load *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? find_next(l, now) : now;
     l->planned = until < now + TICK ? until : now + TICK;
-    size_t n = pace_waiter_wait(&l->waiter, now, l->planned);
-    uint64_t woke = pace_now();
-    if (l->planned > now && (n == 0 || !l->spins))
-        l->tally->waited += (woke < l->planned ? woke : l->planned) - now;
-    notice_oversleeping(l, woke);
-    if (l->overslept && n == 0) /* who was stopped is woken by a signal, not by what came */
-        n = pace_waiter_wait(&l->waiter, woke, woke);
-    for (size_t i = 0; i < n; i++)
+    size_t n = wait_for_events(l);
+    for (size_t i = 0; i < n; i++) {
+        l->at = pace_now();
         on_events(l, l->waiter.events[i].data.ptr, l->waiter.events[i].events);
+    }
     go_on_reading(l);
-    l->overslept = false;
 }
 
 static bool is_over(const struct pace_load *l, uint64_t now)
@@ -379,11 +418,9 @@ static void run(struct pace_load *l, struct pace_schedule *s, uint64_t end, stru
 {
     l->schedule = s;
     l->tally = t;
-    uint64_t starved_at_start, starved;
-    bool knows = pace_starved_read(&starved_at_start);
     pace_tally_init(t);
-    l->gap_from = l->gap_end = 0;
-    t->start = pace_now();
+    l->starved = pace_starved_read(l->starved_fd);
+    t->start = l->looked = l->seen = pace_now();
     pace_schedule_start(s, t->start, end == PACE_NEVER ? end : t->start + end);
     for (;;) {
         uint64_t now = t->end = assign(l);
@@ -393,8 +430,7 @@ static void run(struct pace_load *l, struct pace_schedule *s, uint64_t end, stru
             break;
         wait_once(l, now);
     }
-    if (knows && pace_starved_read(&starved) && starved > starved_at_start)
-        t->starved = starved - starved_at_start;
+    (void)take_starved(l);
     if (end != PACE_NEVER && !*l->stop && t->end < s->end) {
         t->waited += s->end - t->end;
         t->end = s->end;

@@ -28,9 +28,12 @@ struct pace_load {
     unsigned n_busy, busy_max;
     bool opens; /* rather open one more than use one that is idle */
     char *room;
-    uint64_t planned;           /* when it wanted to wake up */
-    bool overslept;             /* what happens now was noticed late */
-    uint64_t gap_from, gap_end; /* for which it last overslept */
+    uint64_t planned; /* when it wanted to wake up */
+    uint64_t looked;  /* when it last knew all that had come */
+    uint64_t seen;    /* what is read now had not come before */
+    uint64_t at;      /* when it turned to what it does now */
+    int starved_fd;
+    uint64_t starved; /* as it was last read */
     struct pace_schedule *schedule;
     struct pace_tally *tally;
 };

@@ -9,11 +9,6 @@
 static const char *const SPACINGS[] = {
     [PACE_CONSTANT] = "constant", [PACE_POISSON] = "poisson", [PACE_CLOSED_LOOP] = "closed"};
 
-static const struct quantile {
-    const char *name;
-    double share;
-} QUANTILES[] = {{"p50", 0.5}, {"p75", 0.75}, {"p90", 0.9}, {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}};
-
 static double seconds_of(const struct pace_tally *t)
 {
     return (double)(t->end - t->start) / (double)PACE_SECOND;
@@ -43,11 +38,11 @@ static void add_time(struct mk_buf *out, double nanoseconds)
 static void add_times(struct mk_buf *out, const char *name, const struct pace_histogram *h, uint64_t all)
 {
     mk_buf_addf(out, "%-9s", name);
-    for (size_t i = 0; i < MK_LEN(QUANTILES); i++) {
+    for (size_t i = 0; i < PACE_QUANTILES; i++) {
         uint64_t value;
-        if (!pace_histogram_quantile(h, all, QUANTILES[i].share, &value))
+        if (!pace_histogram_quantile(h, all, pace_quantiles[i].share, &value))
             continue;
-        mk_buf_addf(out, "%s ", QUANTILES[i].name);
+        mk_buf_addf(out, "%s ", pace_quantiles[i].name);
         if (value == PACE_HISTOGRAM_BEYOND)
             mk_buf_add(out, MK_STR("> timeout"));
         else
@@ -70,6 +65,20 @@ static void add_errors(struct mk_buf *out, const struct pace_tally *t)
                         t->first[i]);
 }
 
+/* The names of what is in doubt, each between quotes. */
+static void add_doubtful(struct mk_buf *out, const struct pace_tally *t, const char *quote, const char *comma)
+{
+    const char *between = "";
+    for (size_t i = 0; i < PACE_QUANTILES; i++) {
+        if (!pace_tally_doubts(t, &pace_quantiles[i]))
+            continue;
+        mk_buf_addf(out, "%s%s%s%s", between, quote, pace_quantiles[i].name, quote);
+        between = comma;
+    }
+    if (pace_tally_doubts_mean(t))
+        mk_buf_addf(out, "%s%smean%s", between, quote, quote);
+}
+
 static void add_remarks(struct mk_buf *out, const struct pace_options *o, const struct pace_tally *opening,
                         const struct pace_tally *t)
 {
@@ -80,13 +89,16 @@ static void add_remarks(struct mk_buf *out, const struct pace_options *o, const 
     if (t->queued)
         mk_buf_addf(out, "%" PRIu64 " requests waited because all %u connections were busy: %s.\n", t->queued,
                     o->connections,
-                    wrong ? "pace noticed late that some were free, the server is slower than the rate, or "
-                            "-c is too small"
-                          : "the server is slower than the rate, or -c is too small");
+                    wrong
+                        ? "the server is slower than the rate, -c is too small, or it was pace that was late"
+                        : "the server is slower than the rate, or -c is too small");
     if (t->stray)
         mk_buf_addf(out, "On %" PRIu64 " connections the server sent more than its answers.\n", t->stray);
-    if (wrong)
-        mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies.\n", wrong);
+    if (!wrong)
+        return;
+    mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies: ", wrong);
+    add_doubtful(out, t, "", ", ");
+    mk_buf_add(out, MK_STR(".\n"));
 }
 
 void pace_report_write_text(struct mk_buf *out, const struct pace_options *o,
@@ -106,6 +118,8 @@ void pace_report_write_text(struct mk_buf *out, const struct pace_options *o,
         add_times(out, "latency", &t->latency, t->asked);
     if (t->late.n)
         add_times(out, "late", &t->late, t->late.n);
+    if (t->least.n)
+        add_times(out, "at least", &t->least, t->asked);
     add_remarks(out, o, opening, t);
 }
 
@@ -117,10 +131,11 @@ static void add_quantiles(struct mk_buf *out, const struct pace_histogram *h, ui
         mk_buf_addf(out, "{\"mean\":%.3f", pace_histogram_mean(h) / 1e3);
     else
         mk_buf_add(out, MK_STR("{\"mean\":null"));
-    for (size_t i = 0; i < MK_LEN(QUANTILES); i++) {
+    for (size_t i = 0; i < PACE_QUANTILES; i++) {
         uint64_t value;
-        mk_buf_addf(out, ",\"%s\":", QUANTILES[i].name);
-        if (pace_histogram_quantile(h, all, QUANTILES[i].share, &value) && value != PACE_HISTOGRAM_BEYOND)
+        mk_buf_addf(out, ",\"%s\":", pace_quantiles[i].name);
+        if (pace_histogram_quantile(h, all, pace_quantiles[i].share, &value) &&
+            value != PACE_HISTOGRAM_BEYOND)
             mk_buf_addf(out, "%.3f", (double)value / 1e3);
         else
             mk_buf_add(out, MK_STR("null"));
@@ -203,7 +218,11 @@ void pace_report_write_json(struct mk_buf *out, const struct pace_options *o,
     add_quantiles(out, &t->latency, t->asked);
     mk_buf_add(out, MK_STR(",\"late_us\":"));
     add_quantiles(out, &t->late, t->late.n);
-    mk_buf_addf(out, ",\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
+    mk_buf_add(out, MK_STR(",\"least_us\":"));
+    add_quantiles(out, &t->least, t->asked);
+    mk_buf_add(out, MK_STR(",\"doubtful\":["));
+    add_doubtful(out, t, "\"", ",");
+    mk_buf_addf(out, "],\"kept_pace\":%s,\"why_not\":", wrong ? "false" : "true");
     add_text(out, wrong);
     mk_buf_addf(out, ",\"starved\":%.4f",
                 t->end > t->start ? (double)t->starved / (double)(t->end - t->start) : 0);

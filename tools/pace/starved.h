@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long this thread wanted a processor that others had. */
+/* How long this thread could have run, but others had its processor. */
 #ifndef PACE_STARVED_H
 #define PACE_STARVED_H
 
 #include "base/def.h"
 
-/* Nanoseconds since it began. False when the kernel does not tell. */
-bool pace_starved_read(uint64_t *ns) MK_MUST_USE;
+/* -1 if the kernel does not count it. Close it with mk_fd_close(). */
+int pace_starved_open(void);
+/* Nanoseconds since the thread began; 0 if they are not known. */
+uint64_t pace_starved_read(int fd);
 
 #endif

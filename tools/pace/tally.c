@@ -5,15 +5,21 @@
 #include <stdio.h>
 
 #define BUSY_MAX 0.95
+/* The share of a latency that may be the client's own before it says more about the client. */
+#define OWN_MAX 0.1
 
 const char *const pace_class_names[PACE_CLASSES] = {"connect", "read",   "write",
                                                     "timeout", "status", "content"};
+
+const struct pace_quantile pace_quantiles[PACE_QUANTILES] = {{"p50", 0.5},  {"p75", 0.75}, {"p90", 0.9},
+                                                             {"p95", 0.95}, {"p99", 0.99}, {"p999", 0.999}};
 
 void pace_tally_init(struct pace_tally *t)
 {
     *t = (struct pace_tally){0};
     pace_histogram_init(&t->latency);
     pace_histogram_init(&t->late);
+    pace_histogram_init(&t->least);
 }
 
 void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fmt, ...)
@@ -26,10 +32,16 @@ void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fm
     va_end(args);
 }
 
-void pace_tally_send(struct pace_tally *t, uint64_t late)
+void pace_tally_answer(struct pace_tally *t, uint64_t latency, uint64_t own)
 {
-    pace_histogram_add(&t->late, late);
-    t->too_late += late > PACE_TALLY_LATE;
+    t->right++;
+    pace_histogram_add(&t->latency, latency);
+    pace_histogram_add(&t->least, latency > own ? latency - own : 0);
+}
+
+void pace_tally_expire(struct pace_tally *t, uint64_t timeout, uint64_t own)
+{
+    t->missed += (double)own > OWN_MAX * (double)timeout;
 }
 
 uint64_t pace_tally_errors(const struct pace_tally *t)
@@ -46,13 +58,41 @@ double pace_tally_busy(const struct pace_tally *t)
     return all && all > t->waited ? 1 - (double)t->waited / (double)all : 0;
 }
 
-const char *pace_tally_judge(const struct pace_tally *t)
+/* Then nothing of what was measured is the server's alone. */
+static const char *doubt_all(const struct pace_tally *t)
 {
-    if (t->too_late > 1 && t->too_late > t->late.n / 100)
-        return "more than one in a hundred of its requests left over 1 ms late";
-    if (t->starved > (t->end - t->start) / 100)
-        return "others had its processor for more than one hundredth of the time";
     if (pace_tally_busy(t) > BUSY_MAX)
         return "it was busy all the time, so answers waited for it";
+    if (t->missed)
+        return "requests ran out of time while it did not run";
     return NULL;
+}
+
+static bool is_own(double told, double least)
+{
+    return told - least > OWN_MAX * told;
+}
+
+bool pace_tally_doubts(const struct pace_tally *t, const struct pace_quantile *q)
+{
+    uint64_t told, least;
+    if (!pace_histogram_quantile(&t->latency, t->asked, q->share, &told) ||
+        !pace_histogram_quantile(&t->least, t->asked, q->share, &least) || told == PACE_HISTOGRAM_BEYOND)
+        return false;
+    return doubt_all(t) || is_own((double)told, (double)least);
+}
+
+bool pace_tally_doubts_mean(const struct pace_tally *t)
+{
+    return t->latency.n &&
+           (doubt_all(t) || is_own(pace_histogram_mean(&t->latency), pace_histogram_mean(&t->least)));
+}
+
+const char *pace_tally_judge(const struct pace_tally *t)
+{
+    const char *all = doubt_all(t);
+    bool any = pace_tally_doubts_mean(t);
+    for (size_t i = 0; i < PACE_QUANTILES; i++)
+        any |= pace_tally_doubts(t, &pace_quantiles[i]);
+    return all ? all : any ? "it was late itself, and that may be more than a tenth of them" : NULL;
 }

@@ -18,33 +18,43 @@ enum pace_class {
 
 extern const char *const pace_class_names[PACE_CLASSES];
 
-/* Nanoseconds. The scheduler of a busy machine may well take so long; what is beyond it spoils percentiles.
- */
-enum { PACE_TALLY_WHY = 256, PACE_TALLY_LATE = 1000000 };
+enum { PACE_TALLY_WHY = 256, PACE_QUANTILES = 6 };
+
+extern const struct pace_quantile {
+    const char *name;
+    double share;
+} pace_quantiles[PACE_QUANTILES];
 
 struct pace_tally {
     uint64_t asked, right, errors[PACE_CLASSES];
     char first[PACE_CLASSES][PACE_TALLY_WHY]; /* what the first error of each class was */
     uint64_t unsent;                          /* of the errors: never got as far as a connection */
-    uint64_t queued;                          /* of those asked: waited for a connection to be free */
-    uint64_t retried;  /* sent again, since the server had closed a connection between two requests */
-    uint64_t opened;   /* connections */
-    uint64_t stray;    /* connections on which bytes came that no request had asked for */
-    uint64_t too_late; /* of those asked: left more than PACE_TALLY_LATE after they could have */
-    uint64_t bytes;    /* received, heads included */
-    uint64_t starved;  /* nanoseconds for which it wanted a processor and had none */
+    uint64_t missed;  /* of the timeouts: a good part of the time had passed while the client did not run */
+    uint64_t queued;  /* of those asked: waited for a connection to be free */
+    uint64_t retried; /* sent again, since the server had closed a connection between two requests */
+    uint64_t opened;  /* connections */
+    uint64_t stray;   /* connections on which bytes came that no request had asked for */
+    uint64_t bytes;   /* received, heads included */
+    uint64_t starved; /* nanoseconds for which it wanted a processor and had none */
     uint64_t start, end, waited; /* nanoseconds; `waited`: the client had nothing to do */
-    struct pace_histogram latency, late;
+    /* `least`: the latency without all that the client itself may have added, so the truth is between both.
+     */
+    struct pace_histogram latency, late, least;
 };
 
 void pace_tally_init(struct pace_tally *t);
 void pace_tally_fail(struct pace_tally *t, enum pace_class class, const char *fmt, ...) MK_PRINTF(3, 4);
-/* How long after it could have a request left: nanoseconds for which the client itself is to blame. */
-void pace_tally_send(struct pace_tally *t, uint64_t late);
+/* A right answer; `own` nanoseconds of its latency may be the client's. */
+void pace_tally_answer(struct pace_tally *t, uint64_t latency, uint64_t own);
+/* A request of which no more can come in time, of which so much may be the client's. */
+void pace_tally_expire(struct pace_tally *t, uint64_t timeout, uint64_t own);
 uint64_t pace_tally_errors(const struct pace_tally *t);
 /* The share of its time that the client was busy, 0 to 1. */
 double pace_tally_busy(const struct pace_tally *t);
-/* NULL: the client kept its own pace; else in what it failed, static. */
+/* May too much of it be the client's own? For quantiles that can be told. */
+bool pace_tally_doubts(const struct pace_tally *t, const struct pace_quantile *q);
+bool pace_tally_doubts_mean(const struct pace_tally *t);
+/* NULL: the client kept its own pace; else in what it failed, static. Then some of the above are in doubt. */
 const char *pace_tally_judge(const struct pace_tally *t);
 
 #endif

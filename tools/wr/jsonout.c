@@ -101,6 +101,19 @@ static void add_samples(const struct wr_shot *s, struct mk_buf *out)
     mk_buf_add_char(out, ']');
 }
 
+static void add_doubtful(const struct wr_result *r, struct mk_buf *out)
+{
+    const char *comma = "";
+    mk_buf_addf(out, ",\"doubtful\":[");
+    for (unsigned i = 0; i < WR_QUANTILES; i++) {
+        if (!r->doubt || (r->doubtful && !(r->doubtful & 1u << i)))
+            continue;
+        mk_buf_addf(out, "%s\"%s\"", comma, wr_result_quantiles[i]);
+        comma = ",";
+    }
+    mk_buf_add_char(out, ']');
+}
+
 static void add_shot(const struct wr_shot *s, struct mk_buf *out)
 {
     mk_buf_add_char(out, '{');
@@ -129,6 +142,7 @@ static void add_shot(const struct wr_shot *s, struct mk_buf *out)
         add_text(out, s->told.doubt);
     else
         mk_buf_addf(out, "null");
+    add_doubtful(&s->told, out);
     add_samples(s, out);
     mk_buf_add_char(out, '}');
 }

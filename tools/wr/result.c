@@ -5,6 +5,8 @@ static const struct wr_latency NO_LATENCY = {
     WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD,
 };
 
+const char *const wr_result_quantiles[WR_QUANTILES] = {"mean", "p50", "p75", "p90", "p95", "p99", "p999"};
+
 void wr_result_init(struct wr_result *r)
 {
     *r = (struct wr_result){

@@ -38,7 +38,13 @@ struct wr_result {
     struct wr_latency latency_us;
     double busy;       /* the share of its time for which the client worked; a loop that waits is no work */
     const char *doubt; /* why the client itself does not trust its times, in fixed words; NULL if it does */
+    unsigned doubtful; /* a bit for each of wr_result_quantiles that it means; with a doubt and without a bit:
+                          all */
 };
+
+enum { WR_QUANTILES = 7 };
+
+extern const char *const wr_result_quantiles[WR_QUANTILES];
 
 /* Nothing is told. */
 void wr_result_init(struct wr_result *r);

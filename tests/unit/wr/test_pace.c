@@ -53,6 +53,23 @@ static void a_client_that_was_late_is_doubted(void **state)
     assert_int_equal(r.requests, 500);
 }
 
+static void it_may_doubt_some_latencies_alone(void **state)
+{
+    (void)state;
+    struct wr_result r;
+    const char *why;
+    assert_true(wr_pace_read(MK_STR("{\"requests\":90,\"seconds\":1,\"kept_pace\":false,"
+                                    "\"doubtful\":[\"p99\",\"p999\",\"else\"]}"),
+                             &r, &why));
+    assert_non_null(r.doubt);
+    assert_string_equal(wr_result_quantiles[5], "p99");
+    assert_int_equal(r.doubtful, 1u << 5 | 1u << 6);
+    assert_true(
+        wr_pace_read(MK_STR("{\"requests\":90,\"seconds\":1,\"kept_pace\":true,\"doubtful\":[]}"), &r, &why));
+    assert_null(r.doubt);
+    assert_int_equal(r.doubtful, 0);
+}
+
 static void what_did_not_begin_is_refused(void **state)
 {
     (void)state;
@@ -75,6 +92,7 @@ int main(void)
         cmocka_unit_test(only_right_answers_are_requests),
         cmocka_unit_test(what_the_server_did_is_more_than_right_answers),
         cmocka_unit_test(a_client_that_was_late_is_doubted),
+        cmocka_unit_test(it_may_doubt_some_latencies_alone),
         cmocka_unit_test(what_did_not_begin_is_refused),
         cmocka_unit_test(output_that_is_cut_is_refused),
     };

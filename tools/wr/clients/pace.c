@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Our own client: one JSON document, null for what it does not know. Its requests are the right answers
  * alone. */
+#include <stdio.h>
+#include <string.h>
+
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 
@@ -57,6 +60,20 @@ static void read_quantities(mk_str json, struct wr_result *out)
         (void)wr_json_number(json, quantities[i].path, quantities[i].place);
 }
 
+static void doubt(mk_str json, struct wr_result *out)
+{
+    mk_str list;
+    char name[16];
+    out->doubt = "it did not keep its own pace, so its latency is not the server's alone";
+    if (!wr_json_member(json, MK_STR("doubtful"), &list))
+        return;
+    for (unsigned i = 0; i < WR_QUANTILES; i++) {
+        int n = snprintf(name, sizeof name, "\"%s\"", wr_result_quantiles[i]);
+        if (memmem(list.p, list.len, name, (size_t)n))
+            out->doubtful |= 1u << i;
+    }
+}
+
 bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
 {
     mk_str json, kept;
@@ -69,6 +86,6 @@ bool wr_pace_read(mk_str output, struct wr_result *out, const char **why)
     read_served(json, out);
     read_quantities(json, out);
     if (wr_json_member(json, MK_STR("kept_pace"), &kept) && mk_str_eq(kept, MK_STR("false")))
-        out->doubt = "it did not keep its own pace, so its latency is not the server's alone";
+        doubt(json, out);
     return wr_result_finish(out, why);
 }
