@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A server that answers `x` * 100 to everything, and has faults that can be asked for.
 
-    fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N] [heavy=BYTES]
+    fake_server.py PORT [burn=MICROSECONDS] [wrong=N] [how=content|length|status] [crowd=N] [die=N] [words=TEXT] [heavy=BYTES]
 
 burn: computes that long for each answer. wrong: every Nth answer is; only while `crowd` connections are there, if it says
-so. die: with the Nth answer, after some last words. heavy: each connection takes that much memory.
+so. die: with the Nth answer, after some last words (`words`). heavy: each connection takes that much memory.
 """
 import selectors
 import socket
@@ -23,9 +23,9 @@ FAULTS = {"content": answer(body=b"x" * 99 + b"y"), "length": answer(body=BODY +
 
 
 class Server:
-    def __init__(self, port, burn=0, wrong=0, how="content", crowd=0, die=0, heavy=0):
+    def __init__(self, port, burn=0, wrong=0, how="content", crowd=0, die=0, heavy=0, words="fake: cannot go on like this"):
         self.burn, self.wrong, self.crowd, self.die = int(burn) / 1e6, int(wrong), int(crowd), int(die)
-        self.fault, self.heavy, self.burdens = FAULTS[how], int(heavy), {}
+        self.words, self.fault, self.heavy, self.burdens = words, FAULTS[how], int(heavy), {}
         self.answers = 0
         self.buffers = {}
         self.selector = selectors.DefaultSelector()
@@ -50,7 +50,7 @@ class Server:
     def next_answer(self):
         self.answers += 1
         if self.answers == self.die:
-            sys.exit("fake: cannot go on like this")
+            sys.exit(self.words)
         end = time.thread_time() + self.burn
         while time.thread_time() < end:
             pass
@@ -83,4 +83,4 @@ class Server:
 
 
 if __name__ == "__main__":
-    Server(sys.argv[1], **dict(each.split("=") for each in sys.argv[2:])).run()
+    Server(sys.argv[1], **dict(each.split("=", 1) for each in sys.argv[2:])).run()

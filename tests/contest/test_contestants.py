@@ -18,7 +18,9 @@ from pathlib import Path
 import pytest
 
 from contest import contestant, family, material, ports, template
-from contest.contestant import FEATURES, HELLO, Failed, Setup, load, load_all
+from contest.complaint import Complaint
+from contest.contestant import FEATURES, HELLO, Failed, PortTaken, Setup, load, load_all
+from fakes import add_contestant
 from proc import wait_until
 
 CONTESTANTS = load_all()
@@ -72,8 +74,8 @@ def start(each, folder, stuff, **keys):
         prepared = each.prepare(Setup(place, stuff.root, ports.free_port(), cert=stuff.cert, key=stuff.key, **wanted))
         try:
             return prepared.start()
-        except Failed as error:
-            if "in use" not in str(error) and "another server" not in str(error) or attempt + 1 == ATTEMPTS:
+        except PortTaken:
+            if attempt + 1 == ATTEMPTS:
                 raise
 
 
@@ -155,14 +157,14 @@ def test_a_wrong_key_is_an_error_that_names_the_file(folder):
     place = folder / "odd"
     shutil.copytree(CONTESTANTS["nginx"].folder, place)
     (place / "contestant.toml").write_text("colour = 1\n" + (place / "contestant.toml").read_text())
-    with pytest.raises(contestant.Wrong, match=r"odd/contestant.toml: unknown key colour"):
+    with pytest.raises(Complaint, match=r"odd/contestant.toml: unknown key colour"):
         load(place)
 
 
 @pytest.mark.parametrize("text, why", [("@nothing@\n", "nothing is known"), ("@if tls@\n", "without @end@"),
                                        ("@end@\n", "without @if@")])
 def test_a_wrong_template_is_an_error(text, why):
-    with pytest.raises(template.Unknown, match=why):
+    with pytest.raises(Complaint, match=why):
         template.render(text, {}, set(), "place")
 
 
@@ -513,3 +515,47 @@ def test_only_what_is_written_as_nobody_belongs_to_nobody(name, folder):
     given = {path.name for path in folder.rglob("*") if path.owner() != "root"}
     assert given == set(each.data.get("writable", []))
     assert folder.owner() == "root"
+
+
+# ---- Ports ----
+
+def test_no_port_is_given_twice():
+    """Two of one contestant would meet: those who were given one have not bound it yet."""
+    given = [ports.free_port() for _ in range(2000)]
+    assert len(set(given)) == len(given)
+
+
+def test_a_server_behind_it_that_has_its_port_is_not_taken_for_it(tmp_path, folder_of_fakes):
+    """It answered in the place of the one that could not bind, and ended too early was the one in front."""
+    front, behind = folder_of_fakes
+    port = ports.free_port()
+    with behind.prepare(Setup(made_folder(tmp_path / "b"), tmp_path, port)).start():
+        with pytest.raises(PortTaken, match=f"another server has port {port}"):
+            front.prepare(Setup(made_folder(tmp_path / "f"), tmp_path, port)).start()
+
+
+def test_a_server_that_says_that_it_cannot_bind_has_lost_its_port(tmp_path):
+    add_contestant(tmp_path / "c", "late", command=["@program@", "-c", "import sys; sys.exit('Could not bind or listen to port 1')"])
+    late = contestant.load_all(tmp_path / "c")["late"]
+    with pytest.raises(PortTaken, match="Could not bind"):
+        late.prepare(Setup(made_folder(tmp_path / "l"), tmp_path, ports.free_port())).start()
+
+
+def test_a_port_may_be_used_again_after_connections_to_it(tmp_path, folder_of_fakes):
+    prepared = folder_of_fakes[0].prepare(Setup(made_folder(tmp_path / "f"), tmp_path, ports.free_port()))
+    for _ in range(2):
+        with prepared.start():
+            pass
+
+
+def made_folder(path):
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def folder_of_fakes(tmp_path):
+    for name in ("front", "behind"):
+        add_contestant(tmp_path / "c", name)
+    made = contestant.load_all(tmp_path / "c")
+    return made["front"], made["behind"]

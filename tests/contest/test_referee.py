@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from contest import answers, environment, record, referee, statistics
+from contest import answers, environment, record, referee, running, statistics
 from contest.referee import Referee, shuffled
 from contest.complaint import Complaint
 from fakes import add_contestant, case, hold, order, plan
@@ -461,6 +461,30 @@ def test_ports_that_ran_out_are_the_machines_fault(tmp_path, folder, monkeypatch
         assert "no ports left" in left_out(made)["other"] and not made.disqualified
     else:
         assert "3 connect" in excluded(made)["other"] and not made.unmeasured
+
+
+def test_a_server_whose_port_is_another_ones_is_not_disqualified(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(running.ports, "is_taken", lambda port: True)
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(), plan()))
+    assert "another server has port" in left_out(made)["other"] and not made.disqualified and not made.shots
+
+
+def test_nor_is_one_that_says_so_after_others_have_answered_for_it(tmp_path, folder, monkeypatch):
+    add_contestant(folder, "other", "die=40", "words=Could not bind or listen to port 1")
+    made = hold(tmp_path, (case(), plan()))
+    assert "another server had its port" in left_out(made)["other"] and not made.disqualified
+
+
+def test_a_shot_whose_client_was_late_is_repeated_and_then_left_out(tmp_path, folder, monkeypatch):
+    document = copy.deepcopy(DOCUMENT)
+    document["steps"][0]["shots"][0] |= {"doubt": "late", "doubtful": ["p99"], "latency_us": {"p50": 5.0, "p99": 9.0}}
+    fake_shots(monkeypatch, document)
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case(axis="rate", connections=5, metrics=("p99_us",)), plan(100)))
+    assert made.shots[0].repeated == referee.REPEATS and made.shots[0].doubtful == ["p99_us"]
+    assert "p99_us" not in made.shots[0].metrics and made.shots[0].metrics["p50_us"] == 5
+    assert any("1 of 1 shots was left out" in note and "other" in note for note in made.notes)
 
 
 def test_a_server_whose_memory_shrinks_is_not_the_smallest(tmp_path, folder, monkeypatch):

@@ -112,9 +112,12 @@ def is_running(pid):
         return False
 
 
-def test_a_client_that_doubts_itself_is_the_bottleneck():
-    assert shot.bottleneck_of({"bottleneck": "neither", "doubt": "was late"}) == "client"
-    assert shot.bottleneck_of({"bottleneck": "server", "doubt": None}) == "server"
+def test_latencies_that_may_be_the_clients_own_are_left_out():
+    found = shot.metrics_of(SHOT | {"doubt": "was late", "doubtful": ["p99"]})
+    assert found["p50_us"] == 4 and found["mean_us"] == 5 and "p99_us" not in found and found["cpu_us"] == 5
+    assert shot.doubtful(SHOT | {"doubt": "was late", "doubtful": ["p99"]}) == ["p99_us"]
+    assert not {"p50_us", "p99_us", "mean_us"} & set(shot.metrics_of(SHOT | {"doubt": "was late", "doubtful": []}))
+    assert shot.doubtful(SHOT) == [] and shot.metrics_of(SHOT)["p99_us"] == 9
 
 
 def test_what_a_client_leaves_out_of_its_count_was_served_all_the_same():

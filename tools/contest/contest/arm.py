@@ -239,7 +239,7 @@ def main(options):
     machines = [each for name, each in emulator.MACHINES.items() if options.only in (None, name)]
     for machine in machines:
         machine.check()
-    folder = options.output or run.RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S-arm")
+    folder = options.output or record.RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S-arm")
     order = _order(options, folder)
     environment.raise_limits()
     order.say = run.Progress(sys.stderr)

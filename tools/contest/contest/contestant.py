@@ -20,9 +20,10 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import running, template
-from .ports import free_port
-from .running import Failed, Running  # noqa: F401: Failed is part of the interface
+from contest import running, template
+from contest.complaint import Complaint
+from contest.ports import free_port
+from contest.running import Failed, PortTaken, Running  # noqa: F401: parts of the interface
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / "contestants"
@@ -30,17 +31,13 @@ PROJECT = HERE.parents[2]
 PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
 KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
-        "version", "files", "folders", "writable", "build", "command", "environment", "companions", "variables", "dynamic",
+        "version", "forks", "files", "folders", "writable", "build", "command", "environment", "companions", "variables", "dynamic",
         "stop_seconds"}
 
 
 ACCESS_LOG = "access.log"
 HELLO = "Hello, world!"
 DYNAMIC = "/hello"
-
-
-class Wrong(Exception):
-    """A folder of contestants/ is not as it should be."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,7 @@ class Contestant:
     programs: list[str]  # names or paths, the best first
     features: list[str]
     fairness: str
+    forks: bool = False  # a process for each connection
     data: dict = field(repr=False, default_factory=dict)
 
     @property
@@ -157,15 +155,15 @@ def load(folder: Path) -> Contestant:
         data = tomllib.loads(path.read_text())
         fairness = (folder / "fairness.md").read_text()
     except (OSError, tomllib.TOMLDecodeError) as error:
-        raise Wrong(f"{path}: {error}") from error
+        raise Complaint(f"{path}: {error}") from error
     for key in data.keys() - KEYS:
-        raise Wrong(f"{path}: unknown key {key}; there are {', '.join(sorted(KEYS))}")
+        raise Complaint(f"{path}: unknown key {key}; there are {', '.join(sorted(KEYS))}")
     for key in {"title", "about", "revision", "programs", "features", "version", "command"} - data.keys():
-        raise Wrong(f"{path}: no {key}")
+        raise Complaint(f"{path}: no {key}")
     for feature in set(data["features"]) - set(FEATURES):
-        raise Wrong(f"{path}: unknown feature {feature}; there are {', '.join(FEATURES)}")
+        raise Complaint(f"{path}: unknown feature {feature}; there are {', '.join(FEATURES)}")
     return Contestant(folder.name, folder, data["title"], data["about"], data["revision"], data.get("yardstick", False),
-                      data.get("package", ""), data["programs"], data["features"], fairness, data)
+                      data.get("package", ""), data["programs"], data["features"], fairness, data.get("forks", False), data)
 
 
 def _candidates(contestant: Contestant):

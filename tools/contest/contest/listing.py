@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists contestants, present or absent, with version and why; and cases, with steps and time."""
 from contest import case as cases
-from contest import run
+from contest import contestant, run
 
 
 def add_arguments(parser):
@@ -27,7 +27,7 @@ def case_line(case, mode, count, seconds):
 
 
 def main(options):
-    entries, known = run.all_contestants(), cases.load_all()
+    entries, known = contestant.load_all(), cases.load_all()
     mode = "quick" if options.quick else "full"
     chosen = {name: (case, case.plan(mode)) for name, case in known.items() if case.plan(mode)}
     times = run.estimate(chosen, entries)

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .contestant import HELLO, PROJECT
+from contest.contestant import HELLO, PROJECT
 
 SEED = 2011
 FIXED = {"100.html": 100, "1400.html": 1400, "200k.bin": 200_000, "10m.bin": 10_000_000}

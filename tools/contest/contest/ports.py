@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports of the loopback that nobody has."""
+import collections
 import random
 import socket
 from pathlib import Path
 
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LOWEST, USUAL = 10240, 32768
+RECENT = 4096  # so many are not given out again: those who were given one may not have bound it yet
+
+_given = collections.deque(maxlen=RECENT)
 
 
 def first_of_clients() -> int:
@@ -14,6 +18,11 @@ def first_of_clients() -> int:
         return int(RANGE.read_text().split()[0])
     except OSError:
         return USUAL
+
+
+def _give(port: int) -> int:
+    _given.append(port)
+    return port
 
 
 def is_free(port: int) -> bool:
@@ -25,13 +34,24 @@ def is_free(port: int) -> bool:
             return False
 
 
+def is_taken(port: int) -> bool:
+    """Can a server not have it? Connections of an earlier one that are about to be forgotten are no hindrance."""
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", port))
+            return False
+        except OSError:
+            return True
+
+
 def free_port() -> int:
     """Below those of clients, if there is room. Another server may still be quicker; then the start fails."""
     end = first_of_clients()
     for _ in range(200):
         port = random.randrange(LOWEST, end if end > LOWEST + 1000 else 65536)
-        if is_free(port):
-            return port
+        if port not in _given and is_free(port):
+            return _give(port)
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+        return _give(sock.getsockname()[1])

@@ -18,6 +18,7 @@ from pathlib import Path
 from contest.complaint import Complaint
 from contest.metrics import METRICS
 
+RESULTS = Path(__file__).resolve().parents[3] / "build" / "contest"  # a folder for each run
 FORMAT = 1
 GZIP_ABOVE = 4_000_000
 NAMES = ("record.json", "record.json.gz")
@@ -41,6 +42,7 @@ class Contestant:
     fairness: str = ""
     yardstick: bool = False  # shown, never ranked
     features: list[str] = field(default_factory=list)
+    forks: bool = False  # a process for each connection: without a cgroup nobody counts the time of those that have ended
 
 
 @dataclass
@@ -80,6 +82,7 @@ class Shot:
     noisy: bool = False  # and in spite of that they did
     noise: float | None = None  # the share of the cores used that strangers and the hypervisor took
     counted_by: str | None = None  # how processor time was counted: cgroup or processes
+    doubtful: list[str] = field(default_factory=list)  # metrics left out: the client said that they may be its own
 
 
 @dataclass

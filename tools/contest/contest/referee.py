@@ -14,8 +14,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest import answers, contestant, environment, idle, record, shot, slow, template
+from contest import answers, contestant, environment, idle, record, running, shot, slow
 from contest.complaint import Complaint
+from contest.metrics import RANKED
 from contest.stage import Cgroups, Stage
 
 REPEATS = 2  # of one shot at most
@@ -183,7 +184,7 @@ class Referee:
         found = entry.find()
         return record.Contestant(entry.title, "present" if found else "absent", found.why, entry.version() or None,
                                  inside(found.program), entry.package or None, entry.origin() or None, entry.revision, {},
-                                 entry.fairness, entry.yardstick, list(entry.can() if found else entry.features))
+                                 entry.fairness, entry.yardstick, list(entry.can() if found else entry.features), entry.forks)
 
     def _finish(self):
         self.record.ended = now()
@@ -254,12 +255,22 @@ class Referee:
                     self.order.say(f"{case.name}: {name} starts", passing=True)
                     self._guard(case, stages, name, lambda stage: self._enter(stage, plan))
             self._rounds(case, plan, stages)
+            self._say_doubtful(case)
             if not case.alone:
                 for name in list(stages):
                     self._guard(case, stages, name, self._leave)
         finally:
             for stage in stages.values():
                 self._end(stage)
+
+    def _say_doubtful(self, case):
+        shots = [each for each in self.record.shots if each.case == case.name]
+        late = [each for each in shots if "p99_us" in each.doubtful]
+        if late:
+            names = ", ".join(sorted({each.contestant for each in late}))
+            self.record.notes.append(
+                f"The case {case.name}: the latency at 99 % of {len(late)} of {len(shots)} shots was left out, for the client "
+                f"said that more than a tenth of it may be its own delay: {names}.")
 
     def _rounds(self, case, plan, stages):
         names = list(stages)
@@ -270,13 +281,18 @@ class Referee:
                                          f"the run would have lasted longer than {self.clock.limit / 60:.0f} minutes.")
                 return
             # The same for everybody in a round.
-            self.repeats_left = dict.fromkeys(names, 0 if late else max(1, len(plan.steps) // 2))
+            self.repeats_left = dict.fromkeys(names, 0 if late else max(1, len(plan.steps) // 2) + self._spare(case, plan))
             for name in shuffled(names, self.order.seed, case.name, number):
                 if name in stages:
                     self.order.say(f"{case.name}: round {number} of {plan.rounds}: {name}", passing=True)
                     self._guard(case, stages, name, lambda stage: self._visit(stage, plan, number))
                     if number == 1 and self._is_hopeless(case, len(names)):
                         self._give_up(case, stages)
+
+    @staticmethod
+    def _spare(case, plan):
+        """A client that keeps a rate tells when it was late itself: such shots are repeated, and short enough for that."""
+        return 2 * len(plan.steps) if case.axis == "rate" else 0
 
     def _is_hopeless(self, case, count):
         """Whoever had its turn failed to be measured, and those were enough."""
@@ -317,10 +333,12 @@ class Referee:
         """Starts it, and lets it sleep when it has proved that it answers as it should."""
         try:
             stage.start()
+        except contestant.PortTaken as taken:
+            raise Unmeasured(f"a port was taken before it started, each time it was tried: {taken}") from None
         except contestant.Failed as failed:
             raise Disqualified(f"did not start: {failed}") from None
-        except template.Unknown as unknown:
-            raise Unmeasured(f"its configuration could not be made: {unknown}") from None
+        except Complaint as complaint:
+            raise Unmeasured(f"its configuration could not be made: {complaint}") from None
         self.record.contestants[stage.name].configuration |= stage.prepared.configuration
         self._check(stage, "before the shots")
         self._verify(stage, plan)
@@ -372,7 +390,13 @@ class Referee:
     def _check(self, stage, when):
         fault = answers.check(stage.case.scheme, stage.port, self._expected(stage))
         if fault:
+            self._forgive_ports(stage)
             raise Disqualified(f"a wrong answer {when}: {self._with_last_words(stage, fault)}")
+
+    @staticmethod
+    def _forgive_ports(stage):
+        if not stage.is_alive() and running.has_lost_port(stage.last_words()):
+            raise Unmeasured(f"it ended, for another server had its port: {stage.last_words()}")
 
     def _with_last_words(self, stage, fault):
         return fault if stage.is_alive() else f"{fault}; it has died, and its last words were: {stage.last_words()}"
@@ -395,6 +419,7 @@ class Referee:
         if verdict.ours and stage.is_alive():
             raise Unmeasured(verdict.fault)
         if verdict.fault:
+            self._forgive_ports(stage)
             raise Disqualified(self._with_last_words(stage, verdict.fault))
         self._count_verified(stage, verdict.answers)
 
@@ -426,12 +451,14 @@ class Referee:
         while True:
             watch, failure = environment.Strangers(stage.pids(), cores), None
             try:
-                metrics, bottleneck, samples, counted_by = take(stage, plan, number, step)
+                metrics, bottleneck, samples, counted_by, doubtful = take(stage, plan, number, step)
             except (Silent, Unmeasured) as why:
                 failure = why
             noise = watch.share().noise
             noisy = noise > self.order.noise
-            again = noisy and self.repeats_left.get(stage.name, 0) or failure and (isinstance(failure, Silent) or not repeated)
+            late = not failure and any(metric in doubtful for metric in RANKED)
+            again = ((noisy or late) and self.repeats_left.get(stage.name, 0)
+                     or failure and (isinstance(failure, Silent) or not repeated))
             if not again or repeated >= REPEATS:
                 break
             repeated += 1
@@ -439,7 +466,7 @@ class Referee:
         if failure:
             raise failure
         self.record.shots.append(record.Shot(stage.case.name, stage.name, number, step, metrics, bottleneck, samples,
-                                             repeated, noisy, round(noise, 4), counted_by))
+                                             repeated, noisy, round(noise, 4), counted_by, doubtful))
 
     def _shoot(self, stage, plan, number, step):
         case = stage.case
@@ -456,6 +483,7 @@ class Referee:
             result, fault, failure = None, None, str(why)
         at = f" at {shot.plain(step)} {'requests/s' if case.axis == 'rate' else 'connections'}"
         if not stage.is_alive():
+            self._forgive_ports(stage)
             raise Disqualified(f"it died{at}; its last words were: {stage.last_words()}")
         if fault and (result.get("errors") or {}).get("connect") and environment.ports_ran_out():
             raise Unmeasured(f"this machine had no ports left for more connections{at}")
@@ -467,7 +495,7 @@ class Referee:
         counted_by = document.get("cpu_counted_by")
         self.counted_by[stage.name] = counted_by
         return (shot.metrics_of(result, case.alone), shot.bottleneck_of(result), shot.samples_of(result, case.alone),
-                counted_by)
+                counted_by, shot.doubtful(result))
 
     def _slow_ones(self, stage):
         if not stage.case.slow:
@@ -484,4 +512,4 @@ class Referee:
         except idle.NotMeasurable as why:
             raise Unmeasured(str(why)) from None
         self._count_verified(stage, int(step) + 1)
-        return metrics, None, [], None
+        return metrics, None, [], None, []

@@ -15,7 +15,6 @@ from contest.results import Results
 from contest.statistics import LEVEL, ROUNDS_MIN, luck
 
 PARTS = Path(__file__).parent / "page"
-RUNS = Path(__file__).resolve().parents[3] / "build" / "contest"
 SECTIONS = (("summary", "Summary"), ("reading", "How to read it"), ("where", "Who wins where"), ("cases", "Cases"),
             ("contestants", "Contestants"), ("machine", "Machine"), ("method", "Method and limits"))
 MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selected cases or contestants"}
@@ -238,7 +237,7 @@ def _reading(results):
          "Two of that kind cannot be told apart; who stays below one of them is behind. CPU per request and memory can still be compared."),
         ("What is counted", "Each case counts once, by the metric that it asks for first. Other metrics are told beside it. "
          "Repetitions of old comparisons ask again what other cases ask, and are not counted."),
-        ("Latency", "It is ranked where requests leave when they are due, and where slow clients stand in the way. Elsewhere the client "
+        ("Latency", "It is ranked where requests leave when they are due. What the client says may be its own delay is left out. Elsewhere the client "
          "waits for an answer before it asks again, so that latency is little else than connections divided by the rate: "
          "it is shown, and not ranked."),
         ("Disturbed", "Other programs used more of the machine than they may, in spite of repetitions. Where that was so in half "
@@ -259,7 +258,7 @@ def _method(results, raw):
         "second one, so that a slow hour of the machine is everybody's. The others are stopped meanwhile; in cases of memory "
         "they do not run at all.",
         "Before the shots of a case the server is asked under load and answers are compared: status, length and content. Over HTTP/1.1 that "
-        "is every answer; over HTTP/2 it is those of a second client beside the load. During the shots it is status and number of bytes, "
+        "is every answer; over HTTP/2 it is those of a second client beside the load, for h2load shows no contents. During the shots it is status and number of bytes, "
         "as far as the client tells them. A wrong answer disqualifies, and so does an error.",
         "Over the steps of a sweep the geometric mean is taken, in each round by itself; the interval is one between rounds.",
         "Everything runs on one machine over its loopback: no network card, no loss, no distance. What depends on these is not shown.",
@@ -361,7 +360,7 @@ def write_plots(record, folder, ours="monkey"):
 
 
 def main(options):
-    found = records.find(options.record or records.latest(RUNS) or RUNS)
+    found = records.find(options.record or records.latest(records.RESULTS) or records.RESULTS)
     record = records.load(found)
     if not record.shots:
         raise Complaint(f"{found}: no shots in this record, so there is nothing to report")

@@ -15,10 +15,6 @@ ALL = None               # in the place of a step: the whole sweep
 ERROR_SHARE = .001       # of the answers; whoever fails more often is shown, but not ranked
 NOISY_SHARE = .5         # of the shots; who was disturbed in so many of them neither wins nor loses what depends on time
 TIMED = ("rate", "p99_us")
-# Cases in which slow clients stand in the way of those that are measured.
-BESIDE_SLOW = ("slow",)
-# A process for each connection: without a cgroup nobody counts the time of those that have ended.
-FORKING = ("busybox", "mini-httpd")
 
 
 @dataclass(frozen=True)
@@ -196,7 +192,7 @@ class Results:
         return self._kinds.get((case, contestant), set())
 
     def counted_in_parts(self, case, contestant):
-        return contestant in FORKING and "processes" in self.kinds(case, contestant)
+        return self.record.contestants[contestant].forks and "processes" in self.kinds(case, contestant)
 
     def _uncounted(self, case, names):
         """Times of a cgroup and sums over processes are two things; those that most have are compared."""
@@ -219,10 +215,8 @@ class Results:
     # ---- Judgement ----
 
     def is_open(self, case):
-        """Does latency tell what a visitor would wait? With a closed loop it is mostly connections divided by the rate,
-        unless slow clients stand in the way of the measured ones."""
-        about = self.record.cases[case]
-        return about.axis == "rate" or case in BESIDE_SLOW
+        """Does latency tell what a visitor would wait? With a closed loop it is mostly connections divided by the rate."""
+        return self.record.cases[case].axis == "rate"
 
     def ranked(self, case):
         """The metrics that can be won in this case, the one that decides first: those that the case asks for, and what

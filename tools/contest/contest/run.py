@@ -12,11 +12,10 @@ import tempfile
 from pathlib import Path
 
 from contest import case as cases
-from contest import contestant, environment, material
+from contest import contestant, environment, material, record
 from contest.complaint import Complaint, nearest
 from contest.referee import NOISE, Order, Referee, lineup
 
-RESULTS = contestant.PROJECT / "build" / "contest"
 RELEASE = contestant.PROJECT / "build" / "release"
 
 
@@ -87,13 +86,6 @@ def plans(options, known):
 def mode_of(options):
     changed = options.case or options.only or options.rounds or options.seconds
     return "custom" if changed else "quick" if options.quick else "full"
-
-
-def all_contestants():
-    try:
-        return contestant.load_all()
-    except contestant.Wrong as wrong:
-        raise Complaint(str(wrong)) from None
 
 
 def find_program(name, given=None):
@@ -196,7 +188,7 @@ def writable(folder):
 
 def prepare(options):
     """The order of a run."""
-    entries = all_contestants()
+    entries = contestant.load_all()
     entries = {name: entries[name] for name in names_of(options.only, entries, "contestant")}
     chosen = plans(options, cases.load_all())
     if options.dry_run:
@@ -208,7 +200,7 @@ def prepare(options):
         raise Complaint("there is no wr: `make release` builds it, or --wr names one")
     server, client = environment.share_cores(options.server_cores, options.client_cores)
     clients = {"pace": find_program("pace")}
-    folder = options.output or RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    folder = options.output or record.RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
     return Order(entries, chosen, mode_of(options), writable(folder), server, client, wr,
                  {name: path for name, path in clients.items() if path}, make_material, options.noise,
                  **({"seed": options.seed} if options.seed else {}))

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import http.client
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import time
 import uuid
 from pathlib import Path
 
-from . import family
+from contest import family, ports
 
 TERM_SECONDS = 5
 DESCRIPTORS = 65536
@@ -22,6 +23,18 @@ QUIET = {"LANG": "C.UTF-8", "TZ": "UTC", "PATH": os.environ.get("PATH", os.defpa
 
 class Failed(Exception):
     """A contestant could not be prepared or started."""
+
+
+class PortTaken(Failed):
+    """Nor could any other: somebody else has a port that was meant for it."""
+
+
+LOST = re.compile(r"in use|EADDRINUSE|errno = 98|could not bind", re.IGNORECASE)
+
+
+def has_lost_port(words: str) -> bool:
+    """Does a server say that it could not bind?"""
+    return bool(LOST.search(words))
 
 
 def descriptors() -> int:
@@ -47,6 +60,7 @@ class Running:
         try:
             if prepared.companion:
                 self.companion = prepared.companion.start(wrapper, cgroup, seconds)
+            self._look_at_ports()
             self._start(wrapper, cgroup)
             self._wait(seconds)
         except BaseException:
@@ -69,6 +83,13 @@ class Running:
         behind = self.companion.pids() if self.companion else []
         return [*family.members(self.pid, self.mark), *behind]
 
+    def _look_at_ports(self):
+        """Else whoever has one answers in the place of this server, until that has noticed and ended."""
+        setup = self.prepared.setup
+        for port in (setup.port, setup.tls_port, setup.h2c_port):
+            if port and ports.is_taken(port):
+                raise PortTaken(f"{self._name()}: another server has port {port}")
+
     def _start(self, wrapper, cgroup):
         prepared = self.prepared
         environment = QUIET | {"HOME": str(prepared.setup.folder), family.MARK: self.mark} | prepared.environment
@@ -81,8 +102,9 @@ class Running:
         end = time.monotonic() + seconds
         while not (answers := self._answers()) or self.process.poll() is not None:
             if self.process.poll() is not None:
-                raise Failed(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}"
-                             + (", and another server has its port" if answers else ""))
+                kind = PortTaken if answers or has_lost_port(self._said()) else Failed
+                raise kind(f"{self._name()} ended at once with {self.process.returncode}: {self._said()}"
+                           + (", and another server has its port" if answers else ""))
             if time.monotonic() >= end:
                 raise Failed(f"{self._name()} does not answer within {seconds} s: {self._said()}")
             time.sleep(0.02)

@@ -113,14 +113,22 @@ def metrics_of(shot, alone=True):
         "syscalls": shot.get("syscalls"), "server_busy": shot.get("server_busy"), "client_busy": client.get("busy"),
         "bytes_per_second": total / seconds if total and seconds else None,
     }
-    found |= {f"{name}_us": latency.get(name) for name in LATENCIES}
+    doubted = doubtful(shot)
+    found |= {f"{name}_us": latency.get(name) for name in LATENCIES if f"{name}_us" not in doubted}
     found |= {name: _per_request(shot, switches.get(name)) for name in COUNTERS}
     return {name: value for name, value in found.items() if value is not None and (alone or name not in MEMORY)}
 
 
+def doubtful(shot):
+    """The metrics that are left out, since the client says that a good part of them may be its own."""
+    if not shot.get("doubt"):
+        return []
+    named = [name for name in LATENCIES if name in (shot.get("doubtful") or LATENCIES)]
+    return [f"{name}_us" for name in dict.fromkeys([*named, "max"]) if name in (shot.get("latency_us") or {})]
+
+
 def bottleneck_of(shot):
-    """A client that doubts that it kept its own pace measured itself."""
-    return "client" if shot.get("doubt") else shot.get("bottleneck")
+    return shot.get("bottleneck")
 
 
 def fault_of(shot, case, lengths, count, yardstick=False):

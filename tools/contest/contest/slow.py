@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slow clients: half of them send a request byte by byte, the others read a large answer a little at a time. They make a
-new connection whenever one ends, and never end by themselves.
+"""Slow clients: half of them send a request some bytes at a time, the others read a large answer a little at a time. They
+make a new connection whenever one ends, and never end by themselves. Each has its own instant within a tick, so that they
+never keep the core of the client that measures for long: less than a hundredth of the time.
 
     python -m contest.slow PORT NUMBER PATH LARGE_PATH
 
@@ -13,8 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-TICK_SECONDS = 0.1
-SIP = 2048  # what a slow reader takes at once
+TICK_SECONDS = 0.5
+DRIP = 5  # bytes that a slow writer sends at once
+SIP = 10240  # what a slow reader takes at once
 SETTLE_SECONDS = 1.5  # until the buffers of the slow readers are full, and it is slowness alone that counts
 
 
@@ -42,7 +44,7 @@ class Client:
     def _write(self):
         if self.sent == len(self.request):
             return
-        part = self.request[self.sent:] if self.reads else self.request[self.sent:self.sent + 1]
+        part = self.request[self.sent:] if self.reads else self.request[self.sent:self.sent + DRIP]
         self.sent += self.sock.send(part)
 
     def step(self):
@@ -65,9 +67,11 @@ def dribble(port, number, path, large):
     for client in clients:
         client.step()
     print("ready", flush=True)
+    due = time.monotonic()
     while True:
-        time.sleep(TICK_SECONDS)
         for client in clients:
+            due += TICK_SECONDS / number
+            time.sleep(max(0, due - time.monotonic()))
             client.step()
 
 

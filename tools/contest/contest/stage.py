@@ -168,9 +168,9 @@ class Stage:
         for attempt in range(3):
             try:
                 return self._start()
-            except contestant.Failed as failed:
+            except contestant.PortTaken:
                 self.stop()
-                if attempt == 2 or not re.search(r"in use|EADDRINUSE|errno = 98|could not bind", str(failed), re.IGNORECASE):
+                if attempt == 2:
                     raise
             except BaseException:
                 self.stop()

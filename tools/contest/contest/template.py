@@ -3,19 +3,17 @@
 that holds, `@if not name@` when it does not. Nothing else, so that they read like what they become."""
 import re
 
+from contest.complaint import Complaint
+
 NAME = re.compile(r"@([a-z][a-z0-9_]*)@")
 CONDITION = re.compile(r"\s*@if (not )?([a-z0-9_]+)@\s*$")
 END = re.compile(r"\s*@end@\s*$")
 
 
-class Unknown(Exception):
-    """A template asks for what nobody gives."""
-
-
 def fill(text: str, known: dict[str, str], where: str) -> str:
     def value(match):
         if match[1] not in known:
-            raise Unknown(f"{where}: nothing is known for {match[0]}")
+            raise Complaint(f"{where}: nothing is known for {match[0]}")
         return known[match[1]]
 
     return NAME.sub(value, text)
@@ -29,11 +27,11 @@ def render(text: str, known: dict[str, str], on: set[str], where: str) -> str:
         elif END.match(line):
             shown.pop()
             if not shown:
-                raise Unknown(f"{where}: an @end@ without @if@")
+                raise Complaint(f"{where}: an @end@ without @if@")
         elif shown[-1]:
             lines.append(fill(line, known, where))
     if len(shown) != 1:
-        raise Unknown(f"{where}: an @if@ without @end@")
+        raise Complaint(f"{where}: an @if@ without @end@")
     return "".join(lines)
 
 
