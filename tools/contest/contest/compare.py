@@ -55,7 +55,7 @@ def _doubt(before, after, case, name, step, metric, a, b):
             return "the rate is set by the client"
         if name in results.unmeasured(case):
             return f"not measured {when}"
-        if metric == "p99_us" and not results.is_open(case):
+        if metric in ("p90_us", "p99_us") and not results.is_open(case):
             return "in a closed loop latency follows from the rate"
         if metric == "cpu_us" and results.counted_in_parts(case, name):
             return f"CPU was counted without processes that had ended {when}"

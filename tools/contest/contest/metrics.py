@@ -29,6 +29,7 @@ class Metric:
 METRICS = {m.key: m for m in (
     Metric("rate", "Requests per second", "rate", True, "faster", "fastest", "requests per second", "R"),
     Metric("cpu_us", "CPU per request", "us", False, "cheaper", "cheapest", "CPU time per request", "C"),
+    Metric("p90_us", "Latency, 90 %", "time", False, "quicker", "quickest", "latency at 90 %", "N"),
     Metric("p99_us", "Latency, 99 %", "time", False, "quicker", "quickest", "latency at 99 %", "L"),
     Metric("pss_kb", "Memory under load", "kb", False, "smaller", "smallest", "memory", "M"),
     Metric("idle_bytes", "Per idle connection", "bytes", False, "smaller", "smallest", "memory per idle connection", "I"),
@@ -38,7 +39,6 @@ METRICS = {m.key: m for m in (
     Metric("mean_us", "Latency, mean", "time", None, noun="mean latency"),
     Metric("p50_us", "Latency, 50 %", "time", None, noun="median latency"),
     Metric("p75_us", "Latency, 75 %", "time", None, noun="latency at 75 %"),
-    Metric("p90_us", "Latency, 90 %", "time", None, noun="latency at 90 %"),
     Metric("p999_us", "Latency, 99.9 %", "time", None, noun="latency at 99.9 %"),
     Metric("max_us", "Latency, longest", "time", None, noun="longest latency"),
     Metric("start_kb", "Memory before the first request", "kb", None, noun="memory before the first request"),

@@ -265,12 +265,13 @@ class Referee:
 
     def _say_doubtful(self, case):
         shots = [each for each in self.record.shots if each.case == case.name]
-        late = [each for each in shots if "p99_us" in each.doubtful]
-        if late:
-            names = ", ".join(sorted({each.contestant for each in late}))
-            self.record.notes.append(
-                f"The case {case.name}: the latency at 99 % of {len(late)} of {len(shots)} shots was left out, for the client "
-                f"said that more than a tenth of it may be its own delay: {names}.")
+        for metric, share in (("p90_us", "90 %"), ("p99_us", "99 %")):
+            late = [each for each in shots if metric in each.doubtful]
+            if late:
+                names = ", ".join(sorted({each.contestant for each in late}))
+                self.record.notes.append(
+                    f"The case {case.name}: the latency at {share} of {len(late)} of {len(shots)} shots was left out, for the "
+                    f"client said that more than a tenth of it may be its own delay: {names}.")
 
     def _rounds(self, case, plan, stages):
         names = list(stages)

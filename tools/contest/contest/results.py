@@ -14,7 +14,7 @@ from contest.metrics import METRICS, RANKED, known, metric as metric_of
 ALL = None               # in the place of a step: the whole sweep
 ERROR_SHARE = .001       # of the answers; whoever fails more often is shown, but not ranked
 NOISY_SHARE = .5         # of the shots; who was disturbed in so many of them neither wins nor loses what depends on time
-TIMED = ("rate", "p99_us")
+TIMED = ("rate", "p90_us", "p99_us")
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Results:
         else is comparable. A rate that the client sets is no merit of a server. In a closed loop latency follows from the
         rate, and memory that is shared with other contestants would be counted in parts."""
         about, opened = self.record.cases[case], self.is_open(case)
-        comparable = {"rate": about.axis != "rate", "cpu_us": True, "p99_us": opened}
+        comparable = {"rate": about.axis != "rate", "cpu_us": True, "p90_us": opened, "p99_us": opened}
         wanted = [m for m in about.metrics if m in RANKED]
         wanted += [m for m in RANKED if m not in wanted and comparable.get(m, about.alone)]
         return tuple(m for m in wanted if self.has(case, m) and comparable.get(m, True))

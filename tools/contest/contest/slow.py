@@ -14,9 +14,9 @@ import sys
 import time
 from pathlib import Path
 
-TICK_SECONDS = 0.5
-DRIP = 5  # bytes that a slow writer sends at once
-SIP = 10240  # what a slow reader takes at once
+TICK_SECONDS = 2
+DRIP = 20  # bytes that a slow writer sends at once
+SIP = 40960  # what a slow reader takes at once
 SETTLE_SECONDS = 1.5  # until the buffers of the slow readers are full, and it is slowness alone that counts
 
 
