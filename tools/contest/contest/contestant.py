@@ -98,7 +98,7 @@ class Contestant:
     features: list[str]
     fairness: str
     data: dict = field(repr=False, default_factory=dict)
-    forks: bool = False  # a process for each connection
+    forks: bool = field(default=False, kw_only=True)  # a process for each connection
 
     @property
     def variable(self) -> str:
@@ -163,7 +163,7 @@ def load(folder: Path) -> Contestant:
     for feature in set(data["features"]) - set(FEATURES):
         raise Complaint(f"{path}: unknown feature {feature}; there are {', '.join(FEATURES)}")
     return Contestant(folder.name, folder, data["title"], data["about"], data["revision"], data.get("yardstick", False),
-                      data.get("package", ""), data["programs"], data["features"], fairness, data, data.get("forks", False))
+                      data.get("package", ""), data["programs"], data["features"], fairness, data, forks=data.get("forks", False))
 
 
 def _candidates(contestant: Contestant):
