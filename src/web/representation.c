@@ -17,8 +17,8 @@ enum { NO_CODING = -1 };
 static const mk_str codings[MK_CODINGS] = {MK_STR_INIT("br"), MK_STR_INIT("zstd"), MK_STR_INIT("gzip")};
 static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
 
-/* Text of one representation, three times: a date, an etag, a type with charset, names of fields. What has no
- * fixed length is added in text_room. */
+/* Text of one representation, three times, while it is written: a date, an etag, a type with charset, names
+ * of fields. What has no fixed length is added in text_room. */
 enum { TEXT_MAX = 1536 };
 
 /* Kept as the note of an open file. */
@@ -35,6 +35,7 @@ static void drop_other(struct family *f, size_t i)
     if (!f->others[i])
         return;
     mk_open_file_drop(f->others[i]->file);
+    mk_mem_free(f->others[i]->room);
     mk_mem_free(f->others[i]);
     f->others[i] = NULL;
 }
@@ -44,6 +45,7 @@ static void free_family(struct mk_open_file_note *note)
     struct family *f = MK_CONTAINER(note, struct family, note);
     for (size_t i = 0; i < MK_CODINGS; i++)
         drop_other(f, i);
+    mk_mem_free(f->self.room);
     mk_mem_free(f);
 }
 
@@ -140,29 +142,50 @@ static mk_str make_packed(struct mk_buf *text, const struct mk_field_block *whol
     return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
-/* Describes the bytes of `file`, which are those of `name` (the file that was asked for) in that coding. */
-static bool describe(struct mk_representation *r, char *room, size_t cap, const struct mk_host *host,
-                     mk_str name, int coding, bool varies)
+static void move(mk_str *s, const char *from, char *to)
 {
-    struct mk_buf text = mk_buf_fixed(room, cap);
+    if (s->p)
+        s->p = to + (s->p - from);
+}
+
+/* Thousands of files may be known: each keeps what it needs, and not the room that it was written in. */
+static bool settle(struct mk_representation *r, const struct mk_buf *text)
+{
+    r->room = text->failed ? NULL : mk_mem_alloc(text->len);
+    if (!r->room)
+        return false;
+    memcpy(r->room, text->p, text->len);
+    mk_str *all[] = {&r->validators.etag, &r->type,        &r->about.text,        &r->form.text,
+                     &r->whole.text,      &r->whole.ready, &r->whole.packed_ready};
+    for (size_t i = 0; i < MK_LEN(all); i++)
+        move(all[i], text->p, r->room);
+    for (unsigned i = 0; i < r->whole.n; i++) {
+        move(&r->fields[i].name, text->p, r->room);
+        move(&r->fields[i].value, text->p, r->room);
+    }
+    return true;
+}
+
+static void compose(struct mk_representation *r, struct mk_buf *text, const struct mk_host *host, mk_str name,
+                    int coding, bool varies)
+{
     mk_str cached = cache_control(host, name);
-    add_etag(r, &text, coding);
-    add_modified(r, &text);
+    add_etag(r, text, coding);
+    add_modified(r, text);
     if (cached.p)
-        add(r, &r->about, &text, MK_STR("Cache-Control"), cached);
+        add(r, &r->about, text, MK_STR("Cache-Control"), cached);
     if (varies)
-        add(r, &r->about, &text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
-    add_type(r, &text, mk_mime_find(host->mime, name));
+        add(r, &r->about, text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
+    add_type(r, text, mk_mime_find(host->mime, name));
     r->coded = coding != NO_CODING;
     if (r->coded)
-        add(r, &r->form, &text, MK_STR("Content-Encoding"), codings[coding]);
+        add(r, &r->form, text, MK_STR("Content-Encoding"), codings[coding]);
     if (host->ranges)
-        add(r, &r->form, &text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
-    r->whole.text = mk_buf_str(&text);
+        add(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
+    r->whole.text = mk_buf_str(text);
     r->whole.fields = r->fields;
-    r->whole.ready = make_ready(&text, r->whole.text, r->file->size);
-    r->whole.packed_ready = make_packed(&text, &r->whole, r->file->size);
-    return !text.failed;
+    r->whole.ready = make_ready(text, r->whole.text, r->file->size);
+    r->whole.packed_ready = make_packed(text, &r->whole, r->file->size);
 }
 
 static size_t text_room(const struct mk_host *host, mk_str name)
@@ -170,17 +193,37 @@ static size_t text_room(const struct mk_host *host, mk_str name)
     return TEXT_MAX + 3 * (cache_control(host, name).len + mk_mime_find(host->mime, name).len);
 }
 
+/* Describes the bytes of its file, which are those of `name` (the file that was asked for) in that coding. */
+static bool describe(struct mk_representation *r, const struct mk_host *host, mk_str name, int coding,
+                     bool varies)
+{
+    size_t cap = text_room(host, name);
+    char *room = mk_mem_alloc(cap);
+    if (!room)
+        return false;
+    struct mk_buf text = mk_buf_fixed(room, cap);
+    compose(r, &text, host, name, coding, varies);
+    bool ok = settle(r, &text);
+    mk_mem_free(room);
+    return ok;
+}
+
 static bool describe_self(struct family *f, struct mk_open_file *file, const struct mk_host *host,
                           bool varies)
 {
+    struct mk_representation before = f->self;
     f->self = (struct mk_representation){.file = file};
-    return describe(&f->self, (char *)(f + 1), text_room(host, file->path), host, file->path, NO_CODING,
-                    varies);
+    if (!describe(&f->self, host, file->path, NO_CODING, varies)) {
+        f->self = before;
+        return false;
+    }
+    mk_mem_free(before.room);
+    return true;
 }
 
 static struct family *make_family(struct mk_open_file *file, const struct mk_host *host)
 {
-    struct family *f = mk_mem_zalloc(1, sizeof *f + text_room(host, file->path));
+    struct family *f = mk_mem_zalloc(1, sizeof *f);
     if (!f)
         return NULL;
     f->note.free = free_family;
@@ -211,12 +254,11 @@ static struct mk_open_file *take_neighbour(const struct mk_open_file *file, mk_s
 static struct mk_representation *make_other(struct mk_open_file *neighbour, const struct mk_host *host,
                                             mk_str name, int coding)
 {
-    size_t room = text_room(host, name);
-    struct mk_representation *r = mk_mem_zalloc(1, sizeof *r + room);
+    struct mk_representation *r = mk_mem_zalloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->file = neighbour;
-    if (describe(r, (char *)(r + 1), room, host, name, coding, true))
+    if (describe(r, host, name, coding, true))
         return r;
     mk_mem_free(r);
     return NULL;

@@ -18,6 +18,7 @@ struct mk_representation {
     struct mk_field_block whole; /* both of them */
     mk_str type;
     bool coded;                /* a precompressed neighbour */
+    char *room;                /* of all its text */
     struct mk_field fields[8]; /* of both, one after the other */
 };
 
