@@ -3,6 +3,7 @@
  * numbers that are finite and not negative; and JSON that is found lies inside of what was given and what
  * another reader takes for JSON is found. */
 #include <math.h>
+#include <stddef.h>
 
 #include "base/assert.h"
 #include "unit/json.h"
@@ -31,17 +32,24 @@ static void check_result(const struct wr_result *r)
     MK_ASSERT(wr_result_errors(r) >= WR_NOT_TOLD);
 }
 
+/* Not what lies behind the last member, which nobody sets. */
+static bool is_nothing_told(const struct wr_result *r)
+{
+    struct wr_result none;
+    wr_result_init(&none);
+    return memcmp(r, &none, offsetof(struct wr_result, doubtful)) == 0 && r->doubtful == none.doubtful;
+}
+
 static void check_reader(const struct wr_kind *k, mk_str in)
 {
-    struct wr_result r, none;
+    struct wr_result r;
     const char *why = NULL;
-    wr_result_init(&none);
     if (k->read(in, &r, &why)) {
         check_result(&r);
         return;
     }
     MK_ASSERT(why && *why);
-    MK_ASSERT(memcmp(&r, &none, sizeof r) == 0);
+    MK_ASSERT(is_nothing_told(&r));
 }
 
 static void check_json(mk_str in)
