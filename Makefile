@@ -1,57 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-# A thin front door: CMake builds, CTest and pytest test. Every target can be had without make, see CONTRIBUTING.md.
+# A thin front door: CMake builds, CTest and pytest test. You can have every target without make, see CONTRIBUTING.md.
 
 PREFIX       ?= /usr/local
 PYTHON       ?= python3
+# What `run`, `release` and `install` build: `release`, with every library of docs/guide/building.md, or `libc`, with none.
+PRESET       ?= release
 FUZZ_SECONDS ?= 60
 # How long each fuzz target runs in `make check`, where clang is there.
-CHECK_FUZZ_SECONDS ?= 5
+CHECK_FUZZ_SECONDS ?= 2
 JOBS         ?= $(shell nproc 2>/dev/null || echo 2)
-PYTEST_FLAGS ?= -q -n $(JOBS)
+# Tests wait as long as they work: two of them for each core.
+PYTEST_FLAGS ?= -q -n $(shell echo $$(($(JOBS) * 2)))
 SITE         ?= site
 # Such as --only monkey,nginx --case small.
 CONTEST_FLAGS ?=
 
-export PYTHON
+BUILD = tools/dev/build.sh
+
+export PYTHON JOBS PYTEST_FLAGS CHECK_FUZZ_SECONDS
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help run check release dev fuzz install docs format bench contest contest-full clean
-.PHONY: need-build need-check need-fuzz need-bench need-contest
+.PHONY: help run test check release tools dev fuzz install install-tools uninstall docs format bench contest contest-full clean
+.PHONY: need-server need-check need-fuzz need-bench need-contest venv
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 22
 
 run: release ## build the server and serve the welcome site (SITE=folder for another one)
-	@exec build/release/monkey $(SITE)
+	@exec build/$(PRESET)/monkey $(SITE)
 
-check: need-check dev release ## build and run all tests
-	@cmake --build build/release --target test_handlers
-	@status=0; \
-	if command -v clang >/dev/null; then $(MAKE) --no-print-directory fuzz FUZZ_SECONDS=$(CHECK_FUZZ_SECONDS) || status=1; fi; \
-	ctest --preset dev -j $(JOBS) || status=1; \
-	tools/dev/h2spec.sh build/h2spec; \
-	tools/dev/venv.sh build/venv tests/requirements.txt && \
-	build/venv/bin/python -m pytest -c tests/pytest.ini $(PYTEST_FLAGS) tests || status=1; \
-	exit $$status
+test: dev venv ## the tests to run while you work, within 2 minutes: unit and house tests, a part of the black box tests
+	@tools/dev/test.sh quick
 
-release: build/release/build.ninja ## the optimised program, build/release/monkey
-	@cmake --build build/release
+check: need-check ## build and run all tests
+	@tools/dev/test.sh build
+	@tools/dev/test.sh all
 
-dev: need-check build/dev/build.ninja ## the program with sanitizers, and the unit tests
-	@cmake --build build/dev
+release: need-server ## the optimised server, build/release/monkey (PRESET=libc: without any library, in build/libc)
+	@$(BUILD) $(PRESET) server
 
-fuzz: need-fuzz build/fuzz/build.ninja ## look for inputs that break the parsers (FUZZ_SECONDS=60 each)
-	@cmake --build build/fuzz
+tools: need-server ## wr and pace, which measure servers, in build/release
+	@$(BUILD) release -DMK_TOOLS=ON tools
+
+dev: need-check ## the program with sanitizers, and the unit tests
+	@$(BUILD) dev
+
+fuzz: need-fuzz ## look for inputs that break the parsers (FUZZ_SECONDS=60 each)
+	@$(BUILD) fuzz fuzzers
 	@tools/dev/fuzz.sh build/fuzz $(FUZZ_SECONDS)
 
-bench: need-bench release ## the contest of a few cases with those nearest to us, and instructions (docs/performance.md)
+bench: need-bench release tools ## the contest of a few cases with those nearest to us, and instructions (docs/performance.md)
 	@$(call hold_contest,$(BENCH_FLAGS))
 	@$(PYTHON) tools/bench/instructions.py build/release/monkey
 
-contest: need-contest release ## the quick contest of web servers, within 10 minutes, and its report (docs/guide/contest.md)
+contest: need-contest release tools ## the quick contest of web servers, within 10 minutes, and its report (docs/guide/contest.md)
 	@$(call hold_contest,--quick)
 
-contest-full: need-contest release ## all of its cases, within 45 minutes
+contest-full: need-contest release tools ## all of its cases, within 45 minutes
 	@$(call hold_contest,)
 
 BENCH_FLAGS = --only monkey,floor,nginx,lighttpd,h2o --case small,logged,medium,close,idle,tls,h2
@@ -67,13 +72,19 @@ define hold_contest
 	exit $$status
 endef
 
-install: need-build ## install below PREFIX=/usr/local (and DESTDIR)
-	@cmake --preset release -DCMAKE_INSTALL_PREFIX=$(PREFIX)
-	@cmake --build build/release
-	@cmake --install build/release
+install: need-server ## install below PREFIX=/usr/local (and DESTDIR): server, plugins, manual, configuration
+	@$(BUILD) $(PRESET) -DCMAKE_INSTALL_PREFIX=$(PREFIX) server pages
+	@cmake --install build/$(PRESET)
 
-docs: release ## write docs/reference/ anew from the tables of program and plugins, and from the headers
-	@cmake --build build/release --target docs
+install-tools: need-server ## install wr and pace too
+	@$(BUILD) release -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DMK_TOOLS=ON tools
+	@cmake --install build/release --component tools
+
+uninstall: ## remove what the two installed there; what you changed stays
+	@cmake -DPREFIX=$(PREFIX) -P packaging/uninstall.cmake
+
+docs: need-server ## write docs/reference/ from the tables of program and plugins, and from the headers
+	@$(BUILD) release docs
 	@$(PYTHON) tools/docgen/api.py
 
 format: ## put every C file into the common format
@@ -82,21 +93,20 @@ format: ## put every C file into the common format
 clean: ## remove everything that was built
 	rm -rf build
 
-build/%/build.ninja: CMakePresets.json | need-build
-	@cmake --preset $*
-	@touch $@
+venv:
+	@tools/dev/venv.sh build/venv tests/requirements.txt
 
-need-build:
-	@tools/dev/need.sh build
+need-server:
+	@tools/dev/need.sh build $(if $(filter libc,$(PRESET)),,--if-possible full)
 
 need-check:
-	@tools/dev/need.sh build plugins check
+	@tools/dev/need.sh build full check
 
 need-bench:
-	@tools/dev/need.sh build plugins bench
+	@tools/dev/need.sh build full bench
 
 need-contest:
-	@tools/dev/need.sh build plugins contest
+	@tools/dev/need.sh build full contest
 
 need-fuzz:
 	@tools/dev/need.sh build fuzz

@@ -11,6 +11,7 @@
 # It includes "web/mime.h", which must declare
 #
 #   extern const char mk_mime_builtin[];
+#   extern const size_t mk_mime_builtin_len;
 #
 # One text, "\nhtml text/html\n...": it needs no pointers, which a relocatable program would have to pay for. The
 # extensions are in lower case, sorted by bytes, each there once. A line that breaks these rules fails the build with its
@@ -86,4 +87,5 @@ file(WRITE ${OUT} "/* SPDX-License-Identifier: Apache-2.0 */
 
 const char mk_mime_builtin[] = \"\\n\"
 ${rows}    ;
+const size_t mk_mime_builtin_len = sizeof mk_mime_builtin - 1;
 ")

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_vendor(LAYER OPTION PACKAGE WITH WITHOUT): a library that one file of the layer knows. OPTION is AUTO, ON or OFF;
-# where it is AUTO, pkg-config decides. WITH.c or WITHOUT.c becomes a part of the layer, never both.
+# mk_vendor(LAYER OPTION PACKAGE WITH WITHOUT FEATURE): a library that one file of the layer knows. OPTION is AUTO, ON or
+# OFF; where it is AUTO, pkg-config decides. WITH.c or WITHOUT.c becomes a part of the layer, never both.
 define_property(GLOBAL PROPERTY MK_VENDORS BRIEF_DOCS "libraries that the program links" FULL_DOCS "-")
-find_package(PkgConfig QUIET)
 
-function(mk_vendor layer option package with without)
+function(mk_vendor layer option package with without feature)
   set(${option} AUTO CACHE STRING "With ${package}: AUTO (where it is there), ON or OFF")
   set_property(CACHE ${option} PROPERTY STRINGS AUTO ON OFF)
   string(MAKE_C_IDENTIFIER ${package} id)
   set(is_there FALSE)
-  if(${option} AND PkgConfig_FOUND)
-    pkg_check_modules(${id} QUIET IMPORTED_TARGET GLOBAL ${package})
+  if(${option})
+    mk_library(${id} ${package})
     set(is_there ${${id}_FOUND})
   endif()
+  mk_feature("${is_there}" "${feature}" ${package})
   if(is_there)
     set(left_out ${without})
     target_link_libraries(mk_${layer} PUBLIC PkgConfig::${id})

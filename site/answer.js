@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shows the head of the answer that this page came with: asked for once more, as only that way a script may see it. */
+/* Shows the response head of this page. Scripts cannot see the head of their own page, so this requests it again. */
 'use strict';
 
 const element = (name, text) => {

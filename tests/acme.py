@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """For tests of the plugin acme: servers that get certificates from Pebble, and what they keep. The fixtures `state`, `world`
-and `slow` are imported by those who use them."""
+and `slow` are imported by the tests that use them."""
 import json
 import os
 import time
@@ -44,7 +44,7 @@ class State:
         return json.loads(path.read_text()) if path.exists() else None
 
     def check(self, name):
-        """Certificate and key belong together, and nobody else can read them."""
+        """The key matches the certificate, and no other user can read it."""
         assert self.key(name).public_key() == self.certificate(name).public_key()
         for path in self.path.rglob("*"):
             assert path.stat().st_mode & 0o077 == 0, path

@@ -104,7 +104,7 @@ class Authority:
                        .sign(self.key, hashes.SHA256()))
         base = self.folder / (file or f"{names[0]}-{kind}".replace("*", "_"))
         pair = Pair(base.with_name(base.name + ".pem"), base.with_name(base.name + ".key"), certificate)
-        # As an administrator should: whoever looks at any moment finds whole files.
+        # As an administrator should: readers find whole files at any moment.
         write_key(pair.key.with_name(pair.key.name + ".new"), key).rename(pair.key)
         fresh = pair.certificate.with_name(pair.certificate.name + ".new")
         fresh.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) +

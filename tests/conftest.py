@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures of all black box tests."""
-import http.client  # noqa: F401: the folder of that name must not take its place, whoever is collected first
+import gc
+import http.client  # noqa: F401: the folder of that name must not take its place, in any order of collection
 import http.server  # noqa: F401
 import os
 import signal
@@ -10,16 +11,38 @@ import contest  # noqa: F401: so with the package in tools/contest
 import pytest
 
 import protocols
-from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Server, Site, over_tls, write_config
+import quick
+from monkey import ENVIRONMENT, PROGRAM, SECONDS, Encryption, Site
 from proc import Process
+from starter import Starter, check_lasting
+
+
+def pytest_addoption(parser):
+    parser.addoption("--quick", action="store_true", help="a representative part of the tests, see quick.py")
 
 
 def pytest_configure(config):
     protocols.register(config)
+    quick.register(config)
     # Shells ignore them in what runs in the background, and so would every program that a test interrupts.
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, usual)
+
+
+def pytest_ignore_collect(collection_path, config):
+    return quick.ignores(collection_path, config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """What is collected stays to the end: looking for garbage in it takes as long as collecting it does, and so later."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_generate_tests(metafunc):
@@ -28,6 +51,7 @@ def pytest_generate_tests(metafunc):
 
 def pytest_collection_modifyitems(config, items):
     protocols.select(config, items)
+    quick.select(config, items)
 
 
 @pytest.fixture
@@ -38,7 +62,7 @@ def protocol(request):
 
 @pytest.fixture(scope="session")
 def encryption(tmp_path_factory):
-    """The certificate of servers that speak TLS, and whom their clients trust."""
+    """The certificate of servers that speak TLS, and the authority that their clients trust."""
     return Encryption(tmp_path_factory.mktemp("authority"))
 
 
@@ -46,6 +70,10 @@ def encryption(tmp_path_factory):
 def site(tmp_path):
     """The document root of the test: `site.add("a/b.html", "text")`."""
     return Site(tmp_path / "site")
+
+
+def encryption_of(protocol, request):
+    return request.getfixturevalue("encryption") if protocol.endswith("-tls") else None
 
 
 @pytest.fixture
@@ -60,38 +88,37 @@ def monkey(tmp_path, site, protocol, request):
         monkey(args=["-p", "0", site])                      a command line
         monkey(..., expect_start=False)                     it is not expected to serve: see server.wait()
     """
-    assert PROGRAM.exists(), f"{PROGRAM} is not built"
-    servers = []
-    encrypts = protocol.endswith("-tls")
-    encryption = request.getfixturevalue("encryption") if encrypts else None
+    starter = Starter(tmp_path, protocol, encryption_of(protocol, request))
+    yield starter.start
+    starter.stop()
 
-    def start(args=None, config=None, environment=None, program=None, expect_start=True, wrapper=(), popen=None,
-              protocol=protocol, encryption=encryption, **keys):
-        path = None
-        assert args is None or program is not None or not encrypts, "a command line cannot say what the certificate is"
-        if args is None:
-            path = tmp_path / f"monkey{len(servers) or ''}.conf"
-            if config is None:
-                write_config(path, tls=encryption, **keys)
-            else:
-                path.write_text(over_tls(config, encryption) if encrypts else config)
-            args = ["-c", path]
-        server = Server(tmp_path, args, path, environment, program, False, wrapper, protocol, encryption, **(popen or {}))
-        servers.append(server)
-        if expect_start:
-            server.wait_until_serving()
-        return server
 
-    yield start
-    problems = []
-    for server in servers:
-        try:
-            server.stop()
-        except AssertionError as error:
-            problems.append(str(error))
-        finally:
-            server.kill()
-    assert not problems, "\n".join(problems)
+@pytest.fixture(scope="module")
+def lasting_starters():
+    kept = {}
+    yield kept
+    for starter in kept.values():
+        starter.stop()
+
+
+@pytest.fixture
+def lasting(lasting_starters, tmp_path_factory, protocol, request):
+    """`lasting(prepare)` is a server for all tests of the module that only ask it, and change neither the server nor its
+    files: what `prepare(monkey, site)` has started, once for each protocol. It is checked after each test, and in the end."""
+    used = set()
+
+    def get(prepare):
+        key = prepare, protocol
+        used.add(key)
+        if key not in lasting_starters:
+            folder = tmp_path_factory.mktemp("lasting")
+            starter = lasting_starters[key] = Starter(folder, protocol, encryption_of(protocol, request))
+            prepare(starter.start, Site(folder / "site"))
+        return lasting_starters[key].servers[0]
+
+    yield get
+    for key in used:
+        check_lasting(lasting_starters, key)
 
 
 @pytest.fixture

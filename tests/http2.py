@@ -64,7 +64,7 @@ class Stream:
     def __init__(self, number, method, window, room):
         self.number, self.method = number, method
         self.window, self.room = window, room  # what the server may still send; what we may
-        self.heads = []  # that nobody has read
+        self.heads = []  # unread
         self.final = None  # the head of the answer
         self.body, self.received, self.trailers = bytearray(), 0, []
         self.untold, self.owed = 0, 0  # bytes that came and whose room was not given back; that are free, but not told
@@ -173,11 +173,11 @@ class Http2Client:
 
     def ask(self, target="/", method="GET", fields=(), body=b"", version=None, host="localhost", streamed=False, **pseudo):
         """Opens a stream. `fields` as in client.py; names in lower case. Without `streamed` it ends with the body or,
-        when a Content-Length is told, with so much of more(). `pseudo`: scheme="ftp", protocol="websocket" ..."""
+        when a Content-Length is given, with so much of more(). `pseudo`: scheme="ftp", protocol="websocket" ..."""
         assert version in (None, "1.1"), "there are no versions here"
         fields = [(n.lower(), v) for n, v in (fields.items() if isinstance(fields, dict) else fields)]
         names = {name for name, _ in fields}
-        if "host" in names:  # as with HTTP/1 it stands in the place of the usual one
+        if "host" in names:  # as with HTTP/1 it replaces the usual one
             host = next(value for name, value in fields if name == "host") if host is not None else None
             fields = [f for f in fields if f[0] != "host" or host is None]
         if body and not streamed and "content-length" not in names:

@@ -71,7 +71,7 @@ class Load:
                 try:
                     reply = c.get(self.target)
                 except Closed as error:
-                    if error.again:  # HTTP/2 says that it was not touched, and whoever asks goes elsewhere
+                    if error.again:  # HTTP/2 says that it was not processed, so the client tries elsewhere
                         return
                     raise
                 self._take(reply, i)

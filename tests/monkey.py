@@ -23,9 +23,9 @@ PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey
 PIPE_SIZE = 1 << 16
 SECONDS = 30  # for the program to start, to end, or to say what is waited for
 
-# What may stand in no log: reports of the sanitizers, of our own assertions, and of workers that died of either.
+# What no log may contain: reports of the sanitizers, of our own assertions, and of workers that died of either.
 BUGS = re.compile(r"ERROR: \w+Sanitizer|runtime error:|SUMMARY: \w+Sanitizer|LeakSanitizer has encountered|"
-                  r"monkey: bug:|worker \d+ died of signal|worker \d+ ended by itself|did not end were killed|"
+                  r"monkey: bug:|worker \d+ was killed by signal|worker \d+ ended unexpectedly|did not end were killed|"
                   r"stack smashing|free\(\): |malloc\(\): |double free|corrupted |"
                   r"== (Invalid |Conditional jump|Use of uninit|Syscall param|Process terminating|"
                   r".* (definitely|possibly) lost)", re.IGNORECASE)
@@ -86,7 +86,7 @@ class Output:
             return find()[count - 1]
 
     def wait_for_end(self, seconds=SECONDS):
-        """Waits until nobody can write to it any more. False: somebody still can."""
+        """Waits until no process can write to it any more. False: some process still can."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -95,7 +95,7 @@ PROTOCOLS = ("h1", "h1-tls", "h2", "h2-tls")
 
 
 class Encryption:
-    """A certificate for servers, in files, and clients who trust its authority (the file `trust`)."""
+    """A certificate for servers, in files, and clients that trust its authority (the file `trust`)."""
 
     def __init__(self, folder):
         self.authority = make_authority(folder)
@@ -122,7 +122,7 @@ def over_tls(text, encryption):
 def write_config(path, server="", host="", sections="", root="site", listen="127.0.0.1:0", workers=1, plugins=(), top="",
                  tls=None):
     """Writes a configuration of one host (root=None: of none but those in `sections`). `plugins` are loaded; `top`
-    holds sections that stand above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
+    holds sections above the host, `sections` those below it. `tls`: an Encryption, for over_tls()."""
     def keys(text):
         return textwrap.indent(textwrap.dedent(text).strip("\n"), "    ") + "\n" if text.strip() else ""
 
@@ -144,7 +144,7 @@ class Server:
     def __init__(self, folder, args, config=None, environment=None, program=None, expect_start=True, wrapper=(),
                  protocol="h1", encryption=None, **popen):
         self.folder, self.config = folder, config
-        self.protocol, self.encryption = protocol, encryption  # what connect() speaks; whom it trusts
+        self.protocol, self.encryption = protocol, encryption  # what connect() speaks, and the authority that it trusts
         self.allowed = []  # patterns of lines that would be bugs elsewhere
         self.exit_code = 0  # what it shall end with
         self.process = subprocess.Popen([*wrapper, program or PROGRAM, *map(str, args)], cwd=folder,
@@ -242,14 +242,14 @@ class Server:
     def wait(self, seconds=SECONDS):
         """Waits for its end and checks that all was well."""
         try:
-            code = self.process.wait(seconds)
+            code = end_of(self.process, seconds)
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"it did not end:\n{self.log}") from None
         alone = self.err.wait_for_end(10)
         self.check_log()
         assert code == self.exit_code, f"exit code {code}, not {self.exit_code}:\n{self.log}"
-        assert alone, f"it left somebody behind who still can write its stderr:\n{self.log}"
+        assert alone, f"it left a process behind that can still write to its stderr:\n{self.log}"
         return code
 
     def kill(self):
@@ -266,6 +266,17 @@ class Server:
     def allow(self, *patterns):
         """Lines that are no bug in this test: it kills workers, for example."""
         self.allowed += patterns
+
+
+def end_of(process, seconds):
+    """The exit code of a Popen as soon as there is one: its own wait(seconds) sleeps, looks, and sleeps for longer."""
+    if process.poll() is None:
+        fd = os.pidfd_open(process.pid)
+        poll = select.poll()
+        poll.register(fd, select.POLLIN)
+        poll.poll(seconds * 1000)
+        os.close(fd)
+    return process.wait(0)
 
 
 def parse_url(url):

@@ -4,8 +4,8 @@ it to which every name is the address of the place.
 
     place = Place()
     pebble = Pebble(tmp_path, place, http_port=place.port())
-    pebble.directory, pebble.authority        # URL, and the file of whom to trust there
-    pebble.root()                             # PEM of whom its certificates lead to
+    pebble.directory, pebble.authority        # URL, and the file of the authority to trust there
+    pebble.root()                             # PEM of the root of its certificates
 """
 import json
 import os
@@ -24,7 +24,7 @@ PROGRAMS = [shutil.which(name) for name in ("pebble", "pebble-challtestsrv")]
 
 
 class Place:
-    """An address of loopback that nobody else has, so that a port that is free there stays free."""
+    """A loopback address of its own, so that a port that is free there stays free."""
 
     def __init__(self):
         self.address = ".".join(["127", *(str(random.randint(1, 254)) for _ in range(3))])

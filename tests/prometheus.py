@@ -68,7 +68,7 @@ def take_sample(numbers, family, line):
     name, labels, value = match[1], match[2] or "", float(match[match.lastindex].replace("Inf", "inf"))
     kind = numbers.families[family][0]
     endings = {"histogram": ("_bucket", "_sum", "_count")}.get(kind, ("",))
-    assert name in [family + ending for ending in endings], f"{name} stands below {family}"
+    assert name in [family + ending for ending in endings], f"{name} is below {family}"
     pairs = tuple(sorted((k, re.sub(r"\\(.)", lambda m: "\n" if m[1] == "n" else m[1], v))
                          for k, v in re.findall(LABEL, labels)))
     assert len(dict(pairs)) == len(pairs), f"a label is there twice: {line}"

@@ -12,6 +12,10 @@ unless marks on the test, its parameters or its module say otherwise:
 
 The nearest `over` counts, and of its protocols those that `http1` or `http2` leave.
 
+A test with parameters takes turns: each set of parameters runs over half of the protocols, the next set over the other half
+(see TURNS), so that the test as a whole runs over all of them, and each set over HTTP/1 and HTTP/2. MONKEY_EVERY=1 runs each
+set over all.
+
 tests/house/check_protocols.py looks at these marks. Tests elsewhere, such as those of plugins, run over HTTP/1.1, or
 over what MONKEY_PROTOCOL says.
 """
@@ -19,12 +23,15 @@ import os
 
 from monkey import PROTOCOLS
 
-# Tests of processes start many servers each: over all protocols that they are made for only where MONKEY_EVERY=1 wants
-# it, and over HTTP/1.1 otherwise, but for tests that name others themselves.
+# Tests of processes start many servers each: they run over all protocols that they are made for only with MONKEY_EVERY=1,
+# and over HTTP/1.1 otherwise, but for tests that name others themselves.
 EVERY = os.environ.get("MONKEY_EVERY") == "1"
 
 FOLDERS = ("http", "process", "server", "site")
 DEFAULT = os.environ.get("MONKEY_PROTOCOL", "h1")
+# Over what the sets of parameters of one test run: the first set over the first pair, the second set over the second pair,
+# the third over the first again.
+TURNS = (("h1", "h2-tls"), ("h2", "h1-tls"))
 MARKS = {"http1": ("h1", "h1-tls"), "http2": ("h2", "h2-tls")}
 
 
@@ -63,10 +70,31 @@ def marked(item):
     return found
 
 
+class Turns:
+    """Counts the sets of parameters of each test."""
+
+    def __init__(self):
+        self._sets = {}
+
+    def of(self, item):
+        """The protocols whose turn it is. A test that names its protocols runs over all of them, and so does a test that has
+        no parameters but the protocol."""
+        parameters = tuple(sorted((name, index) for name, index in item.callspec.indices.items() if name != "protocol"))
+        if EVERY or not parameters or item.get_closest_marker("over"):
+            return PROTOCOLS
+        known = self._sets.setdefault((item.path, item.originalname), {})
+        return TURNS[known.setdefault(parameters, len(known)) % len(TURNS)]
+
+
 def select(config, items):
+    turns = Turns()
+
     def runs(item):
         params = getattr(item, "callspec", None)
-        return params is None or "protocol" not in params.params or params.params["protocol"] in wanted(item)
+        if params is None or "protocol" not in params.params:
+            return True
+        protocol, found = params.params["protocol"], wanted(item)
+        return protocol in found and (len(found) == 1 or protocol in turns.of(item))
 
     kept = [item for item in items if runs(item)]
     if len(kept) < len(items):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A record such as a run writes, without a run: invented numbers, the same every time.
 
-    python tests/sample_record.py FOLDER      writes it, for whoever wants to look at a page of it
+    python tests/sample_record.py FOLDER      writes it, to look at a page of it
 """
 import math
 import random

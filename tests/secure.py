@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers with certificates of their own, and clients who say which name they want."""
+"""Servers with their own certificates, and clients that send the name they want."""
 from client import Client
 from monkey import ROOT
 
@@ -7,7 +7,7 @@ PLUGIN = ROOT / "build" / "dev" / "tests" / "plugins" / "monkey-encrypted.so"
 
 
 class Secure:
-    """A server that speaks TLS, and who its clients trust."""
+    """A server that speaks TLS, and the authority that its clients trust."""
 
     def __init__(self, server, authority):
         self.server, self.authority = server, authority

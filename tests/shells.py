@@ -19,7 +19,7 @@ from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 from proc import Process
 
 BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 with_test_plugins = pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.parents[1],
                                        reason="the plugins of the tests are built with the program in build/dev")
 UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
@@ -149,7 +149,7 @@ def start(monkey, site, place):
 
     def run(keys="", plugins=(), top="", path=None, server="", **how):
         path = path or place / "sock"
-        how["server"] = f"KeepAliveTimeout 60\n{server}"  # who is connected stays so
+        how["server"] = f"KeepAliveTimeout 60\n{server}"  # connections stay open
         text = f"[CHEETAH]\n    Socket {path}\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         return Shelled(monkey(plugins=["cheetah", *plugins], top=text + top, **how), path)
 
@@ -179,7 +179,7 @@ class Terminal:
             return False
         try:
             data = os.read(self.fd, 65536)
-        except OSError:  # nobody has the other end any more
+        except OSError:  # the other end is closed
             data = b""
         self.text += data.decode().replace("\r\n", "\n")
         return bool(data)

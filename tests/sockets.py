@@ -44,6 +44,7 @@ class TlsSocket:
     def __init__(self, raw, context, server_name):
         self.raw = raw
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        context.options &= ~getattr(ssl, "OP_IGNORE_UNEXPECTED_EOF", 0)  # some versions of Python set it
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=server_name)
         self._state, self._order = threading.Lock(), threading.Lock()  # of OpenSSL's object; of what is sent
         self._unsent = b""
@@ -102,7 +103,7 @@ class TlsSocket:
                     return data
                 self._end()
             except ssl.SSLWantReadError:
-                if self._out.pending and self._order.acquire(blocking=False):  # else the one who sends takes it along
+                if self._out.pending and self._order.acquire(blocking=False):  # else the sending thread takes it along
                     try:
                         self._flush()
                     finally:
@@ -110,7 +111,9 @@ class TlsSocket:
                 self._feed()
             except ssl.SSLZeroReturnError:
                 self._end()
-            except ssl.SSLEOFError:
+            except ssl.SSLError as e:
+                if not isinstance(e, ssl.SSLEOFError) and e.reason != "UNEXPECTED_EOF_WHILE_READING":  # Python 3.11.2
+                    raise
                 raise Truncated("the connection ended without close_notify") from None
         return b""
 

@@ -46,7 +46,7 @@ def sha1(password):
 
 
 class DigestClient:
-    """Answers challenges as RFC 7616 wants it, and otherwise when it is told to."""
+    """Answers challenges as RFC 7616 wants it, and otherwise on request."""
 
     def __init__(self, user, password, realm="Zone", algorithm="SHA-256"):
         self.user, self.password, self.realm, self.algorithm = user, password, realm, algorithm

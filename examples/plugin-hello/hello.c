@@ -12,7 +12,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct hello, greeting),
      .def = "Hello",
-     .help = "What stands before the name."},
+     .help = "The word before the name."},
 };
 
 static const struct mk_conf_table table = {

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-/** Who is at the other end of a connection. An IPv4 address is stored as ::ffff:a.b.c.d. */
+/** The peer of a connection. An IPv4 address is stored as ::ffff:a.b.c.d. */
 struct mk_peer {
     uint8_t ip[16];  /**< network byte order */
     uint16_t port;   /**< host byte order; 0 when it is not known */
@@ -22,21 +22,27 @@ struct mk_peer {
 MK_API bool mk_peer_parse(mk_str text, struct mk_peer *out);
 /** The address alone: IPv4 dotted, IPv6 bare, "unix:" for a unix socket. */
 MK_API void mk_peer_print(const struct mk_peer *p, struct mk_buf *out);
+/** What counts as one client where each gets a share: an IPv4 address, an IPv6 network of 64 bits (one client
+ * owns all of it), or all unix sockets. `out->ip` is the same for the same client; its port is 0. */
+MK_API void mk_peer_client(const struct mk_peer *p, struct mk_peer *out);
 
 /** A network: all addresses that share the first `bits` bits. */
 struct mk_network {
     uint8_t ip[16];
     uint8_t bits;    /**< of 128; an IPv4 network has 96 more than its written length */
     uint8_t is_unix; /**< 1: peers of unix sockets */
+    uint8_t is_all;  /**< 1: every peer; the rest does not matter */
 };
 
 /**
- * "192.0.2.7", "192.0.2.0/24", "192.0.2.0/255.255.255.0", "2001:db8::/32", "unix:", "all" (everybody,
- * those of unix sockets too; the same as "::/0"). False when it is none of these, or has bits set behind its
- * length.
+ * Reads "192.0.2.7", "192.0.2.0/24", "192.0.2.0/255.255.255.0", "2001:db8::/32", "unix:" or "all". False when
+ * it is none of these, or has bits set behind its length.
+ *
+ * Each family is its own: "0.0.0.0/0" has all IPv4 clients and no other, "::/0" all IPv6 clients, "unix:"
+ * those of unix sockets, and "all" has every client.
  */
 MK_API bool mk_network_parse(mk_str text, struct mk_network *out);
-/** Is the client in that network? */
+/** Is the client in that network? An IPv4 client of a socket for both families (::ffff:a.b.c.d) is IPv4. */
 MK_API bool mk_network_has(const struct mk_network *n, const struct mk_peer *p);
 
 #ifdef __cplusplus

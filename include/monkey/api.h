@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What stands before functions, and the number of the binary interface. All other headers bring it. */
+/* Attributes of functions, and the number of the binary interface. All other headers include it. */
 #ifndef MONKEY_API_H
 #define MONKEY_API_H
 
-/** Stands before every function of these headers: the server offers it to plugins, the library to programs.
+/** Marks every function of these headers: the server offers it to plugins, the library to programs.
  */
 #if defined(__GNUC__)
 #define MK_API                 __attribute__((visibility("default")))
@@ -21,5 +21,8 @@
  * was built before would go wrong; new functions alone do not change it.
  */
 #define MK_ABI 1
+
+/** How many elements an array has. */
+#define MK_LEN(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -22,20 +22,21 @@ struct mk_child_options {
     const char *const *argv; /**< argv[0] is the file, with a slash in it; ended by NULL */
     const char *const *envp; /**< ended by NULL; all of argv and envp together at most 120 KB */
     const char *cwd;         /**< NULL: "/" */
-    int in, out, err; /**< its standard streams, which are made to block for it (a pipe's own end stays as it
-                           is); -1: nowhere. They stay the caller's, who closes his after */
-    uint32_t cpu_s;   /**< seconds of processor time; 0: no limit */
-    uint64_t memory;  /**< bytes of address space; 0: no limit */
+    int in, out,
+        err;         /**< its standard streams, which are made to block for it (a pipe's own end stays as it
+                          is); -1: nowhere. The caller keeps its own descriptors and closes them after the call */
+    uint32_t cpu_s;  /**< seconds of processor time; 0: no limit */
+    uint64_t memory; /**< bytes of address space; 0: no limit */
     uint32_t processes; /**< of its user; 0: no limit */
     uint64_t file_size; /**< of a file that it writes; 0: no limit */
 };
 
 /**
- * Starts it. on_end(ctx, status) is called once, when it has ended, with the status of waitpid(2), or when it
- * could not be started: then `status` is a negated errno value (-EPIPE: nobody knows what became of it, the
- * process that started it is dead). Not when the worker ends: then it is killed without a word, and
- * worker_stop is the last that may use it. NULL: no memory, too much asked at once, too long, or nobody to
- * start it (see the log).
+ * Starts the program. on_end(ctx, status) is called once, when it has ended, with the status of waitpid(2),
+ * or when it could not be started: then `status` is a negated errno value (-EPIPE: its fate is unknown,
+ * because the process that started it died). Not called when the worker ends: the program is then killed, and
+ * worker_stop is the last function that may use it. NULL: no memory, too many programs at once, arguments too
+ * long, or no spawner (see the log).
  *
  *     int out[2];
  *     pipe2(out, O_CLOEXEC | O_NONBLOCK);
@@ -46,8 +47,8 @@ struct mk_child_options {
  */
 MK_API struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
                                        void (*on_end)(void *ctx, int status), void *ctx) MK_API_MUST_USE;
-/** To its whole process group; harmless in on_end, not after it. What a program that ends by itself leaves
- * behind in its group lives on, and is out of reach then. */
+/** Signals its whole process group; harmless in on_end, not after it. Processes that an exited program leaves
+ * behind in its group continue to run and are out of reach. */
 MK_API void mk_child_signal(struct mk_child *c, int signal);
 /** Kills the group, and never calls on_end. NULL is fine; harmless in on_end, not after it. */
 MK_API void mk_child_drop(struct mk_child *c);

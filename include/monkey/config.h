@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plugin can be told: tables of keys, and the configuration that is being loaded. */
+/* The configuration of a plugin: tables of keys, and the configuration that is being loaded. */
 #ifndef MONKEY_CONFIG_H
 #define MONKEY_CONFIG_H
 
@@ -50,14 +50,14 @@ enum mk_conf_type {
 
 /** What else there is to know of a key. */
 enum mk_conf_flags {
-    MK_CONF_REPEATABLE = 1,   /**< may stand more than once: parse() is called each time (WORDS always may) */
+    MK_CONF_REPEATABLE = 1,   /**< may be repeated: parse() is called each time (WORDS always may) */
     MK_CONF_REQUIRED = 2,     /**< the section must have it */
     MK_CONF_MAY_BE_EMPTY = 4, /**< `Key` and `Key ""` are fine: TEXT, WORDS and CUSTOM only */
     MK_CONF_DEPRECATED = 8,   /**< works, with a warning that names alias_of if there is one */
     MK_CONF_IGNORED = 16 /**< was a key once and does nothing now: a warning, the value is not looked at */
 };
 
-/** Where a section of a plugin may stand. */
+/** Where a section of a plugin is allowed. */
 enum mk_conf_scope {
     MK_CONF_SERVER, /**< anywhere: it is about the server as a whole */
     /** below a [HOST], for that host; above the first [HOST] for all hosts that have none of their own */
@@ -83,7 +83,7 @@ MK_API mk_str mk_conf_spot_key(const struct mk_conf_spot *spot);
 MK_API mk_str mk_conf_spot_value(const struct mk_conf_spot *spot);
 /** The struct that is being filled. */
 MK_API void *mk_conf_spot_out(const struct mk_conf_spot *spot);
-/** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
+/** Zeroed memory that lives as long as the configuration. NULL when memory is out, which has been reported.
  */
 MK_API void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size);
 /** The next word of *rest, quotes removed; absent at the end. False (reported) for a quote that is not
@@ -103,8 +103,8 @@ MK_API void mk_conf_spot_warn(const struct mk_conf_spot *spot, mk_str part, cons
 MK_API void mk_conf_spot_hint(const struct mk_conf_spot *spot, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
 /**
- * Reads `value` into `field` (all zero before the first call). False if it is wrong: then it has told so with
- * mk_conf_spot_error(), or the server says that key->form was expected.
+ * Reads `value` into `field` (all zero before the first call). False if it is wrong: then it has reported
+ * that with mk_conf_spot_error(), or the server says that key->form was expected.
  */
 typedef bool mk_conf_parse_fn(const struct mk_conf_spot *spot, mk_str value, void *field);
 /** Writes the i-th value of the field as parse() takes it; false if there is no such one. */
@@ -141,7 +141,7 @@ struct mk_conf_table {
     const char *section;
     const struct mk_conf_key *keys;
     size_t n;
-    bool repeatable; /**< the section may stand more than once */
+    bool repeatable; /**< the section may be repeated */
     const char *help;
     /** For sections whose keys are patterns, codes, names or rules: takes the entries that no key above
      * takes, in their order. NULL: those are errors. */
@@ -154,26 +154,31 @@ struct mk_conf_table {
 };
 
 /**
- * The configuration that is being loaded, as load() and host() of a plugin see it. What goes wrong is
- * reported with file and line; the configuration is taken only if nobody reports an error.
+ * The configuration that is being loaded, as load() and host() of a plugin see it. Report mistakes with file
+ * and line; the server accepts the configuration only if no error was reported.
  */
 struct mk_config;
 
 /**
- * The structs that the sections of this table filled, in their order: `after` is NULL for the first, then the
- * one answered last; NULL when there are no more. In load(): those of scope MK_CONF_SERVER. In host(): those
- * of the host, or, if it has none, those that stand above the first [HOST]. They live as long as the
+ * Iterates over the structs filled from the sections of this table, in their order: pass NULL for the first,
+ * then the previous result; returns NULL at the end. In load(): sections of scope MK_CONF_SERVER. In host():
+ * those of the host, or, if it has none, those before the first [HOST]. They live as long as the
  * configuration.
  *
  *     for (const struct place *p = NULL; (p = mk_config_section(config, &place_table, p));)
  */
 MK_API void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after);
+/**
+ * The settings that count: those of the first such section or, if there is none, a struct with the defaults
+ * of every key. NULL when memory is out, which is reported already.
+ */
+MK_API void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table);
 
 /** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
  */
 MK_API void *mk_config_alloc(struct mk_config *c, size_t size);
 MK_API mk_str mk_config_copy(struct mk_config *c, mk_str text);
-/** Calls fn(data) when the configuration is let go. False: no memory, it will not be called. */
+/** Calls fn(data) when the configuration is released. False: no memory, fn will not be called. */
 MK_API bool mk_config_on_end(struct mk_config *c, void (*fn)(void *data), void *data);
 
 /**
@@ -184,47 +189,52 @@ MK_API void mk_config_error(struct mk_config *c, const void *section, const char
     MK_API_PRINTF(4, 5);
 MK_API void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
+/**
+ * A warning at the line of `key` that holds `part`: a slice of its value, such as a word that parse() has
+ * read. For keys that may be repeated; at the last line of the key if no line holds it.
+ */
+MK_API void mk_config_warn_at(struct mk_config *c, const void *section, const char *key, mk_str part,
+                              const char *fmt, ...) MK_API_PRINTF(5, 6);
 MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
-/** A path seen from the folder of the file that holds the section; ends with a NUL. Absent when memory is
+/** A path relative to the folder of the file that contains the section; NUL-terminated. Absent when memory is
  * out. */
 MK_API mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path);
 
 /**
- * Memory of zeroes, on pages of its own, that all workers share, those of the next configuration too: whoever
- * asks for the same name and size gets the same memory, as long as the master lives. Use C11 atomics in it; a
- * worker may die at any instruction. NULL when memory is out (reported). `name` at most 63 bytes; begin it
- * with the name of your plugin.
+ * Zeroed memory, on separate pages, shared by all workers, including those of later configurations: the same
+ * name and size yield the same memory as long as the master lives. Use C11 atomics in it; a worker may die at
+ * any instruction. NULL when memory is out (reported). `name` has at most 63 bytes; begin it with the name of
+ * your plugin.
  */
 MK_API void *mk_config_shared(struct mk_config *c, const char *name, size_t size);
 
 /**
- * A log that lines are written to with mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. Opened
- * by the master, with its rights; opened anew on USR1. `max_size` above 0: when the file has grown to it, it
- * becomes FILE.1 (FILE.1 becomes FILE.2, and so on, `keep` of them), within about a second. The same path is
- * the same log; who asks first for a size decides. NULL: reported at `key`.
+ * A log that lines are written to with mk_log_write(): a path, `stdout`, `stderr`, `syslog` or `off`. The
+ * master opens it with its own rights, and reopens it on USR1. With `max_size` above 0, a file that reaches
+ * this size becomes FILE.1 (FILE.1 becomes FILE.2, and so on, `keep` of them), within about a second. Equal
+ * paths share a log; the first call with a size decides. NULL: reported at `key`.
  */
 MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key,
                                         mk_str where, uint64_t max_size, unsigned keep);
 
-/** Only in host(): the plugin writes the access log of this host. The AccessLog of [SERVER] leaves its
- * requests out. */
+/** Only in host(): the plugin writes the access log of this host. The AccessLog keys of the server leave
+ * its requests out: those of [SERVER], [HOST] and [LOCATION]. */
 MK_API void mk_config_own_access_log(struct mk_config *c);
 
-/** Only in host(): one more route, behind those that are written. `pattern` (one that mk_pattern_set() takes:
+/** Only in host(): adds a route after the configured ones. `pattern` (one that mk_pattern_set() takes:
  * else an error is reported) and `data` live as long as the configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
 
-/** This configuration starts other programs (mk_child_start()): the workers get the process that does it for
- * them. */
+/** Declares use of mk_child_start(): each worker gets a spawner. */
 MK_API void mk_config_want_children(struct mk_config *c);
 
-/** The user that workers, and the programs they start, become: whom files that they write must belong to.
- * False: they stay who the server is. */
+/** The user of the workers and of the programs they start, which must own the files they write. False: they
+ * keep the user of the server. */
 MK_API bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid);
 
-/** Workers may read this file or folder, in spite of their sandbox. */
+/** Lets workers read this file or folder despite the sandbox. */
 MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);
 
 #ifdef __cplusplus

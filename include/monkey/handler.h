@@ -14,14 +14,15 @@ struct mk_conf_spot;
 
 /** What a hook or a handler decided. */
 enum mk_verdict {
-    MK_NEXT,   /**< not mine: ask the next one */
-    MK_DONE,   /**< the response is complete, or has a source that will complete it */
-    MK_WAIT,   /**< call me again after mk_request_resume(), or when input of the request arrives */
-    MK_REFUSE, /**< answer with the status that I set (500 if none) and its error page */
+    MK_NEXT,      /**< not handled: continue with the next hook or route */
+    MK_DONE,      /**< the response is complete, or has a source that will complete it */
+    MK_WAIT,      /**< call me again after mk_request_resume(), or when input of the request arrives */
+    MK_REFUSE,    /**< answer with the status that I set (500 if none) and its error page */
+    MK_REWRITTEN, /**< I called mk_request_rewrite(): begin again with the first hook */
 };
 
 /**
- * Somebody who answers requests.
+ * A handler answers requests.
  *
  *     static enum mk_verdict say_hello(struct mk_request *request, struct mk_response *response, void *data)
  *     {
@@ -43,9 +44,9 @@ struct mk_handler {
     /** Called in the loop of a worker; must not block. `data` is what the route was made with. */
     enum mk_verdict (*handle)(struct mk_request *request, struct mk_response *response, void *data);
     /**
-     * Reads the words behind the name in [ROUTES] (see monkey/config.h), once for each route: sets *data for
-     * handle(). False if they are wrong: then it has told so, or the server says that `form` was expected.
-     * NULL: there may be none.
+     * Parses the words after the name in [ROUTES] (see monkey/config.h), once per route: sets *data for
+     * handle(). False if they are invalid: it has reported that, or the server reports that `form` was
+     * expected. NULL: no words are allowed.
      */
     bool (*bind)(const struct mk_conf_spot *spot, mk_str words, void **data);
 };

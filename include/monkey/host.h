@@ -14,7 +14,7 @@ struct mk_plugin;
 /** A virtual host of the configuration. What these answer lives as long as the configuration. */
 struct mk_host;
 
-/** Its first ServerName; empty when it has none. */
+/** Its first ServerName, as written: `*.example.org` and `~REGEX` are patterns. Empty when it has none. */
 MK_API mk_str mk_host_name(const struct mk_host *h);
 /** The i-th ServerName; absent when there are no more. */
 MK_API mk_str mk_host_name_at(const struct mk_host *h, size_t i);

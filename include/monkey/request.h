@@ -17,8 +17,8 @@ extern "C" {
 /**
  * A request: frozen once a handler sees it, the same over every version of HTTP.
  *
- * Every text that these functions answer lives as long as the request. All of them may be called only in the
- * worker that serves the request, from a hook, a handler or a source, unless they say otherwise.
+ * Text returned by these functions lives as long as the request. Call them only in the worker that serves the
+ * request, from a hook, a handler or a source, unless stated otherwise.
  */
 struct mk_request;
 struct mk_host;
@@ -39,40 +39,45 @@ MK_API mk_str mk_request_target(const struct mk_request *r);
  * OPTIONS *. */
 MK_API mk_str mk_request_path(const struct mk_request *r);
 
+/** The paths that the request has asked for, each as mk_request_path(): 0 is the one that was received, then
+ * come those that rewrites, index files and fallbacks made of it; the last is mk_request_path(). Absent (p ==
+ * NULL) beyond that. A hook that guards paths judges all of them. */
+MK_API mk_str mk_request_path_at(const struct mk_request *r, size_t i);
+
 /** What follows the '?', undecoded; absent (p == NULL) when there is no '?'. */
 MK_API mk_str mk_request_query(const struct mk_request *r);
 
 /** The host that the client asked for, without port; absent in HTTP/1.0 without Host. */
 MK_API mk_str mk_request_host(const struct mk_request *r);
 
-/** The value of the first field line of that name, in any case of letters; absent if there is none. */
+/** The value of the first field line of that name, ignoring case; absent if there is none. */
 MK_API mk_str mk_request_field(const struct mk_request *r, mk_str name);
 
-/** The i-th field line, in the order they came; 0 when there are no more. */
-MK_API int mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
+/** The i-th field line, from 0, in the order they came: true, with its name and value, which live as long as
+ * the request. False when there are no more; then neither is set. */
+MK_API bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
 
 /** The client's address as text, without port. */
 MK_API mk_str mk_request_peer(struct mk_request *r);
-/** The client's address. A hook that knows better whom the peer speaks for sets it, for everybody who asks
- * later (0 or -ENOMEM). */
+/** The client's address. A hook that finds the client behind a proxy sets it for all later calls (0 or
+ * -ENOMEM). */
 MK_API const struct mk_peer *mk_request_address(const struct mk_request *r);
 MK_API int mk_request_set_address(struct mk_request *r, const struct mk_peer *peer);
-/** Our end of the connection. 0, or a negated errno value when there is none. */
+/** The local address of the connection. 0, or a negated errno value when there is none. */
 MK_API int mk_request_local(const struct mk_request *r, struct mk_peer *out);
 
 /** "http" or "https". */
 MK_API mk_str mk_request_scheme(const struct mk_request *r);
 
-/** Was a slash of the path written as %2F? Such a one stands in the path as "%2F"; it separates nothing, and
- * a handler that maps paths to files must refuse it. */
+/** Was a slash of the path escaped as %2F? It appears in the path as "%2F" and does not separate segments; a
+ * handler that maps paths to files must refuse it. */
 MK_API bool mk_request_has_encoded_slash(const struct mk_request *r);
 
-/** The user that a hook has found the client to be; absent if nobody has looked. The text is copied: 0 or
- * -ENOMEM. */
+/** The user that a hook has authenticated; absent if there is none. The text is copied: 0 or -ENOMEM. */
 MK_API mk_str mk_request_user(const struct mk_request *r);
 MK_API int mk_request_set_user(struct mk_request *r, mk_str user);
 
-/** The host that serves it; NULL for a request that died before it was known. */
+/** The host that serves the request; NULL if it failed before the host was known. */
 MK_API const struct mk_host *mk_request_site(const struct mk_request *r);
 /** The pattern of the route whose handler was called, as written in [ROUTES]. */
 MK_API mk_str mk_request_route(const struct mk_request *r);
@@ -82,44 +87,51 @@ MK_API struct mk_worker *mk_request_worker(const struct mk_request *r);
 MK_API int64_t mk_request_time(const struct mk_request *r);
 
 /**
- * Only from on_request or a handler: the request becomes one for another path. `target` is a path and perhaps
- * '?' and a query, as a client would write it. Answer MK_NEXT: all hooks see the request anew, as if it had
- * been asked for like that, and the response is empty again. After 10 times the client gets a 500. 0; -EINVAL
- * when the target is not valid; -ENOMEM.
+ * Only from on_request or a handler: the request becomes one for another path. `target` is a path with an
+ * optional '?' and query, as a client would write it. Answer MK_REWRITTEN: hooks that follow with an order
+ * below MK_ORDER_NORMAL judge the old path first; then the server empties the response and calls all hooks
+ * again, for the new path. After 10 rewrites the client gets a 500. Answers 0, -EINVAL when the target is not
+ * valid, or -ENOMEM.
  *
- * From a handler it becomes a GET besides (a HEAD stays one), without content, and mk_request_data() is NULL
- * again; mk_request_method_text() and mk_request_target() still tell what the client sent.
+ * From a handler the request also becomes a GET (a HEAD stays one) without content, and mk_request_data() is
+ * NULL again. mk_request_method_text() and mk_request_target() always tell what the client sent.
  */
 MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
 
 /**
- * Opens what the path leads to, beneath the document root (or a user's folder), as the configuration allows
- * links: a descriptor for reading, the caller's to close, or a negated errno value. `path` as of
- * mk_request_path() (-EINVAL for anything else, as one with `..`); what it leads to may be a folder. May wait
- * for a disk.
+ * Opens a path beneath the document root (or a user's folder), following links as configured. Returns a
+ * descriptor for reading, which the caller closes, or a negated errno value. `path` has the form of
+ * mk_request_path() (-EINVAL otherwise, for example with `..`) and may lead to a folder. May wait for a disk.
  */
 MK_API int mk_request_open(const struct mk_request *r, mk_str path);
-/** The absolute file name of a path, whether there is something or not; ends with a NUL. Absent when memory
- * is out, the host has no root, or the path is none. */
+/** The absolute file name of a path, whether or not it exists; NUL-terminated. Absent when memory is out, the
+ * host has no root, or the path is invalid. */
 MK_API mk_str mk_request_file_name(const struct mk_request *r, mk_str path);
 /** May names that begin with a dot be served here? */
 MK_API bool mk_request_shows_dot_files(const struct mk_request *r);
 /** The media type of a file of that name, for this host. */
 MK_API mk_str mk_request_type_of(const struct mk_request *r, mk_str file_name);
 
-/** How welcome a content coding ("gzip") or a media type ("text/html") is to the client, in thousandths; 0:
- * not at all (RFC 9110, sections 12.5.1 and 12.5.3). */
+/** The client's preference for a content coding ("gzip") or a media type ("text/html"), in thousandths; 0:
+ * not acceptable (RFC 9110, sections 12.5.1 and 12.5.3). */
 MK_API unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding);
 MK_API unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type);
 
 /** For the error log of the request's host; says which request it is about. */
 MK_API void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
+/**
+ * A copy of what logs say of the request (host, method, target, address), for mk_request_log() after its end:
+ * output that comes late then goes to the log of the same host. Nothing else may be called with it. NULL when
+ * memory is out. Ends with mk_request_forget() (NULL is fine), in worker_stop at the latest.
+ */
+MK_API struct mk_request *mk_request_remember(const struct mk_request *r) MK_API_MUST_USE;
+MK_API void mk_request_forget(struct mk_request *remembered);
 /** For `monkey explain`: one step that decided something. Does nothing for a request of a client. */
 MK_API void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)
     MK_API_PRINTF(3, 4);
 
-/** Length of the content: 0 when there is none, -1 when only its end will tell. */
+/** Length of the content: 0 when there is none, -1 when it is unknown until the end. */
 MK_API int64_t mk_request_length(const struct mk_request *r);
 
 /**
@@ -130,8 +142,8 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
  * when there is more. -EMSGSIZE: larger than the limit (the answer should be 413); -EBADMSG: malformed (400);
  * -ECONNRESET: the client went away.
  *
- * Nothing is read from the client that was not asked for here. The first call sends the `100 Continue` that a
- * client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).
+ * The server reads from the client only what is requested here. The first call sends the `100 Continue` that
+ * a client with `Expect: 100-continue` waits for (RFC 9110, section 10.1.1).
  *
  *     char room[4096];
  *     ssize_t n;
@@ -143,28 +155,28 @@ MK_API int64_t mk_request_length(const struct mk_request *r);
 MK_API ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap);
 
 /**
- * The trailers of the content (RFC 9110, section 6.5): fields that came behind it. There are none before
- * mk_request_read() has answered 0. The value of the first one of that name, in any case of letters, absent
- * if there is none; or the i-th one, false when there are no more. Those that would change what the request
- * meant (Content-Length, Authorization, ...) are dropped.
+ * The trailers of the request (RFC 9110, section 6.5), available once mk_request_read() has returned 0. The
+ * value of the first one of that name, ignoring case, absent if there is none; or the i-th one, false when
+ * there are no more. Fields that would change the meaning of the request (Content-Length, Authorization, ...)
+ * are dropped.
  */
 MK_API mk_str mk_request_trailer(const struct mk_request *r, mk_str name);
 MK_API bool mk_request_trailer_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value);
 
-/** Will the client hear of trailers (`TE: trailers`, RFC 9110, section 10.1.4)? */
+/** Does the client accept trailers (`TE: trailers`, RFC 9110, section 10.1.4)? */
 MK_API bool mk_request_accepts_trailers(const struct mk_request *r);
 
 /**
- * Goes on with a request whose handler answered MK_WAIT, or whose source answered -EAGAIN: that handler or
- * source is called again, at the end of the current turn of the loop. Harmless when nobody waits.
+ * Resumes a request whose handler returned MK_WAIT, or whose source returned -EAGAIN: the server calls that
+ * handler or source again, at the end of the current loop iteration. Harmless when nothing waits.
  */
 MK_API void mk_request_resume(struct mk_request *r);
 
 /**
- * From here on the request ends as soon as the client closes its side of the connection while somebody waits
- * for something of ours: nobody is to work for a client who is gone. Without this such a client may still be
- * listening (a half-closed connection, RFC 9112, section 9.6), and is found to be gone only when something is
- * sent to it. Not in a tunnel: there mk_request_read() tells.
+ * From here on the request ends as soon as the client closes its side of the connection while the handler
+ * waits for something other than input. Without this, the server treats such a client as still listening (a
+ * half-closed connection, RFC 9112, section 9.6), and detects that it has gone only when it sends something.
+ * Has no effect in a tunnel: use mk_request_read() there.
  */
 MK_API void mk_request_follow_client(struct mk_request *r);
 
@@ -174,9 +186,9 @@ MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 /** Calls fn(data) when the request ends, however it ends. 0, or -ENOMEM: then it will not be called. */
 MK_API int mk_request_on_end(struct mk_request *r, void (*fn)(void *data), void *data);
 
-/** Data of whoever uses `key` (the address of something of his own: his mk_plugin, most often) for this
- * request. `free` (may be NULL) gets it when the request ends, also when something else was attached later.
- * 0, or -ENOMEM: then `free` was called at once. */
+/** Attaches data to the request under `key`, an address that belongs to the caller, usually its mk_plugin.
+ * When the request ends, `free` (may be NULL) gets the data, even if other data was attached later. 0, or
+ * -ENOMEM: then `free` was called at once. */
 MK_API int mk_request_attach(struct mk_request *r, const void *key, void *data, void (*free)(void *data));
 /** NULL when nothing is attached. */
 MK_API void *mk_request_attached(const struct mk_request *r, const void *key);

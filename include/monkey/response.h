@@ -14,9 +14,8 @@ extern "C" {
 /**
  * A response: status, fields and content, never raw bytes, so that it can be sent over any version of HTTP.
  *
- * It can be written until its head is sent; from then on every function below answers -EALREADY. Framing
- * belongs to the server: Content-Length, Transfer-Encoding, Connection, Date and Server are not to be added
- * (-EINVAL).
+ * It can be changed until its head is sent; from then on every function below returns -EALREADY. The server
+ * does the framing: adding Content-Length, Transfer-Encoding, Connection, Date or Server fails (-EINVAL).
  */
 struct mk_response;
 struct mk_request;
@@ -46,22 +45,33 @@ MK_API mk_str mk_response_field(const struct mk_response *r, mk_str name);
 MK_API bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value);
 
 /**
- * Adds a trailer: a field behind the content (RFC 9110, section 6.5). Also when the head was sent already, by
- * a source or filter before it answers 0. Both texts are copied. Those that are there when the head is sent
- * are announced in it. Dropped where they cannot be sent: over HTTP/1.1 when the length of the content is
- * known, or the client has not said `TE: trailers` (mk_request_accepts_trailers()). So nothing that a client
- * must know may stand there alone.
+ * Adds a trailer, a field after the content (RFC 9110, section 6.5). Allowed even after the head was sent, by
+ * a source or filter before it returns 0. Both texts are copied. The head announces the trailers added before
+ * it is sent. Trailers are dropped where they cannot be sent: over HTTP/1.1 when the length of the content is
+ * known, or the client did not send `TE: trailers` (mk_request_accepts_trailers()). So do not rely on
+ * trailers alone.
  *
  * 0; -EINVAL as mk_response_add(), and for names that have no meaning behind the content; -EMSGSIZE when all
  * of them are more than 16 KB; -ENOMEM.
  */
 MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value);
 
-/** Length of the content; MK_LENGTH_UNKNOWN when only its end will tell. */
+/** Length of the content; MK_LENGTH_UNKNOWN until its end. */
 MK_API int64_t mk_response_length(const struct mk_response *r);
 
-/** Is its content out of a file? Not if a filter changes it, or only its head is made. */
+/** Does the content come from a file? False if a filter changes it, or for a head alone. */
 MK_API bool mk_response_is_file(const struct mk_response *r);
+
+/** Identifies a file and its version: a file that is replaced has another inode, one that is changed in place
+ * another `changed_ns` (st_ctim). Paths, links and hosts make no difference. */
+struct mk_file_id {
+    uint64_t device, inode;
+    uint64_t size;
+    int64_t modified_ns, changed_ns; /**< since 1970 */
+};
+/** The file that the content is the whole of. False if there is none: see mk_response_is_file(); also for
+ * parts of a file, and for the descriptors of mk_response_set_file(). Makes no system call. */
+MK_API bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id);
 
 /** Content that is copied. */
 MK_API int mk_response_set_text(struct mk_response *r, mk_str text);
@@ -87,15 +97,15 @@ MK_API int mk_response_set_source(struct mk_response *r, const struct mk_source_
                                   int64_t length);
 
 /**
- * Everything that the client gets is what `ops->pull(ctx)` makes, status line and fields included, and the
- * connection is closed behind it: for programs that speak HTTP themselves (RFC 3875, section 5). Status and
- * fields that were set are for logs alone. Not possible over every version: -EOPNOTSUPP. Otherwise as
+ * `ops->pull(ctx)` generates everything that the client receives, including status line and fields, and the
+ * connection is closed afterwards: for programs that speak HTTP themselves (RFC 3875, section 5). The status
+ * and fields set here are only for logs. Not possible over every version: -EOPNOTSUPP. Otherwise as
  * mk_response_set_source().
  */
 MK_API int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx);
 
-/** Will the client be sent content at all? Not with HEAD, 204 or 304, and not when there is none; what a raw
- * source makes does not count, nobody knows which of it is content. */
+/** Will the client receive content? Not with HEAD, 204 or 304, and not when there is none. The output of a
+ * raw source does not count, because the server cannot tell which of it is content. */
 MK_API bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r);
 
 #ifdef __cplusplus

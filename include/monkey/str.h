@@ -40,6 +40,9 @@ typedef struct mk_str {
 #define MK_STR(literal) ((mk_str)MK_STR_INIT(literal))
 #endif
 
+/** An absent text. */
+#define MK_ABSENT (mk_str_of(NULL, 0))
+
 /** The two arguments of a "%.*s". */
 #define MK_STR_ARG(s) ((int)(s).len), ((s).p ? (s).p : "")
 
@@ -94,18 +97,19 @@ MK_API int mk_str_cmp(mk_str a, mk_str b);
 
 /** No place in a text. */
 #define MK_STR_NONE ((size_t)-1)
-/** Where a byte stands first or last, MK_STR_NONE if nowhere. */
+/** The position of a byte's first or last occurrence, MK_STR_NONE if nowhere. */
 MK_API size_t mk_str_find(mk_str s, char c);
 MK_API size_t mk_str_find_last(mk_str s, char c);
 
-/** The bytes from `from` on, and those before `to`; positions beyond the end are the end. */
-MK_API mk_str mk_str_skip(mk_str s, size_t from);
-MK_API mk_str mk_str_take(mk_str s, size_t to);
+/** What is left without the first n bytes; empty if there are fewer. */
+MK_API mk_str mk_str_skip(mk_str s, size_t n);
+/** The first n bytes, or all if there are fewer. */
+MK_API mk_str mk_str_first(mk_str s, size_t n);
 /** Without spaces and tabs at both ends. */
 MK_API mk_str mk_str_trim(mk_str s);
 
 /**
- * Cuts at the first `sep`: answers what stands before it and moves *s behind it. Without `sep` all of *s is
+ * Cuts at the first `sep`: returns the part before it and moves *s behind it. Without `sep` all of *s is
  * the answer and *s becomes absent (p == NULL), so that `while (s.p) { part = mk_str_cut(&s, ','); ... }`
  * ends.
  */

@@ -58,20 +58,20 @@ MK_API bool mk_base64_decode(struct mk_buf *out, mk_str s);
 /** Two lower-case digits a byte. */
 MK_API void mk_hex_encode(struct mk_buf *out, mk_str s);
 
-/** Equal? Takes as long for what differs early as for what differs late. The lengths are no secret. */
+/** Compares in time that does not depend on the contents. The lengths are not secret. */
 MK_API bool mk_secret_eq(mk_str a, mk_str b);
-/** Fills the room with bytes that nobody can guess. */
+/** Fills the memory with cryptographically secure random bytes. */
 MK_API void mk_random(void *room, size_t size);
 
 /** Fill it with mk_random(). */
 struct mk_hash_key {
     uint64_t k0, k1;
 };
-/** A hash for tables that strangers fill: who does not know the key cannot choose what meets there
+/** A hash for tables with untrusted keys: without the hash key, an attacker cannot cause collisions
  * (SipHash-1-3). */
 MK_API uint64_t mk_hash(const struct mk_hash_key *key, mk_str s);
 
-/** What a path is compared with, in [ROUTES] and wherever else a configuration speaks of paths. */
+/** A pattern for paths, as in [ROUTES] and other sections. */
 struct mk_pattern {
     mk_str text;   /**< as written; must outlive the pattern */
     unsigned kind; /**< the server's own */

@@ -22,19 +22,18 @@ struct mk_tls_info {
     mk_str protocol;    /**< by ALPN: "h2", "http/1.1"; absent if the client did not ask */
     mk_str server_name; /**< that the client asked for (SNI, RFC 6066); absent if it named none */
     bool resumed;       /**< continued from an earlier connection, by a ticket */
-    /** Of the client's certificate; absent unless it has shown one that ClientAuthority vouches for. */
+    /** Of the client's certificate; absent unless the client presented one issued by ClientAuthority. */
     mk_str client_subject;     /**< RFC 2253: "CN=name,O=example" */
-    mk_str client_issuer;      /**< the same of whoever issued it */
+    mk_str client_issuer;      /**< of its issuer */
     mk_str client_serial;      /**< hexadecimal */
     mk_str client_fingerprint; /**< SHA-256, hexadecimal */
     int64_t client_expires;    /**< seconds since 1970; 0 without a certificate */
 };
 
-/** Is the connection that the request came on encrypted? Then it tells what is known of it; `out` may be
- * NULL. */
+/** Did the request arrive over TLS? Then `out`, which may be NULL, is filled in. */
 MK_API bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out);
 
-/** Does any Listen of this configuration speak TLS? From load() on. */
+/** Does any Listen of this configuration use TLS? Available from load() on. */
 MK_API bool mk_config_has_tls(const struct mk_config *c);
 
 /** Only in host(): does the configuration name a Certificate for this very host? */
@@ -42,20 +41,20 @@ MK_API bool mk_config_has_certificate(const struct mk_config *c);
 
 /**
  * Only in host(): one more certificate for this host, PEM files that need not exist yet; NULL as `key`: it is
- * in the same file. Once both are there and are good, the server uses them instead of what the host inherits
- * from [SERVER]; it looks at them every few seconds, and loads the configuration anew when they have changed:
- * nobody needs to ask for it. Until then, and when something is wrong with them (a warning says what), the
- * host is served as one without a certificate of its own. Write them under other names and rename them, the
- * certificate last. They are read by the master, with its rights. Paths are absolute; they are copied.
+ * in the same file. Once both exist and are valid, the server uses them instead of those inherited from
+ * [SERVER]. It checks them every few seconds and reloads the configuration when they change. Until then, and
+ * when they are invalid (a warning says why), the host has no certificate of its own. Write them under other
+ * names and rename them, the certificate last. The master reads them with its rights. Paths are absolute;
+ * they are copied.
  */
 MK_API void mk_config_add_certificate(struct mk_config *c, const char *certificate, const char *key);
 
 /**
- * The folder for answers to tls-alpn-01 challenges (RFC 8737), for all hosts, those without a certificate
- * too: who asks for the protocol `acme-tls/1` and a NAME gets the certificate in NAME.pem, with its key.
- * Workers read these files when they are asked for. They may do so in spite of their sandbox, but not as
- * another user than they are: see to the rights of the folder. The path is absolute; it is copied. One folder
- * for a configuration: a second one is an error.
+ * The folder for answers to tls-alpn-01 challenges (RFC 8737), for all hosts, including those without a
+ * certificate: a client that asks for the protocol `acme-tls/1` and a NAME gets the certificate and key in
+ * NAME.pem. Workers read these files on demand. The sandbox permits it, but their user must have access to
+ * the folder. The path is absolute; it is copied. A configuration can have one such folder; a second one is
+ * an error.
  */
 MK_API void mk_config_tls_challenges(struct mk_config *c, const char *folder);
 

@@ -19,32 +19,31 @@ extern "C" {
 MK_API mk_str mk_request_tunnel(const struct mk_request *r);
 
 /**
- * Our end of a tunnel: bytes in both directions, each of which ends by itself. What the client sends is read
- * with mk_request_read(), as it comes: 0 says that the client will send no more, -EAGAIN that on_input() will
- * be called when there is something. What is not read stays with the client, what it has no room for is not
- * asked for: so neither direction needs memory, and neither waits for the other.
+ * The server's end of a tunnel: bytes in both directions, each of which ends separately. Read input with
+ * mk_request_read(): 0 means that the client has ended its direction, -EAGAIN that on_input() will be called
+ * when more arrives. Unread input stays with the client, and output is pulled only when there is room for it:
+ * neither direction needs memory, and neither waits for the other.
  */
 struct mk_tunnel_ops {
     /**
      * What we send. `source.pull` is called when there is room for it, and the client has sent something,
-     * there had been no room, or mk_request_resume() was called. 0 ends our direction, and where nobody wants
-     * to hear more of the client (see on_input) the tunnel; a negative errno value other than -EAGAIN breaks
-     * the tunnel off.
+     * there had been no room, or mk_request_resume() was called. 0 ends our direction, and also the tunnel if
+     * no more input is wanted (see on_input); a negative errno value other than -EAGAIN aborts the tunnel.
      */
     struct mk_source_ops source;
     /**
-     * May be NULL: then `source.pull` reads what the client sends. Called when there is something to read,
-     * its end included, or mk_request_resume() was called, whether there is room for what we send or not;
-     * before `source.pull`. False: whatever else the client sends is thrown away.
+     * May be NULL: then `source.pull` reads what the client sends. Called when there is input to read,
+     * including its end, or after mk_request_resume(), whether or not there is room for output; before
+     * `source.pull`. False: further input is discarded.
      */
     bool (*on_input)(void *ctx);
 };
 
 /**
- * Accepts the tunnel that the client asked for (mk_request_tunnel()): answer MK_DONE then. The client is told
- * 101 (over HTTP/2 200) with the fields that were added, everything that follows is the tunnel's. Status and
- * content can't be changed any more (-EALREADY), filters do not apply. From here on ops->source.close(ctx)
- * will be called, also when this fails.
+ * Accepts the tunnel that the client asked for (mk_request_tunnel()): return MK_DONE afterwards. The client
+ * gets 101 (over HTTP/2 200) with the fields that were added; everything that follows belongs to the tunnel.
+ * Status and content can no longer be changed (-EALREADY), filters do not apply. The server will call
+ * ops->source.close(ctx), even when this fails.
  *
  * Neither `HandlerTimeout` nor `MinRate` nor `MaxBodySize` hold in a tunnel, but `TunnelTimeout` does: for so
  * long no byte may move in either direction.

@@ -50,27 +50,56 @@ MK_API struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *c
 MK_API void mk_alarm_set(struct mk_alarm *a, uint32_t ms);
 /** It is not due any more. Harmless when it is not set. */
 MK_API void mk_alarm_stop(struct mk_alarm *a);
-/** Stops it and gives it back; from its own on_due, too. NULL is fine. */
+/** Stops and frees it; allowed in its own on_due. NULL is fine. */
 MK_API void mk_alarm_free(struct mk_alarm *a);
 
-/** A descriptor that is waited for. */
+/** A watched descriptor. */
 struct mk_watcher;
 
-/** What can be told of a descriptor. */
-enum { MK_READABLE = 1, MK_WRITABLE = 2, MK_HUNG_UP = 4 };
+/** Events of a descriptor, and how they are reported. */
+enum {
+    MK_READABLE = 1,
+    MK_WRITABLE = 2,
+    MK_HUNG_UP = 4, /**< both directions have ended, or an error */
+    MK_ENDED = 8,   /**< the peer sends no more; what it sent may still be there to be read */
+    MK_LEVEL = 16 /**< in `events`: report as long as the descriptor is ready, not once when it becomes so */
+};
 
 /**
- * Calls on_ready(ctx, which) whenever the descriptor (non-blocking; it stays yours, and open until after
- * mk_watcher_free()) becomes ready for what `events` names: edge triggered, so go on until -EAGAIN.
- * MK_HUNG_UP (both sides are over, or an error) is told in any case, together with all of `events`: there may
- * be input left. NULL: no memory, or not a descriptor that can be waited for, or one that has a watcher.
+ * Calls on_ready(ctx, which) whenever the descriptor (non-blocking; the caller keeps it, and keeps it open
+ * until after mk_watcher_free()) becomes ready for `events`: MK_READABLE, MK_WRITABLE, or neither. Edge
+ * triggered: continue until -EAGAIN, or until a read that was shorter than asked for (of a socket; unless
+ * MK_ENDED came: then until 0). With MK_LEVEL, for libraries that read what they like, it is called again
+ * for what is left. MK_HUNG_UP is always reported, together with all of `events`, because there may be input
+ * left; MK_ENDED comes with MK_READABLE. NULL: no memory, a descriptor that cannot be watched, or one that
+ * already has a watcher.
  */
 MK_API struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
                                          void (*on_ready)(void *ctx, unsigned which),
                                          void *ctx) MK_API_MUST_USE;
+/** Other events from now on; what the descriptor is ready for now is reported again. 0 or a negated errno
+ * value. */
+MK_API int mk_watcher_change(struct mk_watcher *w, unsigned events);
 /** Never calls again, not even for what has happened already; from any callback, its own too, and in
  * worker_stop at the latest. NULL is fine. */
 MK_API void mk_watcher_free(struct mk_watcher *w);
+
+/** A call at the end of a turn of the loop. */
+struct mk_turn_end;
+
+/**
+ * A call at the end of a turn, which is not set. Use it to gather what the requests of a turn want to send to
+ * one peer, and send it in one piece: a request to a database costs a fraction of what it costs alone. NULL
+ * when memory is out. Free all of them in worker_stop at the latest.
+ */
+MK_API struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx),
+                                           void *ctx) MK_API_MUST_USE;
+/** Calls on_end(ctx) once, when all events and timers of this turn are handled and the requests that they
+ * resumed have run. Set in an on_end, its own too, it is called at the end of the next turn. Setting it again
+ * before that changes nothing. */
+MK_API void mk_turn_end_set(struct mk_turn_end *t);
+/** It is not called any more, and is freed; allowed in its own on_end. NULL is fine. */
+MK_API void mk_turn_end_free(struct mk_turn_end *t);
 
 /**
  * Runs work(ctx) in another thread, which may block, then done(ctx) in the loop. `work` must touch nothing of
@@ -81,6 +110,24 @@ MK_API void mk_watcher_free(struct mk_watcher *w);
  */
 MK_API int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx),
                                void *ctx);
+
+/** Threads of a plugin's own, for work that would keep the four above from others: a database that only
+ * blocks, a slow computation. */
+struct mk_threads;
+
+/**
+ * At most `n` threads (1 to 64), which start when there is work, and at most `waiting_max` jobs that wait for
+ * one. In worker_start or later. NULL: no memory, or `n` is out of range. Free it in worker_stop at the
+ * latest.
+ */
+MK_API struct mk_threads *mk_threads_new(struct mk_worker *w, unsigned n,
+                                         unsigned waiting_max) MK_API_MUST_USE;
+/** As mk_worker_run_aside(), in one of these threads. -EAGAIN: as many jobs as may wait are waiting, or no
+ * thread can be had. */
+MK_API int mk_threads_run(struct mk_threads *t, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx);
+/** Waits for all jobs, calls done() for each, and frees the threads; not from a done() of theirs. NULL is
+ * fine. */
+MK_API void mk_threads_free(struct mk_threads *t);
 
 /**
  * Calls fn(ctx) in the loop, soon, in the order of the calls. From any thread, as long as the worker lives: a
@@ -102,16 +149,16 @@ MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, i
 /** Every worker, as a receiver. */
 enum { MK_TO_ALL = -1 };
 
-/** Asks the master to load the configuration anew, as HUP does. 0 or a negated errno value. */
+/** Asks the master to reload the configuration, as HUP does. 0 or a negated errno value. */
 MK_API int mk_worker_ask_reload(struct mk_worker *w);
-/** What became of configurations that were loaded anew since the server began, whoever asked for it. */
+/** Results of all reloads since the server started, whatever triggered them. */
 struct mk_reloads {
-    uint64_t done;   /**< began to serve */
-    uint64_t failed; /**< were not taken: the old one stayed */
-    bool under_way;  /**< one is being loaded, and will be counted; what is asked for now comes after it */
+    uint64_t done;   /**< succeeded */
+    uint64_t failed; /**< failed: the old configuration stayed */
+    bool under_way;  /**< one is in progress; a reload requested now follows it */
 };
-/** `why`, unless it is NULL, gets what was wrong with the last that was not taken, up to 4 KB: lines of text
- * as in the error log, with names of files and whatever they hold. */
+/** `why`, unless NULL, gets the messages of the last failed reload, up to 4 KB: lines as in the error log,
+ * with file names and contents. */
 MK_API void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why);
 /** What the error log holds, soon and in all workers, until a configuration is loaded. 0 or a negated errno
  * value. */
@@ -125,7 +172,7 @@ MK_API void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str lin
 
 /** Counters of one worker process since it began. */
 struct mk_worker_stats {
-    int64_t pid;          /**< 0: nobody has this place now; what is counted is what was */
+    int64_t pid;          /**< 0: the slot is unused; the counters are those of its last process */
     uint64_t started;     /**< seconds since 1970 */
     uint64_t accepted;    /**< connections taken */
     uint64_t dropped;     /**< connections refused: over a limit */
@@ -168,10 +215,10 @@ struct mk_cache_info {
     size_t files, files_max, memory, memory_max;
 };
 MK_API void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out);
-/** Lets go of every file that nobody uses now. */
+/** Closes all cached files that are not in use. */
 MK_API void mk_worker_cache_clear(struct mk_worker *w);
 
-/** The i-th host, the default one wherever it stands; NULL when there are no more. */
+/** The i-th host, the default one included; NULL when there are no more. */
 MK_API const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i);
 /** The i-th plugin that was loaded, in the order of their hooks; NULL when there are no more. */
 MK_API const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates from an authority (RFC 8555). What talks to it is another program, monkey-acme: here is what
- * it works with, and where its answers are found. */
+/* Certificates from an authority (RFC 8555). A separate program, monkey-acme, talks to the authority. This
+ * file gives it its work, and serves its answers to challenges. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #define PROGRAM "monkey-acme"
 
 struct acme {
-    struct acme_settings *settings; /* NULL: there is no [ACME] */
+    struct acme_settings *settings; /* NULL: no [ACME] */
     struct acme_wish *wishes;
     struct acme_job job;
     const char *answers; /* folder of http-01 */
@@ -36,7 +36,7 @@ static const char *join(struct mk_config *config, mk_str folder, const char *mid
     return room;
 }
 
-/* Where we are ourselves: an object beside which it lies, or a program that has us built in. */
+/* The helper is beside the object of this plugin, or, if the plugin is built in, beside the program. */
 static bool find_ourselves(char path[PATH_MAX])
 {
 #ifdef MK_PLUGIN_STATIC
@@ -54,8 +54,8 @@ static const char *find_program(struct mk_config *config)
     char ourselves[PATH_MAX];
     mk_str folders[2] = {{NULL, 0}, MK_STR_INIT(ACME_PROGRAM_FOLDER)};
     if (find_ourselves(ourselves))
-        folders[0] = mk_str_take(mk_str_from_c(ourselves), mk_str_find_last(mk_str_from_c(ourselves), '/'));
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        folders[0] = mk_str_first(mk_str_from_c(ourselves), mk_str_find_last(mk_str_from_c(ourselves), '/'));
+    for (size_t i = 0; i < MK_LEN(folders); i++) {
         const char *file = join(config, folders[i], "/", MK_STR(PROGRAM), "");
         if (!file || access(file, X_OK) == 0)
             return file;
@@ -75,7 +75,7 @@ static int load(struct mk_config *config, void **data)
     return 0;
 }
 
-/* Once, when a host wants a certificate: who loads us for nothing needs nothing. */
+/* Once, when the first host needs a certificate: without such hosts the plugin needs nothing. */
 static int prepare(struct mk_config *config, struct acme *a)
 {
     if (a->is_prepared)
@@ -100,7 +100,7 @@ static void use_alpn(struct mk_config *config, struct acme *a, const struct acme
     a->has_alpn = true;
     if (!mk_config_has_tls(config)) {
         mk_config_error(config, a->settings, "Challenge",
-                        "tls-alpn-01 is answered over TLS, and no Listen speaks it: "
+                        "tls-alpn-01 needs TLS, but no Listen uses it: "
                         "expected `Listen 443 tls`");
         return;
     }
@@ -117,7 +117,7 @@ static bool same_names(const struct acme_wish *a, const struct acme_wish *b)
     return same && strcmp(a->challenge, b->challenge) == 0 && strcmp(a->key, b->key) == 0;
 }
 
-/* Hosts that want the same have the same certificate. */
+/* Hosts with equal names share a certificate. */
 static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *w)
 {
     struct acme_wish **end = &a->wishes;
@@ -126,10 +126,9 @@ static int add_wish(struct mk_config *config, struct acme *a, struct acme_wish *
             return 0;
         if (mk_str_eq((*end)->names[0], w->names[0])) {
             mk_config_error(config, NULL, NULL,
-                            "two hosts want different certificates that begin with the name %.*s",
+                            "two hosts have different certificates whose first name is %.*s",
                             MK_STR_ARG(w->names[0]));
-            mk_config_hint(config,
-                           "below one of them write [ACME_HOST] with other `Names`, or in another order");
+            mk_config_hint(config, "add [ACME_HOST] to one of them, with other `Names` or in another order");
             return 0;
         }
     }
@@ -183,7 +182,7 @@ static void stop(struct mk_worker *worker, void *data)
 
 /* ---- A request ---- */
 
-/* What is not ours may be another program's, which lays its answers below the document root. */
+/* Other tokens may belong to another program, which puts its answers below the document root. */
 static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct acme *a = host_data;
@@ -193,8 +192,7 @@ static enum mk_verdict answer(struct mk_request *request, struct mk_response *re
     if (!token.p || (method != MK_METHOD_GET && method != MK_METHOD_HEAD))
         return MK_NEXT;
     size_t len = acme_token_read(a->answers, token, room);
-    mk_request_explain(request, "acme", "the answer to a challenge: %s",
-                       len ? "here it is" : "there is none");
+    mk_request_explain(request, "acme", "answer to a challenge: %s", len ? "here it is" : "none");
     if (!len)
         return MK_NEXT;
     mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("application/octet-stream"));
@@ -211,7 +209,8 @@ MK_PLUGIN(acme) = {
     .name = "acme",
     .version = MONKEY_VERSION,
     .help = "Gets certificates from an authority, such as Let's Encrypt, and renews them (RFC 8555).",
-    .order = 1, /* an authority has no password, and follows no redirect to where it cannot come yet */
+    .order =
+        1, /* before passwords and redirects: the authority has no password, and HTTPS may not work yet */
     .sections = sections,
     .load = load,
     .host = bind_host,

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 enum {
-    FIRST_MS = 300,  /* who only explains a request ends before */
-    BUSY_MS = 10000, /* another one works with the same state: that of an older configuration */
+    FIRST_MS = 300,  /* `explain` ends before */
+    BUSY_MS = 10000, /* the helper of an older configuration uses the same state */
     AGAIN_MS = 10000,
     AGAIN_MAX_MS = 3600 * 1000,
-    LOOK_S = 12 * 3600,       /* the clock may have been set meanwhile */
-    RUN_MS = 4 * 3600 * 1000, /* all that it does has limits of its own; so this is a mistake of ours */
+    LOOK_S = 12 * 3600,       /* the clock may have been set in the meantime */
+    RUN_MS = 4 * 3600 * 1000, /* each of its steps has a limit, so this is a bug */
     JOB_MAX = 64 * 1024 * 1024,
     EXIT_BUSY = 75,
 };
@@ -23,19 +23,19 @@ enum {
 struct acme_runner {
     struct mk_worker *worker;
     const struct acme_job *job;
-    struct mk_alarm *alarm; /* when the next one starts; or, while one runs, when it is ended */
+    struct mk_alarm *alarm; /* of the next start; while the helper runs: of its end */
     struct mk_child *child;
     struct mk_watcher *watcher;
-    int fd; /* what it says */
+    int fd; /* its output */
     uint32_t again_ms;
-    uint64_t next_s; /* that it has told; 0: not yet */
+    uint64_t next_s; /* that the helper requested; 0: none yet */
     size_t len;
     char line[2048];
 };
 
-/* ---- What it says ---- */
+/* ---- Output ---- */
 
-static void take_line(struct acme_runner *r, mk_str line)
+static void read_line(struct acme_runner *r, mk_str line)
 {
     static const char letters[] = "EWID";
     char first = line.len > 2 && line.p[1] == ' ' ? line.p[0] : '\0';
@@ -46,18 +46,18 @@ static void take_line(struct acme_runner *r, mk_str line)
     else if (level && *level)
         mk_worker_log(r->worker, (enum mk_log_level)(level - letters), "acme: %.*s",
                       MK_STR_ARG(mk_str_skip(line, 2)));
-    else if (line.len) /* of a library */
+    else if (line.len) /* a message of a library */
         mk_worker_log(r->worker, MK_LOG_WARN, "acme: %.*s", MK_STR_ARG(line));
 }
 
-static void take(struct acme_runner *r, const char *p, size_t n)
+static void receive(struct acme_runner *r, const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (p[i] != '\n' && r->len < sizeof r->line)
             r->line[r->len++] = p[i] ? p[i] : '?';
         if (p[i] != '\n')
             continue;
-        take_line(r, mk_str_of(r->line, r->len));
+        read_line(r, mk_str_of(r->line, r->len));
         r->len = 0;
     }
 }
@@ -78,7 +78,7 @@ static void listen_to(struct acme_runner *r)
     ssize_t n;
     while (r->fd >= 0 && ((n = read(r->fd, piece, sizeof piece)) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)
-            take(r, piece, (size_t)n);
+            receive(r, piece, (size_t)n);
 }
 
 static void on_ready(void *ctx, unsigned which)
@@ -87,9 +87,9 @@ static void on_ready(void *ctx, unsigned which)
     listen_to(ctx);
 }
 
-/* ---- Its end ---- */
+/* ---- End ---- */
 
-/* A younger configuration serves. It may want something else, and has somebody who sees to that. */
+/* A draining worker renews nothing: its successor has its own runner. */
 static bool is_leaving(const struct mk_worker *w)
 {
     struct mk_worker_stats s;
@@ -137,9 +137,9 @@ static void on_end(void *ctx, int status)
     }
 }
 
-/* ---- Its beginning ---- */
+/* ---- Start ---- */
 
-/* A file that has no name, for a text of any length that is there at once. */
+/* A file without a name: it holds a text of any length, complete from the start. */
 static int write_job(const struct acme_job *job)
 {
     struct mk_buf text = mk_buf_growing(JOB_MAX);
@@ -158,7 +158,7 @@ static bool start_child(struct acme_runner *r, int in, int out)
 {
     static const char *const passed[] = {"https_proxy", "HTTPS_PROXY", "all_proxy",     "ALL_PROXY",
                                          "no_proxy",    "NO_PROXY",    "SSL_CERT_FILE", "SSL_CERT_DIR"};
-    enum { PASSED = sizeof passed / sizeof *passed };
+    enum { PASSED = MK_LEN(passed) };
     const char *argv[] = {r->job->program, NULL}, *envp[PASSED + 2] = {"PATH=/usr/local/bin:/usr/bin:/bin"};
     char room[4096];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -199,7 +199,7 @@ static void on_due(void *ctx)
 {
     struct acme_runner *r = ctx;
     if (r->child) {
-        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not come to an end", r->job->program);
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s did not end in time", r->job->program);
         mk_child_signal(r->child, SIGKILL);
     } else if (is_leaving(r->worker)) {
         return;

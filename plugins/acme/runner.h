@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts the program that gets certificates, whenever it has said that there will be something to do, and
- * writes what it tells to the error log. It runs beside one worker. */
+/* Starts the program that gets certificates whenever it has requested that, and writes its messages to the
+ * error log. It runs beside one worker. */
 #ifndef ACME_RUNNER_H
 #define ACME_RUNNER_H
 
 #include "settings.h"
 
-/* What it works with: lives as long as the configuration. */
+/* Lives as long as the configuration. */
 struct acme_job {
     const struct acme_settings *settings;
     const struct acme_wish *wishes;
@@ -15,12 +15,12 @@ struct acme_job {
 
 struct acme_runner;
 
-/* NULL: no memory. The first run is soon. */
+/* NULL: out of memory. The first run is soon. */
 struct acme_runner *acme_runner_open(struct mk_worker *worker, const struct acme_job *job) MK_API_MUST_USE;
-/* Ends what runs. NULL is fine. */
+/* Ends a running helper. NULL is fine. */
 void acme_runner_close(struct acme_runner *r);
 
-/* What the program reads: JSON. */
+/* The input of the program: JSON. */
 void acme_job_write(const struct acme_job *job, struct mk_buf *out);
 
 #endif

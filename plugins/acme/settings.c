@@ -84,12 +84,12 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(agreed),
      .def = "off",
-     .help = "You agree to the terms of service of the authority. Nothing is done without."},
+     .help = "Agree to the terms of service of the authority. Required."},
     {.name = "Contact",
      .type = MK_CONF_WORDS,
      AT(contact),
      .max = 10,
-     .help = "Where the authority writes to if something is wrong: `mailto:me@example.org`."},
+     .help = "Contact for the authority: `mailto:me@example.org`."},
     {.name = "Directory",
      .type = MK_CONF_CUSTOM,
      AT(directory),
@@ -97,27 +97,28 @@ static const struct mk_conf_key keys[] = {
      .def = "letsencrypt",
      .parse = parse_directory,
      .show = show_text,
-     .help = "The authority. `staging` is where Let's Encrypt lets you try; nobody trusts its certificates."},
+     .help = "The ACME server. `staging` is the test server of Let's Encrypt; browsers do not trust its "
+             "certificates."},
     {.name = "Authority",
      .type = MK_CONF_CUSTOM,
      AT(authority),
      .form = "a file",
      .parse = parse_path,
      .show = show_text,
-     .help = "PEM file of those who vouch for the certificate of the `Directory` itself, in place of those "
-             "whom the system trusts: for an authority of one's own."},
+     .help = "PEM file of the authorities that certify the `Directory` itself, in place of those of the "
+             "system: for a private ACME server."},
     {.name = "Challenge",
      .type = MK_CONF_ENUM,
      AT(challenge),
      .choices = acme_challenge_words + 1,
      .def = "http-01",
-     .help = "How the authority sees that a name is ours: it comes to port 80 of it, or to port 443."},
+     .help = "How the authority verifies a name: through port 80 (`http-01`) or 443 (`tls-alpn-01`)."},
     {.name = "Key",
      .type = MK_CONF_ENUM,
      AT(key),
      .choices = acme_key_words + 1,
      .def = "ecdsa",
-     .help = "The kind of the certificates' keys: P-256, or RSA with 2048 bits."},
+     .help = "Type of the keys: P-256, or RSA with 2048 bits."},
     {.name = "State",
      .type = MK_CONF_CUSTOM,
      AT(state),
@@ -125,48 +126,47 @@ static const struct mk_conf_key keys[] = {
      .def = "/var/lib/monkey/acme",
      .parse = parse_path,
      .show = show_text,
-     .help = "Where account, keys and certificates are kept. It is made if it is not there."},
+     .help = "Folder for account, keys and certificates; created if missing."},
     {.name = "ExternalAccount",
      .type = MK_CONF_CUSTOM,
      AT(account_id),
      .form = "ID FILE",
      .parse = parse_account,
      .show = show_account,
-     .help =
-         "For authorities that want to know whose an account is: the id that they have told, and a file with "
-         "the key (base64url) that they have told."},
+     .help = "For authorities that require external account binding: the id, and a file with the key "
+             "(base64url)."},
     {.name = "RenewAfter",
      .type = MK_CONF_NUM,
      AT(renew_after),
      .min = 1,
      .max = 95,
      .def = "67",
-     .help = "A certificate is renewed after so many hundredths of its life."},
+     .help = "Renew after this percentage of a certificate's lifetime."},
     {.name = "RetryDelay",
      .type = MK_CONF_TIME,
      AT(retry_ms),
      .min = 1000,
      .max = 6 * 3600 * 1000,
      .def = "5m",
-     .help = "The pause after a failure. It doubles with each one, up to a day."},
+     .help = "Delay after a failure; it doubles each time, up to a day."},
 };
 
 const struct mk_conf_table acme_table = {
     .section = "ACME",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
-    .help = "Certificates from an authority that speaks ACME, such as Let's Encrypt.",
+    .n = MK_LEN(keys),
+    .help = "Certificates from an ACME authority, such as Let's Encrypt.",
     .size = sizeof(struct acme_settings),
     .scope = MK_CONF_SERVER,
 };
 
 static const struct mk_conf_key host_keys[] = {
-    {.name = "Acme", .type = MK_CONF_BOOL, HOST(on), .def = "on", .help = "Get a certificate for it."},
+    {.name = "Acme", .type = MK_CONF_BOOL, HOST(on), .def = "on", .help = "Get a certificate for this host."},
     {.name = "Names",
      .type = MK_CONF_WORDS,
      HOST(names),
      .max = NAMES_MAX,
-     .help = "What it is for; if that is not all of `ServerName`."},
+     .help = "Names in the certificate, if not all of `ServerName`."},
     {.name = "Challenge",
      .type = MK_CONF_ENUM,
      HOST(challenge),
@@ -184,8 +184,8 @@ static const struct mk_conf_key host_keys[] = {
 const struct mk_conf_table acme_host_table = {
     .section = "ACME_HOST",
     .keys = host_keys,
-    .n = sizeof host_keys / sizeof *host_keys,
-    .help = "What is different for a host.",
+    .n = MK_LEN(host_keys),
+    .help = "Settings of one host.",
     .size = sizeof(struct acme_host),
     .scope = MK_CONF_HOST,
 };
@@ -197,7 +197,7 @@ static void check_contact(struct mk_config *config, const struct acme_settings *
     for (size_t i = 0; i < s->contact.n; i++) {
         mk_str each = s->contact.v[i];
         if (mk_str_find(each, ':') == MK_STR_NONE || mk_str_find(each, ':') + 1 == each.len)
-            mk_config_error(config, s, "Contact", "`%.*s` is not a URL: expected mailto:somebody@example.org",
+            mk_config_error(config, s, "Contact", "`%.*s` is not a URL: expected mailto:me@example.org",
                             MK_STR_ARG(each));
     }
 }
@@ -218,7 +218,7 @@ static mk_str trim_lines(mk_str text)
     return text;
 }
 
-/* The helper has not the rights that we have. */
+/* Here, because the helper lacks the rights of the master. */
 static void read_account(struct mk_config *config, struct acme_settings *s)
 {
     char room[ACCOUNT_BYTES];
@@ -234,7 +234,7 @@ static void read_account(struct mk_config *config, struct acme_settings *s)
         mk_config_error(config, s, "ExternalAccount", "%s cannot be read: %s", s->account_file.p,
                         strerror(e));
     else if (n == (ssize_t)sizeof room || !is_base64url(text))
-        mk_config_error(config, s, "ExternalAccount", "%s holds no key: expected one line of base64url",
+        mk_config_error(config, s, "ExternalAccount", "%s contains no key: expected one line of base64url",
                         s->account_file.p);
     else
         s->account_key = mk_config_copy(config, text);
@@ -263,12 +263,12 @@ void acme_settings_check(struct mk_config *config, const struct acme_settings *s
     }
     if (!s->agreed) {
         mk_config_error(config, s, "AgreeToTerms",
-                        "no authority certifies for somebody who does not agree to its terms "
-                        "of service: expected `AgreeToTerms on`");
-        mk_config_hint(config, "read those of %.*s first", MK_STR_ARG(s->directory));
+                        "authorities require that you agree to their terms of service: "
+                        "expected `AgreeToTerms on`");
+        mk_config_hint(config, "first read the terms of %.*s", MK_STR_ARG(s->directory));
     }
     if (!mk_config_has_tls(config))
-        mk_config_warn(config, s, NULL, "no Listen speaks TLS: certificates are got, but shown to nobody");
+        mk_config_warn(config, s, NULL, "no Listen speaks TLS: certificates are requested but not used");
 }
 
 /* ---- Names ---- */
@@ -281,10 +281,10 @@ static bool is_label(mk_str label)
     return label.len > 0 && label.len < 64 && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* Of letters, digits and `-`, which may stand in a file name and in a certificate. */
+/* Letters, digits and `-`, which are valid in file names and in certificates. */
 static bool is_name(mk_str name)
 {
-    bool has_letter = false; /* in the last part: else it is an address */
+    bool has_letter = false; /* in the last part; otherwise it is an address */
     mk_str rest = name;
     while (rest.p) {
         mk_str label = mk_str_cut(&rest, '.');
@@ -303,11 +303,21 @@ static mk_str lower(struct mk_config *config, mk_str text)
     return mk_str_of(room, room ? text.len : 0);
 }
 
+static bool is_matched(mk_str name, mk_str pattern)
+{
+    struct mk_regex_error why;
+    struct mk_regex *r = mk_regex_new(pattern, true, &why);
+    bool is = r && mk_regex_match(r, name, NULL) == MK_REGEX_MATCHES;
+    mk_regex_free(r);
+    return is;
+}
+
 static bool is_served(struct mk_config *config, const struct mk_host *host, mk_str name)
 {
     mk_str its;
     for (size_t i = 0; (its = mk_host_name_at(host, i)).p; i++)
-        if (mk_str_match(name, lower(config, its)))
+        if (mk_str_starts(its, MK_STR("~")) ? is_matched(name, mk_str_skip(its, 1))
+                                            : mk_str_match(name, lower(config, its)))
             return true;
     return false;
 }
@@ -317,17 +327,18 @@ static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_
     const char *key = h && h->names.n ? "Names" : NULL;
     if (mk_str_find(name, '*') != MK_STR_NONE)
         mk_config_error(config, h, key,
-                        "`%.*s`: nobody certifies all names of a kind by http-01 or tls-alpn-01, "
-                        "only by dns-01, which there is not here",
+                        "`%.*s`: authorities certify wildcard names by dns-01 only, which this "
+                        "plugin does not support",
                         MK_STR_ARG(name));
     else
         mk_config_error(config, h, key,
                         "`%.*s` is not a name that can be certified: expected letters, digits and "
-                        "`-`, as in www.example.org",
+                        "`-`, such as www.example.org",
                         MK_STR_ARG(name));
     if (!key)
-        mk_config_hint(config, "below that [HOST] write [ACME_HOST], with `Names` for those that are to be "
-                               "certified, or with `Acme off`");
+        mk_config_hint(config,
+                       "after that [HOST], add [ACME_HOST] with `Names` of the names to certify, or with "
+                       "`Acme off`");
 }
 
 static bool add_name(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
@@ -357,18 +368,19 @@ static size_t count_names(const struct mk_host *host)
     return n;
 }
 
-static bool take_names(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
+static bool read_names(struct mk_config *config, struct acme_wish *w, const struct acme_host *h,
                        const struct mk_host *host)
 {
     bool own = h && h->names.n;
     size_t n = own ? h->names.n : count_names(host);
     w->names = mk_config_alloc(config, (n + 1) * sizeof *w->names);
     if (n > NAMES_MAX)
-        mk_config_error(config, h, NULL, "the host has %zu names, a certificate can be for %d", n, NAMES_MAX);
+        mk_config_error(config, h, NULL, "the host has %zu names, but a certificate can have at most %d", n,
+                        NAMES_MAX);
     if (!w->names || n > NAMES_MAX)
         return false;
     bool ok = true;
-    for (size_t i = 0; i < n; i++) /* all of them: each mistake is told */
+    for (size_t i = 0; i < n; i++) /* all of them, to report each mistake */
         ok &= add_name(config, w, h, host, own ? h->names.v[i] : mk_host_name_at(host, i));
     return ok && w->n;
 }
@@ -385,7 +397,7 @@ struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme
 {
     const struct acme_host *h = mk_config_section(config, &acme_host_table, NULL);
     struct acme_wish *w = mk_config_alloc(config, sizeof *w);
-    if (!w || !take_names(config, w, h, host))
+    if (!w || !read_names(config, w, h, host))
         return NULL;
     enum acme_challenge c = h ? h->challenge : ACME_CHALLENGE_SERVER;
     enum acme_key k = h ? h->key : ACME_KEY_SERVER;

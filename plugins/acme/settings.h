@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What [ACME] and [ACME_HOST] say, checked. */
+/* The values of [ACME] and [ACME_HOST], checked. */
 #ifndef ACME_SETTINGS_H
 #define ACME_SETTINGS_H
 
@@ -17,7 +17,7 @@ extern const char *const acme_challenge_words[], *const acme_key_words[];
 struct acme_settings {
     mk_str directory, state, authority;
     struct mk_conf_words contact;
-    mk_str account_id, account_file, account_key; /* of ExternalAccount; the key is what the file holds */
+    mk_str account_id, account_file, account_key; /* of ExternalAccount; the key is the content of the file */
     bool agreed;
     unsigned challenge, key; /* from 0: without the first word of the lists above */
     unsigned renew_after;    /* percent */
@@ -42,14 +42,15 @@ struct acme_wish {
 
 extern const struct mk_conf_table acme_table, acme_host_table;
 
-/* [ACME]; NULL: there is none, or memory is out. What is wrong is reported. */
+/* [ACME]; NULL: none, or out of memory. Reports mistakes. */
 struct acme_settings *acme_settings_of(struct mk_config *config);
-/* Somebody wants a certificate: is all there that it takes? What is not is reported. `s` may be NULL. */
+/* For the first host that needs a certificate: is the configuration complete? Reports what is missing. `s`
+ * may be NULL. */
 void acme_settings_check(struct mk_config *config, const struct acme_settings *s);
 
-/* Only in host(): does it want one? Who has no name, or has brought one, does not. */
+/* Only in host(): does the host need a certificate? Not without a name, nor with a `Certificate`. */
 bool acme_settings_wants(struct mk_config *config, const struct mk_host *host);
-/* And which; NULL: that is wrong, which is reported. */
+/* The certificate that it needs; NULL: a mistake (reported). */
 struct acme_wish *acme_settings_host(struct mk_config *config, const struct acme_settings *s,
                                      const struct mk_host *host);
 

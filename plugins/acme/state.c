@@ -8,12 +8,12 @@
 #include <unistd.h>
 
 struct owner {
-    bool is_other; /* than we are */
+    bool is_other; /* than the own one */
     uid_t uid;
     gid_t gid;
 };
 
-/* Folders on the way to it are like others of the system. */
+/* Folders above it have the usual mode. */
 static void make_way(const char *path)
 {
     char room[PATH_MAX];
@@ -30,8 +30,8 @@ static void make_way(const char *path)
     }
 }
 
-/* Gives away what is ours, and a folder: whoever owns the folder above could have put something else in its
- * place. */
+/* Changes the owner only if the folder belongs to this process: the owner of the parent folder could have
+ * replaced it. */
 static int give(int fd, const struct owner *o)
 {
     struct stat st;
@@ -40,7 +40,7 @@ static int give(int fd, const struct owner *o)
     return fchown(fd, o->uid, o->gid) < 0 ? -errno : 0;
 }
 
-/* A descriptor, or a negated errno value. A new one is not given away yet. */
+/* A descriptor, or a negated errno value. Does not change the owner of a new folder. */
 static int make(int at, const char *path, bool *is_new)
 {
     *is_new = mkdirat(at, path, 0700) == 0;
@@ -54,7 +54,7 @@ static int make_inner(int at, const struct owner *o)
 {
     static const char *const folders[] = {ACME_HTTP_FOLDER, ACME_ALPN_FOLDER};
     int e = 0;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders && !e; i++) {
+    for (size_t i = 0; i < MK_LEN(folders) && !e; i++) {
         bool is_new;
         int fd = make(at, folders[i], &is_new);
         e = fd < 0 ? fd : is_new ? give(fd, o) : 0;
@@ -77,8 +77,8 @@ int acme_state_make(struct mk_config *config, const struct acme_settings *s)
     if (fd >= 0)
         close(fd);
     if (e) {
-        mk_config_error(config, s, "State", "the folder %s cannot be made: %s", s->state.p, strerror(-e));
-        mk_config_hint(config, "make it yourself, for the user of the workers alone");
+        mk_config_error(config, s, "State", "cannot create the folder %s: %s", s->state.p, strerror(-e));
+        mk_config_hint(config, "create it yourself, for the user of the workers alone");
     }
     return e;
 }

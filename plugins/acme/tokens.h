@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Answers to http-01 (RFC 8555, section 8.3), which lie in a folder as files. */
+/* Answers to http-01 (RFC 8555, section 8.3): files in a folder. */
 #ifndef ACME_TOKENS_H
 #define ACME_TOKENS_H
 
@@ -8,9 +8,9 @@
 
 enum { ACME_TOKEN_MAX = 128, ACME_ANSWER_MAX = 512 };
 
-/* The token that the path asks for; absent: it asks for something else. */
+/* The token in the path; absent: another path. */
 mk_str acme_token_of(mk_str path);
-/* Its answer: how long it is, 0: there is none. */
+/* Reads the answer. Returns its length; 0: none. */
 size_t acme_token_read(const char *folder, mk_str token, char room[ACME_ANSWER_MAX]);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A word of the table: when it ends (26 bits of seconds), whose it is (28), how many there were (10). A full
- * bucket gives up whoever has tried least. So a flood of addresses pushes out none that is blocked before it
- * has itself as many wrong tries behind it; and it cannot choose a bucket, because the hash depends on the
- * secret. */
+/* A table word: when the block ends (26 bits of seconds), the client (28), the number of attempts (10). A
+ * full bucket evicts the client with the fewest attempts. So a flood of addresses cannot evict a blocked
+ * client before each has made as many wrong attempts; and it cannot choose a bucket, because the hash is
+ * keyed. */
 #include "attempts.h"
 
 #define END_MASK  ((UINT64_C(1) << 26) - 1)
 #define TAG_MASK  ((UINT64_C(1) << 28) - 1)
 #define COUNT_MAX ((UINT64_C(1) << 10) - 1)
 
-enum { TRIES = 16 }; /* of a change that others get in the way of */
+enum { TRIES = 16 }; /* retries when other workers change the word at the same time */
 
 static uint64_t pack(uint64_t end, uint64_t tag, uint64_t count)
 {
@@ -54,12 +54,12 @@ struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct m
                       mk_str_of((const char *)&c.span_s, sizeof c.span_s),
                       mk_str_of((const char *)&peer->is_unix, 1)};
     uint8_t mac[AUTH_MAC_LEN];
-    auth_hash_mac(s->secret, parts, sizeof parts / sizeof *parts, mac);
+    auth_hash_mac(s->secret, parts, MK_LEN(parts), mac);
     memcpy(&c.hash, mac, sizeof c.hash);
     return c;
 }
 
-/* His way in the bucket, and the word that stands there; -1 if he has none. */
+/* The client's index in the bucket, and its word; -1 if it has none. */
 static int find(const struct auth_bucket *b, const struct auth_counted *c, int64_t now, uint64_t *word)
 {
     for (int i = 0; i < AUTH_WAYS; i++) {
@@ -101,7 +101,7 @@ uint32_t auth_attempts_blocked(struct auth_shared *s, const struct auth_counted 
     return left(word, now);
 }
 
-uint32_t auth_attempts_take(struct auth_shared *s, const struct auth_counted *c, int64_t now)
+uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_counted *c, int64_t now)
 {
     struct auth_bucket *b = bucket_of(s, c);
     for (int i = 0; c->limit && i < TRIES; i++) {

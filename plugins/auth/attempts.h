@@ -9,21 +9,21 @@
 
 enum { AUTH_ATTEMPTS_MAX = 1000, AUTH_SPAN_MAX_S = 24 * 60 * 60 };
 
-/* Who is counted, and by which rule: places with the same rule count together. */
+/* The client to count and the rule to count by: places with the same rule share a count. */
 struct auth_counted {
     uint64_t hash;
     uint32_t limit, span_s; /* a limit of 0: no limit */
 };
 
-/* An IPv6 address is counted with all of its /64: whoever has one has them all. */
+/* An IPv6 address counts with its whole /64, since a client there can use any of its addresses. */
 struct auth_counted auth_attempts_of(const struct auth_shared *s, const struct mk_peer *peer, uint32_t limit,
                                      uint32_t span_s);
-/* 0: he may try; otherwise the seconds until he may. */
+/* 0: the client may try; otherwise the seconds until it may. */
 uint32_t auth_attempts_blocked(struct auth_shared *s, const struct auth_counted *c, int64_t now);
-/* The same, and one attempt is counted, before it is known whether it is a wrong one: so many at once do not
- * help. */
-uint32_t auth_attempts_take(struct auth_shared *s, const struct auth_counted *c, int64_t now);
-/* It was none. */
+/* The same, and counts one attempt in advance, before the password is checked: parallel attempts gain
+ * nothing. */
+uint32_t auth_attempts_charge(struct auth_shared *s, const struct auth_counted *c, int64_t now);
+/* Uncounts an attempt that was not a wrong password. */
 void auth_attempts_give_back(struct auth_shared *s, const struct auth_counted *c, int64_t now);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Asks for user and password where the configuration wants it: what a request is answered before a handler
- * sees it. */
+/* Requires user and password where the configuration says so, before a handler sees the request. */
 #include "credentials.h"
 #include "digest.h"
 #include "jobs.h"
@@ -19,7 +18,7 @@ struct visit {
     struct mk_response *response;
     const struct auth_place *place;
     struct auth_shared *shared;
-    struct auth_desk *desk; /* NULL where no worker is, in `monkey explain` */
+    struct auth_desk *desk; /* NULL outside a worker, as in `monkey explain` */
     struct auth_counted counted;
     int64_t now;
 };
@@ -47,7 +46,7 @@ static enum mk_verdict challenge(struct visit *v, bool stale)
     return refuse(v, e ? 503 : 401);
 }
 
-/* The name is whatever a client wrote: quotes in it must not look like ours. */
+/* The client chose the name: escape it, so that quotes in it cannot be mistaken for ours. */
 static void log_user(struct visit *v, const char *what, mk_str user)
 {
     char room[256];
@@ -67,13 +66,45 @@ static enum mk_verdict refuse_wrong(struct visit *v, mk_str user)
     return challenge(v, false);
 }
 
+/* A place for which the request has already authenticated. */
+struct grant {
+    const struct auth_place *place;
+    const struct grant *before;
+};
+
+static const char grants;
+
+static bool take_same_password(const struct auth_place *a, const struct auth_place *b)
+{
+    return a->users == b->users && a->type == b->type && mk_str_eq(a->title, b->title);
+}
+
+/* A rewritten request is judged for each of its paths. Its password was checked for the first one: Digest
+ * credentials cannot be checked twice, because the check uses up their count. */
+static bool has_grant(const struct visit *v)
+{
+    const struct grant *g = mk_request_attached(v->request, &grants);
+    while (g && !take_same_password(g->place, v->place))
+        g = g->before;
+    return g;
+}
+
+static bool add_grant(struct visit *v, mk_str user)
+{
+    struct grant *g = mk_request_alloc(v->request, sizeof *g);
+    if (!g || mk_request_set_user(v->request, user))
+        return false;
+    *g = (struct grant){.place = v->place, .before = mk_request_attached(v->request, &grants)};
+    return mk_request_attach(v->request, &grants, g, NULL) == 0;
+}
+
 static enum mk_verdict let_in(struct visit *v, mk_str user)
 {
     if (!auth_place_lets_in(v->place, user)) {
-        log_user(v, "not one of those who are let in:", user);
+        log_user(v, "this user may not enter:", user);
         return refuse(v, 403);
     }
-    return mk_request_set_user(v->request, user) ? refuse(v, 503) : MK_NEXT;
+    return has_grant(v) || add_grant(v, user) ? MK_NEXT : refuse(v, 503);
 }
 
 static void on_request_end(void *wait)
@@ -93,7 +124,7 @@ static struct auth_wait *wait_of(struct visit *v)
     return mk_request_attach(v->request, &MK_PLUGIN_OF(auth), wait, on_request_end) ? NULL : wait;
 }
 
-static enum mk_verdict obey(struct visit *v, mk_str user, enum auth_answer answer)
+static enum mk_verdict apply_answer(struct visit *v, mk_str user, enum auth_answer answer)
 {
     if (answer == AUTH_RIGHT)
         return let_in(v, user);
@@ -109,14 +140,14 @@ static enum mk_verdict join(struct visit *v, const struct auth_question *q, stru
     return MK_WAIT;
 }
 
-/* A hash that would stop the loop. */
+/* Hands an expensive hash to a helper thread, as it would block the loop. */
 static enum mk_verdict ask_desk(struct visit *v, struct auth_question *q)
 {
     struct auth_wait *wait = mk_request_attached(v->request, &MK_PLUGIN_OF(auth));
     if (wait && wait->job)
         return MK_WAIT;
     if (wait && wait->place == v->place && wait->answer != AUTH_UNKNOWN)
-        return obey(v, q->user, wait->answer);
+        return apply_answer(v, q->user, wait->answer);
     auth_desk_mac(v->desk, q);
     struct auth_job *same = auth_desk_find(v->desk, q);
     if (same)
@@ -128,19 +159,19 @@ static enum mk_verdict ask_desk(struct visit *v, struct auth_question *q)
         return let_in(v, q->user);
     if (!(wait = wait_of(v)))
         return refuse(v, 503);
-    if ((seconds = auth_attempts_take(v->shared, &v->counted, v->now)))
+    if ((seconds = auth_attempts_charge(v->shared, &v->counted, v->now)))
         return refuse_for(v, 429, seconds);
     if (!auth_desk_ask(v->desk, q, wait))
         return refuse_for(v, 503, 1);
-    return wait->job ? MK_WAIT : obey(v, q->user, wait->answer);
+    return wait->job ? MK_WAIT : apply_answer(v, q->user, wait->answer);
 }
 
 static enum mk_verdict ask_now(struct visit *v, const struct auth_question *q)
 {
-    uint32_t seconds = auth_attempts_take(v->shared, &v->counted, v->now);
+    uint32_t seconds = auth_attempts_charge(v->shared, &v->counted, v->now);
     if (seconds)
         return refuse_for(v, 429, seconds);
-    bool matches = q->who && auth_verify_quick(q->who->hash, q->password);
+    bool matches = q->known && auth_verify_quick(q->known->hash, q->password);
     if (!matches || !q->exists)
         return refuse_wrong(v, q->user);
     auth_attempts_give_back(v->shared, &v->counted, v->now);
@@ -153,15 +184,16 @@ static enum mk_verdict check_basic(struct visit *v, mk_str text)
     struct auth_basic basic;
     enum mk_verdict verdict;
     if (!auth_basic_parse(text, room, &basic)) {
-        verdict = refuse(v, 400);
+        verdict =
+            challenge(v, false); /* it can match no user: long, not base64, or with control characters */
     } else {
         struct auth_question q = {
             .place = v->place, .user = basic.user, .password = basic.password, .counted = v->counted};
-        q.who = auth_users_find(v->place->users, q.user);
-        q.exists = q.who != NULL;
+        q.known = auth_users_find(v->place->users, q.user);
+        q.exists = q.known != NULL;
         if (!q.exists)
-            q.who = auth_users_stand_in(v->place->users, v->shared->secret, q.user);
-        verdict = !q.who || auth_hash_is_quick(q.who->hash) ? ask_now(v, &q) : ask_desk(v, &q);
+            q.known = auth_users_stand_in(v->place->users, v->shared->secret, q.user);
+        verdict = !q.known || auth_hash_is_quick(q.known->hash) ? ask_now(v, &q) : ask_desk(v, &q);
     }
     explicit_bzero(room, sizeof room);
     return verdict;
@@ -177,13 +209,13 @@ static enum mk_verdict check_digest(struct visit *v, mk_str text)
     case AUTH_DIGEST_RIGHT:
         return let_in(v, user);
     case AUTH_DIGEST_WRONG:
-        auth_attempts_take(v->shared, &v->counted, v->now);
+        auth_attempts_charge(v->shared, &v->counted, v->now);
         return refuse_wrong(v, user);
     case AUTH_DIGEST_STALE:
         return challenge(v, true);
     case AUTH_DIGEST_FOREIGN:
         return challenge(v, false);
-    case AUTH_DIGEST_BROKEN:
+    case AUTH_DIGEST_ELSEWHERE:
         break;
     }
     return refuse(v, 400);
@@ -212,10 +244,8 @@ static enum mk_verdict check(struct visit *v)
     if (!find_field(v->request, &value))
         return refuse(v, 400);
     mk_str scheme = auth_scheme_cut(value, &text);
-    if (!v->desk || !mk_str_eq_nocase(scheme, digest ? MK_STR("Digest") : MK_STR("Basic")))
+    if (!v->desk || !text.p || !mk_str_eq_nocase(scheme, digest ? MK_STR("Digest") : MK_STR("Basic")))
         return challenge(v, false);
-    if (!text.p)
-        return refuse(v, 400);
     v->counted = auth_attempts_of(v->shared, mk_request_address(v->request), v->place->attempts,
                                   (uint32_t)(v->place->attempt_ms / 1000));
     return digest ? check_digest(v, text) : check_basic(v, text);
@@ -234,12 +264,17 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     }
     if (!v.place || v.place->type == AUTH_TYPE_NONE)
         return MK_NEXT;
+    if (auth_place_knows(v.place, mk_request_address(request))) {
+        mk_request_explain(request, "auth", "%.*s asks this address for no password",
+                           MK_STR_ARG(v.place->location));
+        return MK_NEXT;
+    }
     struct mk_worker *worker = mk_request_worker(request);
     v.desk = worker ? mk_worker_data(worker, &MK_PLUGIN_OF(auth)) : NULL;
     mk_request_explain(request, "auth", "%.*s asks for a password (%s, %.*s)", MK_STR_ARG(v.place->location),
                        v.place->type == AUTH_TYPE_DIGEST ? "Digest" : "Basic",
                        MK_STR_ARG(v.place->users->path));
-    return check(&v);
+    return has_grant(&v) ? let_in(&v, mk_request_user(request)) : check(&v);
 }
 
 static int start(struct mk_worker *worker, void *data)

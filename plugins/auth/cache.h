@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which passwords were right lately, so that not every request has to compute a hash. It holds keyed hashes
- * only, a bounded number of them, and ends with its worker, that is with the configuration. */
+/* Remembers recently verified passwords, so that not every request computes a hash. It holds a bounded
+ * number of keyed hashes only, and lasts as long as its worker, that is, as the configuration. */
 #ifndef AUTH_CACHE_H
 #define AUTH_CACHE_H
 

@@ -70,7 +70,7 @@ static bool unquote(mk_str quoted, struct mk_buf *room, mk_str *out)
 {
     if (quoted.len < 2 || quoted.p[quoted.len - 1] != '"')
         return false;
-    mk_str inner = mk_str_take(mk_str_skip(quoted, 1), quoted.len - 2);
+    mk_str inner = mk_str_first(mk_str_skip(quoted, 1), quoted.len - 2);
     bool escaped = mk_str_find(inner, '\\') != MK_STR_NONE;
     size_t begin = room->len;
     for (size_t i = 0; i < inner.len; i++) {
@@ -83,7 +83,7 @@ static bool unquote(mk_str quoted, struct mk_buf *room, mk_str *out)
     return auth_is_clean(inner) && !room->failed;
 }
 
-static bool take_param(struct auth_digest *d, mk_str element, struct mk_buf *room)
+static bool read_param(struct auth_digest *d, mk_str element, struct mk_buf *room)
 {
     mk_str value = element, text;
     mk_str name = mk_str_trim(mk_str_cut(&value, '='));
@@ -125,11 +125,11 @@ bool auth_digest_parse(mk_str text, struct mk_buf *room, struct auth_digest *out
     mk_str element;
     *out = (struct auth_digest){0};
     while (mk_element_next(&text, &element))
-        if (!take_param(out, element, room))
+        if (!read_param(out, element, room))
             return false;
     if (!decode_username(out, room))
         return false;
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
+    for (size_t i = 0; i < MK_LEN(needed); i++)
         if (!out->at[needed[i]].p)
             return false;
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a client writes into Authorization, taken apart. Knows neither users nor requests. */
+/* Parses the Authorization field. Knows neither users nor requests. */
 #ifndef AUTH_CREDENTIALS_H
 #define AUTH_CREDENTIALS_H
 
@@ -11,7 +11,7 @@ enum {
     AUTH_BASIC_ROOM = AUTH_NAME_MAX + 1 + AUTH_PASSWORD_MAX + 1 + 8 /* decoders write three at a time */
 };
 
-/* Cuts "Scheme rest": the scheme; *rest is absent if there is nothing behind it. */
+/* Splits "Scheme rest" and returns the scheme; *rest is absent if nothing follows. */
 mk_str auth_scheme_cut(mk_str value, mk_str *rest);
 
 /* RFC 7617. Both are in the room that they were decoded into; a NUL is behind the password. */

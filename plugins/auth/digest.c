@@ -9,8 +9,7 @@
 
 enum { NC_LEN = 4, CHALLENGE_MAX = 512 };
 
-/* The algorithm that was used, if it is one that is offered. Nothing said means MD5 (RFC 7616, section 3.3).
- */
+/* The algorithm used, if we offer it. The default is MD5 (RFC 7616, section 3.3). */
 static bool find_algorithm(const struct auth_place *place, mk_str name, enum auth_hash *kind)
 {
     *kind = mk_str_eq_nocase(name, MK_STR("SHA-256")) ? AUTH_SHA256 : AUTH_MD5;
@@ -55,7 +54,7 @@ static void compute(const struct auth_digest *d, enum auth_hash kind, const uint
     auth_hash_joined(kind, of_target, 2, ha2);
     mk_str parts[] = {to_hex(kind, ha1, &a1), d->at[AUTH_NONCE], d->at[AUTH_NC],
                       d->at[AUTH_CNONCE],     d->at[AUTH_QOP],   to_hex(kind, ha2, &a2)};
-    auth_hash_joined(kind, parts, sizeof parts / sizeof *parts, out);
+    auth_hash_joined(kind, parts, MK_LEN(parts), out);
     explicit_bzero(&a1, sizeof a1);
 }
 
@@ -68,10 +67,10 @@ static bool parse(struct mk_request *request, mk_str text, struct auth_digest *d
         !mk_str_eq(d->at[AUTH_QOP], MK_STR("auth")) || d->at[AUTH_CNONCE].len == 0)
         return false;
     *count = (uint32_t)nc[0] << 24 | (uint32_t)nc[1] << 16 | (uint32_t)nc[2] << 8 | nc[3];
-    return is_for(request, d->at[AUTH_URI]);
+    return true;
 }
 
-/* A request that a handler has led elsewhere comes here again, with the same count. */
+/* An internally redirected request is checked again with the same count. */
 static bool use_nonce(struct auth_shared *s, const struct auth_place *place, struct mk_request *request,
                       const struct auth_nonce *nonce, uint32_t count, int64_t now)
 {
@@ -85,24 +84,26 @@ static bool use_nonce(struct auth_shared *s, const struct auth_place *place, str
 enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct auth_place *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user)
 {
-    static const struct auth_digest_user nobody;
+    static const struct auth_digest_user decoy;
     struct auth_digest d;
     struct auth_nonce nonce;
     enum auth_hash kind;
     uint8_t given[AUTH_HASH_MAX], due[AUTH_HASH_MAX];
     uint32_t count;
     if (!parse(request, text, &d, &count))
-        return AUTH_DIGEST_BROKEN;
+        return AUTH_DIGEST_FOREIGN;
+    if (!is_for(request, d.at[AUTH_URI]))
+        return AUTH_DIGEST_ELSEWHERE;
     if (!mk_str_eq(d.at[AUTH_REALM], place->title) || !find_algorithm(place, d.at[AUTH_ALGORITHM], &kind))
         return AUTH_DIGEST_FOREIGN;
     size_t len = auth_hash_len(kind);
     if (!auth_hex_parse(d.at[AUTH_RESPONSE], given, len))
-        return AUTH_DIGEST_BROKEN;
+        return AUTH_DIGEST_FOREIGN;
     *user = d.at[AUTH_USERNAME];
-    const struct auth_digest_user *who = auth_users_find_digest(place->users, *user, place->title, kind);
-    compute(&d, kind, who ? who->ha1 : nobody.ha1, mk_request_method_text(request), due);
+    const struct auth_digest_user *known = auth_users_find_digest(place->users, *user, place->title, kind);
+    compute(&d, kind, known ? known->ha1 : decoy.ha1, mk_request_method_text(request), due);
     bool right = mk_secret_eq(mk_str_of((const char *)given, len), mk_str_of((const char *)due, len));
-    if (!right || !who || mk_str_eq_nocase(d.at[AUTH_USERHASH], MK_STR("true")))
+    if (!right || !known || mk_str_eq_nocase(d.at[AUTH_USERHASH], MK_STR("true")))
         return AUTH_DIGEST_WRONG;
     bool ours = auth_nonce_parse(s, place->title, d.at[AUTH_NONCE], &nonce);
     return ours && use_nonce(s, place, request, &nonce, count, now) ? AUTH_DIGEST_RIGHT : AUTH_DIGEST_STALE;
@@ -111,12 +112,12 @@ enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct au
 int auth_digest_challenge(const struct auth_shared *s, const struct auth_place *place,
                           struct mk_response *response, int64_t now, bool stale)
 {
-    /* What a client should prefer stands first (RFC 7616, section 3.7). */
+    /* In order of preference for clients (RFC 7616, section 3.7). */
     static const struct {
         enum auth_hash kind;
         const char *name;
     } algorithms[] = {{AUTH_SHA256, "SHA-256"}, {AUTH_MD5, "MD5"}};
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
+    for (size_t i = 0; i < MK_LEN(algorithms); i++) {
         char room[CHALLENGE_MAX], nonce[AUTH_NONCE_LEN];
         struct mk_buf b = mk_buf_fixed(room, sizeof room);
         if (!place->offers[algorithms[i].kind])

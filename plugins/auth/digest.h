@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Digest (RFC 7616) for a place: challenges, and whether an answer to one is right. */
+/* Digest authentication (RFC 7616) for a place: challenges, and checks of the responses. */
 #ifndef AUTH_DIGEST_H
 #define AUTH_DIGEST_H
 
@@ -10,13 +10,13 @@
 enum auth_digest_answer {
     AUTH_DIGEST_RIGHT,
     AUTH_DIGEST_WRONG,
-    AUTH_DIGEST_STALE,   /* right, but for a nonce that is no longer good: the client shall take a new one */
-    AUTH_DIGEST_FOREIGN, /* for another realm or algorithm */
-    AUTH_DIGEST_BROKEN   /* malformed, or for another target */
+    AUTH_DIGEST_STALE,    /* right, but the nonce has expired: the client should use a new one */
+    AUTH_DIGEST_FOREIGN,  /* malformed, or for another realm or algorithm: the client may try again */
+    AUTH_DIGEST_ELSEWHERE /* for another target: 400 (RFC 7616, section 3.4.6) */
 };
 
-/* `text` is what stands behind the scheme; *user is who he says he is. Changes nothing but the table of
- * nonces, and that only when the answer is RIGHT. */
+/* `text` follows the scheme; *user is the claimed name. Changes only the table of nonces, and that only
+ * when the result is RIGHT. */
 enum auth_digest_answer auth_digest_check(struct auth_shared *s, const struct auth_place *place,
                                           struct mk_request *request, mk_str text, int64_t now, mk_str *user);
 /* A field WWW-Authenticate for each algorithm that is offered. 0 or -ENOMEM. */

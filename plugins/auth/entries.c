@@ -39,7 +39,7 @@ static bool find_file(struct file *f, const char *path, const char **why)
     mk_str all = mk_str_from_c(given);
     size_t slash = mk_str_find_last(all, '/');
     mk_str name = slash == MK_STR_NONE ? all : mk_str_skip(all, slash + 1);
-    mk_str folder = slash == MK_STR_NONE ? MK_STR(".") : slash == 0 ? MK_STR("/") : mk_str_take(all, slash);
+    mk_str folder = slash == MK_STR_NONE ? MK_STR(".") : slash == 0 ? MK_STR("/") : mk_str_first(all, slash);
     if (name.len == 0 || name.len > NAME_MAX || folder.len >= PATH_MAX) {
         errno = name.len ? ENAMETOOLONG : EISDIR;
         return fail(why, "use it as a file");
@@ -63,7 +63,7 @@ static bool lock(const struct file *f, const char **why)
             break;
         nanosleep(&pause, NULL);
     }
-    return fail(why, "lock it (is somebody else changing it?)");
+    return fail(why, "lock it (is another program changing it?)");
 }
 
 static bool open_old(struct file *f, bool create, const char **why)

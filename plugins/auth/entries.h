@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Changing a file of users: what is not about the entry stays as it is, comments and faults too, and nobody
- * ever sees half a file. */
+/* Edits a file of users: all other lines stay unchanged, even comments and faulty ones, and readers never
+ * see half a file. */
 #ifndef AUTH_ENTRIES_H
 #define AUTH_ENTRIES_H
 
@@ -14,7 +14,7 @@ struct auth_entry {
 
 enum auth_edit { AUTH_ADDED, AUTH_CHANGED, AUTH_DELETED, AUTH_NOT_THERE };
 
-/* Writes the entry into the file, or takes it out. False: *why says what could not be done, errno why not. */
+/* Writes or deletes the entry. False: *why names the step that failed, errno the reason. */
 bool auth_entries_edit(const char *path, bool create, const struct auth_entry *entry, enum auth_edit *done,
                        const char **why);
 

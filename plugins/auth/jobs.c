@@ -75,7 +75,7 @@ static void answer(struct auth_job *j, enum auth_answer a)
     j->waits = NULL;
 }
 
-/* Ends it before it began, so that it told nobody anything. */
+/* Ends a job before it began, so nothing waits for its result. */
 static void give_up(struct auth_job *j)
 {
     auth_attempts_give_back(j->desk->shared, &j->counted, mk_worker_now(j->desk->worker));
@@ -148,7 +148,8 @@ static bool run(struct auth_job *j)
     return false;
 }
 
-/* Sets the next ones going. Who cannot, and has nobody before him whose end would try again, is given up. */
+/* Starts the next jobs. Gives up those that cannot start when no running job is left whose end would retry
+ * them. */
 static void start(struct auth_desk *d)
 {
     struct auth_job *next;
@@ -166,7 +167,7 @@ void auth_desk_mac(const struct auth_desk *d, struct auth_question *q)
 {
     mk_str parts[] = {mk_str_of((const char *)&q->place->users, sizeof q->place->users), q->user,
                       q->password};
-    auth_hash_mac(d->key, parts, sizeof parts / sizeof *parts, q->mac);
+    auth_hash_mac(d->key, parts, MK_LEN(parts), q->mac);
 }
 
 bool auth_desk_remembers(const struct auth_desk *d, const struct auth_question *q)
@@ -204,7 +205,7 @@ static struct auth_job *new_job(struct auth_desk *d, const struct auth_question 
     j->exists = q->exists;
     memcpy(j->mac, q->mac, AUTH_MAC_LEN);
     memcpy(j->password, q->password.p, q->password.len); /* zeroes are behind both */
-    memcpy(j->hash, q->who->hash.p, q->who->hash.len);
+    memcpy(j->hash, q->known->hash.p, q->known->hash.len);
     return j;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of passwords against costly hashes: beside the loop, a few at a time, the same question once. */
+/* Checks passwords against expensive hashes outside the loop: a few at a time, identical questions only
+ * once. */
 #ifndef AUTH_JOBS_H
 #define AUTH_JOBS_H
 
@@ -28,9 +29,9 @@ void auth_desk_close(struct auth_desk *d);
 
 struct auth_question {
     const struct auth_place *place;
-    mk_str user, password;       /* the password is followed by a NUL */
-    const struct auth_user *who; /* whose hash is compared with */
-    bool exists;                 /* false: he stands in for somebody who is not there, and is never right */
+    mk_str user, password;         /* the password is NUL-terminated */
+    const struct auth_user *known; /* the user whose hash to compare with */
+    bool exists;                   /* false: `known` is a decoy for an unknown user, and never matches */
     uint8_t mac[AUTH_MAC_LEN];
     struct auth_counted counted;
 };
@@ -39,16 +40,16 @@ struct auth_question {
 struct auth_wait {
     struct mk_request *request;
     const struct auth_place *place;
-    struct auth_job *job; /* NULL: the answer is there */
+    struct auth_job *job; /* NULL: the result is there */
     struct auth_wait *next;
     enum auth_answer answer;
 };
 
 /* The name of a question in the cache. */
 void auth_desk_mac(const struct auth_desk *d, struct auth_question *q);
-/* Was it answered lately? */
+/* Was this password verified recently? */
 bool auth_desk_remembers(const struct auth_desk *d, const struct auth_question *q);
-/* The same question of the same address, if it is being answered: then this request waits for it, too. */
+/* Finds a running check of the same question from the same address; the request can then wait for it too. */
 struct auth_job *auth_desk_find(const struct auth_desk *d, const struct auth_question *q);
 void auth_wait_join(struct auth_wait *wait, struct auth_job *job, const struct auth_question *q);
 /* Asks; the attempt was counted, and is given back if the answer is right or there is none. The request is

@@ -27,7 +27,7 @@ static void sign(const struct auth_shared *s, mk_str realm, struct raw *raw)
     mk_str parts[] = {MK_STR("nonce"), realm, mk_str_of((const char *)&raw->time, sizeof raw->time),
                       mk_str_of((const char *)&raw->id, sizeof raw->id)};
     uint8_t mac[AUTH_MAC_LEN];
-    auth_hash_mac(s->secret, parts, sizeof parts / sizeof *parts, mac);
+    auth_hash_mac(s->secret, parts, MK_LEN(parts), mac);
     memcpy(raw->mac, mac, MAC_LEN);
 }
 
@@ -62,7 +62,7 @@ static uint64_t pack(const struct auth_nonce *n, uint64_t count, uint64_t seen)
     return key_of(n) << 34 | count << 17 | seen;
 }
 
-/* The word after this count was used; 0 if it was before, or so long ago that nobody knows. */
+/* The word after using this count; 0 if it was used before or is too old to tell. */
 static uint64_t advance(uint64_t word, uint64_t count)
 {
     uint64_t highest = word >> 17 & COUNT_MASK, seen = word & SEEN_MASK;
@@ -121,7 +121,7 @@ static void forget(_Atomic uint64_t *forgotten, uint64_t second)
         ;
 }
 
-/* True: done, *answer is the answer. False: somebody else was faster, look again. */
+/* True: done, *answer is the result. False: another worker changed the word first, try again. */
 static bool try_use(struct auth_shared *s, const struct auth_nonce *n, uint32_t count, int64_t now,
                     bool *answer)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nonces of Digest: made of the time and a MAC, so that any worker knows its own again without having stored
- * it, and a table of those that somebody used with the right password, with the counts he used. */
+/* Digest nonces: a time and a MAC, so that any worker recognises its own without storing them, and a table
+ * of those used with a right password, with the counts used. */
 #ifndef AUTH_NONCE_H
 #define AUTH_NONCE_H
 
@@ -14,12 +14,12 @@ struct auth_nonce {
     uint64_t time, id;
 };
 
-/* A fresh one for the realm, in hexadecimal. */
+/* Makes a nonce for the realm, in hexadecimal. */
 void auth_nonce_make(const struct auth_shared *s, mk_str realm, int64_t now, char out[AUTH_NONCE_LEN]);
-/* False: it is none of ours, or not for this realm. */
+/* False: not one of ours, or not for this realm. */
 bool auth_nonce_parse(const struct auth_shared *s, mk_str realm, mk_str text, struct auth_nonce *out);
-/* May be used with this count, once: false if it is too old, or was used with that count already. Only for
- * credentials that are right otherwise, so that nobody else can fill the table. */
+/* Uses the nonce with this count, once: false if it is too old or the count was used before. Only for
+ * otherwise valid credentials, so that other clients cannot fill the table. */
 bool auth_nonce_use(struct auth_shared *s, const struct auth_nonce *nonce, uint32_t count, int64_t now,
                     uint32_t span_s);
 

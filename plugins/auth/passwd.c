@@ -27,18 +27,19 @@ static const char usage[] = "usage: monkey passwd [-c] [-b KIND] [-r COST] [--di
 
 static const char help[] =
     "\n"
-    "Adds a user to a file of users, or gives one that is there another password. It is asked for at the\n"
-    "terminal, or is the first line of what is piped in; never an argument, which everybody could see.\n"
+    "Adds a user to a file of users, or changes the password of a user. The command asks for the password "
+    "at\n"
+    "the terminal, or reads it from the first line of a pipe; other users could see an argument.\n"
     "\n"
-    "  -c, --create         the file may not be there yet\n"
-    "  -D, --delete         take the user out of the file\n"
+    "  -c, --create         create the file if it does not exist\n"
+    "  -D, --delete         delete the user\n"
     "  -b, --kind KIND      how the password is hashed: yescrypt (the default), bcrypt, sha512, sha256;\n"
     "                       with --digest: sha256 (the default) or md5\n"
-    "  -r, --cost COST      how much work a check shall be; what numbers mean, see crypt(5)\n"
+    "  -r, --cost COST      how much work a check costs; crypt(5) explains the numbers\n"
     "  -d, --digest REALM   an entry for Digest; REALM is the Title of the section [AUTH]\n"
     "  -h, --help           this text\n"
     "\n"
-    "The server reads the file when it loads its configuration: tell it to with SIGHUP.\n";
+    "The server reads the file when it loads its configuration: reload it with SIGHUP.\n";
 
 static int complain(int code, const char *what, const char *about)
 {
@@ -86,7 +87,7 @@ static int check(const struct order *o)
     return FINE;
 }
 
-static int take_option(struct order *o, int letter, const char *value)
+static int read_option(struct order *o, int letter, const char *value)
 {
     switch (letter) {
     case 'c':
@@ -126,14 +127,13 @@ static int parse(int argc, char **argv, struct order *o)
         {NULL, 0, NULL, 0},
     };
     int letter, code = FINE;
-    optind = 0; /* glibc: begin anew */
+    optind = 0; /* glibc: start again */
     while (code == FINE && (letter = getopt_long(argc, argv, "cDb:r:d:h", names, NULL)) != -1)
-        code = take_option(o, letter, optarg);
+        code = read_option(o, letter, optarg);
     if (code != FINE || o->help)
         return code;
     if (argc - optind == 3)
-        return complain(USAGE,
-                        "the password does not belong here, where everybody can see it: it is asked for",
+        return complain(USAGE, "a password as an argument is visible to other users: enter it at the prompt",
                         "too many words");
     if (argc - optind != 2) {
         fputs(usage, stderr);
@@ -256,7 +256,7 @@ static int edit(const struct order *o, mk_str hash)
     return fflush(stdout) == 0 ? FINE : FAILED;
 }
 
-/* Before somebody types a password in vain. */
+/* Checks the path before the user types a password in vain. */
 static int complain_of_path(const struct order *o)
 {
     int e = errno;
@@ -288,6 +288,6 @@ static int run(int argc, char **argv)
 const struct mk_verb auth_passwd = {
     .name = "passwd",
     .args = "FILE USER",
-    .help = "Adds, changes or deletes a user in a file of users.",
+    .help = "Add, change or delete a user in a file of users (plugin auth).",
     .run = run,
 };

@@ -65,7 +65,8 @@ static void bind_digest(struct mk_config *c, struct auth_place *p)
     if (p->offers[AUTH_SHA256] || p->offers[AUTH_MD5])
         return;
     p->offers[AUTH_SHA256] = true;
-    mk_config_warn(c, p, "Users", "%.*s has nobody for Digest with the realm \"%.*s\": nobody will come in",
+    mk_config_warn(c, p, "Users",
+                   "%.*s has no user for Digest with the realm \"%.*s\": no client will get access",
                    MK_STR_ARG(p->users->path), MK_STR_ARG(p->title));
     mk_config_hint(c, "monkey passwd --digest \"%.*s\" %.*s NAME", MK_STR_ARG(p->title),
                    MK_STR_ARG(p->users->path));
@@ -75,7 +76,7 @@ static void bind_basic(struct mk_config *c, struct auth_place *p)
 {
     if (p->users->n_basic)
         return;
-    mk_config_warn(c, p, "Users", "%.*s has nobody for Basic: nobody will come in",
+    mk_config_warn(c, p, "Users", "%.*s has no user for Basic: no client will get access",
                    MK_STR_ARG(p->users->path));
     mk_config_hint(c, "monkey passwd %.*s NAME", MK_STR_ARG(p->users->path));
 }
@@ -109,10 +110,11 @@ static bool bind_place(struct mk_config *c, struct auth_setup *setup, struct aut
         bind_digest(c, p);
     else
         bind_basic(c, p);
-    for (size_t i = 0; i < p->allowed.n; i++)
-        if (!is_there(p, p->allowed.v[i]))
-            mk_config_warn(c, p, "Require", "%.*s has no user \"%.*s\" for this place",
-                           MK_STR_ARG(p->users->path), MK_STR_ARG(p->allowed.v[i]));
+    for (size_t i = 0; i < p->required.names.n; i++)
+        if (!is_there(p, p->required.names.v[i]))
+            mk_config_warn_at(c, p, "Require", p->required.names.v[i],
+                              "%.*s has no user \"%.*s\" for this place", MK_STR_ARG(p->users->path),
+                              MK_STR_ARG(p->required.names.v[i]));
     return true;
 }
 
@@ -159,13 +161,23 @@ int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void
 
 bool auth_place_lets_in(const struct auth_place *place, mk_str user)
 {
-    for (size_t i = 0; i < place->allowed.n; i++)
-        if (mk_str_eq(place->allowed.v[i], user))
+    const struct auth_names *names = &place->required.names;
+    for (size_t i = 0; i < names->n; i++)
+        if (mk_str_eq(names->v[i], user))
             return true;
-    return place->allowed.n == 0;
+    return names->n == 0;
 }
 
-/* "/private/" covers "/private", too: some handler may answer it with what is in the folder. */
+bool auth_place_knows(const struct auth_place *place, const struct mk_peer *peer)
+{
+    const struct auth_networks *networks = &place->required.networks;
+    for (size_t i = 0; i < networks->n; i++)
+        if (mk_network_has(&networks->v[i], peer))
+            return true;
+    return false;
+}
+
+/* "/private/" covers "/private" too, as a handler may answer it with content from the folder. */
 static bool covers(mk_str location, mk_str path)
 {
     if (location.len == path.len + 1 && location.p[path.len] == '/')
@@ -188,14 +200,14 @@ static void end_segment(struct mk_buf *path)
     size_t slash = mk_str_find_last(all, '/');
     mk_str segment = mk_str_skip(all, slash + 1);
     if (mk_str_eq(segment, MK_STR("..")) && slash > 0)
-        path->len = mk_str_find_last(mk_str_take(all, slash), '/') + 1;
+        path->len = mk_str_find_last(mk_str_first(all, slash), '/') + 1;
     else if (segment.len == 0 || mk_str_eq(segment, MK_STR(".")) || mk_str_eq(segment, MK_STR("..")))
         path->len = slash + 1;
     else
         mk_buf_add_char(path, '/');
 }
 
-/* The path as it would be if its encoded slashes were slashes. */
+/* The path with its encoded slashes decoded. */
 static mk_str without_encoded_slashes(mk_str path, struct mk_buf *out)
 {
     mk_buf_add_char(out, '/');

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sections [AUTH] of a host: which paths ask for a password, how, and whom they let in. */
+/* The [AUTH] sections of a host: which paths need a password, by which scheme, and which users may enter. */
 #ifndef AUTH_PLACES_H
 #define AUTH_PLACES_H
 
@@ -15,11 +15,24 @@ struct auth_names {
     size_t n, cap;
 };
 
+/* Networks whose clients need no password. */
+struct auth_networks {
+    struct mk_network *v;
+    mk_str *words; /* as written */
+    size_t n, cap;
+};
+
+/* `Require`: any one of these suffices. */
+struct auth_required {
+    struct auth_names names; /* none: all of the file */
+    struct auth_networks networks;
+};
+
 /* One section, and what became of it. */
 struct auth_place {
     mk_str location, title, file;
-    unsigned type;             /* enum auth_type */
-    struct auth_names allowed; /* none: all of the file */
+    unsigned type; /* enum auth_type */
+    struct auth_required required;
     uint32_t attempts;
     uint64_t attempt_ms, cache_ms, nonce_ms;
     bool md5;
@@ -46,10 +59,12 @@ extern const struct mk_conf_table auth_table;
 int auth_places_load(struct mk_config *c, void **data);
 int auth_places_bind(struct mk_config *c, struct mk_host *host, void *data, void **host_data);
 
-/* The place that the path of a request belongs to; *place is NULL if there is none. False: it could be taken
- * for two paths that belong to different places. */
+/* The place that a request's path belongs to; *place is NULL if there is none. False: the path is
+ * ambiguous between different places. */
 bool auth_places_find(const struct auth_site *site, struct mk_request *request,
                       const struct auth_place **place);
+/* Does the address alone let the client in? */
+bool auth_place_knows(const struct auth_place *place, const struct mk_peer *peer);
 bool auth_place_lets_in(const struct auth_place *place, mk_str user);
 
 #endif

@@ -78,35 +78,78 @@ static bool add_name(const struct mk_conf_spot *spot, struct auth_names *names, 
     return true;
 }
 
+static bool grow_networks(const struct mk_conf_spot *spot, struct auth_networks *n)
+{
+    size_t cap = n->cap ? 2 * n->cap : 8;
+    struct mk_network *v = mk_conf_spot_alloc(spot, cap * sizeof *v);
+    mk_str *words = mk_conf_spot_alloc(spot, cap * sizeof *words);
+    if (!v || !words)
+        return false;
+    for (size_t i = 0; i < n->n; i++) {
+        v[i] = n->v[i];
+        words[i] = n->words[i];
+    }
+    *n = (struct auth_networks){v, words, n->n, cap};
+    return true;
+}
+
+static bool add_network(const struct mk_conf_spot *spot, struct auth_networks *n, mk_str word)
+{
+    struct mk_network network;
+    if (!mk_network_parse(word, &network)) {
+        mk_conf_spot_error(spot, word, "`%.*s` is not an address, a network or `unix:`",
+                           MK_STR_ARG(mk_str_first(word, 80)));
+        return false;
+    }
+    if (network.is_all) {
+        mk_conf_spot_error(spot, word, "`all` would admit every client without a password");
+        mk_conf_spot_hint(spot, "`Type None` opens a place");
+        return false;
+    }
+    if (n->n == n->cap && !grow_networks(spot, n))
+        return false;
+    n->v[n->n] = network;
+    n->words[n->n++] = word;
+    return true;
+}
+
 static bool parse_require(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
-    struct auth_names *names = field;
+    struct auth_required *required = field;
     mk_str word, rest = value;
-    size_t before = names->n;
+    size_t n = 0;
     if (!mk_conf_spot_word(spot, &rest, &word))
         return false;
     if (mk_str_eq(word, MK_STR("valid-user")) && mk_str_trim(rest).len == 0)
         return true;
-    if (!mk_str_eq(word, MK_STR("user")))
+    bool by_address = mk_str_eq(word, MK_STR("address"));
+    if (!by_address && !mk_str_eq(word, MK_STR("user")))
         return false;
-    for (;;) {
+    for (;; n++) {
         if (!mk_conf_spot_word(spot, &rest, &word))
             return false;
         if (!word.p)
-            return names->n > before;
-        if (!add_name(spot, names, word))
+            return n > 0;
+        if (!(by_address ? add_network(spot, &required->networks, word)
+                         : add_name(spot, &required->names, word)))
             return false;
     }
 }
 
 static bool show_require(const void *field, size_t i, struct mk_buf *out)
 {
-    const struct auth_names *names = field;
-    if (i == 0 && names->n == 0)
+    const struct auth_required *required = field;
+    const struct auth_names *names = &required->names;
+    size_t n_users = names->n ? names->n : 1;
+    if (i >= n_users + required->networks.n)
+        return false;
+    if (i >= n_users)
+        mk_buf_addf(out, "address %.*s", MK_STR_ARG(required->networks.words[i - n_users]));
+    else if (names->n == 0)
         mk_buf_add(out, MK_STR("valid-user"));
-    else if (i < names->n)
+    else
         mk_buf_addf(out, "user \"%.*s\"", MK_STR_ARG(names->v[i]));
-    return i == 0 || i < names->n;
+    return true;
 }
 
 static const struct mk_conf_key keys[] = {
@@ -116,7 +159,7 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct auth_place, location),
      .form = "a path, such as /private/",
      .help =
-         "Where the paths begin that are protected. Of several sections the one with the longest `Location` "
+         "Protects every path that begins with this text. If several sections match, the longest `Location` "
          "counts.",
      .parse = parse_location,
      .show = show_text},
@@ -125,27 +168,28 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct auth_place, type),
      .choices = types,
      .def = "Basic",
-     .help = "How passwords are sent. `None`: no password is needed here, though one is around it."},
+     .help = "How clients send passwords. `None`: this part of a protected location needs no password."},
     {.name = "Title",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct auth_place, title),
      .min = 1,
      .max = 200,
      .def = "Restricted",
-     .help = "What browsers show when they ask for the password; the realm."},
+     .help = "The realm; browsers may show it when they ask for the password."},
     {.name = "Users",
      .type = MK_CONF_CUSTOM,
      MK_CONF_AT(struct auth_place, file),
      .form = "a file",
      .parse = parse_file,
      .show = show_file,
-     .help = "The file of users, as `monkey passwd` makes it. Read when the configuration is loaded."},
+     .help = "The file of users, written by `monkey passwd`. Read when the configuration is loaded."},
     {.name = "Require",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
-     MK_CONF_AT(struct auth_place, allowed),
-     .form = "valid-user, or user NAME [NAME...]",
-     .help = "Who of them may come in: all (`valid-user`, the default), or those named.",
+     MK_CONF_AT(struct auth_place, required),
+     .form = "valid-user, user NAME [NAME...], or address NETWORK [NETWORK...]",
+     .help = "Users with access: all of the file (`valid-user`, the default), or the named ones; and clients "
+             "of the networks, without a password.",
      .parse = parse_require,
      .show = show_require},
     {.name = "Attempts",
@@ -162,7 +206,7 @@ static const struct mk_conf_key keys[] = {
      .min = 1000,
      .max = AUTH_SPAN_MAX_S * 1000ULL,
      .def = "5m",
-     .help = "From the first wrong password of an address until it may try as often again."},
+     .help = "How long wrong passwords of an address count, from the first one."},
     {.name = "CacheTime",
      .type = MK_CONF_TIME,
      MK_CONF_AT(struct auth_place, cache_ms),
@@ -178,18 +222,18 @@ static const struct mk_conf_key keys[] = {
      .min = 1000,
      .max = AUTH_NONCE_SPAN_MAX_S * 1000ULL,
      .def = "5m",
-     .help = "How long a nonce is good; clients then get a new one without asking anybody (Digest)."},
+     .help = "Lifetime of a nonce (Digest). Clients then get a new one without a prompt."},
     {.name = "DigestMD5",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct auth_place, md5),
      .def = "off",
-     .help = "Let clients that know nothing better use MD5, for users that have such an entry (Digest)."},
+     .help = "Accept MD5 for users with an MD5 entry, for clients that do not know SHA-256 (Digest)."},
 };
 
 const struct mk_conf_table auth_table = {
     .section = "AUTH",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
+    .n = MK_LEN(keys),
     .repeatable = true,
     .help = "Paths that ask for a password.",
     .size = sizeof(struct auth_place),

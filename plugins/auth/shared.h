@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all workers know together: a secret, how often an address was wrong, and which nonces were used how
- * far. All zero but the secret at first; it outlives configurations and workers, which may die between any
- * two instructions: each fact is one word of 64 bits, changed as a whole. */
+/* State shared by all workers: a secret, failed attempts by address, and used nonces. Zeroed at first
+ * except for the secret. It outlives configurations and workers, which may die between any two
+ * instructions: each fact is one 64-bit word, changed atomically. */
 #ifndef AUTH_SHARED_H
 #define AUTH_SHARED_H
 
@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-/* One bucket is one line of the processor's cache. */
+/* A bucket is one cache line. */
 enum { AUTH_BUCKETS = 1024, AUTH_WAYS = 8 };
 
 struct auth_bucket {

@@ -9,13 +9,13 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* What may end or stop the program while the terminal shows nothing. They wait in a descriptor until it shows
- * again: then they do what they always do. */
+/* Signals that could end or stop the program while the terminal's echo is off. A descriptor holds them
+ * until echo is back on; then they take effect. */
 static void fill_signals(sigset_t *set)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM};
     sigemptyset(set);
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
+    for (size_t i = 0; i < MK_LEN(signals); i++)
         sigaddset(set, signals[i]);
 }
 
@@ -102,7 +102,7 @@ static int ask(int tty, const char *prompt, char room[AUTH_LINE_ROOM], mk_str *l
         e = signals < 0 ? -errno : ask_held(tty, signals, prompt, room, line);
         if (signals >= 0)
             close(signals);
-        (void)sigprocmask(SIG_SETMASK, &before, NULL); /* here it ends, or sleeps, if it was told to */
+        (void)sigprocmask(SIG_SETMASK, &before, NULL); /* a held signal takes effect here */
     } while (e == -EINTR);
     return e;
 }

@@ -59,7 +59,7 @@ static bool look_at(struct reading *r, int fd, size_t *size)
         return false;
     }
     if (st.st_mode & S_IROTH) {
-        mk_config_warn(r->config, r->section, "Users", "everybody on this machine can read %.*s",
+        mk_config_warn(r->config, r->section, "Users", "every user of this machine can read %.*s",
                        MK_STR_ARG(r->users->path));
         mk_config_hint(r->config, "chmod o-r %.*s", MK_STR_ARG(r->users->path));
     }
@@ -91,7 +91,7 @@ static mk_str next_line(mk_str *text)
     return mk_str_trim(line);
 }
 
-static const char *take_digest(struct reading *r, mk_str name, mk_str realm, mk_str hex)
+static const char *read_digest(struct reading *r, mk_str name, mk_str realm, mk_str hex)
 {
     struct auth_digest_user *d = &r->users->digest[r->users->n_digest];
     enum auth_hash kind = hex.len == 2 * auth_hash_len(AUTH_MD5) ? AUTH_MD5 : AUTH_SHA256;
@@ -107,8 +107,8 @@ static const char *take_digest(struct reading *r, mk_str name, mk_str realm, mk_
     return NULL;
 }
 
-/* NULL, or what is wrong. Never what stands there: it may be a password. */
-static const char *take_line(struct reading *r, mk_str line)
+/* NULL, or the error. Never quotes the line: it may be a password. */
+static const char *read_line(struct reading *r, mk_str line)
 {
     mk_str rest = line, realm;
     mk_str name = mk_str_cut(&rest, ':');
@@ -120,7 +120,7 @@ static const char *take_line(struct reading *r, mk_str line)
         return "there is a control character in it";
     if (mk_str_find(rest, ':') != MK_STR_NONE) {
         realm = mk_str_cut(&rest, ':');
-        return take_digest(r, name, realm, rest);
+        return read_digest(r, name, realm, rest);
     }
     const char *fault = auth_hash_fault(rest);
     if (fault)
@@ -130,22 +130,23 @@ static const char *take_line(struct reading *r, mk_str line)
     return NULL;
 }
 
-static void take_lines(struct reading *r, mk_str text)
+static void read_lines(struct reading *r, mk_str text)
 {
     while (text.p) {
         mk_str line = next_line(&text);
         r->line++;
         if (line.len == 0 || line.p[0] == '#')
             continue;
-        const char *fault = take_line(r, line);
+        const char *fault = read_line(r, line);
         if (fault)
             complain(r, r->line, fault);
     }
     if (r->weak)
-        mk_config_warn(r->config, r->section, "Users",
-                       "%.*s: %u %s {SHA1}, which is no protection when the file is stolen: set these anew",
-                       MK_STR_ARG(r->users->path), r->weak,
-                       r->weak == 1 ? "password is hashed with" : "passwords are hashed with");
+        mk_config_warn(
+            r->config, r->section, "Users",
+            "%.*s: %u %s {SHA1}, which is no protection when the file is stolen: set these passwords again",
+            MK_STR_ARG(r->users->path), r->weak,
+            r->weak == 1 ? "password is hashed with" : "passwords are hashed with");
 }
 
 static int by_name(const void *a, const void *b)
@@ -210,7 +211,7 @@ struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_
         return u;
     if (!make_room(&r, text))
         return NULL;
-    take_lines(&r, text);
+    read_lines(&r, text);
     qsort(u->basic, u->n_basic, sizeof *u->basic, by_name);
     qsort(u->digest, u->n_digest, sizeof *u->digest, by_realm);
     find_duplicates(&r);

@@ -34,8 +34,8 @@ struct auth_users {
 struct auth_users *auth_users_read(struct mk_config *c, const void *section, mk_str path);
 
 const struct auth_user *auth_users_find(const struct auth_users *u, mk_str name);
-/* Somebody else in the place of a user who is not there: the same one each time, so that the time a check
- * takes does not tell who is there. NULL when there is nobody at all. */
+/* A decoy for an unknown user: always the same one for a name, so that the time of a check does not reveal
+ * which users exist. NULL when the file has no entry for Basic. */
 const struct auth_user *auth_users_stand_in(const struct auth_users *u, const uint8_t key[AUTH_KEY_LEN],
                                             mk_str name);
 const struct auth_digest_user *auth_users_find_digest(const struct auth_users *u, mk_str name, mk_str realm,

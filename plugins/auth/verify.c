@@ -32,7 +32,7 @@ const struct auth_kind *auth_kind_find(mk_str name)
 static mk_str sha1_of(mk_str hash)
 {
     static const mk_str prefixes[] = {MK_STR_INIT("{SHA1}"), MK_STR_INIT("{SHA}")};
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
+    for (size_t i = 0; i < MK_LEN(prefixes); i++)
         if (mk_str_starts(hash, prefixes[i]))
             return mk_str_skip(hash, prefixes[i].len);
     return mk_str_of(NULL, 0);

@@ -9,7 +9,7 @@
 
 static ssize_t pull_kept(struct cgi_call *c, char *room, size_t cap)
 {
-    mk_str rest = mk_str_take(mk_str_skip(mk_buf_str(&c->head), c->from), cap);
+    mk_str rest = mk_str_first(mk_str_skip(mk_buf_str(&c->head), c->from), cap);
     memcpy(room, rest.p, rest.len);
     c->from += rest.len;
     if (c->from == c->head.len) {
@@ -66,7 +66,7 @@ static void on_close(void *ctx)
 
 static const struct mk_source_ops content_ops = {.pull = pull, .close = on_close};
 
-/* ---- The head, whole ---- */
+/* ---- A complete head ---- */
 
 static bool add_fields(struct cgi_call *c, struct mk_response *response, const struct cgi_head *h)
 {
@@ -78,7 +78,7 @@ static bool add_fields(struct cgi_call *c, struct mk_response *response, const s
     return has_type || mk_response_add(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
 }
 
-/* All that there is has been read: its length need not be guessed by the client. */
+/* The output has ended already: its length is known. */
 static void measure(struct cgi_call *c)
 {
     if (c->at_end && c->length < 0 && !c->bare)
@@ -92,10 +92,9 @@ static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, 
     c->bare = mk_request_method(c->request) == MK_METHOD_HEAD || status == 204 || status == 304;
     c->length = h->length;
     if (c->at_end && !c->bare && h->length > 0 && kept < (uint64_t)h->length)
-        return cgi_call_blame(c, response, 502, "it is shorter than its Content-Length", (mk_str){NULL, 0});
+        return cgi_call_blame(c, response, 502, "it is shorter than its Content-Length", MK_ABSENT);
     if (c->settings->output && h->length > 0 && (uint64_t)h->length > c->settings->output)
-        return cgi_call_blame(c, response, 502, "its Content-Length is more than MaxOutput",
-                              (mk_str){NULL, 0});
+        return cgi_call_blame(c, response, 502, "its Content-Length is more than MaxOutput", MK_ABSENT);
     measure(c);
     if (!add_fields(c, response, h) || mk_response_set_status(response, status) != 0)
         return cgi_call_refuse(c, response, 503);
@@ -115,45 +114,54 @@ static enum mk_verdict redirect(struct cgi_call *c, struct mk_response *response
     if (e)
         return cgi_call_refuse(c, response, 503);
     c->phase = CGI_CONTENT;
-    c->bare = true; /* this one has done its work */
+    c->bare = true; /* the script adds nothing to this */
     cgi_call_stop(c);
-    return MK_NEXT;
+    return MK_REWRITTEN;
 }
 
-static enum mk_verdict take_head(struct cgi_call *c, struct mk_response *response, size_t len)
+static enum mk_verdict read_head(struct cgi_call *c, struct mk_response *response, size_t len)
 {
     struct cgi_head h;
     c->from = len;
-    if (!cgi_head_parse(&h, mk_str_take(mk_buf_str(&c->head), len)))
+    if (!cgi_head_parse(&h, mk_str_first(mk_buf_str(&c->head), len)))
         return cgi_call_blame(c, response, 502, h.wrong, h.where.p ? h.where : MK_STR(""));
     return cgi_head_is_local_redirect(&h) ? redirect(c, response, &h) : answer(c, response, &h);
 }
 
-/* The script speaks to the client itself; all that we know is how it begins. */
+/* The script speaks HTTP itself; the server knows only its status line. */
 static enum mk_verdict let_speak(struct cgi_call *c, struct mk_response *response, unsigned status)
 {
     c->phase = CGI_CONTENT;
     c->length = -1;
-    (void)mk_response_set_status(response, status); /* for logs; one below 200 is none for them */
+    (void)mk_response_set_status(response, status); /* for logs, which know none below 200 */
     cgi_call_set_alarm(c, 0, "MaxTime");
     int e = mk_response_set_raw_source(response, &content_ops, c);
     return e ? cgi_call_refuse(c, response, e == -EOPNOTSUPP ? 505 : 503) : MK_DONE;
 }
 
-/* ---- Has it begun? ---- */
+/* ---- The beginning ---- */
 
-enum mk_verdict cgi_answer_look(struct cgi_call *c, struct mk_response *response)
+static bool begin_raw(struct cgi_call *c, struct mk_response *response, mk_str text, enum mk_verdict *verdict)
+{
+    unsigned status = 0;
+    int r = cgi_head_status_line(text, &status);
+    if (r == 0)
+        return false;
+    *verdict = r < 0 ? cgi_call_blame(c, response, 502, "no status line",
+                                      mk_str_first(text, mk_str_find(text, '\n')))
+                     : let_speak(c, response, status);
+    return true;
+}
+
+bool cgi_answer_begin(struct cgi_call *c, struct mk_response *response, enum mk_verdict *verdict)
 {
     mk_str text = mk_buf_str(&c->head);
-    if (c->script.speaks_http && mk_request_version(c->request) < 20) {
-        unsigned status = 0;
-        int r = cgi_head_status_line(text, &status);
-        if (r < 0)
-            return cgi_call_blame(c, response, 502, "no status line",
-                                  mk_str_take(text, mk_str_find(text, '\n')));
-        return r ? let_speak(c, response, status) : MK_NEXT;
-    }
+    if (c->script.speaks_http && mk_request_version(c->request) < 20)
+        return begin_raw(c, response, text, verdict);
     size_t len = cgi_head_end(text, c->seen);
     c->seen = text.len;
-    return len ? take_head(c, response, len) : MK_NEXT;
+    if (!len)
+        return false;
+    *verdict = read_head(c, response, len);
+    return true;
 }

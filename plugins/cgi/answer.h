@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script says, turned into a response: its head at once, its content while it is sent. */
+/* The output of a script becomes a response: its head at once, its content while it is sent. */
 #ifndef CGI_ANSWER_H
 #define CGI_ANSWER_H
 
 #include "call.h"
 
-/* Looks at what has been read: MK_NEXT as long as it is no whole head. After a local redirect, too: then it
- * is over (c->phase). */
-enum mk_verdict cgi_answer_look(struct cgi_call *c, struct mk_response *response);
+/* Begins the response once the output so far holds a complete head: true with the verdict of the handler;
+ * false when more output is needed. */
+bool cgi_answer_begin(struct cgi_call *c, struct mk_response *response, enum mk_verdict *verdict);
 
 #endif

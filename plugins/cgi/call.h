@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request and the script that answers it. */
+/* One request and the script that answers it: its state, its clock and its end. */
 #ifndef CGI_CALL_H
 #define CGI_CALL_H
 
 #include "input.h"
 
 enum cgi_phase {
-    CGI_GATHER,  /* its content has no length: some of it is read first */
-    CGI_WAIT,    /* too many scripts run */
-    CGI_HEAD,    /* the script runs, its head is not whole */
-    CGI_CONTENT, /* it is being sent */
+    CGI_SPOOL,   /* receives the content */
+    CGI_GATHER,  /* receives the beginning of content without a length, to stream the rest */
+    CGI_WAIT,    /* waits until it may start the script */
+    CGI_HEAD,    /* the script runs, its head is not complete */
+    CGI_CONTENT, /* the answer is being sent */
     CGI_OVER,
 };
 
 struct cgi_call {
     struct mk_request *request;
     const struct cgi_settings *settings;
-    const struct cgi_route *route; /* NULL: it says nothing */
+    const struct cgi_route *route; /* NULL: it has no words of its own */
     struct cgi_pool *pool;
     struct cgi_script script;
     enum cgi_phase phase;
     struct cgi_ticket ticket;
     struct cgi_process *process;
+    struct mk_spool *content; /* NULL: there is none, it is streamed, or the script has it */
     struct cgi_input input;
-    struct mk_buf head;     /* what the script has said before its content, and the beginning of that */
-    size_t seen, from;      /* of `head`: looked at; and sent, when it is content */
+    struct mk_buf head;     /* the output of the script before its content, and the beginning of that */
+    size_t seen, from;      /* of `head`: examined; and sent, when it is content */
     uint64_t made;          /* content so far */
-    int64_t length;         /* of the content as the script says, -1: it does not */
-    bool at_end;            /* its output has ended */
+    int64_t length;         /* of the content as the script says, -1: unknown */
+    bool at_end;            /* the output has ended */
     bool bare;              /* the client gets no content */
     struct mk_alarm *alarm; /* the script is too slow, or lives too long */
     uint64_t ends_at;       /* the clock of the loop; 0: no limit */
@@ -35,20 +37,22 @@ struct cgi_call {
     const char *late_why;
 };
 
-/* As mk_handler.handle; `pool` is the one of the settings in this worker. */
-enum mk_verdict cgi_call_handle(struct mk_request *request, struct mk_response *response,
-                                const struct cgi_settings *settings, const struct cgi_route *route,
-                                struct cgi_pool *pool);
+/* NULL: memory is out. */
+struct cgi_call *cgi_call_new(struct mk_request *request, const struct cgi_script *script);
 
-/* Wakes it after `ms` (0: no limit), or when the script's time is up; `why` is the key that says so. */
+/* Starts the time that the script may live, */
+void cgi_call_start_life(struct cgi_call *c);
+/* and wakes the call after `ms` (0: no limit), or when that time is up; `why` is the key that sets the limit.
+ */
 void cgi_call_set_alarm(struct cgi_call *c, uint32_t ms, const char *why);
-/* The script has nothing for us now; `input` as of cgi_input_pump(). */
+/* The script has no output now; `input` as of cgi_input_pump(). */
 void cgi_call_wait_for_output(struct cgi_call *c, int input);
 
-/* Lets go of all that it holds; harmless when there is nothing. */
+/* Releases all that it holds; harmless when there is nothing. */
 void cgi_call_stop(struct cgi_call *c);
 enum mk_verdict cgi_call_refuse(struct cgi_call *c, struct mk_response *response, unsigned status);
-/* The script is to blame: its owner shall know. `line`: of its head; absent: it is about something else. */
+/* The same for a mistake of the script, which goes to the error log. `line`: of its head; absent: the mistake
+ * is elsewhere. */
 enum mk_verdict cgi_call_blame(struct cgi_call *c, struct mk_response *response, unsigned status,
                                const char *what, mk_str line);
 

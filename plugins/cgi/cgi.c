@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers requests with the output of programs (RFC 3875). */
-#include "call.h"
+#include "serve.h"
 
 #include <errno.h>
 
@@ -18,6 +18,7 @@ static int load(struct mk_config *config, void **data)
 {
     *data = mk_config_alloc(config, sizeof(struct cgi));
     mk_config_want_children(config);
+    mk_config_want_spool(config);
     return *data ? 0 : -ENOMEM;
 }
 
@@ -59,7 +60,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 {
     const struct cgi_settings *settings = mk_host_data(mk_request_site(request), &MK_PLUGIN_OF(cgi));
     struct cgi_pool *pools = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(cgi));
-    return cgi_call_handle(request, response, settings, data, &pools[settings->pool - 1]);
+    return cgi_serve_handle(request, response, settings, data, &pools[settings->pool - 1]);
 }
 
 static const struct mk_handler handler = {

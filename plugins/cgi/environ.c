@@ -19,7 +19,7 @@ struct writer {
 
 /* ---- One variable ---- */
 
-/* False: the configuration says what it is. */
+/* False: the configuration sets this variable itself. */
 static bool begin(struct writer *w, mk_str name)
 {
     if (cgi_settings_has(w->settings, name))
@@ -61,7 +61,7 @@ static void set_peer(struct writer *w, const char *name, const struct mk_peer *p
 
 /* ---- The request ---- */
 
-/* After a local redirect it is not what the client wrote. */
+/* After a local redirect it differs from what the client sent. */
 static mk_str method_of(const struct mk_request *request)
 {
     return mk_request_method(request) == MK_METHOD_GET ? MK_STR("GET") : mk_request_method_text(request);
@@ -109,7 +109,7 @@ static void set_client(struct writer *w)
         set(w, "AUTH_TYPE", mk_str_word(&credentials));
 }
 
-/* As it stands in a URL. */
+/* As in a URL. */
 static mk_str in_brackets(const struct mk_peer *peer, struct mk_buf *out)
 {
     mk_buf_add_char(out, '[');
@@ -121,7 +121,7 @@ static mk_str in_brackets(const struct mk_peer *peer, struct mk_buf *out)
     return mk_buf_str(out);
 }
 
-/* The name that the client used; if it used none, ours; if we have none, the address that it came to. */
+/* The name that the client used, else that of the host, else the address that the client connected to. */
 static void set_server_name(struct writer *w, const struct mk_peer *local)
 {
     char room[64];
@@ -129,7 +129,7 @@ static void set_server_name(struct writer *w, const struct mk_peer *local)
     mk_str name = mk_request_host(w->request);
     if (!name.len)
         name = mk_host_name(mk_request_site(w->request));
-    if (name.len && mk_str_find(name, '*') == MK_STR_NONE)
+    if (name.len && !mk_str_starts(name, MK_STR("~")) && mk_str_find(name, '*') == MK_STR_NONE)
         set(w, "SERVER_NAME", name);
     else if (local && !local->is_unix)
         set(w, "SERVER_NAME", in_brackets(local, &address));
@@ -137,8 +137,7 @@ static void set_server_name(struct writer *w, const struct mk_peer *local)
         set(w, "SERVER_NAME", MK_STR("localhost"));
 }
 
-/* In the words of Apache's mod_ssl, which programs know. What others have put into a certificate could hold
- * anything. */
+/* Names as in Apache's mod_ssl, which programs know. Texts of a certificate may hold anything. */
 static void set_foreign(struct writer *w, const char *name, mk_str value)
 {
     if (value.p && mk_str_find(value, '\0') == MK_STR_NONE)
@@ -180,16 +179,15 @@ static void set_server(struct writer *w)
         set_peer(w, "SERVER_ADDR", &local);
     set(w, "REQUEST_SCHEME", scheme);
     set_encryption(w);
-    set(w, "REDIRECT_STATUS", MK_STR("200")); /* php-cgi answers nobody who does not say so */
+    set(w, "REDIRECT_STATUS", MK_STR("200")); /* php-cgi refuses to run without it */
     set(w, "PATH", MK_STR("/usr/local/bin:/usr/bin:/bin"));
 }
 
 /* ---- Its fields ---- */
 
-/* `Proxy` would become HTTP_PROXY, which programs obey. A coding of content that we have counted is not there
- * any more. Names with other characters than these could pose as one that somebody before us has checked:
- * X_User as X-User. */
-static bool is_told(const struct writer *w, mk_str name)
+/* `Proxy` would become HTTP_PROXY, which programs obey. The server has removed the transfer coding already.
+ * Names with other characters could pose as a field that a proxy has checked: X_User as X-User. */
+static bool passes(const struct writer *w, mk_str name)
 {
     static const mk_str others[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Content-Type"),
                                     MK_STR_INIT("Proxy"), MK_STR_INIT("Proxy-Authorization")};
@@ -204,7 +202,7 @@ static bool is_told(const struct writer *w, mk_str name)
     return !w->counted || !mk_str_eq_nocase(name, MK_STR("Transfer-Encoding"));
 }
 
-static bool was_there_before(struct mk_request *request, mk_str name, size_t i)
+static bool is_repeated(struct mk_request *request, mk_str name, size_t i)
 {
     mk_str other, value;
     for (size_t j = 0; j < i && mk_request_field_at(request, j, &other, &value); j++)
@@ -240,7 +238,7 @@ static void set_fields(struct writer *w)
 {
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(w->request, i, &name, &value); i++)
-        if (is_told(w, name) && !was_there_before(w->request, name, i))
+        if (passes(w, name) && !is_repeated(w->request, name, i))
             set_field(w, name, value, i);
 }
 
@@ -256,7 +254,7 @@ static void set_configured(struct writer *w, const struct cgi_list *list, const 
         for (const struct cgi_item *j = unless ? unless->first : NULL; j && !again; j = j->next)
             again = mk_str_eq(((const struct cgi_variable *)j)->name, v->name);
         if (again)
-            continue; /* a later one counts, and SetEnv before PassEnv */
+            continue; /* the last one wins, and SetEnv over PassEnv */
         mk_buf_add(w->out, mk_str_of(v->line, strlen(v->line) + 1));
         w->n++;
     }
@@ -297,7 +295,7 @@ static size_t add_command(struct writer *w)
     return n + 1 + add_arguments(w);
 }
 
-/* ---- The whole ---- */
+/* ---- Everything ---- */
 
 /* The addresses of `n` texts that follow each other; answers where the next one begins. */
 static const char *point(const char **to, const char *at, size_t n)
@@ -322,7 +320,7 @@ int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const st
     set_content(&w, length);
     set_fields(&w);
     size_t n_args = add_command(&w);
-    if (e->text.failed) /* no single variable is longer than a head may be */
+    if (e->text.failed) /* no single variable is longer than a head */
         return e->text.len + HEAD_MAX > TEXT_MAX ? -E2BIG : -ENOMEM;
     e->envp = mk_mem_zalloc(w.n + n_args + 2, sizeof *e->envp);
     if (!e->envp)

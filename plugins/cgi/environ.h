@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a script is told about its request (RFC 3875, section 4). */
+/* Variables and arguments of a script, from its request (RFC 3875, section 4). */
 #ifndef CGI_ENVIRON_H
 #define CGI_ENVIRON_H
 
@@ -11,8 +11,8 @@ struct cgi_environ {
     const char **envp, **argv;
 };
 
-/* `length`: of the content, -1 when it is not known. 0; -E2BIG when it is more than a program can be given;
- * -ENOMEM. cgi_environ_free() in any case. */
+/* `length`: of the content, -1: unknown. 0; -E2BIG when there is more than a program can take; -ENOMEM. Call
+ * cgi_environ_free() in any case. */
 int cgi_environ_make(struct cgi_environ *e, struct mk_request *request, const struct cgi_script *script,
                      const struct cgi_settings *settings, int64_t length);
 void cgi_environ_free(struct cgi_environ *e);

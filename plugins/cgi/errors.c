@@ -16,7 +16,7 @@ static void flush(struct cgi_errors *e)
     e->len = 0;
 }
 
-/* A NUL would end the message that the line becomes; other controls are seen to by the log. */
+/* A NUL would end the message; the log replaces other control characters. */
 static void add(struct cgi_errors *e, char c)
 {
     if (c == '\n') {
@@ -28,7 +28,7 @@ static void add(struct cgi_errors *e, char c)
     e->line[e->len++] = c ? c : '?';
 }
 
-static void take(struct cgi_errors *e, const char *p, size_t n)
+static void receive(struct cgi_errors *e, const char *p, size_t n)
 {
     size_t kept = n < e->left ? n : (size_t)e->left;
     for (size_t i = 0; i < kept; i++)
@@ -38,7 +38,7 @@ static void take(struct cgi_errors *e, const char *p, size_t n)
     if (!full)
         return;
     flush(e);
-    e->say(e->ctx, MK_STR("(it says more than MaxErrors: the rest is not logged)"));
+    e->say(e->ctx, MK_STR("(MaxErrors is reached: the rest is not logged)"));
 }
 
 static void shut(struct cgi_errors *e)
@@ -58,14 +58,14 @@ void cgi_errors_read(struct cgi_errors *e)
     for (size_t total = 0; e->fd >= 0 && total < TURN; total += PIECE) {
         ssize_t n = read(e->fd, piece, sizeof piece);
         if (n > 0)
-            take(e, piece, (size_t)n);
+            receive(e, piece, (size_t)n);
         else if (n < 0 && errno == EAGAIN)
             return;
         else if (n == 0 || errno != EINTR)
             cgi_errors_fini(e);
     }
     if (e->fd >= 0)
-        mk_alarm_set(e->alarm, PAUSE_MS); /* who floods has to wait, and not the other requests */
+        mk_alarm_set(e->alarm, PAUSE_MS); /* a flood must not keep other requests waiting */
 }
 
 static void on_ready(void *ctx, unsigned which)

@@ -38,7 +38,7 @@ static bool next_line(mk_str *rest, mk_str *line)
 static bool parse_status(mk_str value, unsigned *status)
 {
     uint64_t n;
-    if (!mk_num_parse(mk_str_take(value, 3), &n) || (value.len > 3 && value.p[3] != ' '))
+    if (!mk_num_parse(mk_str_first(value, 3), &n) || (value.len > 3 && value.p[3] != ' '))
         return false;
     *status = (unsigned)n;
     return n >= 100 && n <= 599;
@@ -56,12 +56,12 @@ int cgi_head_status_line(mk_str text, unsigned *status)
 {
     mk_str begin = MK_STR("HTTP/");
     size_t n = text.len < begin.len ? text.len : begin.len;
-    if (!mk_str_eq(mk_str_take(text, n), mk_str_take(begin, n)))
+    if (!mk_str_eq(mk_str_first(text, n), mk_str_first(begin, n)))
         return -1;
-    size_t end = mk_str_find(mk_str_take(text, STATUS_LINE_MAX), '\n');
+    size_t end = mk_str_find(mk_str_first(text, STATUS_LINE_MAX), '\n');
     if (end == MK_STR_NONE)
         return text.len < STATUS_LINE_MAX ? 0 : -1;
-    mk_str line = mk_str_take(text, end);
+    mk_str line = mk_str_first(text, end);
     if (mk_str_ends(line, MK_STR("\r")))
         line.len--;
     return parse_status_line(line, status) && mk_is_field_value(line) ? 1 : -1;
@@ -119,27 +119,27 @@ bool cgi_head_next(mk_str *rest, mk_str *name, mk_str *value)
     return false;
 }
 
-static const char *take_length(struct cgi_head *h, mk_str value)
+static const char *read_length(struct cgi_head *h, mk_str value)
 {
     uint64_t n;
     if (h->length >= 0)
         return "a second Content-Length";
     if (!mk_num_parse(value, &n) || n > INT64_MAX)
-        return "a Content-Length that is no number";
+        return "a Content-Length that is not a number";
     h->length = (int64_t)n;
     return NULL;
 }
 
-static const char *take_status(struct cgi_head *h, mk_str value)
+static const char *read_status(struct cgi_head *h, mk_str value)
 {
     if (h->status)
         return "a second status";
     if (!parse_status(value, &h->status) || h->status < 200)
-        return "a status that is none of 200 to 599";
+        return "a status that is not in 200 to 599";
     return NULL;
 }
 
-static const char *take_location(struct cgi_head *h, mk_str value)
+static const char *read_location(struct cgi_head *h, mk_str value)
 {
     if (h->location.p)
         return "a second Location";
@@ -147,7 +147,7 @@ static const char *take_location(struct cgi_head *h, mk_str value)
     return value.len ? NULL : "a Location that is empty";
 }
 
-static const char *take_type(struct cgi_head *h, mk_str value)
+static const char *read_type(struct cgi_head *h, mk_str value)
 {
     if (h->type.p)
         return "a second Content-Type";
@@ -155,27 +155,27 @@ static const char *take_type(struct cgi_head *h, mk_str value)
     return NULL;
 }
 
-/* What is wrong with the field, or NULL. */
-static const char *take_field(struct cgi_head *h, mk_str line)
+/* The mistake in the field, or NULL. */
+static const char *read_field(struct cgi_head *h, mk_str line)
 {
     mk_str name, value;
     if (!split(line, &name, &value))
         return "a line without a colon";
     if (!mk_is_token(name))
-        return "a name that no field may have";
+        return "an invalid field name";
     if (!mk_is_field_value(value))
         return "a control character";
     switch (kind_of(name)) {
     case STATUS:
-        return take_status(h, value);
+        return read_status(h, value);
     case LOCATION:
-        return take_location(h, value);
+        return read_location(h, value);
     case TYPE:
-        return take_type(h, value);
+        return read_type(h, value);
     case LENGTH:
-        return take_length(h, value);
+        return read_length(h, value);
     case CODING:
-        return "Transfer-Encoding, which is the server's to choose";
+        return "Transfer-Encoding, which only the server may set";
     case SERVERS:
         return NULL;
     case OTHER:
@@ -185,15 +185,15 @@ static const char *take_field(struct cgi_head *h, mk_str line)
     return NULL;
 }
 
-/* Some scripts begin as if they spoke to the client themselves; what they mean is clear. */
-static bool take_status_line(struct cgi_head *h, mk_str *rest)
+/* Some scripts begin with a status line, as nph- scripts do. */
+static bool read_status_line(struct cgi_head *h, mk_str *rest)
 {
     mk_str after = *rest, line;
     if (!mk_str_starts(*rest, MK_STR("HTTP/")) || !next_line(&after, &line))
         return true;
     h->where = line;
     if (!parse_status_line(line, &h->status) || h->status < 200)
-        h->wrong = "a status line that is none";
+        h->wrong = "an invalid status line";
     *rest = after;
     return !h->wrong;
 }
@@ -202,18 +202,18 @@ bool cgi_head_parse(struct cgi_head *h, mk_str text)
 {
     *h = (struct cgi_head){.length = -1};
     mk_str rest = text, line;
-    if (!take_status_line(h, &rest))
+    if (!read_status_line(h, &rest))
         return false;
     h->fields = rest;
     bool any = h->status > 0;
     while (next_line(&rest, &line)) {
         any = true;
         h->where = line;
-        h->wrong = take_field(h, line);
+        h->wrong = read_field(h, line);
         if (h->wrong)
             return false;
     }
-    h->where = (mk_str){NULL, 0};
+    h->where = MK_ABSENT;
     if (!any)
         h->wrong = "nothing but an empty line";
     return any;

@@ -29,7 +29,7 @@ int cgi_input_gather(struct cgi_input *in, struct mk_request *request)
     return -EFBIG;
 }
 
-/* Nobody takes any more of it. */
+/* The script takes no more of it. */
 static int finish(struct cgi_input *in, struct cgi_process *process)
 {
     in->ended = true;

@@ -1,63 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pool.h"
 
+struct cgi_client {
+    struct cgi_client *next;
+    struct mk_peer peer;
+    unsigned used, waiting;
+    struct cgi_ticket *first, **last; /* its requests that wait */
+};
+
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker)
 {
     *p = (struct cgi_pool){.worker = worker};
-    p->last = &p->first;
 }
 
-static void remove_waiting(struct cgi_pool *p, struct cgi_ticket *t)
+/* ---- Clients ---- */
+
+static struct cgi_client *find_client(struct cgi_pool *p, const struct mk_peer *peer)
 {
+    struct mk_peer one;
+    mk_peer_client(peer, &one);
+    struct cgi_client *c = p->clients;
+    while (c && (memcmp(c->peer.ip, one.ip, sizeof one.ip) != 0 || c->peer.is_unix != one.is_unix))
+        c = c->next;
+    if (c)
+        return c;
+    c = mk_mem_alloc(sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (struct cgi_client){.next = p->clients, .peer = one};
+    c->last = &c->first;
+    p->clients = c;
+    return c;
+}
+
+static void drop_if_idle(struct cgi_pool *p, struct cgi_client *c)
+{
+    if (c->used || c->waiting)
+        return;
+    struct cgi_client **at = &p->clients;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    mk_mem_free(c);
+}
+
+/* One client leaves a quarter of the places to others, where there is more than one place. */
+static unsigned share_of(const struct cgi_settings *s)
+{
+    unsigned most = s->per_address ? s->per_address : (unsigned)((uint64_t)s->processes * 3 / 4);
+    return most ? most : 1;
+}
+
+static bool may_run(const struct cgi_pool *p, const struct cgi_client *c)
+{
+    return p->used < p->settings->processes && c->used < share_of(p->settings);
+}
+
+/* ---- The queue ---- */
+
+static void enqueue(struct cgi_pool *p, struct cgi_ticket *t)
+{
+    struct cgi_client *c = t->client;
+    t->state = CGI_TICKET_WAITS;
+    t->number = p->n_tickets++;
+    t->at = c->last;
+    *c->last = t;
+    c->last = &t->next;
+    c->waiting++;
+    p->waiting++;
+}
+
+static void dequeue(struct cgi_pool *p, struct cgi_ticket *t)
+{
+    struct cgi_client *c = t->client;
     *t->at = t->next;
     if (t->next)
         t->next->at = t->at;
     else
-        p->last = t->at;
+        c->last = t->at;
+    c->waiting--;
     p->waiting--;
 }
+
+static void admit(struct cgi_pool *p, struct cgi_ticket *t)
+{
+    t->state = CGI_TICKET_VALID;
+    t->client->used++;
+    p->used++;
+}
+
+/* Is it the turn of `c` rather than of `other`? Both wait. */
+static bool comes_before(const struct cgi_client *c, const struct cgi_client *other)
+{
+    return c->used < other->used || (c->used == other->used && c->first->number < other->first->number);
+}
+
+static void admit_next(struct cgi_pool *p)
+{
+    struct cgi_client *best = NULL;
+    for (struct cgi_client *c = p->clients; c; c = c->next)
+        if (c->waiting && may_run(p, c) && (!best || comes_before(c, best)))
+            best = c;
+    if (!best)
+        return;
+    struct cgi_ticket *t = best->first;
+    dequeue(p, t);
+    admit(p, t);
+    mk_request_resume(t->request);
+}
+
+/* The queue is full: the latest request of the client with the most makes room for one with fewer. */
+static bool make_room(struct cgi_pool *p, const struct cgi_client *newcomer)
+{
+    struct cgi_client *most = NULL;
+    for (struct cgi_client *c = p->clients; c; c = c->next)
+        if (!most || c->waiting > most->waiting)
+            most = c;
+    if (!most || most->waiting <= newcomer->waiting + 1)
+        return false;
+    struct cgi_ticket *t = most->first;
+    while (t->next)
+        t = t->next;
+    dequeue(p, t);
+    t->state = CGI_TICKET_LOST;
+    mk_request_resume(t->request);
+    return true;
+}
+
+/* ---- What calls ask ---- */
 
 bool cgi_pool_enter(struct cgi_pool *p, const struct cgi_settings *settings, struct cgi_ticket *ticket,
                     struct mk_request *request)
 {
-    *ticket = (struct cgi_ticket){.request = request, .state = CGI_TICKET_VALID};
-    if (p->used < settings->processes) {
-        p->used++;
+    struct cgi_client *c = find_client(p, mk_request_address(request));
+    *ticket = (struct cgi_ticket){.request = request, .client = c};
+    p->settings = settings;
+    if (!c)
+        return false;
+    if (!c->waiting && may_run(p, c)) {
+        admit(p, ticket);
         return true;
     }
-    ticket->state = CGI_TICKET_NONE;
-    if (p->waiting >= settings->waiting)
+    if (p->waiting >= settings->waiting && !make_room(p, c)) {
+        drop_if_idle(p, c);
         return false;
-    ticket->state = CGI_TICKET_WAITS;
-    ticket->at = p->last;
-    *p->last = ticket;
-    p->last = &ticket->next;
-    p->waiting++;
+    }
+    enqueue(p, ticket);
     return true;
 }
 
 void cgi_pool_give_up(struct cgi_pool *p, struct cgi_ticket *ticket)
 {
-    if (ticket->state == CGI_TICKET_WAITS)
-        remove_waiting(p, ticket);
-    else if (ticket->state == CGI_TICKET_VALID)
-        cgi_pool_release(p);
+    enum cgi_ticket_state state = ticket->state;
     ticket->state = CGI_TICKET_NONE;
-}
-
-void cgi_pool_use(struct cgi_ticket *ticket)
-{
-    ticket->state = CGI_TICKET_NONE;
-}
-
-void cgi_pool_release(struct cgi_pool *p)
-{
-    struct cgi_ticket *t = p->first;
-    if (!t) {
-        p->used--;
+    if (state == CGI_TICKET_VALID)
+        cgi_pool_release(p, ticket->client);
+    if (state != CGI_TICKET_WAITS)
         return;
-    }
-    remove_waiting(p, t);
-    t->state = CGI_TICKET_VALID;
-    mk_request_resume(t->request);
+    dequeue(p, ticket);
+    drop_if_idle(p, ticket->client);
+}
+
+struct cgi_client *cgi_pool_use(struct cgi_ticket *ticket)
+{
+    ticket->state = CGI_TICKET_NONE;
+    return ticket->client;
+}
+
+void cgi_pool_release(struct cgi_pool *p, struct cgi_client *client)
+{
+    client->used--;
+    p->used--;
+    admit_next(p);
+    drop_if_idle(p, client);
 }

@@ -1,38 +1,52 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many scripts a worker runs at a time, and who waits for one of them to end. One for each [CGI]. */
+/* How many scripts a worker runs at a time, how they are shared among clients, and which requests wait. One
+ * for each [CGI]. */
 #ifndef CGI_POOL_H
 #define CGI_POOL_H
 
 #include "settings.h"
 
 struct cgi_process;
+struct cgi_client;
+
+enum cgi_ticket_state {
+    CGI_TICKET_NONE,
+    CGI_TICKET_WAITS,
+    CGI_TICKET_VALID, /* a script may be started in its place */
+    CGI_TICKET_LOST,  /* the queue was full: it made room for a client with fewer requests */
+};
 
 /* The wish to run a script; in the memory of its request. */
 struct cgi_ticket {
     struct cgi_ticket *next, **at;
     struct mk_request *request;
-    enum { CGI_TICKET_NONE, CGI_TICKET_WAITS, CGI_TICKET_VALID } state;
+    struct cgi_client *client;
+    uint64_t number; /* in the order of arrival */
+    enum cgi_ticket_state state;
 };
 
 struct cgi_pool {
     struct mk_worker *worker;
-    unsigned used; /* places of processes, and of valid tickets */
+    const struct cgi_settings *settings; /* known from the first request on */
+    unsigned used;                       /* places of processes, and of valid tickets */
     unsigned waiting;
-    struct cgi_ticket *first, **last;
+    uint64_t n_tickets;
+    struct cgi_client *clients;    /* that run scripts, or wait */
     struct cgi_process *processes; /* that have not ended */
 };
 
 void cgi_pool_init(struct cgi_pool *p, struct mk_worker *worker);
 
-/* Takes a place for the ticket, or lets it wait: its request is resumed when it has become valid. False: too
- * many wait. */
+/* Takes a place for the ticket, or queues it: its request is resumed when it is valid or lost. False: the
+ * queue is full, or memory is out. */
 bool cgi_pool_enter(struct cgi_pool *p, const struct cgi_settings *settings, struct cgi_ticket *ticket,
                     struct mk_request *request);
-/* The ticket will not be used (any more). */
+/* The ticket is not needed any more. */
 void cgi_pool_give_up(struct cgi_pool *p, struct cgi_ticket *ticket);
-/* The place of a valid ticket goes over to a process. */
-void cgi_pool_use(struct cgi_ticket *ticket);
-/* A place is free again: for whoever waits longest. */
-void cgi_pool_release(struct cgi_pool *p);
+/* The place of a valid ticket becomes that of a process: the client that cgi_pool_release() wants back. */
+struct cgi_client *cgi_pool_use(struct cgi_ticket *ticket);
+/* A process of that client has ended. Its place goes to the waiting client that runs the fewest scripts; of
+ * several, to the request that has waited longest. */
+void cgi_pool_release(struct cgi_pool *p, struct cgi_client *client);
 
 #endif

@@ -26,6 +26,7 @@ static void dispose(struct cgi_process *p)
     shut(&p->in, &p->in_ready);
     shut(&p->out, &p->out_ready);
     cgi_errors_fini(&p->errors);
+    mk_request_forget(p->past);
     mk_alarm_free(p->alarm);
     mk_mem_free(p->name);
     mk_mem_free(p);
@@ -51,7 +52,7 @@ static void retire(struct cgi_process *p, int status)
     if (p->out >= 0 && ioctl(p->out, FIONREAD, &there) == 0 && there > 0)
         p->rest = (size_t)there;
     cgi_errors_read(&p->errors);
-    cgi_pool_release(p->pool);
+    cgi_pool_release(p->pool, p->client);
     if (p->request)
         resume(p);
     else
@@ -63,13 +64,14 @@ static void on_end(void *ctx, int status)
     retire(ctx, status);
 }
 
-/* What was asked for is not heard, or not in time. */
+/* It ignores SIGTERM, or goes on for too long after its answer. */
 static void on_due(void *ctx)
 {
     struct cgi_process *p = ctx;
     if (!p->told) {
-        mk_worker_log(p->pool->worker, MK_LOG_WARN, "%s went on for %d s after its answer, and is ended",
-                      p->name, AFTERLIFE_MS / 1000);
+        mk_worker_log(p->pool->worker, MK_LOG_WARN,
+                      "cgi: %s: ended because it went on for %d s after its answer", p->name,
+                      AFTERLIFE_MS / 1000);
         cgi_process_stop(p);
         return;
     }
@@ -88,6 +90,8 @@ void cgi_process_stop(struct cgi_process *p)
 
 void cgi_process_leave(struct cgi_process *p, bool has_answered)
 {
+    if (p->child)
+        p->past = mk_request_remember(p->request);
     p->request = NULL;
     shut(&p->in, &p->in_ready);
     shut(&p->out, &p->out_ready);
@@ -120,13 +124,14 @@ void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
         mk_buf_addf(out, "ended with status %d", WEXITSTATUS(p->status));
 }
 
-/* ---- What it says ---- */
+/* ---- Its output ---- */
 
 static void say(void *ctx, mk_str line)
 {
     const struct cgi_process *p = ctx;
-    if (p->request)
-        mk_request_log(p->request, MK_LOG_WARN, "cgi: %.*s", MK_STR_ARG(line));
+    struct mk_request *request = p->request ? p->request : p->past;
+    if (request)
+        mk_request_log(request, MK_LOG_WARN, "cgi: %.*s", MK_STR_ARG(line));
     else
         mk_worker_log(p->pool->worker, MK_LOG_WARN, "cgi: %s: %.*s", p->name, MK_STR_ARG(line));
 }
@@ -153,7 +158,7 @@ ssize_t cgi_process_read(struct cgi_process *p, char *room, size_t cap)
     return n;
 }
 
-/* ---- What it is told ---- */
+/* ---- Its input ---- */
 
 ssize_t cgi_process_write(struct cgi_process *p, mk_str text)
 {
@@ -191,7 +196,7 @@ static void close_ends(struct ends *theirs)
     }
 }
 
-/* Ours never blocks; theirs does, as programs expect. */
+/* The worker's end never blocks; the script's does, as programs expect. */
 static bool open_pipe(int *ours, int *theirs, bool we_read)
 {
     int ends[2];
@@ -229,15 +234,14 @@ static bool open_pipes(struct cgi_process *p, struct ends *theirs, bool has_inpu
     return ok && cgi_errors_init(&p->errors, w, errors, p->settings->errors, say, p);
 }
 
-static bool start_child(struct cgi_process *p, const struct ends *theirs, const struct cgi_script *script,
-                        const struct cgi_environ *e)
+static bool start_child(struct cgi_process *p, const struct ends *theirs, const struct cgi_start *start)
 {
     const struct cgi_settings *s = p->settings;
     const struct mk_child_options o = {
-        .argv = e->argv,
-        .envp = e->envp,
-        .cwd = script->folder.p,
-        .in = theirs->in,
+        .argv = start->environ->argv,
+        .envp = start->environ->envp,
+        .cwd = start->script->folder.p,
+        .in = start->piped ? theirs->in : start->content_fd,
         .out = theirs->out,
         .err = theirs->err,
         .cpu_s = (s->cpu_ms + 999) / 1000,
@@ -277,18 +281,17 @@ static void join(struct cgi_pool *pool, struct cgi_process *p)
 }
 
 struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *ticket,
-                                      const struct cgi_script *script, const struct cgi_settings *settings,
-                                      const struct cgi_environ *e, bool has_input, int *error)
+                                      const struct cgi_start *start, int *error)
 {
     struct ends theirs = {-1, -1, -1};
-    struct cgi_process *p = new_process(pool, script->file);
+    struct cgi_process *p = new_process(pool, start->script->file);
     *error = -ENOMEM;
     if (!p)
         return NULL;
-    p->settings = settings;
+    p->settings = start->settings;
     p->request = ticket->request;
     errno = EAGAIN;
-    bool ok = open_pipes(p, &theirs, has_input) && start_child(p, &theirs, script, e);
+    bool ok = open_pipes(p, &theirs, start->piped) && start_child(p, &theirs, start);
     *error = -errno;
     close_ends(&theirs);
     if (!ok) {
@@ -296,6 +299,6 @@ struct cgi_process *cgi_process_start(struct cgi_pool *pool, struct cgi_ticket *
         return NULL;
     }
     join(pool, p);
-    cgi_pool_use(ticket);
+    p->client = cgi_pool_use(ticket);
     return p;
 }

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* What a path is: a descriptor of a regular file, -EISDIR, -EACCES for what is neither, or why it cannot be
- * told. */
+/* A descriptor of the regular file at the path; -EISDIR for a folder, -EACCES for anything else, or another
+ * error. */
 static int open_file(const struct mk_request *request, mk_str path)
 {
     struct stat st;
@@ -27,16 +27,16 @@ static size_t part_end(mk_str path, size_t from)
     return slash == MK_STR_NONE ? path.len : from + slash;
 }
 
-/* The first part that is a file. Most scripts are asked for without anything behind their name: that is tried
- * first, and only what goes through a file is walked along. */
+/* The first part that is a file. Most paths end with the name of the script: try that first, and walk along
+ * the path only if it goes through a file. */
 static int open_first_file(const struct mk_request *request, mk_str path, size_t *len)
 {
     *len = path.len > 1 && path.p[path.len - 1] == '/' ? path.len - 1 : path.len;
-    int fd = open_file(request, mk_str_take(path, *len));
+    int fd = open_file(request, mk_str_first(path, *len));
     if (fd != -ENOTDIR && fd != -ENAMETOOLONG)
         return fd;
     for (*len = part_end(path, 1);; *len = part_end(path, *len + 1)) {
-        fd = open_file(request, mk_str_take(path, *len));
+        fd = open_file(request, mk_str_first(path, *len));
         if (fd != -EISDIR || *len >= path.len)
             return fd;
     }
@@ -86,7 +86,7 @@ static const struct cgi_interpreter *interpreter_for(const struct cgi_settings *
     return NULL;
 }
 
-/* The mode tells what the kernel will say, unless the answer depends on who we are. */
+/* The kernel decides when the script starts; if it cannot be asked here, the mode has to do. */
 static bool may_execute(int fd)
 {
     struct stat st;
@@ -97,7 +97,7 @@ static bool may_execute(int fd)
 
 static bool name_parts(struct mk_request *request, mk_str path, size_t len, struct cgi_script *out)
 {
-    out->name = mk_str_take(path, len);
+    out->name = mk_str_first(path, len);
     out->info = mk_str_skip(path, len);
     out->file = mk_request_file_name(request, out->name);
     size_t slash = mk_str_find_last(out->file, '/');
@@ -125,14 +125,14 @@ unsigned cgi_script_find(struct mk_request *request, const struct cgi_settings *
         return status_of(fd);
     bool executable = may_execute(fd);
     close(fd);
-    if (is_hidden(mk_str_take(path, len)) && !mk_request_shows_dot_files(request))
+    if (is_hidden(mk_str_first(path, len)) && !mk_request_shows_dot_files(request))
         return 403;
     if (!name_parts(request, path, len, out))
         return 503;
     out->interpreter = interpreter_for(settings, route, out->name);
     if (out->interpreter || executable)
         return 0;
-    mk_request_log(request, MK_LOG_WARN, "%.*s may not be executed, and no interpreter is set for it",
+    mk_request_log(request, MK_LOG_WARN, "%.*s is not executable and has no interpreter",
                    MK_STR_ARG(out->file));
     return 403;
 }

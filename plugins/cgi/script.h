@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which file a path leads to, and what of the path is left for it. */
+/* The script that a path leads to, and the rest of the path. */
 #ifndef CGI_SCRIPT_H
 #define CGI_SCRIPT_H
 
@@ -7,10 +7,10 @@
 
 struct cgi_script {
     mk_str name;                               /* the part of the path that leads to it: SCRIPT_NAME */
-    mk_str info;                               /* what follows: PATH_INFO; may be empty */
+    mk_str info;                               /* the rest: PATH_INFO; may be empty */
     mk_str file;                               /* its absolute name, ended by a NUL */
-    mk_str folder;                             /* where that is; ended by a NUL */
-    const struct cgi_interpreter *interpreter; /* NULL: it is executed itself */
+    mk_str folder;                             /* the folder it is in; ended by a NUL */
+    const struct cgi_interpreter *interpreter; /* NULL: the script is executed itself */
     bool speaks_http;                          /* its name begins with nph- */
 };
 

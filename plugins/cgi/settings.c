@@ -5,15 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What holds without a [CGI], and what its keys have as defaults. */
-#define SILENCE    30
-#define WAIT       10
-#define PROCESSES  16
-#define WAITING    64
-#define HEAD_KB    32
-#define ERRORS_KB  64
-#define IN_TEXT(n) TEXT_OF(n)
-#define TEXT_OF(n) #n
 #define AT(member) MK_CONF_AT(struct cgi_settings, member)
 #define A_DAY      86400000
 
@@ -37,17 +28,17 @@ static const void *at(const void *list, size_t i)
 
 /* ---- Interpreters ---- */
 
-/* What is wrong with the program, or NULL. */
+/* The mistake in the name of a program, or NULL. */
 static const char *complaint_about(const char *program)
 {
     if (program[0] != '/')
-        return "a program is named by its whole path, from / on";
+        return "expected the absolute path of a program";
     if (access(program, X_OK) == 0)
         return NULL;
-    return errno == EACCES ? "may not be executed" : errno == ENOENT ? "is not there" : "cannot be reached";
+    return errno == EACCES ? "is not executable" : errno == ENOENT ? "does not exist" : "cannot be reached";
 }
 
-static bool take_program(const struct mk_conf_spot *spot, mk_str word, struct cgi_interpreter *in, size_t at)
+static bool read_program(const struct mk_conf_spot *spot, mk_str word, struct cgi_interpreter *in, size_t at)
 {
     char *copy = mk_conf_spot_alloc(spot, word.len + 1);
     if (!copy)
@@ -69,15 +60,14 @@ static bool parse_interpreter(const struct mk_conf_spot *spot, mk_str value, voi
         return false;
     if (!mk_str_starts(in->suffix, MK_STR(".")) || in->suffix.len < 2 ||
         mk_str_find(in->suffix, '/') != MK_STR_NONE) {
-        mk_conf_spot_error(spot, in->suffix, "`%.*s` is not the end of a name, such as .php",
-                           MK_STR_ARG(in->suffix));
+        mk_conf_spot_error(spot, in->suffix, "`%.*s` is not a suffix such as .php", MK_STR_ARG(in->suffix));
         return false;
     }
     for (size_t n = 0;; n++) {
         if (!mk_conf_spot_word(spot, &value, &word))
             return false;
         if (!word.p && n == 0) {
-            mk_conf_spot_error(spot, in->suffix, "no program is named for `%.*s`", MK_STR_ARG(in->suffix));
+            mk_conf_spot_error(spot, in->suffix, "no program for `%.*s`", MK_STR_ARG(in->suffix));
             return false;
         }
         if (!word.p)
@@ -86,7 +76,7 @@ static bool parse_interpreter(const struct mk_conf_spot *spot, mk_str value, voi
             mk_conf_spot_error(spot, word, "more than %d words", CGI_WORDS_MAX);
             return false;
         }
-        if (!take_program(spot, word, in, n))
+        if (!read_program(spot, word, in, n))
             return false;
     }
     append(list, &in->item);
@@ -175,13 +165,12 @@ static bool show_set(const void *field, size_t i, struct mk_buf *out)
     return true;
 }
 
-/* Before Monkey 1.6 what is a route now stood here. */
+/* Before Monkey 1.6 routes were here. */
 static bool parse_match(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     (void)field;
     mk_str regex = mk_str_word(&value);
-    mk_conf_spot_error(spot, (mk_str){NULL, 0},
-                       "which paths lead to scripts is said in [ROUTES] or [HANDLERS]");
+    mk_conf_spot_error(spot, (mk_str){NULL, 0}, "paths of scripts belong in [ROUTES] or [HANDLERS]");
     mk_conf_spot_hint(spot, "write it below the [HOST] as [HANDLERS]: `Match %.*s cgi%s%.*s`",
                       MK_STR_ARG(regex), value.len ? " " : "", MK_STR_ARG(mk_str_trim(value)));
     return false;
@@ -195,7 +184,7 @@ static bool show_nothing(const void *field, size_t i, struct mk_buf *out)
 
 /* ---- The table ---- */
 
-static const char *const chunked_words[] = {"refuse", "stream", NULL};
+static const char *const content_words[] = {"spool", "refuse", "stream", NULL};
 
 static const struct mk_conf_key keys[] = {
     {.name = "Interpreter",
@@ -205,8 +194,9 @@ static const struct mk_conf_key keys[] = {
      .form = ".SUFFIX /path/of/program [arguments...]",
      .parse = parse_interpreter,
      .show = show_interpreter,
-     .help = "Scripts whose name ends like this are handed to the program, with their own name as its last "
-             "argument. Others must be executable."},
+     .help =
+         "Runs scripts whose name ends with the suffix; the name of the script is the last argument. Other "
+         "scripts must be executable."},
     {.name = "SetEnv",
      .type = MK_CONF_CUSTOM,
      AT(set),
@@ -214,68 +204,82 @@ static const struct mk_conf_key keys[] = {
      .form = "NAME VALUE",
      .parse = parse_set,
      .show = show_set,
-     .help = "A variable for every script, also in place of one that the server would set."},
+     .help = "Sets a variable for every script, also in place of one that the server sets."},
     {.name = "PassEnv",
      .type = MK_CONF_WORDS,
      AT(pass),
-     .help = "Variables that scripts get as the server has them."},
+     .help = "Passes on variables with the values that the server has."},
     {.name = "CgiTimeout",
      .type = MK_CONF_TIME,
      AT(silence_ms),
      .min = 100,
      .max = A_DAY,
      .zero = "unlimited",
-     .def = IN_TEXT(SILENCE),
-     .help = "How long a script may do nothing that one can see: neither take content nor say anything (504 "
-             "before its head, else the connection is cut). `HandlerTimeout` holds besides."},
+     .def = "30",
+     .help = "How long a script may neither read content nor write anything (504 before its head, else the "
+             "connection is cut). `HandlerTimeout` applies as well."},
     {.name = "MaxTime",
      .type = MK_CONF_TIME,
      AT(life_ms),
      .min = 100,
      .max = A_DAY,
      .zero = "unlimited",
-     .def = "unlimited",
-     .help = "How long a script may run in all, whatever it does (504)."},
+     .def = "300",
+     .help =
+         "How long a script may run in all, whatever it does (504 before its head, else the connection is "
+         "cut)."},
     {.name = "MaxProcesses",
      .type = MK_CONF_NUM,
      AT(processes),
      .min = 1,
      .max = 10000,
-     .def = IN_TEXT(PROCESSES),
+     .def = "16",
      .help = "Scripts that one worker runs at a time."},
+    {.name = "MaxProcessesPerAddress",
+     .type = MK_CONF_NUM,
+     AT(per_address),
+     .max = 10000,
+     .zero = "auto",
+     .def = "auto",
+     .help =
+         "Those that it runs for one client address (an IPv6 client is its /64 network); further requests "
+         "wait. `auto` is three quarters of `MaxProcesses`."},
     {.name = "MaxWaiting",
      .type = MK_CONF_NUM,
      AT(waiting),
      .max = 100000,
-     .def = IN_TEXT(WAITING),
-     .help = "Requests of one worker that wait for a script to end before theirs begins (503 for others)."},
+     .def = "64",
+     .help =
+         "Requests of one worker that wait until they may start a script. The next one is that of the "
+         "address that runs the fewest scripts. When the queue is full, the address with the most requests "
+         "in it gives way (503)."},
     {.name = "WaitTimeout",
      .type = MK_CONF_TIME,
      AT(wait_ms),
      .min = 100,
      .max = A_DAY,
-     .def = IN_TEXT(WAIT),
-     .help = "How long such a request waits (503)."},
+     .def = "10",
+     .help = "How long a request waits for a process (503)."},
     {.name = "MaxOutput",
      .type = MK_CONF_SIZE,
      AT(output),
      .zero = "unlimited",
      .def = "unlimited",
-     .help = "Bytes of content that a script may make."},
+     .help = "Bytes of content that a script may write."},
     {.name = "MaxHead",
      .type = MK_CONF_SIZE,
      AT(head),
      .min = 64,
      .max = 56 * 1024,
-     .def = IN_TEXT(HEAD_KB) "K",
-     .help = "Bytes of the fields before it (502)."},
+     .def = "32K",
+     .help = "Bytes of the fields before the content (502)."},
     {.name = "MaxErrors",
      .type = MK_CONF_SIZE,
      AT(errors),
      .max = 1 << 30,
      .zero = "off",
-     .def = IN_TEXT(ERRORS_KB) "K",
-     .help = "Bytes of a script's standard error that go to the error log; what is more is thrown away."},
+     .def = "64K",
+     .help = "Bytes of a script's standard error that go to the error log; the rest is dropped."},
     {.name = "MaxCpu",
      .type = MK_CONF_TIME,
      AT(cpu_ms),
@@ -296,21 +300,24 @@ static const struct mk_conf_key keys[] = {
      .zero = "unlimited",
      .def = "unlimited",
      .help = "Bytes of a file that a script may write."},
-    {.name = "ChunkedContent",
+    {.name = "RequestContent",
      .type = MK_CONF_ENUM,
-     AT(chunked),
-     .choices = chunked_words,
-     .def = "refuse",
+     AT(content),
+     .choices = content_words,
+     .def = "spool",
      .help =
-         "Content whose length is not known when it begins, and that is longer than 64 KB: `refuse` asks for "
-         "a length (411), `stream` starts the script without CONTENT_LENGTH."},
+         "`spool` receives all content, up to `MaxBodySize`, before it starts the script, which always gets "
+         "CONTENT_LENGTH; above 64 KB it keeps it in `SpoolFolder`. `refuse` does the same, but wants a "
+         "length for more than 64 KB (411). `stream` starts the script at once, without CONTENT_LENGTH where "
+         "the client sends none and more than 64 KB; a slow client then occupies a process."},
+    {.name = "ChunkedContent", .flags = MK_CONF_DEPRECATED, .alias_of = "RequestContent"},
     {.name = "FollowClient",
      .type = MK_CONF_BOOL,
      AT(follow),
      .def = "on",
-     .help =
-         "A client that closes its side of the connection has gone, and its script is ended. `off`: it may "
-         "still be listening, and is found to be gone with the next output."},
+     .help = "A client that closes its side of the connection is gone, and its script ends. `off`: the "
+             "client may "
+             "still be reading; the server notices with the next output that it is gone."},
     {.name = "PassAuthorization",
      .type = MK_CONF_BOOL,
      AT(authorization),
@@ -329,7 +336,7 @@ static const struct mk_conf_key keys[] = {
      .form = "nothing",
      .parse = parse_match,
      .show = show_nothing,
-     .help = "Where Monkey before 1.6 had its patterns; they are routes now."},
+     .help = "Monkey before 1.6 had its patterns here; they are routes now."},
 };
 
 const struct mk_conf_table cgi_table = {
@@ -342,16 +349,6 @@ const struct mk_conf_table cgi_table = {
 };
 
 /* ---- Settings of a host ---- */
-
-static const struct cgi_settings defaults = {
-    .silence_ms = SILENCE * 1000,
-    .wait_ms = WAIT * 1000,
-    .processes = PROCESSES,
-    .waiting = WAITING,
-    .head = HEAD_KB * 1024,
-    .errors = ERRORS_KB * 1024,
-    .follow = true,
-};
 
 static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_str name)
 {
@@ -372,9 +369,7 @@ static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_s
 
 struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools)
 {
-    struct cgi_settings *s = mk_config_section(config, &cgi_table, NULL);
-    if (!s && (s = mk_config_alloc(config, sizeof *s)))
-        *s = defaults;
+    struct cgi_settings *s = mk_config_settings(config, &cgi_table);
     if (!s || s->pool) /* seen with another host */
         return s;
     s->pool = ++*pools;
@@ -418,5 +413,5 @@ bool cgi_settings_bind(const struct mk_conf_spot *spot, mk_str words, void **dat
         return !more.p;
     struct cgi_interpreter *in = mk_conf_spot_alloc(spot, sizeof *in);
     r->interpreter = in;
-    return in && take_program(spot, program, in, 0);
+    return in && read_program(spot, program, in, 0);
 }

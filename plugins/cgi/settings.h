@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What [CGI] and the words behind the handler's name say. */
+/* The keys of [CGI], and the words of a route. */
 #ifndef CGI_SETTINGS_H
 #define CGI_SETTINGS_H
 
@@ -7,7 +7,7 @@
 
 enum { CGI_WORDS_MAX = 8 };
 
-/* What stands in a list begins with this. */
+/* Each element of a list begins with this. */
 struct cgi_item {
     struct cgi_item *next;
 };
@@ -16,7 +16,7 @@ struct cgi_list {
     struct cgi_item *first, *last;
 };
 
-/* Who runs scripts whose name ends in a suffix. */
+/* A program that runs scripts whose name ends with a suffix. */
 struct cgi_interpreter {
     struct cgi_item item;
     mk_str suffix; /* empty: whatever the name is */
@@ -24,36 +24,37 @@ struct cgi_interpreter {
         *words[CGI_WORDS_MAX + 1]; /* a program and arguments before the script's name; ended by NULL */
 };
 
-/* "NAME=value", which lives as long as the configuration. */
+/* "NAME=value"; lives as long as the configuration. */
 struct cgi_variable {
     struct cgi_item item;
     mk_str name, value;
     const char *line;
 };
 
-enum cgi_chunked { CGI_CHUNKED_REFUSE, CGI_CHUNKED_STREAM };
+/* How content reaches a script (RequestContent). */
+enum cgi_content { CGI_CONTENT_SPOOL, CGI_CONTENT_REFUSE, CGI_CONTENT_STREAM };
 
 struct cgi_settings {
-    struct cgi_list interpreters, set, passed; /* `passed`: PassEnv, as they were when it was loaded */
+    struct cgi_list interpreters, set, passed; /* `passed`: PassEnv, with the values at load time */
     struct mk_conf_words pass;
     uint32_t silence_ms, life_ms, wait_ms, cpu_ms;
     uint64_t memory, file_size, output, head, errors;
-    uint32_t processes, waiting;
-    enum cgi_chunked chunked;
+    uint32_t processes, per_address, waiting;
+    enum cgi_content content;
     bool authorization, arguments, follow;
-    void *unused;  /* of keys that only say where they went */
-    unsigned pool; /* which of the worker's counts its processes, from 1; 0: not known yet */
+    void *unused;  /* of keys that are errors by now */
+    unsigned pool; /* the number of its pool in each worker, from 1; 0: not known yet */
 };
 
-/* What a route says. */
+/* The words of a route. */
 struct cgi_route {
-    const struct cgi_interpreter *interpreter; /* NULL: as the name of the script says */
-    mk_str type;                               /* of answers that tell none; absent: they stay without */
+    const struct cgi_interpreter *interpreter; /* NULL: by the suffix of the script */
+    mk_str type;                               /* Content-Type of answers without one; absent: none */
 };
 
 extern const struct mk_conf_table cgi_table;
 
-/* The settings of a host, with the next free pool if they are new; NULL when memory is out (reported). */
+/* The settings of a host, with the next pool if they are new; NULL when memory is out (reported). */
 struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools);
 
 /* The words behind the name of the handler, as mk_handler.bind. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shell: a command line on a unix socket, for whoever runs the server. */
+/* The shell: a command line on a unix socket, for the server's administrator. */
 #include <errno.h>
 #include <monkey/version.h>
 
 #include "client.h"
-#include "note.h"
+#include "reply.h"
+#include "shell.h"
 #include "socket.h"
+
+MK_PLUGIN_DECLARE(cheetah);
 
 static int load(struct mk_config *config, void **data)
 {
@@ -13,9 +16,10 @@ static int load(struct mk_config *config, void **data)
     if (!c)
         return -ENOMEM;
     *data = c;
+    c->plugin = &MK_PLUGIN_OF(cheetah);
     c->fd = -1;
     c->seats = mk_config_shared(config, "cheetah/seats", sizeof *c->seats);
-    if (!c->seats || shell_settings_read(config, &c->settings, &c->section))
+    if (!c->seats || cheetah_settings_read(config, &c->settings, &c->section))
         return -EINVAL;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
     return 0;
@@ -23,35 +27,35 @@ static int load(struct mk_config *config, void **data)
 
 static int master_start(struct mk_config *config, void *data)
 {
-    return shell_socket_open(config, data);
+    return cheetah_socket_open(config, data);
 }
 
 static void unload(void *data)
 {
-    shell_socket_close(data);
+    cheetah_socket_close(data);
 }
 
 static const struct mk_verb shell = {
     .name = "shell",
     .args = "[-s SOCKET] [--json] [COMMAND...]",
-    .help = "talks to the server that runs: what it does, reload, log level (plugin cheetah)",
-    .run = shell_client_run,
+    .help = "Talk to the running server: status, reload, log level (plugin cheetah).",
+    .run = cheetah_client_run,
 };
 
-static const struct mk_conf_table *const sections[] = {&shell_table, NULL};
+static const struct mk_conf_table *const sections[] = {&cheetah_table, NULL};
 static const struct mk_verb *const verbs[] = {&shell, NULL};
 
 MK_PLUGIN(cheetah) = {
     MK_PLUGIN_HEAD,
     .name = "cheetah",
     .version = MONKEY_VERSION,
-    .help = "A shell for the server that runs: `monkey shell`.",
+    .help = "A shell into the running server: `monkey shell`.",
     .sections = sections,
     .verbs = verbs,
     .load = load,
     .unload = unload,
     .master_start = master_start,
-    .worker_start = shell_start,
-    .worker_stop = shell_stop,
-    .on_message = shell_note_arrives,
+    .worker_start = cheetah_start,
+    .worker_stop = cheetah_stop,
+    .on_message = cheetah_reply,
 };

@@ -16,25 +16,25 @@
 enum { USAGE = 2, INPUT_MAX = 1 << 16 };
 
 struct client {
-    struct shell_line line;
+    struct cheetah_line line;
     bool json, interactive;
-    int code; /* of the first command that went wrong */
+    int code; /* of the first command that failed */
     bool quits;
-    struct mk_buf in; /* of stdin, not looked at yet */
+    struct mk_buf in; /* of stdin, not processed yet */
 };
 
 static int usage(FILE *to, int code)
 {
     fputs("usage: monkey shell [-s SOCKET] [--json] [COMMAND...]\n"
           "\n"
-          "Talks to the server that runs. Without a COMMAND it asks for commands, or reads them from its "
-          "input, a "
-          "line\neach. `monkey shell help` lists them.\n"
+          "Talks to the running server. Without a COMMAND it prompts for commands, or reads them from "
+          "standard\n"
+          "input, one per line. `monkey shell help` lists them.\n"
           "\n"
-          "  -s, --socket SOCKET  of the server, as in its [CHEETAH] (" SHELL_SOCKET ")\n"
+          "  -s, --socket SOCKET  of the server, as in its [CHEETAH] (" CHEETAH_SOCKET ")\n"
           "  -j, --json           status, workers, connections and cache as JSON\n"
           "\n"
-          "Exit codes: 0 fine, 1 something failed, 2 wrong usage.\n",
+          "Exit codes: 0 success, 1 failure, 2 wrong usage.\n",
           to);
     return code;
 }
@@ -49,16 +49,16 @@ static bool is_word(mk_str line, const char *a, const char *b, const char *c)
 
 static int ask(struct client *c, mk_str command)
 {
-    char room[SHELL_LINE_MAX];
+    char room[CHEETAH_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(room, sizeof room - 1);
     if (c->json)
         mk_buf_add(&line, MK_STR("json "));
     mk_buf_add(&line, command);
     if (line.failed) {
-        fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, SHELL_LINE_MAX - 1);
+        fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, CHEETAH_LINE_MAX - 1);
         return USAGE;
     }
-    return shell_line_ask(&c->line, mk_buf_str(&line));
+    return cheetah_line_ask(&c->line, mk_buf_str(&line));
 }
 
 static void run(struct client *c, mk_str line)
@@ -79,14 +79,14 @@ static void run(struct client *c, mk_str line)
 
 static int run_words(struct client *c, char **words, int n)
 {
-    char room[SHELL_LINE_MAX];
+    char room[CHEETAH_LINE_MAX];
     struct mk_buf line = mk_buf_fixed(room, sizeof room);
     for (int i = 0; i < n; i++) {
         mk_buf_add(&line, i ? MK_STR(" ") : MK_STR(""));
         mk_buf_add(&line, mk_str_from_c(words[i]));
     }
     if (line.failed || mk_str_find(mk_buf_str(&line), '\n') != MK_STR_NONE) {
-        fprintf(stderr, "monkey shell: a command is one line of at most %d bytes\n", SHELL_LINE_MAX - 1);
+        fprintf(stderr, "monkey shell: a command is one line of at most %d bytes\n", CHEETAH_LINE_MAX - 1);
         return USAGE;
     }
     run(c, mk_buf_str(&line));
@@ -102,8 +102,7 @@ static void prompt(const struct client *c)
     fflush(stdout);
 }
 
-/* Until there is something to read; meanwhile the server may end the session, which is begun again when it is
- * needed. */
+/* Waits for input. In the meantime the server may end the session; the next command then opens a new one. */
 static bool wait_for_input(struct client *c)
 {
     for (;;) {
@@ -111,13 +110,13 @@ static bool wait_for_input(struct client *c)
         if (poll(p, c->line.fd >= 0 ? 2 : 1, -1) < 0 && errno != EINTR)
             return false;
         if (p[1].revents)
-            shell_line_look(&c->line);
+            cheetah_line_look(&c->line);
         if (p[0].revents)
             return true;
     }
 }
 
-/* Whole lines only; the last one may lack its end. */
+/* Complete lines only; the last one may lack its line end. */
 static void run_lines(struct client *c, bool is_last)
 {
     mk_str rest = mk_buf_str(&c->in);
@@ -125,10 +124,10 @@ static void run_lines(struct client *c, bool is_last)
         size_t len = mk_str_find(rest, '\n');
         if (len == MK_STR_NONE && !is_last)
             break;
-        run(c, mk_str_take(rest, len == MK_STR_NONE ? rest.len : len));
+        run(c, mk_str_first(rest, len == MK_STR_NONE ? rest.len : len));
         rest = mk_str_skip(rest, len == MK_STR_NONE ? rest.len : len + 1);
         if (c->code && !c->interactive && c->line.fd < 0)
-            c->quits = true; /* there is nobody to ask */
+            c->quits = true; /* there is no terminal to prompt on */
         if (!c->quits)
             prompt(c);
     }
@@ -146,7 +145,7 @@ static int run_input(struct client *c)
         if (n > 0)
             mk_buf_add(&c->in, mk_str_of(room, (size_t)n));
         if (c->in.failed) {
-            fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, SHELL_LINE_MAX - 1);
+            fprintf(stderr, "%sa command has at most %d bytes\n", c->line.prefix, CHEETAH_LINE_MAX - 1);
             c->code = USAGE;
             break;
         }
@@ -161,7 +160,7 @@ static int run_input(struct client *c)
 
 /* ---- The verb ---- */
 
-/* Answers how many words were taken, or a negated exit code - 1. */
+/* Returns the number of words used, or a negated exit code - 1. */
 static int read_options(int argc, char **argv, struct client *c)
 {
     int i = 1;
@@ -179,7 +178,7 @@ static int read_options(int argc, char **argv, struct client *c)
         } else if (mk_str_starts(option, MK_STR("--socket="))) {
             c->line.path = argv[i] + sizeof "--socket=" - 1;
         } else {
-            fprintf(stderr, "monkey shell: unknown option, or one that lacks its value: %s\n", argv[i]);
+            fprintf(stderr, "monkey shell: unknown option, or option without its value: %s\n", argv[i]);
             return -1 - usage(stderr, USAGE);
         }
     }
@@ -188,22 +187,22 @@ static int read_options(int argc, char **argv, struct client *c)
 
 static int begin(struct client *c)
 {
-    int code = shell_line_open(&c->line);
+    int code = cheetah_line_open(&c->line);
     if (code || !c->interactive)
         return code;
     printf("%s at %s. `help` lists the commands.\n", c->line.greeting, c->line.path);
     return 0;
 }
 
-int shell_client_run(int argc, char **argv)
+int cheetah_client_run(int argc, char **argv)
 {
     struct client c = {.in = mk_buf_growing(INPUT_MAX)};
-    shell_line_init(&c.line, SHELL_SOCKET);
+    cheetah_line_init(&c.line, CHEETAH_SOCKET);
     int taken = read_options(argc, argv, &c);
     if (taken < 0)
         return -1 - taken;
     if (!*c.line.path || strlen(c.line.path) >= sizeof(((struct sockaddr_un *)0)->sun_path)) {
-        fprintf(stderr, "monkey shell: not a path of a socket: %s\n", c.line.path);
+        fprintf(stderr, "monkey shell: not the path of a socket: %s\n", c.line.path);
         return USAGE;
     }
     c.interactive = taken == argc && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO);
@@ -211,7 +210,7 @@ int shell_client_run(int argc, char **argv)
     int code = begin(&c);
     if (!code)
         code = taken < argc ? run_words(&c, argv + taken, argc - taken) : run_input(&c);
-    shell_line_close(&c.line);
+    cheetah_line_close(&c.line);
     mk_buf_free(&c.line.in);
     mk_buf_free(&c.in);
     return code;

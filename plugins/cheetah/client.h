@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `monkey shell`. */
-#ifndef SHELL_CLIENT_H
-#define SHELL_CLIENT_H
+#ifndef CHEETAH_CLIENT_H
+#define CHEETAH_CLIENT_H
 
-int shell_client_run(int argc, char **argv);
+int cheetah_client_run(int argc, char **argv);
 
 #endif

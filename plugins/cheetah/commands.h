@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can be asked for. */
-#ifndef SHELL_COMMANDS_H
-#define SHELL_COMMANDS_H
+/* The commands. */
+#ifndef CHEETAH_COMMANDS_H
+#define CHEETAH_COMMANDS_H
 
 #include "session.h"
 
-/* Answers the line, now or later. */
-void shell_command_run(struct shell_session *s, mk_str line);
-/* The first line of a session. */
-void shell_command_greet(struct shell_session *s);
+/* Executes the line; the answer may come later. */
+void cheetah_command_run(struct cheetah_session *s, mk_str line);
 
 #endif

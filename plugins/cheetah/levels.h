@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `loglevel`: what the error log holds. */
-#ifndef SHELL_LEVELS_H
-#define SHELL_LEVELS_H
+/* `loglevel`: the level of the error log. */
+#ifndef CHEETAH_LEVELS_H
+#define CHEETAH_LEVELS_H
 
 #include "session.h"
 
-extern const char *const shell_level_names[MK_LOG_LEVELS];
+extern const char *const cheetah_level_names[MK_LOG_LEVELS];
 
-void shell_level(struct shell_session *s, mk_str args, bool json);
+void cheetah_level(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

@@ -20,17 +20,17 @@ enum {
     IN_MAX = 1 << 20,
     READ = 64 * 1024,
     CONNECT_S = 5,
-    ANSWER_MS = 60000, /* between two pieces of it */
+    ANSWER_MS = 60000, /* between two pieces */
     TRIES = 20,
     PAUSE_US = 100000,
 };
 
-void shell_line_init(struct shell_line *l, const char *path)
+void cheetah_line_init(struct cheetah_line *l, const char *path)
 {
-    *l = (struct shell_line){.path = path, .prefix = "", .fd = -1, .in = mk_buf_growing(IN_MAX)};
+    *l = (struct cheetah_line){.path = path, .prefix = "", .fd = -1, .in = mk_buf_growing(IN_MAX)};
 }
 
-void shell_line_close(struct shell_line *l)
+void cheetah_line_close(struct cheetah_line *l)
 {
     if (l->fd >= 0)
         close(l->fd);
@@ -41,23 +41,23 @@ void shell_line_close(struct shell_line *l)
 
 /* ---- Printing ---- */
 
-/* The server has made it safe already, if it is what it seems to be. */
+/* A genuine server has escaped the text already. */
 static bool print(FILE *to, const char *prefix, mk_str text)
 {
     struct mk_buf line = mk_buf_growing(4 * IN_MAX);
-    shell_safe_add(&line, text);
+    cheetah_safe_add(&line, text);
     mk_buf_add_char(&line, '\n');
     if (to == stderr)
-        fflush(stdout); /* so that both come in their order */
+        fflush(stdout); /* so that both appear in the right order */
     fputs(prefix, to);
     bool ok = !line.failed && fwrite(line.p, 1, line.len, to) == line.len;
     mk_buf_free(&line);
     return ok;
 }
 
-static int complain(const struct shell_line *l, const char *fmt, ...) MK_API_PRINTF(2, 3);
+static int complain(const struct cheetah_line *l, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
-static int complain(const struct shell_line *l, const char *fmt, ...)
+static int complain(const struct cheetah_line *l, const char *fmt, ...)
 {
     char room[1024];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -71,8 +71,8 @@ static int complain(const struct shell_line *l, const char *fmt, ...)
 
 /* ---- Receiving ---- */
 
-/* Waits for more. False: it is over, errno says why, 0 for the end. */
-static bool receive(struct shell_line *l)
+/* Waits for more. False: failed; errno has the reason, 0 for the end. */
+static bool receive(struct cheetah_line *l)
 {
     struct pollfd p = {.fd = l->fd, .events = POLLIN};
     mk_buf_drop(&l->in, l->in_at);
@@ -98,14 +98,14 @@ static bool receive(struct shell_line *l)
     return n > 0;
 }
 
-/* A line without its end; valid until the next one is read. False: there is none, see receive(). */
-static bool read_line(struct shell_line *l, mk_str *line)
+/* A line without its end; valid until the next call. False: see receive(). */
+static bool read_line(struct cheetah_line *l, mk_str *line)
 {
     for (;;) {
         mk_str rest = mk_str_skip(mk_buf_str(&l->in), l->in_at);
         size_t len = mk_str_find(rest, '\n');
         if (len != MK_STR_NONE) {
-            *line = mk_str_take(rest, len);
+            *line = mk_str_first(rest, len);
             l->in_at += len + 1;
             return true;
         }
@@ -131,42 +131,42 @@ static struct user user_of(uid_t uid)
     return u;
 }
 
-static int complain_of_rights(const struct shell_line *l)
+static int complain_of_rights(const struct cheetah_line *l)
 {
     struct stat st;
     struct user you = user_of(geteuid());
     if (stat(l->path, &st) < 0)
-        return complain(l, "%s may not look into the folder of %s", you.name, l->path);
+        return complain(l, "%s has no access to the folder of %s", you.name, l->path);
     struct user owner = user_of(st.st_uid);
     const struct group *group = getgrgid(st.st_gid);
     if (!(st.st_mode & S_IWGRP) || !group)
-        return complain(l, "%s may not use %s: it is for %s alone", you.name, l->path, owner.name);
-    return complain(l, "%s may not use %s: it is for %s and the group %s", you.name, l->path, owner.name,
+        return complain(l, "%s has no access to %s: only %s has", you.name, l->path, owner.name);
+    return complain(l, "%s has no access to %s: only %s and the group %s have", you.name, l->path, owner.name,
                     group->gr_name);
 }
 
-static int complain_of_connect(const struct shell_line *l, int error)
+static int complain_of_connect(const struct cheetah_line *l, int error)
 {
     if (error == ENOENT)
         return complain(l,
-                        "there is no socket %s: does a server run, with `Load cheetah` in its [PLUGINS]? "
-                        "(`monkey shell -s SOCKET` names another one)",
+                        "there is no socket %s: is a server running with `Load cheetah` in its [PLUGINS]? "
+                        "(for another path: `monkey shell -s SOCKET`)",
                         l->path);
     if (error == ECONNREFUSED)
-        return complain(l, "nobody answers at %s: the server has ended", l->path);
+        return complain(l, "no server answers at %s: the server has ended", l->path);
     if (error == EACCES || error == EPERM)
         return complain_of_rights(l);
     if (error == EAGAIN)
-        return complain(l, "nobody answers at %s within %d s", l->path, CONNECT_S);
+        return complain(l, "no server answers at %s within %d s", l->path, CONNECT_S);
     return complain(l, "cannot connect to %s: %s", l->path, strerror(error));
 }
 
-static int connect_once(struct shell_line *l)
+static int connect_once(struct cheetah_line *l)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = CONNECT_S};
     snprintf(to.sun_path, sizeof to.sun_path, "%s", l->path);
-    shell_line_close(l);
+    cheetah_line_close(l);
     l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (l->fd < 0)
         return errno;
@@ -174,16 +174,16 @@ static int connect_once(struct shell_line *l)
     return connect(l->fd, (const struct sockaddr *)&to, sizeof to) < 0 ? errno : 0;
 }
 
-static int take_greeting(struct shell_line *l, mk_str line)
+static int read_greeting(struct cheetah_line *l, mk_str line)
 {
-    static const mk_str expected = MK_STR_INIT("+" SHELL_GREETING " ");
+    static const mk_str expected = MK_STR_INIT("+" CHEETAH_GREETING " ");
     if (mk_str_starts(line, MK_STR("-")))
         return complain(l, "%.*s", MK_STR_ARG(mk_str_skip(line, 1)));
     if (mk_str_starts(line, MK_STR("+cheetah ")) && !mk_str_starts(line, expected))
-        return complain(l, "the server at %s speaks another version of this: use its own `monkey shell`",
-                        l->path);
+        return complain(
+            l, "the server at %s uses another version of the protocol: use its own `monkey shell`", l->path);
     if (!mk_str_starts(line, expected))
-        return complain(l, "what answers at %s is not the shell of a monkey", l->path);
+        return complain(l, "the program at %s is not a Monkey server", l->path);
     line = mk_str_skip(line, expected.len);
     snprintf(l->greeting, sizeof l->greeting, "%.*s", MK_STR_ARG(line));
     return 0;
@@ -191,21 +191,21 @@ static int take_greeting(struct shell_line *l, mk_str line)
 
 enum { AGAIN = -1 };
 
-static int open_once(struct shell_line *l)
+static int open_once(struct cheetah_line *l)
 {
     mk_str line;
     int e = connect_once(l);
     if (e)
         return complain_of_connect(l, e);
     if (read_line(l, &line))
-        return take_greeting(l, line);
-    /* A process that ended while we waited to be let in: there will be another one. */
+        return read_greeting(l, line);
+    /* The process ended before it accepted: another one will take its place. */
     if (errno == 0 || errno == ECONNRESET)
         return AGAIN;
-    return complain(l, "what answers at %s does not greet us: %s", l->path, strerror(errno));
+    return complain(l, "the program at %s sends no greeting: %s", l->path, strerror(errno));
 }
 
-int shell_line_open(struct shell_line *l)
+int cheetah_line_open(struct cheetah_line *l)
 {
     int code = AGAIN;
     for (unsigned i = 0; i < TRIES && code == AGAIN; i++) {
@@ -213,27 +213,27 @@ int shell_line_open(struct shell_line *l)
             usleep(PAUSE_US);
         code = open_once(l);
         if (code)
-            shell_line_close(l);
+            cheetah_line_close(l);
     }
-    return code == AGAIN ? complain(l, "what answers at %s ends at once", l->path) : code;
+    return code == AGAIN ? complain(l, "the server at %s closes every session at once", l->path) : code;
 }
 
-/* ---- Asking ---- */
+/* ---- Commands ---- */
 
-void shell_line_look(struct shell_line *l)
+void cheetah_line_look(struct cheetah_line *l)
 {
     char c;
     if (l->fd < 0)
         return;
     bool has_input =
         l->in_at < l->in.len || recv(l->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN;
-    if (has_input) /* it says why it goes, or has gone */
-        shell_line_close(l);
+    if (has_input) /* the server sends a reason, or has closed the session */
+        cheetah_line_close(l);
 }
 
-static bool send_line(const struct shell_line *l, mk_str line)
+static bool send_line(const struct cheetah_line *l, mk_str line)
 {
-    char room[SHELL_LINE_MAX];
+    char room[CHEETAH_LINE_MAX];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_buf_add(&text, line);
     mk_buf_add_char(&text, '\n');
@@ -249,23 +249,23 @@ static bool send_line(const struct shell_line *l, mk_str line)
 
 enum { ELSEWHERE = -1 };
 
-static int lose(struct shell_line *l)
+static int lose(struct cheetah_line *l)
 {
     const char *why =
-        errno == 0 || errno == ECONNRESET ? "the process that was asked has ended" : strerror(errno);
-    shell_line_close(l);
-    return complain(l, "the answer is not complete: %s", why);
+        errno == 0 || errno == ECONNRESET ? "the process ended during the command" : strerror(errno);
+    cheetah_line_close(l);
+    return complain(l, "the answer is incomplete: %s", why);
 }
 
-static int finish(struct shell_line *l, int code)
+static int finish(struct cheetah_line *l, int code)
 {
     if (!fflush(stdout) && !ferror(stdout))
         return code;
     return complain(l, "cannot write: %s", strerror(errno));
 }
 
-/* Prints the answer. ELSEWHERE: there is none, it is to be asked for again. */
-static int read_answer(struct shell_line *l)
+/* Prints the answer. ELSEWHERE: nothing was done; send the command again in a new session. */
+static int read_answer(struct cheetah_line *l)
 {
     mk_str line;
     while (read_line(l, &line)) {
@@ -277,39 +277,39 @@ static int read_answer(struct shell_line *l)
         case '#':
             (void)print(stderr, "", text);
             break;
-        case SHELL_DONE:
+        case CHEETAH_DONE:
             if (text.len)
                 (void)print(stdout, "", text);
             return finish(l, 0);
-        case SHELL_FAILED:
+        case CHEETAH_FAILED:
             (void)print(stderr, l->prefix, text);
             return finish(l, 1);
-        case SHELL_MISUSED:
+        case CHEETAH_MISUSED:
             (void)print(stderr, l->prefix, text);
             return finish(l, 2);
-        case SHELL_ELSEWHERE:
+        case CHEETAH_ELSEWHERE:
             return ELSEWHERE;
         default:
-            shell_line_close(l);
-            return complain(l, "%s does not keep to the protocol", l->path);
+            cheetah_line_close(l);
+            return complain(l, "%s violates the protocol", l->path);
         }
     }
     return lose(l);
 }
 
-int shell_line_ask(struct shell_line *l, mk_str command)
+int cheetah_line_ask(struct cheetah_line *l, mk_str command)
 {
     for (unsigned i = 0; i < TRIES; i++) {
-        shell_line_look(l);
-        if (l->fd < 0 && shell_line_open(l))
+        cheetah_line_look(l);
+        if (l->fd < 0 && cheetah_line_open(l))
             return 1;
-        int code = ELSEWHERE; /* what was not sent whole was not done */
+        int code = ELSEWHERE; /* the server did not execute an incomplete line */
         if (send_line(l, command))
             code = read_answer(l);
         if (code != ELSEWHERE)
             return code;
-        shell_line_close(l);
+        cheetah_line_close(l);
         usleep(PAUSE_US);
     }
-    return complain(l, "the server at %s ends", l->path);
+    return complain(l, "the server at %s is shutting down", l->path);
 }

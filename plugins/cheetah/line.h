@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's end of a session: connects, asks, prints what it is told. */
-#ifndef SHELL_LINE_H
-#define SHELL_LINE_H
+/* The client side of a session: connects, sends commands, prints the answers. */
+#ifndef CHEETAH_LINE_H
+#define CHEETAH_LINE_H
 
 #include <monkey/buf.h>
 
-struct shell_line {
+struct cheetah_line {
     const char *path;
-    const char *prefix; /* of errors */
-    int fd;             /* -1: there is no session now; it is begun when it is needed */
+    const char *prefix; /* of error messages */
+    int fd;             /* -1: no session; the next command opens one */
     struct mk_buf in;
-    size_t in_at;      /* what stands before was read */
+    size_t in_at;      /* everything before was read */
     char greeting[64]; /* of the server */
 };
 
-void shell_line_init(struct shell_line *l, const char *path);
-void shell_line_close(struct shell_line *l);
-/* 0; or 1, and it was said why. */
-int shell_line_open(struct shell_line *l);
-/* A line of less than SHELL_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Answers an exit
- * code: 0 done, 1 failed, 2 wrong usage. */
-int shell_line_ask(struct shell_line *l, mk_str command);
-/* While nothing is asked: the server may have ended the session. */
-void shell_line_look(struct shell_line *l);
+void cheetah_line_init(struct cheetah_line *l, const char *path);
+void cheetah_line_close(struct cheetah_line *l);
+/* 0; or 1 after an error message. */
+int cheetah_line_open(struct cheetah_line *l);
+/* A line of less than CHEETAH_LINE_MAX bytes. Output goes to stdout, anything else to stderr. Returns an exit
+ * code: 0 success, 1 failure, 2 wrong usage. */
+int cheetah_line_ask(struct cheetah_line *l, mk_str command);
+/* Call it between commands: the server may have ended the session. */
+void cheetah_line_look(struct cheetah_line *l);
 
 #endif

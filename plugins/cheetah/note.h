@@ -1,40 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What workers ask each other, and answer. */
-#ifndef SHELL_NOTE_H
-#define SHELL_NOTE_H
+/* Questions and answers between workers. */
+#ifndef CHEETAH_NOTE_H
+#define CHEETAH_NOTE_H
 
-#include "shell.h"
+#include "shell_type.h"
 
-enum shell_question {
-    SHELL_ASK_FACTS,
-    SHELL_ASK_CLEAR /* your cache, and the facts */,
-    SHELL_ASK_CONNECTIONS
+enum cheetah_question {
+    CHEETAH_ASK_FACTS,
+    CHEETAH_ASK_CLEAR /* clear the cache, then answer the facts */,
+    CHEETAH_ASK_CONNECTIONS
 };
 
-/* What one worker knows of itself. */
-struct shell_facts {
-    int64_t process; /* 0: nothing is known */
-    uint64_t memory; /* 0: nobody can tell */
+/* Facts of one worker. */
+struct cheetah_facts {
+    int64_t process; /* 0: unknown */
+    uint64_t memory; /* 0: unknown */
     struct mk_cache_info cache;
     enum mk_log_level level;
 };
 
-enum { SHELL_CURSOR_END = -1 };
+enum { CHEETAH_CURSOR_END = -1 };
 
-/* Both ways between processes that were born of the same one, so it is sent as it is; text may follow. */
-struct shell_note {
-    uint64_t token; /* of the question; its answers carry it, too */
+/* Between processes of the same program, so the bytes are sent unchanged; text may follow. */
+struct cheetah_note {
+    uint64_t token; /* of the question; answers repeat it */
     uint32_t question, from;
-    bool is_answer, json, has_rows; /* of connections: how to write them, and behind others? */
-    int64_t cursor, next; /* of connections: which is the first, and (answers) the one after these */
-    struct shell_facts facts;
+    bool is_answer, json, has_rows; /* of connections: the format, and whether rows precede */
+    int64_t cursor, next;           /* of connections: the first one; in answers, the one after the page */
+    struct cheetah_facts facts;
 };
 
-void shell_facts_of(const struct shell *s, struct shell_facts *out);
+void cheetah_facts_of(const struct shell *s, struct cheetah_facts *out);
 
-/* To a worker or MK_TO_ALL. False: it cannot be sent. */
-bool shell_note_send(struct shell *s, int to, const struct shell_note *note, mk_str text);
-/* The plugin's on_message. */
-void shell_note_arrives(struct mk_worker *worker, mk_str message, void *data);
+/* To a worker or MK_TO_ALL. False: sending failed. */
+bool cheetah_note_send(struct shell *s, int to, const struct cheetah_note *note, mk_str text);
+
+/* True if a newer configuration serves: only its workers answer. */
+bool cheetah_is_superseded(const struct mk_worker *w);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What both ends must agree on. */
-#ifndef SHELL_PROTOCOL_H
-#define SHELL_PROTOCOL_H
+/* Constants that both ends share. */
+#ifndef CHEETAH_PROTOCOL_H
+#define CHEETAH_PROTOCOL_H
 
-/* Behind the `+` of the first line. The number changes when the lines mean something else. */
-#define SHELL_GREETING "cheetah 1"
+/* After the `+` of the first line. The number changes with the meaning of lines. */
+#define CHEETAH_GREETING "cheetah 1"
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `reload`: asks for it, and says what became of it. */
-#ifndef SHELL_RELOAD_H
-#define SHELL_RELOAD_H
+/* `reload`: requests it, and reports the result. */
+#ifndef CHEETAH_RELOAD_H
+#define CHEETAH_RELOAD_H
 
 #include "session.h"
 
-void shell_reload(struct shell_session *s, mk_str args, bool json);
+void cheetah_reload(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

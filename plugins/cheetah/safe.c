@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "safe.h"
 
-/* How many bytes a character has that begins like this; 0: none does. */
+/* The length of a character with this first byte; 0: invalid. */
 static size_t len_of(unsigned char first)
 {
     return first < 0x80                    ? 1
@@ -11,7 +11,7 @@ static size_t len_of(unsigned char first)
                                            : 0;
 }
 
-/* The first character of well-formed UTF-8, and its length; 0 if it is none. */
+/* The first character and its length; 0: not well-formed UTF-8. */
 static size_t decode(mk_str s, uint32_t *c)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -35,7 +35,7 @@ static bool is_in(uint32_t c, uint32_t first, uint32_t last)
     return c >= first && c <= last;
 }
 
-/* Controls of both sets, marks without width, marks and overrides of direction, line separators, tags. */
+/* Control characters, characters without width, marks and overrides of direction, line separators, tags. */
 static bool is_harmless(uint32_t c)
 {
     if (c < 0x80)
@@ -51,12 +51,12 @@ static void add_bytes(struct mk_buf *out, mk_str s)
         mk_buf_addf(out, "\\x%02x", (unsigned char)s.p[i]);
 }
 
-void shell_safe_add(struct mk_buf *out, mk_str s)
+void cheetah_safe_add(struct mk_buf *out, mk_str s)
 {
     while (s.len && !out->failed) {
         uint32_t c = 0;
         size_t len = decode(s, &c);
-        mk_str character = mk_str_take(s, len ? len : 1);
+        mk_str character = mk_str_first(s, len ? len : 1);
         if (len && is_harmless(c))
             mk_buf_add(out, character);
         else

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-/* A worker that died did not leave its seats. */
+/* A worker that died still has its seats. */
 static bool is_alive(const struct mk_worker *w, int64_t process)
 {
     struct mk_worker_stats stats;
@@ -15,7 +15,7 @@ static bool is_alive(const struct mk_worker *w, int64_t process)
     return false;
 }
 
-int shell_seat_take(struct shell_seats *seats, unsigned n, const struct mk_worker *w)
+int cheetah_seat_take(struct cheetah_seats *seats, unsigned n, const struct mk_worker *w)
 {
     for (unsigned i = 0; i < n; i++) {
         int_fast64_t process = atomic_load(&seats->process[i]);
@@ -26,16 +26,16 @@ int shell_seat_take(struct shell_seats *seats, unsigned n, const struct mk_worke
     return -1;
 }
 
-void shell_seat_leave(struct shell_seats *seats, int seat)
+void cheetah_seat_leave(struct cheetah_seats *seats, int seat)
 {
     int_fast64_t own = getpid();
     atomic_compare_exchange_strong(&seats->process[seat], &own, 0);
 }
 
-unsigned shell_seats_count(struct shell_seats *seats, const struct mk_worker *w)
+unsigned cheetah_seats_count(struct cheetah_seats *seats, const struct mk_worker *w)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < SHELL_SEATS; i++)
+    for (unsigned i = 0; i < CHEETAH_SEATS; i++)
         n += is_alive(w, atomic_load(&seats->process[i]));
     return n;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many sessions there are, in all workers together, in memory that they share. */
-#ifndef SHELL_SEATS_H
-#define SHELL_SEATS_H
+/* Counts the sessions of all workers in shared memory. */
+#ifndef CHEETAH_SEATS_H
+#define CHEETAH_SEATS_H
 
 #include <monkey/worker.h>
 #include <stdatomic.h>
 
 #include "settings.h"
 
-struct shell_seats {
-    atomic_int_fast64_t process[SHELL_SEATS]; /* whose session it is; 0: nobody's */
+struct cheetah_seats {
+    atomic_int_fast64_t process[CHEETAH_SEATS]; /* the process that owns the session; 0: free */
 };
 
-/* One of the first `n`; -1 when all are taken. */
-int shell_seat_take(struct shell_seats *seats, unsigned n, const struct mk_worker *w);
-void shell_seat_leave(struct shell_seats *seats, int seat);
-unsigned shell_seats_count(struct shell_seats *seats, const struct mk_worker *w);
+/* One of the first `n`; -1: all are in use. */
+int cheetah_seat_take(struct cheetah_seats *seats, unsigned n, const struct mk_worker *w);
+void cheetah_seat_leave(struct cheetah_seats *seats, int seat);
+unsigned cheetah_seats_count(struct cheetah_seats *seats, const struct mk_worker *w);
 
 #endif

@@ -2,21 +2,22 @@
 #include "session.h"
 
 #include <errno.h>
+#include <monkey/version.h>
 #include <unistd.h>
 
-#include "commands.h"
+#include "protocol.h"
 #include "safe.h"
 
 enum {
-    OUT_MAX = 4 << 20, /* of an answer that is made at once */
-    ROOM = 64 * 1024,  /* below this there is room for more of one that is made bit by bit */
-    KEPT = 64 * 1024,  /* memory of a session that has nothing to say */
+    OUT_MAX = 4 << 20, /* of an answer composed at once */
+    ROOM = 64 * 1024,  /* below this, an answer composed in pieces continues */
+    KEPT = 64 * 1024,  /* memory of a session without output */
     COMMANDS_MAX = 16, /* in one turn */
     NEXT_TURN_MS = 1,
 };
 
-struct shell_session {
-    struct shell_session *next, **link;
+struct cheetah_session {
+    struct cheetah_session *next, **link;
     struct shell *shell;
     int fd, seat;
     struct ucred who;
@@ -24,46 +25,46 @@ struct shell_session {
     struct mk_alarm *idle, *clock;
     uint64_t active_ms;
     struct mk_buf out;
-    const struct shell_job *job; /* NULL: the next line may be looked at */
+    const struct cheetah_job *job; /* NULL: ready for the next line */
     void *state;
     uint64_t token;
     size_t in_len;
-    bool overlong;  /* what comes up to the end of the line is not wanted */
-    bool dismissed; /* ends once everything is said */
+    bool overlong;  /* ignores input until the end of the line */
+    bool dismissed; /* ends after all output is sent */
     bool dead;
-    char in[SHELL_LINE_MAX];
+    char in[CHEETAH_LINE_MAX];
 };
 
-/* ---- What commands call ---- */
+/* ---- For commands ---- */
 
-struct shell *shell_session_shell(const struct shell_session *s)
+struct shell *cheetah_session_shell(const struct cheetah_session *s)
 {
     return s->shell;
 }
 
-void shell_session_log(const struct shell_session *s, const char *what)
+void cheetah_session_log(const struct cheetah_session *s, const char *what)
 {
     mk_worker_log(s->shell->worker, MK_LOG_INFO, "shell: process %d of user %u, group %u %s", (int)s->who.pid,
                   (unsigned)s->who.uid, (unsigned)s->who.gid, what);
 }
 
-static void add_line(struct shell_session *s, char tag, mk_str line)
+static void add_line(struct cheetah_session *s, char tag, mk_str line)
 {
     mk_buf_add_char(&s->out, tag);
-    shell_safe_add(&s->out, line);
+    cheetah_safe_add(&s->out, line);
     mk_buf_add_char(&s->out, '\n');
 }
 
-void shell_session_say(struct shell_session *s, mk_str lines)
+void cheetah_session_say(struct cheetah_session *s, mk_str lines)
 {
     while (lines.len && !s->out.failed)
         add_line(s, ' ', mk_str_cut(&lines, '\n'));
 }
 
-static void add_formatted(struct shell_session *s, char tag, const char *fmt, va_list args)
+static void add_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
     MK_API_PRINTF(3, 0);
 
-static void add_formatted(struct shell_session *s, char tag, const char *fmt, va_list args)
+static void add_formatted(struct cheetah_session *s, char tag, const char *fmt, va_list args)
 {
     char room[1024];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
@@ -71,7 +72,7 @@ static void add_formatted(struct shell_session *s, char tag, const char *fmt, va
     add_line(s, tag, mk_buf_str(&text));
 }
 
-void shell_session_remark(struct shell_session *s, const char *fmt, ...)
+void cheetah_session_remark(struct cheetah_session *s, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -79,7 +80,7 @@ void shell_session_remark(struct shell_session *s, const char *fmt, ...)
     va_end(args);
 }
 
-void shell_session_answer(struct shell_session *s, enum shell_tag tag, const char *fmt, ...)
+void cheetah_session_answer(struct cheetah_session *s, enum cheetah_tag tag, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -91,16 +92,16 @@ void shell_session_answer(struct shell_session *s, enum shell_tag tag, const cha
     mk_alarm_stop(s->clock);
 }
 
-void shell_session_dismiss(struct shell_session *s)
+void cheetah_session_dismiss(struct cheetah_session *s)
 {
     s->dismissed = true;
 }
 
-void *shell_session_wait(struct shell_session *s, const struct shell_job *job, size_t size)
+void *cheetah_session_wait(struct cheetah_session *s, const struct cheetah_job *job, size_t size)
 {
     s->state = mk_mem_zalloc(1, size);
     if (!s->state) {
-        shell_session_answer(s, SHELL_FAILED, "out of memory");
+        cheetah_session_answer(s, CHEETAH_FAILED, "out of memory");
         return NULL;
     }
     s->job = job;
@@ -108,26 +109,26 @@ void *shell_session_wait(struct shell_session *s, const struct shell_job *job, s
     return s->state;
 }
 
-void *shell_session_state(const struct shell_session *s)
+void *cheetah_session_state(const struct cheetah_session *s)
 {
     return s->state;
 }
 
-uint64_t shell_session_token(const struct shell_session *s)
+uint64_t cheetah_session_token(const struct cheetah_session *s)
 {
     return s->token;
 }
 
-void shell_session_set_time(struct shell_session *s, uint32_t ms)
+void cheetah_session_set_time(struct cheetah_session *s, uint32_t ms)
 {
     mk_alarm_set(s->clock, ms);
 }
 
-/* ---- Out ---- */
+/* ---- Output ---- */
 
-/* Sends what can be sent. An answer that could not be made whole breaks off: the client sees that its last
- * line is missing. */
-static void flush(struct shell_session *s)
+/* Sends as much as possible. An incomplete answer breaks off: the client sees that the last line is
+ * missing. */
+static void flush(struct cheetah_session *s)
 {
     if (s->out.failed)
         s->dead = true;
@@ -146,35 +147,35 @@ static void flush(struct shell_session *s)
         mk_buf_free(&s->out);
 }
 
-/* Nothing of it was sent yet: then it can be said that it cannot be said. */
-static void replace_failed_answer(struct shell_session *s)
+/* Nothing was sent yet, so a failure can replace the answer. */
+static void replace_failed_answer(struct cheetah_session *s)
 {
     mk_buf_clear(&s->out);
-    shell_session_answer(s, SHELL_FAILED, "the answer is longer than %d MB, or there is no memory for it",
-                         OUT_MAX >> 20);
+    cheetah_session_answer(s, CHEETAH_FAILED, "the answer exceeds %d MB, or the server is out of memory",
+                           OUT_MAX >> 20);
 }
 
-/* ---- In ---- */
+/* ---- Input ---- */
 
-static void run(struct shell_session *s, mk_str line)
+static void run(struct cheetah_session *s, mk_str line)
 {
     if (mk_str_ends(line, MK_STR("\r")))
-        line = mk_str_take(line, line.len - 1);
+        line = mk_str_first(line, line.len - 1);
     if (s->overlong)
-        shell_session_answer(s, SHELL_MISUSED, "a line has at most %d bytes", SHELL_LINE_MAX - 1);
-    else if (shell_is_superseded(s->shell->worker))
-        shell_session_answer(s, SHELL_ELSEWHERE, "this process ends");
+        cheetah_session_answer(s, CHEETAH_MISUSED, "a line has at most %d bytes", CHEETAH_LINE_MAX - 1);
+    else if (cheetah_is_superseded(s->shell->worker))
+        cheetah_session_answer(s, CHEETAH_ELSEWHERE, "this process exits");
     else
-        shell_command_run(s, line);
+        s->shell->run(s, line);
     s->overlong = false;
     if (s->out.failed)
         replace_failed_answer(s);
 }
 
-/* False: there is none, whole. */
-static bool run_line(struct shell_session *s)
+/* False: no complete line. */
+static bool run_line(struct cheetah_session *s)
 {
-    char line[SHELL_LINE_MAX];
+    char line[CHEETAH_LINE_MAX];
     size_t len = mk_str_find(mk_str_of(s->in, s->in_len), '\n');
     if (len == MK_STR_NONE) {
         if (s->in_len == sizeof s->in) {
@@ -190,8 +191,8 @@ static bool run_line(struct shell_session *s)
     return true;
 }
 
-/* False: there is nothing to receive. */
-static bool receive(struct shell_session *s)
+/* False: nothing to receive. */
+static bool receive(struct cheetah_session *s)
 {
     ssize_t n = recv(s->fd, s->in + s->in_len, sizeof s->in - s->in_len, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR)
@@ -205,9 +206,9 @@ static bool receive(struct shell_session *s)
     return true;
 }
 
-/* ---- Going on ---- */
+/* ---- Progress ---- */
 
-static void end(struct shell_session *s)
+static void end(struct cheetah_session *s)
 {
     *s->link = s->next;
     if (s->next)
@@ -216,16 +217,16 @@ static void end(struct shell_session *s)
     mk_alarm_free(s->idle);
     mk_alarm_free(s->clock);
     close(s->fd);
-    shell_seat_leave(s->shell->cheetah->seats, s->seat);
+    cheetah_seat_leave(s->shell->cheetah->seats, s->seat);
     mk_buf_free(&s->out);
     mk_mem_free(s->state);
     mk_mem_free(s);
 }
 
-/* False: it waits for something. Nothing is read from a client that does not take what it asked for. */
-static bool go_on(struct shell_session *s, unsigned *commands)
+/* False: it waits for something. It reads nothing from a client that does not read its answers. */
+static bool go_on(struct cheetah_session *s, unsigned *commands)
 {
-    const struct shell_job *job = s->job;
+    const struct cheetah_job *job = s->job;
     flush(s);
     if (s->dead)
         return false;
@@ -248,8 +249,8 @@ static bool go_on(struct shell_session *s, unsigned *commands)
     return run_line(s) || receive(s);
 }
 
-/* Whoever calls this does not use the session any more. */
-static void advance(struct shell_session *s)
+/* The caller must not use the session afterwards. */
+static void advance(struct cheetah_session *s)
 {
     unsigned commands = 0;
     while (!s->dead && go_on(s, &commands))
@@ -258,7 +259,7 @@ static void advance(struct shell_session *s)
         end(s);
 }
 
-/* ---- What it waits for ---- */
+/* ---- Events ---- */
 
 static void on_ready(void *ctx, unsigned which)
 {
@@ -268,7 +269,7 @@ static void on_ready(void *ctx, unsigned which)
 
 static void on_clock(void *ctx)
 {
-    struct shell_session *s = ctx;
+    struct cheetah_session *s = ctx;
     if (s->job && s->job->on_time)
         s->job->on_time(s);
     advance(s);
@@ -276,7 +277,7 @@ static void on_clock(void *ctx)
 
 static void on_idle(void *ctx)
 {
-    struct shell_session *s = ctx;
+    struct cheetah_session *s = ctx;
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
     uint64_t passed_ms = mk_worker_now_ms(s->shell->worker) - s->active_ms;
     if (passed_ms < idle_ms || s->job) {
@@ -285,14 +286,14 @@ static void on_idle(void *ctx)
         return;
     }
     if (!s->out.len)
-        shell_session_answer(s, SHELL_ELSEWHERE, "nothing was asked for too long");
+        cheetah_session_answer(s, CHEETAH_ELSEWHERE, "no command for too long");
     flush(s);
     end(s);
 }
 
 /* ---- Life ---- */
 
-static bool start_waiting(struct shell_session *s)
+static bool start_waiting(struct cheetah_session *s)
 {
     struct mk_worker *w = s->shell->worker;
     uint64_t idle_ms = s->shell->cheetah->settings.idle_ms;
@@ -306,9 +307,9 @@ static bool start_waiting(struct shell_session *s)
     return true;
 }
 
-bool shell_session_begin(struct shell *shell, int fd, int seat, const struct ucred *who)
+bool cheetah_session_begin(struct shell *shell, int fd, int seat, const struct ucred *who)
 {
-    struct shell_session *s = mk_mem_zalloc(1, sizeof *s);
+    struct cheetah_session *s = mk_mem_zalloc(1, sizeof *s);
     if (!s)
         return false;
     s->shell = shell;
@@ -329,34 +330,35 @@ bool shell_session_begin(struct shell *shell, int fd, int seat, const struct ucr
     if (s->next)
         s->next->link = &s->next;
     shell->sessions = s;
-    shell_session_log(s, "is here");
-    shell_command_greet(s);
+    cheetah_session_log(s, "is here");
+    cheetah_session_answer(s, CHEETAH_DONE, CHEETAH_GREETING " monkey/" MONKEY_VERSION " process %d",
+                           (int)getpid());
     advance(s);
     return true;
 }
 
-static void tell_end(struct shell_session *s)
+static void tell_end(struct cheetah_session *s)
 {
     if (s->job && s->job->on_stop)
         s->job->on_stop(s);
     if (s->job)
-        shell_session_answer(s, SHELL_FAILED, "the process that was asked ends");
-    shell_session_answer(s, SHELL_ELSEWHERE, "this process ends");
+        cheetah_session_answer(s, CHEETAH_FAILED, "this process exits");
+    cheetah_session_answer(s, CHEETAH_ELSEWHERE, "this process exits");
     flush(s);
 }
 
-void shell_session_end_all(struct shell *shell)
+void cheetah_session_end_all(struct shell *shell)
 {
     while (shell->sessions) {
-        struct shell_session *s = shell->sessions;
+        struct cheetah_session *s = shell->sessions;
         tell_end(s);
         end(s);
     }
 }
 
-void shell_session_hear(struct shell *shell, const struct shell_note *note, mk_str text)
+void cheetah_session_hear(struct shell *shell, const struct cheetah_note *note, mk_str text)
 {
-    struct shell_session *s = shell->sessions;
+    struct cheetah_session *s = shell->sessions;
     while (s && !(s->job && s->token == note->token))
         s = s->next;
     if (!s || !s->job->on_note)

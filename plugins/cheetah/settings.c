@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <grp.h>
 
-enum { OWNER = 0600, GROUP_WRITES = 0020, WIDEST = 0660, IDLE_MS = 600000, SESSIONS = 8 };
+enum { OWNER = 0600, GROUP_WRITES = 0020, WIDEST = 0660 };
 
 /* ---- Values ---- */
 
@@ -15,8 +15,8 @@ static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *fi
         return true;
     if (!mk_str_eq_nocase(value, MK_STR("STDIN")))
         return false;
-    mk_conf_spot_error(spot, value, "a shell on the terminal of the server itself is not supported any more");
-    mk_conf_spot_hint(spot, "write `Listen SERVER`, and use `monkey shell` on any terminal");
+    mk_conf_spot_error(spot, value, "a shell on the terminal of the server itself is no longer supported");
+    mk_conf_spot_hint(spot, "write `Listen SERVER`, and run `monkey shell` in any terminal");
     return false;
 }
 
@@ -38,9 +38,9 @@ static bool parse_socket(const struct mk_conf_spot *spot, mk_str value, void *fi
                            MK_STR_ARG(value));
         return false;
     }
-    if (path.len > SHELL_PATH_MAX) {
-        mk_conf_spot_error(spot, value, "the path of a socket has at most %d bytes, this one has %zu: %s",
-                           SHELL_PATH_MAX, path.len, path.p);
+    if (path.len > CHEETAH_PATH_MAX) {
+        mk_conf_spot_error(spot, value, "the path of a socket has at most %d bytes, but this one has %zu: %s",
+                           CHEETAH_PATH_MAX, path.len, path.p);
         return false;
     }
     *(mk_str *)field = path;
@@ -56,7 +56,7 @@ static bool show_socket(const void *field, size_t i, struct mk_buf *out)
 
 static bool parse_group(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
-    struct shell_group *group = field;
+    struct cheetah_group *group = field;
     char name[256];
     struct mk_buf text = mk_buf_fixed(name, sizeof name - 1);
     mk_buf_add(&text, value);
@@ -66,13 +66,13 @@ static bool parse_group(const struct mk_conf_spot *spot, mk_str value, void *fie
         mk_conf_spot_error(spot, value, "there is no group `%.*s`", MK_STR_ARG(value));
         return false;
     }
-    *group = (struct shell_group){.name = value, .gid = found->gr_gid};
+    *group = (struct cheetah_group){.name = value, .gid = found->gr_gid};
     return true;
 }
 
 static bool show_group(const void *field, size_t i, struct mk_buf *out)
 {
-    const struct shell_group *group = field;
+    const struct cheetah_group *group = field;
     if (i > 0 || !group->name.p)
         return false;
     mk_buf_add(out, group->name);
@@ -98,13 +98,13 @@ static bool parse_mode(const struct mk_conf_spot *spot, mk_str value, void *fiel
     if (mode & ~(unsigned)WIDEST)
         mk_conf_spot_error(
             spot, value,
-            "`%.*s` is too wide: who uses the shell rules the server, so at most 0660 is allowed",
+            "`%.*s` is too wide: users of the shell control the server, so at most 0660 is allowed",
             MK_STR_ARG(value));
     else if ((mode & OWNER) != OWNER)
-        mk_conf_spot_error(spot, value, "with `%.*s` not even the owner could use it: expected 0600 or 0660",
+        mk_conf_spot_error(spot, value, "with `%.*s` not even the owner has access: expected 0600 or 0660",
                            MK_STR_ARG(value));
     else if (mode == 0640)
-        mk_conf_spot_warn(spot, value, "who connects to a socket writes to it: the group cannot with %.*s",
+        mk_conf_spot_warn(spot, value, "with %.*s the group cannot connect, which needs write permission",
                           MK_STR_ARG(value));
     *(unsigned *)field = mode;
     return true;
@@ -124,74 +124,72 @@ static bool show_mode(const void *field, size_t i, struct mk_buf *out)
 static const struct mk_conf_key keys[] = {
     {.name = "Listen",
      .type = MK_CONF_CUSTOM,
-     MK_CONF_AT(struct shell_settings, is_server),
+     MK_CONF_AT(struct cheetah_settings, is_server),
      .def = "SERVER",
      .form = "`SERVER`",
      .parse = parse_listen,
      .show = show_listen,
-     .help = "`SERVER`: on a unix socket. (Monkey's `STDIN` is not supported any more.)"},
+     .help = "`SERVER`: on a unix socket. (`STDIN` of Monkey 1.x is no longer supported.)"},
     {.name = "Socket",
      .type = MK_CONF_CUSTOM,
-     MK_CONF_AT(struct shell_settings, path),
-     .def = SHELL_SOCKET,
+     MK_CONF_AT(struct cheetah_settings, path),
+     .def = CHEETAH_SOCKET,
      .form = "the path of a socket",
      .parse = parse_socket,
      .show = show_socket,
      .help = "The socket that `monkey shell` connects to."},
     {.name = "Group",
      .type = MK_CONF_CUSTOM,
-     MK_CONF_AT(struct shell_settings, group),
+     MK_CONF_AT(struct cheetah_settings, group),
      .form = "the name of a group",
      .parse = parse_group,
      .show = show_group,
-     .help = "The group of the socket: its members may use the shell, too."},
+     .help = "Group of the socket: its members can use the shell too."},
     {.name = "Mode",
      .type = MK_CONF_CUSTOM,
-     MK_CONF_AT(struct shell_settings, mode),
+     MK_CONF_AT(struct cheetah_settings, mode),
      .form = "0600 or 0660",
      .parse = parse_mode,
      .show = show_mode,
-     .help = "The mode of the socket, at most 0660. Without it: 0660 with a `Group`, else 0600."},
+     .help = "Mode of the socket, at most 0660. Default: 0660 with a `Group`, else 0600."},
     {.name = "IdleTimeout",
      .type = MK_CONF_TIME,
-     MK_CONF_AT(struct shell_settings, idle_ms),
+     MK_CONF_AT(struct cheetah_settings, idle_ms),
      .def = "10m",
      .min = 1,
      .zero = "off",
-     .help = "A session ends when nothing was asked for so long."},
+     .help = "Idle time after which a session ends."},
     {.name = "MaxSessions",
      .type = MK_CONF_NUM,
-     MK_CONF_AT(struct shell_settings, sessions),
+     MK_CONF_AT(struct cheetah_settings, sessions),
      .def = "8",
      .min = 1,
-     .max = SHELL_SEATS,
-     .help = "How many sessions there may be at once, in all workers together."},
+     .max = CHEETAH_SEATS,
+     .help = "Concurrent sessions of all workers together."},
 };
 
-const struct mk_conf_table shell_table = {
+const struct mk_conf_table cheetah_table = {
     .section = "CHEETAH",
     .keys = keys,
-    .n = sizeof keys / sizeof keys[0],
-    .help = "The shell: a command line on a unix socket, for `monkey shell`.",
-    .size = sizeof(struct shell_settings),
+    .n = MK_LEN(keys),
+    .help = "The shell on a unix socket, for `monkey shell`.",
+    .size = sizeof(struct cheetah_settings),
     .scope = MK_CONF_SERVER,
 };
 
-static const struct shell_settings defaults = {
-    .is_server = true, .path = MK_STR_INIT(SHELL_SOCKET), .idle_ms = IDLE_MS, .sessions = SESSIONS};
-
-int shell_settings_read(struct mk_config *config, struct shell_settings *out, const void **section)
+int cheetah_settings_read(struct mk_config *config, struct cheetah_settings *out, const void **section)
 {
-    struct shell_settings *written = mk_config_section(config, &shell_table, NULL);
-    *section = written;
-    *out = written ? *written : defaults;
+    struct cheetah_settings *s = mk_config_settings(config, &cheetah_table);
+    if (!s)
+        return -ENOMEM;
+    *section = s;
+    *out = *s;
     if (!out->path.p || !out->sessions)
         return -EINVAL; /* reported */
     if (!out->mode)
         out->mode = out->group.name.p ? WIDEST : OWNER;
     if (out->group.name.p && !(out->mode & GROUP_WRITES))
-        mk_config_warn(config, written, "Group", "the Mode %04o keeps the group out", out->mode);
-    if (written)
-        written->mode = out->mode; /* as it is printed */
+        mk_config_warn(config, s, "Group", "the Mode %04o excludes the group", out->mode);
+    s->mode = out->mode; /* printed by -T */
     return 0;
 }

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* [CHEETAH]: where the shell is and who may use it. */
-#ifndef SHELL_SETTINGS_H
-#define SHELL_SETTINGS_H
+/* [CHEETAH]: the shell's socket and its permitted users. */
+#ifndef CHEETAH_SETTINGS_H
+#define CHEETAH_SETTINGS_H
 
 #include <monkey/plugin.h>
 #include <sys/types.h>
 
-#define SHELL_FOLDER "/run/monkey"
-#define SHELL_SOCKET SHELL_FOLDER "/cheetah.sock"
+#define CHEETAH_FOLDER "/run/monkey"
+#define CHEETAH_SOCKET CHEETAH_FOLDER "/cheetah.sock"
 
-/* So that a name for the time of its making fits into a struct sockaddr_un, too. */
-enum { SHELL_PATH_MAX = 96, SHELL_SEATS = 256 };
+/* So that the temporary name fits into a struct sockaddr_un, too. */
+enum { CHEETAH_PATH_MAX = 96, CHEETAH_SEATS = 256 };
 
-struct shell_group {
-    mk_str name; /* absent: none was named */
+struct cheetah_group {
+    mk_str name; /* absent: none */
     gid_t gid;
 };
 
-struct shell_settings {
+struct cheetah_settings {
     bool is_server; /* always */
-    mk_str path;    /* absolute, ends with a NUL */
-    struct shell_group group;
-    unsigned mode; /* 0: not said */
+    mk_str path;    /* absolute, NUL-terminated */
+    struct cheetah_group group;
+    unsigned mode; /* 0: not set */
     uint64_t idle_ms;
     unsigned sessions;
 };
 
-extern const struct mk_conf_table shell_table;
+extern const struct mk_conf_table cheetah_table;
 
-/* Completed and checked; what is wrong was reported, then -EINVAL. `section` is what was written, NULL if
- * nothing was. */
-int shell_settings_read(struct mk_config *config, struct shell_settings *out, const void **section);
+/* Completes and checks them. -EINVAL: a mistake (reported). `section` is for mk_config_error(). */
+int cheetah_settings_read(struct mk_config *config, struct cheetah_settings *out, const void **section);
 
 #endif

@@ -9,54 +9,54 @@ enum { LABEL_WIDTH = 16, CELL_MAX = 4096 };
 
 /* ---- Around the cells ---- */
 
-void shell_sheet_begin(struct shell_sheet *s)
+void cheetah_sheet_begin(struct cheetah_sheet *s)
 {
-    if (s->json && s->form == SHELL_TABLE)
+    if (s->json && s->form == CHEETAH_TABLE)
         mk_buf_add(s->out, MK_STR("[\n"));
-    if (s->json || s->form == SHELL_LIST)
+    if (s->json || s->form == CHEETAH_LIST)
         return;
     for (size_t i = 0; i < s->n; i++)
         mk_buf_addf(s->out, "%s%*s", i ? "  " : "", s->columns[i].width, s->columns[i].name);
     mk_buf_add_char(s->out, '\n');
 }
 
-void shell_sheet_end(struct shell_sheet *s)
+void cheetah_sheet_end(struct cheetah_sheet *s)
 {
-    if (s->json && s->form == SHELL_TABLE)
+    if (s->json && s->form == CHEETAH_TABLE)
         mk_buf_add(s->out, MK_STR("]\n"));
 }
 
-static void begin_cell(struct shell_sheet *s)
+static void begin_cell(struct cheetah_sheet *s)
 {
-    const struct shell_column *c = &s->columns[s->at];
+    const struct cheetah_column *c = &s->columns[s->at];
     if (s->json)
         mk_buf_addf(s->out, "%s\"%s\":", s->at ? "," : s->has_rows ? ",{" : "{", c->name);
-    else if (s->form == SHELL_LIST)
+    else if (s->form == CHEETAH_LIST)
         mk_buf_addf(s->out, "%-*s", LABEL_WIDTH, c->name);
     else if (s->at)
         mk_buf_add(s->out, MK_STR("  "));
 }
 
-static void end_cell(struct shell_sheet *s)
+static void end_cell(struct cheetah_sheet *s)
 {
     bool ends_row = ++s->at == s->n;
     if (ends_row)
         s->at = 0;
     if (s->json && ends_row)
         mk_buf_add(s->out, MK_STR("}\n"));
-    else if (!s->json && (ends_row || s->form == SHELL_LIST))
+    else if (!s->json && (ends_row || s->form == CHEETAH_LIST))
         mk_buf_add_char(s->out, '\n');
     s->has_rows |= ends_row;
 }
 
 /* For people. */
-static void add_padded(struct shell_sheet *s, mk_str text)
+static void add_padded(struct cheetah_sheet *s, mk_str text)
 {
-    int width = s->form == SHELL_LIST ? 0 : s->columns[s->at].width;
+    int width = s->form == CHEETAH_LIST ? 0 : s->columns[s->at].width;
     mk_buf_addf(s->out, "%*.*s", width, MK_STR_ARG(text));
 }
 
-static void cell(struct shell_sheet *s, mk_str json, mk_str text)
+static void cell(struct cheetah_sheet *s, mk_str json, mk_str text)
 {
     begin_cell(s);
     if (s->json)
@@ -68,13 +68,13 @@ static void cell(struct shell_sheet *s, mk_str json, mk_str text)
 
 /* ---- Cells ---- */
 
-void shell_cell_none(struct shell_sheet *s)
+void cheetah_cell_none(struct cheetah_sheet *s)
 {
     cell(s, MK_STR("null"), MK_STR("-"));
 }
 
-/* A number, which people see as something else. */
-static void number(struct shell_sheet *s, uint64_t n, const struct mk_buf *text)
+/* A number, with another form for people. */
+static void number(struct cheetah_sheet *s, uint64_t n, const struct mk_buf *text)
 {
     char room[24];
     struct mk_buf digits = mk_buf_fixed(room, sizeof room);
@@ -82,33 +82,33 @@ static void number(struct shell_sheet *s, uint64_t n, const struct mk_buf *text)
     cell(s, mk_buf_str(&digits), text ? mk_buf_str(text) : mk_buf_str(&digits));
 }
 
-void shell_cell_num(struct shell_sheet *s, uint64_t n)
+void cheetah_cell_num(struct cheetah_sheet *s, uint64_t n)
 {
     number(s, n, NULL);
 }
 
-void shell_cell_bool(struct shell_sheet *s, bool yes)
+void cheetah_cell_bool(struct cheetah_sheet *s, bool yes)
 {
     cell(s, yes ? MK_STR("true") : MK_STR("false"), yes ? MK_STR("yes") : MK_STR("no"));
 }
 
-/* What would be made safe later, when it is no JSON any more, is made safe before it becomes JSON. */
+/* Escapes the text here: escaping the finished JSON later would damage it. */
 static void add_json(struct mk_buf *out, mk_str text)
 {
     struct mk_buf safe = mk_buf_growing(CELL_MAX);
     mk_json_string(out, text);
-    shell_safe_add(&safe, mk_buf_str(out));
+    cheetah_safe_add(&safe, mk_buf_str(out));
     if (!mk_str_eq(mk_buf_str(&safe), mk_buf_str(out))) {
         mk_buf_clear(&safe);
         mk_buf_clear(out);
-        shell_safe_add(&safe, text);
+        cheetah_safe_add(&safe, text);
         mk_json_string(out, mk_buf_str(&safe));
     }
     out->failed |= safe.failed;
     mk_buf_free(&safe);
 }
 
-void shell_cell_text(struct shell_sheet *s, mk_str text)
+void cheetah_cell_text(struct cheetah_sheet *s, mk_str text)
 {
     struct mk_buf room = mk_buf_growing(CELL_MAX);
     if (s->json)
@@ -116,13 +116,13 @@ void shell_cell_text(struct shell_sheet *s, mk_str text)
     else
         mk_log_escape(&room, text);
     if (room.failed)
-        shell_cell_none(s);
+        cheetah_cell_none(s);
     else
         cell(s, mk_buf_str(&room), mk_buf_str(&room));
     mk_buf_free(&room);
 }
 
-void shell_cell_bytes(struct shell_sheet *s, uint64_t bytes)
+void cheetah_cell_bytes(struct cheetah_sheet *s, uint64_t bytes)
 {
     static const char units[] = "KMGTPE";
     char room[32];
@@ -140,7 +140,7 @@ void shell_cell_bytes(struct shell_sheet *s, uint64_t bytes)
     number(s, bytes, &text);
 }
 
-void shell_cell_time(struct shell_sheet *s, int64_t time)
+void cheetah_cell_time(struct cheetah_sheet *s, int64_t time)
 {
     char room[32];
     struct tm tm;
@@ -151,7 +151,7 @@ void shell_cell_time(struct shell_sheet *s, int64_t time)
     number(s, time > 0 ? (uint64_t)time : 0, &text);
 }
 
-void shell_add_span(struct mk_buf *out, uint64_t seconds)
+void cheetah_add_span(struct mk_buf *out, uint64_t seconds)
 {
     if (seconds >= 86400)
         mk_buf_addf(out, "%llud ", (unsigned long long)(seconds / 86400));
@@ -162,15 +162,15 @@ void shell_add_span(struct mk_buf *out, uint64_t seconds)
     mk_buf_addf(out, "%us", (unsigned)(seconds % 60));
 }
 
-void shell_cell_seconds(struct shell_sheet *s, uint64_t seconds)
+void cheetah_cell_seconds(struct cheetah_sheet *s, uint64_t seconds)
 {
     char room[48];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    shell_add_span(&text, seconds);
+    cheetah_add_span(&text, seconds);
     number(s, seconds, &text);
 }
 
-void shell_cell_ms(struct shell_sheet *s, uint64_t ms)
+void cheetah_cell_ms(struct cheetah_sheet *s, uint64_t ms)
 {
     char room[32];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);

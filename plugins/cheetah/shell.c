@@ -7,24 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "session.h"
+#include "commands.h"
 
 enum { AGAIN_MS = 200, GROUPS_MAX = 65536 };
 
-bool shell_is_superseded(const struct mk_worker *w)
-{
-    struct mk_worker_stats stats;
-    bool leaving = false, others = false;
-    for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++) {
-        leaving |= stats.pid == getpid() && stats.leaving;
-        others |= stats.pid && !stats.leaving;
-    }
-    return leaving && others;
-}
+/* ---- Permission ---- */
 
-/* ---- Who may ---- */
-
-/* The kernel answers how many bytes there are when they are more than there is room for. */
+/* If the room is too small, the kernel returns the size that it needs. */
 static bool has_group_besides(int fd, gid_t group)
 {
     socklen_t len = 0;
@@ -40,7 +29,8 @@ static bool has_group_besides(int fd, gid_t group)
     return found;
 }
 
-/* The mode of the file says the same; but whoever changes that by mistake shall not open this door. */
+/* The mode of the socket has the same effect, but a mistaken change of that mode must not admit more users.
+ */
 static bool may_enter(const struct cheetah *c, int fd, const struct ucred *who)
 {
     if (who->uid == 0 || who->uid == c->owner)
@@ -65,29 +55,29 @@ static void welcome(struct shell *s, int fd)
     socklen_t len = sizeof who;
     char why[64];
     (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len);
-    if (who.pid == mk_worker_master(s->worker)) { /* it looks whether somebody is there */
+    if (who.pid == mk_worker_master(s->worker)) { /* a test whether a worker accepts */
         close(fd);
         return;
     }
     if (!may_enter(c, fd, &who)) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u, group %u is refused",
                       (int)who.pid, (unsigned)who.uid, (unsigned)who.gid);
-        refuse(fd, "you may not use this shell");
+        refuse(fd, "you have no permission to use this shell");
         return;
     }
-    int seat = shell_seat_take(c->seats, c->settings.sessions, s->worker);
-    snprintf(why, sizeof why, "all %u sessions (MaxSessions) are taken", c->settings.sessions);
+    int seat = cheetah_seat_take(c->seats, c->settings.sessions, s->worker);
+    snprintf(why, sizeof why, "all %u sessions (MaxSessions) are in use", c->settings.sessions);
     if (seat < 0) {
         mk_worker_log(s->worker, MK_LOG_WARN, "shell: process %d of user %u is refused: %s", (int)who.pid,
                       (unsigned)who.uid, why);
         refuse(fd, why);
-    } else if (!shell_session_begin(s, fd, seat, &who)) {
-        shell_seat_leave(c->seats, seat);
+    } else if (!cheetah_session_begin(s, fd, seat, &who)) {
+        cheetah_seat_leave(c->seats, seat);
         refuse(fd, "out of memory");
     }
 }
 
-/* ---- The door ---- */
+/* ---- Accepting ---- */
 
 static void take_all(void *ctx)
 {
@@ -101,7 +91,7 @@ static void take_all(void *ctx)
         else if (errno != EINTR && errno != ECONNABORTED)
             break;
     }
-    /* The edge is gone: nobody would tell us again. */
+    /* With edge-triggered events, no further event comes for connections that still wait. */
     mk_alarm_set(s->again, AGAIN_MS);
 }
 
@@ -111,7 +101,7 @@ static void on_door(void *ctx, unsigned which)
     take_all(ctx);
 }
 
-static void shell_free(struct shell *s)
+static void cheetah_free(struct shell *s)
 {
     mk_watcher_free(s->door);
     mk_alarm_free(s->again);
@@ -120,7 +110,7 @@ static void shell_free(struct shell *s)
     mk_mem_free(s);
 }
 
-int shell_start(struct mk_worker *worker, void *data)
+int cheetah_start(struct mk_worker *worker, void *data)
 {
     struct cheetah *c = data;
     struct shell *s = mk_mem_zalloc(1, sizeof *s);
@@ -128,25 +118,26 @@ int shell_start(struct mk_worker *worker, void *data)
         return -ENOMEM;
     s->worker = worker;
     s->cheetah = c;
+    s->run = cheetah_command_run;
     s->statm_fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     s->again = mk_alarm_new(worker, take_all, s);
     if (s->again && c->fd >= 0)
         s->door = mk_watcher_new(worker, c->fd, MK_READABLE, on_door, s);
     if (!s->again || (c->fd >= 0 && !s->door)) {
-        shell_free(s);
+        cheetah_free(s);
         return -ENOMEM;
     }
-    mk_worker_set_data(worker, SHELL_PLUGIN, s);
+    mk_worker_set_data(worker, c->plugin, s);
     return 0;
 }
 
-void shell_stop(struct mk_worker *worker, void *data)
+void cheetah_stop(struct mk_worker *worker, void *data)
 {
-    struct shell *s = mk_worker_data(worker, SHELL_PLUGIN);
-    (void)data;
-    mk_worker_set_data(worker, SHELL_PLUGIN, NULL);
+    const struct cheetah *c = data;
+    struct shell *s = mk_worker_data(worker, c->plugin);
+    mk_worker_set_data(worker, c->plugin, NULL);
     if (!s)
         return;
-    shell_session_end_all(s);
-    shell_free(s);
+    cheetah_session_end_all(s);
+    cheetah_free(s);
 }

@@ -1,26 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shell in one worker: it takes sessions from the socket that all workers share. */
-#ifndef SHELL_SHELL_H
-#define SHELL_SHELL_H
+/* The shell in one worker: it accepts sessions from the socket that all workers share. */
+#ifndef CHEETAH_SHELL_H
+#define CHEETAH_SHELL_H
 
-#include "cheetah.h"
+#include "shell_type.h"
 
-struct shell_session;
-
-struct shell {
-    struct mk_worker *worker;
-    struct cheetah *cheetah;
-    struct mk_watcher *door;
-    struct mk_alarm *again; /* sessions wait, and there was nothing to take them with */
-    struct shell_session *sessions;
-    int statm_fd; /* our memory; -1: it cannot be read */
-};
-
-int shell_start(struct mk_worker *worker, void *data);
-void shell_stop(struct mk_worker *worker, void *data);
-
-/* Is our configuration no longer the one that serves? Then the workers of the next one can be asked, and we
- * should not. */
-bool shell_is_superseded(const struct mk_worker *w);
+int cheetah_start(struct mk_worker *worker, void *data);
+void cheetah_stop(struct mk_worker *worker, void *data);
 
 #endif

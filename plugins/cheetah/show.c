@@ -11,16 +11,16 @@
 
 enum { TEXT_MAX = 4 << 20 };
 
-/* Says the text, or that there is none, and ends the answer. */
-static void tell(struct shell_session *s, struct mk_buf *text)
+/* Prints the text, or a failure, and ends the answer. */
+static void tell(struct cheetah_session *s, struct mk_buf *text)
 {
     if (text->failed)
-        shell_session_answer(s, SHELL_FAILED, "the answer is longer than %d MB, or there is no memory for it",
-                             TEXT_MAX >> 20);
+        cheetah_session_answer(s, CHEETAH_FAILED, "the answer exceeds %d MB, or the server is out of memory",
+                               TEXT_MAX >> 20);
     else
-        shell_session_say(s, mk_buf_str(text));
+        cheetah_session_say(s, mk_buf_str(text));
     if (!text->failed)
-        shell_session_answer(s, SHELL_DONE, "%s", "");
+        cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
     mk_buf_free(text);
 }
 
@@ -32,7 +32,7 @@ static uint64_t uptime_of(const struct mk_worker *w)
 
 /* ---- The server ---- */
 
-static const struct shell_column status_columns[] = {
+static const struct cheetah_column status_columns[] = {
     {"version", 0},       {"process", 0},        {"started", 0},       {"uptime", 0},
     {"workers", 0},       {"leaving", 0},        {"connections", 0},   {"accepted", 0},
     {"dropped", 0},       {"requests", 0},       {"responses_1xx", 0}, {"responses_2xx", 0},
@@ -70,165 +70,162 @@ static struct totals totals_of(const struct mk_worker *w)
     return t;
 }
 
-static void write_counts(struct shell_sheet *sheet, const struct totals *t)
+static void write_counts(struct cheetah_sheet *sheet, const struct totals *t)
 {
-    shell_cell_num(sheet, t->workers);
-    shell_cell_num(sheet, t->leaving);
-    shell_cell_num(sheet, t->open);
-    shell_cell_num(sheet, t->all.accepted);
-    shell_cell_num(sheet, t->all.dropped);
-    shell_cell_num(sheet, t->all.requests);
+    cheetah_cell_num(sheet, t->workers);
+    cheetah_cell_num(sheet, t->leaving);
+    cheetah_cell_num(sheet, t->open);
+    cheetah_cell_num(sheet, t->all.accepted);
+    cheetah_cell_num(sheet, t->all.dropped);
+    cheetah_cell_num(sheet, t->all.requests);
     for (size_t i = 1; i < sizeof t->all.by_class / sizeof *t->all.by_class; i++)
-        shell_cell_num(sheet, t->all.by_class[i]);
-    shell_cell_bytes(sheet, t->all.sent);
+        cheetah_cell_num(sheet, t->all.by_class[i]);
+    cheetah_cell_bytes(sheet, t->all.sent);
 }
 
-void shell_show_status(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
 {
-    const struct shell *shell = shell_session_shell(s);
+    const struct shell *shell = cheetah_session_shell(s);
     const struct mk_worker *w = shell->worker;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct shell_sheet sheet = {.out = &text,
-                                .columns = status_columns,
-                                .n = sizeof status_columns / sizeof status_columns[0],
-                                .form = SHELL_LIST,
-                                .json = json};
+    struct cheetah_sheet sheet = {.out = &text,
+                                  .columns = status_columns,
+                                  .n = MK_LEN(status_columns),
+                                  .form = CHEETAH_LIST,
+                                  .json = json};
     struct totals t = totals_of(w);
     struct mk_reloads reloads;
     mk_worker_reloads(w, &reloads, NULL);
     (void)args;
-    shell_sheet_begin(&sheet);
-    shell_cell_text(&sheet, MK_STR(MONKEY_VERSION));
-    shell_cell_num(&sheet, (uint64_t)mk_worker_master(w));
-    shell_cell_time(&sheet, mk_worker_server_started(w));
-    shell_cell_seconds(&sheet, uptime_of(w));
+    cheetah_sheet_begin(&sheet);
+    cheetah_cell_text(&sheet, MK_STR(MONKEY_VERSION));
+    cheetah_cell_num(&sheet, (uint64_t)mk_worker_master(w));
+    cheetah_cell_time(&sheet, mk_worker_server_started(w));
+    cheetah_cell_seconds(&sheet, uptime_of(w));
     write_counts(&sheet, &t);
-    shell_cell_num(&sheet, reloads.done);
-    shell_cell_num(&sheet, reloads.failed);
-    shell_cell_text(&sheet, mk_str_from_c(shell_level_names[mk_worker_log_level(w)]));
-    shell_cell_num(&sheet, shell_seats_count(shell->cheetah->seats, w));
-    shell_sheet_end(&sheet);
+    cheetah_cell_num(&sheet, reloads.done);
+    cheetah_cell_num(&sheet, reloads.failed);
+    cheetah_cell_text(&sheet, mk_str_from_c(cheetah_level_names[mk_worker_log_level(w)]));
+    cheetah_cell_num(&sheet, cheetah_seats_count(shell->cheetah->seats, w));
+    cheetah_sheet_end(&sheet);
     tell(s, &text);
 }
 
-void shell_show_version(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args, (void)json;
-    shell_session_say(s, MK_STR("Monkey " MONKEY_VERSION));
-    shell_session_answer(s, SHELL_DONE, "%s", "");
+    cheetah_session_say(s, MK_STR("Monkey " MONKEY_VERSION));
+    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
 }
 
-void shell_show_uptime(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json)
 {
     char room[64];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     (void)args, (void)json;
-    shell_add_span(&text, uptime_of(shell_session_shell(s)->worker));
-    shell_session_say(s, mk_buf_str(&text));
-    shell_session_answer(s, SHELL_DONE, "%s", "");
+    cheetah_add_span(&text, uptime_of(cheetah_session_shell(s)->worker));
+    cheetah_session_say(s, mk_buf_str(&text));
+    cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
 }
 
 /* ---- Workers ---- */
 
-static const struct shell_column worker_columns[] = {
+static const struct cheetah_column worker_columns[] = {
     {"process", 7},   {"started", -19}, {"connections", 11}, {"accepted", 10},
     {"requests", 10}, {"sent", 8},      {"memory", 8},       {"leaving", 0},
 };
 
-static void write_worker(struct shell_sheet *sheet, const struct mk_worker_stats *stats,
-                         const struct shell_facts *facts)
+static void write_worker(struct cheetah_sheet *sheet, const struct mk_worker_stats *stats,
+                         const struct cheetah_facts *facts)
 {
-    shell_cell_num(sheet, (uint64_t)stats->pid);
-    shell_cell_time(sheet, (int64_t)stats->started);
-    shell_cell_num(sheet, stats->open);
-    shell_cell_num(sheet, stats->accepted);
-    shell_cell_num(sheet, stats->requests);
-    shell_cell_bytes(sheet, stats->sent);
+    cheetah_cell_num(sheet, (uint64_t)stats->pid);
+    cheetah_cell_time(sheet, (int64_t)stats->started);
+    cheetah_cell_num(sheet, stats->open);
+    cheetah_cell_num(sheet, stats->accepted);
+    cheetah_cell_num(sheet, stats->requests);
+    cheetah_cell_bytes(sheet, stats->sent);
     if (facts && facts->memory)
-        shell_cell_bytes(sheet, facts->memory);
+        cheetah_cell_bytes(sheet, facts->memory);
     else
-        shell_cell_none(sheet);
-    shell_cell_bool(sheet, stats->leaving);
+        cheetah_cell_none(sheet);
+    cheetah_cell_bool(sheet, stats->leaving);
 }
 
-static void finish_workers(struct shell_session *s, const struct shell_gathering *g)
+static void finish_workers(struct cheetah_session *s, const struct cheetah_gathering *g)
 {
-    const struct mk_worker *w = shell_session_shell(s)->worker;
+    const struct mk_worker *w = cheetah_session_shell(s)->worker;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct shell_sheet sheet = {.out = &text,
-                                .columns = worker_columns,
-                                .n = sizeof worker_columns / sizeof worker_columns[0],
-                                .json = g->json};
+    struct cheetah_sheet sheet = {
+        .out = &text, .columns = worker_columns, .n = MK_LEN(worker_columns), .json = g->json};
     struct mk_worker_stats stats;
-    shell_sheet_begin(&sheet);
+    cheetah_sheet_begin(&sheet);
     for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)
         if (stats.pid)
-            write_worker(&sheet, &stats, shell_gather_find(g, stats.pid));
-    shell_sheet_end(&sheet);
-    (void)shell_gather_missing(s, g);
+            write_worker(&sheet, &stats, cheetah_gather_find(g, stats.pid));
+    cheetah_sheet_end(&sheet);
+    (void)cheetah_gather_missing(s, g);
     tell(s, &text);
 }
 
-void shell_show_workers(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_workers(struct cheetah_session *s, mk_str args, bool json)
 {
     (void)args;
-    (void)shell_gather(s, SHELL_ASK_FACTS, json, finish_workers);
+    (void)cheetah_gather(s, CHEETAH_ASK_FACTS, json, finish_workers);
 }
 
 /* ---- The cache ---- */
 
-static const struct shell_column cache_columns[] = {
+static const struct cheetah_column cache_columns[] = {
     {"process", 7}, {"files", 8}, {"files_max", 9}, {"memory", 8}, {"memory_max", 10},
 };
 
-static void finish_cache(struct shell_session *s, const struct shell_gathering *g)
+static void finish_cache(struct cheetah_session *s, const struct cheetah_gathering *g)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct shell_sheet sheet = {.out = &text,
-                                .columns = cache_columns,
-                                .n = sizeof cache_columns / sizeof cache_columns[0],
-                                .json = g->json};
-    shell_sheet_begin(&sheet);
+    struct cheetah_sheet sheet = {
+        .out = &text, .columns = cache_columns, .n = MK_LEN(cache_columns), .json = g->json};
+    cheetah_sheet_begin(&sheet);
     for (unsigned i = 0; i < g->n; i++) {
-        const struct shell_facts *f = &g->facts[i];
+        const struct cheetah_facts *f = &g->facts[i];
         if (!f->process)
             continue;
-        shell_cell_num(&sheet, (uint64_t)f->process);
-        shell_cell_num(&sheet, f->cache.files);
-        shell_cell_num(&sheet, f->cache.files_max);
-        shell_cell_bytes(&sheet, f->cache.memory);
-        shell_cell_bytes(&sheet, f->cache.memory_max);
+        cheetah_cell_num(&sheet, (uint64_t)f->process);
+        cheetah_cell_num(&sheet, f->cache.files);
+        cheetah_cell_num(&sheet, f->cache.files_max);
+        cheetah_cell_bytes(&sheet, f->cache.memory);
+        cheetah_cell_bytes(&sheet, f->cache.memory_max);
     }
-    shell_sheet_end(&sheet);
-    shell_session_say(s, mk_buf_str(&text));
+    cheetah_sheet_end(&sheet);
+    cheetah_session_say(s, mk_buf_str(&text));
     mk_buf_free(&text);
-    unsigned missing = shell_gather_missing(s, g);
+    unsigned missing = cheetah_gather_missing(s, g);
     if (missing)
-        shell_session_answer(s, SHELL_FAILED, "%u of %u workers did not answer", missing, g->n);
+        cheetah_session_answer(s, CHEETAH_FAILED, "%u of %u workers did not answer", missing, g->n);
     else
-        shell_session_answer(s, SHELL_DONE, "%s", "");
+        cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
 }
 
-static void finish_clear(struct shell_session *s, const struct shell_gathering *g)
+static void finish_clear(struct cheetah_session *s, const struct cheetah_gathering *g)
 {
-    unsigned missing = shell_gather_missing(s, g);
+    unsigned missing = cheetah_gather_missing(s, g);
     if (missing)
-        shell_session_answer(s, SHELL_FAILED, "%u of %u workers did not answer: theirs may be as it was",
-                             missing, g->n);
+        cheetah_session_answer(s, CHEETAH_FAILED,
+                               "%u of %u workers did not answer: their caches may be unchanged", missing,
+                               g->n);
     else
-        shell_session_answer(s, SHELL_DONE, "cleared in %u worker%s", g->n, g->n == 1 ? "" : "s");
+        cheetah_session_answer(s, CHEETAH_DONE, "cleared in %u worker%s", g->n, g->n == 1 ? "" : "s");
 }
 
-void shell_show_cache(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json)
 {
     mk_str word = mk_str_word(&args);
     if (!word.len) {
-        (void)shell_gather(s, SHELL_ASK_FACTS, json, finish_cache);
+        (void)cheetah_gather(s, CHEETAH_ASK_FACTS, json, finish_cache);
     } else if (mk_str_eq_nocase(word, MK_STR("clear")) && !mk_str_word(&args).len && !json) {
-        shell_session_log(s, "clears the cache");
-        (void)shell_gather(s, SHELL_ASK_CLEAR, false, finish_clear);
+        cheetah_session_log(s, "clears the cache");
+        (void)cheetah_gather(s, CHEETAH_ASK_CLEAR, false, finish_clear);
     } else {
-        shell_session_answer(s, SHELL_MISUSED, "expected `cache` or `cache clear`");
+        cheetah_session_answer(s, CHEETAH_MISUSED, "expected `cache` or `cache clear`");
     }
 }
 
@@ -264,9 +261,9 @@ static void write_host(struct mk_buf *text, const struct mk_host *h)
     mk_buf_add_char(text, '\n');
 }
 
-void shell_show_hosts(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_hosts(struct cheetah_session *s, mk_str args, bool json)
 {
-    const struct mk_worker *w = shell_session_shell(s)->worker;
+    const struct mk_worker *w = cheetah_session_shell(s)->worker;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const struct mk_host *h;
     (void)args, (void)json;
@@ -275,9 +272,9 @@ void shell_show_hosts(struct shell_session *s, mk_str args, bool json)
     tell(s, &text);
 }
 
-void shell_show_plugins(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_plugins(struct cheetah_session *s, mk_str args, bool json)
 {
-    const struct mk_worker *w = shell_session_shell(s)->worker;
+    const struct mk_worker *w = cheetah_session_shell(s)->worker;
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     const struct mk_plugin *p;
     (void)args, (void)json;
@@ -287,10 +284,10 @@ void shell_show_plugins(struct shell_session *s, mk_str args, bool json)
     tell(s, &text);
 }
 
-void shell_show_configuration(struct shell_session *s, mk_str args, bool json)
+void cheetah_show_configuration(struct cheetah_session *s, mk_str args, bool json)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     (void)args, (void)json;
-    mk_worker_print_config(shell_session_shell(s)->worker, &text);
+    mk_worker_print_config(cheetah_session_shell(s)->worker, &text);
     tell(s, &text);
 }

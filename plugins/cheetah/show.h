@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Commands that only look. */
-#ifndef SHELL_SHOW_H
-#define SHELL_SHOW_H
+/* Commands that show something. */
+#ifndef CHEETAH_SHOW_H
+#define CHEETAH_SHOW_H
 
 #include "session.h"
 
-void shell_show_status(struct shell_session *s, mk_str args, bool json);
-void shell_show_workers(struct shell_session *s, mk_str args, bool json);
-void shell_show_hosts(struct shell_session *s, mk_str args, bool json);
-void shell_show_plugins(struct shell_session *s, mk_str args, bool json);
-void shell_show_configuration(struct shell_session *s, mk_str args, bool json);
+void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_show_workers(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_show_hosts(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_show_plugins(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_show_configuration(struct cheetah_session *s, mk_str args, bool json);
 /* `cache`, `cache clear` */
-void shell_show_cache(struct shell_session *s, mk_str args, bool json);
-void shell_show_version(struct shell_session *s, mk_str args, bool json);
-void shell_show_uptime(struct shell_session *s, mk_str args, bool json);
+void cheetah_show_cache(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json);
+void cheetah_show_uptime(struct cheetah_session *s, mk_str args, bool json);
 
 #endif

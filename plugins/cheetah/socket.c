@@ -9,13 +9,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 64, NAME_MAX_LEN = SHELL_PATH_MAX + 16 };
+enum { BACKLOG = 64, NAME_MAX_LEN = CHEETAH_PATH_MAX + 16 };
 
 struct name {
     char path[NAME_MAX_LEN];
 };
 
-/* While it is made. */
+/* The name while it is created. */
 static struct name new_name(const struct cheetah *c)
 {
     struct name n;
@@ -23,7 +23,7 @@ static struct name new_name(const struct cheetah *c)
     return n;
 }
 
-/* What was there before, until nobody needs it. */
+/* The name of the previous one, until it is no longer needed. */
 static struct name old_name(const struct cheetah *c)
 {
     struct name n;
@@ -31,7 +31,7 @@ static struct name old_name(const struct cheetah *c)
     return n;
 }
 
-/* Of one that died before it could. Nothing else has such a name, but who knows. */
+/* Left behind by a master that died. Check the type all the same. */
 static void remove_left_over(const char *path)
 {
     struct stat st;
@@ -51,17 +51,17 @@ static int fail(struct mk_config *config, const struct cheetah *c, const char *w
     mk_config_error(config, c->section, "Socket", "the socket %s cannot be %s: %s", c->settings.path.p, what,
                     strerror(error));
     if (error == ENOENT)
-        mk_config_hint(config, "its folder must be there: make it, or name another Socket in [CHEETAH]");
+        mk_config_hint(config, "its folder must exist: create it, or set another Socket in [CHEETAH]");
     else if (error == EACCES || error == EROFS || (error == EPERM && c->group == getegid()))
-        mk_config_hint(config, "name a Socket in [CHEETAH] where this user may make one");
+        mk_config_hint(config, "set a Socket in [CHEETAH] where this user can create one");
     else if (error == EPERM)
-        mk_config_hint(config, "to give it to a group, be a member of it, or root");
+        mk_config_hint(config, "only root and members of a group can give a file to it");
     return -EINVAL;
 }
 
-/* ---- Its folder ---- */
+/* ---- Folder ---- */
 
-/* Whoever may write there may put something else in its place. */
+/* A user who can write to the folder can replace the socket. */
 static int check_folder(struct mk_config *config, const struct cheetah *c)
 {
     mk_str path = c->settings.path;
@@ -69,27 +69,27 @@ static int check_folder(struct mk_config *config, const struct cheetah *c)
     struct stat st;
     size_t slash = mk_str_find_last(path, '/');
     snprintf(folder.path, sizeof folder.path, "%.*s", (int)slash + 1, path.p);
-    /* Without a service manager nobody has made the one that we ask for. */
-    if (mk_str_eq(path, MK_STR(SHELL_SOCKET)))
-        (void)mkdir(SHELL_FOLDER, 0755);
+    /* Without a service manager, the default folder does not exist yet. */
+    if (mk_str_eq(path, MK_STR(CHEETAH_SOCKET)))
+        (void)mkdir(CHEETAH_FOLDER, 0755);
     if (stat(folder.path, &st) < 0)
-        return fail(config, c, "made", errno);
+        return fail(config, c, "created", errno);
     if (!(st.st_mode & S_IWOTH) || (st.st_mode & S_ISVTX))
         return 0;
     mk_config_error(config, c->section, "Socket",
-                    "everybody may write to the folder %s: anyone could put something else in the place of "
+                    "the folder %s is world-writable: any user could replace "
                     "the socket",
                     folder.path);
-    mk_config_hint(config, "name a Socket in [CHEETAH] in a folder of your own");
+    mk_config_hint(config, "set a Socket in [CHEETAH] in a folder of your own");
     return -EINVAL;
 }
 
-/* ---- What is there already ---- */
+/* ---- Existing files ---- */
 
 enum standing { NOTHING, STALE, PREDECESSOR };
 
-/* A socket tells who listens on it. Ours is the master of the configuration before this one: ourselves, or,
- * when this is a new program, our parent. */
+/* The kernel names the process that listens on a socket. The master of the previous configuration is this
+ * process, or, after an upgrade, its parent. */
 static int look_behind(struct mk_config *config, const struct cheetah *c, int fd, enum standing *out)
 {
     struct sockaddr_un address = address_of(c->settings.path.p);
@@ -102,7 +102,7 @@ static int look_behind(struct mk_config *config, const struct cheetah *c, int fd
     *out = PREDECESSOR;
     if (cred.pid > 0 && (cred.pid == getpid() || cred.pid == getppid()))
         return 0;
-    mk_config_error(config, c->section, "Socket", "somebody else answers at %s already: process %d",
+    mk_config_error(config, c->section, "Socket", "another server answers at %s already: process %d",
                     c->settings.path.p, (int)cred.pid);
     mk_config_hint(config, "each server needs a Socket of its own in [CHEETAH]");
     return -EINVAL;
@@ -113,10 +113,10 @@ static int look(struct mk_config *config, const struct cheetah *c, enum standing
     struct stat st;
     *out = NOTHING;
     if (lstat(c->settings.path.p, &st) < 0)
-        return errno == ENOENT ? 0 : fail(config, c, "made", errno);
+        return errno == ENOENT ? 0 : fail(config, c, "created", errno);
     if (!S_ISSOCK(st.st_mode)) {
-        mk_config_error(config, c->section, "Socket", "%s is there, and is not a socket", c->settings.path.p);
-        mk_config_hint(config, "remove it, or name another Socket in [CHEETAH]");
+        mk_config_error(config, c->section, "Socket", "%s exists and is not a socket", c->settings.path.p);
+        mk_config_hint(config, "remove it, or set another Socket in [CHEETAH]");
         return -EINVAL;
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -127,9 +127,10 @@ static int look(struct mk_config *config, const struct cheetah *c, enum standing
     return e;
 }
 
-/* ---- Making it ---- */
+/* ---- Creation ---- */
 
-/* With the group from the beginning: who may choose its own groups need not be able to give files away. */
+/* With the group from the beginning: a process that can select its groups may lack the right to change those
+ * of files. */
 static int bind_as(int fd, const char *path, gid_t group)
 {
     struct sockaddr_un address = address_of(path);
@@ -143,7 +144,7 @@ static int bind_as(int fd, const char *path, gid_t group)
     return e;
 }
 
-/* Only now others are let in. */
+/* From now on, other users can connect. */
 static int open_up(struct cheetah *c, const char *path)
 {
     struct stat st;
@@ -178,10 +179,10 @@ static int make(struct mk_config *config, struct cheetah *c, enum standing stand
     struct name name = new_name(c);
     c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (c->fd < 0)
-        return fail(config, c, "made", errno);
+        return fail(config, c, "created", errno);
     int e = bind_as(c->fd, name.path, c->group);
     if (e)
-        return fail(config, c, "made", e);
+        return fail(config, c, "created", e);
     e = open_up(c, name.path);
     if (!e)
         e = put_in_place(c, name.path, standing);
@@ -190,10 +191,10 @@ static int make(struct mk_config *config, struct cheetah *c, enum standing stand
         return 0;
     }
     (void)unlink(name.path);
-    return fail(config, c, "made", e);
+    return fail(config, c, "created", e);
 }
 
-int shell_socket_open(struct mk_config *config, struct cheetah *c)
+int cheetah_socket_open(struct mk_config *config, struct cheetah *c)
 {
     enum standing standing;
     c->owner = geteuid();
@@ -204,7 +205,7 @@ int shell_socket_open(struct mk_config *config, struct cheetah *c)
     return e ? e : make(config, c, standing);
 }
 
-/* ---- Removing it ---- */
+/* ---- Removal ---- */
 
 static bool is_ours(const struct cheetah *c, const char *path)
 {
@@ -212,7 +213,7 @@ static bool is_ours(const struct cheetah *c, const char *path)
     return lstat(path, &st) == 0 && st.st_dev == c->dev && st.st_ino == c->ino;
 }
 
-void shell_socket_close(struct cheetah *c)
+void cheetah_socket_close(struct cheetah *c)
 {
     struct name before = old_name(c);
     if (c->master && c->master == getpid()) {

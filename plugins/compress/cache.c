@@ -9,21 +9,18 @@ enum { BUCKETS = 1024, FIRST_CAP = 4096 };
 struct cached {
     struct cache *cache;
     struct cached *next;            /* in its bucket */
-    struct cached *older, *younger; /* of those that are listed */
+    struct cached *older, *younger; /* while it is listed */
     uint64_t hash;
-    unsigned refs; /* holders; being listed is one */
-    const void *host;
-    unsigned coding;
-    mk_str path, etag; /* behind this */
+    unsigned refs; /* the list holds one of them */
+    struct cache_key key;
     char *content;
     size_t len, cap;
     uint64_t max;
-    char text[];
 };
 
 struct cache {
     uint64_t size, used;
-    uint64_t seed; /* so that nobody can fill one bucket */
+    uint64_t seed; /* users who can create files must not be able to fill one bucket */
     struct cached *oldest, *youngest;
     struct cached *buckets[BUCKETS];
 };
@@ -32,7 +29,7 @@ struct cache {
 
 static uint64_t size_of(const struct cached *e)
 {
-    return sizeof *e + e->path.len + e->etag.len + e->cap;
+    return sizeof *e + e->cap;
 }
 
 static void unlist(struct cached *e)
@@ -58,7 +55,7 @@ void compress_cached_drop(void *cached)
     mk_mem_free(e);
 }
 
-/* What somebody holds would give nothing back. */
+/* Removing a copy that a response still sends would free nothing. */
 static bool make_room(struct cache *c, uint64_t more)
 {
     if (more > c->size)
@@ -91,21 +88,31 @@ void compress_cache_free(struct cache *c)
 
 /* ---- Looking ---- */
 
+static uint64_t mix(uint64_t h, uint64_t number)
+{
+    h = (h ^ number) * UINT64_C(0x9e3779b97f4a7c15);
+    return h ^ h >> 29;
+}
+
 static uint64_t hash_of(const struct cache *c, const struct cache_key *key)
 {
-    uint64_t h = c->seed ^ key->coding ^ (uint64_t)(uintptr_t)key->host;
-    for (size_t i = 0; i < key->path.len; i++) {
-        h = (h ^ (unsigned char)key->path.p[i]) * UINT64_C(0x9e3779b97f4a7c15);
-        h ^= h >> 29;
-    }
-    return h;
+    return mix(mix(mix(c->seed, key->file.inode), key->file.device), key->coding);
+}
+
+static bool is_same_file(const struct cache_key *a, const struct cache_key *b)
+{
+    return a->file.inode == b->file.inode && a->file.device == b->file.device && a->coding == b->coding;
+}
+
+static bool is_same_version(const struct mk_file_id *a, const struct mk_file_id *b)
+{
+    return a->size == b->size && a->modified_ns == b->modified_ns && a->changed_ns == b->changed_ns;
 }
 
 static struct cached *find(const struct cache *c, const struct cache_key *key, uint64_t hash)
 {
     struct cached *e = c->buckets[hash % BUCKETS];
-    while (e && (e->hash != hash || e->host != key->host || e->coding != key->coding ||
-                 !mk_str_eq(e->path, key->path)))
+    while (e && (e->hash != hash || !is_same_file(&e->key, key)))
         e = e->next;
     return e;
 }
@@ -129,8 +136,8 @@ struct cached *compress_cache_take(struct cache *c, const struct cache_key *key)
         return NULL;
     e->refs++;
     unlist(e);
-    if (mk_str_eq(e->etag, key->etag)) {
-        list(e); /* as the youngest */
+    if (is_same_version(&e->key.file, &key->file)) {
+        list(e); /* now the youngest */
         return e;
     }
     compress_cached_drop(e);
@@ -144,26 +151,13 @@ mk_str compress_cached_content(const struct cached *e)
 
 /* ---- Making ---- */
 
-static mk_str copy(char *room, mk_str text)
-{
-    memcpy(room, text.p, text.len);
-    return mk_str_of(room, text.len);
-}
-
 struct cached *compress_cache_begin(struct cache *c, const struct cache_key *key, uint64_t max)
 {
-    size_t texts = key->path.len + key->etag.len;
-    struct cached *e = make_room(c, sizeof *e + texts) ? mk_mem_alloc(sizeof *e + texts) : NULL;
+    struct cached *e = make_room(c, sizeof *e) ? mk_mem_alloc(sizeof *e) : NULL;
     if (!e)
         return NULL;
-    *e = (struct cached){.cache = c,
-                         .hash = hash_of(c, key),
-                         .refs = 1,
-                         .host = key->host,
-                         .coding = key->coding,
-                         .max = max < c->size ? max : c->size};
-    e->path = copy(e->text, key->path);
-    e->etag = copy(e->text + key->path.len, key->etag);
+    *e = (struct cached){
+        .cache = c, .hash = hash_of(c, key), .refs = 1, .key = *key, .max = max < c->size ? max : c->size};
     c->used += size_of(e);
     return e;
 }
@@ -200,8 +194,7 @@ bool compress_cached_add(struct cached *e, mk_str bytes)
 
 void compress_cached_keep(struct cached *e)
 {
-    struct cache_key key = {.host = e->host, .coding = e->coding, .path = e->path};
-    struct cached *old = find(e->cache, &key, e->hash);
+    struct cached *old = find(e->cache, &e->key, e->hash);
     if (old)
         unlist(old);
     if (e->len && e->len < e->cap)

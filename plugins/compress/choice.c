@@ -23,8 +23,6 @@ static void read_field(struct facts *f, mk_str name, mk_str value)
         f->type = value;
     else if (is(name, "ETag"))
         f->etag = value;
-    else if (is(name, "Last-Modified"))
-        f->has_date = true;
     else if (is(name, "Content-Encoding"))
         f->is_coded = true;
     else if (is(name, "Content-Range"))
@@ -59,7 +57,7 @@ static bool is_skipped(const struct settings *s, mk_str path)
     return false;
 }
 
-/* A 304 does not tell its type: it is that of the file, and a folder's is that of a page. */
+/* A 304 has no type: take that of the file, or that of a page for a folder. */
 static bool has_type(const struct settings *s, const struct mk_request *request, const struct facts *f)
 {
     mk_str path = mk_request_path(request), type = f->type;
@@ -68,7 +66,7 @@ static bool has_type(const struct settings *s, const struct mk_request *request,
     return type.p && compress_types_have(&s->types, type);
 }
 
-/* That of the whole is not known when a part is sent, or nothing. */
+/* The length of a 206 or 304 is not that of the whole content. */
 static bool has_length(const struct settings *s, const struct mk_response *response, const struct facts *f)
 {
     int64_t length = mk_response_length(response);
@@ -85,9 +83,9 @@ bool compress_is_worth_it(const struct settings *s, const struct mk_request *req
 
 /* ---- The client ---- */
 
-/* Who can make a browser send requests with his own text in them, and see how long the answers are, can learn
- * what else is in them, if both are compressed together (BREACH). Only browsers tell, and only modern ones;
- * what a person has clicked on comes one at a time. */
+/* An attacker who makes a browser send requests with chosen text, and sees the length of the responses, can
+ * learn what else they contain if both are compressed together (BREACH). Only modern browsers send the fields
+ * that reveal such requests; clicks are too few for the attack. */
 bool compress_is_safe(const struct settings *s, const struct mk_request *request,
                       const struct mk_response *response)
 {

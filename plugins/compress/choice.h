@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether a response is to be compressed, and how. */
+/* Decides whether to compress a response, and how. */
 #ifndef COMPRESS_CHOICE_H
 #define COMPRESS_CHOICE_H
 
@@ -8,25 +8,24 @@
 
 #include "settings.h"
 
-/* The fields of a response that decide. Valid until the response is changed. */
+/* The fields of a response that the decision needs. Valid until the response changes. */
 struct facts {
     unsigned status;
     mk_str type, etag;
-    bool is_coded, is_part;    /* compressed already; or a part, or something that a sum was made of */
-    bool no_transform, is_own; /* Cache-Control; not for everybody */
-    bool has_date;             /* Last-Modified */
-    bool varies;               /* by Accept-Encoding, as it says itself */
+    bool is_coded, is_part;    /* compressed already; partial, or with a digest */
+    bool no_transform, is_own; /* Cache-Control; for one client alone */
+    bool varies;               /* Vary names Accept-Encoding already */
 };
 
 void compress_facts_read(struct facts *f, const struct mk_response *response);
 
-/* Would it be compressed for a client that accepts it? */
+/* Should the response be compressed for clients that accept it? */
 bool compress_is_worth_it(const struct settings *s, const struct mk_request *request,
                           const struct mk_response *response, const struct facts *f);
-/* May it be, for this client? Not when that would let a stranger learn what is in it. */
+/* Is that safe for this client? Not if an attacker could learn the content from the length. */
 bool compress_is_safe(const struct settings *s, const struct mk_request *request,
                       const struct mk_response *response);
-/* What the client likes best; CODINGS: as it is. */
+/* The coding that the client prefers; CODINGS: none. */
 enum coding compress_choose(const struct settings *s, const struct mk_request *request);
 
 #endif

@@ -6,13 +6,14 @@
 #include "room.h"
 
 enum {
-    /* A larger window makes the tables grow far beyond it: with this one a stream takes 1.0 MB up to level
-     * 3, 1.9 MB up to 8, and 2.6 MB. */
+    /* A larger window makes the tables grow out of proportion. With this one a stream uses 1.0 MB up to
+     * level 3, 1.9 MB up to level 8, and 2.6 MB with level 9. */
     WINDOW_BITS = 16,
     ROOM = 4 << 20,
 };
 
-/* As it is usually built the library calls exit() when it gets no memory. So it gets some that is there. */
+/* Usual builds of the library call exit() when out of memory. So the coder allocates its memory beforehand.
+ */
 struct brotli {
     struct room *room;
     BrotliEncoderState *state;
@@ -53,7 +54,7 @@ static void *open_brotli(unsigned level)
     return b;
 }
 
-/* A hint of the length would make it take a table of 4 MB for what is long. */
+/* With a hint of the length, the library would allocate a table of 4 MB for long content. */
 static bool begin(void *coder, int64_t length)
 {
     (void)coder, (void)length;

@@ -58,7 +58,7 @@ static bool run(void *coder, struct coder_io *io, enum coder_op op, bool *done)
         *done = r == Z_STREAM_END;
     else
         *done = io->in_len == 0 && (op == CODER_RUN || z->avail_out > 0);
-    return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR; /* the last: there was nothing to do */
+    return r == Z_OK || r == Z_STREAM_END || r == Z_BUF_ERROR; /* Z_BUF_ERROR: nothing to do */
 }
 
 static void close_gzip(void *coder)

@@ -8,12 +8,12 @@
 
 MK_PLUGIN_DECLARE(compress);
 
-/* What the configuration has of it. */
+/* Of one configuration. */
 struct compress {
     unsigned n_pools;
 };
 
-/* What a worker has: one for each section. */
+/* Of one worker: a pool for each section. */
 struct pools {
     size_t n;
     struct pool v[];
@@ -30,7 +30,7 @@ struct job {
 
 /* ---- Fields ---- */
 
-/* One line of all, and ours: not every cache looks at the second. */
+/* All members in one line: some caches ignore a second one. */
 static int add_vary(struct mk_response *response)
 {
     char room[1024];
@@ -50,7 +50,7 @@ static int add_vary(struct mk_response *response)
     return mk_response_set(response, MK_STR("Vary"), mk_buf_str(&all));
 }
 
-/* The same bytes no more, but as good as those (RFC 9110, section 8.8.1). */
+/* The bytes differ, but the content is equivalent (RFC 9110, section 8.8.1). */
 static int weaken_etag(struct mk_response *response, mk_str etag)
 {
     char room[512];
@@ -64,7 +64,7 @@ static int weaken_etag(struct mk_response *response, mk_str etag)
     return mk_response_set(response, MK_STR("ETag"), mk_buf_str(&weak));
 }
 
-/* Says what will come. 0, or -ENOMEM: then it does not say so. */
+/* Sets the fields of the compressed response. 0, or -ENOMEM. */
 static int describe(const struct job *j)
 {
     int e = weaken_etag(j->response, j->facts.etag);
@@ -81,7 +81,7 @@ static void take_back(const struct job *j)
     (void)mk_response_remove(j->response, MK_STR("Content-Encoding"));
 }
 
-/* Who asks with the tag of what was compressed has it, and shall be told of the same. */
+/* The client has the compressed representation: the 304 repeats its tag. */
 static void answer_304(const struct job *j)
 {
     mk_str known = mk_request_field(j->request, MK_STR("If-None-Match")), one;
@@ -130,15 +130,14 @@ static void send_cached(const struct job *j, struct cached *copy)
     if (describe(j) || mk_response_set_static(j->response, compress_cached_content(copy)))
         take_back(j);
     else
-        mk_request_explain(j->request, "compress", "%s, out of the cache", compress_coders[j->coding]->name);
+        mk_request_explain(j->request, "compress", "%s, from the cache", compress_coders[j->coding]->name);
 }
 
-static bool may_be_cached(const struct job *j)
+static bool may_be_cached(const struct job *j, struct mk_file_id *file)
 {
     const struct facts *f = &j->facts;
-    bool has_tag = f->etag.len > 2 && f->etag.p[0] == '"';
-    return mk_response_is_file(j->response) && f->status == 200 && has_tag && f->has_date && !f->is_own &&
-           (uint64_t)mk_response_length(j->response) <= j->settings->max_cache_file;
+    return mk_response_file_id(j->response, file) && f->status == 200 && !f->is_own &&
+           file->size <= j->settings->max_cache_file;
 }
 
 static struct cache *cache_of(struct pool *p)
@@ -150,11 +149,8 @@ static struct cache *cache_of(struct pool *p)
 
 static void code(const struct job *j, struct pool *pool)
 {
-    struct cache *cache = may_be_cached(j) ? cache_of(pool) : NULL;
-    struct cache_key key = {.host = mk_request_site(j->request),
-                            .coding = j->coding,
-                            .path = mk_request_path(j->request),
-                            .etag = j->facts.etag};
+    struct cache_key key = {.coding = j->coding};
+    struct cache *cache = may_be_cached(j, &key.file) ? cache_of(pool) : NULL;
     struct cached *copy = cache ? compress_cache_take(cache, &key) : NULL;
     int64_t length = mk_response_length(j->response);
     if (copy) {
@@ -235,6 +231,8 @@ static int worker_start(struct mk_worker *worker, void *data)
     if (!pools)
         return -ENOMEM;
     pools->n = c->n_pools;
+    for (size_t i = 0; i < pools->n; i++)
+        pools->v[i].worker = worker;
     mk_worker_set_data(worker, &MK_PLUGIN_OF(compress), pools);
     return 0;
 }
@@ -248,12 +246,12 @@ static void worker_stop(struct mk_worker *worker, void *data)
     mk_mem_free(pools);
 }
 
-/* The bytes that limits count are those that are sent, and fields that others set decide. */
+/* After plugins that set fields, which decide; before limits, which count the bytes sent. */
 MK_PLUGIN(compress) = {
     MK_PLUGIN_HEAD,
     .name = "compress",
     .version = "1.0",
-    .help = "Compresses responses while they are sent: gzip, brotli, zstd.",
+    .help = "Compresses responses with gzip, brotli and zstd.",
     .order = MK_ORDER_LIMIT + 10,
     .sections = (const struct mk_conf_table *const[]){&compress_table, NULL},
     .load = load,

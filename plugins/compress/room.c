@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A piece is a unit that says how many follow it, and those. */
+/* A piece is a unit with the number of units that follow, and those units. */
 struct unit {
     alignas(max_align_t) size_t n;
     bool used;
@@ -32,7 +32,7 @@ void compress_room_free(struct room *r)
     mk_mem_free(r);
 }
 
-/* Makes one piece of this one and all that are free behind it. */
+/* Merges the piece with all free pieces behind it. */
 static void join(struct room *r, size_t at)
 {
     struct unit *u = &r->units[at];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that is there before somebody asks for it, for a library that ends the process when it gets none:
- * one block, of which only what is touched is used, and a list of what is free in it. */
+/* Memory allocated beforehand, for a library that ends the process when an allocation fails: one block, of
+ * which the system provides only what is touched, with a list of its free pieces. */
 #ifndef COMPRESS_ROOM_H
 #define COMPRESS_ROOM_H
 
@@ -12,7 +12,7 @@ struct room;
 struct room *compress_room_new(size_t size);
 void compress_room_free(struct room *r);
 
-/* NULL only when there is neither room nor other memory. */
+/* NULL only when neither the room nor the heap has memory. */
 void *compress_room_take(struct room *r, size_t size);
 void compress_room_give(struct room *r, void *p);
 

@@ -19,7 +19,8 @@ static bool add_coding(const struct mk_conf_spot *spot, mk_str word, struct codi
     if (i == CODINGS)
         return false;
     if (!compress_coders[i]->open)
-        mk_conf_spot_warn(spot, word, "this build has no `%s`: it does without", compress_coders[i]->name);
+        mk_conf_spot_warn(spot, word, "this build has no coding `%s`: the server continues without it",
+                          compress_coders[i]->name);
     else if (!has_coding(c, (enum coding)i))
         c->v[c->n++] = (enum coding)i;
     return true;
@@ -41,7 +42,7 @@ static bool parse_codings(const struct mk_conf_spot *spot, mk_str value, void *f
     return true;
 }
 
-/* What nobody has written is what this build has. */
+/* The default: all codings of this build. */
 static bool show_codings(const void *field, size_t i, struct mk_buf *out)
 {
     const struct codings *c = field;
@@ -72,7 +73,7 @@ static bool add_path(const struct mk_conf_spot *spot, mk_str word, struct paths 
         p->n++;
         return true;
     }
-    mk_conf_spot_error(spot, word, "`%.*s` is not a path: expected one like /account/* or *.log",
+    mk_conf_spot_error(spot, word, "`%.*s` is not a path: expected a path such as /account/* or *.log",
                        MK_STR_ARG(word));
     return false;
 }
@@ -112,38 +113,38 @@ static const struct mk_conf_key keys[] = {
      .form = "zstd, br, gzip in the order of preference, or off",
      .parse = parse_codings,
      .show = show_codings,
-     .help =
-         "What may be used, the dearest first: it decides when a client likes several equally. All that this "
-         "build has (`zstd br gzip`) unless it is set."},
+     .help = "Codings in the order of preference, which decides when a client accepts several equally. "
+             "Default: all "
+             "codings of this build (`zstd br gzip`)."},
     {.name = "Types",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(types),
-     .form = "media types, as text/html, text/* or application/*+json",
+     .form = "media types, such as text/html, text/* or application/*+json",
      .parse = compress_types_parse,
      .show = compress_types_show,
      .def = COMPRESS_TYPES,
-     .help = "Media types that are compressed."},
+     .help = "Media types to compress."},
     {.name = "MinLength",
      .type = MK_CONF_SIZE,
      AT(min_length),
      .def = "512",
-     .help = "Content that is known to be shorter is left as it is."},
+     .help = "Do not compress content that is known to be shorter."},
     {.name = "Skip",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(skip),
-     .form = "paths, as /account/* or *.log",
+     .form = "paths, such as /account/* or *.log",
      .parse = parse_paths,
      .show = show_paths,
-     .help = "Paths whose responses are left as they are."},
+     .help = "Paths whose responses are not compressed."},
     {.name = "CrossSite",
      .type = MK_CONF_BOOL,
      AT(cross_site),
      .def = "off",
-     .help = "Also compress what is made for a request that another site had a browser send with its user's "
-             "cookies "
-             "or password (BREACH)."},
+     .help = "Also compress responses to requests that another site made a browser send with its user's "
+             "cookies or "
+             "password (BREACH)."},
     {.name = "GzipLevel",
      .type = MK_CONF_NUM,
      AT(levels[CODING_GZIP]),
@@ -171,26 +172,25 @@ static const struct mk_conf_key keys[] = {
      .min = 1,
      .max = 100000,
      .def = "32",
-     .help = "Responses that are being compressed at the same time, in each worker; those beyond are sent as "
-             "they are."},
+     .help = "Concurrent compressed responses, per worker. Further ones are not compressed."},
     {.name = "CacheSize",
      .type = MK_CONF_SIZE,
      AT(cache_size),
      .zero = "off",
      .def = "8M",
-     .help = "Memory of each worker for files that were compressed."},
+     .help = "Memory per worker for compressed files."},
     {.name = "MaxCacheFile",
      .type = MK_CONF_SIZE,
      AT(max_cache_file),
      .def = "1M",
-     .help = "Larger files are compressed each time."},
+     .help = "Larger files are not cached, but compressed for each request."},
 };
 
 const struct mk_conf_table compress_table = {
     .section = "COMPRESS",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
-    .help = "Responses that are compressed while they are sent.",
+    .n = MK_LEN(keys),
+    .help = "Compresses responses while sending them.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_HOST,
 };

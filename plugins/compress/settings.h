@@ -10,7 +10,7 @@
 #include "types.h"
 
 struct codings {
-    enum coding v[CODINGS]; /* the dearest first */
+    enum coding v[CODINGS]; /* in the order of preference */
     size_t n;
     bool is_off;
 };
@@ -29,7 +29,7 @@ struct settings {
     uint32_t max_streams;
     uint64_t cache_size, max_cache_file;
     bool cross_site;
-    unsigned pool; /* which one of a worker is for this section, from 1 on; 0: no host has it */
+    unsigned pool; /* the pool of a worker for this section, from 1 on; 0: no host uses the section */
 };
 
 extern const struct mk_conf_table compress_table;

@@ -5,8 +5,8 @@
 #include <monkey/mem.h>
 
 enum {
-    ROOM = 16 * 1024,  /* for what was pulled and is not compressed yet */
-    PIECE = 64 * 1024, /* so much is compressed; then others have their turn: a few milliseconds at most */
+    ROOM = 16 * 1024,  /* for pulled content that is not compressed yet */
+    PIECE = 64 * 1024, /* then other connections get their turn: a few milliseconds at most */
 };
 
 struct stream {
@@ -16,48 +16,17 @@ struct stream {
     void *coder;
     struct cached *copy; /* NULL: none is made */
     enum coder_op op;
-    bool holds_back; /* the coder has taken something that a flush would give */
-    bool tired;      /* it has done its piece: somebody else's turn */
+    bool holds_back; /* the coder has consumed input that a flush would output */
+    bool tired;      /* has compressed a PIECE: let other connections go first */
     bool ended;
     const char *at; /* in room */
     size_t left;
     char room[ROOM];
 };
 
-/* ---- Coders ---- */
-
 static const struct coder_ops *ops_of(const struct stream *s)
 {
     return compress_coders[s->coding];
-}
-
-static bool take_coder(struct stream *s, int64_t length)
-{
-    void **idle = &s->pool->idle[s->coding];
-    s->coder = *idle ? *idle : ops_of(s)->open(s->pool->settings->levels[s->coding]);
-    *idle = NULL;
-    if (s->coder && !ops_of(s)->begin(s->coder, length)) {
-        ops_of(s)->close(s->coder);
-        s->coder = NULL;
-    }
-    return s->coder != NULL;
-}
-
-static void drop_coder(struct stream *s)
-{
-    void **idle = &s->pool->idle[s->coding];
-    if (s->coder && ops_of(s)->is_reusable && !*idle)
-        *idle = s->coder;
-    else if (s->coder)
-        ops_of(s)->close(s->coder);
-}
-
-void compress_pool_fini(struct pool *p)
-{
-    for (size_t i = 0; i < CODINGS; i++)
-        if (p->idle[i])
-            compress_coders[i]->close(p->idle[i]);
-    compress_cache_free(p->cache);
 }
 
 /* ---- Life ---- */
@@ -65,20 +34,20 @@ void compress_pool_fini(struct pool *p)
 struct stream *compress_stream_new(struct pool *pool, struct mk_request *request, enum coding coding,
                                    int64_t length)
 {
-    struct stream *s = pool->n_streams < pool->settings->max_streams ? mk_mem_alloc(sizeof *s) : NULL;
+    struct stream *s = compress_pool_has_place(pool) ? mk_mem_alloc(sizeof *s) : NULL;
     if (!s)
         return NULL;
     s->pool = pool;
     s->request = request;
     s->coding = coding;
-    s->coder = NULL;
     s->copy = NULL;
     s->op = CODER_RUN;
     s->holds_back = s->tired = s->ended = false;
     s->at = s->room;
     s->left = 0;
-    pool->n_streams++;
-    if (take_coder(s, length))
+    compress_pool_enter(pool);
+    s->coder = compress_pool_take(pool, coding, length);
+    if (s->coder)
         return s;
     compress_stream_free(s);
     return NULL;
@@ -91,11 +60,12 @@ void compress_stream_keep_in(struct stream *s, struct cached *copy)
 
 void compress_stream_free(struct stream *s)
 {
-    s->pool->n_streams--;
+    struct pool *pool = s->pool;
     if (s->copy)
         compress_cached_drop(s->copy);
-    drop_coder(s);
+    compress_pool_give(pool, s->coding, s->coder);
     mk_mem_free(s);
+    compress_pool_leave(pool);
 }
 
 static void on_close(void *ctx)
@@ -105,7 +75,7 @@ static void on_close(void *ctx)
 
 /* ---- Compressing ---- */
 
-/* More to compress, or why it is time for something else. 1: there is something to do; 0: not now. */
+/* Pulls more content. 1: there is something to do; 0: not now. */
 static ssize_t fetch(struct stream *s, struct mk_upstream *up, size_t *budget)
 {
     if (*budget == 0) {
@@ -118,7 +88,7 @@ static ssize_t fetch(struct stream *s, struct mk_upstream *up, size_t *budget)
     if (n < 0 && n != -EAGAIN)
         return n;
     if (n <= 0)
-        s->op = n ? CODER_FLUSH : CODER_END; /* who waits shall not wait for what is here already */
+        s->op = n ? CODER_FLUSH : CODER_END; /* the source waits: send what is compressed so far */
     s->at = s->room;
     s->left = n > 0 ? (size_t)n : 0;
     *budget -= s->left;

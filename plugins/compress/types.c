@@ -45,7 +45,7 @@ bool compress_types_parse(const struct mk_conf_spot *spot, mk_str value, void *f
             return true;
         if (!is_type(word)) {
             mk_conf_spot_error(spot, word,
-                               "`%.*s` is not a media type: expected one like text/html, text/* or "
+                               "`%.*s` is not a media type: expected a type such as text/html, text/* or "
                                "application/*+json",
                                MK_STR_ARG(word));
             return false;

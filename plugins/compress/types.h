@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A list of media types, as "text/html", "text/" and a star, or "application/" and a star and "+json". */
+/* A list of media types: "text/html", "text/" and a star, or "application/" and a star and "+json". */
 #ifndef COMPRESS_TYPES_H
 #define COMPRESS_TYPES_H
 
 #include <monkey/config.h>
 
-/* What shrinks, and is not compressed by itself. */
+/* Types that compress well and are not compressed already. */
 #define COMPRESS_TYPES                                                                                       \
     "text/* application/json application/*+json application/javascript application/x-javascript "            \
     "application/xml "                                                                                       \
@@ -24,7 +24,7 @@ struct types {
 bool compress_types_parse(const struct mk_conf_spot *spot, mk_str value, void *field);
 bool compress_types_show(const void *field, size_t i, struct mk_buf *out);
 
-/* `type` as in Content-Type; its parameters do not count. */
+/* `type` as in Content-Type; ignores its parameters. */
 bool compress_types_have(const struct types *t, mk_str type);
 
 #endif

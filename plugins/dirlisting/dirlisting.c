@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists folders that have no page of their own. */
+/* Lists folders without an index file. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <sys/stat.h>
@@ -9,13 +9,12 @@
 
 MK_PLUGIN_DECLARE(dirlisting);
 
-const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
 static const char *const order_words[] = {"asc", "desc", NULL};
 static const char *const theme_words[] = {"guineo", "plain", NULL};
 static const struct format *const formats[] = {&dirlisting_format_html, &dirlisting_format_json,
-                                               &dirlisting_format_text}; /* as we prefer them */
+                                               &dirlisting_format_text}; /* in the order of preference */
 
-enum { N_FORMATS = sizeof formats / sizeof *formats, SORT_MAX = 10000, SORT_MEMORY = 1024 * 1024 };
+enum { N_FORMATS = MK_LEN(formats) };
 
 /* ---- Configuration ---- */
 
@@ -26,63 +25,55 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_BOOL,
      AT(listing),
      .def = "on",
-     .help = "List folders without an index file, behind all other routes. `off` undoes for one host what a "
-             "section "
-             "above all hosts says."},
+     .help =
+         "List folders without an index file, after all other routes. `off` disables that for a host, if a "
+         "section before all hosts enables it."},
     {.name = "Theme",
      .type = MK_CONF_ENUM,
      AT(theme),
      .choices = theme_words,
      .def = "guineo",
-     .help = "What the pages look like."},
+     .help = "The look of the pages."},
     {.name = "Sort",
      .type = MK_CONF_ENUM,
      AT(sort),
      .choices = dirlisting_sort_words,
      .def = "name",
-     .help = "The order, unless the client asks for another one (`?sort=`); `none` is the folder's own."},
+     .help = "The default order (`?sort=`); `none`: as the file system returns entries."},
     {.name = "Order",
      .type = MK_CONF_ENUM,
      AT(order),
      .choices = order_words,
      .def = "asc",
-     .help = "Its direction (`?order=`)."},
+     .help = "The default direction (`?order=`)."},
     {.name = "SortMax",
      .type = MK_CONF_NUM,
      AT(sort_max),
      .def = "10000",
      .max = 1000000,
-     .help = "Folders with more entries are not sorted, and say so; 0 sorts none."},
+     .help = "Folders with more entries are not sorted; 0: none is."},
     {.name = "SortMemory",
      .type = MK_CONF_SIZE,
      AT(sort_memory),
      .def = "1M",
-     .help = "Memory for sorting that all listings of a worker share. One that it is too small for is not "
-             "sorted, "
-             "and says so."},
+     .help =
+         "Memory for sorting that all listings of a worker share. A listing that needs more is not sorted."},
     {.name = "Hide",
      .type = MK_CONF_WORDS,
      AT(hide),
-     .help = "Names that are not listed, with `*` and `?`. They can still be asked for."},
+     .help = "Names that are not listed, with `*` and `?`. Clients can still request them."},
 };
 
 static const struct mk_conf_table table = {
     .section = "DIRLISTING",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
-    .help = "Lists of folders that have no index file.",
+    .n = MK_LEN(keys),
+    .help = "Lists folders without an index file.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_HOST,
 };
 
-/* For a route to us where there is no section. */
-static const struct settings defaults = {.listing = true,
-                                         .theme = THEME_GUINEO,
-                                         .sort = SORT_NAME,
-                                         .sort_max = SORT_MAX,
-                                         .sort_memory = SORT_MEMORY};
-
-/* ---- What the client wants ---- */
+/* ---- Request ---- */
 
 static const struct format *choose_format(const struct mk_request *request)
 {
@@ -105,7 +96,7 @@ static void read_word(const char *const *words, mk_str word, unsigned *out)
             *out = i;
 }
 
-/* What makes no sense is as if it were not there. */
+/* Ignores invalid values. */
 static void read_query(mk_str query, struct wish *w)
 {
     unsigned sort = w->sort, order = w->down;
@@ -133,7 +124,7 @@ static struct wish read_wish(const struct mk_request *request, const struct sett
     return w;
 }
 
-/* ---- Answers ---- */
+/* ---- Responses ---- */
 
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
 {
@@ -157,15 +148,15 @@ static enum mk_verdict fail(struct mk_request *request, struct mk_response *resp
     case -ENOENT:
     case -ENOTDIR:
     case -ENAMETOOLONG:
-        mk_response_set_status(response, 404); /* should nobody else answer */
+        mk_response_set_status(response, 404); /* unless another handler answers */
         return MK_NEXT;
     default:
-        mk_request_log(request, MK_LOG_ERROR, "the folder cannot be opened: %s", strerror(-e));
+        mk_request_log(request, MK_LOG_ERROR, "cannot open the folder: %s", strerror(-e));
         return refuse(response, 500);
     }
 }
 
-/* Relative links of a list lead to the right place only when its address ends with a slash. */
+/* Relative links in a list need a path that ends with a slash. */
 static enum mk_verdict redirect(struct mk_request *request, struct mk_response *response)
 {
     mk_str path = mk_request_path(request), query = mk_request_query(request);
@@ -212,7 +203,7 @@ static enum mk_verdict list(struct mk_request *request, struct mk_response *resp
     return MK_DONE;
 }
 
-/* As for files: a part that begins with a dot, except for /.well-known (RFC 8615). */
+/* As for files: a segment that begins with a dot, except /.well-known (RFC 8615). */
 static bool is_hidden(mk_str path)
 {
     if (mk_str_starts(path, MK_STR("/.well-known/")))
@@ -242,7 +233,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         return MK_NEXT;
     }
     if (path.p[path.len - 1] == '/')
-        return list(request, response, fd, settings ? settings : &defaults);
+        return list(request, response, fd, settings);
     close(fd);
     return redirect(request, response);
 }
@@ -257,10 +248,10 @@ static const struct mk_handler handler = {
 
 static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
 {
-    struct settings *s = mk_config_section(config, &table, NULL);
+    struct settings *s = mk_config_settings(config, &table);
     (void)data;
     *host_data = s;
-    if (s && s->listing && mk_host_root(host).len)
+    if (mk_config_section(config, &table, NULL) && s->listing && mk_host_root(host).len)
         mk_config_add_route(config, MK_STR("/*"), &handler, s);
     return 0;
 }
@@ -286,7 +277,7 @@ MK_PLUGIN(dirlisting) = {
     MK_PLUGIN_HEAD,
     .name = "dirlisting",
     .version = "1.0",
-    .help = "Lists folders that have no index file.",
+    .help = "Lists folders without an index file.",
     .sections = sections,
     .handlers = handlers,
     .host = host,

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the kernel writes; neither glibc nor musl has a name for it that both know. */
+/* A record of the kernel; glibc and musl have no common name for it. */
 struct record {
     uint64_t ino;
     int64_t off;
@@ -23,8 +23,8 @@ static bool is_wanted(const struct folder *f, mk_str name)
     return f->shows_dot_files && !mk_str_eq(name, MK_STR(".")) && !mk_str_eq(name, MK_STR(".."));
 }
 
-/* Only what could be served: no sockets, pipes or devices. What cannot be looked at has just gone, or could
- * not be opened either. */
+/* Only what the server could serve: no sockets, pipes or devices. An entry that stat() cannot read has just
+ * been removed, or could not be opened either. */
 static bool look(struct folder *f, const char *name, struct entry *e)
 {
     struct stat st;
@@ -42,7 +42,7 @@ void dirlisting_folder_read(struct folder *f)
 {
     f->n = 0;
     long got = syscall(SYS_getdents64, f->fd, f->records, sizeof f->records);
-    if (got < 0 && errno != ENOENT) { /* ENOENT: somebody has removed the folder, so nothing is in it */
+    if (got < 0 && errno != ENOENT) { /* ENOENT: the folder was removed, so it is empty */
         f->error = -errno;
         return;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A page that needs no script: columns are sorted by links, the theme is its style sheet. */
+/* A page without scripts: links sort the columns, a style sheet is the theme. */
 #include <monkey/text.h>
 
 #include "listing.h"
 
-enum { CRUMBS_MAX = 16 }; /* so many of the last folders of a path are linked */
+enum { CRUMBS_MAX = 16 }; /* the last folders of a path that are links */
 
 static void write_text(struct mk_buf *out, mk_str name)
 {
@@ -27,7 +27,7 @@ static void write_up(struct mk_buf *out, size_t levels)
     mk_buf_add(out, levels ? MK_STR("\">") : MK_STR("./\" aria-current=\"page\">"));
 }
 
-/* Every folder on the way, by relative links: they are right whatever stands before our path elsewhere. */
+/* Links to all parent folders; relative, so they work behind any prefix of a proxy. */
 static void write_crumbs(const struct listing *l, struct mk_buf *out)
 {
     size_t levels = count_parts(l->path);
@@ -55,7 +55,7 @@ static void write_query(const struct listing *l, struct mk_buf *out, enum sort_k
         mk_buf_add(out, MK_STR("&amp;format=html"));
 }
 
-/* The head of a column: a link that sorts by it, or the other way round. */
+/* The head of a column: a link that sorts by it, or reverses the order. */
 static void write_column(const struct listing *l, struct mk_buf *out, enum sort_key key, const char *name)
 {
     bool is_sorted = dirlisting_order(l) == key, down = is_sorted ? !l->wish.down : key != SORT_NAME;
@@ -85,8 +85,9 @@ static void head(const struct listing *l, struct mk_buf *out)
     mk_buf_add(out, MK_STR("</h1>\n"));
     if (l->is_large)
         mk_buf_add(
-            out, MK_STR("<p class=\"note\">There is too much in here to be sorted: this is the order of the "
-                        "folder itself.</p>\n"));
+            out,
+            MK_STR("<p class=\"note\">This folder is too large to sort: the entries have the order of the "
+                   "file system.</p>\n"));
     mk_buf_add(out, MK_STR("<table>\n<thead><tr>"));
     write_column(l, out, SORT_NAME, "Name");
     write_column(l, out, SORT_SIZE, "Size");
@@ -99,7 +100,7 @@ static void head(const struct listing *l, struct mk_buf *out)
                 "<tr><td class=\"name up\"><a href=\"../\">Parent folder</a></td><td></td><td></td></tr>\n"));
 }
 
-/* What kind of picture stands before the name. */
+/* The class of the icon before the name. */
 static const char *kind_of(const struct listing *l, const struct entry *e)
 {
     static const struct {
@@ -119,7 +120,7 @@ static const char *kind_of(const struct listing *l, const struct entry *e)
     if (e->kind == ENTRY_FOLDER)
         return "folder";
     mk_str type = mk_request_type_of(l->request, e->name);
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+    for (size_t i = 0; i < MK_LEN(kinds); i++)
         if (mk_str_starts(type, kinds[i].type))
             return kinds[i].kind;
     return "file";

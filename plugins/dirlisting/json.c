@@ -20,7 +20,7 @@ static void entry(const struct listing *l, const struct entry *e, struct mk_buf 
     bool is_folder = e->kind == ENTRY_FOLDER;
     mk_buf_add(out, l->n_shown ? MK_STR(",\n{\"name\":") : MK_STR("\n{\"name\":"));
     mk_json_string(out, e->name);
-    mk_buf_add(out, MK_STR(",\"url\":\"")); /* the bytes of the name, whatever they are */
+    mk_buf_add(out, MK_STR(",\"url\":\"")); /* the exact bytes of the name */
     mk_url_escape(out, e->name);
     mk_buf_add(out, is_folder ? MK_STR("/\",\"type\":\"folder\"") : MK_STR("\",\"type\":\"file\",\"size\":"));
     if (!is_folder)

@@ -8,10 +8,12 @@
 #include <unistd.h>
 
 enum {
-    OUT_MAX = 256 * 1024, /* a head with a very long path */
-    OUT_WANTED = 4096,    /* is gathered before it is handed on */
-    TURN_MAX = 32,        /* links are opened by the loop, so only a few at a time */
+    OUT_MAX = 256 * 1024, /* for a head with a very long path */
+    OUT_WANTED = 4096,    /* collected before it is sent */
+    TURN_MAX = 32,        /* the loop opens links, so only a few at a time */
 };
+
+const char *const dirlisting_sort_words[] = {"name", "size", "time", "none", NULL};
 
 static bool is_sorting(const struct listing *l)
 {
@@ -37,7 +39,7 @@ static void free_listing(struct listing *l)
     mk_mem_free(l);
 }
 
-/* ---- Aside, where the disk may be waited for ---- */
+/* ---- In a helper thread, which may wait for the disk ---- */
 
 static void work(void *ctx)
 {
@@ -58,7 +60,7 @@ static void done(void *ctx)
         mk_request_resume(l->request);
 }
 
-/* -EAGAIN: it is under way; 0: it is done already, because no thread was to be had. */
+/* -EAGAIN: a thread is reading; 0: done at once, because no thread was available. */
 static int work_aside(struct listing *l)
 {
     l->at = 0;
@@ -66,7 +68,7 @@ static int work_aside(struct listing *l)
     if (mk_worker_run_aside(l->worker, work, done, l) == 0)
         return -EAGAIN;
     l->running = false;
-    l->turn = TURN_MAX; /* enough for this time */
+    l->turn = TURN_MAX; /* enough for this pull */
     work(l);
     return 0;
 }
@@ -81,7 +83,7 @@ static bool is_hidden(const struct listing *l, mk_str name)
     return false;
 }
 
-/* A link is shown as what it leads to, if it could be asked for; else it is not there. */
+/* Shows a link as its target, if clients may request that; otherwise omits it. */
 static bool follow(struct listing *l, struct entry *e)
 {
     char room[8192];
@@ -134,7 +136,7 @@ static int next_entry(struct listing *l, struct entry *e)
     return 1;
 }
 
-/* It is too large: as the folder has them, then, from the first one on. */
+/* The folder is too large: start over, in the order of the file system. */
 static void give_up_sorting(struct listing *l)
 {
     give_back_store(l);
@@ -144,7 +146,7 @@ static void give_up_sorting(struct listing *l)
     l->step = STEP_HEAD;
 }
 
-/* All listings of a worker that are being sorted share one allowance. Without an entry: room to sort them. */
+/* Listings that a worker sorts at the same time share a limit. Without an entry: room to sort. */
 static bool keep(struct listing *l, const struct entry *e)
 {
     size_t others = *l->shared - l->store.memory, max = l->settings->sort_memory;
@@ -192,7 +194,7 @@ static int write_entries(struct listing *l)
     return 0;
 }
 
-/* Goes on until something was written, or cannot be. */
+/* Continues until something is written, or an error. */
 static int advance(struct listing *l)
 {
     if (l->running)
@@ -200,7 +202,7 @@ static int advance(struct listing *l)
     switch (l->step) {
     case STEP_COLLECT:
         return collect(l);
-    case STEP_SORT: /* is done */
+    case STEP_SORT: /* done */
         l->step = STEP_HEAD;
         return 0;
     case STEP_HEAD:
@@ -221,7 +223,7 @@ static int advance(struct listing *l)
 
 static size_t hand_on(struct listing *l, char *room, size_t cap)
 {
-    mk_str left = mk_str_take(mk_str_skip(mk_buf_str(&l->out), l->sent), cap);
+    mk_str left = mk_str_first(mk_str_skip(mk_buf_str(&l->out), l->sent), cap);
     if (left.len)
         memcpy(room, left.p, left.len);
     l->sent += left.len;
@@ -232,7 +234,7 @@ static size_t hand_on(struct listing *l, char *room, size_t cap)
     return left.len;
 }
 
-/* Half an entry must never pass for a whole one. */
+/* A client must not take half an entry for a complete one. */
 static int fail(struct listing *l, int e)
 {
     l->error = e;
@@ -261,7 +263,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
         int e = go_on(l);
         if (!e || l->out.len)
             continue;
-        if (e == -EAGAIN && n == 0 && !l->running) /* others have their turn */
+        if (e == -EAGAIN && n == 0 && !l->running) /* let other connections go first */
             mk_request_resume(l->request);
         return n ? (ssize_t)n : e;
     }
@@ -270,7 +272,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 static void on_close(void *ctx)
 {
     struct listing *l = ctx;
-    *l->shared -= l->store.memory; /* here and not when it is freed: the worker may be gone by then */
+    *l->shared -= l->store.memory; /* here, because the worker may be gone when the listing is freed */
     l->closed = true;
     if (!l->running)
         free_listing(l);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One listing on its way to a client. */
+/* A listing that is being sent to a client. */
 #ifndef DIRLISTING_LISTING_H
 #define DIRLISTING_LISTING_H
 
@@ -19,10 +19,10 @@ struct settings {
     struct mk_conf_words hide;
 };
 
-/* What the client wants. */
+/* The request of the client. */
 struct wish {
     const struct format *format;
-    bool format_is_asked; /* by its name, in the query */
+    bool format_is_asked; /* named in the query */
     enum sort_key sort;
     bool down;
 };
@@ -33,16 +33,16 @@ struct listing {
     struct mk_request *request;
     struct mk_worker *worker;
     const struct settings *settings;
-    size_t *shared; /* memory that the listings of this worker keep entries in */
+    size_t *shared; /* memory for entries of all listings of this worker */
     mk_str path;    /* ends with '/' */
     struct wish wish;
     enum step step;
     bool running;  /* a thread has folder and store */
     bool closed;   /* the request is gone */
-    bool is_large; /* too large to be sorted */
-    unsigned turn; /* links that this pull has opened */
+    bool is_large; /* too large to sort */
+    unsigned turn; /* links opened in this pull */
     int error;
-    size_t at; /* in the piece, or in what is sorted */
+    size_t at; /* in the piece, or in the sorted entries */
     uint64_t n_shown;
     struct mk_buf out;
     size_t sent; /* of `out` */
@@ -50,7 +50,7 @@ struct listing {
     struct folder folder;
 };
 
-/* How a listing is written down. */
+/* A format. */
 struct format {
     const char *word; /* ?format= */
     mk_str type;
@@ -64,17 +64,17 @@ extern const struct format dirlisting_format_html, dirlisting_format_json, dirli
 extern const mk_str dirlisting_theme_guineo, dirlisting_theme_plain; /* style sheets */
 extern const char *const dirlisting_sort_words[];
 
-/* The order that the entries really have. */
+/* The actual order of the entries. */
 enum sort_key dirlisting_order(const struct listing *l);
 
 extern const struct mk_source_ops dirlisting_source;
-/* Owns `fd` from here on, also when it answers NULL: memory is out. */
+/* Takes ownership of `fd`, even if it returns NULL (out of memory). */
 struct listing *dirlisting_new(struct mk_request *request, int fd, const struct settings *settings,
                                size_t *shared, const struct wish *wish);
 
-/* "2026-01-31T12:00:00Z", or "2026-01-31<span> 12:00</span>"; nothing for a time that has no date. */
+/* "2026-01-31T12:00:00Z", or "2026-01-31<span> 12:00</span>"; nothing for a time without a date. */
 void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html);
-/* A name as a person sees it: what is no text, or could change how other text looks, becomes \xHH. */
+/* A name for display: bytes that are not text, and characters that affect other text, become \xHH. */
 void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct mk_buf *out, mk_str part));
 
 #endif

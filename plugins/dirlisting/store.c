@@ -57,7 +57,7 @@ bool dirlisting_store_prepare(struct store *s)
     return s->sorted != NULL;
 }
 
-/* As people look for names: case counts only where there is no other difference. */
+/* Case matters only between names that are otherwise equal. */
 static int compare_names(const struct item *a, const struct item *b)
 {
     size_t common = a->len < b->len ? a->len : b->len;

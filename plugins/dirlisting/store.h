@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries that are kept to be sorted, as small as they can be. */
+/* Entries to sort, in as little memory as possible. */
 #ifndef DIRLISTING_STORE_H
 #define DIRLISTING_STORE_H
 
@@ -17,16 +17,15 @@ struct store_block;
 
 struct store {
     struct store_block *blocks;
-    const struct item *
-        *sorted; /* room for as many as there are, once dirlisting_store_prepare() was called */
+    const struct item **sorted; /* room for all entries, after dirlisting_store_prepare() */
     size_t n, n_max;
     size_t memory, memory_max;
 };
 
-/* False: that would be too many, too much, or memory is out. */
+/* False: too many entries, too much memory, or out of memory. */
 bool dirlisting_store_add(struct store *s, const struct entry *e);
 bool dirlisting_store_prepare(struct store *s);
-/* Puts `sorted` in order. */
+/* Sorts `sorted`. */
 void dirlisting_store_sort(struct store *s, enum sort_key key, bool down);
 void dirlisting_store_get(const struct store *s, size_t i, struct entry *e);
 void dirlisting_store_free(struct store *s);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One line for each entry: time, size (`-` for a folder) and name, for people at a terminal and for their
- * scripts. */
+/* One line for each entry: time, size (`-` for a folder) and name, for terminals and scripts. */
 #include "listing.h"
 
 static void head(const struct listing *l, struct mk_buf *out)
 {
     if (l->is_large)
-        mk_buf_add(out, MK_STR("# too many entries to sort: they are in the order of the folder\n"));
+        mk_buf_add(out, MK_STR("# too many entries to sort: they have the order of the file system\n"));
 }
 
-/* A backslash is doubled, so that every name can be had back from its line. */
+/* Doubles backslashes, so that scripts can restore each name from its line. */
 static void write_plain(struct mk_buf *out, mk_str part)
 {
     while (part.p) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the pages look like: all of it travels with the page, so that nothing else has to be asked for. */
+/* Style sheets and icons, inside each page, so that browsers request nothing else. */
 #include "listing.h"
 
 #define ICON(what)                                                                                           \

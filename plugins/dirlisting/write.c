@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all formats have in common. */
+/* Parts that all formats share. */
 #include <monkey/text.h>
 #include <time.h>
 
@@ -18,7 +18,7 @@ void dirlisting_write_time(struct mk_buf *out, int64_t time, bool html)
         mk_buf_addf(out, "T%02d:%02d:%02dZ", tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* The character that s begins with and how many bytes it has; 0 for bytes that are no UTF-8 (RFC 3629). */
+/* The first character of s and its length in bytes; 0: not UTF-8 (RFC 3629). */
 static size_t decode(mk_str s, uint32_t *c)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -40,14 +40,14 @@ static size_t decode(mk_str s, uint32_t *c)
     return *c < least[len] || *c > 0x10ffff || (*c >= 0xd800 && *c < 0xe000) ? 0 : len;
 }
 
-/* Control characters, and those that show nothing but turn or break the text around them. */
+/* Rejects control characters, and invisible ones that reorder or break the text around them. */
 static bool is_visible(uint32_t c)
 {
     static const uint32_t ranges[][2] = {
         {0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},   {0x180e, 0x180e},
         {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f}, {0xfeff, 0xfeff},
         {0xfff9, 0xfffb}, {0xfffe, 0xffff}, {0xe0000, 0xe007f}};
-    for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+    for (size_t i = 0; i < MK_LEN(ranges); i++)
         if (c >= ranges[i][0] && c <= ranges[i][1])
             return false;
     return true;
@@ -60,7 +60,7 @@ void dirlisting_write_name(struct mk_buf *out, mk_str name, void (*write)(struct
         size_t len = decode(mk_str_skip(name, run), &c);
         if (len && is_visible(c) && (run += len) < name.len)
             continue;
-        write(out, mk_str_take(name, run));
+        write(out, mk_str_first(name, run));
         name = mk_str_skip(name, run);
         run = 0;
         for (size_t n = len ? len : 1; n && name.len; n--) {

@@ -24,7 +24,7 @@ bool headers_condition_read_type(mk_str word, struct condition *c)
     bool is_range = mk_str_eq(minor, MK_STR("*"));
     if (!is_range && mk_str_find(minor, '*') != MK_STR_NONE)
         return false;
-    c->type = is_range ? mk_str_take(word, word.len - 1) : word;
+    c->type = is_range ? mk_str_first(word, word.len - 1) : word;
     return true;
 }
 
@@ -45,7 +45,7 @@ static bool read_status(const struct mk_conf_spot *spot, mk_str word, mk_str sta
     if (c->status_max)
         return fail_twice(spot, word, "status");
     bool is_class = status.len == 3 && mk_str_eq_nocase(mk_str_skip(status, 1), MK_STR("xx"));
-    bool ok = mk_num_parse(is_class ? mk_str_take(status, 1) : status, &n);
+    bool ok = mk_num_parse(is_class ? mk_str_first(status, 1) : status, &n);
     n = is_class && n < 10 ? n * 100 : n;
     if (!ok || n < 200 || n > 599) {
         mk_conf_spot_error(spot, word,
@@ -76,7 +76,7 @@ static bool has_type(const struct condition *c, struct response_facts *f)
 {
     mk_str type = headers_facts_type(f);
     bool is_range = mk_str_ends(c->type, MK_STR("/"));
-    return mk_str_eq_nocase(is_range ? mk_str_take(type, c->type.len) : type, c->type);
+    return mk_str_eq_nocase(is_range ? mk_str_first(type, c->type.len) : type, c->type);
 }
 
 bool headers_condition_holds(const struct condition *c, struct response_facts *f)
@@ -109,13 +109,13 @@ bool headers_read_time(mk_str word, uint64_t *seconds)
         uint32_t seconds;
     } units[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}, {'w', 604800}, {'y', 31536000}};
     uint64_t factor = 1;
-    for (size_t i = 0; word.len && i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; word.len && i < MK_LEN(units); i++)
         if (mk_char_lower(word.p[word.len - 1]) == units[i].unit)
             factor = units[i].seconds;
     if (word.len && !mk_char_is_digit(word.p[word.len - 1])) {
         if (factor == 1 && mk_char_lower(word.p[word.len - 1]) != 's')
             return false;
-        word = mk_str_take(word, word.len - 1);
+        word = mk_str_first(word, word.len - 1);
     }
     if (!mk_num_parse(word, seconds) || *seconds > INT32_MAX / factor) /* RFC 9111, section 1.2.2 */
         return false;

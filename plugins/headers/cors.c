@@ -26,9 +26,9 @@ static bool matches(const struct cors_origin *o, mk_str origin)
     if (origin.len <= o->front.len + o->back.len)
         return false;
     mk_str rest = mk_str_skip(origin, o->front.len);
-    return mk_str_eq_nocase(mk_str_take(origin, o->front.len), o->front) &&
+    return mk_str_eq_nocase(mk_str_first(origin, o->front.len), o->front) &&
            mk_str_eq_nocase(mk_str_skip(rest, rest.len - o->back.len), o->back) &&
-           is_labels(mk_str_take(rest, rest.len - o->back.len));
+           is_labels(mk_str_first(rest, rest.len - o->back.len));
 }
 
 static bool is_allowed(const struct cors_rule *r, mk_str origin)
@@ -68,7 +68,7 @@ static void add(struct response_facts *f, mk_str name, mk_str value)
 
 static void allow(const struct cors_rule *r, struct response_facts *f, mk_str origin)
 {
-    /* What stands in the request lives as long as the response needs it, and is_allowed() has seen every
+    /* The text of the request lives as long as the response needs it, and is_allowed() has seen every
      * byte. */
     add(f, MK_STR("Access-Control-Allow-Origin"), r->any ? MK_STR("*") : origin);
     if (r->credentials)
@@ -100,7 +100,7 @@ void headers_cors_apply(const struct cors *cors, struct response_facts *facts)
         return;
     mk_str origin = mk_request_field(facts->request, MK_STR("Origin"));
     remove_others(facts);
-    if (!r->any) /* a cache must not hand to one origin what was said to another, or to none */
+    if (!r->any) /* a cache must not reuse a response to one origin for another, or for none */
         headers_add(facts, MK_STR("Vary"), MK_STR("Origin"));
     if (is_allowed(r, origin))
         allow(r, facts, origin);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which pages of other sites may read our answers (the CORS protocol of the Fetch standard). */
+/* CORS (Fetch standard): which pages of other sites may read our responses. */
 #ifndef HEADERS_CORS_H
 #define HEADERS_CORS_H
 
@@ -7,7 +7,7 @@
 
 /* "https://example.org", or with a `*` in front of the host's name. */
 struct cors_origin {
-    mk_str front, back; /* what stands before and behind the `*`; back is absent when there is none */
+    mk_str front, back; /* the text before and after the `*`; back is absent without a `*` */
 };
 
 struct cors_rule {

@@ -17,7 +17,7 @@ static bool split_origin(mk_str word, struct cors_origin *origin)
     *origin = (struct cors_origin){.front = word};
     if (mk_str_starts(host, MK_STR("*."))) {
         host = mk_str_skip(host, 1);
-        *origin = (struct cors_origin){.front = mk_str_take(word, word.len - host.len - 1), .back = host};
+        *origin = (struct cors_origin){.front = mk_str_first(word, word.len - host.len - 1), .back = host};
     }
     for (size_t i = 0; i < host.len; i++)
         if (!is_host_char(host.p[i]))

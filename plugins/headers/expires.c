@@ -45,7 +45,7 @@ bool headers_expires_parse(const struct mk_conf_spot *spot, mk_str value, void *
         return false;
     rest = mk_str_trim(rest);
     if (rest.len) {
-        mk_conf_spot_error(spot, rest, "`%.*s` stands behind the time", MK_STR_ARG(rest));
+        mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the time", MK_STR_ARG(rest));
         return false;
     }
     struct expiry *v = headers_append(spot, list->v, list->n, &e, sizeof e);
@@ -62,7 +62,7 @@ bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)
     return i < list->n;
 }
 
-/* Errors and temporary answers are not kept; who has said something about keeping already knows better. */
+/* Caches do not store errors and temporary responses; a response with Cache-Control already has a policy. */
 static bool may_be_kept(struct response_facts *f)
 {
     switch (f->status) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long answers are good: Expires and Cache-Control. */
+/* Response lifetimes: Expires and Cache-Control. */
 #ifndef HEADERS_EXPIRES_H
 #define HEADERS_EXPIRES_H
 

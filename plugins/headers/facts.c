@@ -6,7 +6,7 @@ void headers_facts_init(struct response_facts *f, struct mk_request *request, st
     f->request = request;
     f->response = response;
     f->path = mk_request_path(request);
-    f->type = (mk_str){NULL, 0};
+    f->type = MK_ABSENT;
     f->knows_names = false;
     f->status = mk_response_status(response);
 }
@@ -25,7 +25,7 @@ static mk_str find_type(const struct response_facts *f)
 mk_str headers_facts_type(struct response_facts *f)
 {
     if (!f->type.p) {
-        mk_str type = mk_str_take(find_type(f), TYPE_MAX);
+        mk_str type = mk_str_first(find_type(f), TYPE_MAX);
         memcpy(f->type_room, type.p, type.len); /* a rule may take it away from the response */
         f->type = mk_str_of(f->type_room, type.len);
     }

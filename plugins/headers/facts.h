@@ -8,13 +8,13 @@
 
 enum { TYPE_MAX = 127 }; /* RFC 6838, section 4.2 */
 
-/* Path, type and status are those from before all rules; what is not always needed is found out by who asks.
+/* Path, type and status are those from before all rules; functions determine what is not always needed.
  */
 struct response_facts {
     struct mk_request *request;
     struct mk_response *response;
     mk_str path;
-    mk_str type;    /* absent: nobody has asked */
+    mk_str type;    /* absent: not looked up yet */
     uint64_t names; /* a bit for each field that is there, and perhaps more */
     bool knows_names;
     unsigned status;
@@ -22,12 +22,12 @@ struct response_facts {
 };
 
 void headers_facts_init(struct response_facts *f, struct mk_request *request, struct mk_response *response);
-/* The media type; of a 304, that of the 200 it stands for. */
+/* The media type; of a 304, that of the corresponding 200. */
 mk_str headers_facts_type(struct response_facts *f);
 
 /* Is there a field of that name? Most often not, and that is known at once. */
 bool headers_has(struct response_facts *f, mk_str name);
-/* Name and value outlive the request. */
+/* Name and value live at least as long as the request. */
 void headers_add(struct response_facts *f, mk_str name, mk_str value);
 void headers_remove(struct response_facts *f, mk_str name);
 

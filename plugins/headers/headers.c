@@ -22,15 +22,16 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct settings, secure),
      .choices = secure_words,
      .def = "off",
-     .help = "Fields that tell browsers to be careful, unless the response has them already: `on` breaks no "
-             "usual "
-             "site, `strict` is for those that load nothing from elsewhere."},
+     .help =
+         "Security fields, unless the response has them already: `on` is safe for ordinary sites, `strict` "
+         "is for sites that load nothing from other origins."},
     {.name = "Cors",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, cors),
      .form = "[PATH] ORIGIN... [methods=A,B] [headers=A,B] [expose=A,B] [max-age=TIME] [credentials]",
-     .help = "Pages of these origins may use what is below the path; the first rule whose path fits decides.",
+     .help = "Scripts of pages from these origins may read responses for the path; the first matching rule "
+             "decides.",
      .parse = headers_cors_parse,
      .show = headers_cors_show},
     {.name = "Expires",
@@ -38,9 +39,8 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      MK_CONF_AT(struct settings, expires),
      .form = "[PATH] [TYPE] [status:STATUS] TIME|off",
-     .help =
-         "How long a response is good, as `Expires` and `Cache-Control: max-age`; the first rule that fits "
-         "decides. `0` is `no-cache`.",
+     .help = "Adds `Expires` and `Cache-Control: max-age` to responses; the first matching rule "
+             "decides. `0` is `no-cache`.",
      .parse = headers_expires_parse,
      .show = headers_expires_show},
 };
@@ -56,7 +56,7 @@ static void read_entry(const struct mk_conf_spot *spot)
         mk_conf_spot_error(spot, key,
                            "unknown key `%.*s` in [HEADERS]: expected Add, Set, Remove, Expires, Cors or "
                            "Secure",
-                           MK_STR_ARG(mk_str_take(key, 64)));
+                           MK_STR_ARG(mk_str_first(key, 64)));
 }
 
 static bool show_entry(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)
@@ -67,7 +67,7 @@ static bool show_entry(const void *in, size_t i, struct mk_buf *key, struct mk_b
 static const struct mk_conf_table table = {
     .section = "HEADERS",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
+    .n = MK_LEN(keys),
     .help = "Fields of responses.",
     .entry = read_entry,
     .show_entry = show_entry,
@@ -110,12 +110,12 @@ static void on_response(struct mk_request *request, struct mk_response *response
     headers_expires_apply(&s->expires, &facts);
     headers_cors_apply(&s->cors, &facts);
     headers_secure_apply((enum secure)s->secure, &facts);
-    headers_rules_apply(&s->rules, &facts); /* what somebody has written himself has the last word */
+    headers_rules_apply(&s->rules, &facts); /* explicit rules have the last word */
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
 
-/* Before passwords are asked for: browsers send none with a preflight request. */
+/* Runs before authentication: browsers send preflight requests without credentials. */
 MK_PLUGIN(headers) = {
     MK_PLUGIN_HEAD,
     .name = "headers",

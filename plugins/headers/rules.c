@@ -5,7 +5,7 @@ static const mk_str words[] = {MK_STR_INIT("Add"), MK_STR_INIT("Set"), MK_STR_IN
 
 bool headers_rules_kind(mk_str key, enum rule_kind *kind)
 {
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < MK_LEN(words); i++)
         if (mk_str_eq_nocase(key, words[i])) {
             *kind = (enum rule_kind)i;
             return true;
@@ -20,7 +20,7 @@ static bool is_of_server(mk_str name)
                                    MK_STR_INIT("Connection"),     MK_STR_INIT("Keep-Alive"),
                                    MK_STR_INIT("Upgrade"),        MK_STR_INIT("Date"),
                                    MK_STR_INIT("Server"),         MK_STR_INIT("Trailer")};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    for (size_t i = 0; i < MK_LEN(names); i++)
         if (mk_str_eq_nocase(name, names[i]))
             return true;
     return false;
@@ -69,7 +69,15 @@ static bool read_front(const struct mk_conf_spot *spot, mk_str *rest, struct rul
     }
 }
 
-/* All that is left of the line, or what stands in quotes. */
+static bool read_variables(const struct mk_conf_spot *spot, struct rule *rule)
+{
+    if (mk_str_find(rule->value, '$') == MK_STR_NONE)
+        return true;
+    rule->template = mk_template_read(spot, rule->value);
+    return rule->template != NULL;
+}
+
+/* The rest of the line, or a quoted text. */
 static bool read_value(const struct mk_conf_spot *spot, mk_str rest, struct rule *rule)
 {
     mk_str whole = mk_str_trim(rest);
@@ -79,7 +87,7 @@ static bool read_value(const struct mk_conf_spot *spot, mk_str rest, struct rule
             return false;
         rest = mk_str_trim(rest);
         if (rest.len) {
-            mk_conf_spot_error(spot, rest, "`%.*s` stands behind the value", MK_STR_ARG(rest));
+            mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the value", MK_STR_ARG(rest));
             mk_conf_spot_hint(spot,
                               "put quotes around all of the value, and write \\\" for a quote within it");
             return false;
@@ -91,7 +99,7 @@ static bool read_value(const struct mk_conf_spot *spot, mk_str rest, struct rule
         return false;
     }
     if (mk_is_field_value(rule->value))
-        return true;
+        return read_variables(spot, rule);
     mk_conf_spot_error(spot, whole, "the value of `%.*s` holds a control character", MK_STR_ARG(rule->name));
     return false;
 }
@@ -101,7 +109,7 @@ static bool read_nothing(const struct mk_conf_spot *spot, mk_str rest)
     rest = mk_str_trim(rest);
     if (rest.len == 0)
         return true;
-    mk_conf_spot_error(spot, rest, "`%.*s` stands behind the name: expected `Remove [conditions] NAME`",
+    mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the name: expected `Remove [conditions] NAME`",
                        MK_STR_ARG(rest));
     return false;
 }
@@ -128,6 +136,14 @@ bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key,
     return true;
 }
 
+/* Without memory the field is left out. */
+static void add(struct response_facts *facts, const struct rule *r)
+{
+    mk_str value = r->template ? mk_template_print(r->template, facts->request) : r->value;
+    if (value.p)
+        headers_add(facts, r->name, value);
+}
+
 void headers_rules_apply(const struct rules *rules, struct response_facts *facts)
 {
     for (const struct rule *r = rules->v; r < rules->v + rules->n; r++) {
@@ -138,6 +154,6 @@ void headers_rules_apply(const struct rules *rules, struct response_facts *facts
         if (r->kind != RULE_ADD)
             headers_remove(facts, r->name);
         if (r->kind != RULE_REMOVE)
-            headers_add(facts, r->name, r->value);
+            add(facts, r);
     }
 }

@@ -3,6 +3,8 @@
 #ifndef HEADERS_RULES_H
 #define HEADERS_RULES_H
 
+#include <monkey/variable.h>
+
 #include "condition.h"
 
 enum rule_kind { RULE_ADD, RULE_SET, RULE_REMOVE };
@@ -12,7 +14,8 @@ struct rule {
     struct condition when;
     bool is_type; /* it is about Content-Type, which conditions ask for */
     mk_str name, value;
-    mk_str written; /* for `monkey -T` */
+    const struct mk_template *template; /* of the value; NULL: it has no variables */
+    mk_str written;                     /* for `monkey -T` */
 };
 
 struct rules {

@@ -44,7 +44,7 @@ static void add(struct response_facts *f, const struct field *field)
 void headers_secure_apply(enum secure how, struct response_facts *facts)
 {
     const struct field *fields = how == SECURE_STRICT ? strict : on;
-    size_t n = how == SECURE_STRICT ? sizeof strict / sizeof *strict : sizeof on / sizeof *on;
+    size_t n = how == SECURE_STRICT ? MK_LEN(strict) : MK_LEN(on);
     if (how == SECURE_OFF)
         return;
     for (size_t i = 0; i < n; i++)

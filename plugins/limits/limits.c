@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How often somebody may ask, and how fast he is answered. */
+/* Limits how often clients may send requests and how fast responses leave. */
 #include <errno.h>
 
 #include "pace.h"
-#include "who.h"
+#include "subject.h"
 
 enum { TELL_EVERY_MS = 1000, LIST_MAX = LIMITS_PACE_RULES };
 
@@ -18,7 +18,7 @@ struct place {
     struct limits_table *table;
 };
 
-/* Of a worker: what it said last of those who ask too often. */
+/* Of a worker: what it said last of clients that ask too often. */
 struct telling {
     uint64_t told_ms;
     bool told;  /* it did at all */
@@ -81,12 +81,18 @@ static void tell(struct mk_request *request, const char *what, const struct limi
     t->n = 0;
 }
 
-static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request)
+static bool has_exempt_address(const struct limits_exempt *e, const struct mk_request *request)
 {
     for (size_t i = 0; i < e->n_networks; i++)
         if (mk_network_has(&e->networks[i], mk_request_address(request)))
             return true;
-    return limits_paths_match(e->paths, e->n_paths, mk_request_path(request));
+    return false;
+}
+
+static bool is_exempt(const struct limits_exempt *e, const struct mk_request *request)
+{
+    return has_exempt_address(e, request) ||
+           limits_paths_match(e->paths, e->n_paths, mk_request_path(request));
 }
 
 static bool is_about(const struct limits_rule *rule, const struct mk_request *request)
@@ -94,12 +100,12 @@ static bool is_about(const struct limits_rule *rule, const struct mk_request *re
     return rule->n_paths == 0 || limits_paths_match(rule->paths, rule->n_paths, mk_request_path(request));
 }
 
-/* How long he has to wait, in ticks. */
+/* How long the client has to wait, in ticks. */
 static uint64_t count(const struct limits_rule *rule, struct limits_table *table, struct mk_request *request)
 {
     struct limits_charge c = {.cost = rule->interval, .tolerance = rule->tolerance};
-    uint64_t who = limits_who(rule, table, request);
-    return limits_line_charge(limits_table_line(table, who), who,
+    uint64_t subject = limits_subject_hash(rule, table, request);
+    return limits_line_charge(limits_table_line(table, subject), subject,
                               mk_worker_now_ms(mk_request_worker(request)), &c);
 }
 
@@ -113,22 +119,68 @@ static enum mk_verdict refuse(struct mk_response *response, uint64_t wait)
     return MK_REFUSE;
 }
 
+/* Which rules fitted a path that the request has had, by their index. A rule counts a request once, however
+ * many paths a rewrite gives it. */
+static bool *fitted(struct mk_request *request)
+{
+    return mk_request_attached(request, &MK_PLUGIN_OF(limits));
+}
+
+static bool has_fitted(const struct limits_rule *rule, struct mk_request *request)
+{
+    const bool *list = fitted(request);
+    return list && list[rule->index];
+}
+
+/* False when memory is out. */
+static bool note(const struct limits_settings *s, const struct limits_rule *rule, struct mk_request *request)
+{
+    bool *list = fitted(request);
+    if (!list && (list = mk_request_alloc(request, s->n_rules * sizeof *list))) {
+        memset(list, 0, s->n_rules * sizeof *list);
+        if (mk_request_attach(request, &MK_PLUGIN_OF(limits), list, NULL))
+            return false;
+    }
+    if (list)
+        list[rule->index] = true;
+    return list;
+}
+
+static enum mk_verdict judge(const struct place *place, const struct limits_rule *rule,
+                             struct mk_request *request, struct mk_response *response)
+{
+    const struct limits_settings *s = place->settings;
+    mk_request_explain(request, "rate", "Requests %.*s", MK_STR_ARG(rule->written));
+    uint64_t wait = count(rule, place->table, request);
+    if (wait == 0)
+        return MK_NEXT;
+    tell(request, s->report ? "would be refused (429)" : "refused (429)", rule);
+    return s->report ? MK_NEXT : refuse(response, wait);
+}
+
+static enum mk_verdict fail(struct mk_response *response)
+{
+    mk_response_set_status(response, 503);
+    return MK_REFUSE;
+}
+
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct place *place = host_data;
     const struct limits_settings *s = place->settings;
-    if (!s->requests.first || is_exempt(&s->exempt, request))
+    if (is_exempt(&s->exempt, request))
         return MK_NEXT;
+    for (const struct limits_rule *rule = s->bandwidth.first; rule; rule = rule->next)
+        if (is_about(rule, request) && !note(s, rule, request))
+            return fail(response);
     for (const struct limits_rule *rule = s->requests.first; rule; rule = rule->next) {
-        if (!is_about(rule, request))
+        if (has_fitted(rule, request) || !is_about(rule, request))
             continue;
-        mk_request_explain(request, "limits", "Requests %.*s", MK_STR_ARG(rule->written));
-        uint64_t wait = count(rule, place->table, request);
-        if (wait == 0)
-            continue;
-        tell(request, s->report ? "would be refused (429)" : "refused (429)", rule);
-        if (!s->report)
-            return refuse(response, wait);
+        if (!note(s, rule, request))
+            return fail(response);
+        enum mk_verdict v = judge(place, rule, request, response);
+        if (v != MK_NEXT)
+            return v;
     }
     return MK_NEXT;
 }
@@ -142,12 +194,13 @@ static void on_response(struct mk_request *request, struct mk_response *response
     const struct limits_rule *list[LIST_MAX];
     size_t n = 0;
     if (!s->bandwidth.first || !mk_response_will_send_content(request, response) ||
-        is_exempt(&s->exempt, request))
+        has_exempt_address(&s->exempt, request))
         return;
+    bool exempt = is_exempt(&s->exempt, request);
     for (const struct limits_rule *rule = s->bandwidth.first; rule && n < LIST_MAX; rule = rule->next) {
-        if (!is_about(rule, request))
+        if (!has_fitted(rule, request) && (exempt || !is_about(rule, request)))
             continue;
-        mk_request_explain(request, "limits", "Bandwidth %.*s", MK_STR_ARG(rule->written));
+        mk_request_explain(request, "rate", "Bandwidth %.*s", MK_STR_ARG(rule->written));
         list[n++] = rule;
     }
     if (n && !s->report)

@@ -4,21 +4,21 @@
 #include <errno.h>
 
 #include "rate.h"
-#include "who.h"
+#include "subject.h"
 
 enum {
     PORTIONS = 16,       /* a second */
     PORTION_MIN = 1024,  /* bytes */
     SLEEP_MIN_MS = 50,   /* 20 times a second at most */
-    SLEEP_MAX_MS = 1000, /* so that nobody takes it for dead */
-    WAIT_MAX_MS = 10000, /* who would have to wait for longer asks again later */
+    SLEEP_MAX_MS = 1000, /* keeps the peer from timing out */
+    WAIT_MAX_MS = 10000, /* a longer wait is not charged: ask again later */
 };
 
 struct share {
     const struct limits_rule *rule;
     struct limits_line *line; /* where it is counted: in the table, or here */
     struct limits_line own;
-    uint64_t who;
+    uint64_t subject;
 };
 
 /* It takes a portion of every rule, waits until all of them are due, and sends it. */
@@ -29,7 +29,7 @@ struct pace {
     uint64_t portion; /* what is left of it */
     uint64_t free;    /* bytes that do not count */
     uint64_t size;    /* of a portion */
-    uint64_t left;    /* of the content; UINT64_MAX when nobody knows */
+    uint64_t left;    /* of the content; UINT64_MAX when unknown */
     size_t n;
     struct share shares[];
 };
@@ -48,11 +48,11 @@ static void refund(struct pace *p, size_t n, uint64_t bytes)
 {
     for (size_t i = 0; i < n && bytes; i++) {
         struct share *s = &p->shares[i];
-        limits_line_refund(s->line, s->who, now_of(p), limits_rate_time(bytes, s->rule->rate));
+        limits_line_refund(s->line, s->subject, now_of(p), limits_rate_time(bytes, s->rule->rate));
     }
 }
 
-/* Takes the next portion from all rules, or from none: then it asks again after a while. */
+/* Takes the next portion from all rules, or from none and retries later. */
 static void take_portion(struct pace *p)
 {
     uint64_t want = lesser(p->size, p->left), wait = 0;
@@ -61,7 +61,7 @@ static void take_portion(struct pace *p)
         struct limits_charge c = {.cost = limits_rate_time(want, s->rule->rate),
                                   .tolerance = s->rule->tolerance,
                                   .wait_max = WAIT_MAX_MS * LIMITS_TICKS};
-        uint64_t w = limits_line_charge(s->line, s->who, now_of(p), &c);
+        uint64_t w = limits_line_charge(s->line, s->subject, now_of(p), &c);
         wait = w > wait ? w : wait;
         if (w > c.wait_max) {
             refund(p, i, want);
@@ -143,8 +143,8 @@ static struct pace *new_pace(struct limits_table *table, const struct limits_rul
         struct share *s = &p->shares[i];
         bool is_shared = !(rules[i]->by & LIMITS_BY_RESPONSE);
         s->rule = rules[i];
-        s->who = is_shared ? limits_who(rules[i], table, request) : 0;
-        s->line = is_shared ? limits_table_line(table, s->who) : &s->own;
+        s->subject = is_shared ? limits_subject_hash(rules[i], table, request) : 0;
+        s->line = is_shared ? limits_table_line(table, s->subject) : &s->own;
         p->size = lesser(p->size, rules[i]->rate / PORTIONS);
         p->free = lesser(p->free, rules[i]->free);
     }

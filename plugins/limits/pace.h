@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content that leaves no faster than it may. */
+/* Limits the rate at which content leaves. */
 #ifndef LIMITS_PACE_H
 #define LIMITS_PACE_H
 

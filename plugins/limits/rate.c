@@ -14,7 +14,7 @@ static uint64_t span_of(mk_str unit)
         char letter;
         uint32_t seconds;
     } spans[] = {{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86400}};
-    for (size_t i = 0; unit.len == 1 && i < sizeof spans / sizeof *spans; i++)
+    for (size_t i = 0; unit.len == 1 && i < MK_LEN(spans); i++)
         if (mk_char_lower(unit.p[0]) == spans[i].letter)
             return spans[i].seconds;
     return 0;
@@ -38,7 +38,7 @@ bool limits_rate_size(mk_str text, uint64_t *bytes)
     const char *unit = text.len ? strchr(letters, mk_char_lower(text.p[text.len - 1])) : NULL;
     uint64_t n;
     unsigned shift = unit && *unit ? 10 * ((unsigned)(unit - letters) + 1) : 0;
-    if (!mk_num_parse(shift ? mk_str_take(text, text.len - 1) : text, &n) || n > RATE_MAX >> shift)
+    if (!mk_num_parse(shift ? mk_str_first(text, text.len - 1) : text, &n) || n > RATE_MAX >> shift)
         return false;
     *bytes = n << shift;
     return true;

@@ -41,7 +41,7 @@ static bool add_path(const struct mk_conf_spot *spot, struct mk_pattern **paths,
 
 static bool fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
 {
-    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_take(part, 80)), what,
+    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
                        expected);
     return false;
 }
@@ -56,7 +56,7 @@ struct line {
 };
 
 /* The word behind `name`. */
-static bool take_value(struct line *line, mk_str name, mk_str *value)
+static bool read_value(struct line *line, mk_str name, mk_str *value)
 {
     if (value->p)
         return fail(line->spot, name, "there already", "it once");
@@ -65,7 +65,7 @@ static bool take_value(struct line *line, mk_str name, mk_str *value)
     return value->p || fail(line->spot, name, "the last word", "a value behind it");
 }
 
-static bool take_key(struct line *line, mk_str word)
+static bool read_key(struct line *line, mk_str word)
 {
     struct limits_rule *rule = line->rule;
     if (mk_str_eq(word, MK_STR("address"))) {
@@ -74,7 +74,7 @@ static bool take_key(struct line *line, mk_str word)
         rule->by |= LIMITS_BY_PATH;
     } else if (mk_str_eq(word, MK_STR("field"))) {
         rule->by |= LIMITS_BY_FIELD;
-        if (!take_value(line, word, &rule->field))
+        if (!read_value(line, word, &rule->field))
             return false;
         return mk_is_token(rule->field) ||
                fail(line->spot, rule->field, "not the name of a field", "X-Api-Key");
@@ -86,29 +86,29 @@ static bool take_key(struct line *line, mk_str word)
     return true;
 }
 
-/* What stands behind `by`: all the rest. */
-static bool take_keys(struct line *line, mk_str by)
+/* The rest of the line, after `by`. */
+static bool read_keys(struct line *line, mk_str by)
 {
     mk_str word = mk_str_of(NULL, 0), more;
-    if (!take_value(line, by, &word))
+    if (!read_value(line, by, &word))
         return false;
     bool is_response = line->is_bandwidth && mk_str_eq(word, MK_STR("response"));
     bool alone = is_response || mk_str_eq(word, MK_STR("all"));
     line->rule->by = is_response ? LIMITS_BY_RESPONSE : 0;
-    if (!alone && !take_key(line, word))
+    if (!alone && !read_key(line, word))
         return false;
     while (mk_conf_spot_word(line->spot, &line->rest, &more)) {
         if (!more.p)
             return true;
         if (alone)
             return fail(line->spot, more, "one too many", "nothing behind `all` or `response`");
-        if (!take_key(line, more))
+        if (!read_key(line, more))
             return false;
     }
     return false;
 }
 
-static bool take_rate(struct line *line, mk_str word)
+static bool read_rate(struct line *line, mk_str word)
 {
     struct limits_rule *rule = line->rule;
     if (line->has_rate)
@@ -122,17 +122,17 @@ static bool take_rate(struct line *line, mk_str word)
            fail(line->spot, word, "not a rate", "10/s, 100/m, 1000/h or 10000/d, at most 10000 a second");
 }
 
-static bool take_word(struct line *line, mk_str word)
+static bool read_word(struct line *line, mk_str word)
 {
     if (is_path(word))
         return add_path(line->spot, &line->rule->paths, &line->rule->n_paths, word);
     if (mk_str_eq(word, MK_STR("burst")))
-        return take_value(line, word, &line->burst);
+        return read_value(line, word, &line->burst);
     if (line->is_bandwidth && mk_str_eq(word, MK_STR("after")))
-        return take_value(line, word, &line->after);
+        return read_value(line, word, &line->after);
     if (mk_str_eq(word, MK_STR("by")))
-        return take_keys(line, word);
-    return take_rate(line, word);
+        return read_keys(line, word);
+    return read_rate(line, word);
 }
 
 static bool set_request_burst(struct line *line)
@@ -164,7 +164,7 @@ static bool read_line(struct line *line)
 {
     mk_str word;
     while (mk_conf_spot_word(line->spot, &line->rest, &word)) {
-        if (word.p && !take_word(line, word))
+        if (word.p && !read_word(line, word))
             return false;
         if (word.p)
             continue;
@@ -214,7 +214,7 @@ static bool show_rule(const void *field, size_t i, struct mk_buf *out)
     return rule;
 }
 
-/* ---- Who is free of them ---- */
+/* ---- Exemptions ---- */
 
 static bool add_exempt(const struct mk_conf_spot *spot, struct limits_exempt *e, mk_str word)
 {
@@ -262,8 +262,7 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(requests),
      .form = requests_form,
-     .help = "How often somebody may ask for these paths; who asks more often gets a 429. All rules that fit "
-             "count.",
+     .help = "Request rate for these paths; clients above it get 429. All matching rules count.",
      .parse = parse_requests,
      .show = show_rule},
     {.name = "Bandwidth",
@@ -271,7 +270,7 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(bandwidth),
      .form = bandwidth_form,
-     .help = "How many bytes a second are sent of the content of these paths. All rules that fit count.",
+     .help = "Bytes of content sent per second for these paths. All matching rules count.",
      .parse = parse_bandwidth,
      .show = show_rule},
     {.name = "Exempt",
@@ -279,30 +278,32 @@ static const struct mk_conf_key keys[] = {
      .flags = MK_CONF_REPEATABLE,
      AT(exempt),
      .form = "networks and paths",
-     .help = "Clients, and paths, without limits.",
+     .help = "Clients and paths without limits.",
      .parse = parse_exempt,
      .show = show_exempt},
     {.name = "Report",
      .type = MK_CONF_BOOL,
      AT(report),
      .def = "off",
-     .help = "Limit nothing, only tell in the log what would be limited."},
+     .help = "Refuse nothing, but log what would be refused."},
 };
 
 const struct mk_conf_table limits_conf_table = {
     .section = "LIMITS",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
-    .help = "How much everybody may ask for.",
+    .n = MK_LEN(keys),
+    .help = "Limits on request rate and bandwidth.",
     .size = sizeof(struct limits_settings),
     .scope = MK_CONF_HOST,
 };
 
-static void number(struct limits_rules *rules, mk_str place)
+static void number(struct limits_settings *s, struct limits_rules *rules, mk_str place)
 {
     static const struct mk_hash_key fixed = {0};
-    for (struct limits_rule *r = rules->first; r; r = r->next)
+    for (struct limits_rule *r = rules->first; r; r = r->next) {
         r->id = mk_hash(&fixed, place) ^ (mk_hash(&fixed, r->written) << 1);
+        r->index = s->n_rules++;
+    }
 }
 
 void limits_settings_number(struct limits_settings *s, const struct mk_host *host)
@@ -311,8 +312,8 @@ void limits_settings_number(struct limits_settings *s, const struct mk_host *hos
     if (s->has_ids)
         return;
     s->has_ids = true;
-    number(&s->requests, name.len || !host ? name : mk_host_root(host));
-    number(&s->bandwidth, name.len || !host ? name : mk_host_root(host));
+    number(s, &s->requests, name.len || !host ? name : mk_host_root(host));
+    number(s, &s->bandwidth, name.len || !host ? name : mk_host_root(host));
 }
 
 bool limits_paths_match(const struct mk_pattern *paths, size_t n, mk_str path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* [LIMITS]: who may have how much of what. */
+/* [LIMITS]: requests and bandwidth per client. */
 #ifndef LIMITS_SETTINGS_H
 #define LIMITS_SETTINGS_H
 
@@ -22,7 +22,8 @@ struct limits_rule {
     size_t n_paths;
     unsigned by; /* bits of enum limits_by */
     mk_str field;
-    uint64_t id; /* the same after a reload */
+    uint64_t id;  /* the same after a reload */
+    size_t index; /* among all rules of the section */
     /* Of requests, in ticks */
     uint64_t interval;
     /* Of bandwidth, in bytes */
@@ -46,6 +47,7 @@ struct limits_exempt {
 struct limits_settings {
     struct limits_rules requests, bandwidth;
     struct limits_exempt exempt;
+    size_t n_rules;
     bool report;
     bool has_ids;
 };

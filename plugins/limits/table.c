@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "table.h"
 
-/* A slot: 24 bits of who it is (0: nobody), 40 of his time, which begins anew every 50 days. */
+/* A slot: 24 bits identify the client (0: empty), 40 bits hold its time, which wraps every 50 days. */
 #define TIME_BITS 40
 #define TIME_MASK (((uint64_t)1 << TIME_BITS) - 1)
 
 enum { TRIES = 32 };
 
-static uint64_t tag_of(uint64_t who)
+static uint64_t tag_of(uint64_t subject)
 {
-    uint64_t tag = who >> TIME_BITS;
+    uint64_t tag = subject >> TIME_BITS;
     return tag ? tag : 1;
 }
 
@@ -18,14 +18,14 @@ static uint64_t ticks(uint64_t now_ms)
     return now_ms * LIMITS_TICKS & TIME_MASK;
 }
 
-/* How far his time is ahead of now. What is more than can be is long past. */
+/* How far the client's time is ahead of now. More than the maximum means that it is long past. */
 static uint64_t ahead_of(uint64_t word, uint64_t now, uint64_t most)
 {
     uint64_t ahead = (word - now) & TIME_MASK;
     return ahead <= most ? ahead : 0;
 }
 
-/* His slot, or the one that he may take. */
+/* The client's slot, or the one it may replace. */
 static _Atomic uint64_t *find(struct limits_line *line, uint64_t tag, uint64_t now, uint64_t *word)
 {
     _Atomic uint64_t *best = NULL;
@@ -55,10 +55,10 @@ static bool replace(_Atomic uint64_t *slot, uint64_t word, uint64_t tag, uint64_
                                                    memory_order_relaxed, memory_order_relaxed);
 }
 
-uint64_t limits_line_charge(struct limits_line *line, uint64_t who, uint64_t now_ms,
+uint64_t limits_line_charge(struct limits_line *line, uint64_t subject, uint64_t now_ms,
                             const struct limits_charge *c)
 {
-    uint64_t tag = tag_of(who), now = ticks(now_ms), most = c->tolerance + c->wait_max + c->cost;
+    uint64_t tag = tag_of(subject), now = ticks(now_ms), most = c->tolerance + c->wait_max + c->cost;
     for (unsigned i = 0; i < TRIES; i++) {
         uint64_t word;
         _Atomic uint64_t *slot = find(line, tag, now, &word);
@@ -67,12 +67,12 @@ uint64_t limits_line_charge(struct limits_line *line, uint64_t who, uint64_t now
         if (wait > c->wait_max || replace(slot, word, tag, now + ahead + c->cost))
             return wait;
     }
-    return 0; /* so many others at the same time: let him pass */
+    return 0; /* too many concurrent changes: let the request pass */
 }
 
-void limits_line_refund(struct limits_line *line, uint64_t who, uint64_t now_ms, uint64_t cost)
+void limits_line_refund(struct limits_line *line, uint64_t subject, uint64_t now_ms, uint64_t cost)
 {
-    uint64_t tag = tag_of(who), now = ticks(now_ms), word;
+    uint64_t tag = tag_of(subject), now = ticks(now_ms), word;
     for (unsigned i = 0; i < TRIES; i++) {
         _Atomic uint64_t *slot = find(line, tag, now, &word);
         uint64_t ahead = ahead_of(word, now, LIMITS_AHEAD_MAX);

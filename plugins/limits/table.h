@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much everybody has had lately, in memory that all workers share. Of a fixed size: whoever is new there
- * takes the place of the one who would be forgotten soonest. So nobody is kept out because it is full, and
- * who is over his limit by most is the last to be forgotten. Nobody waits for anybody, and who dies in the
- * middle leaves nothing half done: all that is known of one is a single word.
+/* The rate table, in memory that all workers share. Its size is fixed: a new client replaces the one whose
+ * entry would expire first. So a full table turns no client away, and the client furthest over its limit
+ * is the last to be forgotten. There are no locks: a client's state is one word, so a worker that dies
+ * halfway leaves nothing inconsistent.
  *
- * That word is a time: when he would have been served if he had come no faster than he may (GCRA). Each that
- * is served moves it by what it costs; who is further ahead of now than his tolerance has to wait. */
+ * That word is a time: when the client's last request would have been served at exactly the permitted rate
+ * (GCRA). Each request moves it forward by its cost; a client further ahead of now than its tolerance has
+ * to wait. */
 #ifndef LIMITS_TABLE_H
 #define LIMITS_TABLE_H
 
@@ -18,7 +19,7 @@ enum {
     LIMITS_LINES = 16384
 };
 
-/* The longest time that anybody may be ahead: a limit that would need more cannot be had. */
+/* The furthest any client may be ahead; limits that would need more are refused. */
 #define LIMITS_AHEAD_MAX ((uint64_t)2 * 86400 * 1000 * LIMITS_TICKS)
 
 struct limits_line {
@@ -26,27 +27,27 @@ struct limits_line {
 };
 
 struct limits_table {
-    struct mk_hash_key key; /* nobody outside can tell who meets whom */
+    struct mk_hash_key key; /* secret, so that clients cannot choose their line */
     uint64_t is_ready;
-    uint64_t room[5]; /* so that lines are lines of the cache */
+    uint64_t room[5]; /* pads the header to whole cache lines */
     struct limits_line lines[LIMITS_LINES];
 };
 
 struct limits_charge {
     uint64_t cost, tolerance;
-    uint64_t wait_max; /* who would have to wait for longer is not charged */
+    uint64_t wait_max; /* a client that would have to wait longer is not charged */
 };
 
-/* What he has to wait, in ticks; above wait_max he was not charged. `who` is a hash under the key of the
- * table. */
-uint64_t limits_line_charge(struct limits_line *line, uint64_t who, uint64_t now_ms,
+/* Returns how long the client has to wait, in ticks; above wait_max it was not charged. `subject` is a hash
+ * under the key of the table. */
+uint64_t limits_line_charge(struct limits_line *line, uint64_t subject, uint64_t now_ms,
                             const struct limits_charge *c);
-/* He did not need so much after all. */
-void limits_line_refund(struct limits_line *line, uint64_t who, uint64_t now_ms, uint64_t cost);
+/* Returns what the client did not use. */
+void limits_line_refund(struct limits_line *line, uint64_t subject, uint64_t now_ms, uint64_t cost);
 
-static inline struct limits_line *limits_table_line(struct limits_table *t, uint64_t who)
+static inline struct limits_line *limits_table_line(struct limits_table *t, uint64_t subject)
 {
-    return &t->lines[who % LIMITS_LINES];
+    return &t->lines[subject % LIMITS_LINES];
 }
 
 #endif

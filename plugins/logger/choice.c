@@ -5,7 +5,7 @@ static bool read_status(mk_str word, struct choice *c)
 {
     uint64_t n;
     bool is_class = word.len == 3 && mk_str_eq_nocase(mk_str_skip(word, 1), MK_STR("xx"));
-    if (!mk_num_parse(is_class ? mk_str_take(word, 1) : word, &n))
+    if (!mk_num_parse(is_class ? mk_str_first(word, 1) : word, &n))
         return false;
     n = is_class ? n * 100 : n;
     c->status_min = (unsigned)n;

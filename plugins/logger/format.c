@@ -5,7 +5,7 @@
 
 enum { STEP_SLACK = 8 }; /* an escape that begins just before the limit */
 
-/* Those with a name, as anybody could write them. */
+/* Formats with a name. */
 static const struct {
     const char *name, *text;
 } named[] = {
@@ -62,8 +62,8 @@ static bool read_braces(struct compiler *c, struct written *w)
 {
     size_t close = mk_str_find(c->rest, '}');
     if (close == MK_STR_NONE)
-        return fail_verb(c, mk_str_take(c->rest, 16), "has no `}`");
-    w->braces = mk_str_take(mk_str_skip(c->rest, 2), close - 2);
+        return fail_verb(c, mk_str_first(c->rest, 16), "has no `}`");
+    w->braces = mk_str_first(mk_str_skip(c->rest, 2), close - 2);
     c->rest = mk_str_skip(c->rest, close - 1); /* as if there were none: the next one is the letter's */
     return true;
 }
@@ -133,7 +133,7 @@ static bool check(const struct compiler *c, const struct verb *v, const struct w
     if (v->word && v->word[0] == '\0' && !mk_is_token(w->braces))
         return fail_verb(c, w->whole, "does not name a field");
     if (c->json && !c->quoted && !v->is_bare)
-        return fail_verb(c, w->whole, "is text: in JSON it stands between quotes");
+        return fail_verb(c, w->whole, "is text: in JSON it needs quotes");
     return true;
 }
 
@@ -179,7 +179,7 @@ static bool compile(struct compiler *c)
 {
     while (c->rest.len) {
         size_t percent = mk_str_find(c->rest, '%');
-        add_text(c, mk_str_take(c->rest, percent));
+        add_text(c, mk_str_first(c->rest, percent));
         c->rest = mk_str_skip(c->rest, percent);
         if (c->rest.len && !add_verb(c))
             return false;
@@ -189,7 +189,7 @@ static bool compile(struct compiler *c)
 
 static mk_str resolve(mk_str value)
 {
-    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    for (size_t i = 0; i < MK_LEN(named); i++)
         if (mk_str_eq_nocase(value, mk_str_from_c(named[i].name)))
             return mk_str_from_c(named[i].text);
     return value;

@@ -8,13 +8,6 @@
 
 #include "line.h"
 
-struct step {
-    logger_step_fn *write; /* NULL: `text` as it is */
-    mk_str text;           /* that, or the name of a field */
-    unsigned how;          /* what the verb is to know besides */
-    bool keeps_blanks;     /* nobody takes a blank for the end of the value */
-};
-
 struct format {
     mk_str written;
     bool json; /* texts are those of JSON strings */

@@ -6,8 +6,6 @@
 #include <monkey/worker.h>
 #include <time.h>
 
-#include "format.h"
-
 /* ---- The clock ---- */
 
 static size_t write_time(char *room, size_t cap, enum time_form form, const struct tm *t)
@@ -67,7 +65,7 @@ static void add_escaped(struct line *line, mk_str text, size_t end)
         mk_log_escape_to(&line->out, text, end);
 }
 
-/* One word: columns are found by the blanks between them. */
+/* Keeps it one word, as blanks separate columns. */
 static void add_without_blanks(struct mk_buf *out, mk_str text, size_t end)
 {
     while (text.p) {
@@ -99,7 +97,7 @@ static void add_text(struct line *line, const struct step *s, mk_str text)
     add_up_to(line, s, text, LOGGER_TEXT_MAX);
 }
 
-/* ---- Who ---- */
+/* ---- Client ---- */
 
 static void add_address(struct line *line, const struct step *s)
 {
@@ -139,7 +137,7 @@ static void add_user(struct line *line, const struct step *s)
     add_up_to(line, s, mk_request_user(line->request), LOGGER_USER_MAX);
 }
 
-/* A member of its own in JSON; nothing where nobody is known. */
+/* A JSON member of its own; omitted when no user is known. */
 static void add_user_member(struct line *line, const struct step *s)
 {
     mk_str user = mk_request_user(line->request);
@@ -150,7 +148,7 @@ static void add_user_member(struct line *line, const struct step *s)
     logger_put(line, MK_STR("\""));
 }
 
-/* ---- What was asked for ---- */
+/* ---- Request ---- */
 
 static mk_str version_of(const struct mk_request *r)
 {
@@ -236,13 +234,13 @@ static void add_request_field(struct line *line, const struct step *s)
     add_text(line, s, mk_request_field(line->request, s->text));
 }
 
-/* ---- What became of it ---- */
+/* ---- Result ---- */
 
 static void add_status(struct line *line, const struct step *s)
 {
     unsigned status = mk_record_status(line->record);
     (void)s;
-    /* 499 is what others, too, write for a client that was gone before it got an answer. */
+    /* 499 is the usual code for a client that left before it got a response */
     mk_buf_add_num(&line->out, status || line->json ? status : 499);
 }
 
@@ -271,7 +269,7 @@ static void add_response_field(struct line *line, const struct step *s)
     add_text(line, s, mk_record_field(line->record, s->text));
 }
 
-/* ---- Who did it ---- */
+/* ---- Process ---- */
 
 static void add_pid(struct line *line, const struct step *s)
 {
@@ -329,4 +327,4 @@ const struct verb logger_verbs[] = {
     {'P', NULL, true, 0, WORD, add_pid},
     {'W', NULL, true, 0, WORD, add_worker},
 };
-const size_t logger_n_verbs = sizeof logger_verbs / sizeof *logger_verbs;
+const size_t logger_n_verbs = MK_LEN(logger_verbs);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What can stand in a line. Nothing that a client sent ends a line, closes a quote or reaches a terminal as
- * it is. */
+/* The parts of a log line. No client text can end a line, close a quote or reach a terminal unescaped. */
 #ifndef LOGGER_LINE_H
 #define LOGGER_LINE_H
 
@@ -50,10 +49,17 @@ static inline void logger_put(struct line *line, mk_str text)
 struct step;
 typedef void logger_step_fn(struct line *line, const struct step *step);
 
-/* A letter of a format, with one of the words that may stand in its braces. */
+struct step {
+    logger_step_fn *write; /* NULL: `text` as it is */
+    mk_str text;           /* that, or the name of a field */
+    unsigned how;          /* what the verb is to know besides */
+    bool keeps_blanks;     /* no parser takes a blank for the end of the value */
+};
+
+/* A letter of a format, with one of the words that its braces may contain. */
 struct verb {
     char letter;
-    const char *word;      /* NULL: no braces. "": the name of a field stands there */
+    const char *word;      /* NULL: no braces. "": the name of a field */
     bool is_bare;          /* needs no quotes in JSON: a number */
     unsigned how;          /* for the step */
     size_t max;            /* bytes that it writes at most */

@@ -37,9 +37,9 @@ static const struct mk_conf_key keys[] = {
      .form = "combined, common, json or a text with verbs like %h or %{Referer}i",
      .parse = logger_format_parse,
      .show = logger_format_show,
-     .help =
-         "What a line looks like: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). "
-         "One that begins with `{` is JSON."},
+     .help = "Format of a line: `combined`, `common`, `json`, or a text with verbs (`%h %t \"%r\" %s %b`). A "
+             "text that "
+             "begins with `{` is JSON."},
     {.name = "Skip",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -55,7 +55,7 @@ static const struct mk_conf_key keys[] = {
      .form = "paths and statuses: /api/* 4xx 5xx",
      .parse = logger_choices_parse,
      .show = logger_choices_show,
-     .help = "Nothing else is logged; `Skip` counts all the same."},
+     .help = "Log only these requests, by path or status, unless `Skip` matches too."},
     {.name = "ErrorLog",
      .type = MK_CONF_TEXT,
      MK_CONF_AT(struct settings, error_log),
@@ -66,20 +66,20 @@ static const struct mk_conf_key keys[] = {
      MK_CONF_AT(struct settings, log_level),
      .choices = level_words,
      .def = "info",
-     .help = "What that log holds: this and everything more urgent."},
+     .help = "Least severe messages in this `ErrorLog`."},
     {.name = "MaxSize",
      .type = MK_CONF_SIZE,
      MK_CONF_AT(struct settings, max_size),
      .min = 4096,
      .def = "off",
      .zero = "off",
-     .help = "A file that has grown to this becomes FILE.1, and a new one is begun."},
+     .help = "Rotate a file at this size: it becomes FILE.1, and a new file begins."},
     {.name = "Keep",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, keep),
      .max = 1000,
      .def = "8",
-     .help = "How many of those there are; the oldest goes."},
+     .help = "How many rotated files to keep."},
     {.name = "FlushTimeout",
      .flags = MK_CONF_IGNORED,
      .help = "Monkey 1 wrote its lines every so many seconds; they are written within a second now."},
@@ -91,7 +91,7 @@ static const struct mk_conf_key keys[] = {
 static const struct mk_conf_table table = {
     .section = "LOGGER",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
+    .n = MK_LEN(keys),
     .help = "Logs of a host.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_HOST,
@@ -187,16 +187,16 @@ static void write_message(const struct settings *s, struct mk_request *request, 
     mk_buf_add(&out, logger_clock(clock, AS_ISO, mk_worker_now(worker)));
     mk_buf_addf(&out, " [%s] %lld: ", level_words[level], (long long)clock->pid);
     if (mk_request_method_text(request).p) {
-        mk_log_escape(&out, mk_str_take(mk_request_method_text(request), METHOD_SHOWN));
+        mk_log_escape(&out, mk_str_first(mk_request_method_text(request), METHOD_SHOWN));
         mk_buf_add_char(&out, ' ');
-        mk_log_escape(&out, mk_str_take(mk_request_target(request), TARGET_SHOWN));
+        mk_log_escape(&out, mk_str_first(mk_request_target(request), TARGET_SHOWN));
     } else {
         mk_buf_add(&out, MK_STR("request"));
     }
     mk_buf_add(&out, MK_STR(" from "));
     mk_peer_print(mk_request_address(request), &out);
     mk_buf_add(&out, MK_STR(": "));
-    mk_buf_add(&out, mk_str_take(message, sizeof room - out.len));
+    mk_buf_add(&out, mk_str_first(message, sizeof room - out.len));
     mk_log_write(worker, s->error, mk_buf_str(&out));
 }
 

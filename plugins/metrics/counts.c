@@ -31,7 +31,7 @@ static uint64_t get(const counter *c)
 
 /* ---- Statuses ---- */
 
-/* Columns 0 and STATUS_OTHER are given to nobody. Two workers may claim at once: the second one's column
+/* Columns 0 and STATUS_OTHER are never claimed. If two workers claim at once, the column of the second
  * stays empty. */
 static unsigned claim_column(struct counts *c, unsigned status)
 {
@@ -52,29 +52,6 @@ static unsigned column_of(struct counts *c, unsigned status)
         return STATUS_OTHER;
     unsigned column = atomic_load_explicit(&c->column_of[status], memory_order_relaxed);
     return column ? column : claim_column(c, status);
-}
-
-/* ---- Durations ---- */
-
-static unsigned bucket_of(uint64_t us)
-{
-    if (us < PARTS)
-        return (unsigned)us;
-    unsigned log2 = 63 - (unsigned)__builtin_clzll(us), shift = log2 - PARTS_LOG2;
-    unsigned bucket = (shift + 1) * PARTS + (unsigned)(us >> shift) % PARTS;
-    return bucket < BUCKETS ? bucket : BUCKETS - 1;
-}
-
-static uint64_t bucket_start(unsigned bucket)
-{
-    if (bucket < PARTS)
-        return bucket;
-    return (uint64_t)(PARTS + bucket % PARTS) << (bucket / PARTS - 1);
-}
-
-uint64_t metrics_bucket_end(unsigned bucket)
-{
-    return bucket_start(bucket + 1);
 }
 
 /* ---- Counting ---- */
@@ -99,12 +76,12 @@ void metrics_counts_add(struct counts *c, unsigned worker, const struct mk_recor
         return;
     uint64_t us = mk_record_duration_us(record);
     add(&s->duration_us, us);
-    add(&s->buckets[bucket_of(us)], 1);
+    add(&s->buckets[metrics_durations_bucket(us)], 1);
 }
 
-/* ---- Adding up ---- */
+/* ---- Sums ---- */
 
-/* The row of a status, made if there is none; that of STATUS_OTHER when there are too many. */
+/* The row of a status, created if missing; with too many rows, that of STATUS_OTHER. */
 static uint64_t *row_of(struct totals *t, unsigned status)
 {
     unsigned i = 0;
@@ -112,7 +89,7 @@ static uint64_t *row_of(struct totals *t, unsigned status)
         i++;
     if (i < t->n_rows && t->status[i] == status)
         return t->requests[i];
-    if (t->n_rows + (status != STATUS_OTHER) >= TOTAL_ROWS) /* the last place is for that one */
+    if (t->n_rows + (status != STATUS_OTHER) >= TOTAL_ROWS) /* the last row is for STATUS_OTHER */
         return row_of(t, STATUS_OTHER);
     memmove(&t->status[i + 1], &t->status[i], (t->n_rows - i) * sizeof t->status[0]);
     memmove(&t->requests[i + 1], &t->requests[i], (t->n_rows - i) * sizeof t->requests[0]);
@@ -194,26 +171,11 @@ uint64_t metrics_totals_requests(const struct totals *t)
     return n;
 }
 
-uint64_t metrics_totals_timed(const struct totals *t)
+void metrics_totals_by_class(const struct totals *t, uint64_t out[CLASSES])
 {
-    uint64_t n = 0;
-    for (unsigned b = 0; b < BUCKETS; b++)
-        n += t->buckets[b];
-    return n;
-}
-
-uint64_t metrics_totals_quantile(const struct totals *t, unsigned thousandths)
-{
-    uint64_t n = metrics_totals_timed(t), rank = (n * thousandths + 999) / 1000, before = 0;
-    if (n == 0)
-        return 0;
-    if (rank == 0)
-        rank = 1;
-    unsigned b = 0;
-    while (before + t->buckets[b] < rank)
-        before += t->buckets[b++];
-    uint64_t width = metrics_bucket_end(b) - bucket_start(b);
-    return bucket_start(b) + (uint64_t)((double)width * (double)(rank - before) / (double)t->buckets[b]);
+    memset(out, 0, CLASSES * sizeof out[0]);
+    for (unsigned row = 0; row < t->n_rows; row++)
+        out[t->status[row] / 100 % CLASSES] += metrics_totals_of_row(t, row);
 }
 
 const char *metrics_method_label(unsigned method)

@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What requests became of, counted in memory that all workers share and that outlives configurations. Each
- * worker has a slot of its own, so that nobody waits for anybody; a reader adds them up. */
+/* Counts request outcomes in memory that all workers share and that outlives configurations. Each worker
+ * has its own slot, so no locks are needed; readers add the slots up. */
 #ifndef METRICS_COUNTS_H
 #define METRICS_COUNTS_H
 
 #include <monkey/plugin.h>
 #include <stdatomic.h>
 
+#include "history.h"
+
 enum {
-    SLOTS = 32, /* workers beyond share them */
+    SLOTS = 32, /* further workers share them */
     STATUS_COLUMNS = 64,
     STATUS_MAX = 600,
-    STATUS_OTHER = 1, /* column and status of those that found no column any more */
+    STATUS_OTHER = 1, /* column and status of statuses without a column */
     TOTAL_ROWS = 128,
-
-    /* Durations: exact below 8 us, then 8 buckets for each doubling, up to 2^37 us (38 hours). */
-    PARTS_LOG2 = 3,
-    PARTS = 1 << PARTS_LOG2,
-    DOUBLINGS = 34,
-    BUCKETS = PARTS * (DOUBLINGS + 1),
 };
 
 typedef _Atomic uint64_t counter;
@@ -30,15 +26,15 @@ struct slot {
     counter buckets[BUCKETS];
 };
 
-/* All of one label, zero at first. */
+/* The counts of one label, initially zero. */
 struct counts {
-    _Atomic uint8_t column_of[STATUS_MAX]; /* of a status; 0: it was not seen yet */
-    _Atomic uint8_t columns;               /* given out, column 0 included */
-    _Atomic uint32_t slots;                /* used; so that nobody touches the memory of the others */
+    _Atomic uint8_t column_of[STATUS_MAX]; /* of a status; 0: not seen yet */
+    _Atomic uint8_t columns;               /* in use, including column 0 */
+    _Atomic uint32_t slots;                /* in use; readers skip the memory of the rest */
     struct slot slot[SLOTS];
 };
 
-/* A sum of counts: a row for each status that was seen, in their order. */
+/* A sum of counts, with a row for each status seen, in ascending order. */
 struct totals {
     unsigned n_rows;
     uint16_t status[TOTAL_ROWS];
@@ -48,26 +44,22 @@ struct totals {
     uint64_t buckets[BUCKETS];
 };
 
-/* The counts of that label, the same ones for all configurations; NULL when memory is out (reported). */
+/* The counts of the label, which all configurations share; NULL: out of memory (reported). */
 struct counts *metrics_counts_of(struct mk_config *config, mk_str label);
 void metrics_counts_add(struct counts *c, unsigned worker, const struct mk_record *record, bool timed);
-/* Adds to what `out` holds. */
+/* Adds to `out`. */
 void metrics_counts_sum(const struct counts *c, struct totals *out);
 void metrics_totals_add(const struct totals *t, struct totals *out);
 
 uint64_t metrics_totals_of_row(const struct totals *t, unsigned row);
 uint64_t metrics_totals_of_method(const struct totals *t, unsigned method);
 uint64_t metrics_totals_requests(const struct totals *t);
-uint64_t metrics_totals_timed(const struct totals *t);
-/* The duration that `thousandths` of all requests stay below, in microseconds; 0 when there are none. */
-uint64_t metrics_totals_quantile(const struct totals *t, unsigned thousandths);
-
-/* Where a bucket ends, in microseconds: what it counts is shorter. */
-uint64_t metrics_bucket_end(unsigned bucket);
+/* Responses by the first digit of their status; 0: no response was started. */
+void metrics_totals_by_class(const struct totals *t, uint64_t out[CLASSES]);
 
 /* "GET", ..., "other". */
 const char *metrics_method_label(unsigned method);
-/* "200", ..., "other"; 0: no response was begun. `room` is at least 8. */
+/* "200", ..., "other"; 0: no response was started. `room` has at least 8 bytes. */
 const char *metrics_status_label(unsigned status, char *room);
 
 #endif

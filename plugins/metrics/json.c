@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The status as one JSON object. The live page reads the same. */
+/* The status as one JSON object, which the live page reads, too. */
 #include <monkey/version.h>
 
 #include "snapshot.h"
@@ -42,18 +42,16 @@ static void print_methods(const struct totals *t, struct mk_buf *out)
 
 static void print_statuses(const struct totals *t, struct mk_buf *out)
 {
-    static const char *const classes[] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
-    uint64_t by_class[6] = {0};
+    static const char *const classes[CLASSES] = {"none", "1xx", "2xx", "3xx", "4xx", "5xx"};
+    uint64_t by_class[CLASSES];
     char room[8];
     open_object(out, "by_status");
-    for (unsigned row = 0; row < t->n_rows; row++) {
-        uint64_t n = metrics_totals_of_row(t, row);
-        by_class[t->status[row] / 100 % 6] += n;
-        number(out, metrics_status_label(t->status[row], room), n);
-    }
+    for (unsigned row = 0; row < t->n_rows; row++)
+        number(out, metrics_status_label(t->status[row], room), metrics_totals_of_row(t, row));
     close_with(out, '}');
+    metrics_totals_by_class(t, by_class);
     open_object(out, "by_class");
-    for (unsigned i = 0; i < 6; i++)
+    for (unsigned i = 0; i < CLASSES; i++)
         number(out, classes[i], by_class[i]);
     close_with(out, '}');
 }
@@ -72,27 +70,33 @@ static void print_requests(const struct totals *t, struct mk_buf *out)
     close_with(out, '}');
 }
 
-static void print_latency(const struct totals *t, struct mk_buf *out)
+/* Pairs of the end of a bucket and its count. */
+static void print_buckets(const uint64_t buckets[BUCKETS], struct mk_buf *out)
 {
-    uint64_t n = metrics_totals_timed(t);
     bool is_first = true;
-    open_object(out, "latency_us");
-    number(out, "count", n);
-    number(out, "mean", n ? t->duration_us / n : 0);
-    number(out, "p50", metrics_totals_quantile(t, 500));
-    number(out, "p90", metrics_totals_quantile(t, 900));
-    number(out, "p99", metrics_totals_quantile(t, 990));
-    number(out, "p999", metrics_totals_quantile(t, 999));
-    key(out, "histogram");
     mk_buf_add_char(out, '[');
     for (unsigned b = 0; b < BUCKETS; b++) {
-        if (!t->buckets[b])
+        if (!buckets[b])
             continue;
-        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",", (unsigned long long)metrics_bucket_end(b),
-                    (unsigned long long)t->buckets[b]);
+        mk_buf_addf(out, "%s[%llu,%llu]", is_first ? "" : ",", (unsigned long long)metrics_durations_end(b),
+                    (unsigned long long)buckets[b]);
         is_first = false;
     }
     close_with(out, ']');
+}
+
+static void print_latency(const struct totals *t, struct mk_buf *out)
+{
+    uint64_t n = metrics_durations_count(t->buckets);
+    open_object(out, "latency_us");
+    number(out, "count", n);
+    number(out, "mean", n ? t->duration_us / n : 0);
+    number(out, "p50", metrics_durations_quantile(t->buckets, 500));
+    number(out, "p90", metrics_durations_quantile(t->buckets, 900));
+    number(out, "p99", metrics_durations_quantile(t->buckets, 990));
+    number(out, "p999", metrics_durations_quantile(t->buckets, 999));
+    key(out, "histogram");
+    print_buckets(t->buckets, out);
     close_with(out, '}');
 }
 
@@ -109,8 +113,8 @@ static void print_hosts(const struct snapshot *s, struct mk_buf *out)
         mk_json_string(out, s->labels[i].name);
         number(out, "requests", metrics_totals_requests(t));
         number(out, "bytes", t->bytes);
-        number(out, "p50", metrics_totals_quantile(t, 500));
-        number(out, "p99", metrics_totals_quantile(t, 990));
+        number(out, "p50", metrics_durations_quantile(t->buckets, 500));
+        number(out, "p99", metrics_durations_quantile(t->buckets, 990));
         close_with(out, '}');
     }
     close_with(out, ']');
@@ -170,5 +174,56 @@ void metrics_json_print(const struct snapshot *s, struct mk_buf *out)
     print_latency(&s->all, out);
     print_hosts(s, out);
     print_workers(s, out);
+    close_with(out, '}');
+}
+
+/* ---- History ---- */
+
+static void print_slices(const struct history *h, uint64_t now_ms, struct mk_buf *out)
+{
+    struct slice slice;
+    bool is_first = true;
+    key(out, "durations");
+    mk_buf_add_char(out, '[');
+    for (unsigned back = SLICES; back-- > 0;) {
+        if (!metrics_history_slice(h, now_ms, back, &slice))
+            continue;
+        mk_buf_addf(out, "%s[%llu,", is_first ? "" : ",", (unsigned long long)slice.now_ms);
+        print_buckets(slice.buckets, out);
+        close_with(out, ']');
+        is_first = false;
+    }
+    close_with(out, ']');
+}
+
+static void print_histogram(const struct history *h, struct mk_buf *out)
+{
+    uint64_t buckets[BUCKETS];
+    for (unsigned b = 0; b < BUCKETS; b++)
+        buckets[b] = atomic_load_explicit(&h->buckets[b], memory_order_relaxed);
+    key(out, "histogram");
+    print_buckets(buckets, out);
+}
+
+void metrics_json_print_history(const struct history *h, uint64_t now_ms, struct sample *samples,
+                                struct mk_buf *out)
+{
+    static const char *const fields[FIELDS] = {"requests", "bytes", "connections", "memory", "none",
+                                               "1xx",      "2xx",   "3xx",         "4xx",    "5xx",
+                                               "p50",      "p90",   "p99",         "p999"};
+    size_t n = metrics_history_read(h, now_ms, samples);
+    mk_buf_add(out, MK_STR("{\"now_ms\":["));
+    for (size_t i = 0; i < n; i++)
+        mk_buf_addf(out, "%s%llu", i ? "," : "", (unsigned long long)samples[i].now_ms);
+    close_with(out, ']');
+    for (unsigned f = 0; f < FIELDS; f++) {
+        key(out, fields[f]);
+        mk_buf_add_char(out, '[');
+        for (size_t i = 0; i < n; i++)
+            mk_buf_addf(out, "%s%llu", i ? "," : "", (unsigned long long)samples[i].values[f]);
+        close_with(out, ']');
+    }
+    print_slices(h, now_ms, out);
+    print_histogram(h, out);
     close_with(out, '}');
 }

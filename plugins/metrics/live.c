@@ -7,7 +7,7 @@
 
 enum { TICK_MS = 1000, SETTLE_MS = 1000, FRESH_MS = 500, RETRY_MS = 1000 };
 
-/* Counted: whoever is slow still sends an old one while the others have a new one. */
+/* With a reference count: a slow viewer still gets an old event while the others get a new one. */
 struct event {
     unsigned users;
     size_t len;
@@ -17,9 +17,9 @@ struct event {
 struct watcher {
     struct live *live;
     struct mk_request *request;
-    struct event *event; /* being sent, from `at` on; NULL: waits for the next one */
+    struct event *event; /* being sent, from `at` on; NULL: waiting for the next one */
     size_t at;
-    uint64_t seen; /* number of the last one */
+    uint64_t seen; /* number of the last event */
     struct watcher *next, **link;
 };
 
@@ -31,26 +31,46 @@ static void drop_event(struct event *e)
         mk_mem_free(e);
 }
 
+/* Ends the text and frees it. */
+static struct event *event_of(struct mk_buf *text)
+{
+    struct event *e = NULL;
+    mk_buf_add(text, MK_STR("\n\n"));
+    if (!text->failed && (e = mk_mem_alloc(sizeof *e + text->len))) {
+        *e = (struct event){.users = 1, .len = text->len};
+        memcpy(e->text, text->p, text->len);
+    }
+    mk_buf_free(text);
+    return e;
+}
+
 static struct event *make_event(const struct live *l)
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
-    struct event *e = NULL;
-    struct snapshot *s = metrics_snapshot_take(l->worker, l->metrics);
+    struct snapshot *s = metrics_snapshot_make(l->worker, l->metrics);
     if (!s)
         return NULL;
     mk_buf_addf(&text, "retry: %d\ndata: ", RETRY_MS);
     metrics_json_print(s, &text);
-    mk_buf_add(&text, MK_STR("\n\n"));
     mk_mem_free(s);
-    if (!text.failed && (e = mk_mem_alloc(sizeof *e + text.len))) {
-        *e = (struct event){.users = 1, .len = text.len};
-        memcpy(e->text, text.p, text.len);
-    }
-    mk_buf_free(&text);
-    return e;
+    return event_of(&text);
 }
 
-/* False: no memory for a new one, the old one stays. */
+/* The first event of each viewer. */
+static struct event *make_history(const struct live *l)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct sample *samples = mk_mem_alloc(SAMPLES * sizeof *samples);
+    if (!samples)
+        return NULL;
+    uint64_t now_ms = mk_worker_now_ms(l->worker);
+    mk_buf_add(&text, MK_STR("event: history\ndata: "));
+    metrics_json_print_history(l->metrics->history, now_ms, samples, &text);
+    mk_mem_free(samples);
+    return event_of(&text);
+}
+
+/* False: out of memory; the old event stays. */
 static bool renew_event(struct live *l)
 {
     metrics_meter_measure(&l->meter, l->worker);
@@ -77,7 +97,7 @@ static void on_tick(void *ctx)
 
 /* ---- Watchers ---- */
 
-static bool take_next(struct watcher *w)
+static bool begin_latest(struct watcher *w)
 {
     struct event *next = w->live->latest;
     if (w->live->n_events == w->seen)
@@ -92,9 +112,9 @@ static bool take_next(struct watcher *w)
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct watcher *w = ctx;
-    if (!w->event && metrics_live_is_leaving(w->live))
-        return 0; /* the browser asks again, and finds the one that comes after us */
-    if (!w->event && !take_next(w))
+    if (!w->event && metrics_meter_is_leaving(&w->live->meter, w->live->worker))
+        return 0; /* the browser reconnects, to a worker that stays */
+    if (!w->event && !begin_latest(w))
         return -EAGAIN;
     size_t left = w->event->len - w->at, n = left < cap ? left : cap;
     memcpy(room, w->event->text + w->at, n);
@@ -125,10 +145,14 @@ static struct watcher *join(struct live *l, struct mk_request *request)
     bool is_fresh = l->latest && mk_worker_now_ms(l->worker) - l->latest_ms < FRESH_MS;
     if (!is_fresh && !renew_event(l))
         return NULL;
-    struct watcher *w = mk_mem_alloc(sizeof *w);
-    if (!w)
+    struct event *history = make_history(l);
+    struct watcher *w = history ? mk_mem_alloc(sizeof *w) : NULL;
+    if (!w) {
+        drop_event(history);
         return NULL;
-    *w = (struct watcher){.live = l, .request = request, .next = l->watchers, .link = &l->watchers};
+    }
+    *w = (struct watcher){
+        .live = l, .request = request, .event = history, .next = l->watchers, .link = &l->watchers};
     if (w->next)
         w->next->link = &w->next;
     l->watchers = w;
@@ -167,15 +191,6 @@ void metrics_live_touch(struct live *l)
     mk_alarm_set(l->settle, SETTLE_MS);
 }
 
-bool metrics_live_is_leaving(const struct live *l)
-{
-    struct mk_worker_stats stats;
-    for (size_t i = 0; mk_worker_stats_at(l->worker, i, &stats); i++)
-        if (stats.pid == l->meter.pid)
-            return stats.leaving;
-    return false;
-}
-
 struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics)
 {
     struct live *l = mk_mem_zalloc(1, sizeof *l);
@@ -186,7 +201,8 @@ struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics
     l->tick = mk_alarm_new(w, on_tick, l);
     l->settle = mk_alarm_new(w, on_settled, l);
     metrics_meter_open(&l->meter, metrics->processes);
-    if (!l->tick || !l->settle) {
+    l->sampler = mk_worker_index(w) == 0 ? metrics_sampler_new(w, metrics, &l->meter) : NULL;
+    if (!l->tick || !l->settle || (mk_worker_index(w) == 0 && !l->sampler)) {
         metrics_live_free(l);
         return NULL;
     }
@@ -200,6 +216,7 @@ void metrics_live_free(struct live *l)
         return;
     mk_alarm_free(l->tick);
     mk_alarm_free(l->settle);
+    metrics_sampler_free(l->sampler);
     metrics_meter_close(&l->meter);
     drop_event(l->latest);
     mk_mem_free(l);

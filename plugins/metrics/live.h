@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who watches the live page: each gets an event a second, all of a worker the same one. And the worker's own
- * part: it measures itself while it has something to do. */
+/* Viewers of the live page: each gets the history, then one event a second, the same for all viewers of a
+ * worker. Also measures the worker itself while it is busy. */
 #ifndef METRICS_LIVE_H
 #define METRICS_LIVE_H
 
-#include "settings.h"
+#include "sampler.h"
 
 struct event;
 struct watcher;
@@ -14,24 +14,23 @@ struct live {
     struct mk_worker *worker;
     const struct metrics *metrics;
     struct meter meter;
-    struct mk_alarm *settle; /* runs for a second from the first request after a rest */
+    struct mk_alarm *settle; /* runs for a second after the first request of a busy time */
     bool is_settling, was_busy;
-    struct mk_alarm *tick; /* runs while somebody watches */
+    struct sampler *sampler; /* in the first worker; else NULL */
+    struct mk_alarm *tick;   /* runs while the page has viewers */
     struct event *latest;
     uint64_t latest_ms, n_events;
     struct watcher *watchers;
     uint32_t n_watchers;
 };
 
-/* NULL when memory is out. */
+/* NULL: out of memory. */
 struct live *metrics_live_new(struct mk_worker *w, const struct metrics *metrics);
 void metrics_live_free(struct live *l);
-/* A request is over: what it changed will be measured soon. */
+/* After each request: measures the worker within a second. */
 void metrics_live_touch(struct live *l);
-/* Is the worker told to end? */
-bool metrics_live_is_leaving(const struct live *l);
 
-/* Makes the response a stream of events. 0, -EBUSY when `max` watch already, or -ENOMEM. */
+/* Makes the response a stream of events. 0, -EBUSY if there are `max` viewers already, or -ENOMEM. */
 int metrics_live_watch(struct live *l, struct mk_request *request, struct mk_response *response,
                        uint32_t max);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers about the server: counted here, shown as text for Prometheus, as JSON and on a live page. */
+/* Counts requests, and answers with metrics: as text for Prometheus, as JSON and on a live page. */
 #include <errno.h>
 #include <monkey/version.h>
 #include <sys/stat.h>
@@ -33,7 +33,7 @@ static enum mk_verdict answer_numbers(struct live *l, struct mk_response *respon
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     metrics_meter_measure(&l->meter, l->worker);
-    struct snapshot *s = metrics_snapshot_take(l->worker, l->metrics);
+    struct snapshot *s = metrics_snapshot_make(l->worker, l->metrics);
     if (!s)
         return refuse(response, 503);
     mk_str type = MK_STR("text/plain; version=0.0.4; charset=utf-8");
@@ -56,7 +56,8 @@ static enum mk_verdict answer_numbers(struct live *l, struct mk_response *respon
 static enum mk_verdict answer_events(struct live *l, struct mk_request *request, struct mk_response *response,
                                      const struct settings *s)
 {
-    /* So that on_done knows: it lasts as long as somebody watches, which says nothing about latency. */
+    /* Marks the request for on_done: it lasts as long as the page is open, so it must not count as
+     * latency. */
     if (mk_request_attach(request, self, l, NULL) ||
         mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
         mk_response_add_static(response, MK_STR("Cache-Control"), MK_STR("no-store, no-transform")) ||
@@ -90,12 +91,12 @@ static enum mk_verdict answer_page(struct live *l, struct mk_request *request, s
 
 /* ---- Health ---- */
 
-/* Why the worker had better get no new clients; NULL when it may. */
+/* Why the worker is not ready; NULL: it is. */
 static const char *reason_of(const struct live *l, const struct settings *s)
 {
     struct mk_worker_stats stats;
     struct stat st;
-    if (metrics_live_is_leaving(l))
+    if (metrics_meter_is_leaving(&l->meter, l->worker))
         return "draining";
     if (s->not_ready_file.p && stat(s->not_ready_file.p, &st) == 0)
         return "taken out of service";
@@ -135,11 +136,46 @@ static bool bind_view(const struct mk_conf_spot *spot, mk_str words, void **data
     return false;
 }
 
+static bool is_loopback(const struct mk_peer *peer)
+{
+    static const uint8_t v4[13] = {[10] = 0xff, [11] = 0xff, [12] = 127}, v6[16] = {[15] = 1};
+    return peer->is_unix || memcmp(peer->ip, v4, sizeof v4) == 0 || memcmp(peer->ip, v6, sizeof v6) == 0;
+}
+
+/* A local name, or a ServerName of the host. */
+static bool is_known_name(const struct mk_request *request)
+{
+    static const mk_str local[] = {MK_STR_INIT("localhost"), MK_STR_INIT("127.0.0.1"), MK_STR_INIT("[::1]")};
+    mk_str host = mk_request_host(request), name;
+    if (host.len && host.p[host.len - 1] == '.')
+        host.len--;
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        if (mk_str_eq_nocase(host, local[i]))
+            return true;
+    for (size_t i = 0; (name = mk_host_name_at(mk_request_site(request), i)).p; i++) {
+        mk_str end = mk_str_skip(name, 1);
+        bool is_wild = mk_str_starts(name, MK_STR("*."));
+        if (is_wild ? host.len > end.len && mk_str_eq_nocase(mk_str_skip(host, host.len - end.len), end)
+                    : mk_str_eq_nocase(host, name))
+            return true;
+    }
+    return host.len == 0; /* HTTP/1.0: neither a browser nor a proxy with names */
+}
+
+/* A client on loopback may be a browser that a foreign name led here (DNS rebinding), or a proxy with
+ * requests of other clients. So loopback also needs a known name, unless `all` admits every client. */
 static bool may_see(struct mk_request *request, const struct settings *s, enum view view)
 {
     const struct mk_peer *peer = mk_request_address(request);
-    return metrics_networks_have(&s->allow, peer) ||
-           (view >= VIEW_HEALTH && metrics_networks_have(&s->allow_health, peer));
+    if (view >= VIEW_HEALTH)
+        return metrics_networks_have(&s->allow, peer) || metrics_networks_have(&s->allow_health, peer);
+    if (!metrics_networks_have(&s->allow, peer))
+        return false;
+    if (!is_loopback(peer) || metrics_networks_have_all(&s->allow) || is_known_name(request))
+        return true;
+    mk_request_log(request, MK_LOG_WARN,
+                   "metrics: loopback is trusted with a local Host or a ServerName only");
+    return false;
 }
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
@@ -167,7 +203,7 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     return refuse(response, 500);
 }
 
-const struct mk_handler metrics_handler = {
+static const struct mk_handler handler = {
     .name = "metrics",
     .form = "[prometheus|json|page|health|ready]",
     .methods = MK_METHOD_BIT(MK_METHOD_GET),
@@ -176,6 +212,17 @@ const struct mk_handler metrics_handler = {
 };
 
 /* ---- The plugin ---- */
+
+static int host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+{
+    int e = metrics_settings_host(config, host, data, host_data);
+    const struct site *site = *host_data;
+    for (unsigned i = 0; e == 0 && i < VIEWS; i++)
+        if (site->settings->paths[i].p)
+            mk_config_add_route(config, site->settings->paths[i], &handler,
+                                (void *)(uintptr_t)&metrics_views[i]);
+    return e;
+}
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
@@ -210,17 +257,17 @@ static void on_done(const struct mk_record *record, void *host_data)
 }
 
 static const struct mk_conf_table *const sections[] = {&metrics_table, NULL};
-static const struct mk_handler *const handlers[] = {&metrics_handler, NULL};
+static const struct mk_handler *const handlers[] = {&handler, NULL};
 
 MK_PLUGIN(metrics) = {
     MK_PLUGIN_HEAD,
     .name = "metrics",
     .version = MONKEY_VERSION,
-    .help = "Numbers about the server, as text, JSON and a live page; health and readiness.",
+    .help = "Metrics for Prometheus, as JSON and on a live page; health and readiness.",
     .sections = sections,
     .handlers = handlers,
     .load = metrics_settings_load,
-    .host = metrics_settings_host,
+    .host = host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_done = on_done,

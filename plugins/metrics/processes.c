@@ -85,12 +85,21 @@ void metrics_meter_measure(struct meter *m, const struct mk_worker *w)
     struct process *p = place_of(m);
     struct mk_cache_info cache = {0};
     mk_worker_cache(w, &cache);
-    atomic_store(&p->pid, 0); /* nobody takes what is half written for whole */
+    atomic_store(&p->pid, 0); /* so that readers ignore an incomplete entry */
     atomic_store(&p->rss, read_rss(m));
     atomic_store(&p->pss, read_pss(m));
     atomic_store(&p->cache_files, cache.files);
     atomic_store(&p->cache_bytes, cache.memory);
     atomic_store(&p->pid, m->pid);
+}
+
+bool metrics_meter_is_leaving(const struct meter *m, const struct mk_worker *w)
+{
+    struct mk_worker_stats stats;
+    for (size_t i = 0; mk_worker_stats_at(w, i, &stats); i++)
+        if (stats.pid == m->pid)
+            return stats.leaving;
+    return false;
 }
 
 /* ---- All of them ---- */

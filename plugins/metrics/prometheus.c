@@ -63,18 +63,18 @@ static void print_server(const struct snapshot *s, struct mk_buf *out)
     int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
     begin(out, "monkey_build_info", "gauge", "The version, as a label.");
     mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", MONKEY_VERSION);
-    print_single(out, "monkey_start_time_seconds", "gauge", "When the server began, in seconds since 1970.",
-                 (uint64_t)started);
-    print_single(out, "monkey_uptime_seconds", "gauge", "How long it runs.",
+    print_single(out, "monkey_start_time_seconds", "gauge",
+                 "Start time of the server, in seconds since 1970.", (uint64_t)started);
+    print_single(out, "monkey_uptime_seconds", "gauge", "Time since the start.",
                  now > started ? (uint64_t)(now - started) : 0);
-    print_single(out, "monkey_config_reloads_total", "counter",
-                 "Configurations that were taken after the first one.", atomic_load(&p->reloads));
+    print_single(out, "monkey_config_reloads_total", "counter", "Successful reloads of the configuration.",
+                 atomic_load(&p->reloads));
     print_single(out, "monkey_config_last_reload_time_seconds", "gauge",
-                 "When that happened last, in seconds since 1970; 0: never.",
+                 "Time of the last successful reload, in seconds since 1970; 0: none.",
                  (uint64_t)atomic_load(&p->reloaded));
 }
 
-/* Of hosts that have a name, and show a certificate. */
+/* Of hosts with a name and a certificate. */
 static void print_certificates(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_tls_certificate_expiry_timestamp_seconds";
@@ -85,7 +85,7 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
         if (expires <= 0 || mk_host_name(host).len == 0)
             continue;
         if (!any)
-            begin(out, name, "gauge", "When the certificate of a host ends, in seconds since 1970.");
+            begin(out, name, "gauge", "Expiry of the certificate of a host, in seconds since 1970.");
         any = true;
         add_name(out, name, mk_host_name(host));
         mk_buf_add_char(out, '}');
@@ -99,7 +99,7 @@ static void print_requests(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_http_requests_total";
     char room[8];
-    begin(out, name, "counter", "Requests that are over; code 0: no response was begun.");
+    begin(out, name, "counter", "Requests that have ended; code 0: no response was started.");
     for (size_t i = 0; i < s->n_labels; i++) {
         const struct totals *t = &s->labels[i].totals;
         for (unsigned row = 0; row < t->n_rows; row++) {
@@ -131,7 +131,7 @@ static void print_endings(const struct snapshot *s, struct mk_buf *out)
 static void print_bytes(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_http_response_bytes_total";
-    begin(out, name, "counter", "Content that was sent, without heads.");
+    begin(out, name, "counter", "Bytes of content sent, without heads.");
     for (size_t i = 0; i < s->n_labels; i++) {
         add_name(out, name, s->labels[i].name);
         mk_buf_add_char(out, '}');
@@ -153,13 +153,13 @@ static void print_bound(struct mk_buf *out, mk_str host, uint64_t us, uint64_t n
     add_value(out, n);
 }
 
-/* Two bounds for each doubling; both are ends of buckets, so that nothing has to be guessed. */
+/* Two bounds for each doubling. Both are ends of buckets, so the counts are exact. */
 static void print_histogram(const struct labelled *l, struct mk_buf *out)
 {
     uint64_t below = 0, bound = (uint64_t)1 << LE_FIRST_LOG2;
     for (unsigned b = 0; b < BUCKETS; b++) {
         below += l->totals.buckets[b];
-        if (metrics_bucket_end(b) != bound || bound > (uint64_t)1 << LE_LAST_LOG2)
+        if (metrics_durations_end(b) != bound || bound > (uint64_t)1 << LE_LAST_LOG2)
             continue;
         print_bound(out, l->name, bound, below);
         bool is_power = (bound & (bound - 1)) == 0;
@@ -178,7 +178,7 @@ static void print_histogram(const struct labelled *l, struct mk_buf *out)
 static void print_durations(const struct snapshot *s, struct mk_buf *out)
 {
     begin(out, DURATION, "histogram",
-          "From the end of a request's head to its end; without the live page's events.");
+          "From the end of a request head to the end of the request, without events of the live page.");
     for (size_t i = 0; i < s->n_labels; i++)
         print_histogram(&s->labels[i], out);
 }
@@ -233,18 +233,20 @@ static uint64_t cache_bytes_of(const struct process_view *p)
 struct process_family {
     const char *name, *type, *help;
     uint64_t (*value)(const struct process_view *p);
-    bool is_told; /* by the process itself; left out until then, or when it is 0 and cannot be */
+    bool is_told; /* by the process itself; left out until then, or if 0 means unknown */
 };
 
 static const struct process_family families[] = {
-    {"monkey_worker_connections", "gauge", "Connections that are open.", connections_of, false},
-    {"monkey_worker_start_time_seconds", "gauge", "When the process began.", started_of, false},
-    {"monkey_worker_accepted_total", "counter", "Connections that it took.", accepted_of, false},
-    {"monkey_worker_dropped_total", "counter", "Connections that it refused: over a limit.", dropped_of,
-     false},
-    {"monkey_worker_sent_bytes_total", "counter", "Bytes that its sockets took.", sent_of, false},
-    {"monkey_worker_resident_bytes", "gauge", "Memory in use, shared memory in full.", rss_of, true},
-    {"monkey_worker_proportional_bytes", "gauge", "Memory in use, shared memory by its part.", pss_of, true},
+    {"monkey_worker_connections", "gauge", "Open connections.", connections_of, false},
+    {"monkey_worker_start_time_seconds", "gauge", "Start time of the process, in seconds since 1970.",
+     started_of, false},
+    {"monkey_worker_accepted_total", "counter", "Accepted connections.", accepted_of, false},
+    {"monkey_worker_dropped_total", "counter", "Connections refused because of a limit.", dropped_of, false},
+    {"monkey_worker_sent_bytes_total", "counter", "Bytes written to sockets.", sent_of, false},
+    {"monkey_worker_resident_bytes", "gauge", "Resident memory, including shared memory in full.", rss_of,
+     true},
+    {"monkey_worker_proportional_bytes", "gauge",
+     "Resident memory, with shared memory divided among processes (PSS).", pss_of, true},
     {"monkey_worker_cache_files", "gauge", "Files in its cache of open files.", cache_files_of, true},
     {"monkey_worker_cache_bytes", "gauge", "Memory of that cache.", cache_bytes_of, true},
 };
@@ -271,11 +273,12 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
         *(p.stats.leaving ? &leaving : &serving) += 1;
         open += p.stats.open;
     }
-    print_single(out, "monkey_connections", "gauge", "Connections that are open.", open);
-    begin(out, "monkey_workers", "gauge", "Processes; leaving: they serve an older configuration, or drain.");
+    print_single(out, "monkey_connections", "gauge", "Open connections.", open);
+    begin(out, "monkey_workers", "gauge",
+          "Worker processes; leaving: with an older configuration, or draining.");
     mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"leaving\"} %llu\n",
                 (unsigned long long)serving, (unsigned long long)leaving);
-    for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
+    for (size_t i = 0; i < MK_LEN(families); i++)
         print_family(s, &families[i], out);
 }
 
@@ -284,7 +287,7 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
     static const char name[] = "monkey_http2_ended_total";
     const char *reason;
     uint64_t n;
-    begin(out, name, "counter", "Connections of HTTP/2 that were ended for what their clients did.");
+    begin(out, name, "counter", "HTTP/2 connections closed because of the behaviour of their clients.");
     for (size_t i = 0; mk_worker_h2_ended(s->worker, i, &reason, &n); i++) {
         mk_buf_addf(out, "%s{reason=\"%s\"}", name, reason);
         add_value(out, n);

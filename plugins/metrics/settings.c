@@ -5,7 +5,7 @@
 
 const enum view metrics_views[VIEWS] = {VIEW_PROMETHEUS, VIEW_JSON, VIEW_PAGE, VIEW_HEALTH, VIEW_READY};
 
-enum { NETWORKS_MAX = 256, WATCHERS = 16 };
+enum { NETWORKS_MAX = 256 };
 
 /* ---- Networks ---- */
 
@@ -69,6 +69,14 @@ bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer)
     return false;
 }
 
+bool metrics_networks_have_all(const struct networks *n)
+{
+    for (size_t i = 0; i < n->n; i++)
+        if (n->v[i].is_all)
+            return true;
+    return false;
+}
+
 /* ---- Tables ---- */
 
 static bool parse_path(const struct mk_conf_spot *spot, mk_str value, void *field)
@@ -113,7 +121,7 @@ static const struct mk_conf_key keys[] = {
      .form = "networks",
      .parse = parse_networks,
      .show = show_networks,
-     .help = "Who may see any of it; everybody else gets 403."},
+     .help = "Clients with access; all others get 403."},
     {.name = "AllowHealth",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
@@ -121,12 +129,12 @@ static const struct mk_conf_key keys[] = {
      .form = "networks",
      .parse = parse_networks,
      .show = show_networks,
-     .help = "Who else may ask for health and readiness, a load balancer, for example."},
-    PATH("Metrics", VIEW_PROMETHEUS, "Adds a route to the numbers as text for Prometheus."),
-    PATH("Status", VIEW_JSON, "Adds a route to the numbers as JSON."),
+     .help = "Additional clients with access to health and readiness, for example a load balancer."},
+    PATH("Metrics", VIEW_PROMETHEUS, "Adds a route to the metrics as text for Prometheus."),
+    PATH("Status", VIEW_JSON, "Adds a route to the metrics as JSON."),
     PATH("Live", VIEW_PAGE, "Adds a route to the live page."),
-    PATH("Health", VIEW_HEALTH, "Adds a route that answers 200 as long as the worker answers."),
-    PATH("Ready", VIEW_READY, "Adds a route that answers 503 while new clients had better go elsewhere."),
+    PATH("Health", VIEW_HEALTH, "Adds a route that answers 200 while the worker responds."),
+    PATH("Ready", VIEW_READY, "Adds a route that answers 503 while new clients should go elsewhere."),
     {.name = "Count",
      .type = MK_CONF_BOOL,
      MK_CONF_AT(struct settings, count),
@@ -143,7 +151,7 @@ static const struct mk_conf_key keys[] = {
      .def = "16",
      .max = 1000,
      .zero = "off",
-     .help = "How many may watch the live page at once, in each worker; the next one gets 503."},
+     .help = "Concurrent viewers of the live page, per worker; more get 503."},
     {.name = "ReadyConnections",
      .type = MK_CONF_NUM,
      MK_CONF_AT(struct settings, ready_connections),
@@ -156,30 +164,17 @@ static const struct mk_conf_key keys[] = {
      .form = "a file name",
      .parse = parse_file,
      .show = show_path,
-     .help = "Not ready while this file is there."},
+     .help = "Not ready while this file exists."},
 };
 
 const struct mk_conf_table metrics_table = {
     .section = "METRICS",
     .keys = keys,
-    .n = sizeof keys / sizeof keys[0],
-    .help = "Numbers about the server: who may see them, and where.",
+    .n = MK_LEN(keys),
+    .help = "Metrics of the server: access and paths.",
     .size = sizeof(struct settings),
     .scope = MK_CONF_HOST,
 };
-
-/* For a host without any section. */
-static const struct settings *usual_settings(void)
-{
-    static const struct mk_network loopback[] = {
-        {.ip = {[10] = 0xff, [11] = 0xff, [12] = 127}, .bits = 104},
-        {.ip = {[15] = 1}, .bits = 128},
-        {.is_unix = 1},
-    };
-    static const struct settings usual = {
-        .allow = {.v = loopback, .n = 3}, .count = true, .watchers = WATCHERS};
-    return &usual;
-}
 
 /* ---- Loading ---- */
 
@@ -189,7 +184,8 @@ int metrics_settings_load(struct mk_config *config, void **data)
     if (!m)
         return -ENOMEM;
     m->processes = metrics_processes_of(config);
-    if (!m->processes)
+    m->history = mk_config_shared(config, "metrics/history", sizeof *m->history);
+    if (!m->processes || !m->history)
         return -ENOMEM;
     m->load = atomic_fetch_add(&m->processes->loads, 1) + 1;
     mk_config_allow_path(config, MK_STR("/proc/self/statm"));
@@ -217,9 +213,10 @@ int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *
     struct site *site = mk_config_alloc(config, sizeof *site);
     if (!site)
         return -ENOMEM;
-    const struct settings *s = mk_config_section(config, &metrics_table, NULL);
-    *site = (struct site){.settings = s ? s : usual_settings(), .metrics = data};
-    s = site->settings;
+    const struct settings *s = mk_config_settings(config, &metrics_table);
+    if (!s)
+        return -ENOMEM;
+    *site = (struct site){.settings = s, .metrics = data};
     if (s->count) {
         mk_str name = !s->by_host ? MK_STR("all") : mk_host_name(host).len ? mk_host_name(host) : MK_STR("-");
         struct label *l = add_label(config, data, name);
@@ -227,9 +224,6 @@ int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *
             return -ENOMEM;
         site->counts = l->counts;
     }
-    for (unsigned i = 0; i < VIEWS; i++)
-        if (s->paths[i].p)
-            mk_config_add_route(config, s->paths[i], &metrics_handler, (void *)(uintptr_t)&metrics_views[i]);
     *host_data = site;
     return 0;
 }

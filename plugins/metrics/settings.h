@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the configuration says, and what is made of it: once for all, and once for each host. */
+/* The values of [METRICS], and the data of a configuration and of its hosts. */
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
@@ -17,11 +17,11 @@ struct networks {
 /* A [METRICS]. */
 struct settings {
     struct networks allow, allow_health;
-    mk_str paths[VIEWS]; /* absent: no route is added */
+    mk_str paths[VIEWS]; /* absent: no route */
     bool count, by_host;
     uint32_t watchers;          /* of the live page, in each worker */
-    uint64_t ready_connections; /* more of them in the worker: not ready; 0: no limit */
-    mk_str not_ready_file;      /* not ready while it is there; absent: none */
+    uint64_t ready_connections; /* with more in the worker: not ready; 0: no limit */
+    mk_str not_ready_file;      /* not ready while it exists; absent: none */
 };
 
 struct label {
@@ -33,6 +33,7 @@ struct label {
 /* Of one configuration. */
 struct metrics {
     struct processes *processes;
+    struct history *history;
     uint32_t load; /* its number */
     struct label *labels;
 };
@@ -41,15 +42,16 @@ struct metrics {
 struct site {
     const struct settings *settings;
     struct metrics *metrics;
-    struct counts *counts; /* NULL: nothing is counted */
+    struct counts *counts; /* NULL: not counted */
 };
 
 extern const struct mk_conf_table metrics_table;
-extern const struct mk_handler metrics_handler;
 extern const enum view metrics_views[VIEWS]; /* the data of its routes */
 
 int metrics_settings_load(struct mk_config *config, void **data);
 int metrics_settings_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+/* Is one of them `all`? */
+bool metrics_networks_have_all(const struct networks *n);
 bool metrics_networks_have(const struct networks *n, const struct mk_peer *peer);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "snapshot.h"
 
-struct snapshot *metrics_snapshot_take(const struct mk_worker *worker, const struct metrics *metrics)
+struct snapshot *metrics_snapshot_make(const struct mk_worker *worker, const struct metrics *metrics)
 {
     size_t n = 0;
     for (const struct label *l = metrics->labels; l; l = l->next)

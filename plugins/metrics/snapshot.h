@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All numbers at one moment, and what they look like as text. */
+/* All metrics at one moment, and their text formats. */
 #ifndef METRICS_SNAPSHOT_H
 #define METRICS_SNAPSHOT_H
 
@@ -18,22 +18,25 @@ struct snapshot {
     struct labelled labels[];
 };
 
-/* On the heap; NULL when memory is out. */
-struct snapshot *metrics_snapshot_take(const struct mk_worker *worker, const struct metrics *metrics);
+/* On the heap; NULL: out of memory. */
+struct snapshot *metrics_snapshot_make(const struct mk_worker *worker, const struct metrics *metrics);
 
-/* Calls each() for every process that there is now. */
 struct process_view {
     struct mk_worker_stats stats;
     struct process_info info;
-    bool known; /* info is */
+    bool known; /* info is valid */
 };
-/* The i-th place; false when there are no more. A place that nobody has answers a pid of 0. */
+/* The i-th place; false after the last one. A free place has a pid of 0. */
 bool metrics_snapshot_process(const struct snapshot *s, size_t i, struct process_view *out);
 
 /* Prometheus, text format 0.0.4. */
 void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out);
-/* One object, without line ends. */
+/* One JSON object in one line. */
 void metrics_json_print(const struct snapshot *s, struct mk_buf *out);
+/* One object, with a list for each field of the samples, and the durations of the last minute by second.
+ * `samples` is scratch memory for SAMPLES of them. */
+void metrics_json_print_history(const struct history *h, uint64_t now_ms, struct sample *samples,
+                                struct mk_buf *out);
 
 enum { TEXT_MAX = 64 << 20 };
 

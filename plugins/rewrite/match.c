@@ -13,12 +13,12 @@ static bool same(char a, char b, bool nocase)
 
 static bool starts(mk_str text, mk_str prefix, bool nocase)
 {
-    mk_str head = mk_str_take(text, prefix.len);
+    mk_str head = mk_str_first(text, prefix.len);
     return nocase ? mk_str_eq_nocase(head, prefix) : mk_str_eq(head, prefix);
 }
 
 /* "/old" is "/old" and what is below "/old/"; "/old/" is only the latter. */
-static bool match_prefix(const struct rule *r, mk_str path, struct captures *out)
+static bool match_prefix(const struct rule *r, mk_str path, struct mk_regex_captures *out)
 {
     mk_str rest = mk_str_skip(path, r->pattern.len);
     if (!starts(path, r->pattern, r->nocase))
@@ -30,8 +30,8 @@ static bool match_prefix(const struct rule *r, mk_str path, struct captures *out
     return true;
 }
 
-/* The glob while it is being followed: where the last star stands, and what it took so far. Only that one
- * ever has to take more, so that the time is at most the product of both lengths. */
+/* The glob while it is being followed: the position of the last star, and the text that it matches so far.
+ * Only that one ever has to take more, so that the time is at most the product of both lengths. */
 struct glob {
     mk_str pattern, text;
     size_t p, t;
@@ -39,13 +39,13 @@ struct glob {
     unsigned stars;
 };
 
-static void note(const struct glob *g, struct captures *out)
+static void note(const struct glob *g, struct mk_regex_captures *out)
 {
-    if (g->stars < CAPTURES_MAX)
-        out->at[g->stars] = mk_str_skip(mk_str_take(g->text, g->to), g->from);
+    if (g->stars < MK_REGEX_CAPTURES)
+        out->at[g->stars] = mk_str_skip(mk_str_first(g->text, g->to), g->from);
 }
 
-static void meet_star(struct glob *g, struct captures *out)
+static void meet_star(struct glob *g, struct mk_regex_captures *out)
 {
     g->stars++;
     g->star = g->p++;
@@ -54,7 +54,7 @@ static void meet_star(struct glob *g, struct captures *out)
 }
 
 /* The last star takes one byte more. */
-static bool step_back(struct glob *g, struct captures *out)
+static bool step_back(struct glob *g, struct mk_regex_captures *out)
 {
     if (g->star == MK_STR_NONE)
         return false;
@@ -66,7 +66,7 @@ static bool step_back(struct glob *g, struct captures *out)
     return true;
 }
 
-static bool match_glob(const struct rule *r, mk_str path, struct captures *out)
+static bool match_glob(const struct rule *r, mk_str path, struct mk_regex_captures *out)
 {
     struct glob g = {.pattern = r->pattern, .text = path, .star = MK_STR_NONE};
     out->at[0] = path;
@@ -104,8 +104,25 @@ static bool query_is(const struct mk_request *request, mk_str word)
     return mk_str_match(query.p ? query : MK_STR(""), word);
 }
 
+/* Does a name begin with a dot, and the host not show such names? `.well-known` at the top is public (RFC
+ * 8615). */
+static bool is_hidden(const struct mk_request *request)
+{
+    mk_str path = mk_request_path(request), known = MK_STR("/.well-known");
+    if (mk_request_shows_dot_files(request))
+        return false;
+    if (mk_str_starts(path, MK_STR("/.well-known/")) || mk_str_eq(path, known))
+        path = mk_str_skip(path, known.len);
+    for (size_t i = 0; i + 1 < path.len; i++)
+        if (path.p[i] == '/' && path.p[i + 1] == '.')
+            return true;
+    return false;
+}
+
 static bool is_there(const struct mk_request *request)
 {
+    if (is_hidden(request))
+        return false;
     int fd = mk_request_open(request, mk_request_path(request));
     if (fd >= 0)
         close(fd);
@@ -140,7 +157,16 @@ static bool holds(const struct condition *c, const struct mk_request *request)
 
 /* ---- Both ---- */
 
-static bool pattern_matches(const struct rule *r, mk_str path, struct captures *out, const char **why)
+static bool match_regex(const struct rule *r, mk_str path, struct mk_regex_captures *out, const char **why)
+{
+    enum mk_regex_result result = mk_regex_match(r->regex, path, out);
+    if (result == MK_REGEX_GAVE_UP)
+        *why = "it took too many steps, or too much memory";
+    return result == MK_REGEX_MATCHES;
+}
+
+static bool pattern_matches(const struct rule *r, mk_str path, struct mk_regex_captures *out,
+                            const char **why)
 {
     switch (r->kind) {
     case KIND_PREFIX:
@@ -148,15 +174,23 @@ static bool pattern_matches(const struct rule *r, mk_str path, struct captures *
     case KIND_GLOB:
         return match_glob(r, path, out);
     case KIND_REGEX:
-        return rewrite_regex_match(r->regex, path, out, why);
+        return match_regex(r, path, out, why);
     case KINDS:
     default:
         return false;
     }
 }
 
-bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
-                          const char **why)
+bool rewrite_rule_looks(const struct rule *rule)
+{
+    const struct condition *c = rule->conditions;
+    while (c && c->subject != SUBJECT_FILE)
+        c = c->next;
+    return c;
+}
+
+bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
+                          struct mk_regex_captures *out, const char **why)
 {
     *why = NULL;
     if (!pattern_matches(rule, mk_request_path(request), out, why))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends clients elsewhere, or lets a path stand for another one, by rules. */
+/* Redirects clients, or rewrites paths, by rules. */
 #include <errno.h>
 #include <monkey/version.h>
 
@@ -49,30 +49,58 @@ static enum mk_verdict redirect(struct mk_response *response, unsigned status, m
     return MK_DONE;
 }
 
+/* What is known of a request that a rule has changed. */
+struct past {
+    bool is_last;  /* no rule looks at it any more */
+    mk_str judged; /* the path that limits and passwords have judged; absent: none is known */
+};
+
+static struct past *past_of(struct mk_request *request)
+{
+    struct past *p = mk_request_attached(request, self);
+    if (p || !(p = mk_request_alloc(request, sizeof *p)))
+        return p;
+    *p = (struct past){0};
+    return mk_request_attach(request, self, p, NULL) ? NULL : p;
+}
+
 /* Is that where the request is already? Then the rules are done with. */
 static bool is_here(const struct mk_request *request, mk_str target)
 {
     struct mk_buf here = mk_buf_growing(TARGET_MAX);
-    mk_str query = mk_request_query(request);
-    mk_url_escape(&here, mk_request_path(request));
-    if (query.p)
-        mk_buf_add_char(&here, '?');
-    mk_buf_add(&here, query);
+    rewrite_target_print_here(request, &here);
     bool is = !here.failed && mk_str_eq(mk_buf_str(&here), target);
     mk_buf_free(&here);
     return is;
 }
 
+static enum mk_verdict become(struct mk_request *request, struct mk_response *response, mk_str target)
+{
+    int e = mk_request_rewrite(request, target);
+    return e == 0 ? MK_REWRITTEN : refuse(response, e == -EINVAL ? 400 : 503);
+}
+
 static enum mk_verdict rewrite(const struct rule *rule, struct mk_request *request,
                                struct mk_response *response, mk_str target)
 {
-    /* Only its address matters: whether something is attached. */
-    if (rule->last && mk_request_attach(request, self, (void *)(uintptr_t)rule, NULL))
+    struct past *past = rule->last ? past_of(request) : NULL;
+    if (rule->last && !past)
         return refuse(response, 503);
-    if (is_here(request, target))
-        return MK_NEXT;
-    int e = mk_request_rewrite(request, target);
-    return e == 0 ? MK_NEXT : refuse(response, e == -EINVAL ? 400 : 503);
+    if (past)
+        past->is_last = true;
+    return is_here(request, target) ? MK_NEXT : become(request, response, target);
+}
+
+/* A redirect that depends on a file tells whether the file is there. So the request first becomes itself: a
+ * request that is about to change is judged by limits and passwords before the rules see it again. */
+static enum mk_verdict be_judged(struct past *past, struct mk_request *request, struct mk_response *response)
+{
+    struct mk_buf here = mk_buf_growing(TARGET_MAX);
+    past->judged = mk_request_path(request);
+    rewrite_target_print_here(request, &here);
+    enum mk_verdict v = here.failed ? refuse(response, 503) : become(request, response, mk_buf_str(&here));
+    mk_buf_free(&here);
+    return v;
 }
 
 static enum mk_verdict apply(const struct rule *rule, struct mk_request *request,
@@ -87,7 +115,7 @@ static enum mk_verdict apply(const struct rule *rule, struct mk_request *request
 static bool try_rule(const struct rule *rule, struct mk_request *request, struct mk_response *response,
                      enum mk_verdict *verdict)
 {
-    struct captures found;
+    struct mk_regex_captures found;
     const char *why;
     if (!rewrite_rule_matches(rule, request, &found, &why)) {
         if (why)
@@ -110,33 +138,47 @@ static bool try_rule(const struct rule *rule, struct mk_request *request, struct
 static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
 {
     const struct rules *rules = host_data;
+    struct past *past = mk_request_attached(request, self);
     enum mk_verdict verdict = MK_NEXT;
-    if (!mk_str_starts(mk_request_path(request), MK_STR("/")) || mk_request_attached(request, self))
+    mk_str path = mk_request_path(request);
+    if (!mk_str_starts(path, MK_STR("/")) || (past && past->is_last))
         return MK_NEXT;
-    for (const struct rule *r = rules->first; r; r = r->next)
+    for (const struct rule *r = rules->first; r; r = r->next) {
+        if (r->looks_first && !(past && mk_str_eq(past->judged, path))) {
+            past = past_of(request);
+            return past ? be_judged(past, request, response) : refuse(response, 503);
+        }
         if (try_rule(r, request, response, &verdict))
             return verdict;
+    }
     return MK_NEXT;
 }
 
 /* ---- Life ---- */
 
-static int take_regex(struct mk_config *config, struct rule *r)
+static int read_regex(struct mk_config *config, struct rule *r)
 {
-    struct regex_error why;
+    struct mk_regex_error why;
     if (r->kind != KIND_REGEX || r->regex)
         return 0;
-    r->regex = rewrite_regex_new(r->pattern, r->nocase, &why);
+    r->regex = mk_regex_new(r->pattern, r->nocase, &why);
     if (!r->regex)
         return -ENOMEM;
-    if (mk_config_on_end(config, rewrite_regex_free, r->regex))
+    if (mk_config_on_end(config, mk_regex_free, r->regex))
         return 0;
-    rewrite_regex_free(r->regex);
+    mk_regex_free(r->regex);
     r->regex = NULL;
     return -ENOMEM;
 }
 
-static int take_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
+static void find_looks(const struct rules *rules)
+{
+    for (struct rule *r = rules->first; r; r = r->next)
+        for (const struct rule *below = r; below && !r->looks_first; below = below->next)
+            r->looks_first = below->status && rewrite_rule_looks(r);
+}
+
+static int read_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data)
 {
     struct rules *rules = mk_config_section(config, &rewrite_rules_table, NULL);
     (void)host;
@@ -144,12 +186,13 @@ static int take_host(struct mk_config *config, struct mk_host *host, void *data,
     if (!rules)
         return 0;
     if (rules->pending)
-        mk_config_error(config, rules, "When", "a condition stands before the rule that it is for");
+        mk_config_error(config, rules, "When", "a condition belongs before its rule");
     for (struct rule *r = rules->first; r; r = r->next) {
-        int e = take_regex(config, r);
+        int e = read_regex(config, r);
         if (e)
             return e;
     }
+    find_looks(rules);
     *host_data = rules->first ? rules : NULL;
     return 0;
 }
@@ -177,7 +220,7 @@ MK_PLUGIN(rewrite) = {
     .help = "Redirects and internal rewrites by prefix, glob or regular expression.",
     .order = MK_ORDER_REWRITE,
     .sections = sections,
-    .host = take_host,
+    .host = read_host,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .on_request = on_request,

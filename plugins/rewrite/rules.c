@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
 #include "rules.h"
 
 static const char *const kinds[] = {[KIND_PREFIX] = "prefix", [KIND_GLOB] = "glob", [KIND_REGEX] = "regex"};
@@ -17,7 +19,7 @@ static bool need_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *wor
         return false;
     if (word->p)
         return true;
-    mk_conf_spot_error(spot, (mk_str){NULL, 0}, "expected %s at the end", what);
+    mk_conf_spot_error(spot, MK_ABSENT, "expected %s at the end", what);
     return false;
 }
 
@@ -94,7 +96,7 @@ static bool parse_condition(const struct mk_conf_spot *spot, struct condition *c
     return false;
 }
 
-static void take_condition(const struct mk_conf_spot *spot, struct rules *rules)
+static void read_condition(const struct mk_conf_spot *spot, struct rules *rules)
 {
     struct condition *c = mk_conf_spot_alloc(spot, sizeof *c);
     if (!c || !parse_condition(spot, c))
@@ -157,14 +159,17 @@ static bool parse_pattern(const struct mk_conf_spot *spot, mk_str *rest, struct 
  */
 static bool check_regex(const struct mk_conf_spot *spot, struct rule *r, mk_str target)
 {
-    struct regex_error why;
-    struct regex *regex = r->kind == KIND_REGEX ? rewrite_regex_new(r->pattern, r->nocase, &why) : NULL;
+    struct mk_regex_error why;
+    struct mk_regex *regex = r->kind == KIND_REGEX ? mk_regex_new(r->pattern, r->nocase, &why) : NULL;
     if (r->kind == KIND_REGEX && !regex) {
         mk_conf_spot_error(spot, mk_str_skip(r->pattern, why.at), "%s", why.text);
+        if (why.code == -ENOENT)
+            mk_conf_spot_hint(spot, "install the package with monkey-regex.so, or build with PCRE2 "
+                                    "(libpcre2-dev)");
         return false;
     }
     bool ok = rewrite_target_parse(spot, target, r, regex);
-    rewrite_regex_free(regex);
+    mk_regex_free(regex);
     return ok;
 }
 
@@ -187,7 +192,7 @@ static bool parse_rule(const struct mk_conf_spot *spot, struct rule *r, bool is_
     }
 }
 
-static void take_rule(const struct mk_conf_spot *spot, struct rules *rules, bool is_redirect)
+static void read_rule(const struct mk_conf_spot *spot, struct rules *rules, bool is_redirect)
 {
     struct rule *r = mk_conf_spot_alloc(spot, sizeof *r);
     if (!r)
@@ -216,16 +221,16 @@ static void keep_line(const struct mk_conf_spot *spot, struct rules *rules)
     rules->lines_end = &l->next;
 }
 
-static void take_entry(const struct mk_conf_spot *spot)
+static void read_entry(const struct mk_conf_spot *spot)
 {
     struct rules *rules = mk_conf_spot_out(spot);
     mk_str key = mk_conf_spot_key(spot);
     if (mk_str_eq_nocase(key, MK_STR("Redirect")))
-        take_rule(spot, rules, true);
+        read_rule(spot, rules, true);
     else if (mk_str_eq_nocase(key, MK_STR("Rewrite")))
-        take_rule(spot, rules, false);
+        read_rule(spot, rules, false);
     else if (mk_str_eq_nocase(key, MK_STR("When")))
-        take_condition(spot, rules);
+        read_condition(spot, rules);
     else
         mk_conf_spot_error(spot, key, "expected Redirect, Rewrite or When, not `%.*s`", MK_STR_ARG(key));
     keep_line(spot, rules);
@@ -245,13 +250,13 @@ static bool show_line(const void *in, size_t i, struct mk_buf *key, struct mk_bu
 
 const struct mk_conf_table rewrite_rules_table = {
     .section = "REWRITE",
-    .help = "Where requests are sent, or what they become: the first rule that matches.",
-    .entry = take_entry,
+    .help = "Redirects and rewrites; the first rule that matches decides.",
+    .entry = read_entry,
     .show_entry = show_line,
     .entry_form =
-        "`Redirect STATUS KIND PATTERN TARGET [!query] [nocase]`, `Rewrite KIND PATTERN TARGET [!query] "
-        "[nocase] [last]` or `When [!]SUBJECT WORDS...`; KIND is prefix, glob or regex",
-    .entry_help = "A rule, or a condition of the rule that follows.",
+        "Redirect STATUS KIND PATTERN TARGET [!query] [nocase], Rewrite KIND PATTERN TARGET [!query] "
+        "[nocase] [last], or When [!]SUBJECT WORDS...; KIND is prefix, glob or regex",
+    .entry_help = "Rules, and conditions (`When`) of the rule that follows.",
     .size = sizeof(struct rules),
     .scope = MK_CONF_HOST,
 };

@@ -3,7 +3,7 @@
 #ifndef REWRITE_RULES_H
 #define REWRITE_RULES_H
 
-#include "regex.h"
+#include <monkey/plugin.h>
 
 enum kind { KIND_PREFIX, KIND_GLOB, KIND_REGEX, KINDS };
 
@@ -38,10 +38,11 @@ struct rule {
     enum kind kind;
     mk_str pattern;
     bool nocase, drop_query, last;
-    struct regex *regex; /* made when the rules are taken; NULL for other kinds */
+    struct mk_regex *regex; /* made when the rules are taken; NULL for other kinds */
     struct target target;
     struct condition *conditions; /* all of them must hold */
-    mk_str key, value;            /* as written */
+    bool looks_first;  /* it looks at the disk, and a redirect here or below would tell what is there */
+    mk_str key, value; /* as written */
     struct rule *next;
 };
 
@@ -63,13 +64,18 @@ extern const struct mk_conf_table rewrite_rules_table;
 /* target.c: reads a target; what is wrong is reported. `regex` tells what its captures are called (NULL:
  * none). */
 bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
-                          const struct regex *regex);
+                          const struct mk_regex *regex);
+/* Writes the path and query that the request has now. */
+void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *out);
 /* Writes it for a request. False: it cannot be, as there is no host to put in. */
 bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
-                          const struct captures *found, struct mk_buf *out);
+                          const struct mk_regex_captures *found, struct mk_buf *out);
 
-/* match.c: does the rule want this request? *why as of rewrite_regex_match(). */
-bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request, struct captures *out,
-                          const char **why);
+/* match.c: does the rule want this request? *why is NULL unless the search was given up: then the
+ * rule does not match. */
+bool rewrite_rule_matches(const struct rule *rule, const struct mk_request *request,
+                          struct mk_regex_captures *out, const char **why);
+/* Has it a condition that looks at the disk? */
+bool rewrite_rule_looks(const struct rule *rule);
 
 #endif

@@ -8,7 +8,7 @@ enum { PIECES_MAX = 32 };
 struct reader {
     const struct mk_conf_spot *spot;
     struct rule *rule;
-    const struct regex *regex;
+    const struct mk_regex *regex;
     mk_str text; /* all of it */
     size_t at;
 };
@@ -51,7 +51,7 @@ static bool add_text(struct reader *r, mk_str text)
 
 static char last_char(const struct target *t)
 {
-    mk_str last = t->n ? t->pieces[t->n - 1].text : (mk_str){NULL, 0};
+    mk_str last = t->n ? t->pieces[t->n - 1].text : MK_ABSENT;
     return last.len ? last.p[last.len - 1] : '\0';
 }
 
@@ -84,7 +84,7 @@ static unsigned captures_of(const struct reader *r)
     case KIND_GLOB:
         return count_stars(r->rule->pattern);
     case KIND_REGEX:
-        return rewrite_regex_groups(r->regex);
+        return mk_regex_groups(r->regex);
     case KINDS:
     default:
         return 0;
@@ -94,7 +94,7 @@ static unsigned captures_of(const struct reader *r)
 static bool add_number(struct reader *r, mk_str reference, unsigned number)
 {
     unsigned n = captures_of(r);
-    if (number <= n && number < CAPTURES_MAX)
+    if (number <= n && number < MK_REGEX_CAPTURES)
         return add_capture(r, number, false);
     mk_conf_spot_error(r->spot, reference, "`%.*s`: the pattern has %u captures", MK_STR_ARG(reference), n);
     return false;
@@ -102,8 +102,8 @@ static bool add_number(struct reader *r, mk_str reference, unsigned number)
 
 static bool add_named(struct reader *r, mk_str reference, mk_str name)
 {
-    unsigned number = r->regex ? rewrite_regex_group(r->regex, name) : 0;
-    if (number && number < CAPTURES_MAX)
+    unsigned number = r->regex ? mk_regex_group(r->regex, name) : 0;
+    if (number && number < MK_REGEX_CAPTURES)
         return add_capture(r, number, false);
     if (mk_str_eq(name, MK_STR("host")))
         return add_capture(r, 0, true);
@@ -112,7 +112,7 @@ static bool add_named(struct reader *r, mk_str reference, mk_str name)
     return false;
 }
 
-/* What stands behind a `$`: a digit, a name, or a name in braces. */
+/* The text after a `$`: a digit, a name, or a name in braces. */
 static bool read_reference(struct reader *r)
 {
     size_t from = r->at, name = from + 1;
@@ -128,8 +128,8 @@ static bool read_reference(struct reader *r)
         return fail(r, mk_str_skip(r->text, from),
                     "expected a digit or a name behind `$` (a plain one is `$$`)");
     r->at = end + is_braced;
-    mk_str reference = mk_str_skip(mk_str_take(r->text, r->at), from);
-    mk_str word = mk_str_skip(mk_str_take(r->text, end), name);
+    mk_str reference = mk_str_skip(mk_str_first(r->text, r->at), from);
+    mk_str word = mk_str_skip(mk_str_first(r->text, end), name);
     uint64_t number;
     return mk_num_parse(word, &number) ? add_number(r, reference, number < 1000 ? (unsigned)number : 1000)
                                        : add_named(r, reference, word);
@@ -145,9 +145,9 @@ static bool is_escape(const struct reader *r, size_t at)
 static bool check_char(const struct reader *r)
 {
     char c = char_at(r, r->at);
-    mk_str here = mk_str_take(mk_str_skip(r->text, r->at), 1);
+    mk_str here = mk_str_first(mk_str_skip(r->text, r->at), 1);
     if (c <= ' ' || c == 0x7f || strchr("\"<>\\^`{|}", c))
-        return fail(r, here, "this character cannot stand in a URL: write it as %XX");
+        return fail(r, here, "this character is not allowed in a URL: write it as %XX");
     if (c == '%' && !is_escape(r, r->at))
         return fail(r, here, "expected two hexadecimal digits behind `%`");
     if (c == '#' && r->rule->target.fragment != PIECES_MAX)
@@ -182,7 +182,7 @@ static bool read_text(struct reader *r)
             return false;
         r->at++;
     }
-    return add_text(r, mk_str_skip(mk_str_take(r->text, r->at), from));
+    return add_text(r, mk_str_skip(mk_str_first(r->text, r->at), from));
 }
 
 static bool uses_rest(mk_str target)
@@ -237,7 +237,7 @@ static bool read_authority(struct reader *r)
             return fail(r, mk_str_skip(r->text, r->at), "expected the name of a host, perhaps with a port");
         r->at++;
     }
-    if (!add_text(r, mk_str_skip(mk_str_take(r->text, r->at), from)))
+    if (!add_text(r, mk_str_skip(mk_str_first(r->text, r->at), from)))
         return false;
     if (r->rule->target.n < 2)
         return fail(r, r->text,
@@ -267,7 +267,7 @@ static bool read_begin(struct reader *r)
 }
 
 bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct rule *rule,
-                          const struct regex *regex)
+                          const struct mk_regex *regex)
 {
     struct reader r = {.spot = spot, .rule = rule, .regex = regex, .text = text};
     struct target *t = &rule->target;
@@ -288,31 +288,38 @@ bool rewrite_target_parse(const struct mk_conf_spot *spot, mk_str text, struct r
 
 /* ---- Writing ---- */
 
-/* The slashes that the client wrote as %2F stand in the path like that: they are escaped already. */
+/* Slashes that the client sent as %2F remain so in the path: they are escaped already. */
 static void add_escaped(struct mk_buf *out, mk_str s, bool has_slashes)
 {
     while (has_slashes && s.len) {
         size_t i = 0;
         while (i < s.len && !mk_str_starts(mk_str_skip(s, i), MK_STR("%2F")))
             i++;
-        mk_url_escape(out, mk_str_take(s, i));
+        mk_url_escape(out, mk_str_first(s, i));
         mk_buf_add(out, i < s.len ? MK_STR("%2F") : MK_STR(""));
         s = mk_str_skip(s, i + 3);
     }
     mk_url_escape(out, s);
 }
 
+void rewrite_target_print_here(const struct mk_request *request, struct mk_buf *out)
+{
+    mk_str query = mk_request_query(request);
+    add_escaped(out, mk_request_path(request), mk_request_has_encoded_slash(request));
+    if (query.p)
+        mk_buf_add_char(out, '?');
+    mk_buf_add(out, query);
+}
+
 /* As a client may have written it, so that nothing but a name or an address may pass. */
 static bool add_host(struct mk_buf *out, const struct mk_request *request)
 {
-    mk_str host = mk_request_host(request);
-    if (!host.len)
-        host = mk_host_name(mk_request_site(request));
-    for (size_t i = 0; i < host.len; i++)
-        if (!mk_char_is_alpha(host.p[i]) && !mk_char_is_digit(host.p[i]) && !strchr(".-_:[]", host.p[i]))
+    size_t before = out->len;
+    mk_variable_print(MK_STR("host"), request, out);
+    for (size_t i = before; i < out->len; i++)
+        if (!mk_char_is_alpha(out->p[i]) && !mk_char_is_digit(out->p[i]) && !strchr(".-_:[]", out->p[i]))
             return false;
-    mk_buf_add(out, host);
-    return host.len > 0;
+    return out->len > before;
 }
 
 static void add_found(struct mk_buf *out, const struct piece *p, const struct mk_request *request,
@@ -345,7 +352,7 @@ static void drop_double_slash(struct mk_buf *out)
 }
 
 bool rewrite_target_print(const struct rule *rule, const struct mk_request *request,
-                          const struct captures *found, struct mk_buf *out)
+                          const struct mk_regex_captures *found, struct mk_buf *out)
 {
     const struct target *t = &rule->target;
     for (size_t i = 0; i < t->n; i++) {

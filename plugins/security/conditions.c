@@ -20,7 +20,7 @@ static void *add(const struct mk_conf_spot *spot, void **at, size_t *n, size_t s
 
 bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
 {
-    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_take(part, 80)), what,
+    mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
                        expected);
     return false;
 }
@@ -84,7 +84,7 @@ static unsigned method_bit(mk_str word)
         {MK_STR_INIT("OPTIONS"), MK_METHOD_OPTIONS}, {MK_STR_INIT("TRACE"), MK_METHOD_TRACE},
         {MK_STR_INIT("PATCH"), MK_METHOD_PATCH},
     };
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+    for (size_t i = 0; i < MK_LEN(methods); i++)
         if (mk_str_eq(word, methods[i].name))
             return MK_METHOD_BIT(methods[i].method);
     return 0;
@@ -149,7 +149,7 @@ static bool add_known(const struct mk_conf_spot *spot, struct security_networks 
     known->at = rule.networks;
     known->n = n;
     if (known->at[n - 1].bits == 0 && !known->at[n - 1].is_unix)
-        mk_conf_spot_warn(spot, word, "`%.*s` trusts everybody: any client is who he says he is",
+        mk_conf_spot_warn(spot, word, "`%.*s` trusts every client: any of them can claim any address",
                           MK_STR_ARG(word));
     return true;
 }

@@ -3,7 +3,7 @@
 #ifndef SECURITY_CONDITIONS_H
 #define SECURITY_CONDITIONS_H
 
-#include "rules.h"
+#include "rule_type.h"
 
 typedef bool security_add_fn(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word);
 
@@ -19,5 +19,9 @@ bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *wha
 /* A rule that is written here, without conditions. NULL: no memory. */
 struct security_rule *security_rule_new(const struct mk_conf_spot *spot, bool allows);
 void security_rule_append(struct security_rules *rules, struct security_rule *rule);
+
+/* A key whose value is networks, or `off`: a struct security_networks. */
+bool security_networks_parse(const struct mk_conf_spot *spot, mk_str value, void *field);
+bool security_networks_show(const void *field, size_t i, struct mk_buf *out);
 
 #endif

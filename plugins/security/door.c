@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens before there is a request: the headers of proxies, and rules that need nothing but an address.
- */
+/* Checks before the first request: PROXY protocol headers, and rules that need only an address. */
 #include "door.h"
 
 #include "proxy.h"
@@ -37,7 +36,7 @@ static enum mk_verdict read_proxy(struct mk_conn *c, struct security_worker *w)
         security_complain(w, mk_conn_worker(c), mk_conn_peer(c), header.wrong);
         return MK_REFUSE;
     }
-    mk_conn_take(c, (size_t)n);
+    mk_conn_consume(c, (size_t)n);
     return header.has_peer && mk_conn_set_peer(c, &header.peer) ? MK_REFUSE : MK_NEXT;
 }
 
@@ -72,6 +71,6 @@ enum mk_verdict security_door(struct mk_conn *c, const struct security *all, str
         return MK_NEXT;
     const struct mk_peer *peer = mk_conn_peer(c);
     if (security_networks_have(door->real.trusted, door->real.n_trusted, peer))
-        return MK_NEXT; /* who it speaks for, each of its requests will tell */
+        return MK_NEXT; /* each request will name its client */
     return is_denied(door, peer) ? MK_REFUSE : MK_NEXT;
 }

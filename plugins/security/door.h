@@ -13,7 +13,7 @@ struct security_worker {
 
 enum mk_verdict security_door(struct mk_conn *c, const struct security *all, struct security_worker *w);
 
-/* Of a proxy that is trusted and does not do well: into the log, now and then. `w` may be NULL. */
+/* Logs a fault of a trusted proxy, rate-limited. `w` may be NULL. */
 void security_complain(struct security_worker *w, struct mk_worker *worker, const struct mk_peer *peer,
                        const char *what);
 

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "conditions.h"
+
 #define AT(member) MK_CONF_AT(struct security_settings, member)
 
 static const char *const statuses[] = {"403", "404", "close", NULL};
@@ -31,19 +33,20 @@ static const struct mk_conf_key keys[] = {
      AT(status),
      .choices = statuses,
      .def = "403",
-     .help = "What a request that is denied gets: 403, 404 (as if there were nothing), or no answer at all."},
+     .help = "Response to a denied request: 403, 404 (as if the file did not exist), or none (`close`)."},
     {.name = "IgnoreCase",
      .type = MK_CONF_BOOL,
      AT(ignore_case),
      .def = "off",
-     .help = "Compare paths without case: for file systems, or programs, that do so, too."},
+     .help =
+         "Path patterns ignore case; use it if the file system, or a program behind a route, does so too."},
     {.name = "TrustedProxy",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,
      AT(trusted),
      .form = "addresses and networks, or off",
-     .help = "Peers that may say for whom they speak. A host whose section does not say it trusts whom the "
-             "section above the hosts trusts.",
+     .help = "Proxies whose information about the client is trusted. A host that does not set it uses the "
+             "value from before the first [HOST].",
      .parse = security_networks_parse,
      .show = security_networks_show},
     {.name = "RealAddress",
@@ -71,13 +74,13 @@ static void read_entry(const struct mk_conf_spot *spot)
 const struct mk_conf_table security_table = {
     .section = "SECURITY",
     .keys = keys,
-    .n = sizeof keys / sizeof *keys,
-    .help = "Who may ask for what, and who it is that asks.",
+    .n = MK_LEN(keys),
+    .help = "Access rules, and the real address of clients behind proxies.",
     .entry = read_entry,
     .entry_form =
         "Allow|Deny [PATH...] [NETWORK...] [[not] path|contains|from|method|referer VALUE...]..., or "
         "deny_hotlink PATH [HOST...]",
-    .entry_help = "Rules, in their order: the first one that fits decides. When none fits it is allowed.",
+    .entry_help = "Rules in order: the first matching one decides. Requests that match none are allowed.",
     .size = sizeof(struct security_settings),
     .scope = MK_CONF_HOST,
 };
@@ -89,11 +92,11 @@ static void read_old_entry(const struct mk_conf_spot *spot)
 
 const struct mk_conf_table security_old_table = {
     .section = "RULES",
-    .help = "What is denied, as Monkey 1 wrote it. Asked before the rules of [SECURITY].",
+    .help = "Denials in the syntax of Monkey 1. They come before the rules of [SECURITY].",
     .entry = read_old_entry,
     .entry_form = "IP ADDRESS[/BITS], URL TEXT, or deny_hotlink TEXT",
-    .entry_help =
-        "Denies an address, paths that contain the text, or such that other sites show as their own.",
+    .entry_help = "Denies an address or network, paths that contain a text, or such paths if pages of other "
+                  "sites embed them.",
     .size = sizeof(struct security_rules),
     .scope = MK_CONF_HOST,
 };
@@ -126,8 +129,7 @@ static bool set_rules(struct mk_config *config, struct security_place *place, st
     return true;
 }
 
-/* Who is trusted is a matter of the network more than of the host: what a host does not say about it is said
- * above all of them. */
+/* Trust depends on the network more than on the host, so a host inherits what it does not set. */
 static void set_real(struct security_place *place, const struct security *all,
                      const struct security_settings *s)
 {
@@ -160,7 +162,7 @@ static void check_top(struct mk_config *config, const struct security_settings *
     }
 }
 
-/* A field that nobody may set, and somebody who has nothing to set, are mistakes most likely. */
+/* A field without trusted proxies, or trusted proxies without a field, is probably a mistake. */
 static void check_real(struct mk_config *config, const struct security *all,
                        const struct security_settings *s, const struct security_place *place)
 {
@@ -168,8 +170,9 @@ static void check_real(struct mk_config *config, const struct security *all,
     if (s->real.name.p && !has_trusted)
         mk_config_warn(config, s, "RealAddress", "this does nothing: no TrustedProxy is named");
     else if (s->trusted.n && !place->real.n_trusted && !all->asks_proxies)
-        mk_config_warn(config, s, "TrustedProxy",
-                       "this does nothing without RealAddress or ProxyProtocol: who connects is who counts");
+        mk_config_warn(
+            config, s, "TrustedProxy",
+            "this does nothing without RealAddress or ProxyProtocol: the connecting address counts");
 }
 
 int security_load(struct mk_config *config, void **data)
@@ -198,11 +201,11 @@ int security_host(struct mk_config *config, struct mk_host *host, void *data, vo
     const struct security_rules *old = mk_config_section(config, &security_old_table, NULL);
     (void)host;
     if (s != all->top || old != all->old_top)
-        all->door = NULL; /* this host may let in whom the others do not */
+        all->door = NULL; /* this host may admit clients that the others reject */
     bool is_own = s && s != all->top;
     if (is_own && s->proxy_protocol)
         mk_config_error(config, s, "ProxyProtocol",
-                        "a connection has no host yet: it must stand in a [SECURITY] above the first [HOST]");
+                        "a connection has no host yet: write it in a [SECURITY] before the first [HOST]");
     struct security_place *place = new_place(config, all, s, old);
     if (!place)
         return -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What [SECURITY] and [RULES] say, and what of it holds for a host. */
+/* The settings of [SECURITY] and [RULES], and those that apply to a host. */
 #ifndef SECURITY_PLACE_H
 #define SECURITY_PLACE_H
 
@@ -37,8 +37,8 @@ struct security_place {
 struct security {
     struct security_settings *top;        /* [SECURITY] above the hosts; NULL: there is none */
     const struct security_rules *old_top; /* [RULES] there */
-    struct security_place *door; /* whose rules are asked before there is a request; NULL: nobody's */
-    bool asks_proxies;           /* trusted peers must begin with a header of the PROXY protocol */
+    struct security_place *door;          /* with rules that apply before there is a request; NULL: none */
+    bool asks_proxies;                    /* trusted peers must begin with a header of the PROXY protocol */
 };
 
 extern const struct mk_conf_table security_table, security_old_table;

@@ -55,7 +55,7 @@ static int read_line(mk_str line, int length, struct security_proxy *out)
 {
     mk_str rest = mk_str_skip(line, v1_begin.len), family = mk_str_cut(&rest, ' ');
     if (mk_str_eq(family, MK_STR("UNKNOWN")))
-        return length; /* whatever stands behind it */
+        return length; /* ignore the rest of the line */
     if (mk_str_eq(family, MK_STR("TCP4")))
         return read_addresses(rest, false, length, out);
     if (mk_str_eq(family, MK_STR("TCP6")))
@@ -65,7 +65,7 @@ static int read_line(mk_str line, int length, struct security_proxy *out)
 
 static int parse_v1(mk_str in, struct security_proxy *out)
 {
-    mk_str seen = mk_str_take(in, SECURITY_PROXY_V1_MAX);
+    mk_str seen = mk_str_first(in, SECURITY_PROXY_V1_MAX);
     size_t end = mk_str_find(seen, '\n');
     if (end == MK_STR_NONE && seen.len < SECURITY_PROXY_V1_MAX)
         return 0;
@@ -73,7 +73,7 @@ static int parse_v1(mk_str in, struct security_proxy *out)
         return fail(out, "its line is longer than 107 bytes");
     if (seen.p[end - 1] != '\r')
         return fail(out, "its line does not end with CR LF");
-    return read_line(mk_str_take(seen, end - 1), (int)end + 1, out);
+    return read_line(mk_str_first(seen, end - 1), (int)end + 1, out);
 }
 
 /* ---- Version 2: bytes ---- */
@@ -82,7 +82,7 @@ enum {
     V2_HEAD = 16,   /* signature, command, family, length */
     V2_VERSION = 2, /* the upper half of the command */
     V2_LOCAL = 0,   /* the lower: the proxy speaks for itself, */
-    V2_PROXY = 1,   /* or for somebody */
+    V2_PROXY = 1,   /* or for a client */
     V2_UNSPEC = 0,  /* families: the upper half */
     V2_INET = 1,
     V2_INET6 = 2,
@@ -107,7 +107,7 @@ static unsigned short_at(mk_str s, size_t at)
 static bool is_sum_right(mk_str header, size_t at)
 {
     uint32_t told = (uint32_t)short_at(header, at) << 16 | short_at(header, at + 2);
-    uint32_t crc = security_crc32c(0, mk_str_take(header, at));
+    uint32_t crc = security_crc32c(0, mk_str_first(header, at));
     crc = security_crc32c(crc, MK_STR("\0\0\0\0"));
     return security_crc32c(crc, mk_str_skip(header, at + V2_CRC_SIZE)) == told;
 }
@@ -173,7 +173,7 @@ static int parse_v2(mk_str in, struct security_proxy *out)
     size_t length = V2_HEAD + short_at(in, v2_begin.len + 2);
     if (length > SECURITY_PROXY_V2_MAX)
         return fail(out, "its header is longer than 8192 bytes");
-    return in.len < length ? 0 : read_header(mk_str_take(in, length), out);
+    return in.len < length ? 0 : read_header(mk_str_first(in, length), out);
 }
 
 int security_proxy_parse(mk_str in, struct security_proxy *out)

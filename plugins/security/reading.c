@@ -36,15 +36,15 @@ static size_t separator_at(mk_str rest, unsigned how)
 }
 
 /* The name at the begin of *rest, which moves behind it and what separates it from the next one. */
-static mk_str take_name(mk_str *rest, unsigned how, bool *separated)
+static mk_str read_name(mk_str *rest, unsigned how, bool *separated)
 {
     size_t len = 0, gap = 0;
     while (len < rest->len && !(gap = separator_at(mk_str_of(rest->p + len, rest->len - len), how)))
         len++;
-    mk_str name = mk_str_take(*rest, len);
+    mk_str name = mk_str_first(*rest, len);
     *rest = mk_str_skip(*rest, len + gap);
     *separated = gap > 0;
-    return how & SECURITY_READ_TAILS ? mk_str_take(name, mk_str_find(name, ';')) : name;
+    return how & SECURITY_READ_TAILS ? mk_str_first(name, mk_str_find(name, ';')) : name;
 }
 
 /* The folder above the one that ends here. */
@@ -74,7 +74,7 @@ mk_str security_reading_make(mk_str path, unsigned how, bool lower, char *room)
         return path;
     room[0] = '/';
     for (path = mk_str_skip(path, 1); path.len;) {
-        mk_str name = take_name(&path, how, &separated);
+        mk_str name = read_name(&path, how, &separated);
         if (mk_str_eq(name, MK_STR("..")))
             len = climb(room, len);
         else if (!mk_str_eq(name, MK_STR(".")))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One path may be read in more than one way: we take %2F for a part of a name and `;` for a letter, a program
- * behind us perhaps for a slash and the end of a name. A rule that only looks at the path as we read it could
- * be passed by. So it looks at all of these readings. */
+/* One path can be interpreted in several ways: we keep %2F as part of a name and `;` as a letter; a
+ * program behind us may read a slash and the end of a name. A rule that checked only our interpretation
+ * could be bypassed, so it checks all of them. */
 #ifndef SECURITY_READING_H
 #define SECURITY_READING_H
 

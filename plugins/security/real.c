@@ -18,7 +18,7 @@ static bool is_escaped(mk_str s, size_t at)
 
 /* The last element of *rest, which ends before it then. From the end, because that is what our proxy wrote:
  * what a client has put before it cannot change how it is read. */
-static mk_str take_last(mk_str *rest)
+static mk_str read_last(mk_str *rest)
 {
     bool quoted = false;
     size_t at = rest->len;
@@ -53,7 +53,7 @@ static bool next(struct walk *walk, mk_str *element)
     mk_str name, value;
     for (;;) {
         while (walk->rest.p) {
-            *element = take_last(&walk->rest);
+            *element = read_last(&walk->rest);
             if (element->len)
                 return true;
         }
@@ -65,7 +65,7 @@ static bool next(struct walk *walk, mk_str *element)
     }
 }
 
-/* ---- Who it is ---- */
+/* ---- Address ---- */
 
 /* Addresses need no escapes: where there are some it is none. Colons outside of quotes are wrong, but usual.
  */
@@ -77,8 +77,8 @@ static bool unquote(mk_str *s)
     return opened == closed && mk_str_find(*s, '"') == MK_STR_NONE && mk_str_find(*s, '\\') == MK_STR_NONE;
 }
 
-/* What stands before the next `;` that no quotes hold. */
-static mk_str take_pair(mk_str *element)
+/* The text before the next unquoted `;`. */
+static mk_str read_pair(mk_str *element)
 {
     bool quoted = false;
     size_t at = 0;
@@ -86,7 +86,7 @@ static mk_str take_pair(mk_str *element)
         quoted ^= element->p[at] == '"';
         at += quoted && element->p[at] == '\\';
     }
-    mk_str pair = mk_str_take(*element, at);
+    mk_str pair = mk_str_first(*element, at);
     *element = at < element->len ? mk_str_skip(*element, at + 1) : mk_str_of(NULL, 0);
     return pair;
 }
@@ -96,7 +96,7 @@ static bool find_for(mk_str element, mk_str *node)
 {
     *node = mk_str_of(NULL, 0);
     while (element.p) {
-        mk_str value = take_pair(&element), name = mk_str_trim(mk_str_cut(&value, '='));
+        mk_str value = read_pair(&element), name = mk_str_trim(mk_str_cut(&value, '='));
         if (!mk_str_eq_nocase(name, MK_STR("for")))
             continue;
         value = mk_str_trim(value);

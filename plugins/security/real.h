@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom a proxy speaks for, by a field of the request: X-Forwarded-For and those like it, or Forwarded
- * (RFC 7239). */
+/* Finds the client behind a proxy from a request field: X-Forwarded-For and the like, or Forwarded (RFC
+ * 7239). */
 #ifndef SECURITY_REAL_H
 #define SECURITY_REAL_H
 
@@ -14,13 +14,12 @@ struct security_real {
 };
 
 enum security_real_end {
-    SECURITY_REAL_TOLD,   /* *peer is the client, as far as it is known */
-    SECURITY_REAL_HIDDEN, /* somebody on the way does not want to tell: *peer is the last who can be trusted
-                           */
-    SECURITY_REAL_BROKEN  /* the same, because of something that is no address */
+    SECURITY_REAL_TOLD,   /* *peer is the client, as far as known */
+    SECURITY_REAL_HIDDEN, /* a proxy on the way hides its client: *peer is the last trusted address */
+    SECURITY_REAL_BROKEN  /* the same, because an element is no address */
 };
 
-/* From *peer, who is trusted, on: the one who told it is the next, as long as he is trusted, too. */
+/* Starts at *peer, which is trusted: each trusted peer names the next one. */
 enum security_real_end security_real_find(const struct security_real *real, const struct mk_request *request,
                                           struct mk_peer *peer);
 

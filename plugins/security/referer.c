@@ -12,7 +12,7 @@ static mk_str before_any(mk_str s, const char *ends)
     size_t len = 0;
     while (len < s.len && !strchr(ends, s.p[len]))
         len++;
-    return mk_str_take(s, len);
+    return mk_str_first(s, len);
 }
 
 /* Absent when it is not the URL of a page somewhere. */
@@ -26,7 +26,7 @@ static mk_str host_of(mk_str url)
     size_t at = mk_str_find_last(authority, '@');
     mk_str host = at == MK_STR_NONE ? authority : mk_str_skip(authority, at + 1);
     size_t close = mk_str_find(host, ']');
-    return close == MK_STR_NONE ? before_any(host, ":") : mk_str_take(host, close + 1);
+    return close == MK_STR_NONE ? before_any(host, ":") : mk_str_first(host, close + 1);
 }
 
 /* "example.org" of "img.example.org"; of an address nothing, and nothing of a name of one part. */
@@ -36,7 +36,7 @@ static mk_str family_of(mk_str host)
     size_t last = mk_str_find_last(host, '.');
     if (last == MK_STR_NONE || mk_peer_parse(host, &peer))
         return mk_str_of(NULL, 0);
-    size_t before = mk_str_find_last(mk_str_take(host, last), '.');
+    size_t before = mk_str_find_last(mk_str_first(host, last), '.');
     return before == MK_STR_NONE ? host : mk_str_skip(host, before + 1);
 }
 
@@ -68,7 +68,7 @@ static bool is_one_of(const struct security_referers *of, mk_str host)
 
 bool security_referer_is(const struct security_referers *of, const struct mk_request *request, mk_str referer)
 {
-    if (referer.len == 0) /* some send it empty when they do not want to tell */
+    if (referer.len == 0) /* some clients send it empty for privacy */
         return of->kinds & SECURITY_REFERER_NONE;
     mk_str host = host_of(referer);
     if (host.len == 0)

@@ -19,13 +19,13 @@ static const struct part parts[] = {
 
 static const struct part *find_part(mk_str word)
 {
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    for (size_t i = 0; i < MK_LEN(parts); i++)
         if (mk_str_eq(word, parts[i].word))
             return &parts[i];
     return NULL;
 }
 
-/* Words that stand before any name of a condition say by their looks what they are. */
+/* The form of a word before the first condition determines its meaning. */
 static const struct part *guess_part(mk_str word)
 {
     bool is_path = word.len && (word.p[0] == '/' || word.p[0] == '*');
@@ -35,9 +35,9 @@ static const struct part *guess_part(mk_str word)
 struct line {
     const struct mk_conf_spot *spot;
     struct security_rule *rule;
-    const struct part *part; /* whose values follow; NULL: none was named yet */
-    mk_str named;            /* the word that did, as long as it has no value */
-    mk_str not ;             /* a `not` that waits for its condition */
+    const struct part *part; /* with values that follow; NULL: none yet */
+    mk_str named;            /* its name, until it has a value */
+    mk_str not ;             /* a `not` before a condition */
 };
 
 static bool begin_part(struct line *line, const struct part *part, mk_str word)
@@ -55,7 +55,7 @@ static bool begin_part(struct line *line, const struct part *part, mk_str word)
     return true;
 }
 
-static bool take_word(struct line *line, mk_str word)
+static bool read_word(struct line *line, mk_str word)
 {
     const struct part *part = find_part(word);
     if (part)
@@ -84,7 +84,7 @@ static bool read_line(struct line *line, mk_str rest)
                                  "path, from, method, referer or contains behind it");
         if (!word.p)
             return true;
-        if (!take_word(line, word))
+        if (!read_word(line, word))
             return false;
     }
     return false;
@@ -130,7 +130,7 @@ void security_rules_read(const struct mk_conf_spot *spot, struct security_rules 
         mk_conf_spot_error(spot, key,
                            "unknown key `%.*s` in [SECURITY]: expected Allow, Deny, deny_hotlink, Status, "
                            "IgnoreCase, TrustedProxy, RealAddress or ProxyProtocol",
-                           MK_STR_ARG(mk_str_take(key, 80)));
+                           MK_STR_ARG(mk_str_first(key, 80)));
 }
 
 /* ---- What a configuration needs of them afterwards ---- */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* [RULES], as Monkey 1 had it for mandril. */
 #include "conditions.h"
+#include "rules.h"
 
 /* "10.20.1.1/24" was fine there, and meant 10.20.1.0/24. */
 static bool read_loose_network(mk_str word, struct mk_network *out)
@@ -43,7 +44,7 @@ void security_rules_read_old(const struct mk_conf_spot *spot, struct security_ru
         ok = security_add_contained(spot, rule, value);
     } else if (rule) {
         mk_conf_spot_error(spot, key, "unknown key `%.*s` in [RULES]: expected IP, URL or deny_hotlink",
-                           MK_STR_ARG(mk_str_take(key, 80)));
+                           MK_STR_ARG(mk_str_first(key, 80)));
         ok = false;
     }
     if (ok)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may ask for what, and who it is that asks when a proxy stands between. */
+/* Access rules, and the client's real address behind proxies. */
 #include <errno.h>
 
 #include "door.h"
@@ -135,7 +135,7 @@ MK_PLUGIN(security) = {
     MK_PLUGIN_HEAD,
     .name = "security",
     .version = "1.0",
-    .help = "Allows and denies requests by rules; finds out for whom proxies speak.",
+    .help = "Allows and denies requests by rules; determines the clients of proxies.",
     .replaces = "mandril",
     .order = MK_ORDER_ADDRESS,
     .sections = sections,

@@ -77,9 +77,10 @@ void mk_arena_fini(struct mk_arena *a)
         drop_block(a->cache, b);
     }
     a->next = a->end = NULL;
+    a->failed = false;
 }
 
-/* A piece larger than a block gets one of its own, and the half used block stays the current one. */
+/* A piece larger than a block gets its own block; the half-used block stays the current one. */
 static void *alloc_apart(struct mk_arena *a, size_t size)
 {
     struct mk_arena_block *b = take_block(a->cache, HEAD + size);
@@ -109,15 +110,18 @@ static void *alloc_in_new_block(struct mk_arena *a, size_t size)
 
 static void *alloc_slow(struct mk_arena *a, size_t size)
 {
-    if (size > SIZE_MAX / 2)
-        return NULL;
-    size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-    return size > MK_ARENA_BLOCK - HEAD ? alloc_apart(a, size) : alloc_in_new_block(a, size);
+    void *p = NULL;
+    if (size <= SIZE_MAX / 2) {
+        size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+        p = size > MK_ARENA_BLOCK - HEAD ? alloc_apart(a, size) : alloc_in_new_block(a, size);
+    }
+    a->failed |= !p;
+    return p;
 }
 
 void *mk_arena_alloc(struct mk_arena *a, size_t size)
 {
-    size_t room = (size_t)(a->end - a->next); /* a multiple of the alignment: what fits, fits rounded up */
+    size_t room = (size_t)(a->end - a->next); /* a multiple of the alignment, so no need to round up */
     if (MK_UNLIKELY(size >= room))
         return alloc_slow(a, size);
     void *p = a->next;
@@ -129,7 +133,7 @@ void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
 {
     size_t total;
     if (__builtin_mul_overflow(n, size, &total))
-        return NULL;
+        total = SIZE_MAX;
     void *p = mk_arena_alloc(a, total);
     return p ? memset(p, 0, total) : NULL;
 }
@@ -138,7 +142,7 @@ mk_str mk_arena_copy(struct mk_arena *a, mk_str s)
 {
     char *p = mk_arena_alloc(a, s.len + 1);
     if (!p)
-        return (mk_str){NULL, 0};
+        return MK_ABSENT;
     if (s.len)
         memcpy(p, s.p, s.len);
     p[s.len] = '\0';
@@ -151,9 +155,9 @@ mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
     va_start(args, fmt);
     int len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    char *p = len < 0 ? NULL : mk_arena_alloc(a, (size_t)len + 1);
+    char *p = mk_arena_alloc(a, len < 0 ? SIZE_MAX : (size_t)len + 1);
     if (!p)
-        return (mk_str){NULL, 0};
+        return MK_ABSENT;
     va_start(args, fmt);
     vsnprintf(p, (size_t)len + 1, fmt, args);
     va_end(args);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory with one end: what is taken piece by piece is given back all at once.
+/* Arena: memory allocated piece by piece and freed all at once.
  *
- * Blocks of the standard size come from a cache that many arenas share (one per worker), so that a request
- * that fits into one block never meets the heap. Cleanups run in reverse order when the arena ends. */
+ * Blocks of the standard size come from a cache that many arenas share (one per worker), so a request that
+ * fits into one block never touches the heap. Cleanups run in reverse order when the arena ends. */
 #ifndef MK_BASE_ARENA_H
 #define MK_BASE_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 
 #include "base/str.h"
 
@@ -27,21 +28,22 @@ struct mk_arena {
     struct mk_arena_block *blocks;
     struct mk_arena_cleanup *cleanups;
     struct mk_arena_cache *cache; /* NULL: blocks go straight to the heap */
+    bool failed; /* sticky: an allocation failed, so whatever was built here may be incomplete */
 };
 
-/* Takes no memory yet. `cache` may be NULL and must outlive the arena. */
+/* Allocates nothing yet. `cache` may be NULL and must outlive the arena. */
 void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
-/* Runs the cleanups and gives all memory back; the arena is usable again. */
+/* Runs the cleanups and frees all memory. The arena is usable again and `failed` is cleared. */
 void mk_arena_fini(struct mk_arena *a);
 
-/* `size` bytes, aligned for any type, not set to zero; NULL when memory is out. */
+/* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
 void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size) MK_MUST_USE;
-/* A copy that is followed by a NUL (not counted in its length); absent when memory is out. */
+/* A NUL-terminated copy (the NUL is not counted in its length); absent when out of memory. */
 mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;
 mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
 
-/* Calls fn(data) when the arena ends. False when memory is out: nothing will be called. */
+/* Calls fn(data) when the arena ends. False when out of memory: fn will not be called. */
 bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data) MK_MUST_USE;
 
 void mk_arena_cache_init(struct mk_arena_cache *c, size_t max);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our bugs, and nothing else: what a peer, a disk, the kernel or a configuration can cause is never asserted.
- * Kept in release builds; the worker dies and is replaced. */
+/* Assertions catch our own bugs only. Never assert anything that a peer, a disk, the kernel or a
+ * configuration can cause. They stay in release builds: the worker dies and is replaced. */
 #ifndef MK_BASE_ASSERT_H
 #define MK_BASE_ASSERT_H
 

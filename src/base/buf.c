@@ -61,7 +61,7 @@ void mk_buf_add_num(struct mk_buf *b, uint64_t n)
     mk_buf_add(b, mk_str_of(digits, mk_num_write(digits, n)));
 }
 
-/* vsnprintf also wants room for a NUL, which the buffer need not have. */
+/* vsnprintf writes a NUL as well, and the buffer may have no room for it. */
 static void print_long(struct mk_buf *b, size_t len, const char *fmt, va_list args)
 {
     char *text = mk_mem_alloc(len + 1);

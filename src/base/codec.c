@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-enum { LOG_CHAR_MAX = 4, JSON_CHAR_MAX = 8 }; /* bytes that one character of the input becomes at most */
+enum { LOG_CHAR_MAX = 4, JSON_CHAR_MAX = 8 }; /* longest output for one character of input */
 
 static const char hex_digits[] = "0123456789abcdef", upper_hex_digits[] = "0123456789ABCDEF";
 
@@ -26,7 +26,7 @@ static mk_str html_reference(char c)
     case '\'':
         return MK_STR("&#39;");
     default:
-        return (mk_str){NULL, 0};
+        return MK_ABSENT;
     }
 }
 
@@ -67,7 +67,7 @@ bool mk_url_unescape(struct mk_buf *out, mk_str s)
     for (size_t at = mk_str_find(s, '%'); at != MK_STR_NONE; at = mk_str_find(s, '%')) {
         int high = at + 2 < s.len ? mk_char_hex(s.p[at + 1]) : -1;
         int low = at + 2 < s.len ? mk_char_hex(s.p[at + 2]) : -1;
-        mk_buf_add(out, mk_str_take(s, at));
+        mk_buf_add(out, mk_str_first(s, at));
         if (high < 0 || low < 0)
             return false;
         mk_buf_add_char(out, (char)(high << 4 | low));
@@ -86,8 +86,7 @@ static bool is_plain(char c)
 
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Eight at a time: is one of them none of the above? (The usual test for a byte that is zero, or below
- * another.) */
+/* Tests eight bytes at a time, with the usual bit tricks for "any byte zero" and "any byte below n". */
 static bool are_plain(const char *p)
 {
     uint64_t x, quote, backslash, del;
@@ -100,19 +99,19 @@ static bool are_plain(const char *p)
     return (odd & EACH(0x80)) == 0;
 }
 
-/* What stands for itself in both is added in one piece, as far as there is room for any character behind it.
- * What is left of *s begins with something else, or does not fit. */
+/* Adds the longest plain run at once, as long as room for one escaped character remains after it.
+ * Afterwards *s starts with a character to escape, or with one that does not fit. */
 static void add_plain(struct mk_buf *out, mk_str *s, size_t end, size_t char_max)
 {
     size_t n = 0, room = end > out->len + char_max ? end - out->len - char_max : 0;
     while (s->len - n >= 8 && are_plain(s->p + n))
         n += 8;
-    if (s->len > 8 && s->len - n < 8 && are_plain(s->p + s->len - 8)) /* some of these are seen twice */
+    if (s->len > 8 && s->len - n < 8 && are_plain(s->p + s->len - 8)) /* overlaps bytes already checked */
         n = s->len;
     while (n < s->len && is_plain(s->p[n]))
         n++;
     n = mk_min(n, room);
-    mk_buf_add(out, mk_str_take(*s, n));
+    mk_buf_add(out, mk_str_first(*s, n));
     *s = mk_str_skip(*s, n);
 }
 
@@ -134,7 +133,7 @@ void mk_log_escape(struct mk_buf *out, mk_str s)
     mk_log_escape_to(out, s, SIZE_MAX);
 }
 
-/* How many bytes of well-formed UTF-8 stand at the beginning; 0 if it is none. */
+/* Length of the UTF-8 sequence at the start of `s`; 0 if it is not well-formed. */
 static size_t utf8_len(mk_str s)
 {
     unsigned char c = (unsigned char)s.p[0];
@@ -160,11 +159,11 @@ static void add_json_char(struct mk_buf *out, mk_str s, size_t len)
     if (c == '"' || c == '\\')
         mk_buf_add_char(out, '\\');
     if (len == 0 || c < 0x20 || c == 0x7f)
-        mk_buf_addf(out, "\\u%04x", c); /* a byte that is no UTF-8 is taken for Latin-1 */
+        mk_buf_addf(out, "\\u%04x", c); /* not UTF-8: read the byte as Latin-1 */
     else if (c == 0xc2 && second < 0xa0)
-        mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may obey them */
+        mk_buf_addf(out, "\\u%04x", second); /* U+0080 to U+009F: a terminal may interpret them */
     else
-        mk_buf_add(out, mk_str_take(s, len));
+        mk_buf_add(out, mk_str_first(s, len));
 }
 
 void mk_json_escape_to(struct mk_buf *out, mk_str s, size_t end)
@@ -215,7 +214,7 @@ static int base64_value(char c)
     return c == '+' ? 62 : c == '/' ? 63 : -1;
 }
 
-/* All of the padding, or none of it. */
+/* Strips the padding only if it is complete. */
 static mk_str without_padding(mk_str s)
 {
     size_t n = s.len;
@@ -223,7 +222,7 @@ static mk_str without_padding(mk_str s)
         return s;
     while (n > s.len - 2 && s.p[n - 1] == '=')
         n--;
-    return mk_str_take(s, n);
+    return mk_str_first(s, n);
 }
 
 bool mk_base64_decode(struct mk_buf *out, mk_str s)
@@ -244,7 +243,7 @@ bool mk_base64_decode(struct mk_buf *out, mk_str s)
             mk_buf_add_char(out, (char)(bits >> n_bits & 0xff));
         }
     }
-    return (bits & ((1u << n_bits) - 1)) == 0; /* what stands for no byte */
+    return (bits & ((1u << n_bits) - 1)) == 0; /* the leftover bits encode no byte and must be zero */
 }
 
 void mk_hex_encode(struct mk_buf *out, mk_str s)
@@ -260,7 +259,7 @@ void mk_hex_encode(struct mk_buf *out, mk_str s)
 
 bool mk_secret_eq(mk_str a, mk_str b)
 {
-    volatile unsigned char differs = 0; /* volatile: no compiler may leave the loop early */
+    volatile unsigned char differs = 0; /* volatile: keeps the compiler from leaving the loop early */
     if (a.len != b.len)
         return false;
     for (size_t i = 0; i < a.len; i++)
@@ -273,7 +272,8 @@ void mk_random(void *room, size_t size)
     char *at = room;
     while (size > 0) {
         ssize_t n = getrandom(at, size, 0);
-        MK_ASSERT(n > 0 || errno == EINTR); /* no kernel that we run on refuses; and nothing else would do */
+        MK_ASSERT(n > 0 || errno == EINTR); /* getrandom does not fail on supported kernels, and there is no
+                                               acceptable fallback */
         at += n > 0 ? n : 0;
         size -= n > 0 ? (size_t)n : 0;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Text written so that somebody else's syntax cannot be broken by it: HTML, URLs, JSON, logs, base64, hex. */
+/* Escapes text so that it cannot break the syntax around it: HTML, URLs, JSON, logs, base64, hex. */
 #ifndef MK_BASE_CODEC_H
 #define MK_BASE_CODEC_H
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every file may take for granted: sized types, attributes, array length, min and max. */
+/* Basics that every file may use: sized types, attributes, array length, min and max. */
 #ifndef MK_BASE_DEF_H
 #define MK_BASE_DEF_H
 
+#include <monkey/api.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,9 +15,7 @@
 #define MK_LIKELY(x)      __builtin_expect(!!(x), 1)
 #define MK_UNLIKELY(x)    __builtin_expect(!!(x), 0)
 
-#define MK_LEN(array) (sizeof(array) / sizeof((array)[0]))
-
-/* The struct that holds the given member. */
+/* The struct that contains the given member. */
 #define MK_CONTAINER(ptr, type, member) ((type *)(void *)((char *)(ptr)-offsetof(type, member)))
 
 static inline size_t mk_min(size_t a, size_t b)

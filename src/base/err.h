@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation that failed: 0 is success, anything else a negated errno value. */
+/* Error codes: 0 is success, anything else a negated errno value. */
 #ifndef MK_BASE_ERR_H
 #define MK_BASE_ERR_H
 
@@ -9,10 +9,10 @@
 
 typedef int mk_err;
 
-/* The system's words for an error; never NULL. */
+/* The system's message for an error; never NULL. */
 const char *mk_err_text(mk_err e);
 
-/* The error of the system call that just returned -1. */
+/* The error of the system call that just failed with -1. */
 static inline mk_err mk_err_last(void)
 {
     return -errno;

@@ -8,7 +8,7 @@ struct mk_hash_key mk_hash_key_random(void)
 {
     struct mk_hash_key key;
     if (getrandom(&key, sizeof key, GRND_NONBLOCK) != (ssize_t)sizeof key) {
-        /* Early in the boot of a device there is no entropy yet; addresses and time must do. */
+        /* Early in a device's boot there is no entropy yet: fall back to addresses and the time. */
         struct timespec now;
         clock_gettime(CLOCK_REALTIME, &now);
         key.k0 = (uint64_t)now.tv_nsec ^ (uint64_t)(uintptr_t)&key;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SipHash-1-3: a keyed hash for tables that strangers fill. mk_hash() is offered to plugins, too. */
+/* SipHash-1-3: a keyed hash for tables with keys chosen by untrusted peers. Plugins may call mk_hash()
+ * too. */
 #ifndef MK_BASE_HASH_H
 #define MK_BASE_HASH_H
 
@@ -7,7 +8,7 @@
 
 #include "base/str.h"
 
-/* A key that nobody outside can guess. */
+/* A random key that no outsider can guess. */
 struct mk_hash_key mk_hash_key_random(void);
 
 #endif

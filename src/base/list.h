@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A ring of links that live inside the things they join. */
+/* Intrusive circular doubly linked list. */
 #ifndef MK_BASE_LIST_H
 #define MK_BASE_LIST_H
 
@@ -27,7 +27,7 @@ static inline void mk_list_add_last(struct mk_list *head, struct mk_list *link)
     head->prev = link;
 }
 
-/* Leaves the link alone in its own ring, so that removing it twice does no harm. */
+/* Leaves the link in a ring of its own, so removing it twice is harmless. */
 static inline void mk_list_remove(struct mk_list *link)
 {
     link->prev->next = link->next;
@@ -36,7 +36,7 @@ static inline void mk_list_remove(struct mk_list *link)
 }
 
 #define MK_LIST_ENTRY(link, type, member) MK_CONTAINER(link, type, member)
-/* From the first to the last; the body may remove `at`. */
+/* Iterates from first to last; the body may remove `at`. */
 #define MK_LIST_EACH_SAFE(at, head)                                                                          \
     for (struct mk_list *at = (head)->next, *at##_next = at->next; at != (head);                             \
          at = at##_next, at##_next = at->next)

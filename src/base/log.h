@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server has to tell its owner: levels, and a sink that whoever made the log chooses. */
+/* Log levels, and a log that writes to a sink chosen by its creator. */
 #ifndef MK_BASE_LOG_H
 #define MK_BASE_LOG_H
 
@@ -10,18 +10,18 @@
 #include "base/str.h"
 
 struct mk_log {
-    enum mk_log_level level; /* what is less urgent is not written */
-    /* One finished message without line end and with no control characters in it; must not fail loudly. */
+    enum mk_log_level level; /* less urgent messages are dropped */
+    /* Writes one finished message without line end or control characters; must not fail visibly. */
     void (*write)(struct mk_log *log, enum mk_log_level level, mk_str text);
-    void *data; /* the sink's own */
+    void *data; /* for the sink */
 };
 
 extern const char *const mk_log_level_names[MK_LOG_LEVELS];
 
-/* Makes text harmless that may quote what a client sent. It ends with a NUL. */
+/* Sanitizes text that may quote a client. The text ends with a NUL. */
 void mk_log_disarm(char *text, size_t len);
 
-/* `log` may be NULL: then nothing is written. */
+/* `log` may be NULL: the message is dropped. */
 void mk_log(struct mk_log *log, enum mk_log_level level, const char *fmt, ...) MK_PRINTF(3, 4);
 void mk_log_args(struct mk_log *log, enum mk_log_level level, const char *fmt, va_list args) MK_PRINTF(3, 0);
 

@@ -8,7 +8,7 @@ void mk_map_init(struct mk_map *m, struct mk_arena *arena)
     *m = (struct mk_map){.arena = arena, .hash_key = mk_hash_key_random()};
 }
 
-/* The slot that holds the key, or the free one where it would go. */
+/* The slot with the key, or the free one where it belongs. */
 static struct mk_map_slot *find(const struct mk_map *m, mk_str key)
 {
     size_t at = (size_t)mk_hash(&m->hash_key, key) & (m->cap - 1);

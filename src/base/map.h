@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table from text to pointer. Keys are not copied: they must live as long as the map, whose memory is an
- * arena's. For tables that are filled once and read often (names of hosts, types by suffix). */
+/* Hash map from text to pointer, allocated in an arena. Keys are not copied and must live as long as the
+ * map. For tables that are filled once and read often (host names, types by suffix). */
 #ifndef MK_BASE_MAP_H
 #define MK_BASE_MAP_H
 
@@ -20,9 +20,9 @@ struct mk_map {
 };
 
 void mk_map_init(struct mk_map *m, struct mk_arena *arena);
-/* Sets key to value (not NULL), over an old one if there is one; false when memory is out. */
+/* Sets key to value (not NULL) and replaces an old value; false when out of memory. */
 bool mk_map_put(struct mk_map *m, mk_str key, void *value) MK_MUST_USE;
-/* NULL if the key is not there. */
+/* NULL if the key is absent. */
 void *mk_map_get(const struct mk_map *m, mk_str key);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The only door to the heap. At start a NULL is fatal, later it is a 503 or a close. */
+/* The only access to the heap. At start a NULL is fatal; later it means a 503 or a closed connection. */
 #ifndef MK_BASE_MEM_H
 #define MK_BASE_MEM_H
 

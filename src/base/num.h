@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers in text: strict both ways, and sums that cannot overflow unseen. */
+/* Decimal numbers: strict parsing and formatting, overflow-checked sums. */
 #ifndef MK_BASE_NUM_H
 #define MK_BASE_NUM_H
 
 #include "base/str.h"
 
 enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
-/* Writes the decimal digits to `out` (room for MK_NUM_MAX) and answers how many. */
+/* Writes the decimal digits to `out` (room for MK_NUM_MAX) and returns their number. */
 size_t mk_num_write(char *out, uint64_t n);
 size_t mk_num_write_hex(char *out, uint64_t n);
 /* Exactly `width` digits, with leading zeros. */

@@ -19,7 +19,7 @@ static void store(unsigned char *p, uint32_t x)
         p[i] = (unsigned char)(x >> (24 - 8 * i));
 }
 
-/* The function and the constant of the 20 rounds that this one is among. */
+/* The function and constant of this group of 20 rounds. */
 static uint32_t mix(unsigned round, uint32_t b, uint32_t c, uint32_t d)
 {
     switch (round / 20) {
@@ -66,7 +66,7 @@ void mk_sha1_add(struct mk_sha1 *s, mk_str piece)
     size_t held = s->len % BLOCK;
     s->len += piece.len;
     if (held) {
-        mk_str first = mk_str_take(piece, BLOCK - held);
+        mk_str first = mk_str_first(piece, BLOCK - held);
         if (first.len)
             memcpy(s->rest + held, first.p, first.len);
         if (held + first.len < BLOCK)
@@ -87,7 +87,7 @@ void mk_sha1_end(struct mk_sha1 *s, unsigned char out[MK_SHA1_LEN])
     uint64_t bits = s->len * 8;
     memcpy(last, s->rest, held);
     last[held] = 0x80;
-    size_t from = held < LENGTH_AT ? 0 : BLOCK; /* where the last block begins */
+    size_t from = held < LENGTH_AT ? 0 : BLOCK; /* start of the last block */
     store(last + from + LENGTH_AT, (uint32_t)(bits >> 32));
     store(last + from + LENGTH_AT + 4, (uint32_t)bits);
     if (from)

@@ -24,7 +24,7 @@ bool mk_str_eq_nocase(mk_str a, mk_str b)
 
 bool mk_str_starts(mk_str s, mk_str prefix)
 {
-    return s.len >= prefix.len && mk_str_eq(mk_str_take(s, prefix.len), prefix);
+    return s.len >= prefix.len && mk_str_eq(mk_str_first(s, prefix.len), prefix);
 }
 
 bool mk_str_ends(mk_str s, mk_str suffix)
@@ -59,7 +59,7 @@ mk_str mk_str_skip(mk_str s, size_t from)
     return from ? mk_str_of(s.p + from, s.len - from) : s;
 }
 
-mk_str mk_str_take(mk_str s, size_t to)
+mk_str mk_str_first(mk_str s, size_t to)
 {
     return mk_str_of(s.p, mk_min(to, s.len));
 }
@@ -76,7 +76,7 @@ mk_str mk_str_trim(mk_str s)
         from++;
     while (to > from && is_blank(s.p[to - 1]))
         to--;
-    return mk_str_skip(mk_str_take(s, to), from);
+    return mk_str_skip(mk_str_first(s, to), from);
 }
 
 mk_str mk_str_cut(mk_str *s, char sep)
@@ -84,11 +84,11 @@ mk_str mk_str_cut(mk_str *s, char sep)
     mk_str whole = *s;
     size_t at = mk_str_find(whole, sep);
     if (at == MK_STR_NONE) {
-        *s = (mk_str){NULL, 0};
+        *s = MK_ABSENT;
         return whole;
     }
     *s = mk_str_skip(whole, at + 1);
-    return mk_str_take(whole, at);
+    return mk_str_first(whole, at);
 }
 
 mk_str mk_str_word(mk_str *s)
@@ -98,11 +98,11 @@ mk_str mk_str_word(mk_str *s)
     while (end < rest.len && !is_blank(rest.p[end]))
         end++;
     *s = mk_str_skip(rest, end);
-    return mk_str_take(rest, end);
+    return mk_str_first(rest, end);
 }
 
-/* Greedy with one point of return: after a mismatch only the last star can take more, so the cost is bounded
- * by text times pattern. */
+/* Greedy with a single backtracking point: after a mismatch only the last star can take more, so the cost
+ * is at most text length times pattern length. */
 bool mk_str_match(mk_str text, mk_str pattern)
 {
     size_t t = 0, p = 0, star = MK_STR_NONE, resume = 0;

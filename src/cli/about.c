@@ -9,7 +9,7 @@
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/sandbox.h"
-#include "server/builtin.h"
+#include "setup/builtin.h"
 
 #ifdef __OPTIMIZE__
 #define BUILT_AS "optimised"
@@ -50,6 +50,7 @@ void mk_about_write(struct mk_buf *out)
     mk_buf_add(out, mk_builtin_plugins[0] ? MK_STR("\n") : MK_STR(" no plugins\n"));
     mk_buf_add(out, MK_STR("plugins   " MK_PLUGIN_DIR ", ABI "));
     mk_buf_addf(out, "%d\n", MK_ABI);
+    mk_buf_addf(out, "with      %s\nwithout   %s\n", mk_about_with, mk_about_without);
     mk_buf_addf(out, "HTTP/2    %s\n",
                 mk_hpack_is_there() ? "yes" : "no: Monkey was built without libnghttp2");
     write_tls(out);

@@ -39,16 +39,16 @@ static bool fail(const struct look *l, const char *name, const char *what, const
 }
 
 #define ANEW                                                                                                 \
-    "  Remove it to have a new authority made; whoever trusts the old one has to be told to trust the new "  \
+    "  Delete it to create a new authority; every device that trusts the old one must then trust the new "   \
     "one.\n"
 #define ELSEWHERE                                                                                            \
-    "  This is the folder for the authority and its certificates. Name another one with MONKEY_STATE=/path " \
+    "  This folder is for the authority and its certificates. To use another one, set MONKEY_STATE=/path "   \
     "in the environment.\n"
 
 /* ---- The authority ---- */
 
-/* Everybody on a machine has an authority of his own. */
-static mk_str who(struct look *l)
+/* Each user on a machine has a separate authority. */
+static mk_str machine_name(struct look *l)
 {
     mk_str host = mk_machine_host(l->arena);
     const struct passwd *user = geteuid() == 0 ? NULL : getpwuid(geteuid());
@@ -60,9 +60,9 @@ static mk_str who(struct look *l)
 static bool make_authority(struct look *l, struct mk_buf *pem)
 {
     const struct mk_tls_names names = {l->names.at, l->names.n};
-    mk_err e = l->ops->make(who(l), &names, l->now, pem);
+    mk_err e = l->ops->make(machine_name(l), &names, l->now, pem);
     if (e)
-        return fail(l, KEY, "a new authority could not be made by the TLS library", "");
+        return fail(l, KEY, "the TLS library could not create a new authority", "");
     e = mk_state_write(l->dir, KEY, SECRET, mk_buf_str(pem));
     l->out->is_new = !e;
     return !e || fail(l, KEY, mk_err_text(e), ELSEWHERE);
@@ -75,10 +75,10 @@ static bool check_times(struct look *l)
     struct tm tm;
     if (l->now < l->out->facts.until)
         return l->now >= l->out->facts.since ||
-               fail(l, KEY, "this authority begins in the future: is the clock of this machine right?", "");
+               fail(l, KEY, "this authority is not valid yet: is the clock of this machine right?", "");
     if (gmtime_r(&until, &tm))
         strftime(day, sizeof day, " on %Y-%m-%d", &tm);
-    snprintf(text, sizeof text, "this authority ended%s", day);
+    snprintf(text, sizeof text, "this authority expired%s", day);
     return fail(l, KEY, text, ANEW);
 }
 
@@ -106,7 +106,7 @@ static bool keep_certificate(struct look *l)
     struct mk_buf pem = mk_buf_fixed(room, sizeof room), old = mk_buf_fixed(old_room, sizeof old_room);
     const char *why;
     if (l->ops->certificate(l->authority, &pem))
-        return fail(l, CERTIFICATE, "it could not be written by the TLS library", "");
+        return fail(l, CERTIFICATE, "the TLS library could not write it", "");
     if (!mk_state_read(l->dir, CERTIFICATE, false, &old, &why) &&
         mk_str_eq(mk_buf_str(&old), mk_buf_str(&pem)))
         return true;
@@ -114,7 +114,7 @@ static bool keep_certificate(struct look *l)
     return !e || fail(l, CERTIFICATE, mk_err_text(e), ELSEWHERE);
 }
 
-/* Names that the machine got after the authority was made may be out of its reach. */
+/* Names that the machine got later may be outside the authority's constraints. */
 static bool sort_names(struct look *l)
 {
     struct mk_machine_names all = l->names;
@@ -124,14 +124,14 @@ static bool sort_names(struct look *l)
         struct mk_machine_names *list = ours ? &l->names : &l->out->foreign;
         list->at[list->n++] = all.at[i];
     }
-    return l->names.n > 0 || fail(l, KEY, "this authority may vouch for no name of this machine", ANEW);
+    return l->names.n > 0 || fail(l, KEY, "this authority cannot certify any name of this machine", ANEW);
 }
 
 static bool issue(struct look *l, const struct mk_tls_names *names, struct mk_buf *pem)
 {
     mk_buf_clear(pem);
     if (l->ops->issue(l->authority, names, l->now, pem))
-        return fail(l, l->leaf_name, "it could not be issued by the TLS library", "");
+        return fail(l, l->leaf_name, "the TLS library could not issue it", "");
     mk_err e = mk_state_write(l->dir, l->leaf_name, SECRET, mk_buf_str(pem));
     return !e || fail(l, l->leaf_name, mk_err_text(e), ELSEWHERE);
 }
@@ -142,7 +142,7 @@ static bool keep_leaf(struct look *l)
     struct mk_buf pem = mk_buf_fixed(room, sizeof room);
     const struct mk_tls_names names = {l->names.at, l->names.n};
     const char *why;
-    /* Whatever is wrong with it: it can always be issued anew. */
+    /* Any fault is fine: a new one can be issued. */
     mk_err e = mk_state_read(l->dir, l->leaf_name, true, &pem, &why);
     if (!e)
         why = l->ops->is_due(l->authority, mk_buf_str(&pem), &names, l->now);
@@ -154,7 +154,7 @@ static bool keep_leaf(struct look *l)
 
 /* ---- A look ---- */
 
-/* Servers with different addresses would take turns in replacing a common one. */
+/* Servers with different addresses would keep replacing a common one. */
 static void name_leaf(struct look *l, const char *const *extra)
 {
     static const struct mk_hash_key always_the_same = {0};
@@ -175,9 +175,9 @@ static bool open_folder(struct look *l, unsigned wait_ms)
     const char *why = "";
     mk_err e = mk_state_path(l->out->folder);
     if (e) {
-        mk_buf_addf(l->why, "no state folder: %s\n  Name one with MONKEY_STATE=/path in the environment.\n",
-                    e == -ENOENT   ? "this user has no home"
-                    : e == -EINVAL ? "the one in the environment is no absolute path"
+        mk_buf_addf(l->why, "no state folder: %s\n  Set MONKEY_STATE=/path in the environment.\n",
+                    e == -ENOENT   ? "this user has no home directory"
+                    : e == -EINVAL ? "the path in the environment is not absolute"
                                    : mk_err_text(e));
         return false;
     }
@@ -185,7 +185,7 @@ static bool open_folder(struct look *l, unsigned wait_ms)
     if (e)
         return fail(l, "", why, ELSEWHERE);
     e = mk_state_lock(l->dir, wait_ms);
-    return !e || fail(l, "", e == -EBUSY ? "another monkey is busy with it" : mk_err_text(e), "");
+    return !e || fail(l, "", e == -EBUSY ? "another monkey is using it" : mk_err_text(e), "");
 }
 
 static bool look(struct look *l, const char *const *extra, unsigned wait_ms)
@@ -210,7 +210,7 @@ bool mk_authority_keep(const char *const *extra, unsigned wait_ms, struct mk_are
     struct look l = {.out = out, .arena = arena, .why = why, .now = (int64_t)time(NULL), .dir = -1};
     *out = (struct mk_authority){0};
     if (!tls) {
-        mk_buf_addf(why, "TLS is not there: %s\n", missing);
+        mk_buf_addf(why, "TLS is not available: %s\n", missing);
         return false;
     }
     l.ops = tls->authority;
@@ -255,10 +255,11 @@ void mk_authority_write_trust(const struct mk_authority *a, struct mk_buf *out)
                 "  Linux    sudo cp %.*s /usr/local/share/ca-certificates/monkey.crt && sudo "
                 "update-ca-certificates\n",
                 MK_STR_ARG(path));
-    mk_buf_addf(out, "           (Fedora and its kin: sudo trust anchor %.*s)\n", MK_STR_ARG(path));
+    mk_buf_addf(out, "           (Fedora, Arch: sudo trust anchor %.*s)\n", MK_STR_ARG(path));
     mk_buf_add(out,
-               MK_STR("  macOS    copy " CERTIFICATE " there: sudo security add-trusted-cert -d -r trustRoot "
-                      "-k /Library/Keychains/System.keychain " CERTIFICATE "\n"
+               MK_STR("  macOS    copy " CERTIFICATE
+                      " there, then: sudo security add-trusted-cert -d -r trustRoot -k "
+                      "/Library/Keychains/System.keychain " CERTIFICATE "\n"
                       "  Chrome   Settings, Privacy and security, Security, Manage certificates: import it "
                       "as trusted\n"
                       "  Firefox  Settings, Privacy & Security, View Certificates, Authorities: import it to "

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The local authority in the state folder: made once, and what it issues for this machine kept fresh. */
+/* The local authority in the state folder: created once; the certificate it issues for this machine is
+ * kept fresh. */
 #ifndef MK_CLI_AUTHORITY_H
 #define MK_CLI_AUTHORITY_H
 
@@ -18,12 +19,12 @@ struct mk_authority {
     struct mk_machine_names foreign; /* what the machine is called, and the authority may not vouch for */
 };
 
-/* How long somebody may take who does the same at this moment. */
+/* How long to wait for another process that does the same. */
 enum { MK_AUTHORITY_WAIT_MS = 10000 };
 
-/* Looks at what is there, and makes what is not, or must be made anew. `extra` (NULL-terminated, or NULL) are
- * further addresses that are listened on: who has other ones than others has a leaf of its own. False: `why`
- * says it in lines for people. */
+/* Checks what exists, and creates what is missing or must be replaced. `extra` (NULL-terminated, or NULL)
+ * are further listening addresses: each different set of them gets its own leaf. False: `why` says it in
+ * lines for people. */
 bool mk_authority_keep(const char *const *extra, unsigned wait_ms, struct mk_arena *arena,
                        struct mk_authority *out, struct mk_buf *why) MK_MUST_USE;
 

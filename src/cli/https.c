@@ -21,7 +21,7 @@ static bool add_extra(struct mk_https *h, const char *listen, size_t *n)
     struct mk_addr a;
     char room[INET6_ADDRSTRLEN];
     if (mk_addr_parse(mk_str_from_c(listen), MK_STR("127.0.0.1"), &a) || mk_addr_is_any(&a))
-        return true; /* what is wrong with it is said by who reads the configuration */
+        return true; /* the reader of the configuration reports its errors */
     if (a.any.sa_family == AF_INET)
         inet_ntop(AF_INET, &a.v4.sin_addr, room, sizeof room);
     else if (a.any.sa_family == AF_INET6)
@@ -98,14 +98,14 @@ void mk_https_look(struct mk_https *h, struct mk_log *log)
     struct mk_arena arena;
     mk_arena_init(&arena, NULL);
     bool ok = mk_authority_keep(h->extra, 0, &arena, &now, &why);
-    mk_str first = mk_str_take(mk_buf_str(&why), mk_str_find(mk_buf_str(&why), '\n'));
+    mk_str first = mk_str_first(mk_buf_str(&why), mk_str_find(mk_buf_str(&why), '\n'));
     if (!ok && !h->failed)
-        mk_log_warn(log, "the certificate cannot be kept fresh: %.*s", MK_STR_ARG(first));
+        mk_log_warn(log, "cannot renew the certificate: %.*s", MK_STR_ARG(first));
     if (ok && now.is_new)
-        mk_log_warn(log, "there is a new authority, which has to be trusted anew: SHA-256 %s",
+        mk_log_warn(log, "created a new authority, which every device must trust again: SHA-256 %s",
                     now.facts.fingerprint);
     if (ok && now.issued_why)
-        mk_log_info(log, "there is a new certificate for https: %s", now.issued_why);
+        mk_log_info(log, "issued a new certificate for HTTPS: %s", now.issued_why);
     h->failed = !ok;
     mk_arena_fini(&arena);
 }
@@ -117,11 +117,10 @@ static void write_foreign(const struct mk_authority *a, struct mk_buf *out)
     for (size_t i = 0; i < a->foreign.n; i++)
         mk_buf_addf(out, "%s%s",
                     i ? ", "
-                      : "Its authority was made when this machine was called otherwise and may not "
-                        "vouch for ",
+                      : "Its authority was created for another name of this machine and cannot certify ",
                     a->foreign.at[i]);
     if (a->foreign.n)
-        mk_buf_addf(out, ":\nto have another one made, remove %s/authority.key\n", a->folder);
+        mk_buf_addf(out, ":\nto create another one, delete %s/authority.key\n", a->folder);
 }
 
 void mk_https_write_news(const struct mk_https *h, struct mk_buf *out)
@@ -130,13 +129,13 @@ void mk_https_write_news(const struct mk_https *h, struct mk_buf *out)
     if (a->is_new) {
         mk_buf_add(
             out,
-            MK_STR("Its certificate comes from an authority of this machine alone, made just now. Browsers "
-                   "warn of it\nuntil they trust that authority, here and on other devices:\n"));
+            MK_STR("A private authority of this machine, created just now, issued the certificate. Browsers "
+                   "warn\nuntil you make them trust that authority, here and on other devices:\n"));
         mk_authority_write_trust(a, out);
     } else {
         mk_buf_addf(out,
-                    "Its certificate comes from: %s, SHA-256 %s\n"
-                    "To have it trusted: curl --cacert %s, and `monkey authority` for browsers.\n",
+                    "Issued by the authority: %s, SHA-256 %s\nTo trust it: curl --cacert %s, and `monkey "
+                    "authority` for browsers.\n",
                     a->facts.name, a->facts.fingerprint, a->certificate);
     }
     write_foreign(a, out);

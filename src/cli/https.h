@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A folder served by https, with a certificate of the machine's own authority. */
+/* Serves a folder over HTTPS, with a certificate from the machine's own authority. */
 #ifndef MK_CLI_HTTPS_H
 #define MK_CLI_HTTPS_H
 
@@ -15,7 +15,7 @@ struct mk_https {
     bool failed;                                     /* when it was looked at last */
 };
 
-/* Makes what is needed. False: it was said on standard error what is wrong. */
+/* Creates what is missing. False: the error was printed on standard error. */
 bool mk_https_start(struct mk_https *h, const struct mk_arguments *a) MK_MUST_USE;
 void mk_https_end(struct mk_https *h);
 
@@ -23,7 +23,7 @@ void mk_https_end(struct mk_https *h);
 void mk_https_write_config(const struct mk_https *h, struct mk_buf *out);
 /* What people have to know of the authority, once it serves. */
 void mk_https_write_news(const struct mk_https *h, struct mk_buf *out);
-/* Is everything as it was, and fresh? If not, there are new files: who serves them will see that. */
+/* Renews the files if needed; the server that uses them detects the change. */
 void mk_https_look(struct mk_https *h, struct mk_log *log);
 
 /* The command: where the authority is, and how it comes to be trusted. Answers the exit code. */

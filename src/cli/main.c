@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program: what the command line asks for, done with what the layers below offer. */
+/* The program: does what the command line asks for, with the layers below. */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/about.h"
@@ -16,6 +19,7 @@
 #include "os/fd.h"
 #include "server/explain.h"
 #include "server/master.h"
+#include "setup/effective.h"
 #include "web/static.h"
 
 enum { TEXT_MAX = 1024 * 1024 };
@@ -41,6 +45,14 @@ static int print_and_free(struct mk_buf *text)
 
 /* ---- A folder as a configuration ---- */
 
+static bool has_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int len = snprintf(path, sizeof path, "%s/%s", folder, name);
+    return len > 0 && len < PATH_MAX && lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
 static void write_folder_config(struct mk_buf *out, const char *folder, const struct mk_https *https)
 {
     struct mk_buf quoted = mk_buf_growing(2 * PATH_MAX);
@@ -51,6 +63,8 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
     mk_conf_print_entry(MK_STR("DocumentRoot"), mk_buf_str(&quoted), out);
     if (https)
         mk_https_write_config(https, out);
+    if (has_file(folder, "404.html"))
+        mk_buf_add(out, MK_STR("[ERROR_PAGES]\n    404 404.html\n"));
     if (quoted.failed)
         out->failed = true;
     mk_buf_free(&quoted);
@@ -58,8 +72,7 @@ static void write_folder_config(struct mk_buf *out, const char *folder, const st
         mk_buf_add(out, MK_STR("[PLUGINS]\n    Load dirlisting\n[DIRLISTING]\n    Listing on\n"));
 }
 
-/* Seen from where we are now: a daemon goes elsewhere, and reads its configuration again when it is told to.
- */
+/* Made absolute: a daemon changes its folder, and reloads its configuration later. */
 static const char *absolute(const char *path, char room[PATH_MAX])
 {
     char here[PATH_MAX];
@@ -69,11 +82,43 @@ static const char *absolute(const char *path, char room[PATH_MAX])
     return len > 0 && len < PATH_MAX ? room : path;
 }
 
-/* False: there is nothing to serve, and it was said why. */
+/* Reports a word that is neither a folder nor a command. */
+static void complain_of_word(const char *word, int error)
+{
+    char room[MK_PLUGINS_COMMAND_MAX];
+    bool is_path = error != ENOENT || strchr(word, '/');
+    struct mk_conf_nearest near = mk_conf_nearest_to(mk_str_from_c(word));
+    for (size_t i = 0; i < mk_options_commands_n; i++)
+        mk_conf_nearest_try(&near, mk_str_from_c(mk_options_commands[i].name));
+    mk_plugins_try_commands(&near, room);
+    if (is_path)
+        fprintf(stderr, "monkey: cannot serve the folder `%s`: %s\n", word, strerror(error));
+    else
+        fprintf(stderr, "monkey: there is no folder and no command `%s`\n", word);
+    if (!is_path && near.best.p)
+        fprintf(stderr, "Did you mean `monkey %.*s`?\n", MK_STR_ARG(near.best));
+    else
+        fprintf(stderr, "Name an existing folder (`monkey .`), or try `monkey --help`.\n");
+}
+
+static void complain_of_file(const char *file)
+{
+    mk_str name = mk_str_from_c(file);
+    size_t slash = mk_str_find_last(name, '/');
+    mk_str folder = slash == MK_STR_NONE ? MK_STR(".") : mk_str_first(name, slash ? slash : 1);
+    fprintf(stderr, "monkey: `%s` is a file, but a folder is expected\n", file);
+    fprintf(
+        stderr,
+        "Serve its folder (`monkey %.*s`), or, if it is a configuration, name it with -c (`monkey -c %s`).\n",
+        MK_STR_ARG(folder), file);
+}
+
+/* False: there is nothing to serve, and the reason was printed. */
 static bool find_origin(const struct mk_arguments *a, const struct mk_https *https, struct mk_origin *origin,
                         struct mk_buf *text)
 {
     static char folder[PATH_MAX], config[PATH_MAX], pid_file[PATH_MAX];
+    struct stat st;
     *origin = (struct mk_origin){.path = absolute(a->config, config),
                                  .overrides = {.listens = a->n_listens ? a->listens : NULL,
                                                .listen_host = MK_STR("0.0.0.0"),
@@ -84,13 +129,16 @@ static bool find_origin(const struct mk_arguments *a, const struct mk_https *htt
     if (origin->path)
         return true;
     if (!a->folder) {
-        fprintf(stderr,
-                "monkey: what shall be served? Name a folder (`monkey .`) or a configuration (`monkey -c "
-                "monkey.conf`).\nTry `monkey --help`.\n");
+        fprintf(stderr, "monkey: nothing to serve. Name a folder (`monkey .`) or a configuration (`monkey -c "
+                        "monkey.conf`).\nTry `monkey --help`.\n");
         return false;
     }
     if (!realpath(a->folder, folder)) {
-        perror(a->folder);
+        complain_of_word(a->folder, errno);
+        return false;
+    }
+    if (stat(folder, &st) == 0 && !S_ISDIR(st.st_mode)) {
+        complain_of_file(a->folder);
         return false;
     }
     write_folder_config(text, folder, https);
@@ -104,7 +152,7 @@ static bool find_origin(const struct mk_arguments *a, const struct mk_https *htt
 
 /* ---- Looking at a configuration ---- */
 
-/* NULL, and the exit code: it was said what is wrong. */
+/* NULL, and the exit code: the error was printed. */
 static struct mk_generation *load(const struct mk_origin *origin, int *code)
 {
     struct mk_arena arena;
@@ -115,7 +163,9 @@ static struct mk_generation *load(const struct mk_origin *origin, int *code)
     mk_conf_report_print(&report, &text);
     if (text.len)
         fwrite(text.p, 1, text.len, stderr);
-    *code = g ? MK_EXIT_FINE : report.no_memory ? complain_of_memory() : MK_EXIT_CONFIGURATION;
+    *code = g                                      ? MK_EXIT_FINE
+            : mk_conf_report_lacks_memory(&report) ? complain_of_memory()
+                                                   : MK_EXIT_CONFIGURATION;
     mk_buf_free(&text);
     mk_arena_fini(&arena);
     return g;
@@ -127,8 +177,8 @@ static int test_config(const struct mk_origin *origin)
     struct mk_generation *g = load(origin, &code);
     if (!g)
         return code;
-    printf("The configuration is fine: %zu host%s, %zu address%s.\n", g->n_sites, g->n_sites == 1 ? "" : "s",
-           g->server.listens.n, g->server.listens.n == 1 ? "" : "es");
+    printf("The configuration is valid: %zu host%s, %zu address%s.\n", g->n_sites, g->n_sites == 1 ? "" : "s",
+           g->listens.n, g->listens.n == 1 ? "" : "es");
     mk_generation_free(g);
     return MK_EXIT_FINE;
 }
@@ -140,7 +190,7 @@ static int print_config(const struct mk_origin *origin)
     struct mk_buf text = mk_buf_growing(TEXT_MAX);
     if (!g)
         return code;
-    mk_generation_print(g, &text);
+    mk_effective_print(g, &text);
     mk_generation_free(g);
     return print_and_free(&text);
 }
@@ -178,7 +228,7 @@ static int list_plugins(const struct mk_origin *origin)
 
 /* ---- Serving ---- */
 
-/* Whoever opens the URL would find nothing, and wonder. */
+/* Warns of a URL that would show nothing. */
 static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
 {
     for (size_t i = 0; i < h->n_index; i++) {
@@ -188,8 +238,7 @@ static void say_what_is_missing(const struct mk_host *h, struct mk_buf *out)
             return;
     }
     if (h->n_index)
-        mk_buf_addf(out, "There is no %.*s in it: ask for its files by their names.\n",
-                    MK_STR_ARG(h->index[0]));
+        mk_buf_addf(out, "The folder has no %.*s: request its files by name.\n", MK_STR_ARG(h->index[0]));
 }
 
 static void say_where(const struct mk_generation *g, const struct mk_listeners *listeners, void *https)
@@ -198,7 +247,7 @@ static void say_where(const struct mk_generation *g, const struct mk_listeners *
     const struct mk_host *h = &g->sites->host;
     bool one = g->n_sites == 1 && *h->root.path;
     mk_buf_addf(&text, "Monkey " MK_VERSION " serves %s at\n", one ? h->root.path : "its hosts");
-    mk_urls_write(listeners, &g->server.listens, &text);
+    mk_urls_write(listeners, &g->listens, &text);
     if (one && h->n_routes == 1 && h->routes[0].handler == &mk_static)
         say_what_is_missing(h, &text);
     if (https)
@@ -263,8 +312,8 @@ static int run(const struct mk_arguments *a, char **argv)
     return code;
 }
 
-/* Where standard streams are closed, files that we open would become them, and what is printed would end up
- * in these. Printing goes on failing: nothing can be written to what takes their place. */
+/* If standard streams are closed, files opened later would take their numbers and receive what we print.
+ * The descriptors that fill them reject writes, so printing still fails. */
 static void fill_standard_streams(void)
 {
     int fd;
@@ -281,6 +330,19 @@ static bool is_word_of_plugin(const char *word)
            !mk_options_find_command(word);
 }
 
+/* A plugin's command reads its own options only: those of the server before it would be lost. */
+static bool is_command_behind_options(int argc, char **argv)
+{
+    const char *word = mk_options_first_word(argc, argv);
+    if (word == argv[1] || !is_word_of_plugin(word) || !mk_plugins_has_command(word))
+        return false;
+    fprintf(stderr,
+            "monkey: `%s` takes no options of the server\nWrite `monkey %s ...`, with its own options "
+            "behind it.\n",
+            word, word);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     fill_standard_streams();
@@ -289,10 +351,10 @@ int main(int argc, char **argv)
     int code;
     if (is_word_of_plugin(argv[1]) && mk_plugins_run_verb(argc - 1, argv + 1, &code))
         return code;
-    if (!mk_options_parse(argc, argv, &a))
+    if (is_command_behind_options(argc, argv) || !mk_options_parse(argc, argv, &a))
         return MK_EXIT_USAGE;
     if (a.help)
-        mk_options_write_help(&text);
+        mk_options_write_help(&text, mk_plugins_write_commands);
     else if (a.version)
         mk_buf_add(&text, MK_STR("Monkey " MK_VERSION "\n"));
     else if (a.build)

@@ -10,38 +10,35 @@ enum { PUBLIC = 1, HTTPS = 2, COLUMN = 34 };
 
 const struct mk_option mk_options[] = {
     {'p', "port", MK_ARG_WORD, "[ADDRESS:]PORT",
-     "Listen there, in place of what is configured; may be repeated."},
-    {PUBLIC, "public", MK_ARG_NONE, NULL, "Serve a folder to other machines too, not to this one alone."},
+     "Listen there instead of on the configured addresses; may be repeated."},
+    {PUBLIC, "public", MK_ARG_NONE, NULL, "Serve a folder to other machines as well, not only to this one."},
     {HTTPS, "https", MK_ARG_NONE, NULL,
-     "Serve a folder by https, certified by an authority of this machine alone."},
+     "Serve a folder over HTTPS, with a private authority of this machine."},
     {'w', "workers", MK_ARG_WORD, "N", "Run N worker processes."},
     {'c', "config", MK_ARG_FILE, "FILE|FOLDER",
      "Serve a configuration: a file, or a folder with a monkey.conf."},
     {'t', "test", MK_ARG_NONE, NULL, "Check the configuration and exit."},
     {'T', "print", MK_ARG_NONE, NULL, "Print the effective configuration and exit."},
-    {'D', "daemon", MK_ARG_NONE, NULL, "Go into the background once requests are served."},
-    {'I', "pid-file", MK_ARG_FILE, "FILE", "Keep the number of the master process in FILE."},
-    {'o', "one-shot", MK_ARG_FOLDER, "DIR", "Serve a folder; the same as naming it alone."},
+    {'D', "daemon", MK_ARG_NONE, NULL, "Run in the background; return when the server is ready."},
+    {'I', "pid-file", MK_ARG_FILE, "FILE", "Write the process ID of the master to FILE."},
+    {'o', "one-shot", MK_ARG_FOLDER, "DIR", "Serve a folder; same as naming it without an option."},
     {'v', "version", MK_ARG_NONE, NULL, "Print the version and exit."},
-    {'V', "build", MK_ARG_NONE, NULL,
-     "Print how this program was built and what this system offers, and exit."},
-    {'h', "help", MK_ARG_NONE, NULL, "Print this and exit."},
+    {'V', "build", MK_ARG_NONE, NULL, "Print build options and features of this system, and exit."},
+    {'h', "help", MK_ARG_NONE, NULL, "Print this help and exit."},
 };
 const size_t mk_options_n = MK_LEN(mk_options);
 
-const struct mk_command mk_commands[] = {
+const struct mk_command mk_options_commands[] = {
     {"explain", "METHOD URL",
-     "Say what would answer a request, and why: listener, host, route, file, response.", 2},
-    {"plugins", "",
-     "List the plugins that are there, or those of a configuration, with their hooks in order.", 0},
-    {"authority", "",
-     "Say how browsers come to trust what --https serves; makes the authority if there is none.", 0},
+     "Show what would answer a request, and why: listener, host, route, file, response.", 2},
+    {"plugins", "", "List the available plugins, or those of a configuration in their order.", 0},
+    {"authority", "", "Show how to make browsers trust --https; creates the authority if there is none.", 0},
 };
-const size_t mk_commands_n = MK_LEN(mk_commands);
+const size_t mk_options_commands_n = MK_LEN(mk_options_commands);
 
 static void fill_getopt(char letters[], struct option names[])
 {
-    *letters++ = ':'; /* a missing argument is told from an unknown option */
+    *letters++ = ':'; /* reports a missing argument apart from an unknown option */
     for (size_t i = 0; i < mk_options_n; i++) {
         const struct mk_option *o = &mk_options[i];
         names[i] = (struct option){o->name, o->arg == MK_ARG_NONE ? no_argument : required_argument, NULL,
@@ -56,13 +53,29 @@ static void fill_getopt(char letters[], struct option names[])
     names[mk_options_n] = (struct option){0};
 }
 
+const char *mk_options_first_word(int argc, char **argv)
+{
+    char letters[2 * MK_LEN(mk_options) + 3] =
+        "+"; /* without it, options behind the word would be read too */
+    struct option names[MK_LEN(mk_options) + 1];
+    int letter;
+    fill_getopt(letters + 1, names);
+    opterr = 0;
+    do
+        letter = getopt_long(argc, argv, letters, names, NULL);
+    while (letter != -1 && letter != '?' && letter != ':');
+    const char *word = letter == -1 && optind < argc ? argv[optind] : NULL;
+    optind = 0; /* getopt starts over */
+    return word;
+}
+
 static bool complain(const char *what, const char *word)
 {
     fprintf(stderr, "monkey: %s%s\nTry `monkey --help`.\n", what, word);
     return false;
 }
 
-static bool take_workers(struct mk_arguments *a, const char *text)
+static bool read_workers(struct mk_arguments *a, const char *text)
 {
     uint64_t n;
     if (!mk_num_parse(mk_str_from_c(text), &n) || n < 1 || n > 512)
@@ -71,15 +84,15 @@ static bool take_workers(struct mk_arguments *a, const char *text)
     return true;
 }
 
-static bool take_folder(struct mk_arguments *a, const char *path)
+static bool read_folder(struct mk_arguments *a, const char *path)
 {
     if (a->folder)
-        return complain("one folder at a time, not also ", path);
+        return complain("expected one folder only, not also ", path);
     a->folder = path;
     return true;
 }
 
-static bool take_option(struct mk_arguments *a, int letter, const char *arg)
+static bool read_option(struct mk_arguments *a, int letter, const char *arg)
 {
     switch (letter) {
     case 'p':
@@ -88,9 +101,9 @@ static bool take_option(struct mk_arguments *a, int letter, const char *arg)
         a->listens[a->n_listens++] = arg;
         break;
     case 'w':
-        return take_workers(a, arg);
+        return read_workers(a, arg);
     case 'o':
-        return take_folder(a, arg);
+        return read_folder(a, arg);
     case 'c':
         a->config = arg;
         break;
@@ -127,13 +140,13 @@ static bool take_option(struct mk_arguments *a, int letter, const char *arg)
 
 const struct mk_command *mk_options_find_command(const char *word)
 {
-    for (size_t i = 0; i < mk_commands_n; i++)
-        if (strcmp(word, mk_commands[i].name) == 0)
-            return &mk_commands[i];
+    for (size_t i = 0; i < mk_options_commands_n; i++)
+        if (strcmp(word, mk_options_commands[i].name) == 0)
+            return &mk_options_commands[i];
     return NULL;
 }
 
-static bool take_words(struct mk_arguments *a, int argc, char **argv)
+static bool read_words(struct mk_arguments *a, int argc, char **argv)
 {
     if (argc == 0)
         return true;
@@ -144,9 +157,15 @@ static bool take_words(struct mk_arguments *a, int argc, char **argv)
         return true;
     }
     for (int i = 0; i < argc; i++)
-        if (!take_folder(a, argv[i]))
+        if (!read_folder(a, argv[i]))
             return false;
     return true;
+}
+
+/* Does an option ask to serve, check or print, which a command does not do? */
+static bool asks_to_serve(const struct mk_arguments *a)
+{
+    return a->test || a->print || a->daemon || a->pid_file;
 }
 
 bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
@@ -161,12 +180,14 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
         if (letter == ':')
             return complain("this option needs an argument: ", argv[optind - 1]);
         if (letter == '?')
-            return complain("there is no such option: ", argv[optind - 1]);
-        if (!take_option(out, letter, optarg))
+            return complain("unknown option: ", argv[optind - 1]);
+        if (!read_option(out, letter, optarg))
             return false;
     }
-    if (!take_words(out, argc - optind, argv + optind))
+    if (!read_words(out, argc - optind, argv + optind))
         return false;
+    if (out->verb && asks_to_serve(out))
+        return complain("-t, -T, -D and -I do not go with the command ", out->verb->name);
     if (out->folder && out->config)
         return complain("serve a folder or a configuration, not both: ", out->folder);
     if (out->https && !out->folder)
@@ -176,18 +197,29 @@ bool mk_options_parse(int argc, char **argv, struct mk_arguments *out)
 
 static void write_row(struct mk_buf *out, const char *left, size_t len, const char *help)
 {
-    mk_buf_addf(out, "  %s%*s%s\n", left, (int)(len < COLUMN ? COLUMN - len : 1), "", help);
+    if (len < COLUMN)
+        mk_buf_addf(out, "  %s%*s%s\n", left, (int)(COLUMN - len), "", help);
+    else
+        mk_buf_addf(out, "  %s\n  %*s%s\n", left, COLUMN, "", help);
 }
 
-void mk_options_write_help(struct mk_buf *out)
+void mk_options_write_command(struct mk_buf *out, const char *name, const char *args, const char *help)
 {
     char left[80];
-    mk_buf_add(out, MK_STR("Monkey " MK_VERSION ", a small and fast HTTP server.\n\n"
-                           "  monkey DIR                  serve a folder on http://127.0.0.1:2001/\n"
-                           "  monkey -c FILE|FOLDER       serve a configuration\n"));
-    for (size_t i = 0; i < mk_commands_n; i++)
-        mk_buf_addf(out, "  monkey %s %s   %s\n", mk_commands[i].name, mk_commands[i].args,
-                    mk_commands[i].help);
+    int len = snprintf(left, sizeof left, "monkey %s%s%s", name, args && *args ? " " : "", args ? args : "");
+    write_row(out, left, len > 0 ? (size_t)len : 0, help);
+}
+
+void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_buf *out))
+{
+    char left[80];
+    mk_buf_add(out, MK_STR("Monkey " MK_VERSION ", a small and fast HTTP server.\n\n"));
+    mk_options_write_command(out, "DIR", NULL, "Serve a folder on http://127.0.0.1:2001/.");
+    mk_options_write_command(out, "-c FILE|FOLDER", NULL, "Serve a configuration.");
+    for (size_t i = 0; i < mk_options_commands_n; i++)
+        mk_options_write_command(out, mk_options_commands[i].name, mk_options_commands[i].args,
+                                 mk_options_commands[i].help);
+    add_commands(out);
     mk_buf_add(out, MK_STR("\nOptions:\n"));
     for (size_t i = 0; i < mk_options_n; i++) {
         const struct mk_option *o = &mk_options[i];
@@ -196,7 +228,8 @@ void mk_options_write_help(struct mk_buf *out)
                            o->name, o->arg_name ? " " : "", o->arg_name ? o->arg_name : "");
         write_row(out, left, len > 0 ? (size_t)len : 0, o->help);
     }
-    mk_buf_add(out, MK_STR("\nSignals to the master: HUP reloads, USR1 opens logs anew, USR2 starts a new "
-                           "program, QUIT ends\n"
-                           "when all requests are answered, TERM ends.\n"));
+    mk_buf_add(
+        out,
+        MK_STR("\nSignals to the master: HUP reloads the configuration, USR1 reopens logs, USR2 upgrades the "
+               "program,\nQUIT exits when all requests are finished, TERM exits at once.\n"));
 }

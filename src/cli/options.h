@@ -24,14 +24,14 @@ static inline bool mk_option_has_letter(const struct mk_option *o)
 extern const struct mk_option mk_options[];
 extern const size_t mk_options_n;
 
-/* A word that stands in the place of the folder. */
+/* A word in the place of the folder. */
 struct mk_command {
     const char *name, *args, *help;
     int n_args;
 };
 
-extern const struct mk_command mk_commands[];
-extern const size_t mk_commands_n;
+extern const struct mk_command mk_options_commands[];
+extern const size_t mk_options_commands_n;
 
 const struct mk_command *mk_options_find_command(const char *word);
 
@@ -45,13 +45,17 @@ struct mk_arguments {
     unsigned workers;
     bool test, print, daemon, open_to_all, https, version, build, help;
     const struct mk_command *verb;
-    char **words; /* what stood behind the options, NULL-terminated */
+    char **words; /* the words after the options, NULL-terminated */
     int n_words;
 };
 
-/* False: it was wrong, and why was said on standard error. */
+/* The first word that is neither an option nor the argument of one; NULL if there is none. */
+const char *mk_options_first_word(int argc, char **argv);
+/* False: invalid, and the reason was printed on standard error. */
 bool mk_options_parse(int argc, char **argv, struct mk_arguments *out) MK_MUST_USE;
 
-void mk_options_write_help(struct mk_buf *out);
+/* `add_commands` adds what plugins bring, with mk_options_write_command(). */
+void mk_options_write_help(struct mk_buf *out, void (*add_commands)(struct mk_buf *out));
+void mk_options_write_command(struct mk_buf *out, const char *name, const char *args, const char *help);
 
 #endif

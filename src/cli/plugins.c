@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/plugins.h"
 
-#include "server/builtin.h"
-#include "server/plugins.h"
+#include "cli/options.h"
+#include "setup/builtin.h"
+#include "setup/plugins.h"
 
 /* The n-th of a line that says what they are first. */
 static void write_list(struct mk_buf *out, const char *what, size_t n, const char *name)
@@ -86,7 +87,7 @@ static void write_hosts(struct mk_buf *out, const struct mk_generation *g, const
             mk_buf_add(out, MK_STR("    hosts    "));
         mk_buf_addf(out, " %.*s", MK_STR_ARG(name));
     }
-    mk_buf_add(out, n ? MK_STR("\n") : MK_STR("    hosts     none: it has nothing to do\n"));
+    mk_buf_add(out, n ? MK_STR("\n") : MK_STR("    hosts     none: unused\n"));
 }
 
 struct stage {
@@ -131,8 +132,8 @@ void mk_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *out)
         write_hosts(out, g, l->object.plugin);
     }
     if (g->n_plugins == 0)
-        mk_buf_add(out,
-                   MK_STR("This configuration loads no plugins. Those that are there: `monkey plugins`.\n"));
+        mk_buf_add(
+            out, MK_STR("This configuration loads no plugins. To list those available: `monkey plugins`.\n"));
     else
         mk_buf_add(out, MK_STR("\nIn the order in which they are called:\n"));
     for (size_t i = 0; i < MK_LEN(stages); i++)
@@ -140,6 +141,60 @@ void mk_plugins_write_loaded(const struct mk_generation *g, struct mk_buf *out)
 }
 
 /* ---- Words of the command line ---- */
+
+static bool write_commands(const struct mk_object *o, void *ctx)
+{
+    for (const struct mk_verb *const *v = o->plugin->verbs; v && *v; v++)
+        mk_options_write_command(ctx, (*v)->name, (*v)->args, (*v)->help);
+    return true;
+}
+
+void mk_plugins_write_commands(struct mk_buf *out)
+{
+    mk_object_each(write_commands, out);
+}
+
+struct trying {
+    struct mk_conf_nearest *near;
+    char *room; /* for the best name: the object that holds it is closed */
+};
+
+static bool try_commands(const struct mk_object *o, void *ctx)
+{
+    struct trying *t = ctx;
+    for (const struct mk_verb *const *v = o->plugin->verbs; v && *v; v++) {
+        mk_str name = mk_str_first(mk_str_from_c((*v)->name), MK_PLUGINS_COMMAND_MAX);
+        mk_conf_nearest_try(t->near, name);
+        if (t->near->best.p == name.p)
+            t->near->best = mk_str_of(memcpy(t->room, name.p, name.len), name.len);
+    }
+    return true;
+}
+
+void mk_plugins_try_commands(struct mk_conf_nearest *near, char room[MK_PLUGINS_COMMAND_MAX])
+{
+    mk_object_each(try_commands, &(struct trying){.near = near, .room = room});
+}
+
+struct search {
+    const char *word;
+    bool found;
+};
+
+static bool compare_commands(const struct mk_object *o, void *ctx)
+{
+    struct search *s = ctx;
+    for (const struct mk_verb *const *v = o->plugin->verbs; v && *v && !s->found; v++)
+        s->found = strcmp((*v)->name, s->word) == 0;
+    return !s->found;
+}
+
+bool mk_plugins_has_command(const char *word)
+{
+    struct search s = {.word = word};
+    mk_object_each(compare_commands, &s);
+    return s.found;
+}
 
 struct calling {
     int argc, *code;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a browser finds us. */
+/* The URLs at which a browser finds this server. */
 #ifndef MK_CLI_URLS_H
 #define MK_CLI_URLS_H
 
 #include "server/listeners.h"
 
-/* A line for each URL; an address that means all addresses is written as those that the machine has. */
+/* Writes a line for each URL; a wildcard address is expanded to the machine's addresses. */
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out);
 
 #endif

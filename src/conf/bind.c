@@ -3,6 +3,7 @@
 
 #include "base/assert.h"
 #include "conf/field.h"
+#include "conf/foreign.h"
 #include "conf/nearest.h"
 
 struct binding {
@@ -43,7 +44,9 @@ static void report_unknown(struct binding *b, const struct mk_conf_entry *e)
     size_t equals = mk_str_find(e->key, '=');
     mk_conf_report_error(b->spot.report, &e->at, "unknown key `%.*s` in [%.*s]", MK_CONF_REPORT_ARG(e->key),
                          MK_STR_ARG(section_name(b)));
-    if (equals != MK_STR_NONE && nearest_key(b->spot.table, mk_str_take(e->key, equals)).p)
+    if (!mk_conf_report_wants_hint(b->spot.report))
+        return;
+    if (equals != MK_STR_NONE && nearest_key(b->spot.table, mk_str_first(e->key, equals)).p)
         mk_conf_report_hint(b->spot.report, "key and value are separated by blanks: write `Key value`");
     else
         mk_conf_report_meant(b->spot.report, nearest_key(b->spot.table, e->key));
@@ -52,10 +55,10 @@ static void report_unknown(struct binding *b, const struct mk_conf_entry *e)
 static void report_twice(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_place *first)
 {
     if (mk_str_eq(e->at.file, first->file))
-        mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is set already in line %u",
+        mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is already set in line %u",
                              MK_CONF_REPORT_ARG(e->key), first->line);
     else
-        mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is set already in %.*s:%u",
+        mk_conf_report_error(b->spot.report, &e->at, "`%.*s` is already set in %.*s:%u",
                              MK_CONF_REPORT_ARG(e->key), MK_STR_ARG(first->file), first->line);
 }
 
@@ -63,7 +66,7 @@ static void warn_if_old(struct binding *b, const struct mk_conf_entry *e, const 
 {
     struct mk_conf_report *r = b->spot.report;
     if (k->flags & MK_CONF_IGNORED)
-        mk_conf_report_warn(r, &e->at, "`%s` has no effect any more", k->name);
+        mk_conf_report_warn(r, &e->at, "`%s` no longer has an effect", k->name);
     else if (k->flags & MK_CONF_DEPRECATED)
         mk_conf_report_warn(r, &e->at, "`%s` is deprecated", k->name);
     else
@@ -97,6 +100,14 @@ static void bind_free(struct binding *b, const struct mk_conf_entry *e)
         b->spot.table->entry(&b->spot);
 }
 
+/* Any text is a valid value, so a comment or `;` after it is no error. */
+static void warn_of_tail(struct binding *b, const struct mk_conf_entry *e)
+{
+    mk_str tail = mk_conf_foreign_tail(e->value);
+    if (tail.p)
+        mk_conf_spot_warn(&b->spot, tail, "`%.*s` is a part of the value", MK_CONF_REPORT_ARG(tail));
+}
+
 static void bind_key(struct binding *b, const struct mk_conf_entry *e, const struct mk_conf_key *k)
 {
     const struct mk_conf_entry **first = &b->seen[k - b->spot.table->keys];
@@ -111,10 +122,14 @@ static void bind_key(struct binding *b, const struct mk_conf_entry *e, const str
         *first = e;
     if (e->broken)
         return;
-    if (e->value.len == 0 && !(k->flags & MK_CONF_MAY_BE_EMPTY))
+    if (e->value.len == 0 && !(k->flags & MK_CONF_MAY_BE_EMPTY)) {
         report_no_value(b, e);
-    else
-        mk_conf_field_set(&b->spot, e->value);
+        return;
+    }
+    size_t n_errors = b->spot.report->n_errors;
+    mk_conf_field_set(&b->spot, e->value);
+    if (b->spot.report->n_errors == n_errors && (k->type == MK_CONF_TEXT || k->type == MK_CONF_WORDS))
+        warn_of_tail(b, e);
 }
 
 static void bind_entry(struct binding *b, const struct mk_conf_entry *e)
@@ -148,16 +163,16 @@ static mk_err bind(struct binding *b, bool complete)
     b->seen = mk_arena_zalloc(b->spot.arena, b->spot.table->n, sizeof(struct mk_conf_entry *));
     if (complete)
         set_defaults(b);
-    if (!b->seen) {
-        report->no_memory = true;
+    if (!b->seen)
         return -ENOMEM;
-    }
-    for (const struct mk_conf_entry *e = b->section ? b->section->first : NULL; e && !report->no_memory;
-         e = e->next)
+    for (const struct mk_conf_entry *e = b->section ? b->section->first : NULL;
+         e && !mk_conf_report_lacks_memory(report); e = e->next)
         bind_entry(b, e);
-    if (complete && !report->no_memory)
+    if (mk_conf_report_lacks_memory(report))
+        return -ENOMEM;
+    if (complete)
         check_required(b);
-    return report->no_memory ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;
+    return report->n_errors > n_errors ? -EINVAL : 0;
 }
 
 mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,

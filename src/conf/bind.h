@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From tree to structs: checks every entry of a section against its table and fills the fields. */
+/* Binds a tree to structs: checks every entry of a section against its table and fills the fields. */
 #ifndef MK_CONF_BIND_H
 #define MK_CONF_BIND_H
 
 #include "conf/check.h"
 #include "conf/table.h"
 
-/* Fills the struct at `out`: first every key that has a default, then what the section says. Fields of keys
- * with neither are left alone. `section` may be NULL: only the defaults (and a complaint about required
- * keys). 0, -EINVAL if this call found errors, -ENOMEM; `out` is safe to look at in any case. Text in it is
- * in the arena of the tree or in `arena`, which must live as long as `out` is used. */
+/* Fills the struct at `out`: first every key that has a default, then the section's entries. Fields of
+ * keys with neither stay unchanged. `section` may be NULL: only the defaults (and a complaint about
+ * required keys). 0, -EINVAL if this call found errors, -ENOMEM; `out` is safe to read in any case. Text
+ * in it is in the arena of the tree or in `arena`, which must live as long as `out` is used. */
 mk_err mk_conf_bind(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
                     struct mk_arena *arena, struct mk_conf_report *report) MK_MUST_USE;
 
-/* The same without the defaults and without looking for required keys: what the section does not say stays as
- * it is in `out`, which may be a copy of the settings it inherits from. */
+/* The same without defaults and without checking required keys: keys that the section does not set stay
+ * unchanged in `out`, which may be a copy of the settings it inherits from. */
 mk_err mk_conf_bind_over(const struct mk_conf_table *table, const struct mk_conf_section *section, void *out,
                          struct mk_arena *arena, struct mk_conf_report *report) MK_MUST_USE;
 

@@ -15,9 +15,9 @@ static void report_unknown(const struct mk_conf_section *s, const struct mk_conf
                            size_t n, struct mk_conf_report *report)
 {
     struct mk_conf_nearest near = mk_conf_nearest_to(s->name);
-    for (size_t i = 0; i < n; i++)
-        mk_conf_nearest_try(&near, mk_str_from_c(tables[i]->section));
     mk_conf_report_error(report, &s->at, "unknown section [%.*s]", MK_CONF_REPORT_ARG(s->name));
+    for (size_t i = 0; i < n && mk_conf_report_wants_hint(report); i++)
+        mk_conf_nearest_try(&near, mk_str_from_c(tables[i]->section));
     if (near.best.p)
         mk_conf_report_hint(report, "did you mean [%.*s]?", MK_CONF_REPORT_ARG(near.best));
 }
@@ -26,10 +26,10 @@ static void report_twice(const struct mk_conf_section *s, const struct mk_conf_s
                          struct mk_conf_report *report)
 {
     if (mk_str_eq(s->at.file, first->at.file))
-        mk_conf_report_error(report, &s->at, "[%.*s] stands already in line %u", MK_CONF_REPORT_ARG(s->name),
+        mk_conf_report_error(report, &s->at, "[%.*s] is already in line %u", MK_CONF_REPORT_ARG(s->name),
                              first->at.line);
     else
-        mk_conf_report_error(report, &s->at, "[%.*s] stands already in %.*s:%u", MK_CONF_REPORT_ARG(s->name),
+        mk_conf_report_error(report, &s->at, "[%.*s] is already in %.*s:%u", MK_CONF_REPORT_ARG(s->name),
                              MK_STR_ARG(first->at.file), first->at.line);
 }
 
@@ -47,5 +47,5 @@ mk_err mk_conf_check_sections(const struct mk_conf_tree *tree, const struct mk_c
         else if (first != s)
             report_twice(s, first, report);
     }
-    return report->no_memory ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;
+    return mk_conf_report_lacks_memory(report) ? -ENOMEM : report->n_errors > n_errors ? -EINVAL : 0;
 }

@@ -60,15 +60,7 @@ uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in)
     return k->size == 1 ? u.n8 : k->size == 2 ? u.n16 : k->size == 4 ? u.n32 : u.n64;
 }
 
-/* Many formats have comments at the end of a line; here they become part of the value. */
-static void hint_comment(struct mk_conf_report *report, mk_str value)
-{
-    size_t at = mk_str_find(value, '#');
-    if (at != MK_STR_NONE && at > 0 && (value.p[at - 1] == ' ' || value.p[at - 1] == '\t'))
-        mk_conf_report_hint(report, "a comment has a line of its own");
-}
-
-/* "expected a time (ms, s, m, h, d) up to 1h, not `1O`", or with what is wrong: "`2h` is too large: expected
+/* "expected a time (ms, s, m, h, d) up to 1h, not `1O`", or with a reason: "`2h` is too large: expected
  * ..." */
 static void fail(const struct mk_conf_spot *spot, mk_str value, const char *what)
 {
@@ -81,7 +73,6 @@ static void fail(const struct mk_conf_spot *spot, mk_str value, const char *what
     else
         mk_conf_spot_error(spot, value, "expected %.*s, not `%.*s`", MK_STR_ARG(mk_buf_str(&form)),
                            MK_CONF_REPORT_ARG(value));
-    hint_comment(spot->report, value);
 }
 
 static void set_bool(const struct mk_conf_spot *spot, mk_str value)
@@ -159,8 +150,8 @@ static void set_text(const struct mk_conf_spot *spot, mk_str value)
     mk_str text;
     mk_err err = mk_conf_words_text(spot->arena, value, &text);
     if (err == -ENOMEM)
-        spot->report->no_memory = true;
-    else if (err)
+        return;
+    if (err)
         fail_quote(spot, value);
     else if (text.len == 0 && !may_be_empty(spot->key))
         fail(spot, value, "empty");
@@ -168,9 +159,7 @@ static void set_text(const struct mk_conf_spot *spot, mk_str value)
         fail(spot, value, "too short");
     else if (text.len > mk_conf_table_max(spot->key))
         fail(spot, value, "too long");
-    else if (!(text = mk_arena_copy(spot->arena, text)).p) /* with the NUL that is promised */
-        spot->report->no_memory = true;
-    else
+    else if ((text = mk_arena_copy(spot->arena, text)).p) /* adds the promised NUL */
         memcpy(field_of(spot), &text, sizeof text);
 }
 
@@ -180,8 +169,8 @@ static void set_words(const struct mk_conf_spot *spot, mk_str value)
     mk_str bad;
     mk_err err = mk_conf_words_add(spot->arena, value, words, &bad);
     if (err == -ENOMEM)
-        spot->report->no_memory = true;
-    else if (err)
+        return;
+    if (err)
         fail_quote(spot, bad);
     else if (words->n == 0 && !may_be_empty(spot->key))
         fail(spot, value, "empty");
@@ -193,7 +182,7 @@ static void set_custom(const struct mk_conf_spot *spot, mk_str value)
 {
     size_t n_errors = spot->report->n_errors;
     bool ok = spot->key->parse(spot, value, field_of(spot));
-    if (!ok && spot->report->n_errors == n_errors && !spot->report->no_memory)
+    if (!ok && spot->report->n_errors == n_errors && !mk_conf_report_lacks_memory(spot->report))
         fail(spot, value, NULL);
 }
 

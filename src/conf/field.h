@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One field of a struct, filled from text as its key says. */
+/* Parses the text of a key into its struct field. */
 #ifndef MK_CONF_FIELD_H
 #define MK_CONF_FIELD_H
 
 #include "conf/table.h"
 
-/* Is the size of the field one that its type can be stored in? If not, the table is wrong. */
+/* Can the key's type be stored in a field of this size? If not, the table is wrong. */
 bool mk_conf_field_fits(const struct mk_conf_key *k);
-/* Reads `value` into the field of spot->key (aliases followed), or reports why it cannot. */
+/* Parses `value` into the field of spot->key (aliases followed), or reports why it is invalid. */
 void mk_conf_field_set(const struct mk_conf_spot *spot, mk_str value);
-/* Forgets what the field holds, if setting it would add to that. */
+/* Clears the field if setting it would append. */
 void mk_conf_field_clear(const struct mk_conf_key *k, void *out);
 
-/* What a field of NUM, SIZE, TIME or ENUM holds. */
+/* The value of a field of type NUM, SIZE, TIME or ENUM. */
 uint64_t mk_conf_field_load(const struct mk_conf_key *k, const void *in);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "conf/read.h"
+#include "conf/io.h"
 
 void mk_conf_lexer_init(struct mk_conf_lexer *l, mk_str file, mk_str text, struct mk_conf_report *report)
 {
@@ -33,8 +33,8 @@ static struct mk_conf_place place_at(const struct mk_conf_lexer *l, const char *
     return at;
 }
 
-/* Cuts the next line off, with neither its end nor the blanks before that. */
-static void take_line(struct mk_conf_lexer *l)
+/* Cuts off the next line, without its end and trailing blanks. */
+static void parse_line(struct mk_conf_lexer *l)
 {
     mk_str line = mk_str_cut(&l->rest, '\n');
     if (line.len && line.p[line.len - 1] == '\r')
@@ -64,7 +64,7 @@ static bool check_bytes(struct mk_conf_lexer *l, mk_str line)
     return true;
 }
 
-/* "4 spaces", for a message. */
+/* "4 spaces", for messages. */
 static const char *describe(mk_str indent, char room[64])
 {
     bool tabs = mk_str_find(indent, '\t') != MK_STR_NONE, spaces = mk_str_find(indent, ' ') != MK_STR_NONE;
@@ -109,7 +109,7 @@ static void split_words(const struct mk_conf_lexer *l, mk_str s, struct mk_conf_
     out->rest_column = place_at(l, out->rest.p).column;
 }
 
-/* What belongs to the first column and is indented is no entry, though it could be read as one. */
+/* An indented section header or directive is a mistake, though it could be parsed as an entry. */
 static bool is_out_of_place(mk_str s)
 {
     mk_str rest = s, word = mk_str_word(&rest);
@@ -126,10 +126,10 @@ static bool read_indented(struct mk_conf_lexer *l, size_t indent_len, struct mk_
         struct mk_conf_place at = place_at(l, s.p);
         mk_conf_report_error(l->report, &at, "`%.*s` must begin in the first column", MK_CONF_REPORT_ARG(s));
         out->kind = MK_CONF_LINE_SECTION;
-        out->word = (mk_str){NULL, 0};
+        out->word = MK_ABSENT;
         return s.p[0] == '[';
     }
-    check_indent(l, mk_str_take(l->at.source, indent_len));
+    check_indent(l, mk_str_first(l->at.source, indent_len));
     out->kind = MK_CONF_LINE_ENTRY;
     split_words(l, s, out);
     return true;
@@ -141,7 +141,7 @@ static void check_behind_section(struct mk_conf_lexer *l, mk_str behind)
     if (text.len == 0)
         return;
     struct mk_conf_place at = place_at(l, text.p);
-    mk_conf_report_error(l->report, &at, "nothing may stand behind `]`");
+    mk_conf_report_error(l->report, &at, "expected nothing after `]`");
     if (text.p[0] == '#')
         mk_conf_report_hint(l->report, "a comment has a line of its own");
 }
@@ -152,7 +152,7 @@ static void read_section(struct mk_conf_lexer *l, struct mk_conf_line *out)
     size_t close = mk_str_find(s, ']');
     out->kind = MK_CONF_LINE_SECTION;
     out->at = place_at(l, l->at.source.p);
-    out->word = mk_str_trim(mk_str_take(s, close));
+    out->word = mk_str_trim(mk_str_first(s, close));
     if (close == MK_STR_NONE)
         mk_conf_report_error(l->report, &out->at, "a section name must be closed by `]`");
     else
@@ -176,7 +176,7 @@ static void report_no_indent(struct mk_conf_lexer *l)
         mk_conf_report_hint(l->report, "an entry is indented, by 4 spaces for example");
 }
 
-/* False if the line says nothing. */
+/* False for a blank line, a comment or an invalid line. */
 static bool read_line(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     mk_str line = l->at.source;
@@ -202,7 +202,7 @@ bool mk_conf_lexer_next(struct mk_conf_lexer *l, struct mk_conf_line *out)
 {
     *out = (struct mk_conf_line){.kind = MK_CONF_LINE_ENTRY};
     while (l->rest.p) {
-        take_line(l);
+        parse_line(l);
         out->at = l->at;
         if (check_bytes(l, l->at.source) && read_line(l, out))
             return true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From one file's text to its lines, each with what it is. Knows the indent and the bytes that may stand in a
- * line; not what a directive does nor what a reference means. */
+/* Splits the text of one file into classified lines. Checks indentation and permitted bytes; the meaning
+ * of directives and references is handled elsewhere. */
 #ifndef MK_CONF_LEXER_H
 #define MK_CONF_LEXER_H
 
 #include "conf/report.h"
 
 enum mk_conf_line_kind {
-    MK_CONF_LINE_SECTION,  /* [word]; an absent word: the line is broken and so is what stands below */
+    MK_CONF_LINE_SECTION,  /* [word]; an absent word: the header is broken, so ignore the entries below */
     MK_CONF_LINE_ENTRY,    /* word rest */
     MK_CONF_LINE_DIRECTIVE /* word rest, the word with its @ */
 };
@@ -27,10 +27,9 @@ struct mk_conf_lexer {
     unsigned indent_line;
 };
 
-/* Both texts must outlive what comes out. */
+/* Both texts must outlive the lines. */
 void mk_conf_lexer_init(struct mk_conf_lexer *l, mk_str file, mk_str text, struct mk_conf_report *report);
-/* The next line that says something; false at the end. What is wrong is reported, and the line left out if
- * nothing can be made of it. */
+/* The next line with content; false at the end. Reports errors and skips lines that are unusable. */
 bool mk_conf_lexer_next(struct mk_conf_lexer *l, struct mk_conf_line *out);
 
 #endif

@@ -13,8 +13,8 @@ static bool same(mk_str a, size_t i, mk_str b, size_t j)
     return mk_char_lower(a.p[i]) == mk_char_lower(b.p[j]);
 }
 
-/* Optimal string alignment, row by row: `now` from the one above and, for swapped neighbours, the one above
- * that. */
+/* Optimal string alignment, row by row: computes `now` from the row above and, for swapped neighbours, the
+ * row above that. */
 static void fill_row(mk_str a, mk_str b, size_t i, unsigned *now, const unsigned *above,
                      const unsigned *higher)
 {
@@ -55,7 +55,7 @@ static size_t shared_beginning(mk_str a, mk_str b)
 void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate)
 {
     size_t near = mk_min((mk_max(n->word.len, candidate.len) + 1) / 3, FAR_MAX);
-    /* Spares the table of distances for most: what differs more in length cannot be near. */
+    /* Quick check that spares most candidates the distance table: their lengths differ too much. */
     if (mk_max(n->word.len, candidate.len) - mk_min(n->word.len, candidate.len) > near)
         return;
     unsigned distance = mk_conf_nearest_distance(n->word, candidate);

@@ -14,18 +14,17 @@
 
 struct mk_conf_nearest {
     mk_str word;
-    mk_str best; /* absent as long as nothing is near enough; a slice of what was tried */
+    mk_str best; /* absent until a candidate is near enough; a slice of that candidate */
     unsigned distance;
-    size_t shared; /* letters that both begin with */
+    size_t shared; /* length of the common prefix */
 };
 
 struct mk_conf_nearest mk_conf_nearest_to(mk_str word);
-/* Of two that are equally near the one with more letters in common at the beginning wins, then the first.
- * Near enough: a third of the longer word's letters, 4 at most.
- */
+/* Of two equally near candidates, the one with the longer common prefix wins, then the first. Near enough:
+ * a third of the longer word's letters, 4 at most. */
 void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate);
 
-/* Longer words are near to nothing. */
+/* Longer words match nothing. */
 enum { MK_CONF_NEAREST_LEN = 64 };
 #define MK_CONF_NEAREST_FAR ((unsigned)-1)
 /* MK_CONF_NEAREST_FAR if one of them is longer than MK_CONF_NEAREST_LEN. */

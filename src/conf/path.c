@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* Takes the next step of a path: "." and empty ones are none. */
+/* Takes the next step of a path, skipping "." and empty ones. */
 static bool next_step(mk_str *rest, mk_str *step)
 {
     while (rest->p) {
@@ -27,14 +27,14 @@ static size_t add_steps(char *room, size_t len, mk_str path)
     return len;
 }
 
-mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path)
+mk_str mk_conf_path_in(struct mk_arena *a, mk_str folder, mk_str path)
 {
-    size_t slash = mk_str_find_last(from, '/');
     bool absolute = mk_str_starts(path, MK_STR("/"));
-    mk_str folder = absolute || slash == MK_STR_NONE ? MK_STR("") : mk_str_take(from, slash + 1);
+    if (absolute)
+        folder = MK_STR("");
     char *room = mk_arena_alloc(a, folder.len + path.len + 3);
     if (!room)
-        return (mk_str){NULL, 0};
+        return MK_ABSENT;
     size_t len = 0;
     if (absolute || mk_str_starts(folder, MK_STR("/")))
         room[len++] = '/';
@@ -42,6 +42,12 @@ mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path)
     len = add_steps(room, len, path);
     room[len] = '\0';
     return mk_str_of(room, len);
+}
+
+mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path)
+{
+    size_t slash = mk_str_find_last(from, '/');
+    return mk_conf_path_in(a, slash == MK_STR_NONE ? MK_STR("") : mk_str_first(from, slash + 1), path);
 }
 
 bool mk_conf_path_is_pattern(mk_str path)
@@ -59,7 +65,7 @@ static mk_str name_of(mk_str path)
 struct gathering {
     struct mk_arena *arena;
     struct mk_conf_path_list *list;
-    bool hidden, backups; /* the pattern asks for them */
+    bool hidden, backups; /* does the pattern ask for them? */
     size_t cap;
     mk_err err;
 };
@@ -85,7 +91,7 @@ static bool on_found(void *data, mk_str path)
     mk_str name = name_of(path);
     if ((!g->hidden && mk_str_starts(name, MK_STR("."))) || (!g->backups && mk_str_ends(name, MK_STR("~"))))
         return true;
-    mk_str kept = make_room(g) ? mk_arena_copy(g->arena, path) : (mk_str){NULL, 0};
+    mk_str kept = make_room(g) ? mk_arena_copy(g->arena, path) : MK_ABSENT;
     if (!kept.p) {
         g->err = -ENOMEM;
         return false;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of configuration files, as text: which file an @INCLUDE means, and whether two are the same. */
+/* Paths of configuration files as text: resolves @INCLUDE and compares paths. */
 #ifndef MK_CONF_PATH_H
 #define MK_CONF_PATH_H
 
-#include "conf/read.h"
+#include "base/arena.h"
+#include "conf/io.h"
 
-/* `path` as seen from the folder of the file `from`, without `./` and doubled slashes; absent when memory is
- * out. A
- * `..` stays: where it leads is the file system's business. */
+/* `path` relative to the folder of the file `from`, without `./` and doubled slashes; absent when out of
+ * memory. Keeps `..`, since only the file system knows where it leads. */
 mk_str mk_conf_path_join(struct mk_arena *a, mk_str from, mk_str path) MK_MUST_USE;
 
-/* Does it hold any of * ? [ ? */
+/* The same, relative to a folder. */
+mk_str mk_conf_path_in(struct mk_arena *a, mk_str folder, mk_str path) MK_MUST_USE;
+
+/* Does it contain any of * ? [ ? */
 bool mk_conf_path_is_pattern(mk_str path);
 
 struct mk_conf_path_list {

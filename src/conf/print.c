@@ -25,7 +25,7 @@ void mk_conf_print_entry(mk_str key, mk_str value, struct mk_buf *out)
     add_entry(key, 0, value, out);
 }
 
-/* Words on one line until it is long enough; moves *i behind them. */
+/* Writes words on one line until it is long enough, and advances *i past them. */
 static void write_words(const struct mk_conf_words *words, size_t *i, struct mk_buf *out)
 {
     size_t start = out->len;
@@ -102,7 +102,7 @@ static bool show_one(const struct mk_conf_key *k, const void *in, const void *fi
     }
 }
 
-/* Writes the value at *i, which moves on; false if there is none (left). */
+/* Writes the value at *i and advances it; false if none is left. */
 static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct mk_buf *out)
 {
     const void *field = (const char *)in + k->offset;
@@ -114,7 +114,7 @@ static bool show(const struct mk_conf_key *k, const void *in, size_t *i, struct 
     return at == 0 && show_one(k, in, field, out);
 }
 
-/* What a deprecated key says is shown by the key that took its place. */
+/* A deprecated key's value is printed under the key that replaced it. */
 static bool is_printed(const struct mk_conf_key *k)
 {
     return !k->alias_of && !(k->flags & (MK_CONF_IGNORED | MK_CONF_DEPRECATED));
@@ -127,6 +127,12 @@ static size_t widest_key(const struct mk_conf_table *t)
         if (is_printed(&t->keys[i]))
             width = mk_max(width, strlen(t->keys[i].name));
     return width;
+}
+
+bool mk_conf_print_value(const struct mk_conf_key *key, const void *in, struct mk_buf *out)
+{
+    size_t first = 0;
+    return show(key, in, &first, out);
 }
 
 static void print_key(const struct mk_conf_key *k, size_t width, const void *in, struct mk_buf *out)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/read.h"
 
+#include "conf/foreign.h"
 #include "conf/lexer.h"
 #include "conf/nearest.h"
 #include "conf/path.h"
 #include "conf/vars.h"
 #include "conf/words.h"
 
-/* A file that is being read, and the one that includes it. */
+/* A file being read, and the file that includes it. */
 struct frame {
     const struct frame *up;
     mk_str path;
     unsigned depth;
     struct mk_conf_place include;    /* the line of this file that includes the next one */
-    struct mk_conf_section *section; /* NULL: entries have nowhere to go */
-    bool lost;                       /* and it has been said, or its header is broken: drop them in silence */
+    struct mk_conf_section *section; /* NULL: entries have no section */
+    bool lost;                       /* already reported, or the header is broken: drop entries silently */
 };
 
 struct reader {
@@ -24,15 +25,10 @@ struct reader {
     struct mk_conf_report *report;
     struct mk_conf_vars vars;
     size_t n_files, n_bytes;
-    bool full; /* a limit of all files together is exceeded, which is reported: nothing more is opened */
+    bool full; /* a limit on all files together is exceeded and reported: open nothing more */
 };
 
-static void no_memory(struct reader *r)
-{
-    r->report->no_memory = true;
-}
-
-/* Where the value of the line begins. */
+/* The start of the line's value. */
 static struct mk_conf_place rest_place(const struct mk_conf_line *line)
 {
     struct mk_conf_place at = line->at;
@@ -44,16 +40,14 @@ static void on_section(struct reader *r, struct frame *f, const struct mk_conf_l
 {
     f->lost = !line->word.p;
     f->section = f->lost ? NULL : mk_conf_tree_add_section(r->tree, r->arena, line->word, &line->at);
-    if (!f->lost && !f->section)
-        no_memory(r);
 }
 
 static void report_no_section(struct reader *r, struct frame *f, const struct mk_conf_line *line)
 {
-    if (f->lost || r->report->no_memory)
+    if (f->lost || mk_conf_report_lacks_memory(r->report))
         return;
     f->lost = true;
-    mk_conf_report_error(r->report, &line->at, "`%.*s` stands in no section", MK_CONF_REPORT_ARG(line->word));
+    mk_conf_report_error(r->report, &line->at, "`%.*s` is not in a section", MK_CONF_REPORT_ARG(line->word));
     if (f->include.line)
         mk_conf_report_hint(r->report, "the @INCLUDE in line %u ended the section above it", f->include.line);
     else
@@ -69,8 +63,7 @@ static void on_entry(struct reader *r, struct frame *f, const struct mk_conf_lin
     struct mk_conf_place at = rest_place(line);
     struct mk_conf_entry e = {.key = line->word, .at = line->at, .value_column = line->rest_column};
     e.broken = !mk_conf_vars_expand(&r->vars, line->rest, &at, &e.value);
-    if (!mk_conf_tree_add_entry(f->section, r->arena, &e))
-        no_memory(r);
+    (void)!mk_conf_tree_add_entry(f->section, r->arena, &e);
 }
 
 static void on_set(struct reader *r, const struct mk_conf_line *line)
@@ -85,7 +78,7 @@ static void on_set(struct reader *r, const struct mk_conf_line *line)
     at.column += (unsigned)(value.p - line->rest.p);
     mk_str expanded;
     if (!mk_conf_vars_expand(&r->vars, value, &at, &expanded))
-        expanded = MK_STR(""); /* known from here on, so that its uses are not reported too */
+        expanded = MK_STR(""); /* define it anyway, so that its uses are not reported too */
     mk_conf_vars_set(&r->vars, name, expanded);
 }
 
@@ -96,7 +89,7 @@ static void include_each(struct reader *r, struct frame *f, mk_str pattern)
     struct mk_conf_path_list list;
     mk_err err = mk_conf_path_glob(r->arena, r->io, pattern, &list);
     if (err == -ENOMEM)
-        no_memory(r);
+        r->report->no_memory = true; /* glob() may have failed without touching the arena */
     else if (err)
         mk_conf_report_error(r->report, &f->include, "`%.*s` cannot be looked up: %s", MK_STR_ARG(pattern),
                              mk_err_text(err));
@@ -113,18 +106,16 @@ static void on_include(struct reader *r, struct frame *f, const struct mk_conf_l
     if (!mk_conf_vars_expand(&r->vars, line->rest, &f->include, &text))
         return;
     mk_err err = mk_conf_words_text(r->arena, text, &pattern);
-    if (err == -ENOMEM) {
-        no_memory(r);
+    if (err == -ENOMEM)
         return;
-    }
     if (err || pattern.len == 0) {
         mk_conf_report_error(r->report, &f->include, "expected `@INCLUDE file` or `@INCLUDE folder/*.conf`");
         return;
     }
     mk_str path = mk_conf_path_join(r->arena, f->path, pattern);
     if (!path.p)
-        no_memory(r);
-    else if (mk_conf_path_is_pattern(pattern))
+        return;
+    if (mk_conf_path_is_pattern(pattern))
         include_each(r, f, path);
     else
         read_path(r, f, path);
@@ -152,7 +143,7 @@ static void read_lines(struct reader *r, struct frame *f, mk_str text)
     struct mk_conf_lexer lexer;
     struct mk_conf_line line;
     mk_conf_lexer_init(&lexer, f->path, text, r->report);
-    while (mk_conf_lexer_next(&lexer, &line) && !r->report->no_memory) {
+    while (mk_conf_lexer_next(&lexer, &line) && !mk_conf_report_lacks_memory(r->report)) {
         if (line.kind == MK_CONF_LINE_SECTION)
             on_section(r, f, &line);
         else if (line.kind == MK_CONF_LINE_ENTRY)
@@ -180,7 +171,7 @@ static void report_cycle(struct reader *r, const struct frame *up, mk_str path)
     mk_conf_report_hint(r->report, "%.*s", MK_STR_ARG(mk_buf_str(&chain)));
 }
 
-/* Each of the limits stops what could otherwise grow without end; the last two stop the reading. */
+/* These limits bound recursion and memory; exceeding one of the last two stops the reading. */
 static bool may_open(struct reader *r, const struct frame *up, mk_str path)
 {
     for (const struct frame *f = up; f; f = f->up)
@@ -200,14 +191,28 @@ static bool may_open(struct reader *r, const struct frame *up, mk_str path)
     return !r->full;
 }
 
-/* Text that has just come in, in the arena. */
+/* True if the file belongs to another server; then that is its only error. */
+static bool report_foreign(struct reader *r, mk_str path, mk_str text)
+{
+    struct mk_conf_foreign found = mk_conf_foreign_find(text);
+    if (!found.server)
+        return false;
+    struct mk_conf_place at = {.file = path, .line = found.line, .source = found.source};
+    mk_conf_report_error(r->report, &at, "this is a configuration for %s, not for Monkey", found.server);
+    mk_conf_report_hint(r->report, "%s", found.hint);
+    return true;
+}
+
+/* Parses text that is already in the arena. */
 static void read_opened(struct reader *r, const struct frame *up, mk_str path, mk_str text)
 {
     struct frame f = {.up = up, .path = path, .depth = up ? up->depth + 1 : 1};
     r->n_bytes += text.len;
     if (!text.p)
-        no_memory(r);
-    else if (r->n_bytes <= MK_CONF_TOTAL_MAX)
+        return;
+    if (report_foreign(r, path, text))
+        return;
+    if (r->n_bytes <= MK_CONF_TOTAL_MAX)
         read_lines(r, &f, text);
     else if (!r->full)
         mk_conf_report_error(r->report, &(struct mk_conf_place){.file = path},
@@ -219,7 +224,7 @@ static void report_unreadable(struct reader *r, const struct frame *up, mk_str p
 {
     struct mk_conf_place itself = {.file = path};
     if (err == -ENOMEM)
-        no_memory(r);
+        r->report->no_memory = true;
     else if (err == -EFBIG)
         mk_conf_report_error(r->report, up ? &up->include : &itself, "`%.*s` has more than %d bytes",
                              MK_STR_ARG(path), MK_CONF_FILE_MAX);
@@ -261,8 +266,6 @@ mk_err mk_conf_read_file(struct mk_conf_tree *tree, struct mk_arena *arena, cons
     mk_str clean = mk_conf_path_join(arena, MK_STR(""), path);
     if (clean.p)
         read_path(&r, NULL, clean);
-    else
-        no_memory(&r);
     return mk_conf_report_result(report);
 }
 
@@ -274,7 +277,5 @@ mk_err mk_conf_read_text(struct mk_conf_tree *tree, struct mk_arena *arena, cons
     r.n_files++;
     if (clean.p)
         read_opened(&r, NULL, clean, mk_arena_copy(arena, text));
-    else
-        no_memory(&r);
     return mk_conf_report_result(report);
 }

@@ -3,7 +3,7 @@
 
 #include "conf/value.h"
 
-/* A bar would end the cell. */
+/* Escapes bars, which would end the cell. */
 static void add_cell(mk_str text, struct mk_buf *out)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -56,7 +56,7 @@ static void add_default(const struct mk_conf_key *k, struct mk_buf *out)
 static void add_meaning(const struct mk_conf_key *k, struct mk_buf *out)
 {
     if (k->flags & MK_CONF_IGNORED)
-        mk_buf_add(out, MK_STR("No effect any more. "));
+        mk_buf_add(out, MK_STR("No longer has an effect. "));
     else if (k->flags & MK_CONF_DEPRECATED)
         mk_buf_add(out, MK_STR("Deprecated. "));
     if (k->alias_of) {

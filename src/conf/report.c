@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf/report.h"
 
+#include "conf/foreign.h"
+
 #include <stdio.h>
 
 enum { TEXT_MAX = 1024, SHOWN_BEFORE = 80, SHOWN = 160 };
@@ -10,36 +12,39 @@ void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena)
     *r = (struct mk_conf_report){.arena = arena};
 }
 
-/* Cut where it does not fit: a message is no place for a value of 4096 bytes. */
+void mk_conf_report_watch(struct mk_conf_report *r, const struct mk_arena *built_in)
+{
+    r->no_memory = mk_conf_report_lacks_memory(r);
+    r->watched = built_in;
+}
+
+bool mk_conf_report_lacks_memory(const struct mk_conf_report *r)
+{
+    return r->no_memory || r->arena->failed || (r->watched && r->watched->failed);
+}
+
+/* Truncates the message where it does not fit: a value may have 4096 bytes. */
 static MK_PRINTF(2, 0) mk_str format(struct mk_conf_report *r, const char *fmt, va_list args)
 {
     char room[TEXT_MAX];
     int len = vsnprintf(room, sizeof room, fmt, args);
-    mk_str text =
-        mk_arena_copy(r->arena, mk_str_of(room, mk_min(len < 0 ? 0 : (size_t)len, sizeof room - 1)));
-    if (!text.p)
-        r->no_memory = true;
-    return text;
+    return mk_arena_copy(r->arena, mk_str_of(room, mk_min(len < 0 ? 0 : (size_t)len, sizeof room - 1)));
 }
 
 static mk_str copy(struct mk_conf_report *r, mk_str s)
 {
-    mk_str text = s.p ? mk_arena_copy(r->arena, s) : s;
-    if (s.p && !text.p)
-        r->no_memory = true;
-    return text;
+    return s.p ? mk_arena_copy(r->arena, s) : s;
 }
 
 static void keep(struct mk_conf_report *r, const struct mk_conf_problem *problem)
 {
     struct mk_conf_problem *p = mk_arena_alloc(r->arena, sizeof *p);
-    if (!p) {
-        r->no_memory = true;
+    if (!p)
         return;
-    }
     *p = *problem;
     p->at.file = copy(r, p->at.file);
     p->at.source = copy(r, p->at.source);
+    p->hint = mk_str_from_c(mk_conf_foreign_hint(mk_conf_foreign_tail(p->at.source)));
     if (r->last)
         r->last->next = p;
     else
@@ -95,7 +100,7 @@ void mk_conf_report_meant(struct mk_conf_report *r, mk_str word)
 
 mk_err mk_conf_report_result(const struct mk_conf_report *r)
 {
-    return r->no_memory ? -ENOMEM : r->n_errors ? -EINVAL : 0;
+    return mk_conf_report_lacks_memory(r) ? -ENOMEM : r->n_errors ? -EINVAL : 0;
 }
 
 static bool is_control(char c)
@@ -103,13 +108,13 @@ static bool is_control(char c)
     return (unsigned char)c < 0x20 || c == 0x7f;
 }
 
-/* The second and later bytes of a character in UTF-8, which take no room of their own. */
+/* UTF-8 continuation bytes, which take no column of their own. */
 static bool is_inner(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* What strangers wrote must not speak to the terminal. */
+/* Replaces control characters: untrusted text must not control the terminal. */
 static void add_clean(struct mk_buf *out, mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -129,8 +134,8 @@ static void print_place(const struct mk_conf_place *at, struct mk_buf *out)
     mk_buf_add_char(out, ' ');
 }
 
-/* The line, or the part of a long one that holds the column; *before are the bytes of it ahead of the column.
- */
+/* The line, or the part of a long line around the column; *before is the number of its bytes before the
+ * column. */
 static mk_str shown_part(const struct mk_conf_place *at, size_t *before)
 {
     size_t column = mk_min(at->column ? at->column - 1 : 0, at->source.len);
@@ -141,7 +146,7 @@ static mk_str shown_part(const struct mk_conf_place *at, size_t *before)
     while (to < at->source.len && is_inner(at->source.p[to]))
         to++;
     *before = column - from;
-    return mk_str_skip(mk_str_take(at->source, to), from);
+    return mk_str_skip(mk_str_first(at->source, to), from);
 }
 
 static void print_source(const struct mk_conf_place *at, struct mk_buf *out)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is wrong with a configuration: everything that one run finds, each with its place, what was expected
- * and, where one is near, the word that was probably meant. */
+/* The errors and warnings of a configuration: all that one run finds, each with its place, the expected
+ * form and a suggestion if a similar word exists. */
 #ifndef MK_CONF_REPORT_H
 #define MK_CONF_REPORT_H
 
@@ -8,16 +8,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* A point in a file. The text belongs to the arena of the configuration, in a report to that of the report.
- */
+/* A position in a file. The text is in the configuration's arena; within a report, in the report's arena. */
 struct mk_conf_place {
     mk_str file;
-    unsigned line;   /* from 1; 0: the file as a whole */
-    unsigned column; /* in bytes, from 1; 0: the line as a whole */
+    unsigned line;   /* from 1; 0: the whole file */
+    unsigned column; /* in bytes, from 1; 0: the whole line */
     mk_str source;   /* the line as written, without its end; absent if there is none to show */
 };
 
-/* A piece of text for "`%.*s`" in a message, which should stay short whatever the file holds. */
+/* Text for "`%.*s`" in a message, truncated to keep the message short. */
 #define MK_CONF_REPORT_ARG(s) ((int)mk_min((s).len, 64)), ((s).p ? (s).p : "")
 
 enum mk_conf_severity { MK_CONF_ERROR, MK_CONF_WARNING };
@@ -26,24 +25,30 @@ struct mk_conf_problem {
     struct mk_conf_problem *next;
     enum mk_conf_severity severity;
     struct mk_conf_place at;
-    mk_str text; /* one sentence without a stop */
+    mk_str text; /* one sentence without a full stop */
     mk_str hint; /* absent if there is none */
 };
 
-/* So many problems are kept, the others only counted. */
+/* Problems beyond this number are only counted. */
 enum { MK_CONF_REPORT_MAX = 100 };
 
 struct mk_conf_report {
     struct mk_arena *arena;
-    struct mk_conf_problem *first, *last; /* in the order in which they were found */
-    struct mk_conf_problem *open;         /* the one that a hint belongs to */
+    struct mk_conf_problem *first, *last; /* in order of discovery */
+    struct mk_conf_problem *open;         /* the one that a hint applies to */
     size_t n_kept;
-    size_t n_errors, n_warnings; /* with those that were not kept */
-    bool no_memory;              /* sticky: something could not be stored, what was read is not complete */
+    size_t n_errors, n_warnings;    /* including those not kept */
+    bool no_memory;                 /* sticky: an allocation failed, so the result is incomplete */
+    const struct mk_arena *watched; /* the arena the result is built in; NULL: the report's own */
 };
 
-/* The problems live in `arena`, with all their text: a report outlives the configuration that it is about. */
+/* Keeps problems and their text in `arena`, so a report can outlive its configuration. */
 void mk_conf_report_init(struct mk_conf_report *r, struct mk_arena *arena);
+/* Watches the arena that the result is built in: if it fails, so does the reading. NULL: stops watching
+ * but remembers a failure. */
+void mk_conf_report_watch(struct mk_conf_report *r, const struct mk_arena *built_in);
+/* Did the report or the watched arena run out of memory? */
+bool mk_conf_report_lacks_memory(const struct mk_conf_report *r);
 
 void mk_conf_report_error(struct mk_conf_report *r, const struct mk_conf_place *at, const char *fmt, ...)
     MK_PRINTF(3, 4);
@@ -51,13 +56,18 @@ void mk_conf_report_warn(struct mk_conf_report *r, const struct mk_conf_place *a
     MK_PRINTF(3, 4);
 void mk_conf_report_addv(struct mk_conf_report *r, enum mk_conf_severity severity,
                          const struct mk_conf_place *at, const char *fmt, va_list args) MK_PRINTF(4, 0);
-/* Adds a hint to the problem reported last. */
+/* Adds a hint to the last problem. Without one, a `#` or `;` after a value gets its own hint. */
 void mk_conf_report_hint(struct mk_conf_report *r, const char *fmt, ...) MK_PRINTF(2, 3);
 void mk_conf_report_hintv(struct mk_conf_report *r, const char *fmt, va_list args) MK_PRINTF(2, 0);
-/* The same as "did you mean `word`?"; nothing if the word is absent. */
+/* False where a hint would be dropped: then there is no need to search for one. */
+static inline bool mk_conf_report_wants_hint(const struct mk_conf_report *r)
+{
+    return r->open != NULL;
+}
+/* The same as "did you mean `word`?"; does nothing if the word is absent. */
 void mk_conf_report_meant(struct mk_conf_report *r, mk_str word);
 
-/* What the report comes to: -ENOMEM, else -EINVAL if it has an error, else 0 (warnings count nothing). */
+/* The result: -ENOMEM, else -EINVAL if there are errors, else 0 (warnings do not count). */
 mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
 
 /* Writes one problem, each line with its end:
@@ -67,7 +77,7 @@ mk_err mk_conf_report_result(const struct mk_conf_report *r) MK_MUST_USE;
  *         hint: ...
  * The source line and the hint are left out when there is none. Control characters become `?`. */
 void mk_conf_report_print_one(const struct mk_conf_problem *p, struct mk_buf *out);
-/* Writes all of them, and how many more there were. */
+/* Writes all problems and the number of those dropped. */
 void mk_conf_report_print(const struct mk_conf_report *r, struct mk_buf *out);
 
 #endif

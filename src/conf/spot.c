@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What whoever reads a value may ask, and tell, about the place where it stands. */
+/* What a value parser can query and report about the place of its value. */
 #include "conf/path.h"
 #include "conf/table.h"
 
@@ -20,31 +20,36 @@ void *mk_conf_spot_out(const struct mk_conf_spot *spot)
 
 void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size)
 {
-    void *p = mk_arena_zalloc(spot->arena, 1, size);
-    spot->report->no_memory |= !p;
-    return p;
+    return mk_arena_zalloc(spot->arena, 1, size);
 }
 
 bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word)
 {
     mk_err e = mk_conf_words_next(spot->arena, rest, word);
-    spot->report->no_memory |= e == -ENOMEM;
     if (e == -EINVAL)
-        mk_conf_spot_error(spot, *word, "a quote is not closed, or something stands right behind it");
+        mk_conf_spot_error(spot, *word, "a quote is not closed, or text follows it without a blank");
     return e == 0;
 }
 
 mk_str mk_conf_spot_path(const struct mk_conf_spot *spot, mk_str path)
 {
     mk_str file = spot->entry ? spot->entry->at.file : MK_STR("");
-    mk_str full = mk_conf_path_join(spot->arena, file, path);
-    spot->report->no_memory |= !full.p;
-    return full;
+    return mk_conf_path_join(spot->arena, file, path);
+}
+
+/* The place of a slice of the key or value; an absent slice means the whole value. */
+static struct mk_conf_place place_of(const struct mk_conf_spot *spot, mk_str part)
+{
+    if (spot->entry)
+        return mk_conf_tree_place(spot->entry, part);
+    mk_str name = mk_arena_printf(spot->arena, "default of %s in [%s]", spot->key ? spot->key->name : "a key",
+                                  spot->table->section);
+    return (struct mk_conf_place){.file = name};
 }
 
 void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
 {
-    struct mk_conf_place at = mk_conf_spot_place(spot, part);
+    struct mk_conf_place at = place_of(spot, part);
     va_list args;
     va_start(args, fmt);
     mk_conf_report_addv(spot->report, MK_CONF_ERROR, &at, fmt, args);
@@ -53,7 +58,7 @@ void mk_conf_spot_error(const struct mk_conf_spot *spot, mk_str part, const char
 
 void mk_conf_spot_warn(const struct mk_conf_spot *spot, mk_str part, const char *fmt, ...)
 {
-    struct mk_conf_place at = mk_conf_spot_place(spot, part);
+    struct mk_conf_place at = place_of(spot, part);
     va_list args;
     va_start(args, fmt);
     mk_conf_report_addv(spot->report, MK_CONF_WARNING, &at, fmt, args);

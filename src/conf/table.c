@@ -35,7 +35,7 @@ static void add_bound(const struct mk_conf_key *k, uint64_t n, struct mk_buf *ou
         mk_buf_add_num(out, n);
 }
 
-/* " from 1 to 64"; a bound that comes from the field alone says nothing to the reader unless it is small. */
+/* " from 1 to 64"; omits a bound that merely comes from the field's width, unless it is small. */
 static void add_range(const struct mk_conf_key *k, struct mk_buf *out)
 {
     uint64_t max = mk_conf_table_max(k);
@@ -112,14 +112,4 @@ void mk_conf_table_form(const struct mk_conf_key *k, struct mk_buf *out)
         mk_buf_addf(out, ", or %s", k->zero);
 }
 
-/* A default has no line of its own: the message names its key instead. */
-struct mk_conf_place mk_conf_spot_place(const struct mk_conf_spot *spot, mk_str part)
-{
-    if (spot->entry)
-        return mk_conf_tree_place(spot->entry, part);
-    mk_str name = mk_arena_printf(spot->arena, "default of %s in [%s]", spot->key ? spot->key->name : "a key",
-                                  spot->table->section);
-    if (!name.p)
-        spot->report->no_memory = true;
-    return (struct mk_conf_place){.file = name};
-}
+/* A default has no line of its own, so the message names its key. */

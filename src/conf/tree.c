@@ -54,7 +54,7 @@ struct mk_conf_place mk_conf_tree_place(const struct mk_conf_entry *e, mk_str pa
 {
     struct mk_conf_place at = e->at;
     uintptr_t p = (uintptr_t)part.p, line = (uintptr_t)at.source.p;
-    /* Compared as numbers: a part of a replaced value is not in the line at all. */
+    /* Compared as integers, since a slice of an expanded value does not point into the line. */
     if (part.p && at.source.p && p >= line && p <= line + at.source.len)
         at.column = (unsigned)(p - line) + 1;
     else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A configuration as it was written: sections in order, entries in order, each with its place. It knows no
- * key and no type; those come with the tables of bind.h. All of it lives in the arena given to the reader. */
+/* A configuration as written: sections and entries in order, each with its place. It knows no keys and no
+ * types; the tables of bind.h add those. All of it lives in the arena given to the reader. */
 #ifndef MK_CONF_TREE_H
 #define MK_CONF_TREE_H
 
@@ -8,28 +8,28 @@
 
 struct mk_conf_entry {
     struct mk_conf_entry *next;
-    mk_str key;   /* as written; compare without case */
-    mk_str value; /* references replaced, no blanks at its ends; empty (not absent) if none is given */
+    mk_str key;              /* as written; compare ignoring case */
+    mk_str value;            /* references expanded, blanks trimmed; empty (not absent) if there is none */
     struct mk_conf_place at; /* of the key */
-    unsigned value_column;   /* where the value begins; behind the key if there is none */
-    bool broken;             /* the value could not be made out, which is reported: do not look at it */
+    unsigned value_column;   /* start of the value; the end of the key if there is none */
+    bool broken;             /* the value is invalid and reported: do not use it */
 };
 
 struct mk_conf_section {
     struct mk_conf_section *next;
-    mk_str name; /* as written, without the brackets; compare without case */
+    mk_str name; /* as written, without the brackets; compare ignoring case */
     struct mk_conf_place at;
     struct mk_conf_entry *first, *last;
     size_t n;
 };
 
-/* A tree of zeroes is an empty one. */
+/* A zeroed tree is empty. */
 struct mk_conf_tree {
     struct mk_conf_section *first, *last;
     size_t n;
 };
 
-/* Append; NULL when memory is out. Text is not copied, the entry is. */
+/* Append; NULL when out of memory. Text is not copied, the entry is. */
 struct mk_conf_section *mk_conf_tree_add_section(struct mk_conf_tree *t, struct mk_arena *a, mk_str name,
                                                  const struct mk_conf_place *at) MK_MUST_USE;
 struct mk_conf_entry *mk_conf_tree_add_entry(struct mk_conf_section *s, struct mk_arena *a,
@@ -40,7 +40,7 @@ const struct mk_conf_section *mk_conf_tree_find(const struct mk_conf_tree *t, mk
 /* The first entry with that key, NULL if there is none (or no section: `s` may be NULL). */
 const struct mk_conf_entry *mk_conf_tree_entry(const struct mk_conf_section *s, mk_str key);
 
-/* The place of the value, or of `part`, if that is a slice of a value that holds no replaced reference. */
+/* The place of the value, or of `part` if that is a slice of a value without expanded references. */
 struct mk_conf_place mk_conf_tree_place(const struct mk_conf_entry *e, mk_str part);
 
 #endif

@@ -8,7 +8,7 @@ struct unit {
     uint64_t factor;
 };
 
-/* The largest first: the writers take the first one that leaves no rest. */
+/* Largest first: the writers take the first unit that divides the value. */
 static const struct unit sizes[] = {
     {MK_STR_INIT("G"), 1024ULL * 1024 * 1024},
     {MK_STR_INIT("M"), 1024ULL * 1024},
@@ -64,7 +64,7 @@ static mk_err read_amount(mk_str s, const struct unit *units, size_t n, uint64_t
     size_t digits = count_digits(s);
     if (digits == 0 || !factor_of(mk_str_skip(s, digits), units, n, bare, &factor))
         return -EINVAL;
-    if (!mk_num_parse(mk_str_take(s, digits), &number) || __builtin_mul_overflow(number, factor, &product))
+    if (!mk_num_parse(mk_str_first(s, digits), &number) || __builtin_mul_overflow(number, factor, &product))
         return -ERANGE;
     *out = product;
     return 0;

@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are a number or a switch, from text and to text. What is written here reads back as the same
- * value. */
+/* Numbers and booleans, from text and to text. Written values parse back to the same value. */
 #ifndef MK_CONF_VALUE_H
 #define MK_CONF_VALUE_H
 
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The readers answer 0, -EINVAL (not of that form) or -ERANGE (does not fit 64 bits), and write `out` only on
- * 0. */
+/* The readers return 0, -EINVAL (wrong form) or -ERANGE (does not fit 64 bits), and write `out` only on 0. */
 
-/* on, yes, true; off, no, false; without case. */
+/* on, yes, true; off, no, false; ignores case. */
 mk_err mk_conf_value_bool(mk_str s, bool *out) MK_MUST_USE;
 /* Decimal digits. */
 mk_err mk_conf_value_num(mk_str s, uint64_t *out) MK_MUST_USE;
-/* Digits and B, K, M or G (powers of 1024), without case; a bare number counts `unit` bytes (0 is 1). */
+/* Digits and B, K, M or G (powers of 1024), ignoring case; a bare number counts `unit` bytes (0 is 1). */
 mk_err mk_conf_value_size(mk_str s, uint64_t unit, uint64_t *bytes) MK_MUST_USE;
-/* Digits and ms, s, m or h, without case; a bare number counts `unit` milliseconds (0 is 1000). */
+/* Digits and ms, s, m or h, ignoring case; a bare number counts `unit` milliseconds (0 is 1000). */
 mk_err mk_conf_value_time(mk_str s, uint64_t unit, uint64_t *ms) MK_MUST_USE;
 
-/* The largest unit that leaves no rest: 10K, 1500ms. `unit` is what a bare number means to the reader. */
+/* Uses the largest unit that divides the value: 10K, 1500ms. `unit` is the reader's unit for a bare
+ * number. */
 void mk_conf_value_write_size(struct mk_buf *out, uint64_t bytes, uint64_t unit);
 void mk_conf_value_write_time(struct mk_buf *out, uint64_t ms);
 

@@ -8,7 +8,7 @@ struct mk_conf_var {
     mk_str name, value;
 };
 
-/* One text on its way through. */
+/* One text being expanded. */
 struct expansion {
     struct mk_conf_vars *vars;
     const struct mk_conf_place *at;
@@ -38,23 +38,21 @@ void mk_conf_vars_set(struct mk_conf_vars *v, mk_str name, mk_str value)
     struct mk_conf_var *var = find(v, name);
     if (!var) {
         var = mk_arena_alloc(v->arena, sizeof *var);
-        if (!var) {
-            v->report->no_memory = true;
+        if (!var)
             return;
-        }
         *var = (struct mk_conf_var){.next = v->first, .name = name};
         v->first = var;
     }
     var->value = value;
 }
 
-/* Absent if nobody has set it. */
+/* Absent if unset. */
 static mk_str look_up(const struct mk_conf_vars *v, mk_str name)
 {
     const struct mk_conf_var *var = find(v, name);
     if (var)
         return var->value;
-    return v->io->env ? v->io->env(v->io->ctx, name) : (mk_str){NULL, 0};
+    return v->io->env ? v->io->env(v->io->ctx, name) : MK_ABSENT;
 }
 
 static mk_str nearest_name(const struct mk_conf_vars *v, mk_str name)
@@ -78,15 +76,16 @@ static MK_PRINTF(3, 4) void fail(struct expansion *x, mk_str part, const char *f
 
 static void fail_unset(struct expansion *x, mk_str reference, mk_str name)
 {
-    mk_str near = nearest_name(x->vars, name);
     fail(x, reference, "`%.*s` is not set", MK_CONF_REPORT_ARG(name));
+    if (!mk_conf_report_wants_hint(x->vars->report))
+        return;
     mk_conf_report_hint(x->vars->report,
                         "set it before with @SET, or in the environment, or write ${%.*s:-default}",
                         MK_CONF_REPORT_ARG(name));
-    mk_conf_report_meant(x->vars->report, near);
+    mk_conf_report_meant(x->vars->report, nearest_name(x->vars, name));
 }
 
-/* What comes from the environment has not been through the lexer. */
+/* The lexer has not checked values from the environment. */
 static bool is_clean(mk_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -95,13 +94,13 @@ static bool is_clean(mk_str s)
     return true;
 }
 
-/* `inner` stands between ${ and }. */
+/* `inner` is the text between ${ and }. */
 static void replace(struct expansion *x, mk_str reference, mk_str inner)
 {
     size_t colon = mk_str_find(inner, ':');
     bool has_default = colon != MK_STR_NONE && colon + 1 < inner.len && inner.p[colon + 1] == '-';
-    mk_str name = has_default ? mk_str_take(inner, colon) : inner;
-    mk_str otherwise = has_default ? mk_str_skip(inner, colon + 2) : (mk_str){NULL, 0};
+    mk_str name = has_default ? mk_str_first(inner, colon) : inner;
+    mk_str otherwise = has_default ? mk_str_skip(inner, colon + 2) : MK_ABSENT;
     if (!mk_conf_vars_is_name(name)) {
         fail(x, reference, "`%.*s` is not a name: expected letters, digits and `_`",
              MK_CONF_REPORT_ARG(name));
@@ -127,7 +126,7 @@ static bool starts_at(mk_str s, size_t i, mk_str what)
     return mk_str_starts(mk_str_skip(s, i), what);
 }
 
-/* Deals with what stands at i, one byte or one reference; answers where to go on. */
+/* Handles one byte or one reference at i; returns the position after it. */
 static size_t expand_at(struct expansion *x, size_t i)
 {
     if (starts_at(x->text, i, MK_STR("$${"))) {
@@ -145,7 +144,7 @@ static size_t expand_at(struct expansion *x, size_t i)
         mk_conf_report_hint(x->vars->report, "write $${ for a plain ${");
         return x->text.len;
     }
-    replace(x, reference, mk_str_take(inner, close));
+    replace(x, reference, mk_str_first(inner, close));
     return i + 2 + close + 1;
 }
 
@@ -170,9 +169,7 @@ bool mk_conf_vars_expand(struct mk_conf_vars *v, mk_str text, const struct mk_co
     if (x.out.failed)
         fail(&x, text, "the value has more than %d bytes once its references are replaced", MK_CONF_LINE_MAX);
     mk_str done = mk_arena_copy(v->arena, mk_str_trim(mk_buf_str(&x.out)));
-    if (!done.p)
-        v->report->no_memory = true;
-    else
+    if (done.p)
         *out = done;
     return x.ok && done.p;
 }

@@ -6,7 +6,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* In a text that begins with a quote: where the one that closes it stands, MK_STR_NONE if there is none. */
+/* The position of the quote that closes text starting with a quote; MK_STR_NONE if missing. */
 static size_t find_close(mk_str s)
 {
     for (size_t i = 1; i < s.len; i++) {
@@ -18,7 +18,7 @@ static size_t find_close(mk_str s)
     return MK_STR_NONE;
 }
 
-/* What stands between the quotes, with \" and \\ resolved. */
+/* The text between the quotes, with \" and \\ resolved. */
 static mk_err unescape(struct mk_arena *a, mk_str inner, mk_str *out)
 {
     *out = inner;
@@ -46,10 +46,10 @@ mk_err mk_conf_words_text(struct mk_arena *a, mk_str s, mk_str *out)
     }
     if (find_close(s) != s.len - 1)
         return -EINVAL;
-    return unescape(a, mk_str_skip(mk_str_take(s, s.len - 1), 1), out);
+    return unescape(a, mk_str_skip(mk_str_first(s, s.len - 1), 1), out);
 }
 
-static mk_err take_quoted(struct mk_arena *a, mk_str s, mk_str *rest, mk_str *word)
+static mk_err read_quoted(struct mk_arena *a, mk_str s, mk_str *rest, mk_str *word)
 {
     size_t close = find_close(s);
     size_t end = close == MK_STR_NONE ? s.len : close + 1;
@@ -57,25 +57,24 @@ static mk_err take_quoted(struct mk_arena *a, mk_str s, mk_str *rest, mk_str *wo
         end++;
     *rest = mk_str_skip(s, end);
     if (end != close + 1) {
-        *word = mk_str_take(s, end);
+        *word = mk_str_first(s, end);
         return -EINVAL;
     }
-    return unescape(a, mk_str_skip(mk_str_take(s, close), 1), word);
+    return unescape(a, mk_str_skip(mk_str_first(s, close), 1), word);
 }
 
 mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word)
 {
     mk_str s = mk_str_trim(*rest);
     if (s.len && s.p[0] == '"')
-        return take_quoted(a, s, rest, word);
+        return read_quoted(a, s, rest, word);
     *word = mk_str_word(rest);
     if (word->len == 0)
         word->p = NULL;
     return 0;
 }
 
-/* Room for one more: the vector doubles whenever it is full, which it is when its length is a power of two.
- */
+/* Makes room for one more: the vector is full when its length is a power of two, and then doubles. */
 static bool make_room(struct mk_arena *a, struct mk_conf_words *words)
 {
     if (words->n && (words->n & (words->n - 1)))

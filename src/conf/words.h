@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values that are text: as a whole or word by word, with quotes around what would not survive without.
- * Between quotes
- * \" is a quote and \\ a backslash; any other backslash is itself. A quote that does not come first is
- * itself, too. */
+/* Values that are text: a whole value or single words, quoted where needed. Between quotes \" is a quote
+ * and \\ a backslash; any other backslash is literal. A quote that does not come first is literal too. */
 #ifndef MK_CONF_WORDS_H
 #define MK_CONF_WORDS_H
 
@@ -12,20 +10,19 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* The readers answer 0, -EINVAL (a quote is not closed, or what closes it does not end the word) or -ENOMEM.
- * What comes out is a slice of what went in where possible, else in the arena. */
+/* The readers return 0, -EINVAL (an unclosed quote, or text after the closing one) or -ENOMEM. Results are
+ * slices of the input where possible, else in the arena. */
 
-/* The value as it is or, if it begins with a quote, what stands between that quote and the one that ends it.
- */
+/* The whole value or, if it begins with a quote, the text between that quote and the closing one. */
 mk_err mk_conf_words_text(struct mk_arena *a, mk_str s, mk_str *out) MK_MUST_USE;
-/* Takes the next word of *rest; absent at the end. On -EINVAL *word is what was wrong, and *rest goes on
- * behind it. */
+/* Takes the next word of *rest; absent at the end. On -EINVAL *word is the bad text, and *rest continues
+ * after it. */
 mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word) MK_MUST_USE;
-/* Appends every word of `s`; empty ones ("") are left out. On -EINVAL *bad is what was wrong. Only for lists
- * that are made by this function. */
+/* Appends every word of `s` except empty ones (""). On -EINVAL *bad is the bad text. Only for lists built
+ * by this function. */
 mk_err mk_conf_words_add(struct mk_arena *a, mk_str s, struct mk_conf_words *words, mk_str *bad) MK_MUST_USE;
 
-/* In quotes only where it would not read back without them. */
+/* Quotes the text only if it would not read back without quotes. */
 void mk_conf_words_write_text(struct mk_buf *out, mk_str s);
 void mk_conf_words_write_word(struct mk_buf *out, mk_str s);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A machine that takes a byte and names the state that follows, or 0 if the byte may not stand there. Data do
- * not go through it. */
+/* A machine that takes a byte and names the state that follows, or 0 if the byte is not allowed there. Data
+ * do not go through it. */
 #include "http/chunked.h"
 
 #include "base/num.h"
@@ -169,9 +169,9 @@ static int step(struct mk_chunked *c, char byte)
     return 0;
 }
 
-static int take_data(struct mk_chunked *c, mk_str *in, mk_str *data)
+static int read_data(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
-    *data = mk_str_take(*in, c->left < in->len ? (size_t)c->left : in->len);
+    *data = mk_str_first(*in, c->left < in->len ? (size_t)c->left : in->len);
     *in = mk_str_skip(*in, data->len);
     c->left -= data->len;
     if (c->left == 0)
@@ -186,7 +186,7 @@ static bool is_trailer(const struct mk_chunked *c, char byte)
            (c->state > TRAILER_FIRST && c->state <= TRAILER_LF);
 }
 
-static int take_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
+static int read_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
 {
     mk_str from = *in;
     while (in->len && is_trailer(c, in->p[0])) {
@@ -195,7 +195,7 @@ static int take_trailers(struct mk_chunked *c, mk_str *in, mk_str *data)
             return r;
         *in = mk_str_skip(*in, 1);
     }
-    *data = mk_str_take(from, from.len - in->len);
+    *data = mk_str_first(from, from.len - in->len);
     return MK_CHUNKED_TRAILERS;
 }
 
@@ -207,9 +207,9 @@ int mk_chunked_next(struct mk_chunked *c, mk_str *in, mk_str *data)
         if (in->len == 0)
             return MK_CHUNKED_MORE;
         if (c->state == DATA)
-            return take_data(c, in, data);
+            return read_data(c, in, data);
         if (is_trailer(c, in->p[0]))
-            return take_trailers(c, in, data);
+            return read_trailers(c, in, data);
         int r = step(c, in->p[0]);
         if (r < 0)
             return r;

@@ -78,9 +78,9 @@ struct reader {
     bool failed;
 };
 
-static mk_str take(struct reader *r, size_t len)
+static mk_str cut(struct reader *r, size_t len)
 {
-    mk_str taken = mk_str_take(r->rest, len);
+    mk_str taken = mk_str_first(r->rest, len);
     r->failed |= taken.len != len;
     r->rest = mk_str_skip(r->rest, len);
     return taken;
@@ -88,20 +88,20 @@ static mk_str take(struct reader *r, size_t len)
 
 static void expect(struct reader *r, mk_str text)
 {
-    r->failed |= !mk_str_eq(take(r, text.len), text);
+    r->failed |= !mk_str_eq(cut(r, text.len), text);
 }
 
 static unsigned read_number(struct reader *r, size_t digits)
 {
     uint64_t n = 0;
-    r->failed |= !mk_num_parse(take(r, digits), &n);
+    r->failed |= !mk_num_parse(cut(r, digits), &n);
     return (unsigned)n;
 }
 
 /* The number, from 1, of a name of three letters. */
 static unsigned read_name(struct reader *r, const char *names, size_t n)
 {
-    mk_str name = take(r, 3);
+    mk_str name = cut(r, 3);
     for (size_t i = 0; i < n; i++)
         if (mk_str_eq(name, mk_str_of(names + 3 * i, 3)))
             return (unsigned)i + 1;
@@ -182,7 +182,7 @@ static void read_long_day(struct reader *r)
 {
     for (size_t i = 0; i < MK_LEN(long_days); i++) {
         if (mk_str_starts(r->rest, long_days[i])) {
-            take(r, long_days[i].len);
+            cut(r, long_days[i].len);
             return;
         }
     }

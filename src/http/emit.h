@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing HTTP/1.1 response heads and the end of chunks (RFC 9112, sections 4, 5 and 7.1).
  *
- * Nothing is checked here: names must be tokens and values must pass mk_is_field_value, which whoever takes
- * them from a plugin or an upstream makes sure of. */
+ * Nothing is checked here: callers that take names or values from a plugin or an upstream must check that
+ * names are tokens and that values pass mk_is_field_value(). */
 #ifndef MK_HTTP_EMIT_H
 #define MK_HTTP_EMIT_H
 
 #include "base/buf.h"
 
-/* "HTTP/1.1 200 OK\r\n"; a code that nobody registered goes without a reason. `status` has three digits. */
+/* "HTTP/1.1 200 OK\r\n"; an unregistered code has no reason phrase. `status` has three digits. */
 void mk_emit_status(struct mk_buf *out, unsigned status);
 /* "Name: value\r\n" */
 void mk_emit_field(struct mk_buf *out, mk_str name, mk_str value);

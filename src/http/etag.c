@@ -26,7 +26,7 @@ static mk_str opaque(mk_str etag)
 }
 
 /* Cuts an entity tag off the beginning of *rest; false if there is none. */
-static bool take_etag(mk_str *rest, mk_str *etag)
+static bool read_etag(mk_str *rest, mk_str *etag)
 {
     mk_str tag = opaque(*rest);
     if (tag.len < 2 || tag.p[0] != '"')
@@ -34,7 +34,7 @@ static bool take_etag(mk_str *rest, mk_str *etag)
     const char *end = tag.p + tag.len, *quote = mk_scan_skip(tag.p + 1, end, MK_SCAN_ETAG);
     if (quote == end || *quote != '"')
         return false;
-    *etag = mk_str_take(*rest, (size_t)(quote + 1 - rest->p));
+    *etag = mk_str_first(*rest, (size_t)(quote + 1 - rest->p));
     *rest = mk_str_skip(*rest, etag->len);
     return true;
 }
@@ -42,7 +42,7 @@ static bool take_etag(mk_str *rest, mk_str *etag)
 bool mk_etag_is_valid(mk_str etag)
 {
     mk_str tag;
-    return take_etag(&etag, &tag) && etag.len == 0;
+    return read_etag(&etag, &tag) && etag.len == 0;
 }
 
 bool mk_etag_matches(mk_str a, mk_str b, bool weak_comparison)
@@ -65,7 +65,7 @@ bool mk_etag_in_list(mk_str list, mk_str etag, bool weak_comparison)
         return etag.p != NULL;
     while ((list = skip_blanks(list)).len) {
         mk_str candidate;
-        bool found = take_etag(&list, &candidate) && mk_etag_matches(candidate, etag, weak_comparison);
+        bool found = read_etag(&list, &candidate) && mk_etag_matches(candidate, etag, weak_comparison);
         list = skip_blanks(list);
         if (list.len && list.p[0] != ',')
             return false;

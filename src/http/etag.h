@@ -18,7 +18,7 @@ bool mk_etag_is_valid(mk_str etag);
 bool mk_etag_matches(mk_str a, mk_str b, bool weak_comparison);
 
 /* Does the value of If-Match or If-None-Match name this tag? `*` names any tag that is present. A list that
- * is not well-formed names those that stand before the fault. */
+ * is not well-formed names those before the fault. */
 bool mk_etag_in_list(mk_str list, mk_str etag, bool weak_comparison);
 
 #endif

@@ -170,7 +170,7 @@ bool mk_element_next(mk_str *rest, mk_str *element)
 {
     while (rest->len) {
         size_t len = element_len(*rest);
-        *element = mk_str_trim(mk_str_take(*rest, len));
+        *element = mk_str_trim(mk_str_first(*rest, len));
         *rest = mk_str_skip(*rest, len + 1);
         if (element->len)
             return true;

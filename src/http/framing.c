@@ -26,8 +26,8 @@ struct codings {
     bool chunked, others;
 };
 
-/* `chunked` may stand only once and last, and has no parameters (RFC 9112, section 7.1). Empty elements,
- * which lists may have elsewhere, are refused: nobody sends them but to confuse. */
+/* `chunked` is allowed once, last and without parameters (RFC 9112, section 7.1). Empty elements,
+ * which lists may have elsewhere, are refused: honest clients do not send them. */
 static int read_coding(mk_str element, struct codings *seen)
 {
     bool has_parameters = mk_str_find(element, ';') != MK_STR_NONE;
@@ -69,20 +69,14 @@ static int read_content_length(const struct mk_head *h, struct mk_framing *out)
     return 0;
 }
 
-static bool wants_body(enum mk_method method)
-{
-    unsigned with_body =
-        MK_METHOD_BIT(MK_METHOD_POST) | MK_METHOD_BIT(MK_METHOD_PUT) | MK_METHOD_BIT(MK_METHOD_PATCH);
-    return MK_METHOD_BIT(method) & with_body;
-}
-
+/* With neither field there is no content, whatever the method (RFC 9112, section 6.3). */
 static int read_body(const struct mk_head *h, struct mk_framing *out)
 {
     if (mk_fields_has(&h->fields, MK_FIELD_TRANSFER_ENCODING))
         return read_transfer_encoding(h, out);
     if (mk_fields_has(&h->fields, MK_FIELD_CONTENT_LENGTH))
         return read_content_length(h, out);
-    return wants_body(h->method) ? 411 : 0;
+    return 0;
 }
 
 int mk_framing_expects(const struct mk_fields *fields, bool *wants_continue)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the head of an HTTP/1 request says about the message: whose it is, how long its body is, and whether
- * the connection goes on (RFC 9112, sections 3.2, 6 and 9; RFC 9110, section 10.1.1).
+/* What the head of an HTTP/1 request says about the message: its host, the length of its body, and whether
+ * the connection persists (RFC 9112, sections 3.2, 6 and 9; RFC 9110, section 10.1.1).
  *
- * Whatever two servers could understand in two ways is refused. After any refusal the connection must be
- * closed: where the next request begins is not known. */
+ * Ambiguous messages, which two servers could read in two ways, are refused. After any refusal the connection
+ * must be closed: the start of the next request is unknown. */
 #ifndef MK_HTTP_FRAMING_H
 #define MK_HTTP_FRAMING_H
 
@@ -13,7 +13,7 @@ enum mk_body {
     MK_BODY_NONE,    /* no byte of a body follows; also for Content-Length: 0 */
     MK_BODY_LENGTH,  /* `length` bytes follow, at least one */
     MK_BODY_CHUNKED, /* see http/chunked.h */
-    MK_BODY_TUNNEL,  /* everything that comes; no head says so, only who accepts a tunnel */
+    MK_BODY_TUNNEL,  /* everything that comes; a handler that opens a tunnel sets it, no head does */
 };
 
 struct mk_framing {
@@ -32,7 +32,6 @@ struct mk_framing {
  *   400  both Content-Length and Transfer-Encoding
  *   400  Transfer-Encoding in HTTP/1.0, or not ending with the one `chunked`
  *   501  another transfer coding before `chunked`
- *   411  POST, PUT or PATCH with neither of the two
  *   417  an expectation other than 100-continue (HTTP/1.0 knows none, they are ignored there)
  *
  * `host` points into the head. With a target in absolute-form its authority counts, not this one (RFC 9112,

@@ -26,7 +26,7 @@ static int skip_empty_lines(const char **at, const char *end)
     return DONE;
 }
 
-static int take_method(struct mk_head *h, enum mk_method method, mk_str text, const char **at)
+static int cut_method(struct mk_head *h, enum mk_method method, mk_str text, const char **at)
 {
     h->method = method;
     h->method_text = text;
@@ -37,7 +37,7 @@ static int take_method(struct mk_head *h, enum mk_method method, mk_str text, co
 static int read_method(struct mk_head *h, const char **at, const char *end)
 {
     if (end - *at >= 4 && memcmp(*at, "GET ", 4) == 0)
-        return take_method(h, MK_METHOD_GET, mk_str_of(*at, 3), at);
+        return cut_method(h, MK_METHOD_GET, mk_str_of(*at, 3), at);
     const char *from = *at, *to = mk_scan_skip(from, end, MK_SCAN_TOKEN);
     size_t len = (size_t)(to - from);
     if (len > MK_HEAD_METHOD_MAX)
@@ -47,7 +47,7 @@ static int read_method(struct mk_head *h, const char **at, const char *end)
     if (*to != ' ' || len == 0)
         return -400;
     mk_str text = mk_str_of(from, len);
-    return take_method(h, mk_method_find(text), text, at);
+    return cut_method(h, mk_method_find(text), text, at);
 }
 
 static int read_target(struct mk_head *h, const char **at, const char *end, size_t max)
@@ -65,7 +65,7 @@ static int read_target(struct mk_head *h, const char **at, const char *end, size
     return DONE;
 }
 
-/* The version and the end of its line, whatever is wrong with it. `d` stands for a digit. */
+/* The version and the end of its line, whatever is wrong with it. `d` is a digit. */
 static int read_odd_version(struct mk_head *h, const char **at, const char *end)
 {
     static const char form[] = "HTTP/d.d";
@@ -218,7 +218,7 @@ int mk_head_parse(struct mk_head *h, mk_str in, size_t seen, const struct mk_hea
 {
     MK_ASSERT(seen <= in.len && limits->fields_max <= MK_FIELDS_MAX);
     size_t max = mk_min(limits->head_max, INT_MAX);
-    mk_str part = mk_str_take(in, max);
+    mk_str part = mk_str_first(in, max);
     if (seen && part.len < max && !has_news(in, seen, limits))
         return MORE;
     int r = part.len ? read_head(h, part, limits) : MORE;

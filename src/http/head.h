@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a request: request line and field lines up to the empty one (RFC 9112, sections 2, 3 and 5).
  *
- * Strict where leniency was ever used to smuggle: lines end with CRLF alone, one space stands between the
+ * Strict where leniency was ever used to smuggle: lines end with CRLF alone, one space is between the
  * parts of the request line, no space before a colon, no folded lines, no control characters. Allocates
  * nothing: all text points into the input. */
 #ifndef MK_HTTP_HEAD_H
@@ -12,8 +12,9 @@
 #include "http/field.h"
 
 enum {
-    MK_HEAD_METHOD_MAX = 32,     /* a longer method is answered with 501 */
-    MK_HEAD_EMPTY_LINES_MAX = 4, /* so many CRLF may stand before the request line (RFC 9112, section 2.2) */
+    MK_HEAD_METHOD_MAX = 32, /* a longer method is answered with 501 */
+    MK_HEAD_EMPTY_LINES_MAX =
+        4, /* so many CRLF are allowed before the request line (RFC 9112, section 2.2) */
 };
 
 struct mk_head_limits {

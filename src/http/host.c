@@ -39,7 +39,7 @@ static size_t name_len(mk_str s)
 static size_t ipv6_len(mk_str s)
 {
     size_t end = mk_str_find(s, ']');
-    return end != MK_STR_NONE && is_ipv6(mk_str_take(s, end + 1)) ? end + 1 : 0;
+    return end != MK_STR_NONE && is_ipv6(mk_str_first(s, end + 1)) ? end + 1 : 0;
 }
 
 static int read_port(mk_str digits, uint32_t *port)
@@ -63,7 +63,7 @@ int mk_host_parse(mk_str authority, mk_str *host, uint32_t *port)
     size_t len = authority.p[0] == '[' ? ipv6_len(authority) : name_len(authority);
     if (len == 0)
         return 400;
-    *host = mk_str_take(authority, len);
+    *host = mk_str_first(authority, len);
     *port = MK_PORT_NONE;
     mk_str rest = mk_str_skip(authority, len);
     if (rest.len == 0)

@@ -32,7 +32,7 @@ mk_err mk_hpack_decode(struct mk_hpack *h, mk_str block, mk_hpack_on_field *on_f
 void mk_hpack_emit_status(struct mk_buf *out, unsigned status);
 /* The name in any case of letters. */
 void mk_hpack_emit(struct mk_buf *out, mk_str name, mk_str value);
-/* The same for a value that shall stand in no table on the way (RFC 7541, section 7.1.3), as Set-Cookie's. */
+/* The same for a value that no table on the way may keep (RFC 7541, section 7.1.3), as Set-Cookie's. */
 void mk_hpack_emit_secret(struct mk_buf *out, mk_str name, mk_str value);
 void mk_hpack_emit_num(struct mk_buf *out, mk_str name, uint64_t value);
 

@@ -43,7 +43,7 @@ bool mk_hpack_is_there(void)
     return true;
 }
 
-/* The library's own limit for the table is 4096, which is what a peer expects that was told nothing else. */
+/* The library's own limit for the table is 4096, which is also what a peer assumes without SETTINGS. */
 struct mk_hpack *mk_hpack_new(void)
 {
     nghttp2_hd_inflater *inflater;

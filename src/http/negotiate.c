@@ -17,7 +17,7 @@ static unsigned read_q(mk_str s)
     return q <= BEST ? q : 0;
 }
 
-/* What stands behind the name of a coding: nothing, or ";q=" with a weight. */
+/* Behind the name of a coding: nothing, or ";q=" with a weight. */
 static unsigned read_weight(mk_str parameters)
 {
     if (!parameters.p)
@@ -35,7 +35,7 @@ static bool is_coding(mk_str name, mk_str coding)
     return mk_str_eq_nocase(name, MK_STR("x-gzip")) && mk_str_eq_nocase(coding, MK_STR("gzip"));
 }
 
-unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding)
+unsigned mk_negotiate_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding)
 {
     bool identity = mk_str_eq_nocase(coding, MK_STR("identity")), any = false;
     if (!mk_fields_has(fields, id))
@@ -69,7 +69,7 @@ static mk_str next_parameter(mk_str *rest)
         else if (quoted && rest->p[i] == '\\')
             i++;
     }
-    mk_str parameter = mk_str_trim(mk_str_take(*rest, i));
+    mk_str parameter = mk_str_trim(mk_str_first(*rest, i));
     *rest = i < rest->len ? mk_str_skip(*rest, i + 1) : (mk_str){NULL, 0};
     return parameter;
 }
@@ -131,7 +131,7 @@ static unsigned match_element(mk_str element, mk_str type, mk_str parameters, un
     return specific;
 }
 
-unsigned mk_accept_type_q(const struct mk_fields *fields, mk_str type)
+unsigned mk_negotiate_type_q(const struct mk_fields *fields, mk_str type)
 {
     mk_str value, element, parameters = type;
     unsigned best = 0, best_q = 0;

@@ -11,10 +11,10 @@
  * - An element that names the coding decides; the first one, if there are more. "x-gzip" names gzip as well.
  * - Otherwise `*` decides.
  * - Otherwise "identity" is 1, the least welcome of all that are acceptable, and every other coding 0.
- * - Without the field "identity" is 1000 and every other coding 0: the RFC would allow any, but who asks for
- *   nothing is often unable to decode.
+ * - Without the field "identity" is 1000 and every other coding 0: the RFC would allow any, but a client that
+ *   asks for nothing is often unable to decode.
  * - An element whose weight is malformed weighs 0. */
-unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding);
+unsigned mk_negotiate_q(const struct mk_fields *fields, enum mk_field_id id, mk_str coding);
 
 /* How welcome a media type ("text/html", or with parameters) is, in thousandths, after Accept (RFC 9110,
  * section 12.5.1).
@@ -23,6 +23,6 @@ unsigned mk_accept_q(const struct mk_fields *fields, enum mk_field_id id, mk_str
  *   too, before TYPE/SUBTYPE, before TYPE/star, before star/star; the first one, if there are more.
  * - What no range has is 0. Without the field, or with an empty one, everything is 1000.
  * - A range whose weight is malformed weighs 0; one that is no range at all is passed over. */
-unsigned mk_accept_type_q(const struct mk_fields *fields, mk_str type);
+unsigned mk_negotiate_type_q(const struct mk_fields *fields, mk_str type);
 
 #endif

@@ -11,7 +11,7 @@ struct path {
     unsigned flags;
 };
 
-/* The character that an escape at `at` stands for, -1 if it is broken. */
+/* The character of the escape at `at`, -1 if it is malformed. */
 static int read_escape(mk_str raw, size_t at)
 {
     if (raw.len - at < 3)
@@ -28,7 +28,7 @@ static bool is_dots(const char *p, size_t len)
 }
 
 /* Decodes the segment at *at behind what was written. A %2F cuts it into pieces, none of which may be a dot
- * segment: nobody who decodes the path once more shall climb. */
+ * segment: a program that decodes the path once more must not climb. */
 static int decode_segment(mk_str raw, size_t *at, struct path *path)
 {
     bool cut = false;

@@ -12,7 +12,7 @@ static enum mk_pattern_kind kind_of(mk_str text)
         return MK_PATTERN_ALL;
     if (!is_wild(text))
         return MK_PATTERN_EXACT;
-    if (mk_str_ends(text, MK_STR("/*")) && !is_wild(mk_str_take(text, text.len - 1)))
+    if (mk_str_ends(text, MK_STR("/*")) && !is_wild(mk_str_first(text, text.len - 1)))
         return MK_PATTERN_PREFIX;
     if (text.p[0] == '*' && !is_wild(mk_str_skip(text, 1)))
         return MK_PATTERN_SUFFIX;
@@ -34,8 +34,8 @@ bool mk_pattern_matches(const struct mk_pattern *p, mk_str path)
     case MK_PATTERN_ALL:
         return true;
     case MK_PATTERN_PREFIX: {
-        mk_str folder = mk_str_take(p->text, p->text.len - 1);
-        return mk_str_starts(path, folder) || mk_str_eq(path, mk_str_take(folder, folder.len - 1));
+        mk_str folder = mk_str_first(p->text, p->text.len - 1);
+        return mk_str_starts(path, folder) || mk_str_eq(path, mk_str_first(folder, folder.len - 1));
     }
     case MK_PATTERN_SUFFIX:
         return mk_str_ends(path, mk_str_skip(p->text, 1));

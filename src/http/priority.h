@@ -12,8 +12,7 @@ struct mk_priority {
     bool incremental;
 };
 
-/* What a list like "u=1, i" says; whatever it does not say, or says in a way that is not understood, is as
- * usual. */
+/* Parses a list like "u=1, i"; missing or malformed members keep their defaults. */
 struct mk_priority mk_priority_parse(mk_str value);
 
 #endif

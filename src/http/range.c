@@ -64,8 +64,8 @@ static struct mk_range join(struct mk_range a, struct mk_range b)
                              .last = a.last > b.last ? a.last : b.last};
 }
 
-/* Adds a range to those before, which do not meet one another. What it meets is made one with it, where the
- * first of them stands. */
+/* Adds a range to those before, which do not meet one another. Merges the ranges that it meets into one, at
+ * the place of the first. */
 static unsigned add(struct mk_range *ranges, unsigned n, struct mk_range r)
 {
     unsigned place = n, kept = 0;

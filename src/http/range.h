@@ -12,8 +12,8 @@ struct mk_range {
 
 /* Reads the value of Range for a representation of `size` bytes into `out`, room for `max` ranges. Answers
  *
- *   > 0  how many there are. None of them overlaps or touches another: those that did were made one, where
- *        the first of them stood; apart from that the order is that of the field
+ *   > 0  how many there are. None of them overlaps or touches another: those that did were merged at
+ *        the place of the first; otherwise the order is that of the field
  *     0  the field is to be ignored: another unit, malformed, more than `max` specs, or nothing to select
  *        from an empty representation
  *  -416  no range can be satisfied */

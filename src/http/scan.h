@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the files of this folder only: which characters may stand where, and the end of a run of them. */
+/* For the files of this folder only: which characters are allowed where, and the end of a run of them. */
 #ifndef MK_HTTP_SCAN_H
 #define MK_HTTP_SCAN_H
 
@@ -58,7 +58,7 @@ static inline uint64_t mk_scan_equal(uint64_t word, unsigned char c)
     return mk_scan_below(word ^ MK_SCAN_EACH(c), 1);
 }
 
-/* How many bytes stand before the first mark. */
+/* How many bytes are before the first mark. */
 static inline unsigned mk_scan_before(uint64_t marks)
 {
     if (__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__)

@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-/* "404 Not Found"; empty for a code that nobody registered. Static text. */
+/* "404 Not Found"; empty for an unregistered code. Static text. */
 mk_str mk_status_line(unsigned status);
 
 #endif

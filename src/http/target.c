@@ -6,7 +6,7 @@
 static void split_query(mk_str text, struct mk_target *out)
 {
     size_t mark = mk_str_find(text, '?');
-    out->path = mk_str_take(text, mark);
+    out->path = mk_str_first(text, mark);
     if (mark != MK_STR_NONE)
         out->query = mk_str_skip(text, mark + 1);
 }
@@ -22,7 +22,7 @@ static int parse_authority(mk_str text, struct mk_target *out)
 static int parse_absolute(mk_str text, struct mk_target *out)
 {
     out->form = MK_TARGET_ABSOLUTE;
-    out->scheme = mk_str_take(text, mk_str_find(text, ':'));
+    out->scheme = mk_str_first(text, mk_str_find(text, ':'));
     if (!mk_str_eq_nocase(out->scheme, MK_STR("http")) && !mk_str_eq_nocase(out->scheme, MK_STR("https")))
         return 400;
     mk_str rest = mk_str_skip(text, out->scheme.len);
@@ -32,7 +32,7 @@ static int parse_absolute(mk_str text, struct mk_target *out)
     size_t end = 0;
     while (end < rest.len && rest.p[end] != '/' && rest.p[end] != '?')
         end++;
-    out->authority = mk_str_take(rest, end);
+    out->authority = mk_str_first(rest, end);
     split_query(mk_str_skip(rest, end), out);
     if (out->path.len == 0)
         out->path = MK_STR("/");

@@ -23,7 +23,7 @@ struct mk_target {
     mk_str host;      /* of the authority */
     uint32_t port;    /* of the authority; MK_PORT_NONE if it has none */
     mk_str path;      /* begins with '/', still encoded; "*" in asterisk-form; absent in authority-form */
-    mk_str query;     /* what stands behind the first '?'; absent when there is none */
+    mk_str query;     /* what follows the first '?'; absent when there is none */
 };
 
 /* 0, or 400 for a target that is not of a form that its method allows, of another scheme than http or https,

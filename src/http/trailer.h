@@ -5,8 +5,8 @@
 
 #include "base/str.h"
 
-/* May a field of that name stand there? Not one that says what must be known before: how the message is
- * framed and routed, who sends it, what is to be done with it, and what its content is (section 6.5.1). Also
+/* May a field of that name be a trailer? Not one that must be known before the content: how the message is
+ * framed and routed, its sender, what is to be done with it, and what its content is (section 6.5.1). Also
  * false for names of HTTP/2 that begin with a colon, since they are no tokens. */
 bool mk_trailer_is_allowed(mk_str name);
 

@@ -25,7 +25,7 @@ mk_str mk_upgrade_protocol(const struct mk_fields *fields)
     return mk_str_eq_nocase(first, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : first;
 }
 
-/* The one value of a field that may stand only once; absent if it is not there, or more than once. */
+/* The value of a field that is allowed only once; absent if it is not there, or more than once. */
 static mk_str only(const struct mk_fields *fields, enum mk_field_id id)
 {
     mk_str value = {NULL, 0}, more;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Other protocols in the place of HTTP: which one a client asks for (RFC 9110, section 7.8), and the
- * handshake of the one that everybody asks for (RFC 6455, section 4). */
+ * handshake of the usual one (RFC 6455, section 4). */
 #ifndef MK_HTTP_UPGRADE_H
 #define MK_HTTP_UPGRADE_H
 

@@ -12,7 +12,7 @@ struct mk_alarm {
     void *ctx;
 };
 
-/* The wheel has let go of it: it may be set anew, or freed, by whom it calls. */
+/* The timer is off the wheel already: the callback may set it again or free it. */
 static void ring(struct mk_timer *t)
 {
     struct mk_alarm *a = MK_CONTAINER(t, struct mk_alarm, timer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A timer on the heap, for who is not part of the server: monkey/worker.h says what it does. */
+/* A heap-allocated timer for code outside the server core: see monkey/worker.h. */
 #ifndef MK_NET_ALARM_H
 #define MK_NET_ALARM_H
 
@@ -7,7 +7,7 @@
 
 #include "net/loop.h"
 
-/* As mk_alarm_new, with the loop in which it rings. */
+/* As mk_alarm_new, on the given loop. */
 struct mk_alarm *mk_alarm_new_in(struct mk_loop *loop, void (*on_due)(void *ctx), void *ctx) MK_MUST_USE;
 
 #endif

@@ -10,7 +10,7 @@
 
 enum { STACK = 64 * 1024 };
 
-static struct mk_job *take(struct mk_helper *h)
+static struct mk_job *dequeue(struct mk_helper *h)
 {
     h->n_idle++;
     while (!h->waiting && !h->ending)
@@ -32,7 +32,7 @@ static void *work(void *data)
     struct mk_job *job;
     uint64_t one = 1;
     pthread_mutex_lock(&h->lock);
-    while ((job = take(h))) {
+    while ((job = dequeue(h))) {
         pthread_mutex_unlock(&h->lock);
         job->run(job);
         pthread_mutex_lock(&h->lock);
@@ -44,7 +44,7 @@ static void *work(void *data)
     return NULL;
 }
 
-static struct mk_job *take_finished(struct mk_helper *h)
+static struct mk_job *dequeue_finished(struct mk_helper *h)
 {
     pthread_mutex_lock(&h->lock);
     struct mk_job *all = h->finished;
@@ -55,7 +55,7 @@ static struct mk_job *take_finished(struct mk_helper *h)
 
 static void call_done(struct mk_helper *h)
 {
-    struct mk_job *job = take_finished(h);
+    struct mk_job *job = dequeue_finished(h);
     while (job) {
         struct mk_job *next = job->next;
         job->done(job);
@@ -68,13 +68,19 @@ static void on_bell(struct mk_watch *w, uint32_t events)
     struct mk_helper *h = MK_CONTAINER(w, struct mk_helper, bell);
     uint64_t n;
     (void)events;
+    if (h->ending) /* mk_helper_fini has called everything */
+        return;
     (void)!read(h->bell_fd, &n, sizeof n);
     call_done(h);
 }
 
 mk_err mk_helper_init(struct mk_helper *h, struct mk_loop *loop)
 {
-    *h = (struct mk_helper){.loop = loop, .stack = STACK, .bell = {.on_ready = on_bell}, .bell_fd = -1};
+    *h = (struct mk_helper){.loop = loop,
+                            .stack = STACK,
+                            .most = MK_HELPER_THREADS,
+                            .bell = {.on_ready = on_bell},
+                            .bell_fd = -1};
     h->waiting_end = &h->waiting;
     pthread_mutex_init(&h->lock, NULL);
     pthread_cond_init(&h->wake, NULL);
@@ -95,7 +101,7 @@ void mk_helper_fini(struct mk_helper *h)
     mk_fd_close(&h->bell_fd);
 }
 
-/* Signals are for the loop's thread. */
+/* Signals stay blocked in it: the loop's thread handles them. */
 static bool start_thread(struct mk_helper *h)
 {
     sigset_t all, before;
@@ -129,7 +135,7 @@ bool mk_helper_submit(struct mk_helper *h, struct mk_job *job)
     if (!open_bell(h))
         return false;
     pthread_mutex_lock(&h->lock);
-    bool short_handed = h->n_waiting >= h->n_idle && h->n_threads < MK_HELPER_THREADS;
+    bool short_handed = h->n_waiting >= h->n_idle && h->n_threads < h->most;
     bool ok = !short_handed || start_thread(h) || h->n_threads > 0;
     if (ok) {
         job->next = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads that do for a loop what would make it wait: reading from a slow disk. They are started when the
- * first job comes, and never touch anything but the job they were given. */
+/* Threads for a loop's blocking work, such as reading from a slow disk. They start with the first job and
+ * access nothing but the job they are given. */
 #ifndef MK_NET_HELPER_H
 #define MK_NET_HELPER_H
 
@@ -8,34 +8,35 @@
 
 #include "net/loop.h"
 
-/* Belongs to the helper from mk_helper_submit until done() is called. */
+/* Owned by the helper from mk_helper_submit until done() is called. */
 struct mk_job {
     struct mk_job *next;
     void (*run)(struct mk_job *job);  /* in a thread */
-    void (*done)(struct mk_job *job); /* in the loop, after it */
+    void (*done)(struct mk_job *job); /* in the loop's thread, after run() */
 };
 
-enum { MK_HELPER_THREADS = 4 };
+enum { MK_HELPER_THREADS = 4, MK_HELPER_THREADS_MAX = 64 };
 
 struct mk_helper {
     struct mk_loop *loop;
-    size_t stack; /* of each thread; to be set before the first job */
+    size_t stack;  /* of each thread; set it before the first job */
+    unsigned most; /* threads, at most MK_HELPER_THREADS_MAX; set it before the first job */
     struct mk_watch bell;
     int bell_fd;
-    pthread_mutex_t lock; /* over everything below */
+    pthread_mutex_t lock; /* guards everything below */
     pthread_cond_t wake;
     struct mk_job *waiting, **waiting_end;
     struct mk_job *finished;
-    pthread_t threads[MK_HELPER_THREADS];
+    pthread_t threads[MK_HELPER_THREADS_MAX];
     unsigned n_waiting, n_threads, n_idle;
     bool ending;
 };
 
 mk_err mk_helper_init(struct mk_helper *h, struct mk_loop *loop) MK_MUST_USE;
-/* Waits for the job that runs, and calls done() for all that were submitted. */
+/* Waits for the running job, and calls done() for all submitted jobs. */
 void mk_helper_fini(struct mk_helper *h);
 
-/* False: no thread could be started, the job is still the caller's. */
+/* False: no thread could be started, and the caller keeps the job. */
 bool mk_helper_submit(struct mk_helper *h, struct mk_job *job) MK_MUST_USE;
 
 #endif

@@ -11,7 +11,7 @@ struct mk_post {
     void *ctx;
 };
 
-/* Stands in the place of the last one when the inbox is closed. */
+/* Replaces `last` when the inbox is closed. */
 #define CLOSED ((struct mk_post *)1)
 
 void mk_inbox_init(struct mk_inbox *b, struct mk_loop *loop)
@@ -33,7 +33,7 @@ mk_err mk_inbox_post(struct mk_inbox *b, void (*fn)(void *ctx), void *ctx)
         }
         p->before = before;
     } while (!atomic_compare_exchange_weak(&b->last, &before, p));
-    if (!before) /* else the bell has been rung, and nobody has come yet */
+    if (!before) /* otherwise the bell has rung and the loop has yet to run the inbox */
         mk_loop_ring(b->loop);
     return 0;
 }

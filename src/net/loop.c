@@ -31,7 +31,7 @@ mk_err mk_loop_init(struct mk_loop *loop)
     *loop =
         (struct mk_loop){.bell = {.on_ready = on_bell}, .bell_fd = -1, .clock_step_ms = mk_clock_ms_step()};
     read_clocks(loop);
-    mk_wheel_init(&loop->wheel, loop->now_ms);
+    mk_timer_wheel_init(&loop->wheel, loop->now_ms);
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (loop->epoll_fd < 0)
         return mk_err_last();
@@ -71,38 +71,60 @@ void mk_loop_defer(struct mk_loop *loop, struct mk_task *t)
     loop->tasks = t;
 }
 
-/* What these put off waits for the next turn: who always wants to go on must not keep others from theirs. */
-static void run_tasks_of_turn(struct mk_loop *loop)
+void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_task *t)
 {
-    struct mk_task *t = loop->tasks;
-    loop->tasks = NULL;
+    t->next = loop->ends;
+    loop->ends = t;
+}
+
+/* Tasks deferred by these run next turn, so that a task that always defers itself cannot starve the rest. */
+static void run_list(struct mk_task **list)
+{
+    struct mk_task *t = *list;
+    *list = NULL;
     while (t) {
-        struct mk_task *next = t->next; /* it may be put off again, or gone, when it has run */
+        struct mk_task *next = t->next; /* running it may defer it again or free it */
         t->run(t);
         t = next;
     }
 }
 
+static void run_tasks_of_turn(struct mk_loop *loop)
+{
+    run_list(&loop->tasks);
+    run_list(&loop->ends);
+}
+
 void mk_loop_run_tasks(struct mk_loop *loop)
 {
-    while (loop->tasks)
+    while (loop->tasks || loop->ends)
         run_tasks_of_turn(loop);
 }
 
 static int wait_time(const struct mk_loop *loop, int max_wait_ms)
 {
-    int until_timer = loop->tasks ? 0 : mk_wheel_wait(&loop->wheel, loop->now_ms);
+    int until_timer = loop->tasks || loop->ends ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
     if (until_timer < 0)
         return max_wait_ms;
-    if (until_timer > 0) /* or it would be called too early, by a clock that lags, again and again */
+    if (until_timer > 0) /* the clock may lag by a step: do not wake early, repeatedly */
         until_timer += (int)loop->clock_step_ms;
     return max_wait_ms < 0 || until_timer < max_wait_ms ? until_timer : max_wait_ms;
+}
+
+/* Each turn has numbers of its own, so that another process sees whether it is still the same one. */
+static void set_pulse(struct mk_loop *loop, bool works)
+{
+    if (loop->pulse)
+        __atomic_store_n(loop->pulse, works ? *loop->pulse | 1 : (*loop->pulse + 1) & ~UINT64_C(1),
+                         __ATOMIC_RELAXED);
 }
 
 mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms)
 {
     struct epoll_event ready[MK_LOOP_BATCH];
+    set_pulse(loop, false);
     int n = epoll_wait(loop->epoll_fd, ready, MK_LOOP_BATCH, wait_time(loop, max_wait_ms));
+    set_pulse(loop, true);
     if (n < 0 && errno != EINTR)
         return mk_err_last();
     read_clocks(loop);
@@ -110,7 +132,7 @@ mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms)
         struct mk_watch *w = ready[i].data.ptr;
         w->on_ready(w, ready[i].events);
     }
-    mk_wheel_turn(&loop->wheel, loop->now_ms);
+    mk_timer_wheel_turn(&loop->wheel, loop->now_ms);
     run_tasks_of_turn(loop);
     return 0;
 }
@@ -120,6 +142,7 @@ mk_err mk_loop_run(struct mk_loop *loop)
     mk_err e = 0;
     while (!loop->stopped && !e)
         e = mk_loop_turn(loop, -1);
+    set_pulse(loop, false);
     return e;
 }
 

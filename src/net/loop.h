@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One thread's event loop: epoll, timers, work put off to the end of the turn, and a bell that any thread may
- * ring. */
+/* One thread's event loop: epoll, timers, deferred tasks, and a bell that any thread can ring. */
 #ifndef MK_NET_LOOP_H
 #define MK_NET_LOOP_H
 
@@ -9,14 +8,13 @@
 #include "base/err.h"
 #include "net/timer.h"
 
-/* Something that waits for its descriptor. Its owner keeps it in place until a turn ends after it was
- * removed: an event of the same turn may still be on its way to it (see mk_loop_defer). */
+/* Waits for a descriptor's events. The owner keeps it in memory until the turn in which it was removed
+ * ends: an event of the same turn may still be pending (see mk_loop_defer). */
 struct mk_watch {
     void (*on_ready)(struct mk_watch *w, uint32_t events);
 };
 
-/* A call put off until all events of this turn are handed out; from inside of such a call, of the next turn.
- */
+/* A call deferred until all events of this turn are handled; from inside such a call, until the next turn. */
 struct mk_task {
     struct mk_task *next;
     void (*run)(struct mk_task *t);
@@ -31,9 +29,11 @@ struct mk_loop {
     void (*on_bell)(struct mk_loop *loop); /* in the loop's thread, after mk_loop_ring; may be NULL */
     uint64_t now_ms;                       /* read once a turn */
     int64_t now_unix;
-    unsigned clock_step_ms; /* so much the clock may be behind */
+    unsigned clock_step_ms; /* the clock may lag by this much */
     struct mk_task *tasks;
-    struct mk_wheel wheel;
+    struct mk_task *ends; /* run behind the tasks of a turn */
+    uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
+    struct mk_timer_wheel wheel;
     bool stopped;
 };
 
@@ -42,17 +42,18 @@ void mk_loop_fini(struct mk_loop *loop);
 
 /* EPOLLIN, EPOLLOUT, EPOLLRDHUP, EPOLLET... as for epoll_ctl. */
 mk_err mk_loop_add(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t events) MK_MUST_USE;
-/* Other events for the same descriptor and watch. */
+/* Changes the events for the same descriptor and watch. */
 mk_err mk_loop_change(struct mk_loop *loop, int fd, struct mk_watch *w, uint32_t events) MK_MUST_USE;
 /* Only for a descriptor that stays open; closing one removes it. */
 void mk_loop_remove(struct mk_loop *loop, int fd);
 
 void mk_loop_defer(struct mk_loop *loop, struct mk_task *t);
-/* Runs them all now; only after the last turn. */
+/* As mk_loop_defer, behind all that is deferred in this turn; from inside such a call, in the next turn. */
+void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_task *t);
+/* Runs all deferred tasks now; only after the last turn. */
 void mk_loop_run_tasks(struct mk_loop *loop);
 
-/* One turn: waits at most max_wait_ms (-1: as long as it takes) for events or the next timer, and serves
- * them. */
+/* One turn: waits at most max_wait_ms (-1: no limit) for events or the next timer, and handles them. */
 mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
 /* Turns until mk_loop_stop. */
 mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;

@@ -8,7 +8,8 @@ struct mk_outq_left {
     char bytes[];
 };
 
-/* Writes until all is taken or the stream wants to wait; answers like a stream, *bytes is what remains. */
+/* Writes until all is taken or the stream would block; returns what the stream returned, *bytes is the
+ * rest. */
 static mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t *sent)
 {
     while (bytes->len > 0) {
@@ -28,7 +29,7 @@ size_t mk_outq_len(const struct mk_outq *q)
     return q->left ? q->left->len - q->left->from : 0;
 }
 
-/* Behind what is left already. */
+/* Appends to the bytes already queued. */
 static mk_err keep(struct mk_outq *q, mk_str rest)
 {
     size_t before = mk_outq_len(q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connected byte stream; who uses it does not see whether it is plain or encrypted. */
+/* A connected byte stream, plain or encrypted; its users need not know which. */
 #ifndef MK_NET_STREAM_H
 #define MK_NET_STREAM_H
 
@@ -8,17 +8,17 @@
 
 struct mk_stream;
 
-/* All counts are bytes; a negative answer is an error, -EAGAIN meaning "wait for the descriptor". Bytes that
- * were offered and not taken must be offered again before any others: an encrypted stream may have sealed
+/* Counts are bytes; a negative result is an error, and -EAGAIN means "wait for the descriptor". After a
+ * partial write, offer the remaining bytes again before any others: an encrypted stream may have sealed
  * them already. */
 struct mk_stream_ops {
-    /* 0: the peer will send no more. */
+    /* 0: the peer has closed its sending side. */
     ssize_t (*read)(struct mk_stream *s, char *room, size_t cap);
-    /* `more`: something follows at once, a half full packet may wait for it. */
+    /* `more`: more data follows at once, so a half-full packet may wait for it. */
     ssize_t (*write)(struct mk_stream *s, mk_str bytes, bool more);
-    /* NULL where the stream can't take bytes from a file by itself. 0: the file ends before `offset`. */
+    /* NULL if the stream cannot send from a file directly. 0: the file ends before `offset`. */
     ssize_t (*send_file)(struct mk_stream *s, int file_fd, uint64_t offset, size_t len);
-    /* We will send no more; the peer is told so. */
+    /* Half-closes: tells the peer that we will send no more. */
     void (*shutdown)(struct mk_stream *s);
     void (*close)(struct mk_stream *s);
 };
@@ -26,14 +26,15 @@ struct mk_stream_ops {
 struct mk_stream {
     const struct mk_stream_ops *ops;
     int fd;
-    bool holds; /* its last answer to a read was short, but there is more: ask again when others had their
+    bool holds; /* the last read was short but more is buffered: read again after other connections had their
                    turn */
-    bool dry;   /* an encrypted one has found its socket empty; who hears that more came says so here */
-    bool ends;  /* its shutdown waits for the descriptor: goes on with the next read */
-    void *tls;  /* what an encrypted one has besides; NULL for a plain one */
+    bool dry;  /* an encrypted stream found its socket empty; the event handler clears this when input arrives
+                */
+    bool ends; /* the shutdown is incomplete: the next read continues it */
+    void *tls; /* state of an encrypted stream; NULL for a plain one */
 };
 
 /* A plain socket. The stream owns the descriptor. */
-void mk_stream_open_plain(struct mk_stream *s, int fd);
+void mk_stream_plain_open(struct mk_stream *s, int fd);
 
 #endif

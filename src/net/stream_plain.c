@@ -45,7 +45,7 @@ static const struct mk_stream_ops plain_ops = {
     .close = plain_close,
 };
 
-void mk_stream_open_plain(struct mk_stream *s, int fd)
+void mk_stream_plain_open(struct mk_stream *s, int fd)
 {
     *s = (struct mk_stream){.ops = &plain_ops, .fd = fd};
 }

@@ -6,25 +6,25 @@ static uint32_t slot_of(uint32_t time)
     return time / MK_TIMER_TICK_MS % MK_TIMER_SLOTS;
 }
 
-static void mark(struct mk_wheel *w, uint32_t slot)
+static void mark(struct mk_timer_wheel *w, uint32_t slot)
 {
     w->used[slot / 64] |= (uint64_t)1 << slot % 64;
 }
 
-static void unmark(struct mk_wheel *w, uint32_t slot)
+static void unmark(struct mk_timer_wheel *w, uint32_t slot)
 {
     w->used[slot / 64] &= ~((uint64_t)1 << slot % 64);
 }
 
-void mk_wheel_init(struct mk_wheel *w, uint64_t now_ms)
+void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms)
 {
-    *w = (struct mk_wheel){.now = (uint32_t)now_ms};
+    *w = (struct mk_timer_wheel){.now = (uint32_t)now_ms};
     for (size_t i = 0; i < MK_TIMER_SLOTS; i++)
         mk_list_init(&w->slots[i]);
 }
 
-/* Hangs the timer in the slot after its time, or as far ahead as the wheel reaches. */
-void mk_timer_hang(struct mk_wheel *w, struct mk_timer *t)
+/* Puts the timer into the slot after its time, or into the farthest slot of the wheel. */
+void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t)
 {
     enum { REACH_MS = (MK_TIMER_SLOTS - 1) * MK_TIMER_TICK_MS };
     uint32_t ahead = t->due - w->now;
@@ -39,9 +39,9 @@ void mk_timer_hang(struct mk_wheel *w, struct mk_timer *t)
     mark(w, tick % MK_TIMER_SLOTS);
 }
 
-static void empty_slot(struct mk_wheel *w, uint32_t slot)
+static void empty_slot(struct mk_timer_wheel *w, uint32_t slot)
 {
-    /* Handlers may change the ring under our feet: move it aside whole and take from its front. */
+    /* Handlers may change the slot's ring: move it aside and take from its front. */
     struct mk_list due;
     mk_list_init(&due);
     while (!mk_list_empty(&w->slots[slot])) {
@@ -60,13 +60,13 @@ static void empty_slot(struct mk_wheel *w, uint32_t slot)
     }
 }
 
-void mk_wheel_turn(struct mk_wheel *w, uint64_t now_ms)
+void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms)
 {
     uint32_t now = (uint32_t)now_ms;
     if (now == w->now)
         return;
     uint32_t ticks = now / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS;
-    if (now < w->now) /* the 32-bit time wrapped: its ticks did not, as 2^32 is a multiple of a tick */
+    if (now < w->now) /* the 32-bit time wrapped, but its ticks did not, as 2^32 is a multiple of a tick */
         ticks = (uint32_t)((((uint64_t)1 << 32) + now) / MK_TIMER_TICK_MS - w->now / MK_TIMER_TICK_MS);
     uint32_t first = slot_of(w->now) + 1;
     w->now = now;
@@ -77,7 +77,7 @@ void mk_wheel_turn(struct mk_wheel *w, uint64_t now_ms)
     }
 }
 
-int mk_wheel_wait(const struct mk_wheel *w, uint64_t now_ms)
+int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms)
 {
     uint32_t from = slot_of(w->now) + 1;
     for (uint32_t i = 0; i < MK_TIMER_SLOTS;) {

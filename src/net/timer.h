@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clocks of connections: cheap to push back, which is what happens to nearly all of them.
+/* Connection timers, cheap to postpone, which is what happens to nearly all of them.
  *
- * A wheel of slots. A timer that is set later than it already hangs on the wheel only notes its new time;
- * when its slot comes round it is hung again. Times are milliseconds modulo 2^32, compared by difference: a
- * timer may be set at most 24 days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never
- * before. */
+ * A timer wheel. Postponing a timer only records its new time; when its old slot comes round it moves to a
+ * later one. Times are milliseconds modulo 2^32, compared by difference: a timer may be set at most 24
+ * days ahead. It fires at its time or up to MK_TIMER_TICK_MS after it, never before. */
 #ifndef MK_NET_TIMER_H
 #define MK_NET_TIMER_H
 
@@ -15,21 +14,21 @@ enum { MK_TIMER_TICK_MS = 32, MK_TIMER_SLOTS = 512 };
 struct mk_timer {
     struct mk_list link;
     void (*on_due)(struct mk_timer *t);
-    uint32_t due;     /* when it is to fire */
-    uint32_t hung_at; /* the time of the slot it hangs in */
+    uint32_t due;     /* when it should fire */
+    uint32_t hung_at; /* the time of its slot */
 };
 
-struct mk_wheel {
+struct mk_timer_wheel {
     struct mk_list slots[MK_TIMER_SLOTS];
-    uint64_t used[MK_TIMER_SLOTS / 64]; /* a bit for each slot that may hold something */
-    uint32_t now;                       /* the time up to which all has fired */
+    uint64_t used[MK_TIMER_SLOTS / 64]; /* one bit per slot that may hold timers */
+    uint32_t now;                       /* all timers up to this time have fired */
 };
 
-void mk_wheel_init(struct mk_wheel *w, uint64_t now_ms);
-/* Fires everything that is due; handlers may set and stop any timer. */
-void mk_wheel_turn(struct mk_wheel *w, uint64_t now_ms);
+void mk_timer_wheel_init(struct mk_timer_wheel *w, uint64_t now_ms);
+/* Fires all due timers; handlers may set and stop any timer. */
+void mk_timer_wheel_turn(struct mk_timer_wheel *w, uint64_t now_ms);
 /* How long a loop may sleep: milliseconds until the next slot in use, -1 when there is none. */
-int mk_wheel_wait(const struct mk_wheel *w, uint64_t now_ms);
+int mk_timer_wheel_wait(const struct mk_timer_wheel *w, uint64_t now_ms);
 
 static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_timer *t))
 {
@@ -37,10 +36,11 @@ static inline void mk_timer_init(struct mk_timer *t, void (*on_due)(struct mk_ti
     t->on_due = on_due;
 }
 
-void mk_timer_hang(struct mk_wheel *w, struct mk_timer *t);
+void mk_timer_hang(struct mk_timer_wheel *w, struct mk_timer *t);
 
-/* Fires `after_ms` from `now_ms`. Setting it again replaces the old time. */
-static inline void mk_timer_set(struct mk_wheel *w, struct mk_timer *t, uint64_t now_ms, uint32_t after_ms)
+/* Fires `after_ms` after `now_ms`. Replaces a time set before. */
+static inline void mk_timer_set(struct mk_timer_wheel *w, struct mk_timer *t, uint64_t now_ms,
+                                uint32_t after_ms)
 {
     t->due = (uint32_t)now_ms + after_ms;
     if (mk_list_empty(&t->link) || (int32_t)(t->due - t->hung_at) < 0)

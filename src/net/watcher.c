@@ -5,21 +5,29 @@
 
 struct mk_watcher {
     struct mk_watch watch;
-    struct mk_task task; /* freeing */
+    struct mk_task task; /* frees it */
     struct mk_loop *loop;
     int fd;
     unsigned events;
-    void (*on_ready)(void *ctx, unsigned which); /* NULL: it was freed in this turn */
+    void (*on_ready)(void *ctx, unsigned which); /* NULL: freed in this turn */
     void *ctx;
 };
 
-/* After a hang-up or an error all that was asked for is told: who tries it learns what has happened. */
+static uint32_t epoll_events(unsigned events)
+{
+    return (events & MK_READABLE ? EPOLLIN | EPOLLRDHUP : 0u) | (events & MK_WRITABLE ? EPOLLOUT : 0u) |
+           (events & MK_LEVEL ? 0u : EPOLLET);
+}
+
+/* A hang-up or an error reports all requested events, so that the owner's next call sees the error. */
 static void tell(struct mk_watch *watch, uint32_t events)
 {
     struct mk_watcher *w = MK_CONTAINER(watch, struct mk_watcher, watch);
     unsigned which = (events & EPOLLIN ? MK_READABLE : 0u) | (events & EPOLLOUT ? MK_WRITABLE : 0u);
     if (events & (EPOLLHUP | EPOLLERR))
         which = w->events | MK_HUNG_UP;
+    if (events & EPOLLRDHUP && w->events & MK_READABLE)
+        which |= MK_READABLE | MK_ENDED;
     if (w->on_ready)
         w->on_ready(w->ctx, which);
 }
@@ -36,11 +44,16 @@ struct mk_watcher *mk_watcher_new_in(struct mk_loop *loop, int fd, unsigned even
                              .events = events & (MK_READABLE | MK_WRITABLE),
                              .on_ready = on_ready,
                              .ctx = ctx};
-    uint32_t wanted = (events & MK_READABLE ? EPOLLIN : 0u) | (events & MK_WRITABLE ? EPOLLOUT : 0u);
-    if (mk_loop_add(loop, fd, &w->watch, wanted | EPOLLET) == 0)
+    if (mk_loop_add(loop, fd, &w->watch, epoll_events(events)) == 0)
         return w;
     mk_mem_free(w);
     return NULL;
+}
+
+int mk_watcher_change(struct mk_watcher *w, unsigned events)
+{
+    w->events = events & (MK_READABLE | MK_WRITABLE);
+    return mk_loop_change(w->loop, w->fd, &w->watch, epoll_events(events));
 }
 
 static void drop_memory(struct mk_task *t)
@@ -48,7 +61,7 @@ static void drop_memory(struct mk_task *t)
     mk_mem_free(MK_CONTAINER(t, struct mk_watcher, task));
 }
 
-/* An event of this turn may still be on its way: the memory stays until the turn is over. */
+/* An event of this turn may still be pending, so the memory is freed at the end of the turn. */
 void mk_watcher_free(struct mk_watcher *w)
 {
     if (!w)

@@ -52,10 +52,10 @@ mk_err mk_addr_parse(mk_str text, mk_str host, struct mk_addr *out)
     size_t colon = mk_str_find_last(text, ':');
     mk_str digits = text;
     if (colon != MK_STR_NONE) {
-        host = mk_str_take(text, colon);
+        host = mk_str_first(text, colon);
         digits = mk_str_skip(text, colon + 1);
         if (mk_str_find(host, ':') != MK_STR_NONE && host.p[0] != '[')
-            return -EINVAL; /* an IPv6 address must be bracketed where a port follows */
+            return -EINVAL; /* an IPv6 address needs brackets when a port follows */
     }
     uint64_t port;
     if (!mk_num_parse(digits, &port) || port > UINT16_MAX)
@@ -117,7 +117,7 @@ mk_err mk_addr_of_socket(int fd, struct mk_addr *out)
     return getsockname(fd, &out->any, &out->len) < 0 ? mk_err_last() : 0;
 }
 
-void mk_peer_set(struct mk_peer *p, const struct mk_addr *a)
+void mk_addr_to_peer(const struct mk_addr *a, struct mk_peer *p)
 {
     memset(p, 0, sizeof *p);
     p->port = mk_addr_port(a);
@@ -131,7 +131,7 @@ void mk_peer_set(struct mk_peer *p, const struct mk_addr *a)
     }
 }
 
-/* Stands in every line of an access log. */
+/* Hand-written: it runs for every access log line. */
 static void print_v4(const uint8_t ip[4], struct mk_buf *out)
 {
     char text[4 + MK_NUM_MAX];
@@ -152,4 +152,13 @@ void mk_peer_print(const struct mk_peer *p, struct mk_buf *out)
         print_v4(p->ip + sizeof v4_prefix, out);
     else
         mk_buf_add(out, mk_str_from_c(inet_ntop(AF_INET6, p->ip, text, sizeof text) ? text : "?"));
+}
+
+void mk_peer_client(const struct mk_peer *p, struct mk_peer *out)
+{
+    enum { V6_NETWORK = 8 };
+    *out = *p;
+    out->port = 0;
+    if (memcmp(p->ip, v4_prefix, sizeof v4_prefix) != 0)
+        memset(out->ip + V6_NETWORK, 0, sizeof out->ip - V6_NETWORK);
 }

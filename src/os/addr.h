@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of sockets: written by people, printed for people, and kept small for each connection. */
+/* Socket addresses: parsed from text, printed as text, and stored compactly per connection. */
 #ifndef MK_OS_ADDR_H
 #define MK_OS_ADDR_H
 
@@ -24,19 +24,19 @@ struct mk_addr {
 enum { MK_ADDR_TEXT = 128 }; /* room for the longest printed address and its NUL */
 
 /* PORT, ADDRESS:PORT, [ADDRESS6]:PORT, *:PORT or unix:/path. A bare PORT means `host` (an address without
- * port, as in "127.0.0.1" or "0.0.0.0"). Names are not resolved. -EINVAL when it is none of these. */
+ * port, as in "127.0.0.1" or "0.0.0.0"). Names are not resolved. -EINVAL for anything else. */
 mk_err mk_addr_parse(mk_str text, mk_str host, struct mk_addr *out) MK_MUST_USE;
-/* As it would be written in a configuration. */
+/* In the syntax of the configuration. */
 void mk_addr_print(const struct mk_addr *a, struct mk_buf *out);
 bool mk_addr_eq(const struct mk_addr *a, const struct mk_addr *b);
 uint16_t mk_addr_port(const struct mk_addr *a);
 void mk_addr_set_port(struct mk_addr *a, uint16_t port);
-/* 0.0.0.0 or ::? */
+/* True for 0.0.0.0 and ::. */
 bool mk_addr_is_any(const struct mk_addr *a);
-/* What this socket listens on. */
+/* The local address of a socket. */
 mk_err mk_addr_of_socket(int fd, struct mk_addr *out) MK_MUST_USE;
 
-/* Who is at the other end: struct mk_peer, 20 bytes. */
-void mk_peer_set(struct mk_peer *p, const struct mk_addr *a);
+/* Stores the peer's address in a struct mk_peer, 20 bytes. */
+void mk_addr_to_peer(const struct mk_addr *a, struct mk_peer *p);
 
 #endif

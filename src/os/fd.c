@@ -31,7 +31,7 @@ void mk_fd_close_from(int first)
     struct rlimit r = {.rlim_cur = 1024};
     if (syscall(SYS_close_range, (unsigned)first, UINT_MAX, 0) == 0)
         return;
-    (void)getrlimit(RLIMIT_NOFILE, &r); /* an old kernel */
+    (void)getrlimit(RLIMIT_NOFILE, &r); /* fails on old kernels */
     for (int fd = first; (rlim_t)fd < r.rlim_cur && fd < INT_MAX; fd++)
         (void)close(fd);
 }
@@ -60,7 +60,7 @@ mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit)
 
 unsigned mk_fd_count(void)
 {
-    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0); /* the lowest that is free */
+    int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0); /* the lowest free descriptor */
     if (fd < 0)
         return 0;
     close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors: closing, and the two flags that matter. */
+/* Descriptors: closing them, and their flags. */
 #ifndef MK_OS_FD_H
 #define MK_OS_FD_H
 
@@ -9,16 +9,15 @@
 void mk_fd_close(int *fd);
 mk_err mk_fd_set_nonblock(int fd) MK_MUST_USE;
 mk_err mk_fd_set_block(int fd) MK_MUST_USE;
-/* Does the descriptor survive an exec? */
+/* `on`: the descriptor is closed by an exec. */
 mk_err mk_fd_set_cloexec(int fd, bool on) MK_MUST_USE;
-/* Closes that one and all above it. */
+/* Closes `first` and all descriptors above it. */
 void mk_fd_close_from(int first);
-/* Raises (or lowers) RLIMIT_NOFILE; 0 leaves it. Answers the limit in force through *limit. */
+/* Raises or lowers RLIMIT_NOFILE; 0 leaves it. Stores the limit in force in *limit. */
 mk_err mk_fd_limit(uint64_t wanted, uint64_t *limit) MK_MUST_USE;
-/* How many are open, as long as they were opened one after the other: the number that the next one will get.
- */
+/* How many descriptors are open, provided they were opened in sequence: the number the next one will get. */
 unsigned mk_fd_count(void);
-/* Writes everything, waiting if the descriptor blocks. */
+/* Writes everything; blocks if the descriptor does. */
 mk_err mk_fd_write_all(int fd, const char *p, size_t len) MK_MUST_USE;
 
 #endif

@@ -21,21 +21,23 @@ mk_err mk_file_open_root(const char *path, int *fd)
 
 static int call_openat2(int root, const char *path, uint64_t resolve)
 {
-    /* libc adds O_LARGEFILE to its own calls where 32 bits are too few for the size of a file. */
+    /* libc adds O_LARGEFILE to its own calls where file sizes need more than 32 bits; a raw system call
+     * must do it itself. */
     struct open_how how = {.flags = READ_FLAGS | O_LARGEFILE, .resolve = resolve};
     for (int tries = 0; tries < 8; tries++) {
         long fd = syscall(SYS_openat2, root, path, &how, sizeof how);
-        if (fd >= 0 || errno != EAGAIN) /* EAGAIN: something was renamed meanwhile */
+        if (fd >= 0 || errno != EAGAIN) /* EAGAIN: a rename happened during the lookup */
             return fd < 0 ? mk_err_last() : (int)fd;
     }
     return -EAGAIN;
 }
 
-/* Our own walk, for owner checks and for kernels without openat2: part by part, each opened as what it is. */
+/* Walks the path in user space, for owner checks and kernels without openat2. Opens one component at a
+ * time. */
 struct walk {
-    int dir; /* where we are; owned */
+    int dir; /* the current folder; owned */
     bool owner;
-    int links; /* followed so far */
+    int links; /* links followed so far */
 };
 
 static mk_err walk_path(struct walk *w, const char *path, int last_flags);
@@ -159,7 +161,7 @@ mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how
     if (how->no_openat2)
         return open_walking(root, path, false, fd);
     *fd = call_openat2(root, path, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS);
-    if (*fd == -ENOSYS || *fd == -EPERM) /* an old kernel, or a container that hides the call */
+    if (*fd == -ENOSYS || *fd == -EPERM) /* an old kernel, or a container that blocks the call */
         return open_walking(root, path, false, fd);
     return *fd < 0 ? *fd : 0;
 }
@@ -167,11 +169,11 @@ mk_err mk_file_open_beneath(int root, const char *path, const struct mk_file_how
 ssize_t mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
 {
     struct iovec v = {.iov_base = room, .iov_len = cap};
-    /* By its number: not every libc knows it. The offset goes in two halves, the second of which counts where
-     * a long is too short for it. */
+    /* A raw system call, as not every libc has a wrapper. It takes the offset as two longs; the second one
+     * matters only where a long has 32 bits. */
     long n = syscall(SYS_preadv2, fd, &v, 1, (long)offset, sizeof(long) < 8 ? (long)(offset >> 31 >> 1) : 0,
                      RWF_NOWAIT);
-    if (n < 0 && errno == ENOSYS) /* an old kernel, an emulator, a container that hides the call */
+    if (n < 0 && errno == ENOSYS) /* an old kernel, an emulator, or a container that blocks the call */
         return -EOPNOTSUPP;
     return n < 0 ? mk_err_last() : n;
 }

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What the kernel writes; neither glibc nor musl has a name for it that both know. */
+/* The kernel's record; glibc and musl share no name for it. */
 struct record {
     uint64_t ino;
     int64_t off;

@@ -46,7 +46,7 @@ static bool is_label(mk_str label)
     return label.len > 0 && label.len <= LABEL_MAX && label.p[0] != '-' && label.p[label.len - 1] != '-';
 }
 
-/* Others can be set, and mean nothing to any resolver. */
+/* A host name can be set to other text, which no resolver accepts. */
 static bool is_host(mk_str name)
 {
     bool ok = true;
@@ -62,13 +62,13 @@ static bool add_host(struct mk_arena *arena, struct mk_machine_names *names)
         return false;
     if (!is_host(host))
         return true;
-    mk_str label = mk_str_take(host, mk_str_find(host, '.'));
+    mk_str label = mk_str_first(host, mk_str_find(host, '.'));
     mk_str local = mk_arena_printf(arena, "%.*s.local", MK_STR_ARG(label));
     return local.p && mk_machine_add_name(arena, names, host) && mk_machine_add_name(arena, names, label) &&
            mk_machine_add_name(arena, names, local);
 }
 
-/* "" for what is no address that could stand in a URL. */
+/* "" for an address that cannot appear in a URL. */
 static void print_address(const struct sockaddr *a, char room[INET6_ADDRSTRLEN])
 {
     struct sockaddr_in v4;

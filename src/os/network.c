@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Addresses of peers as people and other servers write them, and networks of such. */
+/* Parses addresses of peers, as people and other servers write them, and networks. */
 #include <arpa/inet.h>
 
 #include "base/num.h"
 #include "os/addr.h"
 
-enum { V4_BEFORE = 96, BITS = 128 }; /* the bits that all IPv4 addresses share, and those of an address */
+enum { V4_BEFORE = 96, BITS = 128 }; /* prefix of IPv4-mapped addresses; length of an address */
 
 static bool to_c(mk_str text, char room[INET6_ADDRSTRLEN])
 {
@@ -17,12 +17,13 @@ static bool to_c(mk_str text, char room[INET6_ADDRSTRLEN])
     return true;
 }
 
+static const uint8_t v4_prefix[V4_BEFORE / 8] = {[10] = 0xff, [11] = 0xff};
+
 static bool parse_v4(mk_str text, uint8_t ip[16])
 {
-    static const uint8_t prefix[12] = {[10] = 0xff, [11] = 0xff};
     char room[INET6_ADDRSTRLEN];
-    memcpy(ip, prefix, sizeof prefix);
-    return to_c(text, room) && inet_pton(AF_INET, room, ip + sizeof prefix) == 1;
+    memcpy(ip, v4_prefix, sizeof v4_prefix);
+    return to_c(text, room) && inet_pton(AF_INET, room, ip + sizeof v4_prefix) == 1;
 }
 
 static bool parse_v6(mk_str text, uint8_t ip[16])
@@ -31,7 +32,7 @@ static bool parse_v6(mk_str text, uint8_t ip[16])
     return to_c(text, room) && inet_pton(AF_INET6, room, ip) == 1;
 }
 
-/* ":8080" behind an address, or nothing. */
+/* ":8080" after an address, or nothing. */
 static bool parse_port(mk_str text, uint16_t *port)
 {
     uint64_t n = 0;
@@ -52,10 +53,10 @@ bool mk_peer_parse(mk_str text, struct mk_peer *out)
     size_t colon = mk_str_find(text, ':');
     if (colon != mk_str_find_last(text, ':'))
         return parse_v6(text, out->ip);
-    return parse_v4(mk_str_take(text, colon), out->ip) && parse_port(mk_str_skip(text, colon), &out->port);
+    return parse_v4(mk_str_first(text, colon), out->ip) && parse_port(mk_str_skip(text, colon), &out->port);
 }
 
-/* A mask in dots: ones, then zeroes. */
+/* A dotted mask: ones, then zeros. */
 static bool parse_mask(mk_str text, uint64_t *bits)
 {
     uint8_t ip[16];
@@ -82,8 +83,9 @@ bool mk_network_parse(mk_str text, struct mk_network *out)
 {
     mk_str length = text, address = mk_str_cut(&length, '/');
     uint64_t bits = BITS;
-    *out = (struct mk_network){.is_unix = mk_str_eq(text, MK_STR("unix:"))};
-    if (out->is_unix || mk_str_eq(text, MK_STR("all")))
+    *out = (struct mk_network){.is_unix = mk_str_eq(text, MK_STR("unix:")),
+                               .is_all = mk_str_eq(text, MK_STR("all"))};
+    if (out->is_unix || out->is_all)
         return true;
     if (parse_v6(address, out->ip)) {
         if (length.p && !mk_num_parse(length, &bits))
@@ -105,12 +107,14 @@ bool mk_network_parse(mk_str text, struct mk_network *out)
 
 bool mk_network_has(const struct mk_network *n, const struct mk_peer *p)
 {
-    if (n->is_unix)
-        return p->is_unix;
-    if (n->bits == 0)
+    if (n->is_all)
         return true;
+    if (n->is_unix || p->is_unix)
+        return n->is_unix && p->is_unix;
+    if (n->bits < V4_BEFORE && memcmp(p->ip, v4_prefix, sizeof v4_prefix) == 0)
+        return false; /* an IPv6 network never matches an IPv4 client */
     unsigned whole = n->bits / 8, rest = n->bits % 8;
-    if (p->is_unix || memcmp(n->ip, p->ip, whole) != 0)
+    if (memcmp(n->ip, p->ip, whole) != 0)
         return false;
     return rest == 0 || (n->ip[whole] ^ p->ip[whole]) >> (8 - rest) == 0;
 }

@@ -22,7 +22,7 @@ mk_err mk_notify(const char *state)
         return -EINVAL;
     memcpy(to.sun_path, path, len);
     if (path[0] == '@')
-        to.sun_path[0] = '\0'; /* the abstract name space */
+        to.sun_path[0] = '\0'; /* abstract namespace */
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return mk_err_last();

@@ -25,7 +25,7 @@ bool mk_place_folder(unsigned i, char path[PATH_MAX])
     if (len <= 0)
         return false;
     mk_str folder = mk_str_of(program, (size_t)len);
-    folder = mk_str_take(folder, mk_str_find_last(folder, '/'));
+    folder = mk_str_first(folder, mk_str_find_last(folder, '/'));
     return fill(path, "%.*s/plugins", MK_STR_ARG(folder));
 }
 

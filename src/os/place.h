@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where what can be loaded lies: monkey-NAME.so, beside the program, as in a build, or where they are
- * installed. */
+/* Finds loadable objects, monkey-NAME.so: beside the program, as in a build, or where they are installed. */
 #ifndef MK_OS_PLACE_H
 #define MK_OS_PLACE_H
 
@@ -13,9 +12,9 @@
 
 enum { MK_PLACE_FOLDERS = 2 };
 
-/* The i-th folder to look into; false: it has no place. */
+/* The i-th folder to search; false if its path is unknown. */
 bool mk_place_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
-/* False: there is no such file. */
+/* False if no such file exists. */
 bool mk_place_find(mk_str name, char path[PATH_MAX]) MK_MUST_USE;
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between processes of ours, with descriptors in them (SCM_RIGHTS). */
+/* Messages between our processes that can carry descriptors (SCM_RIGHTS). */
 #ifndef MK_OS_RIGHTS_H
 #define MK_OS_RIGHTS_H
 
@@ -9,14 +9,14 @@
 
 enum { MK_RIGHTS_MAX = 3 };
 
-/* Both ends of a pair of sockets that keep messages apart, non-blocking, each closed by an exec. */
+/* Creates a pair of sockets that preserve message boundaries, non-blocking and closed by an exec. */
 mk_err mk_rights_pair(int *a, int *b) MK_MUST_USE;
-/* Sends one message; the descriptors stay the caller's. -EMSGSIZE: it is too long for the system. */
+/* Sends one message; the caller keeps its descriptors. -EMSGSIZE: too long for the system. */
 mk_err mk_rights_send(int end, const struct iovec *parts, size_t n_parts, const int *fds,
                       size_t n_fds) MK_MUST_USE;
-/* Receives one without waiting: its length, or -EAGAIN, or -EPIPE when the other end is gone. -EMSGSIZE: it
- * was longer than the room, or had descriptors that we could not take; it is lost. Those in `fds`
- * (MK_RIGHTS_MAX) are the caller's to close; -1: none. */
+/* Receives one message without waiting. Returns its length, -EAGAIN, or -EPIPE when the other end is
+ * closed. -EMSGSIZE: the message exceeded the room or carried descriptors that we could not receive; it is
+ * lost. The caller closes the descriptors in `fds` (MK_RIGHTS_MAX); -1: none. */
 ssize_t mk_rights_receive(int end, void *room, size_t cap, int *fds) MK_MUST_USE;
 
 #endif

@@ -2,6 +2,7 @@
 #include "os/sandbox.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -10,7 +11,7 @@
 
 #include "os/fd.h"
 
-/* Rights that later kernels added; the headers of the build machine may not know them. */
+/* Rights of later ABIs, which the build machine's headers may lack. */
 enum {
     ACCESS_REFER = 1 << 13,    /* ABI 2 */
     ACCESS_TRUNCATE = 1 << 14, /* ABI 3 */
@@ -18,12 +19,21 @@ enum {
 
 enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
-    ALL_RIGHTS = (1 << 13) - 1, /* everything that ABI 1 knows */
+    ALL_RIGHTS = (1 << 13) - 1, /* all rights of ABI 1 */
 };
+
+/* The master may have got some without being root, to listen on a port below 1024. */
+static mk_err drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {0};
+    return geteuid() != 0 && syscall(SYS_capset, &head, none) < 0 ? mk_err_last() : 0;
+}
 
 mk_err mk_sandbox_no_new_privs(void)
 {
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? mk_err_last() : 0;
+    mk_err e = drop_capabilities();
+    return !e && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? mk_err_last() : e;
 }
 
 static uint64_t handled(int abi)
@@ -47,18 +57,21 @@ mk_err mk_sandbox_open(struct mk_sandbox *s)
     return s->fd < 0 ? mk_err_last() : 0;
 }
 
+static mk_err add_rule(struct mk_sandbox *s, int fd, uint64_t rights)
+{
+    struct landlock_path_beneath_attr rule = {.parent_fd = fd, .allowed_access = rights};
+    long r = syscall(SYS_landlock_add_rule, s->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+    return r < 0 ? mk_err_last() : 0;
+}
+
 mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd)
 {
-    struct landlock_path_beneath_attr rule = {.parent_fd = fd, .allowed_access = READ_RIGHTS};
     struct stat st;
     if (s->fd < 0)
         return 0;
     if (fstat(fd, &st) < 0)
         return mk_err_last();
-    if (!S_ISDIR(st.st_mode))
-        rule.allowed_access = LANDLOCK_ACCESS_FS_READ_FILE;
-    long r = syscall(SYS_landlock_add_rule, s->fd, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
-    return r < 0 ? mk_err_last() : 0;
+    return add_rule(s, fd, S_ISDIR(st.st_mode) ? READ_RIGHTS : LANDLOCK_ACCESS_FS_READ_FILE);
 }
 
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path)
@@ -69,6 +82,18 @@ mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path)
     if (fd < 0)
         return errno == ENOENT ? 0 : mk_err_last();
     mk_err e = mk_sandbox_allow_fd(s, fd);
+    close(fd);
+    return e;
+}
+
+mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder)
+{
+    if (s->fd < 0)
+        return 0;
+    int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return mk_err_last();
+    mk_err e = add_rule(s, fd, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
     close(fd);
     return e;
 }

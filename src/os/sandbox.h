@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Giving up what a worker never needs: new privileges, and files outside of its folders (Landlock). */
+/* Drops what a worker never needs: gaining privileges, and files outside its folders (Landlock). */
 #ifndef MK_OS_SANDBOX_H
 #define MK_OS_SANDBOX_H
 
 #include "base/err.h"
 
-/* The rules being gathered; `fd` is -1 where the kernel has no Landlock. */
+/* A rule set under construction; `fd` is -1 where the kernel has no Landlock. */
 struct mk_sandbox {
     int fd;
     int abi;
 };
 
-/* No descendant of this process ever gains privileges by an exec. */
+/* Drops the capabilities of a process that is not root; no descendant of it can gain privileges through an
+ * exec. */
 mk_err mk_sandbox_no_new_privs(void) MK_MUST_USE;
 
-/* -EOPNOTSUPP where there is no Landlock: nothing to do then, and nothing lost but a wall. */
+/* -EOPNOTSUPP where Landlock is missing: the caller goes on without this extra layer. */
 mk_err mk_sandbox_open(struct mk_sandbox *s) MK_MUST_USE;
-/* The file, or files and folders below that one, may be read. A path that is not there is no error: nothing
- * can be allowed there. */
+/* Allows reading the file, or all files and folders below the folder. A missing path is no error. */
 mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
-/* The same for what is open already, whoever may open it now. */
+/* The same for an open descriptor, even if this process could not open its path now. */
 mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
-/* From here on only what was allowed can be opened. Needs no_new_privs. */
+/* Also allows writing to files below the folder and creating unlinked ones (O_TMPFILE); creating, linking
+ * or removing names stays forbidden. */
+mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
+/* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */
 mk_err mk_sandbox_close(struct mk_sandbox *s) MK_MUST_USE;
 
 #endif

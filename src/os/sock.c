@@ -14,7 +14,7 @@ static int set_option(int fd, int level, int name, int value)
     return setsockopt(fd, level, name, &value, sizeof value);
 }
 
-/* What listeners set, connections inherit. None of these is worth failing for. */
+/* Connections inherit the listener's options. Failure of any of them is harmless. */
 static void set_tcp_options(int fd, const struct mk_sock_options *o)
 {
     (void)set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
@@ -34,7 +34,7 @@ static int open_for(const struct mk_addr *a)
     return fd;
 }
 
-/* A socket file left behind by a program that died stands in the way of its successor. */
+/* A socket file left by a dead program would make bind() fail. */
 static void remove_stale_file(const struct mk_addr *a)
 {
     struct stat st;
@@ -48,8 +48,7 @@ static void remove_stale_file(const struct mk_addr *a)
     close(fd);
 }
 
-/* The file has its mode from its first moment: were it changed by name afterwards, it could be another file
- * by then. */
+/* Creates the file with its final mode: a chmod by name afterwards could hit another file. */
 static mk_err bind_unix(int fd, const struct mk_addr *a, unsigned mode)
 {
     if (fchmod(fd, mode) < 0)
@@ -113,7 +112,7 @@ int mk_sock_accept(int fd, struct mk_peer *peer)
     int got = accept4(fd, &from.any, &from.len, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (got < 0)
         return mk_err_last();
-    mk_peer_set(peer, &from);
+    mk_addr_to_peer(&from, peer);
     return got;
 }
 
@@ -121,6 +120,15 @@ unsigned mk_sock_unsent(int fd)
 {
     int n = 0;
     return ioctl(fd, SIOCOUTQ, &n) == 0 && n > 0 ? (unsigned)n : 0;
+}
+
+void mk_sock_answer(int *fd, mk_str text)
+{
+    char unread[1024];
+    (void)!recv(*fd, unread, sizeof unread, MSG_DONTWAIT);
+    (void)!send(*fd, text.p, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)shutdown(*fd, SHUT_WR);
+    mk_fd_close(fd);
 }
 
 void mk_sock_reset(int *fd)

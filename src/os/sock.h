@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets: making listeners, taking connections. */
+/* Listeners and accepted connections. */
 #ifndef MK_OS_SOCK_H
 #define MK_OS_SOCK_H
 
@@ -7,24 +7,27 @@
 
 struct mk_sock_options {
     int backlog;
-    int send_room;   /* SO_SNDBUF of the connections, 0 for the system's own choice */
-    unsigned mode;   /* of a unix socket's file */
-    bool reuse_port; /* several sockets share the address, the kernel spreads connections over them */
-    bool quiet;      /* only take the address: connections come after mk_sock_begin */
+    int send_room;   /* SO_SNDBUF of the connections; 0: the system's default */
+    unsigned mode;   /* of the unix socket file */
+    bool reuse_port; /* several sockets share the address; the kernel distributes connections among them */
+    bool quiet;      /* bind only: connections are accepted after mk_sock_begin */
 };
 
-/* A non-blocking listener. The file of a unix socket that nobody listens on any more is replaced. */
+/* Creates a non-blocking listener. Replaces a stale unix socket file that has no listener. */
 mk_err mk_sock_listen(const struct mk_addr *a, const struct mk_sock_options *o, int *fd) MK_MUST_USE;
-/* The connections come from now on; harmless where they came before. */
+/* Starts accepting connections; harmless when already started. */
 mk_err mk_sock_begin(int fd, int backlog) MK_MUST_USE;
-/* Could we listen there, or does another program already? -EADDRINUSE is the answer of interest. */
+/* Tests whether we could listen on the address. -EADDRINUSE: another program does. */
 mk_err mk_sock_probe(const struct mk_addr *a) MK_MUST_USE;
-/* The next waiting connection, non-blocking: its descriptor, or a negative error (-EAGAIN when there is
- * none). */
+/* Accepts the next connection, non-blocking: its descriptor, or a negative error (-EAGAIN when none
+ * waits). */
 int mk_sock_accept(int fd, struct mk_peer *peer);
-/* Bytes that were handed to the kernel and that the peer has not taken yet; 0 where that cannot be known. */
+/* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent(int fd);
-/* Closes with a reset: the peer learns at once, and no TIME_WAIT stays behind. */
+/* Closes behind one last text, as far as the kernel takes it at once. Discards what the peer has sent:
+ * unread, it would make this a reset. */
+void mk_sock_answer(int *fd, mk_str text);
+/* Closes with a reset: the peer notices at once, and no TIME_WAIT remains. */
 void mk_sock_reset(int *fd);
 
 #endif

@@ -21,10 +21,10 @@ static void set_limit(enum mk_spawn_limit which, uint64_t wanted)
     if (wanted == 0 || getrlimit((__rlimit_resource_t)resources[which], &r) < 0)
         return;
     r.rlim_cur = wanted < r.rlim_max ? wanted : r.rlim_max;
-    /* Who does not obey the signal at the limit is killed a second later. */
+    /* A hard CPU limit one second above: the kernel kills a process that ignores SIGXCPU. */
     uint64_t most = r.rlim_cur + (which == MK_SPAWN_CPU_S);
     r.rlim_max = most < r.rlim_max ? most : r.rlim_max;
-    (void)setrlimit((__rlimit_resource_t)resources[which], &r); /* less is always granted */
+    (void)setrlimit((__rlimit_resource_t)resources[which], &r); /* lowering a limit is always allowed */
 }
 
 static void reset_signals(void)
@@ -45,7 +45,7 @@ static mk_err take_streams(const int fds[3])
     return 0;
 }
 
-/* In the new process, on our memory: nothing but calls of the system. */
+/* Runs in the new process, which shares our memory: system calls only. */
 static mk_err become(const struct mk_spawn *s, pid_t parent)
 {
     mk_err e = setpgid(0, 0) < 0 ? mk_err_last() : 0;

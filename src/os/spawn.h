@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Another program, started without a copy of us, in a process group of its own. */
+/* Starts a program in its own process group without copying our memory. */
 #ifndef MK_OS_SPAWN_H
 #define MK_OS_SPAWN_H
 
@@ -14,15 +14,15 @@ enum mk_spawn_limit {
 };
 
 struct mk_spawn {
-    char *const *argv, *const *envp; /* argv[0] is the file; both end with NULL */
+    char *const *argv, *const *envp; /* argv[0] is the file; both are NULL-terminated */
     const char *cwd;
-    int fds[3]; /* its standard streams: numbers above 2, -1 for what we have there ourselves */
-    uint64_t limits[MK_SPAWN_LIMITS]; /* 0: as ours; never more than ours */
+    int fds[3];                       /* standard streams: descriptors above 2, or -1 to inherit ours */
+    uint64_t limits[MK_SPAWN_LIMITS]; /* 0: inherit ours; never above ours */
 };
 
-/* Answers the number of the process, or a negated errno value when it, or the program, could not be started.
- * The program gets no other descriptors, no blocked and no ignored signals; it is killed when we die. We wait
- * until it is loaded; no other thread of ours may change signals meanwhile. */
+/* Returns the pid, or a negated errno value if the process or program could not be started. The program
+ * inherits no other descriptors and no blocked or ignored signals, and is killed when we die. Blocks until
+ * the program is loaded; no other thread may change signal handlers meanwhile. */
 pid_t mk_spawn(const struct mk_spawn *s) MK_MUST_USE;
 
 #endif

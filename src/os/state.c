@@ -15,7 +15,7 @@
 
 enum { LOCK_TRY_MS = 10, OTHERS = S_IRWXG | S_IRWXO, OTHERS_WRITE = S_IWGRP | S_IWOTH };
 
-/* ---- Where it is ---- */
+/* ---- Location ---- */
 
 static mk_err join(char room[PATH_MAX], mk_str folder, const char *below)
 {
@@ -25,11 +25,11 @@ static mk_err join(char room[PATH_MAX], mk_str folder, const char *below)
     return len > 0 && len < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-/* Empty is as good as absent, here as for XDG. */
+/* As in the XDG specification, empty counts as unset. */
 static mk_str from_environment(const char *name)
 {
     const char *value = getenv(name);
-    return value && *value ? mk_str_from_c(value) : (mk_str){NULL, 0};
+    return value && *value ? mk_str_from_c(value) : MK_ABSENT;
 }
 
 static mk_err below_home(char room[PATH_MAX])
@@ -53,14 +53,14 @@ mk_err mk_state_path(char room[PATH_MAX])
     if (geteuid() == 0)
         return join(room, MK_STR("/var/lib/monkey"), "");
     named = from_environment("XDG_STATE_HOME");
-    if (named.p && named.p[0] == '/') /* others are to be ignored, says XDG */
+    if (named.p && named.p[0] == '/') /* XDG: relative paths must be ignored */
         return join(room, named, "/monkey");
     return below_home(room);
 }
 
 /* ---- The folder ---- */
 
-/* All folders on the way; that they are there already is fine. */
+/* Creates all folders of the path; existing ones are fine. */
 static mk_err make_folders(const char *path)
 {
     char room[PATH_MAX];
@@ -93,7 +93,7 @@ static mk_err judge_folder(int dir, const char **why)
     if (st.st_uid != geteuid() && st.st_uid != 0)
         return refuse(why, "the folder belongs to another user");
     if (st.st_mode & OTHERS_WRITE)
-        return refuse(why, "others may write into the folder (chmod 700 would end that)");
+        return refuse(why, "other users may write into the folder (fix: chmod 700)");
     return 0;
 }
 
@@ -120,7 +120,7 @@ mk_err mk_state_lock(int dir, unsigned wait_ms)
     const struct timespec while_they_work = {.tv_nsec = LOCK_TRY_MS * 1000000L};
     for (unsigned waited = 0; flock(dir, LOCK_EX | LOCK_NB) < 0; waited += LOCK_TRY_MS) {
         if (errno == EBADF || errno == EOPNOTSUPP || errno == ENOLCK)
-            return 0; /* folders on NFS: files are replaced whole there, too */
+            return 0; /* NFS may have no locks; files are still replaced atomically there */
         if (errno != EWOULDBLOCK && errno != EINTR)
             return mk_err_last();
         if (waited >= wait_ms)
@@ -135,12 +135,12 @@ mk_err mk_state_lock(int dir, unsigned wait_ms)
 static mk_err judge_file(const struct stat *st, bool secret, const char **why)
 {
     if (!S_ISREG(st->st_mode))
-        return refuse(why, "it is not a plain file");
+        return refuse(why, "it is not a regular file");
     if (st->st_uid != geteuid() && st->st_uid != 0)
         return refuse(why, "it belongs to another user");
     if (secret && st->st_mode & OTHERS)
-        return refuse(why, "others may read it (chmod 600 would end that, but they may have done so)");
-    return st->st_mode & OTHERS_WRITE ? refuse(why, "others may write to it") : 0;
+        return refuse(why, "other users may read it, and may have done so (fix: chmod 600)");
+    return st->st_mode & OTHERS_WRITE ? refuse(why, "other users may write to it") : 0;
 }
 
 static mk_err read_rest(int fd, size_t size, struct mk_buf *out)
@@ -155,7 +155,7 @@ static mk_err read_rest(int fd, size_t size, struct mk_buf *out)
             return n < 0 ? mk_err_last() : 0;
         out->len += (size_t)n;
         if ((size_t)n > size)
-            return -EFBIG; /* it grows while we read */
+            return -EFBIG; /* the file grows while we read */
         size -= (size_t)n;
     }
 }
@@ -190,7 +190,7 @@ mk_err mk_state_write(int dir, const char *name, mode_t mode, mk_str text)
     int len = snprintf(next, sizeof next, ".%s.new", name);
     if (len < 0 || (size_t)len >= sizeof next)
         return -ENAMETOOLONG;
-    unlinkat(dir, next, 0); /* of somebody who was ended while writing */
+    unlinkat(dir, next, 0); /* left by a process that was killed while writing */
     int fd = openat(dir, next, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
     if (fd < 0)
         return mk_err_last();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The folder of what must outlive the program and is nobody else's business, such as keys. Whoever could put
- * something there could speak in our name: a folder or file that is not ours alone is refused. */
+/* The private folder for data that outlives the program, such as keys. Anyone able to write there could
+ * impersonate us: folders and files that are not exclusively ours are refused. */
 #ifndef MK_OS_STATE_H
 #define MK_OS_STATE_H
 
@@ -10,22 +10,23 @@
 #include "base/err.h"
 
 /* $MONKEY_STATE, the first of $STATE_DIRECTORY, /var/lib/monkey for root, else $XDG_STATE_HOME/monkey or
- * ~/.local/state/monkey. -EINVAL: one that was named is not an absolute path. -ENOENT: there is no home. */
+ * ~/.local/state/monkey. -EINVAL: the chosen path is not absolute. -ENOENT: no home folder. */
 mk_err mk_state_path(char room[PATH_MAX]) MK_MUST_USE;
 
-/* Opens the folder, and makes it with those above it if it is not there. *why is static text. */
+/* Opens the folder; creates it and its parents if missing. *why is static text. */
 mk_err mk_state_open(const char *path, int *dir, const char **why) MK_MUST_USE;
 
-/* Keeps others who do the same waiting until `dir` is closed; -EBUSY when one of them takes longer. */
+/* Locks out other processes until `dir` is closed; -EBUSY when another one holds the lock longer than
+ * `wait_ms`. */
 mk_err mk_state_lock(int dir, unsigned wait_ms) MK_MUST_USE;
 
-/* Appends the file to `out`. -ENOENT: it is not there; -EPERM: it is not ours alone, or no plain file. A
- * `secret` is one that nobody else may read. */
+/* Appends the file to `out`. -ENOENT: missing; -EPERM: not exclusively ours, or no regular file. A
+ * `secret` must be readable by its owner only. */
 mk_err mk_state_read(int dir, const char *name, bool secret, struct mk_buf *out,
                      const char **why) MK_MUST_USE;
 
-/* Writes it whole or not at all, in the place of what is there; on the disk when this answers 0. For one
- * writer at a time: see mk_state_lock. */
+/* Replaces the file atomically; it is on disk when this returns 0. For one writer at a time: see
+ * mk_state_lock. */
 mk_err mk_state_write(int dir, const char *name, mode_t mode, mk_str text) MK_MUST_USE;
 
 #endif

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CAME_BACK = 86 /* what nobody who exits on his own would answer */ };
+enum { CAME_BACK = 86 /* an exit code that other code is unlikely to use */ };
 
 static void die_of_crashes(unsigned seconds)
 {
@@ -31,7 +31,7 @@ int mk_trial_run(void (*fn)(void *ctx), void *ctx, unsigned seconds)
     do
         ended = waitpid(pid, &status, 0);
     while (ended < 0 && errno == EINTR);
-    if (ended < 0) /* a program that ignores SIGCHLD is not told */
+    if (ended < 0) /* no status if the program ignores SIGCHLD */
         return 0;
     if (WIFSIGNALED(status))
         return WTERMSIG(status);

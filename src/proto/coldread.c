@@ -10,10 +10,10 @@ enum { BELIEVED_MS = 1000, PIECE = 32 * 1024 };
 
 struct mk_coldread {
     struct mk_job job;
-    struct mk_open_file *file; /* a reference: the descriptor stays open */
+    struct mk_open_file *file; /* a reference, so the descriptor stays open */
     int fd;
     uint64_t offset, len;
-    void (*on_read)(void *data); /* NULL: nobody waits any more */
+    void (*on_read)(void *data); /* NULL: the request has ended */
     void *data;
 };
 
@@ -25,16 +25,16 @@ static uint64_t window_of(uint64_t len)
 bool mk_coldread_is_warm(struct mk_service *s, struct mk_open_file *f, uint64_t offset, uint64_t len)
 {
     bool one_window = f->size <= MK_COLDREAD_WINDOW;
-    if (one_window && s->loop->now_ms < f->warm_until_ms)
+    if (one_window && (int32_t)(f->warm_until_ms - (uint32_t)s->loop->now_ms) > 0)
         return true;
     bool warm =
         one_window ? mk_file_is_warm(f->fd, 0, f->size) : mk_file_is_warm(f->fd, offset, window_of(len));
     if (warm)
-        f->warm_until_ms = s->loop->now_ms + BELIEVED_MS;
+        f->warm_until_ms = (uint32_t)s->loop->now_ms + BELIEVED_MS;
     return warm;
 }
 
-/* In a thread: what is read here is thrown away, it stays in the page cache. */
+/* Runs in a thread. The data is discarded; the point is that it is in the page cache then. */
 static void read_through(struct mk_job *job)
 {
     struct mk_coldread *r = MK_CONTAINER(job, struct mk_coldread, job);
@@ -42,7 +42,7 @@ static void read_through(struct mk_job *job)
     for (uint64_t done = 0; done < r->len;) {
         ssize_t n = pread(r->fd, waste, sizeof waste, (off_t)(r->offset + done));
         if (n <= 0)
-            return; /* whatever is wrong, sending will meet it again */
+            return; /* sending will run into the same error */
         done += (uint64_t)n;
     }
 }

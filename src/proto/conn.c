@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "os/sock.h"
 
-enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12 };
+enum { SPARE_CONNS = 256, TURN_BYTES = 1024 * 1024, CREDIT_SPANS = 12, DOOR_MS = 5000 };
 
 _Static_assert(sizeof(struct mk_conn) <= 248, "an idle connection costs at most 256 bytes");
 
@@ -44,10 +44,10 @@ static void on_ready(struct mk_watch *w, uint32_t events)
     struct mk_conn *c = MK_CONTAINER(w, struct mk_conn, watch);
     if (c->state == MK_CONN_DEAD)
         return; /* closed earlier in this turn */
-    /* When both sides have said that they are done, what the peer sent is still to be read: closing over it
+    /* Even when both sides have closed their direction, unread input must be read first: closing with it
      * would send a reset. */
-    bool may_hear = c->state == MK_CONN_LINGER || c->state == MK_CONN_TUNNEL;
-    bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_hear);
+    bool may_have_input = c->state == MK_CONN_LINGER || c->state == MK_CONN_TUNNEL;
+    bool is_over = events & EPOLLERR || (events & EPOLLHUP && !may_have_input);
     if (is_over) {
         mk_conn_close(c, MK_ENDING_GONE);
         return;
@@ -70,7 +70,7 @@ static uint64_t progress_of(const struct mk_conn *c)
 
 /* Peers acknowledge in bursts, when a good part of their own room is free again: what moved above the rate in
  * one span makes up for those that follow, for a while. */
-bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_limits *limits)
+bool mk_conn_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_request_limits *limits)
 {
     int64_t rate = (int64_t)limits->rate_bytes;
     int64_t balance = r->credit + (int64_t)progress - (int64_t)r->progressed;
@@ -80,8 +80,22 @@ bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_l
     return r->credit < 0;
 }
 
-/* What the protocol has seen of progress has set the clock anew; what the peer took from the kernel it has
- * not seen. */
+const struct mk_request_limits *mk_conn_rate_easier(const struct mk_request_limits *a,
+                                                    const struct mk_request_limits *b)
+{
+    if (!a->rate_ms || !b->rate_ms)
+        return a->rate_ms ? b : a;
+    return b->rate_bytes * a->rate_ms < a->rate_bytes * b->rate_ms ? b : a;
+}
+
+static const struct mk_request_limits *limits_of(const struct mk_conn *c)
+{
+    const struct mk_request_limits *own = c->ops->limits ? c->ops->limits(c) : NULL;
+    return own ? own : &c->service->limits->request;
+}
+
+/* The protocol restarts the clock for the progress that it sees; it does not see what the peer took from the
+ * kernel. */
 static bool is_taking(struct mk_conn *c)
 {
     uint64_t before = c->rate.progressed;
@@ -96,7 +110,7 @@ static void on_due(struct mk_timer *t)
     c->clock = MK_CLOCK_NONE;
     if (clock == MK_CLOCK_NONE)
         return; /* what it was set for is over */
-    if (clock == MK_CLOCK_RATE && !mk_rate_is_too_slow(&c->rate, progress_of(c), c->service->limits))
+    if (clock == MK_CLOCK_RATE && !mk_conn_rate_is_too_slow(&c->rate, progress_of(c), limits_of(c)))
         mk_conn_set_clock(c, MK_CLOCK_RATE);
     else if (clock == MK_CLOCK_TUNNEL && is_taking(c))
         mk_conn_set_clock(c, MK_CLOCK_TUNNEL);
@@ -104,21 +118,30 @@ static void on_due(struct mk_timer *t)
         c->ops->on_clock(c, clock);
 }
 
-uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock)
+uint32_t mk_conn_request_clock_span(const struct mk_request_limits *l, enum mk_clock clock)
 {
+    return clock == MK_CLOCK_RATE      ? l->rate_ms
+           : clock == MK_CLOCK_HANDLER ? l->handler_ms
+           : clock == MK_CLOCK_TUNNEL  ? l->tunnel_ms
+                                       : 0;
+}
+
+uint32_t mk_conn_clock_span(const struct mk_conn *c, enum mk_clock clock)
+{
+    const struct mk_limits *l = c->service->limits;
     switch (clock) {
     case MK_CLOCK_IDLE:
         return l->idle_ms;
     case MK_CLOCK_HEAD:
         return l->head_ms;
-    case MK_CLOCK_RATE:
-        return l->rate_ms;
-    case MK_CLOCK_HANDLER:
-        return l->handler_ms;
     case MK_CLOCK_LINGER:
         return l->linger_ms;
+    case MK_CLOCK_DOOR:
+        return l->head_ms < DOOR_MS ? l->head_ms : DOOR_MS;
+    case MK_CLOCK_RATE:
+    case MK_CLOCK_HANDLER:
     case MK_CLOCK_TUNNEL:
-        return l->tunnel_ms;
+        return mk_conn_request_clock_span(limits_of(c), clock);
     case MK_CLOCK_NONE:
         break;
     }
@@ -129,7 +152,7 @@ void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock)
 {
     if (c->clock == clock && clock != MK_CLOCK_IDLE && clock != MK_CLOCK_TUNNEL)
         return;
-    uint32_t span = mk_clock_span(c->service->limits, clock);
+    uint32_t span = mk_conn_clock_span(c, clock);
     c->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
         c->rate.progressed = progress_of(c);
@@ -174,9 +197,13 @@ struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops
     struct mk_conn *c = take_memory(s);
     if (!c)
         return NULL;
-    *c = (struct mk_conn){
-        .watch = {.on_ready = on_ready}, .ops = ops, .service = s, .peer = *peer, .readable = true};
-    mk_stream_open_plain(&c->stream, fd);
+    *c = (struct mk_conn){.watch = {.on_ready = on_ready},
+                          .ops = ops,
+                          .service = s,
+                          .hosts = s->web->hosts,
+                          .peer = *peer,
+                          .readable = true};
+    mk_stream_plain_open(&c->stream, fd);
     mk_timer_init(&c->timer, on_due);
     mk_list_add_last(&s->conns, &c->link);
     s->n_conns++;
@@ -206,7 +233,9 @@ void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
     mk_outq_free(&c->out);
     mk_mem_free(c->saved);
     c->saved = NULL;
-    mk_peers_leave(&s->peers, &c->peer);
+    if (c->standing == MK_CONN_COUNTED)
+        mk_peers_leave(&s->peers, &c->peer);
+    s->n_unnamed -= c->standing == MK_CONN_UNNAMED;
     s->n_conns--;
     s->counters->open = s->n_conns;
     set_task(c, drop_memory);
@@ -235,7 +264,7 @@ void mk_conn_resume(struct mk_conn *c)
         set_task(c, run_resumed);
 }
 
-void mk_conn_stand_in_line(struct mk_conn *c)
+void mk_conn_resume_queued(struct mk_conn *c)
 {
     MK_ASSERT(c->state != MK_CONN_DEAD);
     if (c->task_set)
@@ -289,7 +318,7 @@ void mk_conn_leave(struct mk_conn *c)
     if (c->state == MK_CONN_DEAD)
         return;
     if (!save_input(c) || !start_watching(c)) {
-        mk_log_warn(c->service->log, "a connection was closed: no memory left to keep it");
+        mk_log_warn(c->service->log, "a connection was closed: out of memory");
         mk_conn_reset(c, MK_ENDING_ABORTED);
     }
 }
@@ -339,7 +368,7 @@ mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out)
     struct mk_addr local;
     mk_err e = mk_addr_of_socket(c->stream.fd, &local);
     if (!e)
-        mk_peer_set(out, &local);
+        mk_addr_to_peer(&local, out);
     return e;
 }
 
@@ -349,16 +378,16 @@ void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out)
         c->service->tls->facts(&c->stream, out);
 }
 
-MK_COLD void mk_conn_linger(struct mk_conn *c, bool told)
+MK_COLD void mk_conn_linger(struct mk_conn *c, bool is_shut)
 {
-    if (!told)
+    if (!is_shut)
         c->stream.ops->shutdown(&c->stream);
     c->readable = true;
     mk_conn_move(c, MK_CONN_LINGER);
     mk_conn_set_clock(c, MK_CLOCK_LINGER);
 }
 
-MK_COLD bool mk_conn_listen_out(struct mk_conn *c)
+MK_COLD bool mk_conn_discard_input(struct mk_conn *c)
 {
     mk_conn_use_input(c, mk_conn_input(c).len);
     ssize_t n = mk_conn_fill(c);

@@ -16,15 +16,15 @@
 #ifndef MK_PROTO_CONN_H
 #define MK_PROTO_CONN_H
 
-#include "proto/service.h"
+#include "proto/service_type.h"
 
 enum mk_conn_state {
     MK_CONN_IDLE,   /* nothing of a request has come */
     MK_CONN_HEAD,   /* a part of its head has */
     MK_CONN_FLOW,   /* the request is in the corridor */
     MK_CONN_SEND,   /* the response is on its way */
-    MK_CONN_DRAIN,  /* it is gone, content of the request that nobody read is not */
-    MK_CONN_LINGER, /* we said all we had to say and wait for the peer to hear it */
+    MK_CONN_DRAIN,  /* it is gone, unread content of the request is not */
+    MK_CONN_LINGER, /* all is sent; wait for the peer to read it */
     MK_CONN_SECURE, /* TLS is being agreed upon */
     MK_CONN_TUNNEL, /* another protocol has taken the place of HTTP/1 */
     MK_CONN_MULTI,  /* HTTP/2: its streams have states of their own */
@@ -38,32 +38,46 @@ enum mk_clock {
     MK_CLOCK_IDLE,    /* the next request */
     MK_CLOCK_HEAD,    /* the rest of a head; never set back */
     MK_CLOCK_RATE,    /* bytes of the peer, or room for ours: fast enough? */
-    MK_CLOCK_HANDLER, /* somebody of ours */
+    MK_CLOCK_HANDLER, /* a handler or source */
     MK_CLOCK_LINGER,
     MK_CLOCK_TUNNEL, /* either end of a tunnel */
+    MK_CLOCK_DOOR,   /* what an accept hook waits for */
+};
+
+/* Whether a connection counts for the address of its client. */
+enum mk_conn_standing {
+    MK_CONN_UNCOUNTED,
+    MK_CONN_UNNAMED, /* an accept hook waits to learn more of the client: it counts in service->n_unnamed */
+    MK_CONN_COUNTED,
 };
 
 extern const char *const mk_conn_state_names[MK_CONN_STATES];
 
 struct mk_conn;
 
-/* How fast somebody is, compared with what MinRate asks. */
+/* The speed of a client, compared with MinRate. */
 struct mk_rate {
-    int64_t credit;      /* bytes by which he is ahead of it */
+    int64_t credit;      /* bytes by which it is ahead */
     uint64_t progressed; /* bytes that had moved when it was last looked at */
 };
 
 /* `progress`: bytes that have moved so far. To be asked once in each span. */
-bool mk_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_limits *limits);
+bool mk_conn_rate_is_too_slow(struct mk_rate *r, uint64_t progress, const struct mk_request_limits *limits);
+/* Those of the two that ask the client for less. */
+const struct mk_request_limits *mk_conn_rate_easier(const struct mk_request_limits *a,
+                                                    const struct mk_request_limits *b);
 
 /* The protocol's side. Called with the connection alive. */
 struct mk_conn_ops {
-    /* Something may have become possible: bytes came, room came, somebody resumed. */
+    /* Something may have become possible: bytes came, room came, a request was resumed. */
     void (*advance)(struct mk_conn *c);
     /* The clock that the protocol set ran out. */
     void (*on_clock)(struct mk_conn *c, enum mk_clock clock);
     /* The connection is being closed: end what is under way. */
     void (*on_close)(struct mk_conn *c, enum mk_ending ending);
+    /* What the clocks RATE, HANDLER and TUNNEL go by; NULL, as a function or as its answer: the limits of the
+     * server. */
+    const struct mk_request_limits *(*limits)(const struct mk_conn *c);
     /* The worker is to end: tell the peer, if the protocol has words for it. NULL: it has none. */
     void (*on_drain)(struct mk_conn *c);
 };
@@ -73,6 +87,7 @@ struct mk_conn {
     struct mk_watch watch;
     const struct mk_conn_ops *ops;
     struct mk_service *service;
+    const struct mk_hosts *hosts; /* that its address leads to */
     struct mk_stream stream;
     struct mk_timer timer;
     struct mk_task task; /* freeing, or resuming */
@@ -91,6 +106,7 @@ struct mk_conn {
     uint32_t n_requests;
     struct mk_peer peer;
     uint8_t state, clock;
+    uint8_t standing;      /* enum mk_conn_standing */
     uint16_t hooks_passed; /* of the service's accept hooks */
     bool readable;         /* the socket may have bytes for us: it has not said EAGAIN since its last event */
     bool ended;            /* the peer has said that it will send no more */
@@ -112,25 +128,34 @@ void mk_conn_reset(struct mk_conn *c, enum mk_ending ending);
 /* To another state; a move that is not in the table is our bug. */
 void mk_conn_move(struct mk_conn *c, enum mk_conn_state to);
 
-uint32_t mk_clock_span(const struct mk_limits *l, enum mk_clock clock);
+/* How long the clock runs on the connection; 0: it does not. */
+uint32_t mk_conn_clock_span(const struct mk_conn *c, enum mk_clock clock);
+/* The same for the clocks of a request: RATE, HANDLER and TUNNEL. */
+uint32_t mk_conn_request_clock_span(const struct mk_request_limits *l, enum mk_clock clock);
 /* Runs the clock. One that runs already goes on running, but for MK_CLOCK_IDLE and MK_CLOCK_TUNNEL, which
- * start anew. */
+ * restart. */
 void mk_conn_set_clock(struct mk_conn *c, enum mk_clock clock);
+/* What it was set for is over. The timer may still run out: that costs less than stopping it for each
+ * request. */
+static inline void mk_conn_stop_clock(struct mk_conn *c)
+{
+    c->clock = MK_CLOCK_NONE;
+}
 
 /* Our end of it. */
 mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
 /* What was agreed upon; nothing (all zero before) for a plain one. */
 void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 
-/* All is said: the peer is told, if it was not `told` before, and what it still says is not listened to. */
-void mk_conn_linger(struct mk_conn *c, bool told);
-/* What it still says is read away. False: not now, or no more. */
-bool mk_conn_listen_out(struct mk_conn *c);
+/* All is sent: closes our side, unless it `is_shut` already, and throws away what the client still sends. */
+void mk_conn_linger(struct mk_conn *c, bool is_shut);
+/* Throws away what the client still sends. False: there is nothing now, or it has closed. */
+bool mk_conn_discard_input(struct mk_conn *c);
 
 /* Calls ops->advance at the end of this turn. */
 void mk_conn_resume(struct mk_conn *c);
-/* The same, when those who wait for service->handshakes longer have had their turn. */
-void mk_conn_stand_in_line(struct mk_conn *c);
+/* The same, behind those in the line of service->handshakes. */
+void mk_conn_resume_queued(struct mk_conn *c);
 
 /* The window holds this connection's input between the two; at the end what is unused is saved, and the
  * connection is watched if it was not. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker counts, and the trail it leaves for whoever wonders what it died of. Lies in memory that the
- * master shares; only the worker writes. */
+/* A worker's counters, and the trail that shows what a dead worker was doing. In memory that the master
+ * shares; only the worker writes. */
 #ifndef MK_PROTO_COUNTERS_H
 #define MK_PROTO_COUNTERS_H
 
 #include "base/def.h"
-#include "web/record.h"
+#include "web/record_type.h"
 
 enum { MK_TRAIL_LINE = 96 };
 
@@ -20,7 +20,7 @@ enum mk_h2_reason {
     MK_H2_MANY_PINGS,
     MK_H2_MANY_SETTINGS,
     MK_H2_MANY_EMPTY,   /* frames without content */
-    MK_H2_MANY_STREAMS, /* more than it was told */
+    MK_H2_MANY_STREAMS, /* more than MAX_CONCURRENT_STREAMS */
     MK_H2_MANY_OTHERS,  /* priorities, unknown frames */
     MK_H2_TINY_WINDOWS,
     MK_H2_LONG_HEAD, /* a head that does not end */
@@ -29,7 +29,7 @@ enum mk_h2_reason {
     MK_H2_REASONS
 };
 /* "protocol", "resets", ... */
-extern const char *const mk_h2_reason_names[MK_H2_REASONS];
+extern const char *const mk_counters_h2_reason_names[MK_H2_REASONS];
 
 struct mk_counters {
     uint64_t accepted;    /* connections taken */
@@ -43,6 +43,8 @@ struct mk_counters {
     uint64_t sent;                    /* bytes that sockets took */
     uint64_t h2_ended[MK_H2_REASONS]; /* connections that were ended for it */
     uint64_t cold_reads;              /* times that a file had to be fetched from its disk first */
+
+    uint64_t pulse; /* of the loop: see net/loop.h */
 
     /* The request being worked on, and the last 16 moves of its connection, the latest in the lowest four
      * bits. */

@@ -4,8 +4,12 @@
 #include <monkey/connection.h>
 
 #include "proto/h1.h"
+#include "proto/h1_output.h"
 #include "proto/h2.h"
 #include "proto/handshake.h"
+
+/* At most this part of all connections may wait to be named. */
+enum { UNNAMED_PART = 4 };
 
 MK_COLD static void refuse(struct mk_conn *c)
 {
@@ -13,8 +17,59 @@ MK_COLD static void refuse(struct mk_conn *c)
     mk_conn_reset(c, MK_ENDING_REFUSED);
 }
 
+bool mk_door_sends_status(const struct mk_service *s, unsigned status)
+{
+    return status == 429 ? s->limits->overcapacity != MK_OVERCAPACITY_DROP
+                         : s->limits->overcapacity == MK_OVERCAPACITY_TOOBUSY;
+}
+
+MK_COLD static void turn_away(struct mk_conn *c, unsigned status)
+{
+    bool sends_status = !c->wants_tls && !c->wants_h2 && mk_door_sends_status(c->service, status);
+    if (!sends_status) {
+        refuse(c);
+        return;
+    }
+    c->service->counters->dropped++;
+    if (mk_conn_input(c).len < MK_WINDOW)
+        (void)mk_conn_fill(c); /* a close with unread input would reset the answer */
+    (void)c->stream.ops->write(&c->stream, mk_h1_output_busy(status), false);
+    c->stream.ops->shutdown(&c->stream);
+    mk_conn_close(c, MK_ENDING_REFUSED);
+}
+
+/* Waits for the peer, while it is not known which client it speaks for: it counts for no address, so that
+ * silent clients behind a proxy take no place from others. Their number has a bound of its own. */
+static void wait(struct mk_conn *c)
+{
+    struct mk_service *s = c->service;
+    if (c->standing == MK_CONN_UNCOUNTED) {
+        if (s->n_unnamed >= mk_max(s->limits->connections_max / UNNAMED_PART, 1)) {
+            refuse(c);
+            return;
+        }
+        c->standing = MK_CONN_UNNAMED;
+        s->n_unnamed++;
+    }
+    mk_conn_set_clock(c, MK_CLOCK_DOOR);
+}
+
+/* It counts for the address that it has by now. */
+static mk_err enter(struct mk_conn *c, const struct mk_peer *peer)
+{
+    struct mk_service *s = c->service;
+    mk_err e = c->standing == MK_CONN_COUNTED ? mk_peers_move(&s->peers, &c->peer, peer)
+                                              : mk_peers_enter(&s->peers, peer);
+    if (e)
+        return e;
+    s->n_unnamed -= c->standing == MK_CONN_UNNAMED;
+    c->standing = MK_CONN_COUNTED;
+    c->peer = *peer;
+    return 0;
+}
+
 /* True: more input came. */
-static bool hear_more(struct mk_conn *c)
+static bool read_more(struct mk_conn *c)
 {
     if (mk_conn_input(c).len == MK_WINDOW) {
         refuse(c);
@@ -22,7 +77,7 @@ static bool hear_more(struct mk_conn *c)
     }
     ssize_t n = mk_conn_fill(c);
     if (n == -EAGAIN)
-        mk_conn_set_clock(c, MK_CLOCK_HEAD);
+        wait(c);
     else if (n <= 0)
         mk_conn_close(c, MK_ENDING_GONE);
     return n > 0;
@@ -33,13 +88,13 @@ static bool ask(struct mk_conn *c, const struct mk_accept_hook *hook)
 {
     enum mk_verdict verdict;
     while ((verdict = hook->on_accept(c, hook->data)) == MK_WAIT)
-        if (!hear_more(c))
+        if (!read_more(c))
             return false;
     if (verdict == MK_NEXT)
         return true;
     if (verdict != MK_REFUSE)
         mk_log_error(c->service->log,
-                     "the plugin %s answered %d to on_accept: expected MK_NEXT, MK_WAIT or MK_REFUSE; the "
+                     "the plugin %s returned %d from on_accept: expected MK_NEXT, MK_WAIT or MK_REFUSE; the "
                      "connection was refused",
                      hook->name, (int)verdict);
     refuse(c);
@@ -51,12 +106,18 @@ static void advance(struct mk_conn *c)
 {
     const struct mk_service *s = c->service;
     mk_conn_enter(c);
-    bool go = c->clock == MK_CLOCK_NONE || hear_more(c);
+    bool go = c->clock == MK_CLOCK_NONE || read_more(c);
     while (go && c->hooks_passed < s->n_accept_hooks) {
         go = ask(c, &s->accept_hooks[c->hooks_passed]);
         c->hooks_passed += go;
     }
     if (!go) {
+        mk_conn_leave(c);
+        return;
+    }
+    mk_err e = c->standing == MK_CONN_COUNTED ? 0 : enter(c, &c->peer);
+    if (e) {
+        turn_away(c, e == -EDQUOT ? 429 : 503);
         mk_conn_leave(c);
         return;
     }
@@ -95,10 +156,7 @@ const struct mk_peer *mk_conn_peer(const struct mk_conn *c)
 
 int mk_conn_set_peer(struct mk_conn *c, const struct mk_peer *peer)
 {
-    mk_err e = mk_peers_move(&c->service->peers, &c->peer, peer);
-    if (!e)
-        c->peer = *peer;
-    return e;
+    return enter(c, peer);
 }
 
 mk_str mk_conn_peek(struct mk_conn *c)
@@ -106,12 +164,12 @@ mk_str mk_conn_peek(struct mk_conn *c)
     return mk_conn_input(c);
 }
 
-void mk_conn_take(struct mk_conn *c, size_t n)
+void mk_conn_consume(struct mk_conn *c, size_t n)
 {
     mk_conn_use_input(c, mk_min(n, mk_conn_input(c).len));
 }
 
 struct mk_worker *mk_conn_worker(const struct mk_conn *c)
 {
-    return c->service->owner;
+    return c->service->worker;
 }

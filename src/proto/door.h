@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first protocol of a connection where somebody wants a word about it: accept hooks look at the peer and
- * at what he sent, and let him in to HTTP, or not. Public: monkey/connection.h. */
+/* The first protocol of a connection where plugins have accept hooks: they look at the peer and its first
+ * bytes, and admit the connection to HTTP or refuse it. Public: monkey/connection.h. */
 #ifndef MK_PROTO_DOOR_H
 #define MK_PROTO_DOOR_H
 
@@ -8,5 +8,8 @@
 
 /* For services that have accept hooks. */
 extern const struct mk_conn_ops mk_door_ops;
+
+/* Does a connection that is not served get that status, 429 or 503? Else it is reset. */
+bool mk_door_sends_status(const struct mk_service *s, unsigned status);
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1.h"
 
+#include "http/h2_frame.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
+#include "proto/h1_state.h"
 #include "proto/h1_tunnel.h"
 #include "proto/h2.h"
 #include "web/filter.h"
 
 enum {
-    DRAIN_MAX = 64 * 1024,           /* content that nobody wanted: so much is read to keep the connection */
+    DRAIN_MAX = 64 * 1024,           /* unread content: up to here it is read to keep the connection */
     BATCH_MAX = MK_OUTQ_SCRATCH / 2, /* pipelined answers are gathered up to here */
-    AT_ONCE = 4096,                  /* content of which nothing has to wait in our socket for the peer */
+    AT_ONCE = 4096,                  /* content that leaves our socket without waiting for the client */
 };
 
 /* ---- Waiting for a request ---- */
@@ -32,40 +34,45 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
     /* Answers that wait for their batch go first. */
     if (s->out.len && mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent) == -EAGAIN) {
         mk_conn_set_clock(c, MK_CLOCK_RATE);
-        return false; /* the input will end once more, when they are gone */
+        return false; /* the input ends once more when they are sent */
     }
     if (mk_conn_input(c).len > 0 && mk_h1_request_new(c))
-        c->h1->ending = MK_ENDING_GONE; /* its record: a request that never was whole */
+        c->h1->d.ending = MK_ENDING_GONE; /* the record of a request that never was whole */
     mk_conn_close(c, MK_ENDING_GONE);
     return false;
 }
 
-/* A client that knows beforehand that we speak HTTP/2 begins with what HTTP/1 could not mean (RFC 9113,
- * section 3.3). */
-MK_COLD static bool is_h2(const struct mk_conn *c, mk_str in)
+/* A client that knows beforehand that we speak HTTP/2 begins with bytes that are no HTTP/1 (RFC 9113, section
+ * 3.3). */
+MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
     return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
-           mk_str_starts(MK_H2_PREFACE, mk_str_take(in, MK_H2_PREFACE.len));
+           mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len));
 }
 
-/* What the input has of a head: a request (1), not enough (0), or nothing that could become one: refused (1),
- * or not for us (-1). */
-static int parse_head(struct mk_conn *c, mk_str in)
+enum head {
+    HEAD_BEGUN,      /* a request has begun, perhaps one that is refused */
+    HEAD_INCOMPLETE, /* more input is needed */
+    HEAD_OVER,       /* the connection is closed, or another protocol's */
+};
+
+/* What the input holds of a head. */
+static enum head parse_head(struct mk_conn *c, mk_str in)
 {
     struct mk_service *s = c->service;
     struct mk_head head;
     head.fields.at = s->fields;
     int n = mk_head_parse(&head, in, c->seen, &s->limits->head);
     if (n > 0)
-        return mk_h1_request_start(c, &head) ? 1 : -1;
-    if (n < 0 && is_h2(c, in)) {
+        return mk_h1_request_start(c, &head) ? HEAD_BEGUN : HEAD_OVER;
+    if (n < 0 && is_h2_preface(c, in)) {
         c->ops = &mk_h2_ops;
-        return -1;
+        return HEAD_OVER;
     }
     if (n < 0)
-        return mk_h1_request_refuse(c, (unsigned)-n) ? 1 : -1;
+        return mk_h1_request_refuse(c, (unsigned)-n) ? HEAD_BEGUN : HEAD_OVER;
     c->seen = (uint32_t)in.len;
-    return 0;
+    return HEAD_INCOMPLETE;
 }
 
 /* True when a request has begun. */
@@ -73,28 +80,28 @@ static bool read_head(struct mk_conn *c)
 {
     for (;;) {
         mk_str in = mk_conn_input(c);
-        int begun = in.len > c->seen ? parse_head(c, in) : 0;
-        if (begun)
-            return begun > 0;
+        enum head head = in.len > c->seen ? parse_head(c, in) : HEAD_INCOMPLETE;
+        if (head != HEAD_INCOMPLETE)
+            return head == HEAD_BEGUN;
         ssize_t n = mk_conn_fill(c);
         if (n <= 0)
             return n == -EAGAIN ? wait_for_head(c) : on_input_end(c);
     }
 }
 
-/* ---- The request in the corridor ---- */
+/* ---- The request in the flow ---- */
 
-/* Content that nobody reads must be read away before the next request: not if it is much, or may never come.
- * A source may still read it. */
+/* Unread content must be read before the next request. If it is much, or may never come, the connection ends
+ * instead. A source may still read it. */
 static void decide_on_unread(struct mk_h1 *h)
 {
-    bool by_source = mk_filter_origin(&h->x->response.content)->source != NULL;
-    /* One that answers with success will want to: behind the head it would be too late to say so. */
-    if (h->expects_continue && by_source && h->x->response.status < 300)
+    struct mk_driver *d = &h->d;
+    bool by_source = mk_filter_origin(&d->x->response.content)->source != NULL;
+    if (mk_driver_wants_continue(d))
         (void)!mk_h1_input_continue(h);
     bool too_much = !by_source && h->left > DRAIN_MAX;
-    if (h->expects_continue || h->broken || too_much || h->conn->service->draining)
-        h->keep = false;
+    if (d->input == MK_INPUT_HELD || d->error || too_much || d->conn->service->draining)
+        mk_h1_state_close_after(h);
 }
 
 /* The head goes out first, by itself: the tunnel begins with the next turn. */
@@ -109,85 +116,79 @@ MK_COLD static bool begin_tunnel(struct mk_conn *c)
 static bool begin_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (h->body != MK_BODY_NONE)
+    if (!mk_driver_is_received(&h->d))
         decide_on_unread(h);
-    h->go = true;
+    mk_driver_resume(&h->d);
     mk_conn_move(c, MK_CONN_SEND);
     if (!mk_h1_output_head(h)) {
-        mk_conn_close(c, h->ending);
+        mk_conn_close(c, h->d.ending);
         return false;
     }
-    if (MK_UNLIKELY(mk_content_is_tunnel(&h->x->response.content)) && !h->complete)
+    if (MK_UNLIKELY(mk_driver_is_tunnel(&h->d)) && !mk_driver_is_written(&h->d))
         return begin_tunnel(c);
     return true;
 }
 
-/* Has the peer said its last word, and nothing to say to whoever waits? */
-static bool is_left(const struct mk_conn *c)
+MK_COLD static bool wait_for_call(struct mk_conn *c)
 {
-    return c->ended && c->h1->x->request.follows_client && !c->h1->wants_input;
-}
-
-MK_COLD static bool wait_for_somebody(struct mk_conn *c)
-{
-    if (is_left(c)) {
+    const struct mk_driver *d = &c->h1->d;
+    if (mk_driver_is_abandoned(d, c->ended))
         mk_conn_close(c, MK_ENDING_GONE);
-        return false;
-    }
-    mk_conn_set_clock(c, c->h1->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
+    else if (d->awaits != MK_AWAITS_NOTHING)
+        mk_conn_set_clock(c, mk_driver_clock(d));
     return false;
 }
 
 static bool run_flow(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (h->x->step == MK_FLOW_READY || (mk_h1_take_turn(h) && mk_flow_run(h->x)))
+    if (h->d.x->step == MK_FLOW_READY)
         return begin_response(c);
-    return wait_for_somebody(c);
+    if (!mk_h1_state_may_call(h))
+        return wait_for_call(c);
+    mk_driver_call(&h->d);
+    return mk_flow_run(h->d.x) ? begin_response(c) : wait_for_call(c);
 }
 
 /* ---- The response ---- */
 
-static void record(struct mk_h1 *h, enum mk_ending ending)
-{
-    if (h->recorded)
-        return;
-    h->recorded = true;
-    mk_service_record(h->conn->service, h->x, h->ending ? h->ending : ending, h->sent);
-}
-
 static void end_request(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    if (h->coldread)
-        mk_coldread_forget(h->coldread);
     c->h1 = NULL;
-    c->clock = MK_CLOCK_NONE;
+    mk_conn_stop_clock(c);
     c->rate.credit = 0;
-    mk_exchange_free(h->x);
+    mk_driver_free(&h->d);
 }
 
-/* The last bytes were held back for the end to go with them: a close alone would throw them away if the peer
- * has sent more meanwhile. An encrypted stream says the end in its protocol too, and may have to wait for
+/* The last bytes were held back so that the end leaves with them: a close alone would throw them away if the
+ * client has sent more meanwhile. An encrypted stream also sends an end of its own, and may have to wait for
  * room. */
-static bool says_end(struct mk_conn *c)
+static bool shut_down(struct mk_conn *c)
 {
     c->stream.ops->shutdown(&c->stream);
     return !c->stream.ends;
 }
 
-static bool end_connection(struct mk_conn *c)
+/* May the client still send, or have unread bytes of ours? Closing now would send a reset, which can destroy
+ * what it has not read yet. */
+static bool must_linger(const struct mk_conn *c)
 {
     const struct mk_h1 *h = c->h1;
-    bool may_speak = mk_conn_input(c).len > 0 || c->readable || h->body != MK_BODY_NONE || h->ending ||
-                     ((h->may_follow || h->sent > AT_ONCE) && !c->ended);
-    bool shut = h->shut;
+    bool may_follow = h->persistence != MK_H1_CLOSED_BY_CLIENT;
+    return mk_conn_input(c).len > 0 || c->readable || !mk_driver_is_received(&h->d) || h->d.ending ||
+           ((may_follow || h->d.sent > AT_ONCE) && !c->ended);
+}
+
+static bool end_connection(struct mk_conn *c)
+{
+    bool lingers = must_linger(c), shut = c->h1->persistence == MK_H1_SHUT;
     end_request(c);
-    if (may_speak) { /* closing now would send a reset, which can destroy what the peer has not read yet */
+    if (lingers) {
         mk_conn_linger(c, shut);
         return true;
     }
-    if (!shut && !says_end(c)) {
+    if (!shut && !shut_down(c)) {
         mk_conn_linger(c, true);
         return true;
     }
@@ -198,11 +199,11 @@ static bool end_connection(struct mk_conn *c)
 static bool after_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    record(h, MK_ENDING_DONE);
-    if (!h->keep || h->broken || h->left > DRAIN_MAX)
+    mk_driver_record(&h->d, MK_ENDING_DONE);
+    if (h->persistence != MK_H1_PERSISTENT || h->d.error || h->left > DRAIN_MAX)
         return end_connection(c);
-    if (h->body != MK_BODY_NONE) {
-        h->content_max = h->received + DRAIN_MAX;
+    if (!mk_driver_is_received(&h->d)) {
+        h->d.content_max = h->d.received + DRAIN_MAX;
         mk_conn_move(c, MK_CONN_DRAIN);
         return true;
     }
@@ -211,54 +212,59 @@ static bool after_response(struct mk_conn *c)
     return true;
 }
 
-/* More answers may follow in the same write: the peer has sent its requests without waiting. */
+/* May more answers go out in the same write? The client has sent its requests without waiting. */
 static bool can_batch(const struct mk_conn *c)
 {
-    return c->h1->keep && mk_outq_empty(&c->out) && mk_conn_input(c).len > 0 &&
-           c->service->out.len < BATCH_MAX && c->h1->body == MK_BODY_NONE;
+    return c->h1->persistence == MK_H1_PERSISTENT && mk_outq_empty(&c->out) && mk_conn_input(c).len > 0 &&
+           c->service->out.len < BATCH_MAX && mk_driver_is_received(&c->h1->d);
+}
+
+static enum mk_h1_progress go_on_sending(struct mk_conn *c)
+{
+    struct mk_h1 *h = c->h1;
+    enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
+    if (p != MK_H1_COMPLETE)
+        return p;
+    if (h->d.x->response.content.source && !mk_driver_is_written(&h->d) && !mk_h1_state_may_call(h))
+        return MK_H1_WAITS_CONTENT;
+    p = mk_h1_output_content(h);
+    return p == MK_H1_COMPLETE && !can_batch(c) ? mk_h1_output_flush(h) : p;
 }
 
 static bool send_response(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
-    bool waits_for_source = !h->complete && h->x->response.content.source && !mk_h1_take_turn(h);
-    if (p == MK_H1_COMPLETE && !waits_for_source)
-        p = mk_h1_output_content(h);
-    else if (p == MK_H1_COMPLETE)
-        p = MK_H1_WAITS_INPUT;
-    if (p == MK_H1_COMPLETE && !can_batch(c))
-        p = mk_h1_output_flush(h);
-    switch (p) {
+    switch (go_on_sending(c)) {
     case MK_H1_COMPLETE:
         return after_response(c);
     case MK_H1_WAITS_ROOM:
-        h->go = true;
+        mk_driver_resume(&h->d);
         mk_conn_set_clock(c, MK_CLOCK_RATE);
         return false;
-    case MK_H1_WAITS_INPUT:
-        return wait_for_somebody(c);
+    case MK_H1_WAITS_CONTENT:
+        return wait_for_call(c);
     case MK_H1_BROKEN:
         break;
     }
-    if (h->ending == MK_ENDING_ABORTED && h->to_send == MK_CONTENT_UNKNOWN && !h->in_chunks)
-        mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
+    bool incomplete = h->d.ending == MK_ENDING_ABORTED || h->d.x->cut_off;
+    if (incomplete && h->delimiter == MK_H1_BY_CLOSE)
+        mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
     else
-        mk_conn_close(c, h->ending);
+        mk_conn_close(c, h->d.ending);
     return false;
 }
 
-MK_COLD static bool tunnel(struct mk_conn *c)
+MK_COLD static bool run_tunnel(struct mk_conn *c)
 {
     struct mk_h1 *h = c->h1;
-    switch (mk_h1_tunnel_take_turn(h)) {
+    switch (mk_h1_tunnel_run(h)) {
     case MK_H1_TUNNEL_OPEN:
         break;
     case MK_H1_TUNNEL_OVER:
-        record(h, MK_ENDING_DONE);
+        mk_driver_record(&h->d, MK_ENDING_DONE);
         return end_connection(c);
     case MK_H1_TUNNEL_BROKEN:
-        mk_conn_reset(c, h->ending); /* a proper end would make it look complete */
+        mk_conn_reset(c, h->d.ending); /* a proper end would make it look complete */
         break;
     }
     return false;
@@ -283,7 +289,7 @@ MK_COLD static bool drain(struct mk_conn *c)
     return true;
 }
 
-/* A request goes down the states in one call if nobody has to wait. True: call again. */
+/* A request passes all states in one call if nothing has to wait. True: call again. */
 static bool step(struct mk_conn *c)
 {
     switch ((enum mk_conn_state)c->state) {
@@ -301,9 +307,9 @@ static bool step(struct mk_conn *c)
     case MK_CONN_DRAIN:
         return drain(c);
     case MK_CONN_LINGER:
-        return mk_conn_listen_out(c);
+        return mk_conn_discard_input(c);
     case MK_CONN_TUNNEL:
-        return tunnel(c);
+        return run_tunnel(c);
     case MK_CONN_SECURE:
     case MK_CONN_MULTI:
     case MK_CONN_DEAD:
@@ -311,6 +317,12 @@ static bool step(struct mk_conn *c)
         break;
     }
     return false;
+}
+
+/* Is it between requests? */
+static bool awaits_request(const struct mk_conn *c)
+{
+    return c->state == MK_CONN_IDLE || c->state == MK_CONN_HEAD;
 }
 
 /* What was batched goes out before the connection is left. */
@@ -322,7 +334,7 @@ static void flush_batch(struct mk_conn *c)
     mk_err e = mk_outq_flush(&c->out, &c->stream, &s->out, false, &s->counters->sent);
     if (e && e != -EAGAIN)
         mk_conn_close(c, MK_ENDING_GONE);
-    else if (e && c->state <= MK_CONN_HEAD)
+    else if (e && awaits_request(c))
         mk_conn_set_clock(c, MK_CLOCK_RATE);
 }
 
@@ -336,19 +348,23 @@ static void leave(struct mk_conn *c)
     mk_conn_leave(c);
 }
 
+/* The last batch did not fit: no new request before it is sent. */
+MK_COLD static void push_batch(struct mk_conn *c)
+{
+    uint64_t *sent = &c->service->counters->sent, before = *sent;
+    mk_err e = mk_outq_push(&c->out, &c->stream, sent);
+    c->progress += *sent - before;
+    if (e && e != -EAGAIN)
+        mk_conn_close(c, MK_ENDING_GONE);
+    else if (!e && awaits_request(c))
+        mk_conn_stop_clock(c);
+}
+
 void mk_h1_serve(struct mk_conn *c)
 {
-    if (c->state <= MK_CONN_FLOW && !mk_outq_empty(&c->out)) {
-        /* The last batch did not fit: no new request before it is gone. */
-        uint64_t *sent = &c->service->counters->sent, before = *sent;
-        mk_err e = mk_outq_push(&c->out, &c->stream, sent);
-        c->progress += *sent - before;
-        if (e && e != -EAGAIN)
-            mk_conn_close(c, MK_ENDING_GONE);
-        else if (!e && c->state <= MK_CONN_HEAD)
-            c->clock = MK_CLOCK_NONE;
-    }
-    while (mk_outq_empty(&c->out) || c->state > MK_CONN_HEAD)
+    if (!mk_outq_empty(&c->out) && (awaits_request(c) || c->state == MK_CONN_FLOW))
+        push_batch(c);
+    while (mk_outq_empty(&c->out) || !awaits_request(c))
         if (!step(c))
             break;
     if (MK_LIKELY(c->ops == &mk_h1_ops))
@@ -369,8 +385,8 @@ static void on_head_timeout(struct mk_conn *c)
 {
     bool begun = c->state == MK_CONN_HEAD;
     if (!begun) {
-        /* Browsers open connections before they need them: an answer to nothing would be taken for one to
-         * what they ask next. */
+        /* Browsers open connections before they need them: they would take an answer to nothing for one to
+         * their next request. */
         mk_conn_close(c, MK_ENDING_TIMEOUT);
         return;
     }
@@ -381,16 +397,15 @@ static void on_head_timeout(struct mk_conn *c)
     leave(c);
 }
 
-/* The peer is too slow, or somebody of ours is. */
+/* The client is too slow (408), or a handler is (504). */
 static void on_wait_timeout(struct mk_conn *c, unsigned status)
 {
-    struct mk_h1 *h = c->h1;
     if (c->state != MK_CONN_FLOW) {
         mk_conn_reset(c, MK_ENDING_TIMEOUT);
         return;
     }
     mk_conn_enter(c);
-    h->ending = MK_ENDING_TIMEOUT;
+    c->h1->d.ending = MK_ENDING_TIMEOUT;
     if (mk_h1_request_refuse(c, status))
         while (step(c))
             ;
@@ -417,6 +432,7 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         break;
     case MK_CLOCK_IDLE:
     case MK_CLOCK_LINGER:
+    case MK_CLOCK_DOOR:
     case MK_CLOCK_NONE:
         mk_conn_close(c, MK_ENDING_DONE);
         break;
@@ -427,8 +443,14 @@ static void on_close(struct mk_conn *c, enum mk_ending ending)
 {
     if (!c->h1)
         return;
-    record(c->h1, ending);
+    mk_driver_record(&c->h1->d, ending);
     end_request(c);
 }
 
-const struct mk_conn_ops mk_h1_ops = {.advance = advance, .on_clock = on_clock, .on_close = on_close};
+static const struct mk_request_limits *limits(const struct mk_conn *c)
+{
+    return c->h1 ? mk_driver_limits(&c->h1->d) : NULL;
+}
+
+const struct mk_conn_ops mk_h1_ops = {
+    .advance = advance, .on_clock = on_clock, .on_close = on_close, .limits = limits};

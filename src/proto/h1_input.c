@@ -5,67 +5,67 @@
 
 mk_err mk_h1_input_continue(struct mk_h1 *h)
 {
-    struct mk_conn *c = h->conn;
-    h->expects_continue = false;
-    if (h->received || mk_conn_input(c).len || h->x->response.sealed)
+    struct mk_driver *d = &h->d;
+    struct mk_conn *c = d->conn;
+    mk_driver_move_input(d, MK_INPUT_WANTED);
+    if (d->received || mk_conn_input(c).len || d->x->response.sealed)
         return 0; /* the client did not wait for it, or has its answer */
     mk_buf_add(&c->service->out, MK_STR("HTTP/1.1 100 Continue\r\n\r\n"));
     mk_err e = mk_outq_flush(&c->out, &c->stream, &c->service->out, false, &c->service->counters->sent);
     return e == -EAGAIN ? 0 : e;
 }
 
-/* More bytes in the window: how many, or what mk_request_read is to answer. */
-static ssize_t fill(struct mk_conn *c)
+/* What mk_request_read answers when the connection answered n: a client that stops in the middle of the
+ * content has aborted its request. */
+static ssize_t check_read(struct mk_h1 *h, ssize_t n)
 {
-    ssize_t n = mk_conn_fill(c);
-    return n == 0 ? -ECONNRESET : n;
+    if (n > 0 || n == -EAGAIN)
+        return n;
+    mk_driver_cut_off(&h->d);
+    return -ECONNRESET;
 }
 
-static ssize_t read_directly(struct mk_conn *c, char *room, size_t cap)
-{
-    ssize_t n = mk_conn_read(c, room, cap);
-    return n == 0 ? -ECONNRESET : n;
-}
-
-/* All that comes is the tunnel's, and its end is a proper one. */
+/* All input is the tunnel's, and its end is a proper one. */
 static ssize_t read_tunnel(struct mk_h1 *h, char *room, size_t cap)
 {
-    mk_str in = mk_str_take(mk_conn_input(h->conn), cap);
+    struct mk_conn *c = h->d.conn;
+    mk_str in = mk_str_first(mk_conn_input(c), cap);
     if (in.len) {
         memcpy(room, in.p, in.len);
-        mk_conn_use_input(h->conn, in.len);
+        mk_conn_use_input(c, in.len);
         return (ssize_t)in.len;
     }
-    ssize_t n = mk_conn_read(h->conn, room, cap);
+    ssize_t n = mk_conn_read(c, room, cap);
     if (n == 0)
-        h->body = MK_BODY_NONE;
+        mk_driver_close_remote(&h->d);
     return n;
 }
 
 static ssize_t read_length(struct mk_h1 *h, char *room, size_t cap)
 {
-    mk_str in = mk_conn_input(h->conn);
+    struct mk_conn *c = h->d.conn;
+    mk_str in = mk_conn_input(c);
     cap = h->left < cap ? (size_t)h->left : cap;
     ssize_t n = (ssize_t)mk_min(in.len, cap);
     if (n > 0) {
         memcpy(room, in.p, (size_t)n);
-        mk_conn_use_input(h->conn, (size_t)n);
+        mk_conn_use_input(c, (size_t)n);
     } else {
-        n = read_directly(h->conn, room, cap);
+        n = check_read(h, mk_conn_read(c, room, cap));
     }
     if (n > 0 && (h->left -= (uint64_t)n) == 0)
-        h->body = MK_BODY_NONE;
+        mk_driver_close_remote(&h->d);
     return n;
 }
 
-/* One piece of chunked content that is no longer than the room: the decoder is shown just so much of the
- * input. */
+/* One piece of chunked content that is no longer than the room: the decoder sees just so much of the input.
+ */
 static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
 {
-    mk_str in = mk_str_take(mk_conn_input(h->conn), cap), rest = in, data;
+    mk_str in = mk_str_first(mk_conn_input(h->d.conn), cap), rest = in, data;
     int r = mk_chunked_next(h->chunked, &rest, &data);
-    mk_conn_use_input(h->conn, in.len - rest.len);
-    if (h->chunked->total > h->content_max)
+    mk_conn_use_input(h->d.conn, in.len - rest.len);
+    if (h->chunked->total > h->d.content_max)
         return -EMSGSIZE; /* known as soon as the size of the chunk is */
     if (r == MK_CHUNKED_DATA) {
         memcpy(room, data.p, data.len);
@@ -74,7 +74,7 @@ static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
     if (r == MK_CHUNKED_END) {
         mk_err e = mk_h1_trailers_end(h);
         if (!e)
-            h->body = MK_BODY_NONE;
+            mk_driver_close_remote(&h->d);
         return e;
     }
     if (r == MK_CHUNKED_TRAILERS) {
@@ -86,13 +86,14 @@ static ssize_t decode(struct mk_h1 *h, char *room, size_t cap)
 
 static ssize_t read_chunked(struct mk_h1 *h, char *room, size_t cap)
 {
+    struct mk_conn *c = h->d.conn;
     for (;;) {
-        ssize_t n = mk_conn_input(h->conn).len ? decode(h, room, cap) : -EAGAIN;
+        ssize_t n = mk_conn_input(c).len ? decode(h, room, cap) : -EAGAIN;
         if (n != -EAGAIN)
             return n;
-        if (mk_conn_input(h->conn).len)
+        if (mk_conn_input(c).len)
             continue;
-        n = fill(h->conn);
+        n = check_read(h, mk_conn_fill(c));
         if (n < 0)
             return n;
     }
@@ -113,28 +114,29 @@ static ssize_t read_body(struct mk_h1 *h, char *room, size_t cap)
     return 0;
 }
 
-/* Content has ended; a tunnel that was accepted has not begun. */
+/* The content has ended. A tunnel that was accepted begins behind the head of the response. */
 static ssize_t read_nothing(const struct mk_h1 *h)
 {
-    const struct mk_response *r = &h->x->response;
+    const struct mk_response *r = &h->d.x->response;
     return mk_content_is_tunnel(&r->content) && !r->sealed ? -EAGAIN : 0;
 }
 
 ssize_t mk_h1_input_read(struct mk_h1 *h, char *room, size_t cap)
 {
-    if (h->conn->service->serving != h->conn)
+    struct mk_driver *d = &h->d;
+    if (d->conn->service->serving != d->conn)
         return -EAGAIN; /* called from outside of a handler or source: resume first */
-    if (h->broken)
-        return h->broken;
-    if (h->body == MK_BODY_NONE)
+    if (d->error)
+        return d->error;
+    if (mk_driver_is_received(d))
         return read_nothing(h);
-    mk_err e = h->expects_continue ? mk_h1_input_continue(h) : 0;
+    mk_err e = d->input == MK_INPUT_HELD ? mk_h1_input_continue(h) : 0;
     ssize_t n = e ? e : read_body(h, room, cap);
-    if (n > 0 && (h->received += (uint64_t)n) > h->content_max)
+    if (n > 0 && (d->received += (uint64_t)n) > d->content_max)
         n = -EMSGSIZE;
     if (n == -EAGAIN)
-        h->wants_input = true;
+        mk_driver_await_content(d);
     else if (n < 0)
-        h->broken = (mk_err)n;
+        d->error = (mk_err)n;
     return n;
 }

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An HTTP/1 response on its way out: its head, then its content as fast as the socket has room. */
+/* Sends an HTTP/1 response: its head, then its content as far as the socket has room. */
 #ifndef MK_PROTO_H1_OUTPUT_H
 #define MK_PROTO_H1_OUTPUT_H
 
-#include "proto/h1.h"
+#include "proto/h1_types.h"
 
 enum mk_h1_progress {
-    MK_H1_COMPLETE,    /* every byte was handed over, or stands in the scratch */
-    MK_H1_WAITS_ROOM,  /* for the socket */
-    MK_H1_WAITS_INPUT, /* for whoever makes the content */
-    MK_H1_BROKEN,      /* h->ending says why */
+    MK_H1_COMPLETE,      /* every byte is sent or in the scratch */
+    MK_H1_WAITS_ROOM,    /* waits for the socket */
+    MK_H1_WAITS_CONTENT, /* waits for the source or a disk */
+    MK_H1_BROKEN,        /* h->d.ending says why */
 };
 
-/* Seals the response and writes its head into the scratch. h->keep must be decided. False: the connection is
- * broken, h->ending says why. */
+/* Seals the response and writes its head into the scratch. h->persistence must be decided. False: the
+ * connection is broken, h->d.ending says why. */
 bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;
-/* Goes on with the content. */
+/* Continues with the content. */
 enum mk_h1_progress mk_h1_output_content(struct mk_h1 *h);
-/* The same for what we say in a tunnel. */
+/* Continues with the server's direction of a tunnel. */
 enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h);
-/* Sends what the scratch and the queue hold. */
+/* Sends what is in the scratch and the queue. */
 enum mk_h1_progress mk_h1_output_flush(struct mk_h1 *h);
 
-/* For when there is no room for a request: a whole response from a literal, sent at once as far as it goes.
- * `status` is 429 (this client has its share) or 503. */
-void mk_h1_output_busy(struct mk_conn *c, unsigned status);
+/* A complete response for a connection that is not served: `status` is 429 (this client has its share) or
+ * 503. */
+mk_str mk_h1_output_busy(unsigned status);
 
 #endif

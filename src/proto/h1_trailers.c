@@ -7,7 +7,7 @@
 
 static struct mk_buf *new_section(struct mk_h1 *h)
 {
-    struct mk_arena *arena = &h->x->arena;
+    struct mk_arena *arena = &h->d.x->arena;
     struct mk_buf *section = mk_arena_alloc(arena, sizeof *section);
     char *room = section ? mk_arena_alloc(arena, h->chunked->overhead_max) : NULL;
     if (!room)
@@ -22,17 +22,17 @@ mk_err mk_h1_trailers_gather(struct mk_h1 *h, mk_str piece)
         h->trailers = new_section(h);
     if (!h->trailers)
         return -ENOMEM;
-    mk_buf_add(h->trailers, piece); /* the decoder has counted that it fits */
+    mk_buf_add(h->trailers, piece); /* the decoder has checked that it fits */
     return h->trailers->failed ? -EBADMSG : 0;
 }
 
 mk_err mk_h1_trailers_end(struct mk_h1 *h)
 {
-    struct mk_request *r = &h->x->request;
+    struct mk_request *r = &h->d.x->request;
     mk_str name, value, section = h->trailers ? mk_buf_str(h->trailers) : MK_STR("");
     unsigned n = 0;
     while (mk_trailer_next(&section, &name, &value)) {
-        if (n++ == h->conn->service->limits->head.fields_max)
+        if (n++ == h->d.conn->service->limits->head.fields_max)
             return -EBADMSG;
         if (mk_trailer_is_allowed(name) && !mk_trailers_add(&r->trailers, r->arena, name, value))
             return -ENOMEM;
@@ -42,8 +42,8 @@ mk_err mk_h1_trailers_end(struct mk_h1 *h)
 
 void mk_h1_trailers_announce(const struct mk_h1 *h, struct mk_buf *out)
 {
-    const struct mk_trailers *t = h->x->response.trailers;
-    if (!mk_request_accepts_trailers(&h->x->request))
+    const struct mk_trailers *t = h->d.x->response.trailers;
+    if (!mk_request_accepts_trailers(&h->d.x->request))
         return;
     mk_buf_add(out, MK_STR("Trailer: "));
     for (unsigned i = 0; i < t->n; i++) {
@@ -56,8 +56,8 @@ void mk_h1_trailers_announce(const struct mk_h1 *h, struct mk_buf *out)
 
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out)
 {
-    const struct mk_trailers *t = h->x->response.trailers;
-    bool wanted = mk_request_accepts_trailers(&h->x->request);
+    const struct mk_trailers *t = h->d.x->response.trailers;
+    bool wanted = mk_request_accepts_trailers(&h->d.x->request);
     mk_buf_add(out, MK_STR("0\r\n"));
     for (unsigned i = 0; wanted && i < t->n; i++)
         mk_emit_field(out, t->at[i].name, t->at[i].value);

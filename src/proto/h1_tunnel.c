@@ -1,86 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1_tunnel.h"
 
-#include "proto/h1_input.h"
 #include "proto/h1_output.h"
-
-static struct mk_content *content_of(struct mk_h1 *h)
-{
-    return &h->x->response.content;
-}
+#include "proto/h1_state.h"
 
 void mk_h1_tunnel_begin(struct mk_h1 *h)
 {
-    h->keep = h->unsent = false; /* a source that fails at once can't become another answer */
+    struct mk_driver *d = &h->d;
+    mk_h1_state_close_after(h);
+    if (d->reply == MK_REPLY_BUFFERED)
+        mk_driver_move_reply(
+            d,
+            MK_REPLY_CONTENT); /* from here on, a source that fails cannot be replaced by an error response */
+    if (d->state == MK_DRIVER_HALF_CLOSED_REMOTE)
+        mk_driver_move(d, MK_DRIVER_OPEN);
     h->body = MK_BODY_TUNNEL;
-    h->content_max = UINT64_MAX;
-    h->hears = h->go = true;
+    d->content_max = UINT64_MAX;
+    mk_driver_resume(d);
 }
 
-/* Has the peer ended its direction, or does nobody want to know? */
-static bool has_heard_all(struct mk_h1 *h)
+/* Sends the rest of earlier output, then, if the handler may be called, what it has for the client. */
+static enum mk_h1_progress send_ours(struct mk_h1 *h, bool may_call)
 {
-    bool by_source = !content_of(h)->tunnel->on_input;
-    return h->body == MK_BODY_NONE || !h->hears || (by_source && h->complete);
-}
-
-static void throw_away(struct mk_h1 *h)
-{
-    char waste[4096];
-    while (mk_h1_input_read(h, waste, sizeof waste) > 0)
-        continue;
-}
-
-static void listen_in(struct mk_h1 *h)
-{
-    struct mk_content *content = content_of(h);
-    if (h->hears && content->tunnel->on_input)
-        h->hears = content->tunnel->on_input(content->source_ctx);
-    if (!h->hears)
-        throw_away(h);
-}
-
-static enum mk_h1_progress speak(struct mk_h1 *h, bool go)
-{
-    struct mk_conn *c = h->conn;
-    enum mk_h1_progress p = mk_outq_empty(&c->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
-    if (p == MK_H1_COMPLETE && go && !h->complete)
+    enum mk_h1_progress p = mk_outq_empty(&h->d.conn->out) ? MK_H1_COMPLETE : mk_h1_output_flush(h);
+    if (p == MK_H1_COMPLETE && may_call && !mk_driver_is_written(&h->d))
         p = mk_h1_output_tunnel(h);
     if (p == MK_H1_COMPLETE)
         p = mk_h1_output_flush(h);
     if (p == MK_H1_WAITS_ROOM)
-        h->go = true; /* nobody was asked, or not to the end */
+        mk_driver_resume(&h->d); /* the handler was not called, or has more to send */
     return p;
 }
 
-/* The peer is told that nothing more will come, and may go on by itself. */
-static void end_ours(struct mk_h1 *h)
+/* Tells the client that nothing more will follow; its own direction stays open. */
+static void shut_down(struct mk_h1 *h)
 {
-    if (!h->shut)
-        h->conn->stream.ops->shutdown(&h->conn->stream);
-    h->shut = true;
+    struct mk_stream *stream = &h->d.conn->stream;
+    if (h->persistence != MK_H1_SHUT)
+        stream->ops->shutdown(stream);
+    h->persistence = MK_H1_SHUT;
 }
 
-static enum mk_h1_tunnel_turn break_off(struct mk_h1 *h)
+/* Runs both directions. Each sets what it awaits, and what the client's direction awaits must not be lost. */
+static enum mk_h1_progress run(struct mk_h1 *h)
 {
-    if (!h->ending)
-        h->ending = MK_ENDING_GONE;
-    return MK_H1_TUNNEL_BROKEN;
+    struct mk_driver *d = &h->d;
+    bool may_call = mk_h1_state_may_call(h);
+    if (may_call) {
+        mk_driver_call(d);
+        mk_driver_feed_tunnel(d);
+    }
+    uint8_t awaits = d->awaits;
+    if (may_call)
+        mk_driver_resume(d);
+    enum mk_h1_progress p = send_ours(h, may_call);
+    if (p == MK_H1_WAITS_ROOM)
+        return p;
+    if (mk_driver_is_written(d) || (awaits == MK_AWAITS_CONTENT && d->awaits == MK_AWAITS_RESUME))
+        d->awaits = awaits;
+    return p;
 }
 
-enum mk_h1_tunnel_turn mk_h1_tunnel_take_turn(struct mk_h1 *h)
+enum mk_h1_tunnel_turn mk_h1_tunnel_run(struct mk_h1 *h)
 {
-    struct mk_conn *c = h->conn;
+    struct mk_driver *d = &h->d;
+    struct mk_conn *c = d->conn;
     uint64_t before = c->progress;
-    bool go = mk_h1_take_turn(h);
-    if (go)
-        listen_in(h);
-    enum mk_h1_progress p = speak(h, go);
-    if (p == MK_H1_BROKEN || h->broken)
-        return break_off(h);
-    if (h->complete && p == MK_H1_COMPLETE) {
-        end_ours(h);
-        if (has_heard_all(h))
+    enum mk_h1_progress p = run(h);
+    if (p == MK_H1_BROKEN || d->error) {
+        if (!d->ending)
+            d->ending = MK_ENDING_GONE;
+        return MK_H1_TUNNEL_BROKEN;
+    }
+    if (mk_driver_is_written(d) && p == MK_H1_COMPLETE) {
+        shut_down(h);
+        if (mk_driver_is_tunnel_input_over(d, false))
             return MK_H1_TUNNEL_OVER;
     }
     if (c->progress != before || c->clock != MK_CLOCK_TUNNEL)

@@ -6,23 +6,25 @@
 #include "proto/h2_guard.h"
 #include "proto/h2_input.h"
 #include "proto/h2_output.h"
-#include "proto/h2_say.h"
+#include "proto/h2_stream.h"
+#include "proto/h2_window.h"
+#include "proto/h2_write.h"
 
-enum { CONNECTION_WINDOW = 1024 * 1024, TABLE_MAX = 4096 /* of whom nothing else was heard */ };
+enum { TABLE_MAX = 4096 /* the initial size of a client's table */ };
 
 /* ---- Beginning ---- */
 
-static void introduce(struct mk_h2 *h2)
+static void send_settings(struct mk_h2 *h2)
 {
     const struct mk_limits *l = h2->conn->service->limits;
-    struct mk_buf *out = mk_h2_say_room(h2, 46);
-    mk_h2_frame_emit_head(out, 4 * 6, MK_H2_SETTINGS, 0, 0);
+    struct mk_buf *out = mk_h2_write_room(h2, 52);
+    mk_h2_frame_emit_head(out, 5 * 6, MK_H2_SETTINGS, 0, 0);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
     mk_h2_frame_emit_setting(out, MK_H2_MAX_HEADER_LIST_SIZE, (uint32_t)l->head.head_max);
     mk_h2_frame_emit_setting(out, MK_H2_ENABLE_CONNECT_PROTOCOL, 1);
     mk_h2_frame_emit_setting(out, MK_H2_NO_RFC7540_PRIORITIES, 1);
-    mk_h2_say_window(h2, 0, CONNECTION_WINDOW - MK_H2_WINDOW);
-    h2->receive_window = CONNECTION_WINDOW;
+    mk_h2_frame_emit_setting(out, MK_H2_INITIAL_WINDOW_SIZE, h2->share);
+    mk_h2_write_window(h2, 0, l->h2.unread_max - MK_H2_WINDOW);
 }
 
 static struct mk_h2 *new_h2(struct mk_conn *c)
@@ -32,6 +34,7 @@ static struct mk_h2 *new_h2(struct mk_conn *c)
         return NULL;
     *h2 = (struct mk_h2){.conn = c,
                          .table_max = TABLE_MAX,
+                         .final_stream = MK_H2_STREAM_MAX,
                          .decoder = mk_hpack_new(),
                          .send_window = MK_H2_WINDOW,
                          .stream_window = MK_H2_WINDOW};
@@ -39,17 +42,21 @@ static struct mk_h2 *new_h2(struct mk_conn *c)
         mk_mem_free(h2);
         return NULL;
     }
-    mk_list_init(&h2->with_debts);
+    mk_list_init(&h2->closed);
     mk_list_init(&h2->woken);
     for (unsigned u = 0; u < MK_URGENCIES; u++)
         mk_list_init(&h2->ready[u]);
     mk_h2_guard_init(h2);
+    mk_h2_window_init(h2);
     return h2;
 }
 
-static void free_h2(struct mk_conn *c)
+/* Ends all streams and frees the state of HTTP/2. */
+static void end_h2(struct mk_conn *c, enum mk_ending ending)
 {
     struct mk_h2 *h2 = c->h2;
+    mk_h2_stream_close_all(h2, ending);
+    mk_h2_stream_free_closed(h2);
     c->h2 = NULL;
     mk_buf_free(&h2->block);
     mk_hpack_free(h2->decoder);
@@ -58,13 +65,12 @@ static void free_h2(struct mk_conn *c)
 
 /* ---- Ending ---- */
 
-/* All is said. */
-static void say_farewell(struct mk_conn *c, enum mk_ending ending)
+/* All output is sent. */
+static void end_connection(struct mk_conn *c)
 {
-    mk_h2_stream_end_all(c->h2, ending);
-    free_h2(c);
+    end_h2(c, MK_ENDING_DONE);
     mk_conn_linger(c, false);
-    while (mk_conn_listen_out(c))
+    while (mk_conn_discard_input(c))
         ;
 }
 
@@ -75,7 +81,7 @@ static void run_woken(struct mk_h2 *h2)
     struct mk_list now;
     if (mk_list_empty(&h2->woken))
         return;
-    /* Who is woken meanwhile has his turn next time. */
+    /* Streams woken in the meantime run in the next turn. */
     now = h2->woken;
     now.next->prev = now.prev->next = &now;
     mk_list_init(&h2->woken);
@@ -83,21 +89,23 @@ static void run_woken(struct mk_h2 *h2)
         struct mk_h2_stream *s = MK_LIST_ENTRY(now.next, struct mk_h2_stream, turn);
         mk_list_remove(&s->turn);
         mk_h2_flow_run(s);
+        mk_h2_stream_free_closed(h2);
     }
     if (!mk_list_empty(&h2->woken))
         mk_conn_resume(h2->conn);
 }
 
-/* What the connection as a whole waits for; streams have clocks of their own. */
+/* Returns the clock for what the whole connection waits for; streams have their own clocks. */
 static enum mk_clock clock_of(const struct mk_h2 *h2)
 {
     struct mk_conn *c = h2->conn;
     mk_str in = mk_conn_input(c);
+    bool preface = h2->remote == MK_H2_REMOTE_PREFACE;
     if (mk_h2_output_is_blocked(h2))
         return MK_CLOCK_RATE;
-    if (in.len > 3 && h2->greeted && in.p[3] == MK_H2_DATA)
+    if (in.len > 3 && !preface && in.p[3] == MK_H2_DATA)
         return MK_CLOCK_RATE;
-    if (in.len || h2->block_stream || !h2->introduced)
+    if (in.len || h2->block_stream || preface || h2->remote == MK_H2_REMOTE_SETTINGS)
         return MK_CLOCK_HEAD;
     if (h2->n_streams)
         return MK_CLOCK_NONE;
@@ -108,53 +116,75 @@ static bool is_over(const struct mk_h2 *h2)
 {
     if (!mk_outq_empty(&h2->conn->out))
         return false;
-    return h2->failed || ((h2->leaving || h2->deserted || h2->halved) && !h2->n_streams);
+    bool closes = h2->local == MK_H2_LOCAL_GOAWAY || h2->remote == MK_H2_REMOTE_GOAWAY ||
+                  h2->remote == MK_H2_REMOTE_CLOSED;
+    return h2->local == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
 }
 
 static void set_clock(struct mk_conn *c, enum mk_clock clock)
 {
-    bool was_busy = c->h2->idle_at != c->n_requests; /* if only for a part of this turn */
+    bool was_busy = c->h2->idle_at != c->n_requests; /* at least for a part of this turn */
     if (clock == MK_CLOCK_NONE)
-        c->clock = MK_CLOCK_NONE;
+        mk_conn_stop_clock(c);
     else if (clock != c->clock || (clock == MK_CLOCK_IDLE && was_busy))
         mk_conn_set_clock(c, clock);
     if (clock == MK_CLOCK_IDLE)
         c->h2->idle_at = c->n_requests;
+    if (clock != MK_CLOCK_RATE)
+        c->h2->limits_left = NULL;
 }
 
-/* Requests enough for one connection, or it is to end with its worker. */
-static bool should_wind_down(const struct mk_h2 *h2)
+/* All streams share the socket: their client is too slow when it is so for the one that asks for the least.
+ */
+static const struct mk_request_limits *limits(const struct mk_conn *c)
+{
+    const struct mk_h2 *h2 = c->state == MK_CONN_MULTI ? c->h2 : NULL;
+    const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
+    if (h2 && !h2->n_streams)
+        return easiest ? mk_conn_rate_easier(easiest, &c->service->limits->request) : NULL;
+    for (unsigned i = 0; h2 && i < MK_H2_BUCKETS; i++)
+        for (const struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next) {
+            const struct mk_request_limits *own = mk_driver_limits(&s->d);
+            easiest = easiest ? mk_conn_rate_easier(easiest, own) : own;
+        }
+    return easiest;
+}
+
+/* Has the connection served its last request, or does the worker drain? */
+static bool must_end(const struct mk_h2 *h2)
 {
     const struct mk_service *s = h2->conn->service;
     return s->draining || !s->limits->keep_alive ||
            (s->limits->requests_max && h2->conn->n_requests >= s->limits->requests_max);
 }
 
-static void wind_down(struct mk_h2 *h2)
+static void send_goaway(struct mk_h2 *h2)
 {
-    if (!should_wind_down(h2))
+    if (!must_end(h2))
         return;
-    mk_h2_say_leaving(h2);
-    /* It was told, and asks and asks. */
-    if (!h2->leaving && h2->conn->n_requests - h2->told_at >= h2->conn->service->limits->h2.streams_max)
-        mk_h2_say_farewell(h2);
+    mk_h2_write_goaway_warning(h2);
+    /* A client that keeps sending requests after the first GOAWAY gets the final one without its PING. */
+    if (h2->local == MK_H2_LOCAL_WARNED &&
+        h2->conn->n_requests - h2->warned_at >= h2->conn->service->limits->h2.streams_max)
+        mk_h2_write_goaway(h2);
 }
 
-static void settle(struct mk_conn *c)
+static void end_turn(struct mk_conn *c)
 {
     struct mk_h2 *h2 = c->h2;
-    if (!h2->failed) {
-        mk_h2_stream_settle(h2);
-        wind_down(h2);
+    if (h2->local != MK_H2_LOCAL_FAILED) {
+        mk_h2_window_update(h2);
+        send_goaway(h2);
     }
     if (c->service->out.len)
-        (void)mk_h2_say_flush(h2);
-    if (h2->failed && !h2->lost)
-        mk_h2_stream_end_all(h2, MK_ENDING_REFUSED);
-    if (h2->lost)
+        (void)mk_h2_write_flush(h2);
+    if (h2->local == MK_H2_LOCAL_FAILED)
+        mk_h2_stream_close_all(h2, MK_ENDING_REFUSED);
+    mk_h2_stream_free_closed(h2);
+    if (h2->local == MK_H2_LOCAL_LOST)
         mk_conn_close(c, MK_ENDING_GONE);
     else if (is_over(h2))
-        say_farewell(c, MK_ENDING_DONE);
+        end_connection(c);
     else
         set_clock(c, clock_of(h2));
 }
@@ -162,7 +192,7 @@ static void settle(struct mk_conn *c)
 static void leave(struct mk_conn *c)
 {
     if (c->state == MK_CONN_MULTI)
-        settle(c);
+        end_turn(c);
     mk_buf_clear(&c->service->out);
     mk_conn_leave(c);
 }
@@ -173,9 +203,10 @@ static void serve(struct mk_conn *c)
     uint64_t *sent = &c->service->counters->sent, before = *sent;
     mk_err e = mk_outq_push(&c->out, &c->stream, sent);
     c->progress += *sent - before;
-    h2->lost = e && e != -EAGAIN;
+    if (e && e != -EAGAIN)
+        mk_h2_state_move_local(h2, MK_H2_LOCAL_LOST);
     mk_h2_input_read(h2);
-    if (!h2->failed && !h2->lost) {
+    if (mk_h2_state_is_alive(h2)) {
         run_woken(h2);
         mk_h2_output_send(h2);
     }
@@ -194,7 +225,7 @@ void mk_h2_serve(struct mk_conn *c)
         mk_conn_leave(c);
         return;
     }
-    introduce(h2);
+    send_settings(h2);
     serve(c);
 }
 
@@ -209,7 +240,7 @@ static void advance(struct mk_conn *c)
         mk_h2_serve(c);
         return;
     }
-    while (mk_conn_listen_out(c))
+    while (mk_conn_discard_input(c))
         ;
     mk_conn_leave(c);
 }
@@ -228,8 +259,8 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         return;
     }
     mk_conn_enter(c);
-    mk_h2_say_farewell(c->h2);
-    mk_h2_stream_end_all(c->h2, MK_ENDING_TIMEOUT);
+    mk_h2_write_goaway(c->h2);
+    mk_h2_stream_close_all(c->h2, MK_ENDING_TIMEOUT);
     leave(c);
 }
 
@@ -237,8 +268,7 @@ static void on_close(struct mk_conn *c, enum mk_ending ending)
 {
     if (c->state != MK_CONN_MULTI || !c->h2)
         return;
-    mk_h2_stream_end_all(c->h2, ending);
-    free_h2(c);
+    end_h2(c, ending);
 }
 
 static void on_drain(struct mk_conn *c)
@@ -246,9 +276,9 @@ static void on_drain(struct mk_conn *c)
     if (c->state != MK_CONN_MULTI)
         return;
     mk_conn_enter(c);
-    mk_h2_say_leaving(c->h2);
+    mk_h2_write_goaway_warning(c->h2);
     leave(c);
 }
 
 const struct mk_conn_ops mk_h2_ops = {
-    .advance = advance, .on_clock = on_clock, .on_close = on_close, .on_drain = on_drain};
+    .advance = advance, .on_clock = on_clock, .on_close = on_close, .limits = limits, .on_drain = on_drain};

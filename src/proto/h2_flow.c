@@ -2,84 +2,73 @@
 #include "proto/h2_flow.h"
 
 #include "proto/h2_output.h"
+#include "proto/h2_stream.h"
 #include "proto/h2_tunnel.h"
-#include "web/filter.h"
 
-/* A source that answers with success will want content: behind the head it would be too late to say so. */
-MK_COLD static void let_continue(struct mk_h2_stream *s)
-{
-    const struct mk_response *r = &s->x->response;
-    if (r->status < 300 && mk_filter_origin(&s->x->response.content)->source)
-        mk_h2_stream_send_continue(s);
-}
-
-/* The response is there. */
+/* The flow has a response. */
 static void begin_response(struct mk_h2_stream *s)
 {
-    s->go = true;
-    if (mk_content_is_tunnel(&s->x->response.content)) {
+    mk_driver_resume(&s->d);
+    if (mk_driver_is_tunnel(&s->d)) {
         mk_h2_tunnel_begin(s);
         return;
     }
     if (s->clock)
         mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
-    if (MK_UNLIKELY(s->expects_continue))
-        let_continue(s);
+    if (MK_UNLIKELY(mk_driver_wants_continue(&s->d)))
+        mk_h2_stream_send_continue(s);
     if (!mk_h2_output_at_once(s))
         mk_h2_stream_make_ready(s);
 }
 
 void mk_h2_flow_refuse(struct mk_h2_stream *s, unsigned status)
 {
-    if (!s->ending)
-        s->ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
+    if (!s->d.ending)
+        s->d.ending = status == 408 ? MK_ENDING_TIMEOUT : MK_ENDING_REFUSED;
     mk_list_remove(&s->turn);
-    mk_h2_stream_drop_input(s);
-    mk_flow_refuse(s->x, status);
+    mk_h2_stream_discard_input(s);
+    mk_flow_refuse(s->d.x, status);
     begin_response(s);
 }
 
+/* The clock in s->due has run out. */
 MK_COLD static void time_out(struct mk_h2_stream *s)
 {
-    enum mk_clock clock = s->due;
+    bool by_handler = s->due == MK_CLOCK_HANDLER;
     s->due = MK_CLOCK_NONE;
-    s->ending = MK_ENDING_TIMEOUT;
-    if (s->complete)
+    s->d.ending = MK_ENDING_TIMEOUT;
+    if (mk_driver_is_written(&s->d))
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
-    else if (s->x->response.sealed || s->tunnel)
-        mk_h2_stream_reset(s, clock == MK_CLOCK_HANDLER ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL,
-                           MK_ENDING_TIMEOUT);
+    else if (s->d.x->response.sealed || mk_driver_is_tunnel(&s->d))
+        mk_h2_stream_reset(s, by_handler ? MK_H2_INTERNAL_ERROR : MK_H2_CANCEL, MK_ENDING_TIMEOUT);
     else
-        mk_h2_flow_refuse(s, clock == MK_CLOCK_HANDLER ? 504 : 408);
+        mk_h2_flow_refuse(s, by_handler ? 504 : 408);
+}
+
+/* Calls the handler, unless it still waits for something. */
+static void run(struct mk_h2_stream *s)
+{
+    if (s->d.awaits != MK_AWAITS_NOTHING) {
+        mk_h2_stream_wait(s);
+        return;
+    }
+    mk_driver_call(&s->d);
+    if (s->clock == MK_CLOCK_HANDLER)
+        mk_h2_stream_stop_clock(s); /* the next wait gets its full time */
+    if (mk_flow_run(s->d.x))
+        begin_response(s);
+    else if (s->d.awaits != MK_AWAITS_NOTHING)
+        mk_h2_stream_wait(s);
 }
 
 void mk_h2_flow_run(struct mk_h2_stream *s)
 {
-    if (MK_UNLIKELY(s->left)) {
-        mk_h2_stream_end(s, MK_ENDING_GONE);
-        return;
-    }
-    if (MK_UNLIKELY(s->due)) {
+    if (MK_UNLIKELY(s->due))
         time_out(s);
-        return;
-    }
-    if (MK_UNLIKELY(s->tunnel)) {
-        mk_h2_tunnel_take_turn(s);
-        return;
-    }
-    if (s->x->step == MK_FLOW_READY) { /* its source gave others their turn */
+    else if (MK_UNLIKELY(mk_driver_is_tunnel(&s->d)))
+        mk_h2_tunnel_run(s);
+    else if (s->d.x->step == MK_FLOW_READY) /* its source has yielded to other streams */
         mk_h2_stream_make_ready(s);
-        return;
-    }
-    if (!s->go) {
-        mk_h2_stream_wait(s);
-        return;
-    }
-    s->go = s->wants_input = false;
-    if (s->clock == MK_CLOCK_HANDLER)
-        s->clock = MK_CLOCK_NONE; /* the next wait has all of its time */
-    if (mk_flow_run(s->x))
-        begin_response(s);
-    else if (!s->go)
-        mk_h2_stream_wait(s);
+    else
+        run(s);
 }

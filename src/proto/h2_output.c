@@ -3,35 +3,38 @@
 
 #include "http/status.h"
 #include "proto/h2_guard.h"
-#include "proto/h2_say.h"
+#include "proto/h2_stream.h"
+#include "proto/h2_write.h"
 #include "web/trailers.h"
 
 enum {
-    ROOM_MIN = 1024 + MK_H2_FRAME_HEAD, /* of the scratch: a frame is not made smaller for lack of it */
+    ROOM_MIN =
+        1024 +
+        MK_H2_FRAME_HEAD, /* in the scratch: with less, it is flushed instead of writing a smaller frame */
     AT_ONCE_MAX = 16 * 1024,
-    TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before the others have their turn */
-    TINY = 64,                  /* bytes of content that are not worth their frame */
+    TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before other connections get a turn */
+    TINY = 64,                  /* a frame with less content costs patience */
 };
 
 enum progress {
-    COMPLETE,     /* the stream may be gone */
-    MORE,         /* a frame was written, others follow */
-    WAITS_WINDOW, /* the stream's own */
-    WAITS_CLIENT, /* the connection's window */
-    WAITS_ROOM,   /* in the scratch */
-    WAITS_SOMEBODY,
+    COMPLETE,     /* the response is written, or the stream is closed */
+    MORE,         /* a frame was written, more follow */
+    WAITS_WINDOW, /* for the stream's window */
+    WAITS_CLIENT, /* for the connection's window */
+    WAITS_ROOM,   /* for room in the scratch */
+    WAITS_CONTENT,
 };
 
 /* ---- Heads ---- */
 
-/* What a field is that not every response has, by its length: most need no further look. */
+/* Could a field name of this length need special treatment? Most names are ruled out here. */
 static bool may_be_odd(size_t len)
 {
     return len == 7 || len == 10 || len == 16 || len == 17;
 }
 
-/* Whoever adds fields without having them checked has HTTP/1 in mind (RFC 9113, section 8.2.2), where white
- * space around values means nothing, too. */
+/* Connection-specific fields, which HTTP/2 forbids (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
+ * add them. */
 static bool is_of_connection(mk_str name)
 {
     return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||
@@ -55,12 +58,12 @@ static void add_fields(struct mk_buf *out, const struct mk_field *fields, unsign
 static void add_head(struct mk_h2_stream *s, struct mk_buf *out)
 {
     struct mk_service *service = s->h2->conn->service;
-    const struct mk_response *r = &s->x->response;
+    const struct mk_response *r = &s->d.x->response;
     mk_str stamp = mk_stamp_packed_at(&service->stamp, service->loop->now_unix);
     if (MK_LIKELY(r->status == 200 && r->n_blocks == 1 && r->blocks[0]->packed_ready.p)) {
         mk_buf_add(out, r->blocks[0]->packed_ready);
         mk_buf_add(out, stamp);
-        add_fields(out, r->fields, r->n_fields); /* what plugins added */
+        add_fields(out, r->fields, r->n_fields); /* added by plugins */
         return;
     }
     mk_hpack_emit_status(out, r->status);
@@ -72,12 +75,12 @@ static void add_head(struct mk_h2_stream *s, struct mk_buf *out)
         mk_hpack_emit_num(out, MK_STR("Content-Length"), r->content.length);
 }
 
-static bool try_head(struct mk_h2_stream *s, struct mk_buf *out)
+static bool try_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends)
 {
     size_t from = out->len;
-    mk_h2_say_open_block(s->h2);
+    mk_h2_write_open_block(s->h2);
     add_head(s, out);
-    if (!mk_h2_say_close_block(s->h2, from, s->id, s->head_only ? MK_H2_END_STREAM : 0))
+    if (!mk_h2_write_close_block(s->h2, from, s->id, ends ? MK_H2_END_STREAM : 0))
         return false;
     s->head_from = from;
     s->head_to = out->len;
@@ -85,42 +88,38 @@ static bool try_head(struct mk_h2_stream *s, struct mk_buf *out)
     return true;
 }
 
-/* A head larger than the scratch, or content that failed before any of it was sent: the client gets an honest
- * answer. */
-MK_COLD static void write_honest_head(struct mk_h2_stream *s)
+/* Replaces a response whose head does not fit into the scratch, or whose content failed before any of it was
+ * sent. */
+MK_COLD static void write_error_head(struct mk_h2_stream *s)
 {
     struct mk_service *service = s->h2->conn->service;
-    struct mk_buf *out = mk_h2_say_room(s->h2, ROOM_MIN);
+    struct mk_buf *out = mk_h2_write_room(s->h2, ROOM_MIN);
     size_t from = out->len;
-    s->x->response.status = 500;
-    s->complete = s->head_sent = s->head_only = true;
-    s->sent = 0;
-    mk_h2_say_open_block(s->h2);
-    mk_hpack_emit_status(out, 500);
+    mk_h2_write_open_block(s->h2);
+    mk_hpack_emit_status(out, mk_driver_replace(&s->d));
     mk_buf_add(out, mk_stamp_packed_at(&service->stamp, service->loop->now_unix));
     mk_hpack_emit_num(out, MK_STR("Content-Length"), 0);
-    (void)mk_h2_say_close_block(s->h2, from, s->id, MK_H2_END_STREAM);
+    (void)mk_h2_write_close_block(s->h2, from, s->id, MK_H2_END_STREAM);
 }
 
-/* False: there is no room now. */
+/* False: the scratch has no room now. */
 static bool write_head(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_out(s->h2);
-    const struct mk_response *r = &s->x->response;
-    bool has_content = s->x->request.method != MK_METHOD_HEAD && mk_status_has_content(r->status);
-    s->head_only = !has_content || r->content.length == 0;
-    s->expects_continue = false;
-    if (!try_head(s, out)) {
-        if (out->len)
-            return false;
-        s->x->response.sealed = true;
-        write_honest_head(s);
+    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    struct mk_response *r = &s->d.x->response;
+    bool ends = !mk_driver_has_content(&s->d) || r->content.length == 0;
+    bool written = try_head(s, out, ends);
+    if (!written && out->len)
+        return false;
+    r->sealed = true;
+    mk_driver_move_reply(&s->d, MK_REPLY_CONTENT);
+    if (!written) {
+        write_error_head(s);
         return true;
     }
-    s->x->response.sealed = true;
-    s->head_sent = true;
-    s->to_send = r->content.length;
-    s->complete = s->head_only;
+    s->d.to_send = r->content.length;
+    if (ends)
+        mk_driver_close_local(&s->d);
     return true;
 }
 
@@ -129,59 +128,33 @@ static bool write_head(struct mk_h2_stream *s)
 /* The content cannot be completed. */
 MK_COLD static enum progress fail(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_out(s->h2);
-    s->ending = MK_ENDING_ABORTED;
+    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    enum mk_ending ending = mk_driver_fail(&s->d);
     if (s->head_flush == s->h2->n_flushes && s->head_to == out->len) {
-        mk_h2_say_retract_block(s->h2, s->head_from);
-        s->h2->send_window += (int64_t)s->sent;
-        s->tunnel = false; /* it was none yet */
-        write_honest_head(s);
-        return COMPLETE;
+        mk_h2_write_retract_block(s->h2, s->head_from);
+        s->h2->send_window += (int64_t)s->d.sent;
+        write_error_head(s);
+    } else {
+        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, ending);
     }
-    mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, MK_ENDING_ABORTED);
     return COMPLETE;
 }
 
-static void on_warm(void *data)
-{
-    struct mk_h2_stream *s = data;
-    s->coldread = NULL;
-    s->go = true;
-    mk_h2_stream_make_ready(s);
-    mk_conn_resume(s->h2->conn);
-}
-
-/* Whoever makes the content has nothing yet: is it a disk that is in the way? */
-static enum progress wait_for_content(struct mk_h2_stream *s)
-{
-    bool in_the_way;
-    if (s->go) { /* a filter that gives others their turn, and has itself resumed */
-        mk_conn_resume(s->h2->conn);
-        return WAITS_SOMEBODY;
-    }
-    s->coldread = mk_coldread_missed(s->h2->conn->service, &s->x->response.content, &in_the_way, on_warm, s);
-    if (in_the_way && !s->coldread) {
-        s->go = true;
-        return MORE;
-    }
-    return WAITS_SOMEBODY;
-}
-
-/* How much content the next frame may have; 0: none, *why says what is waited for. */
+/* Returns how much content the next frame may have. 0: none; *why says what the stream waits for. */
 static size_t frame_room(struct mk_h2_stream *s, enum progress *why)
 {
-    const struct mk_buf *out = mk_h2_out(s->h2);
+    const struct mk_buf *out = mk_h2_write_scratch(s->h2);
     int64_t window = s->send_window < s->h2->send_window ? s->send_window : s->h2->send_window;
     size_t room = out->cap - out->len;
     *why = s->send_window <= 0 ? WAITS_WINDOW : s->h2->send_window <= 0 ? WAITS_CLIENT : WAITS_ROOM;
     if (window <= 0 || room < ROOM_MIN)
         return 0;
     size_t most = mk_min(room - MK_H2_FRAME_HEAD, (size_t)MK_H2_FRAME_MAX);
-    if (s->to_send < most)
-        most = (size_t)s->to_send;
+    if (s->d.to_send < most)
+        most = (size_t)s->d.to_send;
     if ((uint64_t)window >= most)
         return most;
-    /* A client that opens its window by a few bytes at a time makes us work for nothing. */
+    /* A client that opens its window by a few bytes at a time causes much work for little content. */
     *why = WAITS_CLIENT;
     if (window < TINY && !mk_h2_guard_spend(s->h2, 1, MK_H2_TINY_WINDOWS))
         return 0;
@@ -190,7 +163,7 @@ static size_t frame_room(struct mk_h2_stream *s, enum progress *why)
 
 static void write_data(struct mk_h2_stream *s, size_t n, bool ends)
 {
-    struct mk_buf *out = mk_h2_out(s->h2);
+    struct mk_buf *out = mk_h2_write_scratch(s->h2);
     bool is_next = s->head_to == out->len;
     mk_h2_frame_write_head(out->p + out->len, (uint32_t)n, MK_H2_DATA, ends ? MK_H2_END_STREAM : 0, s->id);
     out->len += MK_H2_FRAME_HEAD + n;
@@ -198,37 +171,34 @@ static void write_data(struct mk_h2_stream *s, size_t n, bool ends)
         s->head_to = out->len;
     s->send_window -= (int64_t)n;
     s->h2->send_window -= (int64_t)n;
-    s->sent += n;
     s->progress += n;
-    if (s->to_send != MK_CONTENT_UNKNOWN)
-        s->to_send -= n;
-    s->complete = ends;
+    mk_driver_count_sent(&s->d, n);
+    if (ends)
+        mk_driver_close_local(&s->d);
 }
 
 static bool has_trailers(const struct mk_h2_stream *s)
 {
-    return s->x->response.trailers && mk_request_accepts_trailers(&s->x->request);
+    return s->d.x->response.trailers && mk_request_accepts_trailers(&s->d.x->request);
 }
 
 static enum progress write_trailers(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_out(s->h2);
-    const struct mk_trailers *t = s->x->response.trailers;
+    struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    const struct mk_trailers *t = s->d.x->response.trailers;
     size_t from = out->len;
-    mk_h2_say_open_block(s->h2);
+    mk_h2_write_open_block(s->h2);
     add_fields(out, t->at, t->n);
-    s->complete = mk_h2_say_close_block(s->h2, from, s->id, MK_H2_END_STREAM);
-    if (s->complete)
-        return COMPLETE;
-    return WAITS_ROOM;
+    if (!mk_h2_write_close_block(s->h2, from, s->id, MK_H2_END_STREAM))
+        return WAITS_ROOM;
+    mk_driver_close_local(&s->d);
+    return COMPLETE;
 }
 
-/* The source said that this is the end. Does it agree with what the head said? */
-static enum progress end_of_source(struct mk_h2_stream *s)
+static enum progress end_content(struct mk_h2_stream *s)
 {
-    s->spent = true;
-    if (s->to_send != MK_CONTENT_UNKNOWN && s->to_send > 0)
-        return fail(s);
+    if (s->d.reply != MK_REPLY_SPENT)
+        mk_driver_move_reply(&s->d, MK_REPLY_SPENT);
     if (has_trailers(s))
         return write_trailers(s);
     write_data(s, 0, true);
@@ -237,73 +207,76 @@ static enum progress end_of_source(struct mk_h2_stream *s)
 
 static enum progress add_data(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_out(s->h2);
+    struct mk_buf *out = mk_h2_write_scratch(s->h2);
     enum progress why;
-    if (s->spent || s->to_send == 0)
-        return end_of_source(s);
+    size_t n = 0;
+    if (s->d.reply == MK_REPLY_SPENT || s->d.to_send == 0)
+        return end_content(s);
     size_t most = frame_room(s, &why);
     if (!most)
         return why;
-    if (s->coldread || !s->go)
-        return WAITS_SOMEBODY;
-    s->go = s->wants_input = false;
-    ssize_t n = mk_content_pull(&s->x->response.content, out->p + out->len + MK_H2_FRAME_HEAD, most);
-    if (n == 0)
-        return end_of_source(s);
-    if (n == -EAGAIN)
-        return wait_for_content(s);
-    if (n < 0 || (size_t)n > most)
+    switch (mk_driver_pull(&s->d, out->p + out->len + MK_H2_FRAME_HEAD, most, &n)) {
+    case MK_PULL_DATA:
+        break;
+    case MK_PULL_END:
+        return end_content(s);
+    case MK_PULL_WAITS:
+        return WAITS_CONTENT;
+    case MK_PULL_AGAIN:
+        return MORE;
+    case MK_PULL_FAILED:
         return fail(s);
-    s->go = true;
-    write_data(s, (size_t)n, (uint64_t)n == s->to_send && !has_trailers(s));
-    return s->complete ? COMPLETE : MORE;
+    }
+    write_data(s, n, n == s->d.to_send && !has_trailers(s));
+    return mk_driver_is_written(&s->d) ? COMPLETE : MORE;
 }
 
 /* ---- One stream ---- */
 
-/* All of the response is in the scratch. */
-static void conclude(struct mk_h2_stream *s)
+/* The whole response is in the scratch. */
+static void finish(struct mk_h2_stream *s)
 {
-    bool little = s->announced == MK_REQUEST_LENGTH_UNKNOWN || s->announced - s->received <= MK_H2_DRAIN_MAX;
-    if (s->tunnel) {
+    bool little =
+        s->announced == MK_REQUEST_LENGTH_UNKNOWN || s->announced - s->d.received <= MK_H2_DRAIN_MAX;
+    if (mk_h2_stream_is_closed(s)) {
+        return;
+    } else if (mk_driver_is_tunnel(&s->d)) {
         mk_h2_stream_wake(s);
         mk_conn_resume(s->h2->conn);
-    } else if (s->input_ended || s->h2->halved) {
-        mk_h2_stream_end(s, MK_ENDING_DONE);
+    } else if (mk_driver_is_received(&s->d) || s->h2->remote == MK_H2_REMOTE_CLOSED) {
+        mk_h2_stream_close(s, MK_ENDING_DONE);
     } else if (little) {
         mk_h2_stream_drain(s);
-    } else { /* RFC 9113, section 8.1: what the client still has need not be sent */
+    } else { /* RFC 9113, section 8.1: the client need not send the rest */
         mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
     }
 }
 
-/* Its head, or a frame of its content. */
+/* Writes the head, or one frame of content. */
 static enum progress step(struct mk_h2_stream *s)
 {
-    if (!s->head_sent && !write_head(s))
+    if (s->d.reply == MK_REPLY_PENDING && !write_head(s))
         return WAITS_ROOM;
-    return s->complete ? COMPLETE : add_data(s);
+    return mk_driver_is_written(&s->d) ? COMPLETE : add_data(s);
 }
 
 bool mk_h2_output_at_once(struct mk_h2_stream *s)
 {
     struct mk_h2 *h2 = s->h2;
-    uint32_t id = s->id;
-    const struct mk_content *content = &s->x->response.content;
-    bool in_the_way = h2->ready_mask || !mk_outq_empty(&h2->conn->out) || h2->lost || h2->failed;
+    const struct mk_content *content = &s->d.x->response.content;
+    bool in_the_way = h2->ready_mask || !mk_outq_empty(&h2->conn->out) || !mk_h2_state_is_alive(h2);
     if (in_the_way || content->source || content->length > AT_ONCE_MAX)
         return false;
     enum progress p = step(s);
-    s = p == COMPLETE ? mk_h2_stream_find(h2, id) : NULL; /* it may be gone */
-    if (s)
-        conclude(s);
+    if (p == COMPLETE)
+        finish(s);
     return p == COMPLETE;
 }
 
 /* ---- All of them ---- */
 
-/* The most urgent one that can go on; NULL: none can. While the connection's window is closed, heads still
- * go. */
+/* Returns the most urgent stream that can send; NULL: none can. Heads can be sent even while the connection's
+ * window is closed. */
 static struct mk_h2_stream *choose(struct mk_h2 *h2)
 {
     for (unsigned u = 0; u < MK_URGENCIES; u++) {
@@ -313,47 +286,61 @@ static struct mk_h2_stream *choose(struct mk_h2 *h2)
             h2->ready_mask &= ~(1u << u);
         MK_LIST_EACH_SAFE (at, &h2->ready[u]) {
             struct mk_h2_stream *s = MK_LIST_ENTRY(at, struct mk_h2_stream, turn);
-            if (h2->send_window > 0 || !s->head_sent)
+            if (h2->send_window > 0 || s->d.reply == MK_REPLY_PENDING)
                 return s;
         }
     }
     return NULL;
 }
 
-/* Takes note of what became of a step. False: nothing more can be done now. */
-static bool settle(struct mk_h2_stream *s, enum progress p)
+/* After a frame of an incremental response, other streams get their turn. */
+static void after_frame(struct mk_h2_stream *s)
+{
+    if (mk_driver_is_tunnel(&s->d))
+        mk_h2_stream_set_clock(s, MK_CLOCK_TUNNEL);
+    else if (s->clock == MK_CLOCK_HANDLER) /* but the RATE clock goes on */
+        mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
+    if (s->priority.incremental) {
+        mk_list_remove(&s->turn);
+        mk_h2_stream_make_ready(s);
+    }
+}
+
+/* The stream waits for its source or a disk. */
+static void wait_for_content(struct mk_h2_stream *s)
+{
+    mk_list_remove(&s->turn);
+    if (s->d.awaits != MK_AWAITS_NOTHING || s->d.coldread) {
+        mk_h2_stream_wait(s);
+        return;
+    }
+    mk_h2_stream_wake(s); /* its source has resumed itself: other streams first, however urgent this one is */
+    mk_conn_resume(s->h2->conn);
+}
+
+/* Handles the result of a step. False: nothing more can be sent now. */
+static bool after_step(struct mk_h2_stream *s, enum progress p)
 {
     struct mk_h2 *h2 = s->h2;
     switch (p) {
     case COMPLETE:
-        conclude(s);
+        finish(s);
         break;
     case MORE:
-        if (s->tunnel)
-            mk_h2_stream_set_clock(s, MK_CLOCK_TUNNEL);
-        else if (s->clock == MK_CLOCK_HANDLER) /* how fast the client is, is still looked at */
-            mk_h2_stream_set_clock(s, MK_CLOCK_NONE);
-        if (s->priority.incremental) { /* pieces are of use: others may have theirs in between */
-            mk_list_remove(&s->turn);
-            mk_h2_stream_make_ready(s);
-        }
+        after_frame(s);
         break;
     case WAITS_WINDOW:
         mk_list_remove(&s->turn);
-        if (!s->tunnel)
+        if (!mk_driver_is_tunnel(&s->d))
             mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
         break;
-    case WAITS_SOMEBODY:
-        mk_list_remove(&s->turn);
-        if (s->go && !s->coldread) /* it has resumed itself: others first, however urgent it is */
-            mk_h2_stream_wake(s);
-        else
-            mk_h2_stream_wait(s);
+    case WAITS_CONTENT:
+        wait_for_content(s);
         break;
     case WAITS_CLIENT:
         break;
     case WAITS_ROOM:
-        return mk_h2_say_flush(h2) && mk_outq_empty(&h2->conn->out);
+        return mk_h2_write_flush(h2) && mk_outq_empty(&h2->conn->out);
     }
     return true;
 }
@@ -364,11 +351,10 @@ void mk_h2_output_send(struct mk_h2 *h2)
     struct mk_h2_stream *s;
     if (!h2->ready_mask || !mk_outq_empty(&h2->conn->out))
         return;
-    while (!h2->lost && !h2->failed && (s = choose(h2)) != NULL) {
-        uint32_t id = s->id;
-        enum progress p = step(s);
-        s = p == COMPLETE ? mk_h2_stream_find(h2, id) : s; /* it may be gone */
-        if (s && !settle(s, p))
+    while (mk_h2_state_is_alive(h2) && (s = choose(h2)) != NULL) {
+        bool go_on = after_step(s, step(s));
+        mk_h2_stream_free_closed(h2);
+        if (!go_on)
             return;
         if (h2->conn->service->counters->sent >= until) {
             mk_conn_resume(h2->conn);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way out of HTTP/2: heads and content of responses into frames, the most urgent first, as far as windows
- * and socket have room; and the small frames in between. */
+/* Sends HTTP/2 responses: writes heads and content into frames, the most urgent first, as far as windows and
+ * socket have room. */
 #ifndef MK_PROTO_H2_OUTPUT_H
 #define MK_PROTO_H2_OUTPUT_H
 
-#include "proto/h2_stream.h"
+#include "proto/h2_types.h"
 
-/* A response that is small and meets nobody in its way is sent at once. True: it was, the stream may be gone.
- */
+/* Sends a small response at once if no other output is pending. True: it was sent, and the stream may be
+ * closed. */
 bool mk_h2_output_at_once(struct mk_h2_stream *s);
 /* Sends for all streams that have something to send. */
 void mk_h2_output_send(struct mk_h2 *h2);
-/* Has somebody something to send that only the client's window, or its socket, does not take? */
+/* Is there output that only waits for the client's window or socket? */
 bool mk_h2_output_is_blocked(const struct mk_h2 *h2);
 
 #endif

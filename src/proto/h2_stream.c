@@ -1,20 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h2_stream.h"
 
-#include "base/mem.h"
 #include "proto/h2_guard.h"
-#include "proto/h2_say.h"
-
-enum {
-    PIECE_MIN = 4096,         /* small frames share one */
-    WIDE_WINDOW = 256 * 1024, /* of a stream whose content is read */
-};
-
-struct mk_h2_piece {
-    struct mk_h2_piece *next;
-    uint32_t from, to, cap;
-    char bytes[];
-};
+#include "proto/h2_window.h"
+#include "proto/h2_write.h"
 
 static struct mk_service *service_of(const struct mk_h2_stream *s)
 {
@@ -61,10 +50,10 @@ static void on_due(struct mk_timer *t)
     s->clock = MK_CLOCK_NONE;
     if (clock == MK_CLOCK_NONE)
         return;
-    /* In a queue it is not this stream's client that is slow, but perhaps the whole connection's. */
+    /* A stream in a list waits for other streams or for the whole connection, not for its client. */
     bool queued = !mk_list_empty(&s->turn);
     if (clock == MK_CLOCK_RATE &&
-        (queued || !mk_rate_is_too_slow(&s->rate, s->progress, c->service->limits))) {
+        (queued || !mk_conn_rate_is_too_slow(&s->rate, s->progress, mk_driver_limits(&s->d)))) {
         mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
         return;
     }
@@ -76,9 +65,9 @@ static void on_due(struct mk_timer *t)
 void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
 {
     struct mk_service *service = service_of(s);
-    if (s->clock == clock && clock != MK_CLOCK_TUNNEL)
+    if ((s->clock == clock && clock != MK_CLOCK_TUNNEL) || mk_h2_stream_is_closed(s))
         return;
-    uint32_t span = mk_clock_span(service->limits, clock);
+    uint32_t span = mk_conn_request_clock_span(mk_driver_limits(&s->d), clock);
     s->clock = (uint8_t)clock;
     if (clock == MK_CLOCK_RATE)
         s->rate.progressed = s->progress;
@@ -88,59 +77,27 @@ void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
         mk_timer_stop(&s->timer);
 }
 
-/* Has the client said its last word, and is nobody to work for one who is gone? */
-static void follow_client(struct mk_h2_stream *s)
-{
-    if (!s->h2->halved || !s->x->request.follows_client || s->wants_input)
-        return;
-    s->left = true;
-    mk_h2_stream_wake(s);
-    mk_conn_resume(s->h2->conn);
-}
-
 void mk_h2_stream_wait(struct mk_h2_stream *s)
 {
-    if (s->tunnel)
+    if (mk_driver_is_tunnel(&s->d))
         return; /* its clock runs already */
-    mk_h2_stream_set_clock(s, s->wants_input ? MK_CLOCK_RATE : MK_CLOCK_HANDLER);
-    follow_client(s);
+    mk_h2_stream_set_clock(s, mk_driver_clock(&s->d));
+    if (mk_driver_is_abandoned(&s->d, s->h2->remote == MK_H2_REMOTE_CLOSED))
+        mk_h2_stream_close(s, MK_ENDING_GONE);
 }
 
 /* ---- What the request may ask ---- */
 
-static void owe(struct mk_h2_stream *s, uint32_t n)
-{
-    s->owed += n;
-    if (!s->input_ended && mk_list_empty(&s->debt))
-        mk_list_add_last(&s->h2->with_debts, &s->debt);
-}
-
-static ssize_t take_piece(struct mk_h2_stream *s, char *room, size_t cap)
-{
-    struct mk_h2_piece *p = s->first;
-    size_t n = mk_min(cap, p->to - p->from);
-    memcpy(room, p->bytes + p->from, n);
-    p->from += (uint32_t)n;
-    if (p->from == p->to) {
-        s->first = p->next;
-        if (!s->first)
-            s->last = NULL;
-        mk_mem_free(p);
-    }
-    owe(s, (uint32_t)n);
-    return (ssize_t)n;
-}
-
 void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_say_room(s->h2, MK_H2_FRAME_HEAD + 16);
+    struct mk_buf *out = mk_h2_write_room(s->h2, MK_H2_FRAME_HEAD + 16);
     size_t from = out->len;
-    s->expects_continue = false;
-    if (s->received || s->x->response.sealed)
-        return; /* the client did not wait for it, or has its answer */
-    mk_h2_say_open_block(s->h2);
+    mk_driver_move_input(&s->d, MK_INPUT_WANTED);
+    if (s->d.received || s->d.x->response.sealed)
+        return; /* the client did not wait for it, or has its response already */
+    mk_h2_write_open_block(s->h2);
     mk_hpack_emit_status(out, 100);
-    (void)mk_h2_say_close_block(s->h2, from, s->id, 0);
+    (void)mk_h2_write_close_block(s->h2, from, s->id, 0);
 }
 
 static ssize_t on_read(void *ctx, char *room, size_t cap)
@@ -148,27 +105,24 @@ static ssize_t on_read(void *ctx, char *room, size_t cap)
     struct mk_h2_stream *s = ctx;
     if (service_of(s)->serving != s->h2->conn)
         return -EAGAIN; /* called from outside of a handler or source: resume first */
-    if (s->x->request.tunnel.p && !s->tunnel)
-        return 0; /* what follows is the tunnel's, should somebody open it */
+    if (s->d.x->request.tunnel.p && !mk_driver_is_tunnel(&s->d))
+        return 0; /* later input belongs to the tunnel, if a handler opens it */
     if (s->first)
-        return take_piece(s, room, cap);
-    if (s->broken || s->input_ended)
-        return s->broken;
-    if (s->expects_continue)
+        return (ssize_t)mk_h2_window_read(s, room, cap);
+    if (s->d.error || mk_driver_is_received(&s->d))
+        return s->d.error;
+    if (s->d.input == MK_INPUT_HELD)
         mk_h2_stream_send_continue(s);
-    if (!s->widened) {
-        s->widened = true;
-        owe(s, 0);
-    }
-    s->wants_input = true;
+    mk_h2_window_widen(s);
+    mk_driver_await_content(&s->d);
     return -EAGAIN;
 }
 
-/* To the corridor, or to those that send, wherever it is. */
+/* Continues where the stream is: in the flow, or among the streams that send. */
 static void go_on(struct mk_h2_stream *s)
 {
-    s->go = true;
-    if (s->x->step != MK_FLOW_READY || s->tunnel)
+    mk_driver_resume(&s->d);
+    if (s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d))
         mk_h2_stream_wake(s);
     else
         mk_h2_stream_make_ready(s);
@@ -181,264 +135,203 @@ static void on_resume(void *ctx)
     mk_conn_resume(s->h2->conn);
 }
 
-static mk_err on_local(void *ctx, struct mk_peer *out)
-{
-    struct mk_h2_stream *s = ctx;
-    return mk_conn_local(s->h2->conn, out);
-}
-
-static void on_tls(void *ctx, struct mk_tls_facts *out)
-{
-    const struct mk_h2_stream *s = ctx;
-    mk_conn_tls(s->h2->conn, out);
-}
-
 static const struct mk_request_ops request_ops = {
-    .read = on_read, .resume = on_resume, .local = on_local, .tls = on_tls};
+    .read = on_read, .resume = on_resume, .local = mk_driver_local, .tls = mk_driver_tls};
 
 /* ---- Life ---- */
 
 struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
 {
-    struct mk_conn *c = h2->conn;
-    struct mk_service *service = c->service;
-    struct mk_exchange *x =
-        mk_exchange_new(service->web, &service->arenas, service->loop->now_ms, service->loop->now_unix);
-    struct mk_h2_stream *s = x ? mk_arena_alloc(&x->arena, sizeof *s) : NULL;
-    if (!s) {
-        if (x)
-            mk_exchange_free(x);
+    struct mk_h2_stream *s = mk_driver_new(h2->conn, sizeof *s, 20, &request_ops);
+    if (!s)
         return NULL;
-    }
-    *s = (struct mk_h2_stream){.h2 = h2,
-                               .x = x,
+    *s = (struct mk_h2_stream){.d = s->d,
+                               .h2 = h2,
                                .id = id,
-                               .go = true,
                                .next = *bucket_of(h2, id),
                                .send_window = h2->stream_window,
-                               .receive_window = MK_H2_WINDOW,
                                .priority = {.urgency = MK_URGENCY_USUAL}};
     mk_list_init(&s->turn);
-    mk_list_init(&s->debt);
+    mk_h2_window_open(s);
     mk_timer_init(&s->timer, on_due);
-    x->request.version = 20;
-    x->request.peer = &c->peer;
-    x->request.ops = &request_ops;
-    x->request.ops_ctx = s;
-    x->request.encrypted = c->stream.tls != NULL;
-    x->response.no_raw = true;
+    s->d.x->response.no_raw = true;
     *bucket_of(h2, id) = s;
     h2->n_streams++;
-    c->n_requests++;
     return s;
 }
 
-static void drop_pieces(struct mk_h2_stream *s)
-{
-    while (s->first) {
-        struct mk_h2_piece *next = s->first->next;
-        mk_mem_free(s->first);
-        s->first = next;
-    }
-    s->last = NULL;
-}
-
-static void record(struct mk_h2_stream *s, enum mk_ending ending)
-{
-    if (s->recorded)
-        return;
-    s->recorded = true;
-    mk_service_record(service_of(s), s->x, s->ending ? s->ending : ending, s->sent);
-}
-
-static void forget(struct mk_h2_stream *s)
+static void leave_lists(struct mk_h2_stream *s)
 {
     struct mk_h2_stream **at = bucket_of(s->h2, s->id);
     while (*at != s)
         at = &(*at)->next;
     *at = s->next;
     s->h2->n_streams--;
-    s->x->request.ops = NULL; /* whoever is told of the end may still resume it */
     mk_list_remove(&s->turn);
-    mk_list_remove(&s->debt);
     mk_timer_stop(&s->timer);
 }
 
-void mk_h2_stream_end(struct mk_h2_stream *s, enum mk_ending ending)
+/* What is left of its response may still wait for room, with the output of the connection. */
+static void leave_limits(const struct mk_h2_stream *s)
 {
-    record(s, ending);
-    forget(s);
-    if (s->coldread)
-        mk_coldread_forget(s->coldread);
-    drop_pieces(s);
-    mk_exchange_free(s->x);
+    const struct mk_host *site = s->d.x->request.site;
+    struct mk_h2 *h2 = s->h2;
+    if (MK_LIKELY(!site || (!site->limits && !site->n_locations)))
+        return;
+    const struct mk_request_limits *own = mk_driver_limits(&s->d);
+    h2->limits_left = h2->limits_left ? mk_conn_rate_easier(h2->limits_left, own) : own;
+}
+
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_ending ending)
+{
+    if (mk_h2_stream_is_closed(s))
+        return;
+    leave_limits(s);
+    mk_driver_record(&s->d, ending);
+    mk_driver_close_remote(&s->d);
+    mk_driver_close_local(&s->d);
+    s->d.x->request.ops = NULL; /* so that on_end functions of handlers can still call resume and read */
+    leave_lists(s);
+    mk_h2_window_close(s);
+    mk_list_add_last(&s->h2->closed, &s->turn);
 }
 
 void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending)
 {
-    mk_h2_say_reset(s->h2, s->id, error);
-    mk_h2_stream_end(s, ending);
+    if (mk_h2_stream_is_closed(s))
+        return;
+    mk_h2_write_reset(s->h2, s->id, error);
+    mk_h2_stream_close(s, ending);
+}
+
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_ending ending)
+{
+    for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
+        while (h2->buckets[i])
+            mk_h2_stream_close(h2->buckets[i], ending);
+}
+
+void mk_h2_stream_free_closed(struct mk_h2 *h2)
+{
+    while (!mk_list_empty(&h2->closed)) {
+        struct mk_h2_stream *s = MK_LIST_ENTRY(h2->closed.next, struct mk_h2_stream, turn);
+        mk_list_remove(&s->turn);
+        mk_driver_free(&s->d);
+    }
 }
 
 void mk_h2_stream_drain(struct mk_h2_stream *s)
 {
-    record(s, MK_ENDING_DONE);
+    mk_driver_record(&s->d, MK_ENDING_DONE);
     mk_list_remove(&s->turn);
-    mk_h2_stream_drop_input(s);
-    s->content_max = s->received + MK_H2_DRAIN_MAX;
+    mk_h2_stream_discard_input(s);
+    s->d.content_max = s->d.received + MK_H2_DRAIN_MAX;
     mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
 }
 
-void mk_h2_stream_end_all(struct mk_h2 *h2, enum mk_ending ending)
+/* ---- Incoming content ---- */
+
+/* Wakes a handler or source that waits for content: some has arrived, or none will. */
+static void wake_reader(struct mk_h2_stream *s)
 {
-    for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
-        while (h2->buckets[i])
-            mk_h2_stream_end(h2->buckets[i], ending);
+    if (s->d.awaits == MK_AWAITS_CONTENT || mk_driver_is_tunnel(&s->d))
+        go_on(s);
 }
 
-/* ---- Content that comes in ---- */
-
-static struct mk_h2_piece *add_piece(struct mk_h2_stream *s, size_t len)
+void mk_h2_stream_discard_input(struct mk_h2_stream *s)
 {
-    size_t cap = len > PIECE_MIN ? len : PIECE_MIN;
-    struct mk_h2_piece *p = mk_mem_alloc(sizeof *p + cap);
-    if (!p)
-        return NULL;
-    *p = (struct mk_h2_piece){.cap = (uint32_t)cap};
-    if (s->last)
-        s->last->next = p;
-    else
-        s->first = p;
-    s->last = p;
-    return p;
-}
-
-static bool keep(struct mk_h2_stream *s, mk_str data)
-{
-    struct mk_h2_piece *p = s->last;
-    if (!data.len)
-        return true;
-    if (!p || p->cap - p->to < data.len)
-        p = add_piece(s, data.len);
-    if (!p)
-        return false;
-    memcpy(p->bytes + p->to, data.p, data.len);
-    p->to += (uint32_t)data.len;
-    return true;
-}
-
-/* Who waits for content has some now, or learns that there will be none. */
-static void wake(struct mk_h2_stream *s)
-{
-    if (!s->wants_input && !s->tunnel)
-        return;
-    s->wants_input = false;
-    go_on(s);
-}
-
-void mk_h2_stream_drop_input(struct mk_h2_stream *s)
-{
-    uint32_t n = 0;
-    for (const struct mk_h2_piece *p = s->first; p; p = p->next)
-        n += p->to - p->from;
-    s->unwanted = true;
-    drop_pieces(s);
-    if (n)
-        owe(s, n);
+    if (s->d.input != MK_INPUT_UNWANTED)
+        mk_driver_move_input(&s->d, MK_INPUT_UNWANTED);
+    mk_h2_window_discard(s);
+    mk_h2_window_touch(s);
 }
 
 static void break_input(struct mk_h2_stream *s, mk_err e)
 {
-    if (!s->broken)
-        s->broken = e;
-    mk_h2_stream_drop_input(s);
-    wake(s);
+    if (!s->d.error)
+        s->d.error = e;
+    mk_h2_stream_discard_input(s);
+    wake_reader(s);
 }
 
-bool mk_h2_stream_take(struct mk_h2_stream *s, mk_str data, uint32_t padding, bool ends)
+/* Does the content agree with the Content-Length, as far as it has arrived? */
+static bool fits_announced(const struct mk_h2_stream *s, bool ends)
 {
-    bool known = s->announced != MK_REQUEST_LENGTH_UNKNOWN;
-    s->received += data.len;
+    return s->announced == MK_REQUEST_LENGTH_UNKNOWN ||
+           (ends ? s->d.received == s->announced : s->d.received <= s->announced);
+}
+
+static void refuse_length(struct mk_h2_stream *s)
+{
+    /* Clients could provoke resets to get around the limit on concurrent requests (CVE-2025-8671). */
+    if (mk_h2_guard_spend(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+        mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+}
+
+/* The stream only waits for the end of unwanted content. */
+static void receive_drained(struct mk_h2_stream *s, bool ends)
+{
+    if (ends)
+        mk_h2_stream_close(s, MK_ENDING_DONE);
+    else if (s->d.received > s->d.content_max)
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
+}
+
+void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
+{
+    s->d.received += data.len;
     s->progress += data.len;
-    s->input_ended = ends;
-    if (known && (s->received > s->announced || (ends && s->received != s->announced))) {
-        /* On purpose it would be a way to have requests begun that do not count (CVE-2025-8671). */
-        if (mk_h2_guard_spend(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
-            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
-        return false;
-    }
-    if (s->complete && !s->tunnel && (ends || s->received > s->content_max)) { /* it was only waited for */
-        if (ends)
-            mk_h2_stream_end(s, MK_ENDING_DONE);
-        else
-            mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
-        return false;
-    }
-    if (s->unwanted) {
-        owe(s, (uint32_t)data.len + padding);
-        return true;
-    }
-    mk_err e = s->received > s->content_max ? -EMSGSIZE : keep(s, data) ? 0 : -ENOMEM;
-    uint32_t back = e ? (uint32_t)data.len + padding : padding;
-    if (e)
-        break_input(s, e);
-    if (back)
-        owe(s, back);
-    wake(s);
-    return true;
-}
-
-static void cut_off(struct mk_h2_stream *s)
-{
-    if (s->complete && !s->tunnel) { /* only the rest of its content was waited for */
-        mk_h2_stream_end(s, MK_ENDING_DONE);
+    mk_h2_window_touch(s);
+    if (!fits_announced(s, ends)) {
+        refuse_length(s);
         return;
     }
-    if (!s->input_ended)
-        break_input(s, -ECONNRESET);
-    if (s->clock == MK_CLOCK_HANDLER)
-        follow_client(s);
+    if (mk_h2_stream_is_draining(s)) {
+        receive_drained(s, ends);
+        return;
+    }
+    if (ends)
+        mk_driver_close_remote(&s->d);
+    if (s->d.input == MK_INPUT_UNWANTED)
+        return;
+    mk_err e = s->d.received > s->d.content_max ? -EMSGSIZE : mk_h2_window_hold(s, data) ? 0 : -ENOMEM;
+    if (e)
+        break_input(s, e);
+    wake_reader(s);
 }
 
-void mk_h2_stream_cut_off(struct mk_h2 *h2)
+static void end_input(struct mk_h2_stream *s)
+{
+    if (mk_h2_stream_is_draining(s)) {
+        mk_h2_stream_close(s, MK_ENDING_DONE);
+        return;
+    }
+    if (!mk_driver_is_received(&s->d) && mk_driver_is_tunnel(&s->d)) {
+        s->d.ending = s->d.ending ? s->d.ending : MK_ENDING_GONE;
+        break_input(s, -ECONNRESET);
+    } else if (!mk_driver_is_received(&s->d)) {
+        mk_driver_cut_off(&s->d);
+        break_input(s, -ECONNRESET);
+    }
+    if (s->clock == MK_CLOCK_HANDLER)
+        mk_h2_stream_wait(s);
+}
+
+void mk_h2_stream_end_input(struct mk_h2 *h2)
 {
     for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
         for (struct mk_h2_stream *s = h2->buckets[i], *next; s; s = next) {
             next = s->next;
-            cut_off(s);
+            end_input(s);
         }
-}
-
-static void give_back(struct mk_h2_stream *s)
-{
-    uint32_t by = s->owed;
-    if (s->input_ended)
-        return;
-    if (s->widened && s->receive_window + by < WIDE_WINDOW) {
-        /* What is kept for it may never be more than the window. */
-        int64_t room = WIDE_WINDOW - s->receive_window;
-        for (const struct mk_h2_piece *p = s->first; p; p = p->next)
-            room -= p->to - p->from;
-        by = room > by ? (uint32_t)room : by;
-    }
-    if (by < (s->widened ? WIDE_WINDOW : MK_H2_WINDOW) / 4)
-        return; /* not worth a frame yet */
-    s->owed = 0;
-    s->receive_window += by;
-    mk_list_remove(&s->debt);
-    mk_h2_say_window(s->h2, s->id, by);
-}
-
-void mk_h2_stream_settle(struct mk_h2 *h2)
-{
-    MK_LIST_EACH_SAFE (at, &h2->with_debts)
-        give_back(MK_LIST_ENTRY(at, struct mk_h2_stream, debt));
 }
 
 /* ---- Turns ---- */
 
 void mk_h2_stream_wake(struct mk_h2_stream *s)
 {
+    if (mk_h2_stream_is_closed(s))
+        return;
     mk_list_remove(&s->turn);
     mk_list_add_last(&s->h2->woken, &s->turn);
 }

@@ -21,14 +21,14 @@ MK_COLD static bool fail(struct mk_conn *c, const char *why)
     struct mk_buf peer = mk_buf_fixed(room, sizeof room);
     mk_peer_print(&c->peer, &peer);
     c->service->counters->unsecured++;
-    mk_log_debug(c->service->log, "no TLS with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
+    mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
     mk_conn_close(c, MK_ENDING_REFUSED);
     return false;
 }
 
-/* ---- Before it begins ---- */
+/* ---- The first record ---- */
 
-/* Somebody has left out the s of https. */
+/* The client sent plain HTTP to a TLS port. */
 MK_COLD static bool answer_plain(struct mk_conn *c)
 {
     mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"
@@ -42,8 +42,8 @@ MK_COLD static bool answer_plain(struct mk_conn *c)
     return false;
 }
 
-/* What the first record needs: nothing is made for a connection before there is something to work on. 0: the
- * input is no TLS. */
+/* Returns how many bytes the first record has, or those needed to know: TLS state is allocated only when a
+ * whole record has arrived. 0: the input is not TLS. */
 static size_t needs(mk_str in)
 {
     if (in.len < RECORD_HEAD)
@@ -52,14 +52,14 @@ static size_t needs(mk_str in)
     return in.p[0] != RECORD_HANDSHAKE || len > RECORD_MAX ? 0 : RECORD_HEAD + len;
 }
 
-/* True: there is enough to begin. */
-static bool hear(struct mk_conn *c)
+/* True: the first record is complete. */
+static bool read_record(struct mk_conn *c)
 {
     for (;;) {
         mk_str in = mk_conn_input(c);
         size_t n = needs(in);
         if (!n)
-            return mk_char_is_alpha(in.p[0]) ? answer_plain(c) : fail(c, "what came is no TLS");
+            return mk_char_is_alpha(in.p[0]) ? answer_plain(c) : fail(c, "the peer does not speak TLS");
         if (in.len >= n)
             return true;
         ssize_t got = mk_conn_fill(c);
@@ -78,7 +78,7 @@ static bool begin(struct mk_conn *c)
 {
     const struct mk_service *s = c->service;
     mk_str in = mk_conn_input(c);
-    mk_err e = s->tls ? s->tls->open(&c->stream, c->stream.fd, s->tls_domain, in) : -ENOSYS;
+    mk_err e = s->tls ? s->tls->open(&c->stream, c->stream.fd, &c->hosts->tls, in) : -ENOSYS;
     if (e) {
         mk_log_warn(s->log, "a connection was closed: TLS cannot begin: %s", mk_err_text(e));
         mk_conn_reset(c, MK_ENDING_ABORTED);
@@ -89,9 +89,9 @@ static bool begin(struct mk_conn *c)
     return true;
 }
 
-/* ---- While it lasts ---- */
+/* ---- The handshake ---- */
 
-static bool agree(struct mk_conn *c)
+static bool shake_hands(struct mk_conn *c)
 {
     const char *why;
     mk_err e = c->service->tls->handshake(&c->stream, &why);
@@ -102,18 +102,19 @@ static bool agree(struct mk_conn *c)
     return e ? fail(c, why) : true;
 }
 
-/* True: it is over, and HTTP can begin. */
+/* True: the handshake is complete, and HTTP can begin. */
 static bool step(struct mk_conn *c)
 {
-    if (!c->stream.tls && !hear(c))
+    if (!c->stream.tls && !read_record(c))
         return false;
-    bool is_cheap = c->stream.tls && c->stream.dry; /* nothing came: something may have to be sent on */
-    if (!is_cheap && !mk_turns_take(&c->service->handshakes)) {
+    bool is_cheap =
+        c->stream.tls && c->stream.dry; /* no input arrived: at most unsent output has to be sent */
+    if (!is_cheap && !mk_turns_begin(&c->service->handshakes)) {
         mk_conn_set_clock(c, MK_CLOCK_HEAD);
-        mk_conn_stand_in_line(c);
+        mk_conn_resume_queued(c);
         return false;
     }
-    return (c->stream.tls || begin(c)) && agree(c);
+    return (c->stream.tls || begin(c)) && shake_hands(c);
 }
 
 static void hand_over(struct mk_conn *c)
@@ -121,10 +122,10 @@ static void hand_over(struct mk_conn *c)
     struct mk_tls_facts facts;
     mk_conn_tls(c, &facts);
     c->service->counters->secured++;
-    c->clock = MK_CLOCK_NONE;                  /* the first request has all of its time */
-    c->readable = c->stream.holds || c->ended; /* else the socket was found empty */
+    mk_conn_stop_clock(c);                     /* the first request gets its full time */
+    c->readable = c->stream.holds || c->ended; /* otherwise the socket was empty */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
-        c->ops = &mk_h1_ops; /* who asked has seen the certificate (RFC 8737) */
+        c->ops = &mk_h1_ops; /* the validation server has received the certificate (RFC 8737) */
         mk_conn_linger(c, false);
         mk_conn_leave(c);
         return;
@@ -152,7 +153,7 @@ void mk_handshake_serve(struct mk_conn *c)
 static void advance(struct mk_conn *c)
 {
     if (c->task_set)
-        return; /* it stands in line */
+        return; /* it waits in the queue */
     mk_conn_enter(c);
     mk_handshake_serve(c);
 }

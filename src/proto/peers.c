@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-enum { FIRST_CAP = 64, V6_NETWORK = 8 };
+enum { FIRST_CAP = 64 };
 
 void mk_peers_init(struct mk_peers *p, unsigned max)
 {
@@ -19,10 +19,9 @@ void mk_peers_fini(struct mk_peers *p)
 
 static void key_of(const struct mk_peer *peer, uint8_t key[16])
 {
-    static const uint8_t v4[12] = {[10] = 0xff, [11] = 0xff};
-    memcpy(key, peer->ip, 16);
-    if (memcmp(key, v4, sizeof v4) != 0)
-        memset(key + V6_NETWORK, 0, 16 - V6_NETWORK);
+    struct mk_peer client;
+    mk_peer_client(peer, &client);
+    memcpy(key, client.ip, 16);
 }
 
 static size_t home_of(const struct mk_peers *p, const uint8_t key[16])
@@ -30,7 +29,7 @@ static size_t home_of(const struct mk_peers *p, const uint8_t key[16])
     return (size_t)mk_hash(&p->hash_key, mk_str_of((const char *)key, 16)) & (p->cap - 1);
 }
 
-/* The slot of the address, or the free one where it would go. */
+/* Returns the slot of the address, or the free slot where it would go. */
 static struct mk_peer_count *find(const struct mk_peers *p, const uint8_t key[16])
 {
     size_t at = home_of(p, key);
@@ -76,7 +75,7 @@ mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer)
     return 0;
 }
 
-/* Closes the gap behind a slot that came free, so that no search ends too early. */
+/* Closes the gap after a freed slot, so that no search ends too early. */
 static void close_gap(struct mk_peers *p, size_t gap)
 {
     size_t mask = p->cap - 1;
@@ -110,7 +109,7 @@ mk_err mk_peers_move(struct mk_peers *p, const struct mk_peer *from, const struc
     key_of(from, old);
     key_of(to, new);
     if (from->is_unix == to->is_unix && memcmp(old, new, sizeof old) == 0)
-        return 0; /* one who has his share already still has it */
+        return 0; /* the peer already counts for that slot */
     mk_err e = mk_peers_enter(p, to);
     if (!e)
         mk_peers_leave(p, from);

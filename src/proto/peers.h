@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many connections each client address has open. An IPv6 client is its /64 network: it owns all of it. */
+/* Counts the open connections of each client address. An IPv6 client counts as its /64 network, since it
+ * controls all of it. */
 #ifndef MK_PROTO_PEERS_H
 #define MK_PROTO_PEERS_H
 
@@ -21,9 +22,11 @@ struct mk_peers {
 
 void mk_peers_init(struct mk_peers *p, unsigned max);
 void mk_peers_fini(struct mk_peers *p);
-/* One more of that address? -EDQUOT: it has its share. -ENOMEM. Peers of unix sockets are not counted. */
+/* Counts one more connection of that address. -EDQUOT: the address has reached its limit. -ENOMEM. Peers on
+ * unix sockets are not counted. */
 mk_err mk_peers_enter(struct mk_peers *p, const struct mk_peer *peer) MK_MUST_USE;
-/* The same connection turns out to be another one's; on an error it stays where it was. */
+/* Moves a connection to another address, because its real client became known. On an error it stays where it
+ * was. */
 mk_err mk_peers_move(struct mk_peers *p, const struct mk_peer *from, const struct mk_peer *to) MK_MUST_USE;
 void mk_peers_leave(struct mk_peers *p, const struct mk_peer *peer);
 

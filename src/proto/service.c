@@ -6,24 +6,6 @@
 
 enum { SPARE_ARENA_BLOCKS = 64 };
 
-const char *const mk_h2_reason_names[MK_H2_REASONS] = {
-    [MK_H2_BAD_PROTOCOL] = "protocol",
-    [MK_H2_BAD_FRAME_SIZE] = "frame_size",
-    [MK_H2_BAD_COMPRESSION] = "compression",
-    [MK_H2_BAD_FLOW] = "flow_control",
-    [MK_H2_STREAM_ENDED] = "stream_ended",
-    [MK_H2_MANY_RESETS] = "resets",
-    [MK_H2_MANY_PINGS] = "pings",
-    [MK_H2_MANY_SETTINGS] = "settings",
-    [MK_H2_MANY_EMPTY] = "empty_frames",
-    [MK_H2_MANY_STREAMS] = "streams",
-    [MK_H2_MANY_OTHERS] = "other_frames",
-    [MK_H2_TINY_WINDOWS] = "tiny_windows",
-    [MK_H2_LONG_HEAD] = "long_head",
-    [MK_H2_SLOW] = "slow",
-    [MK_H2_NO_MEMORY] = "no_memory",
-};
-
 mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web *web,
                        const struct mk_limits *limits, struct mk_counters *counters, mk_str server_name)
 {
@@ -78,4 +60,10 @@ void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target)
     if (m)
         memcpy(line + n + 1, target.p, m);
     line[n + 1 + m] = '\0';
+}
+
+void mk_service_share_descriptors(struct mk_service *s)
+{
+    unsigned left = s->limits->descriptors > s->n_conns ? s->limits->descriptors - s->n_conns : 0;
+    mk_filecache_allow(&s->web->files, left - left / 4);
 }

@@ -10,16 +10,16 @@ void mk_stamp_init(struct mk_stamp *s, mk_str server_name)
     struct mk_buf text = mk_buf_fixed(s->text, sizeof s->text);
     size_t rest = sizeof "Server: \r\nDate: \r\n\r\n" + MK_DATE_LEN;
     mk_buf_add(&text, MK_STR("Server: "));
-    mk_buf_add(&text, mk_str_take(server_name, sizeof s->text - rest));
+    mk_buf_add(&text, mk_str_first(server_name, sizeof s->text - rest));
     mk_buf_add(&text, MK_STR("\r\nDate: "));
     s->date_at = text.len;
     memset(s->text + s->date_at, ' ', MK_DATE_LEN);
     memcpy(s->text + s->date_at + MK_DATE_LEN, "\r\n\r\n", 4);
     s->len = s->date_at + MK_DATE_LEN + 2;
     struct mk_buf packed = mk_buf_fixed(s->packed, sizeof s->packed);
-    mk_hpack_emit(&packed, MK_STR("Server"), mk_str_take(server_name, sizeof s->text - rest));
+    mk_hpack_emit(&packed, MK_STR("Server"), mk_str_first(server_name, sizeof s->text - rest));
     mk_hpack_emit(&packed, MK_STR("Date"), mk_str_of(s->text + s->date_at, MK_DATE_LEN));
-    s->packed_len = packed.len; /* the date stands last */
+    s->packed_len = packed.len; /* the date is last */
     s->written = INT64_MIN;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The two fields that every response has, ready as text: Server and Date. Written once a second at most. */
+/* The two fields that every response has, Server and Date, as ready text. Formatted at most once a second. */
 #ifndef MK_PROTO_STAMP_H
 #define MK_PROTO_STAMP_H
 
@@ -8,19 +8,19 @@
 enum { MK_STAMP_MAX = 128 };
 
 struct mk_stamp {
-    int64_t written; /* for which second */
+    int64_t written; /* the second it was formatted for */
     size_t len, date_at;
     char text[MK_STAMP_MAX];
     size_t packed_len;
-    char packed[MK_STAMP_MAX]; /* the same in the form of HTTP/2 */
+    char packed[MK_STAMP_MAX]; /* the same fields, HPACK-encoded */
 };
 
-/* A name that leaves no room is cut. */
+/* Truncates a name that is too long. */
 void mk_stamp_init(struct mk_stamp *s, mk_str server_name);
 void mk_stamp_write(struct mk_stamp *s, int64_t now);
 
-/* "Server: ...\r\nDate: ...\r\n", valid until the next call; the empty line that ends a head stands right
- * behind it. */
+/* "Server: ...\r\nDate: ...\r\n", valid until the next call. The empty line that ends a head follows
+ * directly in memory. */
 static inline mk_str mk_stamp_at(struct mk_stamp *s, int64_t now)
 {
     if (s->written != now)
@@ -28,7 +28,7 @@ static inline mk_str mk_stamp_at(struct mk_stamp *s, int64_t now)
     return mk_str_of(s->text, s->len);
 }
 
-/* The same two fields in the form of HTTP/2; valid as long. */
+/* The same two fields, HPACK-encoded; valid as long. */
 static inline mk_str mk_stamp_packed_at(struct mk_stamp *s, int64_t now)
 {
     if (s->written != now)

@@ -8,16 +8,16 @@ static void set_task(struct mk_turns *t)
     t->task_set = true;
 }
 
-static void serve(struct mk_task *task)
+static void serve(struct mk_task *own)
 {
-    struct mk_turns *t = MK_CONTAINER(task, struct mk_turns, task);
+    struct mk_turns *t = MK_CONTAINER(own, struct mk_turns, task);
     t->task_set = false;
     t->left = MK_TURNS_MAX;
     t->serving = true;
     while (t->first && t->left) {
-        struct mk_task *who = t->first;
-        t->first = who->next;
-        who->run(who); /* it takes its piece, or does not want it any more */
+        struct mk_task *task = t->first;
+        t->first = task->next;
+        task->run(task); /* does its piece, unless it no longer needs to */
     }
     t->serving = false;
     if (t->first)
@@ -29,22 +29,22 @@ void mk_turns_init(struct mk_turns *t, struct mk_loop *loop)
     *t = (struct mk_turns){.loop = loop, .task = {.run = serve}, .left = MK_TURNS_MAX};
 }
 
-bool mk_turns_take(struct mk_turns *t)
+bool mk_turns_begin(struct mk_turns *t)
 {
     if (!t->left || (t->first && !t->serving))
         return false;
     t->left--;
-    set_task(t); /* the next turn has all of them again */
+    set_task(t); /* the next turn restores the full number */
     return true;
 }
 
-void mk_turns_add(struct mk_turns *t, struct mk_task *who)
+void mk_turns_add(struct mk_turns *t, struct mk_task *task)
 {
-    who->next = NULL;
+    task->next = NULL;
     if (t->first)
-        t->last->next = who;
+        t->last->next = task;
     else
-        t->first = who;
-    t->last = who;
+        t->first = task;
+    t->last = task;
     set_task(t);
 }

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Work that takes long, such as handshakes: only so many pieces of it are done in a turn of the loop. Who
- * comes later stands in line, first come, first served, while everybody else is served in between. */
+/* Rations long work, such as handshakes: each turn of the loop does only a few pieces of it. Further pieces
+ * wait in a queue, first come, first served, and other connections are served in between. */
 #ifndef MK_PROTO_TURNS_H
 #define MK_PROTO_TURNS_H
 
 #include "net/loop.h"
 
-enum { MK_TURNS_MAX = 8 }; /* pieces in a turn */
+enum { MK_TURNS_MAX = 8 }; /* pieces per turn */
 
 struct mk_turns {
     struct mk_loop *loop;
     struct mk_task task;
-    struct mk_task *first, *last; /* who stand in line */
-    unsigned left;                /* pieces that may still be done in this turn */
+    struct mk_task *first, *last; /* the queue */
+    unsigned left;                /* pieces that this turn may still do */
     bool task_set, serving;
 };
 
 void mk_turns_init(struct mk_turns *t, struct mk_loop *loop);
-/* May a piece be done now? False: add your task, and ask again when it is run. */
-bool mk_turns_take(struct mk_turns *t) MK_MUST_USE;
-void mk_turns_add(struct mk_turns *t, struct mk_task *who);
+/* May the caller do a piece now? False: add a task, and ask again when it runs. */
+bool mk_turns_begin(struct mk_turns *t) MK_MUST_USE;
+void mk_turns_add(struct mk_turns *t, struct mk_task *task);
 
 #endif

@@ -8,16 +8,16 @@
 #include "base/mem.h"
 #include "os/fd.h"
 #include "os/rights.h"
-#include "server/worker.h"
+#include "server/worker_type.h"
 
-enum { TEXT_MAX = 120 * 1024 }; /* as the header says */
+enum { TEXT_MAX = 120 * 1024 }; /* as documented in the header */
 
 struct mk_child {
     struct mk_list link;
     struct mk_children *all;
     uint32_t id;
     bool ended, dropped;
-    uint64_t unsent; /* signals that the socket had no room for, a bit each */
+    uint64_t unsent; /* signals still to send because the socket was full: one bit each */
     void (*on_end)(void *ctx, int status);
     void *ctx;
 };
@@ -42,7 +42,7 @@ static void lose_spawner(struct mk_children *c)
 {
     mk_loop_remove(c->loop, c->spawner.fd);
     mk_fd_close(&c->spawner.fd);
-    mk_log_error(c->log, "process %d, which starts other programs for us, is gone", (int)c->spawner.pid);
+    mk_log_error(c->log, "the spawner, process %d, has ended", (int)c->spawner.pid);
     while (!mk_list_empty(&c->list))
         end_child(MK_LIST_ENTRY(c->list.next, struct mk_child, link), -EPIPE);
     if (c->on_lost)
@@ -77,7 +77,7 @@ static void on_spawner(struct mk_watch *w, uint32_t events)
     struct mk_spawner_answer a;
     int fds[MK_RIGHTS_MAX];
     ssize_t n;
-    if (c->spawner.fd < 0) /* an event of the turn in which it was lost */
+    if (c->spawner.fd < 0) /* a late event: the spawner was lost earlier in this turn */
         return;
     while ((n = mk_rights_receive(c->spawner.fd, &a, sizeof a, fds)) == (ssize_t)sizeof a) {
         struct mk_child *child = find(c, a.id);
@@ -172,9 +172,9 @@ static void report(struct mk_children *all, const struct mk_child_options *o, mk
 {
     const char *file = o->argv && o->argv[0] ? o->argv[0] : "?";
     if (e == -ENOTCONN)
-        mk_log_error(all->log, "%s cannot be started: this worker has no process that starts programs", file);
+        mk_log_error(all->log, "cannot start %s: this worker has no spawner", file);
     else
-        mk_log_error(all->log, "%s cannot be started: %s", file, mk_err_text(e));
+        mk_log_error(all->log, "cannot start %s: %s", file, mk_err_text(e));
 }
 
 struct mk_child *mk_child_start(struct mk_worker *w, const struct mk_child_options *o,
@@ -207,6 +207,6 @@ void mk_child_drop(struct mk_child *c)
 {
     if (!c || c->ended)
         return;
-    c->dropped = true; /* kept until the spawner says that it has ended */
+    c->dropped = true; /* kept until the spawner reports its end */
     mk_child_signal(c, SIGKILL);
 }

@@ -4,7 +4,7 @@
 #include "os/fd.h"
 #include "os/rights.h"
 
-/* What stands before name and text. */
+/* The header before name and text. */
 struct head {
     uint8_t kind, name_len;
     int32_t number;
@@ -46,7 +46,7 @@ static bool parse(mk_str bytes, struct mk_control_message *m)
     bytes = mk_str_skip(bytes, sizeof head);
     m->kind = (enum mk_control_kind)head.kind;
     m->number = head.number;
-    m->name = mk_str_take(bytes, head.name_len);
+    m->name = mk_str_first(bytes, head.name_len);
     m->text = mk_str_skip(bytes, head.name_len);
     return head.kind < MK_CONTROL_KINDS && head.name_len <= bytes.len;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line between the master and one worker process: what each of them has to tell the other, and what
- * plugins tell each other through the master. Neither end ever waits. */
+/* The control channel between the master and one worker process: their own messages, and messages of plugins
+ * that the master forwards. Neither end ever blocks. */
 #ifndef MK_SERVER_CONTROL_H
 #define MK_SERVER_CONTROL_H
 
@@ -9,13 +9,13 @@
 
 enum mk_control_kind {
     MK_CONTROL_NONE,
-    MK_CONTROL_READY,     /* worker: I serve */
-    MK_CONTROL_DRAINS,    /* worker: I accept no more */
-    MK_CONTROL_HEIR,      /* master: end like after SIGQUIT, but another one takes what waits in the queues */
-    MK_CONTROL_LOG,       /* master: from now on write the log `text` to this descriptor */
-    MK_CONTROL_ROTATE,    /* worker: the log `text` has grown to its size */
-    MK_CONTROL_RELOAD,    /* worker: load the configuration anew */
-    MK_CONTROL_LOG_LEVEL, /* worker: let it be `number` for all of us; master: it is */
+    MK_CONTROL_READY,     /* worker: it serves */
+    MK_CONTROL_DRAINS,    /* worker: it accepts no more connections */
+    MK_CONTROL_HEIR,      /* master: end as on SIGQUIT, but leave queued connections to another worker */
+    MK_CONTROL_LOG,       /* master: write the log `text` to this descriptor from now on */
+    MK_CONTROL_ROTATE,    /* worker: the log `text` has reached its maximum size */
+    MK_CONTROL_RELOAD,    /* worker: reload the configuration */
+    MK_CONTROL_LOG_LEVEL, /* worker: set it to `number` in all processes; master: it is set */
     MK_CONTROL_MESSAGE,   /* `text` is for the plugin `name`; worker: in the worker `number` */
     MK_CONTROL_KINDS
 };
@@ -26,20 +26,20 @@ struct mk_control_message {
     enum mk_control_kind kind;
     int number;
     mk_str name, text;
-    int fd; /* -1: none; the sender's stays his, the receiver's is his to close */
+    int fd; /* -1: none; the sender keeps its own, the receiver must close its copy */
 };
 
-/* Where a message is kept that was received. */
+/* Storage for a received message. */
 struct mk_control_room {
     char bytes[8 + MK_CONTROL_NAME + MK_CONTROL_TEXT];
 };
 
-/* Both ends, non-blocking, each closed by an exec. */
+/* Both ends, non-blocking and close-on-exec. */
 mk_err mk_control_open(int *master_end, int *worker_end) MK_MUST_USE;
 mk_err mk_control_send(int end, const struct mk_control_message *m) MK_MUST_USE;
-/* Only that. */
+/* Sends a message of that kind without text. */
 mk_err mk_control_say(int end, enum mk_control_kind kind) MK_MUST_USE;
-/* -EAGAIN: nothing there; -EPIPE: the other end is gone; -EBADMSG: not a message, it was passed over. */
+/* -EAGAIN: no message; -EPIPE: the other end is closed; -EBADMSG: malformed and skipped. */
 mk_err mk_control_receive(int end, struct mk_control_room *room, struct mk_control_message *m) MK_MUST_USE;
 
 #endif

@@ -2,13 +2,20 @@
 #include "server/explain.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "conf/print.h"
 #include "http/method.h"
 #include "http/status.h"
-#include "server/certificates.h"
+#include "os/reach.h"
 #include "server/worker.h"
+#include "setup/certificates.h"
+#include "setup/keys.h"
+#include "web/asked.h"
+#include "web/errorpage.h"
 #include "web/flow.h"
 #include "web/representation.h"
 #include "web/static.h"
@@ -29,43 +36,9 @@ static void say(struct mk_buf *out, const char *what, const char *fmt, ...)
 
 static uint32_t port_of(const struct mk_request *r)
 {
-    if (r->target.port != MK_PORT_NONE && r->target.authority.p)
-        return r->target.port;
-    return mk_str_eq_nocase(r->target.scheme, MK_STR("https")) ? 443 : 80;
-}
-
-/* A path alone is asked for at the first listener. */
-static void explain_listener(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
-{
-    char room[MK_ADDR_TEXT];
-    for (size_t i = 0; i < g->server.listens.n; i++) {
-        const struct mk_listen *l = &g->server.listens.at[i];
-        struct mk_buf text = mk_buf_fixed(room, sizeof room);
-        bool fits =
-            !r->target.authority.p || (mk_addr_port(&l->addr) == port_of(r) && l->tls == r->encrypted);
-        mk_addr_print(&l->addr, &text);
-        if (fits) {
-            say(out, "listener", "%.*s%s", MK_STR_ARG(mk_buf_str(&text)), l->tls ? " tls" : "");
-            r->encrypted = l->tls;
-            return;
-        }
-    }
-    say(out, "listener", "none listens on port %" PRIu32 "%s; the rest is what any other would do",
-        port_of(r), r->encrypted ? " with TLS" : "");
-}
-
-/* What the client is shown before it can ask. */
-static void explain_certificate(const struct mk_generation *g, const struct mk_request *r, struct mk_buf *out)
-{
-    char date[MK_CERTIFICATES_DATE];
-    if (!r->encrypted || !g->tls)
-        return;
-    if (!r->site->tls) {
-        say(out, "tls", "there is no certificate for it: the client is turned away");
-        return;
-    }
-    mk_certificates_write_date(r->site->tls_expires, date);
-    say(out, "tls", "its certificate ends on %s", date);
+    if (r->asked->target.port != MK_PORT_NONE && r->asked->target.authority.p)
+        return r->asked->target.port;
+    return mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https")) ? 443 : 80;
 }
 
 static bool has_name(const struct mk_host *h, mk_str name)
@@ -76,15 +49,122 @@ static bool has_name(const struct mk_host *h, mk_str name)
     return false;
 }
 
+static bool fits(const struct mk_listen *l, const struct mk_request *r)
+{
+    return !r->asked->target.authority.p || (mk_addr_port(&l->addr) == port_of(r) && l->tls == r->encrypted);
+}
+
+/* A path alone goes to the first listener. If several listeners have the port, the one with a host of that
+ * name. */
+static const struct mk_listen *find_listener(const struct mk_generation *g, const struct mk_request *r)
+{
+    const struct mk_listen *first = NULL;
+    for (size_t i = 0; i < g->listens.n; i++) {
+        const struct mk_listen *l = &g->listens.at[i];
+        if (!fits(l, r))
+            continue;
+        if (has_name(mk_hosts_find(l->hosts, r->host), r->host))
+            return l;
+        first = first ? first : l;
+    }
+    return first;
+}
+
+static void explain_listener(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
+{
+    char room[MK_ADDR_TEXT];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    const struct mk_listen *l = find_listener(g, r);
+    if (!l) {
+        say(out, "listener", "no listener on port %" PRIu32 "%s; the rest assumes that there is one",
+            port_of(r), r->encrypted ? " with TLS" : "");
+        return;
+    }
+    mk_addr_print(&l->addr, &text);
+    say(out, "listener", "%.*s%s", MK_STR_ARG(mk_buf_str(&text)), l->tls ? " tls" : "");
+    r->encrypted = l->tls;
+    r->hosts = l->hosts;
+}
+
+/* Explains the certificate, which the client gets before it sends its request. */
+static void explain_certificate(const struct mk_generation *g, const struct mk_request *r, struct mk_buf *out)
+{
+    char date[MK_CERTIFICATES_DATE];
+    if (!r->encrypted || !g->tls)
+        return;
+    if (!r->site->tls) {
+        say(out, "tls", "there is no certificate for it: the server refuses the client");
+        return;
+    }
+    mk_certificates_write_date(r->site->tls_expires, date);
+    say(out, "tls", "its certificate ends on %s", date);
+}
+
+/* Is the name below one of those with a star? */
+static bool has_star(const struct mk_host *h, mk_str name)
+{
+    for (size_t i = 0; i < h->n_names; i++) {
+        mk_str end = mk_str_skip(h->names[i], 1);
+        if (mk_str_starts(h->names[i], MK_STR("*")) && name.len > end.len &&
+            mk_str_eq_nocase(mk_str_skip(name, name.len - end.len), end))
+            return true;
+    }
+    return false;
+}
+
 static void explain_host(const struct mk_request *r, struct mk_buf *out)
 {
     const struct mk_host *h = r->site;
-    const char *why = !r->host.p                     ? "the request names no host: the default one"
-                      : has_name(h, r->host)         ? "by its name"
-                      : h == r->web->hosts->fallback ? "no host has this name: the default one"
-                                                     : "by a name with a star";
-    say(out, "host", "%.*s (%s), %s", MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")),
-        h->written_at.p, why);
+    mk_str regex =
+        has_name(h, r->host) || has_star(h, r->host) ? (mk_str){NULL, 0} : mk_host_matching_regex(h, r->host);
+    const char *why = !r->host.p             ? "the request names no host: the default one"
+                      : has_name(h, r->host) ? "by its name"
+                      : regex.p              ? "by the regular expression "
+                      : has_star(h, r->host) ? "by a name with a star"
+                                             : "no host has this name: the default one";
+    say(out, "host", "%.*s (%s), %s%.*s", MK_STR_ARG(h->n_names ? h->names[0] : MK_STR("(without a name)")),
+        h->written_at.p, why, MK_STR_ARG(regex));
+}
+
+/* The keys of the settings: the paths, the access log, and the rest. */
+static void write_settings(const struct mk_location_settings *settings, struct mk_buf *paths,
+                           struct mk_buf *limits, struct mk_buf *log)
+{
+    const struct mk_conf_table *t = mk_keys_tables[MK_SECTION_LOCATION];
+    for (const struct mk_conf_key *k = t->keys; k < t->keys + t->n; k++) {
+        bool is_log = mk_str_starts(mk_str_from_c(k->name), MK_STR("AccessLog"));
+        struct mk_buf *to = k->type == MK_CONF_WORDS ? paths : is_log ? log : limits;
+        if (to == limits)
+            mk_buf_addf(to, "%s%s ", to->len ? ", " : "", k->name);
+        else if (to->len)
+            mk_buf_add_char(to, ' ');
+        mk_conf_print_value(k, settings, to);
+    }
+}
+
+/* What holds for the request, in the words of the configuration. */
+static void explain_limits(const struct mk_request *r, struct mk_buf *out)
+{
+    bool gave_up;
+    const struct mk_location *l = mk_host_location(r->site, r->received.path, &gave_up);
+    const struct mk_site *site = r->site->owner;
+    struct mk_location_settings of_host = {.request = site->settings.site.request};
+    const struct mk_site_location *own = l ? l->owner : NULL;
+    char rooms[3][1024];
+    struct mk_buf paths = mk_buf_fixed(rooms[0], sizeof rooms[0]);
+    struct mk_buf limits = mk_buf_fixed(rooms[1], sizeof rooms[1]);
+    struct mk_buf log = mk_buf_fixed(rooms[2], sizeof rooms[2]);
+    const struct mk_location_settings *settings = own ? &own->settings : &of_host;
+    bool is_off = mk_str_eq_nocase(settings->request.access_log, MK_STR("off"));
+    write_settings(settings, &paths, &limits, &log);
+    if (l)
+        say(out, "location", "%.*s (%.*s)%s", MK_STR_ARG(mk_buf_str(&paths)), MK_STR_ARG(l->written_at),
+            gave_up ? ", whose search was given up: the stricter of its limits and the host's hold" : "");
+    say(out, "limits", "%.*s", MK_STR_ARG(mk_buf_str(&limits)));
+    if (site->host.has_own_access_log)
+        say(out, "log", "written by a plugin");
+    else
+        say(out, "log", "%.*s", MK_STR_ARG(is_off ? MK_STR("off") : mk_buf_str(&log)));
 }
 
 static const char *name_of(enum mk_static_find what)
@@ -102,7 +182,7 @@ static const char *name_of(enum mk_static_find what)
     case MK_STATIC_MISSING:
         return "nothing there";
     case MK_STATIC_FORBIDDEN:
-        return "not to be read";
+        return "not readable";
     case MK_STATIC_BROKEN:
         return "not readable";
     case MK_STATIC_BUSY:
@@ -111,13 +191,16 @@ static const char *name_of(enum mk_static_find what)
     return "no memory or descriptors left";
 }
 
-/* True when one of those that match serves files. */
+/* True when a matching route serves files. */
 static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
     for (unsigned i = 0; i < r->site->n_routes; i++) {
         const struct mk_route *route = &r->site->routes[i];
-        if (!mk_route_matches(route, path))
+        enum mk_regex_result result = mk_route_matches(route, path);
+        if (result == MK_REGEX_DIFFERS)
             continue;
+        if (result == MK_REGEX_GAVE_UP) /* the flow has said so */
+            return false;
         say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
         r->route = route;
         return route->handler == &mk_static;
@@ -125,10 +208,51 @@ static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
     return false;
 }
 
-static void explain_file(struct mk_request *r, struct mk_buf *out)
+/* Warns of files that workers cannot read: explain itself may run as root, which can read everything. */
+static void explain_rights(const struct mk_generation *g, const struct mk_root *root, mk_str path,
+                           struct mk_buf *out)
+{
+    char full[PATH_MAX];
+    int len = snprintf(full, sizeof full, "%s/%.*s", root->path, MK_STR_ARG(path));
+    if (!g->has_identity || len < 0 || (size_t)len >= sizeof full)
+        return;
+    size_t closed = mk_reach_find_closed(&g->identity, full, strlen(root->path));
+    if (closed)
+        say(out, "warning", "the User %s may not read %.*s: workers would answer 403", g->identity.user,
+            (int)closed, full);
+}
+
+/* Explains why the Fallback page is sent or not. */
+static void explain_fallback(const struct mk_request *r, const struct mk_static_found *found,
+                             struct mk_buf *out)
+{
+    mk_str page = r->site->fallback;
+    if (!page.p)
+        return;
+    if (found->is_fallback && found->what != MK_STATIC_FILE && found->what != MK_STATIC_ELSEWHERE)
+        say(out, "fallback", "%.*s would answer, but cannot be sent", MK_STR_ARG(page));
+    else if (found->is_fallback)
+        say(out, "fallback", "%.*s, because the path leads nowhere and its last part has no dot",
+            MK_STR_ARG(page));
+    else if (r->asked->path_flags & MK_PATH_ENCODED_SLASH)
+        say(out, "fallback", "not %.*s, because the path has an encoded slash (%%2F), which is never served",
+            MK_STR_ARG(page));
+    else if (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX)
+        say(out, "fallback",
+            "not %.*s, because the last part of the path has a dot: only a client that asks for "
+            "text/html gets it",
+            MK_STR_ARG(page));
+    else
+        say(out, "fallback", "not %.*s, because the path leads somewhere", MK_STR_ARG(page));
+}
+
+static void explain_file(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
 {
     struct mk_static_found found;
     mk_static_find(r, &found);
+    explain_fallback(r, &found, out);
+    if (found.root->at.len)
+        say(out, "alias", "%.*s  %s", MK_STR_ARG(found.root->at), found.root->path);
     if (found.what == MK_STATIC_ELSEWHERE) {
         say(out, "file", "%.*s, which another route answers for", MK_STR_ARG(found.elsewhere));
         (void)explain_route(r, found.elsewhere, out);
@@ -144,8 +268,10 @@ static void explain_file(struct mk_request *r, struct mk_buf *out)
     }
     const struct mk_representation *rep =
         mk_representation_choose(found.file, r->site, &r->fields, r->now_ms);
-    say(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path, MK_STR_ARG(found.file->path),
-        found.file->size, found.is_fallback ? " (the Fallback)" : "");
+    say(out, "file", "%s/%.*s, %" PRIu64 " bytes%s", found.root->path,
+        MK_STR_ARG(mk_open_file_path(found.file)), found.file->size,
+        found.is_fallback ? " (the Fallback)" : "");
+    explain_rights(g, found.root, mk_open_file_path(found.file), out);
     if (rep)
         say(out, "type", "%.*s", MK_STR_ARG(rep->type));
     mk_open_file_drop(found.file);
@@ -154,6 +280,9 @@ static void explain_file(struct mk_request *r, struct mk_buf *out)
 static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
 {
     const struct mk_response *r = &x->response;
+    mk_str page = mk_errorpage_find(x->request.site, r->status);
+    if (r->status >= 400 && page.p)
+        say(out, "page", "%.*s, of [ERROR_PAGES]", MK_STR_ARG(page));
     say(out, "answer", "%.*s", MK_STR_ARG(mk_status_line(r->status)));
     for (unsigned i = 0; i < r->n_blocks; i++)
         for (unsigned j = 0; j < r->blocks[i]->n; j++)
@@ -161,6 +290,14 @@ static void explain_answer(const struct mk_exchange *x, struct mk_buf *out)
                 MK_STR_ARG(r->blocks[i]->fields[j].value));
     for (unsigned i = 0; i < r->n_fields; i++)
         say(out, "", "%.*s: %.*s", MK_STR_ARG(r->fields[i].name), MK_STR_ARG(r->fields[i].value));
+}
+
+static void explain_untold(const struct mk_request *r, const struct mk_route *route, struct mk_buf *out)
+{
+    mk_str page = mk_errorpage_find(r->site, 404);
+    say(out, "answer", "comes from the handler `%s`, which explain does not call", route->handler->name);
+    if (page.p)
+        say(out, "page", "%.*s, of [ERROR_PAGES], if it answers 404", MK_STR_ARG(page));
 }
 
 struct explaining {
@@ -189,7 +326,7 @@ static void on_resume(void *ctx)
 
 static const struct mk_request_ops ops = {.read = on_read, .resume = on_resume};
 
-/* As the protocol would, but that nobody waits for ever. */
+/* Drives the flow as a protocol would, but with a time limit. */
 static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *ctx)
 {
     uint64_t end_ms = mk_clock_ms() + WAIT_MAX_MS;
@@ -201,10 +338,10 @@ static bool run(struct mk_worker *w, struct mk_exchange *x, struct explaining *c
     return true;
 }
 
-static void explain_decision(struct mk_request *r, struct mk_buf *out)
+static void explain_decision(const struct mk_generation *g, struct mk_request *r, struct mk_buf *out)
 {
-    if (r->path.p && r->path.p[0] == '/' && explain_route(r, r->path, out))
-        explain_file(r, out);
+    if (r->asked->path.p && r->asked->path.p[0] == '/' && explain_route(r, r->asked->path, out))
+        explain_file(g, r, out);
 }
 
 static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method, mk_str url,
@@ -212,43 +349,45 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
 {
     struct mk_request *r = &x->request;
     struct explaining ctx = {.explanation = {.say = on_say}, .out = out};
-    r->method = mk_method_find(method);
+    r->received.method = mk_method_find(method);
     r->method_text = method;
     r->version = 11;
-    int refused = mk_exchange_set_target(x, url, (mk_str){NULL, 0});
-    if (!mk_is_token(method) || (refused && !r->target.path.p))
+    int refused = mk_asked_receive(&x->request, url, MK_ABSENT);
+    if (!mk_is_token(method) || (refused && !r->asked->target.path.p))
         return -EINVAL;
-    r->site = mk_hosts_find(&w->generation->hosts, r->host);
     r->ops = &ops;
     r->ops_ctx = &ctx;
-    r->encrypted = mk_str_eq_nocase(r->target.scheme, MK_STR("https"));
+    r->encrypted = mk_str_eq_nocase(r->asked->target.scheme, MK_STR("https"));
     explain_listener(w->generation, r, out);
+    r->site = mk_hosts_find(r->hosts, r->host);
     explain_host(r, out);
     explain_certificate(w->generation, r, out);
     if (refused) {
-        say(out, "path", "refused: it leads above the root, or holds a NUL or what is no escape");
+        say(out, "path", "refused: it leads above the root, or contains a NUL or an invalid escape");
         mk_flow_refuse(x, (unsigned)refused);
         explain_answer(x, out);
         return 0;
     }
     w->web.explanation = &ctx.explanation;
     bool ready = run(w, x, &ctx);
+    const struct mk_route *last = r->route;
     if (!x->decided_by)
-        explain_decision(r, out);
+        explain_decision(w->generation, r, out);
     else
         say(out, "decided", "by the plugin %s", x->decided_by->name);
+    explain_limits(r, out);
     if (!ready)
         say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->untold)
-        say(out, "answer", "is for the handler `%s` to make; it was not asked", r->route->handler->name);
+        explain_untold(r, last, out);
     else
         explain_answer(x, out);
     return 0;
 }
 
-static const struct mk_peer nobody = {.is_unix = 1};
+static const struct mk_peer local_peer = {.is_unix = 1};
 
-/* A worker like any other, but that nobody can connect to: hooks do what they always do. */
+/* Uses a real worker without listeners, so that hooks behave as usual. */
 mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out)
 {
     struct mk_counters counters = {0};
@@ -264,7 +403,7 @@ mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_
     struct mk_exchange *x = mk_exchange_new(&w->web, NULL, mk_clock_ms(), mk_clock_unix());
     e = -ENOMEM;
     if (x) {
-        x->request.peer = &nobody;
+        x->request.peer = &local_peer;
         e = explain(w, x, method, url, out);
         mk_exchange_free(x);
     }

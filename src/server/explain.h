@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `monkey explain METHOD URL`: walks one request through a configuration without any socket, and says at each
- * step what decided. */
+/* `monkey explain METHOD URL`: walks one request through a configuration without a socket, and says what
+ * decided each step. */
 #ifndef MK_SERVER_EXPLAIN_H
 #define MK_SERVER_EXPLAIN_H
 
-#include "server/generation.h"
+#include "setup/generation.h"
 
-/* `url` is absolute ("http://example.org/a") or a path. -EINVAL: it is neither, or the method is no token. */
+/* `url` is absolute ("http://example.org/a") or a path. -EINVAL: `url` is neither, or the method is not a
+ * token. */
 mk_err mk_explain(struct mk_generation *g, mk_str method, mk_str url, struct mk_buf *out) MK_MUST_USE;
 
 #endif

@@ -27,7 +27,7 @@ static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *as
     return NULL;
 }
 
-/* The port that our predecessor was given for 0 stays. */
+/* Port 0: keep the port that the system gave our predecessor. */
 static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_addr *asked)
 {
     for (unsigned i = 0; mk_addr_port(asked) == 0 && i < l->n; i++) {
@@ -75,7 +75,7 @@ static void adopt(struct mk_listeners *l, int fd, bool managed, struct mk_log *l
     socklen_t len = sizeof is_listening;
     if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) < 0 || !is_listening ||
         mk_addr_of_socket(fd, &addr) || mk_fd_set_nonblock(fd) || mk_fd_set_cloexec(fd, true)) {
-        mk_log_warn(log, "descriptor %d was handed to us, but is no listening socket: it is passed over", fd);
+        mk_log_warn(log, "descriptor %d from the service manager is not a listening socket: ignored", fd);
         return;
     }
     struct mk_listener *one = find(l, &addr);
@@ -129,14 +129,15 @@ size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out)
     size_t n = 0;
     for (unsigned i = 0; i < l->n; i++)
         if (l->at[i].managed)
-            out[n++] = (struct mk_listen){.addr = l->at[i].addr, .written = MK_STR("a socket handed to us")};
+            out[n++] = (struct mk_listen){.addr = l->at[i].addr,
+                                          .written = MK_STR("a socket from the service manager")};
     return n;
 }
 
 /* ---- Opening ---- */
 
-/* Where others serve, the kernel would spread connections to a new socket at once, and they were lost if its
- * worker never came to serve: it is the worker who begins. */
+/* While others serve this address, the kernel would send connections to a new socket as soon as it listens,
+ * and they would be lost if its worker failed to start: so the worker itself calls listen(). */
 static mk_err open_socket(struct mk_listener *one)
 {
     struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
@@ -163,7 +164,7 @@ static mk_err fill(struct mk_listener *one, unsigned workers)
     return 0;
 }
 
-/* Do we listen on that port ourselves, at whatever address? */
+/* True if we listen on that port ourselves, at any address. */
 static bool is_our_port(const struct mk_listeners *l, const struct mk_addr *asked)
 {
     for (unsigned i = 0; i < l->n; i++)
@@ -175,8 +176,8 @@ static bool is_our_port(const struct mk_listeners *l, const struct mk_addr *aske
 
 static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsigned workers)
 {
-    /* With SO_REUSEPORT a second server of the same user would not be told that the port is taken. Where one
-     * of our own sockets is in the way, trying is all that can be done. */
+    /* With SO_REUSEPORT, bind() succeeds even if another server of the same user has the port: probe first.
+     * The probe would also fail on our own sockets, so it is skipped for our own ports. */
     mk_err e = is_our_port(l, asked) ? 0 : mk_sock_probe(asked);
     if (e)
         return e;
@@ -189,7 +190,7 @@ static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsi
     return e;
 }
 
-/* What there was of a listener before something else was wanted. */
+/* The state of a listener before the change, to undo it. */
 struct before {
     unsigned n_fds;
     bool wanted;
@@ -241,7 +242,7 @@ static void remove_file(const struct mk_listener *one)
 void mk_listeners_close_new(struct mk_listeners *l)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (l->at[i].n_settled) /* an address that is new as a whole is not wanted any more */
+        if (l->at[i].n_settled) /* the caller has dropped addresses that are entirely new */
             close_sockets(&l->at[i], l->at[i].n_settled);
 }
 

@@ -8,38 +8,38 @@
 #include "os/fd.h"
 #include "server/control.h"
 
-static void hand_out(struct mk_workers *w, mk_str where, int fd)
+static void send_to_workers(struct mk_workers *w, mk_str where, int fd)
 {
     mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_LOG, .text = where, .fd = fd});
 }
 
 void mk_logs_reopen(struct mk_workers *w, struct mk_generation *g)
 {
-    for (size_t i = 0; i < g->n_logs; i++) {
-        struct mk_logfile *f = &g->logs[i];
+    for (size_t i = 0; i < g->logs.n; i++) {
+        struct mk_logfile *f = &g->logs.at[i];
         bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
         int fd = may_move ? mk_logfile_open_again(f) : -ENOENT;
         if (fd >= 0) {
-            (void)!dup3(fd, f->fd, O_CLOEXEC);
-            hand_out(w, f->where, fd);
+            (void)!mk_logfile_exchange(f, fd);
+            send_to_workers(w, f->where, fd);
             mk_fd_close(&fd);
         } else if (may_move) {
-            mk_log_error(&w->log->log, "the log %s cannot be opened anew: %s", f->where.p, mk_err_text(fd));
+            mk_log_error(&w->log->log, "cannot reopen the log %s: %s", f->where.p, mk_err_text(fd));
         }
     }
 }
 
 static struct mk_logfile *find(struct mk_generation *g, mk_str where)
 {
-    for (size_t i = 0; i < g->n_logs; i++)
-        if (g->logs[i].kind == MK_LOGFILE_FILE && mk_str_eq(g->logs[i].where, where))
-            return &g->logs[i];
+    for (size_t i = 0; i < g->logs.n; i++)
+        if (g->logs.at[i].kind == MK_LOGFILE_FILE && mk_str_eq(g->logs.at[i].where, where))
+            return &g->logs.at[i];
     return NULL;
 }
 
-/* The file in its place, as a descriptor: with the owner and the rights that the old one has, if it is new.
- * What somebody has put there meanwhile may be a link to what is not ours to give away. */
-static int open_next(const struct mk_logfile *f)
+/* Returns a descriptor of the file that replaces the log. A new file gets the owner and mode of the old one;
+ * an existing one keeps its own, because it may be a link to a file that is not ours. */
+static int start_next_file(const struct mk_logfile *f)
 {
     struct stat old;
     if (fstat(f->fd, &old) < 0)
@@ -57,7 +57,7 @@ static int open_next(const struct mk_logfile *f)
     return fd;
 }
 
-void mk_logs_rotate(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where)
+void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where)
 {
     struct mk_logfile *full = NULL;
     for (size_t i = 0; i < n && !full; i++) {
@@ -66,16 +66,16 @@ void mk_logs_rotate(struct mk_workers *w, struct mk_generation *const *gs, size_
     }
     if (!full)
         return;
-    int fd = open_next(full);
+    int fd = start_next_file(full);
     if (fd < 0) {
-        mk_log_error(&w->log->log, "the log %s cannot be rotated: %s", full->where.p, mk_err_text(fd));
+        mk_log_error(&w->log->log, "cannot rotate the log %s: %s", full->where.p, mk_err_text(fd));
         return;
     }
     for (size_t i = 0; i < n; i++) {
         struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
         if (f)
-            (void)!dup3(fd, f->fd, O_CLOEXEC);
+            (void)!mk_logfile_exchange(f, fd);
     }
-    hand_out(w, full->where, fd);
+    send_to_workers(w, full->where, fd);
     mk_fd_close(&fd);
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The logs as the master sees to them: opened anew when somebody has moved them away, moved away when they
- * have grown. Every worker gets the new descriptors. */
+/* Log rotation in the master: it reopens logs that were moved, and moves logs that have reached their size.
+ * Every worker gets the new descriptors. */
 #ifndef MK_SERVER_LOGS_H
 #define MK_SERVER_LOGS_H
 
 #include "server/workers.h"
 
-/* All of that generation. */
+/* Reopens all logs of that generation. */
 void mk_logs_reopen(struct mk_workers *w, struct mk_generation *g);
-/* A worker says that the log has grown to its size. If so, and none has been here before: FILE becomes
- * FILE.1, and so on. `gs` are the generations that may have it. */
-void mk_logs_rotate(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where);
+/* A worker reports that the log has reached its size. If it has, and no other worker's report came first:
+ * FILE becomes FILE.1, and so on. `gs` are the generations that may use the log. */
+void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where);
 
 #endif

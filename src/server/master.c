@@ -12,22 +12,25 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/num.h"
+#include "os/daemon.h"
 #include "os/fd.h"
 #include "os/notify.h"
+#include "os/pidfile.h"
 #include "os/trial.h"
 #include "server/logs.h"
-#include "server/plugins.h"
 #include "server/upgrade.h"
 #include "server/upkeep.h"
+#include "server/watchdog.h"
 #include "server/workers.h"
+#include "setup/plugins.h"
 
 enum { TRIAL_S = 60, KILL_AFTER_MS = 3000, HAND_OVER_MS = 3000, REPORT_MAX = 256 * 1024 };
 
 enum phase {
-    PHASE_STARTING, /* the first workers are on their way */
+    PHASE_STARTING, /* the first workers are starting */
     PHASE_SERVING,
-    PHASE_RELOADING,    /* the workers of `other` are on their way */
-    PHASE_HANDING_OVER, /* they serve; those of `other`, which is the old one now, are about to let go */
+    PHASE_RELOADING,    /* the workers of `other` are starting */
+    PHASE_HANDING_OVER, /* the new ones serve; the workers of `other`, now the old generation, are draining */
     PHASE_ENDING,
 };
 
@@ -38,21 +41,22 @@ struct master {
     struct mk_watch signals;
     int signal_fd;
     struct mk_errorlog log;
-    int asked_level; /* what a plugin asked for in its place; -1: nobody did */
+    int asked_level; /* the level that a plugin asked for instead; -1: none */
     struct mk_origin origin;
     struct mk_shared shared;
     struct mk_listeners listeners;
     struct mk_workers workers;
-    struct mk_generation *generation; /* that serves */
-    struct mk_generation *other;      /* that is to take its place, or had it until now */
-    bool again;                       /* HUP came while it could not be obeyed */
+    struct mk_watchdog watchdog;
+    struct mk_generation *generation; /* the one that serves */
+    struct mk_generation *other; /* its successor while that starts, or its predecessor while that drains */
+    bool again;                  /* HUP came during a reload: reload again afterwards */
     struct mk_timer kill_timer, hand_over_timer;
     struct mk_upgrade upgrade;
     struct mk_upkeep upkeep;
-    struct mk_arena arena; /* for what outlives generations */
+    struct mk_arena arena; /* for data that outlives generations */
     mk_str pid_path;       /* absent: no pid file */
     int pid_fd;
-    int ready_fd; /* of the process that the user started, as a daemon */
+    int ready_fd; /* to report readiness to the process that the user started, as a daemon */
     int exit_code;
 };
 
@@ -60,7 +64,7 @@ static void tell_manager(struct master *m, const char *state)
 {
     mk_err e = mk_notify(state);
     if (e)
-        mk_log_warn(&m->log.log, "the service manager could not be told \"%s\": %s", state, mk_err_text(e));
+        mk_log_warn(&m->log.log, "cannot notify the service manager of \"%s\": %s", state, mk_err_text(e));
 }
 
 /* ---- Reports ---- */
@@ -69,13 +73,13 @@ static void print_report(const struct mk_conf_report *report)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
     mk_conf_report_print(report, &text);
-    if (report->no_memory)
+    if (mk_conf_report_lacks_memory(report))
         mk_buf_add(&text, MK_STR("monkey: out of memory while reading the configuration\n"));
     fwrite(mk_buf_str(&text).p, 1, text.len, stderr);
     mk_buf_free(&text);
 }
 
-/* Line by line: what is wrong with a configuration that was to be taken, and was not, if there are errors. */
+/* Logs the problems of a configuration line by line. With errors, it is rejected. */
 static void log_report(struct master *m, const struct mk_conf_report *report, bool taken)
 {
     struct mk_buf text = mk_buf_growing(REPORT_MAX);
@@ -102,14 +106,14 @@ static void on_kill_time(struct mk_timer *t)
 static void end(struct master *m, int signal, int exit_code)
 {
     if (m->phase != PHASE_ENDING) {
-        mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all that was begun is done" : "");
-        if (!m->upgrade.child) /* else the service goes on, in the hands of the successor */
+        mk_log_info(&m->log.log, "ending%s", signal == SIGQUIT ? " when all open requests are finished" : "");
+        if (!m->upgrade.child) /* else the service goes on with the successor */
             tell_manager(m, "STOPPING=1");
         m->exit_code = exit_code;
     }
     m->phase = PHASE_ENDING;
-    /* Whoever comes now is to learn it at once, not when the last download is over: a queue ends with the
-     * last worker that takes from it. A successor's files stay. */
+    /* Refuse new connections at once, not only when the last download ends: a queue exists as long as any
+     * process has its socket open. A successor's socket files stay. */
     mk_listeners_close_all(&m->listeners, !m->upgrade.child);
     mk_workers_end(&m->workers, NULL, signal, signal == SIGQUIT && m->upgrade.child);
     if (signal == SIGTERM)
@@ -132,10 +136,10 @@ static void take_pidfile_again(struct master *m)
         m->pid_fd = -1;
 }
 
-/* That of the generation, if it wants one. Answers what is wrong with it, or NULL. */
+/* Writes the generation's pid file, if it has one. Returns an error text or NULL. */
 static const char *take_pidfile(struct master *m)
 {
-    m->pid_path = (mk_str){NULL, 0};
+    m->pid_path = MK_ABSENT;
     if (m->generation->server.pid_file.len == 0)
         return NULL;
     m->pid_path = mk_arena_copy(&m->arena, m->generation->server.pid_file);
@@ -143,17 +147,17 @@ static const char *take_pidfile(struct master *m)
     return !e ? NULL : e == -EBUSY ? "a running monkey holds it" : mk_err_text(e);
 }
 
-/* The old one goes first: both may be the same file under two names. */
+/* Removes the old one first: both may be the same file under two names. */
 static void change_pidfile(struct master *m)
 {
     mk_str before = m->pid_path, wanted = m->generation->server.pid_file;
-    if (m->upgrade.child || mk_str_eq(before, wanted)) /* a successor sees to its own */
+    if (m->upgrade.child || mk_str_eq(before, wanted)) /* a successor manages its own */
         return;
     drop_pidfile(m);
     const char *problem = take_pidfile(m);
     if (!problem)
         return;
-    mk_log_error(&m->log.log, "the pid file %.*s cannot be taken: %s", MK_STR_ARG(wanted), problem);
+    mk_log_error(&m->log.log, "cannot lock the pid file %.*s: %s", MK_STR_ARG(wanted), problem);
     m->pid_path = before;
     take_pidfile_again(m);
 }
@@ -173,21 +177,20 @@ static void on_first_set_ready(struct master *m)
     m->phase = PHASE_SERVING;
     mk_upkeep_follow(&m->upkeep, m->generation);
     mk_listeners_own(
-        &m->listeners); /* before: those of a predecessor that we do not want go with their files */
+        &m->listeners); /* first: closing a predecessor's unwanted sockets then removes their files */
     mk_listeners_close_unwanted(&m->listeners, true);
     announce(m);
     mk_log_info(&m->log.log, "monkey " MK_VERSION " serves with %u worker%s", m->workers.wanted,
                 m->workers.wanted == 1 ? "" : "s");
     if (m->o->origin.path && geteuid() == 0 && !m->generation->has_identity)
-        mk_log_warn(&m->log.log,
-                    "workers run as root: a User in [SERVER] would take that power away from them");
+        mk_log_warn(&m->log.log, "workers run as root: set User in [SERVER] to drop that privilege");
     snprintf(state, sizeof state, "READY=1\nMAINPID=%d", (int)getpid());
     tell_manager(m, state);
     mk_upgrade_finish(&m->upgrade);
     mk_daemon_ready(&m->ready_fd, MK_EXIT_FINE);
     int null = mk_daemon_open_null();
-    for (size_t i = 0; m->o->daemon && i < m->generation->n_logs; i++)
-        mk_logfile_silence(&m->generation->logs[i], null);
+    for (size_t i = 0; m->o->daemon && i < m->generation->logs.n; i++)
+        mk_logfile_silence(&m->generation->logs.at[i], null);
     mk_fd_close(&null);
 }
 
@@ -202,7 +205,7 @@ static void finish_reload(struct master *m)
     tell_manager(m, "READY=1");
 }
 
-/* What is said to serve must be all that serves: the old workers could still accept. */
+/* Report success only once the old workers accept no more. */
 static void hand_over(struct master *m)
 {
     struct mk_generation *old = m->generation;
@@ -211,7 +214,7 @@ static void hand_over(struct master *m)
     m->phase = PHASE_HANDING_OVER;
     mk_upkeep_follow(&m->upkeep, m->generation);
     m->asked_level = -1;
-    mk_history_reloaded(m->workers.places.history); /* before the old ones hear of it, and end */
+    mk_history_reloaded(m->workers.places.history); /* before the old workers get the order to end */
     mk_listeners_close_unwanted(&m->listeners, true);
     mk_workers_end(&m->workers, old, SIGQUIT, true);
     mk_timer_set(&m->loop.wheel, &m->hand_over_timer, m->loop.now_ms, HAND_OVER_MS);
@@ -224,10 +227,10 @@ static enum mk_log_level level_of(const struct master *m, const struct mk_genera
     return (enum mk_log_level)(m->asked_level < 0 ? (int)g->server.log_level : m->asked_level);
 }
 
-/* A worker of the new generation died before all of them served. */
+/* Called when a worker of the new generation died before all of them served. */
 static void abandon_reload(struct master *m)
 {
-    mk_log_error(&m->log.log, "workers cannot serve the new configuration: the old one stays");
+    mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
     mk_workers_end(&m->workers, m->other, SIGKILL, false);
     mk_errorlog_init(&m->log, level_of(m, m->generation), m->generation->error_log);
     mk_generation_free(m->other);
@@ -283,19 +286,20 @@ static void on_hand_over_time(struct mk_timer *t)
         return;
     mk_log_warn(&m->log.log, "old workers do not answer: they may still accept connections");
     finish_reload(m);
-    on_workers(&m->workers); /* HUP may have come meanwhile */
+    on_workers(&m->workers); /* HUP may have come in between */
 }
 
 /* ---- Reloading ---- */
 
-/* Where the generation listens. Without a word about it: on what was handed to us, if anything was. */
+/* Opens the addresses of the generation. Without any Listen it uses the inherited sockets, if there are
+ * some. */
 static mk_err listen_for(struct master *m, const struct mk_generation *g, const struct mk_listen **failed)
 {
     struct mk_listen at[MK_LISTENERS_MAX];
     struct mk_listens inherited = {.at = at, .n = mk_listeners_managed(&m->listeners, at)};
     bool use_inherited = g->listens_by_default && inherited.n > 0;
-    return mk_listeners_open(&m->listeners, use_inherited ? &inherited : &g->server.listens,
-                             g->server.workers, failed);
+    return mk_listeners_open(&m->listeners, use_inherited ? &inherited : &g->listens, g->server.workers,
+                             failed);
 }
 
 static mk_err open_sockets(struct master *m, const struct mk_generation *g, struct mk_conf_report *report)
@@ -317,7 +321,7 @@ static void open_sockets_again(struct master *m)
     const struct mk_listen *failed = NULL;
     mk_err e = listen_for(m, m->generation, &failed);
     if (e)
-        mk_log_error(&m->log.log, "cannot listen any more: %s", mk_err_text(e));
+        mk_log_error(&m->log.log, "can no longer listen: %s", mk_err_text(e));
 }
 
 static bool can_serve(struct master *m, struct mk_generation *g, struct mk_conf_report *report)
@@ -340,7 +344,8 @@ static void try_out(void *ctx)
     (void)!mk_generation_load(&m->origin, &arena, &report);
 }
 
-/* Plugins have their say in it: one that crashes must not take the server that runs with it. */
+/* Loading runs plugin code, so a child process tries it first: a plugin that crashes must not end the running
+ * server. */
 static struct mk_generation *load_next(struct master *m, struct mk_arena *arena,
                                        struct mk_conf_report *report)
 {
@@ -350,9 +355,10 @@ static struct mk_generation *load_next(struct master *m, struct mk_arena *arena,
     struct mk_conf_place at = {.file = mk_str_from_c(m->origin.path ? m->origin.path : "command line")};
     mk_conf_report_init(report, arena);
     if (e > 0)
-        mk_conf_report_error(report, &at, "loading it ends in signal %d: one of its plugins is broken", e);
+        mk_conf_report_error(report, &at, "loading it crashes with signal %d: one of its plugins is broken",
+                             e);
     else
-        mk_conf_report_error(report, &at, "loading it ends the program: one of its plugins is broken");
+        mk_conf_report_error(report, &at, "loading it exits the program: one of its plugins is broken");
     return NULL;
 }
 
@@ -381,7 +387,7 @@ static void reload(struct master *m)
     log_report(m, &report, m->other);
     mk_arena_fini(&arena);
     if (!m->other) {
-        mk_log_error(&m->log.log, "the new configuration is not taken: the old one stays");
+        mk_log_error(&m->log.log, "the new configuration is rejected: keeping the old one");
         tell_manager(m, "READY=1");
         return;
     }
@@ -389,7 +395,7 @@ static void reload(struct master *m)
     m->phase = PHASE_RELOADING;
     mk_err e = mk_workers_start(&m->workers, m->other);
     if (e) {
-        mk_log_error(&m->log.log, "workers could not be started: %s", mk_err_text(e));
+        mk_log_error(&m->log.log, "cannot start workers: %s", mk_err_text(e));
         abandon_reload(m);
     }
 }
@@ -399,7 +405,7 @@ static void on_files_changed(struct mk_upkeep *u)
     struct master *m = MK_CONTAINER(u, struct master, upkeep);
     if (m->phase == PHASE_ENDING)
         return;
-    mk_log_info(&m->log.log, "certificates have changed: the configuration is loaded anew");
+    mk_log_info(&m->log.log, "certificates have changed: reloading the configuration");
     reload(m);
 }
 
@@ -408,12 +414,12 @@ static void reopen_logs(struct master *m)
     mk_logs_reopen(&m->workers, m->generation);
     if (m->other)
         mk_logs_reopen(&m->workers, m->other);
-    mk_log_info(&m->log.log, "logs were opened anew");
+    mk_log_info(&m->log.log, "reopened the logs");
 }
 
-/* ---- What workers ask for ---- */
+/* ---- Requests of workers ---- */
 
-/* Until a configuration says what it is. */
+/* Until a configuration sets another one. */
 static void set_log_level(struct master *m, int level)
 {
     if (level < 0 || level >= MK_LOG_LEVELS)
@@ -422,7 +428,7 @@ static void set_log_level(struct master *m, int level)
     m->log.log.level = (enum mk_log_level)level;
     mk_workers_tell(&m->workers,
                     &(struct mk_control_message){.kind = MK_CONTROL_LOG_LEVEL, .number = level, .fd = -1});
-    mk_log_info(&m->log.log, "the log level is %s now", mk_log_level_names[level]);
+    mk_log_info(&m->log.log, "the log level is now %s", mk_log_level_names[level]);
 }
 
 static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
@@ -432,12 +438,12 @@ static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
     if (m->phase == PHASE_ENDING)
         return;
     if (ask->kind == MK_CONTROL_RELOAD) {
-        mk_log_info(&m->log.log, "a plugin asks for the configuration to be loaded anew");
+        mk_log_info(&m->log.log, "a plugin requests a reload: reloading the configuration");
         reload(m);
     } else if (ask->kind == MK_CONTROL_LOG_LEVEL) {
         set_log_level(m, ask->number);
     } else if (ask->kind == MK_CONTROL_ROTATE) {
-        mk_logs_rotate(w, generations, MK_LEN(generations), ask->text);
+        mk_logs_rotate_if_full(w, generations, MK_LEN(generations), ask->text);
     }
 }
 
@@ -446,13 +452,13 @@ static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
 static void start_upgrade(struct master *m)
 {
     if (m->phase != PHASE_SERVING || m->upgrade.child) {
-        mk_log_warn(&m->log.log, "no new program is started: busy with something else");
+        mk_log_warn(&m->log.log, "cannot start a new program: another operation is in progress");
         return;
     }
     drop_pidfile(m); /* the successor writes its own */
     mk_err e = mk_upgrade_start(&m->upgrade, &m->listeners, m->o->argv);
     if (e) {
-        mk_log_error(&m->log.log, "the new program could not be started: %s", mk_err_text(e));
+        mk_log_error(&m->log.log, "cannot start the new program: %s", mk_err_text(e));
         take_pidfile_again(m);
     } else {
         mk_log_info(&m->log.log, "the new program is process %d", (int)m->upgrade.child);
@@ -462,13 +468,13 @@ static void start_upgrade(struct master *m)
 static void on_child(struct master *m)
 {
     if (mk_upgrade_failed(&m->upgrade)) {
-        mk_log_error(&m->log.log, "the new program ended before it served: the old one stays");
+        mk_log_error(&m->log.log, "the new program ended before it was ready: keeping the old one");
         take_pidfile_again(m);
     }
     mk_workers_reap(&m->workers);
 }
 
-static void obey(struct master *m, int signal)
+static void handle_signal(struct master *m, int signal)
 {
     switch (signal) {
     case SIGHUP:
@@ -498,10 +504,11 @@ static void on_signal(struct mk_watch *w, uint32_t events)
     struct signalfd_siginfo info;
     (void)events;
     while (read(m->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
-        obey(m, (int)info.ssi_signo);
+        handle_signal(m, (int)info.ssi_signo);
 }
 
-/* In a worker: a pid file that it could write to would choose whom the administrator ends. */
+/* Runs in each new worker. Closes the pid file: a worker that could write to it could choose which process
+ * the administrator kills. */
 static void on_child_begins(struct mk_workers *w)
 {
     struct master *m = w->owner;
@@ -532,6 +539,7 @@ static mk_err start_loop(struct master *m)
     e = mk_loop_add(&m->loop, m->signal_fd, &m->signals, EPOLLIN);
     if (!e)
         e = mk_workers_init(&m->workers, &m->loop, &m->log, &m->listeners);
+    mk_watchdog_start(&m->watchdog, &m->workers);
     m->workers.owner = m;
     m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers;
@@ -540,7 +548,7 @@ static mk_err start_loop(struct master *m)
     return e;
 }
 
-/* A service manager and the configuration do not agree: nobody would ever answer there. */
+/* A socket from the service manager that no Listen wants: connections to it would never be answered. */
 static void warn_of_unwanted(const struct master *m, struct mk_conf_report *report)
 {
     const struct mk_conf_place at = {.file = MK_STR("LISTEN_FDS")};
@@ -549,8 +557,7 @@ static void warn_of_unwanted(const struct master *m, struct mk_conf_report *repo
         struct mk_buf addr = mk_buf_fixed(room, sizeof room);
         mk_addr_print(&m->listeners.at[i].addr, &addr);
         if (m->listeners.at[i].managed && !m->listeners.at[i].wanted)
-            mk_conf_report_warn(report, &at,
-                                "the socket %.*s was handed to us, but no Listen wants it: it is closed",
+            mk_conf_report_warn(report, &at, "no Listen names the passed socket %.*s: closed",
                                 MK_STR_ARG(mk_buf_str(&addr)));
     }
 }
@@ -561,11 +568,13 @@ static int load_and_listen(struct master *m)
     struct mk_conf_report report;
     mk_arena_init(&arena, NULL);
     m->generation = mk_generation_load(&m->origin, &arena, &report);
-    int code = m->generation ? MK_EXIT_FINE : report.no_memory ? MK_EXIT_FAILED : MK_EXIT_CONFIGURATION;
+    int code = m->generation                          ? MK_EXIT_FINE
+               : mk_conf_report_lacks_memory(&report) ? MK_EXIT_FAILED
+                                                      : MK_EXIT_CONFIGURATION;
     mk_listeners_inherit(&m->listeners, NULL);
     if (m->generation && open_sockets(m, m->generation, &report))
         code = MK_EXIT_FAILED;
-    /* Inherited, but not configured: nobody would ever answer there. */
+    /* Inherited but not configured: connections to it would never be answered. */
     warn_of_unwanted(m, &report);
     print_report(&report);
     mk_arena_fini(&arena);
@@ -592,15 +601,15 @@ static int start(struct master *m)
     if (m->o->daemon && !m->upgrade.predecessor) {
         mk_err e = mk_daemon_start(&m->ready_fd);
         if (e) {
-            fprintf(stderr, "monkey: cannot go into the background: %s\n", mk_err_text(e));
+            fprintf(stderr, "monkey: cannot run in the background: %s\n", mk_err_text(e));
             return MK_EXIT_FAILED;
         }
     }
     mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
-    mk_process_block_signals(); /* who reads the pid file may send one at once */
+    mk_process_block_signals(); /* a script may send one as soon as the pid file exists */
     const char *problem = take_pidfile(m);
     if (problem) {
-        fprintf(stderr, "monkey: the pid file %.*s cannot be taken: %s\n",
+        fprintf(stderr, "monkey: cannot lock the pid file %.*s: %s\n",
                 MK_STR_ARG(m->generation->server.pid_file), problem);
         return MK_EXIT_FAILED;
     }
@@ -616,7 +625,7 @@ static int start(struct master *m)
 
 static void close_all(struct master *m)
 {
-    mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* a successor's files stay */
+    mk_listeners_close_all(&m->listeners, !m->upgrade.child); /* a successor's socket files stay */
     drop_pidfile(m);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
@@ -640,7 +649,7 @@ int mk_master_run(const struct mk_master_options *o)
     *m = (struct master){
         .o = o, .pid_fd = -1, .ready_fd = -1, .signal_fd = -1, .asked_level = -1, .origin = o->origin};
     m->origin.shared = &m->shared;
-    tzset(); /* workers could not read the zone any more */
+    tzset(); /* in the sandbox, workers cannot read the time zone */
     mk_arena_init(&m->arena, NULL);
     mk_upgrade_init(&m->upgrade);
     int code = start(m);

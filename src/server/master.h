@@ -1,32 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process that no request ever touches: it holds the sockets and the configuration, keeps workers alive,
- * and hears what the administrator wants.
+/* The process that never handles a request: it holds the sockets and the configuration, keeps workers alive,
+ * and obeys the administrator's signals:
  *
- *   HUP   load the configuration again; new workers serve it, the old ones finish what they have begun
- *   USR1  open the logs anew
- *   USR2  start the program anew (an upgrade); we end when it serves
- *   QUIT  finish what was begun, then end
+ *   HUP   load the configuration again; new workers serve it, the old ones finish their requests
+ *   USR1  reopen the logs
+ *   USR2  start the program again (an upgrade); this process ends when the new one serves
+ *   QUIT  finish all requests, then end
  *   TERM  end now (INT, too)
  */
 #ifndef MK_SERVER_MASTER_H
 #define MK_SERVER_MASTER_H
 
-#include "server/generation.h"
 #include "server/listeners.h"
+#include "setup/generation.h"
 
 struct mk_master_options {
     struct mk_origin origin;
-    char *const *argv; /* of the program, for an upgrade */
+    char *const *argv; /* the program's arguments, for an upgrade */
     bool daemon;
-    void *ctx; /* of the two below */
-    /* Serving has begun: says so to people. `listeners` are those in use. May be NULL. */
+    void *ctx; /* passed to the two callbacks below */
+    /* Serving has begun: prints it for the user. `listeners` are the ones in use. May be NULL. */
     void (*on_serving)(const struct mk_generation *g, const struct mk_listeners *listeners, void *ctx);
-    /* Called a few times a minute, and before a configuration is loaded again: for who has to keep something
-     * up to date that the configuration speaks of. May be NULL. */
+    /* Called a few times a minute, and before a reload: it can update files that the configuration refers to.
+     * May be NULL. */
     void (*look)(struct mk_log *log, void *ctx);
 };
 
-/* The whole life of a master; answers the exit code. */
+/* Runs the master until it ends; returns the exit code. */
 int mk_master_run(const struct mk_master_options *o);
 
 /* Exit codes of the program. */

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker's line to the master has no room for now: kept, in its order, until it has. */
+/* Messages that a control channel has no room for: kept in order until they can be sent. */
 #ifndef MK_SERVER_OUTBOX_H
 #define MK_SERVER_OUTBOX_H
 
 #include "server/control.h"
 
-enum { MK_OUTBOX_MAX = 1024 * 1024 }; /* bytes of messages of plugins: those beyond are lost */
+enum { MK_OUTBOX_MAX = 1024 * 1024 }; /* bytes of plugin messages; more than that are dropped */
 
 struct mk_letter;
 
 struct mk_outbox {
     struct mk_letter *first, *last;
-    size_t size; /* of what waits */
+    size_t size; /* of the pending messages */
 };
 
-/* Sends, or keeps a copy (and one of the descriptor). -ENOBUFS: it is lost, too much waits already. */
+/* Sends the message, or keeps a copy (and a duplicate of the descriptor). -ENOBUFS: dropped, because too much
+ * is pending. */
 mk_err mk_outbox_send(struct mk_outbox *o, int end, const struct mk_control_message *m) MK_MUST_USE;
-/* Goes on with what waits: 0 when nothing waits any more, -EAGAIN when there is no more room. */
+/* Sends pending messages: 0 when none is left, -EAGAIN when the channel is full. */
 mk_err mk_outbox_flush(struct mk_outbox *o, int end) MK_MUST_USE;
 void mk_outbox_clear(struct mk_outbox *o);
 

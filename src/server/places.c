@@ -3,7 +3,9 @@
 
 #include <sys/mman.h>
 
-/* What lies in shared memory. */
+#include "proto/conn.h"
+
+/* The layout of the shared memory. */
 struct shared {
     struct mk_history history;
     struct mk_place at[];
@@ -32,8 +34,6 @@ void mk_places_close(struct mk_places *p)
     *p = (struct mk_places){0};
 }
 
-/* ---- What processes counted ---- */
-
 static void add(struct mk_counters *sum, const struct mk_counters *n)
 {
     sum->accepted += n->accepted;
@@ -49,31 +49,19 @@ static void add(struct mk_counters *sum, const struct mk_counters *n)
         sum->by_ending[i] += n->by_ending[i];
 }
 
+void mk_places_describe(const struct mk_place *place, struct mk_buf *out)
+{
+    const struct mk_counters *n = &place->counters;
+    mk_buf_addf(out, "last request \"%.*s\", moves", (int)strnlen(n->line, sizeof n->line), n->line);
+    for (int i = 15; i >= 0; i--) {
+        uint64_t state = n->moves >> 4 * i & 15;
+        if (n->moves >> 4 * i && state < MK_CONN_STATES)
+            mk_buf_addf(out, " %s", mk_conn_state_names[state]);
+    }
+}
+
 void mk_places_give(struct mk_places *p, struct mk_place *place, uint64_t now)
 {
     add(&p->history->past, &place->counters);
     *place = (struct mk_place){.started = now};
-}
-
-/* ---- Reloads ---- */
-
-void mk_history_reload(struct mk_history *h)
-{
-    atomic_store(&h->reloading, true);
-}
-
-void mk_history_reloaded(struct mk_history *h)
-{
-    atomic_fetch_add(&h->reloads, 1);
-    atomic_store(&h->reloading, false);
-}
-
-void mk_history_stayed(struct mk_history *h, mk_str why)
-{
-    size_t len = mk_min(why.len, sizeof h->why - 1);
-    if (len)
-        memcpy(h->why, why.p, len);
-    h->why[len] = '\0';
-    atomic_fetch_add(&h->failed_reloads, 1);
-    atomic_store(&h->reloading, false);
 }

@@ -7,8 +7,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "os/daemon.h"
 #include "os/fd.h"
+#include "os/identity.h"
+#include "os/proc.h"
 #include "os/sandbox.h"
+#include "os/spool.h"
+#include "server/child.h"
 #include "server/control.h"
 #include "server/worker_bus.h"
 
@@ -38,7 +43,9 @@ void mk_process_block_signals(void)
     fill_signals(&set);
     sigprocmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGCHLD, SIG_DFL); /* ignored by whoever started us, it would take the dead from us */
+    signal(SIGXFSZ,
+           SIG_IGN); /* a log at the limit of file sizes must be an error of write(), not a fatal signal */
+    signal(SIGCHLD, SIG_DFL); /* if inherited as ignored, children could not be waited for */
 }
 
 int mk_process_signal_fd(void)
@@ -55,9 +62,11 @@ static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
 {
     const struct mk_host *h = &s->host;
     mk_err e = h->root.fd >= 0 ? mk_sandbox_allow_fd(box, h->root.fd) : 0;
-    /* Links may lead anywhere: that is what following them means. */
+    /* Symbolic links may lead anywhere on the file system. */
     if (!e && h->root.how.symlink != MK_SYMLINK_OFF)
         e = mk_sandbox_allow(box, "/");
+    for (size_t i = 0; !e && i < h->n_aliases; i++)
+        e = mk_sandbox_allow_fd(box, h->aliases[i].fd);
     for (size_t i = 0; !e && h->homes && i < h->homes->by_name.cap; i++) {
         const struct mk_user_home *home = h->homes->by_name.slots[i].value;
         if (home)
@@ -66,7 +75,7 @@ static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
     return e;
 }
 
-/* What the worker's user may not reach anyway is no reason not to serve. */
+/* A path that the worker's user cannot reach does not prevent serving. */
 static void allow_others(struct mk_sandbox *box, const struct mk_generation *g, struct mk_log *log)
 {
     for (const struct mk_allowed *a = g->allowed; a; a = a->next) {
@@ -83,15 +92,17 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
         return 0;
     mk_err e = mk_sandbox_open(&box);
     if (e) {
-        mk_log_debug(log, "no Landlock on this system: %s", mk_err_text(e));
+        mk_log_debug(log, "this system has no Landlock: %s", mk_err_text(e));
         return 0;
     }
     for (const struct mk_site *s = g->sites; s && !e; s = s->next)
         e = allow_site(&box, s);
     if (!e)
         allow_others(&box, g, log);
+    if (!e && g->wants_spool)
+        e = mk_sandbox_allow_writing(&box, g->server.spool_folder.p);
     if (!e)
-        e = mk_sandbox_allow(&box, "/dev/null"); /* kept for when descriptors run out */
+        e = mk_sandbox_allow(&box, "/dev/null"); /* reserved for when descriptors run out */
     if (!e)
         e = mk_sandbox_allow(&box, "/etc/localtime");
     if (!e)
@@ -100,16 +111,27 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     return e;
 }
 
-/* Programs that it starts have the worker's user, but not its walls. */
+/* Programs that the spawner starts have the worker's user, but not its sandbox. */
 static mk_err start_spawner(struct process *p, const struct mk_generation *g)
 {
     if (!g->wants_children)
         return 0;
     mk_err e = mk_spawner_start(&p->spawner);
     if (e)
-        mk_log_error(p->log, "the process that starts other programs cannot be started: %s", mk_err_text(e));
+        mk_log_error(p->log, "cannot start the spawner: %s", mk_err_text(e));
     p->has_spawner = !e;
     return e;
+}
+
+/* The master has checked that it can write there; the worker's user may lack that right. */
+static void try_spool_folder(const struct mk_generation *g, struct mk_log *log)
+{
+    int fd = g->wants_spool ? mk_spool_open(g->server.spool_folder.p) : -1;
+    if (g->wants_spool && fd < 0)
+        mk_log_error(log,
+                     "workers cannot spool content in SpoolFolder %s: %s; requests with more than 64 KB fail",
+                     g->server.spool_folder.p, mk_err_text(fd));
+    mk_fd_close(&fd);
 }
 
 static mk_err give_up_privileges(struct process *p, const struct mk_generation *g)
@@ -130,21 +152,24 @@ static mk_err give_up_privileges(struct process *p, const struct mk_generation *
     e = enter_sandbox(g, log);
     if (e)
         mk_log_error(log, "cannot enter the sandbox: %s", mk_err_text(e));
+    else
+        try_spool_folder(g, log);
     return e;
 }
 
 /* ---- Hearing ---- */
 
-/* We accept no more, so we must not keep a queue open either, where nobody else does. */
+/* We accept no more, so close the sockets: an open one would keep its queue alive with no process to accept
+ * from it. */
 static void drain(struct process *p, bool has_heir)
 {
     mk_worker_drain(&p->worker, has_heir);
     mk_listeners_close_all(p->listeners, false);
-    if (p->control_fd >= 0) /* a master that cannot be told does not wait for ever */
+    if (p->control_fd >= 0) /* if this message is lost, the master stops waiting by itself */
         (void)!mk_control_say(p->control_fd, MK_CONTROL_DRAINS);
 }
 
-/* Another worker will have one. */
+/* Drains: the worker that replaces this one gets a new spawner. */
 static void on_spawner_lost(struct mk_children *c)
 {
     drain(MK_CONTAINER(c, struct process, worker.children), true);
@@ -162,7 +187,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
             mk_worker_stop(&p->worker);
         else if (info.ssi_signo == SIGCHLD)
             mk_children_reap(&p->worker.children);
-        /* The others are meant for the master; a terminal sends SIGINT to all of us, and the master sees to
+        /* The others are for the master; a terminal sends SIGINT to all processes, and the master handles
          * it. */
     }
 }
@@ -170,18 +195,17 @@ static void on_signal(struct mk_watch *w, uint32_t events)
 static void replace_log(struct process *p, const struct mk_control_message *m)
 {
     struct mk_generation *g = p->worker.generation;
-    for (size_t i = 0; i < g->n_logs; i++) {
-        if (!mk_str_eq(g->logs[i].where, m->text) || g->logs[i].fd < 0)
+    for (size_t i = 0; i < g->logs.n; i++) {
+        if (!mk_str_eq(g->logs.at[i].where, m->text) || g->logs.at[i].fd < 0)
             continue;
-        mk_logfile_flush(&g->logs[i]);
-        if (dup3(m->fd, g->logs[i].fd, O_CLOEXEC) < 0)
-            mk_log_error(p->log, "the log %.*s could not be exchanged: %s", MK_STR_ARG(m->text),
-                         mk_err_text(mk_err_last()));
-        g->logs[i].asked_ms = 0;
+        mk_err e = mk_logfile_exchange(&g->logs.at[i], m->fd);
+        if (e)
+            mk_log_error(p->log, "cannot replace the log %.*s: %s", MK_STR_ARG(m->text), mk_err_text(e));
+        g->logs.at[i].asked_ms = 0;
     }
 }
 
-static void obey(struct process *p, const struct mk_control_message *m)
+static void handle_message(struct process *p, const struct mk_control_message *m)
 {
     if (m->kind == MK_CONTROL_HEIR)
         drain(p, true);
@@ -200,22 +224,22 @@ static void on_control(struct mk_watch *w, uint32_t events)
     struct mk_control_message m;
     mk_err e = 0;
     (void)events;
-    /* Connections wait meanwhile: what is left is for the next turn. */
+    /* Connections wait meanwhile, so leave the rest for the next turn. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &room, &m);
         if (e)
             continue;
-        obey(p, &m);
+        handle_message(p, &m);
         mk_fd_close(&m.fd);
     }
-    if (e == -EPIPE) { /* the master is gone, and would have told us of an heir */
+    if (e == -EPIPE) { /* the master is gone without naming another worker */
         mk_loop_remove(&p->worker.loop, p->control_fd);
         mk_worker_bus_cut(&p->worker);
         drain(p, false);
     }
 }
 
-/* What plugins sent when they began may fill the line: the master is about to read it. */
+/* Messages that plugins sent at their start may fill the channel: wait until the master reads them. */
 static mk_err say_ready(int control_fd)
 {
     struct pollfd room = {.fd = control_fd, .events = POLLOUT};
@@ -245,7 +269,7 @@ static mk_err start_hearing(struct process *p, const struct mk_process_options *
 
 /* ---- Life ---- */
 
-/* Those of other workers are closed: their queues must end with who accepts from them. */
+/* Closes the sockets of other workers: a queue must end with the worker that accepts from it. */
 static mk_err collect_sockets(const struct mk_process_options *o, struct mk_worker_socket **out, size_t *n)
 {
     const struct mk_listeners *l = o->listeners;
@@ -254,11 +278,13 @@ static mk_err collect_sockets(const struct mk_process_options *o, struct mk_work
     if (!*out)
         return -ENOMEM;
     for (unsigned i = 0; i < l->n; i++) {
-        const struct mk_listen *as = mk_listener_listen(&l->at[i], &o->generation->server.listens);
+        const struct mk_listen *as = mk_listener_listen(&l->at[i], &o->generation->listens);
         for (unsigned j = 0; l->at[i].wanted && j < l->at[i].n_fds; j++)
             if (mk_listener_serves(&l->at[i], j, o->index, o->workers))
-                (*out)[(*n)++] = (struct mk_worker_socket){
-                    .fd = l->at[i].fds[j], .tls = as && as->tls, .http2 = as && as->http2};
+                (*out)[(*n)++] = (struct mk_worker_socket){.fd = l->at[i].fds[j],
+                                                           .tls = as && as->tls,
+                                                           .http2 = as && as->http2,
+                                                           .hosts = as ? as->hosts : NULL};
             else
                 mk_fd_close(&l->at[i].fds[j]);
     }
@@ -269,7 +295,7 @@ static mk_err init_worker(struct process *p, const struct mk_process_options *o)
 {
     struct mk_worker_socket *sockets;
     size_t n;
-    mk_listeners_close_unwanted(o->listeners, false); /* what the set before us served and we do not */
+    mk_listeners_close_unwanted(o->listeners, false); /* served by the last generation, but not by this one */
     mk_err e = collect_sockets(o, &sockets, &n);
     if (e)
         return e;
@@ -293,21 +319,21 @@ static void leave_terminal(const struct mk_process_options *o, int null)
 {
     mk_daemon_silence(STDOUT_FILENO, null);
     mk_daemon_silence(STDERR_FILENO, null);
-    for (size_t i = 0; i < o->generation->n_logs; i++)
-        mk_logfile_silence(&o->generation->logs[i], null);
+    for (size_t i = 0; i < o->generation->logs.n; i++)
+        mk_logfile_silence(&o->generation->logs.at[i], null);
 }
 
 static mk_err start(struct process *p, const struct mk_process_options *o)
 {
-    int null = mk_daemon_open_null(); /* before the sandbox closes around it */
+    int null = mk_daemon_open_null(); /* before the sandbox forbids it */
     mk_err e = give_up_privileges(p, o->generation);
-    if (!e) /* after the change of user, which forgets it */
+    if (!e) /* after the change of user, which resets it */
         e = mk_proc_die_with_parent(o->master, SIGQUIT);
     if (!e)
         e = init_worker(p, o);
     if (!e)
         e = start_hearing(p, o);
-    if (!e && p->has_spawner) /* what it starts is ours, but not of us */
+    if (!e && p->has_spawner) /* programs have our user, but must not read our memory */
         mk_proc_hide();
     if (!e && o->silent)
         leave_terminal(o, null);

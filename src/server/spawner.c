@@ -10,11 +10,13 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
+#include "os/daemon.h"
 #include "os/fd.h"
 #include "os/proc.h"
 #include "os/rights.h"
 
-enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* where our two descriptors are */
+enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* the numbers of our two descriptors */
 
 struct child {
     uint32_t id;
@@ -29,8 +31,8 @@ struct spawner {
 
 /* ---- Starting ---- */
 
-/* The next text of *rest; NULL: it does not end with a NUL. */
-static char *take_text(mk_str *rest)
+/* The next text of *rest; NULL: it lacks its NUL. */
+static char *read_text(mk_str *rest)
 {
     size_t len = mk_str_find(*rest, '\0');
     char *text = (char *)(uintptr_t)rest->p;
@@ -38,17 +40,17 @@ static char *take_text(mk_str *rest)
     return len == MK_STR_NONE ? NULL : text;
 }
 
-static bool take_texts(mk_str *rest, char **list, uint32_t n)
+static bool read_texts(mk_str *rest, char **list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!(list[i] = take_text(rest)))
+        if (!(list[i] = read_text(rest)))
             return false;
     return true;
 }
 
 static pid_t spawn(const struct mk_spawner_request *q, mk_str text, const int *fds)
 {
-    struct mk_spawn s = {.cwd = take_text(&text), .fds = {-1, -1, -1}};
+    struct mk_spawn s = {.cwd = read_text(&text), .fds = {-1, -1, -1}};
     if (!s.cwd || q->argc < 1 || q->argc > text.len || q->envc > text.len)
         return -EINVAL;
     char **list = mk_mem_zalloc((size_t)q->argc + q->envc + 2, sizeof *list);
@@ -60,10 +62,10 @@ static pid_t spawn(const struct mk_spawner_request *q, mk_str text, const int *f
     for (unsigned i = 0; i < 3; i++)
         if (q->fds & 1u << i) {
             s.fds[i] = *fds++;
-            (void)!mk_fd_set_block(s.fds[i]); /* programs expect that of their streams */
+            (void)!mk_fd_set_block(s.fds[i]); /* programs expect blocking streams */
         }
     pid_t pid = -EINVAL;
-    if (take_texts(&text, list, q->argc) && take_texts(&text, list + q->argc + 1, q->envc))
+    if (read_texts(&text, list, q->argc) && read_texts(&text, list + q->argc + 1, q->envc))
         pid = mk_spawn(&s);
     mk_mem_free(list);
     return pid;
@@ -89,7 +91,7 @@ static _Noreturn void end(const struct spawner *s)
     _exit(0);
 }
 
-/* A worker that hears nothing now, because it is busy, will. */
+/* Waits for room in the socket: a busy worker reads later. */
 static void answer(const struct spawner *s, uint32_t id, int status)
 {
     const struct mk_spawner_answer a = {.id = id, .status = status};
@@ -120,7 +122,7 @@ static void signal_child(const struct spawner *s, const struct mk_spawner_reques
 
 /* ---- Serving ---- */
 
-static void obey(struct spawner *s)
+static void handle_request(struct spawner *s)
 {
     struct mk_spawner_request q;
     int fds[MK_RIGHTS_MAX] = {-1, -1, -1};
@@ -129,7 +131,7 @@ static void obey(struct spawner *s)
         end(s);
     if (n < 0 && n != -EMSGSIZE)
         return;
-    memcpy(&q, s->room, sizeof q); /* the beginning is there even if its descriptors could not be taken */
+    memcpy(&q, s->room, sizeof q); /* the header is there even if its descriptors could not be received */
     if (n == -EMSGSIZE)
         answer(s, q.id, -EMFILE);
     else if ((size_t)n < sizeof q)
@@ -157,25 +159,25 @@ static void reap(struct spawner *s)
             }
 }
 
-/* Nothing that is ours by chance is to reach a program: what we keep are these five descriptors. */
+/* Keeps only these five descriptors, so that no other one leaks into a program. */
 static mk_err keep_little(int socket)
 {
     sigset_t all, children;
     sigfillset(&all);
-    signal(SIGCHLD, SIG_DFL);             /* ignored, it would take the dead from us */
-    sigprocmask(SIG_SETMASK, &all, NULL); /* whoever sends one means our worker, or all of its session */
+    signal(SIGCHLD, SIG_DFL);             /* if ignored, children could not be waited for */
+    sigprocmask(SIG_SETMASK, &all, NULL); /* a signal is meant for our worker, or for its whole session */
     sigemptyset(&children);
     sigaddset(&children, SIGCHLD);
     int null = mk_daemon_open_null();
     if (null < 0)
         return null;
-    int high = fcntl(socket, F_DUPFD_CLOEXEC, SIGNALS + 1); /* out of the way of the numbers to be taken */
+    int high = fcntl(socket, F_DUPFD_CLOEXEC, SIGNALS + 1); /* away from the numbers used below */
     for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
         if (dup2(null, i) < 0)
             return mk_err_last();
     if (high < 0 || dup3(high, SOCKET, O_CLOEXEC) < 0)
         return mk_err_last();
-    mk_err e = mk_fd_set_block(SOCKET); /* answers wait for a worker that is busy */
+    mk_err e = mk_fd_set_block(SOCKET); /* replies wait for a busy worker */
     if (e)
         return e;
     mk_fd_close_from(SIGNALS);
@@ -186,7 +188,8 @@ static mk_err keep_little(int socket)
 static _Noreturn void serve(int socket, char *room)
 {
     struct spawner s = {.room = room};
-    mk_proc_hide(); /* its memory is a copy of the worker's, its programs have the same user */
+    mk_proc_hide(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
+                       it */
     if (keep_little(socket))
         _exit(1);
     mk_proc_set_name("monkey: spawner");
@@ -197,7 +200,7 @@ static _Noreturn void serve(int socket, char *room)
         if (p[1].revents)
             reap(&s);
         if (p[0].revents)
-            obey(&s);
+            handle_request(&s);
     }
 }
 
@@ -217,7 +220,7 @@ static mk_err start_with(struct mk_spawner *s, char *room)
     return e;
 }
 
-/* It gets its room from us: once we say that we serve, it has all that it needs. */
+/* The parent allocates its memory: once the worker reports that it serves, the spawner needs nothing more. */
 mk_err mk_spawner_start(struct mk_spawner *s)
 {
     char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);

@@ -6,7 +6,7 @@
 
 #include "os/spawn.h"
 
-/* As the worker sees it. */
+/* The worker's side. */
 struct mk_spawner {
     pid_t pid;
     int fd; /* the worker's end, non-blocking */
@@ -18,8 +18,8 @@ enum mk_spawner_kind { MK_SPAWNER_START, MK_SPAWNER_SIGNAL };
 
 enum { MK_SPAWNER_TEXT = 128 * 1024 };
 
-/* What the worker asks for. Behind it, to start something: the folder, all of argv and all of envp, each with
- * a NUL; and the descriptors that `fds` has a bit for, in their order. */
+/* A request of the worker. To start a program, it is followed by the folder, all of argv and all of envp,
+ * each with a NUL, and by the descriptors that have a bit in `fds`, in order. */
 struct mk_spawner_request {
     enum mk_spawner_kind kind;
     uint32_t id; /* the worker's number for the child */
@@ -29,7 +29,7 @@ struct mk_spawner_request {
     uint64_t limits[MK_SPAWN_LIMITS];
 };
 
-/* It has ended: a status of waitpid(2), or a negated errno value when it did not begin. */
+/* The child has ended: a status of waitpid(2), or a negated errno value if it could not be started. */
 struct mk_spawner_answer {
     uint32_t id;
     int status;

@@ -24,7 +24,7 @@ void mk_upgrade_init(struct mk_upgrade *u)
 void mk_upgrade_finish(struct mk_upgrade *u)
 {
     if (u->predecessor > 1 &&
-        u->predecessor == getppid()) /* else it is gone, and its number may be another's */
+        u->predecessor == getppid()) /* else it is gone, and another process may have its ID */
         kill(u->predecessor, SIGQUIT);
     u->predecessor = 0;
 }
@@ -64,7 +64,7 @@ mk_err mk_upgrade_start(struct mk_upgrade *u, struct mk_listeners *l, char *cons
 bool mk_upgrade_failed(struct mk_upgrade *u)
 {
     int status;
-    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* an error: it was reaped with the workers */
+    if (!u->child || waitpid(u->child, &status, WNOHANG) == 0) /* error: reaped with the workers */
         return false;
     u->child = 0;
     return true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/upkeep.h"
 
-#include "server/certificates.h"
+#include "setup/certificates.h"
 
 enum {
     LOOK_MS = 2000,
     ALSO_MS = 15000,
     REMIND_MS = 24 * 3600 * 1000,
-    SETTLE_MS = 1000, /* who changes one file often changes its neighbour next */
+    SETTLE_MS = 1000, /* files often change together, such as a certificate and its key */
 };
 
 static void set(struct mk_upkeep *u, struct mk_timer *t, uint32_t after_ms)
@@ -15,7 +15,7 @@ static void set(struct mk_upkeep *u, struct mk_timer *t, uint32_t after_ms)
     mk_timer_set(&u->loop->wheel, t, u->loop->now_ms, after_ms);
 }
 
-/* Loaded once nothing has changed for a while: a certificate is of no use before its key has come, too. */
+/* Reloads once the files have stopped changing: a new certificate is useless before its key is there, too. */
 static void on_look(struct mk_timer *t)
 {
     struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, look);
@@ -31,7 +31,7 @@ static void on_rotate(struct mk_timer *t)
     struct mk_upkeep *u = MK_CONTAINER(t, struct mk_upkeep, rotate);
     mk_err e = u->generation->tickets ? mk_tickets_rotate(u->generation->tickets) : 0;
     if (e)
-        mk_log_error(u->log, "there is no new key for tickets of TLS sessions: %s", mk_err_text(e));
+        mk_log_error(u->log, "cannot create a new key for TLS session tickets: %s", mk_err_text(e));
     set(u, &u->rotate, u->ticket_ms);
 }
 
@@ -70,16 +70,16 @@ void mk_upkeep_follow(struct mk_upkeep *u, const struct mk_generation *g)
 {
     uint32_t ticket_ms = g->tickets ? g->server.ticket_ms : 0;
     u->generation = g;
-    u->changed = false; /* what has is in it already, or is seen once more */
+    u->changed = false; /* the generation includes earlier changes, or the next look finds them */
     if (g->watched)
         set(u, &u->look, LOOK_MS);
     else
         mk_timer_stop(&u->look);
-    if (g->tls) /* who loads it is told at once */
+    if (g->tls) /* loading has warned already */
         set(u, &u->remind, REMIND_MS);
     else
         mk_timer_stop(&u->remind);
-    if (ticket_ms == u->ticket_ms) /* it runs on: who loads every hour has new keys all the same */
+    if (ticket_ms == u->ticket_ms) /* keep the timer: frequent reloads must not prevent new keys */
         return;
     u->ticket_ms = ticket_ms;
     if (ticket_ms)

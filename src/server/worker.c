@@ -5,20 +5,24 @@
 #include "http/hpack.h"
 #include "os/fd.h"
 #include "os/sock.h"
+#include "proto/service.h"
+#include "server/child.h"
 #include "server/listeners.h"
-#include "server/plugins.h"
 #include "server/worker_bus.h"
 #include "server/worker_wait.h"
+#include "setup/errorlog.h"
+#include "setup/plugins.h"
 
 enum {
     FLUSH_MS = 1000,
-    FDS_KEPT = 16, /* for epoll, bells, the reserve and the like: not for connections */
+    FDS_OF_FILES = 1024, /* at most this many are reserved for files */
+    FDS_KEPT = 16,       /* for epoll, bells, the reserve and the like: not for connections */
     CONNECTIONS_MIN = 16,
 };
 
 /* ---- Access log ---- */
 
-/* Counted from the first line that waits: those behind it do not push it back. */
+/* The delay counts from the first pending line: later lines do not postpone it. */
 static void start_flush_timer(struct mk_worker *w)
 {
     if (mk_list_empty(&w->flush_timer.link))
@@ -28,16 +32,16 @@ static void start_flush_timer(struct mk_worker *w)
 static void write_access(const struct mk_record *record, void *data)
 {
     struct mk_worker *w = data;
-    struct mk_logfile *f = w->generation->access_log;
-    const struct mk_host *host = record->request->site;
-    if (!host) /* it died early, and counts for the default one */
-        host = w->generation->hosts.fallback;
-    if (f->fd < 0 || host->has_own_access_log)
+    /* A request that failed before its host was known counts for the default host. */
+    const struct mk_request_limits *own = mk_flow_limits(mk_exchange_of(record->request));
+    const struct mk_request_limits *limits = own ? own : &w->limits.request;
+    struct mk_logfile *f = limits->log;
+    if (!f || f->fd < 0 || record->request->site->has_own_access_log)
         return;
     struct mk_buf *out = mk_logfile_room(f, MK_ACCESS_LINE);
     if (!out)
         return;
-    mk_accesslog_write(out, (enum mk_access_format)w->generation->server.access_format, record, &w->clock);
+    mk_accesslog_write(out, (enum mk_access_format)limits->log_format, record, &w->clock);
     if (mk_logfile_added(f))
         start_flush_timer(w);
 }
@@ -53,17 +57,31 @@ void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
         start_flush_timer(w);
 }
 
+/* While the error log is not writable either, keep the count. */
+static void report_lost(struct mk_worker *w, struct mk_logfile *f)
+{
+    const struct mk_logfile *errors = w->generation->error_log;
+    uint64_t before = errors->lost;
+    if (!f->lost)
+        return;
+    if (f == errors)
+        mk_errorlog_catch_up(w->service.log);
+    else
+        mk_log_error(w->service.log, "%llu lines of the log %s were lost: it cannot be written",
+                     (unsigned long long)f->lost, f->where.p);
+    if (f != errors && errors->lost <= before)
+        f->lost = 0;
+    if (f->lost)
+        start_flush_timer(w);
+}
+
 void mk_worker_flush_logs(struct mk_worker *w)
 {
     struct mk_generation *g = w->generation;
-    for (size_t i = 0; i < g->n_logs; i++) {
-        mk_logfile_flush(&g->logs[i]);
-        if (g->logs[i].lost) {
-            mk_log_error(w->service.log, "%llu lines of the log %s were lost: it cannot be written",
-                         (unsigned long long)g->logs[i].lost, g->logs[i].where.p);
-            g->logs[i].lost = 0;
-        }
-        mk_worker_watch_log(w, &g->logs[i]);
+    for (size_t i = 0; i < g->logs.n; i++) {
+        mk_logfile_flush(&g->logs.at[i]);
+        report_lost(w, &g->logs.at[i]);
+        mk_worker_watch_log(w, &g->logs.at[i]);
     }
 }
 
@@ -79,20 +97,28 @@ static uint64_t or_unlimited(uint64_t n)
     return n ? n : UINT64_MAX;
 }
 
-/* What is left for connections once files and everything else have theirs. */
-static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, unsigned files,
-                               unsigned workers)
+/* The descriptors left for connections, files and plugins: document roots, logs and listeners are open by
+ * now. */
+static unsigned descriptors_of(uint64_t fds)
 {
-    uint64_t kept =
-        (uint64_t)files + mk_fd_count() + FDS_KEPT; /* roots, logs and listeners are open by now */
-    uint64_t by_fds = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
+    uint64_t kept = mk_fd_count() + FDS_KEPT;
+    uint64_t n = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
+    return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
+}
+
+/* Some descriptors stay reserved for files, however many connections there are. */
+static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, unsigned workers)
+{
+    uint64_t all = descriptors_of(fds),
+             files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
+    uint64_t by_fds = all > files + CONNECTIONS_MIN ? all - files : CONNECTIONS_MIN;
     uint64_t wanted = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
     uint64_t n = wanted < by_fds ? wanted : by_fds;
     return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
 }
 
-static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, uint64_t fds, unsigned files,
-                       unsigned workers)
+static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
+                       const struct mk_request_limits *request, uint64_t fds, unsigned workers)
 {
     *l = (struct mk_limits){
         .head = {.head_max = (size_t)s->max_head_size,
@@ -100,37 +126,27 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s, 
                  .fields_max = s->max_fields},
         .h2 = {.on = mk_hpack_is_there() && s->site.tls.http2,
                .streams_max = s->max_streams,
+               .unread_max = (uint32_t)s->max_unread_body,
                .patience = s->patience},
-        .content_max = or_unlimited(s->max_body_size),
+        .request = *request,
         .request_max = s->max_request_size,
         .requests_max = s->max_requests,
-        .connections_max = connections_of(s, fds, files, workers),
+        .connections_max = connections_of(s, fds, workers),
+        .descriptors = descriptors_of(fds),
         .per_peer_max = s->max_per_address > UINT32_MAX ? 0 : (unsigned)s->max_per_address,
         .keep_alive = s->keep_alive,
         .overcapacity = (enum mk_overcapacity)s->overcapacity,
         .head_ms = s->head_ms,
         .idle_ms = s->idle_ms,
         .linger_ms = s->linger_ms,
-        .handler_ms = s->handler_ms,
-        .tunnel_ms = s->tunnel_ms,
-        .rate_ms = s->rate_bytes ? s->rate_ms : 0,
-        .rate_bytes = s->rate_bytes * s->rate_ms / 1000,
     };
-}
-
-static unsigned files_of(const struct mk_server_settings *s, uint64_t fds)
-{
-    uint64_t most = fds / 4;
-    if (!s->fdt)
-        return 0;
-    return s->file_cache < most ? s->file_cache : (unsigned)most;
 }
 
 /* ---- Life ---- */
 
 static void stop_if_drained(struct mk_service *s)
 {
-    struct mk_worker *w = s->owner;
+    struct mk_worker *w = s->worker;
     if (w->draining && s->n_conns == 0)
         mk_loop_stop(&w->loop);
     for (size_t i = 0; i < w->n_acceptors; i++)
@@ -140,7 +156,7 @@ static void stop_if_drained(struct mk_service *s)
 static void on_drain_over(struct mk_timer *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
-    mk_log_warn(w->service.log, "%u connections were cut off: DrainTimeout is over", w->service.n_conns);
+    mk_log_warn(w->service.log, "closed %u connections: DrainTimeout is over", w->service.n_conns);
     mk_loop_stop(&w->loop);
 }
 
@@ -157,37 +173,42 @@ static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_option
             return e;
         w->acceptors[i].wants_tls = o->listeners[i].tls;
         w->acceptors[i].wants_h2 = o->listeners[i].http2;
+        w->acceptors[i].hosts = o->listeners[i].hosts;
         w->n_acceptors++;
     }
     return 0;
 }
 
-static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o, unsigned files)
+static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
 {
     const struct mk_server_settings *s = &o->generation->server;
-    struct mk_file_cache_limits limits = {
-        .files = files,
+    struct mk_filecache_limits limits = {
+        .files = s->fdt ? s->file_cache : 0,
         .memory = (size_t)(s->file_cache_memory < SIZE_MAX ? s->file_cache_memory : SIZE_MAX),
         .small = (size_t)s->small_file,
         .recheck_ms = s->file_cache_ms};
     w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
+    w->web.spools = (struct mk_spools){.folder = o->generation->wants_spool ? s->spool_folder.p : NULL,
+                                       .max = or_unlimited(s->spool_max),
+                                       .helper = &w->aside.helper,
+                                       .hash_key = mk_hash_key_random()};
     for (size_t i = 0; i < o->generation->n_plugins; i++)
         w->web.precise |= mk_plugins_at(o->generation, i)->object.plugin->on_done != NULL;
-    if (o->generation->access_log->kind != MK_LOGFILE_OFF) {
+    if (o->generation->logs_access) {
         w->web.on_record = write_access;
         w->web.on_record_data = w;
     }
-    return mk_file_cache_init(&w->web.files, &limits);
+    return mk_filecache_init(&w->web.files, &limits);
 }
 
-/* What was made is unmade when the rest cannot be. */
-static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o, unsigned files)
+/* On failure, undoes what has been set up. */
+static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o)
 {
     mk_str name = o->generation->server.hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION);
     mk_err e = mk_loop_init(&w->loop);
     if (e)
         return e;
-    e = init_web(w, o, files);
+    e = init_web(w, o);
     if (!e) {
         e = mk_worker_wait_init(w);
         if (!e)
@@ -195,7 +216,7 @@ static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o,
         if (e)
             mk_worker_wait_end(w);
         if (e)
-            mk_file_cache_fini(&w->web.files);
+            mk_filecache_fini(&w->web.files);
     }
     if (e)
         mk_loop_fini(&w->loop);
@@ -209,18 +230,18 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     *w = (struct mk_worker){
         .generation = o->generation, .index = o->index, .count = o->workers, .places = o->places};
     (void)!mk_fd_limit(0, &fds);
-    unsigned files = files_of(s, fds);
-    set_limits(&w->limits, s, fds, files, o->workers);
+    set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);
     mk_worker_bus_init(w, o->master_fd ? *o->master_fd : -1);
-    mk_err e = init_parts(w, o, files);
+    mk_err e = init_parts(w, o);
     if (e)
         return e;
-    w->service.owner = w;
+    w->loop.pulse = &o->counters->pulse;
+    w->service.worker = w;
+    mk_service_share_descriptors(&w->service);
     w->service.on_room = stop_if_drained;
     w->service.tls = o->generation->tls;
-    w->service.tls_domain = &o->generation->tls_domain;
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
@@ -240,14 +261,14 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
-    mk_worker_wait_end(w); /* before what would be called is gone */
+    mk_worker_wait_end(w); /* before the targets of its callbacks are freed */
     mk_worker_stop_plugins(w);
     mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
     mk_children_fini(&w->children);
     mk_worker_bus_fini(w);
     mk_service_fini(&w->service);
-    mk_file_cache_fini(&w->web.files);
+    mk_filecache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
     mk_mem_free(w->acceptors);
 }
@@ -257,7 +278,7 @@ mk_err mk_worker_run(struct mk_worker *w)
     return mk_loop_run(&w->loop);
 }
 
-/* Those that can be told so open no more requests. */
+/* Tells HTTP/2 clients to open no more requests. */
 static void tell_connections(struct mk_worker *w)
 {
     MK_LIST_EACH_SAFE (at, &w->service.conns) {
@@ -275,11 +296,11 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir)
     w->service.draining = true;
     for (size_t i = 0; i < w->n_acceptors; i++) {
         if (!has_heir)
-            mk_acceptor_take_waiting(&w->acceptors[i]);
+            mk_acceptor_accept_queued(&w->acceptors[i]);
         mk_acceptor_stop(&w->acceptors[i]);
     }
     tell_connections(w);
-    w->draining = true; /* not before: the first of these that is done must not end it */
+    w->draining = true; /* set last: the first connection that closes must not end the worker */
     if (w->service.n_conns == 0)
         mk_loop_stop(&w->loop);
     else if (span)

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "server/control.h"
-#include "server/plugins.h"
+#include "setup/plugins.h"
 
 enum { ASK_AGAIN_MS = 60000 };
 
@@ -31,9 +31,9 @@ void mk_worker_deliver(struct mk_worker *w, mk_str plugin, mk_str message)
     }
 }
 
-/* ---- To ourselves ---- */
+/* ---- Messages to ourselves ---- */
 
-static struct mk_note *take_notes(struct mk_bus *b)
+static struct mk_note *detach_notes(struct mk_bus *b)
 {
     struct mk_note *first = b->notes;
     b->notes = b->last_note = NULL;
@@ -43,7 +43,7 @@ static struct mk_note *take_notes(struct mk_bus *b)
 static void read_notes(struct mk_task *t)
 {
     struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, bus.task);
-    struct mk_note *note = take_notes(&w->bus); /* those that are written now are for the next turn */
+    struct mk_note *note = detach_notes(&w->bus); /* messages sent from now on wait for the next turn */
     while (note) {
         struct mk_note *next = note->next;
         if (!w->ending)
@@ -136,7 +136,7 @@ void mk_worker_bus_cut(struct mk_worker *w)
 
 void mk_worker_bus_fini(struct mk_worker *w)
 {
-    struct mk_note *note = take_notes(&w->bus);
+    struct mk_note *note = detach_notes(&w->bus);
     while (note) {
         struct mk_note *next = note->next;
         mk_mem_free(note);

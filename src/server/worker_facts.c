@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What plugins can learn of a worker and the server around it: monkey/worker.h. */
-#include "proto/h1.h"
+/* Information for plugins about the worker and its server: monkey/worker.h. */
+#include "proto/h1_types.h"
 #include "server/worker.h"
+#include "setup/effective.h"
 
 unsigned mk_worker_index(const struct mk_worker *w)
 {
@@ -66,7 +67,7 @@ bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason
 {
     if (i >= MK_H2_REASONS)
         return false;
-    *reason = mk_h2_reason_names[i];
+    *reason = mk_counters_h2_reason_names[i];
     *n = w->places.history ? w->places.history->past.h2_ended[i] : 0;
     for (size_t p = 0; p < w->places.n; p++)
         *n += w->places.at[p].counters.h2_ended[i];
@@ -104,7 +105,7 @@ static struct mk_conn_info info_of(const struct mk_conn *c)
         .peer = c->peer, .state = mk_conn_state_names[c->state], .requests = c->n_requests};
     if (c->state == MK_CONN_MULTI || !c->h1)
         return info;
-    const struct mk_request *r = &c->h1->x->request;
+    const struct mk_request *r = &c->h1->d.x->request;
     info.method = r->method_text;
     info.target = r->target_text;
     info.host = r->host;
@@ -124,14 +125,14 @@ void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_
 
 void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out)
 {
-    const struct mk_file_cache *f = &w->web.files;
+    const struct mk_filecache *f = &w->web.files;
     *out = (struct mk_cache_info){
         .files = f->n, .files_max = f->limits.files, .memory = f->memory, .memory_max = f->limits.memory};
 }
 
 void mk_worker_cache_clear(struct mk_worker *w)
 {
-    mk_file_cache_clear(&w->web.files);
+    mk_filecache_clear(&w->web.files);
 }
 
 /* ---- The configuration ---- */
@@ -146,5 +147,5 @@ const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i)
 
 void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out)
 {
-    mk_generation_print(w->generation, out);
+    mk_effective_print(w->generation, out);
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker has to do with plugins: starting and stopping them, and what they keep in it. */
-#include "server/plugins.h"
+/* Plugins in a worker: starting and stopping them, and their data. */
 #include "server/worker.h"
+#include "setup/plugins.h"
 
 static size_t place_of(const struct mk_worker *w, const struct mk_plugin *plugin)
 {
     size_t i = 0;
-    while (i < w->generation->n_plugins && mk_plugins_at(w->generation, i)->object.plugin != plugin)
+    while (i < w->generation->n_plugins &&
+           !mk_hook_is_of(mk_plugins_at(w->generation, i)->object.plugin, plugin))
         i++;
     return i;
 }

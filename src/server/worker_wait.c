@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/worker_wait.h"
 
-#include "base/mem.h"
 #include "net/alarm.h"
+#include "net/turnend.h"
 #include "net/watcher.h"
 
-enum {
-    ASIDE_MAX = 1024,          /* that wait or run */
-    ASIDE_STACK = 1024 * 1024, /* libraries that look up names or hash passwords want more than we do */
-};
+enum { ASIDE_MAX = 1024 }; /* waiting or running jobs */
 
 struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
 {
@@ -21,45 +18,21 @@ struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
     return mk_watcher_new_in(&w->loop, fd, events, on_ready, ctx);
 }
 
+struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+{
+    return mk_turn_end_new_in(&w->loop, on_end, ctx);
+}
+
 /* ---- Work in other threads ---- */
-
-struct aside {
-    struct mk_job job;
-    struct mk_worker *worker;
-    void (*work)(void *ctx);
-    void (*done)(void *ctx);
-    void *ctx;
-};
-
-static void run(struct mk_job *job)
-{
-    struct aside *a = MK_CONTAINER(job, struct aside, job);
-    a->work(a->ctx);
-}
-
-static void finish(struct mk_job *job)
-{
-    struct aside *a = MK_CONTAINER(job, struct aside, job), ended = *a;
-    mk_mem_free(a);
-    ended.worker->n_aside--;
-    ended.done(ended.ctx);
-}
 
 int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
 {
-    if (w->ending || w->n_aside >= ASIDE_MAX)
-        return -EAGAIN;
-    struct aside *a = mk_mem_alloc(sizeof *a);
-    if (!a)
-        return -EAGAIN;
-    *a = (struct aside){
-        .job = {.run = run, .done = finish}, .worker = w, .work = work, .done = done, .ctx = ctx};
-    if (!mk_helper_submit(&w->aside, &a->job)) {
-        mk_mem_free(a);
-        return -EAGAIN;
-    }
-    w->n_aside++;
-    return 0;
+    return mk_threads_run(&w->aside, work, done, ctx);
+}
+
+struct mk_threads *mk_threads_new(struct mk_worker *w, unsigned n, unsigned waiting_max)
+{
+    return mk_threads_new_in(&w->loop, n, waiting_max);
 }
 
 /* ---- Calls from other threads ---- */
@@ -80,15 +53,13 @@ mk_err mk_worker_wait_init(struct mk_worker *w)
 {
     mk_inbox_init(&w->inbox, &w->loop);
     w->loop.on_bell = on_bell;
-    mk_err e = mk_helper_init(&w->aside, &w->loop);
-    w->aside.stack = ASIDE_STACK;
-    return e;
+    return mk_threads_init(&w->aside, &w->loop, MK_HELPER_THREADS, ASIDE_MAX - MK_HELPER_THREADS);
 }
 
 void mk_worker_wait_end(struct mk_worker *w)
 {
     w->ending = true;
-    mk_helper_fini(&w->aside); /* first: who is told that it is done may post */
+    mk_threads_fini(&w->aside); /* first: its completion callbacks may post */
     mk_inbox_close(&w->inbox);
     mk_loop_run_tasks(&w->loop);
 }

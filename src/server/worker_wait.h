@@ -4,10 +4,10 @@
 #ifndef MK_SERVER_WORKER_WAIT_H
 #define MK_SERVER_WORKER_WAIT_H
 
-#include "server/worker.h"
+#include "server/worker_type.h"
 
 mk_err mk_worker_wait_init(struct mk_worker *w) MK_MUST_USE;
-/* Makes every call that was promised; from now on none is. */
+/* Makes all pending calls; none is made after this. */
 void mk_worker_wait_end(struct mk_worker *w);
 
 #endif

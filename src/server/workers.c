@@ -60,15 +60,15 @@ static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
     if (!has_waited && p->outbox.first)
         (void)!mk_loop_change(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
     if (e == -ENOBUFS && p->complained_ms && w->loop->now_ms - p->complained_ms < COMPLAIN_AGAIN_MS)
-        return; /* has been said */
+        return; /* already logged */
     if (e == -ENOBUFS)
         p->complained_ms = w->loop->now_ms;
     if (e && e != -EPIPE)
-        mk_log_warn(&w->log->log, "worker %d does not get its messages: %s", (int)p->pid,
-                    e == -ENOBUFS ? "it does not take them" : mk_err_text(e));
+        mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid,
+                    e == -ENOBUFS ? "its channel is full" : mk_err_text(e));
 }
 
-/* What a worker tells a plugin goes to those that serve the same configuration. */
+/* Messages of plugins go only to workers of the same generation. */
 static void relay(const struct mk_worker_proc *from, const struct mk_control_message *m)
 {
     struct mk_control_message copy = *m;
@@ -80,7 +80,7 @@ static void relay(const struct mk_worker_proc *from, const struct mk_control_mes
     }
 }
 
-static void hear(struct mk_worker_proc *p, const struct mk_control_message *m)
+static void handle_message(struct mk_worker_proc *p, const struct mk_control_message *m)
 {
     if (m->kind == MK_CONTROL_MESSAGE) {
         relay(p, m);
@@ -108,13 +108,13 @@ static void on_control(struct mk_watch *watch, uint32_t events)
         return;
     if (events & EPOLLOUT && mk_outbox_flush(&p->outbox, p->control_fd) == 0)
         (void)!mk_loop_change(loop, p->control_fd, watch, EPOLLIN);
-    /* Signals wait meanwhile: what is left is for the next turn. */
+    /* Signals wait meanwhile, so leave the rest for the next turn. */
     for (int i = 0; i < MESSAGES_MAX && (e == 0 || e == -EBADMSG); i++) {
         e = mk_control_receive(p->control_fd, &room, &m);
         if (e)
             continue;
-        mk_fd_close(&m.fd); /* there is none that we could want */
-        hear(p, &m);
+        mk_fd_close(&m.fd); /* no message to the master carries a descriptor */
+        handle_message(p, &m);
     }
     if (e == -EPIPE)
         mk_loop_remove(loop, p->control_fd);
@@ -130,10 +130,10 @@ static struct mk_worker_proc *find_free(struct mk_workers *w)
     return NULL;
 }
 
-/* In the child: what belongs to the master and its other children is let go. */
+/* In the child: closes what belongs to the master and its other children. */
 static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, int control_fd)
 {
-    mk_fd_close(&p->control_fd); /* else we would never learn that the master is gone */
+    mk_fd_close(&p->control_fd); /* else the child would never notice that the master is gone */
     close_lines(w);
     mk_loop_fini(w->loop);
     if (w->on_child)
@@ -184,7 +184,7 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
     return e;
 }
 
-/* From now on that is the set. What was to come back was of another one. */
+/* Makes this the current set. Pending restarts belonged to the previous one. */
 static void set_generation(struct mk_workers *w, struct mk_generation *g)
 {
     w->generation = g;
@@ -234,8 +234,8 @@ void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int sig
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
         struct mk_worker_proc *p = &w->procs[i];
         p->awaited = false;
-        /* Who is leaving already serves a generation that is gone: another one may have its address by now.
-         */
+        /* The generation of a leaving worker may have been freed, and its address may belong to another
+         * one. */
         if (!p->pid || (g && (p->leaving || p->generation != g)))
             continue;
         p->leaving = p->awaited = p->place->leaving = true;
@@ -271,12 +271,12 @@ static void revive(struct mk_timer *t)
         return;
     mk_err e = start_one(w, r->index);
     if (e) {
-        mk_log_error(&w->log->log, "worker %u could not be started: %s", r->index, mk_err_text(e));
+        mk_log_error(&w->log->log, "cannot start worker %u: %s", r->index, mk_err_text(e));
         mk_timer_set(&w->loop->wheel, t, w->loop->now_ms, PAUSE_MAX_MS);
     }
 }
 
-/* At once after a long life, and after the first early death; then slower and slower. */
+/* No pause after a long life or the first early death; then the pause grows. */
 static uint32_t pause_before_revival(struct mk_revival *r, uint64_t age_ms)
 {
     r->young_deaths = age_ms < YOUNG_MS ? r->young_deaths + 1 : 0;
@@ -288,26 +288,18 @@ static uint32_t pause_before_revival(struct mk_revival *r, uint64_t age_ms)
 
 static void report_death(struct mk_workers *w, const struct mk_worker_proc *p, int status)
 {
-    char room[256];
-    struct mk_buf trail = mk_buf_fixed(room, sizeof room);
-    for (int i = 15; i >= 0; i--) {
-        uint64_t state = p->place->counters.moves >> 4 * i & 15;
-        if (p->place->counters.moves >> 4 * i && state < MK_CONN_STATES)
-            mk_buf_addf(&trail, " %s", mk_conn_state_names[state]);
-    }
-    char line[MK_TRAIL_LINE];
-    memcpy(line, p->place->counters.line, sizeof line);
-    line[sizeof line - 1] = '\0';
+    char room[384];
+    struct mk_buf work = mk_buf_fixed(room, sizeof room);
+    mk_places_describe(p->place, &work);
     if (WIFSIGNALED(status))
-        mk_log_error(&w->log->log, "worker %d died of signal %d (%s); last request \"%s\", moves%.*s",
-                     (int)p->pid, WTERMSIG(status), strsignal(WTERMSIG(status)), line,
-                     MK_STR_ARG(mk_buf_str(&trail)));
+        mk_log_error(&w->log->log, "worker %d was killed by signal %d (%s); %.*s", (int)p->pid,
+                     WTERMSIG(status), strsignal(WTERMSIG(status)), MK_STR_ARG(mk_buf_str(&work)));
     else
-        mk_log_error(&w->log->log, "worker %d ended by itself with code %d", (int)p->pid,
+        mk_log_error(&w->log->log, "worker %d ended unexpectedly with code %d", (int)p->pid,
                      WEXITSTATUS(status));
 }
 
-/* Made when it is first needed: most never are. */
+/* Allocated on first use: most are never needed. */
 static struct mk_revival *revival_of(struct mk_workers *w, unsigned index)
 {
     struct mk_revival *r = &w->revivals[index];
@@ -318,7 +310,7 @@ static struct mk_revival *revival_of(struct mk_workers *w, unsigned index)
     return r;
 }
 
-/* Somebody else takes its place, if it was of the current set. */
+/* Another worker replaces it, if it was of the current set. */
 static void bring_back(const struct mk_worker_proc *p)
 {
     struct mk_workers *w = p->all;
@@ -346,14 +338,15 @@ static void bury(struct mk_workers *w, struct mk_worker_proc *p, int status)
         bring_back(p);
 }
 
-/* It ends although nobody told it to: it has told so itself, or was told by somebody else. */
+/* The worker drains without an order from the master: it reported that itself, or another process sent it a
+ * signal. */
 static void replace_one(struct mk_worker_proc *p)
 {
     struct mk_workers *w = p->all;
     p->leaving = p->place->leaving = true;
     if (w->ending)
         return;
-    mk_log_info(&w->log->log, "worker %d accepts no more: another one takes its place", (int)p->pid);
+    mk_log_info(&w->log->log, "worker %d accepts no more connections: starting a replacement", (int)p->pid);
     bring_back(p);
 }
 

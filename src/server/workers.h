@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The worker processes as the master sees them: starting, watching, replacing, telling them to end. */
+/* The worker processes as the master sees them: starting, watching, replacing and ending them. */
 #ifndef MK_SERVER_WORKERS_H
 #define MK_SERVER_WORKERS_H
 
 #include "server/outbox.h"
 #include "server/process.h"
 
-enum { MK_WORKERS_MAX = 1024 }; /* those that end included */
+enum { MK_WORKERS_MAX = 1024 }; /* including the ending ones */
 
 struct mk_workers;
 
@@ -18,17 +18,19 @@ struct mk_worker_proc {
     int control_fd;
     unsigned index;
     const struct mk_generation *generation;
-    uint64_t serial; /* the generation's, which may be gone by now */
+    uint64_t serial; /* the generation's, which may have been freed */
     struct mk_outbox outbox;
-    uint64_t complained_ms; /* when it was said that it does not take its messages; 0: never */
+    uint64_t complained_ms; /* when its unread messages were last reported; 0: never */
     uint64_t started_ms;
+    uint64_t pulse;      /* of its loop, when it was last seen to change, */
+    uint64_t changed_ms; /* and when that was */
+    bool stuck;          /* and that was reported */
     bool ready;
-    bool leaving; /* was told to end: its death is no news */
-    bool awaited; /* was told to end, and did not say yet that it accepts no more */
+    bool leaving; /* got the order to end: its exit is expected */
+    bool awaited; /* got the order to end, and has not reported yet that it accepts no more */
 };
 
-/* When a worker of the current set died: its index comes back after a pause that grows while it dies young.
- */
+/* Restarts a worker of the current set that died, after a pause that grows with repeated early deaths. */
 struct mk_revival {
     struct mk_timer timer;
     struct mk_workers *all;
@@ -44,15 +46,15 @@ struct mk_workers {
     unsigned wanted;                  /* size of the current set */
     pid_t master;
     bool silent;                  /* of a daemon */
-    struct mk_places places;      /* shared memory, one a slot */
+    struct mk_places places;      /* shared memory, one per slot */
     struct mk_worker_proc *procs; /* MK_WORKERS_MAX */
-    struct mk_revival *revivals;  /* one an index */
-    uint64_t n_generations;       /* that have been served */
+    struct mk_revival *revivals;  /* one per index */
+    uint64_t n_generations;       /* served so far */
     bool ending;
     bool early_death; /* one of the current set died before it served; for on_change to take note of */
-    void (*on_child)(struct mk_workers *w);  /* in a new worker: what is the master's alone is to be let go */
-    void (*on_change)(struct mk_workers *w); /* somebody became ready, accepts no more, or died */
-    /* A worker wants something of the master. */
+    void (*on_child)(struct mk_workers *w);  /* in a new worker: releases what is only the master's */
+    void (*on_change)(struct mk_workers *w); /* a worker became ready, stopped accepting, or died */
+    /* Requests of a worker to the master. */
     void (*on_ask)(struct mk_workers *w, const struct mk_control_message *m);
     void *owner;
 };
@@ -61,21 +63,22 @@ mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_err
                        struct mk_listeners *listeners) MK_MUST_USE;
 void mk_workers_fini(struct mk_workers *w);
 
-/* Starts a whole set that serves the generation, beside the ones that run. */
+/* Starts a full set of workers for the generation, beside the running ones. */
 mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g) MK_MUST_USE;
-/* Back to a generation whose set was never told to end: those of it that died meanwhile are started again. */
+/* Returns to a generation whose workers got no order to end, and restarts those that died meanwhile. */
 void mk_workers_return(struct mk_workers *w, struct mk_generation *g);
-/* How many of that generation are there, and how many of them serve; not those that were told to end. */
+/* How many workers of the generation exist and how many of them serve, without those that got the order
+ * to end. */
 unsigned mk_workers_count(const struct mk_workers *w, const struct mk_generation *g, bool ready);
 unsigned mk_workers_count_all(const struct mk_workers *w);
-/* Tells all of one generation, or (NULL) all there are, to end: with that signal, or, when somebody else will
- * accept what waits in their queues, with a message. */
+/* Tells the workers of one generation, or (NULL) all workers, to end: with that signal or, if others will
+ * accept their queued connections, with a message. */
 void mk_workers_end(struct mk_workers *w, const struct mk_generation *g, int signal, bool has_heir);
-/* May somebody whom the last mk_workers_end told to end still accept? */
+/* True if a worker that the last mk_workers_end() ended may still accept. */
 bool mk_workers_accept_still(const struct mk_workers *w);
-/* Takes the dead from the system. */
+/* Reaps ended processes. */
 void mk_workers_reap(struct mk_workers *w);
-/* A message for all of them, those that end included. */
+/* Sends a message to all workers, including the ending ones. */
 void mk_workers_tell(struct mk_workers *w, const struct mk_control_message *m);
 
 #endif

@@ -11,7 +11,7 @@
 
 enum {
     DAY_S = 24 * 60 * 60,
-    EARLIER_S = 60 * 60, /* clocks of others may be behind */
+    EARLIER_S = 60 * 60, /* tolerates clients whose clocks are behind */
     AUTHORITY_DAYS = MK_TLS_AUTHORITY_YEARS * 365 + 2,
     SERIAL_BITS = 159, /* 20 bytes, and never negative */
     NAME_PART = 64,    /* what X.509 lets a common name be */
@@ -32,7 +32,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET, name, ip) == 1 || inet_pton(AF_INET6, name, ip) == 1;
 }
 
-/* What goes into the words of OpenSSL's extensions must not be able to say anything else there. */
+/* Rejects names with characters that have a meaning in OpenSSL's extension syntax. */
 static bool is_host(const char *name)
 {
     size_t len = strlen(name);
@@ -51,15 +51,15 @@ static bool add_name(struct mk_buf *out, const char *before, const char *name)
     return true;
 }
 
-/* Many a machine is called as others call a whole domain: `dev`, `app`, `box`. Its own name is meant, and not
- * what is below. */
+/* Machines are often called like a top-level domain: `dev`, `app`, `box`. Permits the name itself and
+ * nothing below it. */
 static void add_permitted(struct mk_buf *out, const char *name)
 {
     bool known = strcmp(name, "localhost") == 0 || mk_str_ends(mk_str_from_c(name), MK_STR(".local"));
     bool address = is_address(name);
     if (!address && !known && add_name(out, "permitted;", name) && !strchr(name, '.'))
         mk_buf_addf(out, ",excluded;DNS:.%s", name);
-    else if (address && !strchr(name, ':')) /* any of IPv6 is: they change with the provider's mood */
+    else if (address && !strchr(name, ':')) /* any IPv6 address: providers change them */
         mk_buf_addf(out, ",permitted;IP:%s/255.255.255.255", name);
 }
 
@@ -84,7 +84,7 @@ static bool set_serial(X509 *x)
     return ok;
 }
 
-/* By text: the time_t of a library need not be ours where a long has 32 bits. */
+/* As text: where long has 32 bits, the library's time_t may differ from ours. */
 static bool set_time(ASN1_TIME *t, int64_t when)
 {
     char text[sizeof "YYYYMMDDhhmmssZ"];
@@ -117,7 +117,7 @@ static X509 *new_certificate(EVP_PKEY *key, int64_t from, int64_t to)
 
 /* ---- PEM ---- */
 
-/* Into our own room: what OpenSSL keeps of a secret it wipes itself. */
+/* Uses our own buffer; OpenSSL wipes its own copies of secrets. */
 static mk_err take_bio(BIO *bio, struct mk_buf *pem)
 {
     char *p = NULL;
@@ -138,7 +138,7 @@ static mk_err write_pem(const X509 *x, const EVP_PKEY *key, struct mk_buf *pem)
     return e;
 }
 
-/* A file of ours is in the clear: nobody is to be asked for a password. */
+/* Our files are not encrypted: never prompt for a password. */
 static int no_password(char *room, int size, int writing, void *ctx)
 {
     (void)room;
@@ -164,7 +164,7 @@ static X509 *read_certificate(mk_str pem)
     return x;
 }
 
-/* What OpenSSL remembers of a failure must not be taken for that of somebody who comes later. */
+/* Clears OpenSSL's error queue, so that a later call does not report this failure. */
 static mk_err forget_errors(mk_err e)
 {
     ERR_clear_error();
@@ -173,14 +173,14 @@ static mk_err forget_errors(mk_err e)
 
 /* ---- Making an authority ---- */
 
-static bool set_name(X509 *x, mk_str who)
+static bool set_name(X509 *x, mk_str host_name)
 {
     char text[NAME_PART + 1];
     struct mk_buf b = mk_buf_fixed(text, sizeof text - 1);
     X509_NAME *name = X509_get_subject_name(x);
     mk_buf_add(&b, MK_STR("Monkey on "));
-    for (size_t i = 0; i < who.len && b.len < b.cap; i++)
-        mk_buf_add_char(&b, who.p[i] > ' ' && who.p[i] < 0x7f ? who.p[i] : '?');
+    for (size_t i = 0; i < host_name.len && b.len < b.cap; i++)
+        mk_buf_add_char(&b, host_name.p[i] > ' ' && host_name.p[i] < 0x7f ? host_name.p[i] : '?');
     const unsigned char *p = (const unsigned char *)text;
     return X509_NAME_add_entry_by_txt(name, "O", MBSTRING_ASC,
                                       (const unsigned char *)"Monkey local authority", -1, -1, 0) == 1 &&
@@ -188,7 +188,7 @@ static bool set_name(X509 *x, mk_str who)
            X509_set_issuer_name(x, name) == 1;
 }
 
-/* Whoever steals the key is to have little of it: names of strangers are out of its reach. */
+/* Limits the damage of a stolen key: it cannot vouch for foreign names. */
 static bool constrain(X509 *x, const struct mk_tls_names *names)
 {
     struct mk_buf text = mk_buf_growing(EXTENSION_MAX);
@@ -205,11 +205,11 @@ static bool constrain(X509 *x, const struct mk_tls_names *names)
     return ok;
 }
 
-static mk_err make(mk_str who, const struct mk_tls_names *names, int64_t now, struct mk_buf *pem)
+static mk_err make(mk_str host_name, const struct mk_tls_names *names, int64_t now, struct mk_buf *pem)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *x = key ? new_certificate(key, now - EARLIER_S, now + (int64_t)AUTHORITY_DAYS * DAY_S) : NULL;
-    bool ok = x && set_name(x, who) &&
+    bool ok = x && set_name(x, host_name) &&
               add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
               add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") &&
               add_extension(x, x, NID_ext_key_usage, "serverAuth") &&
@@ -227,11 +227,11 @@ static const char *judge(X509 *x, const EVP_PKEY *key)
 {
     uint32_t usage = X509_get_key_usage(x);
     if (X509_check_private_key(x, key) != 1)
-        return "its key and its certificate do not belong together";
+        return "its key does not match its certificate";
     if (X509_check_ca(x) != 1 || !(usage & KU_KEY_CERT_SIGN))
-        return "its certificate is not that of an authority";
+        return "its certificate is not an authority's";
     if (X509_self_signed(x, 1) != 1)
-        return "its certificate is signed by somebody else";
+        return "its certificate is signed by another authority";
     return NULL;
 }
 
@@ -253,8 +253,8 @@ static mk_err open_authority(mk_str pem, struct mk_tls_authority **out, const ch
         return -ENOMEM;
     a->key = read_key(pem);
     a->certificate = read_certificate(pem);
-    *why = !a->key           ? "there is no private key in it that could be read"
-           : !a->certificate ? "there is no certificate in it that could be read"
+    *why = !a->key           ? "it contains no readable private key"
+           : !a->certificate ? "it contains no readable certificate"
                              : judge(a->certificate, a->key);
     if (*why) {
         close_authority(a);
@@ -314,7 +314,7 @@ static bool set_names(X509 *x, const struct mk_tls_names *names)
 /* The leaf must be complete, or never be completed: what it says is remembered here. */
 static bool permits(const struct mk_tls_authority *a, X509 *leaf)
 {
-    (void)X509_check_purpose(leaf, -1, 0); /* reads the names, also of one that nobody has signed */
+    (void)X509_check_purpose(leaf, -1, 0); /* reads the names, also of an unsigned one */
     NAME_CONSTRAINTS *nc = X509_get_ext_d2i(a->certificate, NID_name_constraints, NULL, NULL);
     bool ok = !nc || NAME_CONSTRAINTS_check(leaf, nc) == X509_V_OK;
     NAME_CONSTRAINTS_free(nc);
@@ -365,16 +365,16 @@ static const char *judge_times(const X509 *x, int64_t now)
     int64_t since = seconds_of(X509_get0_notBefore(x)), until = seconds_of(X509_get0_notAfter(x));
     if (now < since)
         return "it is not valid yet";
-    return now >= since + (until - since) / 3 * 2 ? "two thirds of its time are over" : NULL;
+    return now >= since + (until - since) / 3 * 2 ? "two thirds of its lifetime are over" : NULL;
 }
 
 static const char *judge_leaf(const struct mk_tls_authority *a, X509 *x, const EVP_PKEY *key,
                               const struct mk_tls_names *names, int64_t now)
 {
     if (!x || !key || X509_check_private_key(x, key) != 1)
-        return "it cannot be read";
+        return "it is unreadable";
     if (X509_check_issued(a->certificate, x) != X509_V_OK || X509_verify(x, a->key) != 1)
-        return "it is of another authority";
+        return "another authority issued it";
     for (size_t i = 0; i < names->n; i++)
         if (!has_name(x, names->at[i]))
             return "the machine has a new name or address";

@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "tls/out.h"
 
-/* Of <openssl/bio.h>, where they stand in a comment: what OpenSSL asks of a socket to have the kernel
- * encrypt. */
+/* From a comment in <openssl/bio.h>: the requests with which OpenSSL makes a socket encrypt in the
+ * kernel. */
 enum { SET_KTLS = 72, SET_KTLS_CONTROL = 74, CLEAR_KTLS_CONTROL = 75 };
 
 enum { PULL_MAX = 128 * 1024 }; /* of ciphertext, in one call: records may hold nothing at all */
@@ -102,7 +102,7 @@ static long on_ctrl(BIO *b, int cmd, long num, void *ptr)
     if (cmd == BIO_CTRL_FLUSH)
         return 1; /* the stream decides when it is sent */
     if (cmd == SET_KTLS)
-        return num ? hand_over(b, t, ptr) : 0; /* what comes in is read by OpenSSL */
+        return num ? hand_over(b, t, ptr) : 0; /* OpenSSL decrypts the input */
     if (cmd == SET_KTLS_CONTROL)
         t->control = true;
     if (cmd == CLEAR_KTLS_CONTROL)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What OpenSSL takes for the socket. */
+/* The BIO that OpenSSL uses as its socket. */
 #ifndef MK_TLS_BIO_H
 #define MK_TLS_BIO_H
 
-#include "tls/stream.h"
+#include "tls/stream_type.h"
 
 /* Made once for the process; NULL: no memory. */
 const BIO_METHOD *mk_tls_bio_method(void);

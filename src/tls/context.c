@@ -25,7 +25,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static uint64_t kernel_option;
 
-/* A kernel that can encrypt complains of the socket that is not connected, others of the name. */
+/* With kernel TLS the call fails because the socket is not connected; without it, because the name is
+ * unknown. */
 static bool kernel_can(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -91,7 +92,7 @@ static mk_err fill(struct mk_tls_context *c, const struct mk_tls_rules *r, struc
     c->h2 = r->h2;
     bool too_few = !r->n_pairs && !r->challenges; /* those come later */
     if (!e && (too_few || r->n_pairs > MK_TLS_PAIRS_MAX))
-        e = mk_tls_wrong(problem, NULL, "expected 1 to %d certificates", MK_TLS_PAIRS_MAX);
+        e = mk_tls_problem_set(problem, NULL, "expected 1 to %d certificates", MK_TLS_PAIRS_MAX);
     for (size_t i = 0; !e && i < r->n_pairs; i++)
         e = mk_tls_pair_load(c, &r->pairs[i], problem);
     if (!e && r->challenges && !(c->challenges = OPENSSL_strdup(r->challenges)))
@@ -121,10 +122,10 @@ mk_err mk_tls_context_new(const struct mk_tls_rules *rules, struct mk_tls_contex
     ERR_clear_error();
     struct mk_tls_context *c = make();
     if (!c)
-        return mk_tls_wrong_by(problem, NULL, "OpenSSL cannot be used");
+        return mk_tls_problem_set_by(problem, NULL, "OpenSSL does not work");
     mk_err e = fill(c, rules, problem);
     if (e && !*problem->text)
-        (void)mk_tls_wrong_by(problem, NULL, "OpenSSL failed");
+        (void)mk_tls_problem_set_by(problem, NULL, "OpenSSL failed");
     if (e) {
         SSL_CTX_free(c->ctx);
         return e;

@@ -79,7 +79,7 @@ static struct mk_tls_client *describe(const X509 *x)
     return c;
 }
 
-/* Written once, when somebody asks. */
+/* Written once, on the first request for them. */
 static const struct mk_tls_client *client_of(struct mk_tls *t)
 {
     X509 *x = SSL_get0_peer_certificate(t->ssl);

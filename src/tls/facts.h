@@ -3,7 +3,7 @@
 #ifndef MK_TLS_FACTS_H
 #define MK_TLS_FACTS_H
 
-#include "tls/stream.h"
+#include "tls/stream_type.h"
 
 void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out);
 

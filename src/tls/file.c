@@ -10,7 +10,7 @@ enum { FILE_MAX = 4 * 1024 * 1024 }; /* lists of authorities are long */
 
 static mk_err wrong(struct mk_tls_problem *p, const char *file, const char *what, const char *why)
 {
-    return mk_tls_wrong(p, file, "the %s cannot be read: %s", what, why);
+    return mk_tls_problem_set(p, file, "cannot read the %s: %s", what, why);
 }
 
 static mk_err read_all(int fd, BIO *into)

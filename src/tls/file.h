@@ -7,13 +7,14 @@
 
 #include "tls/problem.h"
 
-/* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem. `foreign`: who
- * may write in its folder has fewer rights than we, and shall not lead us to what he can't read: links are
- * refused. */
+/* All of a file; free it with BIO_free. `what` it is to be ("certificate") is for the problem. `foreign`:
+ * a less privileged user may write to its folder, so links are refused: they could lead us to files that
+ * this user cannot read. */
 mk_err mk_tls_file_read(const char *file, bool foreign, const char *what, BIO **out,
                         struct mk_tls_problem *problem);
 
-/* For what OpenSSL reads of it: else it asks for passwords at the terminal, and the server waits. */
+/* For OpenSSL's PEM readers: without it, OpenSSL prompts for a password on the terminal and blocks the
+ * server. */
 int mk_tls_file_no_password(char *room, int cap, int for_writing, void *unused);
 
 #endif

@@ -47,7 +47,7 @@ static bool wants_challenge(SSL *ssl)
 
 /* ---- What is chosen ---- */
 
-static bool take_groups(SSL *ssl, const struct mk_tls_context *from, const struct mk_tls_context *to)
+static bool read_groups(SSL *ssl, const struct mk_tls_context *from, const struct mk_tls_context *to)
 {
     bool same = from && strcmp(from->groups, to->groups) == 0;
     return same || SSL_set1_groups_list(ssl, to->groups) == 1;
@@ -55,7 +55,7 @@ static bool take_groups(SSL *ssl, const struct mk_tls_context *from, const struc
 
 /* SSL_set_SSL_CTX brings certificates, ciphers and callbacks; all else the connection has had from the
  * context that it began with. */
-static bool take_rules(SSL *ssl, const struct mk_tls_context *to)
+static bool read_rules(SSL *ssl, const struct mk_tls_context *to)
 {
     const struct mk_tls_context *from = mk_tls_slot_of(SSL_get_SSL_CTX(ssl));
     if (from == to)
@@ -69,7 +69,7 @@ static bool take_rules(SSL *ssl, const struct mk_tls_context *to)
     return SSL_set_min_proto_version(ssl, SSL_CTX_get_min_proto_version(to->ctx)) &&
            SSL_set_num_tickets(ssl, SSL_CTX_get_num_tickets(to->ctx)) &&
            SSL_set_session_id_context(ssl, to->session_id, sizeof to->session_id) &&
-           take_groups(ssl, from, to);
+           read_groups(ssl, from, to);
 }
 
 /* The name becomes a part of a path. */
@@ -101,7 +101,7 @@ static int refuse(struct mk_tls *t, int *alert, int with, const char *why)
 
 /* The authority that asks has no certificate of its own. So its session is good for nothing else: none is
  * continued here, and this one is not continued elsewhere. */
-static bool take_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
+static bool read_challenge(SSL *ssl, const struct mk_tls_context *c, const char *name)
 {
     static const unsigned char no_host[] = CHALLENGE;
     SSL_set_verify(ssl, SSL_VERIFY_NONE, NULL);
@@ -117,19 +117,18 @@ int mk_tls_hello_on_hello(SSL *ssl, int *alert, void *arg)
     bool challenge = wants_challenge(ssl);
     (void)arg;
     if (t->challenge && !challenge) /* a second one must say the same (RFC 8446, 4.1.2) */
-        return refuse(t, alert, SSL_AD_ILLEGAL_PARAMETER, "it changed its mind about the protocol");
+        return refuse(t, alert, SSL_AD_ILLEGAL_PARAMETER, "it changed the protocol during the handshake");
     t->challenge = challenge;
     if (!find_name(ssl, name))
-        return refuse(t, alert, SSL_AD_DECODE_ERROR, "the name that it asks for is malformed");
+        return refuse(t, alert, SSL_AD_DECODE_ERROR, "the requested name is malformed");
     const struct mk_tls_context *c =
         t->domain->choose(t->domain->ctx, *name ? mk_str_from_c(name) : mk_str_of(NULL, 0));
     if (!c)
-        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME, "no host has the name that it asks for");
-    if (!take_rules(ssl, c))
+        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME, "no host has the requested name");
+    if (!read_rules(ssl, c))
         return refuse(t, alert, SSL_AD_INTERNAL_ERROR, "out of memory");
-    if (challenge && !take_challenge(ssl, c, name))
-        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME,
-                      "there is no challenge for the name that it asks for");
+    if (challenge && !read_challenge(ssl, c, name))
+        return refuse(t, alert, SSL_AD_UNRECOGNIZED_NAME, "there is no challenge for the requested name");
     return SSL_CLIENT_HELLO_SUCCESS;
 }
 

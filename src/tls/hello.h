@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client says first: which host it means, and what it wants to speak. */
+/* The ClientHello: which host the client wants, and which protocol. */
 #ifndef MK_TLS_HELLO_H
 #define MK_TLS_HELLO_H
 

@@ -10,7 +10,7 @@ enum {
     RECORD_MORE = 64,                              /* what a record of 16 KB has besides, and some */
     ROOM = MK_TLS_PIECE + 16 * RECORD_MORE + 4096, /* for content of a call */
     SMALL = 4096,                                  /* is better sent with what follows */
-    KEPT_MAX = 256 * 1024,                         /* answers of a protocol that nobody reads */
+    KEPT_MAX = 256 * 1024,                         /* protocol responses that the peer does not read */
 };
 
 struct rooms {

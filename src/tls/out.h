@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The way to the socket: the records of one call are gathered in a room that all streams of a thread share,
- * and go out in one write. What the socket does not take is kept with its stream, so that OpenSSL never meets
- * a socket that is full. */
+/* Output to the socket: gathers the records of one call in a buffer that all streams of a thread share,
+ * and sends them in one write. Each stream keeps what the socket does not accept, so OpenSSL never sees a
+ * full socket. */
 #ifndef MK_TLS_OUT_H
 #define MK_TLS_OUT_H
 
-#include "tls/stream.h"
+#include "tls/stream_type.h"
 
 enum { MK_TLS_PIECE = 64 * 1024 }; /* of content, for one call */
 

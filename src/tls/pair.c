@@ -31,9 +31,10 @@ static mk_err read_certificates(const char *file, bool foreign, X509 **leaf, STA
     *leaf = PEM_read_bio_X509_AUX(b, NULL, mk_tls_file_no_password, NULL);
     if (!*leaf) {
         e = is_over(b, ERR_peek_last_error())
-                ? mk_tls_wrong(problem, file,
-                               "there is no certificate in it: expected PEM, \"-----BEGIN CERTIFICATE-----\"")
-                : mk_tls_wrong_by(problem, file, "the certificate cannot be understood");
+                ? mk_tls_problem_set(
+                      problem, file,
+                      "it contains no certificate: expected PEM, \"-----BEGIN CERTIFICATE-----\"")
+                : mk_tls_problem_set_by(problem, file, "the certificate is invalid");
         BIO_free(b);
         return e;
     }
@@ -45,7 +46,7 @@ static mk_err read_certificates(const char *file, bool foreign, X509 **leaf, STA
     BIO_free(b);
     unsigned long last = ERR_peek_last_error();
     if (last && !is_over(b, last))
-        return mk_tls_wrong_by(problem, file, "a certificate behind the first one cannot be understood");
+        return mk_tls_problem_set_by(problem, file, "a certificate after the first one is invalid");
     ERR_clear_error();
     return 0;
 }
@@ -66,10 +67,10 @@ static mk_err check_time(const char *file, X509 *x, const char *which, struct mk
     gmtime_r(&t, &tm);
     strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &tm);
     if (until < now)
-        return mk_tls_wrong(problem, file, "%s has expired, it ended on %s: expected one that is valid",
-                            which, when);
+        return mk_tls_problem_set(problem, file, "%s has expired, it ended on %s: expected one that is valid",
+                                  which, when);
     if (from > now)
-        mk_tls_odd(problem, file, "%s is not valid before %s", which, when);
+        mk_tls_problem_warn(problem, file, "%s is not valid before %s", which, when);
     return 0;
 }
 
@@ -79,13 +80,13 @@ static mk_err check_kind(const char *file, X509 *leaf, struct mk_tls_problem *pr
     int kind = key ? EVP_PKEY_get_base_id(key) : EVP_PKEY_NONE;
     int bits = key ? EVP_PKEY_get_bits(key) : 0;
     if ((kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS) && bits < RSA_BITS_MIN)
-        return mk_tls_wrong(problem, file, "its RSA key has %d bits: expected at least %d", bits,
-                            RSA_BITS_MIN);
+        return mk_tls_problem_set(problem, file, "its RSA key has %d bits: expected at least %d", bits,
+                                  RSA_BITS_MIN);
     if (kind == EVP_PKEY_RSA || kind == EVP_PKEY_RSA_PSS || kind == EVP_PKEY_EC || kind == EVP_PKEY_ED25519 ||
         kind == EVP_PKEY_ED448)
         return 0;
-    return mk_tls_wrong(problem, file,
-                        "its key is of a kind that TLS has no use for: expected RSA, ECDSA or Ed25519");
+    return mk_tls_problem_set(problem, file,
+                              "TLS does not support its type of key: expected RSA, ECDSA or Ed25519");
 }
 
 static mk_err check_all(const char *file, X509 *leaf, STACK_OF(X509) * chain, struct mk_tls_problem *problem)
@@ -94,7 +95,7 @@ static mk_err check_all(const char *file, X509 *leaf, STACK_OF(X509) * chain, st
     if (!e)
         e = check_kind(file, leaf, problem);
     for (int i = 0; !e && i < sk_X509_num(chain); i++)
-        e = check_time(file, sk_X509_value(chain, i), "a certificate behind the first one", problem);
+        e = check_time(file, sk_X509_value(chain, i), "a certificate after the first one", problem);
     return e;
 }
 
@@ -123,28 +124,29 @@ static mk_err read_key(const char *file, bool foreign, EVP_PKEY **out, struct mk
         return 0;
     }
     if (asked)
-        return mk_tls_wrong(problem, file,
-                            "the key is protected by a password: expected one without, which only the server "
-                            "may read");
+        return mk_tls_problem_set(
+            problem, file,
+            "the key is protected by a password: expected one without, which only the server "
+            "may read");
     unsigned long last = ERR_peek_last_error();
     if (ERR_GET_LIB(last) == ERR_LIB_PEM || ERR_GET_REASON(last) == ERR_R_UNSUPPORTED)
-        return mk_tls_wrong(problem, file,
-                            "there is no private key in it: expected PEM, \"-----BEGIN PRIVATE KEY-----\"");
-    return mk_tls_wrong_by(problem, file, "the key cannot be understood");
+        return mk_tls_problem_set(
+            problem, file, "it contains no private key: expected PEM, \"-----BEGIN PRIVATE KEY-----\"");
+    return mk_tls_problem_set_by(problem, file, "the key is invalid");
 }
 
 static void check_readers(const char *file, struct mk_tls_problem *problem)
 {
     struct stat st;
     if (stat(file, &st) == 0 && st.st_mode & (S_IROTH | S_IWOTH))
-        mk_tls_odd(problem, file, "others can %s the key: expected mode 0600, not %04o",
-                   st.st_mode & S_IROTH ? "read" : "write", st.st_mode & 07777);
+        mk_tls_problem_warn(problem, file, "others can %s the key: expected mode 0600, not %04o",
+                            st.st_mode & S_IROTH ? "read" : "write", st.st_mode & 07777);
 }
 
 /* ---- Both ---- */
 
 /* One of a kind: the client chooses by kind. */
-static bool take_kind(struct mk_tls_context *c, X509 *leaf)
+static bool read_kind(struct mk_tls_context *c, X509 *leaf)
 {
     int kind = EVP_PKEY_get_base_id(X509_get0_pubkey(leaf));
     for (size_t i = 0; i < c->n_kinds; i++)
@@ -157,21 +159,23 @@ static bool take_kind(struct mk_tls_context *c, X509 *leaf)
 static mk_err use(struct mk_tls_context *c, const char *file, const char *key_file, X509 *leaf,
                   STACK_OF(X509) * chain, EVP_PKEY *key, struct mk_tls_problem *problem)
 {
-    if (!take_kind(c, leaf))
-        return mk_tls_wrong(problem, file,
-                            "another certificate has the same kind of key: expected one for each kind");
+    if (!read_kind(c, leaf))
+        return mk_tls_problem_set(problem, file,
+                                  "another certificate has the same type of key: expected one for each type");
     if (!SSL_CTX_use_certificate(c->ctx, leaf))
-        return mk_tls_wrong_by(problem, file, "the certificate cannot be used");
+        return mk_tls_problem_set_by(problem, file, "OpenSSL rejects the certificate");
     if (!SSL_CTX_set1_chain(c->ctx, chain))
-        return mk_tls_wrong_by(problem, file, "the certificates behind the first one cannot be used");
+        return mk_tls_problem_set_by(problem, file, "OpenSSL rejects the certificates after the first one");
     ERR_clear_error();
     if (!X509_check_private_key(leaf, key))
-        return mk_tls_wrong(problem, key_file,
-                            "the key does not belong to the certificate in %s: expected the one that it was "
-                            "made with",
-                            file);
-    return SSL_CTX_use_PrivateKey(c->ctx, key) ? 0
-                                               : mk_tls_wrong_by(problem, key_file, "the key cannot be used");
+        return mk_tls_problem_set(
+            problem, key_file,
+            "the key does not belong to the certificate in %s: expected the one that it was "
+            "made with",
+            file);
+    return SSL_CTX_use_PrivateKey(c->ctx, key)
+               ? 0
+               : mk_tls_problem_set_by(problem, key_file, "OpenSSL rejects the key");
 }
 
 static mk_err load(struct mk_tls_context *c, const struct mk_tls_pair *pair, STACK_OF(X509) * chain,

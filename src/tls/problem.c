@@ -11,7 +11,7 @@ static void say(struct mk_tls_problem *p, const char *file, const char *fmt, va_
     (void)vsnprintf(p->text, sizeof p->text, fmt, args);
 }
 
-mk_err mk_tls_wrong(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
+mk_err mk_tls_problem_set(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -21,13 +21,13 @@ mk_err mk_tls_wrong(struct mk_tls_problem *p, const char *file, const char *fmt,
     return -EINVAL;
 }
 
-mk_err mk_tls_wrong_by(struct mk_tls_problem *p, const char *file, const char *what)
+mk_err mk_tls_problem_set_by(struct mk_tls_problem *p, const char *file, const char *what)
 {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
-    return mk_tls_wrong(p, file, "%s: %s", what, why ? why : "OpenSSL does not say why");
+    return mk_tls_problem_set(p, file, "%s: %s", what, why ? why : "OpenSSL does not say why");
 }
 
-void mk_tls_odd(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
+void mk_tls_problem_warn(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
 {
     va_list args;
     if (*p->text)

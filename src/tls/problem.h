@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Saying what is wrong with a configuration, or odd about it. */
+/* Reports errors and warnings about TLS settings. */
 #ifndef MK_TLS_PROBLEM_H
 #define MK_TLS_PROBLEM_H
 
@@ -7,10 +7,12 @@
 #include "net/tls.h"
 
 /* -EINVAL, and *p says it: of this file of the rules; NULL: of none. */
-MK_COLD mk_err mk_tls_wrong(struct mk_tls_problem *p, const char *file, const char *fmt, ...) MK_PRINTF(3, 4);
+MK_COLD mk_err mk_tls_problem_set(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
+    MK_PRINTF(3, 4);
 /* The same behind "...: " and OpenSSL's words for what it has met last. */
-MK_COLD mk_err mk_tls_wrong_by(struct mk_tls_problem *p, const char *file, const char *what);
-/* The first oddity is the one that is told. */
-MK_COLD void mk_tls_odd(struct mk_tls_problem *p, const char *file, const char *fmt, ...) MK_PRINTF(3, 4);
+MK_COLD mk_err mk_tls_problem_set_by(struct mk_tls_problem *p, const char *file, const char *what);
+/* Only the first warning is reported. */
+MK_COLD void mk_tls_problem_warn(struct mk_tls_problem *p, const char *file, const char *fmt, ...)
+    MK_PRINTF(3, 4);
 
 #endif

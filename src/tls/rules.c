@@ -38,7 +38,7 @@ static const struct kind ciphers = {.what = "TLS 1.2",
 static const struct kind suites = {
     .what = "TLS 1.3", .example = "TLS_AES_128_GCM_SHA256", .between = ": ", .set = SSL_CTX_set_ciphersuites};
 
-/* What is only left out may be unknown to this OpenSSL. And what stands behind DEFAULT is not looked at. */
+/* Excluded names may be unknown to this OpenSSL, and names after DEFAULT are not checked. */
 static bool is_known(const struct mk_tls_context *c, const struct kind *k, const char *word)
 {
     bool is_default = strncmp(word, "DEFAULT", 7) == 0;
@@ -47,7 +47,7 @@ static bool is_known(const struct mk_tls_context *c, const struct kind *k, const
     return (!is_default || !word[7] || word[7] == '@') && k->set(c->ctx, word);
 }
 
-/* OpenSSL passes over words that it does not know as long as there is one that it does. */
+/* OpenSSL ignores unknown words as long as it knows one. */
 static mk_err check_words(struct mk_tls_context *c, const struct kind *k, const char *list,
                           struct mk_tls_problem *problem)
 {
@@ -55,14 +55,14 @@ static mk_err check_words(struct mk_tls_context *c, const struct kind *k, const 
     while (list && *list) {
         size_t n = strcspn(list, k->between);
         if (n >= sizeof word)
-            return mk_tls_wrong(problem, NULL, "a cipher of %s has a name that is too long: \"%.40s...\"",
-                                k->what, list);
+            return mk_tls_problem_set(
+                problem, NULL, "a cipher of %s has a name that is too long: \"%.40s...\"", k->what, list);
         memcpy(word, list, n);
         word[n] = '\0';
         if (!is_known(c, k, word))
-            return mk_tls_wrong(problem, NULL,
-                                "\"%s\" is no cipher of %s: expected names of OpenSSL, such as %s", word,
-                                k->what, k->example);
+            return mk_tls_problem_set(problem, NULL,
+                                      "\"%s\" is not a cipher of %s: expected OpenSSL names, such as %s",
+                                      word, k->what, k->example);
         list += n;
         list += strspn(list, k->between);
     }
@@ -78,12 +78,12 @@ static mk_err set_ciphers(struct mk_tls_context *c, const struct mk_tls_rules *r
     if (e)
         return e;
     if (!SSL_CTX_set_cipher_list(c->ctx, r->ciphers ? r->ciphers : CIPHERS))
-        return mk_tls_wrong(problem, NULL, "no cipher of TLS 1.2 is left by \"%s\"", r->ciphers);
+        return mk_tls_problem_set(problem, NULL, "\"%s\" leaves no cipher of TLS 1.2", r->ciphers);
     if (!SSL_CTX_set_ciphersuites(c->ctx, r->suites ? r->suites : SUITES))
-        return mk_tls_wrong(problem, NULL,
-                            "\"%s\" is no list of ciphers of TLS 1.3: expected names such as "
-                            "TLS_AES_128_GCM_SHA256, with `:` between them",
-                            r->suites);
+        return mk_tls_problem_set(problem, NULL,
+                                  "\"%s\" is not a list of TLS 1.3 ciphers: expected names such as "
+                                  "TLS_AES_128_GCM_SHA256, with `:` between them",
+                                  r->suites);
     return 0;
 }
 
@@ -95,9 +95,9 @@ static mk_err set_groups(struct mk_tls_context *c, const struct mk_tls_rules *r,
         return -ENOMEM;
     if (SSL_CTX_set1_groups_list(c->ctx, c->groups))
         return 0;
-    return mk_tls_wrong(
+    return mk_tls_problem_set(
         problem, NULL,
-        "\"%s\" is no list of groups: expected names such as X25519 and P-256, with `:` between "
+        "\"%s\" is not a list of groups: expected names such as X25519 and P-256, with `:` between "
         "them",
         c->groups);
 }
@@ -128,7 +128,7 @@ static mk_err read_authorities(struct mk_tls_context *c, const char *file, EVP_M
     BIO *b;
     X509 *x;
     unsigned n = 0;
-    mk_err e = mk_tls_file_read(file, false, "authority of clients", &b, problem);
+    mk_err e = mk_tls_file_read(file, false, "client authority", &b, problem);
     while (!e && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL))) {
         e = add_authority(c, x, digest);
         X509_free(x);
@@ -139,10 +139,10 @@ static mk_err read_authorities(struct mk_tls_context *c, const char *file, EVP_M
     unsigned long last = ERR_peek_last_error();
     bool is_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
     if (!e && !is_end)
-        return mk_tls_wrong_by(problem, file, "a certificate in it cannot be understood");
+        return mk_tls_problem_set_by(problem, file, "it contains an invalid certificate");
     if (!e && !n)
-        return mk_tls_wrong(problem, file,
-                            "there is no certificate in it: expected PEM, \"-----BEGIN CERTIFICATE-----\"");
+        return mk_tls_problem_set(
+            problem, file, "it contains no certificate: expected PEM, \"-----BEGIN CERTIFICATE-----\"");
     ERR_clear_error();
     return e;
 }
@@ -158,8 +158,8 @@ static mk_err set_clients(struct mk_tls_context *c, const struct mk_tls_rules *r
         return -ENOMEM;
     if (r->clients != MK_TLS_CLIENTS_OFF) {
         if (!r->client_authority)
-            return mk_tls_wrong(problem, NULL,
-                                "certificates of clients are asked for, but whose is not said");
+            return mk_tls_problem_set(
+                problem, NULL, "client certificates are requested, but no authority for them is given");
         int mode = r->clients == MK_TLS_CLIENTS_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
         SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | mode, NULL);
         X509_STORE_set_flags(SSL_CTX_get_cert_store(c->ctx), X509_V_FLAG_PARTIAL_CHAIN);

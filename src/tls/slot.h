@@ -3,7 +3,7 @@
 #ifndef MK_TLS_SLOT_H
 #define MK_TLS_SLOT_H
 
-#include "tls/context.h"
+#include "tls/context_type.h"
 
 /* From now on it is the SSL_CTX's, and ends with it. */
 bool mk_tls_slot_set(SSL_CTX *ctx, struct mk_tls_context *c);

@@ -41,14 +41,14 @@ static mk_err check(OCSP_RESPONSE *r, X509 *certificate, const char *file, int64
     OCSP_BASICRESP *basic =
         OCSP_response_status(r) == OCSP_RESPONSE_STATUS_SUCCESSFUL ? OCSP_response_get1_basic(r) : NULL;
     if (!basic)
-        return mk_tls_wrong(problem, file, "the OCSP answer says nothing of a certificate: %s",
-                            OCSP_response_status_str(OCSP_response_status(r)));
+        return mk_tls_problem_set(problem, file, "the OCSP response contains no certificate status: %s",
+                                  OCSP_response_status_str(OCSP_response_status(r)));
     bool fits = is_about(basic, certificate, until);
     OCSP_BASICRESP_free(basic);
     if (!fits)
-        return mk_tls_wrong(problem, file, "the OCSP answer is about another certificate");
+        return mk_tls_problem_set(problem, file, "the OCSP response is for another certificate");
     if (*until < (int64_t)time(NULL))
-        mk_tls_odd(problem, file, "the OCSP answer is out of date: it will not be sent");
+        mk_tls_problem_warn(problem, file, "the OCSP response is out of date and will not be sent");
     return 0;
 }
 
@@ -78,7 +78,7 @@ mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const cha
     OCSP_RESPONSE *r = d2i_OCSP_RESPONSE_bio(b, NULL);
     BIO_free(b);
     if (!r)
-        return mk_tls_wrong(problem, file, "there is no OCSP answer in it: expected one in DER");
+        return mk_tls_problem_set(problem, file, "it contains no OCSP response: expected DER");
     e = check(r, certificate, file, &until, problem);
     if (!e)
         e = keep(c, certificate, r, until);

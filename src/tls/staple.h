@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an authority says of its certificate today (OCSP), sent along with it. */
+/* OCSP responses, stapled to our certificate. */
 #ifndef MK_TLS_STAPLE_H
 #define MK_TLS_STAPLE_H
 
-#include "tls/context.h"
+#include "tls/context_type.h"
 
 /* `file` NULL: there is none. */
 mk_err mk_tls_staple_load(struct mk_tls_context *c, X509 *certificate, const char *file,

@@ -15,14 +15,14 @@
 enum {
     RECORDS_MAX = 64,         /* read in one call: they may be tiny */
     SMALL = 4096,             /* what was kept and can go with the next content */
-    UPDATES_MAX = 32,         /* changes of keys that are nobody's business, */
+    UPDATES_MAX = 32,         /* changes of keys that nothing else needs, */
     UPDATE_BYTES = 16 * 1024, /* and one more for so much content */
     KEY_UPDATE = 24,          /* RFC 8446, 4 */
     UPDATE_REQUESTED = 1,     /* 4.6.3, the one byte behind the head of the message */
     MESSAGE_HEAD = 4,
 };
 
-/* Nothing more can come of it; what OpenSSL wants to tell the peer about that is told if it can be. */
+/* The stream has failed for good; sends OpenSSL's alert if possible. */
 MK_COLD static mk_err fail(struct mk_tls *t)
 {
     if (t->broken) {
@@ -37,8 +37,7 @@ MK_COLD static mk_err fail(struct mk_tls *t)
 
 /* ---- The end ---- */
 
-/* That nothing more will come is said in the protocol, too: it proves that nobody cut it off. False: there is
- * no room for it. */
+/* Sends close_notify, which proves that the stream was not truncated. False: no room for it. */
 static bool say_end(struct mk_tls *t)
 {
     if (t->broken || !t->done)
@@ -76,7 +75,8 @@ static ssize_t read_nothing(struct mk_stream *s, struct mk_tls *t)
     case SSL_ERROR_WANT_READ:
         s->holds = t->spent;
         return -EAGAIN;
-    case SSL_ERROR_ZERO_RETURN: /* or the end without a word: how long content is HTTP knows itself */
+    case SSL_ERROR_ZERO_RETURN: /* or truncated: HTTP knows the length of its content
+                                 */
         return 0;
     default:
         return fail(t);
@@ -91,7 +91,7 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
         if (SSL_read_ex(t->ssl, room + got, cap - got, &n) <= 0) {
             if (!got)
                 return read_nothing(s, t);
-            s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the end is told next time */
+            s->holds = SSL_get_error(t->ssl, 0) != SSL_ERROR_WANT_READ; /* the next read reports the end */
             break;
         }
         got += n;
@@ -106,8 +106,8 @@ static ssize_t read_records(struct mk_stream *s, struct mk_tls *t, char *room, s
     return (ssize_t)got;
 }
 
-/* What the protocol itself had to say goes with the next content; if there will be none at once, alone. Not
- * while somebody waits for room: he would not hear of it. */
+/* Protocol messages go out with the next content, or alone if none follows at once. Not while the caller
+ * waits for room: it would not learn of the outcome. */
 static mk_err send_own(struct mk_tls *t, bool at_once)
 {
     if (!at_once || t->owed)
@@ -155,7 +155,7 @@ static ssize_t encrypt(struct mk_tls *t, const char *p, size_t len)
     return 0;
 }
 
-/* A head, or the last answer before the end: it goes with what follows. */
+/* A head, or the last response before the end, goes out with what follows. */
 static ssize_t keep_small(struct mk_tls *t)
 {
     ssize_t told = (ssize_t)t->owed;
@@ -164,8 +164,8 @@ static ssize_t keep_small(struct mk_tls *t)
     return e ? e : told;
 }
 
-/* Content counts as written when the socket has taken all of it but what is left. */
-static ssize_t settle(struct mk_tls *t, size_t offered, bool more)
+/* Content counts as written once the socket has taken all of it except the kept rest. */
+static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 {
     if (more && left_of(t) + t->owed <= SMALL && t->owed <= offered)
         return keep_small(t);
@@ -189,7 +189,7 @@ static ssize_t tls_write(struct mk_stream *s, mk_str bytes, bool more)
             return e;
         more = more || n < bytes.len;
     }
-    return settle(t, bytes.len, more);
+    return finish_write(t, bytes.len, more);
 }
 
 static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
@@ -208,7 +208,7 @@ static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, 
             return e;
         more = (size_t)n < len;
     }
-    return settle(t, len, more);
+    return finish_write(t, len, more);
 }
 
 /* ---- Where the kernel encrypts ---- */
@@ -313,7 +313,7 @@ mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domai
     return 0;
 }
 
-/* Changing keys costs us more than it costs the peer. */
+/* Limits KeyUpdates: they cost us more than they cost the peer. */
 static void on_message(int is_ours, int version, int type, const void *p, size_t len, SSL *ssl, void *arg)
 {
     struct mk_tls *t = arg;
@@ -348,7 +348,8 @@ static const char *reason(const struct mk_tls *t)
     return text ? text : "the peer is gone";
 }
 
-/* In TLS 1.3 these are but tickets, which go with the first answer; before, the client waits for it. */
+/* In TLS 1.3 only tickets remain, which go with the first response; in TLS 1.2 the client waits for this
+ * flight. */
 static mk_err say_last(struct mk_tls *t)
 {
     if (SSL_version(t->ssl) >= TLS1_3_VERSION)

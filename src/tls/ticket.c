@@ -19,7 +19,7 @@ static const ticket_key *key_at(const struct mk_tls_tickets *all, uint32_t n)
     return &all->keys[n % MK_TLS_TICKET_KEYS];
 }
 
-/* Memory that nobody has written yet is no key. */
+/* Zeroed memory is no key. */
 static bool is_key(const ticket_key *k)
 {
     uint8_t any = 0;
@@ -74,12 +74,12 @@ int mk_tls_ticket_on_key(SSL *ssl, unsigned char *name, unsigned char *iv, EVP_C
     if (is_old && !has_name(before, name))
         return NOT_OURS;
     int r = open_one(is_old ? before : now, iv, cipher, mac);
-    bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* where each is for one connection */
+    bool renews = is_old || SSL_version(ssl) >= TLS1_3_VERSION; /* a TLS 1.3 ticket is used once */
     return r == FINE && renews ? RENEW : r;
 }
 
-/* Tickets are renewed for as long as the client comes, but the certificate that it has shown is not looked at
- * again: who had a good one once would be let in for ever. */
+/* Tickets are renewed at each visit without checking the client's certificate again. So check its expiry
+ * here, or a certificate that was valid once would admit the client for ever. */
 static bool has_ended(const X509 *client)
 {
     return client && X509_cmp_current_time(X509_get0_notAfter(client)) <= 0;

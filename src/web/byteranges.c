@@ -39,7 +39,7 @@ static enum mk_verdict send_one(struct mk_response *response, const struct mk_re
     return ok ? MK_DONE : refuse(response, 503);
 }
 
-/* Nobody who writes the file can know it beforehand. */
+/* A boundary that the author of the file cannot predict. */
 static uint64_t make_boundary(void)
 {
     uint64_t n = 0;

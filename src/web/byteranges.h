@@ -6,7 +6,7 @@
 #include <monkey/handler.h>
 
 #include "web/representation.h"
-#include "web/request.h"
+#include "web/request_type.h"
 
 /* More ranges in one request are a flood: the field is ignored then. */
 enum { MK_BYTERANGES_MAX = 16 };

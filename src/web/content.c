@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/assert.h"
+#include "web/filecache.h"
 
 void mk_content_fini(struct mk_content *c)
 {
@@ -40,10 +41,10 @@ bool mk_content_add_text(struct mk_content *c, struct mk_arena *arena, mk_str te
 bool mk_content_add_file(struct mk_content *c, struct mk_arena *arena, struct mk_open_file *f,
                          uint64_t offset, uint64_t len)
 {
-    c->of_file = true;
+    c->origin = f;
     if (f->content.p)
         return mk_content_add_text(c, arena,
-                                   mk_str_take(mk_str_skip(f->content, (size_t)offset), (size_t)len));
+                                   mk_str_first(mk_str_skip(f->content, (size_t)offset), (size_t)len));
     struct mk_part *p = new_part(c, arena);
     if (!p)
         return false;
@@ -105,13 +106,13 @@ static ssize_t read_file(const struct mk_part *p, char *room, size_t cap)
     ssize_t n = -EINVAL;
     if (p->offset >= p->warm_to)
         n = mk_file_read_nowait(p->file->fd, room, cap, p->offset);
-    if (n < 0 && n != -EAGAIN) { /* it may be that it cannot be told */
+    if (n < 0 && n != -EAGAIN) { /* the file system may not support the check */
         n = pread(p->file->fd, room, cap, (off_t)p->offset);
         n = n < 0 ? mk_err_last() : n;
     }
     if (n)
         return n;
-    mk_open_file_forget(p->file); /* it has become shorter: the next request shall look anew */
+    mk_filecache_forget(p->file); /* it has become shorter: the next request opens it again */
     return -EIO;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The content of a response on its way out: parts in memory or in files, or a source that makes it. Whoever
- * sends it takes parts as they are (sendfile) or pulls bytes; both move the same cursor. */
+/* The content of a response on its way out: parts in memory or in files, or a source that makes it. The
+ * sender takes parts as they are (sendfile) or pulls bytes; both move the same cursor. */
 #ifndef MK_WEB_CONTENT_H
 #define MK_WEB_CONTENT_H
 
@@ -8,7 +8,7 @@
 #include <monkey/tunnel.h>
 
 #include "base/arena.h"
-#include "web/openfile.h"
+#include "web/open_file.h"
 
 #define MK_CONTENT_UNKNOWN UINT64_MAX
 
@@ -17,7 +17,7 @@ struct mk_part {
     struct mk_open_file *file; /* NULL: `bytes` is the part */
     mk_str bytes;
     uint64_t offset, len; /* of a part in a file: what is left of it, */
-    uint64_t warm_to;     /* and up to where somebody has seen to it that no disk must be waited for */
+    uint64_t warm_to;     /* and up to where it is known to be in memory */
     bool missed;          /* of one in a file: the last pull would have had to wait for a disk */
 };
 
@@ -28,7 +28,7 @@ struct mk_content {
     const struct mk_source_ops *source;
     void *source_ctx;
     const struct mk_tunnel_ops *tunnel; /* of a source: it is our direction of a tunnel; NULL: it is not */
-    bool of_file;                       /* some of it is that of a file, in memory or not */
+    const struct mk_open_file *origin;  /* the file that it comes from, in memory or not; NULL: none */
     bool raw;                           /* of a source: it makes the whole answer, head included */
 };
 
@@ -38,10 +38,10 @@ static inline void mk_content_init(struct mk_content *c)
     c->length = 0;
     c->parts = c->last = NULL;
     c->source = NULL;
-    c->of_file = false;
+    c->origin = NULL;
 }
 
-/* Gives back what it holds: its source is closed. Files belong to whoever added them. */
+/* Gives back what it holds: its source is closed. Files belong to the caller that added them. */
 void mk_content_fini(struct mk_content *c);
 
 /* Adds to the end. The text, and the reference to the file, must outlive the content. False when memory is
@@ -60,7 +60,7 @@ static inline bool mk_content_is_raw(const struct mk_content *c)
     return c->source && c->raw;
 }
 
-/* Then source->pull makes what we send, and whoever reads for the client calls tunnel->on_input(source_ctx).
+/* Then source->pull makes what we send, and tunnel->on_input(source_ctx) reads what the client sends.
  */
 static inline bool mk_content_is_tunnel(const struct mk_content *c)
 {

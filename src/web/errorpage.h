@@ -12,4 +12,7 @@
 void mk_errorpage_fill(const struct mk_host *host, struct mk_request *request, struct mk_response *response,
                        unsigned status);
 
+/* The host's own page for that status, seen from the document root; absent if it has none. */
+mk_str mk_errorpage_find(const struct mk_host *host, unsigned status);
+
 #endif

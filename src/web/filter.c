@@ -13,7 +13,7 @@ struct mk_upstream {
     bool ended;
 };
 
-/* Once it has ended or failed, nobody below is asked again. */
+/* Once it has ended or failed, the content below is not pulled again. */
 static void note(struct mk_upstream *up, ssize_t n)
 {
     up->ended = n == 0;

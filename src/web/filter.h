@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters before the content of a response: each is a source that pulls from what was the content before. */
+/* Filters before the content of a response: each is a source that pulls from the previous content. */
 #ifndef MK_WEB_FILTER_H
 #define MK_WEB_FILTER_H
 

@@ -6,73 +6,9 @@
 #include "http/method.h"
 #include "web/errorpage.h"
 #include "web/secure.h"
+#include "web/static.h"
 
 enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
-
-struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
-                                    int64_t now)
-{
-    struct mk_arena arena;
-    mk_arena_init(&arena, cache);
-    struct mk_exchange *x = mk_arena_alloc(&arena, sizeof *x);
-    if (!x)
-        return NULL;
-    x->arena = arena;
-    x->request = (struct mk_request){.arena = &x->arena, .web = web, .now = now, .now_ms = now_ms};
-    mk_response_init(&x->response, &x->arena);
-    x->step = MK_FLOW_HOST;
-    x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
-    x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
-    x->decided_by = NULL;
-    x->untold = false;
-    x->asked = "";
-    return x;
-}
-
-void mk_exchange_free(struct mk_exchange *x)
-{
-    if (x->response.content.source)
-        mk_content_fini(&x->response.content);
-    struct mk_arena arena = x->arena; /* it ends the memory that it stands in itself */
-    mk_arena_fini(&arena);
-}
-
-/* The path of the request, out of its target. */
-static int set_path(struct mk_request *r)
-{
-    char *room = mk_arena_alloc(r->arena, r->target.path.len + 1);
-    return room ? mk_path_decode(r->target.path, room, &r->path, &r->path_flags) : 503;
-}
-
-int mk_exchange_set_target(struct mk_exchange *x, mk_str target_text, mk_str host)
-{
-    struct mk_request *r = &x->request;
-    r->target_text = target_text;
-    if (mk_target_parse(r->method, target_text, &r->target) != 0)
-        return 400;
-    r->host = r->target.authority.p ? r->target.host : host;
-    if (r->target.form == MK_TARGET_ASTERISK || r->target.form == MK_TARGET_AUTHORITY) {
-        r->path = r->target.form == MK_TARGET_ASTERISK ? r->target.path : MK_STR("");
-        return 0;
-    }
-    return set_path(r);
-}
-
-int mk_request_rewrite(struct mk_request *r, mk_str target)
-{
-    struct mk_request other = *r;
-    target = mk_arena_copy(r->arena, target);
-    if (!target.p)
-        return -ENOMEM;
-    if (mk_target_parse(MK_METHOD_GET, target, &other.target) || other.target.form != MK_TARGET_ORIGIN)
-        return -EINVAL;
-    int bad = set_path(&other);
-    if (bad)
-        return bad == 400 ? -EINVAL : -ENOMEM;
-    *r = other;
-    r->rewritten = true;
-    return 0;
-}
 
 /* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
 static bool is_about_content(mk_str name)
@@ -110,8 +46,8 @@ static void refuse(struct mk_exchange *x, unsigned status)
     x->at = 0;
 }
 
-/* Over HTTP/2 every success opens the tunnel that was asked for (RFC 8441, section 5): nobody may answer with
- * one who has not accepted it. */
+/* Over HTTP/2 every success opens the tunnel that was asked for (RFC 8441, section 5): only handlers that
+ * accept it may answer with one. */
 static bool misleads(const struct mk_exchange *x)
 {
     return x->request.version >= 20 && x->response.status < 300 &&
@@ -124,7 +60,7 @@ static bool finish(struct mk_exchange *x)
         x->response.status = 200;
     if (x->request.tunnel.p && misleads(x))
         refuse(x, 501);
-    if (x->request.path.p) {
+    if (x->request.asked->path.p) {
         const struct mk_hook_list *hooks = &x->request.site->hooks.response;
         for (size_t i = 0; i < hooks->n; i++)
             hooks->at[i].plugin->on_response(&x->request, &x->response, hooks->at[i].data);
@@ -135,32 +71,84 @@ static bool finish(struct mk_exchange *x)
     return true;
 }
 
+static void set_host(struct mk_exchange *x)
+{
+    if (!x->request.site)
+        x->request.site = mk_hosts_find(x->request.hosts, x->request.host);
+}
+
+/* Once a second at most: a client must not fill the log. */
+static bool may_report_search(struct mk_exchange *x)
+{
+    struct mk_web *web = x->request.web;
+    bool may = web->gave_up != x->request.now;
+    web->gave_up = x->request.now;
+    return may;
+}
+
+MK_COLD static const struct mk_request_limits *be_strict(struct mk_exchange *x, const struct mk_location *l)
+{
+    if (may_report_search(x))
+        mk_log_error(
+            x->request.web->log,
+            "the search for the paths of the [LOCATION] at %.*s was given up: it took too many steps, "
+            "or too much memory; the stricter of its limits and the host's hold",
+            MK_STR_ARG(l->written_at));
+    return &l->strict;
+}
+
+static const struct mk_request_limits *find_limits(struct mk_exchange *x)
+{
+    const struct mk_host *host = x->request.site;
+    bool gave_up;
+    const struct mk_location *l = mk_host_location(host, x->request.received.path, &gave_up);
+    return !l ? host->limits : MK_UNLIKELY(gave_up) ? be_strict(x, l) : &l->limits;
+}
+
+const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x)
+{
+    set_host(x);
+    return x->request.site->n_locations ? find_limits(x) : x->request.site->limits;
+}
+
 void mk_flow_refuse(struct mk_exchange *x, unsigned status)
 {
     MK_ASSERT(!x->response.sealed);
-    if (!x->request.site) /* it did not come that far, but the host has pages for this, too */
-        x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
+    set_host(x); /* it may not have come that far, but the host has pages for this, too */
     refuse(x, status);
     finish(x);
 }
 
-/* Whoever answers something that is no verdict has a bug, and the client shall not have to wait for it. */
+/* An unknown verdict is a plugin bug: answer 500 so the client does not hang. */
 MK_COLD static bool report_nonsense(struct mk_exchange *x, enum mk_verdict v)
 {
-    mk_log_error(x->request.web->log, "%s answered %d, which is no verdict: 500", x->asked, (int)v);
+    mk_log_error(x->request.web->log, "%s returned %d, which is not a verdict: 500", x->asked, (int)v);
     refuse(x, 500);
     return true;
 }
 
-/* Who has accepted it says now that it was not his. */
-MK_COLD static void take_back_tunnel(struct mk_exchange *x)
+/* A handler accepted the tunnel and then passed. */
+MK_COLD static void withdraw_tunnel(struct mk_exchange *x)
 {
     mk_content_fini(&x->response.content);
-    x->request.length = 0;
+}
+
+/* An incomplete request is the client's failure, not ours, whatever a handler makes of it (RFC 9112, section
+ * 8). */
+static unsigned status_of_refusal(const struct mk_exchange *x)
+{
+    unsigned status = x->response.status >= 300 ? x->response.status : 500;
+    return x->cut_off && status >= 500 ? 400 : status;
+}
+
+static void note_pass(struct mk_exchange *x)
+{
+    x->passed_with = x->response.status;
+    x->request.found_missing |= x->passed_with == 404;
 }
 
 /* Takes what a hook or a handler said. False: it waits. */
-static bool obey(struct mk_exchange *x, enum mk_verdict v)
+static bool apply_verdict(struct mk_exchange *x, enum mk_verdict v)
 {
     switch (v) {
     case MK_WAIT:
@@ -169,10 +157,10 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
         x->at++;
         if (!x->response.status)
             return true;
-        if (x->step == MK_FLOW_ROUTES) /* why, should nobody else answer */
-            x->passed_with = x->response.status;
+        if (x->step == MK_FLOW_ROUTES) /* the status, if no other handler answers */
+            note_pass(x);
         if (mk_content_is_tunnel(&x->response.content))
-            take_back_tunnel(x);
+            withdraw_tunnel(x);
         x->response.status = 0;
         return true;
     case MK_DONE:
@@ -180,42 +168,155 @@ static bool obey(struct mk_exchange *x, enum mk_verdict v)
         return true;
     case MK_REFUSE:
         break;
+    case MK_REWRITTEN: /* but it was not */
     default:
         return report_nonsense(x, v);
     }
-    unsigned status = x->response.status >= 300 ? x->response.status : 500;
-    refuse(x, status);
+    refuse(x, status_of_refusal(x));
     return true;
 }
 
-/* All of it once more, for another path: who has said something to the response already will say it again. */
-static bool start_over(struct mk_exchange *x)
+/* Asks whether a request may come in on its kind of connection. */
+static void enter(struct mk_exchange *x)
 {
-    x->request.rewritten = false;
-    mk_response_reset(&x->response); /* whoever added something is asked once more */
+    x->challenge = false;
+    if (MK_LIKELY(!mk_secure_asks(&x->request)))
+        return;
+    x->challenge = mk_secure_is_challenge(&x->request);
+    enum mk_verdict v = x->challenge ? MK_NEXT : mk_secure_enter(&x->request, &x->response);
+    if (v != MK_NEXT)
+        (void)apply_verdict(x, v);
+}
+
+/* A plain request came in for the answer to a challenge, and there is none: it gets what every plain request
+ * gets. */
+static bool turn_away(struct mk_exchange *x)
+{
+    x->challenge = false;
+    mk_response_reset(&x->response);
+    return apply_verdict(x, mk_secure_enter(&x->request, &x->response));
+}
+
+/* Does the plugin come before all that judge clients? The plugin that answers challenges does. */
+static bool is_first(const struct mk_plugin *plugin)
+{
+    return plugin->order && plugin->order < MK_ORDER_ADDRESS;
+}
+
+/* Only a file that is there answers a challenge: no other handler, no folder and no fallback. */
+static bool answer_challenge(struct mk_exchange *x)
+{
+    const struct mk_route *route = mk_host_route(x->request.site, x->request.asked->path);
+    if (!route || route->handler != &mk_static)
+        return turn_away(x);
+    x->request.route = route;
+    enum mk_verdict v = mk_static_answer_file(&x->request, &x->response);
+    return v == MK_NEXT ? turn_away(x) : apply_verdict(x, v);
+}
+
+/* Everything judges the new path: the kind of connection, hooks, routes. The response is emptied: hooks that
+ * added something to it are called again. */
+static void start_over(struct mk_exchange *x)
+{
+    mk_response_reset(&x->response);
+    if (x->asked_for->by == MK_ASKED_BY_HANDLER)
+        x->request.data = NULL;
     x->step = MK_FLOW_HOOKS;
     x->at = x->allowed = x->passed_with = 0;
-    if (++x->rewrites <= REWRITES_MAX)
-        return true;
-    mk_log_error(x->request.web->log, "%.*s was rewritten %d times and more: 500",
+    x->request.found_missing = false;
+    if (++x->rewrites <= REWRITES_MAX) {
+        enter(x);
+        return;
+    }
+    mk_log_error(x->request.web->log, "%.*s was rewritten more than %d times: 500",
                  MK_STR_ARG(x->request.target_text), REWRITES_MAX);
     refuse(x, 500);
+}
+
+/* Only the routes are tried again, for another path. A circle is stopped. */
+static void start_routes_over(struct mk_exchange *x)
+{
+    x->at = 0;
+    x->request.found_missing = false;
+    if (++x->reroutes > REROUTES_MAX)
+        refuse(x, 500);
+}
+
+static void follow_rewrite(struct mk_exchange *x)
+{
+    x->asked_for = x->request.asked;
+    if (x->asked_for->by == MK_ASKED_BY_ROUTE)
+        start_routes_over(x);
+    else
+        start_over(x);
+}
+
+/* MK_REWRITTEN. After a hook, the guards behind it first judge the path that the rewrite leads away from. */
+static bool adopt_rewrite(struct mk_exchange *x)
+{
+    if (x->request.asked->by != MK_ASKED_BY_HOOK) {
+        follow_rewrite(x);
+        return true;
+    }
+    x->pending = x->request.asked;
+    x->request.asked = x->asked_for;
+    return apply_verdict(x, MK_NEXT);
+}
+
+/* All hooks that may judge the path have done so. */
+static bool end_hooks(struct mk_exchange *x)
+{
+    if (x->pending) {
+        x->request.asked = x->pending;
+        x->pending = NULL;
+        follow_rewrite(x);
+        return true;
+    }
+    x->step = MK_FLOW_ROUTES;
+    x->at = 0;
     return true;
+}
+
+/* Does the plugin decide whether the client may have what it asked for? */
+static bool is_guard(const struct mk_plugin *plugin)
+{
+    return plugin->order && plugin->order < MK_ORDER_NORMAL;
+}
+
+/* A path that hooks have not judged must not reach a handler. */
+MK_COLD static bool report_unsaid_rewrite(struct mk_exchange *x, enum mk_verdict v)
+{
+    mk_log_error(x->request.web->log, "%s rewrote the request and returned %d instead of MK_REWRITTEN: 500",
+                 x->asked, (int)v);
+    refuse(x, 500);
+    return true;
+}
+
+/* Takes the verdict of a hook or a handler that may have rewritten the request. */
+static bool apply_or_rewrite(struct mk_exchange *x, enum mk_verdict v)
+{
+    if (MK_LIKELY(x->request.asked == x->asked_for))
+        return apply_verdict(x, v);
+    if (v == MK_REWRITTEN)
+        return adopt_rewrite(x);
+    return v == MK_NEXT ? report_unsaid_rewrite(x, v) : apply_verdict(x, v);
 }
 
 static bool run_hook(struct mk_exchange *x)
 {
     const struct mk_hook_list *hooks = &x->request.site->hooks.request;
-    if (x->at == hooks->n) {
-        x->step = MK_FLOW_ROUTES;
-        x->at = 0;
-        return true;
-    }
+    if (x->at == hooks->n)
+        return end_hooks(x);
     const struct mk_hook *h = &hooks->at[x->at];
+    if (x->pending && !is_guard(h->plugin))
+        return end_hooks(x);
     x->asked = h->plugin->name;
     enum mk_verdict v = h->plugin->on_request(&x->request, &x->response, h->data);
     x->decided_by = v == MK_NEXT ? NULL : h->plugin;
-    return v == MK_NEXT && x->request.rewritten ? start_over(x) : obey(x, v);
+    bool answers = v != MK_NEXT && v != MK_WAIT && v != MK_REWRITTEN;
+    if (MK_UNLIKELY(x->challenge && answers) && !(v == MK_DONE && is_first(h->plugin)))
+        return turn_away(x);
+    return apply_or_rewrite(x, v);
 }
 
 static bool add_allow(struct mk_exchange *x)
@@ -233,16 +334,16 @@ static bool add_allow(struct mk_exchange *x)
     return value.p && mk_response_add_ready(&x->response, MK_STR("Allow"), value);
 }
 
-/* No route answered: is it the path that nobody knows, or the method? */
+/* No route answered: is the path unknown, or the method? */
 static void conclude(struct mk_exchange *x)
 {
     bool path_known = x->allowed != 0;
     x->allowed |= ALWAYS_ALLOWED;
-    if (x->request.method == MK_METHOD_UNKNOWN) {
+    if (x->request.asked->method == MK_METHOD_UNKNOWN) {
         refuse(x, 501);
     } else if (path_known && !add_allow(x)) {
         refuse(x, 503);
-    } else if (path_known && x->request.method == MK_METHOD_OPTIONS) {
+    } else if (path_known && x->request.asked->method == MK_METHOD_OPTIONS) {
         x->response.status = 200;
         x->step = MK_FLOW_FINISH;
     } else if (path_known) {
@@ -258,52 +359,46 @@ static unsigned methods_of(const struct mk_handler *h)
                                                      : h->methods;
 }
 
-/* The routes once more, for another path. Who goes in a circle is stopped. */
-static bool start_again(struct mk_exchange *x)
+/* The route may guard what the routes below serve. */
+MK_COLD static bool give_up_route(struct mk_exchange *x, const struct mk_route *route)
 {
-    x->request.rerouted = false;
-    x->at = 0;
-    if (++x->reroutes > REROUTES_MAX)
-        refuse(x, 500);
+    mk_request_explain(&x->request, "route", "%.*s  was given up: it took too many steps, or too much memory",
+                       MK_STR_ARG(route->pattern.text));
+    if (may_report_search(x))
+        mk_log_error(x->request.web->log,
+                     "the route %.*s was given up: it took too many steps, or too much memory: 500",
+                     MK_STR_ARG(route->pattern.text));
+    refuse(x, 500);
     return true;
-}
-
-/* What a handler was asked for is elsewhere: there it is fetched, as by a link (RFC 3875, section 6.2.2). How
- * the method was written stays, as the target does: logs tell what the client sent. */
-static void become_get(struct mk_request *r)
-{
-    if (r->method != MK_METHOD_HEAD)
-        r->method = MK_METHOD_GET;
-    r->length = 0;
-    r->data = NULL;
 }
 
 static bool run_route(struct mk_exchange *x)
 {
     const struct mk_host *host = x->request.site;
+    if (MK_UNLIKELY(x->challenge))
+        return answer_challenge(x);
     if (x->at == host->n_routes) {
         conclude(x);
         return true;
     }
     const struct mk_route *route = &host->routes[x->at];
-    if (!mk_route_matches(route, x->request.path))
-        return obey(x, MK_NEXT);
+    enum mk_regex_result result = mk_route_matches(route, x->request.asked->path);
+    if (result == MK_REGEX_DIFFERS)
+        return apply_verdict(x, MK_NEXT);
+    if (MK_UNLIKELY(result == MK_REGEX_GAVE_UP))
+        return give_up_route(x, route);
     unsigned methods = methods_of(route->handler);
-    if (methods && !(methods & MK_METHOD_BIT(x->request.method))) {
+    if (methods && !(methods & MK_METHOD_BIT(x->request.asked->method))) {
         x->allowed |= methods;
-        return obey(x, MK_NEXT);
+        return apply_verdict(x, MK_NEXT);
     }
     x->request.route = route;
-    x->untold = x->request.web->explanation && route->plugin; /* it is told about, not done */
+    x->untold = x->request.web->explanation && route->plugin; /* explain names it and does not call it */
     if (x->untold)
-        return obey(x, MK_DONE);
+        return apply_verdict(x, MK_DONE);
     x->asked = route->handler->name;
     enum mk_verdict v = route->handler->handle(&x->request, &x->response, route->data);
-    if (v == MK_NEXT && x->request.rewritten) {
-        become_get(&x->request);
-        return start_over(x);
-    }
-    return v == MK_NEXT && x->request.rerouted ? start_again(x) : obey(x, v);
+    return apply_or_rewrite(x, v);
 }
 
 /* OPTIONS * and CONNECT are about the server, not about a path. */
@@ -316,13 +411,11 @@ static bool answer_for_server(struct mk_exchange *x)
 
 static bool find_host(struct mk_exchange *x)
 {
-    x->request.site = mk_hosts_find(x->request.web->hosts, x->request.host);
+    set_host(x);
     x->step = MK_FLOW_HOOKS;
     x->at = 0;
-    if (MK_LIKELY(!mk_secure_asks(&x->request)))
-        return true;
-    enum mk_verdict v = mk_secure_enter(&x->request, &x->response);
-    return v == MK_NEXT || obey(x, v);
+    enter(x);
+    return true;
 }
 
 bool mk_flow_run(struct mk_exchange *x)
@@ -337,8 +430,9 @@ bool mk_flow_run(struct mk_exchange *x)
             goes_on = run_hook(x);
             break;
         case MK_FLOW_ROUTES:
-            goes_on =
-                x->request.path.len == 0 || x->request.path.p[0] == '*' ? answer_for_server(x) : run_route(x);
+            goes_on = x->request.asked->path.len == 0 || x->request.asked->path.p[0] == '*'
+                          ? answer_for_server(x)
+                          : run_route(x);
             break;
         case MK_FLOW_FINISH:
             return finish(x);
@@ -357,7 +451,7 @@ static bool is_cut_off(enum mk_ending ending)
 void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_sent, uint64_t now_ms)
 {
     const struct mk_web *web = x->request.web;
-    const struct mk_host *site = x->request.site ? x->request.site : web->hosts->fallback;
+    const struct mk_host *site = x->request.site ? x->request.site : x->request.hosts->fallback;
     struct mk_record record = {
         .request = &x->request,
         .response = x->response.sealed ? &x->response : NULL,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whom a host asks at the fixed points of every request: for each point only those who have something to do
- * there, so that the others cost nothing. */
+/* The hooks that a host calls at the fixed points of every request: for each point only those that exist, so
+ * that the others cost nothing. */
 #ifndef MK_WEB_HOOKS_H
 #define MK_WEB_HOOKS_H
 
@@ -12,6 +12,13 @@ struct mk_hook {
     const struct mk_plugin *plugin;
     void *data; /* what its functions get */
 };
+
+/* Are they the same plugin? The server may use a copy of what the plugin calls its own; the name of both is
+ * one string. */
+static inline bool mk_hook_is_of(const struct mk_plugin *a, const struct mk_plugin *b)
+{
+    return a->name == b->name;
+}
 
 struct mk_hook_list {
     const struct mk_hook *at;

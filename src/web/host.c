@@ -24,7 +24,24 @@ static mk_str normal(mk_str name, char room[NAME_MAX_LEN])
     return mk_str_of(room, name.len);
 }
 
-static mk_err add_name(struct mk_hosts *h, struct mk_host *host, mk_str name)
+static mk_err add_regex(struct mk_hosts *h, struct mk_host *host, size_t i, const struct mk_host **other)
+{
+    struct mk_host_regex **end = &h->regexes;
+    for (; *end; end = &(*end)->next)
+        if ((*end)->host != host && mk_str_eq((*end)->name, host->names[i])) {
+            *other = (*end)->host;
+            return -EEXIST;
+        }
+    struct mk_host_regex *r = mk_arena_alloc(h->exact.arena, sizeof *r);
+    if (!r)
+        return -ENOMEM;
+    *r = (struct mk_host_regex){.regex = host->regexes[i], .host = host, .name = host->names[i]};
+    *end = r;
+    h->named = true;
+    return 0;
+}
+
+static mk_err add_name(struct mk_hosts *h, struct mk_host *host, mk_str name, const struct mk_host **other)
 {
     char room[NAME_MAX_LEN];
     struct mk_map *map = &h->exact;
@@ -33,7 +50,8 @@ static mk_err add_name(struct mk_hosts *h, struct mk_host *host, mk_str name)
         key = mk_str_skip(key, 2);
         map = &h->below;
     }
-    if (mk_map_get(map, key) && mk_map_get(map, key) != host)
+    *other = mk_map_get(map, key);
+    if (*other && *other != host)
         return -EEXIST;
     key = mk_arena_copy(map->arena, key);
     if (!key.p || !mk_map_put(map, key, host))
@@ -42,12 +60,13 @@ static mk_err add_name(struct mk_hosts *h, struct mk_host *host, mk_str name)
     return 0;
 }
 
-mk_err mk_hosts_add(struct mk_hosts *h, struct mk_host *host, mk_str *taken)
+mk_err mk_hosts_add(struct mk_hosts *h, struct mk_host *host, mk_str *taken, const struct mk_host **other)
 {
     if (!h->fallback)
         h->fallback = host;
     for (size_t i = 0; i < host->n_names; i++) {
-        mk_err e = add_name(h, host, host->names[i]);
+        bool is_regex = host->regexes && host->regexes[i];
+        mk_err e = is_regex ? add_regex(h, host, i, other) : add_name(h, host, host->names[i], other);
         *taken = host->names[i];
         if (e)
             return e;
@@ -60,11 +79,20 @@ void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host)
     h->fallback = host;
 }
 
-const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name)
+MK_COLD static const struct mk_host *find_by_regex(const struct mk_hosts *h, mk_str name)
 {
     char room[NAME_MAX_LEN];
-    if (!h->named || !name.p)
-        return h->fallback;
+    mk_str key = normal(name, room);
+    const struct mk_host_regex *r = key.len ? h->regexes : NULL;
+    while (r && mk_regex_match(r->regex, key, NULL) != MK_REGEX_MATCHES)
+        r = r->next;
+    return r ? r->host : h->fallback;
+}
+
+/* Apart, so that a server without names does not pay for the room. */
+__attribute__((noinline)) static const struct mk_host *find_by_name(const struct mk_hosts *h, mk_str name)
+{
+    char room[NAME_MAX_LEN];
     mk_str key = normal(name, room);
     const struct mk_host *found = mk_map_get(&h->exact, key);
     while (!found && key.p && h->below.n) {
@@ -72,7 +100,37 @@ const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name)
         if (key.p)
             found = mk_map_get(&h->below, key);
     }
-    return found ? found : h->fallback;
+    if (found)
+        return found;
+    return MK_UNLIKELY(h->regexes != NULL) ? find_by_regex(h, name) : h->fallback;
+}
+
+const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name)
+{
+    return h->named && name.p ? find_by_name(h, name) : h->fallback;
+}
+
+static bool is_pattern(mk_str name)
+{
+    return mk_str_starts(name, MK_STR("*")) || mk_str_starts(name, MK_STR("~"));
+}
+
+mk_str mk_host_plain_name(const struct mk_host *host)
+{
+    size_t i = 0;
+    while (i < host->n_names && is_pattern(host->names[i]))
+        i++;
+    return i < host->n_names ? host->names[i] : MK_STR("");
+}
+
+mk_str mk_host_matching_regex(const struct mk_host *host, mk_str name)
+{
+    char room[NAME_MAX_LEN];
+    mk_str whole = normal(name, room);
+    for (size_t i = 0; host->regexes && whole.len && i < host->n_names; i++)
+        if (host->regexes[i] && mk_regex_match(host->regexes[i], whole, NULL) == MK_REGEX_MATCHES)
+            return host->names[i];
+    return (mk_str){NULL, 0};
 }
 
 const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
@@ -83,20 +141,62 @@ const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
     return NULL;
 }
 
-const struct mk_root *mk_host_choose_home(const struct mk_host *host, mk_str *path)
+static enum mk_regex_result find_path(const struct mk_location *l, mk_str path)
 {
-    if (!mk_str_starts(*path, MK_STR("/~")))
+    enum mk_regex_result all = MK_REGEX_DIFFERS;
+    for (const struct mk_location_path *p = l->paths; p < l->paths + l->n_paths; p++) {
+        enum mk_regex_result one = p->regex ? mk_regex_match(p->regex, path, NULL)
+                                   : mk_pattern_matches(&p->pattern, path) ? MK_REGEX_MATCHES
+                                                                           : MK_REGEX_DIFFERS;
+        if (one == MK_REGEX_MATCHES)
+            return one;
+        all = one == MK_REGEX_GAVE_UP ? one : all;
+    }
+    return all;
+}
+
+const struct mk_location *mk_host_location(const struct mk_host *host, mk_str path, bool *gave_up)
+{
+    bool is_path = mk_str_starts(path, MK_STR("/")); /* not `*`, and not the authority of a CONNECT */
+    *gave_up = false;
+    for (size_t i = 0; is_path && i < host->n_locations; i++) {
+        enum mk_regex_result result = find_path(&host->locations[i], path);
+        *gave_up = result == MK_REGEX_GAVE_UP;
+        if (result != MK_REGEX_DIFFERS)
+            return &host->locations[i];
+    }
+    return NULL;
+}
+
+static const struct mk_root *find_alias(const struct mk_host *host, mk_str path)
+{
+    const struct mk_root *best = NULL;
+    for (const struct mk_root *r = host->aliases; r < host->aliases + host->n_aliases; r++)
+        if (mk_str_starts(path, r->at) && (path.len == r->at.len || path.p[r->at.len] == '/') &&
+            (!best || best->at.len < r->at.len))
+            best = r;
+    return best;
+}
+
+const struct mk_root *mk_host_choose_other(const struct mk_host *host, mk_str *path)
+{
+    const struct mk_root *alias = find_alias(host, *path);
+    if (alias) {
+        *path = mk_str_skip(*path, alias->at.len);
+        return alias;
+    }
+    if (!host->homes || !mk_str_starts(*path, MK_STR("/~")))
         return &host->root;
     mk_str rest = mk_str_skip(*path, 2);
     size_t slash = mk_str_find(rest, '/');
-    const struct mk_user_home *home = mk_map_get(&host->homes->by_name, mk_str_take(rest, slash));
+    const struct mk_user_home *home = mk_map_get(&host->homes->by_name, mk_str_first(rest, slash));
     if (!home)
         return &host->root;
     *path = mk_str_skip(rest, slash);
     return &home->root;
 }
 
-/* ---- For everybody ---- */
+/* ---- Public ---- */
 
 mk_str mk_host_name(const struct mk_host *h)
 {
@@ -130,7 +230,7 @@ bool mk_host_route_at(const struct mk_host *h, size_t i, mk_str *pattern, mk_str
 void *mk_host_data(const struct mk_host *h, const struct mk_plugin *plugin)
 {
     for (size_t i = 0; i < h->n_plugins; i++)
-        if (h->plugins[i].plugin == plugin)
+        if (mk_hook_is_of(h->plugins[i].plugin, plugin))
             return h->plugins[i].data;
     return NULL;
 }

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Virtual hosts: what one site is made of, and which site a name leads to. */
+/* Virtual hosts: the parts of a site, and the lookup of a site by name. */
 #ifndef MK_WEB_HOST_H
 #define MK_WEB_HOST_H
 
 #include <monkey/host.h>
 
 #include "base/map.h"
+#include "net/tls.h"
 #include "web/hooks.h"
 #include "web/mime.h"
-#include "web/openfile.h"
+#include "web/open_file.h"
 #include "web/route.h"
 
 /* A file that is sent instead of the built-in page. */
 struct mk_error_page {
-    unsigned status;
-    mk_str path; /* beneath the root, relative */
+    unsigned status; /* 4 and 5: every status of the class that has no page of its own */
+    mk_str path;     /* beneath the root, relative */
 };
 
 /* Cache-Control for the files that a pattern matches; the first match counts. */
@@ -33,12 +34,39 @@ struct mk_user_homes {
     struct mk_map by_name; /* name -> struct mk_user_home * */
 };
 
-struct mk_tls_context;
+/* What the server, a host or a location allows a request, and where it is logged. */
+struct mk_request_limits {
+    uint64_t content_max;   /* bytes of content; UINT64_MAX: no limit */
+    uint64_t rate_bytes;    /* at least so much must move, in or out, while we wait for the client, ... */
+    struct mk_logfile *log; /* its access log; NULL: none */
+    uint32_t rate_ms;       /* ... in each such span; 0: no limit */
+    uint32_t handler_ms;    /* for a handler to go on; 0: no limit */
+    uint32_t tunnel_ms;     /* in which something must move in a tunnel; 0: no limit */
+    unsigned log_format;    /* for the function that writes the log */
+};
+
+struct mk_location_path {
+    struct mk_pattern pattern;
+    struct mk_regex *regex; /* decides in place of the pattern; NULL: none */
+};
+
+/* Paths of a host with limits of their own. */
+struct mk_location {
+    const struct mk_location_path *paths;
+    size_t n_paths;
+    struct mk_request_limits limits;
+    struct mk_request_limits strict; /* of each limit the stricter one, of these and the host's */
+    mk_str written_at;               /* file:line, for people */
+    void *owner;                     /* whatever it was made from */
+};
 
 struct mk_host {
-    const mk_str *names; /* as written; "*.example.org" for all below */
+    const mk_str *names; /* as written; "*.example.org" for all below, "~REGEX" for what matches */
+    struct mk_regex *const *regexes; /* those of the names, by their index; NULL: none of them has one */
     size_t n_names;
     struct mk_root root;
+    struct mk_root *aliases; /* folders for what is below other paths */
+    size_t n_aliases;
     const mk_str *index;
     size_t n_index;
     const struct mk_error_page *error_pages;
@@ -52,6 +80,9 @@ struct mk_host {
     struct mk_hooks hooks;
     const struct mk_hook *plugins; /* all that have business here, with what is theirs */
     size_t n_plugins;
+    const struct mk_request_limits *limits; /* NULL: those of the server */
+    const struct mk_location *locations;    /* the first that has the path counts */
+    size_t n_locations;
     mk_str fallback; /* the page of a single-page application, relative; absent: none */
     bool ranges;     /* Resume */
     bool precompressed;
@@ -59,38 +90,60 @@ struct mk_host {
     bool has_own_access_log;          /* a plugin writes it */
     mk_str written_at;                /* file:line, for people */
     void *owner;                      /* whatever it was made from */
-    const struct mk_tls_context *tls; /* NULL: who asks for it over TLS is turned away */
+    const struct mk_tls_context *tls; /* NULL: TLS connections that name this host are refused */
     int64_t tls_expires;              /* of its certificates: the first; 0: there is none */
     unsigned client_rules; /* equal where the same certificates of clients are good; 0: none is asked for */
-    bool client_required;  /* and nobody is served without one */
+    bool client_required;  /* and requests without one are refused */
     uint32_t https_port;   /* plain requests are sent there; 0: they are served */
     mk_str hsts;           /* Strict-Transport-Security; absent: none */
 };
 
+/* A name that is a regular expression. */
+struct mk_host_regex {
+    const struct mk_regex *regex;
+    const struct mk_host *host;
+    mk_str name;
+    struct mk_host_regex *next; /* in the order of the configuration */
+};
+
+/* The hosts that one address leads to, or several. */
 struct mk_hosts {
     struct mk_map exact, below; /* name -> struct mk_host *; `below` without the "*." */
+    struct mk_host_regex *regexes;
     const struct mk_host *fallback;
-    bool named;        /* is there anything to look up at all? */
-    bool client_rules; /* does any of them ask clients for certificates? */
+    bool named;               /* is there anything to look up at all? */
+    bool client_rules;        /* does any of them ask clients for certificates? */
+    struct mk_tls_domain tls; /* whose certificates, by name */
 };
 
 void mk_hosts_init(struct mk_hosts *h, struct mk_arena *arena);
 /* The first host added is the default one until mk_hosts_set_default. -EEXIST when another host has one of
- * its names
- * (*taken says which), -ENOMEM. */
-mk_err mk_hosts_add(struct mk_hosts *h, struct mk_host *host, mk_str *taken) MK_MUST_USE;
+ * its names (*taken says which, *other whose), -ENOMEM. */
+mk_err mk_hosts_add(struct mk_hosts *h, struct mk_host *host, mk_str *taken,
+                    const struct mk_host **other) MK_MUST_USE;
 void mk_hosts_set_default(struct mk_hosts *h, const struct mk_host *host);
 
 /* The host of that name, without port, in any case of letters; else the default one. Exact names before
- * wildcards, longer wildcards before shorter ones. */
+ * wildcards, longer wildcards before shorter ones, then regular expressions. One that is given up does not
+ * match: a client can always reach the hosts behind it by asking for another name. */
 const struct mk_host *mk_hosts_find(const struct mk_hosts *h, mk_str name);
 
-const struct mk_root *mk_host_choose_home(const struct mk_host *host, mk_str *path);
-/* Where to look for a path, and for what of it: beneath the host's root, or a user's folder for /~name/. */
+const struct mk_root *mk_host_choose_other(const struct mk_host *host, mk_str *path);
+/* Where to look for a path, and for what of it: beneath the host's root, the folder of an Alias, or that of a
+ * user for /~name/. The rest of the path is empty where it ends with the name of such a folder. */
 static inline const struct mk_root *mk_host_choose_root(const struct mk_host *host, mk_str *path)
 {
-    return host->homes ? mk_host_choose_home(host, path) : &host->root;
+    return host->homes || host->n_aliases ? mk_host_choose_other(host, path) : &host->root;
 }
+
+/* The first location of the host that has the path; NULL if none does. One whose search is given up counts,
+ * with its strict limits: a client that makes the search fail must not win by it. */
+const struct mk_location *mk_host_location(const struct mk_host *host, mk_str path, bool *gave_up);
+
+/* The first name that is neither a wildcard nor a regular expression; empty if there is none. */
+mk_str mk_host_plain_name(const struct mk_host *host);
+/* The regular expression of the host that matches a name, as written; absent: none. */
+mk_str mk_host_matching_regex(const struct mk_host *host, mk_str name);
 
 /* The first route of the host that matches the path; NULL if none does. */
 const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path);

@@ -29,19 +29,31 @@ bool mk_mime_add(struct mk_mime *m, mk_str extension, mk_str type)
     return mk_map_put(&m->own, key, value);
 }
 
-/* A walk through the whole text: done once for a file that is opened, not for each request. */
+static size_t line_start(size_t at)
+{
+    while (at > 0 && mk_mime_builtin[at - 1] != '\n')
+        at--;
+    return at;
+}
+
+/* Binary search over the bytes of the table, whose lines are sorted. */
 static mk_str find_builtin(mk_str extension)
 {
-    char line[MK_MIME_EXTENSION_MAX + 3];
-    line[0] = '\n';
-    memcpy(line + 1, extension.p, extension.len);
-    line[extension.len + 1] = ' ';
-    line[extension.len + 2] = '\0';
-    const char *at = strstr(mk_mime_builtin, line);
-    if (!at)
-        return (mk_str){NULL, 0};
-    at += extension.len + 2;
-    return mk_str_of(at, strcspn(at, "\n"));
+    size_t low = 1, high = mk_mime_builtin_len;
+    while (low < high) {
+        size_t at = line_start(low + (high - low) / 2);
+        mk_str line = mk_str_of(mk_mime_builtin + at, mk_mime_builtin_len - at);
+        line = mk_str_cut(&line, '\n');
+        mk_str type = line, found = mk_str_cut(&type, ' ');
+        int order = mk_str_cmp(extension, found);
+        if (order == 0)
+            return type;
+        if (order < 0)
+            high = at;
+        else
+            low = at + line.len + 1;
+    }
+    return (mk_str){NULL, 0};
 }
 
 mk_str mk_mime_find(const struct mk_mime *m, mk_str name)

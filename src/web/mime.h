@@ -6,12 +6,13 @@
 
 #include "base/map.h"
 
-/* "\nEXTENSION TYPE\n...", in lower case; see cmake/mime.cmake. */
+/* "\nEXTENSION TYPE\n...", in lower case, sorted; see cmake/mime.cmake. */
 extern const char mk_mime_builtin[];
+extern const size_t mk_mime_builtin_len;
 
 struct mk_mime {
     struct mk_map own;   /* extension -> mk_str *, what the configuration added */
-    mk_str default_type; /* of a file whose extension nobody knows */
+    mk_str default_type; /* of a file with an unknown extension */
     struct mk_arena *arena;
 };
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/redirect.h"
 
-#include "web/request.h"
+#include "web/request_type.h"
 
-/* What may stand in a path as it is (RFC 3986, section 3.3); also bytes that could end an attribute stay out.
+/* Bytes that a path may hold as they are (RFC 3986, section 3.3); also bytes that could end an attribute stay
+ * out.
  */
 static bool is_path_char(char c)
 {
@@ -79,10 +80,10 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 {
     const struct mk_redirect *to = data;
     mk_str url = to->url;
-    if (ends_at_host(url) && request->target.path.p)
-        url = mk_arena_printf(request->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url),
-                              MK_STR_ARG(request->target.path), request->target.query.p ? "?" : "",
-                              MK_STR_ARG(request->target.query));
+    if (ends_at_host(url) && request->asked->target.path.p)
+        url = mk_arena_printf(
+            request->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url), MK_STR_ARG(request->asked->target.path),
+            request->asked->target.query.p ? "?" : "", MK_STR_ARG(request->asked->target.query));
     if (url.p && answer(response, to->status, url))
         return MK_DONE;
     (void)mk_response_set_status(response, 503);
@@ -91,20 +92,6 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 
 const struct mk_handler mk_redirect = {
     .name = "redirect",
-    .form = "STATUS URL",
+    .form = "STATUS URL, where STATUS is 301, 302, 303, 307 or 308",
     .handle = handle,
-};
-
-static enum mk_verdict refuse(struct mk_request *request, struct mk_response *response, void *data)
-{
-    const unsigned *status = data;
-    (void)request;
-    (void)mk_response_set_status(response, *status);
-    return MK_REFUSE;
-}
-
-const struct mk_handler mk_refusal = {
-    .name = "status",
-    .form = "STATUS",
-    .handle = refuse,
 };

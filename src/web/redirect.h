@@ -23,7 +23,4 @@ bool mk_redirect_is_target(mk_str url);
 /* Its data is a struct mk_redirect. */
 extern const struct mk_handler mk_redirect;
 
-/* Answers with a status and its error page: `status 403`. Its data points to an unsigned. */
-extern const struct mk_handler mk_refusal;
-
 #endif

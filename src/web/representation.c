@@ -10,24 +10,28 @@
 #include "http/etag.h"
 #include "http/hpack.h"
 #include "http/negotiate.h"
-#include "web/endings.h"
+#include "web/suffixes.h"
 
 enum { NO_CODING = -1 };
 
 static const mk_str codings[MK_CODINGS] = {MK_STR_INIT("br"), MK_STR_INIT("zstd"), MK_STR_INIT("gzip")};
 static const mk_str suffixes[MK_CODINGS] = {MK_STR_INIT(".br"), MK_STR_INIT(".zst"), MK_STR_INIT(".gz")};
 
-/* Text of one representation, three times, while it is written: a date, an etag, a type with charset, names
- * of fields. What has no fixed length is added in text_room. */
-enum { TEXT_MAX = 1536 };
+enum {
+    /* The fields of one representation: a date, an etag, names. Values without a limit come on top
+       (text_room). */
+    TEXT_MAX = 512,
+    ALL = (1 << MK_CODINGS) - 1,
+};
 
 /* Kept as the note of an open file. */
 struct family {
     struct mk_open_file_note note;
     struct mk_representation self;
     struct mk_representation *others[MK_CODINGS]; /* NULL: there is no such neighbour */
-    uint64_t looked_ms;                           /* when neighbours were last looked for */
+    uint64_t looked_ms;                           /* when it last looked for neighbours */
     bool looked;
+    bool lasting; /* stays with the entry: ready heads are worth their memory */
 };
 
 static void drop_other(struct family *f, size_t i)
@@ -99,14 +103,15 @@ static void add_modified(struct mk_representation *r, struct mk_buf *text)
     add(r, &r->about, text, MK_STR("Last-Modified"), mk_str_of(date, sizeof date));
 }
 
-static mk_str cache_control(const struct mk_host *host, mk_str file_path)
+static mk_str cache_control(const struct mk_host *host, const struct mk_root *root, mk_str name)
 {
-    char room[PATH_MAX + 1];
-    size_t len = mk_min(file_path.len, sizeof room - 1);
-    room[0] = '/';
-    memcpy(room + 1, file_path.p, len);
+    char room[2 * PATH_MAX];
+    struct mk_buf path = mk_buf_fixed(room, sizeof room);
+    mk_buf_add(&path, root->at);
+    mk_buf_add_char(&path, '/');
+    mk_buf_add(&path, name);
     for (size_t i = 0; i < host->n_cache_rules; i++)
-        if (mk_pattern_matches(&host->cache_rules[i].match, mk_str_of(room, len + 1)))
+        if (mk_pattern_matches(&host->cache_rules[i].match, mk_buf_str(&path)))
             return host->cache_rules[i].value;
     return (mk_str){NULL, 0};
 }
@@ -148,8 +153,8 @@ static void move(mk_str *s, const char *from, char *to)
         s->p = to + (s->p - from);
 }
 
-/* Thousands of files may be known: each keeps what it needs, and not the room that it was written in. */
-static bool settle(struct mk_representation *r, const struct mk_buf *text)
+/* A lasting one keeps the memory that it needs, not the room that it was written in. */
+static bool store_text(struct mk_representation *r, const struct mk_buf *text)
 {
     r->room = text->failed ? NULL : mk_mem_alloc(text->len);
     if (!r->room)
@@ -166,54 +171,76 @@ static bool settle(struct mk_representation *r, const struct mk_buf *text)
     return true;
 }
 
-static void compose(struct mk_representation *r, struct mk_buf *text, const struct mk_host *host, mk_str name,
-                    int coding, bool varies)
+/* What a representation is made from. */
+struct origin {
+    const struct mk_host *host;
+    mk_str type, cached; /* of the file that was asked for, which may be another one */
+    int coding;
+    bool varies, lasting;
+};
+
+static struct origin origin_of(const struct family *f, const struct mk_host *host, int coding, bool varies)
 {
-    mk_str cached = cache_control(host, name);
-    add_etag(r, text, coding);
+    mk_str name = mk_open_file_path(f->self.file);
+    return (struct origin){.host = host,
+                           .type = mk_mime_find(host->mime, name),
+                           .cached = cache_control(host, f->self.file->root, name),
+                           .coding = coding,
+                           .varies = varies,
+                           .lasting = f->lasting};
+}
+
+static void compose(struct mk_representation *r, struct mk_buf *text, const struct origin *o)
+{
+    add_etag(r, text, o->coding);
     add_modified(r, text);
-    if (cached.p)
-        add(r, &r->about, text, MK_STR("Cache-Control"), cached);
-    if (varies)
+    if (o->cached.p)
+        add(r, &r->about, text, MK_STR("Cache-Control"), o->cached);
+    if (o->varies)
         add(r, &r->about, text, MK_STR("Vary"), MK_STR("Accept-Encoding"));
-    add_type(r, text, mk_mime_find(host->mime, name));
-    r->coded = coding != NO_CODING;
+    add_type(r, text, o->type);
+    r->coded = o->coding != NO_CODING;
     if (r->coded)
-        add(r, &r->form, text, MK_STR("Content-Encoding"), codings[coding]);
-    if (host->ranges)
+        add(r, &r->form, text, MK_STR("Content-Encoding"), codings[o->coding]);
+    if (o->host->ranges)
         add(r, &r->form, text, MK_STR("Accept-Ranges"), MK_STR("bytes"));
     r->whole.text = mk_buf_str(text);
     r->whole.fields = r->fields;
+    if (!o->lasting)
+        return;
     r->whole.ready = make_ready(text, r->whole.text, r->file->size);
     r->whole.packed_ready = make_packed(text, &r->whole, r->file->size);
 }
 
-static size_t text_room(const struct mk_host *host, mk_str name)
+/* The fields are written up to three times: as they are, and into each ready head. */
+static size_t text_room(const struct origin *o)
 {
-    return TEXT_MAX + 3 * (cache_control(host, name).len + mk_mime_find(host->mime, name).len);
+    return (TEXT_MAX + o->cached.len + o->type.len) * (o->lasting ? 3 : 1);
 }
 
-/* Describes the bytes of its file, which are those of `name` (the file that was asked for) in that coding. */
-static bool describe(struct mk_representation *r, const struct mk_host *host, mk_str name, int coding,
-                     bool varies)
+static bool describe(struct mk_representation *r, const struct origin *o)
 {
-    size_t cap = text_room(host, name);
+    size_t cap = text_room(o);
     char *room = mk_mem_alloc(cap);
     if (!room)
         return false;
     struct mk_buf text = mk_buf_fixed(room, cap);
-    compose(r, &text, host, name, coding, varies);
-    bool ok = settle(r, &text);
+    compose(r, &text, o);
+    if (!o->lasting && !text.failed) {
+        r->room = room;
+        return true;
+    }
+    bool ok = store_text(r, &text);
     mk_mem_free(room);
     return ok;
 }
 
-static bool describe_self(struct family *f, struct mk_open_file *file, const struct mk_host *host,
-                          bool varies)
+static bool describe_self(struct family *f, const struct mk_host *host, bool varies)
 {
     struct mk_representation before = f->self;
-    f->self = (struct mk_representation){.file = file};
-    if (!describe(&f->self, host, file->path, NO_CODING, varies)) {
+    struct origin o = origin_of(f, host, NO_CODING, varies);
+    f->self = (struct mk_representation){.file = before.file};
+    if (!describe(&f->self, &o)) {
         f->self = before;
         return false;
     }
@@ -221,44 +248,49 @@ static bool describe_self(struct family *f, struct mk_open_file *file, const str
     return true;
 }
 
-static struct family *make_family(struct mk_open_file *file, const struct mk_host *host)
+enum { LASTING_SIZE = sizeof(struct family) + 640 }; /* with the texts of a usual file */
+
+static struct family *make_family(struct mk_open_file *file, const struct mk_host *host, uint64_t now_ms)
 {
     struct family *f = mk_mem_zalloc(1, sizeof *f);
     if (!f)
         return NULL;
     f->note.free = free_family;
-    if (!describe_self(f, file, host, false)) {
+    f->self.file = file;
+    f->lasting = mk_filecache_has_room(file, LASTING_SIZE, now_ms);
+    if (!describe_self(f, host, false)) {
         mk_mem_free(f);
         return NULL;
     }
-    file->note = &f->note;
+    mk_filecache_set_note(file, &f->note, f->lasting ? LASTING_SIZE : 0);
     return f;
 }
 
-static struct mk_open_file *take_neighbour(const struct mk_open_file *file, mk_str suffix, uint64_t now_ms)
+static struct mk_open_file *open_neighbour(const struct mk_open_file *file, mk_str suffix, uint64_t now_ms)
 {
     char room[PATH_MAX];
     struct mk_buf path = mk_buf_fixed(room, sizeof room);
     struct mk_open_file *found;
-    mk_buf_add(&path, file->path);
+    mk_buf_add(&path, mk_open_file_path(file));
     mk_buf_add(&path, suffix);
-    if (path.failed || mk_file_cache_take(file->cache, file->root, mk_buf_str(&path), now_ms, &found))
+    if (path.failed || mk_filecache_take(file->cache, file->root, mk_buf_str(&path), now_ms, &found))
         return NULL;
-    /* One that is older than the file it was made from has not been made from what is there now. */
+    /* A neighbour that is older than the file was made from an earlier version of it. */
     if (found->kind == MK_OPEN_FILE && found->mtime_ns / 1000000000 >= file->mtime_ns / 1000000000)
         return found;
     mk_open_file_drop(found);
     return NULL;
 }
 
-static struct mk_representation *make_other(struct mk_open_file *neighbour, const struct mk_host *host,
-                                            mk_str name, int coding)
+static struct mk_representation *make_other(const struct family *f, struct mk_open_file *neighbour,
+                                            const struct mk_host *host, int coding)
 {
+    struct origin o = origin_of(f, host, coding, true);
     struct mk_representation *r = mk_mem_zalloc(1, sizeof *r);
     if (!r)
         return NULL;
     r->file = neighbour;
-    if (describe(r, host, name, coding, true))
+    if (describe(r, &o))
         return r;
     mk_mem_free(r);
     return NULL;
@@ -266,15 +298,14 @@ static struct mk_representation *make_other(struct mk_open_file *neighbour, cons
 
 static void look_for_one(struct family *f, size_t i, const struct mk_host *host, uint64_t now_ms)
 {
-    struct mk_open_file *file = f->self.file;
-    struct mk_open_file *found = take_neighbour(file, suffixes[i], now_ms);
+    struct mk_open_file *found = open_neighbour(f->self.file, suffixes[i], now_ms);
     if (found && f->others[i] && f->others[i]->file == found) {
         mk_open_file_drop(found);
         return;
     }
     drop_other(f, i);
     if (found)
-        f->others[i] = make_other(found, host, file->path, (int)i);
+        f->others[i] = make_other(f, found, host, (int)i);
     if (found && !f->others[i])
         mk_open_file_drop(found);
 }
@@ -287,28 +318,49 @@ static bool has_others(const struct family *f)
     return false;
 }
 
-/* Not more often than the files themselves are looked at. A response on its way points into what would be
- * replaced: while somebody else uses the file, the next request gets it anew. */
-static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
+static uint32_t absent_now(const struct family *f)
+{
+    uint32_t absent = 0;
+    for (size_t i = 0; i < MK_CODINGS; i++)
+        absent |= (uint32_t)!f->others[i] << i;
+    return absent;
+}
+
+/* The entry remembers which neighbours were absent, also for the next family that does not last. */
+static void look_beside(struct family *f, const struct mk_host *host, uint64_t now_ms)
 {
     struct mk_open_file *file = f->self.file;
-    bool believed = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
-    bool in_use = file->refs > (file->listed ? 2u : 1u);
-    if (believed)
-        return;
-    if (f->looked && in_use) {
-        mk_open_file_forget(file);
-        return;
-    }
-    bool varied = f->self.about.n > 0 && has_others(f);
-    uint32_t beside = mk_endings_beside(file, suffixes, MK_CODINGS, now_ms, mk_clock_unix());
+    bool remembers = !f->looked && (uint32_t)now_ms - file->absent_ms < file->cache->limits.recheck_ms;
+    uint32_t absent = remembers ? file->absent : 0;
+    uint32_t beside =
+        absent == ALL ? 0 : mk_suffixes_beside(file, suffixes, MK_CODINGS, now_ms, mk_clock_unix()) & ~absent;
     for (size_t i = 0; i < MK_CODINGS; i++)
         if (beside >> i & 1 || f->others[i])
             look_for_one(f, i, host, now_ms);
+    file->absent = (uint8_t)absent_now(f);
+    if (!remembers)
+        file->absent_ms = (uint32_t)now_ms;
+}
+
+/* Not more often than the files themselves are checked. A response on its way points into what would be
+ * replaced: while another request uses the file, the next one opens it again. */
+static void look_for_others(struct family *f, const struct mk_host *host, uint64_t now_ms)
+{
+    struct mk_open_file *file = f->self.file;
+    bool trusted = f->looked && now_ms - f->looked_ms < file->cache->limits.recheck_ms;
+    bool in_use = file->refs > (file->listed ? 2u : 1u);
+    if (trusted)
+        return;
+    if (f->looked && in_use) {
+        mk_filecache_forget(file);
+        return;
+    }
+    bool varied = f->self.about.n > 0 && has_others(f);
+    look_beside(f, host, now_ms);
     f->looked = true;
     f->looked_ms = now_ms;
     if (has_others(f) != varied)
-        (void)describe_self(f, file, host, has_others(f));
+        (void)describe_self(f, host, has_others(f));
 }
 
 static const struct mk_representation *pick(const struct family *f, const struct mk_fields *wishes)
@@ -317,9 +369,9 @@ static const struct mk_representation *pick(const struct family *f, const struct
     unsigned best_q = 0;
     if (!has_others(f))
         return best;
-    best_q = mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, MK_STR("identity"));
+    best_q = mk_negotiate_q(wishes, MK_FIELD_ACCEPT_ENCODING, MK_STR("identity"));
     for (size_t i = MK_CODINGS; i-- > 0;) {
-        unsigned q = f->others[i] ? mk_accept_q(wishes, MK_FIELD_ACCEPT_ENCODING, codings[i]) : 0;
+        unsigned q = f->others[i] ? mk_negotiate_q(wishes, MK_FIELD_ACCEPT_ENCODING, codings[i]) : 0;
         if (q > 0 && q >= best_q) {
             best = f->others[i];
             best_q = q;
@@ -332,7 +384,8 @@ const struct mk_representation *mk_representation_choose(struct mk_open_file *fi
                                                          const struct mk_host *host,
                                                          const struct mk_fields *wishes, uint64_t now_ms)
 {
-    struct family *f = file->note ? MK_CONTAINER(file->note, struct family, note) : make_family(file, host);
+    struct family *f =
+        file->note ? MK_CONTAINER(file->note, struct family, note) : make_family(file, host, now_ms);
     if (!f)
         return NULL;
     if (!host->precompressed)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "web/request.h"
+#include "web/request_type.h"
 
 #include <monkey/tls.h>
 #include <stdio.h>
 
 #include "base/err.h"
-#include "web/web.h"
+#include "base/mem.h"
+#include "web/exchange.h"
 
 enum { MESSAGE_MAX = 1024, METHOD_SHOWN = 16, TARGET_SHOWN = 256 };
 
 enum mk_method mk_request_method(const struct mk_request *r)
 {
-    return r->method;
+    return r->asked->method;
 }
 
 mk_str mk_request_method_text(const struct mk_request *r)
@@ -31,12 +32,12 @@ mk_str mk_request_target(const struct mk_request *r)
 
 mk_str mk_request_path(const struct mk_request *r)
 {
-    return r->path;
+    return r->asked->path;
 }
 
 mk_str mk_request_query(const struct mk_request *r)
 {
-    return r->target.query;
+    return r->asked->target.query;
 }
 
 mk_str mk_request_host(const struct mk_request *r)
@@ -49,13 +50,13 @@ mk_str mk_request_field(const struct mk_request *r, mk_str name)
     return mk_fields_find(&r->fields, name);
 }
 
-int mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
 {
     if (i >= r->fields.n)
-        return 0;
+        return false;
     *name = r->fields.at[i].name;
     *value = r->fields.at[i].value;
-    return 1;
+    return true;
 }
 
 mk_str mk_request_peer(struct mk_request *r)
@@ -115,7 +116,7 @@ bool mk_request_tls(const struct mk_request *r, struct mk_tls_info *out)
 
 bool mk_request_has_encoded_slash(const struct mk_request *r)
 {
-    return r->path_flags & MK_PATH_ENCODED_SLASH;
+    return r->asked->path_flags & MK_PATH_ENCODED_SLASH;
 }
 
 const struct mk_host *mk_request_site(const struct mk_request *r)
@@ -138,21 +139,29 @@ int64_t mk_request_time(const struct mk_request *r)
     return r->now;
 }
 
+static uint64_t length_of(const struct mk_request *r)
+{
+    if (mk_content_is_tunnel(&mk_exchange_of(r)->response.content))
+        return MK_REQUEST_LENGTH_UNKNOWN;
+    return r->asked->no_content ? 0 : r->length;
+}
+
 int64_t mk_request_length(const struct mk_request *r)
 {
-    return r->length == MK_REQUEST_LENGTH_UNKNOWN ? -1 : (int64_t)r->length;
+    uint64_t length = length_of(r);
+    return length == MK_REQUEST_LENGTH_UNKNOWN ? -1 : (int64_t)length;
 }
 
 ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
 {
-    if (!r->ops || !r->length)
+    if (!r->ops || !length_of(r))
         return 0;
     return cap ? r->ops->read(r->ops_ctx, room, cap) : -EINVAL;
 }
 
 void mk_request_follow_client(struct mk_request *r)
 {
-    r->follows_client = true;
+    mk_exchange_of(r)->follows_client = true;
 }
 
 void mk_request_resume(struct mk_request *r)
@@ -242,8 +251,8 @@ static void log_plain(struct mk_request *r, enum mk_log_level level, mk_str mess
                MK_STR_ARG(message));
     else
         mk_log(r->web->log, level, "%.*s %.*s from %.*s: %.*s",
-               MK_STR_ARG(mk_str_take(r->method_text, METHOD_SHOWN)),
-               MK_STR_ARG(mk_str_take(r->target_text, TARGET_SHOWN)), MK_STR_ARG(mk_buf_str(&peer)),
+               MK_STR_ARG(mk_str_first(r->method_text, METHOD_SHOWN)),
+               MK_STR_ARG(mk_str_first(r->target_text, TARGET_SHOWN)), MK_STR_ARG(mk_buf_str(&peer)),
                MK_STR_ARG(message));
 }
 
@@ -265,6 +274,35 @@ void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *f
         if (hooks->at[i].plugin->on_log(r, level, message, hooks->at[i].data))
             return;
     log_plain(r, level, message);
+}
+
+struct remembered {
+    struct mk_request request;
+    struct mk_peer peer;
+    char text[METHOD_SHOWN + TARGET_SHOWN];
+};
+
+struct mk_request *mk_request_remember(const struct mk_request *r)
+{
+    struct remembered *m = mk_mem_zalloc(1, sizeof *m);
+    if (!m)
+        return NULL;
+    struct mk_buf text = mk_buf_fixed(m->text, sizeof m->text);
+    mk_str method = mk_str_first(r->method_text, METHOD_SHOWN);
+    mk_buf_add(&text, method);
+    mk_buf_add(&text, mk_str_first(r->target_text, TARGET_SHOWN));
+    m->peer = *r->peer;
+    m->request = (struct mk_request){.web = r->web,
+                                     .site = r->site,
+                                     .method_text = mk_str_of(m->text, method.len),
+                                     .target_text = mk_str_skip(mk_buf_str(&text), method.len),
+                                     .peer = &m->peer};
+    return &m->request;
+}
+
+void mk_request_forget(struct mk_request *remembered)
+{
+    mk_mem_free(remembered); /* the first member of its struct */
 }
 
 void mk_request_explain(struct mk_request *r, const char *what, const char *fmt, ...)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a path leads to, for handlers other than the one for static files. */
 #include "http/negotiate.h"
-#include "web/request.h"
+#include "web/request_type.h"
 #include "web/web.h"
 
 /* A path as of mk_request_path(); others must not leave the root by the parts that they are made of. */
@@ -17,7 +17,7 @@ static bool is_clean(mk_str path)
     return true;
 }
 
-/* What stands before the first character that is no slash: "//etc" must not become "/etc". */
+/* Removes leading slashes: "//etc" must not become "/etc". */
 static mk_str relative(mk_str path)
 {
     while (path.len && path.p[0] == '/')
@@ -35,7 +35,7 @@ int mk_request_open(const struct mk_request *r, mk_str path)
     const struct mk_root *root = mk_host_choose_root(r->site, &path);
     if (root->fd < 0)
         return -ENOENT;
-    mk_err e = mk_file_cache_open(&r->web->files, root, relative(path), &fd);
+    mk_err e = mk_filecache_open(&r->web->files, root, relative(path), &fd);
     return e ? e : fd;
 }
 
@@ -65,10 +65,10 @@ mk_str mk_request_type_of(const struct mk_request *r, mk_str file_name)
 
 unsigned mk_request_accepts_coding(const struct mk_request *r, mk_str coding)
 {
-    return mk_accept_q(&r->fields, MK_FIELD_ACCEPT_ENCODING, coding);
+    return mk_negotiate_q(&r->fields, MK_FIELD_ACCEPT_ENCODING, coding);
 }
 
 unsigned mk_request_accepts_type(const struct mk_request *r, mk_str type)
 {
-    return mk_accept_type_q(&r->fields, type);
+    return mk_negotiate_type_q(&r->fields, type);
 }

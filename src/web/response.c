@@ -4,7 +4,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "os/fd.h"
-#include "web/request.h"
+#include "web/request_type.h"
 
 void mk_response_init(struct mk_response *r, struct mk_arena *arena)
 {
@@ -58,7 +58,7 @@ void mk_response_unready(struct mk_response *r)
 {
     static const struct mk_field_block nothing = {.text = MK_STR_INIT("")};
     if (r->n_blocks == 1)
-        mk_response_add_block(r, &nothing); /* ready is only what stands alone */
+        mk_response_add_block(r, &nothing); /* `ready` is for a block that is alone */
 }
 
 /* ---- Fields ---- */
@@ -222,7 +222,20 @@ int64_t mk_response_length(const struct mk_response *r)
 
 bool mk_response_is_file(const struct mk_response *r)
 {
-    return r->content.of_file;
+    return r->content.origin != NULL;
+}
+
+bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id)
+{
+    const struct mk_open_file *f = r->content.origin;
+    if (!f || f->ino == 0 || r->content.length != f->size)
+        return false;
+    *id = (struct mk_file_id){.device = f->dev,
+                              .inode = f->ino,
+                              .size = f->size,
+                              .modified_ns = f->mtime_ns,
+                              .changed_ns = f->ctime_ns};
+    return true;
 }
 
 int mk_response_set_static(struct mk_response *r, mk_str text)
@@ -266,8 +279,8 @@ int mk_response_set_file(struct mk_response *r, int fd, uint64_t offset, uint64_
 }
 
 /* The content of `r` from here on, or closed. */
-static int take_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, uint64_t length,
-                       int e)
+static int set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, uint64_t length,
+                      int e)
 {
     if (is_settled(r))
         e = -EALREADY;
@@ -283,12 +296,12 @@ static int take_source(struct mk_response *r, const struct mk_source_ops *ops, v
 int mk_response_set_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx, int64_t length)
 {
     uint64_t len = length < 0 ? MK_CONTENT_UNKNOWN : (uint64_t)length;
-    return take_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
+    return set_source(r, ops, ctx, len, length < MK_LENGTH_UNKNOWN ? -EINVAL : 0);
 }
 
 int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops *ops, void *ctx)
 {
-    int e = take_source(r, ops, ctx, MK_CONTENT_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
+    int e = set_source(r, ops, ctx, MK_CONTENT_UNKNOWN, r->no_raw ? -EOPNOTSUPP : 0);
     if (!e)
         r->content.raw = true;
     return e;
@@ -296,6 +309,6 @@ int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops
 
 bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r)
 {
-    return request->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
+    return request->asked->method != MK_METHOD_HEAD && mk_status_has_content(mk_response_status(r)) &&
            r->content.length > 0 && !mk_content_is_raw(&r->content) && !mk_content_is_tunnel(&r->content);
 }

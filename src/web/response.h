@@ -23,7 +23,7 @@ struct mk_field_block {
 
 struct mk_response {
     struct mk_arena *arena; /* the request's */
-    unsigned status;        /* 0 until somebody sets it */
+    unsigned status;        /* 0 until it is set */
     bool sealed;            /* its head is on the way */
     bool no_raw;            /* the protocol cannot send bytes as they are */
     unsigned n_blocks, n_fields, cap_fields;

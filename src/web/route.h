@@ -5,23 +5,32 @@
 #define MK_WEB_ROUTE_H
 
 #include <monkey/handler.h>
-#include <regex.h>
+#include <monkey/regex.h>
 
+#include "base/def.h"
 #include "http/pattern.h"
 
 struct mk_plugin;
 
 struct mk_route {
-    struct mk_pattern pattern; /* not asked where there is a regex: then its text is that */
-    regex_t *regex; /* Match of Monkey 1.6: found anywhere in the path, in any case of letters; else NULL */
+    struct mk_pattern pattern; /* where there is a regex, only its text is used, for people */
+    struct mk_regex *regex;    /* decides in place of the pattern; NULL: none */
     const struct mk_handler *handler;
     void *data;                     /* what the handler was configured with */
     const struct mk_plugin *plugin; /* whose handler it is; NULL: the server's own */
     mk_str written;                 /* handler and arguments, for people */
 };
 
-bool mk_route_matches(const struct mk_route *r, mk_str path);
-/* Does it take whatever comes, only for being the last one? */
+/* MK_REGEX_GAVE_UP must never lead to the routes below: they may be less strict. As a truth value it says
+ * that the route matches. */
+static inline enum mk_regex_result mk_route_matches(const struct mk_route *r, mk_str path)
+{
+    if (MK_UNLIKELY(r->regex != NULL))
+        return mk_regex_match(r->regex, path, NULL);
+    return mk_pattern_matches(&r->pattern, path) ? MK_REGEX_MATCHES : MK_REGEX_DIFFERS;
+}
+
+/* True if the pattern matches every path: such a route was not chosen for this path in particular. */
 bool mk_route_is_catch_all(const struct mk_route *r);
 
 #endif

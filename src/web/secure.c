@@ -11,17 +11,41 @@ static enum mk_verdict refuse(struct mk_response *response, unsigned status)
     return MK_REFUSE;
 }
 
-/* An authority that is asked whether a name is ours asks in plain text (RFC 8555, section 8.3). */
-static bool is_challenge(const struct mk_request *r)
+static bool is_token(mk_str text)
 {
-    return mk_str_starts(r->path, MK_STR("/.well-known/acme-challenge/"));
+    size_t i = 0;
+    while (i < text.len && (mk_char_is_alpha(text.p[i]) || mk_char_is_digit(text.p[i]) || text.p[i] == '-' ||
+                            text.p[i] == '_'))
+        i++;
+    return i == text.len && i > 0;
+}
+
+static bool serves_plain(const struct mk_request *r)
+{
+    return !r->site->https_port && !r->site->client_required;
+}
+
+bool mk_secure_is_challenge(const struct mk_request *r)
+{
+    mk_str folder = MK_STR("/.well-known/acme-challenge/"), path = r->asked->path;
+    bool reads = r->asked->method == MK_METHOD_GET || r->asked->method == MK_METHOD_HEAD;
+    return reads && !r->encrypted && !serves_plain(r) && mk_str_starts(path, folder) &&
+           is_token(mk_str_skip(path, folder.len));
 }
 
 /* The one that was asked for, or the first that we have; absent: none. */
 static mk_str name_of(const struct mk_request *r)
 {
-    mk_str name = r->host.p ? r->host : mk_host_name(r->site);
-    return name.len && !mk_str_starts(name, MK_STR("*")) ? name : (mk_str){NULL, 0};
+    mk_str name = r->host.p ? r->host : mk_host_plain_name(r->site);
+    return name.len ? name : (mk_str){NULL, 0};
+}
+
+/* The client goes on with what it asked for, whatever a rewrite has made of that. */
+static mk_str add_received(const struct mk_request *r, mk_str url)
+{
+    const struct mk_target *t = &r->received.target;
+    return mk_arena_printf(r->arena, "%.*s%.*s%s%.*s", MK_STR_ARG(url), MK_STR_ARG(t->path),
+                           t->query.p ? "?" : "", MK_STR_ARG(t->query));
 }
 
 static enum mk_verdict redirect(struct mk_request *r, struct mk_response *response)
@@ -36,6 +60,9 @@ static enum mk_verdict redirect(struct mk_request *r, struct mk_response *respon
             : mk_arena_printf(r->arena, "https://%.*s:%u", MK_STR_ARG(name), (unsigned)r->site->https_port);
     if (!to || !url.p)
         return refuse(response, 503);
+    url = add_received(r, url);
+    if (!url.p)
+        return refuse(response, 503);
     *to = (struct mk_redirect){.status = 308, .url = url};
     mk_request_explain(r, "tls", "plain requests are sent to %.*s", MK_STR_ARG(url));
     return mk_redirect.handle(r, response, to);
@@ -43,13 +70,11 @@ static enum mk_verdict redirect(struct mk_request *r, struct mk_response *respon
 
 static enum mk_verdict enter_plain(struct mk_request *r, struct mk_response *response)
 {
-    if (is_challenge(r) || !mk_str_starts(r->path, MK_STR("/")))
+    if (serves_plain(r) || !mk_str_starts(r->asked->path, MK_STR("/")))
         return MK_NEXT;
     if (r->site->https_port)
         return redirect(r, response);
-    if (!r->site->client_required)
-        return MK_NEXT;
-    mk_request_explain(r, "tls", "this host requires certificates of clients: plain requests are refused");
+    mk_request_explain(r, "tls", "this host requires client certificates: plain requests are refused");
     return refuse(response, 403);
 }
 
@@ -58,10 +83,10 @@ static enum mk_verdict enter_plain(struct mk_request *r, struct mk_response *res
 static enum mk_verdict enter_encrypted(struct mk_request *r, struct mk_response *response)
 {
     struct mk_tls_facts facts = {0};
-    if (!r->web->hosts->client_rules || !r->ops || !r->ops->tls)
+    if (!r->hosts->client_rules || !r->ops || !r->ops->tls)
         return MK_NEXT;
     r->ops->tls(r->ops_ctx, &facts);
-    const struct mk_host *named = mk_hosts_find(r->web->hosts, facts.server_name);
+    const struct mk_host *named = mk_hosts_find(r->hosts, facts.server_name);
     if (named->client_rules != r->site->client_rules)
         return refuse(response, 421);
     bool is_unknown = r->site->client_required && !facts.client_fingerprint.p;

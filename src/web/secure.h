@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a host asks of the connection that a request comes on: to be encrypted, and by whom. */
+/* The host's requirements for the connection of a request: TLS, and a client certificate. */
 #ifndef MK_WEB_SECURE_H
 #define MK_WEB_SECURE_H
 
-#include "web/request.h"
+#include "web/request_type.h"
 #include "web/response.h"
 #include "web/web.h"
 
 /* Most hosts ask nothing. */
 static inline bool mk_secure_asks(const struct mk_request *r)
 {
-    return r->site->https_port || r->web->hosts->client_rules;
+    return r->site->https_port || r->hosts->client_rules;
 }
+
+/* Does a plain request ask for the answer to a challenge, where plain requests are not served? An authority
+ * that checks a name asks in plain text (RFC 8555, section 8.3). Such a request may go on, but only a plugin
+ * that comes before all others, or a file that is there, may answer it. */
+bool mk_secure_is_challenge(const struct mk_request *r);
 
 /* NEXT: it may go on. */
 enum mk_verdict mk_secure_enter(struct mk_request *r, struct mk_response *response);

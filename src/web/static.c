@@ -3,6 +3,7 @@
 
 #include <limits.h>
 
+#include "web/asked.h"
 #include "web/byteranges.h"
 #include "web/redirect.h"
 #include "web/representation.h"
@@ -21,7 +22,7 @@ static bool is_hidden(mk_str path)
 static mk_str without_slashes(mk_str path)
 {
     path = mk_str_skip(path, 1);
-    return mk_str_take(path, path.len > 0 && path.p[path.len - 1] == '/' ? path.len - 1 : path.len);
+    return mk_str_first(path, path.len > 0 && path.p[path.len - 1] == '/' ? path.len - 1 : path.len);
 }
 
 static enum mk_static_find find_of_error(mk_err e)
@@ -46,9 +47,9 @@ static enum mk_static_find find_of_error(mk_err e)
     }
 }
 
-static void take(const struct mk_request *request, mk_str path, struct mk_static_found *found)
+static void open_path(const struct mk_request *request, mk_str path, struct mk_static_found *found)
 {
-    found->error = mk_file_cache_take(&request->web->files, found->root, path, request->now_ms, &found->file);
+    found->error = mk_filecache_take(&request->web->files, found->root, path, request->now_ms, &found->file);
     found->what = found->error ? find_of_error(found->error) : MK_STATIC_FILE;
     if (!found->error && found->file->kind == MK_OPEN_OTHER) {
         mk_open_file_drop(found->file);
@@ -72,7 +73,7 @@ static void check_route(const struct mk_request *request, mk_str folder, mk_str 
     found->elsewhere = path;
 }
 
-static void take_index(const struct mk_request *request, mk_str folder, struct mk_static_found *found)
+static void open_index(const struct mk_request *request, mk_str folder, struct mk_static_found *found)
 {
     char room[PATH_MAX];
     for (size_t i = 0; i < request->site->n_index; i++) {
@@ -82,9 +83,9 @@ static void take_index(const struct mk_request *request, mk_str folder, struct m
         mk_buf_add(&path, request->site->index[i]);
         if (path.failed)
             continue;
-        take(request, mk_buf_str(&path), found);
+        open_path(request, mk_buf_str(&path), found);
         if (found->what == MK_STATIC_FILE && found->file->kind == MK_OPEN_FILE) {
-            check_route(request, request->path, request->site->index[i], found);
+            check_route(request, request->asked->path, request->site->index[i], found);
             return;
         }
         if (found->what == MK_STATIC_FILE)
@@ -97,15 +98,15 @@ static void take_index(const struct mk_request *request, mk_str folder, struct m
 
 static void find_beneath(const struct mk_request *request, struct mk_static_found *found)
 {
-    mk_str path = request->path;
+    mk_str path = request->asked->path;
     found->root = mk_host_choose_root(request->site, &path);
     bool has_slash = path.len == 0 || path.p[path.len - 1] == '/';
-    if (path.len == 0) { /* /~name */
+    if (path.len == 0) { /* /~name, or the path of an Alias */
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
         return;
     }
     mk_str name = without_slashes(path);
-    take(request, name, found);
+    open_path(request, name, found);
     if (found->what != MK_STATIC_FILE)
         return;
     bool is_folder = found->file->kind == MK_OPEN_FOLDER;
@@ -117,7 +118,7 @@ static void find_beneath(const struct mk_request *request, struct mk_static_foun
     else if (!has_slash)
         found->what = MK_STATIC_FOLDER_WITHOUT_SLASH;
     else
-        take_index(request, name, found);
+        open_index(request, name, found);
 }
 
 /* A single-page application answers with its page where a person navigates, not where a script or picture is
@@ -126,7 +127,7 @@ static bool wants_fallback(const struct mk_request *request)
 {
     if (!request->site->fallback.p)
         return false;
-    mk_str last = mk_str_skip(request->path, mk_str_find_last(request->path, '/') + 1);
+    mk_str last = mk_str_skip(request->asked->path, mk_str_find_last(request->asked->path, '/') + 1);
     mk_str accept = mk_fields_get(&request->fields, MK_FIELD_ACCEPT);
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
 }
@@ -134,9 +135,10 @@ static bool wants_fallback(const struct mk_request *request)
 void mk_static_find(const struct mk_request *request, struct mk_static_found *found)
 {
     *found = (struct mk_static_found){.what = MK_STATIC_MISSING, .root = &request->site->root};
-    if (request->path_flags & MK_PATH_ENCODED_SLASH || request->site->root.fd < 0)
+    if (request->asked->path_flags & MK_PATH_ENCODED_SLASH || request->site->root.fd < 0)
         return;
-    if (!request->site->dot_files && request->path_flags & MK_PATH_DOT_PART && is_hidden(request->path)) {
+    if (!request->site->dot_files && request->asked->path_flags & MK_PATH_DOT_PART &&
+        is_hidden(request->asked->path)) {
         found->what = MK_STATIC_HIDDEN;
         return;
     }
@@ -145,7 +147,7 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
         wants_fallback(request)) {
         found->root = &request->site->root;
         found->is_fallback = true;
-        take(request, request->site->fallback, found);
+        open_path(request, request->site->fallback, found);
         if (found->what == MK_STATIC_FILE && found->file->kind != MK_OPEN_FILE) {
             mk_open_file_drop(found->file);
             found->what = MK_STATIC_MISSING;
@@ -174,8 +176,8 @@ static enum mk_verdict send_whole(struct mk_response *response, const struct mk_
     return ok ? MK_DONE : refuse(response, 503);
 }
 
-enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
-                                struct mk_open_file *file)
+static inline enum mk_verdict serve(struct mk_request *request, struct mk_response *response,
+                                    struct mk_open_file *file)
 {
     if (!mk_arena_on_end(request->arena, on_end, file)) {
         mk_open_file_drop(file);
@@ -185,7 +187,7 @@ enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *
         mk_representation_choose(file, request->site, &request->fields, request->now_ms);
     if (!r)
         return refuse(response, 503);
-    switch (mk_condition_check(&request->fields, request->method, &r->validators, request->now)) {
+    switch (mk_condition_check(&request->fields, request->asked->method, &r->validators, request->now)) {
     case MK_CONDITION_NOT_MODIFIED:
         mk_response_add_block(response, &r->about);
         response->status = 304;
@@ -195,25 +197,48 @@ enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *
     case MK_CONDITION_PASS:
         break;
     }
-    bool wants_range = request->site->ranges && request->method == MK_METHOD_GET &&
+    bool wants_range = request->site->ranges && request->asked->method == MK_METHOD_GET &&
                        mk_fields_has(&request->fields, MK_FIELD_RANGE) &&
                        mk_condition_range_holds(&request->fields, &r->validators, request->now);
     enum mk_verdict v = wants_range ? mk_byteranges_serve(request, response, r) : MK_NEXT;
     return v == MK_NEXT ? send_whole(response, r) : v;
 }
 
+enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
+                                struct mk_open_file *file)
+{
+    return serve(request, response, file);
+}
+
+enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_response *response)
+{
+    struct mk_static_found found;
+    mk_static_find(request, &found);
+    if (found.what != MK_STATIC_FILE)
+        return MK_NEXT;
+    if (!found.is_fallback)
+        return mk_static_serve(request, response, found.file);
+    mk_open_file_drop(found.file);
+    return MK_NEXT;
+}
+
 static enum mk_verdict redirect_to_folder(const struct mk_request *request, struct mk_response *response)
 {
-    return mk_redirect_to_path(response, 301, request->path, MK_STR("/"), request->target.query)
+    return mk_redirect_to_path(response, 301, request->asked->path, MK_STR("/"), request->asked->target.query)
                ? MK_DONE
                : refuse(response, 503);
 }
 
-static enum mk_verdict reroute(struct mk_request *request, mk_str path)
+/* Has a handler before us looked for the path and found nothing? Then a file that is there now may be a
+ * script that is being replaced: it must not leave as text. */
+static bool was_missing(const struct mk_request *request)
 {
-    request->path = path;
-    request->rerouted = true;
-    return MK_NEXT;
+    return request->found_missing && !mk_str_ends(request->asked->path, MK_STR("/"));
+}
+
+static enum mk_verdict reroute(struct mk_request *request, struct mk_response *response, mk_str path)
+{
+    return path.p && mk_asked_reroute(request, path) ? MK_REWRITTEN : refuse(response, 503);
 }
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
@@ -223,12 +248,15 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     mk_static_find(request, &found);
     switch (found.what) {
     case MK_STATIC_FILE:
-        return mk_static_serve(request, response, found.file);
+        if (found.is_fallback || !was_missing(request))
+            return serve(request, response, found.file);
+        mk_open_file_drop(found.file);
+        break;
     case MK_STATIC_ELSEWHERE:
-        return found.elsewhere.p ? reroute(request, found.elsewhere) : refuse(response, 503);
+        return reroute(request, response, found.elsewhere);
     case MK_STATIC_FOLDER_WITHOUT_SLASH:
         return redirect_to_folder(request, response);
-    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless somebody after us can list it */
+    case MK_STATIC_FOLDER_WITHOUT_INDEX: /* unless a later handler lists it */
         (void)mk_response_set_status(response, 403);
         return MK_NEXT;
     case MK_STATIC_HIDDEN:
@@ -237,8 +265,8 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     case MK_STATIC_BUSY:
         return refuse(response, 503);
     case MK_STATIC_BROKEN:
-        mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->path), found.root->path,
-                     mk_err_text(found.error));
+        mk_log_error(request->web->log, "%.*s beneath %s: %s", MK_STR_ARG(request->asked->path),
+                     found.root->path, mk_err_text(found.error));
         return refuse(response, 500);
     case MK_STATIC_MISSING:
         break;

@@ -19,7 +19,7 @@ enum mk_static_find {
     MK_STATIC_MISSING,
     MK_STATIC_FORBIDDEN, /* the system, or a symbolic link, says no */
     MK_STATIC_BUSY,      /* no descriptors or no memory left */
-    MK_STATIC_BROKEN,    /* the disk, or what stands for it, failed */
+    MK_STATIC_BROKEN,    /* the disk or the file system failed */
 };
 
 struct mk_static_found {
@@ -36,5 +36,9 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
 /* Serves an open file with conditions and ranges; takes over the reference. */
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
                                 struct mk_open_file *file);
+
+/* Serves the file of the path and nothing in its place: no index, no fallback, no redirect. NEXT: there is
+ * none. */
+enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_response *response);
 
 #endif

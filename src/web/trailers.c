@@ -2,7 +2,7 @@
 #include "web/trailers.h"
 
 #include "http/trailer.h"
-#include "web/request.h"
+#include "web/request_type.h"
 #include "web/response.h"
 
 enum { FIRST = 4, RESPONSE_MAX = 16 * 1024, FRAMING = 4 };

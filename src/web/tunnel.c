@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 #include "http/upgrade.h"
-#include "web/request.h"
+#include "web/request_type.h"
 #include "web/response.h"
 
 enum { ACCEPT_LEN = 28 };
@@ -52,6 +52,5 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
     mk_content_set_source(&r->content, &ops->source, ctx, MK_CONTENT_UNKNOWN);
     r->content.tunnel = ops;
     r->status = request->version < 20 ? 101 : 200;
-    request->length = MK_REQUEST_LENGTH_UNKNOWN; /* from here on there is something to read */
     return 0;
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the corridor of requests needs to know of the world around: one of these per worker. */
+/* The surroundings of the flow of requests: one of these per worker. */
 #ifndef MK_WEB_WEB_H
 #define MK_WEB_WEB_H
 
 #include <monkey/handler.h>
 
 #include "base/log.h"
+#include "web/filecache.h"
 #include "web/host.h"
-#include "web/record.h"
+#include "web/record_type.h"
+#include "web/spooling_type.h"
 
 /* Where `monkey explain` learns what decided; NULL for the requests of clients. */
 struct mk_explanation {
@@ -15,15 +17,18 @@ struct mk_explanation {
 };
 
 struct mk_web {
-    const struct mk_hosts *hosts;
-    struct mk_file_cache files;
+    const struct mk_hosts *hosts; /* of a connection that says nothing else */
+    struct mk_filecache files;
+    struct mk_spools spools;
     /* Gets every record, after the hooks of its host. May be NULL. */
     void (*on_record)(const struct mk_record *record, void *data);
     void *on_record_data;
     struct mk_explanation *explanation;
     struct mk_log *log;
-    bool precise; /* somebody will ask for durations in microseconds */
-    void *owner;  /* the struct mk_worker */
+    int64_t gave_up; /* the second of the last message about a search that was given up: a client must not
+                        fill the log */
+    bool precise;    /* a plugin needs durations in microseconds */
+    void *owner;     /* the struct mk_worker */
 };
 
 #endif

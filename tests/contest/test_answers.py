@@ -57,12 +57,12 @@ def test_a_right_answer_has_no_fault(fake):
 
 @pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),
                                        ("status", "status 404 instead of 200")])
-def test_a_wrong_one_is_told(fake, how, says):
+def test_a_wrong_answer_is_reported(fake, how, says):
     fault = answers.check("http", fake("wrong=1", f"how={how}"), EXPECTED)
     assert fault.startswith("/a: ") and says in fault
 
 
-def test_no_answer_is_told():
+def test_a_missing_answer_is_reported():
     assert "no answer" in answers.check("http", ports.free_port(), EXPECTED)
     assert "no answer" in answers.check("h2c", ports.free_port(), EXPECTED)
 
@@ -87,7 +87,7 @@ def test_answers_to_a_list_of_paths_are_compared_with_its_files(fake, tmp_path, 
     assert says in verdict.fault if says else verdict.fault is None
 
 
-def test_an_answer_that_nobody_asked_for_is_wrong(fake, tmp_path):
+def test_an_unrequested_answer_is_wrong(fake, tmp_path):
     """The fake always answers the same, which is the content of one path alone."""
     (tmp_path / "a").write_text("x" * 100)
     (tmp_path / "b").write_text("y" * 100)

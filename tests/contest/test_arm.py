@@ -138,7 +138,7 @@ def test_a_contestant_is_the_known_one_behind_the_emulator(tmp_path):
 
 @pytest.fixture
 def folder():
-    """Not one of pytest's, into which only we may look: a server that is started as root goes on as somebody else."""
+    """Not one of pytest's, which only this user may read: a server that is started as root changes its user."""
     with emulator.scratch() as made:
         yield made
 

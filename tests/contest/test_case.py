@@ -59,7 +59,7 @@ def test_a_case_is_fit_for_readers_and_for_wrk(name):
         assert one.client != "wrk" or plan.seconds == int(plan.seconds), "wrk knows whole seconds only"
 
 
-def test_memory_is_ranked_only_where_nobody_else_shares_libraries():
+def test_memory_is_ranked_only_where_no_other_server_shares_libraries():
     for one in CASES.values():
         assert one.alone or not {"pss_kb", "peak_kb", "start_kb", "idle_bytes"} & set(one.metrics), one.name
 

@@ -155,7 +155,7 @@ def test_nothing_in_common(base, other, tmp_path, capsys):
     assert "no case in common" in capsys.readouterr().err
 
 
-def test_what_only_one_has_is_told(base, other, tmp_path, capsys):
+def test_what_only_one_record_has_is_reported(base, other, tmp_path, capsys):
     del other.cases["idle"]
     other.absent_in = [e for e in other.absent_in if e.case != "idle"]
     other.contestants["nginx"].configuration = {"a": "b"}

@@ -121,7 +121,7 @@ def is_right(stuff, name, body):
 
 # What is in the folders
 
-def test_all_who_are_invited_have_a_folder():
+def test_each_expected_contestant_has_a_folder():
     assert set(CONTESTANTS) == EXPECTED
 
 
@@ -175,10 +175,10 @@ def test_conditions_of_templates_may_stand_in_each_other():
     assert template.render(text, {}, {"y"}, "") == "a\nd\n"
 
 
-# Who is there
+# Which contestants are installed
 
 @pytest.mark.parametrize("name", CONTESTANTS)
-def test_who_is_absent_says_what_was_looked_for(name, monkeypatch, folder):
+def test_an_absent_contestant_names_the_programs_looked_for(name, monkeypatch, folder):
     monkeypatch.setenv("PATH", str(folder))
     monkeypatch.delenv(CONTESTANTS[name].variable, raising=False)
     monkeypatch.setattr(contestant, "PLACES", ())
@@ -204,7 +204,7 @@ def test_a_variable_names_another_program(monkeypatch, folder):
     assert each.version() == ""
 
 
-def test_the_old_monkey_is_told_from_ours(monkeypatch, folder):
+def test_the_old_monkey_is_distinguished_from_ours(monkeypatch, folder):
     program = folder / "monkey"
     program.write_text("#!/bin/sh\necho 'Monkey HTTP Server v1.6.9'\n")
     program.chmod(0o755)
@@ -276,7 +276,7 @@ def test_a_connection_serves_as_many_requests_as_one_likes(server, stuff):
 
 
 @who_claims("keepalive", False)
-def test_who_does_not_claim_it_does_not_keep_connections(server):
+def test_a_server_without_the_feature_does_not_keep_connections(server):
     assert server.get("/100.html")[0].will_close
 
 
@@ -359,7 +359,7 @@ def is_served(port):
 @pytest.mark.parametrize("name", CONTESTANTS)
 def test_it_is_gone_with_all_that_belongs_to_it(name, folder, stuff):
     running = start(present(name), folder, stuff)
-    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # who does not let go
+    with socket.create_connection(("127.0.0.1", running.prepared.setup.port)) as client:  # it stays open
         client.sendall(b"GET /10m.bin HTTP/1.1\r\nHost: localhost\r\n\r\n")
         client.recv(1)
         members = family.members(running.pid, running.mark)
@@ -443,7 +443,7 @@ def made_up(folder, command):
     return load(place)
 
 
-def test_who_does_not_want_to_end_is_killed_with_its_children(folder, stuff):
+def test_a_server_that_ignores_sigterm_is_killed_with_its_children(folder, stuff):
     (folder / "stubborn.py").write_text(STUBBORN)
     child = folder / "child"
     each = made_up(folder, f'["@program@", "{folder}/stubborn.py", "@port@", "{child}", "@root@"]')
@@ -455,13 +455,13 @@ def test_who_does_not_want_to_end_is_killed_with_its_children(folder, stuff):
     assert not is_served(running.prepared.setup.port)
 
 
-def test_who_does_not_start_is_quoted(folder, stuff):
+def test_the_output_of_a_server_that_does_not_start_is_quoted(folder, stuff):
     each = made_up(folder, '["@program@", "-c", "raise SystemExit(\'no such luck\')"]')
     with pytest.raises(Failed, match=r"(?s)made-up ended at once with 1: .*no such luck"):
         start(each, folder, stuff)
 
 
-def test_who_does_not_answer_is_not_waited_for_for_ever(folder, stuff):
+def test_the_wait_for_a_silent_server_is_limited(folder, stuff):
     each = made_up(folder, '["@program@", "-c", "import time; time.sleep(600)"]')
     place = folder / "place"
     place.mkdir()
@@ -509,7 +509,7 @@ def test_the_certificate_is_p256_and_for_localhost(stuff):
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @pytest.mark.parametrize("name", ["nginx", "lighttpd", "apache"])
-def test_only_what_is_written_as_nobody_belongs_to_nobody(name, folder):
+def test_only_what_the_unprivileged_user_writes_belongs_to_it(name, folder):
     each = present(name)
     each.prepare(Setup(folder, folder, ports.free_port(), log=True))
     given = {path.name for path in folder.rglob("*") if path.owner() != "root"}

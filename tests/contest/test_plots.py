@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of a record: what stands in them, and that they are fit for a page."""
+"""Plots of a record: their content, and that they are fit for a page."""
 import math
 import re
 import xml.etree.ElementTree as ElementTree
@@ -36,7 +36,7 @@ KINDS = ("sweep", "bars", "points", "time", "percentiles", "matrix")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_plot_is_well_formed_and_names_everybody(drawn, results, kind):
+def test_a_plot_is_well_formed_and_names_each_contestant(drawn, results, kind):
     root = ElementTree.fromstring(drawn[kind])
     assert root.tag.endswith("svg") and root.get("role") == "img" and len(root.get("aria-label")) > 10
     assert {"Monkey", "nginx", "h2o"} <= set(words(drawn[kind]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The referee with contestants whose faults are known: who is wrong is out, who is slow loses, and nothing stays behind."""
+"""The referee with contestants whose faults are known: a wrong one is excluded, a slow one loses, and nothing stays behind."""
 import contextlib
 import copy
 import os
@@ -29,7 +29,7 @@ def excluded(made):
     return {each.contestant: each.why for each in made.disqualified}
 
 
-# ---- Who wins ----
+# ---- Winners ----
 
 def test_a_slow_server_loses_against_a_fast_one(tmp_path, folder):
     add_contestant(folder, "fast")
@@ -80,7 +80,7 @@ def test_one_wrong_answer_of_a_hundred_disqualifies(tmp_path, folder, how, says)
     assert made.contestants["wrong"].state == "present"
 
 
-def test_whoever_is_wrong_only_in_a_crowd_is_found_as_well(tmp_path, folder):
+def test_a_server_that_is_wrong_only_under_load_is_found_as_well(tmp_path, folder):
     add_contestant(folder, "wrong", "wrong=50", "crowd=60")
     made = hold(tmp_path, (case(), plan(100)))
     assert "other content" in excluded(made)["wrong"]
@@ -143,7 +143,7 @@ def left_out(made):
 
 
 def fail_for(monkeypatch, fails):
-    """Shots of whoever `fails` says so about, by the number of the shot, are none."""
+    """Shots fail where `fails` says so for the contestant and the number of the shot."""
     fake_shots(monkeypatch, DOCUMENT)
     shots = []
 
@@ -164,7 +164,7 @@ def test_a_client_that_fails_once_is_tried_again(tmp_path, folder, monkeypatch):
     assert not made.unmeasured and [shot.repeated for shot in made.shots] == [1]
 
 
-def test_a_client_that_fails_disqualifies_nobody(tmp_path, folder, monkeypatch):
+def test_a_client_that_fails_disqualifies_no_contestant(tmp_path, folder, monkeypatch):
     fail_for(monkeypatch, lambda number: number > 2)
     for name in "ab":
         add_contestant(folder, name)
@@ -174,7 +174,7 @@ def test_a_client_that_fails_disqualifies_nobody(tmp_path, folder, monkeypatch):
     assert not made.disqualified and set(left_out(made).values()) == {"wr: it crashed at 20 connections"}
 
 
-def test_a_case_in_which_nobody_can_be_measured_ends(tmp_path, folder, monkeypatch):
+def test_a_case_in_which_no_contestant_can_be_measured_ends(tmp_path, folder, monkeypatch):
     shots = fail_for(monkeypatch, lambda number: True)
     for name in "abcdef":
         add_contestant(folder, name)
@@ -237,7 +237,7 @@ def test_a_record_that_cannot_be_written_is_tried_again(tmp_path, folder, monkey
         hold(tmp_path, (case(), plan()))
 
 
-def test_absent_ones_and_what_somebody_lacks_are_said(tmp_path, folder):
+def test_absent_contestants_and_missing_features_are_reported(tmp_path, folder):
     add_contestant(folder, "absent", program="/nowhere/at/all")
     add_contestant(folder, "plain", features=("close",))
     add_contestant(folder, "other")
@@ -283,7 +283,7 @@ def test_rounds_are_interleaved_and_steps_stay_together(tmp_path, folder, monkey
         (n, name) for n in (1, 2) for name in shuffled(list("abc"), made.seed, "alone", n)]
 
 
-def test_alone_means_that_nobody_else_was_started(tmp_path, folder, monkeypatch):
+def test_alone_means_that_no_other_contestant_was_started(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     for name in "ab":
         add_contestant(folder, name)
@@ -316,7 +316,7 @@ def test_a_noisy_shot_is_repeated_some_times_and_marked(tmp_path, folder, monkey
 
 
 @pytest.mark.parametrize("silent_shots, stays", [(2, True), (3, False)])
-def test_whoever_is_silent_is_asked_again_before_it_is_out(tmp_path, folder, monkeypatch, silent_shots, stays):
+def test_a_silent_server_is_asked_again_before_it_is_out(tmp_path, folder, monkeypatch, silent_shots, stays):
     silence = copy.deepcopy(DOCUMENT)
     silence["steps"][0]["shots"][0] |= {"requests": 0, "rate": 0.0}
     fake_shots(monkeypatch, DOCUMENT)
@@ -328,7 +328,7 @@ def test_whoever_is_silent_is_asked_again_before_it_is_out(tmp_path, folder, mon
     assert stays or excluded(made) == {"other": "not one answer at 20 connections"}
 
 
-def test_everybody_may_repeat_as_much_as_the_others(tmp_path, folder, monkeypatch):
+def test_all_contestants_may_repeat_equally_often(tmp_path, folder, monkeypatch):
     fake_shots(monkeypatch, DOCUMENT)
     monkeypatch.setattr(referee.environment.Strangers, "share", lambda _: environment.Share(1))
     for name in "ab":

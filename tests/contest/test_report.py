@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report: well-formed, self-contained, complete, and honest about losses."""
+from pathlib import Path
 import argparse
 import html.parser
 import json
@@ -136,12 +137,12 @@ def test_what_is_not_first_is_open_and_stands_before_what_is(text):
 
 def test_client_bound_rates_are_marked_and_win_nothing(page):
     assert "client was the limit" in page.text and "client 5/5" in page.text
-    assert "Requests per second: nobody wins. The load client was the bottleneck for Monkey, nginx, lighttpd and h2o" in page.text
+    assert "Requests per second: no winner. The load client was the bottleneck for Monkey, nginx, lighttpd and h2o" in page.text
 
 
 def test_overlap_decides_words():
     record = sample_record.make(only=("small", "close"))
-    for shot in record.shots:  # all alike but for a wobble: nobody may be called cheaper
+    for shot in record.shots:  # all alike but for a wobble: no server may be called cheaper
         for key in shot.metrics:
             shot.metrics[key] = 10.0 + shot.round + (hash_of(shot.contestant) % 7) / 10
         shot.bottleneck = "server"
@@ -198,7 +199,7 @@ def test_hostile_texts_in_markdown():
 
 def test_the_summary_has_all_parts(record):
     text = summary.render(record, page="report.html", raw="record.json")
-    for part in ("## Who wins where", "## Cases", "## Contestants", "## Machine", "(report.html)", "(record.json)", "†", "tie",
+    for part in ("## Winners by case", "## Cases", "## Contestants", "## Machine", "(report.html)", "(record.json)", "†", "tie",
                  "G-WAN", "absent", "is disqualified", "(yardstick)", "*client was the limit*"):
         assert part in text, part
     for name, case in record.cases.items():
@@ -287,7 +288,7 @@ def test_the_same_record_makes_the_same_summary(record):
 @pytest.mark.parametrize("content, expected", [
     (None, "no such file"), ("", "not a record"), ("{", "not a record"), ("[]", "expected an object"),
     ('{"format": 9}', "the format is 9"), ('{"format": 1, "mode": "full"}', "is missing")])
-def test_wrong_records_are_told_apart(tmp_path, content, expected):
+def test_wrong_records_have_distinct_errors(tmp_path, content, expected):
     path = tmp_path / "record.json"
     if content is not None:
         path.write_text(content)
@@ -302,7 +303,7 @@ def change(folder, **changed):
     return path
 
 
-def test_a_record_that_speaks_of_nobody(folder, capsys):
+def test_a_record_without_contestants(folder, capsys):
     change(folder, shots=[{"case": "nix", "contestant": "monkey", "round": 1, "step": 1, "metrics": {}}])
     assert cli.main(["report", str(folder)]) == 1
     assert "there is no case 'nix'" in capsys.readouterr().err
@@ -317,7 +318,7 @@ def test_an_empty_record(folder, capsys):
 def test_a_name_of_ours_that_is_not_there(folder, capsys):
     assert cli.main(["report", str(folder), "--ours", "monky"]) == 0
     assert "did you mean monkey?" in capsys.readouterr().err
-    assert "Our own server took no part." in (folder / "report.html").read_text()
+    assert "Our own server did not take part." in (folder / "report.html").read_text()
 
 
 def test_a_record_of_before_these_fields(folder):
@@ -362,7 +363,15 @@ def test_in_a_browser(folder, tmp_path):
         first = "document.querySelector('#case-small table tbody tr').cells[0].textContent"
         b.run("document.querySelectorAll('#case-small table thead button')[2].click()")
         assert b.run("document.querySelectorAll('#case-small table thead th')[2].getAttribute('aria-sort')") == "ascending"
-        assert "floor" in b.run(first)  # the cheapest, now that nobody looks at who is ranked
+        assert "floor" in b.run(first)  # the cheapest, now that the ranking is ignored
         b.run("document.querySelectorAll('#case-small table thead button')[2].click()")
         assert "Node.js" in b.run(first)
         assert b.console == []
+
+
+def test_the_stored_report_shows_the_heat_map_first_and_folds_the_rest():
+    page = (Path(__file__).resolve().parents[2] / "docs/contest/report.html").read_text(encoding="utf-8")
+    assert page.index('id="summary"') < page.index("as a multiple of the best median") < page.index('id="where"') < page.index('id="cases"')
+    assert page.count('<details class="more">') == page.count('class="card case"') > 0
+    assert "no-repeat local" in page, "tables that scroll have a cue"
+    assert "Apache Traffic …" not in page, "a label is cut"

@@ -54,7 +54,7 @@ def test_the_disqualified_do_not_rank():
     assert results.disqualified("case") == {"apache": "wrong answer"} and "apache" not in results.absent_in("case")
 
 
-def test_who_takes_no_part_is_told_with_the_reason():
+def test_absent_contestants_are_reported_with_the_reason():
     made = record(simple(monkey=[1, 2, 3]))
     made.contestants["gwan"] = Contestant("G-WAN", "absent", why="no program")
     made.contestants["node"] = Contestant("Node.js", "present")
@@ -73,7 +73,7 @@ def free(values, **more):
     return {100: {"rate": values, **more}}
 
 
-def test_two_that_the_client_limits_cannot_be_told_apart():
+def test_two_that_the_client_limits_cannot_be_distinguished():
     shots = {"monkey": bound([99, 100, 101], cpu_us=[5, 5.1, 5.2]), "nginx": bound([80, 81, 82], cpu_us=[8, 8.1, 8.2])}
     results = Results(record(shots))
     rate, cpu = results.standing("case", "rate"), results.standing("case", "cpu_us")
@@ -84,12 +84,12 @@ def test_two_that_the_client_limits_cannot_be_told_apart():
     assert "latency" not in said
 
 
-def test_who_stays_below_the_least_that_another_can_do_is_behind():
+def test_a_server_below_the_lower_bound_of_another_is_behind():
     results = Results(record({"h2o": bound([99, 100, 101]), "nginx": bound([98, 99, 100]), "monkey": free([50, 51, 52])}))
     found = results.standing("case", "rate")
     assert (found.verdict, found.winners, found.behind) == ("client", (), ("monkey",))
     assert found.place("monkey") == "behind" and found.place("h2o") is None
-    assert "Behind all the same: Monkey" in wording.sentence(found, results)
+    assert "Still behind: Monkey" in wording.sentence(found, results)
     assert "Monkey loses: Monkey 51.0/s = 0.51 × H2o (100/s)" in wording.ours(found, results)
     assert "behind in 1" in wording.headline(results)
 
@@ -105,7 +105,7 @@ def test_the_only_one_that_the_client_limits_wins_when_all_others_are_below():
     results = Results(record({"nginx": bound([99, 100, 101]), "monkey": free([50, 51, 52])}))
     found = results.standing("case", "rate")
     assert (found.verdict, found.winners, found.place("monkey")) == ("won", ("nginx",), "behind")
-    assert "it can do at least as much" in wording.sentence(found, results)
+    assert "it can do at least that much" in wording.sentence(found, results)
 
 
 def test_an_interval_that_overlaps_with_the_limit_of_the_client_is_not_behind():
@@ -144,7 +144,7 @@ def test_a_zero_makes_all_means_arithmetic():
     assert results.values("case", "monkey", "idle_bytes") == [2, 2, 2] and results.values("case", "nginx", "idle_bytes") == [5, 5, 5]
 
 
-def test_who_lacks_a_step_is_not_ranked_as_a_whole():
+def test_a_server_without_all_steps_is_not_ranked_over_all():
     results = Results(record({"monkey": {10: {"rate": [1, 2, 3]}, 20: {"rate": [1, 2, 3]}}, "nginx": {10: {"rate": [9, 9, 9]}}}, (10, 20)))
     found = results.standing("case", "rate")
     assert found.partial == ("nginx",) and found.verdict == "alone"
@@ -205,7 +205,7 @@ def test_ties_and_wins_of_ours():
 def test_without_ours():
     results = Results(record(simple(nginx=[1, 2, 3], h2o=[4, 5, 6])))
     assert results.ours is None and wording.ours(results.standing("case", "rate"), results) is None
-    assert wording.headline(results) == "Our own server took no part."
+    assert wording.headline(results) == "Our own server did not take part."
 
 
 def test_one_round_names_no_winner():
@@ -244,8 +244,8 @@ def test_a_case_counts_once_by_its_first_metric():
     assert tally(made) == {"out": [], "behind": [], "first": [("case", "cpu_us")], "tied": [], "undecided": []}
     assert [e.metric for e in wording.others(Results(made))["behind"]] == ["rate"]
     said = wording.headline(Results(made))
-    assert "measured in 1 case." in said and "Monkey is alone in front in 1, first with others in 0 and behind in 0." in said
-    assert "not counted, other metrics and repetitions of old comparisons, it is alone in front in 0, first with others in 0 and behind in 1." in said
+    assert "measured in 1 case." in said and "Monkey is the only winner in 1, first with others in 0 and behind in 0." in said
+    assert "other metrics and repetitions of old comparisons, which do not count, it is the only winner in 0, first with others in 0 and behind in 1." in said
 
 
 def test_repetitions_of_old_comparisons_are_not_counted():
@@ -254,7 +254,7 @@ def test_repetitions_of_old_comparisons_are_not_counted():
     assert [e.case for e in wording.others(Results(made))["behind"]] == ["case"]
 
 
-def test_our_disqualification_is_a_loss_and_told_first():
+def test_our_disqualification_is_a_loss_and_named_first():
     made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22]))
     made.disqualified.append(Exclusion("case", "monkey", "98 bytes in place of 100"))
     results = Results(made)
@@ -279,7 +279,7 @@ def test_our_errors_are_a_loss():
     assert "Monkey is not ranked because of errors: 27" in summary.render(made)
 
 
-def test_what_our_instrument_could_not_measure_is_nobodys_fault():
+def test_a_failed_measurement_is_no_fault_of_the_server():
     made = record(simple(monkey=[30, 31, 32], nginx=[20, 21, 22], h2o=[1, 2, 3]))
     made.unmeasured = [Exclusion("case", "monkey", "wr ended with code 70")]
     results = Results(made)
@@ -305,7 +305,7 @@ def test_noise_names_no_winner():
     found = results.standing("case", "rate")
     assert (found.verdict, found.winners, found.place("monkey")) == ("disturbed", (), None)
     assert results.standing("case", "cpu_us").winners == ("h2o",)
-    assert "half of the shots or more of Nginx" in wording.sentence(found, results)
+    assert "at least half of the shots of Nginx" in wording.sentence(found, results)
     assert "2 of 9 shots were disturbed" in wording.headline(results)
     text = summary.render(made)
     assert "2 of 9 shots were disturbed" in text and "Nginx ‡ 2/3" in text and "*disturbed*" in text
@@ -334,7 +334,7 @@ def test_two_ways_of_counting_are_not_compared():
     made = counted({"monkey": "cgroup", "nginx": "cgroup", "h2o": "processes"})
     found = standing(made, "cpu_us")
     assert found.winners == ("nginx",) and found.uncounted == ("h2o",) and "h2o" in found.estimates
-    assert "counted in another way" in wording.sentence(found, Results(made)) and "§" in summary.render(made)
+    assert "measured in another way" in wording.sentence(found, Results(made)) and "§" in summary.render(made)
     assert "counted otherwise" in report.render(made)
 
 
@@ -358,4 +358,4 @@ def test_answers_that_were_compared_are_counted_in_report_and_summary():
     made.verified = {"case": {"monkey": 12000, "nginx": 900}}
     made.seed = 4711
     for text in (summary.render(made), report.render(made)):
-        assert "nswers compared under load: 900 (Nginx) to 12,000 (Monkey)" in text and "4711" in text
+        assert "esponses compared under load: 900 (Nginx) to 12,000 (Monkey)" in text and "4711" in text

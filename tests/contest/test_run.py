@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the contest, the machine it describes, and where contestants stand."""
+"""The command line of the contest, the machine it describes, and the stage where contestants run."""
 import json
 import os
 import socket
@@ -60,7 +60,7 @@ def test_help_and_version(run):
     assert run("--version")[:2] == (0, "2.0.0\n")
 
 
-def test_list_says_who_is_present_and_what_there_is(run, monkeypatch):
+def test_list_shows_contestants_and_cases(run, monkeypatch):
     monkeypatch.setenv("CONTEST_NGINX", "/nowhere/nginx")
     monkeypatch.setenv("CONTEST_LIGHTTPD", "/nowhere/lighttpd")
     code, out, _ = run("list")
@@ -95,18 +95,19 @@ def test_requirements_are_pinned_and_those_of_the_tests():
     assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/requirements.txt")
 
 
+@pytest.mark.timeout(180)  # two environments with pip
 def test_an_environment_is_made_once(tmp_path):
     """Also one without pytest."""
     wanted = tmp_path / "wanted.txt"
     wanted.write_text("# nothing\n")
     command = [ROOT / "tools/dev/venv.sh", tmp_path / "venv", wanted]
-    subprocess.run(command, check=True, timeout=50, env=os.environ | {"PYTHON": sys.executable})
+    subprocess.run(command, check=True, timeout=80, env=os.environ | {"PYTHON": sys.executable})
     mark = tmp_path / "venv" / "mark"
     mark.touch()
-    subprocess.run(command, check=True, timeout=50)
+    subprocess.run(command, check=True, timeout=80)
     assert mark.exists(), "it was made anew although nothing has changed"
     wanted.write_text("# nothing else\n")
-    subprocess.run(command, check=True, timeout=50, env=os.environ | {"PYTHON": sys.executable})
+    subprocess.run(command, check=True, timeout=80, env=os.environ | {"PYTHON": sys.executable})
     assert not mark.exists()
 
 
@@ -189,7 +190,7 @@ def test_it_is_pinned_and_alone_in_its_cgroup(standing):
 
 
 @pytest.mark.parametrize("has_cgroup", [True, False])
-def test_who_sleeps_does_not_answer_until_it_is_woken(standing, has_cgroup):
+def test_a_frozen_server_does_not_answer_until_it_is_woken(standing, has_cgroup):
     if not has_cgroup:
         standing._freezer = lambda: None
     standing.sleep()

@@ -32,7 +32,7 @@ def test_the_command_of_a_step():
     assert shot.connections(paced, 5000) == 7 and shot.connections(one, 10) == 10
 
 
-def test_wr_is_told_the_roots_the_step_and_the_cores():
+def test_wr_gets_the_roots_the_step_and_the_cores():
     command = shot.wr_command("wr", [5, 6], [2, 3], case(), 10, ["wrk", "u"], syscalls=True)
     text = " ".join(command)
     assert "--pid 5 --pid 6" in text and "--steps 10" in text and "--client-cores 2,3" in text and "--syscalls" in text

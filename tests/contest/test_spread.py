@@ -109,7 +109,7 @@ def test_a_stall_keeps_those_waiting_whose_requests_were_due(tmp_path):
             time.sleep(1.5)
         return answer()
 
-    # One user: nobody else's requests hide that its own wait in line.
+    # One user: no other user's requests hide the wait of its own.
     load = "users = 1\nrate = 40\nduration = '4s'"
     with FakeServer(stalling) as server:
         made, _ = hold(tmp_path, write(tmp_path / "spread.toml", server.url, load, "total = 1"))
@@ -184,7 +184,7 @@ def network(name):
 
 @needs_locust
 @pytest.mark.skipif(not shutil.which("ip"), reason="there is no ip of iproute2")
-def test_a_worker_of_another_network_is_started_by_the_command_that_is_told(tmp_path):
+def test_a_worker_of_another_network_is_started_by_the_printed_command(tmp_path):
     with network(f"mk{os.getpid()}") as (inside, ours), FakeServer(host=ours) as server:
         path = write(tmp_path / "spread.toml", server.url,
                      workers=f"total = 2\nlocal = 1\nbind = '{ours}'\nport = 0\naddress = '{ours}'\nwait = '60s'")

@@ -108,7 +108,7 @@ def three(middle, spread=.1):
     return estimate([middle - spread, middle, middle + spread])
 
 
-def test_the_best_wins_alone_when_nobody_overlaps():
+def test_the_best_wins_alone_without_overlap():
     found = rank({"a": three(2), "b": three(1), "c": three(3)}, more=False)
     assert (found.verdict, found.winners, found.order) == ("won", ("b",), ("b", "a", "c"))
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """tools/dev/fuzz.sh with stand-ins for fuzz targets: each gets its time, and a broken one does not hide."""
+import os
 import subprocess
 from pathlib import Path
 
@@ -25,6 +26,9 @@ def fuzz(build, *names):
 
 
 def test_each_target_runs_for_its_time(build):
+    """libFuzzer, told 6, stops when 7 seconds are over."""
+    made = build / "tests" / "fuzz" / "seeds" / "fuzz_http_b"
+    made.mkdir(parents=True)
     for name in ("fuzz_http_a", "fuzz_http_b"):
         target(build, name, f'echo "$@" > {build}/{name}.args')
     done = fuzz(build)
@@ -32,7 +36,8 @@ def test_each_target_runs_for_its_time(build):
     assert "2 targets, nothing found" in done.stdout
     for name in ("fuzz_http_a", "fuzz_http_b"):
         args = (build / f"{name}.args").read_text()
-        assert "-max_total_time=7" in args and f"{build}/corpus/{name}" in args
+        assert "-max_total_time=6" in args and f"{build}/corpus/{name}" in args
+        assert (str(made) in args) == (name == "fuzz_http_b"), "seeds that the build makes"
 
 
 def test_a_broken_target_fails_the_run_and_the_rest_goes_on(build):
@@ -52,3 +57,11 @@ def test_only_the_named_ones(build):
 
 def test_no_target_is_a_failure(build):
     assert fuzz(build).returncode == 1
+
+
+def test_several_at_a_time(build):
+    for name, other in (("a", "b"), ("b", "a")):  # each waits for the other one
+        target(build, f"fuzz_http_{name}", f"touch {build}/{name}.here; until [ -e {build}/{other}.here ]; do sleep 0.05; done")
+    done = subprocess.run([FUZZ, build, "1"], capture_output=True, text=True, env={**os.environ, "JOBS": "2"}, timeout=30,
+                          check=False)
+    assert done.returncode == 0 and "2 targets, nothing found" in done.stdout

@@ -61,7 +61,7 @@ class Machine:
                               env={"PATH": str(self.bin), "NEED_ROOT": str(self.root)}, timeout=30, check=False)
 
     def with_services(self, answer):
-        """A policy of somebody else, which answers that."""
+        """Another program's policy, which answers that."""
         self.policy.write_text(f"#!{shutil.which('bash')}\nexit {answer}\n")
         self.policy.chmod(0o755)
 
@@ -184,7 +184,7 @@ def test_services_may_start_again_after_an_interruption(machine):
     assert not machine.policy.exists()
 
 
-def test_a_policy_of_somebody_else_stays(machine):
+def test_a_policy_of_another_program_stays(machine):
     machine.with_apt().tool("cc")
     machine.with_services(104)
     assert machine.need("build").returncode == 0
@@ -248,6 +248,43 @@ def test_finds_servers_where_only_root_looks_for_programs(machine):
     assert "lighttpd" in installed and "apache2-bin" in installed
 
 
+def test_a_purpose_that_is_only_wished_never_fails(machine):
+    for name in BUILD + ("pkg-config",):
+        machine.tool(name)
+    machine.tool("pkg-config", "exit 1")
+    machine.tool("apt-get", "exit 100")
+    done = machine.need("build", "--if-possible", "full")
+    assert done.returncode == 0, done.stderr
+    assert "going on without libssl-dev" in done.stderr and "going on without libjansson-dev" in done.stderr
+
+
+def test_a_wish_is_fulfilled_where_it_can_be(machine):
+    for name in BUILD:
+        machine.tool(name)
+    machine.with_apt()
+    assert machine.need("build", "--if-possible", "full").returncode == 0
+    assert "libssl-dev" in machine.installs()[0] and "libnghttp2-dev" in machine.installs()[0]
+
+
+def test_says_what_to_run_for_a_wish_without_root(machine):
+    for name in BUILD:
+        machine.tool(name)
+    machine.with_apt().tool("id", "echo 1000")
+    done = machine.need("build", "--if-possible", "full")
+    assert done.returncode == 0
+    assert "as root, run: apt-get install --no-install-recommends pkg-config libssl-dev" in done.stderr
+
+
+def test_does_not_ask_for_packages_that_the_system_does_not_have(machine):
+    for name in BUILD:
+        machine.tool(name)
+    machine.with_apt()
+    machine.tool("apt-cache", '[[ $* == *libssl* ]] && echo libssl-dev; exit 0')
+    done = machine.need("build", "--if-possible", "full")
+    assert machine.installs() == ["-y --no-install-recommends libssl-dev"]
+    assert "going on without zlib1g-dev, which this system does not have" in done.stderr
+
+
 def test_refuses_an_unknown_purpose(machine):
     done = machine.need("biuld")
     assert done.returncode == 1
@@ -281,7 +318,7 @@ def test_every_line_of_the_table_has_three_parts():
     rows = rows_of_table()
     assert len(rows) > 10
     for row in rows:
-        assert row[0] in ("build", "plugins", "check", "fuzz", "bench", "contest", "arm", "ktls"), row
+        assert row[0] in ("make", "build", "full", "check", "fuzz", "bench", "contest", "arm", "ktls"), row
         assert len(row) == (4 if row[2] in PROBES else 3), row
         if row[2] not in PROBES:
             assert f"\n{row[2]}() {{" in NEED.read_text(), row

@@ -1,15 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `make install` puts beside the program: complete, with the right paths, and never over the owner's files."""
+"""What `make install` puts beside the program: complete, with the right paths, and never over the owner's files. And what
+`make uninstall` leaves of it."""
 import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = "cmake_minimum_required(VERSION 3.20)\nproject(monkey LANGUAGES NONE)\nadd_subdirectory(packaging)\n"
+PROJECT = "cmake_minimum_required(VERSION 3.21)\nproject(monkey LANGUAGES NONE)\nadd_subdirectory(packaging)\n"
+sys.path.append(str(ROOT / "tests" / "house"))
+
+
+class Installation:
+    """All but the program, which is not what these tests are about: from a copy of the tree, below `prefix`."""
+
+    def __init__(self, top, prefix="/usr"):
+        self.source, self.build, self.dest, self.prefix = top / "source", top / "build", top / "dest", prefix
+        self.source.mkdir()
+        for name in ("site", "docs", "conf", "packaging", "plugins", "examples"):
+            shutil.copytree(ROOT / name, self.source / name)
+        for name in ("README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"):
+            shutil.copy(ROOT / name, self.source / name)
+        (self.source / "CMakeLists.txt").write_text(PROJECT)
+        self.cmake("-Wno-dev", "-S", self.source, "-B", self.build, f"-DCMAKE_INSTALL_PREFIX={prefix}")
+
+    def cmake(self, *args):
+        return subprocess.run(["cmake", *args], env=os.environ | {"DESTDIR": str(self.dest)}, check=True,
+                              capture_output=True, text=True).stdout
+
+    def install(self):
+        return self.cmake("--install", self.build)
+
+    def uninstall(self):
+        return self.cmake(f"-DPREFIX={self.prefix}", "-P", ROOT / "packaging" / "uninstall.cmake")
+
+    def files(self):
+        return sorted(path.relative_to(self.dest).as_posix() for path in self.dest.rglob("*") if not path.is_dir())
 
 
 @pytest.fixture(scope="module")
@@ -17,29 +47,24 @@ def install(tmp_path_factory):
     """A function that installs below /usr in a folder, and that folder."""
     if not shutil.which("cmake"):
         pytest.skip("no cmake here")
-    top = tmp_path_factory.mktemp("install")
-    source, build, dest = top / "source", top / "build", top / "dest"
-    source.mkdir()
-    for name in ("site", "docs", "conf", "packaging"):
-        shutil.copytree(ROOT / name, source / name)
-    for name in ("README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
-    (source / "CMakeLists.txt").write_text(PROJECT)
-    subprocess.run(["cmake", "-Wno-dev", "-S", source, "-B", build, "-DCMAKE_INSTALL_PREFIX=/usr"], check=True,
-                   capture_output=True)
+    it = Installation(tmp_path_factory.mktemp("install"))
+    return lambda: (it.dest, it.install())
 
-    def again():
-        done = subprocess.run(["cmake", "--install", build], env=os.environ | {"DESTDIR": str(dest)}, check=True,
-                              capture_output=True, text=True)
-        return dest, done.stdout
 
-    return again
+@pytest.fixture
+def installation(tmp_path):
+    if not shutil.which("cmake"):
+        pytest.skip("no cmake here")
+    it = Installation(tmp_path)
+    it.install()
+    return it
 
 
 def test_everything_is_where_it_belongs(install):
     dest, _ = install()
     for path in ("etc/monkey/monkey.conf", "etc/monkey/sites/default.conf", "usr/share/monkey/site/index.html",
-                 "usr/share/doc/monkey/README.md", "usr/lib/systemd/system/monkey.service",
+                 "usr/share/doc/monkey/README.md", "usr/share/doc/monkey/docs/README.md", "usr/share/doc/monkey/plugins/auth/README.md",
+                 "usr/share/monkey/installed.txt", "usr/lib/systemd/system/monkey.service",
                  "usr/lib/systemd/system/monkey.socket"):
         assert (dest / path).is_file(), path
 
@@ -56,6 +81,86 @@ def test_the_site_is_found_where_it_was_installed(install):
     conf = (dest / "etc/monkey/sites/default.conf").read_text()
     (root,) = re.findall(r"^ +DocumentRoot +(.+)$", conf, re.MULTILINE)
     assert (dest / root.lstrip("/") / "index.html").is_file()
+
+
+def test_no_link_of_the_installed_manual_is_broken(install):
+    import check_links
+    dest, _ = install()
+    assert check_links.check_tree(dest / "usr/share/doc/monkey") == []
+
+
+def test_a_link_to_a_file_that_is_not_installed_becomes_text(install):
+    dest, _ = install()
+    page = (dest / "usr/share/doc/monkey/README.md").read_text()
+    assert "](CONTRIBUTING.md)" in (ROOT / "README.md").read_text()
+    assert "](CONTRIBUTING.md)" not in page and len(page) > 1000
+
+
+def test_the_installed_configuration_gives_up_root_and_logs_requests(install):
+    dest, _ = install()
+    conf = (dest / "etc/monkey/monkey.conf").read_text()
+    assert re.search(r"^    User +www-data http nobody$", conf, re.MULTILINE)
+    assert re.search(r"^    AccessLog +/var/log/monkey/access.log$", conf, re.MULTILINE)
+    assert (dest / "var/log/monkey").is_dir()
+
+
+def test_unit_and_logrotate_know_the_folder_of_the_log(tmp_path):
+    it = Installation(tmp_path, prefix="/srv/web")
+    it.install()
+    share = it.dest / "srv/web"
+    assert "ReadWritePaths=-/srv/web/var/log/monkey\n" in (share / "lib/systemd/system/monkey.service").read_text()
+    assert "\n/srv/web/var/log/monkey/*.log {" in (share / "share/monkey/monkey.logrotate").read_text()
+    assert "AccessLog            /srv/web/var/log/monkey/access.log" in (share / "etc/monkey/monkey.conf").read_text()
+
+
+def test_uninstall_leaves_nothing(installation):
+    assert len(installation.files()) > 50
+    installation.uninstall()
+    assert installation.files() == []
+    assert [path for path in installation.dest.rglob("monkey")] == []
+
+
+def test_uninstall_removes_what_an_earlier_version_installed_too(installation):
+    (installation.source / "docs" / "performance.md").unlink()
+    installation.install()
+    installation.uninstall()
+    assert installation.files() == []
+
+
+def test_uninstall_keeps_what_the_owner_wrote(installation):
+    etc = installation.dest / "etc/monkey"
+    (etc / "monkey.conf").write_text("# mine\n")
+    (etc / "sites/mine.conf").write_text("[HOST]\n")
+    (installation.dest / "var/log/monkey/access.log").write_text("a line\n")
+    said = installation.uninstall()
+    assert installation.files() == ["etc/monkey/monkey.conf", "etc/monkey/sites/mine.conf", "var/log/monkey/access.log"]
+    assert f"Kept, since you changed it: {etc}/monkey.conf" in said
+
+
+def test_uninstall_after_a_second_installation_still_knows_the_configuration(installation):
+    installation.install()
+    installation.uninstall()
+    assert installation.files() == []
+
+
+def test_uninstall_says_so_when_nothing_is_installed(installation):
+    installation.uninstall()
+    with pytest.raises(subprocess.CalledProcessError) as error:
+        installation.uninstall()
+    assert "is not installed below" in error.value.stderr
+
+
+def test_the_installed_server_is_not_root_and_writes_its_log(tmp_path, monkey):
+    it = Installation(tmp_path, prefix=str(tmp_path / "usr"))
+    it.dest = ""  # the paths of the configuration are those of this machine
+    it.install()
+    server = monkey(args=["-c", tmp_path / "usr/etc/monkey", "-p", "127.0.0.1:0", "-w", "1"])
+    if os.geteuid() == 0:
+        uids = re.search(r"^Uid:\s+(.+)$", Path(f"/proc/{server.workers[0]}/status").read_text(), re.MULTILINE)[1]
+        assert "0" not in uids.split()
+    server.get("/")
+    server.stop()
+    assert '"GET / HTTP/1.1"' in (tmp_path / "usr/var/log/monkey/access.log").read_text()
 
 
 def test_in_the_source_tree_the_site_is_found_too():

@@ -50,8 +50,8 @@ def test_all_options(here):
     (["--p"], {"--port", "--public", "--print", "--pid-file"}),
     (["-D", "--w"], {"--workers"}),
     (["--nope"], set()),
-    ([""], {"authority", "explain", "plugins", "public", "pictures", "explored"}),
-    (["p"], {"plugins", "public", "pictures"}),
+    ([""], {"authority", "explain", "passwd", "plugins", "shell", "public", "pictures", "explored"}),
+    (["p"], {"passwd", "plugins", "public", "pictures"}),
     (["exp"], {"explain", "explored"}),
     (["-D", "pu"], {"public"}),
     (["-o", ""], {"public", "pictures", "explored"}),
@@ -67,7 +67,7 @@ def test_what_is_offered(here, words, wanted):
 
 
 class Shell:
-    """A bash that somebody types into."""
+    """An interactive bash."""
 
     def __init__(self, folder):
         self.master, slave = pty.openpty()

@@ -3,74 +3,18 @@
 those of the program; man page and completion work. (Links and the generated reference are checked in tests/house.)"""
 import functools
 import os
-import pwd
 import re
 import shlex
 import shutil
 import subprocess
-import textwrap
-from pathlib import Path
 
 import pytest
 
-from certificates import make_authority
-from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
+from manual import PLUGINS, SECTION, blocks, inline_code, run, table_rows, write_configuration
+from monkey import PROGRAM, ROOT, SECONDS
 
-PLUGINS = sorted((ROOT / "plugins").glob("*/README.md"))
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *PLUGINS, *sorted((ROOT / "examples").rglob("*.md"))]
 MADE = PROGRAM.parent / "docs"  # man page and completions, made with every build
-
-
-# ---- Reading the manual ----
-
-def blocks(page):
-    """(line, text) of each block of code, fenced or indented, without its indent."""
-    lines = page.read_text().split("\n")
-    i = 0
-    while i < len(lines):
-        start = i
-        if lines[i].startswith("```"):
-            i += 1
-            while i < len(lines) and not lines[i].startswith("```"):
-                i += 1
-            yield start + 2, "\n".join(lines[start + 1:i]) + "\n"
-            i += 1
-        elif lines[i].startswith("    ") and (i == 0 or not lines[i - 1].strip()):
-            while i < len(lines) and (lines[i].startswith("    ") or not lines[i].strip()):
-                i += 1
-            text = "\n".join(lines[start:i]).rstrip("\n") + "\n"
-            yield start + 1, textwrap.dedent(text)
-        else:
-            i += 1
-
-
-def inline_code(page):
-    """(line, text) of each piece of code within a sentence."""
-    text = page.read_text()
-    for match in re.finditer(r"(?<!`)`([^`\n]+)`(?!`)", text):
-        yield text.count("\n", 0, match.start()) + 1, match[1]
-
-
-def table_rows(page, first):
-    """The cells of each row of the tables whose first heading is `first`."""
-    rows, inside = [], False
-    for line in page.read_text().split("\n"):
-        if not line.startswith("|"):
-            inside = False
-            continue
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        if cells[0] == first:
-            inside = True
-        elif inside and not set(line) <= set("|-"):
-            rows.append(cells)
-    return rows
-
-
-# ---- The program ----
-
-def run(*args, folder=None):
-    return subprocess.run([PROGRAM, *map(str, args)], cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          env=os.environ | ENVIRONMENT, timeout=SECONDS, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -80,61 +24,8 @@ def help_text():
 
 # ---- Configurations ----
 
-# For Basic and for Digest; the password is that of an example of crypt(5).
-USERS = "ana:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" + "ana:Members only:" + "0" * 64 + "\n"
-SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
 CONFIGURATIONS = [pytest.param(page, text, id=f"{page.relative_to(ROOT)}:{line}")
                   for page in PAGES for line, text in blocks(page) if SECTION.match(text)]
-
-
-def complete(page, text):
-    """The example with what it does not repeat: a host, and the Load of the plugin whose page this is."""
-    plugin = page.parent.name if page in PLUGINS else ""
-    if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
-        text = f"[PLUGINS]\n    Load {plugin}\n{text}"
-    if "[LOGGER]" in text and "[PLUGINS]" not in text:
-        text = f"[PLUGINS]\n    Load logger\n{text}"
-    if "[HELLO]" in text and "[PLUGINS]" not in text:
-        text = f"[PLUGINS]\n    Load ./monkey-hello.so\n{text}"
-    if "[HOST]" not in text:
-        host = "[HOST]\n    DocumentRoot .\n"
-        text = re.sub(r"^(\[ROUTES\]|\[HANDLERS\])$", rf"{host}\1", text, 1, re.MULTILINE) if "[ROUTES]" in text else text + host
-    return text
-
-
-def bring_along(folder, text):
-    """What the example names and a reader has: folders, files of users, the plugin of the guide."""
-    for key, value in re.findall(r"^\s+(DocumentRoot|AccessLog|ErrorLog|Users)\s+(.+)$", text, re.MULTILINE):
-        path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
-        (path if key == "DocumentRoot" else path.parent).mkdir(parents=True, exist_ok=True)
-        if key == "Users":
-            path.write_text(USERS)
-            path.chmod(0o600)
-    if "./monkey-hello.so" in text:
-        subprocess.run(["cc", "-fPIC", "-shared", "-I", ROOT / "include", "-o", folder / "monkey-hello.so",
-                        ROOT / "examples/plugin-hello/hello.c"], check=True, timeout=SECONDS)
-
-
-def bring_certificate(folder, certificate, key):
-    """As somebody else has put it there."""
-    pair = make_authority(folder).issue(["example.org"])
-    Path(certificate).parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(pair.certificate, certificate)
-    shutil.copy(pair.key, key)
-
-
-def write_configuration(folder, text, page=None):
-    """The example, with places of this machine moved into `folder`; with a page, what it shows only in part made whole."""
-    user = pwd.getpwuid(os.geteuid()).pw_name
-    text = complete(page, text) if page else text
-    text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey|etc/letsencrypt)\b", rf"{folder}/\1", text)
-    text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
-    bring_along(folder, text)
-    for certificate, key in re.findall(r"^\s+Certificate\s+(\S+) (\S+)", text, re.MULTILINE):
-        bring_certificate(folder, certificate, key)
-    path = folder / "monkey.conf"
-    path.write_text(text)
-    return path
 
 
 def test_there_are_examples():
@@ -201,7 +92,7 @@ COMMAND = re.compile(r"^(?:\$ )?(?:sudo )?(?:build/\w+/)?monkey(?:\s|$)")
 
 
 def commands(page):
-    """(line, words) of each command line that starts the program; what stands behind two blanks explains it."""
+    """(line, words) of each command line that starts the program; text after two blanks explains it."""
     shown = [(number + i, line) for number, text in blocks(page) for i, line in enumerate(text.split("\n"))]
     for number, line in shown + list(inline_code(page)):
         for part in line.split(" && "):
@@ -262,14 +153,14 @@ def test_every_key_of_the_program_is_in_the_reference():
     assert {"SERVER", "HOST"} <= set(sections) and not missing
 
 
-def test_every_key_is_told_of_in_the_guide():
+def test_every_key_is_in_the_guide():
     words = set()
     for page in sorted((ROOT / "docs/guide").glob("*.md")):
         words |= set(re.findall(r"\w+", page.read_text()))
     assert reference_keys() - words == set()
 
 
-def test_every_section_is_told_of_in_the_guide():
+def test_every_section_is_in_the_guide():
     reference = (ROOT / "docs/reference/configuration.md").read_text()
     guide = "".join(page.read_text() for page in (ROOT / "docs/guide").glob("*.md"))
     for section in re.findall(r"^## (\[\w+\])$", reference, re.MULTILINE):
@@ -313,6 +204,14 @@ def test_messages_that_the_guide_explains_exist():
         assert pieces, message
         for piece in pieces:
             assert piece.strip().removesuffix("workers").strip() in source, message
+
+
+def test_reasons_that_the_guide_explains_exist():
+    explain = (ROOT / "src/server/explain.c").read_text()
+    reasons = [reason for reason, *_ in table_rows(ROOT / "docs/guide/troubleshooting.md", "It says") if reason[0] != "`"]
+    assert len(reasons) >= 5
+    for reason in reasons:
+        assert reason.split(" ...")[0].removeprefix("decided ") in explain, reason
 
 
 # ---- Code ----

@@ -69,7 +69,8 @@ def compile_plugin(folder, name, code, *flags):
 
 
 def test_there_is_something_to_compile():
-    assert len(files()) >= 9 and {"hello", "nap", "ask", "date", "primes", "louder", "shout", "counted", "count", "hours"} <= set(FILES)
+    assert len(files()) >= 9 and {"hello", "nap", "ask", "date", "primes", "louder", "shout", "counted", "count", "hours",
+            "tally"} <= set(FILES)
 
 
 @pytest.mark.parametrize("i", range(len(files())), ids=[name_of(code) for code in files()])
@@ -146,6 +147,19 @@ def test_waiting_for_a_thread(serve):
     assert server.get("/primes?10").text == "4\n"
 
 
+def test_a_call_at_the_end_of_a_turn(serve, site):
+    site.add("a.txt", "a")
+    with socket.socket(type=socket.SOCK_DGRAM) as statsd:
+        statsd.bind(("127.0.0.1", 0))
+        statsd.settimeout(SECONDS)
+        server = serve("tally", top=f"[TALLY]\n    Port {statsd.getsockname()[1]}\n")
+        with server.connect() as c:
+            c.send(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n" * 5)
+            for _ in range(5):
+                assert c.read("GET").text == "a"
+        assert statsd.recv(100) == b"requests:5|c", "one datagram for a turn"
+
+
 def test_a_filter(serve, site):
     site.add("a.txt", "a Text of 3 lines\n")
     site.add("a.html", "a page\n")
@@ -179,8 +193,8 @@ def test_memory(serve, site):
     site.add("a", "a")
     server = serve("count", workers=2)
     seen = [tuple(map(int, server.get("/a")["X-Count"].split(" of "))) for _ in range(20)]
-    assert [everybody for _, everybody in seen] == list(range(1, 21))
-    assert sorted(mine for mine, _ in seen)[:1] == [1] and all(mine <= everybody for mine, everybody in seen)
+    assert [total for _, total in seen] == list(range(1, 21))
+    assert sorted(mine for mine, _ in seen)[:1] == [1] and all(mine <= total for mine, total in seen)
     reply = server.get("/none")
     assert (reply.status, reply["X-Count"].split()[2]) == (404, "21")
 
@@ -208,7 +222,7 @@ def test_what_is_closed_is_explained(run, tmp_path, site):
 # ---- The example ----
 
 def test_the_guide_tells_all_of_the_example():
-    pieces = blocks(chapter("Something it can be told")) + blocks(chapter("An answer of its own"))
+    pieces = blocks(chapter("Add a configuration section")) + blocks(chapter("Add a handler"))
     source = (EXAMPLE / "hello.c").read_text()
     assert "#include" + source.partition("#include")[2] == "\n".join(pieces)
 
@@ -317,7 +331,7 @@ def test_it_is_listed(run, example):
 
 
 def test_without_a_compiler_that_knows_pkg_config_it_is_one_line(installed, tmp_path):
-    """The command in the guide, as it stands there."""
+    """The command in the guide, literally."""
     (line,) = [line.strip() for line in GUIDE.splitlines() if line.startswith("    cc -fPIC")]
     (tmp_path / "hello.c").write_text(files()[0])
     call("sh", "-c", line.replace("pkg-config", "$PKG_CONFIG"), folder=tmp_path, environment=environment(installed))

@@ -16,7 +16,7 @@
 
 enum { FAULT_WORDS = 16 };
 
-static _Atomic int64_t *fault; /* FAULT_WORDS of them; NULL: nobody wants anything of us */
+static _Atomic int64_t *fault; /* FAULT_WORDS of them; NULL: no faults are wanted */
 static bool in_worker;         /* master and workers are one program: a worker is what was forked */
 
 static void enter_worker(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker that somebody has taken over could do: tried from within, each time that a connection is
+/* What a compromised worker could do: tried from within, each time that a connection is
  * accepted. */
 #include <errno.h>
 #include <sys/socket.h>

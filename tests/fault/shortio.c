@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets and pipes that take and give little at a time, and calls that are interrupted, in workers. Each of
- * it is what a kernel may do. It tells so as a kernel would: who watches the socket with edges is given a new
- * one afterwards. */
+ * it is what a kernel may do. It tells so as a kernel would: an edge-triggered watcher of the socket gets a
+ * new one afterwards. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -41,7 +41,7 @@ static bool is_disturbed(void)
     return fault && in_worker && (int64_t)(roll() % 1000) < atomic_load(&fault[CHANCE]);
 }
 
-/* One that does not block: whoever writes to another one waits until all is gone. */
+/* A non-blocking one: writers to a blocking one wait until all is gone. */
 static bool is_pipe(int fd)
 {
     struct stat st;
@@ -56,7 +56,7 @@ static bool is_stream(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == 0 && type == SOCK_STREAM;
 }
 
-/* Whatever is ready now is told anew. */
+/* Reports again what is ready now. */
 static void tell_again(int fd)
 {
     if (fd >= 0 && fd < FDS_MAX && watched[fd].epoll_fd)

@@ -48,7 +48,7 @@ static void decode(mk_str in, size_t step, struct result *result)
                 break;
             arrived += mk_min(step, in.len - arrived);
         }
-        mk_str rest = mk_str_skip(mk_str_take(in, arrived), result->used), data = MK_STR("");
+        mk_str rest = mk_str_skip(mk_str_first(in, arrived), result->used), data = MK_STR("");
         size_t before = rest.len;
         result->answer = mk_chunked_next(&c, &rest, &data);
         result->used += before - rest.len;

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The time that the written form of `time` stands for. */
+/* The time that the written form of `time` means. */
 static int64_t write_and_read(int64_t time)
 {
     char text[MK_DATE_LEN];

@@ -24,7 +24,7 @@ static void check_head(mk_str in, const struct mk_head *h)
     MK_ASSERT(mk_is_token(h->method_text) && mk_method_find(h->method_text) == h->method);
     MK_ASSERT(h->target.len > 0 && h->target.len <= limits.target_max && h->minor <= 9);
     MK_ASSERT(h->len <= in.len && h->len <= limits.head_max && h->fields.n <= FIELDS_MAX);
-    MK_ASSERT(mk_str_ends(mk_str_take(in, h->len), MK_STR("\r\n\r\n")));
+    MK_ASSERT(mk_str_ends(mk_str_first(in, h->len), MK_STR("\r\n\r\n")));
     for (unsigned i = 0; i < h->fields.n; i++) {
         const struct mk_field *f = &h->fields.at[i];
         check_slice(in, f->name);
@@ -41,7 +41,7 @@ static void check_framing(const struct mk_head *h)
 {
     struct mk_framing f;
     int status = mk_framing_of(h, &f);
-    MK_ASSERT(status == 0 || status == 400 || status == 411 || status == 417 || status == 501);
+    MK_ASSERT(status == 0 || status == 400 || status == 417 || status == 501);
     if (status)
         return;
     MK_ASSERT((f.body == MK_BODY_LENGTH) == (f.length > 0));
@@ -54,7 +54,7 @@ static int parse_slowly(struct mk_head *h, mk_str in)
 {
     int r = 0;
     for (size_t len = 1; r == 0 && len <= in.len; len++)
-        r = mk_head_parse(h, mk_str_take(in, len), len - 1, &limits);
+        r = mk_head_parse(h, mk_str_first(in, len), len - 1, &limits);
     return r;
 }
 

@@ -3,7 +3,7 @@
  * length, whose fields become heads. What was not wanted from a block changes nothing for the next. Encoding:
  * the rest is fields, and they come back as they went. */
 #include "base/assert.h"
-#include "http/h2head.h"
+#include "http/h2_head.h"
 #include "http/host.h"
 #include "http/hpack.h"
 
@@ -16,7 +16,7 @@ static const struct mk_head_limits limits = {
 
 static mk_str cut(mk_str *rest, size_t len)
 {
-    mk_str part = mk_str_take(*rest, len);
+    mk_str part = mk_str_first(*rest, len);
     *rest = mk_str_skip(*rest, len);
     return part;
 }

@@ -19,7 +19,7 @@ static void check_host(mk_str host, uint32_t port)
     MK_ASSERT(mk_host_parse(host, &again, &none) == 0 && mk_str_eq(again, host) && none == MK_PORT_NONE);
 }
 
-/* Between slashes stands anything but nothing and dots. */
+/* Between slashes is anything but nothing and dots. */
 static void check_path(mk_str path, mk_str raw)
 {
     MK_ASSERT(path.len > 0 && path.len <= raw.len && path.p[0] == '/' && path.p[path.len] == '\0');
@@ -32,7 +32,7 @@ static void check_path(mk_str path, mk_str raw)
     }
 }
 
-/* Would the path climb if somebody decoded "%2F" in it? */
+/* Would the path climb if "%2F" in it were decoded? */
 static void check_pieces(mk_str path)
 {
     size_t from = 0;
@@ -40,7 +40,7 @@ static void check_pieces(mk_str path)
         bool escaped = mk_str_starts(mk_str_skip(path, i), MK_STR("%2F"));
         if (i < path.len && path.p[i] != '/' && !escaped)
             continue;
-        mk_str piece = mk_str_skip(mk_str_take(path, i), from);
+        mk_str piece = mk_str_skip(mk_str_first(path, i), from);
         MK_ASSERT(!mk_str_eq(piece, MK_STR("..")));
         from = escaped ? i + 3 : i + 1;
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values of Authorization: what comes out is clean, and stands where it was said to stand. */
+/* Values of Authorization: the output is clean, and is where it is reported to be. */
 #include "base/assert.h"
 #include "plugins/auth/credentials.h"
 

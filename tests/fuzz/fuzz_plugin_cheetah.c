@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_bytes(mk_str s, bool json)
 {
     for (size_t i = 0; i < s.len; i++) {
-        mk_str at = mk_str_take(mk_str_skip(s, i), 3);
+        mk_str at = mk_str_first(mk_str_skip(s, i), 3);
         unsigned char c = (unsigned char)s.p[i], next = at.len > 1 ? (unsigned char)at.p[1] : 0;
         MK_ASSERT((c >= 0x20 || (c == '\t' && !json)) && c != 0x7f);
         MK_ASSERT(c != 0xc2 || next >= 0xa0);            /* the other controls */
@@ -42,8 +42,8 @@ static void check_string(mk_str s)
 static void check_safe(mk_str s)
 {
     struct mk_buf once = mk_buf_growing(ROOM), twice = mk_buf_growing(ROOM);
-    shell_safe_add(&once, s);
-    shell_safe_add(&twice, mk_buf_str(&once));
+    cheetah_safe_add(&once, s);
+    cheetah_safe_add(&twice, mk_buf_str(&once));
     if (!once.failed && !twice.failed) {
         check_bytes(mk_buf_str(&once), false);
         MK_ASSERT(mk_str_eq(mk_buf_str(&once), mk_buf_str(&twice)));
@@ -54,19 +54,19 @@ static void check_safe(mk_str s)
 
 static void check_cell(mk_str s, bool json)
 {
-    static const struct shell_column columns[] = {{"n", -10}};
+    static const struct cheetah_column columns[] = {{"n", -10}};
     struct mk_buf out = mk_buf_growing(ROOM), safe = mk_buf_growing(ROOM);
-    struct shell_sheet sheet = {.out = &out, .columns = columns, .n = 1, .json = json};
-    shell_cell_text(&sheet, s);
+    struct cheetah_sheet sheet = {.out = &out, .columns = columns, .n = 1, .json = json};
+    cheetah_cell_text(&sheet, s);
     mk_str line = mk_buf_str(&out), rest = line;
     MK_ASSERT(mk_str_ends(line, MK_STR("\n")));
     line = mk_str_cut(&rest, '\n');
     MK_ASSERT(rest.len == 0);
     check_bytes(line, true);
-    shell_safe_add(&safe, line);
+    cheetah_safe_add(&safe, line);
     MK_ASSERT(mk_str_eq(mk_buf_str(&safe), line));
     if (json && !mk_str_eq(line, MK_STR("{\"n\":null}")))
-        check_string(mk_str_take(mk_str_skip(line, 5), line.len - 6));
+        check_string(mk_str_first(mk_str_skip(line, 5), line.len - 6));
     mk_buf_free(&out);
     mk_buf_free(&safe);
 }

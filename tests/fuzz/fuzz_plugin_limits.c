@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of limits beside one that forgets nobody: it is never stricter, and it is the same as long as
- * there is room for all. The input is pairs of bytes: how much time passes, and who asks. */
+/* The table of limits beside one that forgets no client: it is never stricter, and it is the same as long as
+ * there is room for all. The input is pairs of bytes: how much time passes, and which client asks. */
 #include "limits/table.c"
 
 #include "base/assert.h"
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 enum { PEOPLE = 32, STEP_MS = 40, ROUND_MAX = 20000 };
 
 struct person {
-    uint64_t time; /* when he would have been served; in ticks, and never anew */
+    uint64_t time; /* when the client would have been served; in ticks, and never reset */
 };
 
 /* What would be right. */
@@ -23,7 +23,7 @@ static uint64_t charge(struct person *p, uint64_t now, const struct limits_charg
     return wait;
 }
 
-/* What nobody needs to know any more, or may not be known: somebody else has the slot. */
+/* Expired, or lost because another client has the slot. */
 static bool is_known(struct limits_line *line, uint64_t who, uint64_t now_ms)
 {
     uint64_t word;

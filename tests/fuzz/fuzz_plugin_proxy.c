@@ -21,9 +21,9 @@ static void check_header(mk_str in, int n, const struct security_proxy *whole)
     struct security_proxy part;
     MK_ASSERT((size_t)n <= in.len && n <= SECURITY_PROXY_V2_MAX);
     MK_ASSERT(whole->has_peer || (!whole->peer.is_unix && !whole->peer.port));
-    MK_ASSERT(security_proxy_parse(mk_str_take(in, (size_t)n), &part) == n && is_same(whole, &part));
+    MK_ASSERT(security_proxy_parse(mk_str_first(in, (size_t)n), &part) == n && is_same(whole, &part));
     for (size_t len = 0; len < (size_t)n && len < SEEN_MAX; len++)
-        MK_ASSERT(security_proxy_parse(mk_str_take(in, len), &part) == 0);
+        MK_ASSERT(security_proxy_parse(mk_str_first(in, len), &part) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -37,6 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MK_ASSERT(n != 0 || size < SECURITY_PROXY_V2_MAX);
     /* What is broken stays so, whatever follows. */
     for (size_t len = 0; n >= 0 && len < size && len < SEEN_MAX; len++)
-        MK_ASSERT(security_proxy_parse(mk_str_take(in, len), &part) >= 0);
+        MK_ASSERT(security_proxy_parse(mk_str_first(in, len), &part) >= 0);
     return 0;
 }

@@ -3,7 +3,7 @@
 #include "security/real.c"
 
 #include "base/assert.h"
-#include "web/request.h"
+#include "web/request_type.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

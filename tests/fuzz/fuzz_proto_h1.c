@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 
 #include "proto/h1.h"
+#include "proto/service.h"
 #include "unit/handlers.h"
 #include "unit/reply.h"
 #include "unit/site.h"
@@ -22,7 +23,7 @@ static struct handlers_routes routes;
 
 static const struct mk_limits limits = {
     .head = {.head_max = 600, .target_max = 200, .fields_max = 16},
-    .content_max = 2000,
+    .request.content_max = 2000,
     .request_max = 4000,
     .requests_max = 12,
     .connections_max = 4,
@@ -30,7 +31,7 @@ static const struct mk_limits limits = {
     .head_ms = 100000,
     .idle_ms = 100000,
     .linger_ms = 100000,
-    .tunnel_ms = 100000,
+    .request.tunnel_ms = 100000,
 };
 
 /* ---- The peer ---- */
@@ -102,7 +103,7 @@ static void on_done(const struct mk_record *record, void *data)
     (void)data;
     MK_ASSERT(n_records < RECORDS_MAX);
     records[n_records].status = record->status;
-    records[n_records].is_head = record->request->method == MK_METHOD_HEAD;
+    records[n_records].is_head = record->request->asked->method == MK_METHOD_HEAD;
     records[n_records++].ending = record->ending;
 }
 
@@ -191,7 +192,7 @@ static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
     peer.ended = c->ended = true;
     for (int i = 0; i < 3 && !peer.closed; i++)
         advance(c);
-    for (int i = 0; i < 3 && !peer.closed; i++) { /* who still waits has no more time */
+    for (int i = 0; i < 3 && !peer.closed; i++) { /* a connection that still waits has no more time */
         c->ops->on_clock(c, (enum mk_clock)(c->clock ? c->clock : MK_CLOCK_HANDLER));
         check_at_rest(c);
     }

@@ -6,7 +6,9 @@
 #include <sys/eventfd.h>
 
 #include "proto/h1.h"
-#include "proto/h2_stream.h"
+#include "proto/h2.h"
+#include "proto/h2_types.h"
+#include "proto/service.h"
 #include "unit/h2client.h"
 #include "unit/handlers.h"
 #include "unit/site.h"
@@ -24,18 +26,18 @@ static struct handlers_routes routes;
 
 static const struct mk_limits limits = {
     .head = {.head_max = 2000, .target_max = 200, .fields_max = 16},
-    .h2 = {.on = true, .streams_max = 6, .patience = 150},
-    .content_max = 100000,
+    .h2 = {.on = true, .streams_max = 6, .unread_max = 200000, .patience = 150},
+    .request.content_max = 100000,
     .requests_max = 60,
     .connections_max = 4,
     .keep_alive = true,
     .head_ms = 10000,
     .idle_ms = 10000,
     .linger_ms = 10000,
-    .handler_ms = 20000,
-    .tunnel_ms = 20000,
-    .rate_ms = 10000,
-    .rate_bytes = 100,
+    .request.handler_ms = 20000,
+    .request.tunnel_ms = 20000,
+    .request.rate_ms = 10000,
+    .request.rate_bytes = 100,
 };
 
 /* ---- The peer ---- */
@@ -75,7 +77,7 @@ static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
     size_t n = mk_min(bytes.len, peer.takes);
     if (n == 0)
         return -EAGAIN;
-    mk_buf_add(&peer.heard, mk_str_take(bytes, n));
+    mk_buf_add(&peer.heard, mk_str_first(bytes, n));
     MK_ASSERT(!peer.heard.failed);
     peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
     if (conn->ops == &mk_h1_ops) /* it gave up before it had heard the whole preface */
@@ -259,10 +261,10 @@ static void begin(void)
     atexit(end);
 }
 
-/* Whoever waits has a clock, or somebody who will call him. */
+/* A waiting stream has a clock, or a handler that will resume it. */
 static void check_stream(const struct mk_h2_stream *s)
 {
-    MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->coldread);
+    MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->d.coldread);
     MK_ASSERT(s->receive_window <= 256 * 1024);
 }
 
@@ -307,7 +309,7 @@ static void advance(struct mk_conn *c)
 static void pass_time(struct mk_conn *c, uint32_t ms)
 {
     loop.now_ms += ms;
-    mk_wheel_turn(&loop.wheel, loop.now_ms);
+    mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
     run_tasks(c);
 }
 
@@ -400,7 +402,7 @@ static void say_head(struct script *s, bool in_pieces)
     unsigned end_stream = how & 1 ? MK_H2_END_STREAM : 0;
     if (in_pieces) {
         size_t cut = mk_min(block.len, (size_t)next(s));
-        h2_say_frame(&peer.said, MK_H2_HEADERS, end_stream, id, mk_str_take(mk_buf_str(&block), cut));
+        h2_say_frame(&peer.said, MK_H2_HEADERS, end_stream, id, mk_str_first(mk_buf_str(&block), cut));
         if (!(how & 4))
             h2_say_frame(&peer.said, MK_H2_CONTINUATION, MK_H2_END_HEADERS, id,
                          mk_str_skip(mk_buf_str(&block), cut));
@@ -609,7 +611,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     play(c, &script);
     mk_loop_run_tasks(&loop);
     MK_ASSERT(service.n_conns == 0);
-    for (unsigned i = 0; i < client.n; i++) /* who was answered has left a record */
+    for (unsigned i = 0; i < client.n; i++) /* each answered stream has left a record */
         MK_ASSERT(!client.at[i].status || records[i].made);
     forget_peer();
     return 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request head through the whole corridor, over a folder with files, links and things that nobody shall
- * see. The first byte says how the host is made, content stands behind the head. Whatever comes: one answer
- * that may be sent, one record, and nothing from outside of the folder. */
+/* A request head through the whole corridor, over a folder with files, links and things that must stay
+ * hidden. The first byte says how the host is made, content follows the head. Whatever comes: one
+ * answer that may be sent, one record, and nothing from outside of the folder. */
 #include "unit/handlers.h"
 #include "unit/site.h"
+#include "web/asked.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -72,7 +73,7 @@ static void set_host(uint8_t how)
     site.host.precompressed = how & 2;
     site.host.dot_files = how & 4;
     site.host.root.how.no_openat2 = how & 8;
-    site.host.fallback = how & 16 ? MK_STR("index.html") : (mk_str){NULL, 0};
+    site.host.fallback = how & 16 ? MK_STR("index.html") : MK_ABSENT;
 }
 
 /* ---- Content of the request ---- */
@@ -142,7 +143,8 @@ static void check_content(struct mk_exchange *x)
 
 static void check_answer(struct mk_exchange *x)
 {
-    MK_ASSERT(x->step == MK_FLOW_READY && n_responses == (x->request.path.p != NULL) && n_records == 0);
+    MK_ASSERT(x->step == MK_FLOW_READY && n_responses == (x->request.asked->path.p != NULL) &&
+              n_records == 0);
     MK_ASSERT(x->response.status >= 200 && x->response.status <= 599);
     check_fields(&x->response);
     check_content(x);
@@ -159,10 +161,10 @@ static unsigned take_head(struct mk_exchange *x, struct mk_head *head)
     struct mk_request *r = &x->request;
     struct mk_framing framing;
     r->version = head->minor ? 11 : 10;
-    r->method = head->method;
+    r->received.method = head->method;
     r->method_text = head->method_text;
     r->fields = head->fields;
-    int status = mk_exchange_set_target(x, head->target, (mk_str){NULL, 0});
+    int status = mk_asked_receive(r, head->target, MK_ABSENT);
     if (!status)
         status = mk_framing_of(head, &framing);
     if (status)

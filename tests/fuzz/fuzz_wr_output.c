@@ -32,7 +32,7 @@ static void check_result(const struct wr_result *r)
     MK_ASSERT(wr_result_errors(r) >= WR_NOT_TOLD);
 }
 
-/* Not what lies behind the last member, which nobody sets. */
+/* Without the padding after the last member. */
 static bool is_nothing_told(const struct wr_result *r)
 {
     struct wr_result none;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A line of code may look only down: no include and no symbol leads to a higher layer or to a neighbour on the same
-floor, and no two object files call each other in a circle."""
+floor, plugins need nothing but the public interface, and neither object files nor files of a name call or
+include each other in a circle."""
 import re
 from collections import defaultdict
 
@@ -51,7 +52,7 @@ def check_guest_includes(root):
 
 
 # Libraries of others, and the only folders of the server that may know them.
-VENDORS = {"openssl": ("src/tls",)}
+VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/regex",)}
 
 
 def check_vendor_includes(root):
@@ -67,26 +68,44 @@ def check_vendor_includes(root):
     return complaints
 
 
-class Objects:
-    """Who defines and who needs which symbol, from nm's table over static libraries."""
+def files_graph(root):
+    """file without its suffix -> {file that it includes: where}; NAME.c and NAME.h are one."""
+    graph = defaultdict(dict)
+    for path in house.files(root, ("src", "plugins"), (".c", ".h")):
+        name = path.relative_to(root).with_suffix("").as_posix()
+        for line, included, _ in includes(path):
+            for target in (root / "src" / included, path.parent / included):
+                other = target.relative_to(root).with_suffix("").as_posix()
+                if other != name and target.exists():
+                    graph[other]  # has an entry, too
+                    graph[name].setdefault(other, f"{path.name}:{line}")
+    return dict(graph)
 
-    def __init__(self, libraries):
+
+def check_file_rings(root):
+    """Two files include each other, be it over others: what both need belongs in a header without functions."""
+    return ring_complaints(files_graph(root), "files")
+
+
+class Objects:
+    """Which object defines and which needs which symbol, from nm's table over static libraries or single objects."""
+
+    def __init__(self, libraries=()):
         self.layer = {}  # object -> layer
         self.needs = defaultdict(set)  # object -> symbols
         self.home = {}  # symbol -> object
         self.lto = False
         for library in libraries:
-            self.read(library)
+            self.read(library, re.sub(r"^libmk_|\.a$", "", library.name))
 
-    def read(self, library):
-        layer = re.sub(r"^libmk_|\.a$", "", library.name)
-        done = house.call("nm", "-A", "-P", library)
+    def read(self, path, layer):
+        done = house.call("nm", "-A", "-P", path)
         for row in done.stdout.splitlines():
-            m = re.match(r".*\[(.+?)\]: (\S+) (\S)", row)
+            m = re.match(r"(?:.*\[(.+?)\]|(.+?)): (\S+) (\S)", row)
             if not m:
                 continue
-            name, symbol, kind = m.groups()
-            obj = f"{layer}/{name}"
+            member, alone, symbol, kind = m.groups()
+            obj = f"{layer}/{member or alone.rsplit('/', 1)[-1]}"
             self.layer[obj] = layer
             self.lto = self.lto or symbol.startswith("__gnu_lto_")
             if kind == "U":  # what is weak may be missing
@@ -139,10 +158,15 @@ def find_rings(graph):
     return rings
 
 
-def check_symbols(libraries):
-    objects = Objects(libraries)
-    if objects.lto:
-        return None
+def ring_complaints(graph, what="objects"):
+    complaints = []
+    for ring in find_rings(graph):
+        steps = [f"  {a} -> {b} ({graph[a][b]})" for a in ring for b in ring if b in graph[a]]
+        complaints.append("\n".join([f"ring of {len(ring)} {what}:"] + steps))
+    return complaints
+
+
+def check_symbols(objects):
     graph = objects.edges()
     complaints = []
     for obj, targets in graph.items():
@@ -151,22 +175,43 @@ def check_symbols(libraries):
             other = objects.layer[target]
             if layer in house.LAYERS and other not in house.below(layer):
                 complaints.append(f"{obj} calls up: it needs {symbol} of {target}")
-    for ring in find_rings(graph):
-        steps = [f"  {a} -> {b} ({graph[a][b]})" for a in ring for b in ring if b in graph[a]]
-        complaints.append("\n".join([f"ring of {len(ring)} objects:"] + steps))
-    return complaints
+    return complaints + ring_complaints(graph)
+
+
+def check_plugin(name, paths, ours, public):
+    """The objects of one plugin make no ring, and need of the server what include/monkey declares."""
+    objects = Objects()
+    for path in paths:
+        objects.read(path, name)
+    if objects.lto:
+        return []
+    complaints = []
+    for obj, symbols in sorted(objects.needs.items()):
+        for symbol in sorted(symbols):
+            if symbol in ours.home and symbol not in objects.home and symbol not in public:
+                complaints.append(f"{obj} needs {symbol} of {ours.home[symbol]}, which no public header declares")
+    return complaints + ring_complaints(objects.edges())
+
+
+def check_includes(root):
+    return (check_layer_includes(root) + check_guest_includes(root) + check_vendor_includes(root) +
+            check_file_rings(root))
 
 
 def check(args):
-    complaints = check_layer_includes(args.root) + check_guest_includes(args.root) + check_vendor_includes(args.root)
+    complaints = check_includes(args.root)
     libraries = sorted(args.build.rglob("libmk_*.a")) if args.build else []
     if not libraries:
         house.note("no libraries of ours found, so only the includes were checked")
         return complaints
-    found = check_symbols(libraries)
-    if found is None:
+    ours = Objects(libraries)
+    if ours.lto:
         house.note(f"{args.build} is optimised at link time; symbols are checked in a debug build only")
-    return complaints + (found or [])
+        return complaints
+    public = house.public_names(args.root)
+    for name, paths in house.plugin_objects(args.build).items():
+        complaints += check_plugin(name, paths, ours, public)
+    return complaints + check_symbols(ours)
 
 
 def build_libraries(test, sources):
@@ -184,16 +229,29 @@ def build_libraries(test, sources):
     return sorted(root.glob("libmk_*.a"))
 
 
+def objects_of(test, sources):
+    return Objects(build_libraries(test, sources))
+
+
+def judge_plugin(test, sources, public=()):
+    """A plugin of these files ({leaf: text}), beside a server with mk_inner and mk_public."""
+    server = {"base/a.c": "void mk_inner(void) {}\nvoid mk_public(void) {}\n"}
+    libraries = build_libraries(test, server | {f"x/{leaf}": text for leaf, text in sources.items()})
+    objects = sorted(libraries[0].parent.glob("x/*.o"))
+    return check_plugin("x", objects, Objects([lib for lib in libraries if lib.name == "libmk_base.a"]), set(public))
+
+
 def self_test(test):
     def judge(sample):
-        root = test.tree(sample)
-        return check_layer_includes(root) + check_guest_includes(root) + check_vendor_includes(root)
+        return check_includes(test.tree(sample))
 
     test.expect("down is fine", judge({"src/web/a.c": '#include "base/str.h"\n#include <stdio.h>\n#include "web/b.h"\n'}))
     test.expect("up", judge({"src/base/a.c": '\n#include "os/fd.h"\n'}), r"^src/base/a\.c:2: base may not include os/fd\.h")
     test.expect("up in a header, with odd spaces", judge({"src/net/a.h": '  #  include "web/b.h"\n'}), "net may not")
     test.expect("a neighbour", judge({"src/http/a.c": '#include "conf/tree.h"\n'}), "http may not")
     test.expect("up, in angle brackets", judge({"src/os/a.c": "#include <server/w.h>\n"}), "os may not")
+    test.expect("setup down", judge({"src/setup/a.c": '#include "conf/tree.h"\n#include "proto/conn.h"\n'}))
+    test.expect("setup up", judge({"src/setup/a.c": '#include "server/worker.h"\n'}), "setup may not include server")
     test.expect("up from a unit test", judge({"tests/unit/base/test_a.c": '#include "net/loop.h"\n'}), "base may not")
     test.expect("by a path", judge({"src/os/a.c": '#include "../web/x.h"\n'}), "hides which layer")
     test.expect("plugin on the public side", judge({"plugins/x/x.c": '#include <monkey/plugin.h>\n#include "x.h"\n'}))
@@ -203,6 +261,12 @@ def self_test(test):
     test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/def.h"\n'}), "include may not")
     test.expect("example inside", judge({"examples/x.c": "#include <http/head.h>\n"}), "examples may not")
 
+    inner = {"src/os/a.c": '#include "os/a.h"\n#include "os/b.h"\n', "src/os/a.h": "struct a;\n",
+             "src/os/b.h": '#include "os/a.h"\n'}
+    test.expect("files in a ring", judge(inner), r"ring of 2 files:\n  src/os/a -> src/os/b \(a\.c:2\)")
+    test.expect("a header of types opens it", judge(inner | {"src/os/b.h": '#include "os/a_type.h"\n', "src/os/a_type.h": ""}))
+    test.expect("files of a plugin in a ring", judge({"plugins/x/a.c": '#include "a.h"\n#include "b.h"\n', "plugins/x/a.h": "",
+                                                      "plugins/x/b.h": '#include "a.h"\n'}), "ring of 2 files")
     test.expect("OpenSSL in its place", judge({"src/tls/a.c": '#include <openssl/ssl.h>\n#include "tls/b.h"\n'}))
     test.expect("OpenSSL elsewhere", judge({"src/net/a.c": "#include <openssl/rand.h>\n"}), r"^src/net/a\.c:1: openssl/rand\.h may be")
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")
@@ -210,20 +274,27 @@ def self_test(test):
 
     base = {"base/a.c": "void mk_a(void) {}\n"}
     down = {"os/b.c": "void mk_a(void);\nvoid mk_b(void) { mk_a(); }\n"}
-    test.expect("libraries that look down", check_symbols(build_libraries(test, base | down)))
+    test.expect("libraries that look down", check_symbols(objects_of(test, base | down)))
     up = {"base/c.c": "void mk_b(void);\nvoid mk_c(void) { mk_b(); }\n"}
-    test.expect("library that calls up", check_symbols(build_libraries(test, base | down | up)),
+    test.expect("library that calls up", check_symbols(objects_of(test, base | down | up)),
                 r"base/c\.c\.o calls up: it needs mk_b of os/b\.c\.o")
     aside = {"http/c.c": "extern int mk_b(void);\nint (*mk_c)(void) = mk_b;\n"}
-    test.expect("library that points to a neighbour", check_symbols(build_libraries(test, base | down | aside)),
+    test.expect("library that points to a neighbour", check_symbols(objects_of(test, base | down | aside)),
                 "http/c.c.o calls up")
     ring = {"base/d.c": "void mk_e(void);\nvoid mk_d(void) { mk_e(); }\n",
             "base/e.c": "void mk_f(void);\nvoid mk_e(void) { mk_f(); }\n",
             "base/f.c": "void mk_d(void);\nvoid mk_f(void) { mk_d(); }\n"}
-    test.expect("ring of three", check_symbols(build_libraries(test, base | ring)), r"ring of 3 objects:\n  base/d")
+    test.expect("ring of three", check_symbols(objects_of(test, base | ring)), r"ring of 3 objects:\n  base/d")
     same = {"base/g.c": "static void tick(void) {}\nvoid mk_g(void) { tick(); }\n",
             "base/h.c": "static void tick(void) {}\nvoid mk_h(void) { tick(); }\n"}
-    test.expect("statics of one name", check_symbols(build_libraries(test, same)))
+    call = "void x_b(void);\nvoid mk_public(void);\nvoid x_a(void) { x_b(); mk_public(); }\n"
+    test.expect("a plugin", judge_plugin(test, {"a.c": call, "b.c": "void x_b(void) {}\n"}, ["mk_public"]))
+    test.expect("a plugin that looks inside", judge_plugin(test, {"a.c": call, "b.c": "void x_b(void) {}\n"}),
+                r"x/a\.c\.o needs mk_public of base/a\.c\.o, which no public")
+    test.expect("a ring in a plugin",
+                judge_plugin(test, {"a.c": call, "b.c": "void x_a(void);\nvoid x_b(void) { x_a(); }\n"}, ["mk_public"]),
+                r"ring of 2 objects:\n  x/a")
+    test.expect("statics of one name", check_symbols(objects_of(test, same)))
 
 
 if __name__ == "__main__":

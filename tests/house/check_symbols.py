@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Names that other objects see: in our libraries all begin with mk_, and the optimised program offers loadable
-plugins the public interface and nothing else."""
+"""Names that other objects see: in our libraries all begin with mk_ and the noun of their file, in a plugin with its
+name, and the optimised program offers loadable plugins the public interface and nothing else."""
 import re
 
 import house
@@ -20,6 +20,28 @@ def defined(path, *flags):
         if m:
             yield m.group(1), m.group(2)
 
+# LAYER/FILE -> a further beginning of its names.
+ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex"}
+
+
+def nouns(layer, stem):
+    """Where the names of a file may begin, without their underscores: files of one first word, such as worker_bus.c,
+    share it; `hosts` is host.c's."""
+    noun = re.sub(r"s$", "", stem.split("_")[0])
+    return f"mk{noun}", f"mk{layer}{noun}", ALSO.get(f"{layer}/{stem}", "mk" + noun)
+
+
+def check_addresses(library, public):
+    """A reader who meets mk_<file>_<verb> knows where it is; the names of the public interface are in its headers."""
+    layer = re.sub(r"^libmk_|\.a$", "", library.name)
+    complaints = []
+    for where, symbol in defined(library):
+        stem = re.sub(r".*\[(.+)\.c\.o\]:?$", r"\1", where)
+        known = symbol in public or symbol.replace("_", "").startswith(nouns(layer, stem))
+        if symbol.startswith("mk_") and stem != where and not known:
+            complaints.append(f"src/{layer}/{stem}.c defines {symbol}; a name of that file begins with mk_{stem}_")
+    return complaints
+
 
 def check_library(library):
     complaints = []
@@ -30,9 +52,13 @@ def check_library(library):
     return complaints
 
 
-def public_names(root):
-    text = "".join(house.read(p) for p in house.files(root, ("include", "duda/include"), (".h",)))
-    return set(re.findall(r"\b(?:mk|duda)_\w+", house.without_text(text)))
+def check_plugin(name, objects):
+    complaints = []
+    for path in objects:
+        for _, symbol in defined(path):
+            if not symbol.startswith(f"{name}_") and symbol != f"mk_plugin_{name}" and not MADE.match(symbol):
+                complaints.append(f"{name}/{path.name} defines {symbol}, which does not begin with {name}_")
+    return complaints
 
 
 def check_program(program, public):
@@ -49,10 +75,12 @@ def check(args):
     complaints = []
     libraries = sorted(args.build.rglob("libmk_*.a")) if args.build else []
     for library in libraries:
-        complaints += check_library(library)
+        complaints += check_library(library) + check_addresses(library, house.public_names(args.root))
+    for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
+        complaints += check_plugin(name, objects)
     program = args.program if args.program and args.program.exists() else None
     if program:
-        complaints += check_program(program, public_names(args.root))
+        complaints += check_program(program, house.public_names(args.root))
     else:
         house.note(f"{args.program} is not built, so what it exports was not checked")
     if not libraries and not program:
@@ -80,12 +108,28 @@ def self_test(test):
     test.expect("a constant", check_library(compiled("const char names[] = {1};\n")), "defines names")
     test.expect("main may stay", check_library(compiled("int main(void) { return 0; }\n")))
 
+    def addressed(stem, text, public=()):
+        root = test.tree({f"{stem}.c": text})
+        done = house.call("cc", "-c", root / f"{stem}.c", "-o", root / f"{stem}.c.o")
+        assert done.returncode == 0, done.stderr
+        house.call("ar", "rcs", root / "libmk_web.a", root / f"{stem}.c.o")
+        return check_addresses(root / "libmk_web.a", set(public))
+
+    test.expect("addresses", addressed("hosts", "int mk_hosts_a, mk_host_b, mk_web_hosts_c;\n"))
+    test.expect("addresses of a family", addressed("host_more", "int mk_host_more_a, mk_host_b;\n"))
+    test.expect("a public name", addressed("flow", "int mk_request_a;\n", ["mk_request_a"]))
+    test.expect("a name of another file", addressed("flow", "int mk_request_a;\n"),
+                r"^src/web/flow\.c defines mk_request_a; a name of that file begins with mk_flow_")
+
+    library = compiled("int x_one;\nint mk_plugin_x;\nint mk_other;\nint two;\n")
+    test.expect("a plugin", check_plugin("x", [library]), "x/libmk_a.a defines mk_other", "defines two, which does not begin with x_")
+
     text = "#include <stdio.h>\nint mk_public(void) { return 1; }\nint mk_inner(void) { return puts(\"\"); }\n" \
            "int main(void) { fputs(\"\", stdout); return mk_inner() + mk_public(); }\n"
     test.expect("nothing exported", check_program(compiled(text, "-Wl,--gc-sections"), set()))
     everything = check_program(compiled(text, "-rdynamic"), {"mk_public", "main"})
     test.expect("an inner function exported", everything, "program exports mk_inner")
-    names = public_names(test.tree({"include/monkey/x.h": "int mk_public(void); /* mk_hidden */\n"}))
+    names = house.public_names(test.tree({"include/monkey/x.h": "int mk_public(void); /* mk_hidden */\n"}))
     test.expect("names in comments are not public", sorted(names), "^mk_public$")
 
 

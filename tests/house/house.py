@@ -17,7 +17,7 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
-FLOORS = (("base",), ("os", "http", "conf"), ("net",), ("web", "tls"), ("proto",), ("server",), ("cli",))
+FLOORS = (("base",), ("os", "http", "conf"), ("net", "regex"), ("web", "tls"), ("proto",), ("setup",), ("server",), ("cli",))
 LAYERS = tuple(layer for floor in FLOORS for layer in floor)
 # Folders that hold C of ours.
 CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples")
@@ -56,6 +56,21 @@ def without_text(source):
         return kept + "\n" * match.group().count("\n")
 
     return _TOKENS.sub(blank, source)
+
+
+def public_names(root):
+    """Every name that the public headers say, their comments aside."""
+    text = "".join(read(p) for p in files(root, ("include", "duda/include"), (".h",)))
+    return set(re.findall(r"\b(?:mk|duda)_\w+", without_text(text)))
+
+
+def plugin_objects(build):
+    """{plugin: its object files}, as they are built into the program or for the tests."""
+    found = {}
+    for folder in sorted(Path(build).glob("plugins/*/CMakeFiles/plugin_*_static.dir")):
+        parts = folder.with_name(folder.name.replace("_static", "_parts"))
+        found[re.sub(r"^plugin_|_static\.dir$", "", folder.name)] = sorted([*folder.rglob("*.o"), *parts.rglob("*.o")])
+    return found
 
 
 def find_tool(*names):

@@ -39,7 +39,7 @@ def run(*args, code=0, **how):
 
 @pytest.fixture(autouse=True)
 def trust(encryption, monkeypatch, tmp_path):
-    """Programs trust the authority of the tests, as somebody has told them."""
+    """Programs trust the authority of the tests, by their own settings."""
     (tmp_path / "wgetrc").write_text(f"ca_certificate = {encryption.trust}\n")
     monkeypatch.setenv("CURL_CA_BUNDLE", str(encryption.trust))
     monkeypatch.setenv("WGETRC", str(tmp_path / "wgetrc"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbours of a file that hold it compressed, and who gets which (RFC 9110, section 12)."""
+"""Compressed neighbours of a file, and which client gets which (RFC 9110, section 12)."""
 import gzip
 import os
 import time
@@ -11,8 +11,7 @@ TEXT = b"hello " * 500
 BR, ZST, GZ = b"brotli " * 20, b"zstandard " * 20, gzip.compress(TEXT)
 
 
-@pytest.fixture
-def server(monkey, site):
+def prepare(monkey, site):
     for name in ("a.html", "only.html", "a.bin"):
         site.add(name, TEXT, mtime=MTIME)
     site.add("a.html.br", BR, mtime=MTIME)
@@ -21,6 +20,18 @@ def server(monkey, site):
     site.add("only.html.gz", GZ, mtime=MTIME)
     site.add("plain.html", TEXT)
     return monkey(server="FileCacheTime 0")
+
+
+@pytest.fixture
+def server(lasting):
+    """For tests that only ask."""
+    return lasting(prepare)
+
+
+@pytest.fixture
+def own(monkey, site):
+    """For tests that change its files."""
+    return prepare(monkey, site)
 
 
 BODIES = {"br": BR, "zstd": ZST, "gzip": GZ, None: TEXT}
@@ -41,7 +52,7 @@ def ask(server, accept, target="/a.html", **fields):
     ("gzip;q=0.1234", None), ("gzipped", None), (",,gzip,,", "gzip"), ("br;q=1.000,gzip;q=1", "br"),
     ("identity;q=0", None), ("gzip;level=9", None),
 ])
-def test_who_gets_what(server, accept, coding):
+def test_accept_encoding_chooses_the_file(server, accept, coding):
     reply = ask(server, accept)
     assert reply.status == 200
     assert reply.get("Content-Encoding") == coding
@@ -95,7 +106,7 @@ def test_ranges_are_of_what_is_sent(server):
     rest = ask(server, "identity", Range="bytes=5-9", **{"If-Range": whole["ETag"]})
     assert (rest.status, rest.body) == (200, TEXT), "a part of another representation does not fit"
     several = ask(server, "gzip", Range="bytes=0-1,4-5")
-    assert (several.status, several.body) == (200, GZ), "nobody could decode parts of what is coded as a whole"
+    assert (several.status, several.body) == (200, GZ), "no client could decode a part of compressed content"
     several = ask(server, "identity", Range="bytes=0-1,4-5")
     assert several.status == 206 and several["Content-Type"].startswith("multipart/byteranges")
 
@@ -147,8 +158,8 @@ def test_without_the_file_itself_they_are_nothing(monkey, site):
     assert ask(monkey(), "gzip", "/a.html").status == 404
 
 
-def test_they_come_and_go_and_change(server, site):
-    with server.connect() as c:
+def test_they_come_and_go_and_change(own, site):
+    with own.connect() as c:
         def get(accept="gzip"):
             return c.get("/plain.html", fields={"Accept-Encoding": accept})
 
@@ -165,21 +176,23 @@ def test_they_come_and_go_and_change(server, site):
         assert get().body == b"new text" and "Content-Encoding" not in get()
 
 
-def test_they_come_to_a_folder_that_was_at_rest(server, site):
+@pytest.mark.slow
+def test_they_come_to_a_folder_that_was_at_rest(own, site):
     """Then the server knows of the folder that it has none, and looks for none."""
     folder = site / "folder"
     site.add("folder/a.html", TEXT, mtime=MTIME)
     while time.time() < folder.stat().st_ctime + 5:
         time.sleep(0.1)
     for _ in range(3):
-        assert "Vary" not in ask(server, "gzip", "/folder/a.html")
+        assert "Vary" not in ask(own, "gzip", "/folder/a.html")
     site.add("folder/a.html.gz", GZ, mtime=MTIME)
     os.utime(folder, (MTIME, MTIME))
-    assert ask(server, "gzip", "/folder/a.html")["Content-Encoding"] == "gzip"
+    assert ask(own, "gzip", "/folder/a.html")["Content-Encoding"] == "gzip"
     os.unlink(folder / "a.html.gz")
-    assert "Vary" not in ask(server, "gzip", "/folder/a.html")
+    assert "Vary" not in ask(own, "gzip", "/folder/a.html")
 
 
+@pytest.mark.slow
 def test_many_clients_while_neighbours_change(monkey, site):
     """An answer on its way goes on with what it began with."""
     content = {name: os.urandom(3 << 20) for name in ("a.bin", "a.bin.gz", "a.bin.br")}

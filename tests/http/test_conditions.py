@@ -12,10 +12,21 @@ MTIME = 1_600_000_000  # Sun, 13 Sep 2020 12:26:40 GMT
 DATE, BEFORE, AFTER = (formatdate(MTIME + d, usegmt=True) for d in (0, -1, 1))
 
 
-@pytest.fixture
-def server(monkey, site):
+def prepare(monkey, site):
     site.add("a.txt", "0123456789", mtime=MTIME)
     return monkey(host="Resume on")
+
+
+@pytest.fixture
+def server(lasting):
+    """For tests that only ask."""
+    return lasting(prepare)
+
+
+@pytest.fixture
+def own(monkey, site):
+    """For tests that change its files."""
+    return prepare(monkey, site)
 
 
 @pytest.fixture
@@ -25,30 +36,30 @@ def etag(server):
     return tag
 
 
-def test_validators(server, site):
-    reply = server.get("/a.txt")
+def test_validators(own, site):
+    reply = own.get("/a.txt")
     assert reply["Last-Modified"] == DATE
-    assert server.get("/a.txt")["ETag"] == reply["ETag"], "the same file has the same tag"
+    assert own.get("/a.txt")["ETag"] == reply["ETag"], "the same file has the same tag"
     site.add("same.txt", "9876543210", mtime=MTIME + 1)
     site.add("short.txt", "01234567", mtime=MTIME)
-    tags = {server.get(t)["ETag"] for t in ("/a.txt", "/same.txt", "/short.txt")}
+    tags = {own.get(t)["ETag"] for t in ("/a.txt", "/same.txt", "/short.txt")}
     assert len(tags) == 3
 
 
-def test_validators_are_those_of_another_server_of_the_same_files(monkey, server):
-    assert monkey().get("/a.txt")["ETag"] == server.get("/a.txt")["ETag"]
+def test_validators_are_those_of_another_server_of_the_same_files(monkey, own):
+    assert monkey().get("/a.txt")["ETag"] == own.get("/a.txt")["ETag"]
 
 
-def test_a_date_in_the_future_is_not_told(server, site):
+def test_a_date_in_the_future_is_not_sent(own, site):
     site.add("new.txt", "x", mtime=time.time() + 100_000)
-    reply = server.get("/new.txt")
+    reply = own.get("/new.txt")
     assert parsedate_to_datetime(reply["Last-Modified"]) <= parsedate_to_datetime(reply["Date"])
 
 
-def test_a_file_from_before_1970(server, site):
+def test_a_file_from_before_1970(own, site):
     site.add("old.txt", "x", mtime=-86400)
-    assert server.get("/old.txt")["Last-Modified"] == "Wed, 31 Dec 1969 00:00:00 GMT"
-    assert server.get("/old.txt", fields={"If-Modified-Since": "Wed, 31 Dec 1969 00:00:00 GMT"}).status == 304
+    assert own.get("/old.txt")["Last-Modified"] == "Wed, 31 Dec 1969 00:00:00 GMT"
+    assert own.get("/old.txt", fields={"If-Modified-Since": "Wed, 31 Dec 1969 00:00:00 GMT"}).status == 304
 
 
 def status(server, fields, method="GET"):

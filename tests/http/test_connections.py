@@ -23,7 +23,7 @@ def server(monkey, site):
 
 
 def ends(c, reply):
-    """The end of an HTTP/1 connection, since nobody knows where the next request begins. Of HTTP/2 only the stream's."""
+    """Ends an HTTP/1 connection, because the start of the next request is unknown; in HTTP/2 only the stream."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -33,7 +33,7 @@ def ends(c, reply):
 
 @contextmanager
 def paused(server):
-    """The workers stand still: what is sent meanwhile has all arrived when they go on."""
+    """The workers are stopped: all that is sent meanwhile has arrived when they continue."""
     pids = server.workers
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
@@ -68,7 +68,7 @@ def paused(server):
     ("1.0", "close, keep-alive", False),
     ("1.0", "x-keep-alive", False),
 ])
-def test_who_keeps_a_connection(server, version, connection, keeps):
+def test_which_requests_keep_the_connection(server, version, connection, keeps):
     with server.connect() as c:
         fields = [] if connection is None else [("Connection", connection)]
         first = c.get("/a.txt", fields=fields, version=version)
@@ -126,7 +126,7 @@ def test_an_idle_connection_is_closed_in_silence(monkey, site):
         c.expect_end()
 
 
-@pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 says who it is; see test_h2_hostile.py")
+@pytest.mark.over("h1", "h1-tls", why="the client of HTTP/2 sends a preface; see test_h2_hostile.py")
 def test_a_connection_that_says_nothing_is_closed_in_silence(monkey):
     with monkey(server="Timeout 1s").connect() as c:
         c.expect_end()
@@ -187,7 +187,7 @@ def test_a_thousand_requests_at_once(monkey, site, step):
 
 @pytest.mark.http1
 def test_a_client_that_pipelines_and_does_not_read(monkey, site):
-    """The server stops reading requests whose answers nobody takes, and goes on when somebody does."""
+    """The server stops reading requests while the client reads no answers, and continues when it does."""
     content = os.urandom(5000)
     site.add("a.bin", content)
     server = monkey(server="MaxKeepAliveRequest 0")
@@ -232,6 +232,7 @@ def test_what_was_asked_before_the_client_went_is_answered(server, count, rest):
         c.expect_end()
 
 
+@pytest.mark.slow
 @pytest.mark.http1
 def test_answers_that_do_not_fit_into_the_socket_are_not_lost_when_the_client_half_closes(monkey, site):
     content = os.urandom(8000)  # answers of this size are gathered
@@ -277,7 +278,7 @@ def test_after_the_last_request_nothing_else_is_answered(server):
         c.expect_end()
 
 
-# Content that nobody reads
+# Content that the handler does not read
 
 @pytest.mark.parametrize("size", [1, 1000, 60000])
 def test_a_little_unread_content_does_not_end_the_connection(server, size):
@@ -288,7 +289,7 @@ def test_a_little_unread_content_does_not_end_the_connection(server, size):
 
 
 @pytest.mark.http1
-def test_chunked_content_that_nobody_reads_is_skipped(server):
+def test_unread_chunked_content_is_skipped(server):
     with server.connect() as c:
         body = b"".join(b"%x\r\n%b\r\n" % (len(GET), GET) for _ in range(100)) + b"0\r\nX: y\r\n\r\n"
         assert c.get("/a.txt", "POST", {"Transfer-Encoding": "chunked"}, body).status == 405
@@ -388,7 +389,7 @@ def test_lingering_has_an_end(monkey, site):
 
 # Expect: 100-continue
 
-def test_who_waits_for_100_and_is_not_wanted_gets_the_answer_at_once(server):
+def test_a_refused_request_with_expect_is_answered_at_once(server):
     with server.connect() as c:
         c.ask("/a.txt", "POST", {"Expect": "100-continue", "Content-Length": "1000"})
         reply = c.read()

@@ -8,7 +8,7 @@ import pytest
 
 
 class Flood:
-    """Sends a beginning, and then the same bytes again and again until it is told to stop or is cut off."""
+    """Sends a beginning, and then the same bytes again and again until stop() or until it is cut off."""
 
     def __init__(self, server, beginning, more):
         self.client = server.connect()
@@ -38,7 +38,7 @@ FLOODS = {
     "content": (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100000000000\r\n\r\n", b"x" * 65536),
     "chunks": (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", b"8000\r\n" + b"x" * 0x8000 + b"\r\n"),
     "garbage": (b"\x00", b"\x00" * 65536),
-    # Requests whose answers are small and which nobody reads: soon there is no room for more.
+    # Requests with small answers that the client does not read: soon there is no room for more.
     "requests": (b"", b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" * 500),
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of a folder: what stands for what, under which name and type, and what happens while they change."""
+"""The files of a folder: which file answers for which path, with which type, and what happens while they change."""
 import os
 import random
 import re
@@ -15,7 +15,7 @@ from client import Closed
 ROOT = Path(__file__).resolve().parents[2]
 TYPES = re.findall(r"^    (\S+) +(\S+)$", (ROOT / "conf/monkey.mime").read_text(), re.MULTILINE)
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 
 
 # Folders
@@ -230,6 +230,7 @@ def test_more_files_than_are_kept_open(monkey, site):
                 assert c.get(name).body == data
 
 
+@pytest.mark.slow
 def test_a_slow_reader_does_not_hold_the_others(monkey, site):
     site.add("large.bin", b"x" * (20 << 20))
     site.add("a.txt", "hello")
@@ -275,7 +276,7 @@ def test_unreadable_files_are_forbidden(monkey, site):
     site.add("list/index.html", "secret").chmod(0)
     site.add("list/index.htm", "second choice")
     (site / "folder").chmod(0)
-    # Root reads everything: its workers must be somebody else.
+    # Root reads everything: its workers must be another user.
     server = monkey(server="User nobody" if os.geteuid() == 0 else "")
     try:
         with server.connect() as c:
@@ -289,7 +290,7 @@ def test_unreadable_files_are_forbidden(monkey, site):
 
 @needs_root
 def test_a_root_that_only_root_can_reach(monkey, tmp_path):
-    """The folder is opened before the workers become somebody who could not open it."""
+    """The folder is opened before the workers switch to a user that could not open it."""
     (tmp_path / "closed/inner").mkdir(parents=True)
     (tmp_path / "closed/inner/a.txt").write_text("hello")
     (tmp_path / "closed").chmod(0o700)
@@ -352,6 +353,7 @@ def test_answers_before_one_of_a_file_that_has_shrunk(monkey, site, size):
                 c.read()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["unlinked", "replaced"])
 def test_a_file_that_vanishes_while_it_is_sent(monkey, site, how):
     path = site.add("a.bin", b"a" * LARGE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of HTTP/2 stand on: that a server which breaks its rules does not pass for a whole one."""
+"""The base of the HTTP/2 tests: a server that breaks the protocol's rules must not pass."""
 import socket
 import ssl
 import threading
@@ -35,6 +35,8 @@ def serve():
     def start(talk, wrap=lambda s: s, make=Http2Client, **how):
         def run():
             connection, _ = listener.accept()
+            # It sends without reading, as its client does: what a window lets through must find room.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 18)
             try:
                 with wrap(connection) as peer:
                     talk(peer)
@@ -90,7 +92,7 @@ def test_a_head_in_many_frames(play):
     assert play(HELLO + f.header_block(1, block, size=100)).get("/")["X-Long"] == "y" * 3000
 
 
-def test_codes_of_resets_and_ends_are_told(play):
+def test_codes_of_resets_and_ends_are_reported(play):
     c = play(HELLO + f.rst_stream(1, "REFUSED_STREAM") + f.goaway(3, "ENHANCE_YOUR_CALM", b"slowly"))
     c.ask("/1").ask("/2").ask("/3")
     with pytest.raises(Closed) as refused:
@@ -117,7 +119,7 @@ WRONG = {
     "a frame of no known type": HELLO + f.frame(0x20),
     "flags that mean nothing": HELLO + f.frame(f.HEADERS, 0x2 | f.END_HEADERS | f.END_STREAM, 1),
     "the reserved bit": HELLO + f.frame(f.DATA, 0, 1 << 31 | 1),
-    "a stream that nobody opened": HELLO + head(stream=3, end=True),
+    "a stream that was never opened": HELLO + head(stream=3, end=True),
     "a stream of the server's": HELLO + head(stream=2, end=True),
     "a stream where the connection is meant": HELLO + f.frame(f.PING, 0, 1, b"12345678"),
     "the connection where a stream is meant": HELLO + f.headers(0, b""),
@@ -214,7 +216,7 @@ def test_a_smaller_window_holds_once_it_is_acknowledged(play):
 
 
 def answer(connection, size):
-    """A good server, made of the package h2: `size` bytes to everybody, as the windows allow."""
+    """A good server, made of the package h2: `size` bytes to every client, as the windows allow."""
     peer = h2.connection.H2Connection(h2.config.H2Configuration(client_side=False, header_encoding="utf-8"))
     peer.initiate_connection()
     left = {}

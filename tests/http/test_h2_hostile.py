@@ -17,7 +17,7 @@ pytestmark = pytest.mark.http2
 
 GET = f.block_of(f.request("/a.txt"))
 POST = f.block_of(f.request("/a.txt", "POST", [("content-length", "10")]))
-MANY = 1_000_000  # more than anybody has patience for
+MANY = 1_000_000  # more than the server's patience
 
 
 @pytest.fixture
@@ -101,7 +101,9 @@ FLOODS = {
 def test_floods(server, name):
     make, reason = FLOODS[name]
     assert attack(server, itertools.islice(make(), 20_000)) == "ENHANCE_YOUR_CALM"
-    assert ended_for(server, reason) == 1
+    # A window of nothing is tiny, too: either charge may be the one that is too much.
+    also = ended_for(server, "tiny_windows") if name == "reset by a window of nothing" else 0
+    assert ended_for(server, reason) + also == 1
     is_served(server)
 
 
@@ -309,14 +311,14 @@ def test_a_head_that_does_not_end_is_not_waited_for(monkey, site):
 
 
 @pytest.mark.parametrize("said", [b"", f.PREFACE[:10], f.PREFACE, f.PREFACE + f.settings(), f.PREFACE + f.settings() + b"\0"])
-def test_who_says_nothing_is_closed(monkey, site, said):
+def test_a_silent_client_is_closed(monkey, site, said):
     with monkey(server="Timeout 1s\nKeepAliveTimeout 1s").connect(hello=False) as c:
         c.sock.sendall(said)
         while c.sock.recv(1 << 16):
             pass
 
 
-def test_content_that_nobody_wants_and_that_does_not_come(monkey, site):
+def test_unwanted_content_that_does_not_arrive(monkey, site):
     """The answer is there; the stream waits for the rest of what was announced, and not for ever."""
     site.add("a.txt", "hello")
     server = monkey(server="Timeout 1s\nKeepAliveTimeout 1s\nMinRate 1000\nMinRateTime 1s")
@@ -377,7 +379,7 @@ def grown(server, before):
 
 @needs_release
 @pytest.mark.parametrize("name", FLOODS)
-def test_floods_of_those_who_do_not_listen_take_no_memory(lean, name):
+def test_floods_of_clients_that_do_not_read_take_no_memory(lean, name):
     """Ten at a time, each as long as it is borne with, and no one reads what is said."""
     before = memory_kb(lean.workers[0])
     crowd = []
@@ -407,7 +409,7 @@ def test_bombs_take_no_memory(lean):
 
 
 @needs_release
-@pytest.mark.parametrize("how", ["windows closed", "nobody reads"])
+@pytest.mark.parametrize("how", ["windows closed", "no reader"])
 def test_slow_readers_take_no_memory(lean, how):
     """Fifty clients with a hundred streams each, all of which want a large file."""
     closed = how == "windows closed"
@@ -449,7 +451,7 @@ def test_clients_that_send_and_are_not_read_take_no_memory(monkey, site):
 
 
 def test_a_peer_that_floods_does_not_hold_the_others(server):
-    """Requests whose answers nobody reads, from some; the others are served."""
+    """Some clients do not read their answers; the others are served."""
     crowd = []
     for _ in range(3):
         c = assail(server, receive_buffer=4096)

@@ -48,6 +48,12 @@ def test_settings(monkey, site):
     with monkey(server="MaxStreams 7\nMaxHeadSize 3000").connect() as c:
         c.wait(lambda: c.heard_settings)
         assert c.theirs[f.STREAMS_MAX] == 7 and c.theirs[f.HEAD_SIZE] == 3000
+
+
+def test_settings_of_windows(monkey, site):
+    with monkey(server="MaxStreams 50\nMaxUnreadBody 256K").connect() as c:
+        c.wait(lambda: c.heard_settings).ping().wait(lambda: not c.pings)
+        assert c.room == 262144 and c.theirs[f.INITIAL_WINDOW] == (262144 - WINDOW) // 100
         assert c.theirs.get(f.ENABLE_PUSH, 0) == 0 and c.theirs[f.CONNECT_PROTOCOL] == 1
         assert c.theirs[f.NO_OLD_PRIORITIES] == 1
 
@@ -112,8 +118,8 @@ def test_a_thousand_requests_for_files_of_many_sizes(monkey, site):
                     assert reply.body == (files[name] if method == "GET" else b"")
 
 
-def test_a_stream_that_stands_still_does_not_hold_the_others(server):
-    """Its own window is full, and nobody opens it; the connection's is open."""
+def test_a_stalled_stream_does_not_hold_up_the_others(server):
+    """Its own window is full and stays closed; the connection's is open."""
     with server.connect(receive_buffer=1 << 20) as c:
         c.give(0, 20_000_000)
         c.ask("/large.bin")
@@ -174,6 +180,32 @@ def test_content_that_a_handler_does_not_read_fills_its_own_window_alone(handler
         assert never.room == 0, "it has got no more room"
 
 
+@pytest.mark.parametrize("target", ["/never", "/echo"])
+def test_unread_content_of_all_streams_is_limited(monkey, target):
+    """Handlers that read nothing, or no more since the client does not take what they write: a connection holds so much
+    of them all, and another upload goes on."""
+    most = 262144
+    with monkey(args=[str(most)], program=HANDLERS).connect(receive_buffer=1 << 20) as c:
+        c.wait(lambda: c.acknowledged)
+        streams, sent, taken = [], 0, 0
+        for _ in range(99):
+            stream = c.ask(target, "POST", streamed=True).stream
+            streams.append(stream)
+            c.ping().wait(lambda: not c.pings)
+            while (n := min(stream.room, c.room, f.FRAME_MAX)) > 0:
+                stream.room, c.room, sent = stream.room - n, c.room - n, sent + n
+                c.send(f.data(stream.number, b"x" * n)).ping().wait(lambda: not c.pings)
+        taken = sum(stream.received for stream in streams)
+        assert taken <= f.WINDOW and most / 3 < sent - taken <= most
+        upload = c.ask("/sink", "POST", streamed=True).more(b"a" * 500_000).done().stream
+        assert not any(stream.is_over for stream in streams)
+        for stream in streams:
+            c.cancel(stream)
+        c.give(0, f.WINDOW)
+        assert c.read(stream=upload).text == f"500000 {97 * 500_000}\n"
+        c.wait(lambda: c.room > most - f.FRAME_MAX)  # all is given back
+
+
 def test_content_beyond_the_window(handlers):
     with handlers.connect() as c:
         never = c.ask("/never", "POST", streamed=True).stream
@@ -196,7 +228,7 @@ def test_padding_counts(handlers):
 
 
 def test_an_answer_before_the_content(handlers):
-    """Who is answered need not send the rest, and the connection goes on."""
+    """A client that has its answer need not send the rest, and the connection continues."""
     with handlers.connect() as c:
         for _ in range(20):
             reply = c.ask("/early", "POST", streamed=True).more(b"x" * 300_000).read()
@@ -395,7 +427,7 @@ def test_after_so_many_requests_the_connection_ends(monkey, site):
         assert [g[0] for g in c.goaways] == [f.WINDOW_MAX, 9]
 
 
-def test_who_does_not_hear_that_it_ends_is_ended(monkey, site):
+def test_a_client_that_ignores_goaway_is_closed(monkey, site):
     """It asks on and on after the first GOAWAY, and never echoes."""
     site.add("a.txt", "hello")
     with monkey(server="MaxKeepAliveRequest 5\nMaxStreams 10").connect() as c:

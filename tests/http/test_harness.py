@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the other tests stand on: that a broken server does not pass for a whole one."""
+"""The base of the other tests: a broken server must not pass."""
 import os
 import signal
 import socket
@@ -10,6 +10,7 @@ import pytest
 from client import BadReply, Client, Closed
 from monkey import Output
 from proc import computed, wait_until
+from starter import check_lasting
 
 HEAD = b"HTTP/1.1 200 OK\r\nDate: Mon, 01 Jan 2024 00:00:00 GMT\r\nServer: Monkey\r\n"
 
@@ -88,7 +89,7 @@ def test_it_serves_and_ends(monkey, site):
 def test_a_worker_that_dies_is_a_bug(monkey):
     server = monkey()
     os.kill(server.workers[0], signal.SIGSEGV)
-    server.err.wait_for(r"worker \d+ (died|ended)")
+    server.err.wait_for(r"worker \d+ (was killed|ended)")
     with pytest.raises(AssertionError, match="a bug was reported"):
         server.stop()
     server.allow(".")
@@ -148,3 +149,28 @@ def test_what_is_waited_for_may_not_be_there_yet(tmp_path):
 
 def test_what_a_process_computes_is_its_own():
     assert computed(os.getpid(), lambda: sum(range(1_000_000))) > computed(os.getpid(), lambda: None) >= 0
+
+
+def crash_worker(server):
+    os.kill(server.workers[0], signal.SIGSEGV)
+    server.err.wait_for(r"worker \d+ (was killed|ended)")
+
+
+def end(server):
+    server.stop()
+
+
+@pytest.mark.over("h1", why="a server is kept or not whatever its clients speak")
+@pytest.mark.parametrize("harm", [crash_worker, end])
+def test_a_lasting_server_that_broke_is_not_kept(lasting, lasting_starters, harm):
+    def prepare(monkey, _):
+        return monkey(root=None, sections="[HOST]\n    DocumentRoot .\n")
+
+    key = prepare, "h1"
+    server = lasting(prepare)
+    assert lasting(prepare) is server
+    check_lasting(lasting_starters, key)
+    harm(server)
+    with pytest.raises(AssertionError, match="a bug was reported|it has ended"):
+        check_lasting(lasting_starters, key)
+    assert lasting(prepare) is not server

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands in every head, and what in none."""
+"""What every head contains, and what none does."""
 import time
 from email.utils import parsedate_to_datetime
 

@@ -13,16 +13,25 @@ HOSTS = {"first": "", "one": "one.example WWW.One.Example", "two": "two.example"
 
 @pytest.fixture
 def hosts(tmp_path):
+    return make_hosts(tmp_path)
+
+
+def make_hosts(folder):
+    """Folders for all of them, and the sections that name them."""
     for name in HOSTS:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "index.html").write_text(name)
+        (folder / name).mkdir()
+        (folder / name / "index.html").write_text(name)
     return "".join(f"[HOST]\n    DocumentRoot {name}\n" + (f"    ServerName {names}\n" if names else "")
                    for name, names in HOSTS.items())
 
 
+def prepare(monkey, site):
+    return monkey(root=None, sections=make_hosts(site.path.parent))
+
+
 @pytest.fixture
-def server(monkey, hosts):
-    return monkey(root=None, sections=hosts)
+def server(lasting):
+    return lasting(prepare)
 
 
 @pytest.mark.parametrize("host, expected", [

@@ -7,8 +7,7 @@ import pytest
 ALLOWED = {"get", "head", "options"}
 
 
-@pytest.fixture
-def server(monkey, site):
+def prepare(monkey, site):
     site.add("index.html", "<p>index</p>")
     site.add("a.txt", "hello", mtime=1_600_000_000)
     site.add("empty.txt", "")
@@ -25,6 +24,18 @@ def server(monkey, site):
         [CACHE_CONTROL]
             *.txt   max-age=60
         """)
+
+
+@pytest.fixture
+def server(lasting):
+    """For tests that only ask."""
+    return lasting(prepare)
+
+
+@pytest.fixture
+def own(monkey, site):
+    """For tests that change its files."""
+    return prepare(monkey, site)
 
 
 @pytest.mark.parametrize("target, fields, status", [
@@ -78,9 +89,9 @@ def test_options_with_content(server):
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE"])
 @pytest.mark.parametrize("target", ["/", "/a.txt", "/folder/"])
-def test_files_are_only_read(server, site, method, target):
+def test_files_are_only_read(own, site, method, target):
     body = b"" if method in ("DELETE", "TRACE") else b"new"
-    with server.connect() as c:
+    with own.connect() as c:
         reply = c.get(target, method, {"X-Secret": "do not echo me"}, body)
         assert reply.status == 405 and set(reply.tokens("Allow")) == ALLOWED
         assert "do not echo me" not in reply.text and "405 Method Not Allowed" in reply.text
@@ -96,7 +107,7 @@ def test_connect_is_refused(server):
 
 
 @pytest.mark.parametrize("method", ["BREW", "get", "Get", "X", "PROPFIND", "A-B.C!#$%&'*+^_`|~9", "M" * 32])
-def test_methods_that_nobody_knows(server, method):
+def test_unknown_methods(server, method):
     with server.connect() as c:
         reply = c.get("/a.txt", method)
         assert reply.status == 501 and "501 Not Implemented" in reply.text

@@ -10,12 +10,17 @@ SIZE = 100_000
 CONTENT = random.Random(2).randbytes(SIZE)
 
 
-@pytest.fixture
-def server(monkey, site):
+def prepare(monkey, site):
     site.add("a.bin", CONTENT)
     site.add("a.txt", "0123456789")
     site.add("empty.txt", "")
     return monkey()
+
+
+@pytest.fixture
+def server(lasting):
+    """For tests that only ask."""
+    return lasting(prepare)
 
 
 def ask(server, value, target="/a.bin", **fields):
@@ -80,7 +85,7 @@ def test_what_is_no_range_is_ignored(server, value):
 
 
 def test_range_twice(server):
-    """It is no list: nobody can tell what was meant."""
+    """It is not a list, so its meaning is unclear."""
     reply = server.get("/a.txt", fields=[("Range", "bytes=1-2"), ("Range", "bytes=4-5")])
     assert reply.status in (200, 206)
     if reply.status == 206:

@@ -2,6 +2,7 @@
 """What a configuration says about paths: routes, redirects, caching, fallback, users, and the words of Monkey 1.6."""
 import os
 import pwd
+import re
 import tempfile
 from pathlib import Path
 
@@ -88,20 +89,42 @@ def test_a_redirect_with_the_path_of_the_request(monkey):
     assert server.get("/a/b?c")["Location"] == "https://example.org/a/b?c"
 
 
+# Fixed answers
+
+@pytest.mark.parametrize("words, status, text", [
+    ('200 "ok\\n"', 200, "ok\n"), ("200 all is well", 200, "all is well"), ("200", 200, ""), ("204", 204, ""),
+    ('200 "a \\"b\\" \\\\ \\t\\x"', 200, 'a "b" \\ \t\\x'), ('503 "come back later\\n"', 503, "come back later\n"), ("205", 205, ""),
+])
+def test_a_status_with_a_text(monkey, words, status, text):
+    server = monkey(**routes(f"/health  status {words}"))
+    for method in ("GET", "HEAD", "POST", "DELETE"):
+        reply = server.get("/health", method, body=b"x=y" if method == "POST" else b"")
+        assert (reply.status, reply.text) == (status, "" if method == "HEAD" else text)
+        assert reply.get("Content-Type") == ("text/plain; charset=utf-8" if text else None)
+        if status not in (204, 205):
+            assert reply["Content-Length"] == str(len(text))
+
+
+def test_an_error_with_a_text_has_no_page(monkey, site):
+    site.add("410.html", "page")
+    server = monkey(**routes('/text  status 410 "gone"', "/page  status 410", more="[ERROR_PAGES]\n    410 410.html\n"))
+    assert (server.get("/text").text, server.get("/page").text) == ("gone", "page")
+
+
 # Caching
 
 def test_cache_control(monkey, site):
-    for name in ("a.css", "a.js", "static/a.css", "static/b.html", "index.html", "x/index.html"):
+    for name in ("a.css", "a.woff2", "b1", "b12", "a.js", "static/a.css", "static/b.html", "index.html", "x/index.html"):
         site.add(name, "x")
     server = monkey(sections="""
         [CACHE_CONTROL]
             /static/*    public, max-age=31536000, immutable
-            *.css        max-age=60
+            *.css *.woff2 /b? max-age=60
             /index.html  no-cache
         """)
     for target, value in {"/static/a.css": "public, max-age=31536000, immutable", "/a.css": "max-age=60",
                           "/static/b.html": "public, max-age=31536000, immutable", "/": "no-cache", "/a.js": None,
-                          "/index.html": "no-cache", "/x/": None, "/%61.css": "max-age=60"}.items():
+                          "/index.html": "no-cache", "/x/": None, "/a.woff2": "max-age=60", "/b1": "max-age=60", "/b12": None, "/%61.css": "max-age=60"}.items():
         assert server.get(target).get("Cache-Control") == value, target
         assert server.get(target, "HEAD").get("Cache-Control") == value
     assert "Cache-Control" not in server.get("/none.css")
@@ -187,12 +210,40 @@ def test_folders_of_users(monkey, site, tmp_path, me, public):
 
 @pytest.mark.parametrize("symlink, status", [("off", 404), ("owner", 404), ("on", 200)])
 def test_a_user_cannot_lend_out_other_folders(monkey, site, tmp_path, me, public, symlink, status):
-    """The folder is opened by root, who may enter where the workers never could."""
+    """Root opens the folder, and may enter where the workers never could."""
     (tmp_path / "private").mkdir()
     (tmp_path / "private/a.txt").write_text("private")
     (public / "www").symlink_to(tmp_path / "private")
     server = monkey(host=f"UserDir {public.name}/www\nSymLink {symlink}")
     assert server.get(f"/~{me.pw_name}/a.txt").status == status
+
+
+@pytest.fixture
+def home_for_all():
+    """A folder beneath the home of a user, on a way that all users may go: that user, and the folder."""
+    for user in pwd.getpwall():
+        if user.pw_dir == "/dev" and os.access("/dev/shm", os.W_OK):
+            with tempfile.TemporaryDirectory(prefix="monkey-test-", dir="/dev/shm") as folder:
+                os.chmod(folder, 0o755)
+                yield user.pw_name, Path(folder)
+            return
+    pytest.skip("no home that all users may enter and where a folder can be made")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
+@pytest.mark.parametrize("mode, group, status", [(0o755, 0, 200), (0o700, 0, 404), (0o710, 0, 404), (0o710, None, 200)])
+def test_links_of_users_open_what_workers_may_enter(monkey, home_for_all, mode, group, status):
+    """The master is root, with its groups: it opens the folder with the rights of the worker."""
+    user, folder = home_for_all
+    (folder / "way/inner").mkdir(parents=True)
+    (folder / "way/inner/a.txt").write_text("inner")
+    (folder / "www").symlink_to("way/inner")
+    os.chown(folder / "way", 0, pwd.getpwnam("nobody").pw_gid if group is None else group)
+    os.chmod(folder / "way", mode)
+    server = monkey(server="User nobody", host=f"UserDir shm/{folder.name}/www\nSymLink on")
+    assert server.get(f"/~{user}/a.txt").status == status
+    ids = re.findall(r"^[UG]id:(.*)$", Path(f"/proc/{server.pid}/status").read_text(), re.MULTILINE)
+    assert [line.split() for line in ids] == [["0"] * 4] * 2  # the last is that for files
 
 
 @pytest.mark.parametrize("folder", ["/srv", "../x", "a/../b", "./a"])
@@ -211,7 +262,7 @@ def test_users_have_no_folders_unless_wanted(monkey, me):
 # Words of Monkey 1.6
 
 def test_old_handlers(monkey, site):
-    """Nobody's scripts are sent as text: neither those of a plugin that is not loaded, nor of one that is no more."""
+    """Scripts are never sent as text: neither those of a plugin that is not loaded, nor of one that no longer exists."""
     for name in ("a.php", "cgi-bin/x.sh", "a.txt", "list/x"):
         site.add(name, "source")
     server = monkey(sections=r"""
@@ -241,7 +292,7 @@ def test_old_handlers_of_plugins(monkey, site):
 
 
 def test_what_was_protected_does_not_become_public(run, tmp_path, site):
-    """An [AUTH] that nobody understands is no reason to serve without."""
+    """With an unknown section [AUTH] the server does not serve without passwords."""
     (tmp_path / "c").write_text("[HOST]\n    DocumentRoot site\n[AUTH]\n    Location /private/\n    Users users\n")
     done = run("-t", "-c", "c")
     assert done.code == 3 and "c:3:1: error: unknown section [AUTH]\n" in done.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Clients of every temper at once: whoever behaves is served all the same, and nothing is left of the others."""
+"""Clients of every kind at once: well-behaved ones are served all the same, and nothing is left of the others."""
 import gzip
 import os
 import random

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases of tests/wire over a socket: what the server makes of bytes, and of what stands behind them."""
+"""The cases of tests/wire over a socket: what the server makes of bytes, and of the bytes after them."""
 import json
 import sys
 from itertools import zip_longest
@@ -39,12 +39,12 @@ def expected_answers(case):
     methods = [line.split()[0].decode() for line in case.events("request")]
     answers = list(zip_longest(methods, case.statuses, fillvalue="GET"))
     if case.file == "chunked.txt" and len(answers) == 2 and answers[1][1]:
-        answers.pop()  # of the same request: nobody reads its body here, it is answered before that is looked at
+        answers.pop()  # of the same request: it is answered before its body is read
     return answers
 
 
 def keeps(case):
-    """Does the connection go on behind the last request? Not when its client still waits for 100: nobody wants what it
+    """Does the connection go on after the last request? Not when its client still waits for 100: nothing reads what it
     may send or not."""
     last = max(i for i, line in enumerate(case.expect) if line.startswith(b"request "))
     return not {b"close", b"continue"} & set(case.expect[last:]) and not case.expect[last].endswith(b"HTTP/1.0")

@@ -90,7 +90,7 @@ STALL = 0.6
 
 
 class Stalling:
-    """Answers nobody for a while when it comes to its n-th request."""
+    """Pauses all answers for a while at its n-th request."""
 
     def __init__(self, n, reply=answer()):
         self._n, self._reply, self._gate = n, reply, threading.Event()
@@ -159,7 +159,7 @@ def test_a_client_that_is_late_itself_says_so():
     assert re.search(r"Do not trust these latencies: .*p90, .*p99", out)
 
 
-def test_late_requests_of_our_own_are_told_apart_from_the_servers():
+def test_own_delays_are_distinguished_from_the_servers():
     with FakeServer() as server:
         process = start("-R", 200, "-d", 2, "--json", server.url)
         server.wait_for_count(50)
@@ -202,7 +202,7 @@ def test_waiting_for_a_slow_server_is_not_the_clients_delay():
 
 
 def test_being_late_is_seen_while_all_connections_are_busy():
-    """The one connection is always busy: what is due then waits for it, and nobody is planned to be woken."""
+    """The one connection is always busy: what is due then waits for it, and no wake-up is planned."""
     with FakeServer(lambda n: time.sleep(0.03) or answer()) as server:
         process = start("-R", 100, "-c", 1, "-d", 2, "--timeout", "20s", "--json", server.url)
         server.wait_for_count(20)
@@ -336,9 +336,9 @@ def test_an_answer_that_does_not_come_is_a_timeout():
     with FakeServer(once(50, b"")) as server:
         result = measure(server, "--timeout", "300ms")
         assert result["errors"]["timeout"] == 1 and result["requests"] == 199
-        assert result["first_errors"]["timeout"] == "no answer in time"
+        assert result["first_errors"]["timeout"] == "no response in time"
     with FakeServer(once(50, answer()[:-1])) as server:
-        assert measure(server, "--timeout", "300ms")["first_errors"]["timeout"] == "the answer did not end in time"
+        assert measure(server, "--timeout", "300ms")["first_errors"]["timeout"] == "the response did not end in time"
 
 
 def test_a_connection_that_the_server_closed_while_idle_is_no_error():
@@ -348,7 +348,7 @@ def test_a_connection_that_the_server_closed_while_idle_is_no_error():
         assert result["opened"] >= 97
 
 
-def test_bytes_that_nobody_asked_for_are_said():
+def test_unrequested_bytes_are_reported():
     with FakeServer(once(50, answer() + b"more")) as server:
         result = measure(server)
         assert result["stray"] == 1 and result["requests"] == 200
@@ -376,7 +376,7 @@ def test_an_interrupted_run_reports_what_there_is():
         assert code == 0 and result["asked"] >= 1 and result["seconds"] < 300
 
 
-def test_a_name_may_have_addresses_where_nobody_listens():
+def test_a_name_may_have_addresses_without_a_listener():
     with FakeServer() as server:  # localhost may be ::1 first
         code, _, err = run("-R", 10, "-d", "100ms", f"http://localhost:{server.port}/")
         assert code == 0, err
@@ -397,17 +397,17 @@ def test_more_connections_than_open_files_are_refused():
         process = subprocess.Popen([PACE, "-R", "10", "-c", "100", server.url], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True, env=os.environ | ENVIRONMENT, preexec_fn=limit)
         code, out, err = finish(process)
-        assert code == 1 and not out and "100 connections need 116 open files, and 64 are allowed" in err
+        assert code == 1 and not out and "100 connections need 116 open files, but only 64 are allowed" in err
         assert server.count == 0
 
 
 @pytest.mark.parametrize("args, words", [
-    ([], "Name a URL"),
+    ([], "the URL is missing"),
     (["http://127.0.0.1/"], "-R RATE"),
     (["-R", "0", "http://127.0.0.1/"], "-R expects"),
     (["-R", "1e-300", "http://127.0.0.1/"], "-R expects"),
     (["-R", "nan", "http://127.0.0.1/"], "-R expects"),
-    (["-R", "1", "--closed", "http://127.0.0.1/"], "not both"),
+    (["-R", "1", "--closed", "http://127.0.0.1/"], "use either -R or --closed"),
     (["-R", "1", "https://127.0.0.1/"], "http://"),
     (["-R", "1", "-c", "0", "http://127.0.0.1/"], "-c expects"),
     (["-R", "1", "-d", "5x", "http://127.0.0.1/"], "-d expects a time"),

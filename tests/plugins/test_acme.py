@@ -178,7 +178,7 @@ def test_a_certificate_for_all_hosts(world, state, tmp_path):
     world.start_pebble()
     world.pebble.stop()
     server = world.start(tls=True, server=f"Certificate {pair.certificate} {pair.key}\n")
-    server.err.wait_for("cannot be asked")
+    server.err.wait_for("cannot reach")
     assert shown(world).serial_number == pair.x509.serial_number
     world.pebble.start()
     server.err.wait_for(NEW.format("www.example.test"))
@@ -201,7 +201,7 @@ def test_challenges_are_not_sent_to_https(world):
     assert server.get("/", fields={"Host": "www.example.test"}).status in (301, 308)
 
 
-def test_by_alpn_nobody_is_shown_a_challenge_who_does_not_ask(world, state):
+def test_only_acme_tls_gets_the_challenge_certificate(world, state):
     server = world.start("Challenge tls-alpn-01", tls=True)
     server.err.wait_for(NEW.format("www.example.test"))
     wait_for(lambda: shown(world))
@@ -251,7 +251,7 @@ def test_it_is_renewed(world, state):
 
 
 @pytest.mark.parametrize("keys, names, why", [
-    ("Key rsa", "www.example.test", "its key is not of the kind that is wanted now"),
+    ("Key rsa", "www.example.test", "its key has another type than configured"),
     ("", "www.example.test more.example.test", "the certificate is not for more.example.test"),
 ])
 def test_what_is_wanted_otherwise_is_got_at_once(world, state, keys, names, why):
@@ -267,7 +267,7 @@ def test_another_authority(world, state):
     world.start().err.wait_for(NEW.format("www.example.test"))
     world.start_pebble()
     server = world.start()
-    server.err.wait_for("acme: www.example.test: its certificate is of another authority")
+    server.err.wait_for("acme: www.example.test: its certificate comes from another authority")
     server.err.wait_for(NEW.format("www.example.test"))
     assert json.loads((state / "account.json").read_text())["directory"] == world.pebble.directory
 
@@ -279,7 +279,7 @@ def test_an_authority_that_has_forgotten_the_account(world, state):
     world.pebble.start()
     state.pem("www.example.test").unlink()
     server = world.start()
-    server.err.wait_for("the authority does not know the account")
+    server.err.wait_for("the authority no longer knows the account")
     server.err.wait_for(NEW.format("www.example.test"))
     assert json.loads((state / "account.json").read_text())["url"] != account["url"]
 
@@ -290,7 +290,7 @@ def test_an_authority_that_has_forgotten_the_account(world, state):
 def test_an_external_account(world, tmp_path):
     key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
     server = world.start(external={"kid-1": key})
-    server.err.wait_for(r"the authority wants accounts to belong to a customer .* set ExternalAccount")
+    server.err.wait_for(r"the authority requires external account binding: set ExternalAccount")
     (tmp_path / "secret").write_text(key[:-4] + "AAAA\n")
     server = world.start("ExternalAccount kid-1 secret")
     server.err.wait_for(r"acme: the authority refuses \(4\d\d\)")

@@ -18,7 +18,7 @@ pytestmark = MARKS
 
 
 def test_a_name_that_is_not_ours(world, state):
-    """Pebble is sent to a port where nobody listens."""
+    """Pebble connects to a port without a listener."""
     world.start_pebble()
     world.pebble.settings["httpPort"] = 1
     world.pebble.stop()
@@ -38,7 +38,7 @@ def test_a_name_that_is_not_ours(world, state):
     assert int(said[1]) >= 8
     assert state.failure("www.example.test")["failures"] == before["failures"] + 1
     server.stop()
-    # What is configured anew is tried at once.
+    # A new configuration is tried at once.
     server = world.start(names="other.example.test www.example.test")
     assert int(server.err.wait_for(r"the next attempt is in (\d+) s")[1]) <= 2
     assert not list((state / "http-01").iterdir())
@@ -52,20 +52,20 @@ def test_one_that_fails_does_not_hold_up_others(world, state):
     assert state.failure("good.example.test") is None
 
 
-def test_nobody_answers(world, state):
+def test_an_authority_without_a_listener(world, state):
     world.start_pebble()
     world.pebble.stop()
     server = world.start()
-    server.err.wait_for(r"\[error\] \d+: acme: https://\S+/dir cannot be asked: .*; the next attempt is in (\d+) s")
+    server.err.wait_for(r"\[error\] \d+: acme: cannot reach https://\S+/dir: .*; the next attempt is in (\d+) s")
     world.pebble.start()
     server.err.wait_for(NEW.format("www.example.test"))
     wait_for(lambda: state.failure("_account") is None)
 
 
-def test_who_is_not_trusted(world, tmp_path, state):
+def test_an_untrusted_authority(world, tmp_path, state):
     world.start_pebble()
     world.pebble.authority = make_authority(tmp_path / "other").file
-    world.start().err.wait_for(r"cannot be asked: .*certificate")
+    world.start().err.wait_for(r"cannot reach \S+: .*certificate")
     assert not (state / "account.json").exists()
 
 
@@ -74,7 +74,7 @@ def test_a_damaged_account_key_is_not_replaced(world, state, content):
     state.path.mkdir()
     (state / "account.key").write_bytes(content)
     server = world.start()
-    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*there will be a new account")
+    server.err.wait_for(r"\[error\] \d+: acme: account.key is damaged: .*to get a new account")
     assert (state / "account.key").read_bytes() == content
     (state / "account.key").unlink()
     server.err.wait_for(NEW.format("www.example.test"))
@@ -109,7 +109,7 @@ def test_a_key_of_another_certificate(world, state):
     at = "-----BEGIN PRIVATE"
     state.pem("www.example.test").write_text(ours[:ours.index(at)] + theirs[theirs.index(at):])
     server = world.start()
-    server.err.wait_for("certificate and key do not belong together")
+    server.err.wait_for("certificate and key do not match")
     server.err.wait_for(NEW.format("www.example.test"))
     state.check("www.example.test")
 
@@ -120,7 +120,7 @@ def test_a_state_folder_that_cannot_be(world, tmp_path):
     server.exit_code = 1
     server.wait()
     world.server = None
-    assert re.search(r"monkey.conf:\d+:\d+: error: the folder \S+/state cannot be made: Not a directory", server.log)
+    assert re.search(r"monkey.conf:\d+:\d+: error: cannot create the folder \S+/state: Not a directory", server.log)
 
 
 # ---- The program ----
@@ -172,7 +172,7 @@ def test_reloads_meanwhile(slow, state):
     assert slow.pebble.count("order-plz") == 1
 
 
-def test_who_serves_an_older_configuration_asks_for_nothing(world):
+def test_workers_of_an_older_configuration_request_nothing(world):
     world.start_pebble()
     world.pebble.settings["httpPort"] = 1
     world.pebble.stop()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What include/monkey promises to plugins, kept to strangers: those of tests/plugins/api, built with the headers alone."""
+import os
 import re
 import shutil
 import signal
@@ -26,7 +27,7 @@ def refused(monkey):
     """What is said about a configuration that is not taken, or of a server that cannot start."""
     def start(code=3, **keys):
         server = monkey(expect_start=False, **keys)
-        server.allow(r"worker \d+ ended by itself")
+        server.allow(r"worker \d+ ended unexpectedly")
         server.exit_code = code
         server.wait()
         return server.err.text
@@ -48,16 +49,17 @@ def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
     truncated.write_bytes(load("probe")[0].read_bytes()[:9000])
     text.write_text("not an object")
     bad = {
-        load("other_abi")[0]: r"it was built for ABI \d+, this server speaks \d+: build it anew",
-        load("other_size")[0]: r"its struct mk_plugin has \d+ bytes, this server's \d+: build it anew",
-        load("bad_name")[0]: "its name is not made of lower-case letters",
+        load("other_abi")[0]: r"it was built for ABI \d+, this server has \d+: rebuild it",
+        load("newer")[0]: r"it was built for a newer server: its struct mk_plugin has \d+ bytes, this server's \d+",
+        load("other_size")[0]: r"its struct mk_plugin has only \d+ bytes: begin it with MK_PLUGIN_HEAD",
+        load("bad_name")[0]: "its name must consist of lower-case letters",
         load("no_symbol")[0]: "it has no symbol `mk_plugin`",
         load("no_function")[0]: "undefined symbol: mk_there_is_no_such_thing",
-        load("crashes_on_load")[0]: "it is broken: loading it ends in signal 11",
-        load("ends_on_load")[0]: "it is broken: loading it ends the program",
-        load("bad_key")[0]: r"the key `Name` of its section \[BAD_KEY\] is not right",
-        truncated: "cannot be loaded",
-        text: "cannot be loaded: .*(invalid ELF header|file too short)",
+        load("crashes_on_load")[0]: "it is broken: loading it crashes with signal 11",
+        load("ends_on_load")[0]: "it is broken: loading it exits the program",
+        load("bad_key")[0]: r"the key `Name` of its section \[BAD_KEY\] is invalid",
+        truncated: "cannot load the plugin",
+        text: "cannot load the plugin `.*`: .*(invalid ELF header|file too short)",
         tmp_path: "it is not a file",
         "./none.so": "No such file or directory",
         "./monkey-none.so": "No such file or directory",
@@ -65,15 +67,21 @@ def test_what_is_no_plugin_is_a_mistake_with_its_place(refused, tmp_path):
     }
     said = refused(plugins=bad)
     for name, why in bad.items():
-        assert re.search(rf"monkey\d*\.conf:\d+:\d+: error: the plugin `.*` cannot be loaded: .*{why}"
-                         if "cannot be loaded" not in why else why, said), (name, said)
-    assert said.count(": error: the plugin ") == len(bad)
+        assert re.search(rf"monkey\d*\.conf:\d+:\d+: error: cannot load the plugin `.*`: .*{why}"
+                         if "cannot load" not in why else why, said), (name, said)
+    assert said.count(": error: cannot load the plugin ") == len(bad)
+
+
+def test_a_plugin_built_for_a_smaller_interface_works(monkey):
+    with monkey(plugins=load("older")).connect() as c:
+        for n in range(1, 4):
+            assert c.get("/").get("Older") == f"{n} known"
 
 
 def test_a_plugin_is_loaded_once(monkey, refused, tmp_path):
     shutil.copy(load("probe")[0], tmp_path / "another.so")
     said = refused(plugins=[*load("probe"), "./another.so"])
-    assert re.search(r"the plugin `probe` is loaded already, from .*/monkey-probe\.so", said)
+    assert re.search(r"the plugin `probe` is already loaded from .*/monkey-probe\.so", said)
     server = monkey(plugins=load("probe", "probe"))
     server.stop()
     assert server.err.text.count("probe: start") == 1
@@ -82,7 +90,7 @@ def test_a_plugin_is_loaded_once(monkey, refused, tmp_path):
 def test_two_plugins_do_not_bring_the_same(refused):
     said = refused(plugins=load("probe", "answers", "twin"))
     for what in ("section [Probe]", "section [SERVER]", "handler `Text`"):
-        assert f"error: the plugin `twin` brings a {what}, which there is already" in said, said
+        assert f"error: the plugin `twin` adds a {what}, which already exists" in said, said
 
 
 def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
@@ -98,7 +106,7 @@ def test_a_file_is_seen_from_the_configuration(monkey, tmp_path):
     ("route", 3, r"monkey\.conf:\d+:\d+: error: the plugin `cannot` adds a route for `no/pattern`, which is not a pattern"),
     ("worker", 1, "the plugin cannot cannot start in a worker: Invalid cross-device link"),
 ])
-def test_what_cannot_start_is_told(refused, what, code, said):
+def test_a_plugin_that_cannot_start_is_reported(refused, what, code, said):
     assert re.search(said, refused(code, plugins=load("cannot"), top=f"[CANNOT]\n    What {what}\n"))
 
 
@@ -106,25 +114,42 @@ def test_what_cannot_start_is_told(refused, what, code, said):
 def test_a_reload_that_cannot_start_leaves_the_old(monkey, site, what):
     site.add("a", "old")
     server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
-    server.allow(r"worker \d+ ended by itself")
+    server.allow(r"worker \d+ ended unexpectedly")
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
     server.tell(signal.SIGHUP)
-    server.err.wait_for("the old one stays")
+    server.err.wait_for("keeping the old one")
     assert server.get("/a").text == "old"
 
 
-@pytest.mark.parametrize("what, how", [("crash", "ends in signal 11"), ("exit", "ends the program")])
+@pytest.mark.parametrize("what, how", [("crash", "crashes with signal 11"), ("exit", "exits the program")])
 def test_a_plugin_that_breaks_down_at_a_reload_leaves_the_old(monkey, site, what, how):
     site.add("a", "old")
     server = monkey(plugins=load("cannot"), top="[CANNOT]\n    What nothing\n")
     server.config.write_text(server.config.read_text().replace("What nothing", f"What {what}"))
     server.tell(signal.SIGHUP)
     server.err.wait_for(rf"monkey\.conf: error: loading it {how}: one of its plugins is broken")
-    server.err.wait_for("the old one stays")
+    server.err.wait_for("keeping the old one")
     assert server.get("/a").text == "old"
     server.config.write_text(server.config.read_text().replace(f"What {what}", "What nothing"))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
+
+
+def test_a_reload_loads_the_code_of_a_replaced_file(monkey, tmp_path):
+    file, new = tmp_path / "mine.so", tmp_path / "new.so"
+    plugins = {"text fine": "answers", "misbehave": "misbehaves"}
+    shutil.copy(load("answers")[0], file)
+    server = monkey(plugins=["./mine.so"], sections="[ROUTES]\n    /* text fine\n")
+    serving = 0
+    for before, now, body in (("text fine", "misbehave", ""), ("misbehave", "text fine", "fine"), ("text fine", "misbehave", "")):
+        shutil.copy(load(plugins[now])[0], new)
+        os.rename(new, file)
+        server.config.write_text(server.config.read_text().replace(before, now))
+        for _ in range(2):  # the second time it is the same file
+            server.tell(signal.SIGHUP)
+            serving += 1
+            server.err.wait_for("the new configuration serves", serving)
+            assert server.get("/").text == body
 
 
 def test_sections_without_their_plugin(refused):
@@ -136,7 +161,7 @@ def test_its_sections_are_checked_like_ours(refused):
     said = refused(plugins=load("probe"), sections="[PROBE]\n    Nmae x\n    Refuse maybe\n[PROBE]\n    Name y\n")
     assert re.search(r"monkey\.conf:\d+:5: error: unknown key `Nmae` in \[PROBE\]", said)
     assert "did you mean `Name`?" in said
-    assert "[PROBE] stands already for this host" in said
+    assert "this host already has a section [PROBE]" in said
     assert re.search(r":\d+:\d+: error: .*maybe", said), said
 
 
@@ -146,7 +171,7 @@ def test_its_own_errors_have_a_place(refused):
     assert re.search(r":\d+:12: error: the host a\.example is refused\n        Refuse on\n               \^", said)
     assert "the handler `text` expects TEXT" in said
     assert re.search(r":\d+:\d+: error: `forbidden` is not to be said\n", said)
-    assert "the handler `sum` expects nothing behind it" in said
+    assert "the handler `sum` expects nothing after it" in said
 
 
 def test_the_effective_configuration_has_it_all(monkey, run, tmp_path):
@@ -224,7 +249,7 @@ def test_errors_and_refusals_pass_the_hooks_too(probed):
     probed.err.wait_for(r"probe one: done .* 400 refused")
 
 
-def test_who_goes_away_is_an_abort_and_then_done(probed):
+def test_a_gone_client_is_an_abort_and_then_done(probed):
     with probed.connect() as c:
         c.send(b"GET /wait?follow HTTP/1.1\r\nHost: a\r\n\r\n")
         probed.err.wait_for("probe one: request /wait")
@@ -285,7 +310,7 @@ def test_texts_and_words_of_routes(answers):
 def test_every_verdict(answers, verdict, status):
     assert answers.get(f"/verdict?{verdict}").status == status
     if status == 500:
-        answers.err.wait_for("verdict answered -?[0-9]+, which is no verdict: 500")
+        answers.err.wait_for("verdict returned -?[0-9]+, which is not a verdict: 500")
     assert answers.get("/a.txt").text == "hello"
 
 
@@ -345,7 +370,7 @@ def test_content_of_requests_is_read_as_a_stream(answers):
     assert reply.text == f"5003 {sum(b'abc' + b'd' * 5000)}\n"
 
 
-def test_who_closes_one_side_may_wait_unless_it_is_followed(answers):
+def test_a_half_closed_client_may_wait_unless_the_handler_follows_it(answers):
     with answers.connect() as c:
         c.send(b"GET /timer?200 HTTP/1.1\r\nHost: a\r\n\r\n").shut()
         assert c.read().text == "0\n"
@@ -363,7 +388,7 @@ def test_waiting_for(answers, target, text):
         assert answers.get(target).text == text
 
 
-def test_many_wait_at_once_and_nobody_else_does(answers):
+def test_many_wait_at_once_and_no_other_request_does(answers):
     clients = [answers.connect() for _ in range(50)]
     for i, c in enumerate(clients):
         c.send(b"GET /%s HTTP/1.1\r\nHost: a\r\n\r\n" % [b"timer?300", b"fd", b"child?1", b"aside?100000"][i % 4])
@@ -373,7 +398,7 @@ def test_many_wait_at_once_and_nobody_else_does(answers):
         c.close()
 
 
-def test_who_waits_may_go_away(answers):
+def test_a_waiting_client_may_go_away(answers):
     before = open_files(answers)
     for target in ("timer?100", "fd", "child?0", "aside?1000000") * 5:
         with answers.connect() as c:
@@ -417,7 +442,7 @@ def test_a_request_for_something_else(answers):
     assert get("/a.txt").text == "hello"
     assert get("/a.txt").all("X-Asked") == ["yes"], "what was added for the first path is forgotten"
     assert get("/%61.txt", "/a.txt").status == 500, "it is rewritten for ever: its path never looks like what is asked"
-    answers.err.wait_for("was rewritten 10 times and more: 500")
+    answers.err.wait_for("was rewritten more than 10 times: 500")
     assert get("/../a").status == 400
     assert get("nothing").status == 400
 
@@ -454,12 +479,12 @@ def test_a_source_that_never_goes_on_is_cut_off(bad):
     assert bad.get("/a.txt").text == "hello"
 
 
-@pytest.mark.parametrize("how, died", [("crash", r"died of signal 11"), ("exit", r"ended by itself")])
+@pytest.mark.parametrize("how, died", [("crash", r"was killed by signal 11"), ("exit", r"ended unexpectedly")])
 def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), workers=2, sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     environment={"ASAN_OPTIONS": "handle_segv=0:detect_leaks=0"})
-    server.allow(r"worker \d+ died of signal", r"worker \d+ ended by itself")
+    server.allow(r"worker \d+ was killed by signal", r"worker \d+ ended unexpectedly")
     for _ in range(3):
         before = set(server.workers)
         with server.connect() as c:
@@ -471,14 +496,40 @@ def test_a_worker_that_dies_is_replaced(monkey, site, how, died):
     assert re.search(died, server.err.text)
 
 
-def test_whoever_started_us_may_ignore_dead_children(monkey, site):
+def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
+    site.add("a.txt", "hello")
+    server = monkey(plugins=load("misbehaves"), workers=2, server="LoopTimeout 3",
+                    sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
+    server.allow(r"worker \d+ ")
+    before = set(server.workers)
+    with server.connect() as c:
+        c.send(b"GET /bad?spin HTTP/1.1\r\nHost: a\r\n\r\n")
+        server.err.wait_for(r'worker \d+ serves nothing: its loop has been blocked for \d+ ms; last request "GET /bad\?spin"')
+        assert set(server.workers) == before, "it has until LoopTimeout"
+        assert c.sock.recv(100) == b"", "it is killed"
+    server.err.wait_for("is killed: LoopTimeout is over")
+    wait_until(lambda: len(set(server.workers) - before) == 1 and len(server.workers) == 2, "another worker")
+    for _ in range(4):
+        assert server.get("/a.txt").text == "hello"
+
+
+def test_a_worker_whose_loop_goes_on_is_left_alone(monkey, site):
+    server = monkey(plugins=load("misbehaves"), workers=1, sections="[ROUTES]\n    /bad misbehave\n    /* static\n")
+    server.allow(r"worker \d+ serves")
+    before = server.workers
+    assert server.get("/bad?sleep").status == 200
+    server.err.wait_for(r"worker \d+ serves again")
+    assert server.workers == before
+
+
+def test_the_parent_may_ignore_dead_children(monkey, site):
     site.add("a.txt", "hello")
     server = monkey(plugins=load("misbehaves"), sections="[ROUTES]\n    /bad misbehave\n    /* static\n",
                     wrapper=[sys.executable, "-c", "import os, signal, sys; "
                              "signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"])
-    server.allow(r"worker \d+ ended by itself")
+    server.allow(r"worker \d+ ended unexpectedly")
     with server.connect() as c:
         c.send(b"GET /bad?exit HTTP/1.1\r\nHost: a\r\n\r\n")
         assert c.sock.recv(100) == b""
     assert server.get("/a.txt").text == "hello"
-    server.err.wait_for("ended by itself with code 3")
+    server.err.wait_for("ended unexpectedly with code 3")

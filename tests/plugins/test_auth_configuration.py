@@ -28,8 +28,11 @@ def users(tmp_path):
     ("Location /x\nUsers none", r"cannot open .*/none: No such file"),
     ("Location /x\nUsers site", r"cannot read .*/site: it is not a regular file"),
     ("Location /x\nUsers users\nType Kerberos", r"Basic.*Digest"),
-    ("Location /x\nUsers users\nRequire group a", r"valid-user, or user NAME"),
-    ("Location /x\nUsers users\nRequire user", r"valid-user, or user NAME"),
+    ("Location /x\nUsers users\nRequire group a", r"valid-user, user NAME"),
+    ("Location /x\nUsers users\nRequire user", r"valid-user, user NAME"),
+    ("Location /x\nUsers users\nRequire address", r"or address NETWORK"),
+    ("Location /x\nUsers users\nRequire address 10.0.0.1/8", r"`10.0.0.1/8` is not an address, a network"),
+    ("Location /x\nUsers users\nRequire address 10.0.0.1 all", r"`all` would admit every client without a password"),
     ("Location /x\nUsers users\nAttempts 1001", r"1000"),
     ("Location /x\nUsers users\nAttemptTime 2d", r"AttemptTime"),
     ("Location /x\nUsers users\nTitle \"\"", r"Title"),
@@ -77,7 +80,7 @@ def test_wrong_lines_of_a_file(monkey, users, line, message):
     assert "secret" not in server.err.text.replace("sections", ""), "a line may hold a password"
 
 
-def test_all_wrong_lines_are_told_at_once(monkey, users):
+def test_all_wrong_lines_are_reported_at_once(monkey, users):
     users.write_text("".join(f"user{i}\n" for i in range(30)))
     server = monkey(plugins=["auth"], expect_start=False, sections="[AUTH]\n    Location /x\n    Users users\n"
                                                                     "[AUTH]\n    Location /y\n    Users users\n")
@@ -93,23 +96,24 @@ def test_files_that_are_odd_but_fine(monkey, users, site):
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
     site.add("a")
     assert get(server, "bob", "hidden", "/a").status == 200
-    server.err.wait_for(r"warning: everybody on this machine can read .*users")
+    server.err.wait_for(r"warning: every user of this machine can read .*users")
 
 
-def test_an_empty_file_lets_nobody_in(monkey, tmp_path, site):
+def test_an_empty_file_lets_no_user_in(monkey, tmp_path, site):
     (tmp_path / "users").touch(0o600)
     site.add("a")
     server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /\n    Users users\n")
-    server.err.wait_for("warning: .*users has nobody for Basic: nobody will come in")
+    server.err.wait_for("warning: .*users has no user for Basic: no client will get access")
     assert server.get("/a").status == 401
     assert get(server, "ana", "secret", "/a").status == 401
 
 
 def test_the_effective_configuration_is_one(monkey, users, tmp_path):
-    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n    Require user ana bob\n")
+    server = monkey(plugins=["auth"], sections="[AUTH]\n    Location /private\n    Users users\n    Require user ana bob\n"
+                    "    Require address 192.0.2.7 10.0.0.0/8 unix:\n")
     done = subprocess.run([server.process.args[0], "-c", server.config, "-T"], capture_output=True, text=True,
                           timeout=60)
-    assert done.returncode == 0
+    assert done.returncode == 0 and "address 10.0.0.0/8" in done.stdout
     (tmp_path / "again").mkdir()
     (tmp_path / "again" / "monkey.conf").write_text(done.stdout)
     again = subprocess.run([server.process.args[0], "-c", tmp_path / "again" / "monkey.conf", "-T"],

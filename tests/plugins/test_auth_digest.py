@@ -49,7 +49,11 @@ def is_stale(reply):
     return found[0].get("stale") == "true"
 
 
-# Who comes in
+def is_asked_again(reply):
+    return reply.status == 401 and not is_stale(reply)
+
+
+# Access
 
 def test_the_challenge(zone):
     server = zone()
@@ -174,7 +178,7 @@ def test_all_workers_see_that_it_was_used(zone):
     server.err.wait_for("the new configuration serves")
     assert ask(server, ANA.answer(nonce)).status == 200, "a nonce outlives a configuration"
     assert is_stale(ask(server, ANA.answer(nonce)))
-    server.allow(r"worker \d+ died of signal 9")
+    server.allow(r"worker \d+ was killed by signal 9")
     before = server.workers
     for pid in before:
         os.kill(pid, signal.SIGKILL)
@@ -209,7 +213,7 @@ def test_nonces_that_are_not_ours(zone):
 
 
 def test_many_users_of_nonces_do_not_undo_each_other(zone):
-    """More than the table holds: who is pushed out has to ask for another nonce, and cannot use the old one again."""
+    """More than the table holds: an evicted client must get another nonce, and cannot use the old one again."""
     server = zone(server="MaxKeepAliveRequest 100000")
     with server.connect() as client:
         def nonce():
@@ -254,9 +258,9 @@ def test_what_must_be_there(zone, name):
     server = zone()
     params = ANA.params(nonce_of(server))
     once = params.pop(name)
-    assert ask(server, ANA.field(params)).status == 400
+    assert is_asked_again(ask(server, ANA.field(params)))
     twice = ANA.field({**params, name: once})["Authorization"] + f', {name}="{once}"'
-    assert ask(server, {"Authorization": twice}).status == 400
+    assert is_asked_again(ask(server, {"Authorization": twice}))
 
 
 @pytest.mark.parametrize("change", [
@@ -265,7 +269,7 @@ def test_what_must_be_there(zone, name):
     {"username*": "UTF-8''ana"}])
 def test_what_must_be_right(zone, change):
     server = zone()
-    assert ask(server, ANA.field({**ANA.params(nonce_of(server)), **change})).status == 400
+    assert is_asked_again(ask(server, ANA.field({**ANA.params(nonce_of(server)), **change})))
 
 
 @pytest.mark.parametrize("text", [
@@ -276,9 +280,9 @@ def test_what_must_be_right(zone, change):
     "Digest username=\"" + "a" * 6000 + "\"", "Digest " + "\\" * 6000])
 def test_malformed_credentials(zone, text):
     server = zone()
-    assert ask(server, {"Authorization": text}).status == 400
+    assert is_asked_again(ask(server, {"Authorization": text}))
     good = ANA.answer(nonce_of(server))["Authorization"]
-    assert ask(server, {"Authorization": good + text.removeprefix("Digest")}).status in (200, 400)
+    assert ask(server, {"Authorization": good + text.removeprefix("Digest")}).status in (200, 401)
 
 
 @pytest.mark.parametrize("value", ["x", "UTF-8", "UTF-8'", "UTF-8''%", "UTF-8''%zz", "latin1''ana", "UTF-8''%00", "''ana",
@@ -287,7 +291,7 @@ def test_extended_names_that_are_none(zone, value):
     server = zone()
     params = ANA.params(nonce_of(server))
     del params["username"]
-    assert ask(server, ANA.field({"username*": value, **params})).status == 400
+    assert is_asked_again(ask(server, ANA.field({"username*": value, **params})))
 
 
 def test_hashed_names_are_not_offered(zone):
@@ -345,7 +349,7 @@ def test_it_offers_what_there_is(zone, tmp_path):
 
 def test_a_realm_without_users(zone):
     server = zone(sections="[AUTH]\n    Location /else\n    Type Digest\n    Title Nowhere\n    Users users\n")
-    server.err.wait_for('warning: .*users has nobody for Digest with the realm "Nowhere"')
+    server.err.wait_for('warning: .*users has no user for Digest with the realm "Nowhere"')
     client = DigestClient("ana", "secret", "Nowhere")
     assert ask(server, client.answer(nonce_of(server, "/else/a"), uri="/else/a"), "/else/a").status == 401
 

@@ -15,7 +15,7 @@ from monkey import PROGRAM
 from proc import children, descriptors, name, status, wait_until
 
 PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-bus.so"
-root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 
 
 class Bus:
@@ -58,7 +58,7 @@ def bus(monkey, site):
     def start(keys="", **how):
         section = "[BUS]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
         how = {"plugins": [PLUGIN], "top": section, "sections": "[ROUTES]\n    /bus/* bus\n    /* static\n", **how}
-        how["server"] = "MaxKeepAliveRequest 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # who is connected stays so
+        how["server"] = "MaxKeepAliveRequest 1000000\nKeepAliveTimeout 60\n" + how.get("server", "")  # connections stay open
         made.append(Bus(monkey(**how)))
         return made[-1]
 
@@ -103,12 +103,12 @@ def test_a_program_runs_outside_of_the_sandbox(program, tmp_path):
     assert (tmp_path / "made").read_text() == "hello\n"
 
 
-def test_only_who_wants_to_start_programs_has_a_process_for_it(bus):
+def test_only_configurations_that_start_programs_have_a_spawner(bus):
     without, wanted = bus(), bus("Children on")
     wait_until(lambda: [name(pid) for pid in children(wanted.server.workers[0])] == ["monkey: spawner"], "its process")
     assert children(without.server.workers[0]) == []
     assert without.ask("run", "exit 0") == str(-errno.ECHILD)
-    without.server.err.wait_for("/bin/sh cannot be started: this worker has no process that starts programs")
+    without.server.err.wait_for("cannot start /bin/sh: this worker has no spawner")
 
 
 def test_it_holds_nothing_of_the_server(program):
@@ -151,8 +151,8 @@ def test_a_spawner_that_dies_takes_its_worker_out_of_service(program):
     other.get("/bus/who")
     pid = begin(client=client)
     os.kill(children(old)[0], signal.SIGKILL)
-    it.server.err.wait_for(r"process \d+, which starts other programs for us, is gone")
-    it.server.err.wait_for(f"worker {old} accepts no more: another one takes its place")
+    it.server.err.wait_for(r"the spawner, process \d+, has ended")
+    it.server.err.wait_for(f"worker {old} accepts no more connections: starting a replacement")
     wait_until(lambda: is_gone(pid), "its program to die")
     wait_until(lambda: old not in it.server.workers or len(it.server.workers) == 2, "another worker")
     assert it.ask("heard", client=client) == f"ended {-errno.EPIPE}\n"
@@ -164,7 +164,7 @@ def test_a_spawner_that_dies_takes_its_worker_out_of_service(program):
 
 def test_a_worker_that_dies_takes_its_programs_with_it(program, tmp_path):
     it, begin = program()
-    it.server.allow("died of signal")
+    it.server.allow("was killed by signal")
     worker, = it.server.workers
     spawner, = children(worker)
     second = tmp_path / "second"
@@ -222,7 +222,7 @@ def test_messages_have_a_limit(bus):
         it.hears("32768 bytes", client)
 
 
-def test_a_flood_stops_nobody(bus):
+def test_a_flood_stops_no_other_client(bus):
     it = bus(workers=2)
     clients = it.each(2)
     for _ in range(20):
@@ -238,7 +238,7 @@ def test_workers_that_begin_with_a_flood_begin(bus):
         it.hears("32768 bytes", client)
 
 
-def test_who_does_not_take_messages_loses_some(bus):
+def test_a_slow_receiver_loses_messages(bus):
     it = bus(workers=2)
     clients = it.each(2)
     asleep = int(it.ask("who", client=clients[1]).split()[1])
@@ -247,7 +247,7 @@ def test_who_does_not_take_messages_loses_some(bus):
         for _ in range(60):
             it.ask("much", 1, clients[0])
             it.hears("32768 bytes", clients[0], count=_ + 1)
-        it.server.err.wait_for(f"worker {asleep} does not get its messages: it does not take them")
+        it.server.err.wait_for(f"cannot send messages to worker {asleep}: its channel is full")
     finally:
         os.kill(asleep, signal.SIGCONT)
     wait_until(lambda: 30 < it.ask("heard", client=clients[1]).count("32768 bytes") < 60, "what was kept")
@@ -260,7 +260,7 @@ def test_who_does_not_take_messages_loses_some(bus):
             it.hears("32768 bytes", clients[0], count=_ + 1)
     finally:
         os.kill(asleep, signal.SIGCONT)
-    assert it.server.err.text.count("does not get its messages") == 1, "this is said once in a while"
+    assert it.server.err.text.count("cannot send messages to worker") == 1, "this is said once in a while"
 
 
 def test_another_configuration_hears_nothing(bus):
@@ -285,17 +285,17 @@ def test_a_plugin_asks_for_a_reload(bus, site):
     text = it.server.config.read_text().replace("DocumentRoot site\n", "DocumentRoot site/new\n")
     it.server.config.write_text(text)
     assert it.ask("reload") == "0"
-    it.server.err.wait_for("a plugin asks for the configuration to be loaded anew")
+    it.server.err.wait_for("a plugin requests a reload: reloading the configuration")
     it.server.err.wait_for("the new configuration serves")
     assert it.server.get("/").text == "new"
 
 
 def test_a_plugin_sets_the_log_level(bus):
     it = bus(workers=2)
-    it.server.allow("died of signal")
+    it.server.allow("was killed by signal")
     assert [it.ask("level", client=client) for client in it.each(2)] == ["2", "2"]
     assert it.ask("level", 3) == "0"
-    it.server.err.wait_for("the log level is debug now")
+    it.server.err.wait_for("the log level is now debug")
     for client in it.each(2):
         wait_until(lambda: it.ask("level", client=client) == "3", "it to know")
     victim = it.server.workers[0]
@@ -314,7 +314,7 @@ def test_a_plugin_sets_the_log_level(bus):
 
 def test_memory_is_shared_by_all_as_long_as_the_server_lives(bus):
     it = bus(workers=2)
-    it.server.allow("died of signal")
+    it.server.allow("was killed by signal")
     assert [it.ask("count", client=client) for client in it.each(2)] == ["0", "1"]
     it.server.tell(signal.SIGHUP)
     it.server.err.wait_for("the new configuration serves")
@@ -345,7 +345,7 @@ def test_a_log_that_cannot_be_opened(bus):
     server = bus("Log no/own.log", expect_start=False).server
     server.exit_code = 3
     server.wait()
-    server.err.wait_for(r"monkey.conf:\d+:9: error: the log `\S+/no/own.log` cannot be opened: No such file")
+    server.err.wait_for(r"monkey.conf:\d+:9: error: cannot open the log `\S+/no/own.log`: No such file")
 
 
 def test_rotation_under_load_loses_no_line(bus, tmp_path):
@@ -378,7 +378,7 @@ def test_rotation_under_load_loses_no_line(bus, tmp_path):
         assert file.stat().st_size >= 20 << 10, f"{file} was rotated before its time"
 
 
-def test_rotation_keeps_as_many_as_it_is_told(bus, tmp_path):
+def test_rotation_keeps_the_configured_number(bus, tmp_path):
     it = bus("Log own.log\nLogSize 1K\nLogKeep 2")
     (tmp_path / "own.log").chmod(0o604)
     for i in range(4):
@@ -400,7 +400,7 @@ def test_rotation_may_keep_nothing(bus, tmp_path):
     assert [file.name for file in tmp_path.glob("own.log*")] == ["own.log"]
 
 
-def test_what_somebody_else_has_moved_is_not_touched(bus, tmp_path):
+def test_a_log_that_another_program_moved_is_not_touched(bus, tmp_path):
     it = bus("Log own.log\nLogSize 1K\nLogKeep 3")
     (tmp_path / "own.log").rename(tmp_path / "moved")
     (tmp_path / "own.log").write_text("somebody's\n")
@@ -417,11 +417,11 @@ def test_a_rotation_that_fails_loses_no_line(bus, tmp_path):
     (tmp_path / "own.log.1/x").write_text("in the way")
     it = bus("Log own.log\nLogSize 1K\nLogKeep 1")
     it.ask("write", 20)
-    it.server.err.wait_for(r"the log \S+/own.log cannot be rotated: Is a directory")
+    it.server.err.wait_for(r"cannot rotate the log \S+/own.log: Is a directory")
     it.ask("write", 20)
     it.server.stop()
     assert (tmp_path / "own.log").read_text().count("\n") == 40
-    assert it.server.err.text.count("cannot be rotated") == 1
+    assert it.server.err.text.count("cannot rotate the log") == 1
 
 
 # The sandbox

@@ -92,7 +92,7 @@ def test_fields_become_variables_but_not_those_that_could_do_harm(serve):
                     "HTTP_X_9": "", "HTTP_X_FORWARDED_FOR": "192.0.2.1", "HTTP_X_QUOTE": "\"'`$(x)\\"}
 
 
-def test_authorization_is_told_where_that_is_wanted(serve):
+def test_authorization_is_passed_where_configured(serve):
     server = serve({"env.sh": ENV}, "PassAuthorization on")
     got = environment(server.get("/cgi-bin/env.sh", fields={"Authorization": "Basic YTpi", "Proxy-Authorization": "x"}))
     assert got["HTTP_AUTHORIZATION"] == "Basic YTpi"
@@ -223,7 +223,7 @@ def test_every_method_reaches_the_script(serve, method):
     assert server.get("/cgi-bin/m.sh", method, fields).text == f"{method}\n"
 
 
-def test_head_is_told_and_gets_no_content(serve):
+def test_head_reaches_the_script_and_gets_no_content(serve):
     server = serve({"m.sh": SH + "printf 'Content-Type: text/plain\\nX-Method: %s\\n\\n' $REQUEST_METHOD; echo content\n"})
     with server.connect() as c:
         for _ in range(3):
@@ -269,12 +269,12 @@ def test_chunks_are_counted_for_the_script(serve, size):
 
 
 def test_more_chunks_want_a_length(serve):
-    reply = serve({"echo.sh": ECHO}).get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 65537))
+    reply = serve({"echo.sh": ECHO}, "RequestContent refuse").get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 65537))
     assert reply.status == 411
 
 
 def test_more_chunks_are_streamed_where_scripts_do_without_a_length(serve):
-    server = serve({"echo.sh": ECHO}, "ChunkedContent stream")
+    server = serve({"echo.sh": ECHO}, "RequestContent stream")
     reply = server.get("/cgi-bin/echo.sh", "POST", {"Transfer-Encoding": "chunked"}, chunks(b"c" * 300_000, 7000))
     assert reply.body == b"c" * 300_000 and reply["X-Length"] == "none" and reply["X-Coding"] == "chunked"
 
@@ -523,12 +523,12 @@ def protected(monkey, site, tmp_path):
     return monkey(plugins=["auth", "cgi"], sections="[AUTH]\n    Location /cgi-bin/\n    Users users\n[ROUTES]\n    /*  cgi\n")
 
 
-def test_who_came_in_is_told_but_not_with_what(protected):
+def test_the_script_gets_the_user_but_not_the_password(protected):
     assert protected.get("/cgi-bin/env.sh").status == 401
     got = environment(protected.get("/cgi-bin/env.sh", fields=users.basic("ana", "secret")))
     assert got["REMOTE_USER"] == "ana" and got["AUTH_TYPE"] == "Basic" and "HTTP_AUTHORIZATION" not in got
     got = environment(protected.get("/open/env.sh", fields=users.basic("ana", "secret")))
-    assert "REMOTE_USER" not in got and "AUTH_TYPE" not in got  # nobody has looked whether it is true
+    assert "REMOTE_USER" not in got and "AUTH_TYPE" not in got  # it was not verified
 
 
 def test_a_local_redirect_opens_no_doors(protected):
@@ -564,12 +564,12 @@ def test_a_query_is_none_unless_that_is_wanted(serve):
 # Configuration
 
 @pytest.mark.parametrize("keys,message", [
-    ("Interpreter .php", r"m.*:\d+: .*no program is named for `.php`"),
-    ("Interpreter php /bin/sh", "`php` is not the end of a name"),
-    ("Interpreter .x/y /bin/sh", "`.x/y` is not the end of a name"),
-    ("Interpreter .php sh", "`sh`: a program is named by its whole path"),
-    ("Interpreter .php /nowhere/php", "`/nowhere/php`: is not there"),
-    ("Interpreter .php /etc/passwd", "`/etc/passwd`: may not be executed"),
+    ("Interpreter .php", r"m.*:\d+: .*no program for `.php`"),
+    ("Interpreter php /bin/sh", "`php` is not a suffix"),
+    ("Interpreter .x/y /bin/sh", "`.x/y` is not a suffix"),
+    ("Interpreter .php sh", "`sh`: expected the absolute path of a program"),
+    ("Interpreter .php /nowhere/php", "`/nowhere/php`: does not exist"),
+    ("Interpreter .php /etc/passwd", "`/etc/passwd`: is not executable"),
     ("Interpreter .php /bin/sh 2 3 4 5 6 7 8 9", "more than 8 words"),
     ("SetEnv A", "expected NAME VALUE"),
     ("SetEnv A b c", "expected NAME VALUE"),
@@ -580,10 +580,10 @@ def test_a_query_is_none_unless_that_is_wanted(serve):
     ("MaxProcesses 0", "MaxProcesses"),
     ("MaxHead 1M", "MaxHead"),
     ("ChunkedContent maybe", "refuse|stream"),
-    ("Match /.*.pl", "said in .ROUTES. or .HANDLERS."),
+    ("Match /.*.pl", "belong in .ROUTES. or .HANDLERS."),
     ("CgiTimeot 5", "did you mean `CgiTimeout`"),
 ])
-def test_bad_keys_are_told_with_their_place(serve, keys, message):
+def test_bad_keys_are_reported_with_their_place(serve, keys, message):
     server = serve(keys=keys, expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -592,12 +592,12 @@ def test_bad_keys_are_told_with_their_place(serve, keys, message):
 
 
 @pytest.mark.parametrize("route,message", [
-    ("cgi php-cgi", "a program is named by its whole path"),
-    ("cgi /nowhere/php", "is not there"),
+    ("cgi php-cgi", "expected the absolute path of a program"),
+    ("cgi /nowhere/php", "does not exist"),
     ("cgi /bin/sh html", "`html` is not a media type"),
     ("cgi /bin/sh text/html more", r"expects? \[INTERPRETER \[MEDIA-TYPE\]\]|expected \[INTERPRETER"),
 ])
-def test_bad_routes_are_told_with_their_place(serve, route, message):
+def test_bad_routes_are_reported_with_their_place(serve, route, message):
     server = serve(routes=f"[ROUTES]\n    /x/*  {route}\n    /*  static\n", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -606,10 +606,10 @@ def test_bad_routes_are_told_with_their_place(serve, route, message):
 
 
 def test_the_effective_configuration_reads_back(serve, monkey, tmp_path):
-    keys = "Interpreter .php /bin/sh -x \"a b\"\nSetEnv A \"x y\"\nPassEnv B C\nCgiTimeout 5s\nMaxOutput 1G\nChunkedContent stream"
+    keys = "Interpreter .php /bin/sh -x \"a b\"\nSetEnv A \"x y\"\nPassEnv B C\nCgiTimeout 5s\nMaxOutput 1G\nChunkedContent stream\nMaxProcessesPerAddress auto"
     server = serve(keys=keys)
     printed = subprocess.run([*server.process.args[:1], "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
-    for line in ('Interpreter .php /bin/sh -x "a b"', 'SetEnv A "x y"', "PassEnv B C", "CgiTimeout 5s", "MaxOutput 1G", "ChunkedContent stream"):
+    for line in ('Interpreter .php /bin/sh -x "a b"', 'SetEnv A "x y"', "PassEnv B C", "CgiTimeout 5s", "MaxOutput 1G", "RequestContent stream", "MaxProcessesPerAddress auto", "MaxTime 5m"):
         name, value = line.split(" ", 1)
         assert any(each.split(None, 1) == [name, value] for each in printed.splitlines()), f"{line}\n{printed}"
 

@@ -75,7 +75,7 @@ def test_output_is_sent_as_it_comes(serve, site):
 
 
 def test_content_is_handed_on_as_it_comes(serve):
-    server = serve({"s": CAT}, "ChunkedContent stream")
+    server = serve({"s": CAT}, "RequestContent stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\n")
         for word in (b"one", b"two", b"three"):
@@ -95,7 +95,7 @@ def test_a_slow_upload_byte_by_byte(serve):
 
 
 def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, site):
-    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, server="MinRate 100\nMinRateTime 1s")
+    server = serve({"s": SH + "echo $$ >pid\nexec wc -c\n"}, "RequestContent stream", server="MinRate 100\nMinRateTime 1s")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 300\r\n\r\nonly this")
         assert c.read("POST").status == 408
@@ -103,7 +103,7 @@ def test_an_upload_that_stops_is_ended_by_the_clock_and_so_is_its_script(serve, 
 
 
 def test_the_time_of_a_slow_client_is_not_the_scripts(serve):
-    server = serve({"s": CAT}, "CgiTimeout 300ms")
+    server = serve({"s": CAT}, "RequestContent stream\nCgiTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nbegin")
         time.sleep(1)  # this is what is tested: three times as long as a script may be silent
@@ -112,7 +112,7 @@ def test_the_time_of_a_slow_client_is_not_the_scripts(serve):
 
 
 def test_a_script_that_never_reads_is_silent(serve):
-    server = serve({"s": SH + "exec sleep 1000\n"}, "CgiTimeout 300ms")
+    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream\nCgiTimeout 300ms")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 10000000\r\n\r\n")
         sender = threading.Thread(target=try_to, args=(c.sock.sendall, b"x" * 10_000_000))
@@ -158,7 +158,7 @@ def test_much_output_is_whole_and_others_are_served_meanwhile(serve):
         assert served == [100_000_000]
 
 
-def test_who_does_not_read_is_not_written_for(serve, site):
+def test_a_client_that_does_not_read_stops_the_script(serve, site):
     """Back-pressure: the answer fills the buffers of the way, and then the script waits."""
     script = PYTHON + "import os\nopen('pid', 'w').write('%d\\n' % os.getpid())\nos.write(1, b'X-A: b\\n\\n')\nn = 0\n" \
         "while n < 256 << 20:\n    n += os.write(1, b'x' * 65536)\n    open('written', 'w').write(str(n))\n"
@@ -170,7 +170,7 @@ def test_who_does_not_read_is_not_written_for(serve, site):
         wait_until(lambda: written.exists() and written.read_text(), "the script writes")
         wait_until(lambda: is_blocked(pid_in(site / "cgi-bin/pid")), "the script waits for room in its pipe")
         assert int(written.read_text() or 0) < 16 * MB
-        c.read_exactly(2 * MB)  # and goes on as soon as somebody reads
+        c.read_exactly(2 * MB)  # and continues as soon as the client reads
 
 
 def is_blocked(pid):
@@ -179,9 +179,9 @@ def is_blocked(pid):
     return seen == {"S"}
 
 
-def test_who_is_not_read_from_is_not_read_for(serve):
+def test_a_script_that_does_not_read_stops_the_client(serve):
     """And in the other direction: what the script does not take stays with its sender."""
-    server = serve({"s": SH + "exec sleep 1000\n"})
+    server = serve({"s": SH + "exec sleep 1000\n"}, "RequestContent stream")
     with server.connect() as c:
         c.send(b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
         c.sock.settimeout(0.5)
@@ -261,7 +261,7 @@ def reset(c):
     (SH + "echo $$ >pid\ntrap '' TERM PIPE\nwhile :; do sleep 0.02; done\n", b"GET /cgi-bin/s HTTP/1.1\r\nHost: a\r\n\r\n"),
 ], ids=["silent", "reads", "begun", "floods", "echoes", "stubborn"])
 def test_a_script_dies_with_its_client(serve, site, script, begin, go):
-    server = serve({"s": script})
+    server = serve({"s": script}, "RequestContent stream")
     pid_file = site / "cgi-bin/pid"
     for _ in range(2):
         c = server.connect()
@@ -302,7 +302,7 @@ def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
 
 def test_more_than_may_run_have_to_wait(serve, site):
     script = PLAIN + "echo $$ >run.$$; while ! [ -e go ]; do sleep 0.02; done; rm run.$$; echo done\n"
-    server = serve({"s": script}, "MaxProcesses 2\nMaxWaiting 3")
+    server = serve({"s": script}, "MaxProcesses 2\nMaxProcessesPerAddress 2\nMaxWaiting 3")
     running = lambda: len(list((site / "cgi-bin").glob("run.*")))
     clients = [server.connect() for _ in range(5)]
     for i, c in enumerate(clients):
@@ -320,7 +320,7 @@ def test_more_than_may_run_have_to_wait(serve, site):
     assert server.get("/cgi-bin/s").text == "done\n"
 
 
-def test_who_waits_too_long_is_told(serve, site):
+def test_a_request_that_waits_too_long_gets_an_error(serve, site):
     server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"},
                    "MaxProcesses 1\nWaitTimeout 200ms")
     with server.connect() as c:
@@ -332,7 +332,7 @@ def test_who_waits_too_long_is_told(serve, site):
         assert c.read().text == "done\n"
 
 
-def test_who_waits_and_goes_gives_up_his_place(serve, site):
+def test_a_waiting_client_that_leaves_frees_its_place(serve, site):
     server = serve({"s": PLAIN + "touch begun; while ! [ -e go ]; do sleep 0.02; done; echo done\n"}, "MaxProcesses 1\nMaxWaiting 1")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
@@ -347,7 +347,7 @@ def test_who_waits_and_goes_gives_up_his_place(serve, site):
 
 
 def wait_in_line(server):
-    """A client who is not sent away at once, or None."""
+    """A client that is not refused at once, or None."""
     c = server.connect()
     c.ask("/cgi-bin/s")
     assert server.get("/page.txt").text == "the page"  # the only worker takes one after the other
@@ -429,7 +429,7 @@ def test_scripts_end_with_the_server(serve, site, number):
 
 def test_scripts_end_with_a_worker_that_dies(serve, site):
     server = serve({"s": SH + "echo $$ >pid\nexec sleep 1000\n"})
-    server.allow(r"worker \d+ died of signal 9")
+    server.allow(r"worker \d+ was killed by signal 9")
     with server.connect() as c:
         c.ask("/cgi-bin/s")
         pid = pid_in(site / "cgi-bin/pid")

@@ -61,7 +61,7 @@ def test_commands_of_a_pipe(start):
     assert done.code == 0 and done.lines[0] == "Monkey 2.0.0" and done.lines[2] == "info" and len(done.lines) == 3
     done = it(text="version\nnonsense\nstatus now\nloglevel\n")
     assert done.code == 2 and done.lines == ["Monkey 2.0.0", "info"]
-    assert done.err == "monkey shell: there is no command `nonsense`: see `help`\nmonkey shell: nothing may follow `status`\n"
+    assert done.err == "monkey shell: unknown command `nonsense`: see `help`\nmonkey shell: `status` takes no arguments\n"
     assert it(text="version\nquit\nuptime\n").lines == ["Monkey 2.0.0"]
     assert it(text="").code == 0
 
@@ -75,7 +75,7 @@ def test_it_is_found_where_it_is_said(start, place):
 
 
 def test_it_is_found_where_nothing_is_said(monkey, site):
-    """The folder is made when nobody has; `/run` is the test's own."""
+    """The folder is created if it is missing; `/run` is the test's own."""
     site.add("index.html", "hello")
     server = monkey(plugins=["cheetah"], wrapper=with_own_run())
 
@@ -93,12 +93,12 @@ def test_it_is_found_where_nothing_is_said(monkey, site):
 def test_wrong_usage(start):
     it = start()
     for words, said in {
-            ("--jsom",): "unknown option", ("bogus",): "there is no command `bogus`",
-            ("status", "x"): "nothing may follow `status`", ("cache", "clean"): "expected `cache` or `cache clear`",
+            ("--jsom",): "unknown option", ("bogus",): "unknown command `bogus`",
+            ("status", "x"): "`status` takes no arguments", ("cache", "clean"): "expected `cache` or `cache clear`",
             ("cache", "clear", "now"): "expected `cache`", ("loglevel", "loud"): "error, warn, info or debug",
             ("loglevel", "info", "x"): "error, warn, info or debug", ("version\nreload",): "a command is one line",
             ("x" * 4096,): "at most 4095 bytes", ("--json", "hosts"): "`hosts` has no JSON",
-            ("json",): "there is no command ``", ("--json", "cache", "clear"): "expected `cache`"}.items():
+            ("json",): "unknown command ``", ("--json", "cache", "clear"): "expected `cache`"}.items():
         done = it(*words)
         assert (done.code, done.out) == (2, "") and said in done.err, (words, done)
     assert it("x" * 4090).code == 2  # what the client lets pass
@@ -135,7 +135,7 @@ def test_a_terminal(start, terminal):
     greeting = t.until("monkey> ")
     assert re.match(rf"monkey/2\.0\.0 process \d+ at {it.path}\. `help` lists", greeting), greeting
     assert "Monkey 2.0.0\nmonkey> " in t.ask("version")
-    assert t.ask("bogus").endswith("\nthere is no command `bogus`: see `help`\nmonkey> ")
+    assert t.ask("bogus").endswith("\nunknown command `bogus`: see `help`\nmonkey> ")
     assert "\x1b[H\x1b[2J" in t.ask(r"\c")
     assert t.ask("").endswith("monkey> ")
     t.type("quit\n")
@@ -163,22 +163,22 @@ def test_a_terminal_outlives_its_server(start, terminal, monkey):
     assert t.end() == 0
 
 
-# ---- Nobody there, or somebody else ----
+# ---- No server, or another one ----
 
 
 def test_there_is_no_server(place):
     for words in ([], ["status"]):
         done = monkey_shell(place / "sock", *words)
-        assert (done.code, done.out) == (1, "") and f"there is no socket {place}/sock: does a server run" in done.err
+        assert (done.code, done.out) == (1, "") and f"there is no socket {place}/sock: is a server running" in done.err
     with socket.socket(socket.AF_UNIX) as s:
         s.bind(str(place / "sock"))
-        assert f"nobody answers at {place}/sock: the server has ended" in monkey_shell(place / "sock", "status").err
+        assert f"no server answers at {place}/sock: the server has ended" in monkey_shell(place / "sock", "status").err
     (place / "file").write_text("")
     assert monkey_shell(place / "file", "status").code == 1
 
 
 def serve_lines(path, lines):
-    """Something that is no monkey: says `lines` to each who comes."""
+    """Something that is not monkey: sends `lines` to each client."""
     s = socket.socket(socket.AF_UNIX)
     s.bind(str(path))
     s.listen()
@@ -197,14 +197,14 @@ def serve_lines(path, lines):
 
 
 @pytest.mark.parametrize("lines, said", [
-    (b"220 mail.example ESMTP\r\n", "is not the shell of a monkey"),
-    (b"+cheetah 2 monkey/9 process 1\n", "speaks another version"),
+    (b"220 mail.example ESMTP\r\n", "is not a Monkey server"),
+    (b"+cheetah 2 monkey/9 process 1\n", "uses another version"),
     (b"-all 1 sessions are taken\n", "all 1 sessions are taken"),
-    (b"+cheetah 1 monkey/2 process 1\n*what?\n", "does not keep to the protocol"),
-    (b"+cheetah 1 monkey/2 process 1\n", "the answer is not complete: the process that was asked has ended"),
-    (b"x" * (1 << 21), "does not greet us"), (b"", "ends at once"),
+    (b"+cheetah 1 monkey/2 process 1\n*what?\n", "violates the protocol"),
+    (b"+cheetah 1 monkey/2 process 1\n", "the answer is incomplete: the process ended during the command"),
+    (b"x" * (1 << 21), "sends no greeting"), (b"", "closes every session at once"),
 ], ids=["mail", "version", "refusal", "nonsense", "end", "flood", "silence"])
-def test_somebody_else_answers(place, lines, said):
+def test_another_program_answers(place, lines, said):
     pid = serve_lines(place / "sock", lines)
     try:
         done = monkey_shell(place / "sock", "status")
@@ -215,7 +215,7 @@ def test_somebody_else_answers(place, lines, said):
 
 
 def test_the_client_trusts_no_server(place):
-    """Whatever it is told, a terminal shows it and does not obey it."""
+    """A terminal shows any text of the server and obeys none."""
     hostile = bytes(set(range(256)) - {10}) + "\u202e\u2066\u200f\u009b31m ünïcödé \ud7ff".encode()
     path = place / "sock"
     s = socket.socket(socket.AF_UNIX)
@@ -241,10 +241,10 @@ def test_the_client_trusts_no_server(place):
 @pytest.mark.parametrize("keys, said", [
     ("Mode 0666", r":\d+:10: error: `0666` is too wide: .*at most 0660"),
     ("Mode 0777", r"`0777` is too wide"), ("Mode 4600", r"`4600` is too wide"), ("Mode 0661", r"`0661` is too wide"),
-    ("Mode 0400", r"not even the owner could use it"), ("Mode 0060", r"not even the owner"),
+    ("Mode 0400", r"not even the owner has access"), ("Mode 0060", r"not even the owner"),
     ("Mode 68", r"error: `68`.*\n?.*expected 0600 or 0660|expected 0600 or 0660"), ("Mode 0698", "expected 0600 or 0660"),
     ("Group no-such-group", r":\d+:11: error: there is no group `no-such-group`"),
-    ("Listen STDIN", r":\d+:12: error: .*not supported any more(.*\n)*.*use `monkey shell`"),
+    ("Listen STDIN", r":\d+:12: error: .*no longer supported(.*\n)*.*run `monkey shell`"),
     ("Listen 8080", r"expected `SERVER`"), ("MaxSessions 0", r"error: .*MaxSessions|`0`"), ("MaxSessions 257", r"`257`"),
     ("IdleTimeout soon", r"`soon`"), ("Sokcet x", r"did you mean `Socket`"),
 ])
@@ -257,7 +257,7 @@ def test_mistakes(monkey, place, keys, said):
 
 
 @pytest.mark.parametrize("path, said", [
-    ("x" * 97, r"the path of a socket has at most 96 bytes, this one has \d+"), ("folder/", "`folder/` is a folder")])
+    ("x" * 97, r"the path of a socket has at most 96 bytes, but this one has \d+"), ("folder/", "`folder/` is a folder")])
 def test_mistakes_of_the_path(monkey, path, said):
     server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {path}\n", expect_start=False)
     server.exit_code = 3

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the shell shows of all workers, what it does with those who send too much, read too little or go away."""
+"""What the shell shows of all workers, and how it treats clients that send too much, read too little or go away."""
 import contextlib
 import json
 import os
@@ -76,7 +76,7 @@ def test_hostile_commands_are_answered_harmlessly(start):
         for bad in (b"\x1b]0;owned\x07", b"\x00\x01\x02", "\u202e\u009b2J".encode(), b"\xff" * 1000, b"x" * 4000):
             raw.send(bad + b"\n")
             lines, last = raw.answer()
-            assert lines == [] and last.startswith("?there is no command `") and not re.search(r"[^ -~]", last), last
+            assert lines == [] and last.startswith("?unknown command `") and not re.search(r"[^ -~]", last), last
             assert len(last) < 300
 
 
@@ -88,7 +88,7 @@ def test_a_worker_that_does_not_answer_is_named(start):
         os.kill(stopped, signal.SIGSTOP)
         try:
             lines, last = raw.ask("json connections")
-            assert re.fullmatch(r"-1 of 3 workers did not answer: theirs are missing", last), last
+            assert re.fullmatch(r"-1 of 3 workers did not answer: their connections are missing", last), last
             silent = [line for line in lines if line.startswith("worker")]
             assert re.fullmatch(r"worker [012] does not answer", *silent)
             shown = json.loads("".join(line for line in lines if not line.startswith("worker")))
@@ -97,8 +97,8 @@ def test_a_worker_that_does_not_answer_is_named(start):
             assert silent[0] in lines and last == "+"
             workers = json.loads("".join(line for line in lines if not line.startswith("worker")))
             assert {w["process"]: w["memory"] is None for w in workers}[stopped]
-            assert raw.ask("cache clear")[1] == "-1 of 3 workers did not answer: theirs may be as it was"
-            assert raw.ask("loglevel warn")[1] == "-1 of 3 workers did not say that their log level is warn now"
+            assert raw.ask("cache clear")[1] == "-1 of 3 workers did not answer: their caches may be unchanged"
+            assert raw.ask("loglevel warn")[1] == "-1 of 3 workers did not confirm the log level warn"
         finally:
             os.kill(stopped, signal.SIGCONT)
         assert raw.ask("cache clear")[1] == "+cleared in 3 workers"
@@ -107,14 +107,14 @@ def test_a_worker_that_does_not_answer_is_named(start):
 
 def test_a_session_ends_with_its_worker(start, terminal):
     it = start(workers=2)
-    it.server.allow(r"worker \d+ died of signal")
+    it.server.allow(r"worker \d+ was killed by signal")
     with it.raw() as raw:
         os.kill(raw.process, signal.SIGKILL)
         assert raw.line() == ""
     t = terminal("-s", it.path)
     process = int(re.search(r"process (\d+)", t.until("monkey> "))[1])
     os.kill(process, signal.SIGKILL)
-    it.server.err.wait_for(rf"worker {process} died")
+    it.server.err.wait_for(rf"worker {process} was killed")
     assert "Monkey 2.0.0\n" in t.ask("version")
     wait_until(lambda: it.json("status")["workers"] == 2, "another worker")
 
@@ -159,7 +159,7 @@ def test_the_log_level_changes_in_all_workers(start):
 
     all_warn("first")
     done = it("loglevel", "error")
-    assert (done.code, done.out) == (0, "the log level is error now, until a configuration is loaded\n")
+    assert (done.code, done.out) == (0, "the log level is error now, until the next reload\n")
     assert it("loglevel").out == "error\n" and it.json("status")["log_level"] == "error"
     warn("second")
     assert it("loglevel", "WARN").code == 0
@@ -171,13 +171,13 @@ def test_the_log_level_changes_in_all_workers(start):
     assert it("loglevel").out == "info\n"
 
 
-# ---- Lines, sessions, and those who do not take what they asked for ----
+# ---- Lines, sessions, and clients that do not read their answers ----
 
 
 def test_long_lines(start):
     it = start()
     with it.raw() as raw:
-        assert raw.ask("x" * 4095)[1].startswith("?there is no command")
+        assert raw.ask("x" * 4095)[1].startswith("?unknown command")
         for size in (4096, 4097, 10000, 1 << 20):
             assert raw.ask("x" * size) == ([], "?a line has at most 4095 bytes")
             assert raw.ask("version") == (["Monkey 2.0.0"], "+")
@@ -210,7 +210,7 @@ def test_lines_in_pieces_and_many_at_once(start):
         assert [raw.answer() for _ in range(4)] == [([], "+"), (["info"], "+"), ([], "+"), ([], "")]
 
 
-def test_who_goes_without_a_word(start):
+def test_clients_that_disconnect_without_quit(start):
     it = start("MaxSessions 1")
     for data in (b"", b"vers", b"version\n", b"connections\n", b"reload"):
         raw = wait_until(lambda: quiet(it), "a seat")
@@ -228,17 +228,17 @@ def quiet(it):
 
 def test_sessions_are_limited_in_all_workers_together(start):
     it = start("MaxSessions 3", workers=3)
-    it.server.allow(r"worker \d+ died of signal")
+    it.server.allow(r"worker \d+ was killed by signal")
     sessions = [it.raw() for _ in range(3)]
     assert sessions[0].ask("status")[0][-1].split() == ["sessions", "3"]
     done = it("version")
-    assert (done.code, done.err) == (1, "monkey shell: all 3 sessions (MaxSessions) are taken\n")
+    assert (done.code, done.err) == (1, "monkey shell: all 3 sessions (MaxSessions) are in use\n")
     it.server.err.wait_for(r"\[warn\] \d+: shell: process \d+ of user \d+ is refused: all 3 sessions")
     sessions.pop().close()
     wait_until(lambda: it("version").code == 0, "a seat")
-    process = sessions[0].process  # who dies does not keep its seats
+    process = sessions[0].process  # a dead worker does not keep its seats
     os.kill(process, signal.SIGKILL)
-    it.server.err.wait_for(rf"worker {process} died")
+    it.server.err.wait_for(rf"worker {process} was killed")
     assert it("version").code == 0
     for each in sessions:
         each.close()
@@ -253,7 +253,7 @@ def test_many_sessions_at_once(start):
         assert each.answer() == (["Monkey 2.0.0"], "+")
         assert each.answer()[1] == "+" and each.answer()[1] == "+"
     with Raw(it.path, greets=False) as one_more:
-        assert one_more.line() == "-all 256 sessions (MaxSessions) are taken"
+        assert one_more.line() == "-all 256 sessions (MaxSessions) are in use"
     for each in sessions:
         each.close()
 
@@ -263,7 +263,7 @@ def test_idle_sessions_end(start, terminal):
     with it.raw() as raw:
         assert raw.ask("version")[1] == "+"
         begun = time.monotonic()
-        assert raw.line() == "!nothing was asked for too long" and raw.line() == ""
+        assert raw.line() == "!no command for too long" and raw.line() == ""
         assert time.monotonic() - begun > 0.8
     t = terminal("-s", it.path)
     t.until("monkey> ")
@@ -273,7 +273,7 @@ def test_idle_sessions_end(start, terminal):
     assert t.end() == 0
 
 
-def test_who_does_not_read_costs_little(start):
+def test_a_client_that_does_not_read_costs_little(start):
     it = start(host="\n".join(f"ServerName {'n' * 50}{i}.example" for i in range(1000)))
     assert it("hosts").out.count(".example") == 1000
     with it.raw() as raw:
@@ -294,7 +294,7 @@ def test_who_does_not_read_costs_little(start):
             assert last == "+" and lines[0].count(".example") == 1000
 
 
-def test_who_does_not_read_is_let_go(start):
+def test_a_client_that_does_not_read_is_closed(start):
     it = start("IdleTimeout 1", host="\n".join(f"ServerName {'n' * 50}{i}.example" for i in range(1000)))
     with it.raw() as raw:
         raw.send("hosts\n" * 100)
@@ -318,7 +318,7 @@ def test_answers_that_are_too_large(start, tmp_path):
     it = start(sections="@INCLUDE *.part\n")
     for command in ("hosts", "configuration"):
         done = it(command)
-        assert (done.code, done.out) == (1, "") and "the answer is longer than 4 MB" in done.err, done.err[:200]
+        assert (done.code, done.out) == (1, "") and "the answer exceeds 4 MB" in done.err, done.err[:200]
     assert it("version").code == 0
 
 
@@ -329,7 +329,7 @@ def test_output_that_cannot_be_written(start):
     assert done.returncode == 1 and "cannot write: No space left on device" in done.stderr
 
 
-def test_who_is_there_is_logged_and_the_master_is_nobody(start):
+def test_sessions_are_logged_and_the_master_has_none(start):
     it = start()
     with it.raw():
         it.server.err.wait_for(rf"shell: process {os.getpid()} of user {os.geteuid()}, group {os.getegid()} is here")
@@ -338,4 +338,4 @@ def test_who_is_there_is_logged_and_the_master_is_nobody(start):
     it.server.err.wait_for("is here", 3)
     assert len(re.findall("is here", it.server.err.text)) == 3
     assert not re.search(rf"shell: process {it.server.pid} ", it.server.err.text)
-    it.server.err.wait_for(r"shell: process \d+ of user \d+, group \d+ asks for a reload")
+    it.server.err.wait_for(r"shell: process \d+ of user \d+, group \d+ requests a reload")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The socket of the shell: its rights, who may use it, and what becomes of it when configurations and programs change."""
+"""The socket of the shell: its mode, its users, and what becomes of it when configurations and programs change."""
 import grp
 import os
 import pwd
@@ -43,7 +43,7 @@ def test_the_socket_is_a_groups(start, keys, mode):
     it = start(keys)
     assert rights(it.path) == (mode, 0, grp.getgrnam("daemon").gr_gid)
     if mode == 0o600:
-        it.server.err.wait_for("keeps the group out")
+        it.server.err.wait_for("excludes the group")
 
 
 @as_root
@@ -79,10 +79,10 @@ needs_program = pytest.mark.skipif(not reachable(PROGRAM), reason="others cannot
 
 @as_root
 @needs_program
-def test_others_are_told_that_they_may_not(start):
+def test_other_users_are_refused_with_a_message(start):
     it = start()
     done = it("status", preexec_fn=become("nobody"))
-    assert done.code == 1 and done.err == f"monkey shell: nobody may not use {it.path}: it is for root alone\n"
+    assert done.code == 1 and done.err == f"monkey shell: nobody has no access to {it.path}: only root has\n"
 
 
 @as_root
@@ -95,7 +95,7 @@ def test_members_of_the_group_may(start, who, may):
     if may:
         assert (done.code, done.out) == (0, "Monkey 2.0.0\n")
     else:
-        assert done.code == 1 and f"nobody may not use {it.path}: it is for root and the group daemon" in done.err
+        assert done.code == 1 and f"nobody has no access to {it.path}: only root and the group daemon" in done.err
 
 
 @as_root
@@ -103,14 +103,14 @@ def test_members_of_the_group_may(start, who, may):
 @pytest.mark.parametrize("keys, who, may", [
     ("", {}, False), ("", {"group": "root"}, False), ("Group daemon", {}, False), ("Group daemon", {"group": "daemon"}, True),
     ("Group daemon", {"groups": ["daemon"]}, True), ("Group daemon\nMode 0600", {"group": "daemon"}, False)])
-def test_a_mode_that_somebody_widened_opens_nothing(start, keys, who, may):
+def test_a_widened_mode_opens_nothing(start, keys, who, may):
     it = start(keys)
     it.path.chmod(0o666)
     done = it("version", preexec_fn=become("nobody", **who))
     if may:
         assert done.code == 0
     else:
-        assert done.code == 1 and done.err == "monkey shell: you may not use this shell\n"
+        assert done.code == 1 and done.err == "monkey shell: you have no permission to use this shell\n"
         it.server.err.wait_for(rf"\[warn\] \d+: shell: process \d+ of user {pwd.getpwnam('nobody').pw_uid}, group \d+ is refused")
 
 
@@ -120,7 +120,7 @@ def test_the_user_of_the_workers_may_not(start):
     it.path.chmod(0o666)
     assert (it("version").code, it.json("workers")[0]["memory"] > 0) == (0, True)
     if reachable(PROGRAM):
-        assert "you may not use this shell" in it("version", preexec_fn=become("daemon")).err
+        assert "you have no permission to use this shell" in it("version", preexec_fn=become("daemon")).err
 
 
 @as_root
@@ -138,7 +138,7 @@ def test_a_server_of_an_ordinary_user(start, place, tmp_path):
     assert it("version", preexec_fn=become("nobody")).code == 1
     it.server.config.write_text(it.server.config.read_text().replace("Group daemon", "Group sys"))
     done = it("reload")
-    assert done.code == 1 and "the socket" in done.err and "be a member of it, or root" in done.err
+    assert done.code == 1 and "the socket" in done.err and "only root and members of a group" in done.err
     assert it("version").code == 0
 
 
@@ -152,7 +152,7 @@ def refused_start(monkey, top, code=1):
 def test_two_servers_need_two_sockets(start, monkey, place):
     it = start()
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {it.path}\n")
-    assert re.search(rf"monkey1\.conf:\d+:12: error: somebody else answers at {it.path} already: process {it.server.pid}\n", said)
+    assert re.search(rf"monkey1\.conf:\d+:12: error: another server answers at {it.path} already: process {it.server.pid}\n", said)
     assert "each server needs a Socket of its own in [CHEETAH]" in said
     assert it.json("status")["process"] == it.server.pid
     other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
@@ -166,7 +166,7 @@ def test_a_reload_cannot_take_the_socket_of_another_server(start, monkey, place)
     other = Shelled(monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/other\n"), place / "other")
     other.change("/other", "/sock")
     done = other("reload")
-    assert done.code == 1 and "somebody else answers" in done.err and "the old one stays" in done.err
+    assert done.code == 1 and "another server answers" in done.err and "keeping the old one" in done.err
     assert other.json("status")["process"] == other.server.pid
     assert it.json("status")["process"] == it.server.pid
 
@@ -187,7 +187,7 @@ def test_what_a_dead_server_left_is_replaced(start, monkey, place):
 def test_what_is_no_socket_stays(monkey, place):
     (place / "sock").write_text("precious")
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/sock\n")
-    assert f"{place}/sock is there, and is not a socket" in said and "remove it" in said
+    assert f"{place}/sock exists and is not a socket" in said and "remove it" in said
     assert (place / "sock").read_text() == "precious"
     (place / "link").symlink_to("sock")
     assert "is not a socket" in refused_start(monkey, f"[CHEETAH]\n    Socket {place}/link\n")
@@ -196,11 +196,11 @@ def test_what_is_no_socket_stays(monkey, place):
 
 def test_folders_that_will_not_do(monkey, place):
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/none/sock\n")
-    assert "cannot be made: No such file or directory" in said and "its folder must be there" in said
+    assert "cannot be created: No such file or directory" in said and "its folder must exist" in said
     (place / "open").mkdir()
     (place / "open").chmod(0o777)
     said = refused_start(monkey, f"[CHEETAH]\n    Socket {place}/open/sock\n")
-    assert f"everybody may write to the folder {place}/open/" in said
+    assert f"the folder {place}/open/ is world-writable" in said
     (place / "open").chmod(0o1777)
     server = monkey(plugins=["cheetah"], top=f"[CHEETAH]\n    Socket {place}/open/sock\n")
     assert monkey_shell(place / "open/sock", "version").code == 0
@@ -251,17 +251,17 @@ def test_a_session_is_sent_elsewhere_when_its_worker_leaves(start):
         waiting.get("/")
         with it.raw() as raw:
             assert raw.ask("reload") == ([], "+the new configuration serves")
-            assert raw.ask("status") == ([], "!this process ends")
+            assert raw.ask("status") == ([], "!this process exits")
             workers = {w["process"]: w["leaving"] for w in it.json("workers")}
             assert workers[raw.process] is True and sorted(workers.values()) == [False, True]
             done = it("connections")
-            assert done.code == 0 and "1 more of processes that leave, which cannot be asked\n" == done.err
+            assert done.code == 0 and "1 more of leaving processes, which are not shown\n" == done.err
             waiting.close()
-            assert raw.line() == "!this process ends" and raw.line() == ""
+            assert raw.line() == "!this process exits" and raw.line() == ""
 
 
-def test_somebody_is_always_there(start):
-    """The path leads to a server at any moment of a reload, and whoever asks gets an answer."""
+def test_the_socket_is_always_served(start):
+    """The path leads to a server at any moment of a reload, and every client gets an answer."""
     it = start(workers=2)
     stop = it.path.parent / "stop"
     loop = subprocess.Popen(["sh", "-c", f"n=0; while [ ! -e {stop} ]; do [ -S {it.path} ] || exit 9; n=$((n+1)); done; echo $n"],
@@ -277,13 +277,13 @@ def test_somebody_is_always_there(start):
     assert "is refused" not in it.server.err.text
 
 
-def test_a_refused_configuration_is_told_with_its_reasons(start, place):
+def test_a_rejected_configuration_is_reported_with_its_reasons(start, place):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     done = it("reload")
     assert done.code == 1 and done.out == "", done
     assert re.search(r"monkey\.conf:3:5: error: unknown key `Wrokers`", done.err)
-    assert done.err.endswith("monkey shell: the new configuration is not taken: the old one stays\n")
+    assert done.err.endswith("monkey shell: the new configuration is rejected: keeping the old one\n")
     assert it.json("status")["failed_reloads"] == 1
     it.change("Wrokers 1", "Workers 2")
     assert it("reload").code == 0
@@ -299,11 +299,11 @@ def test_a_refused_configuration_is_told_with_its_reasons(start, place):
                                         ("host", "the plugin `cannot` cannot serve this host")])
 def test_when_a_configuration_is_not_taken_the_old_socket_is_back(start, place, what, said):
     it = start(plugins=[BUILT / "monkey-cannot.so"], top="[CANNOT]\n    What nothing\n")
-    it.server.allow(r"worker \d+ ended by itself")
+    it.server.allow(r"worker \d+ ended unexpectedly")
     it.change("What nothing", f"What {what}")
     for _ in range(2):
         done = it("reload")
-        assert done.code == 1 and said in done.err and "the old one stays" in done.err, done
+        assert done.code == 1 and said in done.err and "keeping the old one" in done.err, done
         assert it.json("status")["process"] == it.server.pid
         assert [each.name for each in place.iterdir()] == ["sock"]
     it.change(f"What {what}", "What nothing")
@@ -355,6 +355,6 @@ def test_an_upgrade_that_fails_leaves_the_socket(start, place):
     it = start()
     it.change("Workers 1", "Wrokers 1")
     it.server.tell(signal.SIGUSR2)
-    it.server.err.wait_for("the new program ended before it served")
+    it.server.err.wait_for("the new program ended before it was ready")
     assert it.json("status")["process"] == it.server.pid
     assert [each.name for each in place.iterdir()] == ["sock"]

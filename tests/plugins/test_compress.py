@@ -10,7 +10,7 @@ import pytest
 from compression import BUILD, CODINGS, TEXT, all_codings, ask, decode, lines, making, needs_contents, start
 from monkey import PROGRAM, ROOT, write_config
 
-# Who gets what
+# Which client gets which coding
 
 @all_codings
 @pytest.mark.parametrize("accept, coding", [
@@ -23,11 +23,11 @@ from monkey import PROGRAM, ROOT, write_config
     ("gzip ; q=0.5", "gzip"), ("gzip;q=0.001", "gzip"), ("gzip;q=0.000", None), ("gzip;q=2", None), ("gzip;q=x", None),
     (",,gzip,,", "gzip"), ("gzipped", None), ("gzip" * 1000, None), ("\xff\xfe, gzip", "gzip"), ('"gzip"', None),
 ])
-def test_who_gets_what(start, accept, coding):
+def test_accept_encoding_chooses_the_coding(start, accept, coding):
     reply = ask(start(), accept)
     assert reply.status == 200 and reply.get("Content-Encoding") == coding
     assert (decode(coding, reply.body) if coding else reply.body) == TEXT
-    assert reply.tokens("Vary") == ["accept-encoding"], "it does vary, whoever asks"
+    assert reply.tokens("Vary") == ["accept-encoding"], "it does vary, for every client"
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -70,7 +70,7 @@ def test_http_1_0(start, coding):
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_one_connection_for_all(start, site, coding):
-    """Coders that are used again begin anew."""
+    """Reused coders start from a clean state."""
     contents = [TEXT, TEXT[::-1], bytes(100_000), random.Random(1).randbytes(70_000)]
     for i, content in enumerate(contents):
         site.add(f"{i}.txt", content)
@@ -147,7 +147,7 @@ def test_paths_that_are_skipped(start, site):
 
 
 def test_neighbours_come_first(start, site):
-    """What somebody has compressed already is not compressed again."""
+    """A file with a compressed neighbour is not compressed again."""
     site.add("a.html.gz", b"as good as compressed" * 100)
     reply = ask(start(), "gzip")
     assert reply["Content-Encoding"] == "gzip" and reply.body == b"as good as compressed" * 100
@@ -167,7 +167,7 @@ def test_ranges_are_of_what_is_not_coded(start):
     assert ask(server, Range="bytes=999999-").status == 416
 
 
-def test_whoever_has_it_is_told_so(start):
+def test_a_current_copy_gets_304(start):
     server = start()
     coded, plain = ask(server), ask(server, None)
     for accept, etag in (("gzip", coded["ETag"]), ("gzip", f'"x", {coded["ETag"]}'), ("gzip", plain["ETag"]), (None, coded["ETag"])):

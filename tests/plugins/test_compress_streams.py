@@ -183,6 +183,25 @@ def test_a_large_file_needs_little_memory(release, tmp_path, coding, most):
     assert max(grown) < most, f"{max(grown)} KB"
 
 
+@pytest.mark.parametrize("coding", CODINGS)
+def test_memory_of_streams_is_given_back(release, tmp_path, coding):
+    """After many streams at once, a quiet worker keeps memory for one stream at most."""
+    site = Site(tmp_path / "site")
+    site.add("large.txt", os.urandom(1 << 20).hex())
+    server = release("CacheSize off\nMaxStreams 64")
+    if ask(server, coding, "/large.txt").get("Content-Encoding") != coding:
+        pytest.skip(f"no {coding} here")
+    worker, = server.workers
+    before = memory_kb(worker)
+    with contextlib.ExitStack() as stack:
+        for _ in range(40):
+            c = stack.enter_context(server.connect(receive_buffer=4096))
+            c.ask("/large.txt", fields={"Accept-Encoding": coding})
+            c.read_head()
+        assert memory_kb(worker) - before > 8000
+    wait_until(lambda: memory_kb(worker) - before < 2000, "memory is given back")
+
+
 @pytest.mark.skipif(not (LIBRARIES / "failmalloc.so").exists() or not (RELEASE.parent / "plugins" / "monkey-compress.so").exists(),
                     reason="failmalloc, or the optimised program, is not built")
 @pytest.mark.parametrize("coding", CODINGS)
@@ -253,6 +272,34 @@ def test_a_file_that_changes_is_another_one(start, site):
     assert [decode("gzip", reply.body) for reply in replies] == [TEXT[::-1]] * 2
 
 
+@pytest.mark.parametrize("how", ["by rename", "in place"])
+def test_a_new_version_of_the_same_size_and_time_is_noticed(start, site, how):
+    """Its tag is the same, but the compressed content is as new as the plain content."""
+    server = start(server="FileCacheTime 0")
+    path = site.add("a.html", TEXT, mtime=1_600_000_000)
+    assert [is_hit(ask(server)) for _ in range(2)] == [False, True]
+    if how == "by rename":
+        os.rename(site.add("new.html", TEXT[::-1], mtime=1_600_000_000), path)
+    else:
+        site.add("a.html", TEXT[::-1], mtime=1_600_000_000)
+    assert ask(server, None).body == TEXT[::-1]
+    replies = [ask(server) for _ in range(2)]
+    assert [decode("gzip", reply.body) for reply in replies] == [TEXT[::-1]] * 2
+    assert [is_hit(reply) for reply in replies] == [False, True]
+
+
+def test_paths_that_lead_to_one_file_share_its_copy(start, site):
+    site.add("app.html", TEXT)
+    os.link(site / "app.html", site / "linked.html")
+    server = start(host="Fallback app.html\nServerName one.example", top="[COMPRESS]\n",
+                   sections="[HOST]\n    ServerName two.example\n    DocumentRoot site\n")
+    targets = ["/users/1", "/users/2", "/app.html", "/linked.html", "/app.html?x"]
+    replies = [server.get(t, fields={"Accept-Encoding": "gzip"}, host="one.example") for t in targets]
+    replies.append(server.get("/app.html", fields={"Accept-Encoding": "gzip"}, host="two.example"))
+    assert [is_hit(reply) for reply in replies] == [False] + [True] * 5
+    assert [decode("gzip", reply.body) for reply in replies] == [TEXT] * 6
+
+
 def test_only_files_are_kept(start, site):
     site.add("index.html", TEXT[:10_000])
     server = start("MaxCacheFile 60K", host="Fallback index.html")
@@ -296,7 +343,7 @@ def test_the_oldest_go_first(start, site):
 
     assert hits(0, 1, 2) == [False] * 3
     assert hits(0, 1, 2) == [True] * 3
-    assert hits(0, 3) == [True, False]  # 1 is the one that nobody has asked for
+    assert hits(0, 3) == [True, False]  # 1 was the least recently used
     assert hits(3, 0, 2) == [True] * 3
     assert hits(1) == [False]
 
@@ -316,7 +363,7 @@ def test_the_cache_keeps_to_its_size(release, tmp_path):
 
 
 def test_a_copy_that_is_being_sent_stays(start, site):
-    """It leaves the cache, not the hands of whoever reads it."""
+    """It leaves the cache, but its readers keep it."""
     content = os.urandom(600_000).hex().encode()
     site.add("big.txt", content)
     for i in range(20):

@@ -413,7 +413,7 @@ def test_no_query_confuses_it(monkey, mixed):
     ("SortMemory 1X", 2, "SortMemory"),
     ("Listing maybe", 2, "Listing"),
     ('Hide "*.bak', 2, "quote"),
-    ("Theme plain\n    Theme guineo", 3, "set already"),
+    ("Theme plain\n    Theme guineo", 3, "already set"),
 ])
 def test_bad_configurations(monkey, section, line, message):
     server = monkey(plugins=["dirlisting"], sections=f"[DIRLISTING]\n    {section}\n", expect_start=False)

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fields of responses: rules, Expires, CORS, and the security fields; and what no rule may do."""
+import base64
+import hashlib
 import re
 import time
 from email.utils import parsedate_to_datetime
@@ -154,7 +156,7 @@ def test_expires_by_type_and_path(monkey, files):
         assert "Cache-Control" not in reply and "Expires" not in reply
 
 
-def test_who_speaks_of_keeping_already_is_left_alone(monkey, files):
+def test_a_path_with_cache_control_gets_no_expires(monkey, files):
     server = with_headers(monkey, "Expires 1h", more="[CACHE_CONTROL]\n    *.css no-store\n")
     reply = server.get("/style.css")
     assert reply["Cache-Control"] == "no-store" and "Expires" not in reply
@@ -355,8 +357,8 @@ BAD = [
     ("Set", "no value"), ("Set X-A", "`X-A` has no value"), ("Set /x", "no field name"), ("Set /x /y X-A 1", "second path"),
     ("Set type:text/css type:a/b X-A 1", "second type"), ("Set status:404 status:4xx X-A 1", "second status"),
     ("Set X-A: 1", "nor the name of a field"), ("Set X(A) 1", "nor the name of a field"), ('Set "" 1', "nor the name"),
-    ('Set X-A "1" 2', "stands behind the value"), ('Set X-A "1', "quote"), ("Set X-A a\x01b", "control byte"),
-    ("Set X-A a\x7fb", "control byte"), ("Remove X-A now", "stands behind the name"), ("Remove /x", "no field name"),
+    ('Set X-A "1" 2', "after the value"), ('Set X-A "1', "quote"), ("Set X-A a\x01b", "control byte"),
+    ("Set X-A a\x7fb", "control byte"), ("Remove X-A now", "after the name"), ("Remove /x", "no field name"),
     ("Set type:css X-A 1", "not a media type"), ("Set type:*/css X-A 1", "not a media type"),
     ("Set type:text/c* X-A 1", "not a media type"), ("Set type:text/ X-A 1", "not a media type"),
     ("Set status:99 X-A 1", "not a status"), ("Set status:1xx X-A 1", "not a status"), ("Set status:6xx X-A 1", "not a status"),
@@ -364,8 +366,8 @@ BAD = [
     *[(f"Set {name} 1", "field of the server itself") for name in
       ("Content-Length", "transfer-encoding", "Connection", "Keep-Alive", "Upgrade", "Date", "SERVER", "Trailer")],
     ("Remove Server", "HideVersion"), ("Add /x Date now", "field of the server itself"),
-    ("Sett X-A 1", "unknown key `Sett`"), ("Secure maybe", "off, on, strict"), ("Secure on\n    Secure on", "set already"),
-    ("Expires image/*", "no time"), ("Expires soon", "not a time"), ("Expires image/* 30", None), ("Expires 1d 2d", "behind the time"),
+    ("Sett X-A 1", "unknown key `Sett`"), ("Secure maybe", "off, on, strict"), ("Secure on\n    Secure on", "already set"),
+    ("Expires image/*", "no time"), ("Expires soon", "not a time"), ("Expires image/* 30", None), ("Expires 1d 2d", "after the time"),
     ("Expires image/* text/css 1d", "not a time"), ("Expires 3e9", "not a time"), ("Expires 2147483648", "not a time"),
     ("Expires 99999999999999999999y", "not a time"), ("Expires -1", "not a time"), ("Expires d", "not a time"),
     ("Cors", "no value"), ("Cors /x", "no origin is allowed"), ("Cors example.org", "neither an origin"),
@@ -396,8 +398,64 @@ def test_a_value_out_of_the_environment_cannot_end_its_line(monkey):
     assert re.search(r"monkey\.conf:\d+", server.err.text) and "control" in server.err.text
 
 
-def test_all_errors_are_told_at_once(monkey):
+def test_all_errors_are_reported_at_once(monkey):
     server = with_headers(monkey, "Set Date 1\nCors null\nExpires x\nSett a b", expect_start=False)
     server.exit_code = 3
     server.wait()
     assert len(re.findall(r"monkey\.conf:\d+", server.err.text)) >= 4
+
+
+# ---- Variables ----
+
+def test_variables(monkey, files):
+    server = with_headers(monkey, """
+        Set X-All "$host|$server_name|$scheme|$method|$target|$path|$query|$remote_addr|$remote_user|$protocol"
+        Set X-Dollar $$host costs 5$$
+        Set X-Braces a$${host}b
+        Add X-Where https://$host$target
+    """, host="ServerName main.example other.example")
+    reply = server.get("/a%20b.txt?x=%41&y", host="Other.example:81")
+    scheme, protocol = ("https", "HTTP/2.0") if server.is_h2 else ("http", "HTTP/1.1")
+    assert reply["X-All"].lower() == (f"other.example|main.example|{scheme}|get|/a%20b.txt?x=%41&y|/a%20b.txt|x=%41&y|127.0.0.1||"
+                                      f"{protocol}").lower()
+    assert (reply["X-Dollar"], reply["X-Braces"].lower()) == ("$host costs 5$", "aother.exampleb")
+    assert reply["X-Where"].lower() == "https://other.example/a%20b.txt?x=%41&y"
+    assert server.get("/none", "HEAD", host="main.example")["X-Where"] == "https://main.example/none"
+
+
+@pytest.mark.parametrize("target, shown", [
+    ("/a%0d%0aX-Evil:%201", "/a%0D%0AX-Evil:%201"), ("/%22%5c", "/%22%5C"), ("/%c3%a4", "/%C3%A4"), ("/100%2525", "/100%2525"),
+    ("/%7f%01", "/%7F%01"),
+])
+def test_a_client_cannot_add_a_field(monkey, files, target, shown):
+    server = with_headers(monkey, 'Set X-Path "$path"\nSet X-Query $query')
+    reply = server.get(target + "?%0d%0aX-Evil:2")
+    assert (reply["X-Path"], reply["X-Query"]) == (shown, "%0d%0aX-Evil:2")
+    assert "X-Evil" not in reply
+
+
+def test_a_long_value_is_whole(monkey, files):
+    server = with_headers(monkey, "Set X-Target $target")
+    target = "/" + "x" * 6000
+    assert server.get(target)["X-Target"] == target
+
+
+def test_a_user_is_a_variable(monkey, files, tmp_path):
+    name = "ana maria%"
+    (tmp_path / "users").write_text(f"{name}:{{SHA}}{base64.b64encode(hashlib.sha1(b'x').digest()).decode()}\n")
+    server = with_headers(monkey, "Set X-User [$remote_user]", plugins=("headers", "auth"),
+                          more="[AUTH]\n    Location /\n    Title t\n    Users users\n")
+    token = base64.b64encode(f"{name}:x".encode()).decode()
+    assert server.get("/", fields={"Authorization": f"Basic {token}"})["X-User"] == "[ana%20maria%25]"
+    assert server.get("/")["X-User"] == "[]"
+
+
+@pytest.mark.parametrize("value, message, hint", [
+    ("$hots", "there is no variable `$hots`", "did you mean `$host`?"), ("$remote_adr", "there is no variable", "`$remote_addr`"),
+    ("$zzzzzzzzz", "there is no variable `$zzzzzzzzz`", "write `$$` for a dollar"), ("5$", "expected the name of a variable", "write `$$`"),
+    ("a $ b", "expected the name of a variable after `$`", "write `$$`"), ("$${host", "expected the name of a variable", "write `$$`"),
+])
+def test_unknown_variables(run, tmp_path, files, value, message, hint):
+    (tmp_path / "monkey.conf").write_text(f"[PLUGINS]\n    Load headers\n[HOST]\n    DocumentRoot site\n[HEADERS]\n    Set X-A {value}\n")
+    done = run("-t", "-c", "monkey.conf")
+    assert done.code == 3 and message in done.err and "monkey.conf:6" in done.err and hint in done.err, done.err

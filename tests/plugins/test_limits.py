@@ -89,7 +89,7 @@ def test_by_address(limited, site):
 
 
 def test_an_ipv6_client_is_his_network(limited, site):
-    """Which one has 2^64 addresses of; told by a proxy, as nobody has so many here."""
+    """A client has 2^64 addresses of it; a proxy reports them, because the test has fewer."""
     site.add("index.html", "index")
     server = limited("Requests 2/d", plugins=["security"],
                      top="[SECURITY]\n    TrustedProxy 127.0.0.1\n    RealAddress X-Real-IP\n")
@@ -126,7 +126,7 @@ def test_by_field(limited, site):
         for source in ("127.0.0.1", "127.0.0.2"):
             assert ask(server, source=source, fields={"x-api-key": key}) == [200]
         assert ask(server, fields={"X-API-Key": key}) == [429]
-    for source in ("127.0.0.1", "127.0.0.2"):  # who sends none is counted by his address
+    for source in ("127.0.0.1", "127.0.0.2"):  # a client that sends none is counted by its address
         assert ask(server, n=3, source=source) == [200, 200, 429]
         assert ask(server, source=source, fields={"X-Api-Key": ""}) == [429]
 
@@ -150,7 +150,7 @@ def test_hosts_have_limits_of_their_own(limited, site):
                      other.format("twin.example") + "[LIMITS]\n    Requests 2/d\n\n" +
                      other.format("free.example") + "[LIMITS]\n    Exempt /\n")
     assert ask(server, n=3, host="one.example") == [200] * 3
-    assert ask(server, n=3, host="two.example") == [200, 429, 429]  # what stands above the hosts is for all together
+    assert ask(server, n=3, host="two.example") == [200, 429, 429]  # limits above the hosts are for all together
     assert ask(server, n=3, host="own.example") == [200, 200, 429]
     assert ask(server, n=3, host="twin.example") == [200, 200, 429]
     assert ask(server, n=9, host="free.example") == [200] * 9
@@ -179,14 +179,14 @@ def test_what_is_counted_survives_a_reload_and_a_crash(limited, site):
         assert time.monotonic() < end
         time.sleep(0.02)
     assert ask(server, n=1) == [200]
-    server.allow(r"worker \d+ died of signal 9")
+    server.allow(r"worker \d+ was killed by signal 9")
     victim = server.workers[0]
     os.kill(victim, signal.SIGKILL)
-    server.err.wait_for(rf"worker {victim} died of signal 9")
+    server.err.wait_for(rf"worker {victim} was killed by signal 9")
     assert ask(server, n=2) == [200, 429]
 
 
-def test_who_waits_is_served_again(limited, site):
+def test_a_client_that_waits_is_served_again(limited, site):
     """And not more often than he may."""
     site.add("index.html", "index")
     server = limited("Requests 20/s burst 1", server="MaxKeepAliveRequest 0")
@@ -211,7 +211,7 @@ def test_report_only(limited, site):
     assert server.err.text.count("limits:") < 18
 
 
-def test_a_refusal_is_told_now_and_then(limited, site):
+def test_refusals_are_logged_now_and_then(limited, site):
     server = limited("Requests 1/d")
     with server.connect() as c:
         for _ in range(300):
@@ -311,8 +311,8 @@ def test_all_share_the_bandwidth_of_a_path(limited, site):
     assert time.monotonic() - began > 0.9 * (3 * len(CONTENT) / 1024 - 1 - 3 * 400 / 16) / 400
 
 
-def test_nobody_starves(limited, site):
-    """Of those who share, each gets some, however small it is: a response of one portion is not behind all the rest."""
+def test_no_response_starves(limited, site):
+    """Each response that shares gets some, however small: one of a single portion does not wait for all the rest."""
     site.add("a.iso", CONTENT * 10)
     site.add("small.iso", "x" * 20000)
     server = limited("Bandwidth *.iso 200K burst 1K by address", workers=1)
@@ -325,7 +325,7 @@ def test_nobody_starves(limited, site):
 
 
 def test_what_is_not_sent_is_given_back(limited, site):
-    """Clients who leave early do not use up what others may have."""
+    """Clients that leave early do not use up what others may have."""
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 64K burst 64K by all")
     for _ in range(300):
@@ -342,7 +342,7 @@ def test_several_bandwidths(limited, site):
     assert seconds > 0.9 * (len(CONTENT) / 1024 - 1 - 200 / 16) / 200
 
 
-def test_who_goes_away_is_forgotten(limited, site):
+def test_an_absent_client_is_forgotten(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Bandwidth *.iso 1K")
     clients = [server.connect() for _ in range(20)]
@@ -434,14 +434,14 @@ def test_explain(limited, site):
     site.add("a.iso", CONTENT)
     server = limited("Requests /* 10/s\nBandwidth *.iso 500K\nRequests /api/* 1/d")
     said = run("explain", "-c", server.config, "GET", "/a.iso")
-    assert re.findall(r"^limits +(.+)$", said, re.M) == ["Requests /* 10/s", "Bandwidth *.iso 500K"]
+    assert re.findall(r"^rate +(.+)$", said, re.M) == ["Requests /* 10/s", "Bandwidth *.iso 500K"]
 
 
 # ---- Under pressure ----
 
 
-def test_many_who_are_new_lock_nobody_out(limited, site):
-    """Each key is somebody; far more of them than there is room for in a line of the table are served."""
+def test_many_new_clients_lock_no_other_out(limited, site):
+    """Each key is a client; far more of them than a line of the table has room for are served."""
     site.add("index.html", "index")
     server = limited("Requests 1/d by field Key", server="MaxKeepAliveRequest 0")
     with server.connect() as c:
@@ -466,5 +466,5 @@ def test_two_at_the_same_moment(limited, site):
 
     with ThreadPoolExecutor(6) as pool:
         rounds = list(zip(*pool.map(one, range(6))))
-    # Two workers may enter somebody new at the same instant, each in a slot of its own: then two are served.
+    # Two workers may enter a new client at the same instant, each in a slot of its own: then two are served.
     assert all(1 <= each.count(200) <= 2 and each.count(429) >= 4 for each in rounds), rounds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin logger: formats that nobody breaks, a line for each request and none lost, errors of a host by themselves."""
+"""The plugin logger: formats that no client can break, a line for each request and none lost, errors of a host by themselves."""
 import json
 import os
 import re
@@ -407,12 +407,12 @@ def test_no_more_files_are_kept_than_wanted(start, tmp_path):
 
 def test_a_worker_that_dies_takes_what_waits_with_it_and_no_more(start, tmp_path):
     server = start("AccessLog access.log\nFormat %U")
-    server.allow("died of signal")
+    server.allow("was killed by signal")
     for i in range(20):
         server.get(f"/{i}")
     wait_until(lambda: count_lines(server) == 20, "all lines")
     os.kill(server.workers[0], signal.SIGKILL)
-    server.err.wait_for("died of signal 9")
+    server.err.wait_for("was killed by signal 9")
     wait_until(lambda: answers(server), "another worker")
     server.stop()
     lines = (tmp_path / "access.log").read_text().splitlines()
@@ -426,7 +426,7 @@ def answers(server):
         return False
 
 
-def test_a_full_disk_stops_nothing_and_is_told(start):
+def test_a_full_disk_stops_nothing_and_is_reported(start):
     server = start("AccessLog /dev/full")
     for _ in range(50):
         assert server.get("/").text == "hello"
@@ -454,7 +454,7 @@ def test_a_line_as_long_as_they_get(start):
     ("    AccessLog a\n    Format %h %\n", "14:15", "a verb is not complete: `%` has no letter"),
     ("    AccessLog a\n    Format %h %{x}\n", "14:15", "a verb is not complete: `%{x}` has no letter"),
     ("    AccessLog a\n    Format %h \"%r\n", "14:12", "a quote of the format is not closed"),
-    ("    AccessLog a\n    Format {\"a\":%U}\n", "14:17", "`%U` is text: in JSON it stands between quotes"),
+    ("    AccessLog a\n    Format {\"a\":%U}\n", "14:17", "`%U` is text: in JSON it needs quotes"),
     ("    AccessLog a\n    Format {\"a\":\"%U\"\n", "14:12", "a format that begins with `{` is JSON, and ends with `}`"),
     ("    AccessLog a\n    Format {\"a\":\"%U\\\"}\n", "14:12", "a quote of the format is not closed"),
     ("    AccessLog a\n    Format \"%h \\\"%r\\\"\"\n", "14:12", "a format has no quotes around it"),
@@ -466,8 +466,8 @@ def test_a_line_as_long_as_they_get(start):
     ("    AccessLog a\n    MaxSize 10\n", "14:13", "too small"),
     ("    AccessLog a\n    Keep many\n", "14:10", "expected a number"),
     ("    AccessLog a\n    LogLevel loud\n", "14:14", "loud"),
-    ("    AccessLog /no/such/log\n", "13:15", "the log `/no/such/log` cannot be opened: No such file"),
-    ("    ErrorLog /no/such/log\n", "13:14", "the log `/no/such/log` cannot be opened: No such file"),
+    ("    AccessLog /no/such/log\n", "13:15", "cannot open the log `/no/such/log`: No such file"),
+    ("    ErrorLog /no/such/log\n", "13:14", "cannot open the log `/no/such/log`: No such file"),
     ("    AcessLog a\n", "13:5", "unknown key `AcessLog` in [LOGGER]"),
 ])
 def test_mistakes_have_a_place(check, keys, where, said):
@@ -475,16 +475,16 @@ def test_mistakes_have_a_place(check, keys, where, said):
     assert code == 3 and re.search(rf"checked\.conf:{where}: error: .*{re.escape(said)}", text), text
 
 
-def test_a_mistake_above_all_hosts_is_told_once(check):
+def test_a_mistake_above_all_hosts_is_reported_once(check):
     hosts = "".join(f"[HOST]\n    ServerName {name}\n    DocumentRoot site\n" for name in "bcd")
     code, text = check(f"    AccessLog ok.log\n{hosts}", top="[LOGGER]\n    AccessLog /no/such/log\n")
-    assert code == 3 and text.count("/no/such/log` cannot be opened") == 1, text
+    assert code == 3 and text.count("cannot open the log `/no/such/log`") == 1, text
 
 
 def test_keys_of_monkey_1(check):
     code, text = check("    AccessLog access.log\n    ErrorLog error.log\n    FlushTimeout 3\n    MasterLog /var/log/monkey/master.log\n")
     assert code == 0, text
-    assert "warning: `FlushTimeout` has no effect any more" in text and "warning: `MasterLog` has no effect any more" in text
+    assert "warning: `FlushTimeout` no longer has an effect" in text and "warning: `MasterLog` no longer has an effect" in text
 
 
 def test_the_effective_configuration_means_the_same(check, run, tmp_path):

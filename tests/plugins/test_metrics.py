@@ -11,31 +11,18 @@ from pathlib import Path
 
 import pytest
 
-import browser
 from client import Closed
+from metering import KEYS, Stream, history, starter, status, taken
 from monkey import PROGRAM, ROOT
 from proc import wait_until
 from prometheus import parse
 
-KEYS = """
-[METRICS]
-    Metrics /metrics
-    Status  /status
-    Live    /live
-    Health  /healthz
-    Ready   /readyz
-"""
 VIEWS = ["/metrics", "/status", "/live", "/healthz", "/readyz"]
 
 
 @pytest.fixture
 def start(monkey, site):
-    site.add("index.html", "hello")
-
-    def run(keys="", **how):
-        return monkey(plugins=["metrics", *how.pop("plugins", [])], top=KEYS + keys + how.pop("top", ""), **how)
-
-    return run
+    return starter(monkey, site)
 
 
 def numbers(server, path="/metrics"):
@@ -43,12 +30,6 @@ def numbers(server, path="/metrics"):
     assert reply.status == 200 and reply["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert reply["Cache-Control"] == "no-store"
     return parse(reply.text)
-
-
-def status(server, path="/status"):
-    reply = server.get(path)
-    assert reply.status == 200 and reply["Content-Type"] == "application/json"
-    return json.loads(reply.text)
 
 
 def counted(server, code, times):
@@ -140,7 +121,7 @@ def test_all_workers_count_into_one_sum(start):
 
 def test_nothing_goes_back_on_reload_or_when_a_worker_dies(start):
     server = start(workers=2)
-    server.allow(r"worker \d+ died of signal")
+    server.allow(r"worker \d+ was killed by signal")
     before = {}
     for round_ in range(1, 4):
         for _ in range(10):
@@ -262,6 +243,26 @@ def test_loopback_is_allowed_and_so_are_unix_sockets(start, tmp_path):
         assert server.get("/status", which=which).status == 200
 
 
+@pytest.mark.parametrize("host, status", [
+    ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("localhost.evil.example", 403), ("example.org", 403),
+    ("localhost", 200), ("LOCALHOST.", 200), ("localhost:8080", 200), ("127.0.0.1", 200), ("[::1]:1", 200),
+    ("mine.example", 200), ("a.wild.example", 200), ("wild.example", 403)])
+def test_loopback_is_trusted_with_a_known_name_only(start, tmp_path, host, status):
+    server = start(host="ServerName mine.example *.wild.example", listen=["127.0.0.1:0", "[::1]:0", f"unix:{tmp_path}/s"])
+    for which in range(3):
+        for path in ("/metrics", "/status", "/live", "/live?events", "/live?script"):
+            with server.connect(which) as c:
+                assert c.ask(path, "HEAD", fields={"Host": host}).read("HEAD").status == status, (which, path)
+        assert server.get("/healthz", which=which, fields={"Host": host}).status == 200
+    if status == 403:
+        server.err.wait_for("metrics: loopback is trusted with a local Host or a ServerName only")
+
+
+def test_allowing_all_allows_every_name(start):
+    server = start("    Allow all\n")
+    assert server.get("/status", fields={"Host": "evil.example"}).status == 200
+
+
 def test_health_may_be_for_more_people(start):
     server = start("    Allow 192.0.2.1\n    AllowHealth 198.51.100.0/24\n    AllowHealth 127.0.0.1\n")
     assert [server.get(path).status for path in VIEWS] == [403, 403, 403, 200, 200]
@@ -368,7 +369,7 @@ def is_refused(server):
     return False
 
 
-def test_who_drains_is_not_ready(start):
+def test_a_draining_server_is_not_ready(start):
     server = start()
     with server.connect() as c:
         c.get("/")
@@ -392,12 +393,12 @@ MISTAKES = [
     ("Watchers many", "expected a number"),
     ("Count perhaps", "expected on or off"),
     ("Statsu /s", "did you mean `Status`?"),
-    ("Status /a\n    Status /b", "`Status` is set already"),
+    ("Status /a\n    Status /b", "`Status` is already set"),
 ]
 
 
 @pytest.mark.parametrize("line,message", MISTAKES)
-def test_mistakes_are_told_with_their_place(monkey, line, message):
+def test_mistakes_are_reported_with_their_place(monkey, line, message):
     server = monkey(plugins=["metrics"], top=f"[METRICS]\n    {line}\n", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -429,36 +430,6 @@ def test_the_effective_configuration_loads_again(start, tmp_path):
 # ---- Events ----
 
 
-class Stream:
-    """The events of a live page."""
-
-    def __init__(self, server, path="/live?events", **how):
-        self.client = server.connect(**how)
-        self.client.ask(path)
-        self.head = self.client.read_head()
-        self._text = b""
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.client.close()
-
-    def next(self):
-        """The next event; None at a proper end of the content."""
-        while b"\n\n" not in self._text:
-            size = int(self.client.read_until(b"\r\n"), 16)
-            self._text += self.client.read_exactly(size)
-            assert self.client.read_exactly(2) == b"\r\n"
-            if not size:
-                assert not self._text, "it ended within an event"
-                return None
-        event, _, self._text = self._text.partition(b"\n\n")
-        fields = dict(line.split(": ", 1) for line in event.decode().split("\n"))
-        assert set(fields) <= {"retry", "data"}
-        return json.loads(fields["data"])
-
-
 def test_an_event_a_second(start):
     server = start()
     began = time.monotonic()
@@ -474,6 +445,90 @@ def test_an_event_a_second(start):
     assert first["requests"]["total"] <= second["requests"]["total"] <= third["requests"]["total"]
     assert third["requests"]["total"] == first["requests"]["total"] + 2
     assert 900 <= third["now_ms"] - second["now_ms"] < 5000
+
+
+def by_time(found):
+    return dict(zip(found["now_ms"], zip(found["requests"], found["connections"], found["2xx"])))
+
+
+FIELDS = {"requests", "bytes", "connections", "memory", "none", "1xx", "2xx", "3xx", "4xx", "5xx", "p50", "p90", "p99", "p999"}
+
+
+def test_the_first_event_has_the_history(start):
+    server = start()
+    for _ in range(20):
+        server.get("/")
+        server.get("/none")
+    found = history(server, lambda h: len(h["now_ms"]) >= 3 and h["4xx"][-1] == 20)
+    assert set(found) == FIELDS | {"now_ms", "durations", "histogram"}
+    times = found["now_ms"]
+    assert times == sorted(times) and len({t // 1000 for t in times}) == len(times), "one in each second"
+    assert all(len(found[field]) == len(times) for field in FIELDS)
+    for field in ("requests", "bytes", "2xx"):
+        assert found[field] == sorted(found[field])
+    assert found["requests"][-1] >= 40 and found["2xx"][-1] >= 20 and found["5xx"][-1] == 0
+    assert found["memory"][-1] > 1 << 20
+    assert max(found["p50"]) > 0 and all(a <= b for a, b in zip(found["p50"], found["p999"]))
+    assert [at for at, _ in found["durations"]] == times
+    summed = {}
+    for _, buckets in found["durations"]:
+        for end, n in buckets:
+            summed[end] = summed.get(end, 0) + n
+    assert summed == dict(map(tuple, found["histogram"])) and sum(summed.values()) >= 40
+
+
+def test_every_worker_has_the_same_history(start):
+    server = start(workers=3)
+    for _ in range(10):
+        server.get("/")
+    history(server, lambda h: len(h["now_ms"]) >= 3)
+    streams = [Stream(server) for _ in range(12)]
+    taken_by = set()
+    for stream in streams:
+        taken_by |= {w["pid"] for w in stream.next()["workers"] if w["connections"]}
+        stream.__exit__()
+    assert len(taken_by) > 1, "one worker has all the streams"
+    first = by_time(streams[0].history)
+    for stream in streams[1:]:
+        other = by_time(stream.history)
+        common = first.keys() & other.keys()
+        assert len(common) >= 3 and all(first[t] == other[t] for t in common)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_history_survives_a_reload_and_goes_on(start, workers):
+    server = start(workers=workers)
+    for _ in range(5):
+        server.get("/none")
+    before = history(server, lambda h: len(h["now_ms"]) >= 2 and h["4xx"][-1] == 5)
+    old = set(server.workers)
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    wait_until(lambda: not old & set(server.workers), "the old workers to end")
+    again = history(server)
+    assert by_time(before).items() <= by_time(again).items()
+    more = history(server, lambda h: len(h["now_ms"]) >= len(again["now_ms"]) + 2)
+    assert by_time(again).items() <= by_time(more).items() and more["4xx"][-1] == 5
+
+
+def test_the_history_survives_the_worker_that_writes_it(start):
+    server = start(workers=2)
+    server.allow(r"worker \d+ was killed by signal")
+    history(server, lambda h: len(h["now_ms"]) >= 2)
+    before = None
+    for victim in server.workers:  # one of them is the first worker
+        before = history(server)
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in server.workers and len(server.workers) == 2, "it to be replaced")
+        after = history(server, lambda h: len(h["now_ms"]) >= len(before["now_ms"]) + 2)
+        assert by_time(before).items() <= by_time(after).items()
+
+
+def test_a_new_server_starts_without_history(start):
+    server = start()
+    seen = history(server, lambda h: len(h["now_ms"]) >= 3)["now_ms"]
+    server.stop()
+    assert not set(seen) & set(history(start())["now_ms"])
 
 
 def test_events_say_nothing_about_latency(start):
@@ -572,114 +627,3 @@ def test_a_server_that_stops_does_not_wait_for_watchers(start):
         with pytest.raises((Closed, ConnectionResetError)):
             while stream.next():
                 pass
-
-
-# ---- The page ----
-
-
-def test_the_page_keeps_to_a_strict_policy(start):
-    server = start()
-    page = server.get("/live")
-    policy = page["Content-Security-Policy"]
-    assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
-    assert page["X-Content-Type-Options"] == "nosniff" and page["Content-Type"] == "text/html; charset=utf-8"
-    assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", page.text)
-    for part, kind in re.findall(r'(?:href|src)="(\?(\w+))"', page.text):
-        reply = server.get("/live" + part)
-        assert reply.status == 200 and reply["Content-Type"].startswith({"style": "text/css", "script": "text/javascript"}[kind])
-        assert "http://" not in reply.text.replace("http://www.w3.org/2000/svg", "") and "https://" not in reply.text
-    assert {part for part, _ in re.findall(r'"(\?(\w+))"', page.text)} == {"?style", "?script"}
-    assert server.get("/live?other").body == page.body
-
-
-@pytest.fixture
-def page(tmp_path):
-    if not browser.FOUND:
-        pytest.skip("no chromium here")
-    with browser.Browser(tmp_path) as found:
-        yield found
-
-
-def number(text):
-    match = re.match(r"([\d.,]+)", text)
-    return float(match[1].replace(",", "")) if match else None
-
-
-LOOK = [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark"),
-        pytest.param(dict(width=360, height=740, mobile=True), id="phone")]
-
-
-@pytest.mark.parametrize("look", LOOK)
-def test_the_page_fits_and_is_painted(start, page, look):
-    server = start(workers=2)
-    page.look(**look)
-    page.goto(server.url + "/live")
-    page.wait_for("!document.querySelector('main').hidden")
-    for _ in range(30):
-        server.get("/")
-    page.wait_for("document.querySelectorAll('#histogram rect').length > 0")
-    assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
-    ground, ink = page.run("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
-    bright = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
-    assert (bright[0] < 150 < 600 < bright[1]) if look.get("dark") else (bright[0] > 600 > 150 > bright[1])
-    assert not page.console
-
-
-def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
-    server = start()
-    page.goto(server.url + "/live")
-    page.wait_for("document.querySelector('#state').textContent == 'live'")
-    assert page.run("document.querySelector('#version').textContent") == f"version {status(server)['version']}"
-    before = page.run("document.querySelector('#totals').textContent")
-    for _ in range(200):
-        server.get("/")
-    for _ in range(3):
-        server.get("/none")
-    seen = "[...document.querySelectorAll('#statuses tr')].map(r => r.innerText.trim().split(/\\s+/)).map(c => c[0] + ' ' + c.at(-1))"
-    page.wait_for(f"{seen}.includes('404 3')")
-    assert page.run("document.querySelector('#totals').textContent") != before
-    assert number(page.run("document.querySelector('#tile-requests .note').textContent").removeprefix("at most ")) > 10
-    page.wait_for("document.querySelector('#tile-latency output').textContent.match(/^[\\d.]+ (µs|ms)$/)")
-    rows = page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
-    assert [int(row[0]) for row in rows] == server.workers and rows[0][1] == "serving" and rows[0][6].endswith("MB")
-    page.wait_for("document.querySelector('#tile-requests output').textContent == '0'")
-    assert page.run("document.title").startswith("0/s")
-    assert not page.console
-
-
-def test_the_page_can_be_stopped_and_goes_on(start, page):
-    server = start()
-    page.goto(server.url + "/live")
-    page.wait_for("document.querySelector('#state').textContent == 'live'")
-    page.run("document.querySelector('#pause').click()")
-    assert page.run("document.querySelector('#state').textContent") == "paused"
-    before = page.run("document.querySelector('#uptime').textContent")
-    with Stream(server) as stream:
-        for _ in range(3):
-            stream.next()
-    assert page.run("document.querySelector('#uptime').textContent") == before
-    page.run("document.querySelector('#pause').click()")
-    page.wait_for(f"document.querySelector('#uptime').textContent != '{before}'")
-
-
-def test_the_page_comes_back_by_itself(start, page):
-    """After a reload its stream ends; after a refusal, which a browser takes as final, the script tries again."""
-    server = start("    Watchers 1\n")
-    page.goto(server.url + "/live")
-    page.wait_for("document.querySelector('#state').textContent == 'live'")
-    server.tell(signal.SIGHUP)
-    page.wait_for("document.querySelector('#reloads').textContent.startsWith('reloaded once')")
-    page.wait_for("document.querySelector('#state').textContent == 'live'")
-    page.goto("about:blank#away")
-    with wait_until(lambda: taken(server), "the only place"):
-        page.goto(server.url + "/live")
-        page.wait_for("document.querySelector('#state').textContent == 'reconnecting'")
-    page.wait_for("document.querySelector('#state').textContent == 'live'")
-
-
-def taken(server):
-    stream = Stream(server)
-    if stream.head.status == 200:
-        return stream
-    stream.__exit__()
-    return None

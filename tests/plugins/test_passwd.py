@@ -114,7 +114,7 @@ def test_many_at_once(tmp_path):
 # What is wrong
 
 @pytest.mark.parametrize("words, message", [
-    ([], "usage: "), (["users"], "usage: "), (["users", "ana", "secret"], "does not belong here"),
+    ([], "usage: "), (["users"], "usage: "), (["users", "ana", "secret"], "visible to other users"),
     (["users", "a", "b", "c"], "usage: "), (["-x", "users", "ana"], "usage: "), (["-b", "users", "ana"], "usage: "),
     (["-b", "des", "users", "ana"], "des: expected yescrypt, bcrypt, sha512 or sha256"),
     (["-b", "md5", "users", "ana"], "expected yescrypt"), (["--digest", "R", "-b", "bcrypt", "users", "ana"], "expected sha256 or md5"),
@@ -168,7 +168,7 @@ def test_a_full_disk_changes_nothing(tmp_path):
 
 def test_help():
     done = subprocess.run([PROGRAM, "passwd", "--help"], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0 and "never an argument" in done.stdout
+    assert done.returncode == 0 and "other users could see an argument" in done.stdout
     done = subprocess.run([PROGRAM, "plugins"], capture_output=True, text=True, timeout=60)
     assert re.search(r"^ +commands +passwd$", done.stdout, re.MULTILINE)
 
@@ -294,7 +294,7 @@ def test_signals_of_others(tmp_path, number):
 
 def test_sleeping_gives_the_terminal_back_for_a_while(tmp_path):
     t = Terminal("-c", tmp_path / "users", "ana").wait_for("New password: ")
-    # A session leader cannot be stopped from its terminal: nobody could wake it. Others can do it.
+    # A session leader cannot be stopped from its terminal, because it could not be resumed. Others can.
     os.kill(t.pid, signal.SIGTSTP)
     t.wait_for("New password: ")
     assert not t.echoes

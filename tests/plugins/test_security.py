@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin security: who may ask for what, and who it is that asks."""
+"""The plugin security: which clients may request what, and which client a request is from."""
 import functools
 import random
 import re
@@ -83,7 +83,20 @@ def test_networks(guarded, site):
         assert c.get("/", method="HEAD").status == 403
 
 
-def test_who_is_denied_everywhere_gets_no_answer(guarded, site):
+def test_each_family_has_networks_of_its_own(guarded, site):
+    site.add("index.html", "index")
+    path = site.path.parent / "sock"
+    server = guarded("""
+        Deny /six/* ::/0
+        Deny /four/* 0.0.0.0/0
+        Deny /all/* all
+    """, listen=["127.0.0.1:0", "[::1]:0", f"unix:{path}"])
+    for which, expected in [(0, (404, 403, 403)), (1, (403, 404, 403)), (2, (404, 404, 403))]:
+        with server.connect(which) as c:
+            assert tuple(c.get(target).status for target in ("/six/a", "/four/a", "/all/a")) == expected
+
+
+def test_a_client_denied_everywhere_gets_no_answer(guarded, site):
     site.add("index.html", "index")
     server = guarded("""
         Allow /public/* from 127.0.0.5
@@ -362,13 +375,13 @@ def test_the_proxy_protocol_is_for_all_hosts(guarded):
     server = guarded(below="TrustedProxy 127.0.0.1\nProxyProtocol on", expect_start=False)
     server.exit_code = 3
     server.wait()
-    assert "it must stand in a [SECURITY] above the first [HOST]" in server.err.text
+    assert "write it in a [SECURITY] before the first [HOST]" in server.err.text
 
 
 @pytest.mark.parametrize("rules, said", [
     ("RealAddress Forwarded", "this does nothing: no TrustedProxy is named"),
     ("TrustedProxy 10.0.0.1", "this does nothing without RealAddress or ProxyProtocol"),
-    ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts everybody: any client is who he says he is"),
+    ("TrustedProxy all\nRealAddress X-Real-IP", "`all` trusts every client: any of them can claim any address"),
 ])
 def test_half_a_configuration_is_warned_of(guarded, rules, said):
     server = guarded(rules)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin security behind proxies: whom they speak for, by a field or by the PROXY protocol."""
+"""The plugin security behind proxies: the clients that they speak for, by a field or by the PROXY protocol."""
 import errno
 import functools
 import random
@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+from proc import wait_until
 from security import guard, is_refused
 
 CLIENT = "203.0.113.9"
@@ -22,7 +23,7 @@ def guarded(monkey, site):
 REAL = "TrustedProxy 127.0.0.1 10.0.0.0/8 2001:db8::/32\nDeny not from " + CLIENT
 
 FORWARDED_FOR = {
-    # Who counts is CLIENT
+    # CLIENT counts
     CLIENT: 200, f"{CLIENT}:4711": 200, f"::ffff:{CLIENT}": 200, f" {CLIENT} ": 200, f",, {CLIENT} ,": 200,
     f"{CLIENT}, 10.1.1.1": 200, f"6.6.6.6, {CLIENT}, 10.1.1.1, 10.2.2.2,2001:db8::7": 200, f"6.6.6.6,{CLIENT}": 200,
     f"rubbish, {CLIENT}": 200, f'"6.6.6.6, {CLIENT}': 200, f"{CLIENT}, [2001:db8::1]:80": 200,
@@ -35,7 +36,7 @@ FORWARDED_FOR = {
 
 
 @pytest.mark.parametrize("field", ["X-Forwarded-For", "X-Real-IP", "CF-Connecting-IP"])
-def test_who_a_proxy_speaks_for(guarded, site, field):
+def test_the_client_behind_a_proxy(guarded, site, field):
     site.add("index.html", "index")
     server = guarded(REAL + f"\nRealAddress {field}")
     with server.connect() as c:
@@ -54,7 +55,7 @@ def test_who_a_proxy_speaks_for(guarded, site, field):
         assert c.get("/", fields={field: f"{CLIENT}, " + "10.1.1.1, " * 70 + "10.1.1.1"}).status == 403
 
 
-def test_who_is_not_trusted_speaks_for_himself(guarded, site):
+def test_an_untrusted_proxy_is_the_client(guarded, site):
     site.add("index.html", "index")
     server = guarded(REAL.replace("Deny", "Deny /*") + "\nRealAddress X-Forwarded-For")
     for source in ("127.0.0.2", "127.0.0.3"):
@@ -98,7 +99,7 @@ def test_hidden_is_no_reason_to_complain_but_rubbish_is(guarded, site):
     assert server.err.text.count("is trusted, but") < 10  # now and then
 
 
-def test_everybody_sees_the_real_address(guarded, site):
+def test_all_plugins_see_the_real_address(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For",
                      server="AccessLog stdout\nAccessLogFormat short")
@@ -125,7 +126,7 @@ def test_hosts_may_trust_others(guarded, site):
 
 
 def test_a_trusted_proxy_is_let_in_for_its_clients(guarded, site):
-    """Its own address is denied, but it may speak for somebody who is not."""
+    """Its own address is denied, but it may speak for a client that is not."""
     site.add("index.html", "index")
     server = guarded(f"TrustedProxy 127.0.0.1\nRealAddress X-Forwarded-For\nAllow {CLIENT}\nDeny all")
     with server.connect(source="127.0.0.1") as c:
@@ -286,7 +287,7 @@ def test_a_proxy_that_says_nothing_is_not_waited_for(guarded, site):
             c.send(part).expect_end()
 
 
-def test_others_may_not_speak_for_somebody(guarded, site):
+def test_other_peers_may_not_speak_for_clients(guarded, site):
     site.add("index.html", "index")
     server = guarded(PROXY)
     for name, header in (GOOD | OWN).items():
@@ -330,6 +331,59 @@ def test_connections_count_for_the_client(guarded, site):
             c.close()
 
 
+def test_silent_clients_take_no_place_from_others(guarded, site):
+    """A balancer may send its header late: before that it is not known which client to count."""
+    site.add("index.html", "index")
+    server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2\nTimeout 1m")
+    silent = [server.connect() for _ in range(12)]
+    try:
+        assert talk(server, GOOD["v2"] + REQUEST) == 200
+        for c in silent[:2]:
+            c.send(v2(v4_body(CLIENT)))
+            assert c.get("/").status == 200
+        assert talk(server, GOOD["v2"] + REQUEST) is None  # this client has its two
+        assert talk(server, v2(v4_body("203.0.113.10")) + REQUEST) == 200
+        silent[2].expect_end()  # long before Timeout
+    finally:
+        for c in silent:
+            c.close()
+
+
+def test_unnamed_connections_have_a_bound(guarded, site):
+    site.add("index.html", "index")
+    server = guarded("TrustedProxy 127.0.0.1\nProxyProtocol on", server="MaxConnections 40\nTimeout 1m")
+    silent = [server.connect() for _ in range(10)]  # a quarter
+    try:
+        for c in silent:
+            c.send(b"PROXY")
+        assert talk(server, b"PROXY") is None
+        assert talk(server, GOOD["v2"] + REQUEST) == 200  # with its header at once it does not wait
+        silent[0].send(GOOD["v1"][len(b"PROXY"):])
+        assert silent[0].get("/").status == 200
+        with server.connect() as more:
+            more.send(b"PROXY")
+            more.send(GOOD["v1"][len(b"PROXY"):])
+            assert more.get("/").status == 200
+    finally:
+        for c in silent:
+            c.close()
+
+
+def test_the_share_of_a_client_holds_behind_accept_hooks(guarded, site):
+    site.add("index.html", "index")
+    server = guarded("TrustedProxy 10.0.0.1\nProxyProtocol on", server="MaxConnectionsPerAddress 2")
+    clients = [server.connect() for _ in range(2)]
+    try:
+        for c in clients:
+            assert c.get("/").status == 200
+        with server.connect() as c:
+            assert b" 429 " in c.send(REQUEST).read_to_end()
+    finally:
+        for c in clients:
+            c.close()
+    wait_until(lambda: talk(server, REQUEST) == 200, "a place")
+
+
 def test_curl_speaks_it(behind):
     done = subprocess.run(["curl", "-s", "--max-time", "20", "--haproxy-protocol", "-w", "%{http_code}", behind.url + "/"],
                           capture_output=True, text=True, check=True)
@@ -338,7 +392,7 @@ def test_curl_speaks_it(behind):
     assert done.returncode in (52, 56)  # no answer, or a reset
 
 
-def test_curl_is_who_it_says(guarded, site):
+def test_curl_sends_a_proxy_header(guarded, site):
     site.add("index.html", "index")
     server = guarded("TrustedProxy 127.0.0.0/8\nProxyProtocol on\nDeny not from 127.0.0.9")
     for source, expected in (("127.0.0.9", "index200"), ("127.0.0.8", "")):

@@ -61,7 +61,7 @@ def test_what_may_not_stand_there_is_dropped(server, name):
     with server.connect() as c:
         c.ask("/t", "POST", [CHUNKED], b"0\r\nA: 1\r\n" + name.encode() + b": 7\r\nB: 2\r\n\r\n")
         assert c.read().text == "A=1\nB=2\n"
-        assert c.is_open(), "it was nobody's framing"
+        assert c.is_open(), "it was no part of the framing"
 
 
 @pytest.mark.parametrize("section", [
@@ -74,7 +74,7 @@ def test_what_is_no_field_is_refused(server, section):
         assert reply.status == 400 and reply.closes
 
 
-def test_nobody_who_does_not_read_is_told(server):
+def test_a_handler_that_does_not_read_gets_no_trailers(server):
     with server.connect() as c:
         c.ask("/", "GET", [CHUNKED], b"5\r\nhello\r\n0\r\nA: 1\r\n\r\n")
         assert c.read().text == "hello"
@@ -105,7 +105,7 @@ def test_with_content(server):
 @pytest.mark.parametrize("how", [
     {}, {"fields": [("TE", "gzip")]}, {"fields": [("TE", "")]}, {"fields": [TE], "version": "1.0"},
     {"fields": [TE], "method": "HEAD"}], ids=str)
-def test_only_for_those_who_want_them(server, how):
+def test_only_for_clients_that_want_them(server, how):
     reply = server.get("/t?known=A:1&late=B:2", **how)
     assert reply.status == 200 and not reply.trailers
     assert "Trailer" not in reply or how.get("method") == "HEAD"
@@ -119,6 +119,6 @@ def test_not_where_the_length_is_known(server):
 
 
 @pytest.mark.parametrize("name", ["Content-Length", "Set-Cookie", "a(b", "", "Trailer", "Host"])
-def test_what_nobody_may_add(server, name):
+def test_fields_that_no_handler_may_add(server, name):
     """The plugin would crash if it were taken."""
     assert server.get(f"/t?refused={name}:1", fields=[TE]).status == 200

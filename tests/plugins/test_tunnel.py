@@ -124,13 +124,13 @@ def test_the_first_protocol_counts(server, fields, tunnel):
     {"fields": [*WISH, ("Transfer-Encoding", "chunked")], "body": b"0\r\n\r\n"},
     {"fields": WISH, "method": "POST", "body": b"content"},
 ], ids=lambda how: " ".join(map(str, how)))
-def test_who_asks_for_none_gets_none(server, how):
-    """The handler says that it is not its request: who else is there answers as to any other."""
+def test_a_request_without_upgrade_gets_no_tunnel(server, how):
+    """The handler declines the request: the next one answers as to any other."""
     reply = server.get("/echo", **how)
     assert reply.status in (404, 405) and "Upgrade" not in reply
 
 
-def test_who_does_not_know_it_answers_as_ever(server):
+def test_a_handler_without_tunnels_answers_normally(server):
     with server.connect() as c:
         assert c.get("/", fields=WISH).text == "hello"
         assert c.get("/made?size=20", fields=HANDSHAKE).status == 200
@@ -161,14 +161,14 @@ def test_what_is_said_twice_is_not_valid(server, name):
     assert server.get("/websocket", fields=fields).status == (426 if "Version" in name else 400)
 
 
-def test_who_has_accepted_cannot_say_something_else(server):
+def test_a_handler_that_accepted_cannot_answer_again(server):
     for how in ("", "?twice"):
         with server.connect() as c:
             enter(c, f"/two{how}")
             assert c.send(b"abc").read_exactly(3) == b"abc"
 
 
-def test_who_has_accepted_can_take_it_back(server):
+def test_a_handler_that_accepted_can_still_refuse(server):
     with server.connect() as c:
         assert c.get("/two?next", fields=WISH).status == 404
         assert c.get("/two?refuse", fields=WISH).status == 500
@@ -251,7 +251,7 @@ def test_the_handler_ends_first_and_goes_on_listening(server, which):
     server.err.wait_for("tunnel: closed, heard 10000, said 4, to the end")
 
 
-def test_who_does_not_listen_gets_nothing(server):
+def test_input_for_a_handler_that_does_not_read_is_discarded(server):
     """What the client still says is thrown away; it gets its bytes nevertheless, and no reset."""
     with server.connect() as c:
         enter(c, "/deaf")
@@ -260,7 +260,7 @@ def test_who_does_not_listen_gets_nothing(server):
     server.err.wait_for("tunnel: closed, heard 0, said 4$")
 
 
-def test_who_breaks_off_resets(server):
+def test_a_broken_tunnel_is_reset(server):
     with server.connect() as c:
         enter(c, "/breaks")
         c.send(b"x")
@@ -320,7 +320,7 @@ def flood(c, stop):
 
 
 def cut(c):
-    """No more in either direction, whoever is in the middle of it."""
+    """No more in either direction, even in the middle of a message."""
     getattr(c.sock, "raw", c.sock).shutdown(socket.SHUT_RDWR)
 
 
@@ -342,7 +342,7 @@ def test_neither_direction_waits_for_the_other(server):
 
 @pytest.mark.parametrize("target", ["/echo", "/both?1000000000", "/idle"])
 def test_memory_is_bounded(start, target):
-    """Whoever does not read, or is not heard, is made to wait."""
+    """A peer that does not read, or whose data is not read, has to wait."""
     server = start(environment={"ASAN_OPTIONS": ENVIRONMENT["ASAN_OPTIONS"] + ":quarantine_size_mb=1"})
     stop, clients, threads = threading.Event(), [], []
     with server.connect() as c:
@@ -363,7 +363,7 @@ def test_memory_is_bounded(start, target):
         thread.join()
     for c in clients:
         getattr(c.sock, "raw", c.sock).close()
-    assert after - before < 20000, "it keeps what nobody takes"
+    assert after - before < 20000, "it keeps what the peer does not take"
     server.err.wait_for("tunnel: closed", count=9) if target != "/idle" else None
     assert server.get("/").status == 200
 
@@ -413,7 +413,19 @@ def test_idle_for_too_long(start, tmp_path, target):
     assert " 101 " in records(tmp_path, 1)[0]
 
 
-def test_each_byte_starts_it_anew(start):
+def test_a_path_has_its_own_time(start):
+    below = "[LOCATION]\n    Path /idle\n    TunnelTimeout 600ms\n"
+    server = start("TunnelTimeout unlimited", sections=below + ROUTES)
+    with server.connect() as c, server.connect() as stays:
+        enter(stays, "/echo")
+        began = time.monotonic()
+        enter(c, "/idle")
+        c.read_to_end()
+        assert time.monotonic() - began >= 0.6, "too early"
+        assert stays.send(b"x").read_exactly(1) == b"x"
+
+
+def test_each_byte_restarts_it(start):
     server = start("TunnelTimeout 1s")
     with server.connect() as c, server.connect() as hears:
         enter(c, "/echo")
@@ -424,14 +436,14 @@ def test_each_byte_starts_it_anew(start):
         assert hears.read_to_end() == b"tick\n" * 40
 
 
-def test_who_takes_nothing_is_cut_off(start):
+def test_a_client_that_reads_nothing_is_cut_off(start):
     server = start("TunnelTimeout 600ms")
     with server.connect(receive_buffer=4096) as c:
         enter(c, "/both?1000000000")
         server.err.wait_for("tunnel: closed")
 
 
-def test_who_takes_slowly_is_not(start):
+def test_a_client_that_reads_slowly_is_not_cut_off(start):
     server = start("TunnelTimeout 1s")
     with server.connect(receive_buffer=4096) as c:
         enter(c, "/both?1000000000")
@@ -480,7 +492,7 @@ def test_quit_waits_for_it(server):
     with server.connect() as c:
         enter(c, "/echo")
         server.tell(signal.SIGQUIT)
-        wait_until(lambda: refuses(server), "nobody new is served")
+        wait_until(lambda: refuses(server), "new clients are refused")
         assert c.send(b"x").read_exactly(1) == b"x"
     server.wait()
 
@@ -504,7 +516,7 @@ def dial(server, **how):
     return websocket(server.url.replace("http", "ws", 1) + "/websocket", ssl=context, compression=None, proxy=None, **how)
 
 
-def test_a_client_that_everybody_uses(server):
+def test_a_common_client(server):
     with dial(server) as ws:
         for message in ("hello", "", "ä" * 1000, bytes(range(256)) * 60):
             ws.send(message)
@@ -537,7 +549,7 @@ def test_a_message_that_is_too_long_breaks_it_off(server):
             ws.recv()
 
 
-@pytest.mark.skipif(not browser.FOUND or DEFAULT != "h1", reason="needs Chromium, which trusts nobody here")
+@pytest.mark.skipif(not browser.FOUND or DEFAULT != "h1", reason="needs Chromium, which trusts no authority here")
 def test_a_browser(server, tmp_path):
     with browser.Browser(tmp_path) as page:
         page.goto(server.url + "/")

@@ -71,7 +71,7 @@ def test_it_is_made_once(authority, state):
     assert (state.key.read_bytes(), state.leaf_file.read_bytes()) == (key, leaf)
 
 
-def test_nobody_else_can_read_its_key(authority, state):
+def test_no_other_user_can_read_its_key(authority, state):
     old = os.umask(0)
     try:
         authority()
@@ -175,13 +175,13 @@ def test_the_folder_of_a_user(as_nobody):
 def test_a_folder_that_may_not_be_written_to(as_nobody):
     home, authority = as_nobody
     done = authority(MONKEY_STATE="/etc/monkey-state")
-    check_refused(done, "/etc/monkey-state", "Permission denied", "This is the folder.*MONKEY_STATE")
+    check_refused(done, "/etc/monkey-state", "Permission denied", "This folder is for.*MONKEY_STATE")
     kept = Path(home) / "kept"
     assert authority(MONKEY_STATE=str(kept)).code == FINE
     kept.chmod(0o500)
     assert authority(MONKEY_STATE=str(kept)).code == FINE, "nothing has to be written"
     (kept / "server.pem").write_text("broken")
-    check_refused(authority(MONKEY_STATE=str(kept)), kept / "server.pem", "Permission denied", "This is the folder")
+    check_refused(authority(MONKEY_STATE=str(kept)), kept / "server.pem", "Permission denied", "This folder is for")
 
 
 # What is renewed
@@ -241,7 +241,7 @@ def test_the_certificate_comes_back(authority, state):
     assert state.authority_file.read_text() == text
 
 
-def test_what_somebody_left_behind_who_was_ended_does_no_harm(authority, state):
+def test_leftovers_of_a_killed_process_do_no_harm(authority, state):
     state.folder.mkdir(mode=0o700)
     (state.folder / ".authority.key.new").write_text("half a k")
     assert authority().code == FINE
@@ -270,7 +270,7 @@ def test_a_key_behind_a_link_is_refused(authority, state, tmp_path):
     state.key.symlink_to(tmp_path / "key")
     done = authority()
     assert done.code == FAILED
-    assert f"monkey: {state.key}: it is a symbolic link\n  Remove it" in done.err
+    assert f"monkey: {state.key}: it is a symbolic link\n  Delete it" in done.err
 
 
 def test_a_folder_behind_a_link_is_refused(authority, tmp_path):
@@ -291,7 +291,7 @@ def test_many_at_the_same_time_end_with_one(authority, state):
 
 # What cannot be used
 
-def check_refused(done, path, what, hint="Remove it"):
+def check_refused(done, path, what, hint="Delete it"):
     assert done.code == FAILED and done.out == ""
     assert re.match(rf"monkey: {re.escape(str(path))}: {what}.*\n  {hint}", done.err), done.err
 
@@ -301,32 +301,32 @@ def test_a_broken_authority(authority, state, text):
     state.folder.mkdir(mode=0o700)
     state.key.write_text(text)
     state.key.chmod(0o600)
-    check_refused(authority(), state.key, "there is no private key in it that could be read")
+    check_refused(authority(), state.key, "it contains no readable private key")
     assert state.key.read_text() == text, "it is left alone"
 
 
 def test_an_authority_that_is_none(authority, state):
     state.replace_authority(ca=False)
-    check_refused(authority(), state.key, "its certificate is not that of an authority")
+    check_refused(authority(), state.key, "its certificate is not an authority's")
 
 
 def test_an_authority_with_another_key(authority, state):
     state.replace_authority(key=ec.generate_private_key(ec.SECP256R1()))
-    check_refused(authority(), state.key, "its key and its certificate do not belong together")
+    check_refused(authority(), state.key, "its key does not match its certificate")
 
 
 def test_an_authority_that_has_ended(authority, state):
     made = state.replace_authority(since=3651, days=3650)
-    check_refused(authority(), state.key, f"this authority ended on {made.not_valid_after_utc:%Y-%m-%d}")
+    check_refused(authority(), state.key, f"this authority expired on {made.not_valid_after_utc:%Y-%m-%d}")
 
 
 def test_an_authority_of_the_future(authority, state):
     state.replace_authority(since=-2)
     done = authority()
-    assert done.code == FAILED and "begins in the future: is the clock of this machine right?" in done.err
+    assert done.code == FAILED and "is not valid yet: is the clock of this machine right?" in done.err
 
 
-def test_a_good_authority_of_somebody_else_is_taken(authority, state):
+def test_a_good_foreign_authority_is_accepted(authority, state):
     state.replace_authority(since=10)
     done = authority()
     assert done.code == FINE and done.out.splitlines()[1].startswith("another, SHA-256 ")
@@ -336,44 +336,44 @@ def test_a_good_authority_of_somebody_else_is_taken(authority, state):
 def test_a_key_that_others_may_read(authority, state):
     authority()
     state.key.chmod(0o640)
-    check_refused(authority(), state.key, "others may read it")
+    check_refused(authority(), state.key, "other users may read it")
 
 
 def test_a_folder_that_others_may_write_to(authority, state):
     authority()
     state.folder.chmod(0o770)
-    check_refused(authority(), state.folder, "others may write into the folder", "This is the folder")
+    check_refused(authority(), state.folder, "other users may write into the folder", "This folder is for")
 
 
 @ROOT_ONLY
-def test_files_of_somebody_else(authority, state):
+def test_files_of_another_user(authority, state):
     authority()
     os.chown(state.key, 65534, 65534)
     check_refused(authority(), state.key, "it belongs to another user")
     os.chown(state.key, 0, 0)
     os.chown(state.folder, 65534, 65534)
-    check_refused(authority(), state.folder, "the folder belongs to another user", "This is the folder")
+    check_refused(authority(), state.folder, "the folder belongs to another user", "This folder is for")
 
 
 def test_no_plain_file(authority, state):
     state.folder.mkdir(mode=0o700)
     os.mkfifo(state.key, 0o600)
-    check_refused(authority(), state.key, "it is not a plain file")
+    check_refused(authority(), state.key, "it is not a regular file")
 
 
 def test_a_folder_that_cannot_be_made(authority, tmp_path):
     (tmp_path / "file").write_text("")
     done = authority(environment={"MONKEY_STATE": f"{tmp_path}/file/state"})
-    check_refused(done, f"{tmp_path}/file/state", "Not a directory", "This is the folder")
+    check_refused(done, f"{tmp_path}/file/state", "Not a directory", "This folder is for")
     done = authority(environment={"MONKEY_STATE": "somewhere"})
-    assert done.code == FAILED and "is no absolute path" in done.err and "MONKEY_STATE=/path" in done.err
+    assert done.code == FAILED and "is not absolute" in done.err and "MONKEY_STATE=/path" in done.err
 
 
 def test_a_folder_where_a_file_should_be(authority, state):
     authority()
     state.leaf_file.unlink()
     state.leaf_file.mkdir()
-    check_refused(authority(), state.leaf_file, "Is a directory", "This is the folder")
+    check_refused(authority(), state.leaf_file, "Is a directory", "This folder is for")
 
 
 def test_extra_words(run, state):
@@ -400,7 +400,7 @@ def test_a_machine_that_was_renamed(authority, state):
     said = as_host("Other.example", state)
     names = names_of(state.leaf)
     assert "other.local" in names and "other.example" not in names
-    assert "may not vouch for other.example, other:" in said and f"remove {state.key}" in said
+    assert "cannot certify other.example, other:" in said and f"delete {state.key}" in said
     assert verify(state, "-verify_hostname", "other.local").returncode == 0
     authority()
     assert set(before) <= set(names_of(state.leaf))

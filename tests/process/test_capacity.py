@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Too many connections, too few descriptors, thousands that are idle: the server stays itself."""
 import contextlib
+import os
+import pathlib
 import resource
 import socket
 import time
@@ -56,7 +58,7 @@ def test_too_many_are_dropped(start):
 
 @pytest.mark.over("h1", why="over TLS nothing can be told before the handshake")
 @pytest.mark.http1
-def test_too_many_are_told(start):
+def test_excess_clients_get_an_answer(start):
     server = start("MaxConnections 4\nOverCapacity TooBusy")
     with Crowd(server) as crowd:
         held = crowd.add(4)
@@ -74,7 +76,7 @@ def test_too_many_are_told(start):
         wait_until(answered, "room for another one")
 
 
-@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
+@pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_too_many_wait_their_turn(start):
     server = start("MaxConnections 4\nOverCapacity Resist")
     with Crowd(server) as crowd:
@@ -145,7 +147,7 @@ def test_connections_of_one_address(start):
 @pytest.mark.over("h1", why="over TLS nothing can be told before the handshake")
 @pytest.mark.http1
 @pytest.mark.parametrize("overcapacity", ["TooBusy", "Resist"])
-def test_one_address_too_many_is_told(start, overcapacity):
+def test_an_address_over_its_limit_is_refused(start, overcapacity):
     """It is not the server that is full: waiting for room would make it so."""
     server = start(f"MaxConnectionsPerAddress 2\nOverCapacity {overcapacity}")
     with Crowd(server) as crowd:
@@ -157,7 +159,7 @@ def test_one_address_too_many_is_told(start, overcapacity):
         assert [c.get("/").text for c in held] == ["hello"] * 2
 
 
-def test_many_addresses_are_told_apart(start):
+def test_many_addresses_are_distinguished(start):
     server = start("MaxConnectionsPerAddress 1\nOverCapacity Drop")
     with contextlib.ExitStack() as stack:
         for _ in range(2):
@@ -191,7 +193,7 @@ def test_an_ipv6_client_is_its_network(start):
 
 # Few descriptors
 
-@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
+@pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 @pytest.mark.parametrize("overcapacity", ["Drop", "Resist", "TooBusy"])
 @pytest.mark.parametrize("limit", [20, 40, 64])
 def test_at_its_last_descriptor_it_sheds_load_and_does_not_spin(start, overcapacity, limit):
@@ -225,6 +227,26 @@ def test_files_give_way_to_connections(start, site):
         crowd.add(15)
         for i in range(200):
             assert server.get(f"/{i}").status in (200, 503)
+
+
+def open_files(server, site):
+    """How many files of the site the first worker keeps open."""
+    links = [os.readlink(link) for link in pathlib.Path(f"/proc/{server.workers[0]}/fd").iterdir() if link.is_symlink()]
+    return sum(link.startswith(f"{site.path}/") for link in links)
+
+
+def test_files_have_the_descriptors_that_connections_leave(start, site):
+    for i in range(200):
+        site.add(f"{i}", b"x" * 20000)
+    server = start("FDLimit 200\nFileCacheTime 1h\nOverCapacity Resist")
+    for i in range(200):
+        assert server.get(f"/{i}").status == 200
+    alone = open_files(server, site)
+    assert 90 < alone <= 150, "three quarters of what the server itself leaves"
+    with Crowd(server) as crowd:
+        crowd.add(60)
+        # Not one for each connection: some descriptors were free, how many depends on those of the server itself.
+        assert 0 < open_files(server, site) <= alone - 30, "the files gave way"
 
 
 def test_a_limit_above_the_hard_one_is_said(start):
@@ -277,7 +299,7 @@ def test_slow_heads_cost_what_they_have_sent(optimised):
 
 @pytest.mark.http1
 def test_slow_readers_that_ask_and_ask_cost_a_bounded_part(optimised, site):
-    """A pipeline of answers that nobody takes: what the socket does not hold is not made."""
+    """A pipeline of answers that the client does not read: what the socket does not hold is not made."""
     site.add("page", b"x" * 8000)
     server = optimised("MinRate off\nMaxKeepAliveRequest unlimited")
     requests, n = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 4000, 50

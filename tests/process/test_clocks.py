@@ -135,7 +135,7 @@ def test_a_reader_that_does_not_read(start, site, tmp_path, which):
 
 
 def test_the_lowest_rate_is_one(start, site):
-    """Who takes none is cut off all the same."""
+    """A client that reads nothing is cut off all the same."""
     site.add("big", bytes(64 << 20))
     server = start("MinRate 1\nMinRateTime 1s")
     with server.connect(receive_buffer=4096) as c:
@@ -186,7 +186,7 @@ def test_no_rate_is_wanted(start, site):
 # The last answer
 
 @pytest.mark.http1
-def test_who_still_sends_can_read_the_last_answer(start):
+def test_a_client_that_still_sends_can_read_the_last_answer(start):
     """Closing at once would reset the connection, and the answer with it."""
     server = start("LingerTimeout 20s\nMaxBodySize 1K")
     with server.connect() as c:
@@ -201,7 +201,7 @@ def test_who_still_sends_can_read_the_last_answer(start):
 
 
 @pytest.mark.http1
-def test_who_does_not_close_is_not_waited_for_without_end(start):
+def test_the_wait_for_the_clients_close_is_limited(start):
     server = start("LingerTimeout 300ms")
     with server.connect() as c:
         began = time.monotonic()
@@ -212,7 +212,7 @@ def test_who_does_not_close_is_not_waited_for_without_end(start):
 
 
 @pytest.mark.http1
-def test_who_goes_on_sending_is_not_listened_to_without_end(start):
+def test_reading_from_a_refused_client_is_limited(start):
     server = start("LingerTimeout 300ms")
     with server.connect() as c:
         assert c.send(b"nonsense\r\n\r\n").read().status == 400

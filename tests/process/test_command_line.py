@@ -74,6 +74,31 @@ def test_a_folder_with_strange_characters_in_its_name(monkey, tmp_path):
     assert monkey(args=["-p", "0", folder]).get("/x").text == "found"
 
 
+@pytest.mark.over("h1", why="what a folder is served as does not depend on what is spoken")
+@pytest.mark.parametrize("https", [False, True], ids=["http", "https"])
+def test_a_folder_brings_its_own_page_for_404(monkey, run, site, tmp_path, monkeypatch, https):
+    monkeypatch.setenv("MONKEY_STATE", str(tmp_path / "state"))
+    site.add("404.html", "<h1>lost</h1>")
+    site.add("a.txt", "a")
+    options = ["--https"] if https else []
+    done = run(*options, "-p", "0", "-T", site)
+    assert done.code == 0 and re.search(r"\[ERROR_PAGES\]\n +404 +404\.html\n", done.out), done
+    done = run(*options, "-o", site, "explain", "GET", "/none")
+    assert re.search(r"^page +404\.html, of \[ERROR_PAGES\], if it answers 404$", done.out, re.MULTILINE), done
+    if https:
+        return
+    server = monkey(args=["-p", "0", site])
+    reply = server.get("/none")
+    assert (reply.status, reply.text) == (404, "<h1>lost</h1>")
+    assert server.get("/404.html").status == 200
+    assert server.get("/").text.count('href="404.html"') == 1
+
+
+def test_a_folder_without_its_own_page_for_404(run, site):
+    os.symlink("/etc/passwd", site / "404.html")
+    assert "ERROR_PAGES" not in run("-T", site).out
+
+
 def test_it_serves_a_folder_and_says_where(monkey, site):
     site.add("index.html", "hello")
     server = monkey(args=["-p", "0", "-w", "1", site])
@@ -122,7 +147,7 @@ def test_a_file_or_its_folder(run, conf, option):
 @pytest.mark.parametrize("option", ["-t", "--test"])
 def test_the_check_says_what_there_is(run, conf, option):
     done = run(option, "-c", conf)
-    assert (done.code, done.out, done.err) == (FINE, "The configuration is fine: 1 host, 1 address.\n", "")
+    assert (done.code, done.out, done.err) == (FINE, "The configuration is valid: 1 host, 1 address.\n", "")
 
 
 @pytest.mark.parametrize("option", ["-T", "--print"])
@@ -194,13 +219,23 @@ def test_help_names_every_option(run, option):
     (["-w", "-1", "."], "1 to 512, not -1"),
     (["-w", "two", "."], "1 to 512, not two"),
     (["-w", "99999999999999999999", "."], "1 to 512"),
-    (["one", "two"], "one folder at a time, not also two"),
-    (["-o", "one", "two"], "one folder at a time, not also two"),
+    (["one", "two"], "expected one folder only, not also two"),
+    (["-o", "one", "two"], "expected one folder only, not also two"),
     (["-c", "x.conf", "folder"], "not both: folder"),
-    (["no such folder"], "no such folder: No such file or directory"),
+    (["no such folder"], "there is no folder and no command `no such folder`\nName an existing folder (`monkey .`)"),
+    (["no/such/folder"], "cannot serve the folder `no/such/folder`: No such file or directory\nName an existing folder"),
+    (["plugin"], "there is no folder and no command `plugin`\nDid you mean `monkey plugins`?"),
+    (["paswd"], "there is no folder and no command `paswd`\nDid you mean `monkey passwd`?"),
+    (["-t", "shel"], "there is no folder and no command `shel`\nDid you mean `monkey shell`?"),
+    (["-c", "monkey.conf", "passwd", "users", "ana"], "`passwd` takes no options of the server\nWrite `monkey passwd ...`"),
+    (["-t", "passwd", "-b", "bcrypt", "users", "ana"], "`passwd` takes no options of the server"),
+    (["--config=monkey.conf", "-D", "--", "shell"], "`shell` takes no options of the server"),
+    (["-c", "passwd", "shel"], "serve a folder or a configuration, not both: shel"),
     (["explain", "GET"], "usage: monkey"),
     (["explain", "GET", "/", "/"], "usage: monkey"),
     ([*["-p", "1"] * 17, "."], "too many -p"),
+    (["-t", "authority"], "-t, -T, -D and -I do not go with the command authority"),
+    (["-D", "-c", "x", "explain", "GET", "/"], "-t, -T, -D and -I do not go with the command explain"),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_wrong_usage(run, args, says):
     done = run(*args)
@@ -223,9 +258,21 @@ def test_a_port_that_is_none(run, site, port):
     assert f"`{port}` is not a port to listen on: expected PORT" in done.err
 
 
-def test_a_file_is_no_folder(run, site):
-    done = run("-t", site.add("file", "x"))
-    assert done.code == CONFIGURATION and "cannot be served: Not a directory" in done.err
+def test_a_file_is_no_folder(run, site, tmp_path):
+    file = site.add("file.conf", "x")
+    done = run("-t", file)
+    assert done.code == USAGE
+    assert f"`{file}` is a file, but a folder is expected\n" in done.err
+    assert f"(`monkey {site.path}`)" in done.err and f"(`monkey -c {file}`)" in done.err
+    (tmp_path / "page.html").write_text("x")
+    done = run("page.html", folder=tmp_path)
+    assert done.code == USAGE and "(`monkey .`)" in done.err
+
+
+def test_help_lists_the_commands_of_plugins(run):
+    done = run("-h")
+    for name in ("explain METHOD URL", "plugins", "authority", "passwd FILE USER", "shell "):
+        assert re.search(rf"^  monkey {name}.*(\n {{36}})?\w", done.out, re.MULTILINE), (name, done.out)
 
 
 def test_a_port_that_is_in_use(run, site):
@@ -249,13 +296,13 @@ def test_an_address_that_is_not_ours(run, site):
     assert done.code == FAILED and "cannot listen on 192.0.2.1:0: Cannot assign requested address" in done.err
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to a user that may not")
 def test_a_port_for_root_says_so(run, site):
     limit = int(open("/proc/sys/net/ipv4/ip_unprivileged_port_start").read())
     if limit < 2:
-        pytest.skip("here everybody may use every port")
+        pytest.skip("here every user may use every port")
     os.chmod(site.path.parent, 0o755)
-    with open(PROGRAM, "rb") as program:  # which lies where nobody may look
+    with open(PROGRAM, "rb") as program:  # which is in a folder that other users may not enter
         done = run("-p", "1", "/", user=65534, group=65534, extra_groups=[], folder="/",
                    executable=f"/proc/self/fd/{program.fileno()}", pass_fds=[program.fileno()])
     assert done.code == FAILED and "Permission denied" in done.err and "below 1024 are for root" in done.err

@@ -44,7 +44,7 @@ SERVER_MISTAKES = [
     ("Listen 0.0.0.256:80", "`0.0.0.256:80` is not an address", None),
     ("Listen 8081 tls fast", "`fast` is not a flag of Listen: expected `tls`", None),
     ("Listen 8081 fast", "`fast` is not a flag of Listen", None),
-    ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` is listened on already", None),
+    ("Listen 8081\n    Listen 0.0.0.0:8081", "`0.0.0.0:8081` already has a Listen", None),
     ("Timeout 15x", "expected a time (ms, s, m, h, d) from 100ms to 1d, not `15x`", None),
     ("Timeout 0", "`0` is too small: expected a time", None),
     ("Timeout 25h", "`25h` is too large: expected a time", None),
@@ -53,8 +53,8 @@ SERVER_MISTAKES = [
     ("Timeout 99999999999999999999999", "99999999999999999999999", None),
     ("KeepAlive maybe", "expected on or off, not `maybe`", None),
     ("KeepAliveTimeout", "`KeepAliveTimeout` has no value: expected a time", None),
-    ("Timeout 1\n    Timeout 2", "`Timeout` is set already in line 4", None),
-    ("Timeout 1\n    tiMEout 2", "is set already in line 4", None),
+    ("Timeout 1\n    Timeout 2", "`Timeout` is already set in line 4", None),
+    ("Timeout 1\n    tiMEout 2", "is already set in line 4", None),
     ("FDLimit many", "expected a number", None),
     ("ErrorLog off", "the error log cannot be off: expected a file, `stderr` or `syslog`", None),
     ("Timeout 99ms", "`99ms` is too small", None),
@@ -62,7 +62,7 @@ SERVER_MISTAKES = [
     ("LingerTimeout 99ms", "`99ms` is too small", None),
     ("MinRateTime 999ms", "`999ms` is too small", None),
     ("MinRate 1025M", "`1025M` is too large", None),
-    ("MaxHeadSize 8K\n    MaxURISize 9K", "MaxURISize is above MaxHeadSize: a target is a part of its head", None),
+    ("MaxHeadSize 8K\n    MaxURISize 9K", "MaxURISize is above MaxHeadSize, but the target is part of the head", None),
     ("MaxURISize 17K", "MaxURISize is above MaxHeadSize", None),
     ("DefaultMimeType text", "`text` is not a media type", None),
     ("DefaultMimeType text/plain/x", "`text/plain/x` is not a media type", None),
@@ -77,8 +77,8 @@ SERVER_MISTAKES = [
     ('UserDir "x', 'the quotes of `"x` do not match', None),
     ("User no such user", "there is no user `no such user`", None),
     ("Group no-such-group\n    User root", "or no group `no-such-group`", None),
-    ("AccessLog /no/such/folder/access.log", "the log `/no/such/folder/access.log` cannot be opened: No such file", None),
-    ("ErrorLog .", "cannot be opened: Is a directory", None),
+    ("AccessLog /no/such/folder/access.log", "cannot open the log `/no/such/folder/access.log`: No such file", None),
+    ("ErrorLog .", ": Is a directory", None),
     (" Deep 1", "the indent is 5 spaces: expected 4 spaces, as in line 2", "entries have one level only"),
     ("\rTimeout 1", "", None),
 ]
@@ -91,13 +91,14 @@ def test_mistakes_in_the_server(check, entry, message, hint):
     refuses(done, line, message, hint)
 
 
-# What stands in place of the [HOST] in line 3, the line of the mistake, what is said and the hint
+# What replaces the [HOST] in line 3, the line of the mistake, what is said and the hint
 
+LOCATION = "[HOST]\n    DocumentRoot site\n[LOCATION]\n"
 OTHER_MISTAKES = [
     ("[SEVRER]\n    A 1\n", 4, "unknown section [SEVRER]", "did you mean [SERVER]?"),
     ("", 0, "", "add a [HOST] with a DocumentRoot"),
-    ("[HOST]\n    DocumentRoot nowhere\n", 5, "cannot be served: No such file or directory", None),
-    ("[HOST]\n    DocumentRoot monkey.conf\n", 5, "cannot be served: Not a directory", None),
+    ("[HOST]\n    DocumentRoot nowhere\n", 5, "cannot serve the folder `", None),
+    ("[HOST]\n    DocumentRoot monkey.conf\n", 5, "cannot serve the folder `", None),
     ("[HOST]\n    ServerName x\n", 4, "this [HOST] has no DocumentRoot (and no Redirect)", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName a.*.b\n", 6, "`a.*.b` is not a host name", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName http://a/\n", 6, "`http://a/` is not a host name", None),
@@ -108,38 +109,69 @@ OTHER_MISTAKES = [
     ("[HOST]\n    DocumentRoot site\n    ServerName [::1]:80\n", 6, "`[::1]:80` is not a host name: expected letters", None),
     ("[HOST]\n    DocumentRoot site\n    ServerName m\u00fcll\n", 6, "is not a host name: expected letters", None),
     ("[HOST]\n    DocumentRoot site\n    Default on\n[HOST]\n    DocumentRoot site\n    ServerName x\n    Default on\n", 10,
-     "another [HOST] is the default already: the one in ", None),
+     "another [HOST] is already the default: the one in ", None),
     ("[HOST]\n    Redirect example.org\n", 5, "`example.org` is not a URL to redirect to", None),
     ("[HOST]\n    Redirect //example.org\n", 5, "`//example.org` is not a URL to redirect to", None),
     ("[HOST]\n    Redirect http:///x\n", 5, "`http:///x` is not a URL to redirect to", None),
     ("[HOST]\n    Redirect http://a/ b\n", 5, "`http://a/ b` is not a URL to redirect to", None),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 301 x.org\n", 7, "`redirect` expects STATUS URL", None),
-    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 a\n    404 b\n", 8, "there is a page for 404 already", None),
+    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 a\n    404 b\n", 8, "there is already a page for 404", None),
     ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x a/b/c\n", 7, "`a/b/c` is not a media type", None),
     ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x a/b c\n", 7, "`a/b c` is not a media type", None),
-    ("[HOST]\n    DocumentRoot site\n    Workers 1\n", 6, "unknown key `Workers` in [HOST]", None),
+    ("[HOST]\n    DocumentRoot site\n    Timeout 1\n", 6, "unknown key `Timeout` in [HOST]", "`Timeout` belongs in [SERVER]"),
+    ("[HOST]\n    DocumentRoot site\n    Path /x\n", 6, "unknown key `Path` in [HOST]", "`Path` belongs in [LOCATION]"),
+    (LOCATION + "    Path /x\n    KeepAliveTimeout 1\n", 8, "unknown key `KeepAliveTimeout` in [LOCATION]",
+     "`KeepAliveTimeout` belongs in [SERVER]"),
+    (LOCATION + "    Path /x\n    Indexfile x\n", 8, "unknown key `Indexfile` in [LOCATION]", "`Indexfile` belongs in [HOST]"),
+    (LOCATION + "    Path /x\n    MinRat 1\n", 8, "unknown key `MinRat` in [LOCATION]", "did you mean `MinRate`?"),
+    (LOCATION + "    MaxBodySize 1\n", 6, "[LOCATION] must have `Path`", "name its paths as in [ROUTES]: `Path /upload/*`"),
+    (LOCATION + "    Path /x\n    Path /y upload\n", 8, "`upload` is not a pattern: it must begin with /, * or ~", None),
+    (LOCATION + "    Path /x ~a(b\n", 7, "regular expression", None),
+    (LOCATION + "    Path /x\n    MinRateTime 1ms\n", 8, "`1ms` is too small", None),
+    (LOCATION + "    Path /x\n    AccessLog none/x\n", 8, "cannot open the log `", None),
+    (LOCATION + "    Path /x\n    AccessLogFormat xml\n", 8, "expected one of combined, json, short, not `xml`", None),
+    ("[LOCATION]\n    Path /x\n[HOST]\n    DocumentRoot site\n", 4, "[LOCATION] belongs below a [HOST]", None),
+    ("[HOST]\n    DocumentRoot site\n    Workers 1\n", 6, "unknown key `Workers` in [HOST]", "`Workers` belongs in [SERVER]"),
+    ("[HOST]\n    DocumentRoot site\n[HEADERS]\n    Set X y\n", 6, "unknown section [HEADERS]",
+     "the plugin `headers` brings it: add `Load headers` to [PLUGINS]"),
+    ("[HOST]\n    DocumentRoot site;\n", 5, "cannot serve the folder", "a value must not end with `;`"),
+    ("[HOST]\n    DocumentRoot site\n    Resume on # off\n", 6, "expected on or off", "a comment has a line of its own"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /a static # b\n", 7, "`static` expects nothing after it",
+     "a comment has a line of its own"),
     ("[HOST]\n    ServerName a b\n    DocumentRoot site\n[HOST]\n    ServerName B\n    DocumentRoot site\n", 7,
-     "another [HOST] has the ServerName `B` already", None),
+     "another [HOST] already has the ServerName `B`", None),
     ("[HOST]\n    DocumentRoot site\n[HOST]\n    ServerName *.x\n    DocumentRoot site\n[HOST]\n    ServerName *.X.\n"
-     "    DocumentRoot site\n", 9, "another [HOST] has the ServerName `*.X.` already", None),
+     "    DocumentRoot site\n", 9, "another [HOST] already has the ServerName `*.X.`", None),
     ("[ROUTES]\n    /* static\n[HOST]\n    DocumentRoot site\n", 4, "[ROUTES] belongs below a [HOST]", None),
-    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    x static\n", 7, "`x` is not a pattern: it must begin with / or *", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    x static\n", 7, "`x` is not a pattern: it must begin with /, * or ~", None),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /a statci\n", 7, "there is no handler `statci`", "did you mean `static`?"),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 200 x\n", 7, "`redirect` expects STATUS URL", None),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 304 x\n", 7, "`redirect` expects STATUS URL", None),
-    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 301\n", 7, "`redirect` expects STATUS URL", None),
-    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /c status 200\n", 7, "`status` expects STATUS", None),
-    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /d static more\n", 7, "`static` expects nothing behind it", None),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /b redirect 301\n", 7, "`redirect` expects STATUS URL", "write, for example, `/old/* redirect 301 /new/`"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /c status 304\n", 7, "`status` expects STATUS [TEXT]", "write, for example, `/old/* status 410`"),
+    ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /d static more\n", 7, "`static` expects nothing after it", None),
     ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 ../x\n", 7, "not a file beneath the document root", None),
-    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    200 x\n", 7, "`200` is not a status from 400 to 599", None),
+    ("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    200 x\n", 7, "`200` is neither a status from 400 to 599 nor `4xx` or `5xx`", None),
     ("[HOST]\n    DocumentRoot site\n[CACHE_CONTROL]\n    x y\n", 7, "`x` is not a pattern", None),
+    *[(f"[HOST]\n    DocumentRoot site\n[CACHE_CONTROL]\n    {line}\n", 7, says, hint) for line, says, hint in [
+        ("*.css *.js", "there is no directive: expected `PATTERN... DIRECTIVE, ...`", None),
+        ("*.css *.js ,", "there is no directive", None),
+        ("*.css max_age=60", "`max_age` is not a directive of Cache-Control", "did you mean `max-age`?"),
+        ("*.css *.js publik, max-age=60", "`publik` is not a directive of Cache-Control", "did you mean `public`?"),
+        ("*.css public max-age=60", "`public max-age=60` is more than one directive", "write a comma between directives"),
+        ("*.css max-age=1h", "`max-age` takes a number of seconds: `max-age=3600`", None),
+        ("*.css max-age", "`max-age` takes a number of seconds: `max-age=3600`", None),
+        ("*.css no-store=1", "`no-store` takes no value", None),
+        ("*.css private=Set-Cookie", "`private` takes names of fields in quotes", None),
+        ("*.css max-age=1, MAX-AGE=2", "`max-age` appears twice", None),
+        ("*.css x.js max-age=1", "`x.js max-age` is not a directive of Cache-Control", None)]],
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match ( static\n", 7, "`(` is not a regular expression", None),
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Macth x static\n", 7, "expected `Match REGEX HANDLER", None),
     ("[HOST]\n    DocumentRoot site\n[HANDLERS]\n    Match x\n", 7, "expected `Match REGEX HANDLER", None),
     ("[HOST]\n    DocumentRoot site\n[CGI]\n    MaxTime 1\n", 6, "unknown section [CGI]", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
     ("[HOST]\n    DocumentRoot site\n[ROUTES]\n    /x cgi\n", 7, "there is no handler `cgi`", "the plugin `cgi` brings it: add `Load cgi` to [PLUGINS]"),
-    ("[PLUGINS]\n    Load nosuch\n[HOST]\n    DocumentRoot site\n", 5, "the plugin `nosuch` cannot be loaded: it is not built in, and there is no monkey-nosuch.so in /", None),
-    ("[PLUGINS]\n    Load ./monkey-nosuch.so\n[HOST]\n    DocumentRoot site\n", 5, "the plugin `./monkey-nosuch.so` cannot be loaded: No such file", None),
+    ("[PLUGINS]\n    Load nosuch\n[HOST]\n    DocumentRoot site\n", 5, "cannot load the plugin `nosuch`: it is not built in, and there is no monkey-nosuch.so in /", None),
+    ("[PLUGINS]\n    Load ./monkey-nosuch.so\n[HOST]\n    DocumentRoot site\n", 5, "cannot load the plugin `./monkey-nosuch.so`: No such file", None),
     ("[PLUGINS]\n    Laod cgi\n[HOST]\n    DocumentRoot site\n", 5, "unknown key `Laod` in [PLUGINS]: expected `Load NAME|FILE`", None),
     ("[PLUGINS]\n    Load\n[HOST]\n    DocumentRoot site\n", 5, "`Load` has no value: expected Load NAME|FILE", None),
     ("[HOST]\n    DocumentRoot site\n[MIMETYPES]\n    x noslash\n", 7, "`noslash` is not a media type", None),
@@ -211,9 +243,9 @@ def test_a_huge_file_is_refused(check):
 
 
 def test_a_file_full_of_mistakes_is_not_repeated_to_the_end(check):
-    done = check("[SERVER]\n" + "    Nonsense 1\n" * 20000)
+    done = check("[SERVER]\n" + "    Nonsense 1\n" * 5000)
     assert done.code == CONFIGURATION
-    assert "unknown key `Nonsense`" in done.err and len(done.err) < 1 << 20
+    assert "unknown key `Nonsense`" in done.err and len(done.err) < 1 << 16
 
 
 def test_a_long_line(check):
@@ -233,7 +265,7 @@ def test_a_loop_of_links(run, tmp_path):
     assert done.code == CONFIGURATION and "Too many levels of symbolic links" in done.err
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody who may not read")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to a user that may not read")
 def test_a_file_that_may_not_be_read(run, tmp_path):
     (tmp_path / "monkey.conf").write_text(GOOD)
     (tmp_path / "monkey.conf").chmod(0o600)
@@ -317,7 +349,7 @@ def test_variables(monkey, tmp_path, site):
         assert server.get("/who", fields=[("Host", f"{name}.example")]).text == name
 
 
-def test_the_environment_is_read_again_by_nobody(check):
+def test_the_environment_is_never_read_again(check):
     """A reference that cannot be resolved is a mistake, wherever its name comes from."""
     text = GOOD.replace("site", "${FOLDER}")
     assert check(text, environment={"FOLDER": "site"}).code == 0
@@ -382,7 +414,7 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
 [ERROR_PAGES]
     404 /404.html
 [CACHE_CONTROL]
-    *.js  max-age=60, "x"
+    *.js  *.mjs max-age=60, private="x, y"
 [HANDLERS]
     Match /c.*\.x status 403
 [DIRLISTING]
@@ -400,9 +432,34 @@ def test_what_is_in_effect_is_printed_whole(run, tmp_path, site):
         assert re.search(rf"^    \w+ +{tmp_path}/conf/{re.escape(name)}$", first.out, re.MULTILINE), name
     for line in ("Timeout +1500ms", "MaxRequestSize +32K?", "MinRate +1234", "SymLink +owner", "MaxBodySize +unlimited",
                  "Redirect +http://one.example", "Workers +3", r'Indexfile +"my index.html" index.html',
-                 r"Match /c\.\*\\\.x status 403", "404 +/404.html", r'\*\.js +max-age=60, "x"', "x a/x",
+                 r"Match /c\.\*\\\.x status 403", "404 +/404.html", r'\*\.js +\*\.mjs max-age=60, private="x, y"', "x a/x",
                  r"/a +redirect 301 http://x/\$\$\{y\}", "Load dirlisting", "Theme +plain"):
         assert re.search(rf"^    {line}$", first.out, re.MULTILINE), (line, first.out)
+
+
+@pytest.mark.parametrize("text, server, line", [
+    ("server {\n    listen 80;\n    root /srv;\n    location / {\n        try_files $uri =404;\n    }\n}\n", "nginx", 1),
+    ("# by hand\nlisten 80;\n", "nginx", 2),
+    ("<VirtualHost *:80>\n    ServerName x\n    DocumentRoot /srv\n</VirtualHost>\n", "Apache", 1),
+    ("ServerRoot \"/etc/httpd\"\nListen 80\n", "Apache", 1),
+    ("example.org {\n\troot * /srv\n\tfile_server\n}\n", "Caddy", 1),
+    (":8080\nfile_server\n", "Caddy", 2),
+    ("[SERVER]\n    Listen 0\n[HOST]\n    DocumentRoot .\n    location /a {\n        deny all;\n    }\n", "nginx", 5)])
+def test_a_configuration_of_another_server_is_one_mistake(run, tmp_path, text, server, line):
+    (tmp_path / "it.conf").write_text(text)
+    done = run("-t", "-c", "it.conf")
+    assert done.code == 3 and done.err.count("error:") == 1, done.err
+    assert f"it.conf:{line}: error: this is a configuration for {server}, not for Monkey" in done.err
+    assert "hint: " in done.err and "[HOST]" in done.err
+
+
+def test_a_comment_that_becomes_part_of_a_text_is_warned_of(run, tmp_path):
+    (tmp_path / "it.conf").write_text("[SERVER]\n    Listen 0\n[HOST]\n    DocumentRoot .\n"
+                                      "    Indexfile index.html # main\n    Fallback \"a # b;\"\n")
+    done = run("-t", "-c", "it.conf")
+    assert done.code == 0 and done.err.count("warning:") == 1, done.err
+    assert "it.conf:5:26: warning: `# main` is a part of the value" in done.err
+    assert "hint: a comment has a line of its own" in done.err
 
 
 def test_the_shipped_configuration_loads(run):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In the background, with a pid file: who started it can rely on both."""
+"""In the background, with a pid file: the program that started it can rely on both."""
 import os
 import re
 import signal
@@ -11,7 +11,7 @@ from client import Client
 from monkey import ENVIRONMENT, PROGRAM, SECONDS, parse_url
 from proc import children, descriptors, status, wait_until
 
-pytestmark = pytest.mark.over("h1", why="who starts it does not see what is spoken")
+pytestmark = pytest.mark.over("h1", why="the protocol makes no difference to the start")
 
 
 class Daemon:
@@ -71,7 +71,7 @@ def test_when_the_start_returns_it_serves(daemon, tmp_path):
 
 
 def test_its_output_ends_with_the_start(daemon):
-    """Whoever reads it through a pipe, as `ssh` does and this test, is not kept waiting."""
+    """A reader at the other end of a pipe, such as `ssh` or this test, is not kept waiting."""
     it = daemon()
     assert it.done.stdout.decode().startswith("Monkey ")
     for pid in (it.pid, *children(it.pid)):
@@ -136,7 +136,7 @@ def test_a_folder_in_the_background(daemon, tmp_path):
 @pytest.mark.parametrize("old, new, code, message", [
     ("Workers", "Wrokers", 3, "unknown key `Wrokers`"),
     ("127.0.0.1:0", "192.0.2.1:0", 1, "cannot listen on"),
-    ("PidFile pid", "PidFile /no/such/folder/pid", 1, "the pid file /no/such/folder/pid cannot be taken"),
+    ("PidFile pid", "PidFile /no/such/folder/pid", 1, "cannot lock the pid file /no/such/folder/pid"),
     ("Workers 2", "Workers 2\n    FDLimit 4", 1, ""),
 ])
 def test_a_start_that_fails_says_so(daemon, tmp_path, old, new, code, message):
@@ -153,7 +153,7 @@ def test_a_second_one_with_the_same_pid_file_does_not_start(monkey, tmp_path, si
     second = monkey(server="PidFile pid", expect_start=False)
     second.exit_code = 1
     second.wait()
-    assert "pid cannot be taken: a running monkey holds it" in second.err.text
+    assert "pid: a running monkey holds it" in second.err.text
     assert (tmp_path / "pid").read_text() == f"{first.pid}\n"
 
 
@@ -165,7 +165,7 @@ def test_a_pid_file_that_was_left_behind_is_taken(monkey, tmp_path, site):
     assert not (tmp_path / "pid").exists()
 
 
-def test_a_pid_file_that_somebody_else_wrote_stays(monkey, tmp_path, site):
+def test_a_foreign_pid_file_stays(monkey, tmp_path, site):
     server = monkey(server="PidFile pid")
     (tmp_path / "pid").unlink()
     (tmp_path / "pid").write_text("1\n")
@@ -175,13 +175,13 @@ def test_a_pid_file_that_somebody_else_wrote_stays(monkey, tmp_path, site):
 
 
 def test_a_link_in_the_place_of_the_pid_file_is_not_followed(monkey, tmp_path, site):
-    """Whoever can write into its folder must not make root write elsewhere."""
+    """A user that can write into its folder must not make root write elsewhere."""
     (tmp_path / "precious").write_text("precious")
     (tmp_path / "pid").symlink_to("precious")
     server = monkey(server="PidFile pid", expect_start=False)
     server.exit_code = 1
     server.wait()
-    assert "cannot be taken: Too many levels of symbolic links" in server.err.text
+    assert "pid: Too many levels of symbolic links" in server.err.text
     assert (tmp_path / "precious").read_text() == "precious"
 
 
@@ -211,7 +211,7 @@ def test_the_old_one_stays_when_the_new_one_cannot_be_taken(monkey, tmp_path, si
     server.config.write_text(server.config.read_text().replace("PidFile pid", "PidFile /no/such/folder/pid"))
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
-    assert "the pid file /no/such/folder/pid cannot be taken: No such file or directory" in server.err.text
+    assert "cannot lock the pid file /no/such/folder/pid: No such file or directory" in server.err.text
     assert (tmp_path / "pid").read_text() == f"{server.pid}\n"
     server.stop()
     assert not (tmp_path / "pid").exists()

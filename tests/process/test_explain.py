@@ -61,7 +61,7 @@ CASES = [
     ("GET", "/a.txt", 200, r"the request names no host: the default one"),
     ("GET", "/../..", 400, r"path +refused: it leads above the root"),
     ("GET", "http://two.example/%00", 400, r"host +two\.example(.|\n)+path +refused: (.|\n)+Content-Type: text/html"),
-    ("GET", "/%zz", 400, r"path +refused: .* what is no escape"),
+    ("GET", "/%zz", 400, r"path +refused: .* an invalid escape"),
 ]
 
 
@@ -106,8 +106,8 @@ def test_the_server_answers_as_explained(monkey, run, tmp_path, folder):
 def test_the_listener_is_found_by_its_port(run, tmp_path, folder):
     assert re.match(r"listener +127\.0\.0\.1:8081\n", explain(run, tmp_path, "GET", "http://one.example:8081/", 8081).out)
     done = explain(run, tmp_path, "GET", "http://one.example:82/", 8081)
-    assert done.code == 0 and re.match(r"listener +none listens on port 82;", done.out)
-    assert re.match(r"listener +none listens on port 80;", explain(run, tmp_path, "GET", "http://one.example/", 8081).out)
+    assert done.code == 0 and re.match(r"listener +no listener on port 82;", done.out)
+    assert re.match(r"listener +no listener on port 80;", explain(run, tmp_path, "GET", "http://one.example/", 8081).out)
 
 
 def test_a_folder_needs_no_configuration(run, folder):
@@ -128,3 +128,65 @@ def test_nothing_is_served_nor_kept(run, tmp_path, folder):
     (tmp_path / "monkey.conf").write_text("[SERVER]\n    Listen 127.0.0.1:1\n    PidFile pid\n[HOST]\n    DocumentRoot site\n")
     assert run("-c", "monkey.conf", "explain", "GET", "/").code == 0
     assert not (tmp_path / "pid").exists()
+
+
+def with_host(text, port=0):
+    return f"[SERVER]\n    Listen 127.0.0.1:{port}\n    Workers 1\n{text}"
+
+
+def test_it_says_what_the_fallback_does(run, tmp_path, folder):
+    (tmp_path / "monkey.conf").write_text(with_host("[HOST]\n    DocumentRoot site\n    Fallback index.html\n"))
+    for url, status, says in [
+            ("/none", 200, r"fallback +index\.html, because the path leads nowhere and its last part has no dot\n"
+                           r"file +\S+index\.html, 5 bytes \(the Fallback\)"),
+            ("/folder/", 200, r"fallback +index\.html, because"),
+            ("/a%2Fb", 404, r"fallback +not index\.html, because the path has an encoded slash \(%2F\), which is never served"),
+            ("/none.js", 404, r"fallback +not index\.html, because the last part of the path has a dot"),
+            ("/a.txt", 200, r"fallback +not index\.html, because the path leads somewhere\nfile +\S+a\.txt")]:
+        done = run("-c", "monkey.conf", "explain", "GET", url)
+        assert re.search(says, done.out) and re.search(rf"^answer +{status} ", done.out, re.MULTILINE), done.out
+    os.remove(folder / "index.html")
+    assert re.search(r"fallback +index\.html would answer, but cannot be sent",
+                     run("-c", "monkey.conf", "explain", "GET", "/none").out)
+
+
+def test_it_says_which_error_page_is_sent(run, tmp_path, folder):
+    folder.add("gone.html", "gone")
+    (tmp_path / "monkey.conf").write_text(with_host("[HOST]\n    DocumentRoot site\n[ERROR_PAGES]\n    404 /gone.html\n"))
+    assert re.search(r"^page +gone\.html, of \[ERROR_PAGES\]\nanswer +404", run("-c", "monkey.conf", "explain", "GET", "/none").out,
+                     re.MULTILINE)
+    assert "gone" not in run("-c", "monkey.conf", "explain", "GET", "/a.txt").out
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
+def test_it_warns_of_files_that_the_user_cannot_read(run, tmp_path, folder):
+    (tmp_path / "monkey.conf").write_text(with_host("    User nobody\n[HOST]\n    DocumentRoot site\n"))
+    os.chmod(folder.path, 0o755)
+    os.chmod(folder / "a.txt", 0o600)
+    done = run("-c", "monkey.conf", "explain", "GET", "/a.txt")
+    assert re.search(rf"^warning +the User nobody may not read {folder.path}/a\.txt: workers would answer 403$", done.out,
+                     re.MULTILINE), done.out
+    assert "warning" not in run("-c", "monkey.conf", "explain", "GET", "/").out
+    os.chmod(folder.path, 0o700)
+    assert f"may not read {folder.path}: workers" in run("-c", "monkey.conf", "explain", "GET", "/").out
+    done = run("-t", "-c", "monkey.conf")
+    assert done.code == 0
+    assert f"warning: the User nobody may not enter `{folder.path}`: workers will answer 403" in done.err
+    assert f"hint: let others search it: `chmod o+x {folder.path}`" in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_it_warns_of_aliases_that_the_user_cannot_enter(run, tmp_path, folder):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "a").write_text("a")
+    (tmp_path / "monkey.conf").write_text(with_host(
+        f"    User nobody\n[HOST]\n    DocumentRoot site\n    Alias /open site/folder\n    Alias /in {closed}\n"))
+    os.chmod(folder.path, 0o755)
+    for mode, warned in ((0o755, False), (0o700, True)):
+        os.chmod(closed, mode)
+        done = run("-t", "-c", "monkey.conf")
+        assert done.code == 0
+        assert ("may not enter" in done.err) == warned, done.err
+    assert re.search(rf"monkey\.conf:8:\d+: warning: the User nobody may not enter `{closed}`: workers will answer 403", done.err), done.err
+    assert f"may not read {closed}" in run("-c", "monkey.conf", "explain", "GET", "/in/a").out

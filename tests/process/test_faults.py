@@ -187,16 +187,16 @@ def test_a_master_without_memory_reloads_or_stays_as_it_is(monkey, folder, tmp_p
     fault = Fault("failmalloc", tmp_path)
     fault.master = 1
     server = monkey(sections=SECTIONS, server="AccessLog access.log", **fault.how)
-    server.allow("ended by itself")
+    server.allow("ended unexpectedly")
     for n in (*range(1, 60), *range(60, 600, 23)):
         fault.failed, fault.count, fault.after = 0, 1, n
-        done = server.err.text.count("configuration serves") + server.err.text.count("the old one stays")
+        done = server.err.text.count("configuration serves") + server.err.text.count("keeping the old one")
         server.tell(signal.SIGHUP)
-        wait_until(lambda: server.err.text.count("configuration serves") + server.err.text.count("the old one stays") > done,
+        wait_until(lambda: server.err.text.count("configuration serves") + server.err.text.count("keeping the old one") > done,
                    f"the end of the reload in which allocation {n} failed")
         fault.after = 0
         assert server.get("/").text == "hello", n
-    assert "the old one stays" in server.err.text and "configuration serves" in server.err.text
+    assert "keeping the old one" in server.err.text and "configuration serves" in server.err.text
     assert server.process.poll() is None
 
 
@@ -274,7 +274,7 @@ def test_pipelines_arrive_whole_and_in_order(stuttering):
 
 @pytest.mark.http1
 def test_bodies_are_read_past(stuttering):
-    """Content that nobody wants lies between two requests, in one piece and in chunks."""
+    """Unwanted content lies between two requests, in one piece and in chunks."""
     server, _ = stuttering
     with server.connect() as c:
         for _ in range(3):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`monkey DIR --https`: encrypted without any preparation, for everybody who trusts the machine's authority."""
+"""`monkey DIR --https`: encrypted without any preparation, for every client that trusts the machine's authority."""
 import os
 import re
 import shutil
@@ -84,7 +84,7 @@ def test_the_second_time_it_is_the_same_authority(serve, state):
     assert server.err.text == ""
 
 
-def test_nothing_is_left_to_the_authority_where_nobody_asked_for_it(monkey, run, state, site):
+def test_nothing_is_left_to_the_authority_without_a_request(monkey, run, state, site):
     server = monkey(args=["-p", "0", site], environment=state.environment)
     assert "http://" in server.out.text and not state.folder.exists()
 
@@ -127,7 +127,7 @@ def test_without_the_object_that_does_tls(tmp_path, state, site):
     done = subprocess.run([alone / "monkey", "--https", "-p", "0", site.path], capture_output=True, text=True, timeout=30,
                           env=os.environ | ENVIRONMENT | state.environment, check=False)
     assert done.returncode == FAILED and done.stdout == ""
-    assert "monkey: TLS is not there: " in done.stderr and "monkey-tls.so" in done.stderr
+    assert "monkey: TLS is not available: " in done.stderr and "monkey-tls.so" in done.stderr
     assert not state.folder.exists()
 
 
@@ -144,7 +144,7 @@ def test_curl_believes_every_name(serve, state):
     done = curl("--cacert", state.authority_file, "--connect-to", f"::127.0.0.1:{server.port}",
                 f"https://example.org:{server.port}/")
     assert done.returncode == 60, "the certificate is of another name"
-    assert curl(server.url).returncode == 60, "nobody told it to trust"
+    assert curl(server.url).returncode == 60, "it was not told to trust the authority"
 
 
 def test_every_url_that_is_printed_is_believed(serve, state):
@@ -177,7 +177,7 @@ def test_openssl_believes_the_connection(serve, state):
 
 
 @pytest.mark.skipif(not shutil.which("certutil") or not browser.FOUND, reason="no certutil or no browser here")
-def test_a_browser_believes_it_once_it_was_told_to(serve, state, tmp_path, monkeypatch):
+def test_a_browser_trusts_it_with_the_authority(serve, state, tmp_path, monkeypatch):
     server = serve()
     home = tmp_path / "home"
     store = home / ".pki" / "nssdb"
@@ -252,7 +252,7 @@ def test_a_leaf_that_becomes_due_is_renewed_while_it_serves(serve, state):
         wait_until(lambda: shown(server.addresses[0]) not in (first, old), "a new certificate", RENEWED)
         assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
         kept.sendall(b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
-        assert kept.recv(100).startswith(b"HTTP/1.1 200"), "nobody is thrown out"
+        assert kept.recv(100).startswith(b"HTTP/1.1 200"), "no connection is closed"
 
 
 def test_a_reload_looks_at_once(serve, state):
@@ -263,12 +263,12 @@ def test_a_reload_looks_at_once(serve, state):
     wait_until(lambda: shown(server.addresses[0]) == state.leaf, "it is served", 10)
 
 
-def test_an_authority_that_is_gone_is_made_anew_and_it_is_said(serve, state):
+def test_a_missing_authority_is_recreated_and_reported(serve, state):
     server = serve()
     old = state.fingerprint
     state.key.unlink()
     server.tell(signal.SIGHUP)
-    server.err.wait_for("there is a new authority, which has to be trusted anew: SHA-256 ([0-9A-F:]+)")
+    server.err.wait_for("created a new authority, which every device must trust again: SHA-256 ([0-9A-F:]+)")
     assert state.fingerprint != old and state.fingerprint in server.err.text
     wait_until(lambda: shown(server.addresses[0]) == state.leaf, "it is served")
     assert fetch(server.addresses[0], state.context()).startswith("HTTP/1.1 200")
@@ -280,11 +280,11 @@ def test_what_cannot_be_renewed_is_said_once_and_served_on(serve, state):
     state.key.chmod(0o644)
     for _ in range(2):
         server.tell(signal.SIGHUP)
-        server.err.wait_for(r"the certificate cannot be kept fresh: .*authority\.key: others may read it")
+        server.err.wait_for(r"cannot renew the certificate: .*authority\.key: other users may read it")
     assert shown(server.addresses[0]) == old
     state.key.chmod(0o600)
     server.stop()
-    assert server.err.text.count("cannot be kept fresh") == 1
+    assert server.err.text.count("cannot renew") == 1
 
 
 def in_namespace(pid, *command):

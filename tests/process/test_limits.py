@@ -73,7 +73,7 @@ def test_content_of_any_size(start):
     assert server.send(post(1 << 62)).status == 405
 
 
-def test_what_waits_for_leave_to_send_too_much_is_told_at_once(start):
+def test_expect_with_too_much_content_is_refused_at_once(start):
     server = start("MaxBodySize 10")
     ends_with(server, 413, post(11, "Expect: 100-continue"))
 

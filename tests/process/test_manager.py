@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a service manager is told, and the sockets that it hands over."""
+"""Notifications for a service manager, and the sockets that it passes."""
+import fcntl
 import os
 import re
 import signal
@@ -12,7 +13,7 @@ from client import Client
 from monkey import PROGRAM, SECONDS
 from proc import Process, wait_until
 
-pytestmark = pytest.mark.over("h1", why="who starts it does not see what is spoken")
+pytestmark = pytest.mark.over("h1", why="the protocol makes no difference to the start")
 
 
 class Manager:
@@ -46,7 +47,7 @@ def manager(request, tmp_path):
     manager.socket.close()
 
 
-def test_it_is_told_of_start_reload_and_end(monkey, site, manager):
+def test_it_is_notified_of_start_reload_and_end(monkey, site, manager):
     server = monkey(environment=manager.environment, workers=2)
     assert manager.read() == {"READY": "1", "MAINPID": str(server.pid)}
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
@@ -70,7 +71,7 @@ def test_a_reload_that_fails_is_over_too(monkey, site, manager):
     assert server.get("/none").status == 404
 
 
-def test_it_is_not_told_of_a_start_that_fails(monkey, site, manager):
+def test_it_is_not_notified_of_a_failed_start(monkey, site, manager):
     server = monkey(environment=manager.environment, config="nonsense", expect_start=False)
     server.exit_code = 3
     server.wait()
@@ -95,9 +96,9 @@ def test_it_learns_of_the_successor_and_not_of_an_end(monkey, site, manager):
         new.kill()
 
 
-def test_a_manager_that_is_gone_is_told_to_the_log(monkey, site, tmp_path):
+def test_a_missing_manager_is_logged(monkey, site, tmp_path):
     server = monkey(environment={"NOTIFY_SOCKET": str(tmp_path / "nobody")})
-    server.err.wait_for(r"\[warn\] \d+: the service manager could not be told")
+    server.err.wait_for(r"\[warn\] \d+: cannot notify the service manager")
     assert server.get("/none").status == 404
 
 
@@ -106,14 +107,14 @@ def test_a_manager_that_is_gone_is_told_to_the_log(monkey, site, tmp_path):
 def activate(monkey, tmp_path, sockets, text, pid="$$", n=None, popen=None):
     """Starts it with these sockets as descriptors 3, 4, ... and LISTEN_PID right, as only a shell in its place knows."""
     (tmp_path / "c").write_text(text)
-    moves = " ".join(f"{3 + i}<&{20 + i} {20 + i}<&-" for i in range(len(sockets)))
-
-    def place():
-        for i, each in enumerate(sockets):
-            os.dup2(each.fileno(), 20 + i)
-
+    spare = [fcntl.fcntl(each, fcntl.F_DUPFD, 100) for each in sockets]  # inherited, unlike the sockets
+    moves = " ".join(f"{3 + i}<&{fd} {fd}<&-" for i, fd in enumerate(spare))
     script = f"export LISTEN_FDS={len(sockets) if n is None else n} LISTEN_PID={pid}; exec '{PROGRAM}' -c c {moves}"
-    return monkey(program="bash", args=["-c", script], popen={"preexec_fn": place, "close_fds": False})
+    try:
+        return monkey(program="bash", args=["-c", script], popen={"close_fds": False})
+    finally:
+        for fd in spare:
+            os.close(fd)
 
 
 def text_of(*listens):

@@ -157,23 +157,23 @@ def server(monkey, folder):
 
 def test_it_is_fine(run, folder):
     done = run("-t", "-c", folder / "conf")
-    assert done.code == 0 and done.out == "The configuration is fine: 2 hosts, 1 address.\n"
+    assert done.code == 0 and done.out == "The configuration is valid: 2 hosts, 1 address.\n"
     assert ": error:" not in done.err
 
 
 def test_what_has_changed_is_said_once_each_with_file_and_line(run, folder):
     warnings = run("-t", "-c", folder / "conf").err
-    taken = [rf"plugins\.load:\d+:\d+: warning: there is no `/usr/lib/monkey/monkey-{plugin}\.so`: the `{plugin}` of this server "
-             "takes its place" for plugin in ("auth", "cgi", "dirlisting", "logger")]
+    taken = [rf"plugins\.load:\d+:\d+: warning: there is no `/usr/lib/monkey/monkey-{plugin}\.so`: using the `{plugin}` of this "
+             "server instead" for plugin in ("auth", "cgi", "dirlisting", "logger")]
     for pattern in taken + [r"monkey\.conf:\d+:\d+: warning: .*`TransportLayer`",
-                                   r"sites/default:\d+:\d+: warning: there is no handler `fastcgi`: what matches is answered with 501",
+                                   r"sites/default:\d+:\d+: warning: there is no handler `fastcgi`: matching requests get 501",
                                    r"sites/default:\d+:\d+: warning: \S+/users\.mk: 1 password is hashed with {SHA1}"]:
         assert len(re.findall(pattern, warnings)) == 1, (pattern, warnings)
 
 
 @pytest.mark.parametrize("plugin, hint", [
-    ("liana", "if it is one of Monkey 1 that you can do without, remove the line"),
-    ("mandril", "it is called `security` now: write `Load security`, and include its old configuration"),
+    ("liana", "if it is a plugin of Monkey 1 that you do not need, remove the line"),
+    ("mandril", "it is now called `security`: write `Load security`, and include its old configuration"),
 ])
 def test_a_plugin_that_is_gone_is_an_error(run, folder, plugin, hint):
     path = folder / "conf/plugins.load"

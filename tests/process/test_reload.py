@@ -55,7 +55,8 @@ def test_a_reload_is_done_by_new_workers(start):
     assert it.server.get("/").text == "hello"
 
 
-@pytest.mark.over(*PROTOCOLS, why="whoever speaks what, nothing is lost")
+@pytest.mark.slow
+@pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
 def test_no_request_is_lost_by_reloads_under_load(start):
     it = start(workers=2)
     with Load(it.server, content=b"hello") as load:
@@ -95,7 +96,7 @@ def test_no_request_is_lost_by_reloads_under_the_heaviest_load(start):
 
 
 @pytest.mark.http1
-def test_pipelines_are_answered_whole_or_told_where_they_end(start):
+def test_pipelines_are_answered_whole_or_end_with_close(start):
     """Requests behind the one whose answer says `close` were not begun: a client sends them again."""
     it = start(workers=2)
     for turn in range(5):
@@ -128,7 +129,7 @@ def test_idle_connections_may_ask_once_more(start):
     it.drained(2)
 
 
-@pytest.mark.over(*PROTOCOLS, why="whoever speaks what, nothing is lost")
+@pytest.mark.over(*PROTOCOLS, why="nothing is lost over any protocol")
 @pytest.mark.parametrize("program", [None, RELEASE], ids=["sanitized", "optimised"])
 def test_a_download_outlives_reloads(start, site, program):
     """Without sanitizers memory is used again, also that of the configuration that the download began with."""
@@ -174,12 +175,12 @@ def go(pid):
 
 
 def the_master_has_heard(it):
-    """What new workers had to say before they served us: so the old ones are told to go."""
+    """The new workers reported to the master before they served us, so the master has ended the old ones."""
     it.server.tell(signal.SIGUSR1)
-    it.server.err.wait_for("logs were opened anew")
+    it.server.err.wait_for("reopened the logs")
 
 
-def test_it_is_told_when_the_old_workers_accept_no_more(held):
+def test_it_is_logged_when_the_old_workers_accept_no_more(held):
     """Not before: the next client might meet the old configuration."""
     it, old = held
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
@@ -192,9 +193,9 @@ def test_it_is_told_when_the_old_workers_accept_no_more(held):
     it.drained(1)
 
 
-@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
+@pytest.mark.over("h1", "h2", why="a handshake would wait for a worker that is stopped or does not accept")
 def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
-    """The old worker goes while connections stand in the queue that nobody has taken."""
+    """The old worker ends while unaccepted connections are in the queue."""
     it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
     old, = it.server.workers
     os.kill(old, signal.SIGSTOP)
@@ -214,7 +215,7 @@ def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
 
 def test_an_old_worker_that_dies_is_not_waited_for(held):
     it, old = held
-    it.server.allow("died of signal")  # is news when it was not told to end yet
+    it.server.allow("was killed by signal")  # is news when it was not told to end yet
     it.server.tell(signal.SIGHUP)
     wait_until(lambda: len(it.server.workers) == 2 and it.server.get("/").text == "hello", "the new worker")
     os.kill(old, signal.SIGKILL)
@@ -347,22 +348,22 @@ def test_files_and_memory_of_the_old_configuration_go_with_it(start, tmp_path):
 
 BAD = [
     ("Workers", "Wrokers", r"unknown key `Wrokers`"),
-    ("DocumentRoot site", "DocumentRoot nowhere", r"the folder `\S+/nowhere` cannot be served"),
+    ("DocumentRoot site", "DocumentRoot nowhere", r"cannot serve the folder `\S+/nowhere`"),
     ("[HOST]", "[HSOT]", r"unknown section \[HSOT\]"),
     ("Listen 127.0.0.1:0", "Listen 192.0.2.1:0", r"cannot listen on 192\.0\.2\.1:0: Cannot assign requested address"),
-    ("Listen 127.0.0.1:0", "Listen 127.0.0.1:0\n    AccessLog /no/such/log", r"the log `/no/such/log` cannot be opened"),
+    ("Listen 127.0.0.1:0", "Listen 127.0.0.1:0\n    AccessLog /no/such/log", r"cannot open the log `/no/such/log`"),
 ]
 
 
-@pytest.mark.over("h1", why="what is wrong stands behind the address")
+@pytest.mark.over("h1", why="the mistake comes after the address")
 @pytest.mark.parametrize("old, new, message", BAD, ids=[new[:20] for _, new, _ in BAD])
-def test_a_bad_configuration_is_told_and_not_taken(start, old, new, message):
+def test_a_bad_configuration_is_reported_and_rejected(start, old, new, message):
     it = start(workers=2)
     pids = it.server.workers
     it.write(old, new)
     with Load(it.server, content=b"hello") as load:
         it.server.tell(signal.SIGHUP)
-        it.server.err.wait_for(r"the new configuration is not taken: the old one stays")
+        it.server.err.wait_for(r"the new configuration is rejected: keeping the old one")
         load.more(5).check()
     assert re.search(rf"\[error\] {it.server.pid}: \S+/monkey\.conf:\d+:\d+: error: {message}", it.server.err.text)
     assert it.server.workers == pids
@@ -374,7 +375,7 @@ def test_all_its_mistakes_are_logged(start):
     it = start()
     it.write("Workers 1", "Wrokers 1\n    Timeuot 3\n    KeepAlive perhaps")
     it.server.tell(signal.SIGHUP)
-    it.server.err.wait_for("the old one stays")
+    it.server.err.wait_for("keeping the old one")
     for message in ("unknown key `Wrokers`", "did you mean `Workers`?", "unknown key `Timeuot`", "not `perhaps`"):
         assert re.search(rf"\[error\] \d+: .*{re.escape(message)}", it.server.err.text), it.server.err.text
 
@@ -383,7 +384,7 @@ def test_a_configuration_that_is_gone(start):
     it = start()
     it.server.config.rename(it.server.config.with_suffix(".away"))
     it.server.tell(signal.SIGHUP)
-    it.server.err.wait_for("the old one stays")
+    it.server.err.wait_for("keeping the old one")
     assert it.server.get("/").text == "hello"
     it.server.config.with_suffix(".away").rename(it.server.config)
     it.hup()
@@ -392,10 +393,10 @@ def test_a_configuration_that_is_gone(start):
 def test_a_worker_that_dies_after_a_bad_configuration_comes_back_as_it_was(start):
     """The addresses of the old one are served, not those that could not be had."""
     it = start(workers=1)
-    it.server.allow("died of signal")
+    it.server.allow("was killed by signal")
     it.write("Listen 127.0.0.1:0", "Listen 192.0.2.1:0")
     it.server.tell(signal.SIGHUP)
-    it.server.err.wait_for("the old one stays")
+    it.server.err.wait_for("keeping the old one")
     victim = it.server.workers[0]
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: it.server.workers and victim not in it.server.workers, "its successor")
@@ -405,12 +406,12 @@ def test_a_worker_that_dies_after_a_bad_configuration_comes_back_as_it_was(start
 def test_workers_that_cannot_serve_a_configuration_leave_the_old_one(start):
     """They die before they serve: of too few descriptors."""
     it = start(workers=2)
-    it.server.allow("ended by itself with code 1")
+    it.server.allow("ended unexpectedly with code 1")
     pids = it.server.workers
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
     with Load(it.server, content=b"hello") as load:
         it.server.tell(signal.SIGHUP)
-        it.server.err.wait_for("workers cannot serve the new configuration: the old one stays")
+        it.server.err.wait_for("workers cannot serve the new configuration: keeping the old one")
         load.more(5).check()
     wait_until(lambda: it.server.workers == pids, "the old set alone")
     it.write("Workers 2\n    FDLimit 4\n", "Workers 2\n").hup()
@@ -419,11 +420,11 @@ def test_workers_that_cannot_serve_a_configuration_leave_the_old_one(start):
 
 def test_sockets_for_workers_that_never_served_take_no_connections(start):
     it = start(workers=1)
-    it.server.allow("ended by itself with code 1")
+    it.server.allow("ended unexpectedly with code 1")
     pids = it.server.workers
     it.write("Workers 1\n", "Workers 4\n    FDLimit 4\n    Listen unix:socket\n")
     it.server.tell(signal.SIGHUP)
-    it.server.err.wait_for("workers cannot serve the new configuration: the old one stays")
+    it.server.err.wait_for("workers cannot serve the new configuration: keeping the old one")
     wait_until(lambda: it.server.workers == pids, "the old set alone")
     for _ in range(50):
         assert it.server.get("/").text == "hello"
@@ -432,13 +433,13 @@ def test_sockets_for_workers_that_never_served_take_no_connections(start):
 
 def test_a_worker_that_died_meanwhile_is_there_again_after_a_failed_reload(start):
     it = start(workers=2)
-    it.server.allow("ended by itself with code 1", "died of signal")
+    it.server.allow("ended unexpectedly with code 1", "was killed by signal")
     it.write("Workers 2\n", "Workers 2\n    FDLimit 4\n")
     for turn in range(10):  # whichever comes first
         victim = it.server.workers[turn % 2]
         it.server.tell(signal.SIGHUP)
         os.kill(victim, signal.SIGKILL)
-        it.server.err.wait_for("the old one stays", count=turn + 1)
+        it.server.err.wait_for("keeping the old one", count=turn + 1)
         wait_until(lambda: len(it.server.workers) == 2 and victim not in it.server.workers, "two workers")
         assert it.server.get("/").text == "hello"
 

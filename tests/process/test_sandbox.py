@@ -21,7 +21,7 @@ def identities(pid):
     return found["Uid"].split(), found["Gid"].split(), found["Groups"].split()
 
 
-# Who it is
+# The user
 
 @root_only
 @pytest.mark.parametrize("user", ["nobody", "www-data"])
@@ -42,6 +42,12 @@ def test_workers_become_another_user_with_all_that_is_theirs(monkey, site, user)
 
 
 @root_only
+def test_of_several_users_workers_become_the_first_that_exists(monkey, site):
+    server = monkey(server="User no-such-user nobody root")
+    assert identities(server.workers[0])[0] == [str(pwd.getpwnam("nobody").pw_uid)] * 4
+
+
+@root_only
 def test_and_a_group(monkey, site):
     server = monkey(server="User nobody\nGroup daemon")
     _, gids, _ = identities(server.workers[0])
@@ -53,14 +59,14 @@ def test_workers_get_no_new_privileges(monkey, site):
 
 
 @root_only
-def test_those_who_come_later_give_up_the_same(monkey, site):
+def test_later_workers_give_up_the_same(monkey, site):
     server = monkey(server="User nobody")
-    server.allow("died of signal")
+    server.allow("was killed by signal")
     before = identities(server.workers[0])
     victim = server.workers[0]
     os.kill(victim, signal.SIGKILL)
     wait_until(lambda: server.workers and victim not in server.workers and identities(server.workers[0]) == before,
-               "a successor that is nobody, too")
+               "a successor with the same user")
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
     wait_until(lambda: len(server.workers) == 1, "the old one to end")
@@ -68,14 +74,14 @@ def test_those_who_come_later_give_up_the_same(monkey, site):
 
 
 @root_only
-def test_logs_of_root_are_written_by_nobody(monkey, site, tmp_path):
-    """They are opened before, and opened anew by the master."""
+def test_unprivileged_workers_write_logs_of_root(monkey, site, tmp_path):
+    """They are opened before, and reopened by the master."""
     server = monkey(server="User nobody\nAccessLog access.log\nErrorLog error.log")
     server.get("/?one")
     (tmp_path / "access.log").rename(tmp_path / "old.log")
     server.tell(signal.SIGUSR1)
     wait_until((tmp_path / "access.log").exists, "a new log")
-    wait_until(lambda: "opened anew" in (tmp_path / "error.log").read_text(), "it to be told")
+    wait_until(lambda: "reopened" in (tmp_path / "error.log").read_text(), "it to be told")
     wait_until(lambda: str(tmp_path / "access.log") in descriptors(server.workers[0]).values(), "the worker to have it")
     server.get("/?two")
     server.stop()
@@ -83,9 +89,9 @@ def test_logs_of_root_are_written_by_nobody(monkey, site, tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can change")
-def test_who_is_not_root_is_told_that_nothing_changes(monkey, site):
+def test_without_root_a_warning_says_that_nothing_changes(monkey, site):
     server = monkey(server="User root")
-    assert "only root can become another user" in server.err.text
+    assert "only root can switch to another user" in server.err.text
 
 
 # What it can do

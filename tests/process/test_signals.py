@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QUIT drains, TERM and INT end now, USR1 opens the logs anew."""
+"""QUIT drains, TERM and INT end now, USR1 reopens the logs."""
 import os
 import signal
 import socket
@@ -63,7 +63,7 @@ def test_quit_lets_a_download_finish(monkey, site):
 
 @pytest.mark.http1
 def test_quit_closes_idle_connections_with_their_clock(monkey, site):
-    """One that is idle may still ask once, and is told that this was the last time."""
+    """An idle one may still send one request, and learns that it was the last."""
     site.add("index.html", "hello")
     server = monkey(server="KeepAliveTimeout 2s")
     with server.connect() as asking, server.connect() as silent:
@@ -118,9 +118,9 @@ def go(server):
     os.kill(server.workers[-1], signal.SIGCONT)
 
 
-@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
-def test_quit_serves_connections_that_nobody_has_taken_yet(stopped):
-    """They stand in the queue of the kernel, which ends with the socket."""
+@pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
+def test_quit_serves_connections_that_are_not_accepted_yet(stopped):
+    """They are in the queue of the kernel, which ends with the socket."""
     server = stopped()
     waiting = [server.connect().ask("/") for _ in range(400)]  # more than are taken in one turn
     server.tell(signal.SIGQUIT)
@@ -132,7 +132,7 @@ def test_quit_serves_connections_that_nobody_has_taken_yet(stopped):
     assert server.wait() == 0
 
 
-@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
+@pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_a_queue_ends_with_the_worker_that_takes_from_it(stopped):
     """No connection is led to the sockets of a worker that has ended, as long as another one still serves."""
     server = stopped(workers=2)
@@ -153,7 +153,7 @@ def test_a_drain_has_an_end(monkey, site):
         c.ask("/big")
         c.begin()
         server.stop(signal.SIGQUIT)
-    assert "1 connections were cut off: DrainTimeout is over" in server.err.text
+    assert "closed 1 connections: DrainTimeout is over" in server.err.text
 
 
 def test_term_ends_a_drain(monkey, site):
@@ -178,7 +178,7 @@ def test_a_worker_that_hangs_is_killed_in_the_end(monkey, site):
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT, signal.SIGPIPE])
 def test_signals_that_a_worker_does_not_obey(monkey, site, number):
-    """A terminal sends some of them to everybody; only the master decides."""
+    """A terminal sends some of them to every process; only the master decides."""
     site.add("index.html", "hello")
     server = monkey()
     pids = server.workers
@@ -190,7 +190,7 @@ def test_signals_that_a_worker_does_not_obey(monkey, site, number):
 
 @pytest.mark.over("h1", why="it listens on a unix socket alone")
 def test_pipes_that_break_do_no_harm(monkey, tmp_path, site):
-    """Nobody reads what it prints any more."""
+    """Its output has no reader any more."""
     site.add("index.html", "hello")
     (tmp_path / "c").write_text("[SERVER]\n    Listen unix:socket\n    Workers 1\n    AccessLog stdout\n"
                                 "[HOST]\n    DocumentRoot site\n")
@@ -214,7 +214,7 @@ def targets(path):
     return [line.split('"')[1].split()[1] for line in path.read_text().splitlines()]
 
 
-def test_logs_are_opened_anew(monkey, site, tmp_path):
+def test_logs_are_reopened(monkey, site, tmp_path):
     site.add("index.html", "hello")
     server = monkey(server="AccessLog access.log\nErrorLog error.log", workers=2)
     log, old = tmp_path / "access.log", tmp_path / "access.log.1"
@@ -223,7 +223,7 @@ def test_logs_are_opened_anew(monkey, site, tmp_path):
     (tmp_path / "error.log").rename(tmp_path / "error.log.1")
     server.tell(signal.SIGUSR1)
     wait_until(log.exists, "a new log")
-    wait_until(lambda: "logs were opened anew" in (tmp_path / "error.log").read_text(), "it to be told in the new one")
+    wait_until(lambda: "reopened the logs" in (tmp_path / "error.log").read_text(), "it to be told in the new one")
     server.get("/?after")
     server.stop()
     assert targets(old) == ["/?before"], "what was gathered before went into the old one"
@@ -248,12 +248,12 @@ def test_no_line_is_lost_by_rotating_under_load(monkey, site, tmp_path):
     assert sum(len(targets(path)) for path in files) == n
 
 
-def test_a_log_that_cannot_be_opened_anew_stays(monkey, site, tmp_path):
+def test_a_log_that_cannot_be_reopened_stays(monkey, site, tmp_path):
     (tmp_path / "logs").mkdir()
     server = monkey(server="AccessLog logs/access.log")
     (tmp_path / "logs").rename(tmp_path / "moved")
     server.tell(signal.SIGUSR1)
-    server.err.wait_for(r"\[error\] \d+: the log \S+/logs/access\.log cannot be opened anew: No such file")
+    server.err.wait_for(r"\[error\] \d+: cannot reopen the log \S+/logs/access\.log: No such file")
     server.get("/?x")
     server.stop()
     assert targets(tmp_path / "moved/access.log") == ["/?x"]
@@ -271,7 +271,7 @@ def test_workers_that_drain_write_into_the_new_log_too(monkey, site, tmp_path):
         (tmp_path / "access.log").rename(tmp_path / "old")
         server.tell(signal.SIGUSR1)
         wait_until((tmp_path / "access.log").exists, "a new log")
-        server.err.wait_for("logs were opened anew")
+        server.err.wait_for("reopened the logs")
         assert c.read().body == data
     server.stop()
     assert (tmp_path / "old").read_text() == "" and targets(tmp_path / "access.log") == ["/big"]

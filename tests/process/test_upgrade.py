@@ -142,9 +142,9 @@ def test_a_unix_socket_that_is_not_configured_any_more_is_removed(start, watch, 
     good = server.config.read_text()
     less = good.replace(f"    Listen unix:{tmp_path}/socket\n", "")
     server.config.write_text(less.replace("Workers 2", "Workers 2\n    FDLimit 4"))
-    server.allow("ended by itself with code 1")
+    server.allow("ended unexpectedly with code 1")
     server.tell(signal.SIGUSR2)
-    server.err.wait_for("the new program ended before it served")
+    server.err.wait_for("the new program ended before it was ready")
     assert server.get("/", which=1).text == "hello", "a successor that does not serve leaves it alone"
     server.config.write_text(less)
     new = upgrade(server, watch, tmp_path, 2)
@@ -172,7 +172,7 @@ def test_a_new_program_that_fails_changes_nothing(start, tmp_path, how):
     with Load(server, content=b"hello") as load:
         for turn in range(2):
             server.tell(signal.SIGUSR2)
-            server.err.wait_for("the new program ended before it served: the old one stays", turn + 1)
+            server.err.wait_for("the new program ended before it was ready: keeping the old one", turn + 1)
         load.more(5).check()
     assert server.workers == pids
     wait_until(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() == f"{server.pid}\n", "the pid file")
@@ -185,7 +185,7 @@ def test_a_new_program_whose_configuration_is_bad_changes_nothing(start, watch, 
     good = server.config.read_text()
     server.config.write_text(good.replace("Workers", "Wrokers"))
     server.tell(signal.SIGUSR2)
-    server.err.wait_for("the new program ended before it served: the old one stays")
+    server.err.wait_for("the new program ended before it was ready: keeping the old one")
     assert "unknown key `Wrokers`" in server.err.text
     assert server.get("/").text == "hello" and server.get("/", which=1).text == "hello"
     server.config.write_text(good)
@@ -199,7 +199,7 @@ def test_it_still_reloads_after_a_failed_upgrade(start, tmp_path):
     server = start()
     (tmp_path / "monkey").unlink()
     server.tell(signal.SIGUSR2)
-    server.err.wait_for("the old one stays")
+    server.err.wait_for("keeping the old one")
     server.tell(signal.SIGHUP)
     server.err.wait_for("the new configuration serves")
     assert server.get("/").text == "hello"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers die, and nobody but the requests they had under way notices; the master dies, and they do not stay."""
+"""Workers die, and only the requests they had under way notice; the master dies, and they do not stay."""
 import os
 import re
 import signal
@@ -13,7 +13,7 @@ from proc import children, cpu_seconds, descriptors, name, status, wait_until
 
 pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike")
 
-DIED = r"worker (\d+) died of signal"
+DIED = r"worker (\d+) was killed by signal"
 
 
 def replaced(server, pid, n):
@@ -23,7 +23,7 @@ def replaced(server, pid, n):
 
 
 def worker_of(server, connection):
-    """Who holds the other end of this connection."""
+    """The worker that holds the other end of this connection."""
     local, remote = connection.sock.getsockname(), connection.sock.getpeername()
     for _ in range(100):  # the table is read in pieces, and misses lines when others come and go meanwhile
         for line in open("/proc/net/tcp"):
@@ -64,11 +64,11 @@ def test_there_are_as_many_as_wanted(server):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT])
-def test_one_that_dies_is_replaced_and_its_death_told(server, number):
+def test_a_dead_worker_is_replaced_and_reported(server, number):
     victim = server.workers[0]
     os.kill(victim, number)
     replaced(server, victim, 2)
-    match = server.err.wait_for(rf"\[error\] {server.pid}: worker {victim} died of signal (\d+) \((\w+)\)")
+    match = server.err.wait_for(rf"\[error\] {server.pid}: worker {victim} was killed by signal (\d+) \((\w+)\)")
     if name(server.pid) and int(match[1]) != number:  # the sanitizers turn SEGV into ABRT
         assert number == signal.SIGSEGV and int(match[1]) == signal.SIGABRT
         server.allow("Sanitizer", "SEGV")
@@ -76,7 +76,7 @@ def test_one_that_dies_is_replaced_and_its_death_told(server, number):
         assert server.get("/").text == "hello"
 
 
-def test_its_last_request_and_moves_are_told(server):
+def test_its_last_request_and_moves_are_reported(server):
     victim = server.workers[0]
     with connection_to(server, victim) as c:
         assert c.get("/what?ever").status == 404
@@ -109,9 +109,9 @@ def test_connections_of_the_others_go_on(server):
             lost.get("/")
 
 
-@pytest.mark.over("h1", "h2", why="a handshake would wait for who is stopped or does not accept")
+@pytest.mark.over("h1", "h2", why="a handshake would wait for the stopped or full worker")
 def test_waiting_connections_are_served_by_its_successor(monkey, site):
-    """They stand in the queue of a socket that the master holds."""
+    """They are in the queue of a socket that the master holds."""
     site.add("index.html", "hello")
     server = monkey(workers=1)
     server.allow(DIED)
@@ -155,7 +155,7 @@ def test_one_that_dies_again_and_again_is_replaced_ever_slower(monkey, site):
 
 
 def test_a_new_configuration_comes_in_the_middle_of_a_pause(monkey, site):
-    """The worker that is still to be replaced belongs to the old set: nobody waits for it, nobody starts it."""
+    """The worker that is still to be replaced belongs to the old set: the master neither waits for it nor starts it."""
     server = monkey(workers=2)
     server.allow(DIED)
     for _ in range(4):
@@ -227,7 +227,7 @@ def test_they_hold_no_more_descriptors_than_they_need(server):
     assert not any("pid" in path for path in held.values())
 
 
-def test_children_are_workers_and_nobody_else(server):
+def test_only_workers_are_children(server):
     assert children(server.pid) == server.workers
     for pid in server.workers:
         assert children(pid) == []

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A server whose handlers do what those of the program do not do yet: read content, make content while it is
  * sent, wait. What they prove holds for every handler to come, since they see the public headers alone.
- * Prints its port. */
+ * Prints its port. `test_handlers BYTES`: the limit for content that is not read. */
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,7 +15,8 @@
 #include "base/num.h"
 #include "os/fd.h"
 #include "os/sock.h"
-#include "proto/accept.h"
+#include "proto/acceptor.h"
+#include "proto/service.h"
 
 enum { ROOM = 4096, WAIT_MS = 100, PIECE_MAX = 1000 };
 
@@ -23,7 +24,7 @@ static struct mk_loop loop;
 
 /* ---- What they share ---- */
 
-/* The number behind the '?', or what stands for it. */
+/* The number after the '?', or its default. */
 static uint64_t number(const struct mk_request *request, uint64_t otherwise)
 {
     uint64_t n;
@@ -145,7 +146,7 @@ static enum mk_verdict never(struct mk_request *request, struct mk_response *res
     return MK_WAIT;
 }
 
-/* ---- thread: waits for somebody in another thread, who rings ---- */
+/* ---- thread: waits for another thread, which rings ---- */
 
 struct elsewhere {
     struct mk_job job;
@@ -172,7 +173,7 @@ static void computed(struct mk_job *job)
         mk_mem_free(e);
 }
 
-/* The request may end before the thread does: whoever comes last frees. */
+/* The request may end before the thread does: the last one frees. */
 static void abandon(void *data)
 {
     struct elsewhere *e = data;
@@ -204,7 +205,7 @@ static enum mk_verdict thread(struct mk_request *request, struct mk_response *re
     return mk_helper_submit(&helper, &e->job) ? MK_WAIT : refuse(response, 503);
 }
 
-/* ---- source and its kin: so many bytes of 'x', in pieces ---- */
+/* ---- known, unknown, broken: so many bytes of 'x', in pieces ---- */
 
 struct letters {
     uint64_t left;
@@ -309,10 +310,10 @@ static const struct mk_handler handlers[] = {
     HANDLER(unknown), HANDLER(broken), HANDLER(closed), HANDLER(mad),   HANDLER(early),  HANDLER(error),
 };
 
-static const struct mk_limits limits = {
+static struct mk_limits limits = {
     .head = {.head_max = 8192, .target_max = 4096, .fields_max = 64},
-    .h2 = {.on = true, .streams_max = 100, .patience = 1000},
-    .content_max = 2147483648,
+    .h2 = {.on = true, .streams_max = 100, .unread_max = 16777216, .patience = 1000},
+    .request.content_max = 2147483648,
     .requests_max = 0,
     .connections_max = 1000,
     .keep_alive = true,
@@ -320,9 +321,9 @@ static const struct mk_limits limits = {
     .head_ms = 10000,
     .idle_ms = 10000,
     .linger_ms = 2000,
-    .handler_ms = 1500,
-    .rate_ms = 2000,
-    .rate_bytes = 100,
+    .request.handler_ms = 1500,
+    .request.rate_ms = 2000,
+    .request.rate_bytes = 100,
 };
 
 static struct mk_route routes[MK_LEN(handlers) + 1];
@@ -380,25 +381,28 @@ static void print_record(const struct mk_record *record, void *data)
 {
     (void)data;
     printf("%u %s %" PRIu64 " %.*s\n", record->status, mk_ending_name(record->ending), record->content_sent,
-           MK_STR_ARG(record->request->path));
+           MK_STR_ARG(mk_request_path(record->request)));
     fflush(stdout);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static struct mk_counters counters;
     static struct mk_host host;
     struct mk_hosts hosts = {.fallback = &host};
     struct mk_web web = {.hosts = &hosts, .on_record = print_record};
-    struct mk_file_cache_limits files = {.files = 16, .memory = 65536, .small = 4096};
+    struct mk_filecache_limits files = {.files = 16, .memory = 65536, .small = 4096};
     struct mk_service service;
     struct mk_acceptor acceptor;
+    uint64_t unread_max;
+    if (argc > 1 && mk_num_parse(mk_str_from_c(argv[1]), &unread_max))
+        limits.h2.unread_max = (uint32_t)unread_max;
     fill_routes();
     host.routes = routes;
     host.n_routes = MK_LEN(routes);
     host.root.fd = -1;
     signal(SIGPIPE, SIG_IGN);
-    MK_ASSERT(mk_loop_init(&loop) == 0 && mk_file_cache_init(&web.files, &files) == 0);
+    MK_ASSERT(mk_loop_init(&loop) == 0 && mk_filecache_init(&web.files, &files) == 0);
     MK_ASSERT(mk_helper_init(&helper, &loop) == 0);
     MK_ASSERT(mk_service_init(&service, &loop, &web, &limits, &counters, MK_STR("Monkey/test")) == 0);
     end_on_sigterm();
@@ -410,7 +414,7 @@ int main(void)
     mk_loop_run_tasks(&loop);
     mk_helper_fini(&helper);
     mk_service_fini(&service);
-    mk_file_cache_fini(&web.files);
+    mk_filecache_fini(&web.files);
     mk_loop_fini(&loop);
     close(signal_fd);
     close(fd);

@@ -38,7 +38,7 @@ def chunked(data, size=1000, extension=b"", trailers=b""):
 
 
 def ends(c, reply):
-    """Of HTTP/1 the connection, since nobody knows where the next request begins; of HTTP/2 the stream alone."""
+    """The connection in HTTP/1, because the start of the next request is unknown; only the stream in HTTP/2."""
     if isinstance(c, Client):
         assert reply.closes
         c.expect_end()
@@ -124,7 +124,7 @@ def test_content_beyond_the_limit_is_refused_at_once(server):
         assert reply.status == 413 and reply.closes
 
 
-def test_100_is_sent_when_somebody_reads(server):
+def test_100_is_sent_when_the_handler_reads(server):
     with server.connect() as c:
         c.ask("/sink", "POST", [("Content-Length", "3"), ("Expect", "100-continue")])
         assert c.read_interim().status == 100
@@ -140,7 +140,7 @@ def test_100_is_sent_before_an_answer_that_will_read(server):
         assert c.get("/early").body == b"early\n"
 
 
-def test_100_is_not_sent_when_nobody_reads(server):
+def test_100_is_not_sent_when_the_handler_does_not_read(server):
     with server.connect() as c:
         reply = c.ask("/early", "POST", [("Content-Length", "3"), ("Expect", "100-continue")]).read()
         assert reply.status == 200 and not reply.interim
@@ -154,7 +154,7 @@ def test_100_is_not_sent_when_the_content_is_there(server):
         assert reply.body == b"3 294\n" and not reply.interim
 
 
-def test_content_that_nobody_read_is_passed_over(server):
+def test_unread_content_is_skipped(server):
     with server.connect() as c:
         assert c.get("/early", "POST", body=b"GET /slow HTTP/1.1\r\n\r\n" * 100).body == b"early\n"
         assert c.ask("/early", "POST", streamed=True).more(b"y" * 3000).done().read().body == b"early\n"
@@ -195,7 +195,7 @@ def test_sources_of_known_and_unknown_length(server, size):
 
 
 @pytest.mark.http1
-def test_http_10_is_told_the_end_by_the_end(server):
+def test_http_10_content_ends_with_the_connection(server):
     with server.connect() as c:
         reply = c.ask("/unknown?100000", version="1.0", fields=[("Connection", "keep-alive")]).read()
         assert reply.framing == "close" and reply.body == b"x" * 100_000
@@ -275,7 +275,7 @@ def memory_kb(pid):
 
 
 @pytest.mark.http1
-def test_nobody_reads_so_nobody_is_read_from(server):
+def test_without_a_reader_the_peer_is_not_read_from(server):
     """Back-pressure: the answer fills the buffers, and then the content stays with its sender."""
     with server.connect(receive_buffer=8192) as c:
         c.send(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % (256 * MB))
@@ -287,7 +287,7 @@ def test_nobody_reads_so_nobody_is_read_from(server):
         except TimeoutError:
             pass
         assert sent < 64 * MB, "the server read what it could not pass on"
-        # It goes on as soon as somebody reads again.
+        # It continues as soon as the client reads again.
         c.sock.settimeout(20)
         assert c.read_head().status == 200
         assert c.read_exactly(2 * MB) == b"e" * (2 * MB)
@@ -369,7 +369,7 @@ def test_another_thread_resumes(server):
             assert c.get("/thread").body == b"42\n"
 
 
-def test_who_never_resumes_is_ended_by_the_clock(server):
+def test_a_handler_that_never_resumes_is_ended_by_the_clock(server):
     with server.connect() as c:
         reply = c.get("/never")
         assert reply.status == 504
@@ -425,7 +425,7 @@ def test_a_client_that_goes_leaves_one_record(server, beginning, path, how):
 
 
 @pytest.mark.http1
-def test_who_has_said_all_may_still_hear_the_answer(server):
+def test_a_half_closed_client_gets_the_answer(server):
     with server.connect() as c:
         c.ask("/slow?200").shut()
         assert c.read().body == b"at last\n"

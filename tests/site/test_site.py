@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bundled site stands alone: well formed, every reference answered by a file of its own, nothing from elsewhere."""
+"""The bundled site is self-contained: well formed, every reference answered by a file of its own, nothing from elsewhere."""
 import re
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
@@ -54,7 +54,7 @@ def test_every_reference_is_a_file_of_the_site(page):
         assert target.exists(), f"{ref} is not there"
 
 
-def test_everybody_can_read_it(page):
+def test_every_user_can_read_it(page):
     assert page.lang == "en"
     assert len(page.ids) == len(set(page.ids))
     assert set(page.labels) <= set(page.ids)

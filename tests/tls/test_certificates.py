@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which certificate whom is shown, and what is said about those that cannot be."""
+"""Which client gets which certificate, and the messages about unusable ones."""
 import ssl
 import textwrap
 
 import pytest
 
+import regexes
 from certificates import make_authority
 from secure import keys
 
@@ -36,8 +37,30 @@ def test_names_choose_the_certificate(secure, authority):
     assert server.get("/", "b.example").text == "hello"
 
 
+@pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
+def test_names_that_match_a_regular_expression_choose_the_certificate(secure, authority):
+    own, exact = authority.issue(["localhost"]), authority.issue(["www1.example"])
+    many = authority.issue(["www2.example", "www1.example", "x.www2.example"])
+    server = secure(keys(own), sections=f"""
+[HOST]
+    ServerName ~^www\\d\\.example$
+    DocumentRoot site
+    {keys(many)}
+[HOST]
+    ServerName www1.example
+    DocumentRoot site
+    {keys(exact)}""")
+    assert server.shown("www1.example") == exact.serial
+    assert server.shown("www2.example") == many.serial
+    assert server.shown("WWW2.Example") == many.serial
+    context = authority.client_context()
+    context.check_hostname = False
+    assert server.shown("x.www2.example", context) == own.serial
+    assert server.get("/", "www2.example").text == "hello"
+
+
 @pytest.mark.parametrize("name", [None, "unknown.example"])
-def test_who_names_nobody_known_gets_the_certificate_of_the_default_host(secure, authority, name):
+def test_an_unknown_name_gets_the_certificate_of_the_default_host(secure, authority, name):
     a, b = authority.issue(["a.example"]), authority.issue(["b.example"])
     server = secure(root=None, sections=hosts(keys(a), keys(b) + "Default on"))
     context = authority.client_context()
@@ -101,7 +124,7 @@ def test_the_effective_configuration_loads_again(secure, run, authority, tmp_pat
     assert pair.serial == server.shown()
 
 
-# What is wrong is said before anybody is served
+# Mistakes are reported before the server serves
 
 @pytest.fixture
 def refused(monkey, site):
@@ -116,7 +139,7 @@ def refused(monkey, site):
 
 def test_no_certificate_at_all(refused):
     said = refused("")
-    assert "no [HOST] has a Certificate: nobody can be served over TLS" in said
+    assert "no [HOST] has a Certificate: TLS connections cannot be served" in said
     assert "hint: add `Certificate FILE KEYFILE` to a [HOST], or to [SERVER] for all" in said
     assert "monkey.conf:2:" in said
 
@@ -143,7 +166,7 @@ def test_a_file_that_is_no_certificate(refused, authority, tmp_path, content):
     assert "monkey.conf:4:" in said and "bad.pem" in said
 
 
-def test_nobody_is_asked_for_the_password_of_a_certificate(refused, authority, tmp_path):
+def test_the_server_never_asks_for_the_password_of_a_key(refused, authority, tmp_path):
     pair, bad = authority.issue(), tmp_path / "bad.pem"
     begin, _, rest = pair.certificate.read_text().partition("\n")
     bad.write_text(f"{begin}\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,{16 * '00'}\n\n{rest}")
@@ -154,7 +177,7 @@ def test_nobody_is_asked_for_the_password_of_a_certificate(refused, authority, t
 def test_a_certificate_without_a_listen_that_speaks_tls(run, monkey, authority):
     server = monkey(server=keys(authority.issue()))
     said = run("-c", server.config, "-t").err
-    assert "no Listen speaks TLS: this certificate is shown to nobody" in said and "add `Listen 443 tls`" in said
+    assert "no Listen has `tls`: this certificate is not used" in said and "add `Listen 443 tls`" in said
 
 
 def test_a_file_without_a_key(refused, authority):
@@ -187,16 +210,16 @@ def test_two_of_the_same_kind(refused, authority):
 
 @pytest.mark.parametrize("line, said", [
     ("TLSCiphers NOTHING", "NOTHING"), ("TLSSuites NOTHING", "NOTHING"), ("TLSGroups NOTHING", "NOTHING"),
-    ("TLSSuites TLS_AES_128_GCM_SHA256:TLS_NOTHING", '"TLS_NOTHING" is no cipher of TLS 1.3'),
-    ("TLSSuites TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384", "is no cipher of TLS 1.3"),
-    ("TLSCiphers ECDHE-ECDSA-AES128-GCM-SHA256:NOTHING", '"NOTHING" is no cipher of TLS 1.2'),
-    ("TLSCiphers DEFAULTS", '"DEFAULTS" is no cipher'),
+    ("TLSSuites TLS_AES_128_GCM_SHA256:TLS_NOTHING", '"TLS_NOTHING" is not a cipher of TLS 1.3'),
+    ("TLSSuites TLS_AES_128_GCM_SHA256,TLS_AES_256_GCM_SHA384", "is not a cipher of TLS 1.3"),
+    ("TLSCiphers ECDHE-ECDSA-AES128-GCM-SHA256:NOTHING", '"NOTHING" is not a cipher of TLS 1.2'),
+    ("TLSCiphers DEFAULTS", '"DEFAULTS" is not a cipher'),
     ("TLSVersion 1.1", "expected one of 1.2, 1.3"), ("HSTS soon", "is not a time of up to 10 years"),
-    ("HSTS 1d always", "`always` is not known"), ("RedirectToHTTPS 99999", "expected on, off or a port"),
+    ("HSTS 1d always", "`always` is unknown"), ("RedirectToHTTPS 99999", "expected on, off or a port"),
     ("ClientCertificates required", "ClientCertificates needs a ClientAuthority"),
     ("ClientCertificates optional\nClientAuthority gone.pem", "No such file"),
     ("Listen 8080 tsl", "`tsl` is not a flag of Listen"), ("Listen 8080 h2", "expected `tls` before it"),
-    ("Listen 8080 tls h2c", "expected `h2`"), ("Listen 8080 !http", "HTTP/1 is spoken on every address"),
+    ("Listen 8080 tls h2c", "expected `h2`"), ("Listen 8080 !http", "every address accepts HTTP/1"),
     ("TicketLifetime 30d", "expected a time"),
 ])
 def test_values_that_mean_nothing(refused, authority, line, said):
@@ -214,4 +237,4 @@ def test_a_redirect_to_nowhere(run, monkey, site):
     it = monkey(server="RedirectToHTTPS on", expect_start=False)
     it.exit_code = 3
     it.wait()
-    assert "no Listen speaks TLS on a port that is known" in it.err.text
+    assert "no Listen has `tls` on a known port" in it.err.text

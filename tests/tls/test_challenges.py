@@ -47,7 +47,7 @@ def test_its_session_opens_nothing_else(closed, authority, version):
 
 
 class TwoFaced:
-    """Asks for a protocol, and for another one when it is told to begin again with another group (RFC 8446, 4.1.4)."""
+    """Asks for a protocol, and for another one when the server requests a retry with another group (RFC 8446, 4.1.4)."""
     HANDSHAKE, SERVER_HELLO = 22, 2
     SET_GROUPS_LIST, SET_HOST_NAME = 92, 55  # of SSL_CTX_ctrl, SSL_ctrl
     CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t,
@@ -93,10 +93,10 @@ class TwoFaced:
 
 
 @pytest.mark.parametrize("second, comes_in", [(b"acme-tls/1", True), (b"http/1.1", False)])
-def test_who_began_with_a_challenge_does_not_go_on_without(closed, second, comes_in):
+def test_a_retried_hello_cannot_drop_the_challenge(closed, second, comes_in):
     client = TwoFaced(b"acme-tls/1", second)
     try:
         assert client.ask(closed.server.addresses[0]) is None
-        assert client.answers == (2 if comes_in else 1)  # both begin anew, one is turned away then
+        assert client.answers == (2 if comes_in else 1)  # both start again, one is refused then
     finally:
         client.free()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Certificates that change while the server runs: nobody who is served notices."""
+"""Certificates that change while the server runs: no connected client notices."""
 import contextlib
 import os
 import shutil
@@ -47,7 +47,7 @@ def test_files_that_change_are_noticed_without_losing_a_request(start, authority
             server.server.err.wait_for(TAKEN, count=n + 1)
             assert server.shown() == pair.serial
         load.more(3).check()
-    assert "certificates have changed: the configuration is loaded anew" in server.server.err.text
+    assert "certificates have changed: reloading the configuration" in server.server.err.text
 
 
 def test_a_connection_that_is_open_keeps_what_it_has(start, authority):
@@ -104,11 +104,11 @@ def test_a_broken_file_changes_nothing(start, authority):
     pair = authority.issue(file="other")
     live = server.authority.folder / "localhost-ec.pem"
     shutil.copy(pair.certificate, live)  # without its key
-    server.server.err.wait_for("the new configuration is not taken: the old one stays")
+    server.server.err.wait_for("the new configuration is rejected: keeping the old one")
     assert "monkey.conf:4:" in server.server.err.text and "key" in server.server.err.text
     assert server.shown() == before
     live.write_text("nothing")
-    server.server.err.wait_for("the new configuration is not taken: the old one stays", count=2)
+    server.server.err.wait_for("the new configuration is rejected: keeping the old one", count=2)
     assert server.shown() == before
     shutil.copy(pair.key, live.with_suffix(".key"))
     shutil.copy(pair.certificate, live)
@@ -120,7 +120,7 @@ def test_a_file_that_is_gone_changes_nothing(start):
     server = start()
     before = server.shown()
     (server.authority.folder / "localhost-ec.key").unlink()
-    server.server.err.wait_for("the new configuration is not taken: the old one stays")
+    server.server.err.wait_for("the new configuration is rejected: keeping the old one")
     assert server.shown() == before
 
 
@@ -128,7 +128,7 @@ def test_a_broken_configuration_is_said_once(start, authority):
     """What was tried in vain is not tried again until something changes."""
     server = start()
     (server.authority.folder / "localhost-ec.pem").write_text("nothing")
-    server.server.err.wait_for("the new configuration is not taken")
+    server.server.err.wait_for("the new configuration is rejected")
     time.sleep(5)  # in which it looks twice
     assert server.server.err.text.count("certificates have changed") == 1
     authority.issue()
@@ -172,7 +172,7 @@ def test_a_plugin_brings_a_certificate_that_is_not_there_yet(secure, authority, 
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-def test_who_writes_for_a_plugin_cannot_lead_us_elsewhere(secure, authority, tmp_path, link):
+def test_links_in_a_plugins_folder_are_not_followed(secure, authority, tmp_path, link):
     """The master reads with its own rights what others may have put there."""
     own, secret = authority.issue(["localhost", "late.example"]), authority.issue(["late.example"])
     both = tmp_path / "secret.pem"
@@ -206,7 +206,7 @@ def test_a_server_can_begin_with_nothing_but_what_a_plugin_will_bring(secure, au
 
 
 def test_challenges_are_answered(secure, authority, tmp_path):
-    """tls-alpn-01: whoever asks for that protocol gets what lies in the folder, now and without a reload."""
+    """tls-alpn-01: a client that requests that protocol gets what is in the folder, now and without a reload."""
     folder = tmp_path / "challenges"
     folder.mkdir()
     server = secure(plugins=[str(PLUGIN)], sections=f"\n[ENCRYPTED]\n    Bring {tmp_path}/late.pem\n    Challenges {folder}\n")
@@ -222,7 +222,7 @@ def test_challenges_are_answered(secure, authority, tmp_path):
 
 # Rights, the background, the next program
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
 def test_workers_that_cannot_read_a_key_serve_with_it(start, authority, secure, site, tmp_path):
     site.path.chmod(0o755)
     for folder in (tmp_path, *tmp_path.parents):

@@ -6,8 +6,10 @@ import subprocess
 
 import pytest
 
+import regexes
 from certificates import make_authority
 from client import Client
+from http2 import Http2Client
 from secure import keys
 
 BOTH = ["127.0.0.1:0 tls", "127.0.0.2:0"]
@@ -77,9 +79,64 @@ def test_challenges_of_authorities_are_answered_in_plain(redirecting, site):
         assert c.get("/.well-known/other", host="a.example").status == 308
 
 
-def test_a_request_that_names_nobody_is_not_sent_anywhere(redirecting):
+@pytest.fixture(params=["h1", "h2"])
+def plain(request):
+    """A client without TLS."""
+    return Client if request.param == "h1" else Http2Client
+
+
+FRONT = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'; echo front\n"
+REFUSING = {"RedirectToHTTPS 8443": 308, "ClientCertificates required\nClientAuthority ca.pem": 403}
+
+
+@pytest.mark.parametrize("rule", REFUSING)
+def test_only_a_file_answers_a_challenge_in_plain(secure, authority, site, tmp_path, plain, rule):
+    refused = REFUSING[rule]
+    (tmp_path / "ca.pem").write_text(authority.file.read_text())
+    folder = ".well-known/acme-challenge/"
+    site.add(folder + "token-_1", "answer")
+    site.add(folder + "deep/token", "deep")
+    site.add(folder + "folder/index.html", "index")
+    site.add(folder + "token.php", FRONT, mode=0o755)
+    site.add("page", "fallback")
+    site.add("front.php", FRONT, mode=0o755)
+    pair = authority.issue(["a.example"])
+    routes = "[ROUTES]\n    *.php cgi\n    */moved redirect 302 /\n    /* static\n"
+    server = secure(keys(pair), listen=["127.0.0.2:0", "127.0.0.1:0 tls"], host=f"{rule}\nFallback page",
+                    plugins=["cgi", "rewrite"], sections=routes + "[REWRITE]\n    When query cmd=*\n"
+                    "    Rewrite glob * /front.php\n    Rewrite glob */other " + "/" + folder + "token-_1\n")
+
+    def ask(name, method="GET", body=b""):
+        with plain(server.server.addresses[0]) as c:
+            return c.get("/" + folder + name, method, body=body, host="a.example")
+
+    assert ask("token-_1").text == "answer"
+    assert ask("token-_1", "HEAD").status == 200
+    assert ask("token-_1?x").text == "answer"
+    assert ask("other").text == "answer"  # a rewrite to the answer is one
+    for name in ("token-_1?cmd=1", "none?cmd=1", "none", "", "deep/token", "deep", "folder/", "folder", "token.php",
+                 "token-_1/", "token-_1%2F", "moved", "%2e%2e/%2e%2e/page"):
+        assert ask(name).status == refused, name
+    for method in ("POST", "PUT", "OPTIONS", "DELETE"):
+        assert ask("x?cmd=1", method, b"x").status == refused, method
+        assert ask("token-_1", method, b"x").status == refused, method
+    if refused == 308:
+        assert ask("x?cmd=1").all("Location")[0].endswith("/acme-challenge/x?cmd=1")  # what the client asked for
+
+
+def test_a_request_without_a_name_is_not_redirected(redirecting):
     with Client(redirecting().server.addresses[0]) as c:
         assert c.send(b"GET / HTTP/1.0\r\n\r\n").read().status == 403
+
+
+@pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
+@pytest.mark.parametrize("names, to", [("~^a", None), ("*.example ~^a b.example", "https://b.example:8443/")])
+def test_a_request_that_names_no_host_is_sent_to_a_name_not_to_a_pattern(secure, authority, names, to):
+    server = secure(keys(authority.issue(["localhost"])) + "RedirectToHTTPS 8443", host=f"ServerName {names}",
+                    listen=["127.0.0.2:0", "127.0.0.1:0 tls"])
+    with Client(server.server.addresses[0]) as c:
+        reply = c.send(b"GET / HTTP/1.0\r\n\r\n").read()
+        assert (reply.status, reply.get("Location")) == ((308, to) if to else (403, None))
 
 
 # Versions and ciphers
@@ -210,9 +267,21 @@ def test_a_host_that_requires_certificates_is_not_served_in_plain(mixed, site):
         assert c.get("/.well-known/acme-challenge/token", host="closed.example").text == "answer"
 
 
+def test_challenges_are_answered_in_plain_only(mixed, site):
+    """A host that has TLS listeners only, and requires certificates, answers no challenge without one."""
+    site.add(".well-known/acme-challenge/token", "answer")
+    server = mixed()
+    with server.connect("open.example") as c:
+        assert c.get("/.well-known/acme-challenge/token", host="closed.example").status == 421
+        assert c.get("/.well-known/acme-challenge/none", host="closed.example").status == 421
+        assert c.get("/.well-known/acme-challenge/token", host="open.example").text == "answer"
+    with pytest.raises(ssl.SSLError), server.connect("closed.example") as c:
+        c.get("/.well-known/acme-challenge/token", host="closed.example")
+
+
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 def test_a_session_of_one_host_does_not_open_another(mixed, authority, version):
-    """Tickets are of the server: who has one of a host that asks for nothing must not use it where more is asked."""
+    """Tickets belong to the server: one from a host without requirements must not work for a host with more."""
     server = mixed()
     context = authority.client_context()
     context.maximum_version = context.minimum_version = version

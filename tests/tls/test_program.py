@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program around TLS: command line, background, what it says, programs and plugins that are told of it."""
+"""The program around TLS: command line, daemon, messages, and what programs and plugins learn of TLS."""
 import os
 import re
 import shutil
@@ -62,10 +62,10 @@ def test_explain(run, site, authority, tmp_path):
     assert "listener  127.0.0.1:8443 tls\n" in said and "Strict-Transport-Security: max-age=86400\n" in said
     assert f"tls       its certificate ends on {pair.x509.not_valid_after_utc:%Y-%m-%d %H:%M} UTC\n" in said
     said = run("-c", config, "explain", "GET", "http://a.example:8080/x").out
-    assert "tls       plain requests are sent to https://a.example:8443\n" in said
+    assert "tls       plain requests are sent to https://a.example:8443/x\n" in said
     assert "answer    308 Permanent Redirect" in said and "Location: https://a.example:8443/x" in said
     said = run("-c", config, "explain", "GET", "https://a.example/").out
-    assert "none listens on port 443 with TLS" in said
+    assert "no listener on port 443 with TLS" in said
 
 
 def test_a_program_without_its_object(site, tmp_path, run):
@@ -79,13 +79,13 @@ def test_a_program_without_its_object(site, tmp_path, run):
     if done.returncode == 3 and "monkey-tls.so" not in done.stderr:
         pytest.skip("another one is installed on this machine")
     assert done.returncode == 3
-    assert "a.conf:2:" in done.stderr and "this server cannot speak TLS: " in done.stderr
-    assert "hint: install the package that brings monkey-tls.so, or build with OpenSSL 3" in done.stderr
+    assert "a.conf:2:" in done.stderr and "this server does not support TLS: " in done.stderr
+    assert "hint: install the package with monkey-tls.so, or build with OpenSSL 3" in done.stderr
     config.write_text("[SERVER]\n    Listen 127.0.0.1:8443\n[HOST]\n    DocumentRoot site\n    Certificate a.pem\n")
     assert subprocess.run([program, "-t", "-c", config], capture_output=True).returncode == 0
 
 
-def test_programs_are_told(secure, site, authority, tmp_path):
+def test_programs_learn_of_tls(secure, site, authority, tmp_path):
     clients = make_authority(tmp_path / "clients", "authority of clients")
     somebody = clients.issue(["somebody"], client=True)
     site.add("cgi-bin/env.sh", "#!/bin/sh\necho Content-Type: text/plain\necho\nenv | grep -E '^(HTTPS|SSL_|REQUEST_SCHEME)'\n",

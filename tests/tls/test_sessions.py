@@ -68,7 +68,7 @@ def test_after_a_reload(start, authority, version):
 
 
 def test_after_a_change_of_certificates(start, authority):
-    """The client has seen that the server is who it is; the key of the ticket has not changed."""
+    """The client has verified the server; the key of the ticket has not changed."""
     server = start()
     client = Continuing(server, authority)
     client.connect()

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/num.h"
 #include "http/field.h"
-#include "http/h2frame.h"
+#include "http/h2_frame.h"
 #include "http/hpack.h"
 #include "http/scan.h"
 
@@ -48,7 +48,7 @@ struct h2_client {
     struct mk_hpack *decoder;
     struct h2_stream at[H2_STREAMS];
     unsigned n;
-    int64_t window, upload, initial;
+    int64_t window, upload, initial, initial_upload;
     uint32_t highest; /* that we opened */
     struct h2_pending pending[H2_PENDING];
     unsigned n_pending;
@@ -71,7 +71,7 @@ static inline void h2_init(struct h2_client *c)
 {
     memset(c, 0, sizeof *c);
     c->decoder = mk_hpack_new();
-    c->window = c->upload = c->initial = MK_H2_WINDOW;
+    c->window = c->upload = c->initial = c->initial_upload = MK_H2_WINDOW;
     c->streams_max = UINT32_MAX;
     c->last_stream = MK_H2_STREAM_MAX;
 }
@@ -163,7 +163,8 @@ static inline struct h2_stream *h2_expect(struct h2_client *c, uint32_t id)
         return s;
     MK_ASSERT(c->n < H2_STREAMS);
     s = &c->at[c->n++];
-    *s = (struct h2_stream){.id = id, .window = c->initial, .upload = MK_H2_WINDOW, .length = UINT64_MAX};
+    *s =
+        (struct h2_stream){.id = id, .window = c->initial, .upload = c->initial_upload, .length = UINT64_MAX};
     s->fields = mk_buf_growing(H2_FIELDS);
     s->content = mk_buf_growing(H2_CONTENT);
     if (id > c->highest)
@@ -178,7 +179,7 @@ static inline void h2_pack(struct mk_buf *block, const char *fields)
     while (rest.len) {
         mk_str line = mk_str_cut(&rest, '\n');
         size_t n = mk_str_find(mk_str_skip(line, 1), ':') + 1; /* names may begin with one */
-        mk_hpack_emit(block, mk_str_take(line, n), mk_str_skip(line, n + 2));
+        mk_hpack_emit(block, mk_str_first(line, n), mk_str_skip(line, n + 2));
     }
 }
 
@@ -383,13 +384,20 @@ static inline bool h2_hear_data(struct h2_client *c, const struct mk_h2_frame *f
     return f->flags & MK_H2_END_STREAM ? h2_hear_end(c, s) : true;
 }
 
+static inline void h2_hear_initial_window(struct h2_client *c, int64_t value)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        c->at[i].upload += value - c->initial_upload;
+    c->initial_upload = value;
+}
+
 static inline bool h2_hear_settings(struct h2_client *c, const struct mk_h2_frame *f, mk_str payload)
 {
     unsigned id;
     uint32_t value;
     if (f->flags & MK_H2_ACK) {
         if (!c->n_pending)
-            return h2_bad(c, 0, "SETTINGS that nobody sent are acknowledged");
+            return h2_bad(c, 0, "SETTINGS that were never sent are acknowledged");
         for (unsigned i = 0; i < c->pending[0].n_streams; i++)
             c->at[i].window += c->pending[0].by;
         memmove(c->pending, c->pending + 1, --c->n_pending * sizeof c->pending[0]);
@@ -398,6 +406,8 @@ static inline bool h2_hear_settings(struct h2_client *c, const struct mk_h2_fram
     while (mk_h2_frame_next_setting(&payload, &id, &value))
         if (id == MK_H2_MAX_CONCURRENT_STREAMS)
             c->streams_max = value;
+        else if (id == MK_H2_INITIAL_WINDOW_SIZE)
+            h2_hear_initial_window(c, value);
     c->n_settings++;
     return true;
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Handlers that use everything a handler may do: they read and write in pieces, wait, fail and exaggerate.
  * For tests of every layer from web upwards, fuzz targets, and the test server; knows nothing of cmocka.
- *
- * What they shall do stands in the query of the request, as one number or "name=number&...". */
+ * The query of the request says what they do, as one number or "name=number&...". */
 #ifndef MK_UNIT_HANDLERS_H
 #define MK_UNIT_HANDLERS_H
 
@@ -228,7 +227,7 @@ static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk
 
 /* ---- Waiting ---- */
 
-/* never: nobody will ever resume it. */
+/* never: it is never resumed. */
 static inline enum mk_verdict handlers_never(struct mk_request *request, struct mk_response *response,
                                              void *data)
 {

@@ -40,7 +40,7 @@ static inline bool json_number(mk_str *s)
     return whole;
 }
 
-/* One character of UTF-8 that may stand unescaped; how many bytes, 0 if it is none. */
+/* One character of UTF-8 that needs no escape; how many bytes, 0 if it is none. */
 static inline size_t json_char(mk_str s)
 {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};

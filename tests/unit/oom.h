@@ -2,7 +2,7 @@
 /* Included once by a test_*_oom.c: memory runs out at the n-th allocation, for every n.
  *
  * The build links these tests with --wrap, so every call of mk_mem_* in the layers below comes here, and
- * every piece that somebody takes from an arena: most of them need no memory, but any of them may be the one
+ * every piece taken from an arena: most of them need no memory, but any of them may be the one
  * that does. */
 #ifndef MK_UNIT_OOM_H
 #define MK_UNIT_OOM_H
@@ -81,19 +81,26 @@ void __wrap_mk_mem_free(void *p)
     __real_mk_mem_free(p);
 }
 
+static bool arena_fails(struct mk_arena *a)
+{
+    bool now = oom_now();
+    a->failed |= now;
+    return now;
+}
+
 void *__wrap_mk_arena_alloc(struct mk_arena *a, size_t size)
 {
-    return oom_now() ? NULL : __real_mk_arena_alloc(a, size);
+    return arena_fails(a) ? NULL : __real_mk_arena_alloc(a, size);
 }
 
 void *__wrap_mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size)
 {
-    return oom_now() ? NULL : __real_mk_arena_zalloc(a, n, size);
+    return arena_fails(a) ? NULL : __real_mk_arena_zalloc(a, n, size);
 }
 
 mk_str __wrap_mk_arena_copy(struct mk_arena *a, mk_str s)
 {
-    return oom_now() ? (mk_str){NULL, 0} : __real_mk_arena_copy(a, s);
+    return arena_fails(a) ? MK_ABSENT : __real_mk_arena_copy(a, s);
 }
 
 mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
@@ -103,14 +110,14 @@ mk_str __wrap_mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
     va_start(args, fmt);
     int len = vasprintf(&text, fmt, args);
     va_end(args);
-    mk_str copy = oom_now() || len < 0 ? (mk_str){NULL, 0} : __real_mk_arena_copy(a, mk_str_from_c(text));
+    mk_str copy = arena_fails(a) || len < 0 ? MK_ABSENT : __real_mk_arena_copy(a, mk_str_from_c(text));
     free(text);
     return copy;
 }
 
 bool __wrap_mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
 {
-    return !oom_now() && __real_mk_arena_on_end(a, fn, data);
+    return !arena_fails(a) && __real_mk_arena_on_end(a, fn, data);
 }
 
 /* The next allocation fails, and only that one. */

@@ -49,7 +49,7 @@ static inline bool reply_read_status(struct reply *r, mk_str line)
     uint64_t status;
     if (!mk_str_starts(line, MK_STR("HTTP/1.1 ")) || line.len < 13 || line.p[12] != ' ')
         return false;
-    if (!mk_num_parse(mk_str_take(mk_str_skip(line, 9), 3), &status) || status < 100 || status > 599)
+    if (!mk_num_parse(mk_str_first(mk_str_skip(line, 9), 3), &status) || status < 100 || status > 599)
         return false;
     r->status = (unsigned)status;
     return mk_is_field_value(mk_str_skip(line, 13));
@@ -58,7 +58,7 @@ static inline bool reply_read_status(struct reply *r, mk_str line)
 static inline bool reply_read_field(struct reply *r, mk_str line)
 {
     size_t colon = mk_str_find(line, ':');
-    mk_str name = mk_str_take(line, colon), value = mk_str_skip(line, colon + 2);
+    mk_str name = mk_str_first(line, colon), value = mk_str_skip(line, colon + 2);
     if (colon == MK_STR_NONE || colon + 1 >= line.len || line.p[colon + 1] != ' ')
         return false;
     return mk_is_token(name) && mk_is_field_value(value) && mk_str_trim(value).len == value.len &&
@@ -70,8 +70,8 @@ static inline mk_str reply_line(mk_str *rest)
 {
     size_t end = mk_str_find(*rest, '\n');
     if (end == MK_STR_NONE || end == 0 || rest->p[end - 1] != '\r')
-        return (mk_str){NULL, 0};
-    mk_str line = mk_str_take(*rest, end - 1);
+        return MK_ABSENT;
+    mk_str line = mk_str_first(*rest, end - 1);
     *rest = mk_str_skip(*rest, end + 1);
     return line;
 }
@@ -80,16 +80,16 @@ static inline mk_str reply_find_head(mk_str text)
 {
     for (size_t i = 0; i + 4 <= text.len; i++)
         if (memcmp(text.p + i, "\r\n\r\n", 4) == 0)
-            return mk_str_take(text, i + 4);
-    return (mk_str){NULL, 0};
+            return mk_str_first(text, i + 4);
+    return MK_ABSENT;
 }
 
 static inline enum reply_result reply_read_head(struct reply *r, mk_str *rest)
 {
     mk_str head = reply_find_head(*rest);
     if (!head.p)
-        return mk_str_starts(MK_STR("HTTP/1.1 "), mk_str_take(*rest, 9)) ? REPLY_PART
-                                                                         : reply_bad(r, "no head");
+        return mk_str_starts(MK_STR("HTTP/1.1 "), mk_str_first(*rest, 9)) ? REPLY_PART
+                                                                          : reply_bad(r, "no head");
     r->head = head;
     *rest = mk_str_skip(*rest, head.len);
     if (!reply_read_status(r, reply_line(&head)))
@@ -125,7 +125,7 @@ static inline enum reply_result reply_read_length(struct reply *r, mk_str *rest,
     uint64_t length;
     if (!mk_num_parse(digits, &length))
         return reply_bad(r, "the length");
-    mk_buf_add(&r->content, mk_str_take(*rest, length < rest->len ? (size_t)length : rest->len));
+    mk_buf_add(&r->content, mk_str_first(*rest, length < rest->len ? (size_t)length : rest->len));
     *rest = mk_str_skip(*rest, r->content.len);
     return r->content.len == length ? REPLY_WHOLE : REPLY_PART;
 }

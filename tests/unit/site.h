@@ -6,6 +6,7 @@
 
 #include "http/framing.h"
 #include "unit/folder.h"
+#include "web/asked.h"
 #include "web/flow.h"
 #include "web/static.h"
 
@@ -27,7 +28,7 @@ struct site {
     unsigned n_logged;
 };
 
-static const struct mk_file_cache_limits site_limits = {
+static const struct mk_filecache_limits site_limits = {
     .files = 64, .memory = 64 * 1024, .small = 1024, .recheck_ms = 1000};
 
 static const mk_str site_index[] = {MK_STR_INIT("index.html"), MK_STR_INIT("index.htm")};
@@ -46,9 +47,10 @@ static inline void site_log(struct mk_log *log, enum mk_log_level level, mk_str 
 
 /* Serves its folder with the static handler, at a fixed time. Everything may be changed before the first
  * request. */
-static inline void site_init_with(struct site *s, const struct mk_file_cache_limits *limits)
+static inline void site_init_with(struct site *s, const struct mk_filecache_limits *limits)
 {
     mk_str taken;
+    const struct mk_host *holder;
     memset(s, 0, sizeof *s);
     folder_init(&s->folder);
     mk_arena_init(&s->arena, NULL);
@@ -63,10 +65,10 @@ static inline void site_init_with(struct site *s, const struct mk_file_cache_lim
                                .ranges = true,
                                .precompressed = true};
     mk_hosts_init(&s->hosts, &s->arena);
-    MK_ASSERT(mk_hosts_add(&s->hosts, &s->host, &taken) == 0);
+    MK_ASSERT(mk_hosts_add(&s->hosts, &s->host, &taken, &holder) == 0);
     s->log = (struct mk_log){.level = MK_LOG_DEBUG, .write = site_log, .data = s};
     s->web = (struct mk_web){.hosts = &s->hosts, .log = &s->log};
-    MK_ASSERT(mk_file_cache_init(&s->web.files, limits) == 0);
+    MK_ASSERT(mk_filecache_init(&s->web.files, limits) == 0);
     s->peer = (struct mk_peer){.is_unix = 1};
     s->now_ms = 1000000;
     s->now = 1800000000;
@@ -79,7 +81,7 @@ static inline void site_init(struct site *s)
 
 static inline void site_fini(struct site *s)
 {
-    mk_file_cache_fini(&s->web.files);
+    mk_filecache_fini(&s->web.files);
     mk_arena_cache_fini(&s->blocks);
     mk_arena_fini(&s->arena);
     folder_fini(&s->folder);
@@ -98,7 +100,7 @@ static inline struct mk_exchange *site_ask(struct site *s, const char *head_text
     static const struct mk_head_limits limits = {
         .head_max = 65536, .target_max = 32768, .fields_max = SITE_FIELDS};
     struct mk_exchange *x = mk_exchange_new(&s->web, &s->blocks, s->now_ms, s->now);
-    mk_str text = x ? mk_arena_copy(&x->arena, mk_str_from_c(head_text)) : (mk_str){NULL, 0};
+    mk_str text = x ? mk_arena_copy(&x->arena, mk_str_from_c(head_text)) : MK_ABSENT;
     struct mk_field *fields = x ? mk_arena_alloc(&x->arena, SITE_FIELDS * sizeof *fields) : NULL;
     if (!text.p || !fields) {
         if (x)
@@ -110,12 +112,12 @@ static inline struct mk_exchange *site_ask(struct site *s, const char *head_text
     MK_ASSERT(mk_head_parse(&head, text, 0, &limits) == (int)text.len);
     struct mk_request *r = &x->request;
     r->version = head.minor ? 11 : 10;
-    r->method = head.method;
+    r->received.method = head.method;
     r->method_text = head.method_text;
     r->fields = head.fields;
     r->peer = &s->peer;
     (void)!mk_framing_of(&head, &framing);
-    int status = mk_exchange_set_target(x, head.target, framing.host);
+    int status = mk_asked_receive(r, head.target, framing.host);
     if (status)
         mk_flow_refuse(x, (unsigned)status);
     return x;
@@ -137,7 +139,7 @@ static inline struct mk_exchange *site_answer(struct site *s, const char *target
     return x;
 }
 
-/* All content of the response, or its beginning if it fails or somebody waits; ends with a NUL. In the memory
+/* All content of the response, or its beginning if it fails or has to wait; ends with a NUL. In the memory
  * of the request. */
 static inline mk_str site_content(struct mk_exchange *x)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stream without a socket: takes as much as it is told to and remembers it, gives the bytes it was given.
+/* A stream without a socket: takes as much as the test allows and records it, gives the bytes it was given.
  * Knows nothing of cmocka: fuzz targets use it as well. */
 #ifndef MK_UNIT_STREAM_H
 #define MK_UNIT_STREAM_H

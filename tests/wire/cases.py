@@ -31,7 +31,7 @@ class Case:
         return f"{Path(self.file).stem}-{'-'.join(self.name.split())}".replace("/", "_")
 
     def events(self, kind):
-        """What stands behind `kind` in each expected line that begins with it."""
+        """The text after `kind` in each expected line that begins with it."""
         head = kind.encode()
         return [line[len(head):].lstrip(b" ") for line in self.expect if line.split(b" ")[0] == head]
 
@@ -53,7 +53,7 @@ class Case:
 
 
 def decode(text):
-    """The bytes that a line stands for."""
+    """The bytes that a line means."""
     data, rest = _decode(text, False)
     assert not rest
     return data

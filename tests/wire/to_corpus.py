@@ -1,17 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes seeds for the fuzz targets out of the wire cases:  to_corpus.py [tests/fuzz/corpus]
+"""Makes seeds for the fuzz targets out of the wire cases:  to_corpus.py FOLDER
 
-Writes wire-* files and removes those whose case is gone; other seeds are left alone. Long cases are left out, and only
-a share of the others is taken, so that a folder stays small.
+Writes FOLDER/TARGET/wire-*, and removes those whose case is gone. The build calls it; long cases are left out.
 """
 import sys
-from hashlib import sha256
 from pathlib import Path
 
-from cases import FOLDER, read_cases
+from cases import read_cases
 
-SIZE_MAX, FILES_MAX = 512, 36
+SIZE_MAX = 512
 
 
 def heads(case):
@@ -49,17 +47,11 @@ def lines(case):
 
 
 SEEDS = {"fuzz_http_head": heads, "fuzz_http_chunked": bodies, "fuzz_http_target": targets, "fuzz_web_flow": flows,
-         "fuzz_proto_h1": connections, "fuzz_server_accesslog": lines}
-
-
-def thin(seeds):
-    """A share that hardly changes when a case is added."""
-    names = sorted(seeds, key=lambda name: sha256(name.encode()).digest())
-    return {name: seeds[name] for name in names[:FILES_MAX]}
+         "fuzz_proto_h1": connections, "fuzz_setup_accesslog": lines}
 
 
 def main():
-    corpus = Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER.parent / "fuzz" / "corpus"
+    corpus = Path(sys.argv[1])
     cases = list(read_cases())
     for target, pick in SEEDS.items():
         folder = corpus / target
@@ -70,13 +62,11 @@ def main():
                 if len(data) <= SIZE_MAX and data not in seen:
                     seen.add(data)
                     seeds[f"wire-{case.id}"[:78] + (f"-{number}" if number else "")] = data
-        seeds = thin(seeds)
         for old in folder.glob("wire-*"):
             if old.name not in seeds:
                 old.unlink()
         for name, data in seeds.items():
             (folder / name).write_bytes(data)
-        print(f"{target}: {len(seeds)} seeds")
 
 
 if __name__ == "__main__":

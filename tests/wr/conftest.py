@@ -15,7 +15,7 @@ PROGRAM = os.environ.get("WR_PROGRAM", str(ROOT / "build" / "dev" / "wr"))
 
 
 class Wr:
-    """Runs wr; `path` stands before PATH."""
+    """Runs wr; `path` is put before PATH."""
 
     def __init__(self, path):
         self.path, self.program = path, PROGRAM

@@ -67,7 +67,7 @@ def slow(ms):
 
 
 def forking(ms):
-    """A child for each connection, which burns and ends; nobody waits for it."""
+    """A child for each connection, which burns and ends; no process waits for it."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener, port = listen()
     say(port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who cannot do more is said, in words too. A busy machine gives nobody a whole core, so some shots are tried."""
+"""wr names the side at its limit, in words too. A busy machine grants no whole core, so the test tries several shots."""
 import os
 
 import pytest

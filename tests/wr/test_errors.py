@@ -19,7 +19,7 @@ def test_help_and_version(wr):
 
 
 @pytest.mark.parametrize("words, said", [
-    ([], "a client's command is missing"),
+    ([], "the client command is missing"),
     (["-c", "0", "--", "wrk", URL], "-c expects a number from 1"),
     (["--nonsense", "--", "wrk", URL], "there is no such option: --nonsense"),
     (["-l", "5", "--", "wrk", URL], "-l and -s need -c"),
@@ -30,14 +30,14 @@ def test_wrong_usage(wr, words, said):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--", "curl", URL], "the clients that wr knows are wrk, "),
-    (["--", "wrk", "index.html"], "there is no http:// or https:// URL in the command"),
+    (["--", "curl", URL], "wr supports wrk, "),
+    (["--", "wrk", "index.html"], "the command contains no http:// or https:// URL"),
     (["--", "wrk", URL], "nothing listens on port 1 here"),
-    (["--", "wrk", "http://example.org/"], "is not on this machine"),
+    (["--", "wrk", "http://example.org/"], "does not name this machine"),
     (["--pid", "4194305", "--", "wrk", URL], "there is no process 4194305"),
-    (["--name", "no-such-server", "--", "wrk", URL], 'no process is called "no-such-server"'),
-    (["-c", "5", "--", "wrk", "--connections=3", URL], "write {c} where"),
-    (["-c", "5", "--", "ab", "-kc", "100", URL], "the command has -kc, and"),
+    (["--name", "no-such-server", "--", "wrk", URL], 'no process has the name "no-such-server"'),
+    (["-c", "5", "--", "wrk", "--connections=3", URL], "write {c} in place of"),
+    (["-c", "5", "--", "ab", "-kc", "100", URL], "the command contains -kc, but"),
 ])
 def test_what_cannot_be_found(wr, words, said):
     done = wr.run(*words, code=1)
@@ -52,7 +52,7 @@ def test_what_cannot_be_found(wr, words, said):
 def test_a_wrong_answer_stops_it(wr, serve, words, said):
     server = serve("slow", 0)
     done = wr.run(*words, "--", "wrk", server.url, code=1)
-    assert "wrong answer: " in done.stderr and said in done.stderr and not done.stdout
+    assert "wrong response: " in done.stderr and said in done.stderr and not done.stdout
 
 
 def test_an_answer_of_500_is_wrong_unless_meant(wr, serve):
@@ -60,9 +60,9 @@ def test_an_answer_of_500_is_wrong_unless_meant(wr, serve):
     assert "has status 500, not 200" in wr.run("--", "ab", "-n", 5, server.url, code=1).stderr
     wr.run("--status", 500, "--length", 2, "--", "ab", "-n", 5, server.url)
     done = wr.run("--unchecked", "--", "ab", "-n", 5, server.url, code=1)
-    assert "5 of 5 answers were errors: this is the rate of error answers" in done.stderr
+    assert "5 of 5 responses were errors, so the rate includes error responses" in done.stderr
     done = wr.run("--unchecked", "--json", "--", "ab", "-n", 5, server.url)
-    assert "5 of 5 answers were errors" in done.stderr
+    assert "5 of 5 responses were errors" in done.stderr
     shot = json.loads(done.stdout)["steps"][0]["shots"][0]
     assert shot["errors"]["status"] == 5
     wr.run("--status", 500, "--", "ab", "-n", 5, server.url)
@@ -72,7 +72,7 @@ def test_an_answer_of_500_is_wrong_unless_meant(wr, serve):
 def test_what_is_no_control_group_is_refused(wr, serve, folder):
     server = serve("slow", 0)
     done = wr.run("--pid", server.pid, "--cgroup", folder, "--", "ab", "-n", 5, server.url, code=1)
-    assert f"wr: {folder}: --cgroup expects the folder of a control group of version 2" in done.stderr and not done.stdout
+    assert f"wr: {folder}: --cgroup expects the folder of a version 2 control group" in done.stderr and not done.stdout
 
 
 HELLO = ("--length", 11, "--sha1", "2aae6c35c94fcfb415dbe95f408b9ce91ee846ed")
@@ -91,7 +91,7 @@ def test_content_is_checked_however_it_comes(wr, serve, answer):
 
 
 @pytest.mark.parametrize("answer, said", [
-    ("", "the connection was closed without one"),
+    ("", "the connection was closed without a response"),
     ("SSH-2.0-OpenSSH_9.2\r\n", "it does not begin with HTTP/1."),
     ("HTTP/1.1 200 OK\nContent-Length: 11\n\nhello world", "a line of the head does not end with CRLF"),
     ("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nhello", "it ended in the middle"),
@@ -100,7 +100,7 @@ def test_content_is_checked_however_it_comes(wr, serve, answer):
 def test_what_is_no_answer_is_said_to_be_none(wr, serve, answer, said):
     server = serve("saying", answer)
     wr.script("wrk", PRINT_WRK)
-    assert f"cannot be checked: {said}; --unchecked" in wr.run("--", "wrk", server.url, code=1).stderr
+    assert f"cannot check the response to GET {server.url}: {said}; --unchecked" in wr.run("--", "wrk", server.url, code=1).stderr
     wr.run("--unchecked", "--", "wrk", server.url)
 
 
@@ -131,7 +131,7 @@ def test_the_client_is_not_there(wr, serve):
 @pytest.mark.parametrize("script, said", [
     ("print('good morning')", "cannot read the output of wrk: "),
     ("", "cannot read the output of wrk: "),
-    ("import sys; print('no such host', file=sys.stderr); sys.exit(3)", "failed with exit code 3; it said: no such host"),
+    ("import sys; print('no such host', file=sys.stderr); sys.exit(3)", "failed with exit code 3; its output: no such host"),
     ("import os; os.kill(os.getpid(), 9)", "was ended by signal 9"),
 ])
 def test_the_client_fails(wr, serve, script, said):
@@ -143,7 +143,7 @@ def test_the_client_fails(wr, serve, script, said):
 def test_a_client_that_reads_its_options_otherwise_is_no_step_of_the_sweep(wr, serve):
     server = serve("slow", 0)
     wr.script("wrk", PRINT_WRK.replace("1 connections", "10 connections"))
-    assert "wrk says that it used 10 connections, not 7" in wr.run("-c", 7, "--", "wrk", server.url, code=1).stderr
+    assert "wrk reports 10 connections, not 7" in wr.run("-c", 7, "--", "wrk", server.url, code=1).stderr
     wr.run("-c", 10, "--", "wrk", server.url)
     wr.run("-c", 1, "--", "wrk", "-c", "{c}0", server.url)
     wr.run("--", "wrk", "-c", 7, server.url)
@@ -159,14 +159,14 @@ def test_a_client_cannot_command_the_terminal(wr, serve):
 def test_a_server_that_hangs_up_is_an_error_and_no_signal(wr, serve):
     server = serve("hanging-up")
     for _ in range(5):
-        assert "cannot be checked" in wr.run("--", "wrk", "-H", "A: " + "x" * 100000, server.url, code=1).stderr
+        assert "cannot check the response" in wr.run("--", "wrk", "-H", "A: " + "x" * 100000, server.url, code=1).stderr
 
 
 def test_a_client_that_talks_without_end_is_bounded(wr, serve):
     server = serve("slow", 0)
     wr.script("wrk", "import sys\nfor _ in range(200): sys.stdout.write('x' * 65536)\nsys.stdout.write('the end')")
     said = wr.run("--", "wrk", server.url, code=1).stderr
-    assert "longer than a megabyte" in said and "the end" in said and len(said) < 2000
+    assert "exceeds a megabyte" in said and "the end" in said and len(said) < 2000
 
 
 # It has a child, and neither wants to end.
@@ -234,4 +234,4 @@ def test_https_is_checked_with_curl_or_not_at_all(wr, serve):
     wr.script("curl", "import sys; sys.stdout.write('x' * 100000); sys.stderr.write('\\n200')")
     assert "has 100000 bytes, not 1" in wr.run("--length", 1, "--", "wrk", url, code=1).stderr
     wr.script("curl", "import sys; sys.stderr.write('curl: (7) refused\\n\\n000'); sys.exit(7)")
-    assert "cannot be checked: curl: (7) refused" in wr.run("--", "wrk", url, code=1).stderr
+    assert f"cannot check the response to GET {url}: curl: (7) refused" in wr.run("--", "wrk", url, code=1).stderr

@@ -111,7 +111,7 @@ def test_of_two_servers_on_one_port_the_address_of_the_url_chooses(wr, serve):
     for server, host in ((here, "127.0.0.1"), (there, "127.0.0.2")):
         assert re.search(rf"\b{server.pid} \(\S+\) at {host}:{server.port}\b", said)
     said = wr.run("--", "ab", "-n", 20, f"http://127.0.0.3:{here.port}/", code=1).stderr
-    assert f"port {here.port} is listened on, but not at 127.0.0.3" in said
+    assert f"a process listens on port {here.port}, but not at 127.0.0.3" in said
 
 
 @pytest.mark.skipif(not shutil.which("nginx"), reason="nginx is not installed")

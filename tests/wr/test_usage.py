@@ -51,7 +51,7 @@ def group():
     except OSError as e:
         pytest.skip(f"no cgroup of version 2 can be made: {e}")
     yield folder
-    # Whoever is in there is the test's: they go back to where we are.
+    # All processes in there are the test's: they go back to our group.
     for pid in (folder / "cgroup.procs").read_text().split():
         try:
             (folder.parent / "cgroup.procs").write_text(pid)
@@ -68,7 +68,7 @@ def test_children_that_ended_count_in_a_cgroup(wr, serve, group):
     server = serve("forking", 5, before=within(group))
     document, shots, _ = wr.shots("--pid", server.pid, "-c", 2, "--", *AB, server.url)
     assert document["cpu_counted_by"] == "cgroup"
-    # 40 children of 5 ms each, and nobody waited for them.
+    # 40 children of 5 ms each, and no process waited for them.
     assert used_us(shots[0]) >= 200_000 and shots[0]["us_per_request"] >= 5_000
 
 
@@ -94,12 +94,12 @@ def test_a_cgroup_that_is_named_is_taken(wr, serve, group):
 def test_a_cgroup_that_counts_another_is_refused(wr, serve, group):
     server = serve("slow", 0)
     done = wr.run("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url, code=1)
-    assert "the server is not in that control group" in done.stderr
+    assert "that control group lacks some or all of the server's processes" in done.stderr
     done = wr.run("--pid", server.pid, "--cgroup", group.parent, "-c", 2, "--", *AB, server.url, code=1)
-    assert "--cgroup expects" in done.stderr or "is in that control group" in done.stderr
+    assert "--cgroup expects" in done.stderr or "that control group also contains" in done.stderr
     (group / "cgroup.procs").write_text(str(server.pid))
     done = wr.run("--pid", server.pid, "--cgroup", group, "-c", 2, "--", *AB, server.url, before=within(group), code=1)
-    assert "wr itself or process 1 is in that control group" in done.stderr
+    assert "that control group also contains wr itself or process 1" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["a) b (c", "(()) S 1 1", "x y"])
@@ -130,15 +130,15 @@ def test_memory_of_a_short_shot_is_that_under_load(wr, serve):
     assert shot["pss_kb"] == shot["peak_kb"] >= 64 << 10
 
 
-def test_memory_of_a_shot_that_nobody_looked_at_is_not_known(wr, serve):
+def test_memory_of_a_shot_without_samples_is_unknown(wr, serve):
     server = serve("slow", 0)
     document, (shot,), said = wr.shots("--pid", server.pid, "--interval", 60000, "-c", 2, "--", *AB, server.url)
     assert shot["samples"] == [] and shot["pss_kb"] is None and shot["peak_kb"] is None and shot["hwm_kb"] > 0
     assert document["steps"][0]["pss_kb"] is None
-    assert "the client ended before the first look, after 6000.0 ms" in said
+    assert "the client ended before the first sample, after 6000.0 ms" in said
 
 
-@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, who can be another user")
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("setpriv"), reason="needs root, to switch to another user")
 def test_memory_that_is_known_in_part_is_not_known(wr, serve):
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     ours, roots = serve("slow", 0, before=other), serve("slow", 0)
@@ -149,13 +149,13 @@ def test_memory_that_is_known_in_part_is_not_known(wr, serve):
     assert shot["pss_kb"] > 0
     _, (shot,), said = wr.shots("--pid", ours.pid, "--pid", roots.pid, "-c", 2, *command, before=other)
     assert shot["pss_kb"] is None and shot["peak_kb"] is None and shot["samples"][0][2] is None
-    assert "the server's memory is not known: run wr as root" in said
+    assert "the server's memory is unknown: run wr as root" in said
 
 
 def test_system_calls_are_counted_or_it_is_said_why(wr, serve):
     server = serve("slow", 0)
     _, shots, said = wr.shots("--pid", server.pid, "-c", 2, "--syscalls", "--", *AB, server.url)
     if shots[0]["syscalls"] is None:
-        assert "system calls are not counted: " in said
+        assert "cannot count system calls: " in said
     else:
         assert shots[0]["syscalls"] >= 3  # accept, recv, send at least: each request has its connection

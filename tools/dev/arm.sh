@@ -18,10 +18,10 @@ without_descriptors_idle_ones_are_used  no openat2: our own walk takes a descrip
 unit/web/test_request_file              no openat2: our own walk takes a descriptor more, and the test ends where there is none
 limits_hold                             RLIMIT_AS is not passed on
 what_cannot_be_started_says_why         vfork is a fork: parent and child do not share their memory
-what_cannot_be_started_is_told_later    vfork is a fork: parent and child do not share their memory
+a_failed_start_is_reported_later        vfork is a fork: parent and child do not share their memory
 a_signal_reaches_the_whole_group        vfork is a fork: a signal may come before the child is what it shall be
 signals_wait_for_room                   vfork is a fork: a signal may come before the child is what it shall be
-who_is_dropped_dies_in_silence          vfork is a fork: a signal may come before the child is what it shall be
+a_dropped_child_dies_silently           vfork is a fork: a signal may come before the child is what it shall be
 threads_and_memory_are_read             the emulator has a thread of its own
 '
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # fuzz.sh BUILD SECONDS [NAME...]: runs the fuzz targets of a build folder, each for so many seconds, or only those
-# named. Seeds are read from tests/fuzz/corpus, new inputs kept in BUILD/corpus, what breaks in BUILD/found.
+# named; JOBS of them at a time. Seeds are read from tests/fuzz/corpus and BUILD/tests/fuzz/seeds, new inputs kept in
+# BUILD/corpus, what breaks in BUILD/found.
 set -u
 build=$1 seconds=$2
 shift 2
@@ -11,18 +12,35 @@ here=$(cd "$(dirname "$0")/../.." && pwd)
 [ ${#targets[@]} -gt 0 ] || { echo "fuzz: no target in $build/tests/fuzz" >&2; exit 1; }
 
 mkdir -p "$build/found"
-broken=()
-for name in "${targets[@]}"; do
-    grown=$build/corpus/$name seeds=$here/tests/fuzz/corpus/$name words=$here/tests/fuzz/$name.dict
+
+# One target: its output goes to its log, and what matters of it to standard output, in one piece.
+run() {
+    local name=$1 grown=$build/corpus/$1 seeds=$here/tests/fuzz/corpus/$1 made=$build/tests/fuzz/seeds/$1
+    local words=$here/tests/fuzz/$1.dict status=0
     mkdir -p "$grown"
-    options=(-max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1
+    # libFuzzer stops when more than so many whole seconds are over, and never for 0.
+    local options=(-max_total_time="$((seconds > 1 ? seconds - 1 : 1))" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=1
         -artifact_prefix="$build/found/$name-")
     [ ! -f "$words" ] || options+=(-dict="$words")
     [ ! -d "$seeds" ] || grown="$grown $seeds"
-    echo "== $name, $seconds s"
-    # shellcheck disable=SC2086 # two folders
-    "$build/tests/fuzz/$name" "${options[@]}" $grown 2>"$build/found/$name.log" || broken+=("$name")
-    grep -E 'ERROR|SUMMARY|Test unit written|stat::(number_of_executed_units|new_units_added|peak_rss_mb)' "$build/found/$name.log"
+    [ ! -d "$made" ] || grown="$grown $made"
+    # shellcheck disable=SC2086 # several folders
+    "$build/tests/fuzz/$name" "${options[@]}" $grown 2>"$build/found/$name.log" || status=1
+    printf '== %s, %s s\n%s\n' "$name" "$seconds" \
+        "$(grep -E 'ERROR|SUMMARY|Test unit written|stat::(number_of_executed_units|new_units_added|peak_rss_mb)' "$build/found/$name.log")"
+    [ $status = 0 ] || touch "$build/found/$name.broken"
+}
+
+# JOBS of them at a time; each needs one core.
+rm -f "$build"/found/*.broken
+for name in "${targets[@]}"; do
+    while [ "$(jobs -pr | wc -l)" -ge "${JOBS:-1}" ]; do wait -n; done
+    run "$name" &
+done
+wait
+broken=()
+for name in "${targets[@]}"; do
+    [ ! -e "$build/found/$name.broken" ] || broken+=("$name")
 done
 [ ${#broken[@]} -eq 0 ] && { echo "fuzz: ${#targets[@]} targets, nothing found"; exit 0; }
 echo "fuzz: broken: ${broken[*]} (logs and inputs in $build/found)"

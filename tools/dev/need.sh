@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# need.sh PURPOSE...: installs what the purposes need and this machine lacks, with apt-get. Says so when it does, and
-# says nothing when everything is there. Elsewhere than on Debian and its kin it names what is missing. No service of what it
-# installs is started, now or at the next start of the machine: see keep_quiet and leave_disabled.
+# need.sh PURPOSE... [--if-possible PURPOSE...]: installs the packages that the purposes need and this machine lacks, with
+# apt-get. It says so, and is silent when everything is there. Without apt-get or root it names what is missing, and fails
+# if a purpose cannot do without; a purpose behind --if-possible never fails. It starts no service of what it installs, now
+# or at the next start of the machine: see keep_quiet and leave_disabled.
 #
 # A line of the table: purpose, package (with ? when one can go on without it), and how to see that it is there:
 # `command NAME`, `server NAME` (also where only root looks for programs), `pkg-config NAME`, `file PATH` or one of the
@@ -11,32 +12,35 @@ set -u
 root=${NEED_ROOT:-}
 
 table='
+make    make             command make
+
 build   cmake            command cmake
 build   ninja-build      command ninja
 build   gcc              command cc
 build   libc6-dev        headers_of_libc
 
-plugins libnghttp2-dev?  pkg-config libnghttp2
-plugins libcrypt-dev     pkg-config libcrypt
-plugins nettle-dev       pkg-config nettle
-plugins zlib1g-dev       pkg-config zlib
-plugins libbrotli-dev?   pkg-config libbrotlienc
-plugins libzstd-dev?     pkg-config libzstd
-plugins libpcre2-dev?    pkg-config libpcre2-8
-plugins libcurl4-openssl-dev? pkg-config libcurl
-plugins libssl-dev?      pkg-config libcrypto
-plugins libjansson-dev?  pkg-config jansson
+full    pkg-config       command pkg-config
+full    libssl-dev       pkg-config libssl
+full    libnghttp2-dev   pkg-config libnghttp2
+full    libpcre2-dev     pkg-config libpcre2-8
+full    zlib1g-dev       pkg-config zlib
+full    libbrotli-dev    pkg-config libbrotlienc
+full    libzstd-dev      pkg-config libzstd
+full    libcrypt-dev     pkg-config libcrypt
+full    nettle-dev       pkg-config nettle
+full    libcurl4-openssl-dev pkg-config libcurl
+full    libjansson-dev   pkg-config jansson
 
 check   g++              command g++
-check   pkg-config       command pkg-config
 check   libcmocka-dev    pkg-config cmocka
 check   python3          command python3
 check   python3-venv     python_with_venv
+check   ca-certificates? file /etc/ssl/certs/ca-certificates.crt
 check   curl             command curl
 check   brotli?          command brotli
 check   zstd?            command zstd
 check   wget             command wget
-check   perl?            command perl
+check   perl?            whole_perl
 check   php-cgi?         command php-cgi
 check   iproute2         command ss
 check   procps           command ps
@@ -115,6 +119,7 @@ headers_of_libc() { echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1; }
 python_with_venv() { "${PYTHON:-python3}" -c 'import venv, ensurepip' >/dev/null 2>&1; }
 static_busybox() { command -v busybox && ! ldd "$(command -v busybox)"; } >/dev/null 2>&1
 any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+whole_perl() { perl -MDigest::SHA -e 1; } >/dev/null 2>&1
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |
@@ -133,15 +138,15 @@ is_there() {
     esac
 }
 
-# Fills `musts` and `mays` with the packages of the given purposes that are not there.
+# Fills `musts` and `mays` with the packages of the purposes `wanted` and `wished` that are not there.
 look() {
     local purpose package probe
     musts=() mays=()
     while read -r purpose package probe; do
-        [[ -n $purpose && " $* " == *" $purpose "* ]] || continue
+        [[ -n $purpose && " $wanted $wished " == *" $purpose "* ]] || continue
         # shellcheck disable=SC2086 # the probe is a command and its argument
         is_there $probe && continue
-        if [[ $package == *\? ]]; then
+        if [[ $package == *\? || " $wanted " != *" $purpose "* ]]; then
             mays+=("${package%\?}")
         else
             musts+=("$package")
@@ -195,28 +200,38 @@ apt() {
     as_root env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 "$@" >/dev/null
 }
 
+is_known() { ! command -v apt-cache >/dev/null || [ -n "$(apt-cache --names-only search "^$1\$" 2>/dev/null)" ]; }
+
 give_up() {
     say "$*"
     exit 1
 }
 
+wanted= wished= is_wish=
 for purpose; do
+    if [ "$purpose" = --if-possible ]; then
+        is_wish=1
+        continue
+    fi
     [[ $table == *$'\n'"$purpose "* ]] || give_up "unknown purpose: $purpose"
+    if [ -n "$is_wish" ]; then wished+=" $purpose"; else wanted+=" $purpose"; fi
 done
-look "$@"
+look
 [ $((${#musts[@]} + ${#mays[@]})) -gt 0 ] || exit 0
 
 how=
 command -v apt-get >/dev/null || how="this system has no apt-get (the names are Debian's)"
 [ -n "$how" ] || [ "$(id -u)" = 0 ] || command -v sudo >/dev/null ||
-    how="as root, run: apt-get install --no-install-recommends ${musts[*]}"
+    how="as root, run: apt-get install --no-install-recommends"
+all=("${musts[@]}" "${mays[@]}")
 if [ -n "$how" ]; then
-    [ ${#musts[@]} -eq 0 ] || give_up "missing: ${musts[*]}; $how"
-    say "going on without ${mays[*]}"
+    [[ $how != "as root"* ]] || how+=" ${all[*]}"
+    [ ${#musts[@]} -eq 0 ] || give_up "missing: ${all[*]}; $how"
+    say "going on without ${mays[*]}; $how"
     exit 0
 fi
 
-say "installing ${musts[*]} ${mays[*]}"
+say "installing ${all[*]}"
 keep_quiet || give_up "could not write $policy, without which services of these packages would be started"
 before=$(enabled) failed=
 apt update || say "apt-get update failed; trying with the lists that are here"
@@ -224,10 +239,21 @@ if [ ${#musts[@]} -gt 0 ]; then
     apt install -y --no-install-recommends "${musts[@]}" || failed="apt-get could not install: ${musts[*]}"
 fi
 [ -z "$failed" ] || mays=()
+known=()
 for package in "${mays[@]}"; do
-    apt install -y --no-install-recommends "$package" 2>/dev/null || say "going on without $package"
+    if is_known "$package"; then
+        known+=("$package")
+    else
+        say "going on without $package, which this system does not have"
+    fi
 done
+# All at once takes a third of the time that one by one takes, but one that fails stops the others.
+if [ ${#known[@]} -gt 0 ] && ! apt install -y --no-install-recommends "${known[@]}" 2>/dev/null; then
+    for package in "${known[@]}"; do
+        apt install -y --no-install-recommends "$package" 2>/dev/null || say "going on without $package"
+    done
+fi
 leave_disabled "$before"
 [ -z "$failed" ] || give_up "$failed"
-look "$@"
+look
 [ ${#musts[@]} -eq 0 ] || give_up "installed, but still not found: ${musts[*]}"

@@ -37,7 +37,7 @@ class Entry:
 
 
 class Part:
-    """A header, or what stands below a headline in it."""
+    """A header, or the part below a headline in it."""
 
     def __init__(self, header, title=None):
         self.header, self.title = header, title

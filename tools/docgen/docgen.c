@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes what people and shells read about the program, out of the tables that the program itself runs on:
  *
- *     docgen man | bash | zsh | reference
- *     docgen plugins FILE...      of the plugins in these files, and of those that are built in
+ *     docgen man | bash | zsh | reference | plugins  FILE...
+ *
+ * The files are plugins; those that are built in are known.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,63 @@
 
 #include "cli/options.h"
 #include "conf/reference.h"
-#include "server/builtin.h"
-#include "server/object.h"
-#include "server/settings.h"
+#include "setup/builtin.h"
+#include "setup/keys.h"
+#include "setup/object.h"
 
-enum { TEXT_MAX = 1024 * 1024, PLUGINS_MAX = 64 };
+enum { TEXT_MAX = 1024 * 1024, PLUGINS_MAX = 64, COMMANDS_MAX = 32 };
+
+/* ---- Plugins and commands ---- */
+
+static struct {
+    struct mk_object objects[PLUGINS_MAX];
+    const struct mk_plugin *plugins[PLUGINS_MAX];
+    size_t n;
+} shelf;
+
+/* Those of the program itself, then those that plugins bring. */
+static struct mk_command commands[COMMANDS_MAX];
+static size_t n_commands;
+
+static int by_name(const void *a, const void *b)
+{
+    const struct mk_plugin *const *p = a, *const *q = b;
+    return strcmp((*p)->name, (*q)->name);
+}
+
+static bool fill_shelf(char **files, int n)
+{
+    char why[MK_OBJECT_WHY];
+    for (const struct mk_plugin *const *p = mk_builtin_plugins; *p && shelf.n < PLUGINS_MAX; p++)
+        shelf.plugins[shelf.n++] = *p;
+    for (int i = 0; i < n && shelf.n < PLUGINS_MAX; i++) {
+        struct mk_object *o = &shelf.objects[shelf.n];
+        if (!mk_object_open(o, mk_str_from_c(files[i]), why)) {
+            fprintf(stderr, "docgen: %s: %s\n", files[i], why);
+            return false;
+        }
+        shelf.plugins[shelf.n++] = o->plugin;
+    }
+    qsort(shelf.plugins, shelf.n, sizeof *shelf.plugins, by_name);
+    return true;
+}
+
+static void empty_shelf(void)
+{
+    for (size_t i = 0; i < PLUGINS_MAX; i++)
+        mk_object_close(&shelf.objects[i]);
+}
+
+static void collect_commands(void)
+{
+    for (size_t i = 0; i < mk_options_commands_n; i++)
+        commands[n_commands++] = mk_options_commands[i];
+    for (size_t i = 0; i < shelf.n; i++)
+        for (const struct mk_verb *const *v = shelf.plugins[i]->verbs; v && *v && n_commands < COMMANDS_MAX;
+             v++)
+            commands[n_commands++] =
+                (struct mk_command){.name = (*v)->name, .args = (*v)->args, .help = (*v)->help};
+}
 
 /* ---- Man page ---- */
 
@@ -55,54 +108,66 @@ static const char man_head[] =
 
 static const char man_body[] =
     ".SH DESCRIPTION\n"
-    "Named a folder, monkey serves its files on http://127.0.0.1:2001/, to this machine alone unless "
+    "With a folder, monkey serves its files on http://127.0.0.1:2001/, to this machine only unless "
     "\\fB\\-\\-public\\fR or an\n"
-    "address says otherwise. Given a configuration, it serves the hosts in it. Without either it looks "
-    "for\n" MK_SYSCONFDIR "/monkey. It prints the URLs, and runs until it is told to end.\n";
+    "address says otherwise. With a configuration, it serves the hosts defined there. With neither, it "
+    "uses\n" MK_SYSCONFDIR "/monkey. It prints its URLs and runs until it is stopped.\n";
 
 static const char man_tail[] =
-    ".SH SIGNALS\nTo be sent to the master process.\n"
-    ".TP\n.B HUP\nLoad the configuration again. New workers serve it, the old ones finish what they have "
-    "begun. One with\n"
-    "mistakes is not taken: they are logged, and the old one stays.\n"
-    ".TP\n.B USR1\nOpen the logs anew, after they were renamed.\n"
-    ".TP\n.B USR2\nStart the program anew, for an upgrade; the old one ends when the new one serves.\n"
-    ".TP\n.B QUIT\nEnd when everything that was begun is done.\n"
-    ".TP\n.B TERM, INT\nEnd now.\n"
-    ".SH EXIT STATUS\n.TP\n.B 0\nfine\n.TP\n.B 1\nfailed at run time\n.TP\n.B 2\nwrong use of the command "
-    "line\n"
-    ".TP\n.B 3\na mistake in the configuration\n"
-    ".SH ENVIRONMENT\n.TP\n.B LISTEN_FDS, LISTEN_PID\nSockets of a service manager, used for every "
-    "\\fBListen\\fR of the\n"
-    "same address.\n.TP\n.B NOTIFY_SOCKET\nWhere the service manager is told of readiness, reloads and the "
-    "end.\n"
-    ".TP\n.B MONKEY_STATE, STATE_DIRECTORY, XDG_STATE_HOME\nWhere the authority of \\fB\\-\\-https\\fR is "
-    "kept: see FILES.\n"
+    ".SH SIGNALS\nSend them to the master process.\n"
+    ".TP\n.B HUP\nReload the configuration. New workers use it while the old ones finish their requests. If "
+    "it "
+    "has\n"
+    "mistakes, they are logged and the running configuration stays.\n"
+    ".TP\n.B USR1\nReopen the logs after they were renamed.\n"
+    ".TP\n.B USR2\nStart the new program, for an upgrade; the old one exits when the new one is ready.\n"
+    ".TP\n.B QUIT\nFinish open requests, then exit.\n"
+    ".TP\n.B TERM, INT\nExit at once.\n"
+    ".SH EXIT STATUS\n.TP\n.B 0\nsuccess\n.TP\n.B 1\nruntime failure\n.TP\n.B 2\nwrong command line\n"
+    ".TP\n.B 3\nmistake in the configuration\n"
+    ".SH ENVIRONMENT\n.TP\n.B LISTEN_FDS, LISTEN_PID\nSockets from a service manager, used for each "
+    "\\fBListen\\fR with the\n"
+    "same address.\n.TP\n.B NOTIFY_SOCKET\nSocket for notifying the service manager of readiness, reloads "
+    "and "
+    "shutdown.\n"
+    ".TP\n.B MONKEY_STATE, STATE_DIRECTORY, XDG_STATE_HOME\nLocation of the authority of "
+    "\\fB\\-\\-https\\fR: "
+    "see FILES.\n"
     ".SH FILES\n.TP\n.I " MK_SYSCONFDIR
     "/monkey/monkey.conf\nThe configuration, with its hosts in \\fIsites/\\fR.\n"
     ".TP\n.I $MONKEY_STATE\n.TQ\n.I $STATE_DIRECTORY\n.TQ\n.I /var/lib/monkey\n.TQ\n.I "
     "$XDG_STATE_HOME/monkey\n.TQ\n"
-    ".I ~/.local/state/monkey\nThe first that applies (the third for root, the last two for others) holds "
-    "the authority of "
-    "\\fB\\-\\-https\\fR:\n"
-    "\\fIauthority.key\\fR, its certificate \\fIauthority.crt\\fR, and what it issued.\n";
+    ".I ~/.local/state/monkey\nThe first that applies (the third for root, the last two for other users) "
+    "contains the authority of\n"
+    "\\fB\\-\\-https\\fR: \\fIauthority.key\\fR, its certificate \\fIauthority.crt\\fR, and the certificates "
+    "it "
+    "issued.\n";
+
+/* The server's own commands come before those of plugins. */
+static bool of_server(size_t i)
+{
+    return i < mk_options_commands_n;
+}
 
 static void write_man(struct mk_buf *out)
 {
     mk_buf_add(out, mk_str_from_c(man_head));
-    for (size_t i = 0; i < mk_commands_n; i++) {
-        mk_buf_addf(out, ".br\n.B monkey\n[\\fIOPTIONS\\fR] \\fB%s\\fR \\fI%s\\fR\n", mk_commands[i].name,
-                    mk_commands[i].args);
+    for (size_t i = 0; i < n_commands; i++) {
+        /* Options of the server are an error in front of a plugin's command. */
+        mk_buf_addf(out, ".br\n.B monkey\n%s\\fB%s\\fR \\fI%s\\fR\n",
+                    of_server(i) ? "[\\fIOPTIONS\\fR] " : "", commands[i].name, commands[i].args);
     }
     mk_buf_add(out, mk_str_from_c(man_body));
     mk_buf_add(out, MK_STR(".SH OPTIONS\n"));
     for (size_t i = 0; i < mk_options_n; i++)
         man_option(out, &mk_options[i]);
     mk_buf_add(out, MK_STR(".SH COMMANDS\n"));
-    for (size_t i = 0; i < mk_commands_n; i++) {
-        mk_buf_addf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n", mk_commands[i].name, mk_commands[i].args);
-        man_text(out, mk_commands[i].help);
+    for (size_t i = 0; i < n_commands; i++) {
+        mk_buf_addf(out, ".TP\n\\fB%s\\fR \\fI%s\\fR\n", commands[i].name, commands[i].args);
+        man_text(out, commands[i].help);
         mk_buf_add_char(out, '\n');
+        if (!of_server(i))
+            mk_buf_addf(out, "\\fBmonkey %s \\-\\-help\\fR lists its options.\n", commands[i].name);
     }
     mk_buf_add(out, mk_str_from_c(man_tail));
 }
@@ -143,8 +208,8 @@ static void write_bash(struct mk_buf *out)
     }
     mk_buf_add(out, MK_STR("' -- \"$cur\"))\n        return\n    fi\n    compopt -o filenames\n    "
                            "COMPREPLY=($(compgen -W $'"));
-    for (size_t i = 0; i < mk_commands_n; i++)
-        mk_buf_addf(out, "%s\\n", mk_commands[i].name);
+    for (size_t i = 0; i < n_commands; i++)
+        mk_buf_addf(out, "%s\\n", commands[i].name);
     mk_buf_add(out, MK_STR("' -- \"$cur\") $(compgen -d -- \"$cur\"))\n}\ncomplete -F _monkey monkey\n"));
 }
 
@@ -186,8 +251,8 @@ static void write_zsh(struct mk_buf *out)
     mk_buf_add(
         out,
         MK_STR("    '1:folder or command:_alternative \"folders:folder:_files -/\" \"commands:command:("));
-    for (size_t i = 0; i < mk_commands_n; i++)
-        mk_buf_addf(out, i ? " %s" : "%s", mk_commands[i].name);
+    for (size_t i = 0; i < n_commands; i++)
+        mk_buf_addf(out, i ? " %s" : "%s", commands[i].name);
     mk_buf_add(out, MK_STR(")\"' \\\n    '*: :'\n"));
 }
 
@@ -198,68 +263,31 @@ static void write_reference(struct mk_buf *out)
     mk_buf_add(
         out,
         MK_STR(
-            "# Configuration reference\n\n<!-- Made from the tables in src/server/settings.c by `make docs`. "
-            "-->\n\n"
-            "How a configuration is written is told in [configuration-format.md](configuration-format.md). "
-            "`monkey -t` checks one, `monkey -T` prints what is in effect, defaults included.\n\n"
-            "A folder is loaded from its `monkey.conf`. If nothing in it is a [HOST], the files in `sites/` "
-            "beside it are read, `default` first; `monkey.mime` and `plugins.load` are read if they are "
-            "there.\n\n"));
+            "# Configuration reference\n\n<!-- Generated from the tables in src/setup/keys.c by `make "
+            "docs`. -->\n\n[The configuration format](configuration-format.md) explains the syntax. `monkey "
+            "-t` checks a configuration; `monkey -T` prints what is in effect, including defaults.\n\nFor a "
+            "folder, Monkey reads its `monkey.conf`. If that contains no [HOST], Monkey also reads the files "
+            "in `sites/`, `default` first. It reads `monkey.mime` and `plugins.load` if they exist.\n\n"));
     for (size_t i = 0; i < MK_SECTIONS; i++)
-        mk_conf_reference_print(mk_settings_tables[i], out);
+        mk_conf_reference_print(mk_keys_tables[i], out);
 }
 
 /* ---- Plugins ---- */
 
-static struct {
-    struct mk_object objects[PLUGINS_MAX];
-    const struct mk_plugin *plugins[PLUGINS_MAX];
-    size_t n;
-} shelf;
-
-static int by_name(const void *a, const void *b)
-{
-    const struct mk_plugin *const *p = a, *const *q = b;
-    return strcmp((*p)->name, (*q)->name);
-}
-
-static bool fill_shelf(char **files, int n)
-{
-    char why[MK_OBJECT_WHY];
-    for (const struct mk_plugin *const *p = mk_builtin_plugins; *p && shelf.n < PLUGINS_MAX; p++)
-        shelf.plugins[shelf.n++] = *p;
-    for (int i = 0; i < n && shelf.n < PLUGINS_MAX; i++) {
-        struct mk_object *o = &shelf.objects[shelf.n];
-        if (!mk_object_open(o, mk_str_from_c(files[i]), why)) {
-            fprintf(stderr, "docgen: %s: %s\n", files[i], why);
-            return false;
-        }
-        shelf.plugins[shelf.n++] = o->plugin;
-    }
-    qsort(shelf.plugins, shelf.n, sizeof *shelf.plugins, by_name);
-    return true;
-}
-
-static void empty_shelf(void)
-{
-    for (size_t i = 0; i < PLUGINS_MAX; i++)
-        mk_object_close(&shelf.objects[i]);
-}
-
 static void write_section(struct mk_buf *out, const struct mk_conf_table *table)
 {
-    mk_buf_add_char(out, '#'); /* it stands below its plugin */
+    mk_buf_add_char(out, '#'); /* it goes below its plugin */
     mk_conf_reference_print(table, out);
     if (table->scope == MK_CONF_HOST)
-        mk_buf_add(out, MK_STR("Below a [HOST] it is for that host; above the first one for all hosts that "
-                               "have none of their own.\n\n"));
+        mk_buf_add(out, MK_STR("After a [HOST] it applies to that host; before the first one, to all hosts "
+                               "without their own.\n\n"));
     else
-        mk_buf_add(out, MK_STR("It is about the server as a whole, wherever it stands.\n\n"));
+        mk_buf_add(out, MK_STR("It applies to the whole server, wherever it appears.\n\n"));
 }
 
 static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
 {
-    mk_buf_addf(out, "## %s\n\n%s\n[How it is used](../../plugins/%s/README.md).\n\n", p->name,
+    mk_buf_addf(out, "## %s\n\n%s\n[How to use it](../../plugins/%s/README.md).\n\n", p->name,
                 p->help ? p->help : "", p->name);
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         mk_buf_addf(out, "- A handler for [ROUTES]: `%s%s%s`\n", (*h)->name, (*h)->form ? " " : "",
@@ -275,12 +303,12 @@ static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
 
 static void write_plugins(struct mk_buf *out)
 {
-    mk_buf_add(out,
-               MK_STR("# Sections of plugins\n\n<!-- Made from the tables of the plugins by `make docs`. "
-                      "-->\n\n"
-                      "What the plugins that come with the server can be told, and what they bring. Each "
-                      "is loaded by its name: `Load auth` in [PLUGINS]. How to use them is told in "
-                      "[Plugins](../guide/using-plugins.md).\n\n"));
+    mk_buf_add(
+        out,
+        MK_STR(
+            "# Plugin sections\n\n<!-- Generated from the tables of the plugins by `make docs`. -->\n\nThe "
+            "sections, keys, handlers and commands of the bundled plugins. Load each by its name: `Load "
+            "auth` in [PLUGINS]. [Plugins](../guide/using-plugins.md) explains how to use them.\n\n"));
     for (size_t i = 0; i < shelf.n; i++)
         write_plugin(out, shelf.plugins[i]);
 }
@@ -296,15 +324,15 @@ int main(int argc, char **argv)
                    {"reference", write_reference},
                    {"plugins", write_plugins}};
     struct mk_buf out = mk_buf_growing(TEXT_MAX);
-    bool of_plugins = argc >= 2 && strcmp(argv[1], "plugins") == 0;
-    if (of_plugins && !fill_shelf(argv + 2, argc - 2))
+    if (argc >= 2 && !fill_shelf(argv + 2, argc - 2))
         return 1;
-    for (size_t i = 0; (argc == 2 || of_plugins) && i < MK_LEN(outputs); i++)
+    collect_commands();
+    for (size_t i = 0; argc >= 2 && i < MK_LEN(outputs); i++)
         if (strcmp(argv[1], outputs[i].name) == 0)
             outputs[i].write(&out);
     empty_shelf();
     if (out.failed || out.len == 0) {
-        fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins FILE...\n");
+        fprintf(stderr, "usage: docgen man | bash | zsh | reference | plugins  FILE...\n");
         return 2;
     }
     fwrite(out.p, 1, out.len, stdout);

@@ -4,7 +4,7 @@
 static bool is_named(const char *line, mk_str name)
 {
     mk_str field = mk_str_from_c(line);
-    return mk_str_eq_nocase(mk_str_trim(mk_str_take(field, mk_str_find(field, ':'))), name);
+    return mk_str_eq_nocase(mk_str_trim(mk_str_first(field, mk_str_find(field, ':'))), name);
 }
 
 static bool has(char *const *fields, mk_str name)

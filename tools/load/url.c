@@ -15,7 +15,7 @@ static bool is_visible(mk_str text)
     return true;
 }
 
-static const char *take_port(struct load_url *u, mk_str text)
+static const char *read_port(struct load_url *u, mk_str text)
 {
     uint64_t port;
     if (text.len == 0) {
@@ -23,14 +23,14 @@ static const char *take_port(struct load_url *u, mk_str text)
         return NULL;
     }
     if (text.p[0] != ':')
-        return "there is more behind its address";
+        return "there is more after its address";
     if (!mk_num_parse(mk_str_skip(text, 1), &port) || port < 1 || port > UINT16_MAX)
-        return "its port is no number from 1 to 65535";
+        return "its port is not a number from 1 to 65535";
     u->port = (uint16_t)port;
     return NULL;
 }
 
-static const char *take_authority(struct load_url *u)
+static const char *read_authority(struct load_url *u)
 {
     mk_str host = u->authority, port;
     size_t bracket = mk_str_find(host, ']');
@@ -40,13 +40,13 @@ static const char *take_authority(struct load_url *u)
         port = mk_str_skip(host, bracket + 1);
         host = mk_str_of(host.p + 1, bracket - 1);
     } else {
-        host = mk_str_take(host, mk_str_find(host, ':'));
+        host = mk_str_first(host, mk_str_find(host, ':'));
         port = mk_str_skip(u->authority, host.len);
     }
     if (host.len == 0 || host.len > LOAD_URL_HOST_MAX || mk_str_find(u->authority, '@') != MK_STR_NONE)
-        return "it has no host, or one that is none";
+        return "its host is missing or invalid";
     memcpy(u->host, host.p, host.len);
-    return take_port(u, port);
+    return read_port(u, port);
 }
 
 bool load_url_is(mk_str text)
@@ -60,16 +60,16 @@ const char *load_url_parse(mk_str text, struct load_url *out)
     if (!load_url_is(text))
         return "it does not begin with http:// or https://";
     if (!is_visible(text))
-        return "it has spaces or other characters that belong escaped";
+        return "it has spaces or other characters that must be escaped";
     mk_str rest = mk_str_skip(text, out->tls ? SECURE.len : PLAIN.len);
-    rest = mk_str_take(rest, mk_str_find(rest, '#'));
-    out->authority = mk_str_take(rest, mk_str_find(rest, '/'));
+    rest = mk_str_first(rest, mk_str_find(rest, '#'));
+    out->authority = mk_str_first(rest, mk_str_find(rest, '/'));
     out->target = mk_str_skip(rest, out->authority.len);
     if (out->target.len == 0)
         out->target = MK_STR("/");
     if (mk_str_find(out->authority, '?') != MK_STR_NONE)
         return "its query needs a path before it: http://HOST/?QUERY";
-    return take_authority(out);
+    return read_authority(out);
 }
 
 size_t load_url_resolve(const struct load_url *u, struct mk_addr at[LOAD_URL_ADDRESSES_MAX], const char **why)

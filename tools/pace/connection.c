@@ -11,7 +11,7 @@ void pace_connection_init(struct pace_connection *c)
     *c = (struct pace_connection){.fd = -1, .phase = PACE_CLOSED};
     mk_list_init(&c->link);
     mk_list_init(&c->again);
-    load_answer_init(&c->answer);
+    mk_reply_init(&c->reply, (struct mk_reply_request){0}, NULL, 0);
 }
 
 static mk_err begin(struct pace_connection *c, const struct mk_addr *to, struct pace_waiter *w)
@@ -63,7 +63,8 @@ mk_err pace_connection_send(struct pace_connection *c, mk_str request)
 
 void pace_connection_reset(struct pace_connection *c)
 {
-    load_answer_fini(&c->answer);
+    mk_reply_fini(&c->reply);
+    mk_reply_init(&c->reply, (struct mk_reply_request){0}, NULL, 0);
     c->comparison = (struct pace_comparison){0};
     c->sent = 0;
 }

@@ -5,7 +5,7 @@
 #define PACE_CONNECTION_H
 
 #include "base/list.h"
-#include "load/answer.h"
+#include "http/reply.h"
 #include "os/addr.h"
 #include "pace/reference.h"
 #include "pace/waiter.h"
@@ -22,7 +22,7 @@ struct pace_connection {
     uint64_t due, begun, free_since;
     uint64_t own; /* of the time since its request was due: for so long the client may have been the reason */
     size_t sent;
-    struct load_answer answer;
+    struct mk_reply reply;
     struct pace_comparison comparison;
 };
 

@@ -92,9 +92,9 @@ static void complete(struct pace_load *l, struct pace_connection *c, bool more)
 {
     char why[PACE_REFERENCE_WHY] = "";
     struct pace_reference *r = l->reference;
-    enum pace_verdict verdict = r->recorded ? pace_reference_judge(r, &c->comparison, &c->answer, why)
-                                            : pace_reference_finish(r, &c->answer, why);
-    bool keep = c->answer.head.keep_alive && !l->closes && !more && c->phase == PACE_WAITING;
+    enum pace_verdict verdict = r->recorded ? pace_reference_judge(r, &c->comparison, &c->reply, why)
+                                            : pace_reference_finish(r, &c->reply, why);
+    bool keep = c->reply.head.keep_alive && !l->closes && !more && c->phase == PACE_WAITING;
     leave(l, c, keep ? &l->idle : &l->closed);
     if (more)
         l->tally->stray++;
@@ -125,7 +125,7 @@ static void connect_for(struct pace_load *l, struct pace_connection *c)
  * over a new connection (RFC 9112, section 9.3.1), once. */
 static void lose(struct pace_load *l, struct pace_connection *c, enum pace_class class, const char *why)
 {
-    if (!c->used || c->retried || c->answer.begun) {
+    if (!c->used || c->retried || c->reply.begun) {
         fail(l, c, class, why);
         return;
     }
@@ -152,7 +152,7 @@ static void begin(struct pace_load *l, struct pace_connection *c, uint64_t due, 
     pace_histogram_add(&l->tally->late, late);
     l->n_busy++;
     move(c, &l->busy);
-    /* Who waits in line behind a request that pace held up is held up by pace, too. */
+    /* A request that waits behind one that pace delayed is delayed by pace, too. */
     c->own = late + (c->own < waited ? c->own : waited);
     c->due = due;
     c->begun = now;
@@ -180,7 +180,7 @@ static void drop(struct pace_load *l, uint64_t now)
     l->tally->asked++;
     l->tally->queued++;
     l->tally->unsent++;
-    pace_tally_fail(l->tally, PACE_TIMEOUT, "not even sent in time: all %u connections were busy", l->n);
+    pace_tally_fail(l->tally, PACE_TIMEOUT, "not sent in time: all %u connections were busy", l->n);
 }
 
 /* Puts what is due on free connections; answers what time it is. */
@@ -209,7 +209,7 @@ static uint64_t assign(struct pace_load *l)
 static bool take_data(struct pace_load *l, struct pace_connection *c, mk_str data)
 {
     char why[PACE_REFERENCE_WHY];
-    if (pace_reference_take(l->reference, &c->comparison, &c->answer, data, why))
+    if (pace_reference_take(l->reference, &c->comparison, &c->reply, data, why))
         return true;
     fail(l, c, PACE_CONTENT, why);
     return false;
@@ -220,19 +220,22 @@ static void feed(struct pace_load *l, struct pace_connection *c, mk_str in)
     char why[PACE_REFERENCE_WHY];
     mk_str data;
     for (;;) {
-        switch (load_answer_next(&c->answer, &in, &data)) {
-        case LOAD_ANSWER_DATA:
+        switch (mk_reply_next(&c->reply, &in, &data)) {
+        case MK_REPLY_HEADED:
+        case MK_REPLY_TRAILERS:
+            break;
+        case MK_REPLY_DATA:
             if (!take_data(l, c, data))
                 return;
             break;
-        case LOAD_ANSWER_END:
+        case MK_REPLY_END:
             complete(l, c, in.len > 0);
             return;
-        case LOAD_ANSWER_BAD:
-            snprintf(why, sizeof why, "not an answer of HTTP/1: %s", c->answer.problem);
+        case MK_REPLY_BAD:
+            snprintf(why, sizeof why, "not an HTTP/1 response: %s", c->reply.problem);
             fail(l, c, PACE_READ, why);
             return;
-        case LOAD_ANSWER_MORE:
+        case MK_REPLY_MORE:
             return;
         }
     }
@@ -242,10 +245,10 @@ static void on_end(struct pace_load *l, struct pace_connection *c)
 {
     if (c->phase == PACE_IDLE)
         shut(l, c, false);
-    else if (load_answer_close(&c->answer) == LOAD_ANSWER_END)
+    else if (mk_reply_close(&c->reply) == MK_REPLY_END)
         complete(l, c, false);
     else
-        lose(l, c, PACE_READ, c->answer.problem);
+        lose(l, c, PACE_READ, c->reply.problem);
 }
 
 static void take_bytes(struct pace_load *l, struct pace_connection *c, mk_str in)
@@ -321,8 +324,8 @@ static bool expire(struct pace_load *l, uint64_t now)
         any = true;
         fail(l, c, PACE_TIMEOUT,
              c->phase == PACE_CONNECTING ? "no connection in time"
-             : c->answer.begun           ? "the answer did not end in time"
-                                         : "no answer in time");
+             : c->reply.begun            ? "the response did not end in time"
+                                         : "no response in time");
     }
     return any;
 }
@@ -395,7 +398,7 @@ static size_t wait_for_events(struct pace_load *l)
     return n;
 }
 
-/* Never for long: while nothing is planned, nobody sees how long one did not run. */
+/* Never for long: while nothing is planned, pace cannot see how long it did not run. */
 static void wait_once(struct pace_load *l, uint64_t now)
 {
     uint64_t until = mk_list_empty(&l->again) ? find_next(l, now) : now;
@@ -425,7 +428,7 @@ static void run(struct pace_load *l, struct pace_schedule *s, uint64_t end, stru
     for (;;) {
         uint64_t now = t->end = assign(l);
         if (expire(l, now))
-            continue; /* somebody may be waiting for it */
+            continue; /* a request may be waiting for it */
         if (is_over(l, now))
             break;
         wait_once(l, now);

@@ -20,25 +20,25 @@ enum { POISSON = 1, CLOSED, SEED, TIMEOUT, STATUS, LENGTH, SHA1, VARIES, CLOSE, 
 
 const char pace_options_help[] =
     "pace " MK_VERSION
-    ", a load client that keeps its own pace: requests leave when they are due, not when the\n"
-    "server is ready for them, and their latency counts from then on.\n"
+    ", a load client with a fixed rate: it sends requests when they are due, not when the\n"
+    "server is ready for them, and counts their latency from then on.\n"
     "\n"
     "  pace -R RATE [options] http://HOST[:PORT]/PATH\n"
     "\n"
     "  -R, --rate RATE        requests a second, such as 1000 or 0.5\n"
-    "      --poisson          gaps as of independent visitors, instead of equal ones\n"
-    "      --seed N           other gaps than those of seed 1\n"
-    "      --closed           no rate: each connection sends as soon as it has its answer\n"
-    "  -c, --connections N    so many at the most, all opened before the start (10)\n"
-    "      --close            one request on each connection\n"
-    "  -d, --duration TIME    so long requests are due: 500ms, 10s, 2m (10s)\n"
-    "      --timeout TIME     an answer later than that is an error (5s)\n"
-    "  -H, --header FIELD     one more field, such as 'Accept: text/html'; may be repeated\n"
-    "      --status N         the status that answers must have (200)\n"
-    "      --length N         the bytes of content that they must have\n"
-    "      --sha1 HEX         what the content must be\n"
-    "      --varies           answers may differ from each other in content and length\n"
-    "      --spin             wait without sleeping: more exact, takes all of a core\n"
+    "      --poisson          random gaps, as between independent visitors, instead of equal ones\n"
+    "      --seed N           the seed of the random gaps (1)\n"
+    "      --closed           no rate: each connection sends as soon as it has its response\n"
+    "  -c, --connections N    the number of connections, all opened before the start (10)\n"
+    "      --close            one request per connection\n"
+    "  -d, --duration TIME    how long requests become due: 500ms, 10s, 2m (10s)\n"
+    "      --timeout TIME     a response later than this is an error (5s)\n"
+    "  -H, --header FIELD     an additional field, such as 'Accept: text/html'; may be repeated\n"
+    "      --status N         the expected status of responses (200)\n"
+    "      --length N         the expected bytes of content\n"
+    "      --sha1 HEX         the expected SHA-1 of the content\n"
+    "      --varies           responses may differ from each other in content and length\n"
+    "      --spin             wait without sleeping: more exact, keeps one core busy\n"
     "      --json             print JSON\n"
     "  -v, --version          print the version and exit\n"
     "  -h, --help             print this and exit\n";
@@ -84,7 +84,7 @@ static bool complain(const char *fmt, ...)
     return false;
 }
 
-static bool take_rate(struct pace_options *o, const char *text)
+static bool read_rate(struct pace_options *o, const char *text)
 {
     char *end;
     double rate = strtod(text, &end);
@@ -94,7 +94,7 @@ static bool take_rate(struct pace_options *o, const char *text)
     return true;
 }
 
-static bool take_time(const char *name, const char *text, uint64_t *out)
+static bool read_time(const char *name, const char *text, uint64_t *out)
 {
     static const struct {
         const char *name;
@@ -112,25 +112,24 @@ static bool take_time(const char *name, const char *text, uint64_t *out)
     return complain("%s expects a time from 1ms to 24h, such as 500ms, 10s or 2m, not \"%s\"", name, text);
 }
 
-static bool take_field(struct reading *r, char *text)
+static bool read_field(struct reading *r, char *text)
 {
     mk_str field = mk_str_from_c(text);
     size_t colon = mk_str_find(field, ':');
-    mk_str name = mk_str_take(field, colon == MK_STR_NONE ? 0 : colon);
+    mk_str name = mk_str_first(field, colon == MK_STR_NONE ? 0 : colon);
     if (!mk_is_token(name) || !mk_is_field_value(mk_str_skip(field, name.len + 1)))
         return complain("-H expects `Name: value`, not \"%s\"", text);
     enum mk_field_id id = mk_field_find_id(name);
     if (id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_TE ||
         id == MK_FIELD_UPGRADE || id == MK_FIELD_EXPECT)
-        return complain("pace sends no content and asks for no other protocol, so it cannot send \"%s\"",
-                        text);
+        return complain("pace sends no content and requests no upgrade, so it cannot send \"%s\"", text);
     if (r->n_fields == FIELDS_MAX)
-        return complain("more than %d times -H", FIELDS_MAX);
+        return complain("-H may be repeated at most %d times", FIELDS_MAX);
     r->fields[r->n_fields++] = text;
     return true;
 }
 
-static bool take_connections(struct pace_options *o, const char *text)
+static bool read_connections(struct pace_options *o, const char *text)
 {
     uint64_t n;
     if (!load_option_number(complain, "-c", text, 1, CONNECTIONS_MAX, &n))
@@ -139,7 +138,7 @@ static bool take_connections(struct pace_options *o, const char *text)
     return true;
 }
 
-static void take_flag(struct pace_options *o, int letter)
+static void read_flag(struct pace_options *o, int letter)
 {
     o->closes |= letter == CLOSE;
     o->spins |= letter == SPIN;
@@ -151,20 +150,20 @@ static void take_flag(struct pace_options *o, int letter)
         o->spacing = letter == POISSON ? PACE_POISSON : PACE_CLOSED_LOOP;
 }
 
-static bool take_option(struct reading *r, int letter, char *arg)
+static bool read_option(struct reading *r, int letter, char *arg)
 {
     struct pace_options *o = r->o;
     switch (letter) {
     case 'R':
-        return take_rate(o, arg);
+        return read_rate(o, arg);
     case 'c':
-        return take_connections(o, arg);
+        return read_connections(o, arg);
     case 'd':
-        return take_time("-d", arg, &o->duration);
+        return read_time("-d", arg, &o->duration);
     case TIMEOUT:
-        return take_time("--timeout", arg, &o->timeout);
+        return read_time("--timeout", arg, &o->timeout);
     case 'H':
-        return take_field(r, arg);
+        return read_field(r, arg);
     case SEED:
         return load_option_number(complain, "--seed", arg, 0, UINT64_MAX, &o->seed);
     case STATUS:
@@ -174,7 +173,7 @@ static bool take_option(struct reading *r, int letter, char *arg)
     case SHA1:
         return load_option_sha1(complain, arg, &o->reference.expected);
     default:
-        take_flag(o, letter);
+        read_flag(o, letter);
         return true;
     }
 }
@@ -193,23 +192,23 @@ static bool finish(struct reading *r, int argc, char **argv)
     if (o->version || o->help)
         return true;
     if (argc == 0)
-        return complain("what shall be asked for? Name a URL, such as http://127.0.0.1:8080/");
+        return complain("the URL is missing, such as http://127.0.0.1:8080/");
     if (argc > 1)
-        return complain("one URL at a time, not also \"%s\"", argv[1]);
+        return complain("only one URL is allowed, not also \"%s\"", argv[1]);
     if (o->rate > 0 && o->spacing == PACE_CLOSED_LOOP)
-        return complain("a closed loop has no rate: give -R or --closed, not both");
+        return complain("a closed loop has no rate: use either -R or --closed");
     if (o->rate <= 0 && o->spacing != PACE_CLOSED_LOOP)
-        return complain("how many requests a second? Say -R RATE");
+        return complain("the rate is missing: use -R RATE");
     if (o->reference.varies && o->reference.expected.has_sha1)
-        return complain("what varies has no one sum: give --varies or --sha1, not both");
+        return complain("varying content has no single SHA-1: use either --varies or --sha1");
     o->url_text = argv[0];
     const char *wrong = load_url_parse(mk_str_from_c(argv[0]), &o->url);
     if (!wrong && o->url.tls)
-        wrong = "pace speaks HTTP/1.1 without TLS only, so it begins with http://";
+        wrong = "pace supports only HTTP/1.1 without TLS, so it must begin with http://";
     return wrong ? complain("%s: %s", argv[0], wrong) : write_request(r);
 }
 
-/* A wrong letter may stand among others in one word. */
+/* A wrong letter may be among others in one word. */
 static bool refuse(char *const *argv, int letter)
 {
     char shortly[3] = {'-', (char)optopt, '\0'};
@@ -227,12 +226,12 @@ bool pace_options_parse(int argc, char **argv, struct pace_options *out)
                                  .timeout = 5 * PACE_SECOND,
                                  .connections = 10,
                                  .reference.expected.status = 200};
-    optind = 0; /* glibc and musl both begin anew then */
+    optind = 0; /* makes glibc and musl start over */
     opterr = 0;
     while ((letter = getopt_long(argc, argv, ":R:c:d:H:vh", NAMES, NULL)) != -1) {
         if (letter == ':' || letter == '?')
             return refuse(argv, letter);
-        if (!take_option(&r, letter, optarg))
+        if (!read_option(&r, letter, optarg))
             return false;
     }
     return finish(&r, argc - optind, argv + optind);

@@ -40,13 +40,13 @@ static bool allow_descriptors(const struct pace_options *o)
     if (mk_fd_limit(wanted, &limit) == 0 && limit >= wanted)
         return true;
     fprintf(stderr,
-            "pace: %u connections need %llu open files, and %llu are allowed: raise it with `ulimit -n`\n",
+            "pace: %u connections need %llu open files, but only %llu are allowed: raise `ulimit -n`\n",
             o->connections, (unsigned long long)wanted, (unsigned long long)limit);
     return false;
 }
 
-/* False: the first answer is not as it must be, and it was said why. A host may have addresses on which
- * nobody listens: the first that can be reached is it. */
+/* False: the first answer is not as required, and the reason was printed. A host may have addresses without
+ * a listener: the first reachable one is used. */
 static bool probe(struct pace_load *load, const struct pace_options *o, struct pace_tally *t)
 {
     struct mk_addr addresses[LOAD_URL_ADDRESSES_MAX];
@@ -66,7 +66,7 @@ static bool probe(struct pace_load *load, const struct pace_options *o, struct p
         if (t->errors[i])
             fprintf(stderr, "pace: %s: the first request failed (%s): %s%s\n", o->url_text,
                     pace_class_names[i], t->first[i],
-                    i == PACE_STATUS ? "; if that is what it should be, say --status" : "");
+                    i == PACE_STATUS ? "; if you expect it, use --status" : "");
     return t->right == 1;
 }
 
@@ -109,7 +109,7 @@ static int measure(struct pace_options *o)
         return FAILED;
     catch_signals();
     mk_err e = pace_load_init(&load);
-    int code = e ? complain(o, "cannot begin: ", mk_err_text(e)) : run(&load, o);
+    int code = e ? complain(o, "cannot start: ", mk_err_text(e)) : run(&load, o);
     pace_load_fini(&load);
     return code;
 }

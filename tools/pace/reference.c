@@ -21,7 +21,7 @@ static uint64_t find_difference(mk_str a, const char *b)
 static void compare(const struct pace_reference *r, struct pace_comparison *c, mk_str data)
 {
     size_t known = r->body.len > c->at ? r->body.len - (size_t)c->at : 0;
-    mk_str part = mk_str_take(data, known);
+    mk_str part = mk_str_first(data, known);
     if (!r->varies && !c->differs_at && part.len && memcmp(r->body.p + c->at, part.p, part.len) != 0)
         c->differs_at = c->at + find_difference(part, r->body.p + c->at) + 1;
     c->at += data.len;
@@ -44,13 +44,13 @@ static bool find_length(const struct pace_reference *r, uint64_t *out)
     return r->expected.has_length || (r->recorded && !r->varies);
 }
 
-bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c,
-                         const struct load_answer *answer, mk_str data, char why[PACE_REFERENCE_WHY])
+bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c, const struct mk_reply *reply,
+                         mk_str data, char why[PACE_REFERENCE_WHY])
 {
     uint64_t most;
-    if (answer->head.status != r->expected.status)
+    if (reply->head.status != r->expected.status)
         return true; /* that is what will be said of it */
-    if (find_length(r, &most) && answer->length > most) {
+    if (find_length(r, &most) && reply->length > most) {
         snprintf(why, PACE_REFERENCE_WHY, "more than %" PRIu64 " bytes of content", most);
         return false;
     }
@@ -58,34 +58,34 @@ bool pace_reference_take(struct pace_reference *r, struct pace_comparison *c,
         compare(r, c, data);
     else if (!record(r, data)) {
         snprintf(why, PACE_REFERENCE_WHY,
-                 "the content is too large to be kept (256 MB); --varies does not keep it");
+                 "the content is too large to keep (256 MB); use --varies, which does not keep it");
         return false;
     }
     return true;
 }
 
-static enum pace_verdict judge_status(const struct pace_reference *r, const struct load_answer *answer,
+static enum pace_verdict judge_status(const struct pace_reference *r, const struct mk_reply *reply,
                                       char why[PACE_REFERENCE_WHY])
 {
-    if (answer->head.status == r->expected.status)
+    if (reply->head.status == r->expected.status)
         return PACE_RIGHT;
-    snprintf(why, PACE_REFERENCE_WHY, "status %u, not %u", answer->head.status, r->expected.status);
+    snprintf(why, PACE_REFERENCE_WHY, "status %u, not %u", reply->head.status, r->expected.status);
     return PACE_WRONG_STATUS;
 }
 
 enum pace_verdict pace_reference_judge(const struct pace_reference *r, const struct pace_comparison *c,
-                                       const struct load_answer *answer, char why[PACE_REFERENCE_WHY])
+                                       const struct mk_reply *reply, char why[PACE_REFERENCE_WHY])
 {
-    enum pace_verdict verdict = judge_status(r, answer, why);
+    enum pace_verdict verdict = judge_status(r, reply, why);
     if (verdict != PACE_RIGHT)
         return verdict;
     uint64_t expected;
-    if (find_length(r, &expected) && answer->length != expected)
-        snprintf(why, PACE_REFERENCE_WHY, "%" PRIu64 " bytes of content, not %" PRIu64, answer->length,
+    if (find_length(r, &expected) && reply->length != expected)
+        snprintf(why, PACE_REFERENCE_WHY, "%" PRIu64 " bytes of content, not %" PRIu64, reply->length,
                  expected);
     else if (c->differs_at)
         snprintf(why, PACE_REFERENCE_WHY,
-                 "the content differs from that of the first answer at byte %" PRIu64, c->differs_at - 1);
+                 "the content differs from that of the first response at byte %" PRIu64, c->differs_at - 1);
     else
         return PACE_RIGHT;
     return PACE_WRONG_CONTENT;
@@ -96,14 +96,14 @@ static void write_sha1(struct mk_buf *out, const unsigned char sha1[MK_SHA1_LEN]
     mk_hex_encode(out, mk_str_of((const char *)sha1, MK_SHA1_LEN));
 }
 
-enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct load_answer *answer,
+enum pace_verdict pace_reference_finish(struct pace_reference *r, const struct mk_reply *reply,
                                         char why[PACE_REFERENCE_WHY])
 {
     static const struct pace_comparison same;
     r->recorded = true;
-    r->body_length = answer->length;
+    r->body_length = reply->length;
     mk_sha1(mk_buf_str(&r->body), r->body_sha1);
-    enum pace_verdict verdict = pace_reference_judge(r, &same, answer, why);
+    enum pace_verdict verdict = pace_reference_judge(r, &same, reply, why);
     if (verdict != PACE_RIGHT || !r->expected.has_sha1 ||
         memcmp(r->expected.sha1, r->body_sha1, MK_SHA1_LEN) == 0)
         return verdict;

@@ -89,11 +89,10 @@ static void add_remarks(struct mk_buf *out, const struct pace_options *o, const 
     if (t->queued)
         mk_buf_addf(out, "%" PRIu64 " requests waited because all %u connections were busy: %s.\n", t->queued,
                     o->connections,
-                    wrong
-                        ? "the server is slower than the rate, -c is too small, or it was pace that was late"
-                        : "the server is slower than the rate, or -c is too small");
+                    wrong ? "the server is slower than the rate, -c is too small, or pace was late"
+                          : "the server is slower than the rate, or -c is too small");
     if (t->stray)
-        mk_buf_addf(out, "On %" PRIu64 " connections the server sent more than its answers.\n", t->stray);
+        mk_buf_addf(out, "On %" PRIu64 " connections the server sent more than its responses.\n", t->stray);
     if (!wrong)
         return;
     mk_buf_addf(out, "pace did not keep its own pace: %s. Do not trust these latencies: ", wrong);

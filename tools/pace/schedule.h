@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When requests are due. It holds only the next one, so requests that wait cost no memory: who takes them
- * late still takes them one by one, each with its own instant. */
+/* When requests are due. It holds only the next one, so waiting requests cost no memory: a late caller still
+ * gets them one by one, each with its own instant. */
 #ifndef PACE_SCHEDULE_H
 #define PACE_SCHEDULE_H
 
@@ -9,7 +9,7 @@
 enum pace_spacing {
     PACE_CONSTANT,    /* one every 1/rate seconds, the first at the start */
     PACE_POISSON,     /* gaps as of independent visitors, 1/rate on the average */
-    PACE_CLOSED_LOOP, /* due whenever somebody asks: the closed loop */
+    PACE_CLOSED_LOOP, /* due at every call: the closed loop */
 };
 
 struct pace_schedule {

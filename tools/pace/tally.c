@@ -62,9 +62,9 @@ double pace_tally_busy(const struct pace_tally *t)
 static const char *doubt_all(const struct pace_tally *t)
 {
     if (pace_tally_busy(t) > BUSY_MAX)
-        return "it was busy all the time, so answers waited for it";
+        return "it was busy all the time, so responses waited for it";
     if (t->missed)
-        return "requests ran out of time while it did not run";
+        return "requests timed out while it did not run";
     return NULL;
 }
 
@@ -94,5 +94,5 @@ const char *pace_tally_judge(const struct pace_tally *t)
     bool any = pace_tally_doubts_mean(t);
     for (size_t i = 0; i < PACE_QUANTILES; i++)
         any |= pace_tally_doubts(t, &pace_quantiles[i]);
-    return all ? all : any ? "it was late itself, and that may be more than a tenth of them" : NULL;
+    return all ? all : any ? "it was late itself, which may be more than a tenth of them" : NULL;
 }

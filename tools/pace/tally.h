@@ -51,7 +51,7 @@ void pace_tally_expire(struct pace_tally *t, uint64_t timeout, uint64_t own);
 uint64_t pace_tally_errors(const struct pace_tally *t);
 /* The share of its time that the client was busy, 0 to 1. */
 double pace_tally_busy(const struct pace_tally *t);
-/* May too much of it be the client's own? For quantiles that can be told. */
+/* May too much of it be the client's own time? False for quantiles that the histogram cannot give. */
 bool pace_tally_doubts(const struct pace_tally *t, const struct pace_quantile *q);
 bool pace_tally_doubts_mean(const struct pace_tally *t);
 /* NULL: the client kept its own pace; else in what it failed, static. Then some of the above are in doubt. */

@@ -57,7 +57,7 @@ mk_err pace_waiter_add(struct pace_waiter *w, int fd, void *owner)
     return epoll_ctl(w->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0 ? mk_err_last() : 0;
 }
 
-/* The timer's own events are not told: whoever waits looks at the clock anyway. */
+/* The timer's own events are not reported: the caller reads the clock anyway. */
 static size_t drop_timer(struct pace_waiter *w, size_t n)
 {
     size_t kept = 0;

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/codec.h"
 #include "base/err.h"
-#include "load/answer.h"
+#include "http/reply.h"
 #include "load/request.h"
 #include "os/fd.h"
 #include "wr/child.h"
@@ -57,52 +57,56 @@ static mk_err send_request(int fd, const struct load_url *url, char *const *fiel
     return e;
 }
 
-static enum load_answer_step take(struct load_answer *a, struct mk_sha1 *sum, mk_str in)
+static enum mk_reply_step take(struct mk_reply *r, struct mk_sha1 *sum, mk_str in)
 {
-    enum load_answer_step step;
+    enum mk_reply_step step;
     mk_str data;
-    while ((step = load_answer_next(a, &in, &data)) == LOAD_ANSWER_DATA)
-        mk_sha1_add(sum, data);
+    do {
+        step = mk_reply_next(r, &in, &data);
+        if (step == MK_REPLY_DATA)
+            mk_sha1_add(sum, data);
+    } while (step == MK_REPLY_DATA || step == MK_REPLY_HEADED || step == MK_REPLY_TRAILERS);
     return step;
 }
 
 /* NULL, or why there is no whole one. */
-static const char *read_answer(int fd, struct load_answer *a, struct mk_sha1 *sum)
+static const char *read_answer(int fd, struct mk_reply *r, struct mk_sha1 *sum)
 {
     static char room[1 << 16];
-    enum load_answer_step step = LOAD_ANSWER_MORE;
+    enum mk_reply_step step = MK_REPLY_MORE;
     uint64_t until = mk_clock_us() + (uint64_t)DEADLINE_S * 1000000;
-    while (step == LOAD_ANSWER_MORE) {
+    while (step == MK_REPLY_MORE) {
         struct pollfd p = {.fd = fd, .events = POLLIN};
         uint64_t now = mk_clock_us();
         int ready = now < until ? poll(&p, 1, (int)((until - now) / 1000) + 1) : 0;
         if (ready < 0 && errno == EINTR)
             continue;
         if (ready <= 0)
-            return "it does not come, or not whole, within half a minute";
+            return "it does not arrive, or is incomplete, within half a minute";
         ssize_t n = read(fd, room, sizeof room);
-        step = n > 0 ? take(a, sum, mk_str_of(room, (size_t)n)) : load_answer_close(a);
+        step = n > 0 ? take(r, sum, mk_str_of(room, (size_t)n)) : mk_reply_close(r);
     }
-    return a->problem;
+    return r->problem;
 }
 
 static bool fetch_plain(const struct load_url *url, char *const *fields, struct wr_checked *out)
 {
     const char *why;
-    struct load_answer a;
+    struct mk_reply r;
     struct mk_sha1 sum;
     int fd = connect_to(url, &why);
     if (fd < 0)
-        return wr_say_error("cannot connect to %.*s: %s; does the server run?", MK_STR_ARG(url->whole), why);
-    load_answer_init(&a);
+        return wr_say_error("cannot connect to %.*s: %s; is the server running?", MK_STR_ARG(url->whole),
+                            why);
+    mk_reply_init(&r, (struct mk_reply_request){0}, NULL, 0);
     mk_sha1_init(&sum);
     mk_err e = send_request(fd, url, fields);
-    why = e ? mk_err_text(e) : read_answer(fd, &a, &sum);
+    why = e ? mk_err_text(e) : read_answer(fd, &r, &sum);
     mk_fd_close(&fd);
-    *out = (struct wr_checked){.status = a.head.status, .length = a.length};
+    *out = (struct wr_checked){.status = r.head.status, .length = r.length};
     mk_sha1_end(&sum, out->sha1);
-    load_answer_fini(&a);
-    return !why || wr_say_error("the answer to GET %.*s cannot be checked: %s; --unchecked goes on without",
+    mk_reply_fini(&r);
+    return !why || wr_say_error("cannot check the response to GET %.*s: %s; --unchecked skips the check",
                                 MK_STR_ARG(url->whole), why);
 }
 
@@ -130,7 +134,7 @@ static bool run_curl(struct wr_child *curl, char **argv, mk_str url)
     enum wr_child_news news = wr_child_wait(curl, mk_clock_us() + (uint64_t)(DEADLINE_S + 5) * 1000000);
     if (news != WR_CHILD_ENDED)
         return wr_say_error("checking %.*s with curl was %s", MK_STR_ARG(url),
-                            news == WR_CHILD_INTERRUPTED ? "interrupted" : "given up after half a minute");
+                            news == WR_CHILD_INTERRUPTED ? "interrupted" : "stopped after half a minute");
     wr_child_drain(curl);
     return true;
 }
@@ -154,7 +158,7 @@ static bool fetch_with_curl(const struct load_url *url, char *const *fields, str
     mk_buf_add(&text, url->whole);
     mk_buf_add_char(&text, '\0');
     if (text.failed)
-        return wr_say_error("the URL is too long to be checked: see --unchecked");
+        return wr_say_error("the URL is too long to check: see --unchecked");
     argv[n] = whole;
     struct body body = {.length = 0};
     mk_sha1_init(&body.sum);
@@ -169,8 +173,8 @@ static bool fetch_with_curl(const struct load_url *url, char *const *fields, str
     bool good = WIFEXITED(curl.status) && WEXITSTATUS(curl.status) == 0 && last != MK_STR_NONE &&
                 mk_num_parse(mk_str_skip(said, last + 1), &status);
     if (!good)
-        wr_say("the answer to GET %.*s cannot be checked: %.*s; --unchecked goes on without",
-               MK_STR_ARG(url->whole), MK_STR_ARG(mk_str_take(said, mk_str_find(said, '\n'))));
+        wr_say("cannot check the response to GET %.*s: %.*s; --unchecked skips the check",
+               MK_STR_ARG(url->whole), MK_STR_ARG(mk_str_first(said, mk_str_find(said, '\n'))));
     wr_child_fini(&curl);
     *out = (struct wr_checked){.status = (unsigned)status, .length = body.length};
     mk_sha1_end(&body.sum, out->sha1);
@@ -189,17 +193,17 @@ bool wr_check_matches(const struct wr_checked *got, const struct load_expected *
     enum { OK = 200 };
     unsigned status = expected->status ? expected->status : OK;
     if (got->status != status)
-        return wr_say_error("wrong answer: GET %.*s has status %u, not %u%s", MK_STR_ARG(url), got->status,
-                            status, expected->status ? "" : "; if that is meant, say --status");
+        return wr_say_error("wrong response: GET %.*s has status %u, not %u%s", MK_STR_ARG(url), got->status,
+                            status, expected->status ? "" : "; if you expect it, use --status");
     if (expected->has_length && got->length != expected->length)
-        return wr_say_error("wrong answer: GET %.*s has %llu bytes, not %llu", MK_STR_ARG(url),
+        return wr_say_error("wrong response: GET %.*s has %llu bytes, not %llu", MK_STR_ARG(url),
                             (unsigned long long)got->length, (unsigned long long)expected->length);
     if (expected->has_sha1 && memcmp(got->sha1, expected->sha1, MK_SHA1_LEN) != 0) {
         char is[2 * MK_SHA1_LEN + 1], should[2 * MK_SHA1_LEN + 1];
         write_hex(got->sha1, is);
         write_hex(expected->sha1, should);
-        return wr_say_error("wrong answer: the content of GET %.*s has the SHA-1 %s, not %s", MK_STR_ARG(url),
-                            is, should);
+        return wr_say_error("wrong response: the content of GET %.*s has the SHA-1 %s, not %s",
+                            MK_STR_ARG(url), is, should);
     }
     return true;
 }

@@ -12,11 +12,11 @@ struct wr_checked {
     unsigned char sha1[MK_SHA1_LEN];
 };
 
-/* False when there is no answer, or another one, which was said. `fields` are lines "Name: value" that are
- * sent too, up to NULL. */
+/* False, with a message, without an answer or with a different one. `fields`: further lines "Name: value"
+ * to send, up to NULL. */
 bool wr_check(const struct load_url *url, char *const *fields, const struct load_expected *expected,
               struct wr_checked *out) MK_MUST_USE;
-/* Compares, and says what differs. A status that nobody named is 200. */
+/* Compares, and prints what differs. Without a named status, 200 is expected. */
 bool wr_check_matches(const struct wr_checked *got, const struct load_expected *expected,
                       mk_str url) MK_MUST_USE;
 

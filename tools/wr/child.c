@@ -110,7 +110,7 @@ mk_err wr_child_start(struct wr_child *c, char *const *argv)
     return e;
 }
 
-/* The results stand at the end: that is kept. */
+/* The results come at the end: that is kept. */
 static void keep(struct wr_child *c, struct mk_buf *kept, mk_str piece)
 {
     mk_buf_add(kept, piece);

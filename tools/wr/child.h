@@ -28,14 +28,14 @@ struct wr_child {
 mk_err wr_child_prepare(void) MK_MUST_USE;
 /* By PATH. -ENOENT: there is no such program. `on_output` and `data` are set before or NULL. */
 mk_err wr_child_start(struct wr_child *c, char *const *argv) MK_MUST_USE;
-/* Until it ended, until that time (of mk_clock_us()), or until somebody wants wr to end. */
+/* Waits until the child ends, until that time (of mk_clock_us()), or until a signal asks wr to end. */
 enum wr_child_news wr_child_wait(struct wr_child *c, uint64_t until_us);
 /* Reads what it wrote last. Not for long: children of its own may hold the pipes open for ever. */
 void wr_child_drain(struct wr_child *c);
 /* Ends it and its process group, if it runs. */
 void wr_child_stop(struct wr_child *c);
 void wr_child_fini(struct wr_child *c);
-/* Did somebody want wr to end? */
+/* Did a signal ask wr to end? */
 bool wr_child_was_interrupted(void);
 /* The file that argv[0] means, with a NUL behind it; false when there is none. */
 bool wr_child_find_program(const char *name, struct mk_buf *path) MK_MUST_USE;

@@ -18,8 +18,7 @@ static void say_unknown(const char *program)
     struct mk_buf names = mk_buf_fixed(room, sizeof room);
     for (const struct wr_kind *k = wr_kind_all(); k->name; k++)
         mk_buf_addf(&names, "%s%s", names.len ? ", " : "", k->name);
-    wr_say("cannot read what \"%s\" prints; the clients that wr knows are %.*s", program,
-           MK_STR_ARG(mk_buf_str(&names)));
+    wr_say("cannot read the output of \"%s\"; wr supports %.*s", program, MK_STR_ARG(mk_buf_str(&names)));
 }
 
 static bool has_prefix(const struct wr_command *c, mk_str prefix)
@@ -40,8 +39,8 @@ bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *
     }
     if (mk_str_eq(mk_str_from_c(c->kind->name), MK_STR("h2load")) && has_prefix(c, MK_STR("--wa")))
         return wr_say_error(
-            "h2load does not say how many requests its --warm-up-time took, so nothing could be "
-            "said for each request: let wr warm up, with --warm-up");
+            "h2load does not report the requests of its --warm-up-time, so wr cannot compute figures "
+            "per request: use wr's own --warm-up");
     c->fields = mk_arena_zalloc(arena, c->n + 1, sizeof *c->fields);
     if (!c->fields)
         return wr_say_error("out of memory");
@@ -96,7 +95,7 @@ static mk_str replace(struct mk_arena *arena, mk_str word, mk_str what, unsigned
     const char *at = memmem(word.p, word.len, what.p, what.len);
     size_t before = (size_t)(at - word.p);
     mk_str rest = mk_str_skip(word, before + what.len);
-    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_take(word, before)), number,
+    return mk_arena_printf(arena, "%.*s%u%.*s", MK_STR_ARG(mk_str_first(word, before)), number,
                            MK_STR_ARG(rest));
 }
 
@@ -119,7 +118,7 @@ static bool is_number(mk_str s)
     return mk_num_parse(s, &n);
 }
 
-/* Where the client's own value stands: in the word behind its option, or in the same one (-c10). */
+/* The place of the client's own value: in the word after its option, or in the same one (-c10). */
 static size_t find_value(const struct wr_command *c, size_t *skip)
 {
     mk_str option = mk_str_from_c(c->kind->concurrency);
@@ -165,7 +164,7 @@ static bool is_long_name(mk_str word)
 {
     static const char *const names[] = {"--connections", "--clients", "--concurrent", "--concurrency"};
     enum { SHORTEST = 5 };
-    mk_str name = mk_str_take(word, mk_str_find(word, '='));
+    mk_str name = mk_str_first(word, mk_str_find(word, '='));
     for (size_t i = 0; i < MK_LEN(names) && name.len >= SHORTEST; i++)
         if (mk_str_starts(mk_str_from_c(names[i]), name))
             return true;
@@ -201,7 +200,7 @@ static bool set_concurrency(const struct wr_command *c, char **out, unsigned con
         replaced = true;
     }
     if (!replaced && value) {
-        mk_str option = mk_str_take(mk_str_from_c(c->words[value]), skip);
+        mk_str option = mk_str_first(mk_str_from_c(c->words[value]), skip);
         out[value] = copy(arena, mk_arena_printf(arena, "%.*s%u", MK_STR_ARG(option), concurrency));
         replaced = true;
     }
@@ -250,7 +249,7 @@ mk_str wr_command_url(char *const *words)
     for (size_t i = 0; words[i]; i++)
         if (load_url_is(mk_str_from_c(words[i])))
             return mk_str_from_c(words[i]);
-    return (mk_str){NULL, 0};
+    return MK_ABSENT;
 }
 
 void wr_command_write(char *const *words, struct mk_buf *out)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client's command line: which client it is, and how it is told the concurrency. */
+/* The client's command line: which client it is, and which option sets the concurrency. */
 #ifndef WR_COMMAND_H
 #define WR_COMMAND_H
 
@@ -11,10 +11,10 @@ struct wr_command {
     const struct wr_kind *kind;
     char *const *words; /* as given, NULL-terminated */
     size_t n;
-    char **fields; /* what it is told to send with -H, NULL-terminated */
+    char **fields; /* the fields of its option -H, NULL-terminated */
 };
 
-/* What is not known makes it false, which was said. */
+/* False, with a message, for an unknown client or an unusable option. */
 bool wr_command_init(struct wr_command *c, char *const *words, struct mk_arena *arena) MK_MUST_USE;
 /* wr's first form: a URL alone is for weighttp, as it was then. NULL when memory is out. */
 char **wr_command_classic(char *url, uint64_t requests, bool keep_alive, struct mk_arena *arena);
@@ -23,7 +23,7 @@ char **wr_command_classic(char *url, uint64_t requests, bool keep_alive, struct 
 char **wr_command_words(const struct wr_command *c, unsigned concurrency, struct mk_arena *arena);
 /* The concurrency that the words have by themselves; 0 when they tell none. */
 unsigned wr_command_concurrency(const struct wr_command *c);
-/* Does {c} stand in it? Then only its author knows how many connections that makes. */
+/* Does it contain {c}? Then only its author knows how many connections that makes. */
 bool wr_command_has_place(const struct wr_command *c);
 /* Does it hold an option that wr would contradict, as --connections=10 or -kc 10? That word, or NULL. */
 const char *wr_command_conflict(const struct wr_command *c);

@@ -59,7 +59,7 @@ static bool add_other(void *family, pid_t pid)
     return pid == getpid() || wr_family_add(family, pid);
 }
 
-/* What stands in a file `children`. */
+/* The content of a file `children`. */
 static bool add_list(struct wr_family *f, mk_str list)
 {
     for (mk_str word; (word = mk_str_word(&list)).len;) {
@@ -224,13 +224,13 @@ static const char *find_fault(struct wr_family *f, const char *path)
     struct within w = {.family = f};
     struct wr_cpu cpu;
     if (!wr_cgroup_read_cpu(path, &cpu) || wr_cgroup_each(path, look_who_is_within, &w) != 0)
-        return "--cgroup expects the folder of a control group of version 2 that counts processor time, such "
-               "as one below /sys/fs/cgroup";
+        return "--cgroup expects the folder of a version 2 control group that counts processor time, such as "
+               "one below /sys/fs/cgroup";
     if (w.has_stranger)
-        return "wr itself or process 1 is in that control group, so it counts more than the server: give the "
-               "server one of its own";
+        return "that control group also contains wr itself or process 1, so it counts more than the server: "
+               "give the server its own group";
     if (w.n_roots < count_roots(f))
-        return "the server is not in that control group, or not with all of its processes: write their "
+        return "that control group lacks some or all of the server's processes: write their "
                "numbers "
                "into its file cgroup.procs first";
     return NULL;
@@ -250,14 +250,14 @@ const char *wr_family_use_cgroup(struct wr_family *f, const char *folder)
     return wr_family_grow(f) ? NULL : "out of memory";
 }
 
-static void take_out(struct wr_family *f, size_t at)
+static void read_out(struct wr_family *f, size_t at)
 {
     struct wr_process p = f->all[at];
     struct wr_process *parent = wr_family_find(f, p.parent);
     struct wr_cpu used = p.self, lost = wr_process_lost(&p);
     wr_cpu_add(&used, &p.waited);
     wr_cpu_add(&used, &lost);
-    /* Whoever waits for it gets its time; whether the parent did, its own numbers tell. */
+    /* The process that waits for it gets its time; the parent's own numbers show whether it did. */
     wr_cpu_add(parent ? &parent->vanished : &f->lost, &used);
     struct wr_switches switches = wr_process_switches(&p);
     f->ended.voluntary += switches.voluntary;
@@ -278,7 +278,7 @@ void wr_family_read_cpu_of_processes(struct wr_family *f, struct wr_cpu *sum)
         }
     for (size_t i = f->n; i-- > 0;) /* roots stay, so that it can be said that they ended */
         if (f->all[i].is_gone && !f->all[i].is_root)
-            take_out(f, i);
+            read_out(f, i);
     *sum = f->lost;
     for (size_t i = 0; i < f->n; i++) {
         struct wr_cpu lost = wr_process_lost(&f->all[i]);

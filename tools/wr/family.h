@@ -6,7 +6,7 @@
 #include "wr/process.h"
 
 struct wr_family {
-    struct wr_process *all; /* the older first: who has children stands before them */
+    struct wr_process *all; /* the older first: parents come before their children */
     size_t n, cap;
     struct wr_cpu lost; /* of those that are gone, and that no process of the family waited for */
     struct wr_switches ended;
@@ -32,9 +32,9 @@ bool wr_family_find_cgroup(struct wr_family *f) MK_MUST_USE;
 /* Takes this one, and all that is in there. NULL, or why it cannot be: it would count others, or not all. */
 const char *wr_family_use_cgroup(struct wr_family *f, const char *folder) MK_MUST_USE;
 
-/* Each reads it anew. Processes that ended are taken out; what they used stays in the sums. */
+/* Each call reads the current numbers. Ended processes are removed; what they used stays in the sums. */
 void wr_family_read_cpu(struct wr_family *f, struct wr_cpu *sum);
-/* By the processes alone, though there is a group. */
+/* From the processes alone, even with a group. */
 void wr_family_read_cpu_of_processes(struct wr_family *f, struct wr_cpu *sum);
 bool wr_family_read_threads(struct wr_family *f) MK_MUST_USE;
 void wr_family_read_memory(struct wr_family *f);

@@ -57,8 +57,8 @@ static bool find_sockets(const struct wr_find *what, struct wr_listeners *l)
                             what->url->host, why);
     return wr_listeners_keep(l, at, n) ||
            wr_say_error(
-               "port %u is listened on, but not at %s: start the server first, or name it with --pid or "
-               "--port",
+               "a process listens on port %u, but not at %s: start the server first, or name it with --pid "
+               "or --port",
                what->port, what->url->host);
 }
 
@@ -68,8 +68,8 @@ static bool say_no_holder(const struct wr_find *what, const struct wr_listeners 
         return wr_say_error(
             "only process 1 holds port %u, for a service: name the server with --pid or --name", what->port);
     return wr_say_error(
-        "port %u is listened on, but by no process that we may look into: run wr as root or as "
-        "the server's user, or name its process with --pid",
+        "a process listens on port %u, but wr may not inspect it: run wr as root or as the server's "
+        "user, or name its process with --pid",
         what->port);
 }
 
@@ -89,7 +89,7 @@ static bool say_all(const struct wr_find *what, const struct wr_listeners *l)
     }
     return wr_say_error("several servers listen on port %u: %s%s; choose one with --pid%s", what->port, room,
                         text.failed ? " and others" : "",
-                        what->url ? "" : ", or leave --port out where the address in the URL tells which");
+                        what->url ? "" : ", or omit --port if the address in the URL decides");
 }
 
 static bool add_holders(const struct wr_find *what, const struct wr_listeners *l, struct wr_family *out)
@@ -123,7 +123,7 @@ static bool is_named(pid_t pid, mk_str name)
     char path[32], link[PATH_MAX];
     if (!wr_procfile_stat(pid, &s) || wr_stat_is_dead(&s))
         return false;
-    if (mk_str_eq(mk_str_from_c(s.name), mk_str_take(name, COMM_MAX)))
+    if (mk_str_eq(mk_str_from_c(s.name), mk_str_first(name, COMM_MAX)))
         return true;
     (void)snprintf(path, sizeof path, "/proc/%d/exe", (int)pid);
     ssize_t n = readlink(path, link, sizeof link);
@@ -161,7 +161,8 @@ static bool find_name(const struct wr_find *what, struct wr_family *out)
         return out_of_memory();
     if (out->n == 0)
         return wr_say_error(
-            "no process is called \"%s\": start the server first, or see `ps -e` for its name", what->name);
+            "no process has the name \"%s\": start the server first, or look up its name with `ps -e`",
+            what->name);
     return true;
 }
 

@@ -15,7 +15,7 @@ struct wr_find {
     pid_t pids[WR_FIND_PIDS_MAX];
     size_t n_pids;
     unsigned port;
-    const struct load_url *url; /* the port is that of this URL: who listens at its address; or NULL */
+    const struct load_url *url; /* the port is that of this URL: finds the listener at its address; or NULL */
     const char *name;
     const char *cgroup; /* NULL: find out whether it has one of its own */
 };

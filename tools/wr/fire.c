@@ -68,9 +68,9 @@ static bool has_succeeded(const struct wr_fire *f, const struct wr_child *c)
     if (WIFEXITED(c->status) && WEXITSTATUS(c->status) == 0)
         return true;
     if (WIFSIGNALED(c->status))
-        return wr_say_error("the client \"%s\" was ended by signal %d (%s); it said: %.*s", f->words[0],
+        return wr_say_error("the client \"%s\" was ended by signal %d (%s); its output: %.*s", f->words[0],
                             WTERMSIG(c->status), strsignal(WTERMSIG(c->status)), MK_STR_ARG(said));
-    return wr_say_error("the client \"%s\" failed with exit code %d; it said: %.*s", f->words[0],
+    return wr_say_error("the client \"%s\" failed with exit code %d; its output: %.*s", f->words[0],
                         WEXITSTATUS(c->status), MK_STR_ARG(said));
 }
 
@@ -82,7 +82,7 @@ static bool read_result(const struct wr_fire *f, const struct wr_child *c, struc
         f->kind->read(mk_buf_str(&c->outputs[1]), out, &other))
         return true;
     return wr_say_error("cannot read the output of %s: %s%s; it ends with: %.*s", f->kind->name, why,
-                        c->was_cut ? " (it is longer than a megabyte; its beginning is lost)" : "",
+                        c->was_cut ? " (it exceeds a megabyte; its beginning is lost)" : "",
                         MK_STR_ARG(last_words(c)));
 }
 
@@ -102,11 +102,11 @@ static bool watch(const struct wr_fire *f, struct wr_child *client, struct wr_me
         if (news == WR_CHILD_ENDED)
             return true;
         if (news == WR_CHILD_INTERRUPTED)
-            return wr_say_error("interrupted; the client was ended");
+            return wr_say_error("interrupted; the client was stopped");
         uint64_t now = mk_clock_us();
         if (now >= until)
             return wr_say_error(
-                "the client \"%s\" did not end within %llu seconds, and was ended; --limit allows more",
+                "the client \"%s\" did not end within %llu seconds and was stopped; --limit allows more",
                 f->words[0], (unsigned long long)(f->limit_us / 1000000));
         /* Late looks are left out: they are not made up for. */
         while (next <= now)
@@ -171,7 +171,7 @@ static bool count(const struct wr_fire *f, struct wr_child *client, double *per_
     if (wr_result_served(&told) > 0)
         *per_request = (double)n / (double)wr_result_served(&told);
     else
-        *why = "the client had no answer";
+        *why = "the client got no response";
     return true;
 }
 
@@ -189,7 +189,7 @@ bool wr_fire_warm_up(const struct wr_fire *f, uint64_t us)
     struct wr_child client = {.fds = {-1, -1}};
     bool good = start(f, &client);
     if (good && wr_child_wait(&client, mk_clock_us() + us) == WR_CHILD_INTERRUPTED)
-        good = wr_say_error("interrupted; the client was ended");
+        good = wr_say_error("interrupted; the client was stopped");
     if (good && client.has_ended) {
         good = has_succeeded(f, &client);
         if (good)

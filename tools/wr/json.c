@@ -5,7 +5,7 @@
 
 enum { TRIES = 64 }; /* lines that begin as an object but are none, before we give up */
 
-static bool take_value(mk_str *s, unsigned depth);
+static bool read_value(mk_str *s, unsigned depth);
 
 static void skip_space(mk_str *s)
 {
@@ -15,7 +15,7 @@ static void skip_space(mk_str *s)
     *s = mk_str_skip(*s, n);
 }
 
-static bool take(mk_str *s, mk_str text)
+static bool accept(mk_str *s, mk_str text)
 {
     if (!mk_str_starts(*s, text))
         return false;
@@ -23,7 +23,7 @@ static bool take(mk_str *s, mk_str text)
     return true;
 }
 
-static bool take_digits(mk_str *s)
+static bool read_digits(mk_str *s)
 {
     size_t n = 0;
     while (n < s->len && mk_char_is_digit(s->p[n]))
@@ -32,21 +32,21 @@ static bool take_digits(mk_str *s)
     return n > 0;
 }
 
-static bool take_number(mk_str *s)
+static bool read_number(mk_str *s)
 {
-    (void)take(s, MK_STR("-"));
-    if (!take(s, MK_STR("0")) && !take_digits(s))
+    (void)accept(s, MK_STR("-"));
+    if (!accept(s, MK_STR("0")) && !read_digits(s))
         return false;
-    if (take(s, MK_STR(".")) && !take_digits(s))
+    if (accept(s, MK_STR(".")) && !read_digits(s))
         return false;
-    if (take(s, MK_STR("e")) || take(s, MK_STR("E"))) {
-        (void)(take(s, MK_STR("+")) || take(s, MK_STR("-")));
-        return take_digits(s);
+    if (accept(s, MK_STR("e")) || accept(s, MK_STR("E"))) {
+        (void)(accept(s, MK_STR("+")) || accept(s, MK_STR("-")));
+        return read_digits(s);
     }
     return true;
 }
 
-static bool take_escape(mk_str *s)
+static bool read_escape(mk_str *s)
 {
     if (s->len < 2)
         return false;
@@ -62,63 +62,64 @@ static bool take_escape(mk_str *s)
 }
 
 /* Bytes above 0x7f pass as they are: no text is ever shown, names are compared byte by byte. */
-static bool take_string(mk_str *s)
+static bool read_string(mk_str *s)
 {
-    if (!take(s, MK_STR("\"")))
+    if (!accept(s, MK_STR("\"")))
         return false;
     while (s->len && s->p[0] != '"') {
         if ((unsigned char)s->p[0] < 0x20)
             return false;
         if (s->p[0] != '\\')
             *s = mk_str_skip(*s, 1);
-        else if (!take_escape(s))
+        else if (!read_escape(s))
             return false;
     }
-    return take(s, MK_STR("\""));
+    return accept(s, MK_STR("\""));
 }
 
-static bool take_name(mk_str *s)
+static bool read_name(mk_str *s)
 {
-    if (!take_string(s))
+    if (!read_string(s))
         return false;
     skip_space(s);
-    return take(s, MK_STR(":"));
+    return accept(s, MK_STR(":"));
 }
 
-static bool take_list(mk_str *s, mk_str end, bool named, unsigned depth)
+static bool read_list(mk_str *s, mk_str end, bool named, unsigned depth)
 {
     skip_space(s);
-    if (take(s, end))
+    if (accept(s, end))
         return true;
     do {
         skip_space(s);
-        if ((named && !take_name(s)) || !take_value(s, depth + 1))
+        if ((named && !read_name(s)) || !read_value(s, depth + 1))
             return false;
         skip_space(s);
-    } while (take(s, MK_STR(",")));
-    return take(s, end);
+    } while (accept(s, MK_STR(",")));
+    return accept(s, end);
 }
 
-static bool take_value(mk_str *s, unsigned depth)
+static bool read_value(mk_str *s, unsigned depth)
 {
     if (depth >= WR_JSON_DEPTH)
         return false;
     skip_space(s);
-    if (take(s, MK_STR("{")))
-        return take_list(s, MK_STR("}"), true, depth);
-    if (take(s, MK_STR("[")))
-        return take_list(s, MK_STR("]"), false, depth);
+    if (accept(s, MK_STR("{")))
+        return read_list(s, MK_STR("}"), true, depth);
+    if (accept(s, MK_STR("[")))
+        return read_list(s, MK_STR("]"), false, depth);
     if (s->len && s->p[0] == '"')
-        return take_string(s);
-    return take(s, MK_STR("true")) || take(s, MK_STR("false")) || take(s, MK_STR("null")) || take_number(s);
+        return read_string(s);
+    return accept(s, MK_STR("true")) || accept(s, MK_STR("false")) || accept(s, MK_STR("null")) ||
+           read_number(s);
 }
 
 bool wr_json_find(mk_str output, mk_str *object)
 {
     for (unsigned tries = 0; tries < TRIES && output.p;) {
         if (output.len && output.p[0] == '{') {
-            mk_str rest = mk_str_take(output, WR_JSON_LEN);
-            if (take_value(&rest, 0)) {
+            mk_str rest = mk_str_first(output, WR_JSON_LEN);
+            if (read_value(&rest, 0)) {
                 *object = mk_str_of(output.p, (size_t)(rest.p - output.p));
                 return true;
             }
@@ -132,26 +133,26 @@ bool wr_json_find(mk_str output, mk_str *object)
 bool wr_json_member(mk_str object, mk_str name, mk_str *value)
 {
     mk_str s = object;
-    if (!take(&s, MK_STR("{")))
+    if (!accept(&s, MK_STR("{")))
         return false;
     do {
         skip_space(&s);
         mk_str key = s;
-        if (!take_string(&s))
+        if (!read_string(&s))
             return false;
         key = mk_str_of(key.p + 1, (size_t)(s.p - key.p) - 2);
         skip_space(&s);
-        if (!take(&s, MK_STR(":")))
+        if (!accept(&s, MK_STR(":")))
             return false;
         skip_space(&s);
         mk_str begin = s;
-        if (!take_value(&s, 0))
+        if (!read_value(&s, 0))
             return false;
         *value = mk_str_of(begin.p, (size_t)(s.p - begin.p));
         if (mk_str_eq(key, name))
             return true;
         skip_space(&s);
-    } while (take(&s, MK_STR(",")));
+    } while (accept(&s, MK_STR(",")));
     return false;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads JSON (RFC 8259) that programs print, where it stands: no copy, no memory, bounded depth and length.
+/* Reads JSON (RFC 8259) that programs print, in place: no copy, no memory, bounded depth and length.
  */
 #ifndef WR_JSON_H
 #define WR_JSON_H
@@ -8,8 +8,8 @@
 
 enum { WR_JSON_DEPTH = 20, WR_JSON_LEN = 1 << 20 };
 
-/* The first object that begins a line of `output` and is JSON to the letter; what stands around it is not
- * looked at. What the functions below are given must come from here. */
+/* The first object that begins a line of `output` and is strict JSON; the text around it is
+ * ignored. The functions below take only objects from here. */
 bool wr_json_find(mk_str output, mk_str *object);
 /* The value of a member, with what it is written with; the first of its name. The name may not need an
  * escape. */

@@ -135,7 +135,7 @@ static size_t find_socket(const struct wr_listeners *l, int folder, pid_t fd)
     ssize_t len = readlinkat(folder, name, link, sizeof link);
     mk_str to = mk_str_of(link, len > 0 ? (size_t)len : 0);
     if (!mk_str_starts(to, MK_STR("socket:[")) ||
-        !mk_num_parse(mk_str_take(mk_str_skip(to, 8), to.len - 9), &inode))
+        !mk_num_parse(mk_str_first(mk_str_skip(to, 8), to.len - 9), &inode))
         return l->n;
     for (size_t i = 0; i < l->n; i++)
         if (l->sockets[i].inode == inode)

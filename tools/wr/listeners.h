@@ -26,10 +26,10 @@ void wr_listeners_fini(struct wr_listeners *l);
 /* Keeps those that a client reaches at the first of the addresses where it reaches any: those bound to it,
  * else those of all addresses. False, and changes nothing, when there are none. */
 bool wr_listeners_keep(struct wr_listeners *l, const struct mk_addr *to, size_t n) MK_MUST_USE;
-/* Finds the holders. Who shares a socket, is a child of another holder, or has the same name and listens at
- * the same address, is of the same server. False as above. */
+/* Finds the holders. A holder that shares a socket with another, is its child, or has the same name and
+ * listens at the same address, belongs to the same server. False as above. */
 bool wr_listeners_find_holders(struct wr_listeners *l) MK_MUST_USE;
-/* Which server it is of: the same number for all of one. */
+/* The server that it belongs to: the same number for all its holders. */
 size_t wr_listeners_server(const struct wr_listeners *l, const struct wr_holder *h);
 
 #endif

@@ -15,7 +15,7 @@ static double seconds(uint64_t us)
     return (double)us / 1e6;
 }
 
-/* Who belongs to the server, its threads and its memory. */
+/* Finds the server's processes, threads and memory. */
 static bool look_closely(struct wr_meter *m)
 {
     uint64_t began = mk_clock_us(), kb;
@@ -123,7 +123,7 @@ static void weigh_client(struct wr_meter *m, const struct wr_child *client, stru
     out->client.waited = m->client_s > 0 ? fmin(waited_s / m->client_s / out->client.cores, 1) : 0;
 }
 
-/* Of processes that came and went between two looks the group knows the time, and nobody the switches. */
+/* The group knows the time of processes that started and ended between two looks, but not their switches. */
 static bool were_all_seen(struct wr_meter *m, const struct wr_cpu *used)
 {
     struct wr_cpu now;

@@ -14,42 +14,42 @@ const char wr_options_help[] =
     "Watches a server while a load client runs, for one or many numbers of connections.\n"
     "Clients: wrk, h2load, weighttp, ab, siege, pace.\n"
     "\n"
-    "The server, with all of its children (without any of these: who listens on the URL's port):\n"
+    "The server, with all of its children (default: the processes that listen on the URL's port):\n"
     "  -p, --pid PID          its process; may be repeated\n"
     "      --port PORT        the processes that listen on the port\n"
-    "      --name NAME        the processes of that name\n"
-    "      --cgroup FOLDER    it is alone in this control group, which counts its processor time\n"
+    "      --name NAME        the processes with that name\n"
+    "      --cgroup FOLDER    the control group that contains only the server and counts its processor time\n"
     "\n"
     "The sweep:\n"
-    "  -c, --from N           connections of the first step; put in the place of {c} in the command, or as "
-    "-c N\n"
-    "  -l, --last N           of the last step\n"
-    "  -s, --step N           how many more with each step\n"
-    "      --steps N,N,...    any others\n"
+    "  -c, --from N           connections of the first step; replaces {c} in the command, or adds -c N\n"
+    "  -l, --last N           connections of the last step\n"
+    "  -s, --step N           how many connections each step adds\n"
+    "      --steps N,N,...    a list of steps instead\n"
     "  -n, --shots N          shots for each step (1)\n"
-    "      --warm-up N|Ns     before each step N shots, or one of N seconds, that do not count\n"
-    "      --interval MS      look at the server that often (100)\n"
+    "      --warm-up N|Ns     first run N shots, or one of N seconds, that do not count\n"
+    "      --interval MS      sample the server this often (100)\n"
     "      --limit SECONDS    a shot that takes longer is an error (600)\n"
-    "      --client-cores L   the client runs on these cores, as in 1 or 2-3; wr as well\n"
-    "      --syscalls         one more shot for each step, in which system calls are counted (as root)\n"
+    "      --client-cores L   run the client and wr on these cores, such as 1 or 2-3\n"
+    "      --syscalls         count system calls in one more shot for each step (as root)\n"
     "\n"
-    "The answer that is asked for before all:\n"
-    "      --status N         its status (200)\n"
-    "      --length N         how many bytes its content has\n"
-    "      --sha1 HEX         the SHA-1 of its content\n"
-    "      --url URL          another URL than the one in the command\n"
-    "      --unchecked        do not ask\n"
+    "The response check before any load:\n"
+    "      --status N         expected status (200)\n"
+    "      --length N         expected number of bytes of content\n"
+    "      --sha1 HEX         expected SHA-1 of the content\n"
+    "      --url URL          check this URL instead of the one in the command\n"
+    "      --unchecked        skip the check\n"
     "\n"
     "Output:\n"
-    "      --csv FILE         a line for each shot\n"
-    "      --json [FILE]      all that was measured; without FILE in the place of the table\n"
-    "  -q, --quiet            no line of progress on a terminal\n"
-    "  -v, --version\n"
-    "  -h, --help\n"
+    "      --csv FILE         write a line for each shot\n"
+    "      --json [FILE]      write all measurements; without FILE, instead of the table\n"
+    "  -q, --quiet            no progress line on a terminal\n"
+    "  -v, --version          print the version and exit\n"
+    "  -h, --help             print this and exit\n"
     "\n"
-    "As the first wr: wr -p PID [-c N -l N -s N] [-r REQUESTS] [-k] URL runs weighttp with 10 threads.\n"
+    "The syntax of the first wr, wr -p PID [-c N -l N -s N] [-r REQUESTS] [-k] URL, runs weighttp with 10\n"
+    "threads.\n"
     "\n"
-    "Exit: 0 measured, 1 not, or without --json, over 1 % error answers; 2 wrong usage.\n";
+    "Exit: 0 success; 1 failure, or over 1 % error responses without --json; 2 wrong usage.\n";
 
 enum {
     PORT = 1,
@@ -106,32 +106,32 @@ struct parsing {
     bool has_server;
 };
 
-static bool take_server(struct parsing *p, enum wr_find_by by)
+static bool read_server(struct parsing *p, enum wr_find_by by)
 {
     struct wr_options *o = p->out;
     if (o->names_server && (o->server.by != by || by != WR_FIND_BY_PID))
-        return wr_say_error("one server at a time: --pid, --port or --name");
+        return wr_say_error("use only one of --pid, --port and --name");
     o->names_server = true;
     o->server.by = by;
     return true;
 }
 
-static bool take_pid(struct parsing *p, const char *text)
+static bool read_pid(struct parsing *p, const char *text)
 {
     struct wr_find *server = &p->out->server;
     uint64_t pid;
-    if (!take_server(p, WR_FIND_BY_PID) || !load_option_number(wr_say_error, "--pid", text, 1, INT_MAX, &pid))
+    if (!read_server(p, WR_FIND_BY_PID) || !load_option_number(wr_say_error, "--pid", text, 1, INT_MAX, &pid))
         return false;
     if (server->n_pids == WR_FIND_PIDS_MAX)
-        return wr_say_error("more than %d times --pid", WR_FIND_PIDS_MAX);
+        return wr_say_error("--pid may be repeated at most %d times", WR_FIND_PIDS_MAX);
     server->pids[server->n_pids++] = (pid_t)pid;
     return true;
 }
 
-static bool take_port(struct parsing *p, const char *text)
+static bool read_port(struct parsing *p, const char *text)
 {
     uint64_t port;
-    if (!take_server(p, WR_FIND_BY_PORT) ||
+    if (!read_server(p, WR_FIND_BY_PORT) ||
         !load_option_number(wr_say_error, "--port", text, 1, 65535, &port))
         return false;
     p->out->server.port = (unsigned)port;
@@ -146,7 +146,7 @@ static bool add_step(struct wr_options *o, uint64_t step)
     return true;
 }
 
-static bool take_steps(struct wr_options *o, const char *text)
+static bool read_steps(struct wr_options *o, const char *text)
 {
     o->n_steps = 0;
     for (mk_str rest = mk_str_from_c(text); rest.p;) {
@@ -161,7 +161,7 @@ static bool take_steps(struct wr_options *o, const char *text)
 }
 
 /* "2" or "1.5s" */
-static bool take_warm_up(struct wr_options *o, const char *text)
+static bool read_warm_up(struct wr_options *o, const char *text)
 {
     char *end;
     double seconds = strtod(text, &end);
@@ -171,20 +171,20 @@ static bool take_warm_up(struct wr_options *o, const char *text)
         return true;
     }
     if (!mk_num_parse(mk_str_from_c(text), &shots) || shots > WR_OPTIONS_SHOTS_MAX)
-        return wr_say_error("--warm-up expects a number of shots, as 1, or of seconds, as 2s, not \"%s\"",
-                            text);
+        return wr_say_error(
+            "--warm-up expects a number of shots such as 1, or of seconds such as 2s, not \"%s\"", text);
     o->warm_up_shots = (unsigned)shots;
     return true;
 }
 
-static bool take_cores(struct wr_options *o, const char *text)
+static bool read_cores(struct wr_options *o, const char *text)
 {
     o->has_client_cores = true;
     return wr_proctext_cores(mk_str_from_c(text), &o->client_cores) ||
            wr_say_error("--client-cores expects cores such as 1 or 2-3, not \"%s\"", text);
 }
 
-static bool take_count(struct parsing *p, int letter, const char *text)
+static bool read_count(struct parsing *p, int letter, const char *text)
 {
     struct wr_options *o = p->out;
     uint64_t n;
@@ -215,8 +215,8 @@ static bool take_count(struct parsing *p, int letter, const char *text)
     }
 }
 
-/* Its file may stand behind it when it cannot be the client's name. */
-static void take_json(struct wr_options *o, int argc, char **argv)
+/* Its file may follow as a word of its own when it cannot be the client's name. */
+static void read_json(struct wr_options *o, int argc, char **argv)
 {
     o->json = optarg ? optarg : "-";
     if (optarg || optind >= argc || (argv[optind][0] == '-' && argv[optind][1]))
@@ -228,7 +228,7 @@ static void take_json(struct wr_options *o, int argc, char **argv)
         }
 }
 
-static void take_flag(struct wr_options *o, int letter)
+static void read_flag(struct wr_options *o, int letter)
 {
     switch (letter) {
     case SYSCALLS:
@@ -252,26 +252,26 @@ static void take_flag(struct wr_options *o, int letter)
     }
 }
 
-static bool take_option(struct parsing *p, int letter)
+static bool read_option(struct parsing *p, int letter)
 {
     struct wr_options *o = p->out;
     switch (letter) {
     case 'p':
-        return take_pid(p, optarg);
+        return read_pid(p, optarg);
     case PORT:
-        return take_port(p, optarg);
+        return read_port(p, optarg);
     case NAME:
         o->server.name = optarg;
-        return take_server(p, WR_FIND_BY_NAME);
+        return read_server(p, WR_FIND_BY_NAME);
     case CGROUP:
         o->server.cgroup = optarg;
         return true;
     case STEPS:
-        return take_steps(o, optarg);
+        return read_steps(o, optarg);
     case WARM_UP:
-        return take_warm_up(o, optarg);
+        return read_warm_up(o, optarg);
     case CLIENT_CORES:
-        return take_cores(o, optarg);
+        return read_cores(o, optarg);
     case STATUS:
         return load_option_status(wr_say_error, optarg, &o->expected);
     case LENGTH:
@@ -291,9 +291,9 @@ static bool take_option(struct parsing *p, int letter)
     case 'r':
     case INTERVAL:
     case LIMIT:
-        return take_count(p, letter, optarg);
+        return read_count(p, letter, optarg);
     default:
-        take_flag(o, letter);
+        read_flag(o, letter);
         return true;
     }
 }
@@ -302,20 +302,20 @@ static bool finish(struct parsing *p, int argc, char **argv)
 {
     struct wr_options *o = p->out;
     if ((p->from || p->last || p->step) && o->n_steps)
-        return wr_say_error("--steps, or -c, -l and -s: not both");
+        return wr_say_error("use either --steps, or -c, -l and -s");
     if ((p->last || p->step) && !p->from)
         return wr_say_error("-l and -s need -c, the number of connections of the first step");
     if (p->last && p->last < p->from)
         return wr_say_error("-l %llu is less than -c %llu", (unsigned long long)p->last,
                             (unsigned long long)p->from);
     if (p->last > p->from && !p->step)
-        return wr_say_error("-s is missing: how many more connections with each step");
+        return wr_say_error("-s is missing: how many connections each step adds");
     for (uint64_t n = p->from; n && n <= (p->last ? p->last : p->from); n += p->step ? p->step : 1)
         if (!add_step(o, n))
             return false;
     if (optind >= argc)
         return wr_say_error(
-            "a client's command is missing, as in: wr -c 100 -- wrk -d 5 http://127.0.0.1:8080/");
+            "the client command is missing, as in: wr -c 100 -- wrk -d 5 http://127.0.0.1:8080/");
     o->command = argv + optind;
     return true;
 }
@@ -326,7 +326,7 @@ static bool refuse(char *const *argv, int letter)
     const char *word = optopt > ' ' ? shortly : argv[optind - 1];
     return letter == ':'
                ? wr_say_error("this option needs an argument: %s", word)
-               : wr_say_error("there is no such option: %s (the client's own stand behind --)", word);
+               : wr_say_error("there is no such option: %s (put the client's own options after --)", word);
 }
 
 bool wr_options_parse(int argc, char **argv, struct wr_options *out)
@@ -339,13 +339,13 @@ bool wr_options_parse(int argc, char **argv, struct wr_options *out)
                                .requests = 500000,
                                .server = {.n_pids = 0}};
     opterr = 0;
-    optind = 0; /* anew, for tests too */
+    optind = 0; /* start over, for tests too */
     while ((letter = getopt_long(argc, argv, "+:p:c:l:s:n:r:kqvh", NAMES, NULL)) != -1) {
         if (letter == ':' || letter == '?')
             return refuse(argv, letter);
         if (letter == JSON)
-            take_json(out, argc, argv);
-        else if (!take_option(&p, letter))
+            read_json(out, argc, argv);
+        else if (!read_option(&p, letter))
             return false;
     }
     return out->help || out->version || finish(&p, argc, argv);

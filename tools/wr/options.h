@@ -22,7 +22,7 @@ struct wr_options {
     bool counts_syscalls;
     struct load_expected expected;
     bool unchecked;
-    const char *url;        /* NULL: as it stands in the command */
+    const char *url;        /* NULL: the one in the command */
     const char *csv, *json; /* files; json "-" is the standard output */
     uint64_t requests;      /* of the first form */
     bool keep_alive, quiet, help, version;

@@ -6,7 +6,7 @@
 /* The fields of stat behind the name; the manual counts from 1, and the state is its third. */
 enum { STATE = 3, PARENT = 4, USER = 14, SYSTEM, WAITED_USER, WAITED_SYSTEM, START = 22 };
 
-static bool take_fields(mk_str rest, struct wr_stat *out)
+static bool read_fields(mk_str rest, struct wr_stat *out)
 {
     uint64_t parent;
     for (int i = STATE; i <= START; i++) {
@@ -38,17 +38,17 @@ bool wr_stat_parse(mk_str text, struct wr_stat *out)
     uint64_t pid;
     *out = (struct wr_stat){0};
     if (open == MK_STR_NONE || close == MK_STR_NONE || close < open ||
-        !mk_num_parse(mk_str_trim(mk_str_take(text, open)), &pid))
+        !mk_num_parse(mk_str_trim(mk_str_first(text, open)), &pid))
         return false;
     out->pid = (pid_t)pid;
-    mk_str name = mk_str_take(mk_str_skip(text, open + 1), close - open - 1);
+    mk_str name = mk_str_first(mk_str_skip(text, open + 1), close - open - 1);
     size_t len = mk_min(name.len, sizeof out->name - 1);
     if (len)
         memcpy(out->name, name.p, len);
     out->name[len] = '\0';
     text = mk_str_skip(text, close + 1);
     size_t end = mk_str_find(text, '\n');
-    return take_fields(end == MK_STR_NONE ? text : mk_str_take(text, end), out);
+    return read_fields(end == MK_STR_NONE ? text : mk_str_first(text, end), out);
 }
 
 bool wr_stat_is_dead(const struct wr_stat *s)
@@ -80,7 +80,7 @@ mk_str wr_proctext_cgroup(mk_str text)
         if (mk_str_starts(line, MK_STR("0::/")))
             return mk_str_skip(line, 3);
     }
-    return (mk_str){NULL, 0};
+    return MK_ABSENT;
 }
 
 bool wr_cpu_stat_parse(mk_str text, struct wr_cpu_stat *out)
@@ -116,13 +116,13 @@ static bool parse_local(mk_str word, struct mk_addr *out)
     enum { DIGITS = 8 };
     uint32_t parts[4];
     uint64_t number, port;
-    mk_str address = mk_str_take(word, mk_str_find(word, ':'));
+    mk_str address = mk_str_first(word, mk_str_find(word, ':'));
     size_t n = address.len / DIGITS;
     if (address.len % DIGITS || (n != 1 && n != MK_LEN(parts)) ||
         !parse_hex(mk_str_skip(word, address.len + 1), &port) || port > UINT16_MAX)
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!parse_hex(mk_str_take(mk_str_skip(address, i * DIGITS), DIGITS), &number))
+        if (!parse_hex(mk_str_first(mk_str_skip(address, i * DIGITS), DIGITS), &number))
             return false;
         parts[i] = (uint32_t)number;
     }
@@ -150,7 +150,7 @@ bool wr_proctext_listens(mk_str line, unsigned port, struct wr_listener *out)
     return true;
 }
 
-/* A blank in a path stands as \040 there. */
+/* A blank in a path is written as \040 there. */
 static void unescape(mk_str s, struct mk_buf *out)
 {
     for (size_t i = 0; i < s.len; i++) {
@@ -187,7 +187,7 @@ bool wr_proctext_cores(mk_str list, cpu_set_t *out)
         mk_str range = mk_str_cut(&list, ',');
         uint64_t first, last;
         size_t dash = mk_str_find(range, '-');
-        if (!mk_num_parse(mk_str_take(range, dash), &first))
+        if (!mk_num_parse(mk_str_first(range, dash), &first))
             return false;
         last = first;
         if (dash != MK_STR_NONE && !mk_num_parse(mk_str_skip(range, dash + 1), &last))

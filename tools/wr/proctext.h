@@ -20,7 +20,7 @@ struct wr_stat {
 
 /* A name may hold anything, blanks and brackets too. */
 bool wr_stat_parse(mk_str text, struct wr_stat *out) MK_MUST_USE;
-/* Has it ended, and nobody waited for it yet? */
+/* A zombie: ended, and its parent has not waited for it yet? */
 bool wr_stat_is_dead(const struct wr_stat *s);
 
 /* The number in the line "NAME: 123 kB" or "NAME:\t123", as in status and smaps_rollup. */

@@ -5,7 +5,7 @@
 
 #include "wr/sweep.h"
 
-/* What stands above the table, with the names of its columns. */
+/* The lines above the table, with the names of its columns. */
 void wr_table_head(const struct wr_sweep *s, struct mk_buf *out);
 void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct mk_buf *out);
 void wr_table_foot(const struct wr_sweep *s, struct mk_buf *out);

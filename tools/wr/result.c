@@ -52,7 +52,7 @@ bool wr_result_finish(struct wr_result *r, const char **why)
 {
     double requests = (double)r->requests;
     if (r->requests < 0)
-        return give_up(r, why, "it does not say how many requests were answered");
+        return give_up(r, why, "it does not report the number of responses");
     if (r->requests == 0) { /* no time of none, whatever a client prints */
         r->latency_us = NO_LATENCY;
         r->rate = r->seconds > 0 ? 0 : WR_NOT_TOLD;
@@ -60,7 +60,7 @@ bool wr_result_finish(struct wr_result *r, const char **why)
     if (!(r->seconds > 0))
         r->seconds = r->rate > 0 ? requests / r->rate : WR_NOT_TOLD;
     if (!wr_is_told(r->seconds))
-        return give_up(r, why, "it does not say how long the requests took");
+        return give_up(r, why, "it does not report how long the requests took");
     if (!wr_is_told(r->rate))
         r->rate = requests / r->seconds;
     return true;

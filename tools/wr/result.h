@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a load client told about one shot, in the same words for all clients. Every number may be WR_NOT_TOLD:
- * nothing is guessed for a client that keeps silent. */
+/* What a load client reported about one shot, in the same terms for all clients. Every number may be
+ * WR_NOT_TOLD: nothing is guessed for a client that does not report it. */
 #ifndef WR_RESULT_H
 #define WR_RESULT_H
 
@@ -8,7 +8,7 @@
 
 #define WR_NOT_TOLD (-1)
 
-/* For all numbers of a result; what is told is finite and not negative. */
+/* For all numbers of a result; reported ones are finite and not negative. */
 static inline bool wr_is_told(double value)
 {
     return value >= 0;
@@ -46,15 +46,15 @@ enum { WR_QUANTILES = 7 };
 
 extern const char *const wr_result_quantiles[WR_QUANTILES];
 
-/* Nothing is told. */
+/* All numbers become WR_NOT_TOLD. */
 void wr_result_init(struct wr_result *r);
 /* The requests that the server's time is divided by: those of the client's whole life, as that time is. */
 int64_t wr_result_served(const struct wr_result *r);
-/* The sum of the errors that are told; WR_NOT_TOLD when none is. */
+/* The sum of the reported errors; WR_NOT_TOLD without any. */
 int64_t wr_result_errors(const struct wr_result *r);
-/* Readers end with it: works out the rate or the seconds from the others, and forgets the latency of no
- * request at all. False when the requests or both of the others are missing: nothing is told then, and `why`
- * says what is missing. */
+/* Readers end with it: computes the rate or the seconds from the others, and drops the latency without
+ * requests. False when the requests or both of the others are missing: then all numbers are WR_NOT_TOLD, and
+ * `why` says what is missing. */
 bool wr_result_finish(struct wr_result *r, const char **why);
 
 #endif

@@ -6,8 +6,8 @@
 #include "base/mem.h"
 #include "wr/spread.h"
 
-#define FULL     0.95 /* who uses that much of its cores cannot do more */
-#define HAS_ROOM 0.90 /* who uses less could do more */
+#define FULL     0.95 /* a program that uses that much of its cores is at its limit */
+#define HAS_ROOM 0.90 /* one that uses less could do more */
 
 void wr_shot_init(struct wr_shot *s)
 {
@@ -43,7 +43,7 @@ void wr_shot_judge(struct wr_shot *s)
 {
     int64_t served = wr_result_served(&s->told);
     bool counted = s->server.user_us + s->server.system_us > 0;
-    if (served > 0 && !counted) /* nobody answers in no time: what did has not been seen */
+    if (served > 0 && !counted) /* no answer takes no time: the process that gave it was not seen */
         s->server.user_us = s->server.system_us = WR_NOT_TOLD;
     if (served > 0 && counted)
         s->us_per_request = (s->server.user_us + s->server.system_us) / (double)served;

@@ -37,10 +37,10 @@ struct wr_shot {
 void wr_shot_init(struct wr_shot *s);
 void wr_shot_fini(struct wr_shot *s);
 
-/* From the times in `l` and `wall_s`: cores and busy. `allowed` are the cores that it may run on, `threads`
- * those of its threads that did some work; threads that nobody saw can be told by the time they used. */
+/* Computes cores and busy from the times in `l` and `wall_s`. `allowed`: the cores that it may run on;
+ * `threads`: its threads that did some work. The time used reveals threads that no sample saw. */
 void wr_load_weigh(struct wr_load *l, double wall_s, unsigned allowed, unsigned threads);
-/* What can only be said when all else is there: us_per_request and the bottleneck. */
+/* What needs all other numbers: us_per_request and the bottleneck. */
 void wr_shot_judge(struct wr_shot *s);
 /* The middle of the samples' memory; below 0 when there is none. Changes nothing. */
 double wr_shot_median_pss(const struct wr_shot *s);

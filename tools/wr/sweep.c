@@ -26,19 +26,18 @@ static bool find_url(struct wr_sweep *s, struct load_url *url)
     if (!s->url.p) {
         if (!s->options->unchecked)
             return wr_say_error(
-                "there is no http:// or https:// URL in the command, so answers cannot be checked: "
-                "name one with --url, or say --unchecked");
+                "the command contains no http:// or https:// URL, so wr cannot check responses: name one "
+                "with --url, or use --unchecked");
         return s->options->names_server ||
                wr_say_error(
-                   "there is no URL in the command to find the server by: name it with --pid, --port or "
+                   "the command contains no URL to find the server by: name it with --pid, --port or "
                    "--name");
     }
     const char *wrong = load_url_parse(s->url, url);
-    return !wrong ||
-           wr_say_error("this is no URL that can be asked for: %.*s: %s", MK_STR_ARG(s->url), wrong);
+    return !wrong || wr_say_error("invalid URL: %.*s: %s", MK_STR_ARG(s->url), wrong);
 }
 
-/* By its name: nobody is asked. */
+/* Judges by the name alone, without a lookup. */
 static bool is_here(const struct load_url *url)
 {
     mk_str host = mk_str_from_c(url->host);
@@ -52,7 +51,7 @@ static bool find_server(struct wr_sweep *s, const struct load_url *url)
     if (!s->options->names_server) {
         if (!is_here(url))
             return wr_say_error(
-                "%.*s is not on this machine by its name: name the server with --pid, --port or --name",
+                "%.*s does not name this machine: name the server with --pid, --port or --name",
                 MK_STR_ARG(url->authority));
         find.by = WR_FIND_BY_PORT;
         find.port = url->port;
@@ -76,10 +75,9 @@ static bool init_command(struct wr_sweep *s)
     if (!wr_command_init(&s->command, words, s->arena))
         return false;
     const char *conflict = s->options->n_steps ? wr_command_conflict(&s->command) : NULL;
-    return !conflict ||
-           wr_say_error(
-               "the command has %s, and the sweep sets the connections: write {c} where their number belongs",
-               conflict);
+    return !conflict || wr_say_error("the command contains %s, but the sweep sets the connections: write {c} "
+                                     "in place of their number",
+                                     conflict);
 }
 
 bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_arena *arena)
@@ -105,8 +103,7 @@ static bool has_kept(const struct wr_sweep *s, unsigned concurrency, const struc
         wr_command_has_place(&s->command))
         return true;
     return wr_say_error(
-        "%s says that it used %lld connections, not %u: write {c} into the command, where their "
-        "number belongs",
+        "%s reports %lld connections, not %u: write {c} into the command in place of their number",
         s->command.kind->name, (long long)r->connections, concurrency);
 }
 
@@ -133,7 +130,7 @@ static bool count_syscalls(struct wr_fire *f, struct wr_step *step)
     if (!wr_fire_counting_syscalls(f, &step->syscalls, &why))
         return false;
     if (why && !said)
-        wr_say("system calls are not counted: %s", why);
+        wr_say("cannot count system calls: %s", why);
     said |= why != NULL;
     for (size_t i = 0; i < step->n; i++)
         step->shots[i].syscalls = step->syscalls;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep: the shots of all steps, and who wants to know of them. */
+/* A sweep: the shots of all steps, and its listeners. */
 #ifndef WR_SWEEP_H
 #define WR_SWEEP_H
 
@@ -27,7 +27,7 @@ struct wr_sweep {
     struct wr_step *steps;
     size_t n_steps, n_begun; /* those that are done, and with the one that is not */
     uint64_t started_us, ended_us;
-    bool had_bad_answers; /* more than one in a hundred of a shot, and nobody had asked for that status */
+    bool had_bad_answers; /* more than one in a hundred of a shot, and no option expects that status */
 };
 
 /* One number of all shots of a step. */

@@ -42,14 +42,14 @@ static const char *explain(mk_err e)
     switch (e) {
     case -EACCES:
     case -EPERM:
-        return "the kernel does not let us: run wr as root, or with CAP_PERFMON";
+        return "the kernel forbids it: run wr as root, or with CAP_PERFMON";
     case -ENOSYS:
     case -ENOENT:
     case -ENODEV:
     case -EOPNOTSUPP:
         return "this kernel has no performance events for tracepoints";
     case -EMFILE:
-        return "the server has more threads than we may open files: raise `ulimit -n`";
+        return "the server has more threads than wr may open files: raise `ulimit -n`";
     default:
         return mk_err_text(e);
     }
@@ -77,7 +77,7 @@ const char *wr_syscalls_start(struct wr_syscalls *s, const struct wr_family *f)
             if (fd >= 0)
                 s->fds[s->n++] = fd;
         }
-    return s->n ? NULL : "the server has no thread any more";
+    return s->n ? NULL : "the server has no threads left";
 }
 
 uint64_t wr_syscalls_stop(struct wr_syscalls *s)

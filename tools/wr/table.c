@@ -25,8 +25,8 @@ static const struct column COLUMNS[] = {
     {"CPU", "us/req.", 9, wr_field_us_per_request, MEDIAN, 1, 2, false},
     {"memory", "KB", 9, wr_field_pss_kb, MEDIAN, 1, 0, false},
     {"peak", "KB", 9, wr_field_peak_kb, MAX, 1, 0, false},
-    {"half in", "us", 9, wr_field_p50_us, MEDIAN, 1, 0, false},
-    {"99 % in", "us", 9, wr_field_p99_us, MEDIAN, 1, 0, false},
+    {"p50", "us", 9, wr_field_p50_us, MEDIAN, 1, 0, false},
+    {"p99", "us", 9, wr_field_p99_us, MEDIAN, 1, 0, false},
     {"longest", "us", 9, wr_field_max_us, MAX, 1, 0, false},
     {"errors", "", 8, wr_field_errors, MAX, 1, 0, false},
     {"switches", "volunt.", 9, wr_field_voluntary, MEDIAN, 1, 0, false},
@@ -91,7 +91,7 @@ void wr_table_head(const struct wr_sweep *s, struct mk_buf *out)
     mk_buf_addf(out, "Server       %s, process %d", s->server_name, (int)s->server.all[0].pid);
     if (others)
         mk_buf_addf(out, " and %zu more", others);
-    mk_buf_addf(out, "; processor time counted by %s\n", s->server.cgroup ? "its cgroup" : "processes");
+    mk_buf_addf(out, "; processor time from %s\n", s->server.cgroup ? "its cgroup" : "its processes");
     write_range(s, out);
     mk_buf_addf(out, "Command      ");
     wr_command_write(s->command.words, out);

@@ -6,7 +6,7 @@
 enum { NUMBER_LEN = 40 }; /* no client writes longer ones */
 
 struct unit {
-    const char *name; /* the longer of two that begin alike stands first */
+    const char *name; /* the longer of two that begin alike comes first */
     double factor;
 };
 
@@ -73,19 +73,19 @@ bool wr_text_number(mk_str text, double *out)
     return len && len == text.len && convert(text, out);
 }
 
-static bool take_number(mk_str *s, bool fraction, double *out)
+static bool read_number(mk_str *s, bool fraction, double *out)
 {
     size_t len = measure(*s, fraction, false);
-    if (len == 0 || !convert(mk_str_take(*s, len), out))
+    if (len == 0 || !convert(mk_str_first(*s, len), out))
         return false;
     *s = mk_str_skip(*s, len);
     return true;
 }
 
-static bool take_quantity(mk_str *s, const struct unit *units, size_t n_units, double *out)
+static bool read_quantity(mk_str *s, const struct unit *units, size_t n_units, double *out)
 {
     double value;
-    if (!take_number(s, true, &value))
+    if (!read_number(s, true, &value))
         return false;
     for (size_t i = 0; i < n_units; i++) {
         mk_str name = mk_str_from_c(units[i].name);
@@ -99,17 +99,17 @@ static bool take_quantity(mk_str *s, const struct unit *units, size_t n_units, d
     return false;
 }
 
-static bool take_field(mk_str *s, char kind, double *out)
+static bool read_field(mk_str *s, char kind, double *out)
 {
     switch (kind) {
     case 'd':
-        return take_number(s, false, out);
+        return read_number(s, false, out);
     case 'f':
-        return take_number(s, true, out);
+        return read_number(s, true, out);
     case 't':
-        return take_quantity(s, TIMES, MK_LEN(TIMES), out);
+        return read_quantity(s, TIMES, MK_LEN(TIMES), out);
     case 'b':
-        return take_quantity(s, SIZES, MK_LEN(SIZES), out);
+        return read_quantity(s, SIZES, MK_LEN(SIZES), out);
     default:
         return false;
     }
@@ -129,7 +129,7 @@ bool wr_text_scan(mk_str line, const char *pattern, double *out)
         if (*p == ' ') {
             line = skip_blanks(line);
         } else if (*p == '%' && p[1] != '%') {
-            if (!take_field(&line, *++p, out++))
+            if (!read_field(&line, *++p, out++))
                 return false;
         } else {
             p += *p == '%';

@@ -25,7 +25,7 @@ bool wr_verdict_bottleneck(const struct wr_step *step, struct mk_buf *out)
         "%s %.0f %% of %u)%s",
         step->concurrency, client ? "client" : "server", n, step->n, full->busy * 100, full->cores,
         full->cores == 1 ? "" : "s", client ? "server" : "client", other->busy * 100, other->cores,
-        client ? ": this measures the client; give it more cores or threads, or take a faster one" : "");
+        client ? ": this measures the client; give it more cores or threads, or use a faster one" : "");
     return true;
 }
 
@@ -53,8 +53,8 @@ static void say_disturbed(const struct wr_step *step)
         said = was_disturbed(l);
         if (said)
             wr_say(
-                "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: something else "
-                "runs there, the other side perhaps (--client-cores keeps them apart); these numbers are too "
+                "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: other programs "
+                "run there, perhaps the other side (--client-cores keeps them apart); these numbers are too "
                 "low",
                 client ? "client" : "server", l->busy * 100, l->waited * 100);
     }
@@ -73,8 +73,8 @@ static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
     }
     if (bad <= 0)
         return;
-    wr_say("%u connections: %.0f of %.0f answers were errors: this is the rate of error answers too; if they "
-           "are meant, say --status",
+    wr_say("%u connections: %.0f of %.0f responses were errors, so the rate includes error responses; if you "
+           "expect them, use --status",
            step->concurrency, bad, all > bad ? all : bad);
     s->had_bad_answers |= bad * TOO_MANY > all;
 }
@@ -86,12 +86,11 @@ static void say_without_memory(const struct wr_sweep *s, const struct wr_step *s
         const struct wr_shot *shot = &step->shots[i];
         said = !wr_is_told(shot->pss_kb);
         if (said && shot->n_samples)
-            wr_say(
-                "the server's memory is not known: run wr as root, or as its user, to look into all of its "
-                "processes");
+            wr_say("the server's memory is unknown: run wr as root, or as its user, to inspect all of its "
+                   "processes");
         else if (said)
-            wr_say("the server's memory is not known: the client ended before the first look, after %.1f ms; "
-                   "let it run longer, or say a shorter --interval",
+            wr_say("the server's memory is unknown: the client ended before the first sample, after %.1f ms; "
+                   "let it run longer, or use a shorter --interval",
                    (double)wr_fire_first_look(s->options->interval_us) / 1000);
     }
 }
@@ -119,11 +118,11 @@ static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
         if (!s->was_checked || r->bytes < 0 ||
             (double)r->bytes + s->command.kind->bytes_step >= should * 0.98)
             continue;
-        wr_say("%u connections: the client received %lld bytes, which are less than %lld answers of %llu: "
-               "they are not "
-               "those that were checked",
-               step->concurrency, (long long)r->bytes, (long long)r->requests,
-               (unsigned long long)s->checked.length);
+        wr_say(
+            "%u connections: the client received %lld bytes, less than %lld responses of %llu bytes: these "
+            "are not the responses that wr checked",
+            step->concurrency, (long long)r->bytes, (long long)r->requests,
+            (unsigned long long)s->checked.length);
         return;
     }
 }

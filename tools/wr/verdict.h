@@ -5,9 +5,9 @@
 
 #include "wr/sweep.h"
 
-/* Says it all, and notes error answers in the sweep. */
+/* Prints the verdict, and notes error answers in the sweep. */
 void wr_verdict_say(struct wr_sweep *s, const struct wr_step *step);
-/* Who could not do more, and by which numbers; false when nobody. */
+/* Names the side at its limit, with the numbers that show it; false if neither is. */
 bool wr_verdict_bottleneck(const struct wr_step *step, struct mk_buf *out) MK_MUST_USE;
 
 #endif

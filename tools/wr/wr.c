@@ -90,9 +90,9 @@ static bool measure(const struct wr_options *o)
     mk_arena_init(&arena, NULL);
     bool good = wr_sweep_init(&sweep, o, &arena) && open_outputs(o, &to) && begin(&sweep, &to) &&
                 wr_sweep_run(&sweep, &listener);
-    if (to.table || to.json || to.csv) /* what is complete stays, whatever came after it */
+    if (to.table || to.json || to.csv) /* keeps what is complete, whatever followed */
         good = end(&sweep, &to, good) && good;
-    if (sweep.had_bad_answers && !o->json) /* who reads the document sees them there */
+    if (sweep.had_bad_answers && !o->json) /* the JSON document has them */
         good = false;
     wr_sweep_fini(&sweep);
     mk_arena_fini(&arena);
@@ -106,7 +106,7 @@ static bool prepare(const struct wr_options *o)
     struct rlimit files;
     mk_err e = wr_child_prepare();
     if (e)
-        return wr_say_error("cannot listen to signals: %s", mk_err_text(e));
+        return wr_say_error("cannot handle signals: %s", mk_err_text(e));
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max < MANY ? files.rlim_max : MANY;
         (void)setrlimit(RLIMIT_NOFILE, &files);

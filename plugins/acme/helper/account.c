@@ -9,7 +9,7 @@
 
 enum { TEXT_MAX = 64 * 1024 };
 
-/* ---- Its key ---- */
+/* ---- Key ---- */
 
 static EVP_PKEY *make_key(struct acme_fault *f)
 {
@@ -17,7 +17,7 @@ static EVP_PKEY *make_key(struct acme_fault *f)
     EVP_PKEY *key = acme_key_new("ecdsa");
     bool ok = key && acme_key_write(key, &pem);
     if (!ok)
-        acme_fault_everyone(f, "no key could be made for the account: %s", acme_key_error());
+        acme_fault_everyone(f, "cannot create a key for the account: %s", acme_key_error());
     else
         ok = acme_store_write("", ACME_ACCOUNT_KEY, "", mk_buf_str(&pem), f);
     mk_buf_free(&pem);
@@ -27,7 +27,7 @@ static EVP_PKEY *make_key(struct acme_fault *f)
     return NULL;
 }
 
-/* Whoever has a damaged one may have a copy of it: so it is not replaced. */
+/* A damaged key is never replaced: its owner may have a backup. */
 static EVP_PKEY *open_key(struct acme_fault *f)
 {
     struct mk_buf pem;
@@ -43,13 +43,13 @@ static EVP_PKEY *open_key(struct acme_fault *f)
         acme_fault_everyone(f, "%s cannot be read: %s", ACME_ACCOUNT_KEY, strerror(-e));
     else
         acme_fault_everyone(f,
-                            "%s is damaged: it holds no P-256 key; put back a copy of it, or remove it, and "
-                            "there will be a new account",
+                            "%s is damaged: it contains no P-256 key; restore a copy, or remove the file to "
+                            "get a new account",
                             ACME_ACCOUNT_KEY);
     return NULL;
 }
 
-/* ---- What is remembered of it ---- */
+/* ---- Saved state ---- */
 
 static json_t *read_account(void)
 {
@@ -57,7 +57,7 @@ static json_t *read_account(void)
     int e = acme_store_read("", ACME_ACCOUNT, "", &text);
     json_t *o = e ? NULL : json_loadb(text.p ? text.p : "", text.len, 0, NULL);
     if (!e && !json_is_object(o))
-        acme_say(MK_LOG_WARN, "%s is damaged; the authority will be asked for what it held", ACME_ACCOUNT);
+        acme_say(MK_LOG_WARN, "%s is damaged; asking the authority for its content", ACME_ACCOUNT);
     mk_buf_free(&text);
     return o;
 }
@@ -68,8 +68,7 @@ static bool same_contact(const json_t *account, const json_t *wanted)
     return json_equal(old, wanted);
 }
 
-/* Sets the URL if the account belongs to that key and directory; answers whether its contact is right as
- * well. */
+/* Sets the URL if the account belongs to that key and directory. True if its contact is right, too. */
 static bool recall(struct acme_client *c)
 {
     json_t *o = read_account();
@@ -117,7 +116,7 @@ static bool remember(const struct acme_client *c, struct acme_fault *f)
     return ok;
 }
 
-/* ---- Asking for one ---- */
+/* ---- Request ---- */
 
 static bool add_binding(struct mk_buf *out, const struct acme_client *c, struct acme_fault *f)
 {
@@ -126,15 +125,14 @@ static bool add_binding(struct mk_buf *out, const struct acme_client *c, struct 
     struct mk_buf secret = mk_buf_fixed(room, sizeof room);
     if (!p->eab_id)
         return !c->wants_binding ||
-               acme_fault_everyone(f,
-                                   "the authority wants accounts to belong to a customer that it knows: set "
-                                   "ExternalAccount in [ACME] to what it has told you");
+               acme_fault_everyone(f, "the authority requires external account binding: set "
+                                      "ExternalAccount in [ACME] to the values that it gave you");
     mk_buf_add(out, MK_STR(",\"externalAccountBinding\":"));
     if (acme_base64url_decode(&secret, mk_str_from_c(p->eab_key)) &&
         acme_jws_bind(out, c->key, p->eab_id, mk_buf_str(&secret), c->new_account))
         return true;
-    return acme_fault_everyone(f, "the key of ExternalAccount is not what it should be: base64url, as the "
-                                  "authority has told it");
+    return acme_fault_everyone(f, "the key of ExternalAccount is invalid: expected base64url, as the "
+                                  "authority gave it to you");
 }
 
 static bool create(struct acme_client *c, struct acme_fault *f)
@@ -187,7 +185,7 @@ bool acme_account_open(struct acme_client *c, struct acme_fault *f)
 
 void acme_account_forget(struct acme_client *c)
 {
-    acme_say(MK_LOG_WARN, "the authority does not know the account %s any more", c->account);
+    acme_say(MK_LOG_WARN, "the authority no longer knows the account %s", c->account);
     c->account[0] = '\0';
     acme_store_remove("", ACME_ACCOUNT, "");
 }

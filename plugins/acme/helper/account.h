@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The account at the authority (RFC 8555, section 7.3): made once, and kept with its key. */
+/* The account at the authority (RFC 8555, section 7.3): created once, and saved with its key. */
 #ifndef ACME_ACCOUNT_H
 #define ACME_ACCOUNT_H
 
@@ -7,7 +7,7 @@
 
 /* Fills key and URL of the client. */
 bool acme_account_open(struct acme_client *c, struct acme_fault *f);
-/* The authority does not know it any more. */
+/* The authority no longer knows the account. */
 void acme_account_forget(struct acme_client *c);
 
 #endif

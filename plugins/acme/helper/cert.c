@@ -19,7 +19,7 @@ static bool push(STACK_OF(X509_EXTENSION) * list, X509_EXTENSION *e)
     return false;
 }
 
-/* Names hold nothing but letters, digits, `-` and dots, so they cannot be taken for something else here. */
+/* Names contain only letters, digits, `-` and dots, so they need no escaping here. */
 static X509_EXTENSION *name_extension(const char *const *names, size_t n)
 {
     struct mk_buf text = mk_buf_growing(NAMES_TEXT);
@@ -31,7 +31,7 @@ static X509_EXTENSION *name_extension(const char *const *names, size_t n)
     return e;
 }
 
-/* ---- Asking ---- */
+/* ---- Request ---- */
 
 static bool add_names(X509_REQ *r, const struct acme_wish *wish)
 {
@@ -56,9 +56,9 @@ bool acme_cert_request(struct mk_buf *out, EVP_PKEY *key, const struct acme_wish
     return len > 0 && !out->failed;
 }
 
-/* ---- Looking ---- */
+/* ---- Check ---- */
 
-static bool take_time(const ASN1_TIME *t, int64_t *out)
+static bool read_time(const ASN1_TIME *t, int64_t *out)
 {
     struct tm tm;
     if (!ASN1_TIME_to_tm(t, &tm))
@@ -71,24 +71,24 @@ static bool check_leaf(X509 *leaf, const EVP_PKEY *key, const struct acme_wish *
                        struct acme_fault *f)
 {
     if (EVP_PKEY_eq(X509_get0_pubkey(leaf), key) != 1)
-        return acme_fault(f, "certificate and key do not belong together");
+        return acme_fault(f, "certificate and key do not match");
     for (size_t i = 0; i < wish->n_names; i++)
         if (X509_check_host(leaf, wish->names[i], 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) != 1)
             return acme_fault(f, "the certificate is not for %s", wish->names[i]);
-    if (!take_time(X509_get0_notBefore(leaf), &life->from) ||
-        !take_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
-        return acme_fault(f, "the certificate does not say when it is good");
+    if (!read_time(X509_get0_notBefore(leaf), &life->from) ||
+        !read_time(X509_get0_notAfter(leaf), &life->to) || life->to <= life->from)
+        return acme_fault(f, "the certificate has no valid lifetime");
     return true;
 }
 
-/* An authority shall not make OpenSSL ask for one. */
+/* Prevents OpenSSL from prompting for a password. */
 static int no_password(char *room, int cap, int for_writing, void *unused)
 {
     (void)room, (void)cap, (void)for_writing, (void)unused;
     return -1;
 }
 
-/* Reads to the end of the certificates: answers how many there are, -1 if one is broken. */
+/* Reads all certificates. Returns their number; -1: one is damaged. */
 static int count_rest(BIO *b)
 {
     int n = 0;
@@ -107,15 +107,15 @@ bool acme_cert_check(mk_str pem, const EVP_PKEY *key, const struct acme_wish *wi
     X509 *leaf = b ? PEM_read_bio_X509(b, NULL, no_password, NULL) : NULL;
     int rest = leaf ? count_rest(b) : -1;
     bool ok = rest >= 0 && rest <= CHAIN_MAX ? check_leaf(leaf, key, wish, life, f)
-                                             : acme_fault(f, "it is no chain of certificates: %s",
-                                                          leaf ? "a later one is damaged" : "no first one");
+                                             : acme_fault(f, "this is not a chain of certificates: %s",
+                                                          leaf ? "a later one is damaged" : "no certificate");
     ERR_clear_error();
     X509_free(leaf);
     BIO_free(b);
     return ok;
 }
 
-/* ---- Proving ---- */
+/* ---- tls-alpn-01 ---- */
 
 /* The digest as an OCTET STRING, inside of the one that every extension's value is (RFC 8737, section 3). */
 static X509_EXTENSION *digest_extension(const char digest[DIGEST])

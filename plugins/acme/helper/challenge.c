@@ -56,7 +56,7 @@ static bool is_token(const char *token)
     return n > 0 && n <= TOKEN_MAX;
 }
 
-/* An authority may come more than once, from several places: answers stay until the order is over. */
+/* An authority may connect several times, from several places: answers stay until the order ends. */
 static void remember(struct acme_client *c, const char *folder, const char *name)
 {
     mk_buf_addf(&c->answers, "%s/%s\n", folder, name);
@@ -73,7 +73,7 @@ static bool lay_out(const struct acme_client *c, const char *name, const char *t
     else if (ok && acme_sha256(mk_buf_str(&text), digest) && acme_cert_answer(&pem, name, digest))
         ok = acme_store_write(ACME_ALPN, name, ".pem", mk_buf_str(&pem), f);
     else
-        ok = acme_fault(f, "the answer for %s could not be made: %s", name, acme_key_error());
+        ok = acme_fault(f, "cannot create the answer for %s: %s", name, acme_key_error());
     mk_buf_free(&text);
     mk_buf_free(&pem);
     return ok;
@@ -87,7 +87,7 @@ void acme_challenge_clean(struct acme_client *c)
         char name[512];
         mk_str leaf = mk_str_skip(path, at + 1);
         (void)snprintf(name, sizeof name, "%.*s", MK_STR_ARG(leaf));
-        if (mk_str_eq(mk_str_take(path, at), MK_STR(ACME_HTTP)))
+        if (mk_str_eq(mk_str_first(path, at), MK_STR(ACME_HTTP)))
             acme_store_remove(ACME_HTTP, name, "");
         else
             acme_store_remove(ACME_ALPN, name, ".pem");
@@ -131,7 +131,7 @@ static bool is_our_name(const char *name, const struct acme_wish *wish)
     return false;
 }
 
-/* Asks until it is decided. */
+/* Asks until the authority has decided. */
 static bool await_verdict(struct acme_client *c, const char *url, const char *name,
                           const struct acme_wish *wish, struct acme_fault *f)
 {
@@ -150,7 +150,7 @@ static bool await_verdict(struct acme_client *c, const char *url, const char *na
         if (ok || !a || !waits)
             return ok;
         if (!acme_patience_wait(&patience, retry))
-            return acme_fault(f, "the authority does not come to verify %s", name);
+            return acme_fault(f, "the authority does not verify %s", name);
     }
 }
 
@@ -163,7 +163,7 @@ static bool meet(struct acme_client *c, const char *authorization, const json_t 
     if (!challenge)
         return acme_fault(f, "the authority does not offer %s for %s", wish->challenge, name);
     if (!token || !is_token(token) || !url)
-        return acme_fault(f, "the challenge for %s is broken: no token, or no url", name);
+        return acme_fault(f, "the challenge for %s is invalid: no token, or no url", name);
     remember(c, is_http(wish) ? ACME_HTTP : ACME_ALPN, is_http(wish) ? token : name);
     if (!lay_out(c, name, token, wish, f))
         return false;
@@ -180,9 +180,9 @@ bool acme_challenge_pass(struct acme_client *c, const char *authorization, const
     const char *status = acme_json_text(a, "status");
     bool ok = false;
     if (a && (!is_our_name(name, wish) || !status))
-        acme_fault(f, "the authority wants to verify %s, which was not asked for", name ? name : "no name");
+        acme_fault(f, "the authority wants to verify %s, which is not in the order", name ? name : "no name");
     else if (a && strcmp(status, "valid") == 0)
-        ok = true; /* it remembers us */
+        ok = true; /* from an earlier order */
     else if (a && strcmp(status, "pending") == 0)
         ok = meet(c, authorization, a, name, wish, f);
     else if (a)

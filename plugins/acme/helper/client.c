@@ -47,16 +47,16 @@ void acme_client_problem(const json_t *problem, const char *what, struct acme_fa
     add_parts(&text, problem);
     (void)snprintf(f->type, sizeof f->type, "%s", type ? kind_of(type) : "");
     if (text.len == 0 && !text.failed)
-        mk_buf_add(&text, MK_STR("no reason is told"));
+        mk_buf_add(&text, MK_STR("no reason given"));
     acme_fault(f, "%s: %.*s", what, (int)text.len, text.p);
 }
 
-/* Who may not come at all, or too often, may not with the next certificate either. */
+/* A refusal of the client, or a rate limit, applies to further certificates as well. */
 static bool is_about_everyone(const struct acme_fault *f)
 {
     static const char *const types[] = {"accountDoesNotExist", "unauthorized", "userActionRequired",
                                         "externalAccountRequired", "serverInternal"};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    for (size_t i = 0; i < MK_LEN(types); i++)
         if (strcmp(f->type, types[i]) == 0)
             return true;
     return f->status >= 500;
@@ -79,7 +79,7 @@ static bool report(const char *url, const struct acme_reply *r, struct acme_faul
     return false;
 }
 
-/* ---- Asking ---- */
+/* ---- Requests ---- */
 
 static void keep_nonce(struct acme_client *c, const struct acme_reply *r)
 {
@@ -91,13 +91,13 @@ static bool fetch_nonce(struct acme_client *c, struct acme_fault *f)
     struct acme_reply r;
     if (c->nonce[0])
         return true;
-    bool ok = acme_net_ask(c->net, c->new_nonce, (mk_str){NULL, 0}, &r, f);
+    bool ok = acme_net_ask(c->net, c->new_nonce, MK_ABSENT, &r, f);
     if (ok && r.status / 100 != 2)
         ok = report(c->new_nonce, &r, f);
     keep_nonce(c, &r);
     acme_reply_free(&r);
     if (ok && !c->nonce[0])
-        return acme_fault_everyone(f, "%s gives no nonce", c->new_nonce);
+        return acme_fault_everyone(f, "%s sends no nonce", c->new_nonce);
     return ok;
 }
 
@@ -109,9 +109,9 @@ static bool post_once(struct acme_client *c, const char *url, mk_str payload, st
         return false;
     bool ok = acme_jws_sign(&message, c->key, c->account[0] ? c->account : NULL, mk_str_from_c(c->nonce), url,
                             payload);
-    c->nonce[0] = '\0'; /* each is good for one request */
+    c->nonce[0] = '\0'; /* valid for one request */
     if (!ok)
-        acme_fault_everyone(f, "a request could not be signed: %s", acme_key_error());
+        acme_fault_everyone(f, "cannot sign a request: %s", acme_key_error());
     else if ((ok = acme_net_ask(c->net, url, mk_buf_str(&message), r, f)))
         keep_nonce(c, r);
     mk_buf_free(&message);
@@ -155,29 +155,29 @@ json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str pay
 
 /* ---- The directory ---- */
 
-static bool take_url(char room[ACME_URL_MAX], const json_t *directory, const char *key, struct acme_fault *f)
+static bool read_url(char room[ACME_URL_MAX], const json_t *directory, const char *key, struct acme_fault *f)
 {
     const char *url = acme_json_text(directory, key);
     if (!acme_net_is_url(url))
         return acme_fault_everyone(
-            f, "the directory has no `%s` that begins with https://: is it one of ACME?", key);
+            f, "the directory has no `%s` that begins with https://: is it an ACME directory?", key);
     memcpy(room, url, strlen(url) + 1);
     return true;
 }
 
-static bool take_directory(struct acme_client *c, const json_t *d, struct acme_fault *f)
+static bool read_directory(struct acme_client *c, const json_t *d, struct acme_fault *f)
 {
     const json_t *meta = json_object_get(d, "meta");
     const char *terms = acme_json_text(meta, "termsOfService");
-    if (!take_url(c->new_nonce, d, "newNonce", f) || !take_url(c->new_account, d, "newAccount", f) ||
-        !take_url(c->new_order, d, "newOrder", f))
+    if (!read_url(c->new_nonce, d, "newNonce", f) || !read_url(c->new_account, d, "newAccount", f) ||
+        !read_url(c->new_order, d, "newOrder", f))
         return false;
     (void)snprintf(c->terms, sizeof c->terms, "%s", terms ? terms : "");
     c->wants_binding = json_is_true(json_object_get(meta, "externalAccountRequired"));
     return true;
 }
 
-/* Certificates are judged by this clock, by us and by everybody who comes. */
+/* Clients check certificates against their clocks, and the helper against this one. */
 static void compare_clocks(int64_t theirs)
 {
     int64_t off = theirs ? time(NULL) - theirs : 0;
@@ -191,13 +191,13 @@ bool acme_client_open(struct acme_client *c, const struct acme_plan *plan, struc
     struct acme_reply r = {0};
     *c = (struct acme_client){.plan = plan, .answers = mk_buf_growing(ANSWERS_MAX)};
     c->net = acme_net_open(plan->agent, plan->authority, f);
-    bool ok = c->net && acme_net_ask(c->net, plan->directory, (mk_str){NULL, 0}, &r, f);
+    bool ok = c->net && acme_net_ask(c->net, plan->directory, MK_ABSENT, &r, f);
     json_t *d = ok ? json_loadb(r.body.p ? r.body.p : "", r.body.len, 0, NULL) : NULL;
     if (ok && r.status != 200)
         ok = report(plan->directory, &r, f);
     else if (ok && !json_is_object(d))
-        ok = acme_fault_everyone(f, "%s is not a directory of ACME: it is no JSON object", plan->directory);
-    ok = ok && take_directory(c, d, f);
+        ok = acme_fault_everyone(f, "%s is not an ACME directory: not a JSON object", plan->directory);
+    ok = ok && read_directory(c, d, f);
     if (ok)
         compare_clocks(r.date);
     json_decref(d);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Talking ACME: the directory, nonces, signed requests, problems (RFC 8555, sections 6 and 7.1.1). */
+/* The ACME protocol: the directory, nonces, signed requests, problems (RFC 8555, sections 6 and 7.1.1). */
 #ifndef ACME_CLIENT_H
 #define ACME_CLIENT_H
 
@@ -13,10 +13,10 @@ struct acme_client {
     EVP_PKEY *key;              /* of the account */
     char account[ACME_URL_MAX]; /* its URL; "": not known yet */
     char new_nonce[ACME_URL_MAX], new_account[ACME_URL_MAX], new_order[ACME_URL_MAX];
-    char terms[ACME_URL_MAX]; /* of service; "": there are none */
+    char terms[ACME_URL_MAX]; /* of service; "": none */
     bool wants_binding;
-    struct mk_buf answers; /* files that were laid out, a line each */
-    char nonce[256];       /* for the next request; "": none is left */
+    struct mk_buf answers; /* files to remove at the end, one per line */
+    char nonce[256];       /* for the next request; "": none */
 };
 
 /* Reads the directory. */
@@ -24,18 +24,16 @@ bool acme_client_open(struct acme_client *c, const struct acme_plan *plan, struc
 void acme_client_close(struct acme_client *c);
 
 /*
- * Posts a payload, "" for nothing (POST-as-GET, section 6.3), and answers true if that went well (2xx); else
- * the problem is in *f. What the authority only wants to be asked again (badNonce) is. *r is to be freed in
- * any case.
+ * Posts a payload, "" for none (POST-as-GET, section 6.3). True: success (2xx); false: *f has the problem.
+ * Repeats the request if the authority demands another nonce (badNonce). Free *r in either case.
  */
 bool acme_client_post(struct acme_client *c, const char *url, mk_str payload, struct acme_reply *r,
                       struct acme_fault *f);
-/* The same, and its content is an object; NULL: a fault. *r may be NULL if nothing else of the answer
- * matters. */
+/* The same, for a response that is a JSON object; NULL: a fault. *r may be NULL. */
 json_t *acme_client_post_json(struct acme_client *c, const char *url, mk_str payload, struct acme_reply *r,
                               struct acme_fault *f);
 
-/* What a problem document tells (RFC 7807, RFC 8555, section 6.7), which may be a part of something. */
+/* Reads a problem document (RFC 7807, RFC 8555, section 6.7), which may be part of another object. */
 void acme_client_problem(const json_t *problem, const char *what, struct acme_fault *f);
 
 #endif

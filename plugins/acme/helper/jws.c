@@ -9,7 +9,7 @@
 
 enum { NUMBER = 32 /* bytes of a coordinate, and of half a signature */, TEXT_MAX = 256 * 1024 };
 
-/* ---- Codes ---- */
+/* ---- base64url ---- */
 
 void acme_base64url(struct mk_buf *out, mk_str bytes)
 {
@@ -74,7 +74,7 @@ bool acme_jws_authorization(struct mk_buf *out, const EVP_PKEY *key, const char 
 
 /* ---- Messages ---- */
 
-/* The library's form of a signature is ASN.1; here it is two numbers side by side (RFC 7518, section 3.4). */
+/* The library encodes a signature as ASN.1; JWS needs two adjacent numbers (RFC 7518, section 3.4). */
 static bool add_signature(struct mk_buf *out, const unsigned char *der, size_t len)
 {
     unsigned char both[2 * NUMBER];
@@ -98,7 +98,7 @@ static bool sign(struct mk_buf *out, EVP_PKEY *key, mk_str text)
     return ok && add_signature(out, der, len);
 }
 
-/* Appends {"protected":..., "payload":..., "signature":, and tells what is to be signed. */
+/* Appends {"protected":..., "payload":..., "signature":, and sets the text to sign. */
 static void begin(struct mk_buf *out, struct mk_buf *signed_part, mk_str header, mk_str payload)
 {
     acme_base64url(signed_part, header);

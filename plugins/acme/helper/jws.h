@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signed messages (RFC 7515) as ACME wants them (RFC 8555, section 6.2). */
+/* Signed messages (RFC 7515) in the form that ACME requires (RFC 8555, section 6.2). */
 #ifndef ACME_JWS_H
 #define ACME_JWS_H
 
@@ -10,15 +10,15 @@ void acme_base64url(struct mk_buf *out, mk_str bytes);
 bool acme_base64url_decode(struct mk_buf *out, mk_str text);
 bool acme_sha256(mk_str text, char digest[32]);
 
-/* The public part of a P-256 key, in the form and order that its thumbprint is made of (RFC 7638). */
+/* The public part of a P-256 key, in the form that its thumbprint needs (RFC 7638). */
 bool acme_jws_key(struct mk_buf *out, const EVP_PKEY *key);
 /* TOKEN.THUMBPRINT (RFC 8555, section 8.1). */
 bool acme_jws_authorization(struct mk_buf *out, const EVP_PKEY *key, const char *token);
 
-/* A message to `url`, signed with a P-256 key (ES256). `account` NULL: it names the key itself. */
+/* A message to `url`, signed with a P-256 key (ES256). `account` NULL: the message contains the key. */
 bool acme_jws_sign(struct mk_buf *out, EVP_PKEY *key, const char *account, mk_str nonce, const char *url,
                    mk_str payload);
-/* Binds the key to an account that the authority knows otherwise (section 7.3.4); `secret` are its bytes. */
+/* Binds the key to an external account (section 7.3.4); `secret` is the decoded key. */
 bool acme_jws_bind(struct mk_buf *out, const EVP_PKEY *key, const char *id, mk_str secret, const char *url);
 
 #endif

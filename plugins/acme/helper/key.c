@@ -36,7 +36,7 @@ bool acme_key_write(const EVP_PKEY *key, struct mk_buf *out)
     return ok && !out->failed;
 }
 
-/* There is nobody to ask for a password. */
+/* There is no user to prompt for a password. */
 static int no_password(char *room, int size, int writes, void *ctx)
 {
     (void)room, (void)size, (void)writes, (void)ctx;
@@ -55,5 +55,5 @@ const char *acme_key_error(void)
 {
     const char *why = ERR_reason_error_string(ERR_peek_last_error());
     ERR_clear_error();
-    return why ? why : "no reason is known";
+    return why ? why : "unknown reason";
 }

@@ -7,15 +7,15 @@
 
 #include "say.h"
 
-/* "ecdsa" (P-256) or "rsa" (2048 bits). NULL: the library could not, for want of memory. */
+/* "ecdsa" (P-256) or "rsa" (2048 bits). NULL: the library is out of memory. */
 EVP_PKEY *acme_key_new(const char *kind);
 bool acme_key_is(const EVP_PKEY *key, const char *kind);
-/* Appends it as PEM. */
+/* Appends the key as PEM. */
 bool acme_key_write(const EVP_PKEY *key, struct mk_buf *out);
-/* The first private key in the text; NULL: there is none that is whole. */
+/* The first private key in the text; NULL: none, or damaged. */
 EVP_PKEY *acme_key_read(mk_str pem);
 
-/* What the library complains of; forgets it. */
+/* The error of the library, which it clears. */
 const char *acme_key_error(void);
 
 #endif

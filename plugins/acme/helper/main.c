@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One round: looks which certificates are due, gets them, and says when to look again. The plugin starts it;
- * between rounds there is no process. */
+/* One run: determines which certificates are due, gets them, and requests the time of the next run. The
+ * plugin starts it; between runs there is no process. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,13 +10,13 @@
 #include "retry.h"
 #include "store.h"
 
-enum { EXIT_BUSY = 75 /* EX_TEMPFAIL: another one works with the same state */, LOOK_S = 12 * 3600 };
+enum { EXIT_BUSY = 75 /* EX_TEMPFAIL: another helper uses the same state */, LOOK_S = 12 * 3600 };
 
 struct round {
     const struct acme_plan *plan;
     struct acme_client client;
-    bool is_open, is_blocked; /* is_blocked: the authority or the account is no use now */
-    int64_t next;             /* when there is something to do again */
+    bool is_open, is_blocked; /* is_blocked: the authority or the account cannot be used now */
+    int64_t next;             /* time of the next run */
 };
 
 static void come_back(struct round *r, int64_t at)

@@ -15,7 +15,7 @@ struct acme_net {
     char why[CURL_ERROR_SIZE];
 };
 
-/* ---- Answers ---- */
+/* ---- Responses ---- */
 
 static size_t on_body(char *p, size_t size, size_t n, void *ctx)
 {
@@ -24,7 +24,7 @@ static size_t on_body(char *p, size_t size, size_t n, void *ctx)
     return body->failed ? 0 : size * n; /* 0 ends it */
 }
 
-static void take_field(CURL *c, const char *name, char *room, size_t cap)
+static void read_field(CURL *c, const char *name, char *room, size_t cap)
 {
     struct curl_header *h;
     *room = '\0';
@@ -41,7 +41,7 @@ static bool is_base64url(const char *text)
     return true;
 }
 
-static void take_reply(CURL *c, struct acme_reply *r)
+static void read_reply(CURL *c, struct acme_reply *r)
 {
     char date[64];
     long status = 0;
@@ -50,10 +50,10 @@ static void take_reply(CURL *c, struct acme_reply *r)
     curl_easy_getinfo(c, CURLINFO_RETRY_AFTER, &retry);
     r->status = status > 0 ? (unsigned)status : 0;
     r->retry_s = retry <= 0 ? 0 : retry > RETRY_MAX_S ? RETRY_MAX_S : (uint64_t)retry;
-    take_field(c, "Content-Type", r->type, sizeof r->type);
-    take_field(c, "Location", r->location, sizeof r->location);
-    take_field(c, "Replay-Nonce", r->nonce, sizeof r->nonce);
-    take_field(c, "Date", date, sizeof date);
+    read_field(c, "Content-Type", r->type, sizeof r->type);
+    read_field(c, "Location", r->location, sizeof r->location);
+    read_field(c, "Replay-Nonce", r->nonce, sizeof r->nonce);
+    read_field(c, "Date", date, sizeof date);
     if (!is_base64url(r->nonce))
         r->nonce[0] = '\0';
     if (!mk_date_parse(mk_str_from_c(date), time(NULL), &r->date))
@@ -65,7 +65,7 @@ void acme_reply_free(struct acme_reply *r)
     mk_buf_free(&r->body);
 }
 
-/* ---- Asking ---- */
+/* ---- Requests ---- */
 
 bool acme_net_is_url(const char *url)
 {
@@ -122,8 +122,8 @@ static bool report(const struct acme_net *n, const char *url, CURLcode e, const 
                    struct acme_fault *f)
 {
     if (r->body.failed)
-        return acme_fault_everyone(f, "%s answers with more than %d bytes", url, BODY_MAX);
-    return acme_fault_everyone(f, "%s cannot be asked: %s", url, n->why[0] ? n->why : curl_easy_strerror(e));
+        return acme_fault_everyone(f, "the response of %s exceeds %d bytes", url, BODY_MAX);
+    return acme_fault_everyone(f, "cannot reach %s: %s", url, n->why[0] ? n->why : curl_easy_strerror(e));
 }
 
 bool acme_net_ask(struct acme_net *n, const char *url, mk_str message, struct acme_reply *r,
@@ -145,6 +145,6 @@ bool acme_net_ask(struct acme_net *n, const char *url, mk_str message, struct ac
     CURLcode e = curl_easy_perform(c);
     if (e != CURLE_OK)
         return report(n, url, e, r, f);
-    take_reply(c, r);
+    read_reply(c, r);
     return true;
 }

@@ -15,12 +15,12 @@ struct order {
     const struct acme_wish *wish;
     EVP_PKEY *key; /* of the certificate */
     char url[ACME_URL_MAX];
-    json_t *object;        /* as the authority told it last */
+    json_t *object;        /* the last one that the authority sent */
     struct acme_life life; /* of the certificate */
-    uint64_t retry_s;      /* it wants us to wait so long before we ask again */
+    uint64_t retry_s;      /* pause before the next request, as the authority demands */
 };
 
-/* ---- What is kept ---- */
+/* ---- Saved state ---- */
 
 static void add_names(struct mk_buf *out, const struct acme_wish *wish)
 {
@@ -92,7 +92,7 @@ static bool recall_key(struct order *o)
     return false;
 }
 
-/* An order of the same names that was not finished. */
+/* An unfinished order for the same names. */
 static bool recall(struct order *o)
 {
     struct mk_buf text;
@@ -107,9 +107,9 @@ static bool recall(struct order *o)
     return ok;
 }
 
-/* ---- Talking about it ---- */
+/* ---- Requests ---- */
 
-static bool take(struct order *o, json_t *object, const struct acme_reply *r)
+static bool adopt(struct order *o, json_t *object, const struct acme_reply *r)
 {
     if (!object)
         return false;
@@ -122,7 +122,7 @@ static bool take(struct order *o, json_t *object, const struct acme_reply *r)
 static bool ask(struct order *o, const char *url, mk_str payload, struct acme_fault *f)
 {
     struct acme_reply r;
-    bool ok = take(o, acme_client_post_json(o->client, url, payload, &r, f), &r);
+    bool ok = adopt(o, acme_client_post_json(o->client, url, payload, &r, f), &r);
     acme_reply_free(&r);
     return ok;
 }
@@ -139,15 +139,15 @@ static bool begin(struct order *o, struct acme_fault *f)
     struct acme_reply r = {0};
     o->key = acme_key_new(o->wish->key);
     if (!o->key)
-        return acme_fault(f, "no key could be made: %s", acme_key_error());
+        return acme_fault(f, "cannot create a key: %s", acme_key_error());
     mk_buf_add(&payload, MK_STR("{\"identifiers\":"));
     add_names(&payload, o->wish);
     mk_buf_add_char(&payload, '}');
     bool ok =
         payload.failed
             ? acme_fault(f, "no memory")
-            : take(o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), &r, f),
-                   &r);
+            : adopt(o, acme_client_post_json(o->client, o->client->new_order, mk_buf_str(&payload), &r, f),
+                    &r);
     mk_buf_free(&payload);
     if (ok && !acme_net_is_url(r.location))
         ok = acme_fault(f, "the authority names no order");
@@ -157,14 +157,14 @@ static bool begin(struct order *o, struct acme_fault *f)
     return ok && keep(o, f);
 }
 
-/* Goes on with what there is, or begins. */
+/* Continues a saved order, or starts one. */
 static bool open_order(struct order *o, struct acme_fault *f)
 {
     struct acme_fault old = {0};
     if (recall(o)) {
         if (ask(o, o->url, MK_STR(""), &old) && !is(o, "invalid"))
             return true;
-        if (old.text[0] && (!old.status || old.status >= 500)) { /* it may be asked for later */
+        if (old.text[0] && (!old.status || old.status >= 500)) { /* the authority may allow it later */
             *f = old;
             return false;
         }
@@ -176,7 +176,7 @@ static bool open_order(struct order *o, struct acme_fault *f)
     return begin(o, f);
 }
 
-/* ---- Its steps ---- */
+/* ---- Steps ---- */
 
 static bool authorize(struct order *o, struct acme_fault *f)
 {
@@ -196,7 +196,7 @@ static bool finalize(struct order *o, struct acme_fault *f)
     acme_base64url(&payload, mk_buf_str(&der));
     mk_buf_add(&payload, MK_STR("\"}"));
     if (!ok || payload.failed)
-        ok = acme_fault(f, "the request for a certificate could not be made: %s", acme_key_error());
+        ok = acme_fault(f, "cannot create the signing request: %s", acme_key_error());
     else
         ok = ask(o, url, mk_buf_str(&payload), f);
     mk_buf_free(&der);
@@ -211,11 +211,11 @@ static bool describe_failure(const struct order *o, struct acme_fault *f)
     if (is(o, "invalid"))
         acme_client_problem(error, "the order has failed", f);
     else
-        acme_fault(f, "the order is in a state that there is not: `%.50s`", status ? status : "");
+        acme_fault(f, "the order has an unknown state: `%.50s`", status ? status : "");
     return false;
 }
 
-/* From whatever state it is in to `valid`. */
+/* From any state to `valid`. */
 static bool advance(struct order *o, struct acme_fault *f)
 {
     struct acme_patience patience = acme_patience_new();
@@ -233,7 +233,7 @@ static bool advance(struct order *o, struct acme_fault *f)
         } else if (!is(o, "pending") && !is(o, "ready") && !is(o, "processing")) {
             return describe_failure(o, f);
         } else if (!acme_patience_wait(&patience, o->retry_s)) {
-            return acme_fault(f, "the authority does not come to an end with the order");
+            return acme_fault(f, "the authority does not finish the order");
         } else if (!ask(o, o->url, MK_STR(""), f)) {
             return false;
         }
@@ -248,7 +248,8 @@ static bool install(struct order *o, mk_str chain, struct acme_fault *f)
     struct mk_buf text = mk_buf_growing(TEXT_MAX + 65536);
     if (!acme_cert_check(chain, o->key, o->wish, &o->life, f))
         return false;
-    mk_buf_addf(&text, "Made by monkey, to be replaced by it.\nDirectory: %s\n", o->client->plan->directory);
+    mk_buf_addf(&text, "Created by monkey, which will replace it.\nDirectory: %s\n",
+                o->client->plan->directory);
     mk_buf_add(&text, chain);
     mk_buf_add(&text, MK_STR("\n"));
     bool ok = acme_key_write(o->key, &text) || acme_fault(f, "no memory");
@@ -270,7 +271,7 @@ bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, stru
 {
     struct order o = {.client = c, .wish = wish};
     bool ok = open_order(&o, f) && advance(&o, f) && fetch(&o, f);
-    if (ok || !f->is_everyone) { /* nothing can come of it any more */
+    if (ok || !f->is_everyone) { /* the order is useless now */
         forget(&o);
         acme_challenge_clean(c);
     }
@@ -282,7 +283,7 @@ bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, stru
     return ok;
 }
 
-/* ---- Is it time? ---- */
+/* ---- Renewal ---- */
 
 static bool is_from(mk_str text, const char *directory)
 {
@@ -298,19 +299,18 @@ static bool look(mk_str text, const struct acme_plan *plan, const struct acme_wi
     EVP_PKEY *key = acme_key_read(text);
     bool ok = false;
     if (!key)
-        acme_fault(f, "the file of its certificate is damaged: it holds no key");
+        acme_fault(f, "the file of the certificate is damaged: it contains no key");
     else if (!acme_key_is(key, wish->key))
-        acme_fault(f, "its key is not of the kind that is wanted now");
+        acme_fault(f, "its key has another type than configured");
     else if (!is_from(text, plan->directory))
-        acme_fault(f, "its certificate is of another authority");
+        acme_fault(f, "its certificate comes from another authority");
     else
         ok = acme_cert_check(text, key, wish, life, f);
     EVP_PKEY_free(key);
     return ok;
 }
 
-/* A clock that is years ahead makes every certificate look old, new ones too: those are left alone for a
- * while. */
+/* With a clock that is years ahead, every certificate looks old. So new ones are not renewed for a while. */
 static int64_t spare_new(const struct acme_wish *wish, const struct acme_life *life, int64_t now, int64_t due)
 {
     int64_t made = acme_store_time(ACME_CERTIFICATES, wish->name, ".pem");
@@ -326,7 +326,7 @@ int64_t acme_order_due(const struct acme_plan *plan, const struct acme_wish *wis
     *f = (struct acme_fault){0};
     int e = acme_store_read(ACME_CERTIFICATES, wish->name, ".pem", &text);
     if (e && e != -ENOENT)
-        acme_fault(f, "the file of its certificate cannot be read: %s", strerror(-e));
+        acme_fault(f, "cannot read the file of the certificate: %s", strerror(-e));
     bool ok = !e && look(mk_buf_str(&text), plan, wish, &life, f);
     mk_buf_free(&text);
     if (!ok)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An order (RFC 8555, section 7.4): from names to a certificate. What was begun is kept, so that who is
- * interrupted goes on with it instead of asking for another one. */
+/* An order (RFC 8555, section 7.4): from names to a certificate. Its state is saved, so that an
+ * interrupted order continues instead of starting over. */
 #ifndef ACME_ORDER_H
 #define ACME_ORDER_H
 
 #include "cert.h"
 #include "client.h"
 
-/* Gets the certificate and puts it where the server finds it. */
+/* Gets the certificate and stores it for the server. */
 bool acme_order_fulfil(struct acme_client *c, const struct acme_wish *wish, struct acme_fault *f);
 
-/* When the certificate that is there is to be renewed: seconds since 1970; 0: at once, and why that is in
- * f->text ("": there is none). */
+/* When to renew the present certificate: seconds since 1970; 0: at once, with the reason in f->text ("":
+ * there is no certificate). */
 int64_t acme_order_due(const struct acme_plan *plan, const struct acme_wish *wish, int64_t now,
                        struct acme_fault *f);
 

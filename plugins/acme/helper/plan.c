@@ -42,7 +42,7 @@ bool acme_plan_read(struct acme_plan *p, int fd, struct acme_fault *f)
     json_error_t e;
     *p = (struct acme_plan){.root = json_loadfd(fd, 0, &e)};
     if (!p->root)
-        return acme_fault(f, "what to do could not be read: %s", e.text);
+        return acme_fault(f, "cannot read the plan: %s", e.text);
     p->directory = acme_json_text(p->root, "directory");
     p->authority = acme_json_text(p->root, "authority");
     p->agent = acme_json_text(p->root, "agent");
@@ -54,7 +54,7 @@ bool acme_plan_read(struct acme_plan *p, int fd, struct acme_fault *f)
     if (!p->directory || !p->agent || p->renew_percent < 1 || p->renew_percent > 99 || !p->retry_s ||
         !read_wishes(p, json_object_get(p->root, "certificates"))) {
         acme_plan_free(p);
-        return acme_fault(f, "what to do is not complete: program and plugin are not of the same build");
+        return acme_fault(f, "the plan is incomplete: program and plugin come from different builds");
     }
     return true;
 }

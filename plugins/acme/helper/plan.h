@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to do, as the plugin has written it: JSON on standard input. */
+/* The plan that the plugin writes: JSON on standard input. */
 #ifndef ACME_PLAN_H
 #define ACME_PLAN_H
 
@@ -7,11 +7,11 @@
 
 #include "say.h"
 
-enum { ACME_NAMES_MAX = 100 /* of one certificate, as authorities have it */ };
+enum { ACME_NAMES_MAX = 100 /* of one certificate: the limit of authorities */ };
 
 /* One certificate. Texts belong to the plan. */
 struct acme_wish {
-    const char *name; /* of its files: the first of its names */
+    const char *name; /* of its files: the first name */
     const char *names[ACME_NAMES_MAX];
     size_t n_names;
     const char *challenge; /* "http-01", "tls-alpn-01" */
@@ -21,11 +21,11 @@ struct acme_wish {
 struct acme_plan {
     json_t *root; /* owner of all texts */
     const char *directory,
-        *authority; /* URL, and the file of those whom to trust there (NULL: the system's) */
+        *authority; /* URL, and the file of trusted authorities (NULL: those of the system) */
     const char *agent;
     const json_t *contact;
     const char *eab_id, *eab_key; /* external account binding; NULL: none. The key is base64url */
-    unsigned renew_percent;       /* of its life a certificate is used before it is renewed */
+    unsigned renew_percent;       /* of its lifetime, after which to renew a certificate */
     uint64_t retry_s;             /* first pause after a failure */
     struct acme_wish *wishes;
     size_t n_wishes;
@@ -34,7 +34,7 @@ struct acme_plan {
 bool acme_plan_read(struct acme_plan *p, int fd, struct acme_fault *f);
 void acme_plan_free(struct acme_plan *p);
 
-/* A text of an object; NULL: there is none. */
+/* A text in an object; NULL: none. */
 const char *acme_json_text(const json_t *object, const char *key);
 
 #endif

@@ -8,20 +8,20 @@
 #include "store.h"
 
 enum {
-    PAUSE_MAX_S = 86400 * 3 / 4 /* and a quarter by chance: a day */,
+    PAUSE_MAX_S = 86400 * 3 / 4 /* and a random quarter: a day */,
     LONGEST_S = 20 * 86400,
     LIMITED_S = 3600,
     TEXT_MAX = 256 * 1024,
     MARK = 48
 };
 
-/* No host has a name like that. */
+/* No host can have this name. */
 static const char *name_of(const struct acme_wish *wish)
 {
     return wish ? wish->name : "_account";
 }
 
-/* What was tried, in short: the pause is for that alone. */
+/* A digest of the attempt: the pause applies to nothing else. */
 static void mark(const struct acme_plan *p, const struct acme_wish *wish, char out[MARK])
 {
     struct mk_buf text = mk_buf_growing(TEXT_MAX), code = mk_buf_fixed(out, MARK - 1);
@@ -57,11 +57,11 @@ int64_t acme_retry_time(const struct acme_plan *p, const struct acme_wish *wish,
     json_t *o = read_note(p, wish);
     int64_t until = json_integer_value(json_object_get(o, "until"));
     json_decref(o);
-    /* Nobody was ever told to wait longer: the clock was wrong when it was written. */
+    /* No pause is that long: the clock was wrong when the file was written. */
     return until > now + LONGEST_S ? 0 : until;
 }
 
-/* Many servers that fail at the same time should not come back at the same time. */
+/* Servers that fail at the same time should not retry at the same time. */
 static uint64_t spread(uint64_t seconds)
 {
     uint32_t r;

@@ -14,7 +14,7 @@ static const char letters[MK_LOG_LEVELS] = {
     [MK_LOG_DEBUG] = 'D',
 };
 
-/* What an authority says may hold anything; a line is one message. */
+/* Texts of an authority may contain anything, but a line is one message. */
 static void disarm(struct mk_buf *b)
 {
     for (size_t i = 0; i < b->len; i++)
@@ -25,7 +25,7 @@ static void disarm(struct mk_buf *b)
 static void put(struct mk_buf *b)
 {
     disarm(b);
-    b->p[b->len++] = '\n'; /* there is room kept for it */
+    b->p[b->len++] = '\n'; /* has reserved room */
     (void)!write(STDOUT_FILENO, b->p, b->len);
 }
 
@@ -35,7 +35,7 @@ void acme_say(enum mk_log_level level, const char *fmt, ...)
     struct mk_buf b = mk_buf_fixed(room, sizeof room - 1);
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args); /* cut if it is too long */
+    (void)vsnprintf(text, sizeof text, fmt, args); /* truncated if it is too long */
     va_end(args);
     mk_buf_addf(&b, "%c %s", letters[level], text);
     put(&b);

@@ -20,9 +20,9 @@ static bool name_file(char path[PATH_MAX], const char *folder, const char *prefi
     return n > 0 && n < PATH_MAX;
 }
 
-/* ---- Beginning ---- */
+/* ---- Start ---- */
 
-/* What is young may still be asked for: somebody was interrupted, and we shall go on with it. */
+/* Keeps recent files: an interrupted run may still need them to continue. */
 static void clean_folder(const char *folder)
 {
     DIR *d = opendir(folder);
@@ -36,13 +36,13 @@ static void clean_folder(const char *folder)
 
 static int lock(struct acme_fault *f)
 {
-    int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until we end */
+    int fd = open("lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); /* held until the process ends */
     if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
         return 0;
     int e = errno;
     if (e == EWOULDBLOCK)
         return -EAGAIN;
-    acme_fault_everyone(f, "the state folder cannot be written to: %s", strerror(e));
+    acme_fault_everyone(f, "cannot write to the state folder: %s", strerror(e));
     return -e;
 }
 
@@ -54,10 +54,10 @@ int acme_store_open(struct acme_fault *f)
     int e = lock(f);
     if (e)
         return e;
-    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+    for (size_t i = 0; i < MK_LEN(folders); i++)
         if (mkdir(folders[i], 0700) < 0 && errno != EEXIST) {
             e = errno;
-            acme_fault_everyone(f, "the folder %s of the state folder cannot be made: %s", folders[i],
+            acme_fault_everyone(f, "cannot create the folder %s of the state folder: %s", folders[i],
                                 strerror(e));
             return -e;
         }
@@ -95,7 +95,7 @@ static bool write_new(const char *path, mk_str text)
     return ok;
 }
 
-/* The new name survives the machine's fall, too. */
+/* So that the new name survives a crash of the machine. */
 static void sync_folder(const char *folder)
 {
     int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -112,7 +112,7 @@ bool acme_store_write(const char *folder, const char *name, const char *suffix, 
     if (!name_file(path, folder, "", name, suffix) || !name_file(temporary, folder, ".new-", name, suffix))
         return acme_fault(f, "the name `%s` is too long for a file", name);
     if (!write_new(temporary, text) || rename(temporary, path) < 0)
-        return acme_fault(f, "the file %s of the state folder cannot be written: %s", path, strerror(errno));
+        return acme_fault(f, "cannot write the file %s of the state folder: %s", path, strerror(errno));
     sync_folder(folder);
     return true;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files of the state folder, which is the working folder. Whoever reads one sees all of it, old or new.
- */
+/* The files of the state folder, which is the working folder. Readers see a complete file, old or new. */
 #ifndef ACME_STORE_H
 #define ACME_STORE_H
 
@@ -11,22 +10,22 @@
 
 /* Folders below it. */
 #define ACME_CERTIFICATES "certificates" /* NAME.pem: chain and key */
-#define ACME_ORDERS       "orders"       /* NAME.json, NAME.key: what is under way */
-#define ACME_FAILURES     "failures"     /* NAME.json: when to try again */
+#define ACME_ORDERS       "orders"       /* NAME.json, NAME.key: unfinished orders */
+#define ACME_FAILURES     "failures"     /* NAME.json: time of the next attempt */
 #define ACME_HTTP         "http-01"      /* TOKEN */
 #define ACME_ALPN         "tls-alpn-01"  /* NAME.pem */
 
-/* Makes the folders that are not there, takes the lock, and removes old answers to challenges. -EAGAIN:
- * somebody else works here. Else 0 or a negated errno value, with the fault filled. */
+/* Creates missing folders, takes the lock, and removes old answers to challenges. -EAGAIN: another process
+ * has the lock. Otherwise 0, or a negated errno value with the fault filled. */
 int acme_store_open(struct acme_fault *f);
 
 /* Replaces the file FOLDER/NAMESUFFIX (an empty folder: of the state folder itself); only its owner can read
  * it. */
 bool acme_store_write(const char *folder, const char *name, const char *suffix, mk_str text,
                       struct acme_fault *f);
-/* All of it, at most 1 MB; *out is the caller's to free. 0 or a negated errno value. */
+/* The whole file, at most 1 MB; the caller frees *out. 0 or a negated errno value. */
 int acme_store_read(const char *folder, const char *name, const char *suffix, struct mk_buf *out);
-/* When it was written; 0: it is not there. */
+/* The time of its last change; 0: there is no such file. */
 int64_t acme_store_time(const char *folder, const char *name, const char *suffix);
 void acme_store_remove(const char *folder, const char *name, const char *suffix);
 

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The live page: reads one event a second, each with all numbers since the server began, and shows what changed.
+// The live page. Its first event is the history that the server keeps; then one event a second has all numbers since
+// the server started. The page shows the differences.
 "use strict";
 
-const KEPT = 120; // seconds that the lines show
+const KEPT = 300e3; // ms that the lines show
+const GAP = 3500; // ms without a number that a line shows as a gap
 const $ = id => document.getElementById(id);
-const past = []; // the events, oldest first
-const points = []; // what was worked out of each pair of them
+const points = []; // rates and values over time, oldest first
+const slices = []; // the durations of the last minute: {at, buckets}, one for each event
+let latest = null, before = null; // the last events
+let histogram = []; // all durations until the last number
 let source = null, paused = false, timer = 0;
 
 // ---- Text ----
@@ -48,12 +52,21 @@ const sum = (list, of) => list.reduce((n, each) => n + of(each), 0);
 
 // ---- Durations ----
 
-// A bucket counts what is shorter than its end; below 8 us each is one wide, then there are 8 to each doubling.
+// A bucket counts durations below its end. Buckets below 8 us have a width of 1; then each doubling has 8.
 const bucketStart = end => end <= 8 ? end - 1 : end - 2 ** (Math.floor(Math.log2(end - 1)) - 3);
 
-function bucketsSince(now, then) {
-    const before = new Map(then ? then.latency_us.histogram : []);
-    return now.latency_us.histogram.map(([end, n]) => [end, n - (before.get(end) || 0)]).filter(([, n]) => n > 0);
+function difference(buckets, earlier) {
+    const old = new Map(earlier);
+    return buckets.map(([end, n]) => [end, n - (old.get(end) || 0)]).filter(([, n]) => n > 0);
+}
+
+// The durations since `from`.
+function bucketsSince(from) {
+    const all = new Map();
+    for (const slice of slices.filter(s => s.at > from))
+        for (const [end, n] of slice.buckets)
+            all.set(end, (all.get(end) || 0) + n);
+    return [...all].sort((a, b) => a[0] - b[0]);
 }
 
 function quantile(buckets, part) {
@@ -67,6 +80,7 @@ function quantile(buckets, part) {
 }
 
 const QUANTILES = [["p50", .5, "p50"], ["p90", .9, "p90"], ["p99", .99, "p99"], ["p999", .999, "p99.9"]];
+const CLASSES = ["none", "1xx", "2xx", "3xx", "4xx", "5xx"];
 
 // ---- Drawing ----
 
@@ -77,16 +91,23 @@ function make(name, attributes, parent) {
     return parent.appendChild(node);
 }
 
-// A line with the area below it, the latest at the right; null is where nothing is known.
-function line(svg, values, label) {
-    const width = KEPT - 1, height = 100, top = Math.max(1e-9, ...values.map(v => v || 0));
+// A line with the area below it, the latest point at the right. It has a gap where a value is null or points are missing.
+function line(svg, of, label) {
+    const width = KEPT / 1e3, height = 100, top = Math.max(1e-9, highest(of));
+    const start = points[points.length - 1].at - KEPT;
     const y = v => (height - v / top * (height - 6)).toFixed(1);
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.setAttribute("preserveAspectRatio", "none");
     svg.setAttribute("aria-label", label);
-    let runs = [[]];
-    values.forEach((v, i) => v === null ? runs.push([]) : runs[runs.length - 1].push([i + KEPT - values.length, v]));
+    const runs = [[]];
+    points.forEach((p, i) => {
+        const v = of(p);
+        if (v === null || i > 0 && p.at - points[i - 1].at > GAP)
+            runs.push([]);
+        if (v !== null)
+            runs[runs.length - 1].push([((p.at - start) / 1e3).toFixed(2), v]);
+    });
     for (const run of runs.filter(r => r.length)) {
         const path = run.map(([x, v]) => `${x},${y(v)}`).join("L");
         make("path", {class: "area", d: `M${run[0][0]},${height}L${path}L${run[run.length - 1][0]},${height}Z`}, svg);
@@ -104,7 +125,7 @@ function bar(svg, part, all) {
     make("rect", {class: "bar", x: 0, y: 7, width: all ? Math.max(part ? .5 : 0, 100 * part / all) : 0, height: 10}, svg);
 }
 
-// Round numbers below a logarithmic scale, as many as there is room for.
+// Round numbers below a logarithmic scale, as many as fit.
 function ticks(svg, first, last, x, width, height) {
     const decades = Math.log10(last / first), room = width / 70;
     const steps = decades * 3 <= room ? [1, 2, 5] : decades * 2 <= room ? [1, 3] : [1];
@@ -117,7 +138,7 @@ function ticks(svg, first, last, x, width, height) {
 }
 
 // Bars over a logarithmic scale, four to each doubling so that they stay readable.
-function histogram(svg, buckets) {
+function bars(svg, buckets) {
     const width = svg.clientWidth || 400, height = svg.clientHeight || 144, foot = 22, n = sum(buckets, b => b[1]);
     svg.replaceChildren();
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -129,13 +150,13 @@ function histogram(svg, buckets) {
     const first = Math.floor(Math.log2(Math.max(1, bucketStart(buckets[0][0]))));
     const last = Math.max(first + 3, Math.ceil(Math.log2(buckets[buckets.length - 1][0])));
     const x = us => (Math.log2(Math.max(1, us)) - first) / (last - first) * width;
-    const bars = new Map();
+    const counts = new Map();
     for (const [end, count] of buckets) {
         const at = Math.floor(4 * Math.log2(Math.max(1, bucketStart(end))));
-        bars.set(at, (bars.get(at) || 0) + count);
+        counts.set(at, (counts.get(at) || 0) + count);
     }
-    const top = Math.max(...bars.values());
-    for (const [at, count] of bars) {
+    const top = Math.max(...counts.values());
+    for (const [at, count] of counts) {
         const left = x(2 ** (at / 4)), high = Math.max(1.5, count / top * (height - foot - 18));
         make("rect", {class: "bar", x: left + .5, y: height - foot - high,
             width: Math.max(2, x(2 ** ((at + 1) / 4)) - left - 1), height: high}, svg);
@@ -150,8 +171,8 @@ function histogram(svg, buckets) {
 
 // ---- Tables ----
 
-// One row for each entry: `cells` are texts, or functions that fill the cell; the first one is the row's head. Rows
-// and cells are used again, so that a selection or a screen reader's place in them survives.
+// One row for each entry: `cells` are texts, or functions that fill the cell; the first one is the row head. Rows
+// and cells are reused, so that selections and the place of a screen reader survive.
 function table(id, rows) {
     const body = $(id).tBodies[0];
     while (body.rows.length > rows.length)
@@ -173,60 +194,94 @@ function table(id, rows) {
     });
 }
 
-// ---- What is shown ----
+// ---- Points and views ----
 
-// From one event to the next: everything as of a second.
-function compare(now, then) {
-    const seconds = (now.now_ms - then.now_ms) / 1000;
-    const rate = of => seconds > 0 ? Math.max(0, (of(now) - of(then)) / seconds) : null; // null: with nothing before
-    const tenAgo = past.find(e => now.now_ms - e.now_ms <= 10500) || then, recent = bucketsSince(now, tenAgo);
-    const point = {requests: rate(e => e.requests.total), sent: rate(e => e.requests.bytes), classes: {}};
-    for (const name of Object.keys(now.requests.by_class))
-        point.classes[name] = rate(e => e.requests.by_class[name]);
-    for (const [name, part] of QUANTILES)
-        point[name] = quantile(recent, part);
-    point.connections = sum(now.workers, w => w.connections);
-    point.memory = sum(now.workers, w => w.pss || w.rss || 0);
-    point.errors = point.classes["5xx"];
-    const old = new Map(then.workers.map(w => [w.pid, w]));
-    point.workers = new Map(now.workers.map(w =>
-        [w.pid, rate(e => e === now ? w.requests : old.has(w.pid) ? old.get(w.pid).requests : 0)]));
-    const hosts = new Map(then.hosts.map(h => [h.name, h.requests]));
-    point.hosts = new Map(now.hosts.map(h =>
-        [h.name, rate(e => e === now || !hosts.has(h.name) ? h.requests : hosts.get(h.name))]));
-    return point;
+const rate = (now, then, ms) => Math.max(0, 1e3 * (now - then) / ms); // counts fall with a host that is removed
+
+// A point has the counts of one moment. Its rates need an earlier point: recent, but not so recent that noise dominates.
+function addPoint(p) {
+    const then = points.findLast(e => e.at <= p.at - 500 && e.at >= p.at - GAP);
+    const change = of => then && then.counts ? rate(of(p.counts), of(then.counts), p.at - then.at) : null;
+    p.requests = change(c => c.requests);
+    p.sent = change(c => c.bytes);
+    p.classes = Object.fromEntries(CLASSES.map(name => [name, change(c => c.classes[name])]));
+    p.errors = p.classes["5xx"];
+    points.push(p);
+    while (points[0].at < p.at - KEPT)
+        points.shift();
 }
 
-function tile(name, text, values, note, label) {
+// Keeps older points of the page itself. They may be from before a restart, so no rates refer to them.
+function takeHistory(h) {
+    const first = h.now_ms.length ? h.now_ms[0] : Infinity;
+    points.splice(0, Infinity, ...points.filter(p => p.at < first).map(p => ({...p, counts: null})));
+    h.now_ms.forEach((at, i) => {
+        const p = {at, connections: h.connections[i], memory: h.memory[i]};
+        p.counts = {requests: h.requests[i], bytes: h.bytes[i], classes: {}};
+        for (const name of CLASSES)
+            p.counts.classes[name] = h[name][i];
+        for (const [name] of QUANTILES)
+            p[name] = h[name][i] || null;
+        addPoint(p);
+    });
+    slices.splice(0, Infinity, ...h.durations.map(([at, buckets]) => ({at, buckets})));
+    histogram = h.now_ms.length ? h.histogram : null;
+    latest = before = null;
+}
+
+function takeEvent(now) {
+    const at = now.now_ms, first = points.findIndex(p => p.at >= at);
+    if (first >= 0)
+        points.splice(first); // of another machine, or a sample that is newer than a shared event
+    slices.push({at, buckets: histogram ? difference(now.latency_us.histogram, histogram) : []});
+    while (slices[0].at < at - 60e3)
+        slices.shift();
+    histogram = now.latency_us.histogram;
+    const p = {at, connections: sum(now.workers, w => w.connections), memory: sum(now.workers, w => w.pss || w.rss || 0)};
+    p.counts = {requests: now.requests.total, bytes: now.requests.bytes, classes: now.requests.by_class};
+    const recent = bucketsSince(at - 10e3);
+    for (const [name, part] of QUANTILES)
+        p[name] = quantile(recent, part);
+    addPoint(p);
+    before = latest;
+    latest = now;
+}
+
+// The rates of a worker or a host, which only the last two events have.
+function ratesOf(list, key, count) {
+    const ms = before && latest.now_ms - before.now_ms, old = new Map(before ? before[list].map(e => [e[key], count(e)]) : []);
+    return new Map(latest[list].map(e => [e[key], before ? rate(count(e), old.get(e[key]) || 0, ms) : null]));
+}
+
+function tile(name, text, of, note) {
     const node = $(`tile-${name}`);
     node.querySelector("output").textContent = text;
-    line(node.querySelector("svg"), values, label || `${name}, last two minutes`);
+    line(node.querySelector("svg"), of, `${name}, last five minutes`);
     node.querySelector(".note").textContent = note;
 }
 
-const series = of => points.map(of);
 const highest = of => Math.max(0, ...points.map(p => of(p) || 0));
 
 function showTiles(now, p) {
     const accepted = sum(now.workers, w => w.accepted), dropped = sum(now.workers, w => w.dropped);
-    const measured = now.workers.some(w => w.pss) ? "shared memory by its part" : "shared memory in full";
-    tile("requests", number(p.requests), series(x => x.requests), `at most ${number(highest(x => x.requests))}`);
-    tile("latency", micros(p.p99), series(x => x.p99), p.p50 === null ? "no requests in 10 seconds" :
-        `half below ${micros(p.p50)}`);
-    tile("connections", whole.format(p.connections), series(x => x.connections),
-        `${whole.format(accepted)} taken, ${whole.format(dropped)} refused`);
-    tile("sent", bytes(p.sent), series(x => x.sent), `at most ${bytes(highest(x => x.sent))}`);
-    tile("memory", p.memory ? bytes(p.memory) : "–", series(x => x.memory),
+    const measured = now.workers.some(w => w.pss) ? "shared memory divided" : "shared memory in each";
+    tile("requests", number(p.requests), x => x.requests, `peak ${number(highest(x => x.requests))}`);
+    tile("latency", micros(p.p99), x => x.p99, p.p50 === null ? "no requests in 10 seconds" :
+        `p50 ${micros(p.p50)}`);
+    tile("connections", whole.format(p.connections), x => x.connections,
+        `${whole.format(accepted)} accepted, ${whole.format(dropped)} refused`);
+    tile("sent", bytes(p.sent), x => x.sent, `peak ${bytes(highest(x => x.sent))}`);
+    tile("memory", p.memory ? bytes(p.memory) : "–", x => x.memory,
         `${now.workers.length} ${now.workers.length === 1 ? "process" : "processes"}, ${measured}`);
-    tile("errors", number(p.errors), series(x => x.errors),
-        `${whole.format(now.requests.by_class["5xx"])} of the server (5xx), ` +
-        `${whole.format(now.requests.by_class["4xx"])} of clients (4xx)`);
+    tile("errors", number(p.errors), x => x.errors,
+        `${whole.format(now.requests.by_class["5xx"])} by the server (5xx), ` +
+        `${whole.format(now.requests.by_class["4xx"])} by clients (4xx)`);
 }
 
 function showRequests(now, p) {
     const classes = ["2xx", "3xx", "4xx", "5xx", "none"].filter(c => c !== "none" || now.requests.by_class.none);
     const all = sum(classes, c => p.classes[c]);
-    table("classes", classes.map(c => [c, svg => line(svg, series(x => x.classes[c]), `${c}, last two minutes`),
+    table("classes", classes.map(c => [c, svg => line(svg, x => x.classes[c], `${c}, last five minutes`),
         number(p.classes[c]), percent(p.classes[c], all)]));
     const share = (id, entries, total) => table(id, entries.map(([name, n]) =>
         [name, svg => bar(svg, n, total), whole.format(n)]));
@@ -235,19 +290,20 @@ function showRequests(now, p) {
     share("methods", Object.entries(now.requests.by_method), now.requests.total);
     share("endings", Object.entries(now.requests.by_ending), now.requests.total);
     table("latency", QUANTILES.map(([name, , words]) =>
-        [words, svg => line(svg, series(x => x[name]), `${name}, last two minutes`), micros(p[name]),
+        [words, svg => line(svg, x => x[name], `${name}, last five minutes`), micros(p[name]),
             micros(now.latency_us.count ? now.latency_us[name] : null)]));
-    histogram($("histogram"), bucketsSince(now, past.find(e => now.now_ms - e.now_ms <= 60500)));
+    bars($("histogram"), bucketsSince(now.now_ms - 60e3));
 }
 
-function showProcesses(now, p) {
-    table("workers", now.workers.map(w => [String(w.pid), w.state, number(p.workers.get(w.pid)),
+function showProcesses(now) {
+    const workers = ratesOf("workers", "pid", w => w.requests), hosts = ratesOf("hosts", "name", h => h.requests);
+    table("workers", now.workers.map(w => [String(w.pid), w.state, number(workers.get(w.pid)),
         whole.format(w.connections), whole.format(w.accepted), whole.format(w.dropped),
         w.pss || w.rss ? bytes(w.pss || w.rss) : "–", w.cache_files === undefined ? "–" : whole.format(w.cache_files),
         span(now.now - w.started)]));
     $("hosts-part").hidden = now.hosts.length < 2;
     if (now.hosts.length >= 2)
-        table("hosts", now.hosts.map(h => [h.name, number(p.hosts.get(h.name)), whole.format(h.requests), bytes(h.bytes),
+        table("hosts", now.hosts.map(h => [h.name, number(hosts.get(h.name)), whole.format(h.requests), bytes(h.bytes),
             micros(h.requests ? h.p50 : null), micros(h.requests ? h.p99 : null)]));
 }
 
@@ -262,30 +318,16 @@ function showFacts(now) {
 }
 
 function show() {
-    const now = past[past.length - 1], p = points[points.length - 1];
+    const now = latest, p = points[points.length - 1];
     $("main").hidden = false;
     showFacts(now);
     showTiles(now, p);
     showRequests(now, p);
-    showProcesses(now, p);
+    showProcesses(now);
     document.title = `${number(p.requests)}/s, Monkey, live`;
 }
 
 // ---- Events ----
-
-function take(now) {
-    const then = past[past.length - 1];
-    if (then && (now.started !== then.started || now.now_ms < then.now_ms || now.requests.total < then.requests.total))
-        past.length = points.length = 0; // another server, or one that began anew
-    points.push(compare(now, past[past.length - 1] || now));
-    past.push(now);
-    if (past.length > KEPT)
-        past.shift();
-    if (points.length > KEPT)
-        points.shift();
-    if (!paused)
-        show();
-}
 
 function say(text, live) {
     if ($("state").textContent !== text)
@@ -296,13 +338,16 @@ function say(text, live) {
 function connect() {
     clearTimeout(timer);
     source = new EventSource("?events");
+    source.addEventListener("history", event => takeHistory(JSON.parse(event.data)));
     source.onmessage = event => {
         say(paused ? "paused" : "live", !paused);
-        take(JSON.parse(event.data));
+        takeEvent(JSON.parse(event.data));
+        if (!paused)
+            show();
     };
     source.onerror = () => {
         say("reconnecting", false);
-        if (source.readyState === EventSource.CLOSED) // refused, too many watch: the browser itself gives up
+        if (source.readyState === EventSource.CLOSED) // refused because of too many viewers: the browser does not try again
             timer = setTimeout(connect, 3000);
     };
 }
@@ -310,9 +355,9 @@ function connect() {
 $("pause").onclick = () => {
     paused = !paused;
     $("pause").setAttribute("aria-pressed", paused);
-    $("pause").textContent = paused ? "Go on" : "Pause";
+    $("pause").textContent = paused ? "Resume" : "Pause";
     say(paused ? "paused" : "live", !paused);
-    if (!paused && past.length)
+    if (!paused && latest)
         show();
 };
 

@@ -291,7 +291,7 @@ static void *write_slowly(void *arg)
     return NULL;
 }
 
-/* /fd: a thread of somebody else's writes into a pipe. */
+/* /fd: a foreign thread writes into a pipe. */
 static enum mk_verdict descriptor(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct wait *w = mk_request_data(request);
@@ -441,9 +441,9 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
     mk_str to = mk_request_field(request, MK_STR("X-Rewrite"));
     (void)host_data;
     mk_response_add(response, MK_STR("X-Asked"), MK_STR("yes"));
-    if (to.p && !mk_str_eq(to, mk_request_path(request)) && mk_request_rewrite(request, to))
-        return refuse(response, 400);
-    return MK_NEXT;
+    if (!to.p || mk_str_eq(to, mk_request_path(request)))
+        return MK_NEXT;
+    return mk_request_rewrite(request, to) ? refuse(response, 400) : MK_REWRITTEN;
 }
 
 static int load(struct mk_config *config, void **data)

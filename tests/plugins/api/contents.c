@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses as a test wants them: `made` makes what the query says, `events` sends what `say` was told, until
- * `say` is told nothing. */
+/* Responses as a test wants them: `made` makes what the query says, `events` sends what `say` receives, until
+ * `say` receives an empty query. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include <monkey/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
 {
@@ -33,6 +34,11 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
         raise(SIGSEGV);
     else if (mk_str_eq(how, MK_STR("exit")))
         _Exit(3);
+    else if (mk_str_eq(how, MK_STR("spin")))
+        for (volatile bool on = true; on;)
+            continue;
+    else if (mk_str_eq(how, MK_STR("sleep")))
+        sleep(3);
     else if (mk_str_eq(how, MK_STR("too-much")))
         mk_response_set_source(response, &too_much, NULL, MK_LENGTH_UNKNOWN);
     else if (mk_str_eq(how, MK_STR("error")))

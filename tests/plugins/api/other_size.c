@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Built for a server that is not this one. */
+/* Says a size that no plugin can have. */
 #include <monkey/plugin.h>
 
-MK_PLUGIN(other_size) = {.abi = MK_ABI, .size = sizeof(struct mk_plugin) - 8, .name = "other-size"};
+MK_PLUGIN(other_size) = {.abi = MK_ABI, .size = sizeof(unsigned), .name = "other-size"};

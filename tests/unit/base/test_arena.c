@@ -92,6 +92,23 @@ static void copies_end_with_nul(void **state)
     mk_arena_fini(&a);
 }
 
+static void a_failure_is_kept_until_the_end(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    assert_non_null(mk_arena_alloc(&a, 10));
+    assert_false(a.failed);
+    assert_null(mk_arena_zalloc(&a, SIZE_MAX / 2, 3));
+    assert_non_null(mk_arena_alloc(&a, 10));
+    assert_true(a.failed);
+    mk_arena_fini(&a);
+    assert_false(a.failed);
+    assert_null(mk_arena_alloc(&a, SIZE_MAX));
+    assert_true(a.failed);
+    mk_arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -100,6 +117,7 @@ int main(void)
         cmocka_unit_test(blocks_come_back_from_the_cache),
         cmocka_unit_test(cleanups_run_last_first),
         cmocka_unit_test(copies_end_with_nul),
+        cmocka_unit_test(a_failure_is_kept_until_the_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

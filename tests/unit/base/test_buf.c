@@ -14,7 +14,7 @@ static void an_empty_buffer_owns_nothing(void **state)
     assert_int_equal(b.cap, 0);
     assert_str(mk_buf_str(&b), "");
     assert_non_null(mk_buf_str(&b).p);
-    mk_buf_add(&b, (mk_str){NULL, 0});
+    mk_buf_add(&b, MK_ABSENT);
     assert_null(b.p);
     assert_false(b.failed);
     mk_buf_free(&b);

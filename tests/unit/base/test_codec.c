@@ -194,7 +194,7 @@ static void hex(void **state)
 static void secrets(void **state)
 {
     (void)state;
-    assert_true(mk_secret_eq(MK_STR(""), (mk_str){NULL, 0}));
+    assert_true(mk_secret_eq(MK_STR(""), MK_ABSENT));
     assert_true(mk_secret_eq(MK_STR("secret"), MK_STR("secret")));
     assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("Secret")));
     assert_false(mk_secret_eq(MK_STR("secret"), MK_STR("secres")));
@@ -203,7 +203,7 @@ static void secrets(void **state)
     assert_false(mk_secret_eq(MK_STR("\x01\x01"), MK_STR("\0\0")));
 }
 
-static void nobody_can_guess_it(void **state)
+static void it_cannot_be_guessed(void **state)
 {
     (void)state;
     static char one[1000], two[1000];
@@ -232,7 +232,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_no_base64, start),
         cmocka_unit_test_setup(hex, start),
         cmocka_unit_test_setup(secrets, start),
-        cmocka_unit_test_setup(nobody_can_guess_it, start),
+        cmocka_unit_test_setup(it_cannot_be_guessed, start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,7 +72,7 @@ static void trailing_zeros_are_text(void **state)
     for (size_t i = 0; i < sizeof zeros; i++)
         for (size_t k = 0; k < i; k++)
             assert_true(mk_hash(&KEY, mk_str_of(zeros, i)) != mk_hash(&KEY, mk_str_of(zeros, k)));
-    assert_true(mk_hash(&KEY, (mk_str){NULL, 0}) == mk_hash(&KEY, MK_STR("")));
+    assert_true(mk_hash(&KEY, MK_ABSENT) == mk_hash(&KEY, MK_STR("")));
 }
 
 static void keys_are_not_repeated(void **state)

@@ -126,11 +126,11 @@ static void positions_beyond_the_end_are_the_end(void **state)
     assert_str(mk_str_skip(s, 2), "c");
     assert_str(mk_str_skip(s, 3), "");
     assert_str(mk_str_skip(s, SIZE_MAX), "");
-    assert_str(mk_str_take(s, 0), "");
-    assert_str(mk_str_take(s, 2), "ab");
-    assert_str(mk_str_take(s, SIZE_MAX), "abc");
+    assert_str(mk_str_first(s, 0), "");
+    assert_str(mk_str_first(s, 2), "ab");
+    assert_str(mk_str_first(s, SIZE_MAX), "abc");
     assert_null(mk_str_skip(ABSENT, 5).p);
-    assert_null(mk_str_take(ABSENT, 5).p);
+    assert_null(mk_str_first(ABSENT, 5).p);
 }
 
 static void blanks_are_trimmed_at_both_ends_only(void **state)

@@ -22,7 +22,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Reads and binds one section; the report starts anew. */
+/* Reads and binds one section; the report starts empty. */
 static mk_err bind(const struct mk_conf_table *table, const char *text)
 {
     w.tree = (struct mk_conf_tree){0};
@@ -143,7 +143,7 @@ static void wrong_words(void **state)
         "[SERVER]\n    DocumentRoot x\n    KeepAlive on # always\n    OverCapacity Maybe\n    KeepAlive 2\n",
         "t.conf:3:15: error: expected on or off, not `on # always` (a comment has a line of its own)\n"
         "t.conf:4:18: error: expected one of Drop, Resist, TooBusy, not `Maybe`\n"
-        "t.conf:5:5: error: `KeepAlive` is set already in line 3\n");
+        "t.conf:5:5: error: `KeepAlive` is already set in line 3\n");
 }
 
 static void empty_values(void **state)
@@ -173,9 +173,9 @@ static void once_means_once(void **state)
     (void)state;
     expect_problems(
         "[SERVER]\n    DocumentRoot x\n    Timeout 3\n    timeout 4\n    MaxTime 5\n    Port 1\n    Port 2\n",
-        "t.conf:4:5: error: `timeout` is set already in line 3\n"
+        "t.conf:4:5: error: `timeout` is already set in line 3\n"
         "t.conf:5:5: warning: `MaxTime` is deprecated (use `Timeout`)\n"
-        "t.conf:5:5: error: `MaxTime` is set already in line 3\n");
+        "t.conf:5:5: error: `MaxTime` is already set in line 3\n");
     assert_int_equal(s.timeout_ms, 3000);
 }
 
@@ -191,7 +191,7 @@ static void the_first_one_may_be_in_another_file(void **state)
     assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &one));
     assert_non_null(mk_conf_tree_add_entry(section, &w.arena, &two));
     assert_int_equal(mk_conf_bind_over(&sample_table, section, &s, &w.arena, &w.report), -EINVAL);
-    assert_str(world_problems(&w), "b:2:0: error: `Level` is set already in a:7\n");
+    assert_str(world_problems(&w), "b:2:0: error: `Level` is already set in a:7\n");
 }
 
 static void lists_may_be_too_long(void **state)
@@ -209,8 +209,8 @@ static void old_names_still_work(void **state)
     (void)state;
     expect_problems("[SERVER]\n    DocumentRoot x\n    MaxTime 5\n    FDT whatever\n    FDT\n    Host a\n",
                     "t.conf:3:5: warning: `MaxTime` is deprecated (use `Timeout`)\n"
-                    "t.conf:4:5: warning: `FDT` has no effect any more\n"
-                    "t.conf:5:5: warning: `FDT` has no effect any more\n");
+                    "t.conf:4:5: warning: `FDT` no longer has an effect\n"
+                    "t.conf:5:5: warning: `FDT` no longer has an effect\n");
     assert_int_equal(s.timeout_ms, 5000);
     assert_int_equal(s.names.n, 1);
 }
@@ -225,7 +225,7 @@ static void required_keys(void **state)
     assert_int_equal(s.timeout_ms, 15000);
 }
 
-static void a_broken_value_is_told_once(void **state)
+static void a_broken_value_is_reported_once(void **state)
 {
     (void)state;
     assert_int_equal(world_read_text(&w, "[SERVER]\n    DocumentRoot ${X}\n    Timeout ${X}\n    FDT ${X}\n"),
@@ -276,7 +276,7 @@ static void free_entries_go_to_their_function(void **state)
     assert_int_equal(w.report.n_errors, 1);
 }
 
-static void a_wrong_default_is_told(void **state)
+static void a_wrong_default_is_reported(void **state)
 {
     (void)state;
     const struct mk_conf_key keys[] = {{.name = "Mode",
@@ -306,10 +306,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_may_be_too_long, setup, teardown),
         cmocka_unit_test_setup_teardown(old_names_still_work, setup, teardown),
         cmocka_unit_test_setup_teardown(required_keys, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_broken_value_is_told_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_broken_value_is_reported_once, setup, teardown),
         cmocka_unit_test_setup_teardown(what_is_inherited_stays, setup, teardown),
         cmocka_unit_test_setup_teardown(free_entries_go_to_their_function, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wrong_default_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_wrong_default_is_reported, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

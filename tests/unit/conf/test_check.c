@@ -6,7 +6,7 @@
 
 static const struct mk_conf_table *const tables[] = {&sample_table, &route_table};
 
-static void unknown_and_repeated_sections_are_told(void **state)
+static void unknown_and_repeated_sections_are_reported(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -18,9 +18,9 @@ static void unknown_and_repeated_sections_are_told(void **state)
     assert_int_equal(mk_conf_read_file(&w.tree, &w.arena, &w.io, MK_STR("m.conf"), &w.report), 0);
     assert_int_equal(mk_conf_check_sections(&w.tree, tables, MK_LEN(tables), &w.report), -EINVAL);
     assert_str(world_problems(&w), "m.conf:3:1: error: unknown section [SEVER] (did you mean [SERVER]?)\n"
-                                   "m.conf:5:1: error: [server] stands already in line 1\n"
+                                   "m.conf:5:1: error: [server] is already in line 1\n"
                                    "m.conf:6:1: error: unknown section [X]\n"
-                                   "b:1:1: error: [Server] stands already in m.conf:1\n");
+                                   "b:1:1: error: [Server] is already in m.conf:1\n");
     world_fini(&w);
 }
 
@@ -39,7 +39,7 @@ static void known_sections_are_fine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unknown_and_repeated_sections_are_told),
+        cmocka_unit_test(unknown_and_repeated_sections_are_reported),
         cmocka_unit_test(known_sections_are_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,7 +75,7 @@ static void one_indent_for_a_file(void **state)
         "level only)\n");
 }
 
-static void what_is_out_of_place_is_told(void **state)
+static void misplaced_lines_are_reported(void **state)
 {
     (void)state;
     expect("[A]\nKey value\n", "[A]",
@@ -91,7 +91,7 @@ static void what_is_out_of_place_is_told(void **state)
            "t.conf:2:5: error: `@INCLUDE x` must begin in the first column\n"
            "t.conf:3:5: error: `@set y z` must begin in the first column\n");
     expect("    k v\n    l w\n", "",
-           "t.conf:1:5: error: `k` stands in no section (a line with `[SECTION]` must come first)\n");
+           "t.conf:1:5: error: `k` is not in a section (a line with `[SECTION]` must come first)\n");
 }
 
 static void broken_section_lines(void **state)
@@ -99,8 +99,8 @@ static void broken_section_lines(void **state)
     (void)state;
     expect("[A\n    k v\n", "[A] k=v", "t.conf:1:1: error: a section name must be closed by `]`\n");
     expect("[A] # why\n", "[A]",
-           "t.conf:1:5: error: nothing may stand behind `]` (a comment has a line of its own)\n");
-    expect("[A] B\n", "[A]", "t.conf:1:5: error: nothing may stand behind `]`\n");
+           "t.conf:1:5: error: expected nothing after `]` (a comment has a line of its own)\n");
+    expect("[A] B\n", "[A]", "t.conf:1:5: error: expected nothing after `]`\n");
     expect("[]\n    k v\n    l w\n[B]\n    x y\n", "[B] x=y",
            "t.conf:1:1: error: a section must have a name\n");
     expect("[\n    k v\n", "", "t.conf:1:1: error: a section name must be closed by `]`\n");
@@ -164,7 +164,7 @@ int main(void)
         cmocka_unit_test(comments_dashes_and_line_ends_are_tolerated),
         cmocka_unit_test(places_are_exact),
         cmocka_unit_test(one_indent_for_a_file),
-        cmocka_unit_test(what_is_out_of_place_is_told),
+        cmocka_unit_test(misplaced_lines_are_reported),
         cmocka_unit_test(broken_section_lines),
         cmocka_unit_test(bytes_that_are_not_text),
         cmocka_unit_test(long_lines_are_refused),

@@ -80,9 +80,22 @@ static void lists_have_an_end(void **state)
     mk_arena_fini(&a);
 }
 
+static void a_path_is_seen_from_a_folder(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    mk_arena_init(&a, NULL);
+    assert_str(mk_conf_path_in(&a, MK_STR("/etc/monkey"), MK_STR("sites")), "/etc/monkey/sites");
+    assert_str(mk_conf_path_in(&a, MK_STR("/etc/monkey/"), MK_STR("./a//b")), "/etc/monkey/a/b");
+    assert_str(mk_conf_path_in(&a, MK_STR("/etc/monkey"), MK_STR("/var/log/x")), "/var/log/x");
+    assert_str(mk_conf_path_in(&a, MK_STR(""), MK_STR("x")), "x");
+    mk_arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_path_is_seen_from_a_folder),
         cmocka_unit_test(paths_are_joined_and_cleaned),
         cmocka_unit_test(patterns_have_wildcards),
         cmocka_unit_test(hidden_and_backup_files_must_be_asked_for),

@@ -161,7 +161,7 @@ static void entries_can_be_printed_alone(void **state)
     assert_str(mk_buf_str(&b), "    Key a $${b}\n    Empty\n");
 }
 
-static void a_full_buffer_is_told(void **state)
+static void a_full_buffer_is_reported(void **state)
 {
     (void)state;
     struct sample s = {.root = MK_STR("/srv")};
@@ -191,7 +191,7 @@ int main(void)
         cmocka_unit_test(many_words_take_many_lines),
         cmocka_unit_test(free_entries_are_printed),
         cmocka_unit_test(entries_can_be_printed_alone),
-        cmocka_unit_test(a_full_buffer_is_told),
+        cmocka_unit_test(a_full_buffer_is_reported),
         cmocka_unit_test(custom_keys_that_cannot_be_shown_are_left_out),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

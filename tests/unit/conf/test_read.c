@@ -81,13 +81,12 @@ static void an_include_ends_the_section(void **state)
         {NULL, NULL}};
     expect(
         files, "[A] k=1 [B] [C] n=4",
-        "m.conf:4:5: error: `l` stands in no section (the @INCLUDE in line 3 ended the section above it)\n");
+        "m.conf:4:5: error: `l` is not in a section (the @INCLUDE in line 3 ended the section above it)\n");
     const struct world_file parts[] = {{"m.conf", "[A]\n@INCLUDE b\n"}, {"b", "  k v\n"}, {NULL, NULL}};
-    expect(parts, "[A]",
-           "b:1:3: error: `k` stands in no section (a line with `[SECTION]` must come first)\n");
+    expect(parts, "[A]", "b:1:3: error: `k` is not in a section (a line with `[SECTION]` must come first)\n");
 }
 
-static void a_cycle_is_told_with_its_way(void **state)
+static void a_cycle_is_reported_with_its_path(void **state)
 {
     (void)state;
     const struct world_file files[] = {
@@ -224,7 +223,7 @@ int main(void)
         cmocka_unit_test(include_replaces_references),
         cmocka_unit_test(a_missing_file_is_an_error),
         cmocka_unit_test(an_include_ends_the_section),
-        cmocka_unit_test(a_cycle_is_told_with_its_way),
+        cmocka_unit_test(a_cycle_is_reported_with_its_path),
         cmocka_unit_test(nesting_and_number_have_an_end),
         cmocka_unit_test(bytes_have_an_end),
         cmocka_unit_test(a_pattern_may_fail),

@@ -33,7 +33,7 @@ static void a_table_becomes_markdown(void **state)
         "\n| `Port` | a port; may repeat | `80` | Where. |\n",
         "\n| `Host` | - | - | Another name of `ServerName`. |\n",
         "\n| `MaxTime` | - | - | Deprecated. Another name of `Timeout`. |\n",
-        "\n| `FDT` | - | - | No effect any more. Files are shared always. |\n\n",
+        "\n| `FDT` | - | - | No longer has an effect. Files are shared always. |\n\n",
     };
     for (size_t i = 0; i < MK_LEN(rows); i++)
         if (!strstr(text, rows[i]))
@@ -50,7 +50,7 @@ static void free_entries_are_described(void **state)
         "| `Default` | text | `static` | For what no pattern matches. |\n\n");
 }
 
-static void units_of_bare_numbers_are_told(void **state)
+static void units_of_bare_numbers_are_named(void **state)
 {
     (void)state;
     const struct mk_conf_key keys[] = {{.name = "T",
@@ -69,7 +69,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_table_becomes_markdown),
         cmocka_unit_test(free_entries_are_described),
-        cmocka_unit_test(units_of_bare_numbers_are_told),
+        cmocka_unit_test(units_of_bare_numbers_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void a_problem_shows_its_line(void **state)
                               "    \t     \t^\n"
                               "    hint: did you mean `x`?\n");
     p.severity = MK_CONF_WARNING;
-    p.hint = (mk_str){NULL, 0};
+    p.hint = MK_ABSENT;
     p.at.column = 0;
     assert_str(print_one(&p), "a.conf:7: warning: `value` is wrong\n    \tKey \xc3\xa4\tvalue\n");
     p.at = (struct mk_conf_place){.file = MK_STR("a.conf")};
@@ -76,7 +76,7 @@ static void problems_stay_in_order_and_are_counted(void **state)
     mk_conf_report_warn(&r, &at, "first %d", 1);
     assert_int_equal(mk_conf_report_result(&r), 0);
     mk_conf_report_error(&r, &at, "second");
-    mk_conf_report_meant(&r, (mk_str){NULL, 0});
+    mk_conf_report_meant(&r, MK_ABSENT);
     mk_conf_report_meant(&r, MK_STR("word"));
     assert_int_equal(mk_conf_report_result(&r), -EINVAL);
     for (int i = 0; i < 200; i++)

@@ -30,7 +30,7 @@ static void a_part_of_a_value_has_its_place(void **state)
     const struct mk_conf_entry *e = w.tree.first->first;
     assert_int_equal(mk_conf_tree_place(e, mk_str_skip(e->value, 4)).column, 12);
     assert_int_equal(mk_conf_tree_place(e, e->key).column, 5);
-    assert_int_equal(mk_conf_tree_place(e, (mk_str){NULL, 0}).column, 8);
+    assert_int_equal(mk_conf_tree_place(e, MK_ABSENT).column, 8);
     assert_int_equal(mk_conf_tree_place(e, MK_STR("elsewhere")).column, 8);
     e = e->next;
     assert_int_equal(mk_conf_tree_place(e, mk_str_skip(e->value, 4)).column, 7);

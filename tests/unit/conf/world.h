@@ -47,7 +47,7 @@ static inline mk_str world_env(void *ctx, mk_str name)
     for (const struct world_file *f = w->env; f && f->path; f++)
         if (mk_str_eq(mk_str_from_c(f->path), name))
             return mk_str_from_c(f->text);
-    return (mk_str){NULL, 0};
+    return MK_ABSENT;
 }
 
 static inline void world_init(struct world *w, const struct world_file *files, const struct world_file *env)

@@ -13,7 +13,7 @@ struct hpack_lines {
     unsigned n, wanted; /* fields shown; how many are taken before one is refused */
 };
 
-/* "82 86": spaces may stand between bytes. */
+/* "82 86": spaces may separate bytes. */
 static inline mk_str hpack_bytes(const char *hex, char room[HPACK_CASE_BYTES])
 {
     size_t n = 0;

@@ -10,7 +10,7 @@ static void a_whole_head(void **state)
     mk_emit_status(&out, 404);
     mk_emit_field(&out, MK_STR("Content-Type"), MK_STR("text/plain"));
     mk_emit_field_num(&out, MK_STR("Content-Length"), UINT64_MAX);
-    mk_emit_field(&out, MK_STR("X-Empty"), (mk_str){NULL, 0});
+    mk_emit_field(&out, MK_STR("X-Empty"), MK_ABSENT);
     mk_emit_end(&out);
     assert_false(out.failed);
     assert_str(mk_buf_str(&out), "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n"

@@ -54,12 +54,27 @@ static void lengths(void **state)
     assert_int_equal(f.length, 0);
 }
 
+static void no_length_means_no_content(void **state)
+{
+    (void)state;
+    struct mk_framing f;
+    const char *heads[] = {"POST / HTTP/1.1\r\nHost: a\r\n\r\n", "PUT / HTTP/1.1\r\nHost: a\r\n\r\n",
+                           "PATCH / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.0\r\n\r\n",
+                           "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n\r\n"};
+    for (size_t i = 0; i < MK_LEN(heads); i++) {
+        assert_int_equal(framing(heads[i], &f), 0);
+        assert_int_equal(f.body, MK_BODY_NONE);
+        assert_int_equal(f.length, 0);
+        assert_false(f.expect_continue);
+    }
+}
+
 static void the_host_is_looked_at_first(void **state)
 {
     (void)state;
     struct mk_framing f;
     assert_int_equal(framing("POST / HTTP/1.1\r\nExpect: x\r\n\r\n", &f), 400);
-    assert_int_equal(framing("POST / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", &f), 411);
+    assert_int_equal(framing("POST / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", &f), 417);
     assert_int_equal(framing("GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", &f), 417);
 }
 
@@ -82,8 +97,11 @@ static void waiting_for_100(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plain_request), cmocka_unit_test(no_host_in_the_old_version),
-        cmocka_unit_test(lengths),         cmocka_unit_test(the_host_is_looked_at_first),
+        cmocka_unit_test(a_plain_request),
+        cmocka_unit_test(no_host_in_the_old_version),
+        cmocka_unit_test(lengths),
+        cmocka_unit_test(no_length_means_no_content),
+        cmocka_unit_test(the_host_is_looked_at_first),
         cmocka_unit_test(waiting_for_100),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

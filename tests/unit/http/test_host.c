@@ -98,7 +98,7 @@ static void a_nul_is_no_end(void **state)
     assert_int_equal(mk_host_parse(MK_STR("a\0b"), &host, &port), 400);
     assert_int_equal(mk_host_parse(MK_STR("[::1\0]"), &host, &port), 400);
     assert_int_equal(mk_host_parse(MK_STR("a:80\0"), &host, &port), 400);
-    assert_int_equal(mk_host_parse((mk_str){NULL, 0}, &host, &port), 400);
+    assert_int_equal(mk_host_parse(MK_ABSENT, &host, &port), 400);
 }
 
 int main(void)

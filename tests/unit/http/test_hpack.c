@@ -195,7 +195,7 @@ static void nothing_comes_from_nothing(void **state)
     assert_int_equal(lines.n, 10);
 }
 
-static void who_refuses_is_asked_no_more(void **state)
+static void a_callback_that_refuses_is_not_called_again(void **state)
 {
     (void)state;
     hpack_lines_init(&lines);
@@ -234,7 +234,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_field_larger_than_the_table_empties_it, start, stop),
         cmocka_unit_test(what_is_malformed),
         cmocka_unit_test_setup_teardown(nothing_comes_from_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(who_refuses_is_asked_no_more, start, stop),
+        cmocka_unit_test_setup_teardown(a_callback_that_refuses_is_not_called_again, start, stop),
         cmocka_unit_test_setup_teardown(a_refused_block_may_be_malformed_too, start, stop),
         cmocka_unit_test(nothing_to_free),
     };

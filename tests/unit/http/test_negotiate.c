@@ -15,7 +15,7 @@ static unsigned q2(const char *first, const char *second, const char *coding)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
     if (second)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
-    return mk_accept_q(&fields, MK_FIELD_ACCEPT_ENCODING, mk_str_from_c(coding));
+    return mk_negotiate_q(&fields, MK_FIELD_ACCEPT_ENCODING, mk_str_from_c(coding));
 }
 
 static unsigned q(const char *value, const char *coding)
@@ -99,7 +99,7 @@ static unsigned type_q2(const char *first, const char *second, const char *type)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(first)));
     if (second)
         assert_true(fields_add(&fields, MK_LEN(room), name, mk_str_from_c(second)));
-    return mk_accept_type_q(&fields, mk_str_from_c(type));
+    return mk_negotiate_type_q(&fields, mk_str_from_c(type));
 }
 
 static unsigned type_q(const char *value, const char *type)

@@ -41,7 +41,7 @@ static void patterns_begin_with_a_slash_or_a_star(void **state)
     }
     for (size_t i = 0; i < MK_LEN(no); i++)
         assert_false(mk_pattern_set(&p, mk_str_from_c(no[i])));
-    assert_false(mk_pattern_set(&p, (mk_str){NULL, 0}));
+    assert_false(mk_pattern_set(&p, MK_ABSENT));
 }
 
 static void patterns_match(void **state)

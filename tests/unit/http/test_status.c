@@ -25,7 +25,7 @@ static void each_line_begins_with_its_own_code(void **state)
             continue;
         uint64_t code;
         n++;
-        assert_true(mk_num_parse(mk_str_take(line, 3), &code));
+        assert_true(mk_num_parse(mk_str_first(line, 3), &code));
         assert_int_equal(code, status);
         assert_int_equal(line.p[3], ' ');
         assert_true(line.len > 4);

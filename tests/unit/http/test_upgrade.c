@@ -35,7 +35,7 @@ static void the_first_protocol_counts(void **state)
     assert_str(mk_upgrade_protocol(&f), "h2c");
 }
 
-static void nobody_asks(void **state)
+static void no_upgrade_is_requested(void **state)
 {
     (void)state;
     static const char *const bad[][3] = {
@@ -100,7 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_protocol_counts),
-        cmocka_unit_test(nobody_asks),
+        cmocka_unit_test(no_upgrade_is_requested),
         cmocka_unit_test(handshakes),
         cmocka_unit_test(the_answer_to_a_key),
     };

@@ -44,7 +44,7 @@ static bool receive(struct wire *w)
 
 static mk_str received(const struct wire *w)
 {
-    return mk_str_skip(mk_str_take(w->sent, w->arrived), w->at);
+    return mk_str_skip(mk_str_first(w->sent, w->arrived), w->at);
 }
 
 /* False when there is nothing more to do on this connection. */
@@ -119,7 +119,7 @@ static bool play_length(struct wire *w, uint64_t length)
     while (received(w).len < length)
         if (!receive(w))
             return false;
-    mk_buf_add(&w->body, mk_str_take(received(w), (size_t)length));
+    mk_buf_add(&w->body, mk_str_first(received(w), (size_t)length));
     w->at += (size_t)length;
     return true;
 }

@@ -57,7 +57,7 @@ static inline void wire_decode_repeat(struct mk_buf *out, mk_str *text)
     mk_buf_free(&piece);
 }
 
-/* What stands behind a backslash. */
+/* The character after a backslash. */
 static inline void wire_decode_escape(struct mk_buf *out, mk_str *text)
 {
     static const char from[] = "rnt\\", to[] = "\r\n\t\\";

@@ -13,7 +13,7 @@ static void expect(char *const *fields, bool closes, const char *text)
     assert_str(mk_buf_str(&out), text);
 }
 
-static void a_request_says_who_asks_whom(void **state)
+static void a_request_names_its_client_and_host(void **state)
 {
     char *none[] = {NULL};
     (void)state;
@@ -42,7 +42,7 @@ static void the_connection_closes_whatever_they_say(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_says_who_asks_whom),
+        cmocka_unit_test(a_request_names_its_client_and_host),
         cmocka_unit_test(fields_take_the_place_of_ours),
         cmocka_unit_test(the_connection_closes_whatever_they_say),
     };

@@ -75,7 +75,7 @@ static void setting_it_again_replaces_the_time(void **state)
     mk_alarm_free(a);
 }
 
-static void who_is_stopped_or_freed_does_not_ring(void **state)
+static void a_stopped_or_freed_alarm_does_not_ring(void **state)
 {
     (void)state;
     struct mk_alarm *a = make(count, &n_rings), *b = make(count, &n_rings);
@@ -132,7 +132,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_rings_once_and_never_early, start, stop),
         cmocka_unit_test_setup_teardown(setting_it_again_replaces_the_time, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_stopped_or_freed_does_not_ring, start, stop),
+        cmocka_unit_test_setup_teardown(a_stopped_or_freed_alarm_does_not_ring, start, stop),
         cmocka_unit_test_setup_teardown(one_that_rings_may_free_itself_and_others, start, stop),
         cmocka_unit_test_setup_teardown(one_that_rings_may_set_itself, start, stop),
     };

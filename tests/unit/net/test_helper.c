@@ -45,7 +45,7 @@ static void jobs_run_elsewhere_and_end_in_the_loop(void **state)
     (void)state;
     assert_int_equal(mk_loop_init(&loop), 0);
     assert_int_equal(mk_helper_init(&helper, &loop), 0);
-    assert_int_equal(helper.n_threads, 0); /* nobody waits for work that may never come */
+    assert_int_equal(helper.n_threads, 0); /* no thread waits for work that may never come */
     submit_all(&helper, jobs, &n_done, &loop);
     assert_int_equal(n_done, 0); /* done() is never called from within submit */
     assert_int_equal(mk_loop_run(&loop), 0);

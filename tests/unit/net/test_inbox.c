@@ -60,7 +60,7 @@ static void post_again(void *ctx)
         assert_int_equal(mk_inbox_post(&inbox, post_again, ctx), 0);
 }
 
-static void who_always_posts_again_keeps_nobody_waiting(void **state)
+static void an_endless_poster_keeps_no_other_waiting(void **state)
 {
     (void)state;
     assert_int_equal(mk_inbox_post(&inbox, post_again, NULL), 0);
@@ -137,7 +137,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(calls_are_made_in_their_order_in_the_next_turn, start, stop),
-        cmocka_unit_test_setup_teardown(who_always_posts_again_keeps_nobody_waiting, start, stop),
+        cmocka_unit_test_setup_teardown(an_endless_poster_keeps_no_other_waiting, start, stop),
         cmocka_unit_test_setup_teardown(all_threads_may_post, start, stop),
         cmocka_unit_test_setup_teardown(closing_makes_the_calls_that_were_promised_and_no_others, start,
                                         stop),

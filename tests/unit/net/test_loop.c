@@ -94,14 +94,14 @@ static void what_is_ready_is_called(void **state)
     assert_string_equal(said, "a");
     assert_int_equal(a.events, EPOLLIN);
     turn(0);
-    assert_string_equal(said, "aa"); /* nobody has read it */
+    assert_string_equal(said, "aa"); /* still unread */
     mk_loop_remove(&loop, a.ends[0]);
     turn(0);
     assert_string_equal(said, "aa");
     close_ear(&a);
 }
 
-static void an_edge_is_told_once(void **state)
+static void an_edge_is_reported_once(void **state)
 {
     (void)state;
     struct ear a;
@@ -176,7 +176,7 @@ static void what_is_put_off_runs_behind_all_events(void **state)
     close_ear(&b);
 }
 
-static void who_puts_off_from_there_lets_others_go_first(void **state)
+static void a_task_deferred_by_a_task_runs_after_the_others(void **state)
 {
     (void)state;
     struct ear a;
@@ -186,7 +186,7 @@ static void who_puts_off_from_there_lets_others_go_first(void **state)
     always.defers = &other.task;
     mk_loop_defer(&loop, &always.task);
     speak(&a);
-    turn(LONG_MS); /* nobody waits so long where something is to be done */
+    turn(LONG_MS); /* the loop does not sleep while there is work */
     assert_string_equal(said, "a1");
     speak(&a);
     always.defers = NULL;
@@ -247,7 +247,7 @@ static void a_timer_wakes_its_loop_once(void **state)
     }
 }
 
-static void a_turn_waits_no_longer_than_it_is_told(void **state)
+static void a_turn_waits_no_longer_than_its_limit(void **state)
 {
     (void)state;
     struct mk_timer timer;
@@ -303,7 +303,7 @@ static void many_rings_are_one(void **state)
     assert_string_equal(said, "!");
 }
 
-static void a_bell_that_nobody_answers(void **state)
+static void an_unanswered_bell(void **state)
 {
     (void)state;
     mk_loop_ring(&loop);
@@ -361,24 +361,49 @@ static void a_broken_loop_says_so(void **state)
     loop.epoll_fd = real;
 }
 
+static uint64_t pulse, pulse_at_work;
+
+static void note_pulse(struct mk_task *t)
+{
+    (void)t;
+    pulse_at_work = pulse;
+}
+
+static void its_pulse_says_whether_it_works(void **state)
+{
+    (void)state;
+    struct mk_task task = {.run = note_pulse};
+    uint64_t before = 0;
+    pulse = 0;
+    loop.pulse = &pulse;
+    for (int i = 0; i < 3; i++) {
+        mk_loop_defer(&loop, &task);
+        assert_int_equal(mk_loop_turn(&loop, 0), 0);
+        assert_int_equal(pulse_at_work % 2, 1);
+        assert_true(pulse_at_work > before); /* another one for each turn */
+        before = pulse_at_work;
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_is_ready_is_called, start, stop),
-        cmocka_unit_test_setup_teardown(an_edge_is_told_once, start, stop),
+        cmocka_unit_test_setup_teardown(an_edge_is_reported_once, start, stop),
         cmocka_unit_test_setup_teardown(a_descriptor_is_added_once, start, stop),
         cmocka_unit_test_setup_teardown(what_is_put_off_runs_behind_all_events, start, stop),
-        cmocka_unit_test_setup_teardown(who_puts_off_from_there_lets_others_go_first, start, stop),
+        cmocka_unit_test_setup_teardown(a_task_deferred_by_a_task_runs_after_the_others, start, stop),
         cmocka_unit_test_setup_teardown(at_the_end_all_of_it_runs, start, stop),
         cmocka_unit_test_setup_teardown(a_loop_sleeps_until_the_next_timer, start, stop),
         cmocka_unit_test_setup_teardown(a_timer_wakes_its_loop_once, start, stop),
-        cmocka_unit_test_setup_teardown(a_turn_waits_no_longer_than_it_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(a_turn_waits_no_longer_than_its_limit, start, stop),
         cmocka_unit_test_setup_teardown(another_thread_wakes_the_loop, start, stop),
         cmocka_unit_test_setup_teardown(many_rings_are_one, start, stop),
-        cmocka_unit_test_setup_teardown(a_bell_that_nobody_answers, start, stop),
+        cmocka_unit_test_setup_teardown(an_unanswered_bell, start, stop),
         cmocka_unit_test_setup_teardown(a_signal_ends_a_turn_without_harm, start, stop),
         cmocka_unit_test_setup_teardown(a_loop_runs_until_it_is_stopped, start, stop),
         cmocka_unit_test_setup_teardown(a_broken_loop_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(its_pulse_says_whether_it_works, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

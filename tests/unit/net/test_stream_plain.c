@@ -16,7 +16,7 @@ static int start(void **state)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) < 0)
         return -1;
-    mk_stream_open_plain(&s, ends[0]);
+    mk_stream_plain_open(&s, ends[0]);
     peer = ends[1];
     return 0;
 }
@@ -80,7 +80,7 @@ static void a_peer_that_is_gone_is_an_error_and_no_signal(void **state)
     assert_int_equal(s.ops->write(&s, MK_STR("x"), false), -EPIPE);
 }
 
-static void our_end_is_told(void **state)
+static void our_end_reaches_the_peer(void **state)
 {
     (void)state;
     char room[16];
@@ -94,7 +94,7 @@ static void our_end_is_told(void **state)
     assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-static void a_file_is_sent_from_where_it_is_told(void **state)
+static void a_file_is_sent_from_its_offset(void **state)
 {
     (void)state;
     struct folder f;
@@ -121,8 +121,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_full_socket_says_so, start, stop),
         cmocka_unit_test_setup_teardown(the_end_of_the_peer_is_zero, start, stop),
         cmocka_unit_test_setup_teardown(a_peer_that_is_gone_is_an_error_and_no_signal, start, stop),
-        cmocka_unit_test_setup_teardown(our_end_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(a_file_is_sent_from_where_it_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(our_end_reaches_the_peer, start, stop),
+        cmocka_unit_test_setup_teardown(a_file_is_sent_from_its_offset, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ struct bell {
     uint32_t after_ms;
 };
 
-static struct mk_wheel wheel;
+static struct mk_timer_wheel wheel;
 static uint64_t now;
 static char fired[FIRED_MAX];
 static size_t n_fired;
@@ -50,7 +50,7 @@ static void begin_at(uint64_t time)
     now = time;
     n_fired = 0;
     memset(fired, 0, sizeof fired);
-    mk_wheel_init(&wheel, now);
+    mk_timer_wheel_init(&wheel, now);
 }
 
 static struct bell bell(char name)
@@ -68,7 +68,7 @@ static void set(struct bell *b, uint32_t after_ms)
 static void turn_at(uint64_t time)
 {
     now = time;
-    mk_wheel_turn(&wheel, now);
+    mk_timer_wheel_turn(&wheel, now);
 }
 
 /* As a loop does: sleeps as long as the wheel says, `steps` times at most. False: there was nothing to wait
@@ -76,7 +76,7 @@ static void turn_at(uint64_t time)
 static bool sleep_until(const struct bell *b, unsigned steps)
 {
     while (!b->n_fired && steps-- > 0) {
-        int wait = mk_wheel_wait(&wheel, now);
+        int wait = mk_timer_wheel_wait(&wheel, now);
         if (wait < 0)
             return false;
         turn_at(now + (unsigned)wait);
@@ -98,7 +98,7 @@ static void a_timer_fires_at_its_time_or_a_tick_later(void **state)
             if (b.fired_ms < due || b.fired_ms > due + MK_TIMER_TICK_MS)
                 fail_msg("set at %llu for %u: %lld late", (unsigned long long)starts[i], spans[j],
                          (long long)(b.fired_ms - due));
-            assert_int_equal(mk_wheel_wait(&wheel, now), -1);
+            assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
         }
 }
 
@@ -120,9 +120,9 @@ static void nothing_to_wait_for(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(starts); i++) {
         begin_at(starts[i]);
-        assert_int_equal(mk_wheel_wait(&wheel, now), -1);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
         turn_at(now + 100000);
-        assert_int_equal(mk_wheel_wait(&wheel, now), -1);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now), -1);
     }
 }
 
@@ -134,10 +134,10 @@ static void the_wait_ends_where_the_first_timer_is(void **state)
         begin_at(starts[i]);
         set(&late, 5000);
         set(&early, 500);
-        int wait = mk_wheel_wait(&wheel, now);
+        int wait = mk_timer_wheel_wait(&wheel, now);
         assert_in_range(wait, 500, 500 + MK_TIMER_TICK_MS);
-        assert_int_equal(mk_wheel_wait(&wheel, now + 100), wait - 100);
-        assert_int_equal(mk_wheel_wait(&wheel, now + 10000), 0);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now + 100), wait - 100);
+        assert_int_equal(mk_timer_wheel_wait(&wheel, now + 10000), 0);
     }
 }
 
@@ -382,7 +382,7 @@ static void whatever_happens_each_fires_once_and_in_time(void **state)
         for (int step = 0; step < STEPS; step++) {
             for (int n = rand() % 4; n > 0; n--)
                 move_something(&m);
-            int wait = mk_wheel_wait(&wheel, now), other = rand() % 100;
+            int wait = mk_timer_wheel_wait(&wheel, now), other = rand() % 100;
             turn_at(now + (unsigned)(wait >= 0 && wait < other ? wait : other));
             check_model(&m);
         }

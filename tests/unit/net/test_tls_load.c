@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-/* Beside this program there is none; whether one is installed nobody knows. */
+/* Beside this program there is none; it is unknown whether one is installed. */
 static void it_is_there_or_says_why_not(void **state)
 {
     (void)state;

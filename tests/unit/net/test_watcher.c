@@ -58,7 +58,7 @@ static struct mk_watcher *watch(int fd, unsigned events)
     return w;
 }
 
-static void what_is_asked_for_is_told(void **state)
+static void wanted_events_are_reported(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
@@ -76,7 +76,7 @@ static void what_is_asked_for_is_told(void **state)
     mk_watcher_free(w);
 }
 
-static void what_is_there_already_is_told(void **state)
+static void pending_events_are_reported(void **state)
 {
     (void)state;
     assert_int_equal(send(theirs[0], "a", 1, 0), 1);
@@ -93,11 +93,11 @@ static void the_end_of_input_is_read(void **state)
     struct mk_watcher *w = watch(ours[0], MK_READABLE);
     shutdown(theirs[0], SHUT_WR);
     turn();
-    assert_int_equal(last, MK_READABLE); /* we may still answer */
+    assert_int_equal(last, MK_READABLE | MK_ENDED); /* we may still answer */
     mk_watcher_free(w);
 }
 
-static void a_hang_up_is_told_in_any_case(void **state)
+static void a_hang_up_is_always_reported(void **state)
 {
     (void)state;
     struct mk_watcher *w = watch(ours[0], 0), *r = watch(ours[1], MK_READABLE);
@@ -110,9 +110,46 @@ static void a_hang_up_is_told_in_any_case(void **state)
     mk_fd_close(&theirs[1]);
     turn();
     assert_int_equal(n_calls, 2);
-    assert_int_equal(last, MK_HUNG_UP | MK_READABLE);
+    assert_int_equal(last, MK_HUNG_UP | MK_READABLE | MK_ENDED);
     mk_watcher_free(w);
     mk_watcher_free(r);
+}
+
+static void a_level_is_reported_until_it_is_read(void **state)
+{
+    (void)state;
+    char room[2];
+    struct mk_watcher *w = watch(ours[0], MK_READABLE | MK_LEVEL);
+    assert_int_equal(send(theirs[0], "ab", 2, 0), 2);
+    turn();
+    assert_int_equal(recv(ours[0], room, 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    assert_int_equal(recv(ours[0], room, 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    mk_watcher_free(w);
+}
+
+static void its_events_can_change(void **state)
+{
+    (void)state;
+    struct mk_watcher *w = watch(ours[0], MK_READABLE);
+    assert_int_equal(mk_watcher_change(w, MK_READABLE | MK_WRITABLE), 0);
+    turn();
+    assert_int_equal(last, MK_WRITABLE);
+    assert_int_equal(send(theirs[0], "a", 1, 0), 1);
+    assert_int_equal(mk_watcher_change(w, 0), 0);
+    turn();
+    assert_int_equal(n_calls, 1); /* nothing is asked for */
+    assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
+    turn();
+    assert_int_equal(n_calls, 2); /* what came meanwhile */
+    assert_int_equal(last, MK_READABLE);
+    assert_int_equal(mk_watcher_change(w, MK_READABLE), 0);
+    turn();
+    assert_int_equal(n_calls, 3); /* again, since it was not read */
+    mk_watcher_free(w);
 }
 
 static void not_everything_can_be_watched(void **state)
@@ -125,7 +162,7 @@ static void not_everything_can_be_watched(void **state)
     assert_null(mk_watcher_new_in(&loop, ours[0], MK_READABLE, note, NULL));
     mk_watcher_free(w);
     turn();
-    w = watch(ours[0], MK_READABLE); /* again, now that nobody has it */
+    w = watch(ours[0], MK_READABLE); /* again, now that it is free */
     mk_watcher_free(w);
     mk_watcher_free(NULL);
     mk_fd_close(&file);
@@ -165,10 +202,12 @@ static void freed_between_turns_it_is_not_called(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_is_asked_for_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_there_already_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(wanted_events_are_reported, start, stop),
+        cmocka_unit_test_setup_teardown(pending_events_are_reported, start, stop),
         cmocka_unit_test_setup_teardown(the_end_of_input_is_read, start, stop),
-        cmocka_unit_test_setup_teardown(a_hang_up_is_told_in_any_case, start, stop),
+        cmocka_unit_test_setup_teardown(a_hang_up_is_always_reported, start, stop),
+        cmocka_unit_test_setup_teardown(a_level_is_reported_until_it_is_read, start, stop),
+        cmocka_unit_test_setup_teardown(its_events_can_change, start, stop),
         cmocka_unit_test_setup_teardown(not_everything_can_be_watched, start, stop),
         cmocka_unit_test_setup_teardown(one_that_is_called_may_free_itself_and_others, start, stop),
         cmocka_unit_test_setup_teardown(freed_between_turns_it_is_not_called, start, stop),

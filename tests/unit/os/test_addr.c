@@ -145,7 +145,7 @@ static void a_peer_is_printed_without_its_port(void **state)
         struct mk_addr a = parse(cases[i].addr);
         struct mk_peer p;
         memset(&p, 0xff, sizeof p);
-        mk_peer_set(&p, &a);
+        mk_addr_to_peer(&a, &p);
         mk_peer_print(&p, &out);
         assert_str(mk_buf_str(&out), cases[i].printed);
         assert_int_equal(p.port, mk_addr_port(&a));

@@ -37,7 +37,7 @@ static void flags_are_set(void **state)
     assert_int_equal(mk_fd_set_cloexec(fd, true), -EBADF);
 }
 
-static void the_limit_is_told_and_changed(void **state)
+static void the_limit_is_read_and_changed(void **state)
 {
     (void)state;
     struct rlimit before, now;
@@ -52,7 +52,7 @@ static void the_limit_is_told_and_changed(void **state)
     assert_int_equal(now.rlim_max, before.rlim_max);
     assert_int_equal(mk_fd_limit(before.rlim_cur, &limit), 0);
     assert_int_equal(limit, before.rlim_cur);
-    /* More than the system gives to anybody: the old limit stays, and is told. */
+    /* More than the system allows: the old limit stays, and is reported. */
     assert_true(mk_fd_limit((uint64_t)1 << 62, &limit) < 0);
     assert_int_equal(limit, before.rlim_cur);
 }
@@ -98,7 +98,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(closing_twice_does_no_harm),         cmocka_unit_test(flags_are_set),
-        cmocka_unit_test(the_limit_is_told_and_changed),      cmocka_unit_test(everything_is_written),
+        cmocka_unit_test(the_limit_is_read_and_changed),      cmocka_unit_test(everything_is_written),
         cmocka_unit_test(what_cannot_be_written_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

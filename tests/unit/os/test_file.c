@@ -245,7 +245,7 @@ static void links_are_followed_only_so_deep(void **state)
     expect("deeper1", OWNER, "file");
 }
 
-static void links_of_somebody_else(void **state)
+static void links_of_another_user(void **state)
 {
     (void)state;
     for (enum way way = OFF; way <= OWNER; way++) {
@@ -348,7 +348,7 @@ static void forget_preadv2(void)
     (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
-static void without_the_call_it_cannot_be_told_what_is_warm(void **state)
+static void without_the_call_warm_pages_are_unknown(void **state)
 {
     (void)state;
     char byte;
@@ -376,13 +376,13 @@ int main(void)
         cmocka_unit_test(links_out_of_the_root),
         cmocka_unit_test(links_that_lead_nowhere),
         cmocka_unit_test(links_are_followed_only_so_deep),
-        cmocka_unit_test(links_of_somebody_else),
+        cmocka_unit_test(links_of_another_user),
         cmocka_unit_test(what_may_not_be_read_is_not),
         cmocka_unit_test(no_descriptor_is_lost),
         cmocka_unit_test(a_root_must_be_a_folder),
         cmocka_unit_test(a_whole_file_is_read_if_it_fits),
         cmocka_unit_test(a_file_of_many_gigabytes_is_opened),
-        cmocka_unit_test(without_the_call_it_cannot_be_told_what_is_warm),
+        cmocka_unit_test(without_the_call_warm_pages_are_unknown),
     };
     return cmocka_run_group_tests(tests, build, tear_down);
 }

@@ -49,7 +49,7 @@ static void an_empty_folder_has_no_names(void **state)
     assert_int_equal(n_names, 0);
 }
 
-static void each_name_is_told_once(void **state)
+static void each_name_is_listed_once(void **state)
 {
     (void)state;
     add(500);
@@ -92,7 +92,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_empty_folder_has_no_names, start, stop),
-        cmocka_unit_test_setup_teardown(each_name_is_told_once, start, stop),
+        cmocka_unit_test_setup_teardown(each_name_is_listed_once, start, stop),
         cmocka_unit_test_setup_teardown(it_is_read_from_its_beginning, start, stop),
         cmocka_unit_test_setup_teardown(not_more_than_that, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_folder_is_an_error, start, stop),

@@ -31,7 +31,7 @@ static size_t count(const struct mk_machine_names *names, const char *name)
     return n;
 }
 
-static void it_has_names_everybody_has_once(void **state)
+static void it_has_each_common_name_once(void **state)
 {
     (void)state;
     struct mk_machine_names names;
@@ -81,7 +81,7 @@ static void the_host_is_as_the_kernel_has_it(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(it_has_names_everybody_has_once),
+        TEST(it_has_each_common_name_once),
         TEST(a_name_is_added_once_and_in_lower_case),
         TEST(too_many_are_left_out),
         TEST(the_host_is_as_the_kernel_has_it),

@@ -89,7 +89,7 @@ static void what_is_no_peer(void **state)
     for (size_t i = 0; i < MK_LEN(bad); i++)
         if (mk_peer_parse(mk_str_from_c(bad[i]), &p))
             fail_msg("\"%s\" is taken", bad[i]);
-    assert_false(mk_peer_parse((mk_str){NULL, 0}, &p));
+    assert_false(mk_peer_parse(MK_ABSENT, &p));
     assert_false(mk_peer_parse(MK_STR("192.0.2.7\0"), &p));
     assert_false(mk_peer_parse(MK_STR("::1\0"), &p));
 }
@@ -158,7 +158,7 @@ static void what_is_no_network(void **state)
     for (size_t i = 0; i < MK_LEN(bad); i++)
         if (mk_network_parse(mk_str_from_c(bad[i]), &n))
             fail_msg("\"%s\" is taken", bad[i]);
-    assert_false(mk_network_parse((mk_str){NULL, 0}, &n));
+    assert_false(mk_network_parse(MK_ABSENT, &n));
     assert_false(mk_network_parse(MK_STR("192.0.2.7\0/32"), &n));
 }
 
@@ -178,7 +178,10 @@ static void networks_have_peers(void **state)
         {"2001:db8::/33",
          {"2001:db8::1", "2001:db8:7fff::"},
          {"2001:db8:8000::", "2001:db7::", "32.1.13.184"}},
-        {"::/0", {"::1", "1.2.3.4", "unix:"}, {NULL}},
+        {"::/0", {"::1", "2001:db8::1", "::fffe:1.2.3.4"}, {"1.2.3.4", "[::ffff:1.2.3.4]:1", "unix:"}},
+        {"::/1", {"::1"}, {"8000::", "1.2.3.4"}},
+        {"::ffff:0:0/96", {"1.2.3.4", "::ffff:1.2.3.4"}, {"::1", "unix:"}},
+        {"::fffe:0:0/95", {"::fffe:1.2.3.4"}, {"1.2.3.4"}},
         {"all", {"2001:db8::1", "1.2.3.4", "unix:"}, {NULL}},
         {"unix:", {"unix:"}, {"::", "0.0.0.0"}},
     };

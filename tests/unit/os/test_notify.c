@@ -46,7 +46,7 @@ static void check_told(const char *name)
     close(fd);
 }
 
-static void nobody_is_told(void **state)
+static void no_manager_is_notified(void **state)
 {
     (void)state;
     assert_int_equal(mk_notify("READY=1"), 0);
@@ -54,7 +54,7 @@ static void nobody_is_told(void **state)
     assert_int_equal(mk_notify("READY=1"), 0);
 }
 
-static void the_manager_is_told(void **state)
+static void the_manager_is_notified(void **state)
 {
     (void)state;
     struct folder f;
@@ -109,8 +109,8 @@ static void sockets_for_us_are_counted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(nobody_is_told, forget, forget),
-        cmocka_unit_test_setup_teardown(the_manager_is_told, forget, forget),
+        cmocka_unit_test_setup_teardown(no_manager_is_notified, forget, forget),
+        cmocka_unit_test_setup_teardown(the_manager_is_notified, forget, forget),
         cmocka_unit_test_setup_teardown(a_manager_that_is_not_there, forget, forget),
         cmocka_unit_test_setup_teardown(sockets_for_us_are_counted, forget, forget),
     };

@@ -62,7 +62,7 @@ static void its_group_is_its_own_and_its_signals_are_new(void **state)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     mk_str s = run(
-        /* 1 to 28: libc keeps 32 and 33 for itself, and who ignores those when we start goes on doing so */
+        /* 1 to 28: libc keeps 32 and 33 for itself, and signals that are ignored at our start stay ignored */
         "sed -nE 's/^(Sig...):.*(.{7})$/\\1 \\2/p' /proc/self/status | grep -E 'Blk|Ign'; "
         "set -- $(cat /proc/$$/stat); test $5 = $$ && echo own",
         (struct mk_spawn){0}, &status);

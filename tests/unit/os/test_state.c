@@ -63,7 +63,7 @@ static void the_environment_says_where(void **state)
 
 /* ---- The folder ---- */
 
-static void folders_are_made_for_nobody_else(void **state)
+static void folders_are_private_to_the_user(void **state)
 {
     (void)state;
     struct stat st;
@@ -96,7 +96,7 @@ static void what_is_not_ours_alone_is_refused(void **state)
     expect_refused("file", -ENOTDIR, "it is not a folder");
     expect_refused("file/below", -ENOTDIR, "Not a directory");
     expect_refused("link", -ENOTDIR, "may not be a symbolic link");
-    expect_refused("open", -EPERM, "others may write into the folder");
+    expect_refused("open", -EPERM, "other users may write into the folder");
     if (geteuid() == 0) {
         folder_add_folder(&top, "foreign");
         assert_int_equal(fchownat(top.fd, "foreign", 1234, 0, 0), 0);
@@ -173,16 +173,16 @@ static void files_that_others_could_touch_are_not_read(void **state)
     char room[64];
     mk_str text;
     assert_int_equal(mk_state_write(dir, "x", 0644, MK_STR("x")), 0);
-    expect_unread("x", true, "others may read it");
+    expect_unread("x", true, "other users may read it");
     assert_int_equal(read_file("x", false, room, sizeof room, &text), 0);
     assert_int_equal(fchmodat(dir, "x", 0622, 0), 0);
-    expect_unread("x", false, "others may write to it");
+    expect_unread("x", false, "other users may write to it");
     assert_int_equal(symlinkat("x", dir, "link"), 0);
     expect_unread("link", false, "symbolic link");
     assert_int_equal(mkdirat(dir, "folder", 0700), 0);
-    expect_unread("folder", false, "not a plain file");
+    expect_unread("folder", false, "not a regular file");
     assert_int_equal(mkfifoat(dir, "fifo", 0600), 0);
-    expect_unread("fifo", true, "not a plain file");
+    expect_unread("fifo", true, "not a regular file");
 }
 
 static void links_are_replaced_and_not_followed(void **state)
@@ -222,7 +222,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_environment_says_where),
-        TEST(folders_are_made_for_nobody_else),
+        TEST(folders_are_private_to_the_user),
         TEST(what_is_not_ours_alone_is_refused),
         TEST(a_lock_keeps_others_out),
         TEST(what_was_written_is_read),

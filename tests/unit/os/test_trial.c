@@ -36,7 +36,7 @@ static void what_comes_back_is_fine_and_changes_nothing(void **state)
     assert_int_equal(done, 0);
 }
 
-static void what_crashes_is_told_by_its_signal(void **state)
+static void a_crash_is_reported_with_its_signal(void **state)
 {
     static int signals[] = {SIGSEGV, SIGABRT, SIGBUS, SIGKILL};
     (void)state;
@@ -44,7 +44,7 @@ static void what_crashes_is_told_by_its_signal(void **state)
         assert_int_equal(mk_trial_run(crash, &signals[i], 10), signals[i]);
 }
 
-static void what_ends_the_process_is_told(void **state)
+static void an_exit_is_reported(void **state)
 {
     static int codes[] = {0, 1, 255};
     (void)state;
@@ -62,8 +62,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_back_is_fine_and_changes_nothing),
-        cmocka_unit_test(what_crashes_is_told_by_its_signal),
-        cmocka_unit_test(what_ends_the_process_is_told),
+        cmocka_unit_test(a_crash_is_reported_with_its_signal),
+        cmocka_unit_test(an_exit_is_reported),
         cmocka_unit_test(what_takes_too_long_is_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,7 +59,7 @@ static void quantiles_of_a_known_sample_are_within_one_percent(void **state)
     }
 }
 
-static void a_quantile_with_nothing_beyond_it_is_not_told(void **state)
+static void a_quantile_with_nothing_beyond_it_is_unknown(void **state)
 {
     uint64_t value;
     (void)state;
@@ -114,7 +114,7 @@ int main(void)
         cmocka_unit_test_setup(small_values_are_exact, empty),
         cmocka_unit_test_setup(no_value_of_any_size_is_off_by_more_than_one_percent, empty),
         cmocka_unit_test_setup(quantiles_of_a_known_sample_are_within_one_percent, empty),
-        cmocka_unit_test_setup(a_quantile_with_nothing_beyond_it_is_not_told, empty),
+        cmocka_unit_test_setup(a_quantile_with_nothing_beyond_it_is_unknown, empty),
         cmocka_unit_test_setup(a_quantile_is_never_above_the_greatest, empty),
         cmocka_unit_test_setup(values_beyond_all_steps_are_counted_too, empty),
         cmocka_unit_test(what_failed_is_beyond_all),

@@ -99,7 +99,7 @@ static void what_ran_out_of_time_while_it_did_not_run_is_in_doubt(void **state)
     assert_non_null(pace_tally_judge(&tally));
 }
 
-static void what_cannot_be_told_is_not_doubted(void **state)
+static void unknown_quantiles_are_not_doubted(void **state)
 {
     (void)state;
     start();
@@ -119,7 +119,7 @@ int main(void)
         cmocka_unit_test(late_requests_below_a_slow_tail_change_nothing),
         cmocka_unit_test(a_client_that_never_waits_doubts_all),
         cmocka_unit_test(what_ran_out_of_time_while_it_did_not_run_is_in_doubt),
-        cmocka_unit_test(what_cannot_be_told_is_not_doubted),
+        cmocka_unit_test(unknown_quantiles_are_not_doubted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

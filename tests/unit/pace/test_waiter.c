@@ -14,7 +14,7 @@ static void wait_in_any_way(bool spins, bool timer)
     int ends[2], owner = 0;
     assert_int_equal(pace_waiter_init(&w, spins, timer), 0);
     uint64_t now = pace_now(), until = now + PACE_SECOND / 200;
-    while (pace_now() < until) /* who spins comes back at once */
+    while (pace_now() < until) /* a spinning waiter returns at once */
         assert_int_equal(pace_waiter_wait(&w, pace_now(), until), 0);
     assert_int_equal(pace_waiter_wait(&w, until, until), 0);
     assert_int_equal(pipe(ends), 0);

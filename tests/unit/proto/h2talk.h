@@ -3,11 +3,12 @@
 #ifndef MK_UNIT_PROTO_H2TALK_H
 #define MK_UNIT_PROTO_H2TALK_H
 
+#include "proto/h2.h"
 #include "proto/h2_stream.h"
 #include "unit/h2client.h"
 #include "unit/proto/talk.h"
 
-enum { H2TALK_PATIENCE = 100, H2TALK_STREAMS = 10 };
+enum { H2TALK_PATIENCE = 100, H2TALK_STREAMS = 10, H2TALK_UNREAD = 2 * 1024 * 1024 };
 
 struct h2talk {
     struct talk talk;
@@ -18,8 +19,8 @@ struct h2talk {
 static inline void h2talk_init(struct h2talk *h)
 {
     talk_init(&h->talk);
-    h->talk.limits.h2 =
-        (struct mk_h2_limits){.on = true, .streams_max = H2TALK_STREAMS, .patience = H2TALK_PATIENCE};
+    h->talk.limits.h2 = (struct mk_h2_limits){
+        .on = true, .streams_max = H2TALK_STREAMS, .unread_max = H2TALK_UNREAD, .patience = H2TALK_PATIENCE};
     h->say = mk_buf_growing(1 << 26);
 }
 
@@ -167,11 +168,11 @@ static inline void h2talk_expect_failed(struct h2talk *h, enum mk_h2_error error
     assert_true(h->talk.ended || h->talk.reset);
     for (unsigned i = 0; i < MK_H2_REASONS; i++)
         if (h->talk.counters.h2_ended[i] != (i == why))
-            fail_msg("%s was counted %u times", mk_h2_reason_names[i],
+            fail_msg("%s was counted %u times", mk_counters_h2_reason_names[i],
                      (unsigned)h->talk.counters.h2_ended[i]);
 }
 
-/* It lives, and nobody is served on it. */
+/* It is open and has no streams. */
 static inline void h2talk_expect_idle(struct h2talk *h)
 {
     talk_expect_state(&h->talk, MK_CONN_MULTI);

@@ -7,7 +7,10 @@
 #include <sys/socket.h>
 
 #include "base/clock.h"
+#include "proto/door.h"
 #include "proto/h1.h"
+#include "proto/h1_types.h"
+#include "proto/service.h"
 #include "unit/handlers.h"
 #include "unit/reply.h"
 #include "unit/site.h"
@@ -36,15 +39,16 @@ struct talk {
 
 static const struct mk_limits talk_limits = {
     .head = {.head_max = 4096, .target_max = 1024, .fields_max = 32},
-    .content_max = 1 << 20,
+    .request.content_max = 1 << 20,
     .connections_max = 100,
+    .descriptors = 1000,
     .keep_alive = true,
     .head_ms = 10000,
     .idle_ms = 10000,
     .linger_ms = 10000,
-    .tunnel_ms = 10000,
-    .handler_ms = 10000,
-    .rate_ms = 10000,
+    .request.tunnel_ms = 10000,
+    .request.handler_ms = 10000,
+    .request.rate_ms = 10000,
 };
 
 static inline void talk_on_done(const struct mk_record *record, void *data)
@@ -114,9 +118,11 @@ static inline void talk_open_by(struct talk *t, const struct mk_conn_ops *ops, c
     t->read = 0;
     assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
     talk_say(t, text);
-    assert_int_equal(mk_peers_enter(&t->service.peers, peer), 0);
+    bool counts = ops != &mk_door_ops;
+    assert_int_equal(counts ? mk_peers_enter(&t->service.peers, peer) : 0, 0);
     t->conn = mk_conn_open(&t->service, ops, ends[0], peer);
     assert_non_null(t->conn);
+    t->conn->standing = counts ? MK_CONN_COUNTED : MK_CONN_UNCOUNTED;
     t->conn->ops->advance(t->conn);
 }
 

@@ -14,7 +14,7 @@ static int start(void **state)
     talk_init(&t);
     site_add(&t.site, "f.bin", mk_str_of(content, sizeof content));
     n_read = 0;
-    return mk_file_cache_take(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
+    return mk_filecache_take(&t.site.web.files, &t.site.host.root, MK_STR("f.bin"), t.loop.now_ms, &file);
 }
 
 static int stop(void **state)
@@ -39,7 +39,7 @@ static void what_was_just_written_is_warm(void **state)
     mk_open_file_drop(file);
 }
 
-static void who_waits_is_called_once(void **state)
+static void a_waiting_caller_is_called_once(void **state)
 {
     (void)state;
     unsigned refs = file->refs;
@@ -56,13 +56,13 @@ static void who_waits_is_called_once(void **state)
     mk_open_file_drop(file);
 }
 
-static void who_is_gone_is_not_called(void **state)
+static void a_caller_that_forgot_it_is_not_called(void **state)
 {
     (void)state;
     struct mk_coldread *r = mk_coldread_start(&t.service, file, 0, file->size, on_read, &t);
     assert_non_null(r);
     mk_coldread_forget(r);
-    mk_open_file_forget(file);
+    mk_filecache_forget(file);
     for (int i = 0; i < 20; i++)
         assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
     assert_int_equal(n_read, 0);
@@ -83,8 +83,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(what_was_just_written_is_warm, start, stop),
-        cmocka_unit_test_setup_teardown(who_waits_is_called_once, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_gone_is_not_called, start, stop),
+        cmocka_unit_test_setup_teardown(a_waiting_caller_is_called_once, start, stop),
+        cmocka_unit_test_setup_teardown(a_caller_that_forgot_it_is_not_called, start, stop),
         cmocka_unit_test_setup_teardown(the_end_waits_for_the_thread, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -220,7 +220,7 @@ static void an_idle_connection_is_small(void **state)
 
 /* ---- Resuming ---- */
 
-static void who_resumes_is_called_once_in_the_turn(void **state)
+static void a_resumed_connection_is_called_once_in_the_turn(void **state)
 {
     (void)state;
     int client;
@@ -290,7 +290,7 @@ static void a_short_read_has_emptied_the_socket(void **state)
     mk_conn_leave(c);
 }
 
-static void who_sends_much_waits_for_the_others(void **state)
+static void a_client_that_sends_much_waits_for_the_others(void **state)
 {
     (void)state;
     enum { PIECE = 32 * 1024 };
@@ -368,7 +368,8 @@ static void each_clock_has_its_span(void **state)
     for (size_t i = 0; i < MK_LEN(clocks); i++) {
         int client;
         t.limits = talk_limits;
-        uint32_t *spans[] = {&t.limits.idle_ms, &t.limits.head_ms, &t.limits.handler_ms, &t.limits.linger_ms};
+        uint32_t *spans[] = {&t.limits.idle_ms, &t.limits.head_ms, &t.limits.request.handler_ms,
+                             &t.limits.linger_ms};
         *spans[i] = 40;
         struct mk_conn *c = open_conn(&client);
         n_clocks = 0;
@@ -383,7 +384,7 @@ static void each_clock_has_its_span(void **state)
     }
 }
 
-static void a_clock_that_runs_goes_on_but_idle_starts_anew(void **state)
+static void a_running_clock_goes_on_but_idle_restarts(void **state)
 {
     (void)state;
     int client;
@@ -407,7 +408,7 @@ static void a_clock_of_no_span_never_runs_out(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    t.limits.handler_ms = 0;
+    t.limits.request.handler_ms = 0;
     t.limits.head_ms = 20;
     mk_conn_set_clock(c, MK_CLOCK_HEAD);
     mk_conn_set_clock(c, MK_CLOCK_HANDLER);
@@ -421,7 +422,7 @@ static void a_wait_that_is_over_rings_no_clock(void **state)
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    t.limits.handler_ms = 20;
+    t.limits.request.handler_ms = 20;
     mk_conn_set_clock(c, MK_CLOCK_HANDLER);
     c->clock = MK_CLOCK_NONE;
     turn_for(80);
@@ -431,13 +432,13 @@ static void a_wait_that_is_over_rings_no_clock(void **state)
 }
 
 /* Peers acknowledge in bursts: a span in which nothing moves is no fault of one that was ahead. */
-static void who_is_ahead_may_pause(void **state)
+static void a_peer_that_is_ahead_may_pause(void **state)
 {
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    t.limits.rate_ms = 30;
-    t.limits.rate_bytes = 10;
+    t.limits.request.rate_ms = 30;
+    t.limits.request.rate_bytes = 10;
     mk_conn_set_clock(c, MK_CLOCK_RATE);
     c->progress += 1000; /* but not by more than twelve spans */
     turn_for(150);
@@ -446,13 +447,13 @@ static void who_is_ahead_may_pause(void **state)
     close(client);
 }
 
-static void who_is_fast_enough_may_go_on(void **state)
+static void a_peer_that_is_fast_enough_may_go_on(void **state)
 {
     (void)state;
     int client;
     struct mk_conn *c = open_conn(&client);
-    t.limits.rate_ms = 30;
-    t.limits.rate_bytes = 10;
+    t.limits.request.rate_ms = 30;
+    t.limits.request.rate_bytes = 10;
     mk_conn_set_clock(c, MK_CLOCK_RATE);
     for (int i = 0; i < 6; i++) {
         c->progress += 10;
@@ -477,18 +478,18 @@ int main(void)
         cmocka_unit_test_setup_teardown(closing_happens_once, start, stop),
         cmocka_unit_test_setup_teardown(memory_is_used_again_when_the_turn_is_over, start, stop),
         cmocka_unit_test(an_idle_connection_is_small),
-        cmocka_unit_test_setup_teardown(who_resumes_is_called_once_in_the_turn, start, stop),
+        cmocka_unit_test_setup_teardown(a_resumed_connection_is_called_once_in_the_turn, start, stop),
         cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, stop),
-        cmocka_unit_test_setup_teardown(who_sends_much_waits_for_the_others, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_sends_much_waits_for_the_others, start, stop),
         cmocka_unit_test_setup_teardown(one_connection_is_served_at_a_time, start, stop),
         cmocka_unit_test_setup_teardown(events_call_the_protocol, start, stop),
         cmocka_unit_test_setup_teardown(each_clock_has_its_span, start, stop),
-        cmocka_unit_test_setup_teardown(a_clock_that_runs_goes_on_but_idle_starts_anew, start, stop),
+        cmocka_unit_test_setup_teardown(a_running_clock_goes_on_but_idle_restarts, start, stop),
         cmocka_unit_test_setup_teardown(a_clock_of_no_span_never_runs_out, start, stop),
         cmocka_unit_test_setup_teardown(a_wait_that_is_over_rings_no_clock, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_ahead_may_pause, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_fast_enough_may_go_on, start, stop),
+        cmocka_unit_test_setup_teardown(a_peer_that_is_ahead_may_pause, start, stop),
+        cmocka_unit_test_setup_teardown(a_peer_that_is_fast_enough_may_go_on, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

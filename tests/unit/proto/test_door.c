@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections that somebody is asked about before they speak HTTP. */
+/* Connections that hooks judge before they speak HTTP. */
 #include "proto/door.h"
 
 #include <monkey/connection.h>
@@ -18,7 +18,7 @@ static enum mk_verdict verdicts[HOOKS_MAX];
 static mk_err set_error;
 static char error[256];
 
-/* Says what it was told to. */
+/* Returns the verdict in `data`. */
 static enum mk_verdict obey(struct mk_conn *c, void *data)
 {
     enum mk_verdict *v = data;
@@ -35,12 +35,12 @@ static enum mk_verdict read_peer(struct mk_conn *c, void *data)
     size_t end = mk_str_find(in, '\n');
     n_calls[0]++;
     assert_null(data);
-    if (!mk_str_starts(mk_str_take(MK_STR("PEER "), in.len), mk_str_take(in, 5)))
+    if (!mk_str_starts(mk_str_first(MK_STR("PEER "), in.len), mk_str_first(in, 5)))
         return MK_REFUSE;
     if (end == MK_STR_NONE)
         return MK_WAIT;
-    assert_true(mk_peer_parse(mk_str_skip(mk_str_take(in, end), 5), &peer));
-    mk_conn_take(c, end + 1);
+    assert_true(mk_peer_parse(mk_str_skip(mk_str_first(in, end), 5), &peer));
+    mk_conn_consume(c, end + 1);
     set_error = mk_conn_set_peer(c, &peer);
     return set_error ? MK_REFUSE : MK_NEXT;
 }
@@ -121,7 +121,7 @@ static void all_are_asked_in_their_order_before_a_byte_has_come(void **state)
     assert_int_equal(n_errors, 0);
 }
 
-static void nobody_is_asked_behind_one_who_refuses(void **state)
+static void no_hook_is_called_after_one_that_refuses(void **state)
 {
     (void)state;
     use(2);
@@ -131,7 +131,7 @@ static void nobody_is_asked_behind_one_who_refuses(void **state)
     expect_refused();
 }
 
-static void who_is_let_in_is_served_in_the_same_turn(void **state)
+static void an_accepted_client_is_served_in_the_same_turn(void **state)
 {
     (void)state;
     use(2);
@@ -150,7 +150,7 @@ static void who_is_let_in_is_served_in_the_same_turn(void **state)
     assert_int_equal(n_calls[0], 1); /* asked about the connection, not about its requests */
 }
 
-static void who_was_let_in_without_a_word_may_still_say_nothing(void **state)
+static void a_silent_accepted_client_has_the_usual_clocks(void **state)
 {
     (void)state;
     use(1);
@@ -163,7 +163,7 @@ static void who_was_let_in_without_a_word_may_still_say_nothing(void **state)
     assert_int_equal(t.counters.dropped, 0);
 }
 
-static void nonsense_is_refused_and_told(void **state)
+static void nonsense_is_refused_and_reported(void **state)
 {
     (void)state;
     use(1);
@@ -171,7 +171,7 @@ static void nonsense_is_refused_and_told(void **state)
     knock(REQUEST);
     expect_refused();
     assert_int_equal(n_errors, 1);
-    assert_contains(mk_str_from_c(error), "sample answered 1 to on_accept: expected MK_NEXT");
+    assert_contains(mk_str_from_c(error), "sample returned 1 from on_accept: expected MK_NEXT");
     verdicts[0] = (enum mk_verdict)77;
     knock(REQUEST);
     talk_on(&t);
@@ -183,13 +183,13 @@ static void nonsense_is_refused_and_told(void **state)
 static void they_can_ask_for_their_worker(void **state)
 {
     (void)state;
-    t.service.owner = &t;
+    t.service.worker = (struct mk_worker *)(void *)&t;
     use(1);
     verdicts[0] = MK_WAIT;
     knock("");
     assert_ptr_equal(mk_conn_worker(t.conn), &t);
     assert_memory_equal(mk_conn_peer(t.conn)->ip, client.ip, 16);
-    t.service.owner = NULL;
+    t.service.worker = NULL;
 }
 
 /* ---- Waiting for input ---- */
@@ -259,7 +259,7 @@ static void one_waits_while_those_before_it_are_not_asked_again(void **state)
     assert_int_equal(n_calls[1], 1);
 }
 
-static void who_keeps_a_hook_waiting_is_closed_in_time(void **state)
+static void a_client_that_keeps_a_hook_waiting_is_closed_in_time(void **state)
 {
     (void)state;
     t.limits.head_ms = SHORT_MS * 2;
@@ -277,22 +277,23 @@ static void who_keeps_a_hook_waiting_is_closed_in_time(void **state)
     assert_int_equal(t.n_records, 0);
 }
 
-static void the_time_of_the_head_is_one_for_both(void **state)
+static void the_door_has_a_clock_of_its_own(void **state)
 {
     (void)state;
     t.limits.head_ms = 10000;
     knock("PEER 1");
-    uint32_t due = t.conn->timer.due;
-    talk_pass(&t, SHORT_MS);
+    assert_int_equal(mk_conn_clock_span(t.conn, MK_CLOCK_DOOR), 5000);
+    assert_int_equal(t.conn->clock, MK_CLOCK_DOOR);
     talk_say(&t, ".2.3.4\nGET / ");
     talk_on(&t);
     assert_ptr_equal(t.conn->ops, &mk_h1_ops);
     talk_expect_state(&t, MK_CONN_HEAD);
     assert_int_equal(t.conn->clock, MK_CLOCK_HEAD);
-    assert_int_equal(t.conn->timer.due, due);
+    t.limits.head_ms = 1000;
+    assert_int_equal(mk_conn_clock_span(t.conn, MK_CLOCK_DOOR), 1000);
 }
 
-static void who_goes_away_is_forgotten(void **state)
+static void a_client_that_leaves_is_forgotten(void **state)
 {
     (void)state;
     knock("PEER 1");
@@ -307,7 +308,7 @@ static void who_goes_away_is_forgotten(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void who_says_all_at_once_and_ends_is_heard(void **state)
+static void a_client_that_sends_all_and_half_closes_is_served(void **state)
 {
     (void)state;
     knock("");
@@ -340,7 +341,7 @@ static enum mk_verdict take_too_much(struct mk_conn *c, void *data)
     (void)data;
     if (!mk_conn_peek(c).len)
         return MK_WAIT;
-    mk_conn_take(c, SIZE_MAX);
+    mk_conn_consume(c, SIZE_MAX);
     assert_int_equal(mk_conn_peek(c).len, 0);
     return MK_NEXT;
 }
@@ -365,7 +366,7 @@ static void the_end_of_the_server_is_the_end_of_the_wait(void **state)
     assert_int_equal(t.n_records, 0);
 }
 
-/* ---- Speaking for somebody else ---- */
+/* ---- Speaking for another client ---- */
 
 static int start_with_shares(void **state)
 {
@@ -374,7 +375,7 @@ static int start_with_shares(void **state)
     return 0;
 }
 
-static void who_has_his_share_is_refused_by_any_way(void **state)
+static void a_client_over_its_share_is_refused_by_any_hook(void **state)
 {
     (void)state;
     int before[2];
@@ -403,7 +404,7 @@ static void who_has_his_share_is_refused_by_any_way(void **state)
     assert_int_equal(t.service.peers.n, 0);
 }
 
-static void one_who_names_himself_needs_no_second_share(void **state)
+static void a_peer_that_names_itself_needs_no_second_share(void **state)
 {
     (void)state;
     mk_peers_fini(&t.service.peers);
@@ -418,10 +419,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(all_are_asked_in_their_order_before_a_byte_has_come, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_is_asked_behind_one_who_refuses, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_let_in_is_served_in_the_same_turn, start, stop),
-        cmocka_unit_test_setup_teardown(who_was_let_in_without_a_word_may_still_say_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(nonsense_is_refused_and_told, start, stop),
+        cmocka_unit_test_setup_teardown(no_hook_is_called_after_one_that_refuses, start, stop),
+        cmocka_unit_test_setup_teardown(an_accepted_client_is_served_in_the_same_turn, start, stop),
+        cmocka_unit_test_setup_teardown(a_silent_accepted_client_has_the_usual_clocks, start, stop),
+        cmocka_unit_test_setup_teardown(nonsense_is_refused_and_reported, start, stop),
         cmocka_unit_test_setup_teardown(they_can_ask_for_their_worker, start, stop),
         cmocka_unit_test_setup_teardown(what_is_taken_is_not_part_of_the_request, start_with_peers, stop),
         cmocka_unit_test_setup_teardown(input_may_come_byte_by_byte, start_with_peers, stop),
@@ -430,15 +431,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_next_one_sees_what_is_left, start_with_peers, stop),
         cmocka_unit_test_setup_teardown(one_waits_while_those_before_it_are_not_asked_again, start_with_peers,
                                         stop),
-        cmocka_unit_test_setup_teardown(who_keeps_a_hook_waiting_is_closed_in_time, start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(the_time_of_the_head_is_one_for_both, start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(who_goes_away_is_forgotten, start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(who_says_all_at_once_and_ends_is_heard, start_with_peers, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_keeps_a_hook_waiting_is_closed_in_time,
+                                        start_with_peers, stop),
+        cmocka_unit_test_setup_teardown(the_door_has_a_clock_of_its_own, start_with_peers, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_is_forgotten, start_with_peers, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_sends_all_and_half_closes_is_served, start_with_peers,
+                                        stop),
         cmocka_unit_test_setup_teardown(waiting_has_an_end_when_the_window_is_full, start, stop),
         cmocka_unit_test_setup_teardown(more_than_there_is_cannot_be_taken, start, stop),
         cmocka_unit_test_setup_teardown(the_end_of_the_server_is_the_end_of_the_wait, start_with_peers, stop),
-        cmocka_unit_test_setup_teardown(who_has_his_share_is_refused_by_any_way, start_with_shares, stop),
-        cmocka_unit_test_setup_teardown(one_who_names_himself_needs_no_second_share, start_with_shares, stop),
+        cmocka_unit_test_setup_teardown(a_client_over_its_share_is_refused_by_any_hook, start_with_shares,
+                                        stop),
+        cmocka_unit_test_setup_teardown(a_peer_that_names_itself_needs_no_second_share, start_with_shares,
+                                        stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,7 @@ static void on_record_say_more(const struct mk_record *record, void *data)
     talk_say(data, "\r\n");
 }
 
-/* The connection ends with bytes unread, that came when nobody looked any more. */
+/* The connection ends with unread bytes that came after the last read. */
 static void last_answer(const char *request, size_t size)
 {
     const struct mk_peer peer = {.is_unix = 1};
@@ -210,7 +210,7 @@ static void a_client_may_leave_while_a_thread_works(void **state)
     talk_work(&t);
     assert_int_equal(t.service.n_conns, 0);
     assert_int_equal(t.endings[0], MK_ENDING_GONE);
-    talk_pass(&t, 50); /* the thread comes back, nobody is there */
+    talk_pass(&t, 50); /* the thread returns to a closed connection */
 }
 
 static void head_has_no_content(void **state)
@@ -326,7 +326,38 @@ static void a_half_closed_client_is_answered(void **state)
     assert_false(t.reset);
 }
 
-static void what_stands_before_the_end_of_input_is_answered(void **state)
+static void a_client_that_stops_in_its_content_has_aborted_the_request(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned status;
+    } cases[] = {
+        {"POST /sink HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello", 400},
+        {"POST /sink HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\na\r\nhello", 400},
+        {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n", 400},
+        {"POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        t.n_records = 0;
+        talk_open(&t, "");
+        talk_say(&t, cases[i].text);
+        shutdown(t.fd, SHUT_WR);
+        talk_on(&t);
+        expect(cases[i].status, NULL, true);
+        talk_expect_end(&t, 1, cases[i].status, MK_ENDING_GONE);
+    }
+    t.n_records = 0;
+    talk_open(&t, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
+    talk_on(&t); /* a part of the answer is on its way */
+    shutdown(t.fd, SHUT_WR);
+    talk_on(&t);
+    assert_int_equal(t.n_records, 1);
+    assert_int_equal(t.statuses[0], 200);
+    assert_int_equal(t.endings[0], MK_ENDING_GONE);
+}
+
+static void requests_before_the_end_of_input_are_answered(void **state)
 {
     (void)state;
     static const char *const tails[] = {"\r\n", "GE", "GET / HTTP/1.1\r\nHost"};
@@ -344,7 +375,7 @@ static void what_stands_before_the_end_of_input_is_answered(void **state)
     }
 }
 
-static void who_says_nothing_leaves_no_record(void **state)
+static void a_silent_client_leaves_no_record(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -378,7 +409,6 @@ static void what_is_no_request_is_refused_and_closed(void **state)
         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
         {"GET /../etc HTTP/1.1\r\nHost: a\r\n\r\n", 400},
         {"GET / HTTP/2.0\r\nHost: a\r\n\r\n", 505},
-        {"POST / HTTP/1.1\r\nHost: a\r\n\r\n", 411},
         {"GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n", 417},
         {"GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", 501},
         {long_target, 414},
@@ -388,7 +418,7 @@ static void what_is_no_request_is_refused_and_closed(void **state)
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         t.n_records = 0;
         talk_open(&t, cases[i].text);
-        talk_say(&t, GET("/early")); /* nobody knows where it begins */
+        talk_say(&t, GET("/early")); /* where it begins is unknown */
         talk_on(&t);
         expect(cases[i].status, NULL, true);
         talk_expect_end(&t, 1, cases[i].status, MK_ENDING_REFUSED);
@@ -436,8 +466,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_service_that_drains_answers_once_more, start, stop),
         cmocka_unit_test_setup_teardown(what_a_client_still_says_is_listened_to, start, stop),
         cmocka_unit_test_setup_teardown(a_half_closed_client_is_answered, start, stop),
-        cmocka_unit_test_setup_teardown(what_stands_before_the_end_of_input_is_answered, start, stop),
-        cmocka_unit_test_setup_teardown(who_says_nothing_leaves_no_record, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_stops_in_its_content_has_aborted_the_request, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(requests_before_the_end_of_input_are_answered, start, stop),
+        cmocka_unit_test_setup_teardown(a_silent_client_leaves_no_record, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_request_is_refused_and_closed, start, stop),
         cmocka_unit_test_setup_teardown(a_refusal_comes_behind_what_was_fine, start, stop),
         cmocka_unit_test_setup_teardown(a_target_that_is_absolute_names_the_host, start, stop),

@@ -75,8 +75,8 @@ static void a_head_has_its_time_and_no_byte_extends_it(void **state)
 static void content_must_come_fast_enough(void **state)
 {
     (void)state;
-    t.limits.rate_ms = SHORT_MS;
-    t.limits.rate_bytes = 100;
+    t.limits.request.rate_ms = SHORT_MS;
+    t.limits.request.rate_bytes = 100;
     talk_open(&t, POST("/sink"));
     for (int i = 0; i < 4; i++) { /* 100 bytes in each span are enough, for ever */
         char piece[200] = "";
@@ -96,8 +96,8 @@ static void content_must_come_fast_enough(void **state)
 static void answers_must_be_taken_fast_enough(void **state)
 {
     (void)state;
-    t.limits.rate_ms = SHORT_MS;
-    t.limits.rate_bytes = 100;
+    t.limits.request.rate_ms = SHORT_MS;
+    t.limits.request.rate_bytes = 100;
     talk_open(&t, "");
     talk_set_room(&t, 1);
     talk_say(&t, GET("/source?n=1000000"));
@@ -110,11 +110,11 @@ static void answers_must_be_taken_fast_enough(void **state)
     assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
 }
 
-static void who_takes_answers_steadily_gets_all(void **state)
+static void a_client_that_reads_steadily_gets_all(void **state)
 {
     (void)state;
-    t.limits.rate_ms = SHORT_MS;
-    t.limits.rate_bytes = 100;
+    t.limits.request.rate_ms = SHORT_MS;
+    t.limits.request.rate_bytes = 100;
     talk_open(&t, "");
     talk_set_room(&t, 1);
     talk_say(&t, GET("/source?n=20000"));
@@ -134,7 +134,7 @@ static void who_takes_answers_steadily_gets_all(void **state)
 static void a_handler_that_never_comes_back_is_504(void **state)
 {
     (void)state;
-    t.limits.handler_ms = SHORT_MS;
+    t.limits.request.handler_ms = SHORT_MS;
     talk_open(&t, GET("/never"));
     talk_pass(&t, SHORT_MS / 2);
     talk_expect_nothing(&t);
@@ -143,11 +143,75 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
 }
 
+/* The paths of the pattern have these limits. */
+static void set_location(const char *pattern, const struct mk_request_limits *limits)
+{
+    static struct mk_location location;
+    static struct mk_location_path path;
+    assert_true(mk_pattern_set(&path.pattern, mk_str_from_c(pattern)));
+    location = (struct mk_location){.paths = &path, .n_paths = 1, .limits = *limits};
+    t.site.host.locations = &location;
+    t.site.host.n_locations = 1;
+}
+
+static void a_path_has_its_own_time_for_a_handler(void **state)
+{
+    (void)state;
+    set_location("/never", &(struct mk_request_limits){.content_max = 1, .handler_ms = SHORT_MS});
+    talk_open(&t, GET("/never"));
+    talk_pass(&t, SHORT_MS / 2);
+    talk_expect_nothing(&t);
+    talk_pass(&t, SHORT_MS * 2);
+    talk_expect(&t, 504, NULL);
+    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+}
+
+static void a_host_has_its_own_time_for_a_handler(void **state)
+{
+    (void)state;
+    const struct mk_request_limits limits = {.handler_ms = SHORT_MS};
+    t.site.host.limits = &limits;
+    talk_open(&t, GET("/never"));
+    talk_pass(&t, SHORT_MS * 2);
+    talk_expect(&t, 504, NULL);
+    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+}
+
+static void a_path_has_its_own_rate_for_content(void **state)
+{
+    (void)state;
+    set_location("/sink",
+                 &(struct mk_request_limits){.content_max = 1000, .rate_ms = SHORT_MS, .rate_bytes = 1000});
+    talk_open(&t, POST("/sink"));
+    talk_pass(&t, SHORT_MS * 3);
+    talk_expect(&t, 408, NULL);
+    talk_expect_end(&t, 1, 408, MK_ENDING_TIMEOUT);
+}
+
+static void a_path_may_do_without_a_rate_for_answers(void **state)
+{
+    (void)state;
+    t.limits.request.rate_ms = SHORT_MS;
+    t.limits.request.rate_bytes = 100;
+    set_location("/source", &(struct mk_request_limits){.content_max = 1});
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/source?n=20000"));
+    for (int i = 0; i < SHORT_MS; i++) /* many spans */
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    assert_int_equal(t.service.n_conns, 1);
+    while (t.n_records == 0)
+        talk_pass(&t, 1);
+    assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    talk_on(&t);
+    talk_expect(&t, 200, NULL);
+}
+
 static void each_wait_of_a_handler_has_all_of_its_time(void **state)
 {
     (void)state;
     struct reply r;
-    t.limits.handler_ms = SHORT_MS * 2;
+    t.limits.request.handler_ms = SHORT_MS * 2;
     talk_open(&t, GET("/drip?n=10&ms=30"));
     for (int i = 0; i < 200 && t.n_records == 0; i++)
         talk_pass(&t, 10);
@@ -160,7 +224,7 @@ static void each_wait_of_a_handler_has_all_of_its_time(void **state)
 static void a_source_that_never_comes_back_is_cut_off(void **state)
 {
     (void)state;
-    t.limits.handler_ms = SHORT_MS;
+    t.limits.request.handler_ms = SHORT_MS;
     talk_open(&t, GET("/drip?n=10&ms=3000"));
     talk_pass(&t, SHORT_MS * 3);
     assert_int_equal(t.n_records, 1);
@@ -186,11 +250,11 @@ static void a_client_that_stays_is_left_in_the_end(void **state)
     assert_int_equal(t.n_records, 1);
 }
 
-static void content_that_nobody_wants_must_come_fast_enough_too(void **state)
+static void unwanted_content_must_come_fast_enough_too(void **state)
 {
     (void)state;
-    t.limits.rate_ms = SHORT_MS;
-    t.limits.rate_bytes = 100;
+    t.limits.request.rate_ms = SHORT_MS;
+    t.limits.request.rate_bytes = 100;
     talk_open(&t, POST("/early"));
     talk_on(&t);
     talk_expect(&t, 200, "early\n");
@@ -304,12 +368,16 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_head_has_its_time_and_no_byte_extends_it, start, stop),
         cmocka_unit_test_setup_teardown(content_must_come_fast_enough, start, stop),
         cmocka_unit_test_setup_teardown(answers_must_be_taken_fast_enough, start, stop),
-        cmocka_unit_test_setup_teardown(who_takes_answers_steadily_gets_all, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_steadily_gets_all, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(a_host_has_its_own_time_for_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_may_do_without_a_rate_for_answers, start, stop),
         cmocka_unit_test_setup_teardown(each_wait_of_a_handler_has_all_of_its_time, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_never_comes_back_is_cut_off, start, stop),
         cmocka_unit_test_setup_teardown(a_client_that_stays_is_left_in_the_end, start, stop),
-        cmocka_unit_test_setup_teardown(content_that_nobody_wants_must_come_fast_enough_too, start, stop),
+        cmocka_unit_test_setup_teardown(unwanted_content_must_come_fast_enough_too, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_go_away_in_every_state, start, stop),
         cmocka_unit_test_setup_teardown(the_server_may_end_in_every_state, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_end_its_side_in_every_state, start, stop),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of requests: read as it is asked for, limited, and read away when nobody wants it. */
+/* Content of requests: read on demand, limited, and discarded when the handler does not want it. */
 #include "unit/proto/talk.h"
 
 enum { WINDOW = 64 * 1024 };
@@ -164,7 +164,7 @@ static bool heard_continue(void)
     return mk_str_starts(talk_heard(&t), MK_STR(CONTINUE));
 }
 
-static void who_reads_lets_the_client_continue(void **state)
+static void a_handler_that_reads_sends_100_continue(void **state)
 {
     (void)state;
     char room[64];
@@ -179,7 +179,7 @@ static void who_reads_lets_the_client_continue(void **state)
     }
 }
 
-static void who_does_not_read_does_not(void **state)
+static void a_handler_that_does_not_read_sends_none(void **state)
 {
     (void)state;
     struct reply r;
@@ -187,7 +187,7 @@ static void who_does_not_read_does_not(void **state)
     assert_false(heard_continue());
     assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 200);
-    assert_true(r.closes); /* whether the content comes, nobody knows */
+    assert_true(r.closes); /* whether the content comes is unknown */
     reply_fini(&r);
     open_post("/nothing", "Content-Length: 3\r\nExpect: 100-continue\r\n");
     assert_false(heard_continue());
@@ -197,7 +197,7 @@ static void who_does_not_read_does_not(void **state)
     talk_expect(&t, 413, NULL);
 }
 
-static void who_did_not_wait_is_not_told(void **state)
+static void a_client_that_did_not_wait_gets_none(void **state)
 {
     (void)state;
     char room[64];
@@ -207,7 +207,7 @@ static void who_did_not_wait_is_not_told(void **state)
     talk_expect(&t, 200, sum_of(3, room));
 }
 
-static void the_100_stands_between_two_answers(void **state)
+static void the_100_comes_between_two_answers(void **state)
 {
     (void)state;
     talk_open(&t, GET_EARLY
@@ -225,7 +225,7 @@ static void the_100_stands_between_two_answers(void **state)
 static void too_much_is_413(void **state)
 {
     (void)state;
-    t.limits.content_max = 1000;
+    t.limits.request.content_max = 1000;
     open_post("/sink", "Content-Length: 1001\r\n");
     talk_expect(&t, 413, NULL);
     talk_expect_end(&t, 1, 413, MK_ENDING_REFUSED);
@@ -269,7 +269,7 @@ static void head_and_content_count_together(void **state)
 static void a_length_beyond_all_numbers_is_413(void **state)
 {
     (void)state;
-    t.limits.content_max = UINT64_MAX;
+    t.limits.request.content_max = UINT64_MAX;
     open_post("/never", "Content-Length: 9223372036854775808\r\n");
     talk_expect(&t, 413, NULL);
     open_post("/never", "Content-Length: 18446744073709551615\r\n");
@@ -318,8 +318,8 @@ static void content_that_ends_too_early(void **state)
     talk_say(&t, "xxx");
     shutdown(t.fd, SHUT_WR);
     talk_on(&t);
-    talk_expect(&t, 500, NULL);
-    talk_expect_end(&t, 1, 500, MK_ENDING_DONE);
+    talk_expect(&t, 400, NULL);
+    talk_expect_end(&t, 1, 400, MK_ENDING_GONE);
     t.n_records = 0;
     open_post("/sink", "Transfer-Encoding: chunked\r\n");
     talk_say(&t, "5\r\nxx");
@@ -329,7 +329,7 @@ static void content_that_ends_too_early(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-/* ---- Content that nobody wants ---- */
+/* ---- Unwanted content ---- */
 
 static void a_little_is_read_away(void **state)
 {
@@ -423,10 +423,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(many_small_chunks_and_a_large_one, start, stop),
         cmocka_unit_test_setup_teardown(head_and_content_may_come_together, start, stop),
         cmocka_unit_test_setup_teardown(what_is_asked_for_is_echoed_as_it_comes, start, stop),
-        cmocka_unit_test_setup_teardown(who_reads_lets_the_client_continue, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_read_does_not, start, stop),
-        cmocka_unit_test_setup_teardown(who_did_not_wait_is_not_told, start, stop),
-        cmocka_unit_test_setup_teardown(the_100_stands_between_two_answers, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_reads_sends_100_continue, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_sends_none, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_did_not_wait_gets_none, start, stop),
+        cmocka_unit_test_setup_teardown(the_100_comes_between_two_answers, start, stop),
         cmocka_unit_test_setup_teardown(too_much_is_413, start, stop),
         cmocka_unit_test_setup_teardown(head_and_content_count_together, start, stop),
         cmocka_unit_test_setup_teardown(a_length_beyond_all_numbers_is_413, start, stop),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Content that plugins make or change on its way out: filters, raw answers, files of their own. */
+#include "unit/cold.h"
 #include "unit/proto/talk.h"
 #include "web/filter.h"
 
@@ -253,7 +254,7 @@ static void a_source_below_that_fails_is_seen(void **state)
     assert_int_equal(n_closed, 2);
 }
 
-static void who_goes_away_closes_it(void **state)
+static void a_client_that_leaves_closes_it(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -270,24 +271,11 @@ static void who_goes_away_closes_it(void **state)
 
 /* ---- Pages that are on their disk alone ---- */
 
-/* False where they cannot be thrown out of memory. */
-static bool cool(const char *name)
-{
-    char room[PATH_MAX];
-    int fd = open(folder_path(&t.site.folder, name, room), O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    bool ok = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0 &&
-              mk_file_read_nowait(fd, room, 1, 0) == -EAGAIN;
-    mk_fd_close(&fd);
-    return ok;
-}
-
 static void a_filter_does_not_wait_for_a_disk(void **state)
 {
     (void)state;
     add_file("cold.bin", LARGE);
-    if (!cool("cold.bin"))
-        skip();
+    cold_begin();
     talk_open(&t, GET("/cold.bin") GET("/cold.bin"));
     talk_wait(&t, LARGE);
     while (t.n_records < 2)
@@ -301,9 +289,8 @@ static void where_no_thread_is_to_be_had_it_waits(void **state)
 {
     (void)state;
     add_file("cold.bin", LARGE);
-    if (!cool("cold.bin"))
-        skip();
-    struct mk_loop broken = {.epoll_fd = -1}; /* nobody can be told when a thread has done its work */
+    cold_begin();
+    struct mk_loop broken = {.epoll_fd = -1}; /* a thread cannot report that its work is done */
     t.service.helper.loop = &broken;
     talk_open(&t, GET("/cold.bin"));
     talk_wait(&t, LARGE);
@@ -403,8 +390,7 @@ static void a_handler_sends_its_own_file(void **state)
 static void a_file_of_a_handler_may_be_cold(void **state)
 {
     (void)state;
-    if (!cool("f.bin"))
-        skip();
+    cold_begin();
     talk_open(&t, GET("/file?n=3000000") GET("/early"));
     talk_wait(&t, LARGE);
     while (t.n_records < 2)
@@ -414,12 +400,11 @@ static void a_file_of_a_handler_may_be_cold(void **state)
     assert_true(t.counters.cold_reads > 0);
 }
 
-static void who_leaves_while_a_disk_is_waited_for(void **state)
+static void a_client_that_leaves_during_a_cold_read(void **state)
 {
     (void)state;
     unsigned fds = mk_fd_count();
-    if (!cool("f.bin"))
-        skip();
+    cold_begin();
     talk_open(&t, GET("/file?n=3000000"));
     mk_fd_close(&t.fd);
     while (t.n_records < 1)
@@ -461,7 +446,7 @@ static void raw_bytes_go_out_as_they_are(void **state)
     static const char *const requests[] = {GET("/raw") GET("/early"), "HEAD /raw HTTP/1.1\r\nHost: a\r\n\r\n",
                                            "GET /raw HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"};
     raw_text = "HTTP/1.1 200 Very Fine\r\nX-Own: 1\r\n\r\nbody";
-    plan.filters = 1; /* who asks first is told that there is no content for him */
+    plan.filters = 1; /* the first filter learns that it gets no content */
     for (size_t i = 0; i < MK_LEN(requests); i++) {
         t.n_records = 0;
         talk_open(&t, requests[i]);
@@ -532,12 +517,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_filter_that_fails_at_once_is_500, start, stop),
         cmocka_unit_test_setup_teardown(a_filter_that_fails_in_the_middle_is_incomplete, start, stop),
         cmocka_unit_test_setup_teardown(a_source_below_that_fails_is_seen, start, stop),
-        cmocka_unit_test_setup_teardown(who_goes_away_closes_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_closes_it, start, stop),
         cmocka_unit_test_setup_teardown(a_filter_does_not_wait_for_a_disk, start, stop),
         cmocka_unit_test_setup_teardown(where_no_thread_is_to_be_had_it_waits, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_sends_its_own_file, start_own, stop),
         cmocka_unit_test_setup_teardown(a_file_of_a_handler_may_be_cold, start_own, stop),
-        cmocka_unit_test_setup_teardown(who_leaves_while_a_disk_is_waited_for, start_own, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves_during_a_cold_read, start_own, stop),
         cmocka_unit_test_setup_teardown(a_file_that_is_too_short_is_incomplete, start_own, stop),
         cmocka_unit_test_setup_teardown(a_file_of_a_handler_is_filtered, start_own, stop),
         cmocka_unit_test_setup_teardown(raw_bytes_go_out_as_they_are, start_own, stop),

@@ -122,8 +122,8 @@ static void forget_all(void)
     mk_loop_run_tasks(&t.loop);
     mk_conn_free_spare(&t.service);
     mk_arena_cache_fini(&t.service.arenas);
-    mk_file_cache_clear(&t.site.web.files);
-    mk_file_cache_clear(&t.site.web.files); /* neighbours, which those that are gone now held */
+    mk_filecache_clear(&t.site.web.files);
+    mk_filecache_clear(&t.site.web.files); /* neighbours, which those that are gone now held */
     assert_int_equal(t.site.web.files.n, 0);
 }
 

@@ -341,7 +341,7 @@ static void a_file_that_shrinks_is_incomplete(void **state)
     assert_true(t.content_sent[0] < 3000000);
     reply_fini(&r);
     talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
-    ask("/f.bin", "1.1"); /* who asks now gets it as it is now */
+    ask("/f.bin", "1.1"); /* a new request gets the file as it is now */
     talk_on(&t);
     expect_source(1000, false, false);
 }
@@ -356,7 +356,7 @@ static void a_source_is_asked_as_the_client_takes(void **state)
     talk_say(&t, GET("/source?n=3000000&unknown=1"));
     talk_work(&t);
     talk_expect_state(&t, MK_CONN_SEND);
-    const struct handlers_source *s = t.conn->h1->x->response.content.source_ctx;
+    const struct handlers_source *s = t.conn->h1->d.x->response.content.source_ctx;
     uint64_t pulled = s->at;
     assert_in_range(pulled, 1, 300000);
     talk_work(&t);
@@ -366,7 +366,7 @@ static void a_source_is_asked_as_the_client_takes(void **state)
     assert_int_equal(t.n_records, 1);
 }
 
-static void an_echo_stops_reading_when_nobody_listens(void **state)
+static void an_echo_stops_reading_when_the_client_does(void **state)
 {
     (void)state;
     static char piece[4096];
@@ -437,7 +437,7 @@ static void an_answer_waits_behind_those_that_wait_for_room(void **state)
     char request[] = GET("/small.bin");
     struct mk_buf all = mk_buf_growing(1 << 16);
     add_file("small.bin", 900);
-    /* One batch that ends with somebody who waits: its head comes while the batch has not gone. */
+    /* One batch whose last request waits: its head comes while the batch is unsent. */
     for (int i = 0; i < 25; i++)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/slow?ms=40") GET("/early")));
@@ -489,7 +489,7 @@ static void what_waits_for_room_is_never_heard_by_another(void **state)
     for (int i = 0; i < 25; i++)
         mk_buf_add(&all, mk_str_from_c(request));
     mk_buf_add(&all, MK_STR(GET("/never")));
-    t.limits.handler_ms = 40;
+    t.limits.request.handler_ms = 40;
     talk_open(&t, "");
     talk_set_room(&t, 1);
     talk_say_bytes(&t, mk_buf_str(&all));
@@ -555,7 +555,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(parts_of_a_file_on_disk, start, stop),
         cmocka_unit_test_setup_teardown(a_file_that_shrinks_is_incomplete, start, stop),
         cmocka_unit_test_setup_teardown(a_source_is_asked_as_the_client_takes, start, stop),
-        cmocka_unit_test_setup_teardown(an_echo_stops_reading_when_nobody_listens, start, stop),
+        cmocka_unit_test_setup_teardown(an_echo_stops_reading_when_the_client_does, start, stop),
         cmocka_unit_test_setup_teardown(every_room_of_the_socket_will_do, start, stop),
         cmocka_unit_test_setup_teardown(an_answer_waits_behind_those_that_wait_for_room, start, stop),
         cmocka_unit_test_setup_teardown(what_waits_for_room_does_not_wait_for_a_handler, start, stop),

@@ -83,7 +83,7 @@ static void many(void **state)
     assert_true(t.ended);
 }
 
-static void nobody_wants_them(void **state)
+static void unwanted_trailers(void **state)
 {
     (void)state;
     talk_open(&t, "POST /trailers HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: "
@@ -98,6 +98,6 @@ static void nobody_wants_them(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
-    const struct CMUnitTest tests[] = {T(they_come_and_go), T(byte_by_byte), T(many), T(nobody_wants_them)};
+    const struct CMUnitTest tests[] = {T(they_come_and_go), T(byte_by_byte), T(many), T(unwanted_trailers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static void it_says_something_first(void **state)
 }
 
 /* The head comes first even if the socket had no room for it. */
-static void behind_answers_that_nobody_takes(void **state)
+static void behind_unread_answers(void **state)
 {
     (void)state;
     talk_open(&t, "");
@@ -95,7 +95,7 @@ static void our_half_ends_first(void **state)
     assert_int_equal(t.service.n_conns, 0);
 }
 
-static void what_nobody_wants_to_hear_is_thrown_away(void **state)
+static void unwanted_input_is_discarded(void **state)
 {
     (void)state;
     static char much[100000];
@@ -179,9 +179,9 @@ static void the_peer_goes(void **state)
 static void only_its_own_clock_runs(void **state)
 {
     (void)state;
-    t.limits.handler_ms = t.limits.rate_ms = t.limits.idle_ms = t.limits.head_ms = SHORT_MS;
-    t.limits.rate_bytes = 1 << 20;
-    t.limits.content_max = t.limits.request_max = 1;
+    t.limits.request.handler_ms = t.limits.request.rate_ms = t.limits.idle_ms = t.limits.head_ms = SHORT_MS;
+    t.limits.request.rate_bytes = 1 << 20;
+    t.limits.request.content_max = t.limits.request_max = 1;
     talk_open(&t, WISH("/tunnel"));
     talk_pass(&t, SHORT_MS * 5);
     /* The request itself is larger than request_max. */
@@ -196,16 +196,16 @@ static void only_its_own_clock_runs(void **state)
 static void it_may_not_be_idle_for_ever(void **state)
 {
     (void)state;
-    t.limits.tunnel_ms = SHORT_MS;
+    t.limits.request.tunnel_ms = SHORT_MS;
     open_tunnel(WISH("/tunnel"));
     talk_pass(&t, SHORT_MS * 3);
     talk_expect_end(&t, 1, 101, MK_ENDING_TIMEOUT);
 }
 
-static void every_byte_starts_it_anew(void **state)
+static void every_byte_restarts_it(void **state)
 {
     (void)state;
-    t.limits.tunnel_ms = SHORT_MS * 2;
+    t.limits.request.tunnel_ms = SHORT_MS * 2;
     open_tunnel(WISH("/tunnel"));
     for (int i = 0; i < 8; i++) {
         talk_say(&t, "x");
@@ -221,17 +221,17 @@ static void every_byte_starts_it_anew(void **state)
 static void no_limit_is_none(void **state)
 {
     (void)state;
-    t.limits.tunnel_ms = 0;
+    t.limits.request.tunnel_ms = 0;
     open_tunnel(WISH("/tunnel"));
     talk_pass(&t, SHORT_MS);
     talk_say(&t, "x");
     expect_heard("x");
 }
 
-static void who_takes_nothing_is_cut_off(void **state)
+static void a_client_that_reads_nothing_is_cut_off(void **state)
 {
     (void)state;
-    t.limits.tunnel_ms = SHORT_MS;
+    t.limits.request.tunnel_ms = SHORT_MS;
     open_tunnel(WISH("/tunnel"));
     talk_set_room(&t, 1);
     static char piece[200000];
@@ -270,7 +270,7 @@ static void a_handshake_that_is_none(void **state)
     talk_expect_state(&t, MK_CONN_IDLE);
 }
 
-static void who_asks_for_none_gets_none(void **state)
+static void a_request_without_upgrade_gets_no_tunnel(void **state)
 {
     (void)state;
     static const char *const heads[] = {
@@ -295,21 +295,21 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(bytes_come_back),
         T(it_says_something_first),
-        T(behind_answers_that_nobody_takes),
+        T(behind_unread_answers),
         T(our_half_ends_first),
-        T(what_nobody_wants_to_hear_is_thrown_away),
+        T(unwanted_input_is_discarded),
         T(directions_do_not_wait_for_each_other),
         T(a_peer_that_takes_nothing_is_not_read),
         T(it_breaks_off),
         T(the_peer_goes),
         T(only_its_own_clock_runs),
         T(it_may_not_be_idle_for_ever),
-        T(every_byte_starts_it_anew),
+        T(every_byte_restarts_it),
         T(no_limit_is_none),
-        T(who_takes_nothing_is_cut_off),
+        T(a_client_that_reads_nothing_is_cut_off),
         T(a_server_that_stops_ends_it),
         T(a_handshake_that_is_none),
-        T(who_asks_for_none_gets_none),
+        T(a_request_without_upgrade_gets_no_tunnel),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

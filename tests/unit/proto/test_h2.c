@@ -25,7 +25,7 @@ static void both_introduce_themselves(void **state)
     (void)state;
     h2talk_open(&h);
     assert_int_equal(h.client.streams_max, H2TALK_STREAMS);
-    assert_int_equal(h.client.upload, 1024 * 1024);
+    assert_int_equal(h.client.upload, H2TALK_UNREAD);
     h2talk_expect_idle(&h);
 }
 
@@ -113,7 +113,7 @@ static void many_requests_come_in_one_piece(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void who_waits_keeps_nobody_else_waiting(void **state)
+static void a_waiting_stream_does_not_hold_up_others(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -215,7 +215,7 @@ static void heads_may_come_in_many_frames(void **state)
     h2talk_open(&h);
     h2_expect(&h.client, 1);
     for (size_t i = 0; i < block.len; i += 4) {
-        mk_str piece = mk_str_take(mk_str_skip(mk_buf_str(&block), i), 4);
+        mk_str piece = mk_str_first(mk_str_skip(mk_buf_str(&block), i), 4);
         h2_say_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS,
                      (i ? 0 : MK_H2_END_STREAM) | (i + 4 >= block.len ? MK_H2_END_HEADERS : 0), 1, piece);
         h2talk_on(&h);
@@ -262,7 +262,7 @@ static void pings_are_answered(void **state)
     h2talk_on(&h);
     assert_int_equal(h.client.n_pongs, 1);
     assert_memory_equal(h.client.ping, "12345678", 8);
-    mk_h2_frame_emit_ping(&h.say, true, MK_STR("12345678")); /* nobody asked */
+    mk_h2_frame_emit_ping(&h.say, true, MK_STR("12345678")); /* unsolicited */
     h2talk_on(&h);
     h2talk_expect_idle(&h);
 }
@@ -360,7 +360,7 @@ static void a_head_of_two_streams(void **state)
     h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
 }
 
-static void nothing_stands_inside_of_a_head(void **state)
+static void no_frame_comes_inside_a_head(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -374,7 +374,7 @@ static void nothing_stands_inside_of_a_head(void **state)
 
 /* ---- Streams that have ended ---- */
 
-static void who_speaks_on_after_the_end(void **state)
+static void frames_after_the_end_of_a_stream(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -397,7 +397,7 @@ static void who_speaks_on_after_the_end(void **state)
 }
 
 /* Frames that crossed with our word that the stream is no more. */
-static void who_did_not_know_is_not_blamed(void **state)
+static void frames_that_crossed_a_reset_are_no_error(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -478,7 +478,7 @@ static void a_handler_may_give_others_their_turn(void **state)
     (void)state;
     static const struct mk_handler handler = {.name = "hesitate", .handle = hesitate};
     h2talk_route(&h, &handler);
-    h.talk.limits.handler_ms = 1;
+    h.talk.limits.request.handler_ms = 1;
     h2talk_open(&h);
     for (uint32_t id = 1; id < 10; id += 2)
         h2talk_get(&h, id, "/");
@@ -540,7 +540,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_can_be_switched_off, start, stop),
         cmocka_unit_test_setup_teardown(settings_come_first, start, stop),
         cmocka_unit_test_setup_teardown(many_requests_come_in_one_piece, start, stop),
-        cmocka_unit_test_setup_teardown(who_waits_keeps_nobody_else_waiting, start, stop),
+        cmocka_unit_test_setup_teardown(a_waiting_stream_does_not_hold_up_others, start, stop),
         cmocka_unit_test_setup_teardown(heads_and_empty_answers, start, stop),
         cmocka_unit_test_setup_teardown(what_is_wrong_with_a_request_is_answered, start, stop),
         cmocka_unit_test_setup_teardown(malformed_ones_are_reset, start, stop),
@@ -551,9 +551,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(frames_that_end_a_connection, start, stop),
         cmocka_unit_test_setup_teardown(frames_too_long_are_not_waited_for, start, stop),
         cmocka_unit_test_setup_teardown(a_head_of_two_streams, start, stop),
-        cmocka_unit_test_setup_teardown(nothing_stands_inside_of_a_head, start, stop),
-        cmocka_unit_test_setup_teardown(who_speaks_on_after_the_end, start, stop),
-        cmocka_unit_test_setup_teardown(who_did_not_know_is_not_blamed, start, stop),
+        cmocka_unit_test_setup_teardown(no_frame_comes_inside_a_head, start, stop),
+        cmocka_unit_test_setup_teardown(frames_after_the_end_of_a_stream, start, stop),
+        cmocka_unit_test_setup_teardown(frames_that_crossed_a_reset_are_no_error, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_take_a_request_back, start, stop),
         cmocka_unit_test_setup_teardown(numbers_may_be_far_apart, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_may_give_others_their_turn, start, stop),

@@ -126,8 +126,8 @@ static void a_head_in_pieces_has_its_time_too(void **state)
 
 static void be_slow(void)
 {
-    h.talk.limits.rate_ms = SHORT_MS;
-    h.talk.limits.rate_bytes = 100;
+    h.talk.limits.request.rate_ms = SHORT_MS;
+    h.talk.limits.request.rate_bytes = 100;
 }
 
 static void expect_slow(void)
@@ -164,7 +164,7 @@ static void the_connections_window_must_be_opened(void **state)
     expect_slow();
 }
 
-/* Frames of which nobody has anything are no progress. */
+/* Frames without use for a request are no progress. */
 static void pings_do_not_open_it(void **state)
 {
     (void)state;
@@ -184,7 +184,7 @@ static void pings_do_not_open_it(void **state)
     expect_slow();
 }
 
-static void who_takes_it_steadily_gets_all(void **state)
+static void a_client_that_reads_steadily_gets_all(void **state)
 {
     (void)state;
     be_slow();
@@ -284,7 +284,7 @@ static void a_steady_window_is_enough(void **state)
 static void a_handler_that_never_comes_back_is_504(void **state)
 {
     (void)state;
-    h.talk.limits.handler_ms = SHORT_MS * 3;
+    h.talk.limits.request.handler_ms = SHORT_MS * 3;
     h2talk_open(&h);
     h2talk_get(&h, 1, "/never");
     h2talk_post(&h, 3, "/never", "");
@@ -300,10 +300,96 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     h2talk_expect_idle(&h);
 }
 
+/* The paths of the pattern have these limits. */
+static void set_location(const char *pattern, const struct mk_request_limits *limits)
+{
+    static struct mk_location location;
+    static struct mk_location_path path;
+    assert_true(mk_pattern_set(&path.pattern, mk_str_from_c(pattern)));
+    location = (struct mk_location){.paths = &path, .n_paths = 1, .limits = *limits};
+    h.talk.site.host.locations = &location;
+    h.talk.site.host.n_locations = 1;
+}
+
+static void a_path_has_its_own_time_for_a_handler(void **state)
+{
+    (void)state;
+    set_location("/never", &(struct mk_request_limits){.content_max = 1, .handler_ms = SHORT_MS});
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_get(&h, 3, "/drip?n=1&ms=30000");
+    h2talk_on(&h);
+    wait_for_records(1);
+    h2talk_expect(&h, 1, 504, NULL);
+    h2talk_expect_open(&h, 3);
+}
+
+static void a_path_has_its_own_rate_for_content(void **state)
+{
+    (void)state;
+    set_location("/sink",
+                 &(struct mk_request_limits){.content_max = 1000, .rate_ms = SHORT_MS, .rate_bytes = 1000});
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_get(&h, 3, "/never");
+    h2talk_on(&h);
+    wait_for_records(1);
+    h2talk_expect(&h, 1, 408, NULL);
+    h2talk_expect_open(&h, 3);
+}
+
+/* As many spans as a slow client is cut off in. */
+static void wait_without_reading(void)
+{
+    for (int i = 0; i < SHORT_MS; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+}
+
+static void a_path_may_do_without_a_rate_for_answers(void **state)
+{
+    (void)state;
+    be_slow();
+    set_location("/source", &(struct mk_request_limits){.content_max = 1});
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=60000");
+    h2talk_get(&h, 3, "/early"); /* all streams share the socket */
+    h2talk_send(&h);
+    wait_without_reading();
+    assert_int_equal(h.talk.service.n_conns, 1);
+    wait_for_records(2);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect(&h, 3, 200, "early\n");
+}
+
+static void also_for_the_end_of_its_answers(void **state)
+{
+    (void)state;
+    be_slow();
+    set_location("/source", &(struct mk_request_limits){.content_max = 1});
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1,
+               "/source?n=20000"); /* one write: the rest of it waits for room, and its stream is closed */
+    h2talk_send(&h);
+    wait_without_reading();
+    assert_int_equal(h.talk.n_records, 1);
+    assert_int_equal(h.talk.service.n_conns, 1);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    h.talk.site.host.n_locations = 0; /* and not for those after it */
+    h2talk_get(&h, 3, "/source?n=20000");
+    h2talk_send(&h);
+    for (int i = 0; i < 1000 && h.talk.service.n_conns; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+    assert_int_equal(h.talk.service.n_conns, 0);
+    assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
+}
+
 static void each_wait_of_a_handler_has_all_of_its_time(void **state)
 {
     (void)state;
-    h.talk.limits.handler_ms = SHORT_MS * 2;
+    h.talk.limits.request.handler_ms = SHORT_MS * 2;
     h2talk_open(&h);
     h2talk_get(&h, 1, "/drip?n=10&ms=30");
     h2talk_on(&h);
@@ -314,7 +400,7 @@ static void each_wait_of_a_handler_has_all_of_its_time(void **state)
 static void a_source_that_never_comes_back_is_cut_off(void **state)
 {
     (void)state;
-    h.talk.limits.handler_ms = SHORT_MS;
+    h.talk.limits.request.handler_ms = SHORT_MS;
     h2talk_open(&h);
     h2talk_get(&h, 1, "/drip?n=10&ms=30000");
     h2talk_get(&h, 3, "/early");
@@ -325,7 +411,7 @@ static void a_source_that_never_comes_back_is_cut_off(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void content_that_nobody_wants_must_come_fast_enough_too(void **state)
+static void unwanted_content_must_come_fast_enough_too(void **state)
 {
     (void)state;
     be_slow();
@@ -343,7 +429,7 @@ static void content_that_nobody_wants_must_come_fast_enough_too(void **state)
 static void a_tunnel_must_not_be_silent(void **state)
 {
     (void)state;
-    h.talk.limits.tunnel_ms = SHORT_MS * 3;
+    h.talk.limits.request.tunnel_ms = SHORT_MS * 3;
     h2talk_open(&h);
     h2_say_head(&h.client, &h.say, 1, 0,
                 ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
@@ -359,11 +445,11 @@ static void a_tunnel_must_not_be_silent(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* One that was accepted, and whose head could not be sent. */
+/* It was accepted, but its head could not be sent. */
 static void a_tunnel_that_did_not_begin(void **state)
 {
     (void)state;
-    h.talk.limits.tunnel_ms = SHORT_MS;
+    h.talk.limits.request.tunnel_ms = SHORT_MS;
     h2talk_open(&h);
     talk_set_room(&h.talk, 1);
     h2talk_get(&h, 1, "/source?n=60000");
@@ -526,15 +612,19 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_said_must_be_taken, start, stop),
         cmocka_unit_test_setup_teardown(the_connections_window_must_be_opened, start, stop),
         cmocka_unit_test_setup_teardown(pings_do_not_open_it, start, stop),
-        cmocka_unit_test_setup_teardown(who_takes_it_steadily_gets_all, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_steadily_gets_all, start, stop),
         cmocka_unit_test_setup_teardown(content_must_come_fast_enough, start, stop),
         cmocka_unit_test_setup_teardown(a_streams_window_must_be_opened, start, stop),
         cmocka_unit_test_setup_teardown(not_by_a_byte_now_and_then, start, stop),
         cmocka_unit_test_setup_teardown(a_steady_window_is_enough, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_may_do_without_a_rate_for_answers, start, stop),
+        cmocka_unit_test_setup_teardown(also_for_the_end_of_its_answers, start, stop),
         cmocka_unit_test_setup_teardown(each_wait_of_a_handler_has_all_of_its_time, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_never_comes_back_is_cut_off, start, stop),
-        cmocka_unit_test_setup_teardown(content_that_nobody_wants_must_come_fast_enough_too, start, stop),
+        cmocka_unit_test_setup_teardown(unwanted_content_must_come_fast_enough_too, start, stop),
         cmocka_unit_test_setup_teardown(a_tunnel_must_not_be_silent, start, stop),
         cmocka_unit_test_setup_teardown(a_tunnel_that_did_not_begin, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_go_away_in_every_state, start, stop),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Content of requests over HTTP/2: read as it is asked for, kept within windows, limited, and let run out
- * when nobody wants it. */
+/* Content of requests over HTTP/2: read on demand, kept within windows, limited, and discarded when the
+ * handler does not want it. */
 #include "unit/proto/h2talk.h"
 
 enum { WIDE = 256 * 1024 };
@@ -111,8 +111,8 @@ static void what_is_asked_for_is_echoed_as_it_comes(void **state)
 
 /* ---- Windows ---- */
 
-/* What nobody reads is kept, and its window is closed when it is full; the connection's is not. */
-static void who_does_not_read_closes_one_window(void **state)
+/* Unread content is kept, and its stream's window closes when it is full; the connection's does not. */
+static void a_handler_that_does_not_read_closes_one_window(void **state)
 {
     (void)state;
     char room[64];
@@ -132,7 +132,7 @@ static void who_does_not_read_closes_one_window(void **state)
 static void a_slow_echo_is_bounded(void **state)
 {
     (void)state;
-    h.talk.limits.content_max = UINT64_MAX;
+    h.talk.limits.request.content_max = UINT64_MAX;
     h2talk_open(&h);
     struct h2_stream *s = open_post(1, "/echo", "");
     assert_false(h2talk_upload(&h, 1, 2000000, false));
@@ -148,7 +148,7 @@ static void a_slow_echo_is_bounded(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void who_sends_more_than_the_window(void **state)
+static void a_client_that_exceeds_the_window(void **state)
 {
     (void)state;
     static char piece[MK_H2_FRAME_MAX];
@@ -210,7 +210,7 @@ static void too_much_is_413(void **state)
 {
     (void)state;
     char room[64];
-    h.talk.limits.content_max = 1000;
+    h.talk.limits.request.content_max = 1000;
     h2talk_open(&h);
     open_post(1, "/sink", "content-length: 1001\n");
     h2talk_expect(&h, 1, 413, NULL);
@@ -233,7 +233,7 @@ static void too_much_is_413(void **state)
 static void what_was_too_much_runs_out(void **state)
 {
     (void)state;
-    h.talk.limits.content_max = 60000;
+    h.talk.limits.request.content_max = 60000;
     h2talk_open(&h);
     open_post(1, "/sink", "");
     assert_true(h2talk_upload(&h, 1, 60000, false));
@@ -252,7 +252,7 @@ static void what_was_too_much_runs_out(void **state)
 
 /* ---- Expect ---- */
 
-static void who_reads_lets_the_client_continue(void **state)
+static void a_handler_that_reads_sends_100_continue(void **state)
 {
     (void)state;
     static const char *const targets[] = {"/sink", "/echo", "/sip"};
@@ -269,7 +269,7 @@ static void who_reads_lets_the_client_continue(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void who_does_not_read_does_not(void **state)
+static void a_handler_that_does_not_read_sends_none(void **state)
 {
     (void)state;
     h2talk_open(&h);
@@ -287,7 +287,7 @@ static void who_does_not_read_does_not(void **state)
     h2talk_expect(&h, 7, 200, NULL);
 }
 
-/* ---- Content that nobody wants ---- */
+/* ---- Unwanted content ---- */
 
 static void a_little_is_let_run_out(void **state)
 {
@@ -299,7 +299,7 @@ static void a_little_is_let_run_out(void **state)
     assert_true(h2talk_upload(&h, 1, 60000, true));
     assert_false(h2_find(&h.client, 1)->reset);
     open_post(5, "/slow?ms=20", "");
-    assert_true(h2talk_upload(&h, 5, 60000, false)); /* is kept, until it is known that nobody wants it */
+    assert_true(h2talk_upload(&h, 5, 60000, false)); /* is kept until it is known to be unwanted */
     h2talk_pass(&h, 60);
     h2talk_expect(&h, 5, 200, "slow\n");
     assert_true(h2talk_upload(&h, 5, 60000, true));
@@ -382,11 +382,15 @@ static void content_that_is_cut_off(void **state)
     for (int i = 0; i < 100 && !h.talk.ended && !h.talk.reset; i++)
         h2talk_pass(&h, 5);
     assert_true(h.talk.ended);
-    h2talk_expect(&h, 1, 500, NULL);
+    h2talk_expect(&h, 1, 400, NULL);
     h2talk_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
     h2talk_expect(&h, 5, 200, "early\n");
     h2talk_expect(&h, 7, 200, "slow\n"); /* it may be listening */
     assert_int_equal(h.talk.n_records, 4);
+    unsigned gone = 0;
+    for (unsigned i = 0; i < 4; i++)
+        gone += h.talk.endings[i] == MK_ENDING_GONE;
+    assert_int_equal(gone, 2);
 }
 
 static enum mk_verdict follow(struct mk_request *request, struct mk_response *response, void *data)
@@ -397,7 +401,7 @@ static enum mk_verdict follow(struct mk_request *request, struct mk_response *re
     return MK_WAIT;
 }
 
-static void who_works_for_nobody_is_let_go(void **state)
+static void a_handler_without_a_client_is_aborted(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "follow", .handle = follow};
@@ -418,21 +422,21 @@ int main(void)
         cmocka_unit_test_setup_teardown(content_may_come_byte_by_byte, start, stop),
         cmocka_unit_test_setup_teardown(many_upload_at_the_same_time, start, stop),
         cmocka_unit_test_setup_teardown(what_is_asked_for_is_echoed_as_it_comes, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_read_closes_one_window, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_closes_one_window, start, stop),
         cmocka_unit_test_setup_teardown(a_slow_echo_is_bounded, start, stop),
-        cmocka_unit_test_setup_teardown(who_sends_more_than_the_window, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_exceeds_the_window, start, stop),
         cmocka_unit_test_setup_teardown(padding_is_given_back, start, stop),
         cmocka_unit_test_setup_teardown(content_of_another_length_than_announced, start, stop),
         cmocka_unit_test_setup_teardown(too_much_is_413, start, stop),
         cmocka_unit_test_setup_teardown(what_was_too_much_runs_out, start, stop),
-        cmocka_unit_test_setup_teardown(who_reads_lets_the_client_continue, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_read_does_not, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_reads_sends_100_continue, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_sends_none, start, stop),
         cmocka_unit_test_setup_teardown(a_little_is_let_run_out, start, stop),
         cmocka_unit_test_setup_teardown(much_is_not, start, stop),
         cmocka_unit_test_setup_teardown(what_a_handler_leaves_is_let_run_out, start, stop),
         cmocka_unit_test_setup_teardown(trailers_end_content, start, stop),
         cmocka_unit_test_setup_teardown(content_that_is_cut_off, start, stop),
-        cmocka_unit_test_setup_teardown(who_works_for_nobody_is_let_go, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_without_a_client_is_aborted, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void so_many_requests_and_no_more(void **state)
 }
 
 /* A client that never says that it has heard is not served for ever. */
-static void who_does_not_want_to_hear_it(void **state)
+static void a_client_that_ignores_goaway(void **state)
 {
     (void)state;
     h.talk.limits.requests_max = 3;
@@ -158,7 +158,7 @@ static void a_client_that_leaves(void **state)
 }
 
 /* Nor is one that says that it leaves and stays. */
-static void who_says_that_it_leaves_and_stays(void **state)
+static void a_client_that_sends_goaway_and_stays(void **state)
 {
     (void)state;
     h.talk.limits.requests_max = 3;
@@ -183,9 +183,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_mistake_after_the_last_word, start, stop),
         cmocka_unit_test_setup_teardown(an_idle_connection_leaves_at_once, start, stop),
         cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_want_to_hear_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_ignores_goaway, start, stop),
         cmocka_unit_test_setup_teardown(a_client_that_leaves, start, stop),
-        cmocka_unit_test_setup_teardown(who_says_that_it_leaves_and_stays, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_sends_goaway_and_stays, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -112,8 +112,7 @@ static void fields_that_this_version_does_not_have(void **state)
     assert_contains(mk_buf_str(&h2_find(&h.client, 1)->fields), "set-cookie: a=b\nx-space: x y\nx-empty: \n");
 }
 
-/* A decoder that was told to keep no table refuses blocks that do not agree to that (RFC 7541, section 4.2).
- */
+/* A decoder without a table refuses blocks that do not reduce theirs (RFC 7541, section 4.2). */
 static void a_client_may_have_no_table(void **state)
 {
     (void)state;
@@ -121,7 +120,7 @@ static void a_client_may_have_no_table(void **state)
     h2talk_open(&h);
     h2_say_setting(&h.client, &h.say, MK_H2_HEADER_TABLE_SIZE, 0);
     h2talk_on(&h);
-    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* whose head is taken back */
+    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* its head is retracted */
     h2talk_get(&h, 3, "/source?n=10");
     size_t at = h.talk.read;
     h2talk_on(&h);
@@ -129,7 +128,7 @@ static void a_client_may_have_no_table(void **state)
     assert_int_equal(nghttp2_hd_inflate_change_table_size(inflater, 0), 0);
     for (mk_str in = mk_str_skip(mk_buf_str(&h.talk.heard), at); in.len;) {
         struct mk_h2_frame f = mk_h2_frame_parse(in);
-        mk_str block = mk_str_take(mk_str_skip(in, MK_H2_FRAME_HEAD), f.length);
+        mk_str block = mk_str_first(mk_str_skip(in, MK_H2_FRAME_HEAD), f.length);
         for (int flags = 0; f.type == MK_H2_HEADERS && !(flags & NGHTTP2_HD_INFLATE_FINAL);) {
             nghttp2_nv nv;
             ssize_t n = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, (const uint8_t *)block.p, block.len, 1);
@@ -174,7 +173,7 @@ static enum mk_verdict say_with_trailers(struct mk_request *request, struct mk_r
     if (!big)
         return handlers_refuse(response, 503);
     memset(big, 'b', 40000);
-    (void)mk_response_add_trailer(response, MK_STR("X-End"), mk_str_take(mk_str_of(big, 40000), 16000));
+    (void)mk_response_add_trailer(response, MK_STR("X-End"), mk_str_first(mk_str_of(big, 40000), 16000));
     uint64_t n = handlers_number(request, "n", 0);
     return handlers_say(response, mk_str_of(big, (size_t)n));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What keeps us busy and is of no use to anybody has an end, and its reason is counted; what is usual has
- * none. */
+/* Useless frames that keep the server busy end the connection, and the reason is counted; usual ones do
+ * not. */
 #include "unit/proto/h2talk.h"
 
 enum { ROUNDS = 2000 };
@@ -73,7 +73,7 @@ static void agree(unsigned i)
     h2_say_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
 }
 
-static void settings_that_nobody_sent(void **state)
+static void acknowledgements_of_settings_never_sent(void **state)
 {
     (void)state;
     flood(agree);
@@ -116,7 +116,7 @@ static void rapid_resets(void **state)
         assert_int_equal(h.talk.endings[i], MK_ENDING_GONE);
 }
 
-/* Who makes us reset them ourselves has the same in mind (CVE-2025-8671). */
+/* Clients that provoke the server's own resets have the same effect (CVE-2025-8671). */
 static void (*mistake)(uint32_t id);
 
 static void ask_and_err(unsigned i)
@@ -375,7 +375,7 @@ static void much_that_is_of_use_costs_nothing(void **state)
 {
     (void)state;
     h.talk.limits.h2.patience = 10;
-    h.talk.limits.content_max = UINT64_MAX;
+    h.talk.limits.request.content_max = UINT64_MAX;
     h2talk_open(&h);
     uint32_t id = 1;
     for (; id < 400; id += 2) {
@@ -399,7 +399,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(pings, start, stop),
         cmocka_unit_test_setup_teardown(settings, start, stop),
-        cmocka_unit_test_setup_teardown(settings_that_nobody_sent, start, stop),
+        cmocka_unit_test_setup_teardown(acknowledgements_of_settings_never_sent, start, stop),
         cmocka_unit_test_setup_teardown(long_settings_cost_more, start, stop),
         cmocka_unit_test_setup_teardown(rapid_resets, start, stop),
         cmocka_unit_test_setup_teardown(resets_of_ours, start, stop),

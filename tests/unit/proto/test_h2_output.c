@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Answers over HTTP/2: content as windows and socket have room, the most urgent first, and what becomes of
  * those that fail. */
-#include <fcntl.h>
 
-#include "os/file.h"
+#include "unit/cold.h"
 #include "unit/proto/h2talk.h"
 
 static struct h2talk h;
@@ -59,7 +58,7 @@ static void a_stream_waits_for_its_window(void **state)
     h2talk_get(&h, 3, "/early");
     h2talk_on(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    h2talk_expect(&h, 3, 200, "early\n"); /* its window holds up nobody else */
+    h2talk_expect(&h, 3, 200, "early\n"); /* its window holds up no other stream */
     h2_say_window(&h.client, &h.say, 1, 1);
     h2talk_on(&h);
     assert_int_equal(s->content.len, MK_H2_WINDOW + 1);
@@ -274,7 +273,7 @@ static void a_client_may_change_its_mind(void **state)
     unsigned from = h.client.n_log;
     say_priority(3, "u=1");
     say_priority(5, "u=0");
-    say_priority(99, "u=0"); /* who knows */
+    say_priority(99, "u=0"); /* an unknown stream */
     h2_say_window(&h.client, &h.say, 0, 20000);
     h2talk_on(&h);
     assert_true(data_order(from, order, 16) > 0);
@@ -313,7 +312,7 @@ static enum mk_verdict work(struct mk_request *request, struct mk_response *resp
     return mk_response_set_source(response, &ops, w, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
 }
 
-static void who_is_busy_keeps_nobody_waiting(void **state)
+static void a_busy_stream_does_not_hold_up_others(void **state)
 {
     (void)state;
     static const struct mk_handler handler = {.name = "work", .handle = work};
@@ -367,8 +366,8 @@ static void a_client_takes_it_in_small_pieces(void **state)
     h2talk_expect_idle(&h);
 }
 
-/* Who does not listen is not listened to: what is to be said to it does not pile up. */
-static void who_does_not_listen_is_not_heard(void **state)
+/* A client that does not read is not read: output for it does not pile up. */
+static void a_client_that_does_not_read_is_not_read(void **state)
 {
     (void)state;
     h.talk.limits.h2.patience = 1000000;
@@ -459,17 +458,6 @@ static void much_of_one_answer(void **state)
 
 /* ---- Files ---- */
 
-static bool cool(const char *name)
-{
-    char room[PATH_MAX];
-    int fd = open(folder_path(&h.talk.site.folder, name, room), O_RDWR | O_CLOEXEC);
-    assert_true(fd >= 0);
-    bool ok = fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0 &&
-              mk_file_read_nowait(fd, room, 1, 0) == -EAGAIN;
-    mk_fd_close(&fd);
-    return ok;
-}
-
 static void files_are_sent(void **state)
 {
     (void)state;
@@ -495,13 +483,12 @@ static void files_are_sent(void **state)
     h2talk_expect_idle(&h);
 }
 
-static void cold_files_keep_nobody_waiting(void **state)
+static void cold_files_do_not_hold_up_other_streams(void **state)
 {
     (void)state;
     static char large[3000000];
     site_add(&h.talk.site, "cold.bin", mk_str_of(large, sizeof large));
-    if (!cool("cold.bin"))
-        skip();
+    cold_begin();
     h2talk_open(&h);
     h2_say_window(&h.client, &h.say, 0, 10000000);
     h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 10000000);
@@ -535,7 +522,7 @@ static enum mk_verdict cling(struct mk_request *request, struct mk_response *res
     return handlers_number(request, "wait", 0) ? MK_WAIT : handlers_say(response, MK_STR("end\n"));
 }
 
-/* Whoever is told that a request ends may still try to go on with it. */
+/* A handler that learns that a request ends may still try to resume it. */
 static void a_request_resumed_at_its_end(void **state)
 {
     (void)state;
@@ -573,13 +560,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(the_most_urgent_goes_first, start, stop),
         cmocka_unit_test_setup_teardown(one_after_the_other_or_in_turns, start, stop),
         cmocka_unit_test_setup_teardown(a_client_may_change_its_mind, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_busy_keeps_nobody_waiting, start, stop),
+        cmocka_unit_test_setup_teardown(a_busy_stream_does_not_hold_up_others, start, stop),
         cmocka_unit_test_setup_teardown(a_client_takes_it_in_small_pieces, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_listen_is_not_heard, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_does_not_read_is_not_read, start, stop),
         cmocka_unit_test_setup_teardown(other_connections_have_their_turn, start, stop),
         cmocka_unit_test_setup_teardown(much_of_one_answer, start, stop),
         cmocka_unit_test_setup_teardown(files_are_sent, start, stop),
-        cmocka_unit_test_setup_teardown(cold_files_keep_nobody_waiting, start, stop),
+        cmocka_unit_test_setup_teardown(cold_files_do_not_hold_up_other_streams, start, stop),
         cmocka_unit_test_setup_teardown(a_request_resumed_at_its_end, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,7 +8,7 @@ static int start(void **state)
 {
     (void)state;
     h2talk_init(&h);
-    h.talk.limits.tunnel_ms = 10000;
+    h.talk.limits.request.tunnel_ms = 10000;
     h2talk_open(&h);
     return 0;
 }
@@ -90,7 +90,7 @@ static void our_half_ends_first(void **state)
     assert_false(half->reset);
 }
 
-static void what_nobody_wants_to_hear(void **state)
+static void unwanted_input(void **state)
 {
     (void)state;
     struct h2_stream *s = wish(1, "/tunnel?n=3&stops=5", "");
@@ -122,13 +122,13 @@ static void directions_do_not_wait_for_each_other(void **state)
 }
 
 /* What there is no room for is not asked for, and the client's window closes. */
-static void who_takes_nothing_is_not_read(void **state)
+static void a_client_that_reads_nothing_is_not_read(void **state)
 {
     (void)state;
     struct h2_stream *s = open_tunnel(1, "/tunnel");
     assert_false(h2talk_upload(&h, 1, 3000000, false));
     assert_int_equal(s->content.len, MK_H2_WINDOW);
-    size_t said = (size_t)(MK_H2_WINDOW + 1024 * 1024) - (size_t)h.client.upload;
+    size_t said = (size_t)(MK_H2_WINDOW + H2TALK_UNREAD) - (size_t)h.client.upload;
     assert_true(said < 1000000);
     h2_say_window(&h.client, &h.say, 0, 5000000);
     h2_say_window(&h.client, &h.say, 1, 5000000);
@@ -199,7 +199,7 @@ static void priorities_take_nothing_away(void **state)
 static void content_limits_are_not_for_tunnels(void **state)
 {
     (void)state;
-    h.talk.limits.content_max = 10;
+    h.talk.limits.request.content_max = 10;
     struct h2_stream *s = open_tunnel(1, "/tunnel");
     for (int i = 0; i < 10; i++) {
         h2talk_data(&h, 1, "0123456789", false);
@@ -207,8 +207,25 @@ static void content_limits_are_not_for_tunnels(void **state)
     }
 }
 
-/* Nobody else may answer with success. */
-static void who_knows_no_tunnels(void **state)
+static void a_path_has_its_own_time_for_a_tunnel(void **state)
+{
+    (void)state;
+    struct mk_location_path path = {.regex = NULL};
+    assert_true(mk_pattern_set(&path.pattern, MK_STR("/tunnel")));
+    const struct mk_location location = {.paths = &path, .n_paths = 1, .limits = {.tunnel_ms = 60}};
+    h.talk.site.host.locations = &location;
+    h.talk.site.host.n_locations = 1;
+    uint64_t began = mk_clock_ms();
+    open_tunnel(1, "/tunnel");
+    for (int i = 0; i < 600 && h.talk.n_records == 0; i++)
+        h2talk_pass(&h, 5);
+    assert_true(mk_clock_ms() - began >= 60);
+    h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+}
+
+/* No other handler may answer with success. */
+static void handlers_without_tunnels(void **state)
 {
     (void)state;
     wish(1, "/early", "");
@@ -264,14 +281,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(bytes_come_back, start, stop),
         cmocka_unit_test_setup_teardown(it_says_something_first, start, stop),
         cmocka_unit_test_setup_teardown(our_half_ends_first, start, stop),
-        cmocka_unit_test_setup_teardown(what_nobody_wants_to_hear, start, stop),
+        cmocka_unit_test_setup_teardown(unwanted_input, start, stop),
         cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start, stop),
-        cmocka_unit_test_setup_teardown(who_takes_nothing_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start, stop),
         cmocka_unit_test_setup_teardown(one_that_fails, start, stop),
         cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start, stop),
         cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start, stop),
         cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start, stop),
-        cmocka_unit_test_setup_teardown(who_knows_no_tunnels, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start, stop),
+        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start, stop),
         cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start, stop),
         cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start, stop),
     };

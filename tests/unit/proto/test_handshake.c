@@ -21,7 +21,7 @@ static mk_err fake_open(struct mk_stream *s, int fd, const struct mk_tls_domain 
     snprintf(tls.early, sizeof tls.early, "%.*s", MK_STR_ARG(mk_str_skip(early, 5)));
     if (tls.opens)
         return tls.opens;
-    mk_stream_open_plain(s, fd);
+    mk_stream_plain_open(s, fd);
     s->tls = &tls;
     return 0;
 }
@@ -29,7 +29,7 @@ static mk_err fake_open(struct mk_stream *s, int fd, const struct mk_tls_domain 
 static mk_err fake_handshake(struct mk_stream *s, const char **why)
 {
     tls.n_steps++;
-    *why = "it was told so";
+    *why = "the test says so";
     s->holds = !tls.answers;
     return tls.answers;
 }
@@ -139,7 +139,7 @@ static void it_cannot_begin(void **state)
     assert_true(t.ended || t.reset);
 }
 
-static void plain_http_is_told_so(void **state)
+static void plain_http_gets_400(void **state)
 {
     (void)state;
     open_with(MK_STR("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
@@ -190,7 +190,7 @@ static void only_so_many_in_a_turn(void **state)
     assert_int_equal(t.counters.secured, 1);
 }
 
-static void who_stands_in_line_may_go(void **state)
+static void a_queued_handshake_may_end(void **state)
 {
     (void)state;
     tls.answers = -EAGAIN;
@@ -215,11 +215,11 @@ int main(void)
         CASE(but_not_for_ever),
         CASE(it_fails),
         CASE(it_cannot_begin),
-        CASE(plain_http_is_told_so),
+        CASE(plain_http_gets_400),
         CASE(anything_else_is_not),
         CASE(challenges_end_the_connection),
         CASE(only_so_many_in_a_turn),
-        CASE(who_stands_in_line_may_go),
+        CASE(a_queued_handshake_may_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

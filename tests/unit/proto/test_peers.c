@@ -13,7 +13,7 @@ static struct mk_peer peer(const char *text)
     struct mk_addr a;
     struct mk_peer p;
     assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR(""), &a), 0);
-    mk_peer_set(&p, &a);
+    mk_addr_to_peer(&a, &p);
     return p;
 }
 
@@ -110,7 +110,7 @@ static void leave_once_more(void *ctx)
     leave("192.0.2.1:1");
 }
 
-static void who_leaves_without_having_come_is_a_bug(void **state)
+static void leaving_without_entering_is_a_bug(void **state)
 {
     (void)state;
     mk_peers_init(&peers, 1);
@@ -168,7 +168,7 @@ static void a_connection_may_turn_out_to_be_another_ones(void **state)
     (void)state;
     mk_peers_init(&peers, 1);
     assert_int_equal(enter("192.0.2.1:1"), 0);
-    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* who has his share still has it */
+    assert_int_equal(move("192.0.2.1:1", "192.0.2.1:9"), 0); /* a client at its limit keeps its share */
     assert_int_equal(move("192.0.2.1:9", "192.0.2.2:1"), 0);
     assert_int_equal(enter("192.0.2.1:1"), 0);
     assert_int_equal(move("192.0.2.1:1", "192.0.2.2:2"), -EDQUOT);
@@ -190,7 +190,7 @@ int main(void)
         cmocka_unit_test_teardown(a_network_of_ipv6_is_one_client, stop),
         cmocka_unit_test_teardown(ipv4_addresses_are_not_one_network, stop),
         cmocka_unit_test_teardown(some_are_not_counted, stop),
-        cmocka_unit_test_teardown(who_leaves_without_having_come_is_a_bug, stop),
+        cmocka_unit_test_teardown(leaving_without_entering_is_a_bug, stop),
         cmocka_unit_test_teardown(a_connection_may_turn_out_to_be_another_ones, stop),
         cmocka_unit_test_teardown(many_come_and_go, stop),
     };

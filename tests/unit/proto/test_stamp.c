@@ -25,7 +25,7 @@ static void it_is_written_once_a_second(void **state)
     assert_ptr_equal(mk_stamp_at(&s, 784111778).p, first.p);
 }
 
-static void the_empty_line_stands_behind(void **state)
+static void the_empty_line_comes_last(void **state)
 {
     (void)state;
     struct mk_stamp s;
@@ -56,7 +56,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(both_fields_are_ready),
         cmocka_unit_test(it_is_written_once_a_second),
-        cmocka_unit_test(the_empty_line_stands_behind),
+        cmocka_unit_test(the_empty_line_comes_last),
         cmocka_unit_test(a_name_that_is_too_long_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static unsigned served[GUESTS], n_served;
 
 static void work(struct guest *g)
 {
-    g->waits = !mk_turns_take(&turns);
+    g->waits = !mk_turns_begin(&turns);
     if (g->waits)
         mk_turns_add(&turns, &g->task);
     else
@@ -60,7 +60,7 @@ static void a_few_at_a_time_in_order(void **state)
         assert_int_equal(served[i], i);
 }
 
-static void who_comes_later_stands_behind(void **state)
+static void later_tasks_wait_behind(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < MK_TURNS_MAX + 2; i++)
@@ -78,7 +78,7 @@ static void each_turn_has_its_own(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 10 * MK_TURNS_MAX; i++) {
-        assert_true(mk_turns_take(&turns));
+        assert_true(mk_turns_begin(&turns));
         assert_int_equal(mk_loop_turn(&loop, 0), 0);
         assert_null(loop.tasks); /* the loop may sleep */
     }
@@ -88,7 +88,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_few_at_a_time_in_order, start, stop),
-        cmocka_unit_test_setup_teardown(who_comes_later_stands_behind, start, stop),
+        cmocka_unit_test_setup_teardown(later_tasks_wait_behind, start, stop),
         cmocka_unit_test_setup_teardown(each_turn_has_its_own, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -90,7 +90,7 @@ static struct mk_child *run(const char *script)
     return mk_child_start(&w, &o, on_end, &ended);
 }
 
-/* Everything that was written until nobody can write any more. */
+/* Everything that was written until no process can write any more. */
 static mk_str output(void)
 {
     static char room[64];
@@ -103,7 +103,7 @@ static mk_str output(void)
         len += n > 0 ? (size_t)n : 0;
         assert_int_equal(mk_loop_turn(&w.loop, 10), 0);
     }
-    fail_msg("somebody still holds the pipe");
+    fail_msg("some process still holds the pipe");
     return MK_STR("");
 }
 
@@ -125,7 +125,7 @@ static void its_streams_wait(void **state)
     assert_str(output(), "waits\n");
 }
 
-static void what_cannot_be_started_is_told_later(void **state)
+static void a_failed_start_is_reported_later(void **state)
 {
     (void)state;
     const char *argv[] = {"/bin/none", NULL}, *envp[] = {NULL};
@@ -141,7 +141,7 @@ static void what_cannot_be_started_is_told_later(void **state)
     assert_int_equal(status, -ENOENT);
 }
 
-static void what_cannot_be_asked_is_told_at_once(void **state)
+static void an_invalid_request_is_reported_at_once(void **state)
 {
     (void)state;
     static char big[120 * 1024];
@@ -169,7 +169,7 @@ static void a_signal_reaches_the_whole_group(void **state)
     assert_str(output(), "");
 }
 
-static void who_is_dropped_dies_in_silence(void **state)
+static void a_dropped_child_dies_silently(void **state)
 {
     (void)state;
     struct mk_child *c = run("trap '' TERM; sleep 1000 & sleep 1000");
@@ -285,10 +285,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_program_runs_and_ends, start, stop),
         cmocka_unit_test_setup_teardown(its_streams_wait, start, stop),
-        cmocka_unit_test_setup_teardown(what_cannot_be_started_is_told_later, start, stop),
-        cmocka_unit_test_setup_teardown(what_cannot_be_asked_is_told_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(a_failed_start_is_reported_later, start, stop),
+        cmocka_unit_test_setup_teardown(an_invalid_request_is_reported_at_once, start, stop),
         cmocka_unit_test_setup_teardown(a_signal_reaches_the_whole_group, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_dropped_dies_in_silence, start, stop),
+        cmocka_unit_test_setup_teardown(a_dropped_child_dies_silently, start, stop),
         cmocka_unit_test_setup_teardown(many_are_kept_apart, start, stop),
         cmocka_unit_test_setup_teardown(signals_wait_for_room, start, stop),
         cmocka_unit_test_setup_teardown(all_die_with_the_worker, start, stop),

@@ -74,7 +74,7 @@ static void a_descriptor_comes_along(void **state)
     assert_int_equal(write(m.fd, "hello", 5), 5);
     assert_int_equal(read(ends[0], byte, sizeof byte), 5);
     close(m.fd);
-    assert_int_equal(read(ends[0], byte, sizeof byte), 0); /* nobody else has it */
+    assert_int_equal(read(ends[0], byte, sizeof byte), 0); /* no other process has it */
     close(ends[0]);
 }
 
@@ -110,7 +110,7 @@ static void text_and_name_have_their_limits(void **state)
     assert_int_equal(m.name.len, MK_CONTROL_NAME);
 }
 
-/* The other end may have been taken over by somebody who means harm. */
+/* An attacker may control the other end. */
 static void what_is_no_message_is_passed_over(void **state)
 {
     (void)state;
@@ -141,7 +141,7 @@ static void an_end_that_is_gone_is_noticed(void **state)
     assert_int_equal(send_log(master, MK_STR("x"), -1), -EPIPE);
 }
 
-static void nobody_waits(void **state)
+static void no_process_waits(void **state)
 {
     (void)state;
     mk_err e = 0;
@@ -162,7 +162,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(text_and_name_have_their_limits, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_message_is_passed_over, start, stop),
         cmocka_unit_test_setup_teardown(an_end_that_is_gone_is_noticed, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_waits, start, stop),
+        cmocka_unit_test_setup_teardown(no_process_waits, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

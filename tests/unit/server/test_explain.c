@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/explain.h"
 
-#include "unit/server/configured.h"
+#include "unit/setup/configured.h"
 
 static struct configured c;
 static char said[65536];
@@ -36,18 +36,18 @@ static mk_str explain(const char *method, const char *url)
     return mk_buf_str(&out);
 }
 
-/* What stands behind `what`; absent when it is not said. */
+/* The text after `what`; absent if there is none. */
 static mk_str line(mk_str text, const char *what)
 {
     while (text.len) {
         mk_str one = mk_str_cut(&text, '\n');
-        if (mk_str_eq(mk_str_trim(mk_str_take(one, 10)), mk_str_from_c(what)))
+        if (mk_str_eq(mk_str_trim(mk_str_first(one, 10)), mk_str_from_c(what)))
             return mk_str_skip(one, 10);
     }
-    return (mk_str){NULL, 0};
+    return MK_ABSENT;
 }
 
-static void every_step_is_told(void **state)
+static void every_step_is_explained(void **state)
 {
     (void)state;
     mk_str text = explain("GET", "http://one.example:8080/index.html");
@@ -61,16 +61,16 @@ static void every_step_is_told(void **state)
     assert_contains(text, "ETag: ");
 }
 
-static void hosts_are_told_with_their_reason(void **state)
+static void hosts_are_explained_with_their_reason(void **state)
 {
     (void)state;
     assert_contains(line(explain("GET", "/"), "host"), "the request names no host");
     assert_contains(line(explain("GET", "http://x.two.example/"), "host"), "by a name with a star");
     assert_contains(line(explain("GET", "http://other/"), "host"), "no host has this name");
-    assert_contains(line(explain("GET", "http://other:99/"), "listener"), "none listens on port 99");
+    assert_contains(line(explain("GET", "http://other:99/"), "listener"), "no listener on port 99");
 }
 
-static void the_route_that_decides_is_told(void **state)
+static void the_deciding_route_is_named(void **state)
 {
     (void)state;
     mk_str text = explain("GET", "/old/x");
@@ -83,7 +83,7 @@ static void the_route_that_decides_is_told(void **state)
     assert_str(line(text, "answer"), "403 Forbidden");
 }
 
-static void what_is_wrong_with_a_file_is_told(void **state)
+static void problems_of_a_file_are_explained(void **state)
 {
     (void)state;
     assert_contains(line(explain("GET", "/nothing"), "file"), "nothing there beneath");
@@ -94,7 +94,7 @@ static void what_is_wrong_with_a_file_is_told(void **state)
     assert_contains(line(explain("GET", "http://x.two.example/route"), "file"), "(the Fallback)");
 }
 
-static void other_methods_are_told_what_they_get(void **state)
+static void the_answer_to_other_methods_is_explained(void **state)
 {
     (void)state;
     mk_str text = explain("POST", "/index.html");
@@ -104,7 +104,7 @@ static void other_methods_are_told_what_they_get(void **state)
     assert_str(line(explain("BREW", "/"), "answer"), "501 Not Implemented");
 }
 
-static void a_path_that_is_refused_is_told(void **state)
+static void a_refused_path_is_explained(void **state)
 {
     (void)state;
     static const char *const bad[] = {"/%zz", "/../x", "/%00", "http://one.example/.."};
@@ -131,12 +131,12 @@ static void what_is_no_request_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_step_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_are_told_with_their_reason, start, stop),
-        cmocka_unit_test_setup_teardown(the_route_that_decides_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(what_is_wrong_with_a_file_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(other_methods_are_told_what_they_get, start, stop),
-        cmocka_unit_test_setup_teardown(a_path_that_is_refused_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(every_step_is_explained, start, stop),
+        cmocka_unit_test_setup_teardown(hosts_are_explained_with_their_reason, start, stop),
+        cmocka_unit_test_setup_teardown(the_deciding_route_is_named, start, stop),
+        cmocka_unit_test_setup_teardown(problems_of_a_file_are_explained, start, stop),
+        cmocka_unit_test_setup_teardown(the_answer_to_other_methods_is_explained, start, stop),
+        cmocka_unit_test_setup_teardown(a_refused_path_is_explained, start, stop),
         cmocka_unit_test_setup_teardown(what_is_no_request_is_refused, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

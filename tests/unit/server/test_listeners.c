@@ -87,9 +87,9 @@ static bool is_there(const char *name)
     return faccessat(folder.fd, name, F_OK, 0) == 0;
 }
 
-/* ---- Who serves what ---- */
+/* ---- Workers and their sockets ---- */
 
-static void every_socket_is_somebodys_and_everybody_has_one(void **state)
+static void each_socket_has_a_worker_and_each_worker_has_one(void **state)
 {
     (void)state;
     int fds[1];
@@ -129,7 +129,7 @@ static void an_address_has_a_socket_for_each_worker(void **state)
         assert_true(mk_addr_eq(&got, &a));
         assert_true(fcntl(l.at[0].fds[i], F_GETFD) & FD_CLOEXEC);
     }
-    assert_int_equal(open_wanted(5), 0); /* more workers, more sockets; nothing is opened anew */
+    assert_int_equal(open_wanted(5), 0); /* more workers, more sockets; nothing is reopened */
     assert_int_equal(l.n, 1);
     assert_int_equal(l.at[0].n_fds, 5);
     assert_int_equal(open_wanted(2), 0);
@@ -185,7 +185,7 @@ static void what_fails_changes_nothing(void **state)
     want(taken);
     assert_int_equal(open_wanted(3), -EADDRINUSE);
     assert_int_equal(l.n, 2);
-    assert_true(l.at[0].wanted && l.at[1].wanted); /* as before: workers may be born anew */
+    assert_true(l.at[0].wanted && l.at[1].wanted); /* as before: workers may be replaced */
     assert_true(is_there("a") && is_there("b"));
     close(other);
 }
@@ -302,7 +302,7 @@ static void what_is_no_listener_is_passed_over(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_socket_is_somebodys_and_everybody_has_one),
+        cmocka_unit_test(each_socket_has_a_worker_and_each_worker_has_one),
         cmocka_unit_test_setup_teardown(an_address_has_a_socket_for_each_worker, start, stop),
         cmocka_unit_test_setup_teardown(a_unix_socket_is_shared, start, stop),
         cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_closed, start, stop),

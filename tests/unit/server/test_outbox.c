@@ -114,7 +114,7 @@ static void descriptors_are_kept_too(void **state)
     assert_int_equal(mk_fd_count(), before);
 }
 
-static void what_nobody_took_is_let_go(void **state)
+static void untaken_messages_are_dropped(void **state)
 {
     (void)state;
     unsigned before = mk_fd_count();
@@ -124,7 +124,7 @@ static void what_nobody_took_is_let_go(void **state)
     assert_int_equal(mk_outbox_send(&box, master, &log), 0);
     assert_int_equal(mk_fd_count(), before + 1);
     mk_fd_close(&worker);
-    assert_int_equal(mk_outbox_flush(&box, master), 0); /* nobody is left to take it */
+    assert_int_equal(mk_outbox_flush(&box, master), 0); /* no receiver is left */
     assert_null(box.first);
     mk_outbox_clear(&box);
 }
@@ -136,7 +136,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_does_not_is_kept_in_its_order, start, stop),
         cmocka_unit_test_setup_teardown(too_much_is_lost, start, stop),
         cmocka_unit_test_setup_teardown(descriptors_are_kept_too, start, stop),
-        cmocka_unit_test_setup_teardown(what_nobody_took_is_let_go, start, stop),
+        cmocka_unit_test_setup_teardown(untaken_messages_are_dropped, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

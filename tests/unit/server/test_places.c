@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What processes counted is not lost with them; what becomes of reloads is told. */
+/* Counts of processes outlive them; the results of reloads are recorded. */
 #include "server/places.h"
 
 #include "unit/test.h"
@@ -29,7 +29,7 @@ static void a_new_one_is_empty(void **state)
     assert_int_equal(atomic_load(&places.history->reloads), 0);
 }
 
-static void who_gets_a_place_begins_anew_and_the_past_is_kept(void **state)
+static void a_new_worker_starts_at_zero_and_the_past_is_kept(void **state)
 {
     (void)state;
     for (unsigned i = 1; i <= 3; i++) {
@@ -48,7 +48,7 @@ static void who_gets_a_place_begins_anew_and_the_past_is_kept(void **state)
     const struct mk_counters *past = &places.history->past;
     assert_int_equal(past->accepted, 2);
     assert_int_equal(past->dropped, 4);
-    assert_int_equal(past->open, 0); /* nobody is there any more */
+    assert_int_equal(past->open, 0); /* no connection is left */
     assert_int_equal(past->requests, 8);
     assert_int_equal(past->by_class[2], 10);
     assert_int_equal(past->by_ending[MK_ENDING_GONE], 12);
@@ -78,7 +78,7 @@ static void long_reasons_are_cut_and_short_ones_leave_nothing_of_them(void **sta
     memset(reason, 'x', sizeof reason);
     mk_history_stayed(places.history, mk_str_of(reason, sizeof reason));
     assert_int_equal(strlen(places.history->why), MK_HISTORY_WHY - 1);
-    mk_history_stayed(places.history, (mk_str){NULL, 0});
+    mk_history_stayed(places.history, MK_ABSENT);
     assert_string_equal(places.history->why, "");
 }
 
@@ -86,7 +86,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_new_one_is_empty, start, stop),
-        cmocka_unit_test_setup_teardown(who_gets_a_place_begins_anew_and_the_past_is_kept, start, stop),
+        cmocka_unit_test_setup_teardown(a_new_worker_starts_at_zero_and_the_past_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(a_reload_is_under_way_until_it_is_counted, start, stop),
         cmocka_unit_test_setup_teardown(long_reasons_are_cut_and_short_ones_leave_nothing_of_them, start,
                                         stop),

@@ -33,7 +33,7 @@ static int set_up(void **state)
     folder_init(&folder);
     mk_arena_init(&arena, NULL);
     loop.now_ms = 1000;
-    mk_wheel_init(&loop.wheel, loop.now_ms);
+    mk_timer_wheel_init(&loop.wheel, loop.now_ms);
     mk_upkeep_init(&upkeep, &loop, NULL, on_change);
     folder_add(&folder, "a.pem", MK_STR("one"));
     watch(&first);
@@ -52,10 +52,10 @@ static int tear_down(void **state)
 static void pass(uint32_t ms)
 {
     loop.now_ms += ms;
-    mk_wheel_turn(&loop.wheel, loop.now_ms);
+    mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
 }
 
-static void what_stays_is_not_told(void **state)
+static void unchanged_files_are_not_reported(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < 5; i++)
@@ -63,7 +63,7 @@ static void what_stays_is_not_told(void **state)
     assert_int_equal(n_told, 0);
 }
 
-static void a_change_is_told_once_when_it_has_settled(void **state)
+static void a_settled_change_is_reported_once(void **state)
 {
     (void)state;
     folder_add(&folder, "a.pem", MK_STR("three"));
@@ -79,8 +79,8 @@ static void a_change_is_told_once_when_it_has_settled(void **state)
     assert_int_equal(n_told, 1);
 }
 
-/* As whoever renews certificates and then sends HUP does it. */
-static void what_was_loaded_before_it_had_settled_is_not_told(void **state)
+/* As tools do that renew certificates and then send HUP. */
+static void files_loaded_before_they_settled_are_not_reported(void **state)
 {
     (void)state;
     folder_add(&folder, "a.pem", MK_STR("three"));
@@ -95,9 +95,9 @@ static void what_was_loaded_before_it_had_settled_is_not_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_stays_is_not_told, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_change_is_told_once_when_it_has_settled, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_was_loaded_before_it_had_settled_is_not_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(unchanged_files_are_not_reported, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_settled_change_is_reported_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(files_loaded_before_they_settled_are_not_reported, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

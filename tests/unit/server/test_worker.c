@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "os/sock.h"
-#include "unit/server/configured.h"
+#include "unit/setup/configured.h"
 
 static struct configured c;
 static struct mk_worker w;
@@ -102,7 +102,7 @@ static void limits_are_those_of_the_configuration(void **state)
         "    MaxKeepAliveRequest 6\n    FDT off\n" HOST);
     assert_int_equal(w.limits.head_ms, 3000);
     assert_int_equal(w.limits.idle_ms, 2000);
-    assert_int_equal(w.limits.content_max, 5 << 20);
+    assert_int_equal(w.limits.request.content_max, 5 << 20);
     assert_int_equal(w.limits.request_max, 7 * 1024);
     assert_int_equal(w.limits.head.head_max, 1024);
     assert_int_equal(w.limits.head.target_max, 512);
@@ -139,7 +139,7 @@ static void requests_are_logged_before_long(void **state)
     assert_contains(mk_buf_str(&text), "\"GET /y HTTP/1.1\" 404 ");
 }
 
-static void who_drains_answers_and_ends(void **state)
+static void a_draining_worker_answers_and_ends(void **state)
 {
     (void)state;
     serve(HOST);
@@ -156,7 +156,7 @@ static void who_drains_answers_and_ends(void **state)
     mk_worker_fini(&w);
 }
 
-static void who_drains_does_not_wait_for_ever(void **state)
+static void a_draining_worker_does_not_wait_for_ever(void **state)
 {
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
@@ -217,8 +217,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(files_of_the_configuration_are_served, start, stop),
         cmocka_unit_test_setup_teardown(limits_are_those_of_the_configuration, start, stop),
         cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, stop),
-        cmocka_unit_test_setup_teardown(who_drains_answers_and_ends, start, stop),
-        cmocka_unit_test_setup_teardown(who_drains_does_not_wait_for_ever, start, stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_answers_and_ends, start, stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_does_not_wait_for_ever, start, stop),
         cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, stop),
         cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, stop),
         cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, stop),

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker that has no master talks to itself; one that has, says things in a form that the master knows. */
+#include "server/worker.h"
 #include "server/worker_bus.h"
 
 #include <stdio.h>
 
 #include "os/fd.h"
 #include "server/control.h"
-#include "server/plugins.h"
+#include "setup/plugins.h"
 #include "unit/test.h"
 
 static struct mk_worker w;
@@ -130,7 +131,7 @@ static void before_it_has_started_a_plugin_hears_nothing(void **state)
     assert_string_equal(heard, "x ");
 }
 
-static void a_master_is_told(void **state)
+static void a_master_gets_a_report(void **state)
 {
     (void)state;
     int master, worker;
@@ -168,7 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_wrong_is_refused, start, stop),
         cmocka_unit_test_setup_teardown(alone_it_sets_its_own_level_and_reloads_nothing, start, stop),
         cmocka_unit_test_setup_teardown(before_it_has_started_a_plugin_hears_nothing, start, stop),
-        cmocka_unit_test(a_master_is_told),
+        cmocka_unit_test(a_master_gets_a_report),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "os/sock.h"
-#include "unit/server/configured.h"
+#include "unit/setup/configured.h"
 
 static struct configured c;
 static struct mk_worker w;
@@ -134,7 +134,7 @@ static void every_process_is_counted(void **state)
     assert_false(mk_worker_stats_at(&w, SIZE_MAX, &s));
 }
 
-static void the_past_is_told(void **state)
+static void the_past_is_reported(void **state)
 {
     (void)state;
     struct mk_worker_stats s;
@@ -148,7 +148,7 @@ static void the_past_is_told(void **state)
     assert_int_equal(s.sent, 1000);
 }
 
-static void reloads_are_told(void **state)
+static void reloads_are_reported(void **state)
 {
     (void)state;
     struct mk_reloads r;
@@ -165,7 +165,7 @@ static void reloads_are_told(void **state)
     assert_int_equal(r.failed, 1);
     assert_str(mk_buf_str(&why), "x.conf:1:1: error");
     mk_buf_clear(&why);
-    memset(history.why, 'x', sizeof history.why); /* somebody wrote over it */
+    memset(history.why, 'x', sizeof history.why); /* it was overwritten */
     mk_worker_reloads(&w, &r, &why);
     assert_int_equal(why.len, sizeof history.why);
     mk_buf_free(&why);
@@ -243,7 +243,7 @@ static void look_on(const struct mk_record *record, void *data)
     assert_str(during.last.host, "example.org");
 }
 
-static void requests_under_way_are_told(void **state)
+static void requests_under_way_are_reported(void **state)
 {
     (void)state;
     serve(HOST);
@@ -267,7 +267,7 @@ static void the_cache_can_be_looked_at_and_emptied(void **state)
     assert_int_equal(info.files_max, 77);
     assert_int_equal(info.memory_max, 1 << 20);
     assert_true(info.files >= 1);
-    assert_int_equal(info.memory, 5); /* "index": in memory, without a descriptor */
+    assert_true(info.memory > 5); /* "index", and its prepared heads */
     mk_worker_cache_clear(&w);
     mk_worker_cache(&w, &info);
     assert_int_equal(info.files, 0);
@@ -277,7 +277,7 @@ static void the_cache_can_be_looked_at_and_emptied(void **state)
     assert_true(info.files >= 1);
 }
 
-static void hosts_are_told_one_by_one(void **state)
+static void hosts_are_reported_one_by_one(void **state)
 {
     (void)state;
     serve(
@@ -325,13 +325,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_knows_its_place_and_its_time, start, stop),
         cmocka_unit_test_setup_teardown(messages_go_to_the_error_log, start, stop),
         cmocka_unit_test_setup_teardown(every_process_is_counted, start, stop),
-        cmocka_unit_test_setup_teardown(the_past_is_told, start, stop),
-        cmocka_unit_test_setup_teardown(reloads_are_told, start, stop),
+        cmocka_unit_test_setup_teardown(the_past_is_reported, start, stop),
+        cmocka_unit_test_setup_teardown(reloads_are_reported, start, stop),
         cmocka_unit_test_setup_teardown(without_a_master_there_is_no_past, start, stop),
         cmocka_unit_test_setup_teardown(connections_can_be_looked_at, start, stop),
-        cmocka_unit_test_setup_teardown(requests_under_way_are_told, start, stop),
+        cmocka_unit_test_setup_teardown(requests_under_way_are_reported, start, stop),
         cmocka_unit_test_setup_teardown(the_cache_can_be_looked_at_and_emptied, start, stop),
-        cmocka_unit_test_setup_teardown(hosts_are_told_one_by_one, start, stop),
+        cmocka_unit_test_setup_teardown(hosts_are_reported_one_by_one, start, stop),
         cmocka_unit_test_setup_teardown(the_configuration_is_printed, start, stop),
         cmocka_unit_test_setup_teardown(lines_are_gathered_and_written_before_long, start, stop),
     };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What plugins wait for in a worker, and what becomes of it when the worker ends. */
+#include "server/worker.h"
 #include "server/worker_wait.h"
 
 #include <pthread.h>
@@ -7,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "unit/server/configured.h"
+#include "unit/setup/configured.h"
 
 enum { AT_ONCE = 1024 };
 
@@ -106,7 +107,7 @@ static void work_is_done_aside_and_ends_in_the_loop(void **state)
     assert_int_equal(n_dones, 0);
     turn_until(&n_dones, 50);
     assert_int_equal(n_works, 50);
-    assert_int_equal(w.n_aside, 0);
+    assert_int_equal(w.aside.n_jobs, 0);
     assert_int_equal(w.service.helper.n_threads, 0); /* files have threads of their own */
     mk_worker_fini(&w);
     assert_int_equal(n_dones, 50);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Certificates of the machine's own authority: what they say, who believes them, and when they are replaced.
+/* Certificates of the machine's own authority: what they contain, which clients trust them, and when they are
+ * replaced.
  */
 #include "tls/authority.h"
 
@@ -142,7 +143,7 @@ static void a_certificate_of_another_authority_is_not_believed(void **state)
     struct mk_tls_authority *other = open_again(mk_buf_str(&pem));
     assert_int_equal(ops->issue(other, &box, NOW, &leaf), 0);
     assert_int_not_equal(verify(&leaf, "box", false, NOW), X509_V_OK);
-    assert_string_equal(ops->is_due(f.a, mk_buf_str(&leaf), &box, NOW), "it is of another authority");
+    assert_string_equal(ops->is_due(f.a, mk_buf_str(&leaf), &box, NOW), "another authority issued it");
     ops->close(other);
 }
 
@@ -305,7 +306,7 @@ static void it_is_due_at_two_thirds_of_its_time(void **state)
 {
     (void)state;
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW + 60 * DAY),
-                        "two thirds of its time are over");
+                        "two thirds of its lifetime are over");
     assert_string_equal(ops->is_due(f.a, mk_buf_str(&f.leaf), &box, NOW - DAY), "it is not valid yet");
 }
 
@@ -323,10 +324,10 @@ static void what_is_no_certificate_is_due(void **state)
 {
     (void)state;
     mk_str leaf = mk_buf_str(&f.leaf);
-    assert_string_equal(ops->is_due(f.a, MK_STR(""), &box, NOW), "it cannot be read");
-    assert_string_equal(ops->is_due(f.a, MK_STR("nonsense"), &box, NOW), "it cannot be read");
-    assert_string_equal(ops->is_due(f.a, mk_str_take(leaf, leaf.len - 40), &box, NOW), "it cannot be read");
-    assert_string_equal(ops->is_due(f.a, mk_str_skip(leaf, 40), &box, NOW), "it cannot be read");
+    assert_string_equal(ops->is_due(f.a, MK_STR(""), &box, NOW), "it is unreadable");
+    assert_string_equal(ops->is_due(f.a, MK_STR("nonsense"), &box, NOW), "it is unreadable");
+    assert_string_equal(ops->is_due(f.a, mk_str_first(leaf, leaf.len - 40), &box, NOW), "it is unreadable");
+    assert_string_equal(ops->is_due(f.a, mk_str_skip(leaf, 40), &box, NOW), "it is unreadable");
 }
 
 static void it_does_not_outlive_its_authority(void **state)
@@ -360,11 +361,11 @@ static void what_is_no_authority_is_refused(void **state)
     (void)state;
     mk_str pem = mk_buf_str(&f.pem);
     size_t end_of_key = (size_t)((char *)memmem(pem.p, pem.len, "-----BEGIN CERT", 15) - pem.p);
-    assert_refused(MK_STR(""), "there is no private key in it that could be read");
-    assert_refused(mk_str_skip(pem, end_of_key), "there is no private key in it that could be read");
-    assert_refused(mk_str_take(pem, end_of_key), "there is no certificate in it that could be read");
-    assert_refused(mk_str_take(pem, pem.len - 40), "there is no certificate in it that could be read");
-    assert_refused(mk_buf_str(&f.leaf), "its certificate is not that of an authority");
+    assert_refused(MK_STR(""), "it contains no readable private key");
+    assert_refused(mk_str_skip(pem, end_of_key), "it contains no readable private key");
+    assert_refused(mk_str_first(pem, end_of_key), "it contains no readable certificate");
+    assert_refused(mk_str_first(pem, pem.len - 40), "it contains no readable certificate");
+    assert_refused(mk_buf_str(&f.leaf), "its certificate is not an authority's");
 }
 
 static void key_and_certificate_must_belong_together(void **state)
@@ -375,9 +376,9 @@ static void key_and_certificate_must_belong_together(void **state)
     assert_int_equal(ops->make(MK_STR("box"), &box, NOW, &other), 0);
     mk_str pem = mk_buf_str(&f.pem), o = mk_buf_str(&other);
     mk_buf_add(&mixed,
-               mk_str_take(pem, (size_t)((char *)memmem(pem.p, pem.len, "-----BEGIN CERT", 15) - pem.p)));
+               mk_str_first(pem, (size_t)((char *)memmem(pem.p, pem.len, "-----BEGIN CERT", 15) - pem.p)));
     mk_buf_add(&mixed, mk_str_skip(o, (size_t)((char *)memmem(o.p, o.len, "-----BEGIN CERT", 15) - o.p)));
-    assert_refused(mk_buf_str(&mixed), "its key and its certificate do not belong together");
+    assert_refused(mk_buf_str(&mixed), "its key does not match its certificate");
 }
 
 static void a_room_that_is_too_small_is_said(void **state)

@@ -79,7 +79,7 @@ static void but_each_once(void **state)
     struct mk_tls_pair pairs[2] = {w.pair, world_pair(&w, "other", EVP_EC_gen("P-256"), -1, 10)};
     w.rules.pairs = pairs;
     w.rules.n_pairs = 2;
-    expect_wrong(pairs[1].certificate, "same kind of key");
+    expect_wrong(pairs[1].certificate, "same type of key");
 }
 
 static void no_certificate_at_all(void **state)
@@ -96,7 +96,7 @@ static void files_that_cannot_be_read(void **state)
     (void)state;
     const char *key = w.pair.key;
     w.pair.key = world_path(&w, "missing");
-    expect_wrong(w.pair.key, "the key cannot be read: No such file");
+    expect_wrong(w.pair.key, "cannot read the key: No such file");
     w.pair.key = w.folder.path;
     expect_wrong(w.pair.key, "Is a directory");
     folder_add(&w.folder, "empty", MK_STR(""));
@@ -106,7 +106,7 @@ static void files_that_cannot_be_read(void **state)
     expect_wrong(w.pair.key, "it is not a file");
     w.pair.key = key;
     w.pair.certificate = "/nowhere/at/all.pem";
-    expect_wrong(w.pair.certificate, "the certificate cannot be read: No such file");
+    expect_wrong(w.pair.certificate, "cannot read the certificate: No such file");
 }
 
 static void files_that_are_something_else(void **state)
@@ -115,19 +115,19 @@ static void files_that_are_something_else(void **state)
     const char *certificate = w.pair.certificate, *key = w.pair.key;
     folder_add(&w.folder, "text", MK_STR("This is no certificate.\n"));
     w.pair.certificate = world_path(&w, "text");
-    expect_wrong(w.pair.certificate, "there is no certificate in it: expected PEM");
+    expect_wrong(w.pair.certificate, "it contains no certificate: expected PEM");
     w.pair.certificate = certificate;
     w.pair.key = w.paths[w.n_paths - 1];
-    expect_wrong(w.pair.key, "there is no private key in it: expected PEM");
+    expect_wrong(w.pair.key, "it contains no private key: expected PEM");
     w.pair.key = certificate;
-    expect_wrong(w.pair.key, "there is no private key in it");
+    expect_wrong(w.pair.key, "it contains no private key");
     w.pair.key = NULL; /* in the same file */
-    expect_wrong(certificate, "there is no private key in it");
+    expect_wrong(certificate, "it contains no private key");
     w.pair.certificate = key;
-    expect_wrong(key, "there is no certificate in it");
+    expect_wrong(key, "it contains no certificate");
     folder_add(&w.folder, "broken", MK_STR("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"));
     w.pair = (struct mk_tls_pair){.certificate = world_path(&w, "broken"), .key = key};
-    expect_wrong(w.pair.certificate, "cannot be understood");
+    expect_wrong(w.pair.certificate, "is invalid");
 }
 
 static void pairs_that_are_none(void **state)
@@ -181,15 +181,15 @@ static void words(void **state)
 {
     (void)state;
     w.rules.ciphers = "ECDHE-ECDSA-AES128-GCM-SHA256:NONSENSE";
-    expect_wrong(NULL, "\"NONSENSE\" is no cipher of TLS 1.2");
+    expect_wrong(NULL, "\"NONSENSE\" is not a cipher of TLS 1.2");
     w.rules.ciphers = "!ALL:ECDHE-ECDSA-AES128-GCM-SHA256";
-    expect_wrong(NULL, "no cipher of TLS 1.2 is left");
+    expect_wrong(NULL, "leaves no cipher of TLS 1.2");
     w.rules.ciphers = "ECDHE-ECDSA-AES256-GCM-SHA384:!SHA1:@STRENGTH";
     w.rules.suites = "TLS_NONSENSE";
-    expect_wrong(NULL, "\"TLS_NONSENSE\" is no cipher of TLS 1.3");
+    expect_wrong(NULL, "\"TLS_NONSENSE\" is not a cipher of TLS 1.3");
     w.rules.suites = "TLS_AES_256_GCM_SHA384";
     w.rules.groups = "X25519:nonsense";
-    expect_wrong(NULL, "\"X25519:nonsense\" is no list of groups");
+    expect_wrong(NULL, "\"X25519:nonsense\" is not a list of groups");
     w.rules.groups = "P-384";
     world_load(&w);
     world_connect(&w);
@@ -215,11 +215,11 @@ static void authorities_of_clients(void **state)
 {
     (void)state;
     w.rules.clients = MK_TLS_CLIENTS_OPTIONAL;
-    expect_wrong(NULL, "whose is not said");
+    expect_wrong(NULL, "no authority for them is given");
     w.rules.client_authority = "/nowhere/at/all.pem";
-    expect_wrong(w.rules.client_authority, "the authority of clients cannot be read: No such file");
+    expect_wrong(w.rules.client_authority, "cannot read the client authority: No such file");
     w.rules.client_authority = w.pair.key;
-    expect_wrong(w.pair.key, "there is no certificate in it");
+    expect_wrong(w.pair.key, "it contains no certificate");
     w.rules.client_authority = w.pair.certificate;
     world_load(&w);
 }
@@ -317,9 +317,9 @@ static void answers_of_authorities(void **state)
     (void)state;
     struct stat st;
     w.pair.ocsp = w.pair.key;
-    expect_wrong(w.pair.key, "there is no OCSP answer in it: expected one in DER");
+    expect_wrong(w.pair.key, "it contains no OCSP response: expected DER");
     w.pair.ocsp = write_answer("other.ocsp", 0x1234, 5);
-    expect_wrong(w.pair.ocsp, "about another certificate");
+    expect_wrong(w.pair.ocsp, "for another certificate");
     w.pair.ocsp = write_answer("late.ocsp", 0x4711, -5);
     expect_odd(w.pair.ocsp, "out of date");
     assert_int_equal(stapled(), -1);
@@ -362,7 +362,7 @@ static void protocols(void **state)
                         "no application protocol");
     assert_string_equal(speaks("\x0a"
                                "acme-tls/1"),
-                        "there is no challenge for the name that it asks for");
+                        "there is no challenge for the requested name");
     mk_tls_context_free(w.context);
     w.rules.h2 = false;
     world_load(&w);

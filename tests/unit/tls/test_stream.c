@@ -198,7 +198,7 @@ static void a_little_waits_for_more(void **state)
 
 /* ---- The end ---- */
 
-static void our_end_is_told(void **state)
+static void our_end_reaches_the_peer(void **state)
 {
     (void)state;
     world_connect(&w);
@@ -278,7 +278,7 @@ static void what_was_changed_ends_it(void **state)
     assert_int_equal(send(w.fd, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
     assert_int_equal(world_hear(&w, room, sizeof room), -EPROTO);
     assert_int_equal(w.s.ops->write(&w.s, MK_STR("x"), false), -EPROTO);
-    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* it was told */
+    assert_true(SSL_read(w.client, room, sizeof room) <= 0); /* it got the alert */
     assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_SSLV3_ALERT_BAD_RECORD_MAC);
     ERR_clear_error();
 }
@@ -377,7 +377,7 @@ int main(void)
         CASE(nothing_is_lost_or_doubled),
         CASE(files_too),
         CASE(a_little_waits_for_more),
-        CASE(our_end_is_told),
+        CASE(our_end_reaches_the_peer),
         CASE(our_end_waits_for_room),
         CASE(closing_tells_too),
         CASE(the_end_of_the_peer_is_zero),

@@ -4,6 +4,7 @@
 #include "unit/death.h"
 #include "unit/folder.h"
 #include "unit/test.h"
+#include "web/filecache.h"
 
 static struct mk_arena arena;
 static struct mk_content content;
@@ -93,7 +94,7 @@ static void advance_too_far(void *ctx)
     mk_content_advance(&content, *(uint64_t *)ctx);
 }
 
-static void who_goes_beyond_a_part_is_a_bug(void **state)
+static void going_beyond_a_part_is_a_bug(void **state)
 {
     (void)state;
     uint64_t n = 4;
@@ -108,25 +109,25 @@ static void who_goes_beyond_a_part_is_a_bug(void **state)
 /* ---- Files ---- */
 
 static struct folder folder;
-static struct mk_file_cache cache;
+static struct mk_filecache cache;
 static struct mk_root root;
 static struct mk_open_file *file;
 
 static void open_file(size_t small)
 {
-    const struct mk_file_cache_limits limits = {.files = 4, .memory = 1000, .small = small};
+    const struct mk_filecache_limits limits = {.files = 4, .memory = 1000, .small = small};
     folder_init(&folder);
     folder_add(&folder, "f", MK_STR("0123456789"));
     root = (struct mk_root){.fd = folder.fd, .path = folder.path};
-    assert_int_equal(mk_file_cache_init(&cache, &limits), 0);
-    assert_int_equal(mk_file_cache_take(&cache, &root, MK_STR("f"), 0, &file), 0);
+    assert_int_equal(mk_filecache_init(&cache, &limits), 0);
+    assert_int_equal(mk_filecache_take(&cache, &root, MK_STR("f"), 0, &file), 0);
     assert_int_equal(file->content.p != NULL, small > 0);
 }
 
 static void close_file(void)
 {
     mk_open_file_drop(file);
-    mk_file_cache_fini(&cache);
+    mk_filecache_fini(&cache);
     folder_fini(&folder);
 }
 
@@ -135,14 +136,14 @@ static void check_slices(size_t small)
     open_file(small);
     for (size_t cap = 1; cap < 12; cap++) {
         mk_content_init(&content);
-        assert_false(content.of_file);
+        assert_null(content.origin);
         assert_true(mk_content_add_file(&content, &arena, file, 7, 3));
         add("<>");
         assert_true(mk_content_add_file(&content, &arena, file, 0, 10));
         assert_true(mk_content_add_file(&content, &arena, file, 5, 0));
         assert_true(mk_content_add_file(&content, &arena, file, 2, 1));
         assert_int_equal(content.length, 16);
-        assert_true(content.of_file);
+        assert_ptr_equal(content.origin, file);
         check_pulled(cap, "789<>01234567892");
     }
     close_file();
@@ -258,7 +259,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nothing_is_nothing, start, stop),
         cmocka_unit_test_setup_teardown(parts_follow_each_other, start, stop),
         cmocka_unit_test_setup_teardown(parts_are_taken_as_they_are, start, stop),
-        cmocka_unit_test_setup_teardown(who_goes_beyond_a_part_is_a_bug, start, stop),
+        cmocka_unit_test_setup_teardown(going_beyond_a_part_is_a_bug, start, stop),
         cmocka_unit_test_setup_teardown(slices_of_a_file_in_memory, start, stop),
         cmocka_unit_test_setup_teardown(slices_of_a_file_on_disk, start, stop),
         cmocka_unit_test_setup_teardown(a_file_on_disk_is_a_part_of_its_own, start, stop),

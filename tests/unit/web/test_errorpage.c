@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/errorpage.h"
 
+#include "http/status.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
@@ -53,6 +54,29 @@ static void every_status_has_a_page(void **state)
     }
 }
 
+/* The registry of IANA: each of its statuses has a sentence of its own, and an unknown one has some sentence.
+ */
+static void every_status_has_a_sentence(void **state)
+{
+    (void)state;
+    char told[256][128];
+    size_t n = 0;
+    for (unsigned status = 300; status < 600; status++) {
+        struct mk_exchange *x = fill(&site.host, status);
+        mk_str page = site_content(x);
+        const char *begin = strstr(page.p, "<p>"), *end = strstr(page.p, "</p>");
+        assert_true(begin && end && end - begin > 20 && end[-1] == '.');
+        if (status >= 400 && mk_status_line(status).len) {
+            snprintf(told[n], sizeof *told, "%.*s", (int)(end - begin), begin);
+            for (size_t i = 0; i < n; i++)
+                assert_string_not_equal(told[i], told[n]);
+            n++;
+        }
+        mk_exchange_free(x);
+    }
+    assert_true(n >= 39);
+}
+
 static const struct mk_error_page pages[] = {
     {.status = 404, .path = MK_STR_INIT("errors/404.html")},
     {.status = 500, .path = MK_STR_INIT("errors/large.png")},
@@ -92,7 +116,7 @@ static void a_host_has_pages_of_its_own(void **state)
     assert_int_equal(site.n_logged, 0);
 }
 
-static void a_page_that_is_not_there_is_replaced_and_told(void **state)
+static void a_missing_page_is_replaced_and_reported(void **state)
 {
     (void)state;
     add_pages();
@@ -112,10 +136,10 @@ static void a_page_is_held_as_long_as_the_request(void **state)
     add_pages();
     struct mk_exchange *x = fill(&site.host, 500);
     assert_int_equal(unlinkat(site.folder.fd, "errors/large.png", 0), 0);
-    mk_file_cache_fini(&site.web.files);
+    mk_filecache_fini(&site.web.files);
     assert_int_equal(site_content(x).len, 10000);
     mk_exchange_free(x);
-    assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
+    assert_int_equal(mk_filecache_init(&site.web.files, &site_limits), 0);
 }
 
 static unsigned n_closed;
@@ -157,8 +181,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_status_has_a_page, start, stop),
+        cmocka_unit_test_setup_teardown(every_status_has_a_sentence, start, stop),
         cmocka_unit_test_setup_teardown(a_host_has_pages_of_its_own, start, stop),
-        cmocka_unit_test_setup_teardown(a_page_that_is_not_there_is_replaced_and_told, start, stop),
+        cmocka_unit_test_setup_teardown(a_missing_page_is_replaced_and_reported, start, stop),
         cmocka_unit_test_setup_teardown(a_page_is_held_as_long_as_the_request, start, stop),
         cmocka_unit_test_setup_teardown(what_was_to_be_sent_is_not_but_fields_stay, start, stop),
     };

@@ -7,7 +7,7 @@
 enum { SAID = 256 };
 
 static struct site site;
-static char said[SAID]; /* who was closed, in order */
+static char said[SAID]; /* the closed ones, in order */
 
 static void say(char name)
 {
@@ -20,9 +20,9 @@ static void say(char name)
 struct filter {
     char name;
     char letter;    /* to put behind each byte */
-    ssize_t answer; /* if not 0: what every pull answers */
+    ssize_t answer; /* if not 0: what every pull returns */
     size_t step;    /* how much it asks for at once */
-    ssize_t last;   /* what it was told last */
+    ssize_t last;   /* the last result of a pull */
     unsigned n_pulls;
 };
 
@@ -258,7 +258,7 @@ static ssize_t pull_nothing(void *ctx, struct mk_upstream *up, char *room, size_
     return mk_upstream_pull(up, room, 0);
 }
 
-static void nobody_pulls_into_no_room(void **state)
+static void no_pull_without_room(void **state)
 {
     (void)state;
     static const struct mk_filter_ops ops = {.pull = pull_nothing};
@@ -270,7 +270,7 @@ static void nobody_pulls_into_no_room(void **state)
     mk_exchange_free(x);
 }
 
-static void who_is_not_taken_is_closed(void **state)
+static void a_rejected_filter_is_closed(void **state)
 {
     (void)state;
     struct filter f = {.name = 'f'};
@@ -376,7 +376,7 @@ static void without_content_there_is_no_filter(void **state)
     assert_string_equal(said, "");
 }
 
-static void who_is_refused_later_loses_his_filters(void **state)
+static void a_response_refused_later_loses_its_filters(void **state)
 {
     (void)state;
     add_hook();
@@ -402,13 +402,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(errors_come_through_and_stay, start, stop),
         cmocka_unit_test_setup_teardown(an_upstream_keeps_its_length, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_says_too_much_is_not_believed, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_pulls_into_no_room, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_not_taken_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(no_pull_without_room, start, stop),
+        cmocka_unit_test_setup_teardown(a_rejected_filter_is_closed, start, stop),
         cmocka_unit_test_setup_teardown(other_content_closes_all_of_it, start, stop),
         cmocka_unit_test_setup_teardown(a_hook_filters_files, start, stop),
         cmocka_unit_test_setup_teardown(error_pages_are_content_too, start, stop),
         cmocka_unit_test_setup_teardown(without_content_there_is_no_filter, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_refused_later_loses_his_filters, start, stop),
+        cmocka_unit_test_setup_teardown(a_response_refused_later_loses_its_filters, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Content of requests on its way through the corridor, out of a protocol that gives it in pieces: handlers
- * and sources get what has arrived, wait for the rest, and nothing is read that nobody asked for. */
+ * and sources get what has arrived, wait for the rest, and nothing is read without demand. */
 #include "unit/handlers.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
 enum { MAX_CAP = 16 * 1024 };
 
-/* A protocol that has the content in pieces, separated by "|": before each one somebody has to wait. */
+/* A protocol that has the content in pieces, separated by "|": the reader waits before each one. */
 struct wire {
     const char *pieces;
     mk_err ending; /* behind the last one; 0: the end */
@@ -114,7 +114,7 @@ static void content_that_is_not_there_is_waited_for(void **state)
     mk_exchange_free(x);
 }
 
-static void what_went_wrong_is_told_by_the_handler(void **state)
+static void the_handler_reports_failures(void **state)
 {
     (void)state;
     static const struct {
@@ -131,7 +131,7 @@ static void what_went_wrong_is_told_by_the_handler(void **state)
     }
 }
 
-static void who_does_not_ask_gets_nothing(void **state)
+static void a_handler_that_does_not_read_gets_nothing(void **state)
 {
     (void)state;
     struct mk_exchange *x = post("/early", "hello", 0, 5);
@@ -190,7 +190,7 @@ static void a_source_passes_on_what_went_wrong(void **state)
     mk_exchange_free(x);
 }
 
-static void who_resumes_is_heard(void **state)
+static void resume_reaches_the_connection(void **state)
 {
     (void)state;
     struct mk_exchange *x = post("/never", "", 0, 0);
@@ -206,12 +206,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(content_that_is_there_is_read_at_once, start, stop),
         cmocka_unit_test_setup_teardown(content_that_is_not_there_is_waited_for, start, stop),
-        cmocka_unit_test_setup_teardown(what_went_wrong_is_told_by_the_handler, start, stop),
-        cmocka_unit_test_setup_teardown(who_does_not_ask_gets_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(the_handler_reports_failures, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_gets_nothing, start, stop),
         cmocka_unit_test_setup_teardown(a_source_reads_only_what_is_pulled, start, stop),
         cmocka_unit_test_setup_teardown(the_length_of_an_echo_is_what_is_known, start, stop),
         cmocka_unit_test_setup_teardown(a_source_passes_on_what_went_wrong, start, stop),
-        cmocka_unit_test_setup_teardown(who_resumes_is_heard, start, stop),
+        cmocka_unit_test_setup_teardown(resume_reaches_the_connection, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

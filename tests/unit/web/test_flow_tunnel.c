@@ -108,7 +108,7 @@ static void one_that_was_not_meant_so(void **state)
 }
 
 /* Over HTTP/1.1 an answer is an answer; over HTTP/2 every success would open the tunnel. */
-static void one_that_nobody_accepts(void **state)
+static void one_that_is_not_accepted(void **state)
 {
     (void)state;
     struct mk_exchange *x = ask(11, false, MK_NEXT);
@@ -137,6 +137,6 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
     const struct CMUnitTest tests[] = {T(one_that_is_accepted), T(one_that_was_not_meant_so),
-                                       T(one_that_nobody_accepts), T(trailers_go_with_the_content)};
+                                       T(one_that_is_not_accepted), T(trailers_go_with_the_content)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/host.h"
 
+#include <errno.h>
+
 #include "unit/test.h"
 
 enum { NAMES_MAX = 4 };
@@ -32,10 +34,11 @@ static int stop(void **state)
 static mk_err add(struct named *n, const char *names)
 {
     mk_str rest = mk_str_from_c(names), taken = MK_STR("");
+    const struct mk_host *holder;
     *n = (struct named){.host.names = n->names};
     for (mk_str word; (word = mk_str_word(&rest)).len;)
         n->names[n->host.n_names++] = word;
-    mk_err e = mk_hosts_add(&hosts, &n->host, &taken);
+    mk_err e = mk_hosts_add(&hosts, &n->host, &taken, &holder);
     assert_true(e == 0 || taken.len > 0);
     return e;
 }
@@ -99,7 +102,7 @@ static void exact_names_come_before_longer_stars_before_shorter_ones(void **stat
     expect("deep.example.org", &wide);
     expect("a.b.c.example.org", &wide);
     expect("A.Example.Org.", &wide);
-    expect("example.org", &first); /* the star stands for something */
+    expect("example.org", &first); /* the star matches at least one label */
     expect("badexample.org", &first);
     expect("org", &first);
 }
@@ -148,7 +151,7 @@ static void a_name_may_be_very_long(void **state)
     expect(name, &first);
 }
 
-static void what_everybody_may_know(void **state)
+static void what_every_client_may_know(void **state)
 {
     (void)state;
     static const struct mk_route routes[] = {
@@ -185,6 +188,119 @@ static void a_host_may_have_no_name(void **state)
     assert_null(mk_host_name_at(&n.host, 0).p);
 }
 
+static void the_first_location_with_the_path_counts(void **state)
+{
+    (void)state;
+    struct mk_location_path large[2] = {{.regex = NULL}}, all[1] = {{.regex = NULL}};
+    bool gave_up;
+    assert_true(mk_pattern_set(&large[0].pattern, MK_STR("/up/*")));
+    assert_true(mk_pattern_set(&large[1].pattern, MK_STR("*.iso")));
+    assert_true(mk_pattern_set(&all[0].pattern, MK_STR("/*")));
+    const struct mk_location locations[] = {{.paths = large, .n_paths = 2}, {.paths = all, .n_paths = 1}};
+    struct mk_host host = {.locations = locations, .n_locations = 1};
+    assert_ptr_equal(mk_host_location(&host, MK_STR("/up"), &gave_up), &locations[0]);
+    assert_ptr_equal(mk_host_location(&host, MK_STR("/a/b.iso"), &gave_up), &locations[0]);
+    assert_null(mk_host_location(&host, MK_STR("/upper"), &gave_up));
+    host.n_locations = 2;
+    assert_ptr_equal(mk_host_location(&host, MK_STR("/up/a"), &gave_up), &locations[0]);
+    assert_ptr_equal(mk_host_location(&host, MK_STR("/upper"), &gave_up), &locations[1]);
+    assert_null(mk_host_location(&host, MK_STR("*"), &gave_up));
+    assert_null(mk_host_location(&host, MK_ABSENT, &gave_up));
+}
+
+/* In place of PCRE2: the name begins with a letter, and "long..." is given up. */
+struct initial {
+    struct mk_regex regex;
+    char c;
+};
+
+static enum mk_regex_result match_initial(const struct mk_regex *r, mk_str text,
+                                          struct mk_regex_captures *out)
+{
+    (void)out;
+    if (mk_str_starts(text, MK_STR("long")))
+        return MK_REGEX_GAVE_UP;
+    return text.p[0] == ((const struct initial *)(const void *)r)->c ? MK_REGEX_MATCHES : MK_REGEX_DIFFERS;
+}
+
+static const struct mk_regex_ops ops = {.match = match_initial};
+
+static enum mk_regex_result give_up(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+{
+    (void)r, (void)text, (void)out;
+    return MK_REGEX_GAVE_UP;
+}
+
+static const struct mk_regex_ops ops_giving_up = {.match = give_up};
+
+static void a_location_whose_search_is_given_up_counts_and_says_so(void **state)
+{
+    (void)state;
+    struct initial slash = {.regex.ops = &ops, .c = '/'}, tilde = {.regex.ops = &ops_giving_up, .c = '~'};
+    struct mk_location_path first[2] = {{.regex = &tilde.regex}, {.regex = &slash.regex}};
+    const struct mk_location locations[] = {{.paths = first, .n_paths = 2}, {.paths = first, .n_paths = 1}};
+    struct mk_host host = {.locations = locations, .n_locations = 1};
+    bool gave_up;
+    assert_ptr_equal(mk_host_location(&host, MK_STR("/a"), &gave_up), &locations[0]);
+    assert_false(gave_up); /* another of its paths matches */
+    host.locations++;
+    assert_ptr_equal(mk_host_location(&host, MK_STR("/a"), &gave_up), &locations[1]);
+    assert_true(gave_up);
+}
+
+static mk_err add_initial(struct named *n, struct mk_regex **slot, struct initial *initial, const char *name,
+                          const struct mk_host **holder)
+{
+    mk_str taken;
+    initial->regex.ops = &ops;
+    *slot = &initial->regex;
+    *n = (struct named){.host = {.names = n->names, .n_names = 1, .regexes = slot}};
+    n->names[0] = mk_str_from_c(name);
+    return mk_hosts_add(&hosts, &n->host, &taken, holder);
+}
+
+static void regular_expressions_come_last_and_in_order(void **state)
+{
+    (void)state;
+    struct named other, wild, exact, a, again, b;
+    struct initial of_a = {.c = 'a'}, of_b = {.c = 'b'};
+    struct mk_regex *slot_a, *slot_again, *slot_b;
+    const struct mk_host *holder = NULL;
+    assert_int_equal(add(&other, "other"), 0);
+    assert_int_equal(add_initial(&a, &slot_a, &of_a, "~^a", &holder), 0);
+    assert_int_equal(add_initial(&again, &slot_again, &of_a, "~^(a)", &holder), 0);
+    assert_int_equal(add_initial(&b, &slot_b, &of_b, "~^b", &holder), 0);
+    assert_int_equal(add(&wild, "*.example"), 0);
+    assert_int_equal(add(&exact, "ab"), 0);
+    expect("a1", &a);
+    expect("A1.", &a);
+    expect("b", &b);
+    expect("ab", &exact);
+    expect("a.example", &wild);
+    expect("c", &other);
+    expect("", &other);
+    expect(NULL, &other);
+    expect("longer", &other);
+    assert_str(mk_host_matching_regex(&b.host, MK_STR("Bx")), "~^b");
+    assert_null(mk_host_matching_regex(&b.host, MK_STR("ab")).p);
+    assert_null(mk_host_matching_regex(&other.host, MK_STR("b")).p);
+    struct named twin;
+    assert_int_equal(add_initial(&twin, &slot_again, &of_b, "~^b", &holder), -EEXIST);
+    assert_ptr_equal(holder, &b.host);
+}
+
+static void a_plain_name_is_no_pattern(void **state)
+{
+    (void)state;
+    struct named n;
+    assert_int_equal(add(&n, "*.example a b"), 0);
+    assert_str(mk_host_plain_name(&n.host), "a");
+    n.host.n_names = 1;
+    assert_str(mk_host_plain_name(&n.host), "");
+    n.names[0] = MK_STR("~^a$");
+    assert_str(mk_host_plain_name(&n.host), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,8 +313,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_name_belongs_to_one_host, start, stop),
         cmocka_unit_test_setup_teardown(a_host_may_say_its_name_twice, start, stop),
         cmocka_unit_test_setup_teardown(a_name_may_be_very_long, start, stop),
-        cmocka_unit_test_setup_teardown(what_everybody_may_know, start, stop),
+        cmocka_unit_test_setup_teardown(what_every_client_may_know, start, stop),
         cmocka_unit_test_setup_teardown(a_host_may_have_no_name, start, stop),
+        cmocka_unit_test_setup_teardown(the_first_location_with_the_path_counts, start, stop),
+        cmocka_unit_test_setup_teardown(regular_expressions_come_last_and_in_order, start, stop),
+        cmocka_unit_test_setup_teardown(a_location_whose_search_is_given_up_counts_and_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(a_plain_name_is_no_pattern, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void usual_files_have_their_types(void **state)
     expect("x.tar.gz", "application/gzip");
 }
 
-static void what_nobody_knows_has_the_default(void **state)
+static void an_unknown_type_has_the_default(void **state)
 {
     (void)state;
     static const char *const names[] = {"",        "x",           "html",
@@ -131,7 +131,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(usual_files_have_their_types, start, stop),
-        cmocka_unit_test_setup_teardown(what_nobody_knows_has_the_default, start, stop),
+        cmocka_unit_test_setup_teardown(an_unknown_type_has_the_default, start, stop),
         cmocka_unit_test_setup_teardown(every_builtin_type_is_found, start, stop),
         cmocka_unit_test_setup_teardown(a_configuration_says_over_it, start, stop),
         cmocka_unit_test_setup_teardown(extensions_have_a_limit, start, stop),

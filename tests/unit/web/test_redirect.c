@@ -52,7 +52,7 @@ static void the_query_stays_as_it_is(void **state)
     (void)state;
     expect_path(MK_STR("/a"), "/", MK_STR("x=%20&y=/?"), "/a/?x=%20&y=/?");
     expect_path(MK_STR("/a"), "/", MK_STR(""), "/a/?");
-    expect_path(MK_STR("/a"), "/ b", (mk_str){NULL, 0}, "/a/%20b");
+    expect_path(MK_STR("/a"), "/ b", MK_ABSENT, "/a/%20b");
 }
 
 static void expect_url(unsigned status, const char *url, const char *target, const char *location)
@@ -90,18 +90,6 @@ static void a_redirect_answers_every_method(void **state)
     (void)state;
     assert_int_equal(mk_redirect.methods, 0);
     assert_string_equal(mk_redirect.name, "redirect");
-    assert_int_equal(mk_refusal.methods, 0);
-    assert_string_equal(mk_refusal.name, "status");
-}
-
-static void a_refusal_refuses(void **state)
-{
-    (void)state;
-    unsigned status = 403;
-    struct mk_exchange *x = site_get(&site, "/", "");
-    assert_int_equal(mk_refusal.handle(&x->request, &x->response, &status), MK_REFUSE);
-    assert_int_equal(x->response.status, 403);
-    mk_exchange_free(x);
 }
 
 static void targets_are_absolute_urls_or_paths(void **state)
@@ -130,7 +118,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(any_other_url_is_taken_as_it_is, start, stop),
         cmocka_unit_test_setup_teardown(a_redirect_answers_every_method, start, stop),
         cmocka_unit_test(targets_are_absolute_urls_or_paths),
-        cmocka_unit_test_setup_teardown(a_refusal_refuses, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

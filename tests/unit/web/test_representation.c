@@ -32,7 +32,7 @@ static struct mk_open_file *take(const char *name)
 {
     struct mk_open_file *f = NULL;
     assert_int_equal(
-        mk_file_cache_take(&site.web.files, &site.host.root, mk_str_from_c(name), site.now_ms, &f), 0);
+        mk_filecache_take(&site.web.files, &site.host.root, mk_str_from_c(name), site.now_ms, &f), 0);
     return f;
 }
 
@@ -54,7 +54,7 @@ static mk_str field(const struct mk_representation *r, const char *name)
     for (unsigned i = 0; i < r->whole.n; i++)
         if (mk_str_eq(r->whole.fields[i].name, mk_str_from_c(name)))
             return r->whole.fields[i].value;
-    return (mk_str){NULL, 0};
+    return MK_ABSENT;
 }
 
 /* The lines of a block are what its text says, and the other way round. */
@@ -77,7 +77,8 @@ static void check_blocks(const struct mk_representation *r)
     assert_int_equal(r->about.n + r->form.n, r->whole.n);
     mk_buf_addf(&text, "HTTP/1.1 200 OK\r\n%.*sContent-Length: %u\r\n", MK_STR_ARG(r->whole.text),
                 (unsigned)r->file->size);
-    assert_true(mk_str_eq(r->whole.ready, mk_buf_str(&text)));
+    if (r->whole.ready.p) /* it lasts */
+        assert_true(mk_str_eq(r->whole.ready, mk_buf_str(&text)));
     assert_null(r->about.ready.p);
     assert_null(r->form.ready.p);
     assert_true(mk_str_eq(r->validators.etag, field(r, "ETag")));
@@ -306,7 +307,7 @@ static void neighbours_come_and_go(void **state)
     mk_open_file_drop(f);
 }
 
-static void a_neighbour_that_changed_is_described_anew(void **state)
+static void a_changed_neighbour_is_described_again(void **state)
 {
     (void)state;
     site_add(&site, "page.html.gz", MK_STR("gzip"));
@@ -345,12 +346,52 @@ static void what_is_on_its_way_stays_what_it_was(void **state)
 static void all_of_it_works_without_a_cache(void **state)
 {
     (void)state;
-    static const struct mk_file_cache_limits none = {.files = 0, .small = 100};
-    mk_file_cache_fini(&site.web.files);
-    assert_int_equal(mk_file_cache_init(&site.web.files, &none), 0);
+    static const struct mk_filecache_limits none = {.files = 0, .small = 100};
+    mk_filecache_fini(&site.web.files);
+    assert_int_equal(mk_filecache_init(&site.web.files, &none), 0);
     add_neighbours();
     expect_coding("br", "br");
     expect_coding(NULL, "");
+}
+
+static void init_cache(const struct mk_filecache_limits *limits)
+{
+    mk_filecache_fini(&site.web.files);
+    assert_int_equal(mk_filecache_init(&site.web.files, limits), 0);
+}
+
+static void only_what_lasts_has_ready_heads(void **state)
+{
+    (void)state;
+    struct mk_open_file *f = take("page.html");
+    const struct mk_representation *r = choose(f, NULL);
+    assert_non_null(r->whole.ready.p);
+    assert_non_null(r->whole.packed_ready.p);
+    mk_open_file_drop(f);
+    init_cache(&(struct mk_filecache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
+    f = take("page.html");
+    r = choose(f, NULL);
+    check_blocks(r);
+    assert_null(r->whole.ready.p);
+    assert_null(r->whole.packed_ready.p);
+    assert_ptr_equal(choose(f, NULL), r); /* for as long as the request */
+    mk_open_file_drop(f);
+    assert_null(f->note);
+    assert_true(site.web.files.memory < 100); /* what it knows of the folder */
+}
+
+static void absent_neighbours_are_remembered_without_memory(void **state)
+{
+    (void)state;
+    init_cache(&(struct mk_filecache_limits){.files = 64, .small = 100, .recheck_ms = 1000});
+    site.now_ms += 5000;
+    expect_coding("gzip", "");
+    site_add(&site, "page.html.gz", MK_STR("gzip"));
+    site.now_ms += 999;
+    expect_coding("gzip", "");
+    site.now_ms += 1;
+    expect_coding("gzip", "gzip");
+    expect_coding("br, gzip", "gzip");
 }
 
 int main(void)
@@ -370,9 +411,11 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_neighbour_that_is_older_is_not_used, start, stop),
         cmocka_unit_test_setup_teardown(a_neighbour_must_be_a_file, start, stop),
         cmocka_unit_test_setup_teardown(neighbours_come_and_go, start, stop),
-        cmocka_unit_test_setup_teardown(a_neighbour_that_changed_is_described_anew, start, stop),
+        cmocka_unit_test_setup_teardown(a_changed_neighbour_is_described_again, start, stop),
         cmocka_unit_test_setup_teardown(what_is_on_its_way_stays_what_it_was, start, stop),
         cmocka_unit_test_setup_teardown(all_of_it_works_without_a_cache, start, stop),
+        cmocka_unit_test_setup_teardown(only_what_lasts_has_ready_heads, start, stop),
+        cmocka_unit_test_setup_teardown(absent_neighbours_are_remembered_without_memory, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "web/request.h"
+#include "web/request_type.h"
 
 #include "unit/site.h"
 #include "unit/test.h"
@@ -58,7 +58,7 @@ static void all_fields_are_walked_in_order(void **state)
         assert_non_null(value.p);
     }
     assert_int_equal(i, MK_LEN(expected));
-    assert_int_equal(mk_request_field_at(&x->request, SIZE_MAX, &name, &value), 0);
+    assert_false(mk_request_field_at(&x->request, SIZE_MAX, &name, &value));
     mk_exchange_free(x);
 }
 
@@ -107,14 +107,14 @@ static void targets_that_are_no_paths(void **state)
     mk_exchange_free(x);
 }
 
-static void who_asks_is_known(void **state)
+static void the_peer_is_known(void **state)
 {
     (void)state;
     struct mk_addr a;
     struct mk_exchange *x = site_get(&site, "/", "");
     assert_str(mk_request_peer(&x->request), "unix:");
     assert_int_equal(mk_addr_parse(MK_STR("192.0.2.7:1"), MK_STR(""), &a), 0);
-    mk_peer_set(&site.peer, &a);
+    mk_addr_to_peer(&a, &site.peer);
     assert_str(mk_request_peer(&x->request), "192.0.2.7");
     mk_exchange_free(x);
 }
@@ -158,7 +158,7 @@ static void content_comes_from_the_protocol(void **state)
     mk_request_resume(r);
     r->ops = &protocol_ops;
     r->ops_ctx = &p;
-    assert_int_equal(mk_request_read(r, room, sizeof room), 0); /* its length is 0: nobody is asked */
+    assert_int_equal(mk_request_read(r, room, sizeof room), 0); /* its length is 0: the source is not asked */
     assert_int_equal(p.n_reads, 0);
     r->length = 5;
     assert_int_equal(mk_request_length(r), 5);
@@ -172,7 +172,7 @@ static void content_comes_from_the_protocol(void **state)
     mk_exchange_free(x);
 }
 
-static void nobody_reads_into_no_room(void **state)
+static void no_read_without_room(void **state)
 {
     (void)state;
     struct protocol p = {0};
@@ -203,7 +203,7 @@ static void our_end_is_known_to_the_protocol(void **state)
 
 /* ---- What others find out ---- */
 
-static void somebody_knows_better_who_asks(void **state)
+static void a_hook_replaces_the_peer(void **state)
 {
     (void)state;
     struct mk_peer other;
@@ -354,7 +354,7 @@ static void long_targets_do_not_hide_the_message(void **state)
     mk_exchange_free(x);
 }
 
-static void who_died_early_is_logged_too(void **state)
+static void requests_that_end_early_are_logged_too(void **state)
 {
     (void)state;
     struct mk_exchange *x = mk_exchange_new(&site.web, &site.blocks, site.now_ms, site.now);
@@ -378,7 +378,7 @@ static bool take_log(struct mk_request *request, enum mk_log_level level, mk_str
     return takes_it;
 }
 
-static void somebody_may_take_the_log(void **state)
+static void a_hook_may_take_the_log(void **state)
 {
     (void)state;
     static const struct mk_plugin plugin = {.name = "log", .on_log = take_log};
@@ -386,7 +386,7 @@ static void somebody_may_take_the_log(void **state)
     struct mk_exchange *x = site_answer(&site, "/", "");
     unsigned before = site.n_logged;
     site.log.level = MK_LOG_ERROR;
-    mk_request_log(&x->request, MK_LOG_DEBUG, "nobody hears it");
+    mk_request_log(&x->request, MK_LOG_DEBUG, "below the level");
     assert_int_equal(site.n_logged, before);
     site.host.hooks.log = (struct mk_hook_list){.at = &hook, .n = 1};
     n_told = 0;
@@ -414,20 +414,20 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_said_is_absent, start, stop),
         cmocka_unit_test_setup_teardown(an_absolute_target_names_the_host, start, stop),
         cmocka_unit_test_setup_teardown(targets_that_are_no_paths, start, stop),
-        cmocka_unit_test_setup_teardown(who_asks_is_known, start, stop),
+        cmocka_unit_test_setup_teardown(the_peer_is_known, start, stop),
         cmocka_unit_test_setup_teardown(content_comes_from_the_protocol, start, stop),
-        cmocka_unit_test_setup_teardown(nobody_reads_into_no_room, start, stop),
+        cmocka_unit_test_setup_teardown(no_read_without_room, start, stop),
         cmocka_unit_test_setup_teardown(memory_lives_as_long_as_the_request, start, stop),
         cmocka_unit_test_setup_teardown(our_end_is_known_to_the_protocol, start, stop),
-        cmocka_unit_test_setup_teardown(somebody_knows_better_who_asks, start, stop),
+        cmocka_unit_test_setup_teardown(a_hook_replaces_the_peer, start, stop),
         cmocka_unit_test_setup_teardown(users, start, stop),
         cmocka_unit_test_setup_teardown(what_surrounds_it, start, stop),
         cmocka_unit_test_setup_teardown(without_a_handler_there_is_no_route, start, stop),
         cmocka_unit_test_setup_teardown(what_is_attached_is_found_by_its_key, start, stop),
         cmocka_unit_test_setup_teardown(the_log_says_what_it_is_about, start, stop),
         cmocka_unit_test_setup_teardown(long_targets_do_not_hide_the_message, start, stop),
-        cmocka_unit_test_setup_teardown(who_died_early_is_logged_too, start, stop),
-        cmocka_unit_test_setup_teardown(somebody_may_take_the_log, start, stop),
+        cmocka_unit_test_setup_teardown(requests_that_end_early_are_logged_too, start, stop),
+        cmocka_unit_test_setup_teardown(a_hook_may_take_the_log, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,7 +92,7 @@ static void no_path_leads_out(void **state)
         }
         expect_open("/dir", true);
         assert_int_equal(mk_request_open(&x->request, MK_STR("/file.txt\0")), -EINVAL);
-        assert_int_equal(mk_request_open(&x->request, (mk_str){NULL, 0}), -EINVAL);
+        assert_int_equal(mk_request_open(&x->request, MK_ABSENT), -EINVAL);
     }
     char large[PATH_MAX + 10];
     memset(large, 'a', sizeof large);
@@ -175,7 +175,7 @@ static void idle_descriptors_make_room(void **state)
     char large[3000] = {0};
     struct mk_open_file *f;
     site_add(&site, "large", mk_str_of(large, sizeof large)); /* kept as a descriptor */
-    assert_int_equal(mk_file_cache_take(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
+    assert_int_equal(mk_filecache_take(&site.web.files, &site.host.root, MK_STR("large"), 0, &f), 0);
     mk_open_file_drop(f);
     uint64_t before, now;
     assert_int_equal(mk_fd_limit(0, &before), 0);

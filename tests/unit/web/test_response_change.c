@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Responses that somebody changes after they were made: fields of shared blocks, and other kinds of content.
+/* Responses that are changed after they were made: fields of shared blocks, and other kinds of content.
  */
 #include "unit/folder.h"
 #include "unit/test.h"
 #include "web/filter.h"
-#include "web/request.h"
+#include "web/request_type.h"
 #include "web/response.h"
 
 static struct mk_arena arena;
@@ -159,7 +159,7 @@ static void other_content_has_another_length_than_what_is_ready(void **state)
     (void)state;
     mk_response_add_block(&r, &block);
     assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
-    assert_true(r.n_blocks != 1); /* h1_output takes what is ready only where it stands alone */
+    assert_true(r.n_blocks != 1); /* h1_output takes a ready block only if it is the only one */
     expect_fields("ETag=\"x\" Vary=A Vary=B");
     assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
     assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
@@ -220,7 +220,7 @@ static void raw_sources(void **state)
     assert_null(r.content.source);
 }
 
-static void who_is_sent_content(void **state)
+static void responses_that_have_content(void **state)
 {
     (void)state;
     static const struct {
@@ -231,7 +231,7 @@ static void who_is_sent_content(void **state)
                  {MK_METHOD_HEAD, 200, false}, {MK_METHOD_GET, 204, false}, {MK_METHOD_GET, 304, false},
                  {MK_METHOD_POST, 206, true}};
     for (size_t i = 0; i < MK_LEN(cases); i++) {
-        struct mk_request request = {.method = cases[i].method};
+        struct mk_request request = {.received.method = cases[i].method, .asked = &request.received};
         r.status = cases[i].status;
         assert_int_equal(mk_response_set_static(&r, MK_STR("")), 0);
         assert_false(mk_response_will_send_content(&request, &r));
@@ -285,12 +285,14 @@ static void it_is_known_what_is_of_a_file(void **state)
 {
     (void)state;
     static const struct mk_filter_ops nothing = {0};
+    struct mk_file_id id;
     folder_init(&folder);
     assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
     assert_false(mk_response_is_file(&r));
     for (int i = 0; i < 2; i++) {
         assert_int_equal(mk_response_set_file(&r, open_file("0123456789"), 0, 10), 0);
         assert_true(mk_response_is_file(&r));
+        assert_false(mk_response_file_id(&r, &id)); /* a descriptor: nothing is known about its file */
         if (i == 0)
             assert_int_equal(mk_response_set_static(&r, MK_STR("text")), 0);
         else
@@ -331,7 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(other_content_has_another_length_than_what_is_ready, start, stop),
         cmocka_unit_test_setup_teardown(lengths, start, stop),
         cmocka_unit_test_setup_teardown(raw_sources, start, stop),
-        cmocka_unit_test_setup_teardown(who_is_sent_content, start, stop),
+        cmocka_unit_test_setup_teardown(responses_that_have_content, start, stop),
         cmocka_unit_test_setup_teardown(a_file_belongs_to_the_response, start, stop),
         cmocka_unit_test_setup_teardown(it_is_known_what_is_of_a_file, start, stop),
         cmocka_unit_test_setup_teardown(a_file_that_is_not_taken_is_closed, start, stop),

@@ -200,7 +200,7 @@ static void a_host_without_a_root_has_nothing(void **state)
 
 /* ---- Conditions and methods ---- */
 
-static void who_has_it_already_is_told_so(void **state)
+static void a_client_with_a_copy_gets_304(void **state)
 {
     (void)state;
     char fields[256];
@@ -226,7 +226,7 @@ static void who_has_it_already_is_told_so(void **state)
     mk_exchange_free(x);
 }
 
-static void other_methods_are_told_which_are_allowed(void **state)
+static void other_methods_get_an_allow_field(void **state)
 {
     (void)state;
     struct mk_exchange *x =
@@ -299,7 +299,7 @@ static void users_have_folders(void **state)
     mk_fd_close(&ana.root.fd);
 }
 
-/* ---- Who comes after ---- */
+/* ---- The next handler ---- */
 
 static enum mk_verdict list_folder(struct mk_request *request, struct mk_response *response, void *data)
 {
@@ -309,7 +309,7 @@ static enum mk_verdict list_folder(struct mk_request *request, struct mk_respons
     return MK_DONE;
 }
 
-static void somebody_else_may_list_a_folder(void **state)
+static void another_handler_may_list_a_folder(void **state)
 {
     (void)state;
     static const struct mk_handler lister = {.name = "list", .handle = list_folder};
@@ -329,7 +329,7 @@ static void somebody_else_may_list_a_folder(void **state)
 static enum mk_verdict run_script(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)data;
-    mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->path));
+    mk_str said = mk_arena_printf(request->arena, "ran %.*s", MK_STR_ARG(request->asked->path));
     assert_int_equal(mk_response_set_text(response, said), 0);
     return MK_DONE;
 }
@@ -366,7 +366,7 @@ static enum mk_verdict pass(struct mk_request *request, struct mk_response *resp
     return MK_NEXT;
 }
 
-static void a_script_that_nobody_runs_is_not_shown_either(void **state)
+static void a_script_without_a_handler_is_not_shown_either(void **state)
 {
     (void)state;
     static const struct mk_handler passing = {.name = "pass", .handle = pass};
@@ -397,13 +397,13 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_no_file_is_forbidden, start, stop),
         cmocka_unit_test_setup_teardown(without_descriptors_it_is_busy, start, stop),
         cmocka_unit_test_setup_teardown(a_host_without_a_root_has_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(who_has_it_already_is_told_so, start, stop),
-        cmocka_unit_test_setup_teardown(other_methods_are_told_which_are_allowed, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_with_a_copy_gets_304, start, stop),
+        cmocka_unit_test_setup_teardown(other_methods_get_an_allow_field, start, stop),
         cmocka_unit_test_setup_teardown(navigation_falls_back, start, stop),
         cmocka_unit_test_setup_teardown(users_have_folders, start, stop),
-        cmocka_unit_test_setup_teardown(somebody_else_may_list_a_folder, start, stop),
+        cmocka_unit_test_setup_teardown(another_handler_may_list_a_folder, start, stop),
         cmocka_unit_test_setup_teardown(an_index_that_is_a_script_is_run_and_never_shown, start, stop),
-        cmocka_unit_test_setup_teardown(a_script_that_nobody_runs_is_not_shown_either, start, stop),
+        cmocka_unit_test_setup_teardown(a_script_without_a_handler_is_not_shown_either, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 #include "unit/fields.h"
 #include "unit/test.h"
-#include "web/request.h"
+#include "web/request_type.h"
 #include "web/response.h"
 
 static struct mk_arena arena;
@@ -41,7 +41,7 @@ static void of_a_request(void **state)
     assert_false(mk_request_trailer_at(&r, 100, &name, &value));
 }
 
-static void who_will_hear_of_them(void **state)
+static void which_requests_accept_trailers(void **state)
 {
     (void)state;
     struct mk_field room[2];
@@ -80,6 +80,6 @@ static void of_a_response(void **state)
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
-    const struct CMUnitTest tests[] = {T(of_a_request), T(who_will_hear_of_them), T(of_a_response)};
+    const struct CMUnitTest tests[] = {T(of_a_request), T(which_requests_accept_trailers), T(of_a_response)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

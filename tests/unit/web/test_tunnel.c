@@ -3,12 +3,10 @@
 #include "unit/fields.h"
 #include "unit/test.h"
 #include "web/filter.h"
-#include "web/request.h"
-#include "web/response.h"
+#include "web/flow.h"
 
 static struct mk_arena arena;
-static struct mk_response r;
-static struct mk_request request;
+static struct mk_exchange x;
 static struct mk_field room[8];
 static unsigned n_closed;
 
@@ -30,9 +28,9 @@ static int start(void **state)
 {
     (void)state;
     mk_arena_init(&arena, NULL);
-    mk_response_init(&r, &arena);
-    request = (struct mk_request){.arena = &arena, .version = 11};
-    mk_fields_init(&request.fields, room);
+    mk_response_init(&x.response, &arena);
+    x.request = (struct mk_request){.arena = &arena, .version = 11, .asked = &x.request.received};
+    mk_fields_init(&x.request.fields, room);
     n_closed = 0;
     return 0;
 }
@@ -40,66 +38,66 @@ static int start(void **state)
 static int stop(void **state)
 {
     (void)state;
-    mk_content_fini(&r.content);
+    mk_content_fini(&x.response.content);
     mk_arena_fini(&arena);
     return 0;
 }
 
 static int open_tunnel(void)
 {
-    return mk_response_open_tunnel(&request, &r, &ops, NULL);
+    return mk_response_open_tunnel(&x.request, &x.response, &ops, NULL);
 }
 
 static void add_field(const char *name, const char *value)
 {
-    assert_true(fields_add(&request.fields, MK_LEN(room), mk_str_from_c(name), mk_str_from_c(value)));
+    assert_true(fields_add(&x.request.fields, MK_LEN(room), mk_str_from_c(name), mk_str_from_c(value)));
 }
 
 static void ask_for_websocket(unsigned version)
 {
-    request.version = version;
-    request.tunnel = MK_STR("websocket");
+    x.request.version = version;
+    x.request.tunnel = MK_STR("websocket");
     add_field("Sec-WebSocket-Version", "13");
     if (version < 20)
         add_field("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==");
 }
 
-static void nobody_gets_what_was_not_asked_for(void **state)
+static void no_tunnel_without_a_request(void **state)
 {
     (void)state;
-    assert_null(mk_request_tunnel(&request).p);
+    assert_null(mk_request_tunnel(&x.request).p);
     assert_int_equal(open_tunnel(), -EINVAL);
     assert_int_equal(n_closed, 1);
-    assert_int_equal(r.status, 0);
-    assert_int_equal(mk_request_length(&request), 0);
+    assert_int_equal(x.response.status, 0);
+    assert_int_equal(mk_request_length(&x.request), 0);
 }
 
 static void nothing_can_be_changed_any_more(void **state)
 {
     (void)state;
-    request.tunnel = MK_STR("x");
+    x.request.tunnel = MK_STR("x");
     assert_int_equal(open_tunnel(), 0);
-    assert_true(mk_content_is_tunnel(&r.content));
-    assert_int_equal(mk_response_status(&r), 101);
-    assert_int_equal(mk_response_length(&r), MK_LENGTH_UNKNOWN);
-    assert_int_equal(mk_request_length(&request), -1);
-    assert_false(mk_response_will_send_content(&request, &r));
+    assert_true(mk_content_is_tunnel(&x.response.content));
+    assert_int_equal(mk_response_status(&x.response), 101);
+    assert_int_equal(mk_response_length(&x.response), MK_LENGTH_UNKNOWN);
+    assert_int_equal(mk_request_length(&x.request), -1);
+    assert_false(mk_response_will_send_content(&x.request, &x.response));
     assert_int_equal(open_tunnel(), -EALREADY);
     assert_int_equal(n_closed, 1); /* the other one */
     static const struct mk_filter_ops filter = {0};
-    assert_int_equal(mk_response_set_status(&r, 200), -EALREADY);
-    assert_int_equal(mk_response_set_text(&r, MK_STR("x")), -EALREADY);
-    assert_int_equal(mk_response_set_static(&r, MK_STR("x")), -EALREADY);
-    assert_int_equal(mk_response_set_file(&r, -1, 0, 0), -EALREADY);
-    assert_int_equal(mk_response_set_source(&r, &ops.source, NULL, 1), -EALREADY);
-    assert_int_equal(mk_response_set_raw_source(&r, &ops.source, NULL), -EALREADY);
-    assert_int_equal(mk_response_add_filter(&r, &filter, NULL, 1), -EINVAL);
-    assert_int_equal(mk_response_add(&r, MK_STR("X"), MK_STR("y")), 0);
-    assert_int_equal(mk_response_add(&r, MK_STR("Sec-WebSocket-Accept"), MK_STR("y")), -EINVAL);
+    assert_int_equal(mk_response_set_status(&x.response, 200), -EALREADY);
+    assert_int_equal(mk_response_set_text(&x.response, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_static(&x.response, MK_STR("x")), -EALREADY);
+    assert_int_equal(mk_response_set_file(&x.response, -1, 0, 0), -EALREADY);
+    assert_int_equal(mk_response_set_source(&x.response, &ops.source, NULL, 1), -EALREADY);
+    assert_int_equal(mk_response_set_raw_source(&x.response, &ops.source, NULL), -EALREADY);
+    assert_int_equal(mk_response_add_filter(&x.response, &filter, NULL, 1), -EINVAL);
+    assert_int_equal(mk_response_add(&x.response, MK_STR("X"), MK_STR("y")), 0);
+    assert_int_equal(mk_response_add(&x.response, MK_STR("Sec-WebSocket-Accept"), MK_STR("y")), -EINVAL);
     n_closed = 0;
-    mk_response_reset(&r);
+    mk_response_reset(&x.response);
     assert_int_equal(n_closed, 1);
-    assert_false(mk_content_is_tunnel(&r.content));
+    assert_false(mk_content_is_tunnel(&x.response.content));
 }
 
 static void handshake_over_http1(void **state)
@@ -107,8 +105,9 @@ static void handshake_over_http1(void **state)
     (void)state;
     ask_for_websocket(11);
     assert_int_equal(open_tunnel(), 0);
-    assert_int_equal(r.status, 101);
-    assert_str(mk_response_field(&r, MK_STR("Sec-WebSocket-Accept")), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+    assert_int_equal(x.response.status, 101);
+    assert_str(mk_response_field(&x.response, MK_STR("Sec-WebSocket-Accept")),
+               "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
 static void handshake_over_http2(void **state)
@@ -116,29 +115,29 @@ static void handshake_over_http2(void **state)
     (void)state;
     ask_for_websocket(20);
     assert_int_equal(open_tunnel(), 0);
-    assert_int_equal(r.status, 200);
-    assert_null(mk_response_field(&r, MK_STR("Sec-WebSocket-Accept")).p);
+    assert_int_equal(x.response.status, 200);
+    assert_null(mk_response_field(&x.response, MK_STR("Sec-WebSocket-Accept")).p);
 }
 
 static void bad_handshakes(void **state)
 {
     (void)state;
-    request.tunnel = MK_STR("websocket");
+    x.request.tunnel = MK_STR("websocket");
     assert_int_equal(open_tunnel(), -EPROTO);
-    assert_int_equal(r.status, 400);
+    assert_int_equal(x.response.status, 400);
     add_field("Sec-WebSocket-Version", "14");
     assert_int_equal(open_tunnel(), -EPROTO);
-    assert_int_equal(r.status, 426);
-    assert_str(mk_response_field(&r, MK_STR("Sec-WebSocket-Version")), "13");
+    assert_int_equal(x.response.status, 426);
+    assert_str(mk_response_field(&x.response, MK_STR("Sec-WebSocket-Version")), "13");
     assert_int_equal(n_closed, 2);
-    assert_false(mk_content_is_tunnel(&r.content));
+    assert_false(mk_content_is_tunnel(&x.response.content));
 }
 
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, start, stop)
     const struct CMUnitTest tests[] = {
-        T(nobody_gets_what_was_not_asked_for),
+        T(no_tunnel_without_a_request),
         T(nothing_can_be_changed_any_more),
         T(handshake_over_http1),
         T(handshake_over_http2),

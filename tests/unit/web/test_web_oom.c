@@ -28,14 +28,14 @@ static int start(void **state)
     mk_buf_addf(&large, "%3000d", 1);
     site_add(&site, "large", mk_buf_str(&large));
     mk_buf_free(&large);
-    mk_file_cache_fini(&site.web.files);
+    mk_filecache_fini(&site.web.files);
     return 0;
 }
 
 static int stop(void **state)
 {
     (void)state;
-    assert_int_equal(mk_file_cache_init(&site.web.files, &site_limits), 0);
+    assert_int_equal(mk_filecache_init(&site.web.files, &site_limits), 0);
     site_fini(&site);
     return 0;
 }
@@ -59,7 +59,7 @@ static void check(struct mk_exchange *x)
 /* True when it is the answer that was to be. */
 static bool answer(void)
 {
-    if (mk_file_cache_init(&site.web.files, &site_limits))
+    if (mk_filecache_init(&site.web.files, &site_limits))
         return false;
     struct mk_exchange *x = site_get(&site, target, fields);
     bool ok = x != NULL;
@@ -74,7 +74,7 @@ static bool answer(void)
             assert_true(mk_str_starts(content, mk_str_from_c(expected_content)));
         mk_exchange_free(x);
     }
-    mk_file_cache_fini(&site.web.files);
+    mk_filecache_fini(&site.web.files);
     mk_arena_cache_fini(&site.blocks);
     return ok;
 }
@@ -136,7 +136,7 @@ static bool answer_much(void)
     static const struct mk_route route = {.handler = &handler};
     struct mk_arena_cache *blocks = &site.blocks;
     site.host.routes = &route;
-    if (mk_file_cache_init(&site.web.files, &site_limits))
+    if (mk_filecache_init(&site.web.files, &site_limits))
         return false;
     struct mk_exchange *x = site_get(&site, "/", "");
     bool ok = x && mk_flow_run(x) && x->response.status == 200;
@@ -144,7 +144,7 @@ static bool answer_much(void)
         assert_true(x->response.status == 200 || x->response.status == 500 || x->response.status == 503);
         mk_exchange_free(x);
     }
-    mk_file_cache_fini(&site.web.files);
+    mk_filecache_fini(&site.web.files);
     mk_arena_cache_fini(blocks);
     return ok;
 }
@@ -203,7 +203,7 @@ static bool answer_changed(void)
     static const struct mk_plugin plugin = {.name = "changes", .on_request = find_out, .on_response = change};
     static struct mk_hook hook = {.plugin = &plugin, .data = &n_taken};
     struct mk_arena_cache *blocks = &site.blocks;
-    if (mk_file_cache_init(&site.web.files, &site_limits))
+    if (mk_filecache_init(&site.web.files, &site_limits))
         return false;
     n_taken = n_given_back = 0;
     all_well = true;
@@ -219,7 +219,7 @@ static bool answer_changed(void)
     if (x)
         mk_exchange_free(x);
     assert_int_equal(n_taken, n_given_back);
-    mk_file_cache_fini(&site.web.files);
+    mk_filecache_fini(&site.web.files);
     mk_arena_cache_fini(blocks);
     site.host.hooks = (struct mk_hooks){0};
     return ok && oom.n_failed == 0;
@@ -236,7 +236,7 @@ static bool answer_with_a_file(void)
     char room[PATH_MAX];
     int fd = open(folder_path(&site.folder, "large", room), O_RDONLY | O_CLOEXEC);
     assert_true(fd >= 0);
-    if (mk_file_cache_init(&site.web.files, &site_limits)) {
+    if (mk_filecache_init(&site.web.files, &site_limits)) {
         mk_fd_close(&fd);
         return false;
     }
@@ -248,7 +248,7 @@ static bool answer_with_a_file(void)
     else
         close(fd);
     assert_int_equal(fcntl(fd, F_GETFD), -1);
-    mk_file_cache_fini(&site.web.files);
+    mk_filecache_fini(&site.web.files);
     mk_arena_cache_fini(&site.blocks);
     return ok;
 }

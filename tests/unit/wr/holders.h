@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes that listen on one port, for tests of who is found there. */
+/* Processes that listen on one port, for tests of finding them. */
 #ifndef MK_UNIT_WR_HOLDERS_H
 #define MK_UNIT_WR_HOLDERS_H
 

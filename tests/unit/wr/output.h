@@ -56,7 +56,7 @@ static inline void refuse_text(reader *read, mk_str text, const char *words)
     struct wr_result r = {0};
     const char *why = NULL;
     if (read(text, &r, &why))
-        fail_msg("\"%.*s\" was read", MK_STR_ARG(mk_str_take(text, 200)));
+        fail_msg("\"%.*s\" was read", MK_STR_ARG(mk_str_first(text, 200)));
     assert_contains(mk_str_from_c(why), words);
     assert_nothing_told(&r);
 }
@@ -105,7 +105,7 @@ static inline void cut_anywhere(reader *read, const char *name)
     for (size_t len = 0; len < all.len; len++) {
         struct wr_result part;
         const char *why = NULL;
-        if (!read(mk_str_take(all, len), &part, &why)) {
+        if (!read(mk_str_first(all, len), &part, &why)) {
             assert_non_null(why);
             assert_nothing_told(&part);
         } else if (part.requests != whole.requests ||

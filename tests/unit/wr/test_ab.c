@@ -70,7 +70,7 @@ static void output_that_is_cut_is_refused(void **state)
     refuse_text(wr_ab_read, MK_STR("Complete requests:      10\n"), "Requests per second");
 }
 
-static void errors_of_writing_are_told(void **state)
+static void errors_of_writing_are_reported(void **state)
 {
     (void)state;
     struct wr_result r =
@@ -95,7 +95,7 @@ int main(void)
         cmocka_unit_test(what_was_refused_was_not_answered),
         cmocka_unit_test(a_run_that_was_given_up_is_refused),
         cmocka_unit_test(output_that_is_cut_is_refused),
-        cmocka_unit_test(errors_of_writing_are_told),
+        cmocka_unit_test(errors_of_writing_are_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,7 @@ static void what_wr_needs_is_added_unless_it_is_there(void **state)
     expect("wrk URL", 0, "wrk --latency URL");
 }
 
-static void a_warm_up_that_nobody_counts_is_refused(void **state)
+static void an_uncounted_warm_up_is_refused(void **state)
 {
     (void)state;
     char h2load[] = "h2load", warm[] = "--warm-up-time=1", url[] = "http://h/";
@@ -140,7 +140,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_concurrency_finds_its_place),
         cmocka_unit_test(what_wr_needs_is_added_unless_it_is_there),
-        cmocka_unit_test(a_warm_up_that_nobody_counts_is_refused),
+        cmocka_unit_test(an_uncounted_warm_up_is_refused),
         cmocka_unit_test(words_are_quoted_for_a_shell),
         cmocka_unit_test(its_own_concurrency_and_fields_are_known),
         cmocka_unit_test(connections_in_other_clothes_are_refused),

@@ -4,7 +4,7 @@
 
 enum { NO = WR_NOT_TOLD };
 
-static void http2_and_http1_and_tls_are_told_alike(void **state)
+static void http2_and_http1_and_tls_are_reported_alike(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_h2load_read, "h2load-1.52.0-h2.txt");
@@ -101,7 +101,7 @@ static void more_errors_than_requests_are_no_result(void **state)
                 MK_STR("finished in 1.00s, 1.00 req/s, 1B/s\n"
                        "requests: 1 total, 1 started, 1 done, 1 succeeded, 0 failed, 2 errored, 0 timeout\n"
                        "status codes: 1 2xx, 0 3xx, 0 4xx, 0 5xx\n"),
-                "how many requests");
+                "number of responses");
 }
 
 static void a_table_of_any_width_is_harmless(void **state)
@@ -120,7 +120,7 @@ static void a_table_of_any_width_is_harmless(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(http2_and_http1_and_tls_are_told_alike),
+        cmocka_unit_test(http2_and_http1_and_tls_are_reported_alike),
         cmocka_unit_test(a_run_by_time_counts_what_was_done),
         cmocka_unit_test(bad_statuses_are_answers_and_resets_are_not),
         cmocka_unit_test(timeouts_are_counted_once),

@@ -74,9 +74,9 @@ static void what_did_not_begin_is_refused(void **state)
 {
     (void)state;
     refuse_output(wr_pace_read, "pace-2.0.0-refused.txt", "JSON");
-    refuse_text(wr_pace_read, MK_STR("{\"pace\":\"2.0.0\"}"), "how many");
+    refuse_text(wr_pace_read, MK_STR("{\"pace\":\"2.0.0\"}"), "number of responses");
     refuse_text(wr_pace_read, MK_STR("{\"requests\":5,\"seconds\":null,\"rate\":null}"), "how long");
-    refuse_text(wr_pace_read, MK_STR("{\"requests\":1e99,\"seconds\":1}"), "how many");
+    refuse_text(wr_pace_read, MK_STR("{\"requests\":1e99,\"seconds\":1}"), "number of responses");
 }
 
 static void output_that_is_cut_is_refused(void **state)

@@ -130,7 +130,7 @@ static void children_are_of_the_family_and_summed(void **state)
     wr_family_fini(&f);
 }
 
-/* A leader with two children: one that it waits for, and one that nobody waits for. */
+/* A leader with two children: one that it waits for, and one that it does not. */
 static void lead(int ready, int go, bool ignores)
 {
     struct worker w;
@@ -190,7 +190,7 @@ static void a_waited_child_is_counted_once(void **state)
     an_ended_child_is_counted_once(false);
 }
 
-static void a_child_that_nobody_waits_for_is_counted_once(void **state)
+static void a_child_without_a_waiter_is_counted_once(void **state)
 {
     (void)state;
     an_ended_child_is_counted_once(true);
@@ -231,7 +231,7 @@ int main(void)
         cmocka_unit_test(threads_and_memory_are_read),
         cmocka_unit_test(children_are_of_the_family_and_summed),
         cmocka_unit_test(a_waited_child_is_counted_once),
-        cmocka_unit_test(a_child_that_nobody_waits_for_is_counted_once),
+        cmocka_unit_test(a_child_without_a_waiter_is_counted_once),
         cmocka_unit_test(a_part_of_the_memory_is_no_total),
         cmocka_unit_test(user_and_system_share_the_exact_total),
     };

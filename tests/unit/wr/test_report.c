@@ -59,7 +59,7 @@ static void titles_stand_above_their_columns(void **state)
     struct mk_buf out = fresh();
     wr_table_head(&sweep, &out);
     assert_contains(mk_buf_str(&out),
-                    "Server       ng)\"x, process 77; processor time counted by processes\n"
+                    "Server       ng)\"x, process 77; processor time from its processes\n"
                     "Range        100 connections, 2 shots each\nCommand      wrk 'http://h/a b'\n"
                     "Answers      not checked\n\n"
                     "connections requests/s  requests/s  requests/s     user ");

@@ -3,7 +3,7 @@
 
 enum { NO = WR_NOT_TOLD };
 
-static void nothing_is_told_at_first(void **state)
+static void nothing_is_reported_at_first(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -15,7 +15,7 @@ static void nothing_is_told_at_first(void **state)
     assert_null(r.doubt);
 }
 
-static void errors_are_summed_as_far_as_they_are_told(void **state)
+static void reported_errors_are_summed(void **state)
 {
     (void)state;
     struct wr_result r;
@@ -75,10 +75,8 @@ static void no_request_takes_no_time(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_told_at_first),
-        cmocka_unit_test(errors_are_summed_as_far_as_they_are_told),
-        cmocka_unit_test(rate_or_seconds_are_worked_out),
-        cmocka_unit_test(without_them_there_is_no_result),
+        cmocka_unit_test(nothing_is_reported_at_first),   cmocka_unit_test(reported_errors_are_summed),
+        cmocka_unit_test(rate_or_seconds_are_worked_out), cmocka_unit_test(without_them_there_is_no_result),
         cmocka_unit_test(no_request_takes_no_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@ static enum wr_bottleneck judge(double client, double server)
     return s.bottleneck;
 }
 
-static void who_is_full_while_the_other_has_room_is_the_bottleneck(void **state)
+static void the_full_side_is_the_bottleneck_if_the_other_has_room(void **state)
 {
     (void)state;
     assert_int_equal(judge(0.99, 0.50), WR_BOTTLENECK_CLIENT);
@@ -63,7 +63,7 @@ static void a_client_that_spins_knows_how_much_of_it_was_work(void **state)
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_CLIENT);
 }
 
-static void answers_that_took_nobody_any_time_were_not_seen(void **state)
+static void answers_without_processor_time_were_not_seen(void **state)
 {
     (void)state;
     struct wr_shot s;
@@ -102,7 +102,7 @@ static void many_threads_cannot_use_more_than_their_cores(void **state)
     assert_true(l.busy > 0.949 && l.busy < 0.951);
 }
 
-static void processes_that_nobody_saw_used_cores_too(void **state)
+static void unseen_processes_used_cores_too(void **state)
 {
     (void)state;
     struct wr_load l = weigh(3, 2, 4, 0);
@@ -184,13 +184,13 @@ static void least_middle_and_most(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_is_full_while_the_other_has_room_is_the_bottleneck),
+        cmocka_unit_test(the_full_side_is_the_bottleneck_if_the_other_has_room),
         cmocka_unit_test(one_full_thread_of_many_holds_the_server_back),
         cmocka_unit_test(a_client_that_spins_knows_how_much_of_it_was_work),
-        cmocka_unit_test(answers_that_took_nobody_any_time_were_not_seen),
+        cmocka_unit_test(answers_without_processor_time_were_not_seen),
         cmocka_unit_test(one_thread_cannot_use_two_cores),
         cmocka_unit_test(many_threads_cannot_use_more_than_their_cores),
-        cmocka_unit_test(processes_that_nobody_saw_used_cores_too),
+        cmocka_unit_test(unseen_processes_used_cores_too),
         cmocka_unit_test(idle_and_unknown_is_one_core_not_busy),
         cmocka_unit_test(a_clock_that_runs_ahead_is_no_more_than_all),
         cmocka_unit_test(time_for_a_request_needs_requests),

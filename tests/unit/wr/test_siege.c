@@ -53,7 +53,7 @@ static void what_took_no_time_is_refused(void **state)
 {
     (void)state;
     refuse_output(wr_siege_read, "siege-4.0.7-json-refused.txt", "how long");
-    refuse_text(wr_siege_read, MK_STR(""), "siege -q says nothing without -j");
+    refuse_text(wr_siege_read, MK_STR(""), "siege -q prints nothing without -j");
     refuse_text(wr_siege_read, MK_STR("Transactions:\t 5 hits\nElapsed time:\t 1.00 secs\n"), "lacks");
 }
 

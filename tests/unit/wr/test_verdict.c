@@ -41,7 +41,7 @@ static void a_client_that_cannot_do_more_is_said_with_its_numbers(void **state)
     fill(2, 0.99, 1, 0.42, 2);
     expect("100 connections: the client is the bottleneck in 2 of 3 shots (it uses 99 % of 1 core, the "
            "server 42 % "
-           "of 2): this measures the client; give it more cores or threads, or take a faster one");
+           "of 2): this measures the client; give it more cores or threads, or use a faster one");
 }
 
 static void a_server_that_cannot_do_more_too(void **state)
@@ -64,10 +64,10 @@ static void the_client_comes_before_the_server(void **state)
     fill(2, 0.30, 1, 0.97, 1);
     expect("100 connections: the client is the bottleneck in 1 of 3 shots (it uses 97 % of 2 cores, the "
            "server 30 % "
-           "of 1): this measures the client; give it more cores or threads, or take a faster one");
+           "of 1): this measures the client; give it more cores or threads, or use a faster one");
 }
 
-static void nobody_is_nobody(void **state)
+static void no_bottleneck_below_the_limit(void **state)
 {
     (void)state;
     for (size_t i = 0; i < SHOTS; i++)
@@ -81,7 +81,7 @@ int main(void)
         cmocka_unit_test_setup(a_client_that_cannot_do_more_is_said_with_its_numbers, set_up),
         cmocka_unit_test_setup(a_server_that_cannot_do_more_too, set_up),
         cmocka_unit_test_setup(the_client_comes_before_the_server, set_up),
-        cmocka_unit_test_setup(nobody_is_nobody, set_up),
+        cmocka_unit_test_setup(no_bottleneck_below_the_limit, set_up),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

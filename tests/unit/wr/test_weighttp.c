@@ -101,7 +101,7 @@ static void json_of_something_else_is_refused(void **state)
                 "how long");
 }
 
-static void times_in_another_unit_are_not_told(void **state)
+static void times_in_another_unit_are_not_reported(void **state)
 {
     (void)state;
     struct wr_result r = read_text(
@@ -121,7 +121,7 @@ int main(void)
         cmocka_unit_test(the_text_in_between_is_read_too),
         cmocka_unit_test(output_that_is_cut_is_refused),
         cmocka_unit_test(json_of_something_else_is_refused),
-        cmocka_unit_test(times_in_another_unit_are_not_told),
+        cmocka_unit_test(times_in_another_unit_are_not_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,7 @@ static void a_run_without_errors_tells_percentiles(void **state)
     assert_int_equal(wr_result_errors(&r), 0);
 }
 
-static void percentiles_that_were_not_asked_for_are_not_told(void **state)
+static void percentiles_that_were_not_requested_are_not_reported(void **state)
 {
     (void)state;
     struct wr_result r = read_output(wr_wrk_read, "wrk-4.1.0-no-latency.txt");
@@ -120,7 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_run_without_errors_tells_percentiles),
-        cmocka_unit_test(percentiles_that_were_not_asked_for_are_not_told),
+        cmocka_unit_test(percentiles_that_were_not_requested_are_not_reported),
         cmocka_unit_test(broken_connections_and_bad_statuses_are_errors),
         cmocka_unit_test(no_answer_takes_no_time),
         cmocka_unit_test(what_did_not_run_is_refused),

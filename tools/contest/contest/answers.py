@@ -17,7 +17,7 @@ from pathlib import Path
 from contest.case import FOLDER as CASES
 
 SECONDS = 20
-PATIENCE = 5  # seconds for those who did not answer at all within the usual time
+PATIENCE = 5  # seconds for servers that did not answer at all within the usual time
 CURL = {"h2": ["--http2"], "h2c": ["--http2-prior-knowledge"], "https": ["--http1.1"], "http": ["--http1.1"]}
 
 
@@ -119,9 +119,9 @@ class Verdict:
 
 
 def verify_with_wrk(url, body, connections, seconds, close, prefix, folder, variables=None):
-    """wrk asks, and its script compares every answer with the body, byte by byte; without a body with the files that the
-    variables CONTEST_PATHS and CONTEST_ROOT name. Whoever has not answered at all is given more time: it may be slow, or
-    the machine busy."""
+    """wrk sends the requests, and its script compares every response with the body, byte by byte; without a body, with
+    the files that the variables CONTEST_PATHS and CONTEST_ROOT name. A server without any answer gets more time: it may be
+    slow, or the machine busy."""
     variables = dict(variables or {})
     if body is not None:
         Path(folder, "expected").write_bytes(body)

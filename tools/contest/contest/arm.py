@@ -23,16 +23,16 @@ COUNTED_EACH = 30  # requests of each client while instructions are counted; all
 COUNTED_SECONDS = 120  # at the most
 THEN = 270.54 / 148.39  # on a Raspberry Pi, 2012
 
-NEVER_RANKED = True  # a report of the record shows the numbers, and lets nobody win by them
+NEVER_RANKED = True  # a report of the record shows the numbers without ranking them
 EMULATOR = "mostly the emulation"
 
 LIMITS = (
     "The programs are translated from ARM to the processor of this machine while they run: rates, times and memory are those "
-    "of the emulation. Only ratios mean something, and they too are those of translated code.",
-    "BusyBox httpd forks for each connection. Only the child runs what answers a request, so every child has it translated "
-    "anew, and copies the memory of the emulator: nearly all the time that BusyBox takes here is that (a few commands of a "
-    "shell took 0.05 ms in the shell itself, and 2 ms more in each child). The ratios of rate and of processor time say how "
-    "badly an emulator takes forking, not how a board does.",
+    "of the emulation. Only ratios are meaningful, and they too are those of translated code.",
+    "BusyBox httpd forks for each connection. Only the child runs the code that answers a request, so every child translates it "
+    "again and copies the memory of the emulator. That takes nearly all of BusyBox's time here (a few commands of a "
+    "shell took 0.05 ms in the shell itself, and 2 ms more in each child). The ratios of rate and of processor time show how "
+    "slowly an emulator forks, not how fast a board is.",
     "Instructions per request are counted in the program alone, as the processor would execute them: the emulation does not "
     "distort them. But they leave out the kernel, which does most of the work of both, and an instruction is no unit of time.",
     "There are no caches, no branch predictor and no memory of an ARM board: a program that is kind to small caches gains "
@@ -95,7 +95,7 @@ def programs_for(machine, say):
 # ---- The case ----
 
 def case_for(machine):
-    """The case raspberry, for those who are programs of this machine."""
+    """The case raspberry, for contestants that are programs of this machine."""
     known = cases.load_all()["raspberry"]
     history = dataclasses.replace(known.historical, differs="Emulated: the ratio alone can be compared. " + " ".join(LIMITS))
     return dataclasses.replace(
@@ -211,7 +211,7 @@ def add_arguments(parser):
 def _order(options, folder):
     wr = run.find_program("wr", options.wr)
     if not wr:
-        raise Complaint("there is no wr: `make release` builds it, or --wr names one")
+        raise Complaint("there is no wr: `make tools` builds it, or --wr names one")
     if not shutil.which("siege"):
         raise Complaint("there is no siege: `tools/dev/need.sh check` installs it")
     server, client = environment.share_cores()

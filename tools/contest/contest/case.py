@@ -180,7 +180,7 @@ def _check(where, case):
         if not isinstance(path, str) or not path.startswith("/"):
             raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
     if not case.metrics:
-        raise Complaint(f"{where}: metrics: expected at least one: the first decides who is ahead")
+        raise Complaint(f"{where}: metrics: expected at least one: the first decides the ranking")
     _check_command(where, case)
 
 

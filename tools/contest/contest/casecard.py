@@ -99,7 +99,7 @@ def table(results, case):
         rows.append(tag("tr", cells, _rounds(results, standings, name), class_=kind or None))
     left = [(n, why, "disqualified", "bad") for n, why in results.disqualified(case).items()]
     left += [(n, why, "not measured", "warn") for n, why in results.unmeasured(case).items()]
-    left += [(n, why, "took no part", "") for n, why in results.absent_in(case).items()]
+    left += [(n, why, "did not take part", "") for n, why in results.absent_in(case).items()]
     foot = [tag("tr", tag("th", results.title(n), scope="row"),
                 tag("td", tag("span", word, class_=f"badge {kind}"), " ", why, colspan=len(heads) - 1)) for n, why, word, kind in left]
     whole = len(results.steps(case)) > 1
@@ -123,7 +123,7 @@ def step_table(results, case, metric):
 
 
 def _other_numbers(results, case):
-    """Metrics that have no column above, for whoever wants them."""
+    """Metrics without a column above."""
     shown = results.shown(case)
     every = sorted({m for s in results.record.shots if s.case == case for m in s.metrics} - set(shown) - {"requests", "seconds"})
     every = [m for m in every if results.has(case, m)]
@@ -206,21 +206,27 @@ def _circumstances(results, case):
     return tag("p", " · ".join(p for p in parts if p), class_="quiet")
 
 
+def _more(results, case, shown, folded):
+    about = results.record.cases[case]
+    sweep = len(results.steps(case)) > 1
+    return (_circumstances(results, case), _historical(about),
+            tag("div", shown, class_="plots") if shown else None, table(results, case),
+            tag("details", tag("summary", "Every step in numbers"), [step_table(results, case, m) for m in results.ranked(case)])
+            if sweep else None,
+            tag("details", tag("summary", "CPU and memory over time" + (", latency" if len(folded) > 1 else "")),
+                tag("div", folded, class_="plots")) if folded else None,
+            _other_numbers(results, case),
+            tag("details", tag("summary", "The command"), tag("pre", tag("code", " ".join(about.command)), tabindex="0"))
+            if about.command else None)
+
+
 def card(results, case, looks):
     about = results.record.cases[case]
     shown = [figure(d, note) for _, d, note in _curves(results, case, looks) if d]
     folded = [figure(d, note) for _, d, note in _folded(results, case, looks) if d]
-    sweep = len(results.steps(case)) > 1
     return tag("article", tag("h3", about.title, " ", tag("code", case)), tag("p", about.about, class_="about"),
-               _circumstances(results, case), _verdicts(results, case), _historical(about),
-               tag("div", shown, class_="plots") if shown else None, table(results, case),
-               tag("details", tag("summary", "Every step in numbers"), [step_table(results, case, m) for m in results.ranked(case)])
-               if sweep else None,
-               tag("details", tag("summary", "CPU and memory over time" + (", latency" if len(folded) > 1 else "")),
-                   tag("div", folded, class_="plots")) if folded else None,
-               _other_numbers(results, case),
-               tag("details", tag("summary", "The command"), tag("pre", tag("code", " ".join(about.command)), tabindex="0"))
-               if about.command else None,
+               _verdicts(results, case),
+               tag("details", tag("summary", "Plots and numbers"), _more(results, case, shown, folded), class_="more"),
                class_="card case", id=f"case-{case}")
 
 

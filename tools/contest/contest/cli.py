@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: `contest VERB ...`. Every verb is a module with add_arguments(parser) and main(options), loaded only
-when it is asked for, so that one that lacks a library does not stand in the way of the others."""
+when it is asked for, so that one that lacks a library does not affect the others."""
 import argparse
 import importlib
 import signal
@@ -11,7 +11,7 @@ from contest.complaint import Complaint, nearest
 
 # verb: (module, what it does)
 VERBS = {
-    "list": ("contest.listing", "contestants and cases: who is present, who is absent and why"),
+    "list": ("contest.listing", "cases, and contestants: present or absent, and why"),
     "run": ("contest.run", "hold the contest, or a part of it"),
     "report": ("contest.report", "the report of a run: one HTML page, and a summary in Markdown"),
     "compare": ("contest.compare", "two runs beside each other: what became better or worse"),

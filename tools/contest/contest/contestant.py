@@ -77,7 +77,7 @@ class Prepared:
     environment: dict[str, str]
     configuration: dict[str, str]  # {file name: text as used}
     dynamic: str  # the path of the dynamic answer
-    companion: Prepared | None = None  # what stands behind a cache
+    companion: Prepared | None = None  # the server behind a cache
 
     def start(self, wrapper=(), cgroup: Path | None = None, seconds: float = 30) -> Running:
         """Starts it in front, behind a wrapper such as taskset, inside a cgroup v2 (a folder) if one is given, and
@@ -107,7 +107,7 @@ class Contestant:
 
     @property
     def dynamic(self) -> str:
-        """The path of the dynamic answer; /cgi-bin/hello, a part of the material, for those who know CGI alone."""
+        """The path of the dynamic answer; /cgi-bin/hello, a part of the material, for servers that support only CGI."""
         return self.data.get("dynamic", DYNAMIC)
 
     @functools.cached_property
@@ -236,7 +236,7 @@ def _missing(contestant: Contestant) -> dict[str, str]:
 
 
 def values(contestant: Contestant, setup: Setup, program: str) -> dict[str, str]:
-    """What stands for the @names@ in templates and commands."""
+    """The values of the @names@ in templates and commands."""
     known = {key: str(value) for key, value in vars(setup).items() if value is not None and value is not False}
     known |= {"program": program, "source": str(contestant.folder), "project": str(PROJECT),
               "dynamic": contestant.dynamic, "descriptors": str(running.descriptors())}
@@ -265,7 +265,7 @@ def _companion(contestant: Contestant, setup: Setup) -> Prepared | None:
             folder = Path(setup.folder, "behind")
             folder.mkdir(exist_ok=True)
             return others[name].prepare(Setup(folder, setup.root, free_port(), workers=setup.workers))
-    raise Failed(f"{contestant.name}: none of {', '.join(names)} is present to stand behind it")
+    raise Failed(f"{contestant.name}: none of {', '.join(names)} is present to serve behind it")
 
 
 def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
@@ -296,8 +296,8 @@ def _prepare(contestant: Contestant, setup: Setup) -> Prepared:
 
 
 def _give_away(setup: Setup, names: list[str]) -> None:
-    """Servers that are started as root and serve as nobody write there as nobody. All else stays root's, which reads
-    configuration from there and runs what was built there."""
+    """Servers started as root that serve as the user `nobody` write there as that user. Everything else stays owned by root,
+    which reads configuration from there and runs what was built there."""
     for path in [setup.folder / name for name in names if setup.log or name != ACCESS_LOG]:
         if path.suffix == ".log":
             path.touch()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTML that cannot be broken by what stands in a record: text is escaped unless it was made here.
+"""HTML that the contents of a record cannot break: text is escaped unless it was made here.
 
     tag("p", "1 < 2, ", tag("b", "truly"), class_="note")   ->   <p class="note">1 &lt; 2, <b>truly</b></p>
 """

@@ -38,7 +38,7 @@ class Machine:
         return Path("/usr", self.triplet)
 
     def command(self, plugin=None, counter=None):
-        """What stands before the command of a program."""
+        """The words before the command of a program."""
         count = ["-plugin", f"{plugin},counter={counter}"] if plugin else []
         return [shutil.which(self.emulator) or self.emulator, *count, "-L", str(self.libraries)]
 
@@ -59,7 +59,7 @@ MACHINES = {each.name: each for each in (
 
 @contextlib.contextmanager
 def scratch():
-    """A folder that every user may look into: servers that are started as root go on as somebody else."""
+    """A folder that every user may look into: servers started as root switch to another user."""
     with tempfile.TemporaryDirectory(prefix="contest-arm-") as folder:
         os.chmod(folder, 0o755)
         yield Path(folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a contestant: who belongs to it, and how all of them come to an end."""
+"""The processes of a contestant: which ones belong to it, and how to end all of them."""
 from __future__ import annotations
 
 import contextlib

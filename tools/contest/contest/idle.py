@@ -16,11 +16,11 @@ class NotHeld(Exception):
 
 
 class NotMeasurable(Exception):
-    """What the connections cost cannot be told from something else."""
+    """The cost of the connections cannot be separated from other costs."""
 
 
 def pss_kb(pids):
-    """Proportional set size of all of them: shared pages are divided among those who share them."""
+    """Proportional set size of all of them: shared pages are divided among the processes that share them."""
     total = 0
     for pid in pids:
         with contextlib.suppress(psutil.Error):

@@ -50,7 +50,7 @@ class Material:
 def make(folder: Path, tree: int = TREE_FILES, site: bool = True, tls: bool = True) -> Material:
     """Makes all of it below `folder`; `tree` is the number of small files."""
     folder.mkdir(parents=True, exist_ok=True)
-    folder.chmod(0o755)  # servers that are started as root read as somebody else
+    folder.chmod(0o755)  # servers started as root read as another user
     material = Material(folder / "www")
     material.root.mkdir()
     rng = random.Random(SEED)
@@ -74,7 +74,7 @@ def _add(material: Material, name: str, data: bytes) -> None:
 
 
 def _add_cgi(material: Material) -> None:
-    """The dynamic answer of those who know CGI alone."""
+    """The dynamic answer of servers that support only CGI."""
     path = material.root / "cgi-bin" / "hello"
     path.parent.mkdir()
     fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]
@@ -120,7 +120,7 @@ def _copy(material: Material, path: Path, target: Path, name: Path) -> None:
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
-    """A P-256 key and a certificate for localhost that nobody trusts."""
+    """A P-256 key and an untrusted certificate for localhost."""
     cert, key = folder / "cert.pem", folder / "key.pem"
     if not shutil.which("openssl"):
         raise NoMaterial("openssl is needed to make a certificate; install the package openssl")

@@ -15,7 +15,7 @@ class Metric:
     word: str = ""       # the comparative: "faster"
     best: str = ""       # and the superlative
     noun: str = ""       # "24 % more <noun>"
-    letter: str = ""     # in the matrix of who wins where
+    letter: str = ""     # in the matrix of winners
 
     @property
     def inside(self):
@@ -61,7 +61,7 @@ PERCENTILES = {"p50_us": .5, "p75_us": .75, "p90_us": .9, "p99_us": .99, "p999_u
 
 
 def metric(key):
-    """A metric nobody told us about is shown as what it is, and not ranked."""
+    """An unknown metric is shown as it is, and not ranked."""
     return METRICS.get(key) or Metric(key, key.replace("_", " "), "number", None, noun=key.replace("_", " "))
 
 

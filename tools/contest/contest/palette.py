@@ -60,7 +60,7 @@ def css(dark):
 
 
 def placeholder(name):
-    """What stands for a CSS variable while matplotlib draws: it knows only true colours."""
+    """Placeholders for CSS variables while matplotlib draws: it supports only real colours."""
     return f"#fe{list(variables()).index(name):04x}"
 
 

@@ -2,12 +2,13 @@
 """Plots of a record as SVG for a page: text stays text, colours are CSS variables, so one drawing serves both themes.
 
 Each function answers the text of an <svg>, or None where there is nothing to draw. Their names in a page's document are
-kept apart by a prefix, since several stand in one.
+kept apart by a prefix, since a page has several.
 """
 import io
 import itertools
 import math
 import re
+import textwrap
 from xml.sax.saxutils import escape
 
 import matplotlib
@@ -196,7 +197,7 @@ def _end(block, gap):
 
 
 def _label_ends(axes, ends, looks):
-    """ends: (name, title, x, y) of each line's last point. Names stand at the right, each tied to its line."""
+    """ends: (name, title, x, y) of each line's last point. Names are at the right, each tied to its line."""
     figure = axes.figure
     box = axes.get_window_extent()
     scale = 72 / figure.dpi
@@ -208,7 +209,7 @@ def _label_ends(axes, ends, looks):
         end = axes.transAxes.inverted().transform(point)
         axes.plot([end[0], 1.02, 1.045], [end[1], y, y], transform=axes.transAxes, clip_on=False, linewidth=.7,
                   color=placeholder(look.colour), alpha=.65)
-        axes.text(1.055, y, title if len(title) < 17 else title[:15] + "…", transform=axes.transAxes, va="center",
+        axes.text(1.055, y, _fit(title), linespacing=1, transform=axes.transAxes, va="center",
                   color=placeholder(look.colour), fontsize=SIZE - .5, fontweight="bold" if look.above == 4 else "normal",
                   clip_on=False, parse_math=False)
 
@@ -323,7 +324,8 @@ def _bar(axes, y, e, log, ours, bound, ranked):
 
 
 def _fit(title, most=16):
-    return title if len(title) <= most else title[:most - 1] + "…"
+    """A long name takes two lines: nothing of it is cut."""
+    return "\n".join(textwrap.wrap(title, most, break_long_words=False))
 
 
 def over_time(results, case, looks=None):

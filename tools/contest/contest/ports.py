@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports of the loopback that nobody has."""
+"""Free ports of the loopback."""
 import collections
 import random
 import socket
@@ -7,13 +7,13 @@ from pathlib import Path
 
 RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 LOWEST, USUAL = 10240, 32768
-RECENT = 4096  # so many are not given out again: those who were given one may not have bound it yet
+RECENT = 4096  # so many are not given out again: their owners may not have bound them yet
 
 _given = collections.deque(maxlen=RECENT)
 
 
 def first_of_clients() -> int:
-    """Where the ports begin that the kernel gives to clients, who could take ours before the server does."""
+    """The first port that the kernel gives to clients, which could take ours before the server does."""
     try:
         return int(RANGE.read_text().split()[0])
     except OSError:

@@ -42,7 +42,7 @@ class Contestant:
     fairness: str = ""
     yardstick: bool = False  # shown, never ranked
     features: list[str] = field(default_factory=list)
-    forks: bool = False  # a process for each connection: without a cgroup nobody counts the time of those that have ended
+    forks: bool = False  # a process for each connection: without a cgroup the time of ended processes is lost
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Case:
     rounds: int
     seconds: float
     base: str
-    metrics: list[str]  # the first one decides who wins
+    metrics: list[str]  # the first one decides the winner
     historical: Historical | None = None
     command: list[str] = field(default_factory=list)
     alone: bool = False  # no other contestant was started: memory is comparable

@@ -23,7 +23,7 @@ REPEATS = 2  # of one shot at most
 NOISE = 0.05  # the share of the machine that strangers may have before a shot is thrown away
 LIMITS = {"full": 45 * 60, "quick": 7 * 60}  # seconds that a run may last
 LEAST_ROUNDS = 3  # that are held however late it is
-ALIKE = 3  # so many that could not be measured in the first round, and nobody who could: it is the case
+ALIKE = 3  # so many failures in the first round, and no success: the case is at fault
 VERIFY_CONNECTIONS = 100
 SAMPLED_PATHS = 12
 LARGE = "/10m.bin"
@@ -72,7 +72,7 @@ def now():
 
 
 def shuffled(names, seed, case, number):
-    """The order of a round: another one each time, so that nobody always follows the same one's heat."""
+    """The order of a round: different each time, so that no server always follows the same one."""
     return random.Random(f"{seed} {case} {number}").sample(names, len(names))
 
 
@@ -281,7 +281,7 @@ class Referee:
                 self.record.notes.append(f"The case {case.name} has {number - 1} rounds instead of {plan.rounds}: "
                                          f"the run would have lasted longer than {self.clock.limit / 60:.0f} minutes.")
                 return
-            # The same for everybody in a round.
+            # The same for all contestants in a round.
             self.repeats_left = dict.fromkeys(names, 0 if late else max(1, len(plan.steps) // 2) + self._spare(case, plan))
             for name in shuffled(names, self.order.seed, case.name, number):
                 if name in stages:
@@ -292,17 +292,17 @@ class Referee:
 
     @staticmethod
     def _spare(case, plan):
-        """A client that keeps a rate tells when it was late itself: such shots are repeated, and short enough for that."""
+        """A client that keeps a rate reports when it was late itself: such shots are repeated, and short enough for that."""
         return 2 * len(plan.steps) if case.axis == "rate" else 0
 
     def _is_hopeless(self, case, count):
-        """Whoever had its turn failed to be measured, and those were enough."""
+        """No contestant so far could be measured, and enough of them were tried."""
         failed = sum(each.case == case.name for each in self.record.unmeasured)
         return failed >= max(2, min(ALIKE, count)) and not any(each.case == case.name for each in self.record.shots)
 
     def _give_up(self, case, stages):
         why = self.record.unmeasured[-1].why
-        self.record.notes.append(f"The case {case.name} was given up: nobody could be measured, the last one because: {why}")
+        self.record.notes.append(f"The case {case.name} was given up: no contestant could be measured, the last one because: {why}")
         for name in list(stages):
             self.record.unmeasured.append(record.Exclusion(case.name, name, "the case was given up, see the notes"))
             self._end(stages.pop(name))

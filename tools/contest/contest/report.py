@@ -15,8 +15,9 @@ from contest.results import Results
 from contest.statistics import LEVEL, ROUNDS_MIN, luck
 
 PARTS = Path(__file__).parent / "page"
-SECTIONS = (("summary", "Summary"), ("reading", "How to read it"), ("where", "Who wins where"), ("cases", "Cases"),
+SECTIONS = (("summary", "Summary"), ("where", "Winners by case"), ("cases", "Cases"), ("reading", "How to read it"),
             ("contestants", "Contestants"), ("machine", "Machine"), ("method", "Method and limits"))
+FOLDED = ("reading", "contestants", "machine", "method")  # details; a link to the section opens it
 MODES = {"quick": "a quick run", "full": "a full run", "custom": "a run of selected cases or contestants"}
 
 
@@ -30,50 +31,50 @@ def _sentences(entries, results):
 
 
 def _ours(results):
-    """Losses first: nobody has to look for them."""
+    """Losses first, so that readers need not search for them."""
     if not results.ours:
         return None
     found, more, us = wording.tally(results), wording.others(results), results.title(results.ours)
     boxes = []
     for title, *places in ((f"Where {us} is not first", "behind", "out"), (f"Where {us} is first", "first"),
-                           (f"Where {us} shares the first place", "tied"), ("Where nobody can be called first", "undecided")):
+                           (f"Where {us} shares the first place", "tied"), ("Cases without a winner", "undecided")):
         lines, rest = ([e for place in sorted(places, key=wording.PLACES.index) for e in table[place]] for table in (found, more))
         boxes.append(tag("details", tag("summary", tag("span", title, class_="what"), tag("span", len(lines), class_="count")),
                          tag("ul", _sentences(lines, results)) if lines else tag("p", "Nowhere in this run."),
-                         (tag("p", "In other metrics and repetitions of old comparisons, which are not counted:"),
+                         (tag("p", "In other metrics and repetitions of old comparisons, which do not count:"),
                           tag("ul", _sentences(rest, results))) if rest else None,
                          class_=f"place {places[0]}", open=places[0] == "behind"))
     return tag("div", boxes, class_="places")
 
 
 def _figures(results):
-    """The first thing that one sees: how it went for our server, in a few numbers."""
+    """What readers see first: the results of our server in a few numbers."""
     if not results.ours:
         return None
     found = wording.tally(results)
-    words = [("first", "alone in front"), ("tied", "first with others"), ("behind", "behind"), ("undecided", "not decided")]
+    words = [("first", "only winner"), ("tied", "first with others"), ("behind", "behind"), ("undecided", "not decided")]
     if found["out"]:
         words.insert(3, ("out", "disqualified, failed or with errors"))
     return tag("dl", [tag("div", tag("dt", word), tag("dd", len(found[place])), class_=place) for place, word in words],
-               class_="figures", aria_label=f"In how many cases {results.title(results.ours)} was where")
+               class_="figures", aria_label=f"The places of {results.title(results.ours)}, by number of cases")
 
 
 def _summary(results, remarks):
     record = results.record
     shots, unmeasured = len(record.shots), record.unmeasured
     absent = [c.title for c in record.contestants.values() if c.state != "present"]
-    return (tag("p", wording.headline(results), class_="lead"), _figures(results),
+    return (tag("p", wording.headline(results), class_="lead"), _figures(results), _heat(results, "cpu_us"),
             tag("p", f"{len(results.runners)} servers ran in {len(record.cases)} cases with {shots:,} shots in all. "
                 + (f"{wording.listed(absent)} could not take part. " if absent else "")
-                + (f"{len(record.disqualified)} times a server was disqualified, each with its reason. " if record.disqualified else "")
-                + (f"{len(unmeasured)} times a server could not be measured, which was no fault of its own. " if unmeasured else "")
-                + "There is no winner of the whole, on purpose: the question is who wins where."),
-            tag("p", "This run was interrupted: what is missing was not measured.", class_="notice") if record.interrupted else None,
-            tag("div", tag("h3", "Remarks of those who ran it"), markdown(remarks, "h4"), class_="prose remarks card") if remarks else None,
+                + (f"{len(record.disqualified)} times a server was disqualified; each case gives the reason. " if record.disqualified else "")
+                + (f"{len(unmeasured)} times a server could not be measured, through no fault of its own. " if unmeasured else "")
+                + "There is deliberately no overall winner: the report shows which server wins in which case."),
+            tag("p", "This run was interrupted, so the rest was not measured.", class_="notice") if record.interrupted else None,
+            tag("div", tag("h3", "Remarks"), markdown(remarks, "h4"), class_="prose remarks card") if remarks else None,
             _ours(results))
 
 
-# ---- Who wins where ----
+# ---- Winners by case ----
 
 def _cell(results, case, metric):
     if metric not in results.ranked(case):
@@ -98,13 +99,13 @@ def _winners(results):
 
 
 def _letters(results, case, name):
-    """A letter for each metric that somebody wins here."""
+    """A letter for each metric that has a winner here."""
     if name in results.disqualified(case):
         return tag("td", tag("span", "out", class_="badge bad", title="disqualified"))
     if name in results.unmeasured(case):
         return tag("td", tag("span", "?", aria_label="not measured", title="not measured: the instrument failed"), class_="none")
     if name not in results.present(case):
-        return tag("td", tag("span", "–", aria_label="took no part"), class_="none")
+        return tag("td", tag("span", "–", aria_label="did not take part"), class_="none")
     marks = []
     for metric in sorted(results.ranked(case), key=RANKED.index):
         place = results.standing(case, metric).place(name)
@@ -124,9 +125,9 @@ def _matrix(results):
     legend = [tag("span", tag("b", metric_of(m).letter), " ", metric_of(m).inside) for m in RANKED]
     return (casecard.scrolled(tag("table", tag("caption", "Cases and contestants"), tag("thead", head), tag("tbody", rows),
                                   class_="matrix"), "Who is first in what, by case and contestant"),
-            tag("p", legend, tag("span", tag("b", "R", class_="mark first"), " alone in front"),
+            tag("p", legend, tag("span", tag("b", "R", class_="mark first"), " only winner"),
                 tag("span", tag("b", "R", class_="mark tied"), " tied"), tag("span", tag("b", "out", class_="badge bad"), " disqualified"),
-                tag("span", tag("b", "–"), " took no part"), tag("span", tag("b", "?"), " could not be measured"), class_="legend"))
+                tag("span", tag("b", "–"), " did not take part"), tag("span", tag("b", "?"), " could not be measured"), class_="legend"))
 
 
 def _heat(results, metric):
@@ -141,8 +142,8 @@ def _heat(results, metric):
 
 
 def _where(results):
-    return (_winners(results), tag("h3", "The same, by contestant"), _matrix(results), tag("h3", "How far behind"),
-            _heat(results, "cpu_us"), _heat(results, "rate"))
+    return (_winners(results), tag("details", tag("summary", "The same, by contestant"), _matrix(results)),
+            tag("details", tag("summary", "How far behind in rate"), heat) if (heat := _heat(results, "rate")) else None)
 
 
 # ---- Contestants and machine ----
@@ -225,50 +226,50 @@ def _reading(results):
     rounds = sorted({c.rounds for c in results.record.cases.values()})
     chance = "; ".join(f"{n} rounds: {luck(n, n) * 100:.2g} %" for n in rounds if n >= 1)
     rules = (
-        ("The number and its interval", "Each number is the median of the rounds. Below it stands the interval in which the true "
-         f"median lies with {LEVEL * 100:.0f} % of certainty where there are rounds enough, and else the whole range of the rounds, with "
-         "less. The column of rounds tells what it is worth."),
-        ("Faster, cheaper, smaller", "These words are used only when two intervals do not overlap. Where they do, no difference "
-         "is shown, and all whose interval overlaps with that of the best median tie for the first place."),
-        ("Luck", "Two servers that are the same would seem different by chance in so many of a hundred comparisons: "
-         f"{chance}. With fewer than {ROUNDS_MIN} rounds nothing is claimed."),
-        ("Ratios", "A ratio is always a multiple of the base that is named beside it: 0.81 × nginx means 81 % of what nginx has."),
-        ("The client was the limit", "Marked like this, a rate tells what the load client could do: the server can do at least as much. "
-         "Two of that kind cannot be told apart; who stays below one of them is behind. CPU per request and memory can still be compared."),
-        ("What is counted", "Each case counts once, by the metric that it asks for first. Other metrics are told beside it. "
-         "Repetitions of old comparisons ask again what other cases ask, and are not counted."),
-        ("Latency", "It is ranked where requests leave when they are due. What the client says may be its own delay is left out. Elsewhere the client "
-         "waits for an answer before it asks again, so that latency is little else than connections divided by the rate: "
-         "it is shown, and not ranked."),
-        ("Disturbed", "Other programs used more of the machine than they may, in spite of repetitions. Where that was so in half "
-         "of the shots of one of the best, nobody wins in rate or latency."),
+        ("The number and its interval", "Each number is the median of the rounds. Below it is the interval that contains the true "
+         f"median with {LEVEL * 100:.0f} % confidence if there are enough rounds; otherwise it is the whole range of the rounds, with "
+         "less confidence. The column of rounds shows how many there are."),
+        ("Faster, cheaper, smaller", "The report uses these words only when two intervals do not overlap. If they overlap, no difference "
+         "is shown, and all servers whose interval overlaps with that of the best median tie for the first place."),
+        ("Luck", "How often two identical servers would seem different by chance: "
+         f"{chance}. With fewer than {ROUNDS_MIN} rounds the report claims nothing."),
+        ("Ratios", "A ratio is always a multiple of the base beside it: 0.81 × nginx means 81 % of nginx's value."),
+        ("The client was the limit", "A rate with this mark shows what the load client could do: the server can do at least as much. "
+         "Two such rates cannot be distinguished; a server below one of them is behind. CPU per request and memory can still be compared."),
+        ("What counts", "Each case counts once, by its first metric. The report shows other metrics beside it. "
+         "Repetitions of old comparisons overlap with other cases and do not count."),
+        ("Latency", "It is ranked where requests leave when they are due, without values that the client marks as possibly its own delay. Elsewhere the client "
+         "waits for a response before it sends the next request, so latency is little more than connections divided by the rate: "
+         "it is shown, but not ranked."),
+        ("Disturbed", "Other programs used more of the machine than allowed, even in repeated shots. If that affects half "
+         "of the shots of one of the best servers, rate and latency have no winner."),
         ("CPU per request", "User and system time of the server and all of its children, divided by the requests. "
-         "It does not depend on how fast the client is, so it tells most. Less is better. It is taken from a cgroup of the server, "
-         "which counts processes that have ended as well; sums over processes are another thing and never ranked beside it."),
-        ("Not measured", "The instrument or the client failed, also when it was tried again. That is no fault of the server, "
-         "and it is neither ranked nor disqualified there."),
-        ("Yardsticks", "A yardstick, such as the floor, does as little as a server could: it shows what the machine and the kernel take. "
+         "It does not depend on the speed of the client, so it is the most meaningful number. Less is better. It comes from the server's cgroup, "
+         "which includes ended processes; sums over processes are a different measure and never ranked against it."),
+        ("Not measured", "The measuring program or the client failed, even in a second attempt. That is not the server's fault, "
+         "so the case neither ranks nor disqualifies it."),
+        ("Yardsticks", "A yardstick, such as the floor, does as little as a server can: it shows the cost of the machine and the kernel. "
          "It is never ranked."))
     return tag("dl", [tag("div", tag("dt", title), tag("dd", body)) for title, body in rules], class_="rules")
 
 
 def _method(results, raw):
     limits = (
-        "The server has cores of its own and so has the client, and rounds are interleaved: every server has its shot before any has its "
-        "second one, so that a slow hour of the machine is everybody's. The others are stopped meanwhile; in cases of memory "
+        "Server and client have separate cores, and rounds are interleaved: every server has one shot in each round, "
+        "so slow periods of the machine affect all servers. Meanwhile the others are stopped; in cases that compare memory "
         "they do not run at all.",
-        "Before the shots of a case the server is asked under load and answers are compared: status, length and content. Over HTTP/1.1 that "
-        "is every answer; over HTTP/2 it is those of a second client beside the load, for h2load shows no contents. During the shots it is status and number of bytes, "
-        "as far as the client tells them. A wrong answer disqualifies, and so does an error.",
-        "Over the steps of a sweep the geometric mean is taken, in each round by itself; the interval is one between rounds.",
-        "Everything runs on one machine over its loopback: no network card, no loss, no distance. What depends on these is not shown.",
-        "Shots last seconds. What takes hours to show, such as memory that grows, is not seen.",
-        "Memory is PSS: pages that several processes share are shared out among them. Pages of files in the kernel's cache belong to nobody.",
-        "In a closed loop the client waits for an answer before it asks again, so latency there is mostly the number of connections "
-        "divided by the rate. Only the cases with a fixed rate tell what a visitor would wait.",
-        "Many comparisons are made, so a few of the differences that are shown will be luck. Small ones deserve a second run.",
-        "This contest is made by those who make Monkey. The configurations are there to be looked at and improved: what is unfair is a mistake.")
-    link = tag("p", "All numbers: ", tag("a", raw, href=raw), ". ", tag("code", "contest report"), " makes this page of them.") if raw else None
+        "Before the shots of a case, responses under load are compared: status, length and content. Over HTTP/1.1 that "
+        "is every response; over HTTP/2 it is those of a second client beside the load, because h2load shows no contents. During the shots, status and number of bytes "
+        "are checked as far as the client reports them. A wrong response or an error disqualifies.",
+        "The result of a sweep is the geometric mean over its steps, computed for each round; the interval is that between rounds.",
+        "Everything runs over the loopback of one machine, without network card, packet loss or distance. Their effects do not show.",
+        "Shots last seconds. Effects that take hours, such as growing memory, do not show.",
+        "Memory is PSS: shared pages are divided among the processes that share them. Pages in the kernel's file cache do not count.",
+        "In a closed loop the client waits for a response before it sends the next request, so latency is mostly the number of connections "
+        "divided by the rate. Only the cases with a fixed rate show how long visitors would wait.",
+        "The report makes many comparisons, so a few of the differences are due to chance. Repeat the run to confirm small ones.",
+        "The developers of Monkey make this contest. Please review and improve the configurations: an unfair one is a mistake.")
+    link = tag("p", "All numbers: ", tag("a", raw, href=raw), ". ", tag("code", "contest report"), " creates this page from them.") if raw else None
     return tag("ul", [tag("li", line) for line in limits], class_="prose"), link
 
 
@@ -311,8 +312,9 @@ def render(record, title="A contest of web servers", raw=None, ours="monkey", re
                tag("meta", name="color-scheme", content="light dark"), tag("title", f"{title}, {when}"), tag("style", _style()))
     header = tag("header", tag("h1", title), tag("p", f"{when} · {MODES.get(record.mode, record.mode)}"
                                                 + (f" · {machine}" if machine else ""), class_="quiet"))
-    sections = [tag("section", tag("h2", name, id=f"{key}-title"), bodies[key], id=key, aria_labelledby=f"{key}-title")
-                for key, name in SECTIONS]
+    sections = [tag("section", tag("h2", name, id=f"{key}-title"),
+                    tag("details", tag("summary", f"Show: {name.lower()}"), bodies[key]) if key in FOLDED else bodies[key],
+                    id=key, aria_labelledby=f"{key}-title") for key, name in SECTIONS]
     footer = tag("footer", tag("p", f"Made by contest {record.contest}, which is part of Monkey."))
     body = tag("body", tag("a", "Skip to the contents", href="#main", class_="skip"), _navigation(results),
                tag("div", header, tag("main", sections, id="main", tabindex="-1"), footer, class_="sheet"),
@@ -327,7 +329,7 @@ def add_arguments(parser):
     parser.add_argument("-o", "--output", metavar="PAGE", help="the HTML page (default: report.html beside the record)")
     parser.add_argument("--summary", metavar="FILE", help="the summary in Markdown (default: summary.md beside the page)")
     parser.add_argument("--plots", metavar="FOLDER", help="also write the plots as SVG files into this folder")
-    parser.add_argument("--remarks", metavar="FILE", help="Markdown of yours for the summary: why somebody loses, what surprised")
+    parser.add_argument("--remarks", metavar="FILE", help="your Markdown for the summary: reasons for losses, surprises")
     parser.add_argument("--title", default="A contest of web servers", help="headline of the page")
     parser.add_argument("--ours", default="monkey", metavar="NAME", help="the contestant whose wins and losses are told (default: monkey)")
 

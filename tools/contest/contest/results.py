@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A record, seen by case, contestant and metric: estimates and who is first. Every judgement of a report is made here.
+"""A record, seen by case, contestant and metric: estimates and winners. Every judgement of a report is made here.
 
 A sweep has a value at each of its steps; as a whole it is judged by the geometric mean over its steps, taken in each
 round by itself, so that the interval is again one between rounds.
@@ -12,14 +12,14 @@ from contest import statistics
 from contest.metrics import METRICS, RANKED, known, metric as metric_of
 
 ALL = None               # in the place of a step: the whole sweep
-ERROR_SHARE = .001       # of the answers; whoever fails more often is shown, but not ranked
-NOISY_SHARE = .5         # of the shots; who was disturbed in so many of them neither wins nor loses what depends on time
+ERROR_SHARE = .001       # of the answers; a server that fails more often is shown, but not ranked
+NOISY_SHARE = .5         # of the shots; a server disturbed in so many of them neither wins nor loses in what depends on time
 TIMED = ("rate", "p90_us", "p99_us")
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Who is first in one metric of one case, at one step or over all of them."""
+    """The winners in one metric of one case, at one step or over all steps."""
     case: str
     metric: str
     step: float | None
@@ -27,12 +27,12 @@ class Standing:
     winners: tuple = ()
     order: tuple = ()                         # ranked, best first
     estimates: dict = field(default_factory=dict)  # also of those that are not ranked
-    behind: tuple = ()                        # where nobody wins: who loses nevertheless
+    behind: tuple = ()                        # without a winner: the servers that still lose
     bound: tuple = ()                         # whose client was the limit
     uncounted: tuple = ()                     # whose CPU time was counted in another way, or in parts
-    disturbed: tuple = ()                     # who had to share the machine in half of the shots or more
-    faulty: tuple = ()                        # who answered too many requests with errors
-    partial: tuple = ()                       # who has not run all steps
+    disturbed: tuple = ()                     # servers that shared the machine in at least half of the shots
+    faulty: tuple = ()                        # servers that answered too many requests with errors
+    partial: tuple = ()                       # servers that have not run all steps
     steps: tuple = ()                         # that were compared
 
     @property
@@ -101,12 +101,12 @@ class Results:
         return _reasons(self.record.disqualified, case)
 
     def unmeasured(self, case):
-        """Where the instrument or the client failed, which nobody who was measured can help."""
+        """Where the measuring program or the client failed, which is no contestant's fault."""
         bad = self.disqualified(case)
         return {n: why for n, why in _reasons(self.record.unmeasured, case).items() if n not in bad}
 
     def absent_in(self, case):
-        """Who is there and takes no part, and why: failed to start, or cannot do it."""
+        """The contestants that take no part, and why: they failed to start, or lack the feature."""
         found = {n: f"failed: {c.why}" if c.why else "failed"
                  for n, c in self.record.contestants.items() if c.state == "failed"}
         found |= {e.contestant: e.why for e in self.record.absent_in if e.case == case}
@@ -151,7 +151,7 @@ class Results:
         return [sum(row) / len(row) for row in rows]
 
     def _logs(self, case, metric):
-        """Geometric means need values above zero, of everybody: one kind of mean for all."""
+        """Geometric means need values above zero from every contestant: all get the same kind of mean."""
         if (case, metric) not in self._log:
             self._log[case, metric] = self._all_above_zero(case, metric)
         return self._log[case, metric]
@@ -261,7 +261,7 @@ class Results:
         return self._calm(self._rank(metric, there, able, steps, marks))
 
     def _rank(self, metric, there, able, steps, marks):
-        """Who is first when everybody's number is that of the server."""
+        """The winners when every contestant's number is that of the server."""
         estimates = {n: e for n in there if (e := self.estimate(marks["case"], n, metric, marks["step"], steps))}
         marks = marks | dict(estimates=estimates, steps=steps, partial=tuple(n for n in able if n not in estimates))
         if metric not in self.ranked(marks["case"]):
@@ -270,9 +270,9 @@ class Results:
         return Standing(verdict=found.verdict, winners=found.winners, order=found.order, **marks)
 
     def _judge_bound(self, metric, there, able, steps, marks):
-        """Some were faster than the client. A rate that the client limits is the least that the server can do, so whoever
-        stays below it is behind, and one who is above all others has won. Where that decides nothing, the steps count at
-        which no client was the limit. A latency that the client limits is the client's, whoever it was."""
+        """Some servers were faster than the client. If the client limits a rate, the server can do at least that much, so a
+        server below it is behind, and one above all others has won. If that decides nothing, only the steps count at
+        which the client was never the limit. A latency that the client limits is the client's in any case."""
         case = marks["case"]
         marks = marks | dict(bound=self._bound_at(case, able, marks["step"]))
         free = tuple(s for s in steps if not self._bound_at(case, able, s))
@@ -290,13 +290,13 @@ class Results:
         return self._rank(metric, there, able, free, marks)
 
     def _below(self, standing):
-        """Those whose own limit is known and lies wholly below what somebody else has at least."""
+        """Servers whose own limit is known and lies wholly below the least of another server."""
         of = standing.estimates
         return tuple(n for n in standing.order if n not in standing.bound
                      and any(statistics.better(of[other], of[n], True) for other in standing.order))
 
     def _calm(self, standing):
-        """Nobody is called first in what depends on time, when the machine was not theirs alone."""
+        """No server wins in what depends on time if other programs used the machine."""
         if standing.metric not in TIMED or not standing.decided:
             return standing
         close = (*standing.winners, *[n for n in standing.order if n not in standing.winners][:1])

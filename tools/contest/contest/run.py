@@ -197,7 +197,7 @@ def prepare(options):
         raise Complaint("no contestant is present: " + "; ".join(f"{n}: {e.find().why}" for n, e in entries.items()))
     wr = find_program("wr", options.wr)
     if not wr:
-        raise Complaint("there is no wr: `make release` builds it, or --wr names one")
+        raise Complaint("there is no wr: `make tools` builds it, or --wr names one")
     server, client = environment.share_cores(options.server_cores, options.client_cores)
     clients = {"pace": find_program("pace")}
     folder = options.output or record.RESULTS / datetime.datetime.now().strftime("%Y-%m-%d-%H%M%S")
@@ -228,7 +228,7 @@ def main(options):
         referee = Referee(order)
         if referee.cgroups.why:
             order.say(f"processor time is not exact: {referee.cgroups.why}, so what short-lived processes use may be missed, and "
-                      f"those who start one for each request look better than they are. As root, or with `{SCOPE}` in front of "
+                      f"servers that start one for each request look better than they are. As root, or with `{SCOPE}` in front of "
                       "the command, it is exact.")
         try:
             made = referee.run()

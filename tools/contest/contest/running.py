@@ -26,7 +26,7 @@ class Failed(Exception):
 
 
 class PortTaken(Failed):
-    """Nor could any other: somebody else has a port that was meant for it."""
+    """Nor could any other: another program has a port that was meant for it."""
 
 
 LOST = re.compile(r"in use|EADDRINUSE|errno = 98|could not bind", re.IGNORECASE)
@@ -84,7 +84,7 @@ class Running:
         return [*family.members(self.pid, self.mark), *behind]
 
     def _look_at_ports(self):
-        """Else whoever has one answers in the place of this server, until that has noticed and ended."""
+        """Otherwise the owner of the port answers in place of this server, until this one notices and ends."""
         setup = self.prepared.setup
         for port in (setup.port, setup.tls_port, setup.h2c_port):
             if port and ports.is_taken(port):
@@ -130,7 +130,7 @@ class Running:
             return "it said nothing"
 
     def stop(self) -> None:
-        """TERM to the first process; KILL, by number, to whoever of the family is still there some seconds later."""
+        """TERM to the first process; KILL, by number, to processes of the family that remain some seconds later."""
         atexit.unregister(self.stop)
         try:
             if self.process:

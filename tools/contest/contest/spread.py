@@ -73,7 +73,7 @@ def check_target(manifest):
 
 
 def choose_port(manifest):
-    """Somebody may take it before the master does; then the master says so, and we end."""
+    """Another process may take the port before the master does; then the master reports it, and we end."""
     if manifest.port:
         return
     family = socket.AF_INET6 if ":" in manifest.bind else socket.AF_INET

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stage: where contestants stand while they are measured. Each is pinned to the server's cores, lives in a cgroup of
+"""The stage: where contestants run while they are measured. Each is pinned to the server's cores, lives in a cgroup of
 its own where we may make one, and sleeps (frozen) while another one is measured.
 """
 import contextlib
@@ -138,7 +138,7 @@ class Stage:
         return [pid for pid in pids if (fields := family.stat(pid)) and int(fields[1]) not in pids]
 
     def roots(self):
-        """Whose families are the whole contestant."""
+        """The processes that started the contestant: their families are all of it."""
         return [pid for pid in self._roots if family.started(pid)]
 
     def is_alive(self):
@@ -153,7 +153,7 @@ class Stage:
 
     def _setup(self):
         self.folder = tempfile.TemporaryDirectory(prefix=f"contest-{self.name}-")
-        os.chmod(self.folder.name, 0o755)  # servers that are started as root go on as somebody else
+        os.chmod(self.folder.name, 0o755)  # servers started as root switch to another user
         can = self.entry.can()
         self.ports = Ports(*(ports.free_port() for _ in range(3)))
         secure = "tls" in can or "h2" in can

@@ -85,7 +85,7 @@ def better(a, b, more):
 def luck(n, m, level=LEVEL):
     """How probably two samples of the same thing have intervals that do not overlap, by luck alone."""
     k, l = interval_rank(n, level), interval_rank(m, level)
-    # All orders of n + m values are equally probable. Count those in which fewer than l of the m stand before the
+    # All orders of n + m values are equally probable. Count those in which fewer than l of the m come before the
     # (n + 1 - k)-th of the n; the other direction is the same.
     ways = sum(math.comb(n - k + j, j) * math.comb(k - 1 + m - j, m - j) for j in range(l))
     return min(1., 2 * ways / math.comb(n + m, n))
@@ -104,7 +104,7 @@ def geometric(values):
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who is first. Several winners are a tie: each of their intervals overlaps with that of the best median."""
+    """The order of the contestants. Several winners are a tie: each of their intervals overlaps with that of the best median."""
     winners: tuple    # in order of their medians
     order: tuple      # all, best first
     verdict: str      # "won", "tied", "alone", "few", "none"

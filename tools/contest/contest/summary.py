@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a record in Markdown: who wins where, where our server loses, the numbers, and what they were made on."""
+"""The summary of a record in Markdown: winners by case, where our server loses, the numbers, and the machine."""
 import re
 
 from contest import wording
@@ -45,7 +45,7 @@ def _listed(results, places, found, more):
     lines = [_line(results, e) for place in places for e in found[place]] or ["Nowhere in this run."]
     rest = [_line(results, e) for place in places for e in more[place]]
     if rest:
-        lines += ["", "In other metrics and repetitions of old comparisons, which are not counted:", "", *rest]
+        lines += ["", "In other metrics and repetitions of old comparisons, which do not count:", "", *rest]
     return "\n".join(lines) + "\n"
 
 
@@ -58,7 +58,7 @@ def _ours(results):
                            (f"Where {us} shares the first place", "tied")):
         parts += [f"## {title}\n", _listed(results, places, found, more)]
     if found["undecided"]:
-        parts += ["## Where nobody can be called first\n",
+        parts += ["## Cases without a winner\n",
                   "\n".join(_line(results, e) for e in found["undecided"]) + "\n"]
     return parts
 
@@ -103,11 +103,11 @@ def _case(results, case):
         lines.append(f"- {safe(said[0].upper() + said[1:])}.")
     lines += [f"- {safe(wording.sentence(s, results))}" for s in standings if s.metric in ranked]
     lines += [f"- {safe(results.title(n))} is disqualified: {safe(why)}." for n, why in results.disqualified(case).items()]
-    lines += [f"- {safe(results.title(n))} was not measured, which is no fault of its own: {safe(why)}."
+    lines += [f"- {safe(results.title(n))} was not measured, through no fault of its own: {safe(why)}."
               for n, why in results.unmeasured(case).items()]
     absent = results.absent_in(case)
     if absent:
-        lines.append("- Took no part: " + "; ".join(f"{safe(results.title(n))} ({safe(why)})" for n, why in absent.items()) + ".")
+        lines.append("- Did not take part: " + "; ".join(f"{safe(results.title(n))} ({safe(why)})" for n, why in absent.items()) + ".")
     return "\n".join(lines) + "\n"
 
 
@@ -142,13 +142,13 @@ def render(record, title="A contest of web servers", page=None, raw=None, ours="
     if links:
         parts.append(f"See {' and '.join(links)}.\n")
     if remarks:
-        parts.append("## Remarks of those who ran it\n\n" + re.sub(r"^#+", "###", remarks.strip(), flags=re.MULTILINE) + "\n")
-    parts += ["## Who wins where\n", _where(results),
-              "Behind a name stands the best median. A tie: all whose interval overlaps with that of the best median.\n",
+        parts.append("## Remarks\n\n" + re.sub(r"^#+", "###", remarks.strip(), flags=re.MULTILINE) + "\n")
+    parts += ["## Winners by case\n", _where(results),
+              "The best median follows the name. Servers tie if their intervals overlap with that of the best median.\n",
               *_ours(results), "## Cases\n",
               "Medians with their intervals; bold: first or tied for it. †: the load client was the bottleneck in some shots, so the "
-              "server can do at least as much. ‡: so many of the shots were disturbed by other programs. §: counted in another way "
-              "than that of the others, and not ranked.\n",
+              "server can do at least as much. ‡: other programs disturbed this many of the shots. §: measured in another way "
+              "than the others, and not ranked.\n",
               *[_case(results, case) for case in record.cases], "## Contestants\n", _contestants(record), "## Machine\n",
               _environment(record)]
     if record.notes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Configuration templates: @name@ stands for a value; the lines between `@if name@` and `@end@` are there only when
+"""Configuration templates: a value replaces @name@; the lines between `@if name@` and `@end@` are there only when
 that holds, `@if not name@` when it does not. Nothing else, so that they read like what they become."""
 import re
 

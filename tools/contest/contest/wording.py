@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judgements in words. "Faster", "cheaper" and the like only where intervals are apart; every ratio names its base;
-a percentage is always one of what stands behind "than"."""
+"""Judgements in words. It says "faster", "cheaper" and the like only where intervals do not overlap. Every ratio names its
+base; the base of a percentage follows "than"."""
 from dataclasses import dataclass
 
 from contest import statistics
 from contest.metrics import digits, metric as metric_of, step as write_step
 
 
-# Why nobody is first, in a cell of a table.
-UNDECIDED = {"client": "client was the limit", "alone": "nobody to compare with", "few": "too few rounds", "none": "nobody ranked",
+# Why a case has no winner, in a cell of a table.
+UNDECIDED = {"client": "client was the limit", "alone": "no other server", "few": "too few rounds", "none": "not ranked",
              "disturbed": "disturbed"}
 
 
 def listed(names):
     names = list(names)
-    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else "nobody"
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1] if names else "none"
 
 
 def times(value):
@@ -31,7 +31,7 @@ def ratio(name, value, base_name, base, metric):
 
 
 def percent(value, base, noun):
-    """24 % more CPU time per request (than the one whose number is the base)."""
+    """24 % more CPU time per request (than the base)."""
     share = statistics.ratio(value, base)
     if share is None:
         return f"a different {noun}"
@@ -43,14 +43,14 @@ def percent(value, base, noun):
 
 
 def axis(case, step):
-    """'at 100 connections', or nothing where a case has only one step."""
+    """'at 100 connections', or nothing if a case has only one step."""
     if step is None or case.axis is None:
         return ""
     return f"at {write_step(step)} {'requests per second' if case.axis == 'rate' else case.axis}"
 
 
 def compared(name, a, base_name, b, metric):
-    """What may be said of two estimates, from the first one's point of view."""
+    """What two estimates show, from the point of view of the first."""
     m = metric_of(metric)
     numbers = ratio(name, a.median, base_name, b.median, metric)
     if not statistics.claimable(a, b):
@@ -66,47 +66,47 @@ def compared(name, a, base_name, b, metric):
 
 
 def rest(standing, title, write):
-    """What follows the winners: the next one, and the best of ours is told by the caller."""
+    """The server behind the winners; the caller adds the best of ours."""
     behind = [n for n in standing.order if n not in standing.winners]
     if not behind:
-        return "Nobody is behind them." if len(standing.winners) > 1 else ""
+        return "No server is behind them." if len(standing.winners) > 1 else ""
     return f"Next is {title(behind[0])} with {write(standing.estimates[behind[0]].median)}."
 
 
 def sentence(standing, results):
-    """Who is first in one metric of a case; or why nobody is."""
+    """The winner in one metric of a case, or why there is none."""
     m, title = metric_of(standing.metric), results.title
     note = footnote(standing, results)
     if standing.verdict == "client":
-        text = (f"{m.title}: nobody wins. The load client was the bottleneck for {listed(map(title, standing.bound))}, "
-                "so their numbers tell what the client could do; CPU and memory can be compared.")
+        text = (f"{m.title}: no winner. The load client was the bottleneck for {listed(map(title, standing.bound))}, "
+                "so their numbers show what the client could do; CPU and memory can be compared.")
         if standing.behind:
-            text += f" Behind all the same: {listed(map(title, standing.behind))}, for the others can do at least so much."
+            text += f" Still behind: {listed(map(title, standing.behind))}, because the others can do at least that much."
     elif standing.verdict == "disturbed":
-        text = (f"{m.title}: nobody wins. Other programs used the machine in half of the shots or more of "
-                f"{listed(map(title, standing.disturbed))}, so who is {m.best} cannot be told.")
+        text = (f"{m.title}: no winner. Other programs used the machine in at least half of the shots of "
+                f"{listed(map(title, standing.disturbed))}, so it is unclear which server is {m.best}.")
     elif standing.verdict == "alone":
         text = f"{m.title}: only {title(standing.order[0])} has a number, so there is nothing to compare."
     elif standing.verdict == "few":
-        text = (f"{m.title}: too few rounds to say who is {m.best}; "
-                f"{statistics.ROUNDS_MIN} are the least.")
+        text = (f"{m.title}: too few rounds to say which server is {m.best}; "
+                f"the minimum is {statistics.ROUNDS_MIN}.")
     elif standing.verdict == "tied":
         best = standing.winners[0]
-        text = (f"{m.title}: {listed(map(title, standing.winners))} tie, their intervals overlap with that of the best "
+        text = (f"{m.title}: {listed(map(title, standing.winners))} tie: their intervals overlap with that of the best "
                 f"median ({title(best)}, {m.write(standing.estimates[best].median)}). {rest(standing, title, m.write)}")
     elif standing.verdict == "won":
         first, second = standing.order[0], standing.order[1]
         a, b = standing.estimates[first].median, standing.estimates[second].median
         text = f"{m.title}: {title(first)} is {m.best}. {ratio(title(first), a, title(second), b, standing.metric)}, the next."
         if first in standing.bound and len(standing.steps) == len(results.steps(standing.case)):
-            text += f" The client was the bottleneck for {title(first)}, so it can do at least as much as that."
+            text += f" The client was the bottleneck for {title(first)}, so it can do at least that much."
     else:
-        text = f"{m.title}: nobody can be ranked."
+        text = f"{m.title}: no server can be ranked."
     return " ".join(part for part in (text.strip(), note) if part)
 
 
 def footnote(standing, results):
-    """What was left out of a judgement."""
+    """What a judgement leaves out."""
     notes, case = [], results.record.cases[standing.case]
     done = results.steps(standing.case)
     left = [write_step(s) for s in done if s not in standing.steps] if standing.step is None else []
@@ -117,17 +117,17 @@ def footnote(standing, results):
     if standing.partial:
         notes.append(f"Not ranked, because some steps are missing: {listed(map(results.title, standing.partial))}.")
     if standing.uncounted:
-        notes.append("Not ranked, because their processor time was counted in another way, or without the processes that have "
-                     f"ended: {listed(map(results.title, standing.uncounted))}.")
+        notes.append("Not ranked, because their processor time was measured in another way, or without ended processes: "
+                     f" {listed(map(results.title, standing.uncounted))}.")
     if standing.disturbed and standing.verdict != "disturbed":
-        notes.append(f"Disturbed by other programs in half of the shots or more: {listed(map(results.title, standing.disturbed))}.")
+        notes.append(f"Disturbed by other programs in at least half of the shots: {listed(map(results.title, standing.disturbed))}.")
     if standing.faulty:
         notes.append(f"Not ranked, because of errors: {listed(map(results.title, standing.faulty))}.")
     return " ".join(notes)
 
 
 def ours(standing, results):
-    """How our own server did, a loss as plainly as a win; None when it is not judged."""
+    """The result of our own server, losses as plainly as wins; None if it is not judged."""
     us = results.ours
     if us not in standing.order or not standing.place(us):
         return None
@@ -149,7 +149,7 @@ def ours(standing, results):
 
 
 def _ahead(standing, name):
-    """The best of those before whom somebody is behind; where nobody wins, the best one of whom that is sure."""
+    """The best server ahead of `name`; without a winner, the best one that is certainly ahead."""
     if standing.decided:
         return standing.order[0]
     of, more = standing.estimates, metric_of(standing.metric).more
@@ -160,11 +160,11 @@ def _ahead(standing, name):
 
 @dataclass(frozen=True)
 class Entry:
-    """How our server did in a case."""
+    """The result of our server in a case."""
     case: str
     metric: str | None
     standing: object = None
-    why: str = ""        # it is out, or nobody wins
+    why: str = ""        # our server is out, or there is no winner
 
     def tell(self, results):
         return self.why or ours(self.standing, results)
@@ -174,24 +174,24 @@ PLACES = ("out", "behind", "first", "tied", "undecided")
 
 
 def _left_out(results, case):
-    """(out or undecided, why) when our server has no number in a case, which it should have; else None."""
+    """(out or undecided, why) if our server should have a number in a case but has none; else None."""
     us = results.ours
     if why := results.disqualified(case).get(us):
         return "out", f"{results.title(us)} is disqualified: {why}."
     if results.record.contestants[us].state == "failed":
         return "out", f"{results.title(us)} could not be started: {results.record.contestants[us].why or 'no reason is known'}."
     if why := results.unmeasured(case).get(us):
-        return "undecided", f"{results.title(us)} was not measured, which is no fault of its own: {why}."
+        return "undecided", f"{results.title(us)} was not measured, through no fault of its own: {why}."
     return None
 
 
 def _entry(results, case, metric):
-    """(place, entry), or None where our server has no part."""
+    """(place, entry), or None if our server did not take part."""
     standing, us = results.standing(case, metric), results.ours
     if us in standing.faulty:
         errors, share = results.errors(case, us)
         return "out", Entry(case, metric, standing, f"{results.title(us)} is not ranked because of errors: {errors:,.0f}, "
-                            f"which are {share * 100:.2g} % of its answers.")
+                            f"which are {share * 100:.2g} % of its responses.")
     if us not in standing.estimates and us not in standing.partial:
         return None
     place = standing.place(us)
@@ -199,12 +199,12 @@ def _entry(results, case, metric):
 
 
 def tally(results):
-    """place -> entries, one for each case: its first metric decides. Historical cases repeat others and are not counted."""
+    """place -> entries, one for each case, by its first metric. Historical cases repeat others and do not count."""
     return _sort(results, lambda case, metric: metric in (None, results.decides(case)) and not _historical(results, case))
 
 
 def others(results):
-    """place -> entries of the other metrics, and of historical cases: told, but not counted."""
+    """place -> entries of the other metrics and of historical cases, which the report shows but does not count."""
     return _sort(results, lambda case, metric: _historical(results, case) or metric not in (None, results.decides(case)))
 
 
@@ -227,39 +227,39 @@ def _sort(results, wanted):
 
 
 def headline(results):
-    """The contest in a few sentences; of our own server as much bad as good."""
+    """The contest in a few sentences, with the losses of our own server as well as its wins."""
     if not results.ours:
-        return "Our own server took no part."
+        return "Our own server did not take part."
     found, us = tally(results), results.title(results.ours)
     n = {place: len(entries) for place, entries in found.items()}
-    text = (f"{us} was measured in {_cases(sum(n.values()))}. Each of them counts once, by the metric that it asks for first: "
+    text = (f"{us} was measured in {_cases(sum(n.values()))}. Each case counts once, by its first metric: "
             f"{us} is {_places(n)}.")
     disqualified = [case for case in results.record.cases if results.ours in results.disqualified(case)]
     if disqualified:
         text += f" It was disqualified in {_cases(len(disqualified))}: {listed(disqualified)}."
     if n["undecided"]:
-        text += (f" In {n['undecided']} nobody can be called first: the load client was the bottleneck, other programs disturbed, "
-                 "something could not be measured, nobody else took part, or there were too few rounds.")
+        text += (f" In {n['undecided']} there is no winner: the load client was the bottleneck, other programs disturbed the measurement, "
+                 "something could not be measured, no other server took part, or there were too few rounds.")
     more = {place: len(entries) for place, entries in others(results).items()}
     if any(more.values()):
-        text += f" In what is not counted, other metrics and repetitions of old comparisons, it is {_places(more)}."
+        text += f" In other metrics and repetitions of old comparisons, which do not count, it is {_places(more)}."
     return text + noise(results)
 
 
 def _places(count):
-    parts = [f"alone in front in {count['first']}", f"first with others in {count['tied']}", f"behind in {count['behind']}"]
+    parts = [f"the only winner in {count['first']}", f"first with others in {count['tied']}", f"behind in {count['behind']}"]
     return listed(parts + ([f"out in {count['out']}"] if count["out"] else []))
 
 
 def verified(results, case):
-    """How many answers were looked at under load, or None where the record does not say."""
+    """How many responses were compared under load, or None if the record does not say."""
     counts = results.verified(case)
     if not counts:
         return None
     least, most = min(counts, key=counts.get), max(counts, key=counts.get)
     if counts[least] == counts[most]:
-        return f"answers compared under load: {counts[least]:,} of each server"
-    return (f"answers compared under load: {counts[least]:,} ({results.title(least)}) to {counts[most]:,} "
+        return f"responses compared under load: {counts[least]:,} of each server"
+    return (f"responses compared under load: {counts[least]:,} ({results.title(least)}) to {counts[most]:,} "
             f"({results.title(most)})")
 
 

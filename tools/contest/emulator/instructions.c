@@ -3,7 +3,7 @@
  * of 8 bytes that they share and that can be read at any time. `-plugin instructions.so,counter=PATH`.
  *
  * Its interface is declared here, for Debian's qemu-user comes without the header; all of it is older than
- * QEMU 5. Which version of the interface to claim (MK_QEMU_API) is tried out by who builds it. */
+ * QEMU 5. The build tries out which version of the interface to claim (MK_QEMU_API). */
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The users of `contest spread`, for Locust. Workers on other machines get this file from the master (`locust -f -`), so
-it stands alone: it knows nothing of the contest.
+it is independent: it knows nothing of the contest.
 
 The master's command line says what is asked for and what answers must be like; the workers get it from the master. Each
 worker tallies on its own and sends its tally along with Locust's reports; the master adds them up and writes them down.

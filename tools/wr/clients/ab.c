@@ -87,7 +87,7 @@ static double choose(double fine, double coarse)
     return wr_is_told(fine) ? fine : coarse;
 }
 
-static void take_latency(struct wr_latency *l, const struct wr_latency *fine, const struct wr_latency *table)
+static void read_latency(struct wr_latency *l, const struct wr_latency *fine, const struct wr_latency *table)
 {
     l->p50 = choose(fine->p50, table->p50);
     l->p75 = choose(fine->p75, table->p75);
@@ -107,13 +107,13 @@ bool wr_ab_read(mk_str output, struct wr_result *out, const char **why)
         wr_result_init(out);
         *why = a.has_complete
                    ? "it ends before the line \"Requests per second\""
-                   : "it has no line \"Complete requests\"; ab gives up at the first error without -r";
+                   : "it has no line \"Complete requests\"; without -r, ab stops at the first error";
         return false;
     }
     /* Its seconds have three digits, its rate has more; it counts all that ended. */
     out->requests = a.complete > a.unanswered ? (int64_t)(a.complete - a.unanswered) : 0;
     if (a.rate > 0)
         out->seconds = a.complete / a.rate;
-    take_latency(&out->latency_us, &a.fine, &a.table);
+    read_latency(&out->latency_us, &a.fine, &a.table);
     return wr_result_finish(out, why);
 }

@@ -48,7 +48,7 @@ static void read_times(struct h2load *h, mk_str line)
     size_t colon = mk_str_find(line, ':');
     if (colon == MK_STR_NONE)
         return;
-    mk_str name = mk_str_trim(mk_str_take(line, colon));
+    mk_str name = mk_str_trim(mk_str_first(line, colon));
     if (!mk_str_eq(name, MK_STR("time for request")) && !mk_str_eq(name, MK_STR("request")))
         return;
     line = mk_str_skip(line, colon + 1);

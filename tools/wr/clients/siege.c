@@ -49,7 +49,7 @@ static void read_json(struct siege *s, mk_str json)
 }
 
 /* Answers of 500 and above, and none at all, are its failures; other bad ones are hits without success. */
-static bool take_result(const struct siege *s, struct wr_result *out, const char **why)
+static bool read_result(const struct siege *s, struct wr_result *out, const char **why)
 {
     out->requests = (int64_t)s->hits;
     if (s->users > 0)
@@ -76,13 +76,13 @@ bool wr_siege_read(mk_str output, struct wr_result *out, const char **why)
     if (!s.has_hits && wr_json_find(output, &json))
         read_json(&s, json);
     if (s.is_capped)
-        *why = "siege ran fewer clients than it was told to; raise `limit` in siege.conf (siege -C says "
-               "where it is)";
+        *why = "siege ran fewer clients than requested; raise `limit` in siege.conf (siege -C shows where it "
+               "is)";
     else if (!s.has_hits)
-        *why = "it has neither JSON nor a line \"Transactions\"; siege -q says nothing without -j";
+        *why = "it has neither JSON nor a line \"Transactions\"; siege -q prints nothing without -j";
     else if (!s.has_seconds || !s.has_successful || !s.has_failed)
         *why = "it lacks the elapsed time or the successful or failed transactions";
     else
-        return take_result(&s, out, why);
+        return read_result(&s, out, why);
     return false;
 }

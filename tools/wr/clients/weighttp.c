@@ -11,7 +11,7 @@ struct counts {
     double succeeded, failed, errored, bad; /* bad: of 400 and above */
 };
 
-static void take_counts(struct wr_result *r, const struct counts *c)
+static void read_counts(struct wr_result *r, const struct counts *c)
 {
     double broken = c->failed > c->bad ? c->failed - c->bad : 0;
     r->requests = (int64_t)(c->succeeded + (c->failed < c->bad ? c->failed : c->bad));
@@ -55,7 +55,7 @@ static bool read_text(mk_str output, struct wr_result *out, const char **why)
     for (mk_str line; wr_text_line(&output, &line);)
         read_line(out, &c, line);
     if (c.has_time && c.has_requests && c.has_status) {
-        take_counts(out, &c);
+        read_counts(out, &c);
         return wr_result_finish(out, why);
     }
     wr_result_init(out);
@@ -96,7 +96,7 @@ static bool read_json(mk_str json, struct wr_result *out, const char **why)
     }
     (void)wr_json_number(json, "response_counts/errs", &c.errored);
     c.bad = v[0] + v[1];
-    take_counts(out, &c);
+    read_counts(out, &c);
     if (wr_json_number(json, "traffic/bytes_total", &bytes))
         out->bytes = (int64_t)bytes;
     read_latency(json, &out->latency_us);

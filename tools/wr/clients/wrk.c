@@ -3,8 +3,8 @@
 #include "wr/clients/clients.h"
 #include "wr/text.h"
 
-/* Errors are printed only when there are some, between the requests and the rate: without the rate nobody
- * knows. */
+/* wrk prints errors only when there are some, between the requests and the rate: without the rate they are
+ * unknown. */
 struct wrk {
     struct wr_result *r;
     bool has_requests, has_rate;

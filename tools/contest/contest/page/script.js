@@ -28,6 +28,12 @@
     if (chosen) chosen.checked = true;
     document.querySelectorAll(".theme input").forEach(input => input.addEventListener("change", () => store.set(input.value)));
 
+    // What a link leads to is there to be read.
+    const unfold = () => document.getElementById(location.hash.slice(1))?.querySelectorAll(":scope > details")
+        .forEach(details => { details.open = true; });
+    addEventListener("hashchange", unfold);
+    unfold();
+
     if (!("IntersectionObserver" in window)) return;
     const links = new Map([...document.querySelectorAll("nav a")].map(a => [a.hash.slice(1), a]));
     const watch = new IntersectionObserver(entries => entries.forEach(entry => {

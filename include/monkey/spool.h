@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The content of a request as a whole, before it is handed to something that cannot wait for a slow client.
+ */
+#ifndef MONKEY_SPOOL_H
+#define MONKEY_SPOOL_H
+
+#include <monkey/api.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct mk_config;
+struct mk_request;
+
+/**
+ * The content of a request, received as a whole: in memory as long as it is small (64 KB; 4 KB when the same
+ * client address has more such content under way), then in an unlinked file in `SpoolFolder`. A thread writes
+ * that file, and nothing is read from the client meanwhile: a slow disk slows the client down, not the
+ * worker.
+ */
+struct mk_spool;
+
+/** Only in load() or host(): this configuration spools content, so its workers get access to `SpoolFolder`.
+ * Without this, content that does not fit in memory is answered with -EOPNOTSUPP. */
+MK_API void mk_config_want_spool(struct mk_config *config);
+
+/**
+ * Receives the content of the request. Call it from the handler, as often as it answers -EAGAIN: return
+ * MK_WAIT then. 0: all of it is here, and *out lives as long as the request or until mk_spool_drop().
+ *
+ * `max` limits the content in addition to `MaxBodySize`; 0: no further limit. Errors: -EFBIG: longer than
+ * `max`; -EMSGSIZE: longer than `MaxBodySize`; -EBADMSG: malformed; -ECONNRESET: the client ended in the
+ * middle of it; -ENOSPC: the disk (or its quota, or a limit on file sizes) is full; -EDQUOT: `SpoolMax`, or
+ * the half of it that one client address may use, is full; -ENOMEM, and what open(2) or pwrite(2) report. An
+ * error stays. Those of the disk are logged. mk_spool_status() has the status for each.
+ *
+ *     struct mk_spool *content;
+ *     int e = mk_spool_request(request, 0, &content);
+ *     if (e == -EAGAIN)
+ *         return MK_WAIT;
+ *     if (e < 0) {
+ *         mk_response_set_status(response, mk_spool_status(e));
+ *         return MK_REFUSE;
+ *     }
+ *     start_with(mk_spool_length(content), mk_spool_fd(content));
+ */
+MK_API int mk_spool_request(struct mk_request *request, uint64_t max, struct mk_spool **out) MK_API_MUST_USE;
+
+/** Bytes of content. */
+MK_API uint64_t mk_spool_length(const struct mk_spool *s);
+/** Copies up to `cap` bytes from position `at`: how many, 0 behind the end, or a negated errno value. May
+ * wait for a disk if the content is in a file. */
+MK_API ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, uint64_t at);
+/** A descriptor of the content, positioned at its beginning; of a file in memory if there is none on disk. It
+ * stays the spool's, and closes with it: a program that was started with it keeps its own. A negated errno
+ * value: no memory, or no descriptor. */
+MK_API int mk_spool_fd(struct mk_spool *s);
+/** Gives memory and disk space back before the request ends. `s` may not be used any more. */
+MK_API void mk_spool_drop(struct mk_spool *s);
+
+/** The status that a request deserves whose content could not be spooled: 400, 411, 413, 500, 503 or 507. */
+MK_API unsigned mk_spool_status(int error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# The last step of each installation: writes what it installed to `manifest`, for uninstall.cmake. A line is a path, or
+# `conf HASH PATH` for a file that its owner may change, or `folder PATH` for a folder that was made empty. Lines of earlier
+# installations stay: a newer version may have fewer files.
+cmake_policy(VERSION 3.21)
+set(lines "")
+if(EXISTS "$ENV{DESTDIR}${manifest}")
+  file(STRINGS "$ENV{DESTDIR}${manifest}" lines)
+endif()
+foreach(path IN LISTS CMAKE_INSTALL_MANIFEST_FILES)
+  if(path IN_LIST MK_CONFIGURATION)
+    file(SHA256 "$ENV{DESTDIR}${path}" hash)
+    list(FILTER lines EXCLUDE REGEX "^conf [0-9a-f]+ ${path}$")
+    list(APPEND lines "conf ${hash} ${path}")
+  else()
+    list(APPEND lines "${path}")
+  endif()
+endforeach()
+foreach(folder IN LISTS folders)
+  list(APPEND lines "folder ${folder}")
+endforeach()
+list(APPEND lines "${manifest}")
+list(REMOVE_DUPLICATES lines)
+list(JOIN lines "\n" text)
+file(WRITE "$ENV{DESTDIR}${manifest}" "${text}\n")

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The shell of one configuration, and of one worker. */
+#ifndef CHEETAH_SHELL_TYPE_H
+#define CHEETAH_SHELL_TYPE_H
+
+#include "seats.h"
+#include "settings.h"
+
+struct cheetah {
+    const struct mk_plugin *plugin; /* this plugin, for mk_worker_data() and others */
+    struct cheetah_settings settings;
+    const void *section;
+    struct cheetah_seats *seats;
+
+    /* The socket; see socket.h. */
+    int fd;
+    pid_t master; /* the master that created it, and removes it */
+    uid_t owner;
+    gid_t group;
+    dev_t dev;
+    ino_t ino;
+    bool has_before; /* the previous one is kept until this configuration serves */
+};
+
+struct cheetah_session;
+
+struct shell {
+    struct mk_worker *worker;
+    struct cheetah *cheetah;
+    struct mk_watcher *door;
+    struct mk_alarm *again; /* sessions wait for descriptors or memory */
+    struct cheetah_session *sessions;
+    void (*run)(struct cheetah_session *s, mk_str line); /* answers a line, now or later */
+    int statm_fd;                                        /* memory of the process; -1: not readable */
+};
+
+#endif

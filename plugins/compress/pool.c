@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pool.h"
+
+#include <malloc.h>
+
+enum {
+    QUIET_MS = 2000, /* from the end of a stream until the pool returns memory to the system */
+    MANY = 4,        /* concurrent streams: with fewer it is not worth the work */
+};
+
+/* ---- Memory ---- */
+
+#ifdef __GLIBC__
+/* Libraries allocate pieces of all sizes, and glibc keeps megabytes of them: it raises its thresholds as
+ * large pieces come and go. */
+static void give_back(void)
+{
+    (void)malloc_trim(0);
+}
+#else
+static void give_back(void)
+{
+}
+#endif
+
+static void on_quiet(void *ctx)
+{
+    struct pool *p = ctx;
+    if (p->most >= p->n_streams + MANY)
+        give_back();
+    p->most = p->n_streams;
+}
+
+void compress_pool_fini(struct pool *p)
+{
+    for (size_t i = 0; i < CODINGS; i++)
+        if (p->idle[i])
+            compress_coders[i]->close(p->idle[i]);
+    mk_alarm_free(p->quiet);
+    compress_cache_free(p->cache);
+}
+
+/* ---- Streams ---- */
+
+bool compress_pool_has_place(const struct pool *p)
+{
+    return p->n_streams < p->settings->max_streams;
+}
+
+void compress_pool_enter(struct pool *p)
+{
+    p->n_streams++;
+    if (p->most < p->n_streams)
+        p->most = p->n_streams;
+}
+
+void compress_pool_leave(struct pool *p)
+{
+    p->n_streams--;
+    if (p->most < p->n_streams + MANY)
+        return;
+    if (!p->quiet)
+        p->quiet = mk_alarm_new(p->worker, on_quiet, p);
+    if (p->quiet)
+        mk_alarm_set(p->quiet, QUIET_MS);
+}
+
+/* ---- Coders ---- */
+
+static void *take_idle(struct pool *p, enum coding coding)
+{
+    void *coder = p->idle[coding];
+    p->idle[coding] = NULL;
+    return coder;
+}
+
+void *compress_pool_take(struct pool *p, enum coding coding, int64_t length)
+{
+    const struct coder_ops *ops = compress_coders[coding];
+    void *coder = take_idle(p, coding);
+    if (!coder)
+        coder = ops->open(p->settings->levels[coding]);
+    if (!coder || ops->begin(coder, length))
+        return coder;
+    ops->close(coder);
+    return NULL;
+}
+
+void compress_pool_give(struct pool *p, enum coding coding, void *coder)
+{
+    const struct coder_ops *ops = compress_coders[coding];
+    if (coder && ops->is_reusable && !p->idle[coding])
+        p->idle[coding] = coder;
+    else if (coder)
+        ops->close(coder);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The coders and the cache of one worker for one section. */
+#ifndef COMPRESS_POOL_H
+#define COMPRESS_POOL_H
+
+#include <monkey/worker.h>
+
+#include "cache.h"
+#include "settings.h"
+
+struct pool {
+    const struct settings *settings;
+    struct mk_worker *worker;
+    unsigned n_streams, most; /* now; the maximum since the pool last returned memory */
+    struct mk_alarm *quiet;   /* NULL until the first stream ends */
+    struct cache *cache;      /* NULL: off, or not used yet */
+    void *idle[CODINGS];      /* at most one coder each, ready for the next stream */
+};
+
+void compress_pool_fini(struct pool *p);
+
+/* False when `MaxStreams` streams are open. */
+bool compress_pool_has_place(const struct pool *p);
+/* Each stream enters once and leaves once. */
+void compress_pool_enter(struct pool *p);
+void compress_pool_leave(struct pool *p);
+
+/* A coder for `length` bytes or MK_LENGTH_UNKNOWN. NULL when out of memory. */
+void *compress_pool_take(struct pool *p, enum coding coding, int64_t length) MK_API_MUST_USE;
+/* NULL is fine. */
+void compress_pool_give(struct pool *p, enum coding coding, void *coder);
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef LIMITS_SUBJECT_H
+#define LIMITS_SUBJECT_H
+
+#include "settings.h"
+
+/* The key a request is counted under: a hash with the table's key. */
+uint64_t limits_subject_hash(const struct limits_rule *rule, const struct limits_table *table,
+                             const struct mk_request *request);
+
+#endif

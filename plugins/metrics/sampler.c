@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sampler.h"
+
+enum { SECOND_MS = 1000 };
+
+struct sampler {
+    struct mk_worker *worker;
+    const struct metrics *metrics;
+    const struct meter *meter;
+    struct mk_alarm *alarm;
+    uint64_t set;         /* of hosts: a number that their names give */
+    struct totals totals; /* of all hosts; too large for the stack of a worker */
+};
+
+/* Connections and memory of all processes, and the counts of all hosts. */
+static void fill_sample(struct sampler *s, struct sample *out)
+{
+    struct process_info info;
+    struct mk_worker_stats stats;
+    struct totals *t = &s->totals;
+    memset(t, 0, sizeof *t);
+    for (const struct label *l = s->metrics->labels; l; l = l->next)
+        metrics_counts_sum(l->counts, t);
+    *out = (struct sample){.now_ms = mk_worker_now_ms(s->worker)};
+    out->values[FIELD_REQUESTS] = metrics_totals_requests(t);
+    out->values[FIELD_BYTES] = t->bytes;
+    metrics_totals_by_class(t, &out->values[FIELD_CLASSES]);
+    for (size_t i = 0; mk_worker_stats_at(s->worker, i, &stats); i++) {
+        if (!stats.pid)
+            continue;
+        out->values[FIELD_CONNECTIONS] += stats.open;
+        if (metrics_processes_find(s->metrics->processes, stats.pid, &info))
+            out->values[FIELD_MEMORY] += info.pss ? info.pss : info.rss;
+    }
+}
+
+/* In the middle of each second, so that a late alarm does not skip one. */
+static void set_alarm(struct sampler *s, uint64_t now_ms)
+{
+    mk_alarm_set(s->alarm, (uint32_t)(SECOND_MS - now_ms % SECOND_MS + SECOND_MS / 2));
+}
+
+static void on_second(void *ctx)
+{
+    struct sampler *s = ctx;
+    struct sample sample;
+    uint64_t now_ms = mk_worker_now_ms(s->worker);
+    if (metrics_meter_is_leaving(s->meter, s->worker))
+        return;
+    if (metrics_history_claim(s->metrics->history, now_ms)) {
+        fill_sample(s, &sample);
+        metrics_history_add(s->metrics->history, &sample, s->totals.buckets, s->set);
+    }
+    set_alarm(s, now_ms);
+}
+
+static uint64_t set_of(const struct label *labels)
+{
+    static const struct mk_hash_key key = {0};
+    uint64_t set = 1;
+    for (const struct label *l = labels; l; l = l->next)
+        set = set * 31 + mk_hash(&key, l->name);
+    return set ? set : 1;
+}
+
+struct sampler *metrics_sampler_new(struct mk_worker *w, const struct metrics *metrics,
+                                    const struct meter *meter)
+{
+    struct sampler *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->worker = w;
+    s->metrics = metrics;
+    s->meter = meter;
+    s->set = set_of(metrics->labels);
+    s->alarm = mk_alarm_new(w, on_second, s);
+    if (!s->alarm) {
+        mk_mem_free(s);
+        return NULL;
+    }
+    mk_alarm_set(s->alarm, 0);
+    return s;
+}
+
+void metrics_sampler_free(struct sampler *s)
+{
+    if (!s)
+        return;
+    mk_alarm_free(s->alarm);
+    mk_mem_free(s);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the reader accesses files and the environment, and its limits. */
+#ifndef MK_CONF_IO_H
+#define MK_CONF_IO_H
+
+#include "base/buf.h"
+#include "base/err.h"
+
+enum {
+    MK_CONF_LINE_MAX = 4096,     /* bytes of a line without its end, and of an expanded value */
+    MK_CONF_FILE_MAX = 1 << 20,  /* bytes of a file */
+    MK_CONF_FILES_MAX = 1024,    /* files of one configuration */
+    MK_CONF_TOTAL_MAX = 8 << 20, /* bytes of all its files */
+    MK_CONF_DEPTH_MAX = 16       /* nested @INCLUDEs */
+};
+
+/* `glob` and `env` may be NULL: then no pattern matches and no variable is set. */
+struct mk_conf_io {
+    /* Appends the file to `out`; 0 or a negative errno. A failed `out` means -EFBIG, unless it has room left
+     * up to its limit: then it is -ENOMEM. */
+    mk_err (*read)(void *ctx, mk_str path, struct mk_buf *out);
+    /* Calls found() for every path that matches, in any order, until it returns false; 0 (also if nothing
+     * matches) or a negative errno. The pattern is as in glob(3); the path is valid during the call only. */
+    mk_err (*glob)(void *ctx, mk_str pattern, bool (*found)(void *data, mk_str path), void *data);
+    /* The value of an environment variable, absent if unset; must live until reading ends. */
+    mk_str (*env)(void *ctx, mk_str name);
+    void *ctx;
+};
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/reply.h"
+
+#include "base/assert.h"
+
+enum state { HEAD, HEADED, LENGTH, CHUNKED, UNTIL_CLOSE, END, BAD };
+
+void mk_reply_init(struct mk_reply *r, struct mk_reply_request request, struct mk_field *fields,
+                   unsigned fields_max)
+{
+    MK_ASSERT(fields_max <= MK_FIELDS_MAX);
+    *r = (struct mk_reply){
+        .request = request, .fields_max = (uint8_t)fields_max, .text = mk_buf_growing(MK_REPLY_HEAD_MAX)};
+    r->head.fields.at = fields;
+}
+
+void mk_reply_fini(struct mk_reply *r)
+{
+    mk_buf_free(&r->text);
+}
+
+static enum mk_reply_step fail(struct mk_reply *r, const char *problem)
+{
+    r->state = BAD;
+    r->problem = problem;
+    return MK_REPLY_BAD;
+}
+
+/* What cannot become a head is refused at once: it might never end. */
+static const char *judge_beginning(mk_str text, size_t from)
+{
+    static const char start[] = "HTTP/1.";
+    if (memcmp(text.p, start, mk_min(text.len, sizeof start - 1)) != 0)
+        return "it does not begin with HTTP/1.";
+    for (size_t i = from; i < text.len; i++)
+        if (text.p[i] == '\n' && text.p[i - 1] != '\r')
+            return "a line of the head does not end with CRLF";
+    return NULL;
+}
+
+/* How long the head is; 0: its end is not there yet. */
+static size_t find_end(mk_str text, size_t from)
+{
+    const char *end = memmem(text.p + from, text.len - from, "\r\n\r\n", 4);
+    return end ? (size_t)(end - text.p) + 4 : 0;
+}
+
+static enum mk_reply_step gather(struct mk_reply *r, mk_str *in, mk_str *head)
+{
+    size_t before = r->text.len;
+    mk_str part = mk_str_first(*in, MK_REPLY_HEAD_MAX - before);
+    mk_buf_add(&r->text, part);
+    if (r->text.failed)
+        return fail(r, "no memory for its head");
+    mk_str text = mk_buf_str(&r->text);
+    size_t len = find_end(text, before > 3 ? before - 3 : 0);
+    const char *wrong = judge_beginning(len ? mk_str_first(text, len) : text, before);
+    if (wrong)
+        return fail(r, wrong);
+    if (!len && text.len == MK_REPLY_HEAD_MAX)
+        return fail(r, "its head is longer than 32 KB");
+    *in = mk_str_skip(*in, len ? len - before : part.len);
+    *head = mk_str_first(text, len);
+    return len ? MK_REPLY_HEADED : MK_REPLY_MORE;
+}
+
+/* MK_REPLY_HEADED: *head is whole. */
+static enum mk_reply_step accept_head(struct mk_reply *r, mk_str *in, mk_str *head)
+{
+    if (in->len == 0)
+        return MK_REPLY_MORE;
+    r->begun = true;
+    size_t len = r->text.len ? 0 : find_end(mk_str_first(*in, MK_REPLY_HEAD_MAX), 0);
+    if (!len)
+        return gather(r, in, head);
+    *head = mk_str_first(*in, len);
+    *in = mk_str_skip(*in, len);
+    const char *wrong = judge_beginning(*head, 0);
+    return wrong ? fail(r, wrong) : MK_REPLY_HEADED;
+}
+
+static enum mk_reply_step read_head(struct mk_reply *r, mk_str *in)
+{
+    mk_str head;
+    enum mk_reply_step step = accept_head(r, in, &head);
+    if (step != MK_REPLY_HEADED)
+        return step;
+    const char *wrong = mk_reply_head_parse(&r->head, head, r->fields_max, r->request);
+    if (!wrong && r->head.status < 200 && ++r->n_interim > MK_REPLY_INTERIM_MAX)
+        wrong = "too many interim responses";
+    if (wrong)
+        return fail(r, wrong);
+    r->state = HEADED;
+    return MK_REPLY_HEADED;
+}
+
+/* The caller has seen the head. */
+static void leave_head(struct mk_reply *r)
+{
+    static const uint8_t states[] = {[MK_REPLY_NONE] = END,
+                                     [MK_REPLY_LENGTH] = LENGTH,
+                                     [MK_REPLY_CHUNKED] = CHUNKED,
+                                     [MK_REPLY_UNTIL_CLOSE] = UNTIL_CLOSE};
+    mk_buf_free(&r->text);
+    bool is_interim = r->head.status < 200 && r->head.status != 101;
+    r->state = is_interim ? HEAD : states[r->head.body];
+    r->left = r->head.length;
+    mk_chunked_init(&r->chunked, MK_REPLY_TRAILERS_MAX);
+}
+
+static enum mk_reply_step read_chunked(struct mk_reply *r, mk_str *in, mk_str *data)
+{
+    switch (mk_chunked_next(&r->chunked, in, data)) {
+    case MK_CHUNKED_MORE:
+        return MK_REPLY_MORE;
+    case MK_CHUNKED_DATA:
+        return MK_REPLY_DATA;
+    case MK_CHUNKED_TRAILERS:
+        return MK_REPLY_TRAILERS;
+    case MK_CHUNKED_END:
+        r->state = END;
+        return MK_REPLY_END;
+    default:
+        return fail(r, "its chunked coding is broken");
+    }
+}
+
+static enum mk_reply_step read_plain(struct mk_reply *r, mk_str *in, mk_str *data)
+{
+    if (in->len == 0)
+        return MK_REPLY_MORE;
+    *data = r->state == LENGTH && in->len > r->left ? mk_str_first(*in, (size_t)r->left) : *in;
+    *in = mk_str_skip(*in, data->len);
+    if (r->state == LENGTH && (r->left -= data->len) == 0)
+        r->state = END;
+    return MK_REPLY_DATA;
+}
+
+enum mk_reply_step mk_reply_next(struct mk_reply *r, mk_str *in, mk_str *data)
+{
+    enum mk_reply_step step;
+    if (r->state == HEADED)
+        leave_head(r);
+    switch ((enum state)r->state) {
+    case HEAD:
+        return read_head(r, in);
+    case CHUNKED:
+        step = read_chunked(r, in, data);
+        break;
+    case LENGTH:
+    case UNTIL_CLOSE:
+        step = read_plain(r, in, data);
+        break;
+    case END:
+        return MK_REPLY_END;
+    case HEADED:
+    case BAD:
+    default:
+        return MK_REPLY_BAD;
+    }
+    if (step == MK_REPLY_DATA)
+        r->length += data->len;
+    return step;
+}
+
+enum mk_reply_step mk_reply_close(struct mk_reply *r)
+{
+    if (r->state == HEADED)
+        leave_head(r);
+    if (r->state == UNTIL_CLOSE)
+        r->state = END;
+    if (r->state == END)
+        return MK_REPLY_END;
+    if (r->state == BAD)
+        return MK_REPLY_BAD;
+    return fail(r, r->begun ? "it ended in the middle" : "the connection was closed without a response");
+}

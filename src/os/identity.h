@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The user and groups of a process: permanently, or borrowed to open files. */
+#ifndef MK_OS_IDENTITY_H
+#define MK_OS_IDENTITY_H
+
+#include <sys/types.h>
+
+#include "base/err.h"
+
+enum { MK_IDENTITY_GROUPS = 32 };
+
+/* User and group as numbers and names, looked up once, before dropping privileges. */
+struct mk_identity {
+    char user[64];
+    uid_t uid;
+    gid_t gid;
+    gid_t groups[MK_IDENTITY_GROUPS]; /* all groups, including `gid` */
+    int n_groups;                     /* -1: more than fit */
+};
+
+/* -ENOENT if the user does not exist; -ENOMEM. An empty group means the user's own. */
+mk_err mk_identity_find(const char *user, const char *group, struct mk_identity *out) MK_MUST_USE;
+/* Becomes that user permanently: sets the supplementary groups, all three group ids and all three user
+ * ids, then checks that they cannot be regained. */
+mk_err mk_identity_become(const struct mk_identity *id) MK_MUST_USE;
+
+/* The rights over files that a process had before it borrowed those of another user. */
+struct mk_own_rights {
+    gid_t *groups;
+    int n_groups;
+    int dumpable;
+};
+
+/* Until mk_identity_return(), the calling thread opens files with the rights of that user and its groups. For
+ * a process of root with one thread. On failure nothing is borrowed. */
+mk_err mk_identity_borrow(const struct mk_identity *id, struct mk_own_rights *own) MK_MUST_USE;
+/* The process ends if it cannot have its own rights back. */
+void mk_identity_return(struct mk_own_rights *own);
+
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/spool.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+
+void mk_spool_init(struct mk_spool *s, size_t max)
+{
+    *s = (struct mk_spool){.kept = mk_buf_growing(max), .fd = -1};
+}
+
+void mk_spool_fini(struct mk_spool *s)
+{
+    mk_buf_free(&s->kept);
+    mk_fd_close(&s->fd);
+}
+
+/* ---- Writing ---- */
+
+int mk_spool_open(const char *folder)
+{
+    int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return fd < 0 ? mk_err_last() : fd;
+}
+
+static bool is_full(mk_err e)
+{
+    return e == -EDQUOT || e == -EFBIG;
+}
+
+static mk_err write_at(int fd, mk_str rest, uint64_t at)
+{
+    while (rest.len) {
+        ssize_t n = pwrite(fd, rest.p, rest.len, (off_t)at);
+        mk_err e = n < 0 ? mk_err_last() : 0;
+        if (e && e != -EINTR)
+            return is_full(e) ? -ENOSPC : e;
+        if (e)
+            continue;
+        rest = mk_str_skip(rest, (size_t)n);
+        at += (uint64_t)n;
+    }
+    return 0;
+}
+
+mk_err mk_spool_store(struct mk_spool *s, const char *folder)
+{
+    if (s->fd < 0) {
+        int fd = mk_spool_open(folder);
+        if (fd < 0)
+            return is_full(fd) ? -ENOSPC : fd;
+        s->fd = fd;
+    }
+    mk_err e = write_at(s->fd, mk_buf_str(&s->kept), s->stored);
+    if (e)
+        return e;
+    s->stored += s->kept.len;
+    mk_buf_clear(&s->kept);
+    return 0;
+}
+
+/* ---- Reading ---- */
+
+uint64_t mk_spool_length(const struct mk_spool *s)
+{
+    return s->stored + s->kept.len;
+}
+
+static ssize_t read_file(const struct mk_spool *s, char *room, size_t cap, uint64_t at)
+{
+    ssize_t n;
+    do
+        n = pread(s->fd, room, mk_min(cap, s->stored - at), (off_t)at);
+    while (n < 0 && errno == EINTR);
+    return n < 0 ? mk_err_last() : n;
+}
+
+ssize_t mk_spool_read(const struct mk_spool *s, char *room, size_t cap, uint64_t at)
+{
+    if (at < s->stored)
+        return read_file(s, room, cap, at);
+    if (at - s->stored >= s->kept.len)
+        return 0;
+    mk_str rest = mk_str_first(mk_str_skip(mk_buf_str(&s->kept), (size_t)(at - s->stored)), cap);
+    memcpy(room, rest.p, rest.len);
+    return (ssize_t)rest.len;
+}
+
+static mk_err store_in_memory(struct mk_spool *s)
+{
+    int fd = memfd_create("monkey-content", MFD_CLOEXEC);
+    if (fd < 0)
+        return mk_err_last();
+    s->fd = fd;
+    return 0;
+}
+
+int mk_spool_fd(struct mk_spool *s)
+{
+    mk_err e = s->fd < 0 ? store_in_memory(s) : 0;
+    if (!e && s->kept.len)
+        e = mk_spool_store(s, "");
+    if (!e && lseek(s->fd, 0, SEEK_SET) < 0)
+        e = mk_err_last();
+    return e ? e : s->fd;
+}

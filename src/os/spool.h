@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stores content of unknown length: in memory while small, then in an unlinked file. Independent of
+ * requests. */
+#ifndef MK_OS_SPOOL_H
+#define MK_OS_SPOOL_H
+
+#include <monkey/spool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+struct mk_spool {
+    struct mk_buf kept; /* follows the bytes in the file */
+    uint64_t stored;    /* bytes in the file */
+    int fd;             /* -1: not created yet */
+};
+
+/* `max`: bytes kept in memory at a time. */
+void mk_spool_init(struct mk_spool *s, size_t max);
+void mk_spool_fini(struct mk_spool *s);
+
+/* Creates an unlinked file in that folder: a descriptor or a negated errno value. */
+int mk_spool_open(const char *folder) MK_MUST_USE;
+/* Moves the bytes in memory to the file, creating it in `folder` if needed. May block; callable in any
+ * thread. -ENOSPC: a limit of the file system or of the process was reached. */
+mk_err mk_spool_store(struct mk_spool *s, const char *folder) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/acceptor.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "os/sock.h"
+#include "proto/door.h"
+#include "proto/h1.h"
+#include "proto/h1_output.h"
+#include "proto/h2.h"
+#include "proto/handshake.h"
+#include "proto/service.h"
+
+enum {
+    TURN_MAX = 256,   /* connections taken before the others have their turn */
+    QUEUE_MAX = 4096, /* about what a queue holds: later connections wait for the next turn */
+    RETRY_MS = 100,   /* how long to wait when the system has nothing left to give */
+};
+
+static void open_reserve(struct mk_acceptor *a)
+{
+    if (a->reserve_fd < 0)
+        a->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void resume(struct mk_acceptor *a)
+{
+    if (!a->paused || a->fd < 0)
+        return;
+    open_reserve(a);
+    a->paused = mk_loop_add(a->service->loop, a->fd, &a->watch, EPOLLIN | EPOLLEXCLUSIVE) != 0;
+}
+
+static void pause_taking(struct mk_acceptor *a)
+{
+    if (!a->paused)
+        mk_loop_remove(a->service->loop, a->fd);
+    a->paused = true;
+}
+
+static void on_retry(struct mk_timer *t)
+{
+    resume(MK_CONTAINER(t, struct mk_acceptor, retry));
+}
+
+void mk_acceptor_wake(struct mk_acceptor *a)
+{
+    if (a->paused && a->service->n_conns < a->service->limits->connections_max)
+        resume(a);
+}
+
+/* The server is full (503), or has enough of this client (429). */
+static void turn_away(struct mk_acceptor *a, int fd, unsigned status)
+{
+    struct mk_service *s = a->service;
+    s->counters->dropped++;
+    if (!a->wants_tls && !a->wants_h2 && mk_door_sends_status(s, status))
+        mk_sock_answer(&fd, mk_h1_output_busy(status));
+    else
+        mk_sock_reset(&fd);
+}
+
+static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
+{
+    struct mk_service *s = a->service;
+    bool has_door = s->n_accept_hooks;
+    mk_err e = has_door ? 0 : mk_peers_enter(&s->peers, peer);
+    if (e) {
+        turn_away(a, fd, e == -EDQUOT ? 429 : 503);
+        return;
+    }
+    const struct mk_conn_ops *first = a->wants_tls  ? &mk_handshake_ops
+                                      : a->wants_h2 ? &mk_h2_ops
+                                                    : &mk_h1_ops;
+    struct mk_conn *c = mk_conn_open(s, has_door ? &mk_door_ops : first, fd, peer);
+    if (!c) {
+        if (!has_door)
+            mk_peers_leave(&s->peers, peer);
+        turn_away(a, fd, 503);
+        return;
+    }
+    mk_service_share_descriptors(s);
+    c->standing = has_door ? MK_CONN_UNCOUNTED : MK_CONN_COUNTED;
+    c->wants_tls = a->wants_tls;
+    c->wants_h2 = a->wants_h2;
+    if (a->hosts)
+        c->hosts = a->hosts;
+    /* Its request is there already, most of the time: many connections end before they would enter epoll. */
+    c->ops->advance(c);
+}
+
+/* Gives up the reserve descriptor to answer one connection with 503. False: not even that helped. */
+static bool tell_one(struct mk_acceptor *a)
+{
+    struct mk_peer peer;
+    if (a->service->limits->overcapacity == MK_OVERCAPACITY_RESIST || a->reserve_fd < 0)
+        return false;
+    mk_fd_close(&a->reserve_fd);
+    int fd = mk_sock_accept(a->fd, &peer);
+    if (fd >= 0)
+        turn_away(a, fd, 503);
+    open_reserve(a);
+    return fd >= 0;
+}
+
+/* No descriptors left, or no memory for sockets. Idle files may have some; else one connection gets a 503, or
+ * all wait. */
+static void on_exhausted(struct mk_acceptor *a, mk_err e)
+{
+    struct mk_service *s = a->service;
+    bool by_number = e == -EMFILE || e == -ENFILE;
+    if (by_number && (mk_filecache_shed(&s->web->files) > 0 || tell_one(a)))
+        return;
+    pause_taking(a);
+    mk_timer_set(&s->loop->wheel, &a->retry, s->loop->now_ms, RETRY_MS);
+}
+
+/* False: enough for this turn. */
+static bool take_one(struct mk_acceptor *a)
+{
+    struct mk_service *s = a->service;
+    struct mk_peer peer;
+    bool full = s->n_conns >= s->limits->connections_max;
+    if (full && s->limits->overcapacity == MK_OVERCAPACITY_RESIST) {
+        pause_taking(a);
+        return false;
+    }
+    int fd = mk_sock_accept(a->fd, &peer);
+    if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
+        on_exhausted(a, fd);
+        return false;
+    }
+    if (fd == -ECONNABORTED || fd == -EINTR || fd == -EPROTO)
+        return true;
+    if (fd < 0)
+        return false;
+    if (full)
+        turn_away(a, fd, 503);
+    else
+        serve(a, fd, &peer);
+    return true;
+}
+
+static void take(struct mk_acceptor *a, unsigned most)
+{
+    while (most-- && !a->paused && take_one(a))
+        ;
+}
+
+static void on_ready(struct mk_watch *w, uint32_t events)
+{
+    (void)events;
+    take(MK_CONTAINER(w, struct mk_acceptor, watch), TURN_MAX);
+}
+
+void mk_acceptor_accept_queued(struct mk_acceptor *a)
+{
+    take(a, QUEUE_MAX);
+}
+
+mk_err mk_acceptor_start(struct mk_acceptor *a, struct mk_service *s, int fd)
+{
+    *a = (struct mk_acceptor){
+        .watch = {.on_ready = on_ready}, .service = s, .fd = fd, .reserve_fd = -1, .paused = true};
+    mk_timer_init(&a->retry, on_retry);
+    resume(a);
+    return a->paused ? -EIO : 0;
+}
+
+void mk_acceptor_stop(struct mk_acceptor *a)
+{
+    if (a->fd >= 0)
+        pause_taking(a);
+    mk_timer_stop(&a->retry);
+    mk_fd_close(&a->reserve_fd);
+    a->fd = -1;
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "proto/driver.h"
+
+#include "proto/service.h"
+#include "web/filter.h"
+
+#define TO(state) (1u << (state))
+
+const uint8_t mk_driver_moves[MK_DRIVER_STATES] = {
+    [MK_DRIVER_OPEN] =
+        TO(MK_DRIVER_HALF_CLOSED_REMOTE) | TO(MK_DRIVER_HALF_CLOSED_LOCAL) | TO(MK_DRIVER_CLOSED),
+    /* An Upgrade is a request without content, and a tunnel follows it. */
+    [MK_DRIVER_HALF_CLOSED_REMOTE] = TO(MK_DRIVER_CLOSED) | TO(MK_DRIVER_OPEN),
+    [MK_DRIVER_HALF_CLOSED_LOCAL] = TO(MK_DRIVER_CLOSED),
+    [MK_DRIVER_CLOSED] = 0,
+};
+
+const uint8_t mk_driver_input_moves[MK_INPUT_STATES] = {
+    [MK_INPUT_WANTED] = TO(MK_INPUT_UNWANTED),
+    [MK_INPUT_HELD] = TO(MK_INPUT_WANTED) | TO(MK_INPUT_UNWANTED),
+    [MK_INPUT_UNWANTED] = 0,
+};
+
+const uint8_t mk_driver_reply_moves[MK_REPLY_STATES] = {
+    [MK_REPLY_PENDING] = TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
+    [MK_REPLY_BUFFERED] = TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
+    [MK_REPLY_CONTENT] = TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED),
+    [MK_REPLY_SPENT] = TO(MK_REPLY_RECORDED),
+    [MK_REPLY_RECORDED] = 0,
+};
+
+/* ---- Life ---- */
+
+void *mk_driver_new(struct mk_conn *c, size_t size, unsigned version, const struct mk_request_ops *ops)
+{
+    struct mk_service *s = c->service;
+    struct mk_exchange *x = mk_exchange_new(s->web, &s->arenas, s->loop->now_ms, s->loop->now_unix);
+    struct mk_driver *d = x ? mk_arena_alloc(&x->arena, size) : NULL;
+    if (!d) {
+        if (x)
+            mk_exchange_free(x);
+        return NULL;
+    }
+    *d = (struct mk_driver){.conn = c, .x = x};
+    x->request.version = version;
+    x->request.hosts = c->hosts;
+    x->request.encrypted = c->stream.tls != NULL;
+    x->request.peer = &c->peer;
+    x->request.ops = ops;
+    x->request.ops_ctx = d;
+    c->n_requests++;
+    return d;
+}
+
+void mk_driver_record(struct mk_driver *d, enum mk_ending ending)
+{
+    if (d->reply == MK_REPLY_RECORDED)
+        return;
+    d->reply = MK_REPLY_RECORDED; /* legal from any other state */
+    mk_service_record(d->conn->service, d->x, d->ending ? d->ending : ending, d->sent);
+}
+
+void mk_driver_free(struct mk_driver *d)
+{
+    if (d->coldread)
+        mk_coldread_forget(d->coldread);
+    mk_exchange_free(d->x);
+}
+
+/* ---- The request ---- */
+
+unsigned mk_driver_limit_content(struct mk_driver *d, size_t head_len, uint64_t length)
+{
+    const struct mk_limits *l = d->conn->service->limits;
+    d->content_max = mk_driver_limits(d)->content_max;
+    if (mk_driver_limit_head(d, head_len))
+        return 413;
+    if (l->request_max && l->request_max - head_len < d->content_max)
+        d->content_max = l->request_max - head_len;
+    bool is_huge = length > INT64_MAX; /* more than mk_request_length can return */
+    return length > d->content_max || is_huge ? 413 : 0;
+}
+
+MK_COLD void mk_driver_cut_off(struct mk_driver *d)
+{
+    d->x->cut_off = true;
+    d->error = -ECONNRESET;
+    if (!d->ending)
+        d->ending = MK_ENDING_GONE;
+}
+
+bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed)
+{
+    return client_closed && d->x->follows_client && d->awaits != MK_AWAITS_CONTENT;
+}
+
+bool mk_driver_wants_continue(const struct mk_driver *d)
+{
+    const struct mk_response *r = &d->x->response;
+    return d->input == MK_INPUT_HELD && r->status < 300 && mk_filter_origin(&d->x->response.content)->source;
+}
+
+mk_err mk_driver_local(void *ctx, struct mk_peer *out)
+{
+    const struct mk_driver *d = ctx;
+    return mk_conn_local(d->conn, out);
+}
+
+void mk_driver_tls(void *ctx, struct mk_tls_facts *out)
+{
+    const struct mk_driver *d = ctx;
+    mk_conn_tls(d->conn, out);
+}
+
+/* ---- The response ---- */
+
+static void on_warm(void *data)
+{
+    struct mk_driver *d = data;
+    d->coldread = NULL;
+    d->x->request.ops->resume(d->x->request.ops_ctx);
+}
+
+bool mk_driver_is_warm(struct mk_driver *d, struct mk_part *part)
+{
+    struct mk_service *s = d->conn->service;
+    uint64_t offset = part->offset, len = part->len;
+    if (d->coldread || offset < part->warm_to)
+        return !d->coldread;
+    bool warm = mk_coldread_is_warm(s, part->file, offset, len);
+    part->warm_to = offset + (len < MK_COLDREAD_WINDOW ? len : MK_COLDREAD_WINDOW);
+    if (!warm) /* without a helper thread, the worker itself waits for the disk */
+        d->coldread = mk_coldread_start(s, part->file, offset, len, on_warm, d);
+    return !d->coldread;
+}
+
+/* The content has no data yet: because of a disk? */
+static enum mk_driver_pull wait_for_content(struct mk_driver *d)
+{
+    struct mk_content *content = &d->x->response.content;
+    bool in_the_way;
+    if (d->awaits == MK_AWAITS_NOTHING) /* a filter has yielded to others and resumed itself */
+        return MK_PULL_WAITS;
+    d->coldread = mk_coldread_missed(d->conn->service, content, &in_the_way, on_warm, d);
+    if (!in_the_way || d->coldread)
+        return MK_PULL_WAITS;
+    mk_driver_resume(d);
+    return MK_PULL_AGAIN;
+}
+
+enum mk_driver_pull mk_driver_pull(struct mk_driver *d, char *room, size_t cap, size_t *n)
+{
+    if (d->coldread || d->awaits != MK_AWAITS_NOTHING)
+        return MK_PULL_WAITS;
+    if (d->to_send < cap)
+        cap = (size_t)d->to_send;
+    mk_driver_call(d);
+    ssize_t got = cap ? mk_content_pull(&d->x->response.content, room, cap) : 0;
+    if (got == -EAGAIN)
+        return wait_for_content(d);
+    mk_driver_resume(d);
+    if (got == 0)
+        return mk_driver_is_whole(d) ? MK_PULL_END : MK_PULL_FAILED;
+    if (got < 0 || (size_t)got > cap)
+        return MK_PULL_FAILED;
+    *n = (size_t)got;
+    return MK_PULL_DATA;
+}
+
+MK_COLD enum mk_ending mk_driver_fail(struct mk_driver *d)
+{
+    d->ending = d->x->cut_off ? MK_ENDING_GONE : MK_ENDING_ABORTED;
+    return d->ending;
+}
+
+MK_COLD unsigned mk_driver_replace(struct mk_driver *d)
+{
+    unsigned status = d->x->cut_off ? 400 : 500;
+    d->x->response.status = status;
+    d->x->response.sealed = true;
+    mk_content_fini(&d->x->response.content);
+    d->sent = d->to_send = 0;
+    mk_driver_close_local(d);
+    return status;
+}
+
+/* ---- Tunnels ---- */
+
+static void throw_away(struct mk_driver *d)
+{
+    const struct mk_request *r = &d->x->request;
+    char waste[4096];
+    while (r->ops->read(r->ops_ctx, waste, sizeof waste) > 0)
+        continue;
+}
+
+void mk_driver_feed_tunnel(struct mk_driver *d)
+{
+    struct mk_content *content = &d->x->response.content;
+    bool takes_input = content->tunnel->on_input != NULL;
+    if (d->input == MK_INPUT_WANTED && takes_input && !content->tunnel->on_input(content->source_ctx))
+        mk_driver_move_input(d, MK_INPUT_UNWANTED);
+    if (d->input == MK_INPUT_UNWANTED)
+        throw_away(d);
+}
+
+bool mk_driver_is_tunnel_input_over(const struct mk_driver *d, bool unread)
+{
+    bool by_source = !d->x->response.content.tunnel->on_input;
+    return (mk_driver_is_received(d) && !unread) || d->input == MK_INPUT_UNWANTED ||
+           (by_source && mk_driver_is_written(d));
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Regular expressions by PCRE2, compiled to machine code where the system allows that. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <errno.h>
+#include <monkey/mem.h>
+#include <pcre2.h>
+#include <string.h>
+#include <time.h>
+
+#include "os/regex.h"
+
+enum {
+    /* A pattern for paths needs some hundred steps. PCRE2 counts them again for each byte where a match may
+     * begin: a pattern without an anchor shares STEPS_SHARED among these. If that is too little, as it is for
+     * one `.*` in a long text, it gets SLOW_US more. */
+    STEPS_MAX = 20000,
+    STEPS_SHARED = 500000,
+    SLOW_US = 10000,
+    HEAP_MAX_KB = 1024,
+    NAME_MAX_LEN = 32, /* of PCRE2 */
+};
+
+struct pattern {
+    struct mk_regex regex;
+    pcre2_code *code;
+    unsigned groups;
+    bool anchored;
+};
+
+static const struct pattern *pattern_of(const struct mk_regex *r)
+{
+    return (const struct pattern *)(const void *)r; /* its first member */
+}
+
+static void *take(PCRE2_SIZE size, void *data)
+{
+    (void)data;
+    return mk_mem_alloc(size);
+}
+
+static void give_back(void *p, void *data)
+{
+    (void)data;
+    mk_mem_free(p);
+}
+
+static void free_pattern(struct mk_regex *r)
+{
+    struct pattern *p = (struct pattern *)(void *)r;
+    pcre2_code_free(p->code);
+    mk_mem_free(p);
+}
+
+static unsigned groups(const struct mk_regex *r)
+{
+    return pattern_of(r)->groups;
+}
+
+static unsigned group(const struct mk_regex *r, mk_str name)
+{
+    char room[NAME_MAX_LEN + 1];
+    if (name.len > NAME_MAX_LEN)
+        return 0;
+    memcpy(room, name.p, name.len);
+    room[name.len] = '\0';
+    int n = pcre2_substring_number_from_name(pattern_of(r)->code, (PCRE2_SPTR)room);
+    return n > 0 ? (unsigned)n : 0;
+}
+
+/* ---- Matching ---- */
+
+/* What a match works with. A worker has one for all patterns, so that its requests do not allocate. */
+struct desk {
+    pcre2_match_data *data;
+    pcre2_match_context *limits;
+};
+
+static _Thread_local struct desk own;
+
+static struct desk *desk_of_thread(void)
+{
+    if (own.data)
+        return &own;
+    pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
+    own.limits = memory ? pcre2_match_context_create(memory) : NULL;
+    own.data = own.limits ? pcre2_match_data_create(MK_REGEX_CAPTURES, memory) : NULL;
+    pcre2_general_context_free(memory); /* the others have copied it */
+    if (!own.data) {
+        pcre2_match_context_free(own.limits);
+        return NULL;
+    }
+    pcre2_set_depth_limit(own.limits, STEPS_MAX);
+    pcre2_set_heap_limit(own.limits, HEAP_MAX_KB);
+    return &own;
+}
+
+static uint32_t steps_for(const struct pattern *p, size_t len)
+{
+    size_t share = p->anchored ? STEPS_MAX : STEPS_SHARED / (len + 1);
+    return share < STEPS_MAX ? (uint32_t)share : STEPS_MAX;
+}
+
+static int64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+/* Each place where a match may begin has all steps, until the time is over. */
+static int match_slowly(const struct pattern *p, mk_str text, const struct desk *desk)
+{
+    int64_t end = now_us() + SLOW_US;
+    int n = PCRE2_ERROR_NOMATCH;
+    pcre2_set_match_limit(desk->limits, STEPS_MAX);
+    for (size_t at = 0; at <= text.len && n == PCRE2_ERROR_NOMATCH; at++) {
+        if (now_us() > end)
+            return PCRE2_ERROR_MATCHLIMIT;
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, at, PCRE2_ANCHORED, desk->data, desk->limits);
+    }
+    return n;
+}
+
+/* The first n pairs are set, some of them to "took no part". */
+static void copy_captures(pcre2_match_data *data, unsigned n, mk_str text, struct mk_regex_captures *out)
+{
+    const PCRE2_SIZE *pairs = pcre2_get_ovector_pointer(data);
+    for (unsigned i = 0; i < MK_REGEX_CAPTURES; i++) {
+        bool took_part = i < n && pairs[2 * i] != PCRE2_UNSET && pairs[2 * i] <= pairs[2 * i + 1];
+        out->at[i] =
+            took_part ? mk_str_of(text.p + pairs[2 * i], pairs[2 * i + 1] - pairs[2 * i]) : MK_STR("");
+    }
+}
+
+static enum mk_regex_result match(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+{
+    const struct pattern *p = pattern_of(r);
+    const struct desk *desk = desk_of_thread();
+    if (!desk)
+        return MK_REGEX_GAVE_UP;
+    if (!text.p)
+        text = MK_STR("");
+    pcre2_set_match_limit(desk->limits, steps_for(p, text.len));
+    int n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, 0, desk->data, desk->limits);
+    if (n == PCRE2_ERROR_JIT_STACKLIMIT) /* the interpreter has more room */
+        n = pcre2_match(p->code, (PCRE2_SPTR)text.p, text.len, 0, PCRE2_NO_JIT, desk->data, desk->limits);
+    if (n == PCRE2_ERROR_MATCHLIMIT && !p->anchored)
+        n = match_slowly(p, text, desk);
+    if (n < 0)
+        return n == PCRE2_ERROR_NOMATCH ? MK_REGEX_DIFFERS : MK_REGEX_GAVE_UP;
+    if (out)
+        copy_captures(desk->data, n ? (unsigned)n : MK_REGEX_CAPTURES, text, out); /* 0: there are more */
+    return MK_REGEX_MATCHES;
+}
+
+static const struct mk_regex_ops ops = {
+    .free = free_pattern, .groups = groups, .group = group, .match = match};
+
+/* ---- Compiling ---- */
+
+static void explain(int number, PCRE2_SIZE at, mk_str pattern, struct mk_regex_error *why)
+{
+    why->code = number == PCRE2_ERROR_HEAP_FAILED ? -ENOMEM : -EINVAL;
+    why->at = at < pattern.len ? at : pattern.len;
+    if (pcre2_get_error_message(number, (PCRE2_UCHAR *)why->text, sizeof why->text) < 0)
+        why->text[0] = '\0';
+}
+
+/* Paths are bytes: no pattern may say that they are UTF-8, which a client need not obey. */
+static pcre2_code *compile_code(mk_str pattern, bool nocase, pcre2_general_context *memory,
+                                struct mk_regex_error *why)
+{
+    uint32_t options = PCRE2_DOLLAR_ENDONLY | PCRE2_NEVER_UTF | PCRE2_NEVER_UCP | PCRE2_DOTALL;
+    pcre2_compile_context *context = pcre2_compile_context_create(memory);
+    int number = 0;
+    PCRE2_SIZE at = 0;
+    if (!context)
+        return NULL;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern.p, pattern.len,
+                                     options | (nocase ? PCRE2_CASELESS : 0), &number, &at, context);
+    pcre2_compile_context_free(context);
+    if (!code)
+        explain(number, at, pattern, why);
+    return code;
+}
+
+static void finish(struct pattern *p)
+{
+    uint32_t n = 0, all = 0;
+    pcre2_pattern_info(p->code, PCRE2_INFO_CAPTURECOUNT, &n);
+    pcre2_pattern_info(p->code, PCRE2_INFO_ALLOPTIONS, &all);
+    p->regex.ops = &ops;
+    p->groups = n;
+    p->anchored = all & PCRE2_ANCHORED;
+    (void)pcre2_jit_compile(p->code, PCRE2_JIT_COMPLETE); /* without it, the interpreter does the same */
+}
+
+static struct mk_regex *compile(mk_str pattern, bool nocase, struct mk_regex_error *why)
+{
+    *why = (struct mk_regex_error){.code = -ENOMEM, .text = "memory is out"};
+    pcre2_general_context *memory = pcre2_general_context_create(take, give_back, NULL);
+    struct pattern *p = memory ? mk_mem_zalloc(1, sizeof *p) : NULL;
+    if (p)
+        p->code = compile_code(pattern.p ? pattern : MK_STR(""), nocase, memory, why);
+    pcre2_general_context_free(memory);
+    if (p && p->code) {
+        finish(p);
+        return &p->regex;
+    }
+    mk_mem_free(p);
+    return NULL;
+}
+
+extern const struct mk_regex_module mk_regex_module;
+
+__attribute__((visibility("default"))) const struct mk_regex_module mk_regex_module = {
+    .abi = MK_REGEX_ABI,
+    .compile = compile,
+};

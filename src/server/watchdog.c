@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "server/watchdog.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "os/fd.h"
+#include "setup/errorlog.h"
+
+enum { LOOK_MS = 500, LATE_MS = 1000, STUCK_MS = 1500 };
+
+/* By a debugger, or by SIGSTOP: no plugin is to blame. */
+static bool is_stopped(pid_t pid)
+{
+    char path[40], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    mk_fd_close(&fd);
+    /* "123 (a name with ) in it) T ..." */
+    size_t end = n > 0 ? mk_str_find_last(mk_str_of(text, (size_t)n), ')') : MK_STR_NONE;
+    return end != MK_STR_NONE && end + 2 < (size_t)n && (text[end + 2] == 'T' || text[end + 2] == 't');
+}
+
+static void report(struct mk_worker_proc *p, uint64_t ms)
+{
+    char room[384];
+    struct mk_buf work = mk_buf_fixed(room, sizeof room);
+    mk_places_describe(p->place, &work);
+    p->stuck = true;
+    mk_log_error(&p->all->log->log, "worker %d serves nothing: its loop has been blocked for %u ms; %.*s",
+                 (int)p->pid, (unsigned)ms, MK_STR_ARG(mk_buf_str(&work)));
+}
+
+static void look_at(struct mk_worker_proc *p, uint64_t limit_ms)
+{
+    struct mk_workers *w = p->all;
+    uint64_t pulse = __atomic_load_n(&p->place->counters.pulse, __ATOMIC_RELAXED);
+    if (!(pulse & 1) || pulse != p->pulse) {
+        if (p->stuck)
+            mk_log_warn(&w->log->log, "worker %d serves again", (int)p->pid);
+        p->pulse = pulse;
+        p->changed_ms = w->loop->now_ms;
+        p->stuck = false;
+        return;
+    }
+    uint64_t ms = w->loop->now_ms - p->changed_ms;
+    if (ms >= STUCK_MS && is_stopped(p->pid)) {
+        p->changed_ms = w->loop->now_ms;
+        return;
+    }
+    if (ms >= STUCK_MS && !p->stuck)
+        report(p, ms);
+    if (limit_ms && ms >= limit_ms) {
+        mk_log_error(&w->log->log, "worker %d is killed: LoopTimeout is over", (int)p->pid);
+        p->changed_ms = w->loop->now_ms; /* it may take a moment to die */
+        kill(p->pid, SIGKILL);
+    }
+}
+
+static void look(struct mk_timer *t)
+{
+    struct mk_watchdog *d = MK_CONTAINER(t, struct mk_watchdog, timer);
+    struct mk_workers *w = d->workers;
+    uint64_t now = w->loop->now_ms;
+    /* If the master was stopped itself, so were they. */
+    bool late = now - d->looked_ms > LATE_MS;
+    d->looked_ms = now;
+    for (unsigned i = 0; i < MK_WORKERS_MAX && w->procs[i].place; i++) { /* those behind it were never used */
+        if (late)
+            w->procs[i].changed_ms = now;
+        if (w->procs[i].pid)
+            look_at(&w->procs[i], w->generation->server.loop_ms);
+    }
+    mk_errorlog_catch_up(&w->log->log); /* the master may have nothing else to write for hours */
+    mk_timer_set(&w->loop->wheel, t, now, LOOK_MS);
+}
+
+void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w)
+{
+    *d = (struct mk_watchdog){.workers = w, .looked_ms = w->loop->now_ms};
+    mk_timer_init(&d->timer, look);
+    mk_timer_set(&w->loop->wheel, &d->timer, w->loop->now_ms, LOOK_MS);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Notices workers with a blocked loop: a plugin that blocks or never returns takes all connections of its
+ * worker with it. */
+#ifndef MK_SERVER_WATCHDOG_H
+#define MK_SERVER_WATCHDOG_H
+
+#include "server/workers.h"
+
+struct mk_watchdog {
+    struct mk_timer timer;
+    struct mk_workers *workers;
+    uint64_t looked_ms;
+};
+
+void mk_watchdog_start(struct mk_watchdog *d, struct mk_workers *w);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/addresses.h"
+
+#include "setup/keys.h"
+#include "setup/keys_list.h"
+
+enum { LISTENS_MAX = 64 }; /* MK_LISTENERS_MAX of the layer above */
+
+struct collect {
+    struct mk_generation *g;
+    const struct mk_overrides *overrides;
+    struct mk_conf_report *report;
+};
+
+/* ---- Gathering ---- */
+
+static void override(struct collect *c, struct mk_listens *list, size_t n)
+{
+    const char *const *p = c->overrides->listens;
+    list->at = mk_arena_zalloc(&c->g->arena, n, sizeof *list->at);
+    list->n = list->at ? n : 0;
+    for (size_t i = 0; i < list->n; i++) {
+        mk_str rest = mk_str_from_c(p[i]), word;
+        list->at[i].written = mk_str_word(&rest);
+        list->at[i].at.file = MK_STR("command line");
+        if (mk_addr_parse(list->at[i].written, c->overrides->listen_host, &list->at[i].addr))
+            mk_conf_report_error(
+                c->report, &list->at[i].at,
+                "`%.*s` is not a port to listen on: expected PORT, ADDRESS:PORT, [ADDRESS6]:PORT or "
+                "unix:/path",
+                MK_STR_ARG(list->at[i].written));
+        const char *problem = mk_keys_read_flags(&rest, &list->at[i], &word);
+        if (problem)
+            mk_conf_report_error(c->report, &list->at[i].at, "`%s`: `%.*s` %s", p[i],
+                                 MK_CONF_REPORT_ARG(word), problem);
+    }
+}
+
+/* -p replaces every Listen. */
+static void override_all(struct collect *c)
+{
+    size_t n = 0;
+    while (c->overrides->listens && c->overrides->listens[n])
+        n++;
+    if (!n)
+        return;
+    override(c, &c->g->server.listens, n);
+    for (struct mk_site *s = c->g->sites; s; s = s->next)
+        s->settings.listens = (struct mk_listens){0};
+}
+
+/* True if some host has no Listen of its own. */
+static bool needs_default(const struct mk_generation *g)
+{
+    const struct mk_site *s = g->sites;
+    while (s && s->settings.listens.n)
+        s = s->next;
+    return s || !g->sites;
+}
+
+static bool has_own_listens(const struct mk_generation *g)
+{
+    const struct mk_site *s = g->sites;
+    while (s && !s->settings.listens.n)
+        s = s->next;
+    return s != NULL;
+}
+
+static void add_default(struct collect *c)
+{
+    struct mk_listens *list = &c->g->server.listens;
+    if (list->n || !needs_default(c->g))
+        return;
+    list->at = mk_arena_zalloc(&c->g->arena, 1, sizeof *list->at);
+    list->n = list->at ? 1 : 0;
+    mk_str host = c->overrides->listen_host;
+    mk_str port = mk_arena_printf(&c->g->arena, "%u", c->g->server.port);
+    c->g->listens_by_default = !has_own_listens(c->g);
+    if (list->at && port.p && mk_addr_parse(port, host.p ? host : MK_STR("0.0.0.0"), &list->at[0].addr) == 0)
+        list->at[0].written = port;
+}
+
+static bool is_spoken_alike(const struct mk_listen *a, const struct mk_listen *b)
+{
+    return a->tls == b->tls && a->http2 == b->http2;
+}
+
+static const char *spoken(const struct mk_listen *l)
+{
+    return l->tls ? "TLS" : l->http2 ? "HTTP/2 alone" : "plain HTTP";
+}
+
+static void report_conflict(struct collect *c, const struct mk_listen *one, const struct mk_listen *first)
+{
+    mk_conf_report_error(c->report, &one->at,
+                         "`%.*s` is for %s here and for %s in %.*s:%u: an address supports only one of them",
+                         MK_STR_ARG(one->written), spoken(one), spoken(first),
+                         MK_STR_ARG(first->at.file.len ? first->at.file : MK_STR("the default")),
+                         first->at.line);
+}
+
+static struct mk_listen *find(const struct mk_listens *list, const struct mk_addr *addr)
+{
+    for (size_t i = 0; i < list->n; i++)
+        if (mk_addr_eq(&list->at[i].addr, addr))
+            return &list->at[i];
+    return NULL;
+}
+
+static void push(struct collect *c, const struct mk_listen *one, bool of_server)
+{
+    struct mk_listens *all = &c->g->listens;
+    void *at = all->at;
+    if (all->n == LISTENS_MAX) {
+        mk_conf_report_error(c->report, &one->at, "there are more than %d addresses to listen on",
+                             LISTENS_MAX);
+        return;
+    }
+    if (!mk_keys_list_grow(&c->g->arena, &at, all->n, &all->cap, sizeof *all->at))
+        return;
+    all->at = at;
+    all->at[all->n] = *one;
+    all->at[all->n++].of_server = of_server;
+}
+
+static void gather(struct collect *c, struct mk_listens *list, bool of_server)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        struct mk_listen *one = &list->at[i];
+        if (one->takes_port)
+            mk_addr_set_port(&one->addr, c->g->server.port);
+        bool twice = mk_addr_port(&one->addr) && find(list, &one->addr) != one;
+        const struct mk_listen *first = find(&c->g->listens, &one->addr);
+        if (twice)
+            mk_conf_report_error(c->report, &one->at, "`%.*s` already has a Listen",
+                                 MK_STR_ARG(one->written));
+        else if (first && !is_spoken_alike(one, first))
+            report_conflict(c, one, first);
+        else if (!first || of_server)
+            push(c, one, of_server);
+    }
+}
+
+void mk_addresses_collect(struct mk_generation *g, const struct mk_overrides *o,
+                          struct mk_conf_report *report)
+{
+    struct collect c = {.g = g, .overrides = o, .report = report};
+    override_all(&c);
+    add_default(&c);
+    gather(&c, &g->server.listens, true);
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        gather(&c, &s->settings.listens, false);
+}
+
+/* ---- Hosts ---- */
+
+/* An address and its hosts; NULL: the hosts without a Listen of their own. */
+struct lead {
+    struct mk_generation *g;
+    struct mk_conf_report *report;
+    const struct mk_listen *listen;
+    struct mk_hosts *hosts;
+};
+
+bool mk_addresses_reach(const struct mk_listen *l, const struct mk_site *s)
+{
+    const struct mk_listens *own = &s->settings.listens;
+    return own->n ? l && find(own, &l->addr) : !l || l->of_server;
+}
+
+/* The default host: the one marked so in its section; else, as in Monkey 1, the one in sites/default; else
+ * the first. */
+static void choose_default(struct lead *l)
+{
+    const struct mk_site *chosen = NULL;
+    for (const struct mk_site *s = l->g->sites; s; s = s->next) {
+        bool by_file = !chosen && mk_str_ends(s->section->at.file, MK_STR("/sites/default"));
+        if (mk_addresses_reach(l->listen, s) && (s->settings.is_default || by_file))
+            chosen = s;
+    }
+    if (chosen)
+        mk_hosts_set_default(l->hosts, &chosen->host);
+}
+
+/* A conflict between two hosts that share several addresses is reported once. */
+static void report_taken(struct lead *l, struct mk_site *s, mk_str name, const struct mk_host *other)
+{
+    if (!s->has_conflict)
+        mk_conf_report_error(l->report, &s->section->at,
+                             "another [HOST] already has the ServerName `%.*s`: the one in %.*s",
+                             MK_STR_ARG(name), MK_STR_ARG(other->written_at));
+    s->has_conflict = true;
+}
+
+static void check_defaults(struct lead *l)
+{
+    const struct mk_site *first = NULL;
+    for (struct mk_site *s = l->g->sites; s; s = s->next) {
+        const struct mk_conf_entry *e = mk_conf_tree_entry(s->section, MK_STR("Default"));
+        if (!mk_addresses_reach(l->listen, s) || !s->settings.is_default)
+            continue;
+        struct mk_conf_place at = e ? mk_conf_tree_place(e, e->value) : s->section->at;
+        if (first && !s->has_conflict)
+            mk_conf_report_error(l->report, &at, "another [HOST] is already the default: the one in %.*s",
+                                 MK_STR_ARG(first->host.written_at));
+        s->has_conflict |= first != NULL;
+        first = first ? first : s;
+    }
+}
+
+static void add_sites(struct lead *l)
+{
+    mk_hosts_init(l->hosts, &l->g->arena);
+    for (struct mk_site *s = l->g->sites; s; s = s->next) {
+        mk_str taken;
+        const struct mk_host *other;
+        if (!mk_addresses_reach(l->listen, s))
+            continue;
+        mk_err e = mk_hosts_add(l->hosts, &s->host, &taken, &other);
+        if (e == -EEXIST)
+            report_taken(l, s, taken, other);
+        s->hosts = s->hosts ? s->hosts : l->hosts;
+    }
+    choose_default(l);
+    check_defaults(l);
+}
+
+static bool is_wanted_by_a_host(const struct mk_generation *g, const struct mk_listen *l)
+{
+    for (const struct mk_site *s = g->sites; s; s = s->next)
+        if (find(&s->settings.listens, &l->addr))
+            return true;
+    return false;
+}
+
+static void lead(struct mk_generation *g, struct mk_listen *listen, struct mk_conf_report *report)
+{
+    listen->hosts = &g->hosts;
+    if (is_wanted_by_a_host(g, listen)) {
+        listen->hosts = mk_arena_zalloc(&g->arena, 1, sizeof *listen->hosts);
+        if (listen->hosts)
+            add_sites(&(struct lead){.g = g, .report = report, .listen = listen, .hosts = listen->hosts});
+    } else if (g->sites && !g->hosts.fallback) {
+        mk_conf_report_error(report, &listen->at, "no [HOST] answers at `%.*s`: each has its own Listen",
+                             MK_STR_ARG(listen->written));
+    }
+}
+
+static bool is_reachable(const struct mk_generation *g, const struct mk_site *s)
+{
+    bool found = s->host.n_names > 0;
+    for (size_t i = 0; i < g->listens.n && !found; i++)
+        found = g->listens.at[i].hosts && g->listens.at[i].hosts->fallback == &s->host;
+    return found;
+}
+
+void mk_addresses_lead(struct mk_generation *g, struct mk_conf_report *report)
+{
+    add_sites(&(struct lead){.g = g, .report = report, .hosts = &g->hosts});
+    for (size_t i = 0; i < g->listens.n; i++)
+        lead(g, &g->listens.at[i], report);
+    for (const struct mk_site *s = g->sites; s; s = s->next)
+        if (!is_reachable(g, s) && !s->has_conflict)
+            mk_conf_report_warn(
+                report, &s->section->at,
+                "no request can reach this [HOST]: it has no ServerName and is not the default");
+    if (!g->hosts.fallback && g->listens.n && g->listens.at[0].hosts) /* for requests without an address */
+        g->hosts = *g->listens.at[0].hosts;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugins built into this program. The build lists them; see cmake/plugin.cmake. */
+#ifndef MK_SETUP_BUILTIN_H
+#define MK_SETUP_BUILTIN_H
+
+#include <monkey/plugin.h>
+
+extern const struct mk_plugin *const mk_builtin_plugins[]; /* ended by NULL */
+
+#endif

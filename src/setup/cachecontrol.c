@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/cachecontrol.h"
+
+#include <monkey/text.h>
+
+#include "base/num.h"
+#include "conf/nearest.h"
+#include "http/field.h"
+
+/* The kind of value that a directive takes after `=`. */
+enum argument { NOTHING, SECONDS, FIELDS };
+
+/* The directives of responses: RFC 9111, section 5.2.2; RFC 8246; RFC 5861. */
+static const struct directive {
+    mk_str name;
+    enum argument argument;
+} directives[] = {
+    {MK_STR_INIT("max-age"), SECONDS},         {MK_STR_INIT("must-revalidate"), NOTHING},
+    {MK_STR_INIT("must-understand"), NOTHING}, {MK_STR_INIT("no-cache"), FIELDS},
+    {MK_STR_INIT("no-store"), NOTHING},        {MK_STR_INIT("no-transform"), NOTHING},
+    {MK_STR_INIT("private"), FIELDS},          {MK_STR_INIT("proxy-revalidate"), NOTHING},
+    {MK_STR_INIT("public"), NOTHING},          {MK_STR_INIT("s-maxage"), SECONDS},
+    {MK_STR_INIT("immutable"), NOTHING},       {MK_STR_INIT("stale-while-revalidate"), SECONDS},
+    {MK_STR_INIT("stale-if-error"), SECONDS},
+};
+
+/* One line of the section. */
+struct line {
+    const struct mk_conf_entry *entry;
+    struct mk_conf_report *report;
+    unsigned n;    /* directives so far */
+    unsigned seen; /* one bit per known directive */
+};
+
+static void MK_PRINTF(3, 4) complain(const struct line *l, mk_str part, const char *fmt, ...)
+{
+    struct mk_conf_place at = mk_conf_tree_place(l->entry, part);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(l->report, MK_CONF_ERROR, &at, fmt, args);
+    va_end(args);
+}
+
+static const struct directive *find(mk_str name)
+{
+    for (size_t i = 0; i < MK_LEN(directives); i++)
+        if (mk_str_eq_nocase(name, directives[i].name))
+            return &directives[i];
+    return NULL;
+}
+
+static void report_unknown(const struct line *l, mk_str element, mk_str name)
+{
+    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    mk_str rest = name, first = mk_str_word(&rest);
+    if (rest.len && find(first)) {
+        complain(l, element, "`%.*s` is more than one directive", MK_CONF_REPORT_ARG(element));
+        mk_conf_report_hint(l->report, "write a comma between directives: `public, max-age=3600`");
+        return;
+    }
+    complain(l, element, "`%.*s` is not a directive of Cache-Control", MK_CONF_REPORT_ARG(name));
+    for (size_t i = 0; i < MK_LEN(directives); i++)
+        mk_conf_nearest_try(&near, directives[i].name);
+    mk_conf_report_meant(l->report, near.best);
+}
+
+static bool is_quoted(mk_str s)
+{
+    return s.len >= 3 && s.p[0] == '"' && s.p[s.len - 1] == '"' && mk_is_field_value(s);
+}
+
+static void check_argument(const struct line *l, const struct directive *d, mk_str element, mk_str value)
+{
+    uint64_t seconds;
+    if (d->argument == NOTHING && value.p)
+        complain(l, element, "`%.*s` takes no value", MK_STR_ARG(d->name));
+    else if (d->argument == FIELDS && value.p && !is_quoted(value))
+        complain(l, element, "`%.*s` takes names of fields in quotes: `%.*s=\"Set-Cookie\"`",
+                 MK_STR_ARG(d->name), MK_STR_ARG(d->name));
+    else if (d->argument == SECONDS && !(value.p && mk_num_parse(value, &seconds)))
+        complain(l, element, "`%.*s` takes a number of seconds: `%.*s=3600`", MK_STR_ARG(d->name),
+                 MK_STR_ARG(d->name));
+}
+
+static void check_directive(struct line *l, mk_str element)
+{
+    mk_str value = element, name = mk_str_cut(&value, '=');
+    const struct directive *d = find(name);
+    if (!d) {
+        report_unknown(l, element, name);
+        return;
+    }
+    unsigned bit = 1u << (d - directives);
+    if (l->seen & bit)
+        complain(l, element, "`%.*s` appears twice", MK_STR_ARG(d->name));
+    l->seen |= bit;
+    check_argument(l, d, element, value);
+}
+
+static bool is_pattern(mk_str word)
+{
+    return word.len && (word.p[0] == '/' || word.p[0] == '*');
+}
+
+/* Takes the next pattern of the line; false: only directives are left. */
+static bool read_pattern(mk_str *rest, mk_str *word)
+{
+    mk_str behind = *rest;
+    *word = mk_str_word(&behind);
+    if (!is_pattern(*word))
+        return false;
+    *rest = mk_str_trim(behind);
+    return true;
+}
+
+static size_t count_patterns(const struct mk_pair *pair)
+{
+    size_t n = 1;
+    mk_str rest = pair->value, word;
+    while (read_pattern(&rest, &word))
+        n++;
+    return n;
+}
+
+static mk_str check_directives(const struct mk_pair *pair, mk_str value, struct mk_conf_report *report)
+{
+    struct line l = {.entry = pair->entry, .report = report};
+    mk_str rest = value, element;
+    for (; mk_element_next(&rest, &element); l.n++)
+        check_directive(&l, element);
+    if (l.n == 0)
+        complain(&l, pair->value,
+                 "there is no directive: expected `PATTERN... DIRECTIVE, ...`, such as "
+                 "`*.css *.js max-age=3600`");
+    return value;
+}
+
+static size_t add_line(const struct mk_pair *pair, struct mk_cache_rule *rules, struct mk_conf_report *report)
+{
+    size_t n = 0;
+    mk_str rest = pair->value, word = pair->key;
+    do
+        if (!mk_pattern_set(&rules[n++].match, word)) {
+            mk_conf_report_error(report, &pair->entry->at,
+                                 "`%.*s` is not a pattern: it must begin with / or *",
+                                 MK_CONF_REPORT_ARG(word));
+            return 0;
+        }
+    while (read_pattern(&rest, &word));
+    mk_str value = check_directives(pair, rest, report);
+    for (size_t i = 0; i < n; i++)
+        rules[i].value = value;
+    return n;
+}
+
+void mk_cachecontrol_build(struct mk_arena *arena, struct mk_site *site, struct mk_conf_report *report)
+{
+    const struct mk_pairs *pairs = &site->cache_control;
+    size_t cap = 1, n = 0;
+    for (size_t i = 0; i < pairs->n; i++)
+        cap += count_patterns(&pairs->at[i]);
+    struct mk_cache_rule *rules = mk_arena_zalloc(arena, cap, sizeof *rules);
+    for (size_t i = 0; rules && i < pairs->n; i++)
+        n += add_line(&pairs->at[i], rules + n, report);
+    site->host.cache_rules = rules;
+    site->host.n_cache_rules = n;
+}

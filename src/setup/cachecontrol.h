@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* [CACHE_CONTROL]: patterns of paths, and the Cache-Control field of the files that they match. */
+#ifndef MK_SETUP_CACHECONTROL_H
+#define MK_SETUP_CACHECONTROL_H
+
+#include "setup/generation_type.h"
+
+/* Sets the cache rules of site->host. Problems go to the report. */
+void mk_cachecontrol_build(struct mk_arena *arena, struct mk_site *site, struct mk_conf_report *report);
+
+#endif

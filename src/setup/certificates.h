@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sets up TLS for a generation: the certificates and rules of its hosts, selected by server name. */
+#ifndef MK_SETUP_CERTIFICATES_H
+#define MK_SETUP_CERTIFICATES_H
+
+#include "setup/generation_type.h"
+
+/* Call it once hosts are built and plugins have added their certificates. Errors go to the report. */
+void mk_certificates_build(struct mk_generation *g, struct mk_conf_report *report);
+void mk_certificates_free(struct mk_generation *g);
+/* Warns of certificates that expire soon. */
+void mk_certificates_remind(const struct mk_generation *g, struct mk_log *log);
+
+enum { MK_CERTIFICATES_DATE = 32 };
+/* "2026-12-31 23:59 UTC" */
+void mk_certificates_write_date(int64_t when, char room[MK_CERTIFICATES_DATE]);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/config.h"
+
+#include <monkey/spool.h>
+
+#include "base/assert.h"
+#include "conf/bind.h"
+#include "conf/path.h"
+#include "setup/sections.h"
+
+void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after)
+{
+    const struct mk_generation *g = c->generation;
+    bool has_own = c->site && mk_sections_find(g, table, c->site, NULL);
+    const struct mk_plugin_section *last = mk_sections_of(g, after);
+    if (after && !last)
+        return NULL;
+    const struct mk_plugin_section *s = mk_sections_find(g, table, has_own ? c->site : NULL, last);
+    return s ? s->settings : NULL;
+}
+
+void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table)
+{
+    void *settings = mk_config_section(c, table, NULL);
+    if (settings)
+        return settings;
+    settings = mk_config_alloc(c, table->size);
+    if (settings)
+        (void)!mk_conf_bind(table, NULL, settings, &c->generation->arena, c->report);
+    return settings;
+}
+
+void *mk_config_alloc(struct mk_config *c, size_t size)
+{
+    return mk_arena_zalloc(&c->generation->arena, 1, size);
+}
+
+mk_str mk_config_copy(struct mk_config *c, mk_str text)
+{
+    return mk_arena_copy(&c->generation->arena, text);
+}
+
+bool mk_config_on_end(struct mk_config *c, void (*fn)(void *data), void *data)
+{
+    return mk_arena_on_end(&c->generation->arena, fn, data);
+}
+
+static struct mk_conf_place place_of(const struct mk_config *c, const void *settings, const char *key)
+{
+    const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
+    if (!s)
+        return c->plugin->entry->at;
+    const struct mk_conf_entry *e = key ? mk_conf_tree_entry(s->section, mk_str_from_c(key)) : NULL;
+    return e ? mk_conf_tree_place(e, e->value) : s->section->at;
+}
+
+void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+{
+    struct mk_conf_place at = place_of(c, section, key);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(c->report, MK_CONF_ERROR, &at, fmt, args);
+    va_end(args);
+}
+
+void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
+{
+    struct mk_conf_place at = place_of(c, section, key);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(c->report, MK_CONF_WARNING, &at, fmt, args);
+    va_end(args);
+}
+
+static bool holds(const struct mk_conf_entry *e, mk_str part)
+{
+    uintptr_t p = (uintptr_t)part.p, value = (uintptr_t)e->value.p;
+    return p >= value && p - value < e->value.len;
+}
+
+static struct mk_conf_place place_of_part(const struct mk_config *c, const void *settings, const char *key,
+                                          mk_str part)
+{
+    const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
+    for (const struct mk_conf_entry *e = s ? s->section->first : NULL; e; e = e->next)
+        if (mk_str_eq_nocase(e->key, mk_str_from_c(key)) && holds(e, part))
+            return mk_conf_tree_place(e, part);
+    return place_of(c, settings, key);
+}
+
+void mk_config_warn_at(struct mk_config *c, const void *section, const char *key, mk_str part,
+                       const char *fmt, ...)
+{
+    struct mk_conf_place at = place_of_part(c, section, key, part);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(c->report, MK_CONF_WARNING, &at, fmt, args);
+    va_end(args);
+}
+
+void mk_config_hint(struct mk_config *c, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_hintv(c->report, fmt, args);
+    va_end(args);
+}
+
+mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
+{
+    mk_str file = place_of(c, section, NULL).file;
+    return mk_conf_path_join(&c->generation->arena, file, path);
+}
+
+void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler, void *data)
+{
+    struct mk_pattern match;
+    MK_ASSERT(c->site);
+    if (!mk_pattern_set(&match, pattern)) {
+        mk_config_error(
+            c, NULL, NULL,
+            "the plugin `%s` adds a route for `%.*s`, which is not a pattern: it must begin with / or *",
+            c->plugin->object.plugin->name, MK_CONF_REPORT_ARG(pattern));
+        return;
+    }
+    struct mk_host *h = &c->site->host;
+    struct mk_route *more = mk_config_alloc(c, (h->n_routes + 1) * sizeof *more);
+    if (!more)
+        return;
+    if (h->n_routes)
+        memcpy(more, h->routes, h->n_routes * sizeof *more);
+    struct mk_route *route = &more[h->n_routes];
+    *route = (struct mk_route){.pattern = match,
+                               .handler = handler,
+                               .data = data,
+                               .plugin = c->plugin->object.plugin,
+                               .written = mk_str_from_c(handler->name)};
+    h->routes = more;
+    h->n_routes++;
+}
+
+void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
+{
+    mk_str n = mk_str_from_c(name);
+    void *p = n.len <= MK_SHARED_NAME ? mk_shared_get(c->generation->shared, n, size) : NULL;
+    if (n.len > MK_SHARED_NAME)
+        mk_config_error(c, NULL, NULL, "the name of shared memory `%s` is longer than %d bytes", name,
+                        MK_SHARED_NAME);
+    else if (!p)
+        mk_config_error(c, NULL, NULL, "cannot allocate %zu bytes of shared memory `%s`", size, name);
+    return p;
+}
+
+struct mk_logfile *mk_config_log(struct mk_config *c, const void *section, const char *key, mk_str where,
+                                 uint64_t max_size, unsigned keep)
+{
+    mk_str path = mk_logfile_is_word(where) ? mk_config_copy(c, where) : mk_config_path(c, section, where);
+    if (!path.p)
+        return NULL;
+    struct mk_conf_place at = place_of(c, section, key);
+    return mk_logset_open_at(&c->generation->logs, path, max_size, keep, &at, c->report);
+}
+
+void mk_config_own_access_log(struct mk_config *c)
+{
+    MK_ASSERT(c->site);
+    c->site->host.has_own_access_log = true;
+}
+
+void mk_config_want_children(struct mk_config *c)
+{
+    c->generation->wants_children = true;
+}
+
+void mk_config_want_spool(struct mk_config *c)
+{
+    c->generation->wants_spool = true;
+}
+
+bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
+{
+    const struct mk_generation *g = c->generation;
+    if (!g->has_identity)
+        return false;
+    *uid = g->identity.uid;
+    *gid = g->identity.gid;
+    return true;
+}
+
+void mk_config_allow_path(struct mk_config *c, mk_str path)
+{
+    struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
+    mk_str copy = mk_config_copy(c, path); /* ends with a NUL */
+    if (!a || !copy.p)
+        return;
+    *a = (struct mk_allowed){.next = c->generation->allowed, .path = copy};
+    c->generation->allowed = a;
+}

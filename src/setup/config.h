@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The private part of struct mk_config (monkey/config.h), which plugins use while a configuration is
+ * loaded. */
+#ifndef MK_SETUP_CONFIG_H
+#define MK_SETUP_CONFIG_H
+
+#include "setup/generation_type.h"
+#include "setup/loaded.h"
+
+struct mk_config {
+    struct mk_generation *generation;
+    struct mk_conf_report *report;
+    const struct mk_loaded *plugin; /* the one in load() or host() */
+    struct mk_site *site;           /* NULL in load() */
+};
+
+#endif

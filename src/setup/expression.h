@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The regular expressions of a configuration: those of Monkey 1.6 by the libc, all others by PCRE2. They end
+ * with the arena. */
+#ifndef MK_SETUP_EXPRESSION_H
+#define MK_SETUP_EXPRESSION_H
+
+#include <monkey/regex.h>
+
+#include "conf/report.h"
+
+/* NULL: the reason was reported. */
+struct mk_regex *mk_expression_new(struct mk_arena *arena, struct mk_conf_report *report,
+                                   const struct mk_conf_place *at, mk_str pattern, bool nocase) MK_MUST_USE;
+/* POSIX extended, in any case of letters. The pattern, and each text that is matched, ends with a NUL. */
+struct mk_regex *mk_expression_posix(struct mk_arena *arena, struct mk_conf_report *report,
+                                     const struct mk_conf_place *at, mk_str pattern) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/generation.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "conf/check.h"
+#include "conf/path.h"
+#include "http/field.h"
+#include "os/fd.h"
+#include "os/identity.h"
+#include "os/proc.h"
+#include "os/reach.h"
+#include "os/spool.h"
+#include "setup/addresses.h"
+#include "setup/certificates.h"
+#include "setup/disk.h"
+#include "setup/errorlog.h"
+#include "setup/keys.h"
+#include "setup/location.h"
+#include "setup/plugins.h"
+#include "setup/sections.h"
+#include "setup/site.h"
+
+struct load {
+    struct mk_generation *g;
+    const struct mk_origin *origin;
+    struct mk_conf_report *report;
+    bool unread; /* monkey.conf is missing or unreadable */
+};
+
+/* ---- Reading files ---- */
+
+static void set_folder(struct load *l, const char *path, bool is_folder)
+{
+    char full[PATH_MAX];
+    if (!realpath(path, full))
+        snprintf(full, sizeof full, "%s", path);
+    l->g->folder = mk_arena_copy(&l->g->arena, mk_str_from_c(is_folder ? full : dirname(full)));
+}
+
+static mk_str in_folder(struct load *l, const char *name)
+{
+    return mk_conf_path_in(&l->g->arena, l->g->folder, mk_str_from_c(name));
+}
+
+/* The report has the problems; the result only says that there are some. */
+static void read_path(struct load *l, mk_str path)
+{
+    if (path.p)
+        (void)!mk_conf_read_file(&l->g->tree, &l->g->arena, &mk_disk_io, path, l->report);
+}
+
+static void read_text(struct load *l, mk_str name, mk_str text)
+{
+    (void)!mk_conf_read_text(&l->g->tree, &l->g->arena, &mk_disk_io, name, text, l->report);
+}
+
+/* The layout of Monkey: files that monkey.conf does not include itself are read from its folder. */
+static void read_neighbours(struct load *l)
+{
+    static const char *const files[] = {"monkey.mime", "plugins.load"};
+    static const mk_str sections[] = {MK_STR_INIT("MIMETYPES"), MK_STR_INIT("PLUGINS")};
+    mk_str sites = in_folder(l, "sites");
+    if (!mk_conf_tree_find(&l->g->tree, MK_STR("HOST")) && sites.p)
+        read_text(l, sites, MK_STR("@INCLUDE sites/*\n"));
+    for (size_t i = 0; i < MK_LEN(files); i++) {
+        mk_str path = in_folder(l, files[i]);
+        if (path.p && !mk_conf_tree_find(&l->g->tree, sections[i]) && access(path.p, R_OK) == 0)
+            read_path(l, path);
+    }
+}
+
+static void read_origin(struct load *l)
+{
+    struct stat st;
+    const char *path = l->origin->path;
+    if (!path) {
+        set_folder(l, ".", true);
+        read_text(l, MK_STR("command line"), l->origin->text);
+        return;
+    }
+    bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+    set_folder(l, path, is_folder);
+    if (!l->g->folder.p)
+        return;
+    read_path(l, is_folder ? in_folder(l, "monkey.conf") : mk_str_from_c(path));
+    l->unread = l->report->n_errors && !l->g->tree.first;
+    read_neighbours(l);
+}
+
+/* ---- Binding sections ---- */
+
+static bool is_section(const struct mk_conf_section *s, enum mk_section which)
+{
+    return mk_str_eq_nocase(s->name, mk_str_from_c(mk_keys_tables[which]->section));
+}
+
+/* The report explains -EINVAL and -ENOMEM. */
+static mk_err bind_section(struct load *l, enum mk_section which, const struct mk_conf_section *s, void *out)
+{
+    return mk_conf_bind(mk_keys_tables[which], s, out, &l->g->arena, l->report);
+}
+
+/* A [SERVER] key in [HOST], or the reverse, is reported as unknown: adds a hint with the right section. */
+static void hint_at_other(struct load *l, const struct mk_conf_section *section, enum mk_section its,
+                          enum mk_section other, const struct mk_conf_problem *before)
+{
+    struct mk_conf_problem *first = before ? before->next : l->report->first;
+    for (const struct mk_conf_entry *e = section ? section->first : NULL; e; e = e->next) {
+        if (mk_conf_table_find(mk_keys_tables[its], e->key, false) ||
+            !mk_conf_table_find(mk_keys_tables[other], e->key, false))
+            continue;
+        for (struct mk_conf_problem *p = first; p; p = p->next) {
+            if (p->at.line != e->at.line || !mk_str_eq(p->at.file, e->at.file))
+                continue;
+            l->report->open = p;
+            mk_conf_report_hint(l->report, "`%.*s` belongs in [%s]", MK_STR_ARG(e->key),
+                                mk_keys_tables[other]->section);
+        }
+    }
+}
+
+/* Keys of other sections that are about requests get a hint, too; the most specific section wins. */
+static void hint_at_others(struct load *l, const struct mk_conf_section *section, enum mk_section its,
+                           const struct mk_conf_problem *before)
+{
+    static const enum mk_section others[] = {MK_SECTION_LOCATION, MK_SECTION_SERVER, MK_SECTION_HOST};
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        if (others[i] != its)
+            hint_at_other(l, section, its, others[i], before);
+}
+
+static struct mk_site *add_site(struct load *l, const struct mk_conf_section *section)
+{
+    struct mk_site *site = mk_arena_zalloc(&l->g->arena, 1, sizeof *site);
+    if (!site)
+        return NULL;
+    struct mk_site **end = &l->g->sites;
+    while (*end)
+        end = &(*end)->next;
+    *end = site;
+    l->g->n_sites++;
+    site->section = section;
+    site->host.root.fd = -1;
+    site->settings.site = l->g->server.site;
+    /* The host's list replaces the server's. */
+    if (mk_conf_tree_entry(section, MK_STR("Indexfile")))
+        site->settings.site.index = (struct mk_conf_words){0};
+    const struct mk_conf_problem *before = l->report->last;
+    if (mk_conf_bind_over(mk_keys_tables[MK_SECTION_HOST], section, &site->settings, &l->g->arena, l->report))
+        hint_at_others(l, section, MK_SECTION_HOST, before);
+    return site;
+}
+
+static void add_location(struct load *l, struct mk_site *site, const struct mk_conf_section *section)
+{
+    struct mk_site_location *location = mk_arena_zalloc(&l->g->arena, 1, sizeof *location);
+    if (!location)
+        return;
+    struct mk_site_location **end = &site->locations;
+    while (*end)
+        end = &(*end)->next;
+    *end = location;
+    site->n_locations++;
+    location->section = section;
+    location->settings.request = site->settings.site.request;
+    const struct mk_conf_problem *before = l->report->last;
+    if (mk_conf_bind_over(mk_keys_tables[MK_SECTION_LOCATION], section, &location->settings, &l->g->arena,
+                          l->report))
+        hint_at_others(l, section, MK_SECTION_LOCATION, before);
+}
+
+/* Binds a section that belongs to the host above it; false: it is another kind of section. */
+static bool bind_site_section(struct load *l, struct mk_site *site, const struct mk_conf_section *s)
+{
+    struct {
+        enum mk_section which;
+        struct mk_pairs *pairs;
+    } lists[] = {
+        {MK_SECTION_ROUTES, &site->routes},
+        {MK_SECTION_ERROR_PAGES, &site->error_pages},
+        {MK_SECTION_CACHE_CONTROL, &site->cache_control},
+        {MK_SECTION_HANDLERS, &site->handlers},
+    };
+    if (is_section(s, MK_SECTION_LOCATION)) {
+        add_location(l, site, s);
+        return true;
+    }
+    for (size_t i = 0; i < MK_LEN(lists); i++) {
+        if (is_section(s, lists[i].which)) {
+            bind_section(l, lists[i].which, s, lists[i].pairs);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Binds a plugin's section. Unknown sections have been reported already. */
+static void bind_of_plugin(struct load *l, const struct mk_conf_section *s, const struct mk_site *site)
+{
+    const struct mk_conf_table *table = mk_plugins_table(l->g, s->name);
+    if (table)
+        mk_sections_bind(l->g, table, s, site, l->report);
+}
+
+static void bind_rest(struct load *l)
+{
+    static struct mk_site no_site; /* collects sections without a host, so that they are checked, too */
+    struct mk_pairs loads = {0};
+    struct mk_site *site = NULL, scratch = no_site;
+    for (const struct mk_conf_section *s = l->g->tree.first; s; s = s->next) {
+        if (is_section(s, MK_SECTION_HOST))
+            site = add_site(l, s);
+        else if (is_section(s, MK_SECTION_MIMETYPES))
+            bind_section(l, MK_SECTION_MIMETYPES, s, &l->g->mime_types);
+        else if (is_section(s, MK_SECTION_PLUGINS))
+            bind_section(l, MK_SECTION_PLUGINS, s, &loads);
+        else if (!bind_site_section(l, site ? site : &scratch, s))
+            bind_of_plugin(l, s, site);
+        else if (!site)
+            mk_conf_report_error(l->report, &s->at, "[%.*s] belongs below a [HOST]", MK_STR_ARG(s->name));
+    }
+}
+
+/* An unknown section may belong to a plugin that is not loaded. */
+static void hint_at_plugins(struct load *l)
+{
+    char name[64];
+    for (struct mk_conf_problem *p = l->report->first; p; p = p->next) {
+        const struct mk_conf_section *s = l->g->tree.first;
+        while (s && (s->at.line != p->at.line || !mk_str_eq(s->at.file, p->at.file)))
+            s = s->next;
+        if (!s || !mk_plugins_seek_section(s->name, name))
+            continue;
+        l->report->open = p;
+        mk_conf_report_hint(l->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", name, name);
+    }
+}
+
+static void check_sections(struct load *l)
+{
+    const struct mk_conf_table *tables[MK_SECTIONS + 8 * MK_PLUGINS_MAX];
+    size_t n = MK_SECTIONS;
+    memcpy(tables, mk_keys_tables, sizeof mk_keys_tables);
+    for (const struct mk_loaded *p = l->g->plugins; p; p = p->next)
+        for (const struct mk_conf_table *const *t = p->object.plugin->sections; t && *t && n < MK_LEN(tables);
+             t++)
+            tables[n++] = *t;
+    if (mk_conf_check_sections(&l->g->tree, tables, n, l->report) == -EINVAL)
+        hint_at_plugins(l);
+}
+
+static void bind_all(struct load *l)
+{
+    const struct mk_conf_section *server = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    mk_plugins_open(l->g, l->report);
+    check_sections(l);
+    const struct mk_conf_problem *before = l->report->last;
+    if (bind_section(l, MK_SECTION_SERVER, server, &l->g->server))
+        hint_at_others(l, server, MK_SECTION_SERVER, before);
+    bind_rest(l);
+}
+
+/* ---- Overrides and checks ---- */
+
+static void apply_overrides(struct load *l)
+{
+    const struct mk_overrides *o = &l->origin->overrides;
+    mk_addresses_collect(l->g, o, l->report);
+    if (o->workers)
+        l->g->server.workers = o->workers;
+    if (!l->g->server.workers)
+        l->g->server.workers = mk_proc_cpus();
+    if (o->pid_file)
+        l->g->server.pid_file = mk_str_from_c(o->pid_file);
+    else if (l->g->server.pid_file.len)
+        l->g->server.pid_file = mk_conf_path_in(&l->g->arena, l->g->folder, l->g->server.pid_file);
+}
+
+/* ---- Building ---- */
+
+static struct mk_conf_place server_place(const struct load *l, const char *key)
+{
+    const struct mk_conf_section *s = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    const struct mk_conf_entry *e = mk_conf_tree_entry(s, mk_str_from_c(key));
+    if (e)
+        return mk_conf_tree_place(e, e->value);
+    return s ? s->at : (struct mk_conf_place){.file = MK_STR("command line")};
+}
+
+static void build_mime(struct load *l)
+{
+    struct mk_generation *g = l->g;
+    struct mk_conf_place at = server_place(l, "DefaultMimeType");
+    if (!mk_mime_is_type(g->server.default_type))
+        mk_conf_report_error(l->report, &at, "`%.*s` is not a media type",
+                             MK_STR_ARG(g->server.default_type));
+    mk_mime_init(&g->mime, &g->arena, g->server.default_type);
+    for (size_t i = 0; i < g->mime_types.n; i++) {
+        const struct mk_pair *pair = &g->mime_types.at[i];
+        if (!mk_is_field_value(pair->value) || !mk_mime_is_type(pair->value))
+            mk_conf_report_error(l->report, &pair->entry->at, "`%.*s` is not a media type",
+                                 MK_STR_ARG(pair->value));
+        else
+            (void)!mk_mime_add(&g->mime, pair->key, pair->value);
+    }
+}
+
+static void build_hosts(struct load *l)
+{
+    for (struct mk_site *s = l->g->sites; s; s = s->next)
+        mk_site_build(l->g, s, l->report);
+    mk_addresses_lead(l->g, l->report);
+    if (!l->g->sites && !l->unread) {
+        struct mk_conf_place at = {.file = l->origin->path ? mk_str_from_c(l->origin->path)
+                                                           : MK_STR("command line")};
+        mk_conf_report_error(l->report, &at, "there is no [HOST]: nothing to serve");
+        mk_conf_report_hint(l->report, "add a [HOST] with a DocumentRoot, here or in sites/");
+    }
+}
+
+/* Takes the first of these users that exists on this machine. */
+static mk_err find_user(struct load *l, mk_str users, const char *group)
+{
+    mk_err e = -ENOENT;
+    for (mk_str word = mk_str_word(&users); e == -ENOENT && word.len; word = mk_str_word(&users)) {
+        mk_str user = mk_arena_copy(&l->g->arena, word);
+        e = user.p ? mk_identity_find(user.p, group, &l->g->identity) : -ENOMEM;
+    }
+    return e;
+}
+
+static void become_able(struct mk_generation *g)
+{
+    g->has_identity = true;
+    g->logs.workers = g->identity.uid ? &g->identity : NULL;
+}
+
+static void find_identity(struct load *l)
+{
+    struct mk_server_settings *s = &l->g->server;
+    struct mk_conf_place at = server_place(l, "User");
+    if (!s->user.len && s->group.len) {
+        at = server_place(l, "Group");
+        mk_conf_report_error(l->report, &at, "Group needs a User, but there is none");
+    }
+    if (!s->user.len)
+        return;
+    mk_str group = mk_arena_copy(&l->g->arena, s->group.p ? s->group : MK_STR(""));
+    mk_err e = group.p ? find_user(l, s->user, group.p) : -ENOMEM;
+    if (e == -ENOMEM)
+        return;
+    if (e)
+        mk_conf_report_error(l->report, &at, "there is no user `%.*s`%s%s%s", MK_STR_ARG(s->user),
+                             group.len ? ", or no group `" : "", group.p, group.len ? "`" : "");
+    else if (geteuid() == 0)
+        become_able(l->g);
+    else if (l->g->identity.uid != geteuid())
+        mk_conf_report_warn(l->report, &at,
+                            "only root can switch to another user: workers keep the current one");
+}
+
+/* The master can open the folder, but a worker may lack permission to enter it: every request would get
+ * 403. */
+static void check_root(struct load *l, const struct mk_root *root, const struct mk_conf_entry *e)
+{
+    if (root->fd < 0 || !e || !mk_reach_find_closed(&l->g->identity, root->path, strlen(root->path)))
+        return;
+    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    mk_conf_report_warn(l->report, &at, "the User %s may not enter `%s`: workers will answer 403",
+                        l->g->identity.user, root->path);
+    mk_conf_report_hint(l->report, "let others search it: `chmod o+x %s`", root->path);
+}
+
+static void check_reach(struct load *l)
+{
+    for (const struct mk_site *s = l->g->has_identity ? l->g->sites : NULL; s; s = s->next) {
+        check_root(l, &s->host.root, mk_conf_tree_entry(s->section, MK_STR("DocumentRoot")));
+        for (size_t i = 0; i < s->host.n_aliases; i++)
+            check_root(l, &s->host.aliases[i], s->settings.aliases.at[i].entry);
+    }
+}
+
+/* Relative paths start at the folder of the configuration. */
+static mk_str absolute(struct load *l, mk_str where)
+{
+    if (where.len == 0)
+        return mk_arena_copy(&l->g->arena, MK_STR(""));
+    return mk_conf_path_in(&l->g->arena, l->g->folder, where);
+}
+
+/* Always copied into the generation's arena: the log keeps a pointer to its path. */
+static mk_str log_path(struct load *l, mk_str where)
+{
+    mk_str word = mk_logfile_is_word(where) ? mk_arena_copy(&l->g->arena, where) : MK_ABSENT;
+    return word.p ? word : absolute(l, where);
+}
+
+static struct mk_logfile *open_log(struct load *l, mk_str where, struct mk_conf_place at)
+{
+    mk_str path = log_path(l, where);
+    return path.p ? mk_logset_open_at(&l->g->logs, path, 0, 0, &at, l->report) : NULL;
+}
+
+static void open_logs(struct load *l)
+{
+    struct mk_generation *g = l->g;
+    struct mk_conf_place error_log_at = server_place(l, "ErrorLog");
+    if (mk_str_eq_nocase(g->server.error_log, MK_STR("off")))
+        mk_conf_report_error(l->report, &error_log_at,
+                             "the error log cannot be off: expected a file, `stderr` or `syslog`");
+    g->error_log = open_log(l, g->server.error_log, error_log_at);
+    struct mk_request_settings *request = &g->server.site.request;
+    g->access_log = open_log(l, request->access_log, server_place(l, "AccessLog"));
+    /* Print absolute paths: they mean the same from any folder. */
+    if (g->error_log)
+        g->server.error_log = g->error_log->where;
+    if (g->error_log && !mk_errorlog_reserve(g->error_log))
+        l->report->no_memory = true;
+    if (g->access_log)
+        request->access_log = g->access_log->where;
+    mk_location_set(g, request, g->access_log, &g->limits);
+}
+
+/* Only an explicit MaxURISize can be too large: the default fits every valid MaxHeadSize. */
+static void check_sizes(struct load *l)
+{
+    const struct mk_server_settings *s = &l->g->server;
+    const struct mk_conf_section *section = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
+    struct mk_conf_place at = server_place(l, "MaxURISize");
+    if (section && mk_conf_tree_entry(section, MK_STR("MaxURISize")) && s->max_uri_size > s->max_head_size)
+        mk_conf_report_error(l->report, &at,
+                             "MaxURISize is above MaxHeadSize, but the target is part of the head");
+}
+
+static void check_spool_folder(struct load *l)
+{
+    struct mk_conf_place at = server_place(l, "SpoolFolder");
+    mk_str folder = absolute(l, l->g->server.spool_folder);
+    l->g->server.spool_folder = folder;
+    int fd = folder.p && l->g->wants_spool ? mk_spool_open(folder.p) : -1;
+    if (!l->g->wants_spool || !folder.p || fd >= 0) {
+        mk_fd_close(&fd);
+        return;
+    }
+    mk_conf_report_error(l->report, &at, "cannot spool content in `%s`: %s", folder.p, mk_err_text(fd));
+    mk_conf_report_hint(l->report, "%s",
+                        fd == -EOPNOTSUPP
+                            ? "its file system has no O_TMPFILE: choose a folder on a local disk"
+                            : "create it, or choose another folder with SpoolFolder in [SERVER]");
+}
+
+static void build_all(struct load *l)
+{
+    check_sizes(l);
+    apply_overrides(l);
+    build_mime(l);
+    find_identity(l);
+    open_logs(l);
+    mk_plugins_start(l->g, l->report);
+    build_hosts(l);
+    check_reach(l);
+    mk_plugins_enter_hosts(l->g, l->report);
+    mk_location_check_logs(l->g, l->report);
+    check_spool_folder(l);
+    mk_certificates_build(l->g, l->report);
+}
+
+bool mk_generation_has_tls(const struct mk_generation *g)
+{
+    for (size_t i = 0; i < g->listens.n; i++)
+        if (g->listens.at[i].tls)
+            return true;
+    return false;
+}
+
+struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
+                                         struct mk_conf_report *report)
+{
+    struct mk_generation *g = mk_mem_zalloc(1, sizeof *g);
+    mk_conf_report_init(report, report_arena);
+    if (!g) {
+        report->no_memory = true;
+        return NULL;
+    }
+    mk_arena_init(&g->arena, NULL);
+    mk_conf_report_watch(report, &g->arena);
+    g->shared = origin->shared ? origin->shared : &g->own_shared;
+    struct load l = {.g = g, .origin = origin, .report = report};
+    read_origin(&l);
+    bind_all(&l);
+    build_all(&l);
+    mk_conf_report_watch(report, NULL);
+    if (mk_conf_report_result(report) == 0)
+        return g;
+    mk_generation_free(g);
+    return NULL;
+}
+
+void mk_generation_free(struct mk_generation *g)
+{
+    struct mk_object objects[MK_PLUGINS_MAX];
+    mk_plugins_stop(g);
+    mk_certificates_free(g);
+    for (struct mk_site *s = g->sites; s; s = s->next)
+        mk_site_close(s);
+    mk_logset_close(&g->logs);
+    size_t n = mk_plugins_detach(g, objects);
+    mk_arena_fini(&g->arena);
+    for (size_t i = 0; i < n; i++)
+        mk_object_close(&objects[i]);
+    mk_shared_fini(&g->own_shared);
+    mk_mem_free(g);
+}

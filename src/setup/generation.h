@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads a configuration as one generation. */
+#ifndef MK_SETUP_GENERATION_H
+#define MK_SETUP_GENERATION_H
+
+#include "setup/generation_type.h"
+
+/* Reads, checks and builds everything; opens document roots and logs. NULL on any error, which the report
+ * explains; success may come with warnings. `report` lives in `report_arena`. */
+struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct mk_arena *report_arena,
+                                         struct mk_conf_report *report) MK_MUST_USE;
+void mk_generation_free(struct mk_generation *g);
+
+/* True if some Listen has TLS. */
+bool mk_generation_has_tls(const struct mk_generation *g);
+
+#endif

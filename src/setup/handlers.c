@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/handlers.h"
+
+#include "conf/nearest.h"
+#include "setup/ours.h"
+#include "setup/plugins.h"
+#include "web/fixed.h"
+
+bool mk_handlers_has(const struct mk_generation *g, mk_str name)
+{
+    const struct mk_plugin *plugin;
+    return mk_ours_find(name) || mk_plugins_handler(g, name, &plugin);
+}
+
+static void report_unknown(const struct mk_generation *g, struct mk_conf_report *report,
+                           const struct mk_conf_entry *entry, mk_str name)
+{
+    char plugin[64];
+    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    struct mk_conf_place at = mk_conf_tree_place(entry, name);
+    for (size_t i = 0; mk_ours_at(i); i++)
+        mk_conf_nearest_try(&near, mk_str_from_c(mk_ours_at(i)->handler->name));
+    for (const struct mk_loaded *l = g->plugins; l; l = l->next)
+        for (const struct mk_handler *const *h = l->object.plugin->handlers; h && *h; h++)
+            mk_conf_nearest_try(&near, mk_str_from_c((*h)->name));
+    mk_conf_report_error(
+        report, &at, "there is no handler `%.*s`: expected static, redirect, status or a plugin's handler",
+        MK_CONF_REPORT_ARG(name));
+    if (mk_plugins_seek_handler(name, plugin))
+        mk_conf_report_hint(report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin, plugin);
+    else
+        mk_conf_report_meant(report, near.best);
+}
+
+static void report_form(struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,
+                        const struct mk_handler *h, const char *example)
+{
+    struct mk_conf_place at = mk_conf_tree_place(entry, words);
+    mk_conf_report_error(report, &at, "the handler `%s` expects %s", h->name,
+                         h->form ? h->form : "nothing after it");
+    if (example && report->open && !report->open->hint.p)
+        mk_conf_report_hint(report, "write, for example, `%s`", example);
+}
+
+bool mk_handlers_bind(struct mk_generation *g, struct mk_conf_report *report,
+                      const struct mk_conf_entry *entry, mk_str words, struct mk_route *route)
+{
+    mk_str rest = words, name = mk_str_word(&rest);
+    const struct mk_ours *ours = mk_ours_find(name);
+    const struct mk_handler *h = ours ? ours->handler : mk_plugins_handler(g, name, &route->plugin);
+    route->written = words;
+    route->handler = h;
+    if (!h) {
+        report_unknown(g, report, entry, name);
+        return false;
+    }
+    struct mk_conf_spot spot = {.arena = &g->arena, .report = report, .entry = entry};
+    bool (*bind)(const struct mk_conf_spot *, mk_str, void **) = ours ? ours->bind : h->bind;
+    size_t n_errors = report->n_errors;
+    rest = mk_str_trim(rest);
+    bool ok = bind ? bind(&spot, rest, &route->data) : rest.len == 0;
+    if (!ok && report->n_errors == n_errors && !mk_conf_report_lacks_memory(report))
+        report_form(report, entry, ours ? words : rest, h, ours ? ours->example : NULL);
+    return ok;
+}
+
+bool mk_handlers_bind_status(struct mk_arena *arena, unsigned status, mk_str written, struct mk_route *route)
+{
+    struct mk_fixed *data = mk_arena_zalloc(arena, 1, sizeof *data);
+    if (!data)
+        return false;
+    data->status = status;
+    route->handler = &mk_fixed;
+    route->data = data;
+    route->written = written;
+    return true;
+}

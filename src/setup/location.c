@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/location.h"
+
+#include <string.h>
+
+#include "conf/path.h"
+#include "setup/expression.h"
+
+void mk_location_set(struct mk_generation *g, const struct mk_request_settings *settings,
+                     struct mk_logfile *log, struct mk_request_limits *out)
+{
+    *out = (struct mk_request_limits){
+        .content_max = settings->max_body_size ? settings->max_body_size : UINT64_MAX,
+        .rate_bytes = settings->rate_bytes * settings->rate_ms / 1000,
+        .rate_ms = settings->rate_bytes ? settings->rate_ms : 0,
+        .handler_ms = settings->handler_ms,
+        .tunnel_ms = settings->tunnel_ms,
+        .log = log,
+        .log_format = settings->access_format,
+    };
+    g->logs_access |= log && log->kind != MK_LOGFILE_OFF;
+}
+
+/* 0: no limit. */
+static uint32_t shorter(uint32_t a, uint32_t b)
+{
+    return a == 0 || (b && b < a) ? b : a;
+}
+
+static bool is_faster(const struct mk_request_limits *a, const struct mk_request_limits *b)
+{
+    return a->rate_ms &&
+           (!b->rate_ms || a->rate_bytes * 1000 / a->rate_ms > b->rate_bytes * 1000 / b->rate_ms);
+}
+
+static bool is_written(const struct mk_request_limits *l)
+{
+    return l->log && l->log->kind != MK_LOGFILE_OFF;
+}
+
+static struct mk_request_limits stricter(const struct mk_request_limits *own,
+                                         const struct mk_request_limits *host)
+{
+    const struct mk_request_limits *rate = is_faster(host, own) ? host : own;
+    const struct mk_request_limits *log = is_written(own) ? own : host;
+    return (struct mk_request_limits){
+        .content_max = mk_min(own->content_max, host->content_max),
+        .rate_bytes = rate->rate_bytes,
+        .rate_ms = rate->rate_ms,
+        .handler_ms = shorter(own->handler_ms, host->handler_ms),
+        .tunnel_ms = shorter(own->tunnel_ms, host->tunnel_ms),
+        .log = log->log,
+        .log_format = log->log_format,
+    };
+}
+
+static bool are_equal(const struct mk_request_limits *a, const struct mk_request_limits *b)
+{
+    return a->content_max == b->content_max && a->rate_bytes == b->rate_bytes && a->rate_ms == b->rate_ms &&
+           a->handler_ms == b->handler_ms && a->tunnel_ms == b->tunnel_ms && a->log == b->log &&
+           a->log_format == b->log_format;
+}
+
+/* The log that the section names, else `otherwise`. Relative names start at the folder of its file. */
+static struct mk_logfile *open_log(struct mk_generation *g, const struct mk_conf_section *section,
+                                   struct mk_request_settings *settings, struct mk_logfile *otherwise,
+                                   struct mk_conf_report *report)
+{
+    const struct mk_conf_entry *e = mk_conf_tree_entry(section, MK_STR("AccessLog"));
+    if (!e || !settings->access_log.len) {
+        settings->access_log = otherwise ? otherwise->where : settings->access_log;
+        return otherwise;
+    }
+    struct mk_conf_place at = mk_conf_tree_place(e, e->value);
+    mk_str where = settings->access_log;
+    mk_str path = mk_logfile_is_word(where) ? mk_arena_copy(&g->arena, where)
+                                            : mk_conf_path_join(&g->arena, section->at.file, where);
+    struct mk_logfile *f = path.p ? mk_logset_open_at(&g->logs, path, 0, 0, &at, report) : NULL;
+    if (f) /* printed, it means the same from any folder */
+        settings->access_log = f->where;
+    return f;
+}
+
+static mk_str place_text(struct mk_generation *g, const struct mk_conf_section *s)
+{
+    return mk_arena_printf(&g->arena, "%.*s:%u", MK_STR_ARG(s->at.file), s->at.line);
+}
+
+/* The word's place: `Path` may repeat. */
+static struct mk_conf_place place_of(const struct mk_conf_section *section, mk_str word)
+{
+    for (const struct mk_conf_entry *e = section->first; e; e = e->next)
+        if (word.p >= e->value.p && word.p < e->value.p + e->value.len)
+            return mk_conf_tree_place(e, word);
+    return section->at;
+}
+
+static struct mk_location_path *add_pattern(const struct mk_conf_place *at, mk_str word,
+                                            struct mk_location_path *out, struct mk_conf_report *report)
+{
+    if (mk_pattern_set(&out->pattern, word))
+        return out + 1;
+    mk_conf_report_error(report, at, "`%.*s` is not a pattern: it must begin with /, * or ~",
+                         MK_CONF_REPORT_ARG(word));
+    return out;
+}
+
+/* Patterns of routes, `~REGEX` and `~ REGEX`. */
+static void build_paths(struct mk_generation *g, const struct mk_site_location *from, struct mk_location *out,
+                        struct mk_conf_report *report)
+{
+    const struct mk_conf_words *words = &from->settings.paths;
+    struct mk_location_path *end = mk_arena_zalloc(&g->arena, words->n + 1, sizeof *end);
+    out->paths = end;
+    if (!mk_conf_tree_entry(from->section, MK_STR("Path"))) {
+        mk_conf_report_error(report, &from->section->at, "[LOCATION] must have `Path`");
+        mk_conf_report_hint(report, "name its paths as in [ROUTES]: `Path /upload/*`");
+    }
+    for (size_t i = 0; end && i < words->n; i++) {
+        struct mk_conf_place at = place_of(from->section, words->v[i]);
+        bool is_regex = mk_str_starts(words->v[i], MK_STR("~"));
+        mk_str word = is_regex ? mk_str_skip(words->v[i], 1) : words->v[i];
+        if (is_regex && !word.len && i + 1 < words->n)
+            word = words->v[++i];
+        if (!is_regex)
+            end = add_pattern(&at, word, end, report);
+        else if ((end->regex = mk_expression_new(&g->arena, report, &at, word, false)))
+            end++;
+    }
+    out->n_paths = end ? (size_t)(end - out->paths) : 0;
+}
+
+void mk_location_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+{
+    struct mk_request_settings *settings = &site->settings.site.request;
+    struct mk_request_limits *limits = mk_arena_zalloc(&g->arena, 1, sizeof *limits);
+    struct mk_location *at = mk_arena_zalloc(&g->arena, site->n_locations + 1, sizeof *at);
+    if (!limits || !at)
+        return;
+    struct mk_logfile *log = open_log(g, site->section, settings, g->access_log, report);
+    mk_location_set(g, settings, log, limits);
+    site->host.limits = are_equal(limits, &g->limits) ? NULL : limits;
+    site->host.locations = at;
+    site->host.n_locations = site->n_locations;
+    for (struct mk_site_location *l = site->locations; l; l = l->next, at++) {
+        struct mk_request_settings *own = &l->settings.request;
+        mk_location_set(g, own, open_log(g, l->section, own, log, report), &at->limits);
+        at->strict = stricter(&at->limits, limits);
+        build_paths(g, l, at, report);
+        at->written_at = place_text(g, l->section);
+        at->owner = l;
+    }
+}
+
+static void check_log(const struct mk_conf_section *section, const struct mk_request_limits *limits,
+                      const struct mk_request_limits *otherwise, struct mk_conf_report *report)
+{
+    static const char *const keys[] = {"AccessLog", "AccessLogFormat"};
+    bool differs[] = {limits->log != otherwise->log, limits->log_format != otherwise->log_format};
+    for (size_t i = 0; i < MK_LEN(keys); i++) {
+        const struct mk_conf_entry *e = mk_conf_tree_entry(section, mk_str_from_c(keys[i]));
+        if (!e || !differs[i])
+            continue;
+        mk_conf_report_warn(report, &e->at, "a plugin writes the access log of this host: `%s` has no effect",
+                            keys[i]);
+    }
+}
+
+void mk_location_check_logs(const struct mk_generation *g, struct mk_conf_report *report)
+{
+    for (const struct mk_site *s = g->sites; s; s = s->next) {
+        const struct mk_host *h = &s->host;
+        if (!h->has_own_access_log)
+            continue;
+        if (h->limits)
+            check_log(s->section, h->limits, &g->limits, report);
+        for (size_t i = 0; i < h->n_locations; i++) {
+            const struct mk_site_location *l = h->locations[i].owner;
+            check_log(l->section, &h->locations[i].limits, &g->limits, report);
+        }
+    }
+}

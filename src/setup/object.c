@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/object.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <limits.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "conf/field.h"
+#include "os/place.h"
+#include "os/trial.h"
+#include "setup/builtin.h"
+
+/* Weak: the program's build defines the list of built-in plugins, unit tests link without it. */
+#pragma weak mk_builtin_plugins
+
+static const struct mk_plugin *const *builtins(void)
+{
+    static const struct mk_plugin *const none[] = {NULL};
+    const struct mk_plugin *const *all = mk_builtin_plugins;
+    return all ? all : none;
+}
+
+static bool fail(char why[MK_OBJECT_WHY], const char *fmt, ...) MK_PRINTF(2, 3);
+
+static bool fail(char why[MK_OBJECT_WHY], const char *fmt, ...)
+{
+    struct mk_buf text = mk_buf_fixed(why, MK_OBJECT_WHY - 1);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    why[text.len] = '\0';
+    return false;
+}
+
+/* ---- Is it one of ours? ---- */
+
+static bool is_name(const char *name)
+{
+    size_t n = 0;
+    while (name[n] && (mk_char_is_digit(name[n]) || (name[n] >= 'a' && name[n] <= 'z') || name[n] == '-'))
+        n++;
+    return n > 0 && n < 64 && !name[n];
+}
+
+/* The parser would write outside of the settings, or follow an alias or choices that do not exist. */
+static bool is_odd(const struct mk_conf_table *t, const struct mk_conf_key *k)
+{
+    if (!k->name)
+        return true;
+    if (k->flags & MK_CONF_IGNORED)
+        return false;
+    const struct mk_conf_key *real =
+        k->alias_of ? mk_conf_table_find(t, mk_str_from_c(k->alias_of), false) : k;
+    return !real || real->alias_of || !mk_conf_field_fits(real) || real->size > t->size ||
+           real->offset > t->size - real->size || (real->type == MK_CONF_ENUM && !real->choices);
+}
+
+static bool check_table(const struct mk_conf_table *t, char why[MK_OBJECT_WHY])
+{
+    if (!t->section)
+        return fail(why, "one of its sections has no name");
+    for (size_t i = 0; i < t->n; i++)
+        if (is_odd(t, &t->keys[i]))
+            return fail(why,
+                        "the key `%s` of its section [%s] is invalid: check its type and MK_CONF_AT, and "
+                        "the size of the section's struct",
+                        t->keys[i].name ? t->keys[i].name : "", t->section);
+    return true;
+}
+
+/* Validate everything here: the rest of the server uses the contents unchecked. */
+static bool check_contents(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
+{
+    for (const struct mk_conf_table *const *t = p->sections; t && *t; t++)
+        if (!check_table(*t, why))
+            return false;
+    for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
+        if (!(*h)->name || !(*h)->handle)
+            return fail(why, "one of its handlers lacks its name or its handle()");
+    for (const struct mk_verb *const *v = p->verbs; v && *v; v++)
+        if (!(*v)->name || !(*v)->run)
+            return fail(why, "one of its verbs lacks its name or its run()");
+    return true;
+}
+
+/* The members that every plugin has; those behind them came later, or may. */
+enum { SMALLEST = offsetof(struct mk_plugin, load) };
+
+static bool check(const struct mk_plugin *p, char why[MK_OBJECT_WHY])
+{
+    if (p->abi != MK_ABI)
+        return fail(why, "it was built for ABI %u, this server has %u: rebuild it", p->abi, MK_ABI);
+    if (p->size > sizeof *p)
+        return fail(why,
+                    "it was built for a newer server: its struct mk_plugin has %zu bytes, this server's %zu",
+                    p->size, sizeof *p);
+    if (p->size < SMALLEST)
+        return fail(why, "its struct mk_plugin has only %zu bytes: begin it with MK_PLUGIN_HEAD", p->size);
+    if (!p->name || !is_name(p->name))
+        return fail(why, "its name must consist of lower-case letters, digits and `-`");
+    return check_contents(p, why);
+}
+
+/* The rest of the server reads every member: those that the plugin lacks are zero. */
+static bool widen(struct mk_object *o, char why[MK_OBJECT_WHY])
+{
+    if (o->plugin->size == sizeof *o->plugin)
+        return true;
+    o->widened = mk_mem_zalloc(1, sizeof *o->widened);
+    if (!o->widened)
+        return fail(why, "%s", mk_err_text(-ENOMEM));
+    memcpy(o->widened, o->plugin, o->plugin->size);
+    o->plugin = o->widened;
+    return true;
+}
+
+/* ---- Files ---- */
+
+static bool fill(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
+
+static bool fill(char path[PATH_MAX], const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(path, PATH_MAX, fmt, args);
+    va_end(args);
+    return len > 0 && len < PATH_MAX;
+}
+
+static const struct mk_plugin *find_symbol(void *handle)
+{
+    return dlsym(handle, "mk_plugin");
+}
+
+/* dlopen() answers what it has loaded under the same name, although the file may have been replaced since.
+ * Under a name that it does not know it looks at the file: slashes and dots that say which file it is make
+ * such a name, and lead to the same place. */
+static bool name_by_inode(const char *path, char name[PATH_MAX])
+{
+    struct stat st;
+    const char *base = strrchr(path, '/');
+    struct mk_buf text = mk_buf_fixed(name, PATH_MAX - 1);
+    if (!base || stat(path, &st) < 0)
+        return false;
+    mk_buf_add(&text, mk_str_of(path, (size_t)(base - path)));
+    for (uint64_t bits = st.st_ino; bits; bits >>= 1)
+        mk_buf_add(&text, bits & 1 ? MK_STR("/.") : MK_STR("/"));
+    mk_buf_add(&text, mk_str_from_c(base));
+    name[text.len] = '\0';
+    return !text.failed;
+}
+
+static void *open_object(const char *path)
+{
+    char name[PATH_MAX];
+    void *loaded = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (!loaded)
+        return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    dlclose(loaded);
+    return dlopen(name_by_inode(path, name) ? name : path, RTLD_NOW | RTLD_LOCAL);
+}
+
+enum { TRIAL_S = 10 };
+
+static void try_out(void *ctx)
+{
+    char why[MK_OBJECT_WHY];
+    void *handle = open_object(ctx);
+    const struct mk_plugin *p = handle ? find_symbol(handle) : NULL;
+    if (p)
+        (void)!check(p, why); /* only a crash matters: the caller reports the errors */
+}
+
+/* Loading a badly broken object can crash the process, so a child process tries it first. */
+static bool survives(char *path, char why[MK_OBJECT_WHY])
+{
+    int e = mk_trial_run(try_out, path, TRIAL_S);
+    if (e > 0)
+        return fail(why, "it is broken: loading it crashes with signal %d", e);
+    if (e == -ECANCELED)
+        return fail(why, "it is broken: loading it exits the program");
+    return e ? fail(why, "cannot start a process to try it out: %s", mk_err_text(e)) : true;
+}
+
+static bool open_file(struct mk_object *o, char why[MK_OBJECT_WHY])
+{
+    struct stat st;
+    if (stat(o->path, &st) < 0)
+        return fail(why, "%s", mk_err_text(mk_err_last()));
+    if (!S_ISREG(st.st_mode))
+        return fail(why, "it is not a file");
+    if (!survives(o->path, why))
+        return false;
+    o->handle = open_object(o->path);
+    if (!o->handle) {
+        const char *text = dlerror();
+        return fail(why, "%s", text ? text : "loading it failed");
+    }
+    o->plugin = find_symbol(o->handle);
+    bool ok = o->plugin ? check(o->plugin, why) && widen(o, why)
+                        : fail(why, "it has no symbol `mk_plugin`: not a plugin of Monkey 2");
+    if (!ok)
+        mk_object_close(o);
+    return ok;
+}
+
+bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
+{
+    *o = (struct mk_object){0};
+    if (mk_str_find(name, '/') != MK_STR_NONE) {
+        if (!fill(o->path, "%.*s", MK_STR_ARG(name)))
+            return fail(why, "its name is too long");
+        return open_file(o, why);
+    }
+    for (const struct mk_plugin *const *p = builtins(); *p; p++)
+        if (mk_str_eq(mk_str_from_c((*p)->name), name)) {
+            o->plugin = *p;
+            return true;
+        }
+    if (mk_place_find(name, o->path))
+        return open_file(o, why);
+    return fail(why,
+                "it is not built in, and there is no " MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX
+                " in " MK_PLUGIN_DIR,
+                MK_STR_ARG(name));
+}
+
+void mk_object_close(struct mk_object *o)
+{
+    mk_mem_free(o->widened);
+    if (o->handle)
+        dlclose(o->handle);
+    *o = (struct mk_object){0};
+}
+
+/* ---- All of them ---- */
+
+/* A built-in plugin takes precedence over a file of that name. */
+static bool is_built_in(const char *name)
+{
+    const struct mk_plugin *const *p = builtins();
+    while (*p && strcmp((*p)->name, name) != 0)
+        p++;
+    return *p;
+}
+
+static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, void *ctx), void *ctx)
+{
+    char pattern[PATH_MAX], why[MK_OBJECT_WHY];
+    glob_t found;
+    bool goes_on = true;
+    if (!fill(pattern, "%s/" MK_PLACE_PREFIX "*" MK_PLACE_SUFFIX, folder) ||
+        glob(pattern, 0, NULL, &found) != 0)
+        return true;
+    for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
+        struct mk_object o;
+        if (mk_object_open(&o, mk_str_from_c(found.gl_pathv[i]), why)) {
+            goes_on = is_built_in(o.plugin->name) || each(&o, ctx);
+            mk_object_close(&o);
+        }
+    }
+    globfree(&found);
+    return goes_on;
+}
+
+void mk_object_each(bool (*each)(const struct mk_object *o, void *ctx), void *ctx)
+{
+    char folder[PATH_MAX];
+    for (const struct mk_plugin *const *p = builtins(); *p; p++)
+        if (!each(&(struct mk_object){.plugin = *p}, ctx))
+            return;
+    /* Only the first readable folder counts: a program in its build tree does not list the installed
+     * plugins. */
+    for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
+        if (mk_place_folder(i, folder) && access(folder, R_OK) == 0) {
+            each_in(folder, each, ctx);
+            return;
+        }
+}

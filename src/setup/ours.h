@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The built-in handlers, and how they parse their arguments in [ROUTES]. Knows no plugin. */
+#ifndef MK_SETUP_OURS_H
+#define MK_SETUP_OURS_H
+
+#include <monkey/handler.h>
+
+#include "conf/table.h"
+
+/* The layer of these handlers knows no configuration, so `bind` of struct mk_handler is here. */
+struct mk_ours {
+    const struct mk_handler *handler;
+    bool (*bind)(const struct mk_conf_spot *spot, mk_str words, void **data);
+    const char *example; /* a line of [ROUTES] */
+};
+
+/* The built-in handler of that name; NULL if there is none. */
+const struct mk_ours *mk_ours_find(mk_str name);
+/* The i-th; NULL when there are no more. */
+const struct mk_ours *mk_ours_at(size_t i);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/sections.h"
+
+#include "conf/bind.h"
+#include "conf/print.h"
+
+const struct mk_plugin_section *mk_sections_find(const struct mk_generation *g,
+                                                 const struct mk_conf_table *table,
+                                                 const struct mk_site *site,
+                                                 const struct mk_plugin_section *after)
+{
+    const struct mk_plugin_section *s = after ? after->next : g->sections;
+    while (s && (s->table != table || s->site != site))
+        s = s->next;
+    return s;
+}
+
+const struct mk_plugin_section *mk_sections_of(const struct mk_generation *g, const void *settings)
+{
+    const struct mk_plugin_section *s = settings ? g->sections : NULL;
+    while (s && s->settings != settings)
+        s = s->next;
+    return s;
+}
+
+void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table,
+                      const struct mk_conf_section *section, const struct mk_site *site,
+                      struct mk_conf_report *report)
+{
+    if (table->scope == MK_CONF_SERVER)
+        site = NULL;
+    else if (!table->repeatable && mk_sections_find(g, table, site, NULL))
+        mk_conf_report_error(report, &section->at, "this host already has a section [%s]", table->section);
+    struct mk_plugin_section *s = mk_arena_zalloc(&g->arena, 1, sizeof *s);
+    void *settings = mk_arena_zalloc(&g->arena, 1, table->size ? table->size : 1);
+    if (!s || !settings)
+        return;
+    *s = (struct mk_plugin_section){.table = table, .section = section, .site = site, .settings = settings};
+    struct mk_plugin_section **end = &g->sections;
+    while (*end)
+        end = &(*end)->next;
+    *end = s;
+    (void)!mk_conf_bind(table, section, settings, &g->arena, report);
+}
+
+/* Rules that no table can print, as they were written. */
+static void print_entries(const struct mk_plugin_section *s, struct mk_buf *out)
+{
+    for (const struct mk_conf_entry *e = s->section->first; e; e = e->next)
+        if (!mk_conf_table_find(s->table, e->key, false))
+            mk_conf_print_entry(e->key, e->value, out);
+}
+
+void mk_sections_print(const struct mk_generation *g, const struct mk_site *site, struct mk_buf *out)
+{
+    for (const struct mk_plugin_section *s = g->sections; s; s = s->next) {
+        if (s->site != site)
+            continue;
+        mk_buf_add(out, MK_STR("\n"));
+        mk_conf_print_section(s->table, s->settings, out);
+        if (s->table->entry && !s->table->show_entry)
+            print_entries(s, out);
+    }
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sections of plugins: binds each to its table, keeps its settings, and prints them. */
+#ifndef MK_SETUP_SECTIONS_H
+#define MK_SETUP_SECTIONS_H
+
+#include "setup/generation_type.h"
+
+/* A section of a plugin, and its settings. */
+struct mk_plugin_section {
+    struct mk_plugin_section *next;
+    const struct mk_conf_table *table;
+    const struct mk_conf_section *section;
+    const struct mk_site *site; /* NULL: above all hosts, or of the server */
+    void *settings;
+};
+
+/* Binds a section of a plugin; `site` is the host above it. */
+void mk_sections_bind(struct mk_generation *g, const struct mk_conf_table *table,
+                      const struct mk_conf_section *section, const struct mk_site *site,
+                      struct mk_conf_report *report);
+
+/* The next section of that table and site after `after` (NULL: the first); NULL if there is none. */
+const struct mk_plugin_section *mk_sections_find(const struct mk_generation *g,
+                                                 const struct mk_conf_table *table,
+                                                 const struct mk_site *site,
+                                                 const struct mk_plugin_section *after);
+
+/* The section that filled these settings; NULL if none did. */
+const struct mk_plugin_section *mk_sections_of(const struct mk_generation *g, const void *settings);
+
+/* Prints the sections of one host, or (NULL) those above all hosts. */
+void mk_sections_print(const struct mk_generation *g, const struct mk_site *site, struct mk_buf *out);
+
+#endif

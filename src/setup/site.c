@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/site.h"
+
+#include <limits.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/num.h"
+#include "conf/path.h"
+#include "http/host.h"
+#include "os/fd.h"
+#include "os/identity.h"
+#include "setup/alias.h"
+#include "setup/cachecontrol.h"
+#include "setup/expression.h"
+#include "setup/handlers.h"
+#include "setup/location.h"
+#include "setup/plugins.h"
+#include "web/redirect.h"
+
+struct build {
+    struct mk_generation *g;
+    struct mk_site *site;
+    struct mk_conf_report *report;
+    struct mk_arena *arena;
+    struct mk_regex **name_regexes; /* of the names, by their index; NULL: none has one */
+};
+
+static void *alloc(struct build *b, size_t n, size_t size)
+{
+    return mk_arena_zalloc(b->arena, n ? n : 1, size);
+}
+
+static struct mk_conf_place place_of_key(const struct build *b, const char *key)
+{
+    const struct mk_conf_entry *e = mk_conf_tree_entry(b->site->section, mk_str_from_c(key));
+    return e ? mk_conf_tree_place(e, e->value) : b->site->section->at;
+}
+
+/* Relative to the folder of the configuration file, as @INCLUDE is; ends with a NUL. */
+static mk_str full_path(struct build *b, mk_str path)
+{
+    mk_str file = b->site->section->at.file;
+    size_t slash = mk_str_find_last(file, '/');
+    mk_str folder = slash == MK_STR_NONE ? b->g->folder : mk_str_first(file, slash);
+    return mk_conf_path_in(b->arena, folder, path);
+}
+
+static void open_root(struct build *b)
+{
+    struct mk_root *root = &b->site->host.root;
+    struct mk_conf_place at = place_of_key(b, "DocumentRoot");
+    root->fd = -1;
+    root->how.symlink = (enum mk_symlink)b->site->settings.site.symlink;
+    if (b->site->settings.root.len == 0) {
+        root->path = "";
+        if (b->site->settings.redirect.len == 0)
+            mk_conf_report_error(b->report, &at, "this [HOST] has no DocumentRoot (and no Redirect)");
+        return;
+    }
+    mk_str path = full_path(b, b->site->settings.root);
+    if (!path.p)
+        return;
+    root->path = path.p;
+    mk_err e = mk_file_open_root(path.p, &root->fd);
+    if (e)
+        mk_conf_report_error(b->report, &at, "cannot serve the folder `%s`: %s", path.p, mk_err_text(e));
+}
+
+static bool is_safe_relative(mk_str path)
+{
+    while (path.p) {
+        mk_str part = mk_str_cut(&path, '/');
+        if (part.len == 0 || mk_str_eq(part, MK_STR(".")) || mk_str_eq(part, MK_STR("..")))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Users ---- */
+
+/* A user's link may lead anywhere: as root, the master must not open a folder for the workers that they could
+ * not enter themselves. */
+static mk_err open_as_worker(const struct build *b, const char *path, int *fd)
+{
+    struct mk_own_rights own;
+    if (!b->g->has_identity)
+        return mk_file_open_root(path, fd);
+    mk_err e = mk_identity_borrow(&b->g->identity, &own);
+    if (e)
+        return e;
+    e = mk_file_open_root(path, fd);
+    mk_identity_return(&own);
+    return e;
+}
+
+static void add_home(struct build *b, struct mk_user_homes *homes, const struct passwd *pw)
+{
+    char path[PATH_MAX];
+    int fd;
+    mk_str dir = b->site->settings.site.user_dir;
+    int len = snprintf(path, sizeof path, "%s/%.*s", pw->pw_dir, MK_STR_ARG(dir));
+    if (len < 0 || (size_t)len >= sizeof path)
+        return;
+    bool follows = b->site->host.root.how.symlink == MK_SYMLINK_ON;
+    if (follows ? open_as_worker(b, path, &fd)
+                : mk_file_open_root_of(pw->pw_dir, path + (size_t)len - dir.len, pw->pw_uid, &fd))
+        return;
+    struct mk_user_home *home = alloc(b, 1, sizeof *home);
+    mk_str name = mk_arena_copy(b->arena, mk_str_from_c(pw->pw_name));
+    mk_str kept = mk_arena_copy(b->arena, mk_str_of(path, (size_t)len));
+    if (!home || !name.p || !kept.p || !mk_map_put(&homes->by_name, name, home)) {
+        mk_fd_close(&fd);
+        return;
+    }
+    home->root = (struct mk_root){.fd = fd, .path = kept.p, .how = b->site->host.root.how};
+}
+
+static void find_homes(struct build *b)
+{
+    mk_str dir = b->site->settings.site.user_dir;
+    if (dir.len == 0 || mk_str_eq_nocase(dir, MK_STR("off")))
+        return;
+    if (!is_safe_relative(dir)) {
+        struct mk_conf_place at = place_of_key(b, "UserDir");
+        mk_conf_report_error(b->report, &at, "`%.*s` is not a folder in the homes of users", MK_STR_ARG(dir));
+        return;
+    }
+    struct mk_user_homes *homes = alloc(b, 1, sizeof *homes);
+    if (!homes)
+        return;
+    mk_map_init(&homes->by_name, b->arena);
+    setpwent();
+    for (const struct passwd *pw; (pw = getpwent());)
+        add_home(b, homes, pw);
+    endpwent();
+    b->site->host.homes = homes;
+}
+
+/* ---- Routes ---- */
+
+static bool bind_status(struct build *b, unsigned status, mk_str written, struct mk_route *route)
+{
+    return mk_handlers_bind_status(b->arena, status, written, route);
+}
+
+/* `Match REGEX HANDLER...` of Monkey 1.6; false: no route. */
+static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_route *route)
+{
+    mk_str rest = pair->value, pattern = mk_arena_copy(b->arena, mk_str_word(&rest));
+    mk_str words = mk_str_trim(rest), name = mk_str_word(&rest);
+    struct mk_conf_place at = mk_conf_tree_place(pair->entry, words);
+    char plugin[64];
+    if (!mk_str_eq_nocase(pair->key, MK_STR("Match")) || name.len == 0) {
+        mk_conf_report_error(b->report, &pair->entry->at, "expected `Match REGEX HANDLER [WORDS...]`");
+        return false;
+    }
+    struct mk_regex *regex = mk_expression_posix(b->arena, b->report, &pair->entry->at, pattern);
+    if (!regex)
+        return false;
+    *route = (struct mk_route){.pattern = {.text = pattern}, .regex = regex};
+    if (mk_handlers_has(b->g, name))
+        return mk_handlers_bind(b->g, b->report, pair->entry, words, route);
+    mk_conf_report_warn(b->report, &at, "there is no handler `%.*s`: matching requests get 501",
+                        MK_CONF_REPORT_ARG(name));
+    if (mk_plugins_seek_handler(name, plugin))
+        mk_conf_report_hint(b->report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin,
+                            plugin);
+    return bind_status(b, 501, words, route);
+}
+
+/* `~ REGEX HANDLER...`, or `~REGEX HANDLER...`; false: no route. */
+static bool bind_regex(struct build *b, const struct mk_pair *pair, struct mk_route *route)
+{
+    mk_str rest = pair->value, pattern = mk_str_skip(pair->key, 1);
+    struct mk_conf_place at = pair->entry->at;
+    if (pattern.len == 0) {
+        pattern = mk_str_word(&rest);
+        at = mk_conf_tree_place(pair->entry, pattern);
+    }
+    if (mk_str_trim(rest).len == 0) {
+        mk_conf_report_error(b->report, &at, "expected `~ REGEX HANDLER [WORDS...]`");
+        return false;
+    }
+    route->regex = mk_expression_new(b->arena, b->report, &at, pattern, false);
+    if (!route->regex && mk_str_eq(pair->key, MK_STR("~*")))
+        mk_conf_report_hint(b->report, "for any case of letters, write `~ (?i)REGEX`");
+    route->pattern.text = mk_arena_printf(b->arena, "~ %.*s", MK_STR_ARG(pattern));
+    return route->regex && route->pattern.text.p &&
+           mk_handlers_bind(b->g, b->report, pair->entry, mk_str_trim(rest), route);
+}
+
+static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)
+{
+    *route = (struct mk_route){0};
+    if (mk_str_starts(pair->key, MK_STR("~")))
+        return bind_regex(b, pair, route);
+    if (!mk_pattern_set(&route->pattern, pair->key)) {
+        mk_conf_report_error(b->report, &pair->entry->at,
+                             "`%.*s` is not a pattern: it must begin with /, * or ~", MK_STR_ARG(pair->key));
+        return false;
+    }
+    return mk_handlers_bind(b->g, b->report, pair->entry, pair->value, route);
+}
+
+static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
+{
+    struct mk_redirect *to = alloc(b, 1, sizeof *to);
+    if (!b->site->settings.redirect.len || !to)
+        return;
+    *to = (struct mk_redirect){.status = 301, .url = b->site->settings.redirect};
+    mk_str written = mk_arena_printf(b->arena, "redirect 301 %.*s", MK_STR_ARG(to->url));
+    if (!written.p)
+        return;
+    routes[(*n)++] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL},
+                                       .handler = &mk_redirect,
+                                       .data = to,
+                                       .written = written};
+}
+
+static void add_default(struct build *b, struct mk_route *routes, size_t *n)
+{
+    static const struct mk_conf_entry nowhere;
+    if (b->site->routes.n)
+        return;
+    routes[*n] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}};
+    *n += mk_handlers_bind(b->g, b->report, &nowhere, MK_STR("static"), &routes[*n]);
+}
+
+static void build_routes(struct build *b)
+{
+    struct mk_site *s = b->site;
+    struct mk_route *routes = alloc(b, s->routes.n + s->handlers.n + 2, sizeof *routes);
+    size_t n = 0;
+    if (!routes)
+        return;
+    add_redirect(b, routes, &n);
+    for (size_t i = 0; i < s->handlers.n; i++)
+        n += bind_match(b, &s->handlers.at[i], &routes[n]);
+    for (size_t i = 0; i < s->routes.n; i++)
+        n += bind_route(b, &s->routes.at[i], &routes[n]);
+    add_default(b, routes, &n);
+    s->host.routes = routes;
+    s->host.n_routes = n;
+}
+
+/* ---- Pages ---- */
+
+static mk_str without_slash(mk_str path)
+{
+    while (path.len > 0 && path.p[0] == '/')
+        path = mk_str_skip(path, 1);
+    return path;
+}
+
+static void warn_of_missing_page(struct build *b, const struct mk_conf_entry *entry, mk_str path)
+{
+    mk_str name = mk_arena_copy(b->arena, path);
+    if (name.p && b->site->host.root.fd >= 0 && faccessat(b->site->host.root.fd, name.p, F_OK, 0) < 0)
+        mk_conf_report_warn(b->report, &entry->at, "there is no `%s` beneath the document root", name.p);
+}
+
+static bool has_page(const struct mk_error_page *pages, size_t n, unsigned status)
+{
+    for (size_t i = 0; i < n; i++)
+        if (pages[i].status == status)
+            return true;
+    return false;
+}
+
+/* 404, or 4 for `4xx`; 0 for anything else. */
+static unsigned read_status(mk_str word)
+{
+    uint64_t status;
+    if (mk_str_eq_nocase(word, MK_STR("4xx")) || mk_str_eq_nocase(word, MK_STR("5xx")))
+        return (unsigned)(word.p[0] - '0');
+    return mk_num_parse(word, &status) && status >= 400 && status <= 599 ? (unsigned)status : 0;
+}
+
+static void build_error_pages(struct build *b)
+{
+    const struct mk_pairs *pairs = &b->site->error_pages;
+    struct mk_error_page *pages = alloc(b, pairs->n, sizeof *pages);
+    size_t n = 0;
+    for (size_t i = 0; pages && i < pairs->n; i++) {
+        unsigned status = read_status(pairs->at[i].key);
+        mk_str path = without_slash(pairs->at[i].value);
+        if (!status)
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at,
+                                 "`%.*s` is neither a status from 400 to 599 nor `4xx` or `5xx`",
+                                 MK_STR_ARG(pairs->at[i].key));
+        else if (!is_safe_relative(path))
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at,
+                                 "`%.*s` is not a file beneath the document root",
+                                 MK_STR_ARG(pairs->at[i].value));
+        else if (has_page(pages, n, status))
+            mk_conf_report_error(b->report, &pairs->at[i].entry->at, "there is already a page for %.*s",
+                                 MK_STR_ARG(pairs->at[i].key));
+        else
+            pages[n++] = (struct mk_error_page){.status = status, .path = path};
+        if (pages && n && pages[n - 1].path.p == path.p)
+            warn_of_missing_page(b, pairs->at[i].entry, path);
+    }
+    b->site->host.error_pages = pages;
+    b->site->host.n_error_pages = n;
+}
+
+/* Files that the configuration names beneath the root must not lead out of it. */
+static void check_names_of_files(struct build *b)
+{
+    const struct mk_site_settings *s = &b->site->settings.site;
+    struct mk_conf_place at = place_of_key(b, "Indexfile");
+    for (size_t i = 0; i < s->index.n; i++)
+        if (!is_safe_relative(s->index.v[i]))
+            mk_conf_report_error(b->report, &at, "`%.*s` is not a file in a folder",
+                                 MK_STR_ARG(s->index.v[i]));
+    at = place_of_key(b, "Fallback");
+    if (b->site->host.fallback.p && !is_safe_relative(b->site->host.fallback))
+        mk_conf_report_error(b->report, &at, "`%.*s` is not a file beneath the document root",
+                             MK_STR_ARG(s->fallback));
+}
+
+/* A valid Host of a request, without a port. */
+static bool is_host_name(mk_str name)
+{
+    mk_str host;
+    uint32_t port;
+    return mk_host_parse(name, &host, &port) == 0 && host.len == name.len;
+}
+
+/* `~REGEX` */
+static void add_name_regex(struct build *b, size_t i)
+{
+    struct mk_host *h = &b->site->host;
+    struct mk_conf_place at = place_of_key(b, "ServerName");
+    struct mk_regex **regexes = b->name_regexes;
+    if (!regexes)
+        h->regexes = regexes = b->name_regexes = alloc(b, h->n_names, sizeof(struct mk_regex *));
+    if (regexes)
+        regexes[i] = mk_expression_new(b->arena, b->report, &at, mk_str_skip(h->names[i], 1), true);
+}
+
+static void check_names(struct build *b)
+{
+    const struct mk_conf_words *names = &b->site->settings.names;
+    for (size_t i = 0; i < names->n; i++) {
+        mk_str name = names->v[i];
+        mk_str rest = mk_str_starts(name, MK_STR("*.")) ? mk_str_skip(name, 2) : name;
+        struct mk_conf_place at = place_of_key(b, "ServerName");
+        if (mk_str_starts(name, MK_STR("~")))
+            add_name_regex(b, i);
+        else if (rest.len == 0 || mk_str_find(rest, '*') != MK_STR_NONE)
+            mk_conf_report_error(
+                b->report, &at,
+                "`%.*s` is not a host name: `*` is allowed only at the beginning, before a dot",
+                MK_STR_ARG(name));
+        else if (!is_host_name(rest))
+            mk_conf_report_error(b->report, &at,
+                                 "`%.*s` is not a host name: expected letters, digits, `-`, `_` and dots, or "
+                                 "[ADDRESS6], without a port",
+                                 MK_STR_ARG(name));
+    }
+}
+
+static void check_redirect(struct build *b)
+{
+    mk_str url = b->site->settings.redirect;
+    struct mk_conf_place at = place_of_key(b, "Redirect");
+    if (url.len && !(mk_is_field_value(url) && mk_redirect_is_target(url)))
+        mk_conf_report_error(b->report, &at,
+                             "`%.*s` is not a URL to redirect to: expected SCHEME://HOST... or /PATH, "
+                             "without blanks",
+                             MK_STR_ARG(url));
+}
+
+void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report)
+{
+    struct build b = {.g = g, .site = site, .report = report, .arena = &g->arena};
+    const struct mk_host_settings *s = &site->settings;
+    struct mk_host *h = &site->host;
+    *h = (struct mk_host){
+        .names = s->names.v,
+        .n_names = s->names.n,
+        .index = s->site.index.v,
+        .n_index = s->site.index.n,
+        .mime = &g->mime,
+        .ranges = s->site.resume,
+        .precompressed = s->site.precompressed,
+        .dot_files = s->site.dot_files,
+        .owner = site,
+    };
+    if (s->site.fallback.len)
+        h->fallback = without_slash(s->site.fallback);
+    h->written_at =
+        mk_arena_printf(b.arena, "%.*s:%u", MK_STR_ARG(site->section->at.file), site->section->at.line);
+    check_names(&b);
+    check_redirect(&b);
+    check_names_of_files(&b);
+    open_root(&b);
+    mk_alias_open(g, site, report);
+    find_homes(&b);
+    build_routes(&b);
+    build_error_pages(&b);
+    mk_cachecontrol_build(b.arena, site, report);
+    mk_location_build(g, site, report);
+}
+
+void mk_site_close(struct mk_site *site)
+{
+    mk_fd_close(&site->host.root.fd);
+    mk_alias_close(site);
+    for (size_t i = 0; site->host.homes && i < site->host.homes->by_name.cap; i++) {
+        struct mk_user_home *home = site->host.homes->by_name.slots[i].value;
+        if (home)
+            mk_fd_close(&home->root.fd);
+    }
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts with variables: read with the configuration, printed for each request. */
+#include <monkey/variable.h>
+
+#include "base/def.h"
+#include "conf/nearest.h"
+#include "conf/table.h"
+
+enum { PRINTED_MAX = 16 * 1024 };
+
+/* Either a text or the name of a variable. */
+struct piece {
+    struct piece *next;
+    mk_str text;
+    bool is_name;
+};
+
+struct mk_template {
+    struct piece *first;
+};
+
+struct reader {
+    const struct mk_conf_spot *spot;
+    struct piece **end;
+};
+
+static bool add(struct reader *r, mk_str text, bool is_name)
+{
+    if (text.len == 0)
+        return true;
+    struct piece *p = mk_conf_spot_alloc(r->spot, sizeof *p);
+    if (!p)
+        return false;
+    *p = (struct piece){.text = text, .is_name = is_name};
+    *r->end = p;
+    r->end = &p->next;
+    return true;
+}
+
+static bool is_name_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
+}
+
+static bool check_name(struct reader *r, mk_str name)
+{
+    struct mk_conf_nearest near = mk_conf_nearest_to(name);
+    for (size_t i = 0; mk_variable_name(i); i++) {
+        if (mk_str_eq(name, mk_str_from_c(mk_variable_name(i))))
+            return true;
+        mk_conf_nearest_try(&near, mk_str_from_c(mk_variable_name(i)));
+    }
+    mk_conf_spot_error(r->spot, name, "there is no variable `$%.*s`", MK_STR_ARG(mk_str_first(name, 64)));
+    if (near.best.p)
+        mk_conf_spot_hint(r->spot, "did you mean `$%.*s`?", MK_STR_ARG(near.best));
+    else
+        mk_conf_spot_hint(r->spot, "write `$$` for a dollar");
+    return false;
+}
+
+/* Parses the name after a `$`. */
+static bool read_reference(struct reader *r, mk_str *rest)
+{
+    if (mk_str_starts(*rest, MK_STR("$"))) {
+        bool ok = add(r, mk_str_first(*rest, 1), false);
+        *rest = mk_str_skip(*rest, 1);
+        return ok;
+    }
+    bool is_braced = mk_str_starts(*rest, MK_STR("{"));
+    mk_str name = mk_str_skip(*rest, is_braced);
+    size_t len = 0;
+    while (len < name.len && is_name_char(name.p[len]))
+        len++;
+    *rest = mk_str_skip(name, len + is_braced);
+    if (len == 0 || (is_braced && (len == name.len || name.p[len] != '}'))) {
+        mk_conf_spot_error(r->spot, mk_str_first(name, 1), "expected the name of a variable after `$`");
+        mk_conf_spot_hint(r->spot, "write `$$` for a dollar");
+        return false;
+    }
+    name = mk_str_first(name, len);
+    return check_name(r, name) && add(r, name, true);
+}
+
+const struct mk_template *mk_template_read(const struct mk_conf_spot *spot, mk_str text)
+{
+    struct mk_template *t = mk_conf_spot_alloc(spot, sizeof *t);
+    if (!t)
+        return NULL;
+    struct reader r = {.spot = spot, .end = &t->first};
+    while (text.len) {
+        size_t dollar = mk_str_find(text, '$');
+        if (!add(&r, mk_str_first(text, dollar), false))
+            return NULL;
+        if (dollar == MK_STR_NONE)
+            break;
+        text = mk_str_skip(text, dollar + 1);
+        if (!read_reference(&r, &text))
+            return NULL;
+    }
+    return t;
+}
+
+static void print(const struct mk_template *t, const struct mk_request *r, struct mk_buf *out)
+{
+    for (const struct piece *p = t->first; p; p = p->next)
+        if (!p->is_name || !mk_variable_print(p->text, r, out))
+            mk_buf_add(out, p->text);
+}
+
+/* Printing first to measure the length would double the cost: a typical text fits into the first buffer. */
+mk_str mk_template_print(const struct mk_template *t, struct mk_request *r)
+{
+    for (size_t cap = 256; cap <= PRINTED_MAX; cap *= 8) {
+        char *room = mk_request_alloc(r, cap);
+        if (!room)
+            break;
+        struct mk_buf out = mk_buf_fixed(room, cap);
+        print(t, r, &out);
+        if (!out.failed)
+            return mk_buf_str(&out);
+    }
+    return (mk_str){NULL, 0};
+}

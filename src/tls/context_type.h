@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Certificates and rules of one host, as OpenSSL wants them. Lives as long as the last connection that chose
+ * it: the memory belongs to its SSL_CTX. */
+#ifndef MK_TLS_CONTEXT_TYPE_H
+#define MK_TLS_CONTEXT_TYPE_H
+
+#include <openssl/ssl.h>
+
+#include "net/tls.h"
+
+enum { MK_TLS_PAIRS_MAX = 8, MK_TLS_SESSION_S = 2 * 60 * 60 };
+
+/* What the authority says of a certificate, as bytes. */
+struct mk_tls_staple {
+    X509 *certificate; /* the context's */
+    unsigned char *answer;
+    size_t len;
+    int64_t until; /* seconds since 1970 */
+};
+
+struct mk_tls_context {
+    SSL_CTX *ctx;
+    const struct mk_tls_tickets *tickets;
+    struct mk_tls_staple staples[MK_TLS_PAIRS_MAX];
+    size_t n_staples;
+    int kinds[MK_TLS_PAIRS_MAX]; /* of keys */
+    size_t n_kinds;
+    char *challenges;
+    char *groups;
+    bool h2;
+    int64_t expires;
+    unsigned char session_id[32]; /* sessions of others are not resumed */
+};
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/asked.h"
+
+#include "base/err.h"
+#include "web/exchange.h"
+
+/* The path out of the target. */
+static int set_path(struct mk_arena *arena, struct mk_asked *a)
+{
+    char *room = mk_arena_alloc(arena, a->target.path.len + 1);
+    return room ? mk_path_decode(a->target.path, room, &a->path, &a->path_flags) : 503;
+}
+
+int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host)
+{
+    struct mk_asked *a = &r->received;
+    r->target_text = target_text;
+    if (mk_target_parse(a->method, target_text, &a->target) != 0)
+        return 400;
+    r->host = a->target.authority.p ? a->target.host : host;
+    if (a->target.form == MK_TARGET_ASTERISK || a->target.form == MK_TARGET_AUTHORITY) {
+        a->path = a->target.form == MK_TARGET_ASTERISK ? a->target.path : MK_STR("");
+        return 0;
+    }
+    return set_path(r->arena, a);
+}
+
+/* What the request asked for before a handler replaced it is fetched elsewhere, as through a link (RFC 3875,
+ * section 6.2.2). */
+static enum mk_method method_for(enum mk_asked_by by, enum mk_method before)
+{
+    bool fetches = by == MK_ASKED_BY_HANDLER && before != MK_METHOD_HEAD;
+    return fetches ? MK_METHOD_GET : before;
+}
+
+int mk_request_rewrite(struct mk_request *r, mk_str target)
+{
+    enum mk_asked_by by = mk_exchange_of(r)->step == MK_FLOW_ROUTES ? MK_ASKED_BY_HANDLER : MK_ASKED_BY_HOOK;
+    struct mk_asked *a = mk_arena_alloc(r->arena, sizeof *a);
+    target = mk_arena_copy(r->arena, target);
+    if (!a || !target.p)
+        return -ENOMEM;
+    *a = (struct mk_asked){.by = by,
+                           .method = method_for(by, r->asked->method),
+                           .no_content = by == MK_ASKED_BY_HANDLER || r->asked->no_content,
+                           .before = r->asked};
+    if (mk_target_parse(MK_METHOD_GET, target, &a->target) || a->target.form != MK_TARGET_ORIGIN)
+        return -EINVAL;
+    int bad = set_path(r->arena, a);
+    if (bad)
+        return bad == 400 ? -EINVAL : -ENOMEM;
+    r->asked = a;
+    return 0;
+}
+
+bool mk_asked_reroute(struct mk_request *r, mk_str path)
+{
+    struct mk_asked *a = mk_arena_alloc(r->arena, sizeof *a);
+    if (!a)
+        return false;
+    *a = *r->asked;
+    a->by = MK_ASKED_BY_ROUTE;
+    a->before = r->asked;
+    a->path = path;
+    r->asked = a;
+    return true;
+}
+
+mk_str mk_request_path_at(const struct mk_request *r, size_t i)
+{
+    const struct mk_asked *a = r->asked;
+    size_t n = 0;
+    for (const struct mk_asked *b = a; b->before; b = b->before)
+        n++;
+    if (i > n)
+        return (mk_str){NULL, 0};
+    for (; i < n; i++)
+        a = a->before;
+    return a->path;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finds out what a request asks for, and changes it: each step makes a new struct mk_asked. */
+#ifndef MK_WEB_ASKED_H
+#define MK_WEB_ASKED_H
+
+#include "base/def.h"
+#include "web/request_type.h"
+
+/* The client's target and Host in their parts. 0, 400, or 503 when memory is out. `host` is the one of the
+ * Host field. */
+int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
+
+/* Another path for the same content, with the same query; the handler answers MK_REWRITTEN. `path` lives as
+ * long as the request. False when memory is out. */
+bool mk_asked_reroute(struct mk_request *r, mk_str path) MK_MUST_USE;
+
+#endif

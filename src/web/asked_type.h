@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The target of a request: first as the client sent it, then as each rewrite or route changed it. Each step
+ * is a value of its own that never changes. */
+#ifndef MK_WEB_ASKED_TYPE_H
+#define MK_WEB_ASKED_TYPE_H
+
+#include <monkey/http.h>
+
+#include "base/def.h"
+#include "http/target.h"
+
+enum mk_asked_by {
+    MK_ASKED_BY_CLIENT,
+    MK_ASKED_BY_HOOK,    /* on_request rewrote it */
+    MK_ASKED_BY_HANDLER, /* a handler did: it is a GET or HEAD without content from here on */
+    MK_ASKED_BY_ROUTE,   /* static found an index file or a fallback: only the routes are tried again */
+};
+
+struct mk_asked {
+    enum mk_asked_by by;
+    enum mk_method method;
+    unsigned path_flags; /* MK_PATH_... */
+    bool no_content;     /* the content that was received is not for this path */
+    struct mk_target target;
+    mk_str path;                   /* decoded; absent: the target was not valid */
+    const struct mk_asked *before; /* NULL: as received */
+};
+
+#endif

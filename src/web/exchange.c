@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/exchange.h"
+
+#include "base/clock.h"
+
+struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
+                                    int64_t now)
+{
+    struct mk_arena arena;
+    mk_arena_init(&arena, cache);
+    struct mk_exchange *x = mk_arena_alloc(&arena, sizeof *x);
+    if (!x)
+        return NULL;
+    x->arena = arena;
+    x->request = (struct mk_request){
+        .arena = &x->arena, .web = web, .hosts = web->hosts, .now = now, .now_ms = now_ms};
+    x->request.asked = x->asked_for = &x->request.received;
+    mk_response_init(&x->response, &x->arena);
+    x->step = MK_FLOW_HOST;
+    x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
+    x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
+    x->decided_by = NULL;
+    x->untold = x->cut_off = x->follows_client = x->challenge = false;
+    x->pending = NULL;
+    x->asked = "";
+    return x;
+}
+
+void mk_exchange_free(struct mk_exchange *x)
+{
+    if (x->response.content.source)
+        mk_content_fini(&x->response.content);
+    struct mk_arena arena = x->arena; /* x is in the memory that this frees */
+    mk_arena_fini(&arena);
+}

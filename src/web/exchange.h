@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request and its response, on their way through the flow. */
+#ifndef MK_WEB_EXCHANGE_H
+#define MK_WEB_EXCHANGE_H
+
+#include "web/request_type.h"
+#include "web/response.h"
+#include "web/web.h"
+
+enum mk_flow_step {
+    MK_FLOW_HOST,
+    MK_FLOW_HOOKS,
+    MK_FLOW_ROUTES,
+    MK_FLOW_FINISH,
+    MK_FLOW_READY, /* the response may be sent */
+};
+
+/* Lives in its own arena, which is its whole luggage. */
+struct mk_exchange {
+    struct mk_arena arena;
+    struct mk_request request;
+    struct mk_response response;
+    enum mk_flow_step step;
+    unsigned at;                      /* which hook or route is next */
+    const struct mk_asked *asked_for; /* what hooks and routes were last begun with */
+    const struct mk_asked *pending; /* what a hook has made of it, when the guards have judged it; or NULL */
+    unsigned reroutes, rewrites;
+    unsigned allowed;                   /* methods that routes for this path would have answered */
+    unsigned passed_with;               /* the status that the last handler set that passed; 0: none */
+    const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
+    bool follows_client;                /* as mk_request_follow_client */
+    bool cut_off;                       /* the client ended in the middle of the content */
+    bool untold;       /* a handler would have answered, but was not asked: `monkey explain` */
+    bool challenge;    /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
+    const char *asked; /* the name of the hook or handler that was asked last */
+    uint64_t began_us; /* 0 where no plugin needs microseconds */
+};
+
+/* The exchange that a request belongs to. */
+static inline struct mk_exchange *mk_exchange_of(const struct mk_request *r)
+{
+    return MK_CONTAINER((struct mk_request *)(uintptr_t)r, struct mk_exchange, request);
+}
+
+/* A new exchange in an arena of its own; everything in it is zero or absent but what the arguments say. NULL
+ * when memory is out. */
+struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *cache, uint64_t now_ms,
+                                    int64_t now) MK_MUST_USE;
+/* Closes the source, runs the cleanups, gives the memory back. */
+void mk_exchange_free(struct mk_exchange *x);
+
+#endif

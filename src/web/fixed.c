@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/fixed.h"
+
+#include "web/response.h"
+
+bool mk_fixed_allows(unsigned status)
+{
+    return (status >= 200 && status < 300 && status != 206) || (status >= 400 && status < 600);
+}
+
+bool mk_fixed_has_content(unsigned status)
+{
+    return status != 204 && status != 205;
+}
+
+static bool add_text(struct mk_response *response, mk_str text)
+{
+    return mk_response_add_ready(response, MK_STR("Content-Type"), MK_STR("text/plain; charset=utf-8")) &&
+           mk_content_add_text(&response->content, response->arena, text);
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    const struct mk_fixed *answer = data;
+    (void)request;
+    response->status = answer->status;
+    if (!answer->text.p)
+        return answer->status < 400 ? MK_DONE : MK_REFUSE;
+    if (add_text(response, answer->text))
+        return MK_DONE;
+    response->status = 503;
+    return MK_REFUSE;
+}
+
+const struct mk_handler mk_fixed = {
+    .name = "status",
+    .form = "STATUS [TEXT], with a status from 200 to 299 or from 400 to 599; 204, 205 and 206 take no TEXT",
+    .handle = handle,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handler `status STATUS [TEXT]`: the same answer to every request. */
+#ifndef MK_WEB_FIXED_H
+#define MK_WEB_FIXED_H
+
+#include <monkey/handler.h>
+
+struct mk_fixed {
+    unsigned status;
+    mk_str text; /* the content, as text/plain; absent: none, or the error page of a status from 400 on */
+};
+
+/* May the handler answer with this status? From 200 on it describes an answer that needs nothing else: no
+ * range (206), no location, no condition. */
+bool mk_fixed_allows(unsigned status);
+/* May an answer with this status have content? (RFC 9110, sections 15.3.5 and 15.3.6) */
+bool mk_fixed_has_content(unsigned status);
+
+/* Its data is a struct mk_fixed. */
+extern const struct mk_handler mk_fixed;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request from inside: what include/monkey/request.h keeps closed. */
+#ifndef MK_WEB_REQUEST_TYPE_H
+#define MK_WEB_REQUEST_TYPE_H
+
+#include <monkey/request.h>
+
+#include "base/arena.h"
+#include "http/field.h"
+#include "net/tls.h"
+#include "os/addr.h"
+#include "web/asked_type.h"
+
+struct mk_attached;
+struct mk_hosts;
+struct mk_route;
+struct mk_trailers;
+struct mk_web;
+
+/* What the protocol does for a request; the only way up from here. `ctx` is the protocol's. */
+struct mk_request_ops {
+    ssize_t (*read)(void *ctx, char *room, size_t cap); /* as mk_request_read */
+    void (*resume)(void *ctx);                          /* as mk_request_resume */
+    mk_err (*local)(void *ctx, struct mk_peer *out);    /* as mk_request_local; may be NULL */
+    /* What is known of the connection, if the request is encrypted; NULL: nothing. */
+    void (*tls)(void *ctx, struct mk_tls_facts *out);
+};
+
+#define MK_REQUEST_LENGTH_UNKNOWN UINT64_MAX
+
+struct mk_request {
+    struct mk_arena *arena;
+    struct mk_web *web;
+
+    /* What was received: set once, before the flow begins. */
+    const struct mk_hosts *hosts; /* that its address leads to */
+    unsigned version;             /* 10, 11, 20 */
+    bool encrypted;               /* on its way to us */
+    mk_str method_text, target_text;
+    mk_str host; /* the authority of the target or else the Host field; without port */
+    struct mk_asked received;
+    struct mk_fields fields;
+    uint64_t length; /* of the content; MK_REQUEST_LENGTH_UNKNOWN */
+    mk_str tunnel;   /* the protocol that the client wants to speak; absent: none */
+    int64_t now;     /* seconds since 1970, when it came in */
+    uint64_t now_ms;
+    struct mk_trailers *trailers; /* NULL: none, or the content has not ended */
+
+    /* What it asks for now: `received`, until a rewrite replaces it. */
+    const struct mk_asked *asked;
+
+    /* What the flow and its hooks found out. */
+    const struct mk_host *site;
+    const struct mk_route *route; /* of the last called handler; NULL: none was */
+    bool found_missing;           /* a handler has passed, with 404: nothing is at the path */
+    const struct mk_peer *peer;   /* the connection's, or the client that a hook found behind it */
+    struct mk_attached *attached;
+    void *data;
+
+    const struct mk_request_ops *ops; /* NULL: there is no content to read and no connection to resume */
+    void *ops_ctx;
+};
+
+#endif

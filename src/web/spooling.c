@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/spooling_type.h"
+
+#include "base/mem.h"
+#include "os/spool.h"
+#include "web/request_type.h"
+#include "web/web.h"
+
+enum {
+    KEPT_MAX = 64 * 1024,    /* of one content in memory, */
+    KEPT_MIN = 4096,         /* and when its client has used up */
+    CLIENT_MAX = 256 * 1024, /* its share of the memory */
+    CLIENT_SHARE = 2,        /* one client gets this part of the disk space */
+};
+
+/* The content of one client address that is being spooled, or is waiting to be used. */
+struct mk_spool_client {
+    struct mk_spool_client *next;
+    uint8_t ip[16];
+    unsigned n;      /* requests */
+    size_t kept;     /* bytes of buffers */
+    uint64_t stored; /* bytes in files */
+};
+
+struct spooling {
+    struct mk_spool spool;
+    struct mk_job job;
+    struct mk_spools *all;
+    struct mk_spool_client *client; /* NULL: everything has been given back */
+    struct mk_request *request;     /* NULL: it ended while a thread writes */
+    size_t kept;                    /* what it has added to its client's sums */
+    uint64_t stored;
+    bool writing; /* the thread has the spool */
+    bool ended;   /* the client has sent all */
+    bool empty;   /* the request has no content */
+    mk_err error;
+};
+
+/* ---- Clients ---- */
+
+static struct mk_spool_client **bucket_of(struct mk_spools *all, const uint8_t ip[16])
+{
+    return &all->clients[mk_hash(&all->hash_key, mk_str_of((const char *)ip, 16)) % MK_SPOOL_BUCKETS];
+}
+
+static struct mk_spool_client *enter(struct mk_spools *all, const struct mk_peer *peer)
+{
+    struct mk_peer one;
+    mk_peer_client(peer, &one);
+    struct mk_spool_client **first = bucket_of(all, one.ip), *c = *first;
+    while (c && memcmp(c->ip, one.ip, sizeof c->ip) != 0)
+        c = c->next;
+    if (!c) {
+        c = mk_mem_zalloc(1, sizeof *c);
+        if (!c)
+            return NULL;
+        memcpy(c->ip, one.ip, sizeof c->ip);
+        c->next = *first;
+        *first = c;
+    }
+    c->n++;
+    return c;
+}
+
+static void leave(struct mk_spools *all, struct mk_spool_client *c)
+{
+    if (--c->n)
+        return;
+    struct mk_spool_client **at = bucket_of(all, c->ip);
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+    mk_mem_free(c);
+}
+
+/* ---- What one content holds ---- */
+
+static void release(struct spooling *s)
+{
+    if (!s->client)
+        return;
+    s->client->kept -= s->kept;
+    s->client->stored -= s->stored;
+    s->all->stored -= s->stored;
+    leave(s->all, s->client);
+    s->client = NULL;
+    mk_spool_fini(&s->spool);
+}
+
+static void fail(struct spooling *s, mk_err e)
+{
+    s->error = e;
+    release(s);
+}
+
+static void fail_store(struct spooling *s, mk_err e)
+{
+    if (e == -EDQUOT)
+        mk_request_log(
+            s->request, MK_LOG_WARN,
+            "its content is refused: SpoolMax, or the half of it that one client may use, is full");
+    else
+        mk_request_log(s->request, MK_LOG_ERROR, "cannot write its content to the SpoolFolder %s: %s",
+                       s->all->folder ? s->all->folder : "(no plugin asked for it)", mk_err_text(e));
+    fail(s, e);
+}
+
+static void on_request_end(void *data)
+{
+    struct spooling *s = data;
+    s->request = NULL;
+    if (s->writing)
+        return; /* on_written() ends it */
+    release(s);
+    mk_mem_free(s);
+}
+
+/* ---- Into a file ---- */
+
+static void run(struct mk_job *job)
+{
+    struct spooling *s = MK_CONTAINER(job, struct spooling, job);
+    s->error = mk_spool_store(&s->spool, s->all->folder);
+}
+
+static void on_written(struct mk_job *job)
+{
+    struct spooling *s = MK_CONTAINER(job, struct spooling, job);
+    s->writing = false;
+    if (!s->request) {
+        on_request_end(s);
+        return;
+    }
+    if (s->error)
+        fail_store(s, s->error);
+    mk_request_resume(s->request);
+}
+
+static mk_err charge(struct spooling *s, uint64_t n)
+{
+    struct mk_spools *all = s->all;
+    if (!all->folder)
+        return -EOPNOTSUPP;
+    if (all->max - all->stored < n || all->max / CLIENT_SHARE < s->client->stored + n)
+        return -EDQUOT;
+    all->stored += n;
+    s->client->stored += n;
+    s->stored += n;
+    return 0;
+}
+
+static void store(struct spooling *s)
+{
+    mk_err e = charge(s, s->spool.kept.len);
+    if (e) {
+        fail_store(s, e);
+        return;
+    }
+    s->job = (struct mk_job){.run = run, .done = on_written};
+    s->writing = s->all->helper && mk_helper_submit(s->all->helper, &s->job);
+    if (s->writing)
+        return;
+    run(&s->job);
+    if (s->error)
+        fail_store(s, s->error);
+}
+
+/* ---- Into memory ---- */
+
+static bool fits(const struct spooling *s, size_t more)
+{
+    return s->client->kept + more <= CLIENT_MAX;
+}
+
+/* How much more memory it may have now; 0: what there is has to do. */
+static size_t room_for(const struct spooling *s)
+{
+    size_t cap = s->spool.kept.cap;
+    int64_t length = mk_request_length(s->request);
+    if (cap)
+        return cap < KEPT_MAX && fits(s, cap) ? cap : 0;
+    size_t wanted = length < 0 ? KEPT_MIN : length < KEPT_MAX ? (size_t)length : KEPT_MAX;
+    return fits(s, wanted) ? wanted : mk_min(wanted, KEPT_MIN);
+}
+
+static void make_room(struct spooling *s)
+{
+    struct mk_buf *kept = &s->spool.kept;
+    size_t more = room_for(s);
+    if (!more) {
+        store(s);
+        return;
+    }
+    if (!mk_buf_reserve(kept, more)) {
+        fail(s, -ENOMEM);
+        return;
+    }
+    s->client->kept += kept->cap - s->kept;
+    s->kept = kept->cap;
+}
+
+/* ---- From the client ---- */
+
+/* Takes what came: false when there is no more now. */
+static bool receive(struct spooling *s, ssize_t n, uint64_t max)
+{
+    if (n == -EAGAIN)
+        return false;
+    s->ended = n == 0;
+    if (n < 0)
+        fail(s, (mk_err)n);
+    else
+        s->spool.kept.len += (size_t)n;
+    if (max && !s->error && mk_spool_length(&s->spool) > max)
+        fail(s, -EFBIG);
+    return true;
+}
+
+/* All of its known length is here: what follows is the end. */
+static bool receive_end(struct spooling *s)
+{
+    char none;
+    ssize_t n = mk_request_read(s->request, &none, sizeof none);
+    return receive(s, n > 0 ? -EBADMSG : n, 0);
+}
+
+static bool read_on(struct spooling *s, uint64_t max)
+{
+    struct mk_buf *kept = &s->spool.kept;
+    if ((int64_t)mk_spool_length(&s->spool) == mk_request_length(s->request))
+        return receive_end(s);
+    if (kept->len < kept->cap)
+        return receive(s, mk_request_read(s->request, kept->p + kept->len, kept->cap - kept->len), max);
+    make_room(s);
+    return true;
+}
+
+static bool is_whole(const struct spooling *s)
+{
+    return s->ended && (s->spool.fd < 0 || !s->spool.kept.len);
+}
+
+static void proceed(struct spooling *s, uint64_t max)
+{
+    bool goes_on = true;
+    while (goes_on && !s->error && !s->writing && !is_whole(s)) {
+        if (s->ended)
+            store(s);
+        else
+            goes_on = read_on(s, max);
+    }
+}
+
+/* ---- What handlers call ---- */
+
+static const char key;
+
+static struct spooling *begin(struct mk_request *r)
+{
+    struct spooling *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->all = &r->web->spools;
+    s->request = r;
+    s->empty = mk_request_length(r) == 0;
+    s->client = enter(s->all, r->peer);
+    mk_spool_init(&s->spool, KEPT_MAX);
+    if (!s->client) {
+        mk_mem_free(s);
+        return NULL;
+    }
+    return mk_request_attach(r, &key, s, on_request_end) ? NULL : s;
+}
+
+int mk_spool_request(struct mk_request *r, uint64_t max, struct mk_spool **out)
+{
+    struct spooling *s = mk_request_attached(r, &key);
+    if (s && mk_request_length(r) == 0 && !s->empty)
+        s = NULL; /* mk_request_rewrite() took the content away */
+    if (!s)
+        s = begin(r);
+    if (!s)
+        return -ENOMEM;
+    *out = &s->spool;
+    if (!s->writing && !s->error && !s->client)
+        return -EINVAL; /* it was dropped */
+    proceed(s, max);
+    return s->writing ? -EAGAIN : s->error ? s->error : is_whole(s) ? 0 : -EAGAIN;
+}
+
+void mk_spool_drop(struct mk_spool *spool)
+{
+    release(MK_CONTAINER(spool, struct spooling, spool));
+}
+
+unsigned mk_spool_status(int error)
+{
+    switch (error) {
+    case -EMSGSIZE:
+    case -EFBIG:
+        return 413;
+    case -EBADMSG:
+    case -ECONNRESET:
+        return 400;
+    case -ENOSPC:
+        return 507;
+    case -EDQUOT:
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -EAGAIN:
+        return 503;
+    default:
+        return 500;
+    }
+}

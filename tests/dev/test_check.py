@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""tools/dev/test.sh, which `make check` runs, in a tree of stand-ins."""
+import os
+import subprocess
+
+import pytest
+
+from monkey import ROOT
+
+STAND_INS = ("build", "venv", "h2spec", "need", "fuzz")
+
+
+@pytest.fixture
+def tree(tmp_path):
+    (tmp_path / "tools/dev").mkdir(parents=True)
+    for name in STAND_INS:
+        put(tmp_path / f"tools/dev/{name}.sh", f'echo "$@" >> {tmp_path}/{name}.args')
+    return tmp_path
+
+
+def put(path, body):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+
+
+def run(tree, what, **environment):
+    return subprocess.run([ROOT / "tools/dev/test.sh", what], capture_output=True, text=True, timeout=50, check=False,
+                          env=os.environ | {"MONKEY_TEST_TREE": str(tree)} | environment)
+
+
+def test_build_makes_all_that_tests_need(tree):
+    assert run(tree, "build").returncode == 0
+    assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release server test_handlers"]
+    assert (tree / "venv.args").read_text() == "build/venv tests/requirements.txt\n"
+    assert (tree / "h2spec.args").read_text() == "build/h2spec\n"
+
+
+@pytest.mark.parametrize("name", ["build", "venv", "h2spec"])
+def test_what_cannot_be_made_fails_the_build(tree, name):
+    """Also the one that ends after all others."""
+    others = [tree / f"{other}.args" for other in ("build", "venv", "h2spec") if other != name]
+    waits = " ".join(f"until [ -e {other} ]; do sleep 0.01; done;" for other in others)
+    put(tree / f"tools/dev/{name}.sh", f"{waits} exit 1")
+    assert run(tree, "build").returncode == 1
+
+
+def test_pytest_may_keep_what_it_compiled(tree):
+    put(tree / "build/venv/bin/python", f"env > {tree}/environment")
+    put(tree / "bin/ctest", "true")
+    done = run(tree, "all", PATH=f"{tree}/bin:{os.environ['PATH']}", PYTHONDONTWRITEBYTECODE="1")
+    assert done.returncode == 0, done.stderr
+    assert "PYTHONDONTWRITEBYTECODE" not in (tree / "environment").read_text()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The features that need a library: configure finds them, notices when one comes or goes, and the program names them."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from monkey import PROGRAM, ROOT
+
+pytestmark = pytest.mark.skipif(not (shutil.which("cmake") and shutil.which("ninja")), reason="needs cmake and ninja")
+
+
+class Build:
+    """A build folder whose pkg-config sees a folder of ours alone."""
+
+    def __init__(self, top):
+        self.folder, self.packages = top / "build", top / "packages"
+        self.packages.mkdir()
+        self.environment = os.environ | {"PKG_CONFIG_LIBDIR": str(self.packages), "PKG_CONFIG_PATH": ""}
+
+    def add(self, name):
+        (self.packages / f"{name}.pc").write_text(f"Name: {name}\nDescription: -\nVersion: 99\nLibs:\n")
+
+    def run(self, *command):
+        done = subprocess.run([*map(str, command)], env=self.environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    def configure(self, *options):
+        self.run("cmake", "-G", "Ninja", "-S", ROOT, "-B", self.folder, "-DMK_TLS=OFF", "-DCMAKE_BUILD_TYPE=Debug", *options)
+
+    def build_again(self):
+        """What every build begins with: configure, if it must."""
+        os.utime(self.packages)
+        self.run("ninja", "-C", self.folder, "build.ninja")
+
+    def features(self):
+        line = (self.folder / "features.txt").read_text()
+        return [part.split(", ") for part in re.fullmatch(r"with (.+); without (.+)\n", line).groups()]
+
+    def text(self, name):
+        return (self.folder / name).read_text()
+
+
+@pytest.fixture
+def build(tmp_path):
+    return Build(tmp_path)
+
+
+def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build):
+    build.configure()
+    assert build.features()[0] == ["nothing"]
+    build.add("libpcre2-8")
+    build.build_again()
+    assert build.features()[0] == ["regular expressions"] and "regex/pcre2.c" in build.text("build.ninja")
+    (build.packages / "libpcre2-8.pc").unlink()
+    build.build_again()
+    assert build.features()[0] == ["nothing"] and "regex/pcre2.c" not in build.text("build.ninja")
+
+
+def test_a_plugin_that_can_no_longer_be_built_is_removed(build):
+    build.add("zlib")
+    build.configure()
+    assert build.features()[0] == ["gzip"]
+    old = build.folder / "plugins" / "monkey-compress.so"
+    old.parent.mkdir(exist_ok=True)
+    old.touch()
+    (build.packages / "zlib.pc").unlink()
+    build.build_again()
+    assert not old.exists()
+
+
+def test_libc_alone(build):
+    for name in ("libpcre2-8", "zlib", "libnghttp2", "libcrypt", "nettle"):
+        build.add(name)
+    build.configure("-DMK_LIBRARIES=OFF", "-DMK_TLS=AUTO")
+    found, missing = build.features()
+    assert found == ["nothing"] and len(missing) == 8
+    links = re.search(r"^build monkey: .*?^  LINK_LIBRARIES = ([^\n]*)", build.text("build.ninja"), re.MULTILINE | re.DOTALL)
+    assert {word for word in links[1].split() if word.startswith("-l") or ".so" in word} <= {"-ldl"}
+
+
+def test_wr_and_pace_are_built_on_demand_only(build):
+    build.configure()
+    assert not re.search(r"^build (wr|pace): ", build.text("build.ninja"), re.MULTILINE)
+    build.configure("-DMK_TOOLS=ON")
+    assert re.search(r"^build (wr|pace): ", build.text("build.ninja"), re.MULTILINE)
+    server = re.search(r"^build server: phony (.*)$", build.text("build.ninja"), re.MULTILINE)[1]
+    assert "monkey" in server.split() and not {"wr", "pace", "docgen"} & set(server.split())
+
+
+def test_the_program_names_its_features(run):
+    said = run("-V").out
+    line = (PROGRAM.parent / "features.txt").read_text()
+    found, missing = re.fullmatch(r"with (.+); without (.+)\n", line).groups()
+    assert f"\nwith      {found}\nwithout   {missing}\n" in said

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests run over which protocols (tests/protocols.py), and which ones `make test` takes (tests/quick.py)."""
+import pytest
+
+import protocols
+import quick
+from monkey import PROTOCOLS, ROOT
+
+
+class Mark:
+    def __init__(self, name, args=(), **kwargs):
+        self.name, self.args, self.kwargs = name, args, kwargs
+
+
+class Spec:
+    def __init__(self, params, indices):
+        self.params, self.indices = params, indices
+
+
+class Item:
+    """As much of a test as the two modules look at."""
+
+    def __init__(self, name, protocol=None, number=None, marks=(), folder="http", module="files"):
+        self.originalname, self.nodeid, self.cls, self.own_markers = name, name, None, list(marks)
+        self.path = ROOT / "tests" / folder / f"test_{module}.py"
+        if protocol:
+            indices = {"protocol": PROTOCOLS.index(protocol)} | ({} if number is None else {"number": number})
+            self.callspec = Spec({"protocol": protocol, "number": number}, indices)
+
+    def iter_markers(self, name):
+        return (mark for mark in self.own_markers if mark.name == name)
+
+    def get_closest_marker(self, name):
+        return next(self.iter_markers(name), None)
+
+
+class Config:
+    def __init__(self, quick_too=False):
+        self.hook, self._quick = self, quick_too
+
+    def pytest_deselected(self, items):
+        pass
+
+    def getoption(self, _):
+        return self._quick
+
+
+def selected(items, module=protocols, config=None):
+    module.select(config or Config(), items)
+    return [(item.originalname, protocol, item.callspec.params["number"]) for item in items
+            if (protocol := quick.protocol_of(item))]
+
+
+def all_of(name, numbers=(None,), **how):
+    return [Item(name, protocol, number, **how) for number in numbers for protocol in PROTOCOLS]
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch):
+    monkeypatch.setattr(protocols, "EVERY", False)
+
+
+def test_without_parameters_a_test_runs_over_all_protocols():
+    assert [protocol for _, protocol, _ in selected(all_of("test_a"))] == list(PROTOCOLS)
+
+
+def test_sets_of_parameters_take_turns_and_none_is_left_out():
+    found = selected(all_of("test_a", range(4)))
+    assert [(protocol, number) for _, protocol, number in found] == [
+        ("h1", 0), ("h2-tls", 0), ("h1-tls", 1), ("h2", 1), ("h1", 2), ("h2-tls", 2), ("h1-tls", 3), ("h2", 3)]
+
+
+def test_tests_of_one_version_take_turns_between_plain_and_tls():
+    found = selected(all_of("test_a", range(2), marks=[Mark("http1")]))
+    assert [(protocol, number) for _, protocol, number in found] == [("h1", 0), ("h1-tls", 1)]
+
+
+def test_a_test_that_names_its_protocols_runs_over_all_of_these():
+    found = selected(all_of("test_a", range(2), marks=[Mark("over", ("h1", "h2"), why="it is about both")]))
+    assert [(protocol, number) for _, protocol, number in found] == [("h1", 0), ("h2", 0), ("h1", 1), ("h2", 1)]
+
+
+def test_all_of_them_on_request(monkeypatch):
+    monkeypatch.setattr(protocols, "EVERY", True)
+    assert len(selected(all_of("test_a", range(3)))) == 12
+
+
+def test_the_quick_ones_are_one_of_each_test_and_the_protocols_take_turns():
+    items = all_of("test_a", range(2)) + all_of("test_b") + all_of("test_c", folder="site")
+    assert selected(items, quick, Config(True)) == [("test_a", "h1", 0), ("test_b", "h1-tls", None)]
+
+
+def test_the_quick_ones_are_not_slow():
+    assert selected(all_of("test_a", marks=[Mark("slow")]), quick, Config(True)) == []
+
+
+def test_every_module_of_the_quick_ones_is_there():
+    for folder, modules in quick.MODULES.items():
+        for module in modules:
+            assert (ROOT / "tests" / folder / f"test_{module}.py").exists(), f"{folder}/{module}"

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipes of the cookbook do what they promise: each one is served as it is printed, with folders of the test and
+free ports. (test_docs.py checks that each of them loads without a warning.)"""
+import base64
+import re
+import shutil
+
+import pytest
+
+from manual import blocks, run, write_configuration
+from monkey import ROOT
+
+PAGE = ROOT / "docs/guide/cookbook.md"
+RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
+
+
+def configurations(title, page=PAGE):
+    """The configurations below a heading."""
+    text = page.read_text()
+    start = text.count("\n", 0, text.index(f"\n## {title}\n") + 1) + 1
+    behind = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^## ", text, re.MULTILINE)]
+    end = min([line for line in behind if line > start], default=1 << 30)
+    return [block for line, block in blocks(page) if start < line < end and "[HOST]" in block]
+
+
+class Kitchen:
+    """Serves recipes."""
+
+    def __init__(self, folder, start):
+        self.folder, self.start = folder, start
+
+    def file(self, path, text="", mode=0o644):
+        """A file of the machine, moved below the folder of the test."""
+        place = self.folder / path.lstrip("/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+        place.chmod(mode)
+
+    def serve(self, title, which=0, change=lambda text: text, page=PAGE, **keys):
+        text = change(configurations(title, page)[which])
+        for i, old in enumerate(re.findall(r"^ +Listen +\S+", text, re.MULTILINE)):
+            text = text.replace(old, f"    Listen 127.0.0.{i + 1}:0", 1)
+        path = write_configuration(self.folder, text)
+        return self.start(args=["-c", path, "-w", "1"], **keys)
+
+
+@pytest.fixture
+def kitchen(tmp_path, monkey):
+    return Kitchen(tmp_path, monkey)
+
+
+def ask(server, target, host="example.org", **how):
+    return server.get(target, host=host, **how)
+
+
+def test_the_list_of_recipes_is_complete():
+    listed = re.findall(r"^- \[(.+)\]\(#", PAGE.read_text(), re.MULTILINE)
+    assert listed == RECIPES
+
+
+@pytest.mark.parametrize("title", [title for title in RECIPES if not title.startswith("A static site")])
+def test_every_recipe_is_a_whole_configuration(title):
+    found = configurations(title)
+    assert found and all(text.startswith("[SERVER]\n") for text in found)
+
+
+def test_a_certificate_of_certbot(kitchen, tmp_path):
+    kitchen.file("/srv/www/index.html", "home")
+    server = kitchen.serve("Let's Encrypt", 1)
+    assert ask(server, "/").text == "home" and server.encrypts == [False, True]
+
+
+def test_single_page_application(kitchen):
+    kitchen.file("/srv/www/app/index.html", "app")
+    kitchen.file("/srv/www/app/assets/a.js", "code")
+    server = kitchen.serve("Single-page application")
+    assert (ask(server, "/users/7").status, ask(server, "/users/7").text) == (200, "app")
+    assert ask(server, "/users/7")["Cache-Control"] == "no-cache"
+    assert "immutable" in ask(server, "/assets/a.js")["Cache-Control"]
+    assert ask(server, "/assets/missing.js").status == 404
+
+
+def without_php(kitchen):
+    """A program in the place of PHP, which tells what it was started with."""
+    kitchen.file("/php-cgi", '#!/bin/sh\nprintf "Content-Type: text/plain\\n\\n${SCRIPT_NAME} ${REQUEST_URI} ${HTTP_AUTHORIZATION:-}"\n', 0o755)
+    return lambda text: text.replace("/usr/bin/php-cgi", str(kitchen.folder / "php-cgi"))
+
+
+def test_php(kitchen):
+    kitchen.file("/srv/www/php/index.php", "<?php echo 6 * 7;")
+    kitchen.file("/srv/www/php/a.txt", "text")
+    server = kitchen.serve("PHP", change=without_php(kitchen))
+    assert ask(server, "/").text == "/index.php / "
+    assert ask(server, "/index.php?a=1").text == "/index.php /index.php?a=1 "
+    assert ask(server, "/a.txt").text == "text"
+
+
+@pytest.mark.skipif(not shutil.which("php-cgi"), reason="no php-cgi here")
+def test_php_itself(kitchen):
+    kitchen.file("/srv/www/php/index.php", "<?php echo 6 * 7, ' ', $_GET['a'] ?? '';")
+    server = kitchen.serve("PHP")
+    assert ask(server, "/").text == "42 "
+    assert ask(server, "/index.php?a=x").text == "42 x"
+
+
+def test_wordpress(kitchen):
+    for name in ("index.php", "wp-admin/index.php", "wp-login.php", "wp-content/uploads/evil.php"):
+        kitchen.file(f"/srv/www/wordpress/{name}")
+    kitchen.file("/srv/www/wordpress/wp-content/uploads/a.jpg", "picture")
+    server = kitchen.serve("WordPress", change=without_php(kitchen))
+    assert ask(server, "/2026/11/hello/?p=1").text == "/index.php /2026/11/hello/?p=1 "
+    assert ask(server, "/wp-json/wp/v2/posts").text == "/index.php /wp-json/wp/v2/posts "
+    assert ask(server, "/wp-admin/").text == "/wp-admin/index.php /wp-admin/ "
+    assert ask(server, "/wp-login.php", fields=[("Authorization", "Basic YTpi")]).text.endswith(" Basic YTpi")
+    assert ask(server, "/wp-content/uploads/a.jpg").text == "picture"
+    for path in ("evil.php", "evil.php/x", "../uploads/evil.php"):
+        assert ask(server, f"/wp-content/uploads/{path}").status == 403, path
+    assert ask(server, "/index.php", method="POST", body=b"x" * (2 << 20)).status == 200
+
+
+def test_redirect_www(kitchen):
+    server = kitchen.serve("Redirect www to the bare domain")
+    reply = ask(server, "/a?b", host="www.example.org")
+    assert (reply.status, reply["Location"]) == (301, "https://example.org/a?b")
+    assert ask(server, "/").status == 403, "the folder is empty"
+
+
+def test_redirect_to_https(kitchen):
+    # With a port of its own choice the server cannot know which one clients see.
+    server = kitchen.serve("Redirect HTTP to HTTPS", change=lambda text: text.replace("RedirectToHTTPS  on", "RedirectToHTTPS 443"))
+    reply = ask(server, "/a?b")
+    assert (reply.status, reply["Location"]) == (308, "https://example.org/a?b")
+
+
+def test_rewrites(kitchen):
+    kitchen.file("/srv/www/img/cat.jpg", "cat")
+    server = kitchen.serve("Redirects and rewrites by pattern")
+    assert ask(server, "/old/a?b")["Location"] == "/new/a?b"
+    assert ask(server, "/2019/05/trip")["Location"] == "/archive/2019-05/trip.html"
+    assert ask(server, "/pictures/cat.jpeg").text == "cat"
+
+
+def test_regular_expressions(kitchen):
+    kitchen.file("/srv/www/a", "main")
+    kitchen.file("/srv/mirror/a", "mirror")
+    server = kitchen.serve("Names and paths by regular expression")
+    assert ask(server, "/a").text == "main"
+    assert ask(server, "/a", host="WWW12.example.org").text == "mirror"
+    assert [ask(server, path, host="www1.example.org").status for path in ("/archive/2019/x", "/x.PHP", "/a")] == [410, 404, 200]
+
+
+def test_password(kitchen):
+    kitchen.file("/srv/www/private/a", "secret")
+    kitchen.file("/srv/www/b", "public")
+    done = run("passwd", "-c", "-b", "sha256", kitchen.folder / "made", "ana", typed="swordfish\n")
+    assert done.returncode == 0, done.stderr
+    server = kitchen.serve("Password for a folder", change=lambda text: text.replace("/etc/monkey/users", "users"))
+    assert ask(server, "/b").text == "public"
+    assert ask(server, "/private/a").status == 401
+    shutil.copy(kitchen.folder / "made", kitchen.folder / "users")
+    server.stop()
+    path = kitchen.folder / "monkey.conf"
+    server = kitchen.start(args=["-c", path, "-w", "1"])
+    credentials = base64.b64encode(b"ana:swordfish").decode()
+    assert ask(server, "/private/a", fields=[("Authorization", f"Basic {credentials}")]).text == "secret"
+
+
+def test_address_or_password(kitchen):
+    kitchen.file("/srv/www/intern/a", "for us")
+    kitchen.file("/etc/monkey/users", "ana:$5$x$y\n")
+    server = kitchen.serve("Address or password")
+    assert ask(server, "/intern/a").text == "for us"
+    server = kitchen.serve("Address or password", change=lambda text: text.replace(" 127.0.0.1", ""))
+    assert ask(server, "/intern/a").status == 401
+
+
+def test_allowed_addresses(kitchen):
+    kitchen.file("/srv/www/admin/a", "for us")
+    server = kitchen.serve("Allow only some addresses")
+    assert ask(server, "/admin/a").text == "for us"
+    server = kitchen.serve("Allow only some addresses", change=lambda text: text.replace(" 127.0.0.1 ::1", ""))
+    assert ask(server, "/admin/a").status == 403
+
+
+def test_listings(kitchen):
+    kitchen.file("/srv/files/new.iso")
+    kitchen.file("/srv/files/half.tmp")
+    server = kitchen.serve("Download area with listings")
+    page = ask(server, "/", fields=[("Accept", "application/json")]).text
+    assert "new.iso" in page and "half.tmp" not in page and '"sort":"time"' in page
+
+
+def test_cache_rules(kitchen):
+    for name in ("index.html", "assets/a.1f2e.js", "robots.txt"):
+        kitchen.file(f"/srv/www/{name}")
+    server = kitchen.serve("Cache rules for a built site")
+    assert [ask(server, path)["Cache-Control"] for path in ("/", "/assets/a.1f2e.js", "/robots.txt")] == [
+        "no-cache", "public, max-age=31536000, immutable", "max-age=3600"]
+
+
+def test_compression(kitchen):
+    kitchen.file("/srv/www/a.txt", "text " * 1000)
+    server = kitchen.serve("Compression")
+    assert ask(server, "/a.txt", fields=[("Accept-Encoding", "gzip")])["Content-Encoding"] == "gzip"
+
+
+def test_error_pages(kitchen):
+    for status in (403, 404, 503, "sorry"):
+        kitchen.file(f"/srv/www/errors/{status}.html", f"page {status}")
+    server = kitchen.serve("Custom error pages")
+    assert (ask(server, "/none").status, ask(server, "/none").text) == (404, "page 404")
+    assert ask(server, "/.git").text == "page 403"
+    server = kitchen.serve("Custom error pages", change=lambda text: text + "[ROUTES]\n    /broken status 502\n    /* static\n")
+    assert (ask(server, "/broken").status, ask(server, "/broken").text) == (502, "page sorry")
+
+
+def test_a_host_with_its_own_port(kitchen):
+    kitchen.file("/srv/www/a", "public")
+    kitchen.file("/srv/admin/a", "admin")
+    server = kitchen.serve("A host with its own port")
+    assert ask(server, "/a", host="admin.example.org").text == "public"
+    assert [server.get(path, host="admin.example.org", which=1).text for path in ("/a", "/health")] == ["admin", "ok\n"]
+
+
+def test_folders_outside_of_the_root(kitchen):
+    kitchen.file("/srv/www/docs/a", "hidden")
+    kitchen.file("/srv/docs/a", "a document")
+    kitchen.file("/srv/photos/b", "a photo")
+    server = kitchen.serve("Folders outside of the root")
+    assert [ask(server, path).text for path in ("/docs/a", "/photos/b")] == ["a document", "a photo"]
+
+
+def test_large_uploads(kitchen):
+    script = "#!/bin/sh\necho Content-Type: text/plain\necho\necho $CONTENT_LENGTH\n"
+    kitchen.file("/srv/www/a")
+    kitchen.file("/srv/upload/cgi-bin/count", script, 0o755)
+    server = kitchen.serve("Large uploads")
+    how = dict(method="POST", body=b"x" * 3_000_000)
+    assert ask(server, "/cgi-bin/count", host="upload.example.org", **how).text == "3000000\n"
+    assert ask(server, "/a", **how).status == 413
+
+
+def test_limits_and_logs_of_paths(kitchen):
+    for name in ("upload", "other"):
+        kitchen.file(f"/srv/www/cgi-bin/{name}", "#!/bin/sh\necho Content-Type: text/plain\necho\nwc -c\n", 0o755)
+    kitchen.file("/srv/www/api/a", "a")
+    server = kitchen.serve("Limits and logs for some paths")
+    how = dict(method="POST", body=b"x" * 3_000_000)
+    assert ask(server, "/cgi-bin/upload", **how).text == "3000000\n"
+    assert ask(server, "/cgi-bin/other", **how).status == 413
+    assert ask(server, "/health").text == "ok\n"
+    assert ask(server, "/api/a").text == "a"
+    server.stop()
+    logs = kitchen.folder / "var/log/monkey"
+    assert '"target":"/api/a"' in (logs / "api.json").read_text()
+    assert len((logs / "access.log").read_text().splitlines()) == 2
+
+
+def test_headers(kitchen):
+    kitchen.file("/srv/www/downloads/a", "a")
+    server = kitchen.serve("Security headers and CORS")
+    reply = ask(server, "/downloads/a")
+    assert (reply["X-Frame-Options"], reply["Content-Disposition"]) == ("SAMEORIGIN", "attachment")
+    preflight = ask(server, "/api/x", method="OPTIONS", fields=[("Origin", "https://app.example.org"),
+                                                              ("Access-Control-Request-Method", "PUT")])
+    assert (preflight.status, preflight["Access-Control-Allow-Origin"]) == (204, "https://app.example.org")
+
+
+def test_rate_limits(kitchen):
+    kitchen.file("/srv/www/login", "login")
+    server = kitchen.serve("Rate limits")
+    with server.connect() as c:
+        seen = [c.get("/login", host="example.org").status for _ in range(11)]
+    assert seen == [200] * 10 + [429]
+
+
+def test_maintenance(kitchen):
+    kitchen.file("/srv/www/maintenance.html", "back soon")
+    kitchen.file("/srv/www/maintenance/style.css", "style")
+    server = kitchen.serve("Maintenance page")
+    assert (ask(server, "/a").status, ask(server, "/a").text) == (503, "back soon")
+    assert ask(server, "/maintenance/style.css").text == "style"
+
+
+def test_cgi_scripts(kitchen):
+    kitchen.file("/srv/www/cgi-bin/hello", "#!/bin/sh\necho Content-Type: text/plain\necho\necho Hello, $QUERY_STRING\n", 0o755)
+    server = kitchen.serve("CGI scripts")
+    assert ask(server, "/cgi-bin/hello?Kim").text == "Hello, Kim\n"
+
+
+def test_behind_a_proxy(kitchen):
+    kitchen.file("/srv/www/a", "a")
+    log = kitchen.folder / "access.log"
+    server = kitchen.serve("Behind a proxy or load balancer",
+                           change=lambda text: text.replace("[SERVER]\n", f"[SERVER]\n    AccessLog {log}\n"))
+    assert ask(server, "/a", fields=[("X-Forwarded-For", "198.51.100.7")]).status == 200
+    server.stop()
+    assert log.read_text().startswith("198.51.100.7 ")
+
+
+def test_logs_as_json(kitchen):
+    kitchen.file("/srv/www/a", "a")
+    server = kitchen.serve("One log per site, as JSON")
+    ask(server, "/a")
+    ask(server, "/healthz")
+    server.stop()
+    lines = (kitchen.folder / "var/log/monkey/example.json").read_text().splitlines()
+    assert len(lines) == 1 and '"target":"/a"' in lines[0]
+
+
+def test_health(kitchen):
+    server = kitchen.serve("Health checks and Prometheus")
+    assert [ask(server, path, host="localhost").status for path in ("/metrics", "/live", "/healthz", "/readyz")] == [200] * 4
+
+
+@pytest.mark.parametrize("routes, text", [("", "the page of the application"),
+                                          ("[ROUTES]\n    /healthz metrics health\n    /* static\n", "ok\n")])
+def test_health_beside_a_fallback(kitchen, routes, text):
+    kitchen.file("/srv/www/index.html", "the page of the application")
+    server = kitchen.serve("Health checks and Prometheus", change=lambda old: f"{old}    Fallback index.html\n{routes}")
+    assert ask(server, "/healthz").text == text
+
+
+def test_a_configuration_that_was_for_nginx(kitchen):
+    for name in ("www/index.html", "www/a.css", "www/.git/config", "docs/a"):
+        kitchen.file(f"/srv/{name}", name * 200)
+    server = kitchen.serve("A configuration of nginx, line by line", page=ROOT / "docs/guide/coming-from.md")
+    assert [ask(server, path).status for path in ("/health", "/archive/7/a", "/.git/config", "/a.js")] == [200, 410, 403, 404]
+    assert ask(server, "/some/page").text == ask(server, "/").text == "www/index.html" * 200
+    assert ask(server, "/docs/a", host="www.example.org").text == "docs/a" * 200
+    style = ask(server, "/a.css", fields=[("Accept-Encoding", "gzip")])
+    assert (style["Cache-Control"], style["Content-Encoding"]) == ("max-age=2592000", "gzip")
+    server.stop()
+    log = (kitchen.folder / "var/log/monkey/example.log").read_text()
+    assert "/archive/7/a" in log and "/health" not in log

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regular expressions in [ROUTES]."""
+import os
+import re
+import shutil
+import subprocess
+import time
+
+import pytest
+
+import regexes
+import users
+from monkey import ENVIRONMENT, PROGRAM
+
+regex = pytest.mark.skipif(not regexes.ARE_THERE, reason="built without PCRE2")
+
+
+def routes(*lines):
+    return "[ROUTES]\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def explain(server, target):
+    done = subprocess.run([PROGRAM, "-c", server.config, "explain", "GET", f"{server.url}{target}"], capture_output=True, text=True,
+                          check=False, env=os.environ | ENVIRONMENT)
+    assert "Sanitizer" not in done.stderr, done.stderr
+    return done.stdout
+
+
+@regex
+def test_the_first_that_matches_decides(monkey, site):
+    site.add("a/1.txt", "one")
+    site.add("a/x.txt", "x")
+    server = monkey(sections=routes(r"~ ^/a/\d+\.txt$  status 410", r"~\.(?:php|pl)$  status 403", r"~ (?i)secret  status 401",
+                                    "/b/*  status 402", r"~ ^/b/  status 400", r"~ \x20  status 409", "/*  static"))
+    for target, status in {
+        "/a/1.txt": 410, "/a/12.txt": 410, "/a/x.txt": 200, "/x.php": 403, "/x.php/": 404, "/x.pl": 403, "/x.PHP": 404,
+        "/a/Secret/x": 401, "/b/x": 402, "/a%20b": 409, "/a+b": 404,
+        # decoded and normalised, without the query
+        "/a/./1.txt": 410, "/a//1.txt": 410, "/x/../a/1.txt": 410, "/a/%31.txt": 410, "/x.ph%70?y": 403, "/y?x.php": 404,
+        "/x.php%00": 400, "/x.php%0a": 404,
+    }.items():
+        assert server.get(target).status == status, target
+
+
+@regex
+def test_a_method_and_a_handler_that_passes_go_on(monkey, site):
+    site.add("a.txt", "file")
+    server = monkey(sections=routes(r"~ ^/a  static", r"~ ^/form$  redirect 303 /a.txt", r"~ .  status 410"))
+    assert server.get("/a.txt").text == "file"
+    assert server.get("/form", "POST", body=b"x=y").status == 303
+    assert server.get("/ab").status == 410
+
+
+@regex
+def test_scripts_are_never_sent_as_text(monkey, site):
+    """Index files, pages for errors and the Fallback are judged by the routes, too."""
+    for name in ("index.php", "404.php", "app.php"):
+        site.add(name, "<?php source ?>")
+    server = monkey(host="Indexfile index.php\nFallback app.php",
+                    sections=routes(r"~ \.php$  status 403", "/*  static") + "[ERROR_PAGES]\n    404 404.php\n")
+    for target in ("/", "/index.php", "/none", "/none.txt", "/none.php"):
+        assert "source" not in server.get(target).text, target
+
+
+@regex
+def test_guards_and_aliases_judge_the_same_path(monkey, site, tmp_path):
+    users.add(tmp_path / "users", "ana", "secret", "-b", "bcrypt", "-r", "4")
+    site.add("files/a.txt", "file")
+    site.add("files/secret.txt", "secret")
+    server = monkey(plugins=["auth"], host="Alias /docs/ site/files",
+                    sections=routes(r"~ ^/docs/[a-z]+\.txt$  static", "/*  status 404")
+                    + "[AUTH]\n    Location /docs/secret.txt\n    Users users\n")
+    assert server.get("/docs/a.txt").text == "file"
+    assert server.get("/docs/1.txt").status == 404
+    for target in ("/docs/secret.txt", "/docs/%73ecret.txt", "//docs/./secret.txt"):
+        assert server.get(target).status == 401
+    assert users.get(server, "ana", "secret", target="/docs/secret.txt").text == "secret"
+
+
+@regex
+def test_a_rewrite_is_judged_again(monkey, site):
+    site.add("a.txt", "file")
+    server = monkey(plugins=["rewrite"], sections=routes(r"~ ^/private/  status 403", "/*  static") + r"""
+[REWRITE]
+    Rewrite regex ^/u/(.*)$ /private/$1
+    Rewrite prefix /private/x /a.txt
+""")
+    assert server.get("/private/y").status == 403
+    assert server.get("/u/y").status == 403
+    assert server.get("/u/x").text == "file"
+
+
+# A search that is given up
+
+EVIL = "/" + "a" * 3000 + "!"
+
+
+@regex
+@pytest.mark.parametrize("pattern", ["^/(a+)+$", "(a+)+$", "(?:a|aa)+$"])
+def test_a_search_that_is_given_up_never_leads_to_the_routes_below(monkey, site, pattern):
+    site.add("a.txt", "file")
+    server = monkey(sections=routes(f"~ {pattern}  status 403", "/*  status 200 below"))
+    assert server.get("/aaa").status == 403
+    assert server.get("/b.txt").text == "below"
+    began = time.monotonic()
+    for _ in range(20):
+        reply = server.get(EVIL)
+        assert (reply.status, "below" in reply.text) == (500, False)
+    assert time.monotonic() - began < 10
+    assert server.get("/b.txt").text == "below"
+    server.err.wait_for(re.escape(f"the route ~ {pattern} was given up: it took too many steps, or too much memory: 500"))
+    assert server.err.text.count("was given up") < 15, "at most once a second"
+    text = explain(server, EVIL)
+    assert f"route     ~ {pattern}  was given up" in text and "500 Internal" in text
+
+
+@regex
+@pytest.mark.parametrize("pattern", [r"/files.*\.php$", r"files/[^.]*\.php", r"^/files/.*\.php$"])
+def test_a_plain_expression_searches_paths_of_any_length(monkey, site, pattern):
+    server = monkey(sections=routes(f"~ {pattern}  status 403", "/*  status 200 below"))
+    for n in (10, 700, 800, 3000, 7900):
+        assert server.get("/files/" + "p" * n).status == 200, n
+        assert server.get("/files/" + "p" * n + ".php").status == 403, n
+
+
+# The configuration
+
+@regex
+@pytest.mark.parametrize("line, column, message", [
+    (r"~ ^/(a status 403", 7, "`^/(a` is not a regular expression: missing closing parenthesis, at character 5"),
+    (r"~* \.php$ status 403", None, "`*` is not a regular expression: quantifier does not follow a repeatable item, at character 1"),
+    (r"~ (*UTF)a status 403", 7, "using UTF is disabled by the application"),
+    (r"~* \.php$ status 403", None, "hint: for any case of letters, write `~ (?i)REGEX`"),
+    ("~", None, "`~` has no value: expected PATTERN HANDLER [WORDS...]"),
+    ("~ a", 7, "expected `~ REGEX HANDLER [WORDS...]`"),
+    ("~ a nonsense", None, "nonsense"),
+    ("x status 403", None, "`x` is not a pattern: it must begin with /, * or ~"),
+])
+def test_mistakes(site, tmp_path, run, line, column, message):
+    config = tmp_path / "a.conf"
+    config.write_text(f"[HOST]\n    DocumentRoot site\n[ROUTES]\n    {line}\n")
+    done = run("-t", "-c", config)
+    assert done.code == 3 and message in done.err, done.err
+    assert f"a.conf:4:{column}: error" in done.err if column else "a.conf:4" in done.err, done.err
+
+
+def test_a_program_without_its_object(site, tmp_path):
+    """As in a build without PCRE2."""
+    program, config = tmp_path / "alone/monkey", tmp_path / "a.conf"
+    program.parent.mkdir()
+    shutil.copy(PROGRAM, program)
+    config.write_text("[SERVER]\n    Listen 127.0.0.1:8080\n[HOST]\n    DocumentRoot site\n" + routes(r"~ \.php$  status 403"))
+    done = subprocess.run([program, "-t", "-c", config], capture_output=True, text=True, check=False, env=os.environ | ENVIRONMENT)
+    if done.returncode == 0 and regexes.ARE_THERE:
+        pytest.skip("another one is installed on this machine")
+    assert done.returncode == 3
+    assert r"a.conf:6:7: error: `\.php$`: this server has no regular expressions: there is no monkey-regex.so, " in done.stderr
+    assert "hint: install the package with monkey-regex.so, or build with PCRE2 (libpcre2-dev)" in done.stderr
+
+
+@regex
+def test_the_effective_configuration_loads_again(monkey, tmp_path):
+    server = monkey(sections=routes(r"~ ^/(?<n>\d+)$ status 403", r"~\.php$ status 404", "/* static"))
+    text = subprocess.run([PROGRAM, "-T", "-c", server.config], capture_output=True, text=True, check=True).stdout
+    assert "    ~ ^/(?<n>\\d+)$ status 403\n    ~\\.php$ status 404\n    /* static\n" in re.sub(r"(?<=\S) +(?=\S)", " ", text)
+    (tmp_path / "again.conf").write_text(text)
+    assert subprocess.run([PROGRAM, "-T", "-c", tmp_path / "again.conf"], capture_output=True, text=True, check=True).stdout == text
+
+
+@regex
+def test_explain_shows_the_pattern(monkey, site):
+    site.add("1.txt", "one")
+    server = monkey(sections=routes(r"~ ^/\d+\.txt$  static", r"~\.php$  status 403"))
+    assert "route     ~ ^/\\d+\\.txt$  static\n" in explain(server, "/1.txt")
+    assert "route     ~ \\.php$  status 403\n" in explain(server, "/x.php")
+
+
+@regex
+def test_reloads(monkey, site):
+    site.add("1.txt", "one")
+    server = monkey(sections=routes(r"~ ^/\d+\.txt$  status 410", "/*  static"))
+    for i in range(1, 4):
+        assert server.get("/1.txt").status == 410
+        server.tell(1)
+        server.err.wait_for("the new configuration serves", count=i)
+    server.config.write_text(server.config.read_text().replace(r"~ ^/\d+\.txt$  status 410", r"~ ^/\d+$  status 410"))
+    server.tell(1)
+    server.err.wait_for("the new configuration serves", count=4)
+    assert server.get("/1.txt").text == "one"

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manual as tests read it: its blocks of code, its tables, and its configurations made ready to be loaded."""
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import textwrap
+from pathlib import Path
+
+from certificates import make_authority
+from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
+
+PLUGINS = sorted((ROOT / "plugins").glob("*/README.md"))
+
+
+# ---- Reading the manual ----
+
+def blocks(page):
+    """(line, text) of each block of code, fenced or indented, without its indent."""
+    lines = page.read_text().split("\n")
+    i = 0
+    while i < len(lines):
+        start = i
+        if lines[i].startswith("```"):
+            i += 1
+            while i < len(lines) and not lines[i].startswith("```"):
+                i += 1
+            yield start + 2, "\n".join(lines[start + 1:i]) + "\n"
+            i += 1
+        elif lines[i].startswith("    ") and (i == 0 or not lines[i - 1].strip()):
+            while i < len(lines) and (lines[i].startswith("    ") or not lines[i].strip()):
+                i += 1
+            text = "\n".join(lines[start:i]).rstrip("\n") + "\n"
+            yield start + 1, textwrap.dedent(text)
+        else:
+            i += 1
+
+
+def inline_code(page):
+    """(line, text) of each piece of code within a sentence."""
+    text = page.read_text()
+    for match in re.finditer(r"(?<!`)`([^`\n]+)`(?!`)", text):
+        yield text.count("\n", 0, match.start()) + 1, match[1]
+
+
+def table_rows(page, first):
+    """The cells of each row of the tables whose first heading is `first`."""
+    rows, inside = [], False
+    for line in page.read_text().split("\n"):
+        if not line.startswith("|"):
+            inside = False
+            continue
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if cells[0] == first:
+            inside = True
+        elif inside and not set(line) <= set("|-"):
+            rows.append(cells)
+    return rows
+
+
+# ---- The program ----
+
+def run(*args, folder=None, typed=""):
+    return subprocess.run([PROGRAM, *map(str, args)], cwd=folder, input=typed, capture_output=True, text=True,
+                          env=os.environ | ENVIRONMENT, timeout=SECONDS, check=False)
+
+
+# ---- Configurations ----
+
+# For Basic and for Digest; the password is that of an example of crypt(5).
+USERS = "".join(f"{name}:$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEl8\n" for name in ("ana", "bob"))
+USERS += "ana:Members only:" + "0" * 64 + "\n"
+SECTION = re.compile(r"(?:(?:#|@SET ).*\n|\s*\n)*\[[A-Z_]+\]\n")
+
+
+def complete(page, text):
+    """The example with what it does not repeat: a host, and the Load of the plugin whose page this is."""
+    plugin = page.parent.name if page in PLUGINS else ""
+    if plugin and not re.search(rf"^\s+Load +{plugin}$", text, re.MULTILINE):
+        text = f"[PLUGINS]\n    Load {plugin}\n{text}"
+    if "[LOGGER]" in text and "[PLUGINS]" not in text:
+        text = f"[PLUGINS]\n    Load logger\n{text}"
+    if "[HELLO]" in text and "[PLUGINS]" not in text:
+        text = f"[PLUGINS]\n    Load ./monkey-hello.so\n{text}"
+    if "[HOST]" not in text:
+        host = "[HOST]\n    DocumentRoot .\n"
+        text = re.sub(r"^(\[ROUTES\]|\[HANDLERS\])$", rf"{host}\1", text, 1, re.MULTILINE) if "[ROUTES]" in text else text + host
+    return text
+
+
+def bring_along(folder, text):
+    """What the example names and a reader has: folders, files of users, the plugin of the guide."""
+    for key, value in re.findall(r"^\s+(DocumentRoot|Alias\s+\S+|AccessLog|ErrorLog|Users)\s+(.+)$", text, re.MULTILINE):
+        path = folder / re.sub(r"\$\{(\w+)\}", lambda m: re.search(rf"^@SET {m[1]} (.*)$", text, re.MULTILINE)[1], value)
+        (path if key.startswith(("DocumentRoot", "Alias")) else path.parent).mkdir(parents=True, exist_ok=True)
+        if key == "Users":
+            path.write_text(USERS)
+            path.chmod(0o600)
+    if "./monkey-hello.so" in text:
+        subprocess.run(["cc", "-fPIC", "-shared", "-I", ROOT / "include", "-o", folder / "monkey-hello.so",
+                        ROOT / "examples/plugin-hello/hello.c"], check=True, timeout=SECONDS)
+
+
+def bring_certificate(folder, certificate, key):
+    """A certificate and its key, as an administrator puts them there."""
+    pair = make_authority(folder).issue(["example.org"])
+    Path(certificate).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(pair.certificate, certificate)
+    shutil.copy(pair.key, key)
+
+
+def write_configuration(folder, text, page=None):
+    """The example, with places of this machine moved into `folder`; with a page, what it shows only in part made whole."""
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    text = complete(page, text) if page else text
+    text = re.sub(r"(?<=\s)/(srv|var/log|run|etc/monkey|etc/letsencrypt)\b", rf"{folder}/\1", text)
+    text = re.sub(r"^(\s+User\s+).*", rf"\g<1>{user}", text, flags=re.MULTILINE)
+    bring_along(folder, text)
+    for certificate, key in re.findall(r"^\s+Certificate\s+(\S+) (\S+)", text, re.MULTILINE):
+        bring_certificate(folder, certificate, key)
+    for authority in re.findall(r"^\s+ClientAuthority\s+(\S+)", text, re.MULTILINE):
+        shutil.copy(make_authority(folder).file, authority)
+    path = folder / "monkey.conf"
+    path.write_text(text)
+    return path

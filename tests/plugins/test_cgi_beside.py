@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The plugin cgi beside the rest of the server: the handler `static`, and the host that a target names."""
+import threading
+
+import pytest
+
+PLAIN = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n"
+ENV = PLAIN + "exec env\n"
+
+
+@pytest.fixture
+def serve(monkey, site):
+    """Serves the scripts that it is given, by their names in cgi-bin."""
+    def start(scripts):
+        for name, text in scripts.items():
+            site.add(f"cgi-bin/{name}", text, mode=0o755)
+        return monkey(plugins=["cgi"], sections="[ROUTES]\n    /cgi-bin/*  cgi\n    *.php       cgi\n    /*          static\n")
+    return start
+
+
+def environment(reply):
+    assert reply.status == 200, reply
+    return dict(line.split("=", 1) for line in reply.text.splitlines())
+
+
+@pytest.mark.parametrize("target", ["/cgi-bin/s.sh", "/page.php"])
+def test_the_source_of_a_script_is_never_sent_while_it_is_replaced(serve, site, target):
+    server = serve({})
+    script = site.add(target[1:], PLAIN + "echo output\n", mode=0o755)
+    away = script.with_name("away")
+    over = threading.Event()
+
+    def replace():
+        while not over.is_set():
+            script.rename(away)
+            away.rename(script)
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    seen = set()
+    try:
+        with server.connect() as c:
+            for _ in range(400):
+                reply = c.get(target)
+                seen.add(reply.status)
+                assert reply.status in (200, 403, 404, 502, 503), reply.head
+                assert "#!" not in reply.text and "echo" not in reply.text
+    finally:
+        over.set()
+        thread.join()
+    assert server.get(target).text == "output\n" and 404 in seen
+
+
+@pytest.mark.parametrize("head", ["HTTP/1.1\r\nHost: other.example:81\r\n", "HTTP/1.0\r\n", "HTTP/1.0\r\nHost: other.example\r\n"])
+def test_the_authority_of_the_target_is_the_host(serve, head):
+    """RFC 9112, section 3.2.2: a Host field that says something else does not count."""
+    server = serve({"env.sh": ENV})
+    got = environment(server.send(f"GET http://Chosen.example:99/cgi-bin/env.sh {head}Connection: close\r\n\r\n".encode()))
+    assert (got["HTTP_HOST"], got["SERVER_NAME"]) == ("Chosen.example:99", "Chosen.example")

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The live page of the plugin metrics, in a browser."""
+import re
+import signal
+
+import pytest
+
+import browser
+from metering import Stream, history, starter, status, taken
+from proc import wait_until
+
+
+@pytest.fixture
+def start(monkey, site):
+    return starter(monkey, site)
+
+
+def test_the_page_keeps_to_a_strict_policy(start):
+    server = start()
+    page = server.get("/live")
+    policy = page["Content-Security-Policy"]
+    assert "default-src 'none'" in policy and "unsafe" not in policy and "*" not in policy
+    assert page["X-Content-Type-Options"] == "nosniff" and page["Content-Type"] == "text/html; charset=utf-8"
+    assert not re.search(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son\w+=|https?://(?!www\.w3\.org/2000/svg)", page.text)
+    for part, kind in re.findall(r'(?:href|src)="(\?(\w+))"', page.text):
+        reply = server.get("/live" + part)
+        assert reply.status == 200 and reply["Content-Type"].startswith({"style": "text/css", "script": "text/javascript"}[kind])
+        assert "http://" not in reply.text.replace("http://www.w3.org/2000/svg", "") and "https://" not in reply.text
+    assert {part for part, _ in re.findall(r'"(\?(\w+))"', page.text)} == {"?style", "?script"}
+    assert server.get("/live?other").body == page.body
+
+
+@pytest.fixture
+def page(tmp_path):
+    if not browser.FOUND:
+        pytest.skip("no chromium here")
+    with browser.Browser(tmp_path) as found:
+        yield found
+
+
+def number(text):
+    match = re.match(r"([\d.,]+)", text)
+    return float(match[1].replace(",", "")) if match else None
+
+
+LOOK = [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark"),
+        pytest.param(dict(width=360, height=740, mobile=True), id="phone")]
+
+
+@pytest.mark.parametrize("look", LOOK)
+def test_the_page_fits_and_is_painted(start, page, look):
+    server = start(workers=2)
+    page.look(**look)
+    page.goto(server.url + "/live")
+    page.wait_for("!document.querySelector('main').hidden")
+    for _ in range(30):
+        server.get("/")
+    page.wait_for("document.querySelectorAll('#histogram rect').length > 0")
+    assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
+    ground, ink = page.run("[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    bright = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+    assert (bright[0] < 150 < 600 < bright[1]) if look.get("dark") else (bright[0] > 600 > 150 > bright[1])
+    assert not page.console
+
+
+def test_bars_and_tables_suit_a_phone(start, page):
+    server = start(workers=2)
+    page.look(width=390, height=800, mobile=True)
+    page.goto(server.url + "/live")
+    for _ in range(30):
+        server.get("/")
+    page.wait_for("document.querySelector('#methods svg .bar')?.getBoundingClientRect().width > 100")
+    assert page.run("document.querySelector('#tile-latency h2').textContent") == "Server time, p99"
+    gap = page.run("(() => { const row = document.querySelector('#methods tbody tr'), range = document.createRange();"
+                   " range.selectNodeContents(row.cells[2]);"
+                   " return range.getBoundingClientRect().left - row.querySelector('.bar').getBoundingClientRect().right })()")
+    assert 0 <= gap < 80, "a full bar ends beside its number"
+    wide = "document.querySelector('.wide:has(#workers)')"
+    assert page.run(f"{wide}.scrollWidth > {wide}.clientWidth"), "the table of workers scrolls"
+    assert page.run("document.documentElement.scrollWidth <= 390")
+    assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "the cue"
+
+
+def test_the_numbers_of_the_page_change_and_are_right(start, page, site):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    assert page.run("document.querySelector('#version').textContent") == f"version {status(server)['version']}"
+    before = page.run("document.querySelector('#totals').textContent")
+    for _ in range(200):
+        server.get("/")
+    for _ in range(3):
+        server.get("/none")
+    seen = "[...document.querySelectorAll('#statuses tr')].map(r => r.innerText.trim().split(/\\s+/)).map(c => c[0] + ' ' + c.at(-1))"
+    page.wait_for(f"{seen}.includes('404 3')")
+    assert page.run("document.querySelector('#totals').textContent") != before
+    assert number(page.run("document.querySelector('#tile-requests .note').textContent").removeprefix("peak ")) > 10
+    page.wait_for("document.querySelector('#tile-latency output').textContent.match(/^[\\d.]+ (µs|ms)$/)")
+    rows = page.run("[...document.querySelectorAll('#workers tbody tr')].map(r => [...r.cells].map(c => c.textContent))")
+    assert [int(row[0]) for row in rows] == server.workers and rows[0][1] == "serving" and rows[0][6].endswith("MB")
+    page.wait_for("document.querySelector('#tile-requests output').textContent == '0'")
+    assert page.run("document.title").startswith("0/s")
+    assert not page.console
+
+
+# What the page has drawn when it becomes visible, after its first two events and before a third one.
+FIRST_LOOK = """
+addEventListener("DOMContentLoaded", () => new MutationObserver(() => window.first = window.first || {
+    events: [latest !== null, before !== null],
+    lines: Object.fromEntries([...document.querySelectorAll(".tile")].map(t =>
+        [t.id, (t.querySelector(".stroke")?.getAttribute("d") || "").split("L").length])),
+    classes: document.querySelectorAll("#classes .stroke").length,
+    bars: document.querySelectorAll("#histogram rect").length,
+    rate: document.querySelector("#tile-requests output").textContent,
+}).observe(document.querySelector("main"), {attributes: true}));
+"""
+
+
+@pytest.mark.parametrize("reloaded", [False, True])
+def test_lines_and_bars_are_there_at_the_first_look(start, page, reloaded):
+    server = start(workers=2)
+    for _ in range(30):
+        server.get("/")
+    history(server, lambda h: len(h["now_ms"]) >= 4 and h["requests"][-2] >= 30)
+    if reloaded:
+        server.tell(signal.SIGHUP)
+        server.err.wait_for("the new configuration serves")
+    page.call("Page.addScriptToEvaluateOnNewDocument", source=FIRST_LOOK)
+    page.goto(server.url + "/live")
+    first = page.wait_for("window.first")
+    assert first["events"] == [True, False], "one event"
+    for tile in ("requests", "connections", "sent", "memory", "errors"):
+        assert first["lines"][f"tile-{tile}"] >= 3, first
+    assert first["lines"]["tile-latency"] >= 2 and first["classes"] >= 4 and first["bars"] >= 1
+    assert number(first["rate"]) is not None
+    assert not page.console
+
+
+def test_seconds_without_a_sample_are_a_gap(start, page):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.run("source.close()")
+    page.run("""{
+        const end = latest.now_ms, h = {now_ms: [], durations: [], histogram: []};
+        for (const name of [...CLASSES, "requests", "bytes", "connections", "memory", "p50", "p90", "p99", "p999"])
+            h[name] = [];
+        for (let second = 200; second > 0; second--) {
+            if (second > 50 && second < 100)
+                continue;
+            h.now_ms.push(end - 1000 * second);
+            for (const name in h)
+                if (!["now_ms", "durations", "histogram"].includes(name))
+                    h[name].push(name === "requests" ? 1000 - second : 1);
+        }
+        const event = latest;
+        takeHistory(h);
+        takeEvent(event);
+        show();
+    }""")
+    runs = page.run("[...document.querySelectorAll('#tile-connections .stroke')].map(p => p.getAttribute('d').slice(1)"
+                    ".split('L').map(xy => Number(xy.split(',')[0])))")
+    assert [(run[0], run[-1]) for run in runs] == [(100, 200), (250, 300)]
+    rates = page.run("points.map(p => p.requests)")
+    assert rates[0] is None and rates[101] is None and rates[50] == rates[120] == 1, "no rate across the gap"
+
+
+def test_a_restart_is_a_gap(start, page):
+    """The page keeps what it saw. A new server counts from zero and has no history: nothing to compare with."""
+    server = start()
+    page.goto(server.url + "/live")
+    for _ in range(20):
+        server.get("/none")
+    page.wait_for("points.length >= 3 && latest.requests.by_class['4xx'] == 20")
+    page.run("source.close()")
+    seen = page.run("points.map(p => p.at)")
+    page.run("""for (const [seconds, total] of [[2, 3], [3, 7]]) {
+        const event = structuredClone(latest);
+        event.now_ms += 1000 * seconds;
+        event.requests.total = total;
+        if (total === 3)
+            takeHistory({now_ms: [], durations: [], histogram: []});
+        takeEvent(event);
+        show();
+    }""")
+    assert page.run("points.map(p => p.at)")[:-2] == seen
+    assert page.run("points.slice(-2).map(p => p.requests)") == [None, pytest.approx(4 / 3)]
+
+
+def test_the_page_can_be_stopped_and_goes_on(start, page):
+    server = start()
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.run("document.querySelector('#pause').click()")
+    assert page.run("document.querySelector('#state').textContent") == "paused"
+    before = page.run("document.querySelector('#uptime').textContent")
+    with Stream(server) as stream:
+        for _ in range(3):
+            stream.next()
+    assert page.run("document.querySelector('#uptime').textContent") == before
+    page.run("document.querySelector('#pause').click()")
+    page.wait_for(f"document.querySelector('#uptime').textContent != '{before}'")
+
+
+def test_the_page_comes_back_by_itself(start, page):
+    """After a reload its stream ends; after a refusal, which a browser takes as final, the script tries again."""
+    server = start("    Watchers 1\n")
+    page.goto(server.url + "/live")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    server.tell(signal.SIGHUP)
+    page.wait_for("document.querySelector('#reloads').textContent.startsWith('reloaded once')")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")
+    page.goto("about:blank#away")
+    with wait_until(lambda: taken(server), "the only place"):
+        page.goto(server.url + "/live")
+        page.wait_for("document.querySelector('#state').textContent == 'reconnecting'")
+    page.wait_for("document.querySelector('#state').textContent == 'live'")

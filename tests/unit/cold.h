@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A disk that is cold when the test says so: whether the kernel still holds a page depends on the machine,
+ * its file system and its read-ahead. tests/unit/CMakeLists.txt puts these in the place of the two functions
+ * of os/file. */
+#ifndef UNIT_COLD_H
+#define UNIT_COLD_H
+
+#include <errno.h>
+
+#include "os/file.h"
+
+ssize_t __real_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
+ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset);
+bool __real_mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
+bool __wrap_mk_file_is_warm(int fd, uint64_t offset, uint64_t len);
+
+static unsigned cold_left;
+
+/* The next read that must not wait finds nothing in memory. */
+static void cold_begin(void)
+{
+    cold_left = 1;
+}
+
+ssize_t __wrap_mk_file_read_nowait(int fd, char *room, size_t cap, uint64_t offset)
+{
+    if (cold_left > 0) {
+        cold_left--;
+        return -EAGAIN;
+    }
+    return __real_mk_file_read_nowait(fd, room, cap, offset);
+}
+
+bool __wrap_mk_file_is_warm(int fd, uint64_t offset, uint64_t len)
+{
+    if (cold_left > 0) {
+        cold_left--;
+        return false;
+    }
+    return __real_mk_file_is_warm(fd, offset, len);
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Suggestions cost time, so they are searched for the problems that a report keeps, and for no others. */
+#include "conf/bind.h"
+#include "conf/check.h"
+#include "conf/nearest.h"
+
+#include "unit/conf/sample.h"
+#include "unit/conf/world.h"
+
+enum { MISTAKES = 5 * MK_CONF_REPORT_MAX };
+
+/* These take the place of conf/nearest.c, and count. */
+static size_t searches, tries;
+
+struct mk_conf_nearest mk_conf_nearest_to(mk_str word)
+{
+    searches++;
+    return (struct mk_conf_nearest){.word = word};
+}
+
+void mk_conf_nearest_try(struct mk_conf_nearest *n, mk_str candidate)
+{
+    (void)n;
+    (void)candidate;
+    tries++;
+}
+
+static struct world w;
+static char text[MISTAKES * 64];
+
+static int setup(void **state)
+{
+    (void)state;
+    world_init(&w, NULL, NULL);
+    searches = tries = 0;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    world_fini(&w);
+    return 0;
+}
+
+/* `begin`, and behind it that many lines, each with a number between `left` and `right`. */
+static const char *mistakes(const char *begin, const char *left, const char *right)
+{
+    struct mk_buf b = mk_buf_fixed(text, sizeof text);
+    mk_buf_add(&b, mk_str_from_c(begin));
+    for (unsigned i = 0; i < MISTAKES; i++)
+        mk_buf_addf(&b, "%s%u%s\n", left, i, right);
+    mk_buf_add_char(&b, '\0');
+    assert_false(b.failed);
+    return text;
+}
+
+static void unknown_keys(void **state)
+{
+    (void)state;
+    struct sample s = {0};
+    assert_int_equal(world_read_text(&w, mistakes("[SAMPLE]\n", "    Unknown", " 1")), 0);
+    assert_int_equal(mk_conf_bind(&sample_table, w.tree.first, &s, &w.arena, &w.report), -EINVAL);
+    assert_true(w.report.n_errors >= MISTAKES); /* and what a [SAMPLE] must have */
+    assert_in_range(searches, MK_CONF_REPORT_MAX, MK_CONF_REPORT_MAX + sample_table.n); /* defaults */
+}
+
+static void unknown_sections(void **state)
+{
+    (void)state;
+    const struct mk_conf_table *tables[] = {&sample_table};
+    assert_int_equal(world_read_text(&w, mistakes("", "[UNKNOWN", "]\n    Key 1")), 0);
+    assert_int_equal(mk_conf_check_sections(&w.tree, tables, 1, &w.report), -EINVAL);
+    assert_int_equal(w.report.n_errors, MISTAKES);
+    assert_int_equal(tries, MK_CONF_REPORT_MAX);
+}
+
+static void unknown_variables(void **state)
+{
+    (void)state;
+    assert_int_equal(world_read_text(&w, mistakes("[SAMPLE]\n", "    Key ${UNKNOWN", "}")), -EINVAL);
+    assert_int_equal(w.report.n_errors, MISTAKES);
+    assert_in_range(searches, MK_CONF_REPORT_MAX, MK_CONF_REPORT_MAX + sample_table.n); /* defaults */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unknown_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_sections, setup, teardown),
+        cmocka_unit_test_setup_teardown(unknown_variables, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "net/turnend.h"
+
+#include "unit/test.h"
+
+static struct mk_loop loop;
+static struct mk_turn_end *end;
+static unsigned n_ends, n_tasks, again;
+
+static void on_end(void *ctx)
+{
+    assert_ptr_equal(ctx, &n_ends);
+    assert_int_equal(n_tasks, n_ends + 1); /* what was deferred in this turn has run */
+    n_ends++;
+    if (again > 0) {
+        again--;
+        mk_turn_end_set(end);
+    }
+}
+
+static int start(void **state)
+{
+    (void)state;
+    n_ends = n_tasks = again = 0;
+    assert_int_equal(mk_loop_init(&loop), 0);
+    end = mk_turn_end_new_in(&loop, on_end, &n_ends);
+    assert_non_null(end);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_loop_run_tasks(&loop);
+    mk_loop_fini(&loop);
+    return 0;
+}
+
+static void turn(void)
+{
+    assert_int_equal(mk_loop_turn(&loop, 0), 0);
+}
+
+static void set_it(struct mk_task *t)
+{
+    (void)t;
+    n_tasks++;
+    mk_turn_end_set(end);
+    mk_turn_end_set(end);
+}
+
+static struct mk_task task = {.run = set_it};
+
+static void it_is_called_once_behind_the_tasks(void **state)
+{
+    (void)state;
+    turn();
+    assert_int_equal(n_ends, 0);
+    mk_turn_end_set(end);
+    mk_loop_defer(&loop, &task);
+    turn();
+    assert_int_equal(n_ends, 1);
+    turn();
+    assert_int_equal(n_ends, 1);
+    mk_turn_end_free(end);
+}
+
+static void set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait(void **state)
+{
+    (void)state;
+    again = 1;
+    mk_loop_defer(&loop, &task);
+    turn();
+    assert_int_equal(n_ends, 1);
+    n_tasks++;
+    assert_int_equal(mk_loop_turn(&loop, -1), 0);
+    assert_int_equal(n_ends, 2);
+    mk_turn_end_free(end);
+}
+
+static void free_it(void *ctx)
+{
+    (void)ctx;
+    n_ends++;
+    mk_turn_end_set(end);
+    mk_turn_end_free(end);
+}
+
+static void freed_it_is_not_called(void **state)
+{
+    (void)state;
+    mk_turn_end_set(end);
+    mk_turn_end_free(end);
+    turn();
+    assert_int_equal(n_ends, 0);
+    end = mk_turn_end_new_in(&loop, free_it, NULL);
+    mk_turn_end_set(end);
+    turn();
+    turn();
+    assert_int_equal(n_ends, 1);
+    assert_null(loop.ends);
+    mk_turn_end_free(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_is_called_once_behind_the_tasks, start, stop),
+        cmocka_unit_test_setup_teardown(set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait,
+                                        start, stop),
+        cmocka_unit_test_setup_teardown(freed_it_is_not_called, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/module.h"
+
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "os/place.h"
+#include "unit/test.h"
+
+struct table {
+    unsigned abi;
+};
+
+static const struct table good = {.abi = 7};
+
+static void what_is_built_in_is_not_looked_for(void **state)
+{
+    (void)state;
+    char why[MK_MODULE_WHY] = "";
+    struct mk_module m = {.name = "none", .symbol = "s", .needs = "it", .abi = 7, .built_in = &good};
+    assert_ptr_equal(mk_module_load(&m, why), &good);
+    m.abi = 8;
+    assert_null(mk_module_load(&m, why));
+    assert_contains(mk_str_from_c(why), "the one built in: it belongs to another version of Monkey");
+}
+
+static void what_is_missing_is_named(void **state)
+{
+    (void)state;
+    char why[MK_MODULE_WHY] = "";
+    struct mk_module m = {.name = "no-such-module", .symbol = "s", .needs = "LibX", .abi = 7};
+    assert_null(mk_module_load(&m, why));
+    assert_contains(mk_str_from_c(why), "there is no monkey-no-such-module.so, neither beside the program");
+    assert_contains(mk_str_from_c(why), "built without LibX, or this part is not installed");
+}
+
+static void what_is_no_object_is_named(void **state)
+{
+    (void)state;
+    char folder[PATH_MAX], path[PATH_MAX + 32], why[MK_MODULE_WHY] = "";
+    struct mk_module m = {.name = "unit-broken", .symbol = "s", .needs = "LibX", .abi = 7};
+    assert_true(mk_place_folder(0, folder));
+    (void)mkdir(folder, 0755);
+    (void)snprintf(path, sizeof path, "%s/monkey-unit-broken.so", folder);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs("no object at all", f) >= 0);
+    assert_int_equal(fclose(f), 0);
+    assert_null(mk_module_load(&m, why));
+    assert_contains(mk_str_from_c(why), "monkey-unit-broken.so: ");
+    assert_int_equal(unlink(path), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_built_in_is_not_looked_for),
+                                       cmocka_unit_test(what_is_missing_is_named),
+                                       cmocka_unit_test(what_is_no_object_is_named)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/pidfile.h"
+
+#include <sys/syscall.h>
+
+#include "unit/child.h"
+#include "unit/folder.h"
+
+static struct folder f;
+static char pid_path[PATH_MAX];
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&f);
+    folder_path(&f, "monkey.pid", pid_path);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    folder_fini(&f);
+    return 0;
+}
+
+static void check_pidfile(const char *expected)
+{
+    char room[64];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(mk_file_read_all(pid_path, &out), 0);
+    assert_str(mk_buf_str(&out), expected);
+}
+
+static void our_number_is_written_and_removed(void **state)
+{
+    (void)state;
+    char expected[32];
+    int fd = -1;
+    snprintf(expected, sizeof expected, "%d\n", (int)getpid());
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    check_pidfile(expected);
+    mk_pidfile_drop(pid_path, &fd);
+    assert_int_equal(fd, -1);
+    assert_int_equal(access(pid_path, F_OK), -1);
+    mk_pidfile_drop(pid_path, &fd);
+}
+
+static void what_a_dead_process_left_is_taken_over(void **state)
+{
+    (void)state;
+    char expected[32];
+    int fd = -1;
+    snprintf(expected, sizeof expected, "%d\n", (int)getpid());
+    folder_add(&f, "monkey.pid", MK_STR("123456789012345\nand more\n"));
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    check_pidfile(expected);
+    mk_pidfile_drop(pid_path, &fd);
+}
+
+static int take_it_too(void)
+{
+    int fd = -1;
+    mk_err e = mk_pidfile_take(pid_path, &fd);
+    return e == -EBUSY && fd == -1 ? 0 : 1;
+}
+
+static void a_living_process_keeps_it(void **state)
+{
+    (void)state;
+    char expected[32];
+    int fd = -1;
+    snprintf(expected, sizeof expected, "%d\n", (int)getpid());
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(in_child(take_it_too), 0);
+    check_pidfile(expected);
+    mk_pidfile_drop(pid_path, &fd);
+    assert_int_equal(in_child(take_it_too), 1); /* now it is free */
+}
+
+/* As another process does it: the file stays the same. */
+static void write_over(const char *text)
+{
+    int fd = open(pid_path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(mk_fd_write_all(fd, text, strlen(text)), 0);
+    mk_fd_close(&fd);
+}
+
+static void the_number_of_another_is_not_removed(void **state)
+{
+    (void)state;
+    int fd = -1;
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    write_over("1\n");
+    mk_pidfile_drop(pid_path, &fd);
+    check_pidfile("1\n");
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    write_over("");
+    mk_pidfile_drop(pid_path, &fd);
+    check_pidfile("");
+}
+
+/* Takes the place of the libc's, to remove the file between opening and locking, as its last owner may. */
+static int removals;
+
+int fcntl(int fd, int what, ...)
+{
+    va_list args;
+    va_start(args, what);
+    void *more = va_arg(args, void *);
+    va_end(args);
+    if (what == F_SETLK && removals > 0) {
+        removals--;
+        unlink(pid_path);
+    }
+    return (int)syscall(SYS_fcntl, fd, what, more);
+}
+
+static void the_lock_is_on_the_file_of_that_name(void **state)
+{
+    (void)state;
+    int fd = -1;
+    removals = 2;
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), 0);
+    assert_int_equal(removals, 0);
+    assert_int_equal(in_child(take_it_too), 0);
+    mk_pidfile_drop(pid_path, &fd);
+    removals = 1000;
+    assert_int_equal(mk_pidfile_take(pid_path, &fd), -EAGAIN); /* not without end */
+    assert_int_equal(fd, -1);
+    removals = 0;
+}
+
+static void places_where_it_cannot_be(void **state)
+{
+    (void)state;
+    int fd = -1;
+    char room[PATH_MAX];
+    folder_add_link(&f, "link", "victim");
+    assert_int_equal(mk_pidfile_take(folder_path(&f, "link", room), &fd), -ELOOP);
+    assert_int_equal(access(folder_path(&f, "victim", room), F_OK), -1);
+    assert_int_equal(mk_pidfile_take(folder_path(&f, "no/folder", room), &fd), -ENOENT);
+    assert_int_equal(mk_pidfile_take(f.path, &fd), -EISDIR);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(our_number_is_written_and_removed, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_dead_process_left_is_taken_over, start, stop),
+        cmocka_unit_test_setup_teardown(a_living_process_keeps_it, start, stop),
+        cmocka_unit_test_setup_teardown(the_number_of_another_is_not_removed, start, stop),
+        cmocka_unit_test_setup_teardown(the_lock_is_on_the_file_of_that_name, start, stop),
+        cmocka_unit_test_setup_teardown(places_where_it_cannot_be, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/spool.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "unit/folder.h"
+#include "unit/test.h"
+
+static struct folder f;
+
+static int start(void **state)
+{
+    (void)state;
+    folder_init(&f);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    folder_fini(&f); /* fails if a file was left behind */
+    return 0;
+}
+
+static void assert_reads(const struct mk_spool *s, uint64_t at, const char *text)
+{
+    char room[64] = "";
+    size_t len = strlen(text), n = 0;
+    while (n < len) {
+        ssize_t r = mk_spool_read(s, room + n, len - n, at + n);
+        assert_true(r > 0);
+        n += (size_t)r;
+    }
+    assert_memory_equal(room, text, len);
+}
+
+static void assert_descriptor_reads(struct mk_spool *s, const char *text)
+{
+    char room[64];
+    int fd = mk_spool_fd(s);
+    assert_true(fd >= 0);
+    ssize_t n = read(fd, room, sizeof room);
+    assert_int_equal(n, strlen(text));
+    assert_memory_equal(room, text, strlen(text));
+}
+
+static void little_stays_in_memory(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    char room[8];
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("little"));
+    assert_int_equal(mk_spool_length(&s), 6);
+    assert_reads(&s, 0, "little");
+    assert_reads(&s, 4, "le");
+    assert_int_equal(mk_spool_read(&s, room, sizeof room, 6), 0);
+    assert_int_equal(mk_spool_read(&s, room, sizeof room, 100), 0);
+    assert_int_equal(s.fd, -1);
+    mk_spool_fini(&s);
+}
+
+static void a_descriptor_of_what_is_in_memory_begins_at_its_beginning(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("little"));
+    assert_descriptor_reads(&s, "little");
+    assert_descriptor_reads(&s, "little"); /* every time */
+    assert_int_equal(mk_spool_length(&s), 6);
+    assert_reads(&s, 0, "little");
+    mk_spool_fini(&s);
+}
+
+static void no_content_has_a_descriptor_too(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    mk_spool_init(&s, 64);
+    assert_descriptor_reads(&s, "");
+    mk_spool_fini(&s);
+}
+
+static void what_is_stored_and_what_is_kept_read_as_one(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("one"));
+    assert_int_equal(mk_spool_store(&s, f.path), 0);
+    mk_buf_add(&s.kept, MK_STR("two"));
+    assert_int_equal(mk_spool_store(&s, f.path), 0);
+    mk_buf_add(&s.kept, MK_STR("three"));
+    assert_int_equal(mk_spool_length(&s), 11);
+    assert_reads(&s, 0, "onetwothree");
+    assert_reads(&s, 4, "wothr");
+    assert_descriptor_reads(&s, "onetwothree");
+    mk_spool_fini(&s);
+}
+
+static void the_file_has_no_name_and_no_other_reader(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    struct stat st;
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("secret"));
+    assert_int_equal(mk_spool_store(&s, f.path), 0);
+    assert_int_equal(fstat(s.fd, &st), 0);
+    assert_int_equal(st.st_nlink, 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    assert_true(fcntl(s.fd, F_GETFD) & FD_CLOEXEC);
+    mk_spool_fini(&s);
+}
+
+static void a_folder_that_is_not_there_is_an_error(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("x"));
+    assert_int_equal(mk_spool_store(&s, "/nowhere/at/all"), -ENOENT);
+    assert_int_equal(mk_spool_length(&s), 1);
+    mk_spool_fini(&s);
+}
+
+/* In the child: the limit of file sizes is met in the middle of a write. */
+static int store_too_much(void)
+{
+    struct rlimit two = {2, 2};
+    struct mk_spool s;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("too much"));
+    if (setrlimit(RLIMIT_FSIZE, &two) < 0)
+        return 1;
+    return mk_spool_store(&s, f.path) == -ENOSPC && mk_spool_fd(&s) < 0 ? 0 : 2;
+}
+
+static void every_limit_on_file_sizes_is_a_full_disk(void **state)
+{
+    (void)state;
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(store_too_much());
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void a_full_device_is_a_full_disk(void **state)
+{
+    (void)state;
+    struct mk_spool s;
+    mk_spool_init(&s, 64);
+    mk_buf_add(&s.kept, MK_STR("x"));
+    s.fd = open("/dev/full", O_RDWR | O_CLOEXEC);
+    assert_int_equal(mk_spool_store(&s, f.path), -ENOSPC);
+    mk_spool_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(little_stays_in_memory, start, stop),
+        cmocka_unit_test_setup_teardown(a_descriptor_of_what_is_in_memory_begins_at_its_beginning, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(no_content_has_a_descriptor_too, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_stored_and_what_is_kept_read_as_one, start, stop),
+        cmocka_unit_test_setup_teardown(the_file_has_no_name_and_no_other_reader, start, stop),
+        cmocka_unit_test_setup_teardown(a_folder_that_is_not_there_is_an_error, start, stop),
+        cmocka_unit_test_setup_teardown(every_limit_on_file_sizes_is_a_full_disk, start, stop),
+        cmocka_unit_test_setup_teardown(a_full_device_is_a_full_disk, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Explaining a request when memory runs out: it fails with an error. */
+#include "unit/oom.h"
+#include "unit/setup/configured.h"
+
+#include "server/explain.h"
+
+static struct configured c;
+
+static int start(void **state)
+{
+    (void)state;
+    configured_init(&c);
+    folder_add(&c.folder, "monkey.conf",
+               MK_STR("[SERVER]\n    Listen 127.0.0.1:8080\n    AccessLog access.log\n"
+                      "[HOST]\n    ServerName one *.one\n    DocumentRoot site\n"
+                      "[HOST]\n    ServerName two\n    DocumentRoot site\n    Fallback index.html\n"));
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    configured_fini(&c);
+    return 0;
+}
+
+static bool explain(void)
+{
+    static char room[65536];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    return mk_explain(c.g, MK_STR("GET"), MK_STR("http://two/index.html"), &out) == 0 && oom.n_failed == 0;
+}
+
+static void an_explanation_needs_memory(void **state)
+{
+    (void)state;
+    assert_true(configured_load_file(&c, "monkey.conf"));
+    oom_at_each_allocation(explain);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_explanation_needs_memory, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A folder with a configuration in it, loaded as the program does. */
+#ifndef MK_UNIT_SETUP_CONFIGURED_H
+#define MK_UNIT_SETUP_CONFIGURED_H
+
+#include "setup/generation.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+struct configured {
+    struct folder folder;
+    struct mk_arena arena; /* of the report */
+    struct mk_conf_report report;
+    struct mk_overrides overrides;
+    struct mk_generation *g;
+};
+
+/* A folder `site` with an index.html. */
+static inline void configured_init(struct configured *c)
+{
+    memset(c, 0, sizeof *c);
+    folder_init(&c->folder);
+    mk_arena_init(&c->arena, NULL);
+    folder_add_folder(&c->folder, "site");
+    folder_add(&c->folder, "site/index.html", MK_STR("index"));
+}
+
+static inline void configured_unload(struct configured *c)
+{
+    if (c->g)
+        mk_generation_free(c->g);
+    c->g = NULL;
+    mk_arena_fini(&c->arena);
+}
+
+static inline void configured_fini(struct configured *c)
+{
+    configured_unload(c);
+    folder_fini(&c->folder);
+}
+
+/* Loads the file of that name, or the folder (""); false if it is refused. */
+static inline bool configured_load_file(struct configured *c, const char *name)
+{
+    char path[PATH_MAX];
+    struct mk_origin origin = {.path = folder_path(&c->folder, name, path), .overrides = c->overrides};
+    configured_unload(c);
+    c->g = mk_generation_load(&origin, &c->arena, &c->report);
+    return c->g != NULL;
+}
+
+/* The same for a file monkey.conf that holds this text. */
+static inline bool configured_load(struct configured *c, const char *text)
+{
+    folder_add(&c->folder, "monkey.conf", mk_str_from_c(text));
+    return configured_load_file(c, "monkey.conf");
+}
+
+static inline void configured_expect(struct configured *c, const char *text)
+{
+    if (configured_load(c, text))
+        return;
+    struct mk_buf out = mk_buf_growing(1 << 16);
+    mk_conf_report_print(&c->report, &out);
+    fail_msg("refused: %.*s", MK_STR_ARG(mk_buf_str(&out)));
+}
+
+/* The n-th problem (from 0) as "file:line: text", the file without its folder; "" when there are fewer. In
+ * `room`. */
+static inline mk_str configured_problem(const struct configured *c, size_t n, char room[512])
+{
+    struct mk_buf out = mk_buf_fixed(room, 512);
+    const struct mk_conf_problem *p = c->report.first;
+    while (p && n--)
+        p = p->next;
+    if (!p)
+        return MK_STR("");
+    mk_str file = p->at.file;
+    size_t slash = mk_str_find_last(file, '/');
+    mk_buf_addf(&out, "%.*s:%u: %.*s", MK_STR_ARG(mk_str_skip(file, slash == MK_STR_NONE ? 0 : slash + 1)),
+                p->at.line, MK_STR_ARG(p->text));
+    return mk_buf_str(&out);
+}
+
+/* It is refused, and the first problem begins like that. */
+static inline void configured_refuse(struct configured *c, const char *text, const char *problem)
+{
+    char room[512];
+    if (configured_load(c, text))
+        fail_msg("taken: %s", text);
+    mk_str first = configured_problem(c, 0, room);
+    if (!mk_str_starts(first, mk_str_from_c(problem)))
+        fail_msg("\"%.*s\", not \"%s\"", MK_STR_ARG(first), problem);
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/fixed.h"
+
+#include "unit/site.h"
+#include "unit/test.h"
+
+static struct site site;
+
+static int start(void **state)
+{
+    (void)state;
+    site_init(&site);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    site_fini(&site);
+    return 0;
+}
+
+static void the_handler_answers_every_method(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_fixed.methods, 0);
+    assert_string_equal(mk_fixed.name, "status");
+}
+
+static void expect(struct mk_fixed answer, enum mk_verdict verdict)
+{
+    struct mk_exchange *x = site_get(&site, "/", "");
+    assert_int_equal(mk_fixed.handle(&x->request, &x->response, &answer), verdict);
+    assert_int_equal(x->response.status, answer.status);
+    assert_int_equal(x->response.content.length, answer.text.len);
+    if (answer.text.p)
+        assert_str(site_field(x, "Content-Type"), "text/plain; charset=utf-8");
+    mk_exchange_free(x);
+}
+
+static void an_error_without_text_gets_its_page(void **state)
+{
+    (void)state;
+    expect((struct mk_fixed){.status = 403}, MK_REFUSE);
+    expect((struct mk_fixed){.status = 503, .text = MK_STR("soon\n")}, MK_DONE);
+}
+
+static void a_success_has_its_text_or_nothing(void **state)
+{
+    (void)state;
+    expect((struct mk_fixed){.status = 200, .text = MK_STR("ok\n")}, MK_DONE);
+    expect((struct mk_fixed){.status = 204}, MK_DONE);
+    expect((struct mk_fixed){.status = 200}, MK_DONE);
+}
+
+static void a_status_that_needs_more_is_not_allowed(void **state)
+{
+    (void)state;
+    static const unsigned good[] = {200, 204, 205, 299, 400, 451, 503, 599},
+                          bad[] = {0, 100, 199, 206, 301, 304, 399, 600};
+    for (size_t i = 0; i < MK_LEN(good); i++)
+        assert_true(mk_fixed_allows(good[i]));
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        assert_false(mk_fixed_allows(bad[i]));
+    assert_true(mk_fixed_has_content(200));
+    assert_false(mk_fixed_has_content(204));
+    assert_false(mk_fixed_has_content(205));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_handler_answers_every_method),
+        cmocka_unit_test(an_error_without_text_gets_its_page),
+        cmocka_unit_test(a_success_has_its_text_or_nothing),
+        cmocka_unit_test(a_status_that_needs_more_is_not_allowed),
+    };
+    return cmocka_run_group_tests(tests, start, stop);
+}

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# build.sh PRESET [-DNAME=VALUE...] [TARGET...]: builds build/PRESET, and says little while all goes well. Configures the
+# folder first if nobody did, if the presets have changed, or if an option is given. With the target `server` the last
+# line says which features the program has. On a terminal ninja shows its progress on one line; elsewhere every quarter
+# gets a line.
+set -u -o pipefail
+preset=$1
+shift
+cd "$(dirname "$0")/../.." || exit 1
+folder=build/$preset
+options=() targets=() wants_features=
+for word; do
+    case $word in
+        -D*) options+=("$word") ;;
+        server) targets+=(server) wants_features=1 ;;
+        *) targets+=("$word") ;;
+    esac
+done
+log=$folder/configure.log
+
+# What CMake finds out matters only when it fails.
+quietly() {
+    "$@" >"$log" 2>&1 && return 0
+    cat "$log" >&2
+    echo "build: $* failed" >&2
+    exit 1
+}
+
+show() {
+    local line part=0 now
+    while IFS= read -r line; do
+        if [[ $line =~ ^\[([0-9]+)/([0-9]+)\]\  ]]; then
+            now=$((BASH_REMATCH[1] * 4 / BASH_REMATCH[2]))
+            if [ "$now" -gt "$part" ] && [ "${BASH_REMATCH[2]}" -gt 20 ]; then
+                part=$now
+                echo "build: $((part * 25)) % of ${BASH_REMATCH[2]} steps"
+            fi
+        elif [[ $line != "-- "* && $line != "ninja: no work to do." && $line != "ninja: Entering directory"* ]]; then
+            printf '%s\n' "$line"
+        fi
+    done
+}
+
+mkdir -p "$folder"
+if [ ! -e "$folder/build.ninja" ] || [ CMakePresets.json -nt "$folder/build.ninja" ] || [ ${#options[@]} -gt 0 ]; then
+    quietly cmake --preset "$preset" "${options[@]}"
+    touch "$folder/build.ninja" # it is as new as the presets, even if CMake had nothing to change
+fi
+# A library that came or went has CMake look again, here and not in the middle of the build.
+quietly cmake --build "$folder" --target build.ninja
+
+command=(cmake --build "$folder")
+[ ${#targets[@]} -eq 0 ] || command+=(--target "${targets[@]}")
+if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
+    "${command[@]}" || exit
+else
+    "${command[@]}" 2>&1 | show || exit
+fi
+[ -z "$wants_features" ] || echo "Monkey $(cat "$folder/features.txt")"
