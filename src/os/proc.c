@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/proc.h"
 
+#include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <sys/prctl.h>
 #include <unistd.h>
+
+#include "base/str.h"
+#include "os/fd.h"
 
 unsigned mk_proc_cpus(void)
 {
@@ -31,4 +36,16 @@ mk_err mk_proc_die_with_parent(pid_t parent, int signal)
     if (prctl(PR_SET_PDEATHSIG, signal) < 0)
         return mk_err_last();
     return getppid() == parent ? 0 : -ESRCH;
+}
+
+bool mk_proc_is_stopped(pid_t pid)
+{
+    char path[40], text[256];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
+    mk_fd_close(&fd);
+    /* "123 (a name with ) in it) T ..." */
+    size_t end = n > 0 ? mk_str_find_last(mk_str_of(text, (size_t)n), ')') : MK_STR_NONE;
+    return end != MK_STR_NONE && end + 2 < (size_t)n && (text[end + 2] == 'T' || text[end + 2] == 't');
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* This process: its processors, name, memory and parent. */
+/* This process: its processors, name, memory and parent; and whether another one is stopped. */
 #ifndef MK_OS_PROC_H
 #define MK_OS_PROC_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/err.h"
@@ -19,5 +20,8 @@ void mk_proc_set_name(const char *name);
 
 /* Asks the kernel to send the signal when the parent dies; -ESRCH when it is already dead. */
 mk_err mk_proc_die_with_parent(pid_t parent, int signal) MK_MUST_USE;
+
+/* Whether a debugger or SIGSTOP has stopped the process. */
+bool mk_proc_is_stopped(pid_t pid);
 
 #endif

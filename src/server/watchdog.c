@@ -1,27 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/watchdog.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
-#include "os/fd.h"
+#include "os/proc.h"
 #include "setup/errorlog.h"
 
 enum { LOOK_MS = 500, LATE_MS = 1000, STUCK_MS = 1500 };
-
-/* By a debugger, or by SIGSTOP: no plugin is to blame. */
-static bool is_stopped(pid_t pid)
-{
-    char path[40], text[256];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
-    mk_fd_close(&fd);
-    /* "123 (a name with ) in it) T ..." */
-    size_t end = n > 0 ? mk_str_find_last(mk_str_of(text, (size_t)n), ')') : MK_STR_NONE;
-    return end != MK_STR_NONE && end + 2 < (size_t)n && (text[end + 2] == 'T' || text[end + 2] == 't');
-}
 
 static void report(struct mk_worker_proc *p, uint64_t ms)
 {
@@ -46,7 +29,7 @@ static void look_at(struct mk_worker_proc *p, uint64_t limit_ms)
         return;
     }
     uint64_t ms = w->loop->now_ms - p->changed_ms;
-    if (ms >= STUCK_MS && is_stopped(p->pid)) {
+    if (ms >= STUCK_MS && mk_proc_is_stopped(p->pid)) { /* no plugin is to blame */
         p->changed_ms = w->loop->now_ms;
         return;
     }

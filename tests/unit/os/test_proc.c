@@ -53,12 +53,40 @@ static void a_lost_parent_is_noticed(void **state)
     assert_int_equal(in_child(notice_a_lost_parent), 0);
 }
 
+static void stop_until_killed(void)
+{
+    mk_proc_set_name("a ) T in it");
+    raise(SIGSTOP);
+    for (;;)
+        pause();
+}
+
+static void a_stopped_process_is_recognised(void **state)
+{
+    (void)state;
+    int status = 0;
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        stop_until_killed();
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    assert_true(mk_proc_is_stopped(child));
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(waitpid(child, &status, WCONTINUED), child);
+    assert_false(mk_proc_is_stopped(child));
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_false(mk_proc_is_stopped(child)); /* there is no such process any more */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(processors_are_those_we_may_use),
         cmocka_unit_test(a_name_is_set),
         cmocka_unit_test(a_lost_parent_is_noticed),
+        cmocka_unit_test(a_stopped_process_is_recognised),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
