@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_plugin(NAME [NEEDS PKG...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it, out of all its C
-# files, or those. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left out, and
-# said so. With its name (or `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load,
+# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it,
+# out of all its C files, or those. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left
+# out, and said so. CALLS are plugins whose functions it calls: those in its member `needs`. With its name (or `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load,
 # monkey-NAME.so.
 set(MK_STATIC_PLUGINS "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
@@ -23,6 +23,19 @@ macro(mk_plugin_parts word)
   endif()
 endmacro()
 
+# The dynamic linker finds the object of the other one beside this. A plugin that is built in needs no link: the program has
+# its functions.
+function(mk_calls target folder)
+  foreach(other IN LISTS ARGN)
+    string(MAKE_C_IDENTIFIER ${other} id)
+    if(NOT "all" IN_LIST MK_STATIC_PLUGINS AND NOT other IN_LIST MK_STATIC_PLUGINS)
+      target_link_libraries(${target} PRIVATE -L${folder} -l:monkey-${other}.so)
+      add_dependencies(${target} plugin_${id})
+      set_target_properties(${target} PROPERTIES BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN")
+    endif()
+  endforeach()
+endfunction()
+
 # The object of an earlier configure, when the library was there, goes too: the program would load it.
 function(mk_leave_out name why)
   message(STATUS "plugin ${name}: left out, ${why}")
@@ -31,7 +44,7 @@ function(mk_leave_out name why)
 endfunction()
 
 function(mk_plugin name)
-  cmake_parse_arguments(arg "" "" "NEEDS;LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "NEEDS;CALLS;LIBS;SOURCES" ${ARGN})
   set(libs ${arg_LIBS})
   foreach(package IN LISTS arg_NEEDS)
     string(MAKE_C_IDENTIFIER ${package} id)
@@ -64,6 +77,9 @@ function(mk_plugin name)
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)
     target_include_directories(plugin_${word} PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})
     target_link_libraries(plugin_${word} PRIVATE mk_flags ${libs})
+    # All objects have a symbol `mk_plugin`: where they are linked with each other, each must use its own.
+    target_link_options(plugin_${word} PRIVATE LINKER:-Bsymbolic)
+    mk_calls(plugin_${word} ${CMAKE_BINARY_DIR}/plugins ${arg_CALLS})
     set_property(GLOBAL APPEND PROPERTY MK_LOADABLE plugin_${word})
     set_property(GLOBAL APPEND PROPERTY MK_OBJECTS plugin_${word})
     install(TARGETS plugin_${word} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/monkey)

@@ -14,6 +14,7 @@ extern "C" {
 
 struct mk_host;
 struct mk_handler;
+struct mk_plugin;
 /** A log of this configuration: mk_config_log() opens it, mk_log_write() writes to it. */
 struct mk_logfile;
 
@@ -74,6 +75,12 @@ struct mk_buf;
 struct mk_conf_key;
 struct mk_conf_table;
 
+/**
+ * The configuration that is being loaded, as load() and host() of a plugin see it. Report mistakes with file
+ * and line; the server accepts the configuration only if no error was reported.
+ */
+struct mk_config;
+
 /** The place in the configuration that is being read; valid during the call that hands it out. */
 struct mk_conf_spot;
 
@@ -83,6 +90,12 @@ MK_API mk_str mk_conf_spot_key(const struct mk_conf_spot *spot);
 MK_API mk_str mk_conf_spot_value(const struct mk_conf_spot *spot);
 /** The struct that is being filled. */
 MK_API void *mk_conf_spot_out(const struct mk_conf_spot *spot);
+/**
+ * In bind() of a handler: the configuration that is being loaded, as the plugin of the handler sees it in
+ * host(), with the host whose route it is (mk_config_add_route() is for host() alone). Valid during the call.
+ * NULL in parse() and entry(): sections are read before any plugin is loaded; and for what is the server's.
+ */
+MK_API struct mk_config *mk_conf_spot_config(const struct mk_conf_spot *spot);
 /** Zeroed memory that lives as long as the configuration. NULL when memory is out, which has been reported.
  */
 MK_API void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size);
@@ -154,12 +167,6 @@ struct mk_conf_table {
 };
 
 /**
- * The configuration that is being loaded, as load() and host() of a plugin see it. Report mistakes with file
- * and line; the server accepts the configuration only if no error was reported.
- */
-struct mk_config;
-
-/**
  * Iterates over the structs filled from the sections of this table, in their order: pass NULL for the first,
  * then the previous result; returns NULL at the end. In load(): sections of scope MK_CONF_SERVER. In host():
  * those of the host, or, if it has none, those before the first [HOST]. They live as long as the
@@ -173,6 +180,14 @@ MK_API void *mk_config_section(struct mk_config *c, const struct mk_conf_table *
  * of every key. NULL when memory is out, which is reported already.
  */
 MK_API void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table);
+/** A new struct with the default of every key, whatever sections there are. NULL when memory is out, which is
+ * reported already. */
+MK_API void *mk_config_defaults(struct mk_config *c, const struct mk_conf_table *table);
+/**
+ * What load() of that plugin has set in this configuration: for functions that a plugin exports to others
+ * (see `needs` in monkey/plugin.h). NULL if it is not loaded, or not yet.
+ */
+MK_API void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin);
 
 /** Memory of zeroes that lives as long as the configuration; NULL when it is out, which is reported already.
  */

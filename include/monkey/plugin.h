@@ -130,6 +130,11 @@ struct mk_plugin {
     /** mk_request_log() for the host: true takes the message, so that it goes to no other log. The request
      * may be one of mk_request_remember(). */
     bool (*on_log)(struct mk_request *request, enum mk_log_level level, mk_str message, void *host_data);
+
+    /** Plugins whose functions this one calls, by name; ended by NULL. The server loads them too, before this
+     * one, if no `Load` line has done so. Link with their objects (the guide shows how), so that these are
+     * found. */
+    const char *const *needs;
 };
 
 /** Begins the initialiser of a plugin: what the server checks before it looks at anything else. */

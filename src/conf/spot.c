@@ -18,6 +18,11 @@ void *mk_conf_spot_out(const struct mk_conf_spot *spot)
     return spot->out;
 }
 
+struct mk_config *mk_conf_spot_config(const struct mk_conf_spot *spot)
+{
+    return spot->config;
+}
+
 void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size)
 {
     return mk_arena_zalloc(spot->arena, 1, size);

@@ -19,15 +19,18 @@ void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, 
     return s ? s->settings : NULL;
 }
 
-void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table)
+void *mk_config_defaults(struct mk_config *c, const struct mk_conf_table *table)
 {
-    void *settings = mk_config_section(c, table, NULL);
-    if (settings)
-        return settings;
-    settings = mk_config_alloc(c, table->size);
+    void *settings = mk_config_alloc(c, table->size);
     if (settings)
         (void)!mk_conf_bind(table, NULL, settings, &c->generation->arena, c->report);
     return settings;
+}
+
+void *mk_config_settings(struct mk_config *c, const struct mk_conf_table *table)
+{
+    void *settings = mk_config_section(c, table, NULL);
+    return settings ? settings : mk_config_defaults(c, table);
 }
 
 void *mk_config_alloc(struct mk_config *c, size_t size)
@@ -70,6 +73,20 @@ void mk_config_warn(struct mk_config *c, const void *section, const char *key, c
     va_start(args, fmt);
     mk_conf_report_addv(c->report, MK_CONF_WARNING, &at, fmt, args);
     va_end(args);
+}
+
+/* Another plugin of that name is a newer version: old code asks, which the caller was linked with. */
+void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
+{
+    const struct mk_loaded *l = mk_loaded_find(c->generation, plugin);
+    if (l)
+        return l->started ? l->data : NULL;
+    struct mk_conf_place at = place_of(c, NULL, NULL);
+    if (mk_loaded_named(c->generation, plugin->name))
+        mk_conf_report_error(c->report, &at,
+                             "the file of `%s` was replaced while `%s` uses it: restart the server",
+                             plugin->name, c->plugin->object.plugin->name);
+    return NULL;
 }
 
 static bool holds(const struct mk_conf_entry *e, mk_str part)

@@ -22,6 +22,7 @@
 #include "setup/disk.h"
 #include "setup/errorlog.h"
 #include "setup/keys.h"
+#include "setup/loads.h"
 #include "setup/location.h"
 #include "setup/plugins.h"
 #include "setup/sections.h"
@@ -259,7 +260,7 @@ static void check_sections(struct load *l)
 static void bind_all(struct load *l)
 {
     const struct mk_conf_section *server = mk_conf_tree_find(&l->g->tree, MK_STR("SERVER"));
-    mk_plugins_open(l->g, l->report);
+    mk_loads_open(l->g, l->report);
     check_sections(l);
     const struct mk_conf_problem *before = l->report->last;
     if (bind_section(l, MK_SECTION_SERVER, server, &l->g->server))

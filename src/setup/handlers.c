@@ -2,6 +2,7 @@
 #include "setup/handlers.h"
 
 #include "conf/nearest.h"
+#include "setup/config.h"
 #include "setup/ours.h"
 #include "setup/plugins.h"
 #include "web/fixed.h"
@@ -42,7 +43,7 @@ static void report_form(struct mk_conf_report *report, const struct mk_conf_entr
         mk_conf_report_hint(report, "write, for example, `%s`", example);
 }
 
-bool mk_handlers_bind(struct mk_generation *g, struct mk_conf_report *report,
+bool mk_handlers_bind(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report,
                       const struct mk_conf_entry *entry, mk_str words, struct mk_route *route)
 {
     mk_str rest = words, name = mk_str_word(&rest);
@@ -54,7 +55,10 @@ bool mk_handlers_bind(struct mk_generation *g, struct mk_conf_report *report,
         report_unknown(g, report, entry, name);
         return false;
     }
-    struct mk_conf_spot spot = {.arena = &g->arena, .report = report, .entry = entry};
+    struct mk_config config = {.generation = g, .report = report, .site = site};
+    config.plugin = ours ? NULL : mk_loaded_find(g, route->plugin);
+    struct mk_conf_spot spot = {
+        .arena = &g->arena, .report = report, .entry = entry, .config = ours ? NULL : &config};
     bool (*bind)(const struct mk_conf_spot *, mk_str, void **) = ours ? ours->bind : h->bind;
     size_t n_errors = report->n_errors;
     rest = mk_str_trim(rest);

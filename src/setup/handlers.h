@@ -8,7 +8,7 @@
 
 /* Fills handler, data, plugin and `written` of a route from "redirect 301 https://example.org". False: an
  * error, which was reported. */
-bool mk_handlers_bind(struct mk_generation *g, struct mk_conf_report *report,
+bool mk_handlers_bind(struct mk_generation *g, struct mk_site *site, struct mk_conf_report *report,
                       const struct mk_conf_entry *entry, mk_str words, struct mk_route *route);
 
 /* A route that answers with a status; false when memory is out. */

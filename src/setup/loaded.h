@@ -14,4 +14,11 @@ struct mk_loaded {
     bool started;                      /* load() returned 0, so unload() must be called */
 };
 
+struct mk_generation;
+
+/* The one that knows itself by this address (mk_hook_is_of), or that has this name; NULL if it is not loaded.
+ */
+const struct mk_loaded *mk_loaded_find(const struct mk_generation *g, const struct mk_plugin *plugin);
+const struct mk_loaded *mk_loaded_named(const struct mk_generation *g, const char *name);
+
 #endif

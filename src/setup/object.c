@@ -209,6 +209,15 @@ static bool open_file(struct mk_object *o, char why[MK_OBJECT_WHY])
     return ok;
 }
 
+/* A built-in plugin takes precedence over a file of that name. */
+static const struct mk_plugin *find_built_in(mk_str name)
+{
+    const struct mk_plugin *const *p = builtins();
+    while (*p && !mk_str_eq(mk_str_from_c((*p)->name), name))
+        p++;
+    return *p;
+}
+
 bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
 {
     *o = (struct mk_object){0};
@@ -217,17 +226,28 @@ bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
             return fail(why, "its name is too long");
         return open_file(o, why);
     }
-    for (const struct mk_plugin *const *p = builtins(); *p; p++)
-        if (mk_str_eq(mk_str_from_c((*p)->name), name)) {
-            o->plugin = *p;
-            return true;
-        }
+    o->plugin = find_built_in(name);
+    if (o->plugin)
+        return true;
     if (mk_place_find(name, o->path))
         return open_file(o, why);
     return fail(why,
                 "it is not built in, and there is no " MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX
                 " in " MK_PLUGIN_DIR,
                 MK_STR_ARG(name));
+}
+
+bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_str name,
+                           char why[MK_OBJECT_WHY])
+{
+    char beside[PATH_MAX];
+    const char *base = strrchr(by->path, '/');
+    if (base && !find_built_in(name) &&
+        fill(beside, "%.*s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, (int)(base - by->path), by->path,
+             MK_STR_ARG(name)) &&
+        access(beside, F_OK) == 0)
+        name = mk_str_from_c(beside);
+    return mk_object_open(o, name, why);
 }
 
 void mk_object_close(struct mk_object *o)
@@ -240,15 +260,6 @@ void mk_object_close(struct mk_object *o)
 
 /* ---- All of them ---- */
 
-/* A built-in plugin takes precedence over a file of that name. */
-static bool is_built_in(const char *name)
-{
-    const struct mk_plugin *const *p = builtins();
-    while (*p && strcmp((*p)->name, name) != 0)
-        p++;
-    return *p;
-}
-
 static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, void *ctx), void *ctx)
 {
     char pattern[PATH_MAX], why[MK_OBJECT_WHY];
@@ -260,7 +271,7 @@ static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, 
     for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
         struct mk_object o;
         if (mk_object_open(&o, mk_str_from_c(found.gl_pathv[i]), why)) {
-            goes_on = is_built_in(o.plugin->name) || each(&o, ctx);
+            goes_on = find_built_in(mk_str_from_c(o.plugin->name)) || each(&o, ctx);
             mk_object_close(&o);
         }
     }

@@ -22,6 +22,10 @@ enum { MK_OBJECT_WHY = 512 };
  * installed) or, with a slash in it, a file. False, and why. A child process tries each file first, because a
  * broken one could crash the process that loads it. */
 bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY]) MK_MUST_USE;
+/* The same for a plugin, by its word, that `by` needs: the file beside that of `by` comes before others, as
+ * it does for the dynamic linker. */
+bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_str name,
+                           char why[MK_OBJECT_WHY]) MK_MUST_USE;
 void mk_object_close(struct mk_object *o);
 
 /* Calls each() for every plugin that can be opened by a word, until it returns false; closes each object

@@ -6,8 +6,6 @@
 #include "setup/generation_type.h"
 #include "setup/loaded.h"
 
-/* Opens what [PLUGINS] names. Errors go to the report. */
-void mk_plugins_open(struct mk_generation *g, struct mk_conf_report *report);
 /* Calls their load(). All sections must be bound. */
 void mk_plugins_start(struct mk_generation *g, struct mk_conf_report *report);
 /* Calls their host() and gives every host its hooks. All hosts must be built. */
@@ -29,9 +27,9 @@ const struct mk_conf_table *mk_plugins_table(const struct mk_generation *g, mk_s
 const struct mk_handler *mk_plugins_handler(const struct mk_generation *g, mk_str name,
                                             const struct mk_plugin **plugin);
 
-/* Finds an available plugin that is not loaded and has the section or the handler; writes its name. */
 /* Finds the plugin that replaces that plugin of Monkey 1. */
 bool mk_plugins_seek_successor(mk_str old, char name[64]);
+/* Finds an available plugin that is not loaded and has the section or the handler; writes its name. */
 bool mk_plugins_seek_section(mk_str section, char name[64]);
 bool mk_plugins_seek_handler(mk_str handler, char name[64]);
 

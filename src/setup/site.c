@@ -162,7 +162,7 @@ static bool bind_match(struct build *b, const struct mk_pair *pair, struct mk_ro
         return false;
     *route = (struct mk_route){.pattern = {.text = pattern}, .regex = regex};
     if (mk_handlers_has(b->g, name))
-        return mk_handlers_bind(b->g, b->report, pair->entry, words, route);
+        return mk_handlers_bind(b->g, b->site, b->report, pair->entry, words, route);
     mk_conf_report_warn(b->report, &at, "there is no handler `%.*s`: matching requests get 501",
                         MK_CONF_REPORT_ARG(name));
     if (mk_plugins_seek_handler(name, plugin))
@@ -189,7 +189,7 @@ static bool bind_regex(struct build *b, const struct mk_pair *pair, struct mk_ro
         mk_conf_report_hint(b->report, "for any case of letters, write `~ (?i)REGEX`");
     route->pattern.text = mk_arena_printf(b->arena, "~ %.*s", MK_STR_ARG(pattern));
     return route->regex && route->pattern.text.p &&
-           mk_handlers_bind(b->g, b->report, pair->entry, mk_str_trim(rest), route);
+           mk_handlers_bind(b->g, b->site, b->report, pair->entry, mk_str_trim(rest), route);
 }
 
 static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)
@@ -202,7 +202,7 @@ static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_ro
                              "`%.*s` is not a pattern: it must begin with /, * or ~", MK_STR_ARG(pair->key));
         return false;
     }
-    return mk_handlers_bind(b->g, b->report, pair->entry, pair->value, route);
+    return mk_handlers_bind(b->g, b->site, b->report, pair->entry, pair->value, route);
 }
 
 static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
@@ -226,7 +226,7 @@ static void add_default(struct build *b, struct mk_route *routes, size_t *n)
     if (b->site->routes.n)
         return;
     routes[*n] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}};
-    *n += mk_handlers_bind(b->g, b->report, &nowhere, MK_STR("static"), &routes[*n]);
+    *n += mk_handlers_bind(b->g, b->site, b->report, &nowhere, MK_STR("static"), &routes[*n]);
 }
 
 static void build_routes(struct build *b)
