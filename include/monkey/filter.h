@@ -9,12 +9,12 @@
 extern "C" {
 #endif
 
-/** The content that a filter changes, whatever its source. */
-struct mk_upstream;
+/** The content that a filter changes: that of the response, or what the filter before it made of it. */
+struct mk_inner;
 
 /** As `pull` of a source (monkey/source.h): bytes, 0 at the end, -EAGAIN when there is nothing yet (return
  * -EAGAIN too: the source resumes the request), or another error, to be passed on. */
-MK_API ssize_t mk_upstream_pull(struct mk_upstream *up, char *room, size_t cap);
+MK_API ssize_t mk_inner_pull(struct mk_inner *inner, char *room, size_t cap);
 
 /**
  * Transforms the content of a response while it is sent: the server pulls from the filter, the filter from
@@ -22,7 +22,7 @@ MK_API ssize_t mk_upstream_pull(struct mk_upstream *up, char *room, size_t cap);
  */
 struct mk_filter_ops {
     /** As `pull` of a source. May return fewer bytes than possible; 0 is the end. */
-    ssize_t (*pull)(void *ctx, struct mk_upstream *up, char *room, size_t cap);
+    ssize_t (*pull)(void *ctx, struct mk_inner *inner, char *room, size_t cap);
     /** The response ended, however. Called once. May be NULL. */
     void (*close)(void *ctx);
 };

@@ -94,9 +94,9 @@ static void answer_304(const struct job *j)
 
 /* ---- Content ---- */
 
-static ssize_t pull_nothing(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_nothing(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
-    (void)ctx, (void)up, (void)room, (void)cap;
+    (void)ctx, (void)inner, (void)room, (void)cap;
     return 0;
 }
 

@@ -396,9 +396,9 @@ static enum mk_verdict aside(struct mk_request *request, struct mk_response *res
 
 /* ---- Filters ---- */
 
-static ssize_t pull_upper(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_upper(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
-    ssize_t n = mk_upstream_pull(up, room, cap);
+    ssize_t n = mk_inner_pull(inner, room, cap);
     (void)ctx;
     for (ssize_t i = 0; i < n; i++)
         if (room[i] >= 'a' && room[i] <= 'z')
@@ -409,12 +409,12 @@ static ssize_t pull_upper(void *ctx, struct mk_upstream *up, char *room, size_t 
 static const struct mk_filter_ops upper_ops = {.pull = pull_upper};
 
 /* Every byte twice: the length is not what it was. */
-static ssize_t pull_double(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_double(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
     (void)ctx;
     if (cap < 2)
         return -EIO;
-    ssize_t n = mk_upstream_pull(up, room, cap / 2);
+    ssize_t n = mk_inner_pull(inner, room, cap / 2);
     for (ssize_t i = n - 1; i >= 0; i--)
         room[2 * i] = room[2 * i + 1] = room[i];
     return n > 0 ? 2 * n : n;

@@ -21,7 +21,7 @@ struct shift {
     struct mk_request *request;
 };
 
-static ssize_t pull_shifted(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_shifted(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
     struct shift *s = ctx;
     if (s->at >= s->fails_at)
@@ -32,7 +32,7 @@ static ssize_t pull_shifted(void *ctx, struct mk_upstream *up, char *room, size_
         return -EAGAIN;
     }
     s->napped = 0;
-    ssize_t n = mk_upstream_pull(up, room, cap);
+    ssize_t n = mk_inner_pull(inner, room, cap);
     for (ssize_t i = 0; i < n; i++)
         room[i]++;
     s->at += n > 0 ? (uint64_t)n : 0;

@@ -26,7 +26,7 @@ struct filter {
     unsigned n_pulls;
 };
 
-static ssize_t pull_filter(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_filter(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
     struct filter *f = ctx;
     char piece[64];
@@ -35,7 +35,7 @@ static ssize_t pull_filter(void *ctx, struct mk_upstream *up, char *room, size_t
         return f->answer;
     size_t n = mk_min(cap / 2, f->step ? f->step : sizeof piece);
     assert_true(n > 0);
-    f->last = mk_upstream_pull(up, piece, n);
+    f->last = mk_inner_pull(inner, piece, n);
     for (ssize_t i = 0; i < f->last; i++) {
         room[2 * i] = piece[i];
         room[2 * i + 1] = f->letter;
@@ -212,7 +212,7 @@ static void errors_come_through_and_stay(void **state)
     assert_string_equal(said, "fs");
 }
 
-static void an_upstream_keeps_its_length(void **state)
+static void the_inner_content_keeps_its_length(void **state)
 {
     (void)state;
     char room[8];
@@ -252,10 +252,10 @@ static void a_source_that_says_too_much_is_not_believed(void **state)
     mk_exchange_free(x);
 }
 
-static ssize_t pull_nothing(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_nothing(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
     (void)ctx, (void)cap;
-    return mk_upstream_pull(up, room, 0);
+    return mk_inner_pull(inner, room, 0);
 }
 
 static void no_pull_without_room(void **state)
@@ -400,7 +400,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_is_read_through, start, stop),
         cmocka_unit_test_setup_teardown(the_end_is_asked_for_once, start, stop),
         cmocka_unit_test_setup_teardown(errors_come_through_and_stay, start, stop),
-        cmocka_unit_test_setup_teardown(an_upstream_keeps_its_length, start, stop),
+        cmocka_unit_test_setup_teardown(the_inner_content_keeps_its_length, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_says_too_much_is_not_believed, start, stop),
         cmocka_unit_test_setup_teardown(no_pull_without_room, start, stop),
         cmocka_unit_test_setup_teardown(a_rejected_filter_is_closed, start, stop),

@@ -167,10 +167,10 @@ static void give_back(void *data)
     n_given_back++;
 }
 
-static ssize_t pull_through(void *ctx, struct mk_upstream *up, char *room, size_t cap)
+static ssize_t pull_through(void *ctx, struct mk_inner *inner, char *room, size_t cap)
 {
     (void)ctx;
-    return mk_upstream_pull(up, room, cap);
+    return mk_inner_pull(inner, room, cap);
 }
 
 static enum mk_verdict find_out(struct mk_request *request, struct mk_response *response, void *data)
