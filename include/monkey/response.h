@@ -25,6 +25,17 @@ MK_API int mk_response_set_status(struct mk_response *r, unsigned status);
 MK_API unsigned mk_response_status(const struct mk_response *r);
 
 /**
+ * The content is about to fail, and this is the status that the client gets for it (400 to 599), with its
+ * error page, as long as nothing of the response was sent: 502 or 504 for a gateway, 413 for a request with
+ * too much content. Call it before pull() returns its error, from there or earlier. The response is emptied
+ * then, and on_response called again, for the error page. 0 or -EINVAL.
+ *
+ *     mk_response_fail(response, 502);
+ *     return -EPIPE;
+ */
+MK_API int mk_response_fail(struct mk_response *r, unsigned status);
+
+/**
  * Adds a field line; both texts are copied. 0; -EINVAL when the name is not a token, the value holds a
  * control character, or the field is one of the server's own; -ENOMEM; -EALREADY.
  */

@@ -20,8 +20,10 @@ struct mk_source_ops {
      *
      * Answers how many it wrote; 0 at the end of the content; -EAGAIN when there is nothing yet: the source
      * then calls mk_request_resume() once there is (input of the same request resumes by itself). Any other
-     * negative errno value gives the response up: as long as nothing of it was sent, the client gets a 500 in
-     * its place; else the connection is closed so that it sees that the response is incomplete.
+     * negative errno value gives the response up: as long as nothing of it was sent, the client gets an error
+     * page in its place, with the status of mk_response_fail() or 500; else the connection is closed so that
+     * it sees that the response is incomplete. The head is sent with the first content, or when the source
+     * answers -EAGAIN.
      *
      * Called in the worker's loop; must not block.
      */

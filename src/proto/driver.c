@@ -22,9 +22,11 @@ const uint8_t mk_driver_input_moves[MK_INPUT_STATES] = {
 };
 
 const uint8_t mk_driver_reply_moves[MK_REPLY_STATES] = {
-    [MK_REPLY_PENDING] = TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
-    [MK_REPLY_BUFFERED] = TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
-    [MK_REPLY_CONTENT] = TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED),
+    /* Back to PENDING: an error takes the place of what has not left the scratch. */
+    [MK_REPLY_PENDING] =
+        TO(MK_REPLY_PENDING) | TO(MK_REPLY_BUFFERED) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
+    [MK_REPLY_BUFFERED] = TO(MK_REPLY_PENDING) | TO(MK_REPLY_CONTENT) | TO(MK_REPLY_RECORDED),
+    [MK_REPLY_CONTENT] = TO(MK_REPLY_PENDING) | TO(MK_REPLY_SPENT) | TO(MK_REPLY_RECORDED),
     [MK_REPLY_SPENT] = TO(MK_REPLY_RECORDED),
     [MK_REPLY_RECORDED] = 0,
 };
@@ -173,15 +175,16 @@ MK_COLD enum mk_ending mk_driver_fail(struct mk_driver *d)
     return d->ending;
 }
 
-MK_COLD unsigned mk_driver_replace(struct mk_driver *d)
+MK_COLD void mk_driver_replace(struct mk_driver *d)
 {
-    unsigned status = d->x->cut_off ? 400 : 500;
-    d->x->response.status = status;
-    d->x->response.sealed = true;
-    mk_content_fini(&d->x->response.content);
-    d->sent = d->to_send = 0;
-    mk_driver_close_local(d);
-    return status;
+    unsigned status = d->x->response.fails_with;
+    if (!status || d->x->cut_off) {
+        mk_driver_fail(d);
+        status = d->x->cut_off ? 400 : 500;
+    }
+    d->sent = 0;
+    mk_driver_move_reply(d, MK_REPLY_PENDING);
+    mk_flow_replace(d->x, status);
 }
 
 /* ---- Tunnels ---- */

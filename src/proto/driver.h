@@ -203,9 +203,10 @@ bool mk_driver_is_warm(struct mk_driver *d, struct mk_part *part);
 
 /* The content cannot be completed. Sets and returns the reason. */
 enum mk_ending mk_driver_fail(struct mk_driver *d);
-/* Replaces a response that cannot be sent by an empty one and returns its status: 500, or 400 when the client
- * did not send all of its content. */
-unsigned mk_driver_replace(struct mk_driver *d);
+/* Puts an error in the place of a response that cannot be sent, and of which nothing has left the scratch:
+ * with the status that its source asked for, 500 if none, or 400 when the client did not send all of its
+ * content. Its head is to be written again. */
+void mk_driver_replace(struct mk_driver *d);
 
 /* ---- Tunnels ---- */
 

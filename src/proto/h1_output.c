@@ -129,14 +129,13 @@ static bool try_head(struct mk_h1 *h, struct mk_buf *out)
 
 /* Replaces a response whose head does not fit into the scratch, or whose content failed before any of it was
  * sent. */
-MK_COLD static void write_error_head(struct mk_h1 *h, struct mk_buf *out)
+MK_COLD static bool replace(struct mk_h1 *h)
 {
-    struct mk_service *s = h->d.conn->service;
-    mk_h1_state_close_after(h);
+    if (!h->d.x->response.fails_with || !mk_driver_is_received(&h->d))
+        mk_h1_state_close_after(h);
     h->delimiter = MK_H1_BY_LENGTH;
-    mk_emit_status(out, mk_driver_replace(&h->d));
-    mk_buf_add(out, mk_stamp_at(&s->stamp, s->loop->now_unix));
-    mk_buf_add(out, MK_STR("Content-Length: 0\r\nConnection: close\r\n\r\n"));
+    mk_driver_replace(&h->d);
+    return mk_h1_output_head(h);
 }
 
 /* Sends earlier responses that must not be lost with this one, or take up its room. */
@@ -158,10 +157,8 @@ bool mk_h1_output_head(struct mk_h1 *h)
             return false;
         ok = try_head(h, out);
     }
-    if (!ok) {
-        write_error_head(h, out);
-        return true;
-    }
+    if (!ok)
+        return replace(h);
     d->to_send = d->x->response.content.length;
     if (!has_content(h) || d->to_send == 0)
         mk_driver_close_local(d);
@@ -237,13 +234,12 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
 /* The content cannot be completed. */
 MK_COLD static enum mk_h1_progress fail(struct mk_h1 *h)
 {
-    struct mk_buf *out = scratch_of(h);
-    mk_driver_fail(&h->d);
-    if (h->d.reply != MK_REPLY_BUFFERED)
+    if (h->d.reply != MK_REPLY_BUFFERED) {
+        mk_driver_fail(&h->d);
         return MK_H1_BROKEN;
-    retract_head(h, out);
-    write_error_head(h, out);
-    return MK_H1_COMPLETE;
+    }
+    retract_head(h, scratch_of(h));
+    return replace(h) ? MK_H1_COMPLETE : MK_H1_BROKEN;
 }
 
 /* The scratch is empty afterwards: what the socket does not accept is queued. */

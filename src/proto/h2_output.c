@@ -14,6 +14,8 @@ enum {
     AT_ONCE_MAX = 16 * 1024,
     TURN_MAX = 8 * 1024 * 1024, /* bytes for one connection before other connections get a turn */
     TINY = 64,                  /* a frame with less content costs patience */
+    SOURCE_ROOM = 16 * 1024, /* a head is followed by the first content of its source: an error may still take
+                                its place */
 };
 
 enum progress {
@@ -88,35 +90,23 @@ static bool try_head(struct mk_h2_stream *s, struct mk_buf *out, bool ends)
     return true;
 }
 
-/* Replaces a response whose head does not fit into the scratch, or whose content failed before any of it was
- * sent. */
-MK_COLD static void write_error_head(struct mk_h2_stream *s)
-{
-    struct mk_service *service = s->h2->conn->service;
-    struct mk_buf *out = mk_h2_write_room(s->h2, ROOM_MIN);
-    size_t from = out->len;
-    mk_h2_write_open_block(s->h2);
-    mk_hpack_emit_status(out, mk_driver_replace(&s->d));
-    mk_buf_add(out, mk_stamp_packed_at(&service->stamp, service->loop->now_unix));
-    mk_hpack_emit_num(out, MK_STR("Content-Length"), 0);
-    (void)mk_h2_write_close_block(s->h2, from, s->id, MK_H2_END_STREAM);
-}
-
 /* False: the scratch has no room now. */
 static bool write_head(struct mk_h2_stream *s)
 {
     struct mk_buf *out = mk_h2_write_scratch(s->h2);
     struct mk_response *r = &s->d.x->response;
     bool ends = !mk_driver_has_content(&s->d) || r->content.length == 0;
+    if (r->content.source && out->len > out->cap - SOURCE_ROOM)
+        return false;
     bool written = try_head(s, out, ends);
     if (!written && out->len)
         return false;
+    if (!written) { /* not even alone: an error takes its place */
+        mk_driver_replace(&s->d);
+        return write_head(s);
+    }
     r->sealed = true;
     mk_driver_move_reply(&s->d, MK_REPLY_CONTENT);
-    if (!written) {
-        write_error_head(s);
-        return true;
-    }
     s->d.to_send = r->content.length;
     if (ends)
         mk_driver_close_local(&s->d);
@@ -128,16 +118,16 @@ static bool write_head(struct mk_h2_stream *s)
 /* The content cannot be completed. */
 MK_COLD static enum progress fail(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_write_scratch(s->h2);
-    enum mk_ending ending = mk_driver_fail(&s->d);
-    if (s->head_flush == s->h2->n_flushes && s->head_to == out->len) {
-        mk_h2_write_retract_block(s->h2, s->head_from);
-        s->h2->send_window += (int64_t)s->d.sent;
-        write_error_head(s);
-    } else {
-        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, ending);
+    const struct mk_buf *out = mk_h2_write_scratch(s->h2);
+    if (s->head_flush != s->h2->n_flushes || s->head_to != out->len) {
+        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, mk_driver_fail(&s->d));
+        return COMPLETE;
     }
-    return COMPLETE;
+    mk_h2_write_retract_block(s->h2, s->head_from);
+    s->h2->send_window += (int64_t)s->d.sent;
+    s->send_window += (int64_t)s->d.sent;
+    mk_driver_replace(&s->d);
+    return MORE;
 }
 
 /* Returns how much content the next frame may have. 0: none; *why says what the stream waits for. */

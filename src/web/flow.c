@@ -119,6 +119,17 @@ void mk_flow_refuse(struct mk_exchange *x, unsigned status)
     finish(x);
 }
 
+void mk_flow_replace(struct mk_exchange *x, unsigned status)
+{
+    x->response.sealed = false;
+    mk_response_reset(&x->response);
+    x->response.status = status;
+    x->response.fails_with = (uint16_t)status;
+    if (!x->replaced)
+        mk_flow_refuse(x, status);
+    x->replaced = true;
+}
+
 /* An unknown verdict is a plugin bug: answer 500 so the client does not hang. */
 MK_COLD static bool report_nonsense(struct mk_exchange *x, enum mk_verdict v)
 {

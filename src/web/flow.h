@@ -17,6 +17,10 @@ bool mk_flow_run(struct mk_exchange *x);
 /* Ready at once, with an error. For requests that no handler will see; not after the response was sealed. */
 void mk_flow_refuse(struct mk_exchange *x, unsigned status);
 
+/* Puts an error in the place of a response of which nothing was sent: a page, for which the hooks are called
+ * again, or, if that was the response, a head alone. */
+void mk_flow_replace(struct mk_exchange *x, unsigned status) MK_COLD;
+
 /* The request is over: calls on_abort and on_done hooks and makes the record. The exchange is to be freed
  * next. */
 void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_sent, uint64_t now_ms);

@@ -11,6 +11,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
     r->arena = arena;
     r->status = 0;
     r->sealed = r->no_raw = false;
+    r->fails_with = 0;
     r->n_blocks = r->n_fields = 0;
     r->trailers = NULL;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
@@ -40,6 +41,14 @@ int mk_response_set_status(struct mk_response *r, unsigned status)
     if (status < 200 || status > 599)
         return -EINVAL;
     r->status = status;
+    return 0;
+}
+
+int mk_response_fail(struct mk_response *r, unsigned status)
+{
+    if (status < 400 || status > 599)
+        return -EINVAL;
+    r->fails_with = (uint16_t)status;
     return 0;
 }
 

@@ -26,6 +26,7 @@ struct mk_response {
     unsigned status;        /* 0 until it is set */
     bool sealed;            /* its head is on the way */
     bool no_raw;            /* the protocol cannot send bytes as they are */
+    uint16_t fails_with;    /* the status in its place if its content fails at once; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */
     struct mk_field *fields;

@@ -185,7 +185,7 @@ static inline enum mk_verdict handlers_stream(struct mk_request *request, struct
     return s ? handlers_start(response, s, &ops) : handlers_refuse(response, 503);
 }
 
-/* broken: the same, and fails half way. */
+/* broken: the same, and fails half way; if nothing was sent by then, with that status=... */
 static inline enum mk_verdict handlers_broken(struct mk_request *request, struct mk_response *response,
                                               void *data)
 {
@@ -195,6 +195,7 @@ static inline enum mk_verdict handlers_broken(struct mk_request *request, struct
     if (!s)
         return handlers_refuse(response, 503);
     s->fails_at = s->n / 2;
+    (void)mk_response_fail(response, (unsigned)handlers_number(request, "status", 0));
     return handlers_start(response, s, &ops);
 }
 

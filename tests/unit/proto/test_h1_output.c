@@ -120,6 +120,20 @@ static void a_source_that_has_less_is_incomplete(void **state)
     talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED); /* nothing of what follows is answered */
 }
 
+/* The next reply is the error page of that status. Is its connection to be closed? */
+static bool expect_page(unsigned status)
+{
+    struct reply r;
+    char number[16];
+    snprintf(number, sizeof number, "<h1>%u", status);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
+    assert_int_equal(r.status, status);
+    assert_non_null(memmem(r.content.p, r.content.len, number, strlen(number)));
+    bool closes = r.closes;
+    reply_fini(&r);
+    return closes;
+}
+
 static void a_source_that_fails_before_anything_was_sent_is_500(void **state)
 {
     (void)state;
@@ -133,10 +147,53 @@ static void a_source_that_fails_before_anything_was_sent_is_500(void **state)
         t.n_records = 0;
         talk_open(&t, requests[i]);
         talk_on(&t);
-        talk_expect(&t, 500, "");
+        assert_true(expect_page(500));
         talk_expect_end(&t, 1, 500, MK_ENDING_ABORTED);
-        assert_int_equal(t.content_sent[0], 0);
     }
+}
+
+static void or_it_is_what_its_handler_says(void **state)
+{
+    (void)state;
+    static const unsigned statuses[] = {400, 413, 502, 504, 599};
+    for (size_t i = 0; i < MK_LEN(statuses); i++) {
+        char target[128];
+        snprintf(target, sizeof target, "/broken?n=%u&unknown=%d&status=%u", i % 2 ? 1 : 1000, i > 2,
+                 statuses[i]);
+        t.n_records = 0;
+        ask(target, "1.1");
+        talk_say(&t, GET("/early"));
+        talk_on(&t);
+        assert_false(expect_page(statuses[i]));
+        talk_expect(&t, 200, "early\n");
+        assert_int_equal(t.statuses[0], statuses[i]);
+        assert_int_equal(t.endings[0], MK_ENDING_DONE);
+    }
+    ask("/broken?status=502", "1.0");
+    talk_on(&t);
+    assert_true(expect_page(502));
+}
+
+static void but_not_once_something_was_sent(void **state)
+{
+    (void)state;
+    struct reply r;
+    ask("/broken?n=200000&status=502", "1.1");
+    talk_on(&t);
+    assert_int_equal(talk_reply(&t, &r, false), REPLY_PART);
+    reply_fini(&r);
+    talk_expect_end(&t, 1, 200, MK_ENDING_ABORTED);
+}
+
+static void unread_content_ends_the_connection_behind_it(void **state)
+{
+    (void)state;
+    talk_open(&t, "POST /broken?status=502 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n");
+    talk_on(&t);
+    assert_true(expect_page(502));
+    talk_say(&t, "hello");
+    talk_on(&t);
+    talk_expect_end(&t, 1, 502, MK_ENDING_DONE);
 }
 
 static void answers_before_one_that_fails_are_not_lost(void **state)
@@ -197,10 +254,9 @@ static void a_mad_head_is_an_honest_500(void **state)
     struct reply r;
     assert_int_equal(talk_reply(&t, &r, false), REPLY_WHOLE);
     assert_int_equal(r.status, 500);
-    assert_int_equal(r.content.len, 0);
     assert_true(r.closes);
     reply_fini(&r);
-    talk_expect_end(&t, 1, 500, MK_ENDING_DONE);
+    talk_expect_end(&t, 1, 500, MK_ENDING_ABORTED);
 }
 
 static void a_large_head_is_sent(void **state)
@@ -220,8 +276,8 @@ static void a_large_head_is_sent_behind_others(void **state)
     expect_source(30000, false, false);
     talk_expect(&t, 200, "mad\n");
     expect_source(30000, false, false);
-    talk_expect(&t, 500, "");
-    talk_expect_end(&t, 4, 500, MK_ENDING_DONE);
+    assert_true(expect_page(500));
+    talk_expect_end(&t, 4, 500, MK_ENDING_ABORTED);
 }
 
 static enum mk_verdict answer_with(struct mk_request *request, struct mk_response *response, void *data)
@@ -543,6 +599,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_source_may_take_its_time, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_has_less_is_incomplete, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_fails_before_anything_was_sent_is_500, start, stop),
+        cmocka_unit_test_setup_teardown(or_it_is_what_its_handler_says, start, stop),
+        cmocka_unit_test_setup_teardown(but_not_once_something_was_sent, start, stop),
+        cmocka_unit_test_setup_teardown(unread_content_ends_the_connection_behind_it, start, stop),
         cmocka_unit_test_setup_teardown(answers_before_one_that_fails_are_not_lost, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_has_more_is_cut, start, stop),
         cmocka_unit_test_setup_teardown(a_source_that_fails_is_incomplete, start, stop),
