@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/balance.h"
+
+#include "upstream/health.h"
+
+/* Rounds of looking for a server, each less particular. */
+enum round { PRIMARY, BACKUP, ANY, ROUNDS };
+
+static bool is_known(const struct mk_outlet *o)
+{
+    return o->names.n || mk_names_is_pending(&o->names);
+}
+
+static bool may_use(const struct mk_outlet *o, enum round round, uint64_t avoid, uint64_t now)
+{
+    const struct mk_server *s = o->server;
+    if (avoid >> s->index & 1 || !is_known(o))
+        return false;
+    if (round == ANY)
+        return !mk_health_is_refused(s);
+    return s->backup == (round == BACKUP) && mk_health_is_up(s, now);
+}
+
+/* Smooth weighted round robin: each gets its weight as credit, the richest pays for all. */
+static struct mk_outlet *choose_in_turn(struct mk_group *g, enum round round, uint64_t avoid, uint64_t now)
+{
+    struct mk_outlet *best = NULL;
+    int64_t total = 0;
+    for (unsigned i = 0; i < g->upstream->n; i++) {
+        struct mk_outlet *o = &g->outlets[i];
+        if (!may_use(o, round, avoid, now))
+            continue;
+        int64_t weight = mk_health_weight(o->server, now);
+        o->turn += weight;
+        total += weight;
+        if (!best || o->turn > best->turn)
+            best = o;
+    }
+    if (best)
+        best->turn -= total;
+    return best;
+}
+
+static uint64_t count_in_use(const struct mk_outlet *o)
+{
+    struct mk_upstream_info info;
+    if (!mk_upstream_info_at(o->pool->board.shown, o->server->place, &info))
+        return 0;
+    return info.open > info.idle ? info.open - info.idle : 0;
+}
+
+static struct mk_outlet *choose_least(struct mk_group *g, enum round round, uint64_t avoid, uint64_t now)
+{
+    struct mk_outlet *best = NULL;
+    uint64_t best_load = 0, best_weight = 1;
+    for (unsigned k = 0; k < g->upstream->n; k++) {
+        struct mk_outlet *o = &g->outlets[(k + g->first) % g->upstream->n];
+        if (!may_use(o, round, avoid, now))
+            continue;
+        uint64_t weight = mk_health_weight(o->server, now), load = count_in_use(o) + 1;
+        if (best && load * best_weight >= best_load * weight)
+            continue;
+        best = o;
+        best_load = load;
+        best_weight = weight;
+    }
+    g->first = (g->first + 1) % g->upstream->n; /* equal ones in turn */
+    return best;
+}
+
+/* The finaliser of SplitMix64. */
+static uint64_t mix(uint64_t x)
+{
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+/* Rendezvous hashing: when a server goes, only what it had moves. */
+static struct mk_outlet *choose_by_hash(struct mk_group *g, uint64_t hash, enum round round, uint64_t avoid,
+                                        uint64_t now)
+{
+    struct mk_outlet *best = NULL;
+    uint64_t best_score = 0;
+    for (unsigned i = 0; i < g->upstream->n; i++) {
+        struct mk_outlet *o = &g->outlets[i];
+        if (!may_use(o, round, avoid, now))
+            continue;
+        uint64_t key = mk_board_ledger(&o->pool->board, o->server->place)->key;
+        for (unsigned point = 0; point < o->server->weight; point++) {
+            uint64_t score = mix(hash ^ mix(key + point));
+            if (!best || score > best_score) {
+                best = o;
+                best_score = score;
+            }
+        }
+    }
+    return best;
+}
+
+static struct mk_outlet *choose(struct mk_group *g, const struct mk_link_wish *wish, enum round round,
+                                uint64_t avoid, uint64_t now)
+{
+    enum mk_balance how = g->upstream->settings->balance;
+    if (how == MK_BALANCE_HASH && wish->counts)
+        return choose_by_hash(g, wish->hash, round, avoid, now);
+    if (how == MK_BALANCE_LEAST)
+        return choose_least(g, round, avoid, now);
+    return choose_in_turn(g, round, avoid, now);
+}
+
+struct mk_outlet *mk_balance_choose(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid)
+{
+    uint64_t now = mk_health_now_ms();
+    avoid |= wish->avoid;
+    if (wish->server >= 0 && (unsigned)wish->server < g->upstream->n) {
+        struct mk_outlet *o = &g->outlets[wish->server];
+        if (may_use(o, o->server->backup ? BACKUP : PRIMARY, avoid, now))
+            return o;
+    }
+    if (g->upstream->n == 1) /* nothing to choose: a server that failed is tried all the same */
+        return may_use(&g->outlets[0], ANY, avoid, now) ? &g->outlets[0] : NULL;
+    for (enum round round = PRIMARY; round < ROUNDS; round++) {
+        struct mk_outlet *o = choose(g, wish, round, avoid, now);
+        if (o)
+            return o;
+    }
+    return NULL;
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which server serves an exchange. */
+#ifndef MK_UPSTREAM_BALANCE_H
+#define MK_UPSTREAM_BALANCE_H
+
+#include "upstream/pool.h"
+
+/* The server that the wish leads to, of those that are up and not in `avoid`: the first ones, or else the
+ * backups, or else, if all have failed, one of those. NULL: there is none. */
+struct mk_outlet *mk_balance_choose(struct mk_group *g, const struct mk_link_wish *wish, uint64_t avoid);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/board.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+bool mk_board_open(struct mk_board *b, struct mk_config *config)
+{
+    b->shown = mk_config_shared(config, MK_UPSTREAM_BOARD, sizeof *b->shown);
+    b->ledgers = mk_config_shared(config, "upstream/ledgers", sizeof *b->ledgers);
+    return b->shown && b->ledgers;
+}
+
+/* ---- Servers: the master alone changes who has which place ---- */
+
+void mk_board_hide(struct mk_board *b, unsigned place)
+{
+    mk_board_info(b, place)->server[0] = '\0';
+}
+
+/* FNV-1a: names come out of the configuration, and two servers with one key would only share their state. */
+static uint64_t mix(uint64_t key, mk_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        key = (key ^ (unsigned char)text.p[i]) * 0x100000001b3;
+    return key;
+}
+
+static uint64_t key_of(mk_str upstream, mk_str server)
+{
+    uint64_t key = mix(mix(mix(0xcbf29ce484222325, upstream), MK_STR("\n")), server);
+    return key ? key : 1;
+}
+
+static void write_name(char room[MK_UPSTREAM_NAME], mk_str name)
+{
+    name = mk_str_first(name, MK_UPSTREAM_NAME - 1);
+    if (name.len)
+        memcpy(room, name.p, name.len);
+    room[name.len] = '\0';
+}
+
+static bool is_free(const struct mk_board *b, unsigned place)
+{
+    return !b->shown->servers[place].info.server[0];
+}
+
+/* A place of its own, else one that was never used, else one that the configuration uses no more. */
+static bool find_place(const struct mk_board *b, uint64_t key, unsigned *place)
+{
+    unsigned n = b->shown->n;
+    for (*place = 0; *place < n; ++*place)
+        if (b->ledgers->of[*place].key == key)
+            return true;
+    if (n < MK_UPSTREAM_SERVERS)
+        return true;
+    for (*place = 0; *place < n; ++*place)
+        if (is_free(b, *place))
+            return true;
+    return false;
+}
+
+bool mk_board_name(struct mk_board *b, mk_str upstream, mk_str server, unsigned *place)
+{
+    uint64_t key = key_of(upstream, server);
+    if (!find_place(b, key, place))
+        return false;
+    struct mk_upstream_info *info = mk_board_info(b, *place);
+    struct mk_ledger *ledger = mk_board_ledger(b, *place);
+    if (ledger->key != key) {
+        memset(&b->shown->servers[*place], 0, sizeof b->shown->servers[*place]);
+        memset(ledger, 0, sizeof *ledger);
+        ledger->key = key;
+    }
+    write_name(info->upstream, upstream);
+    write_name(info->server, server);
+    if (*place == b->shown->n)
+        __atomic_store_n(&b->shown->n, *place + 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* ---- Workers ---- */
+
+static bool is_alive(uint32_t pid)
+{
+    return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
+}
+
+/* What the worker of that row held is nobody's. */
+static void empty_row(struct mk_board *b, unsigned row)
+{
+    for (unsigned i = 0; i < LOAD(&b->shown->n); i++) {
+        struct mk_ledger *ledger = mk_board_ledger(b, i);
+        memset(mk_board_gauge(b, i, row), 0, sizeof(struct mk_upstream_gauge));
+        STORE(&ledger->oldest_ms[row], 0);
+        for (unsigned s = 0; s < MK_BUDGET_MAX; s++)
+            if (LOAD(&ledger->slots[s]) == row + 1)
+                STORE(&ledger->slots[s], 0);
+    }
+}
+
+static bool take_row(struct mk_board *b, unsigned row, uint32_t pid)
+{
+    uint32_t *at = &b->ledgers->pids[row], old = LOAD(at);
+    if (old && is_alive(old))
+        return false;
+    return __atomic_compare_exchange_n(at, &old, pid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+bool mk_board_enter(struct mk_board *b, unsigned index, unsigned *row)
+{
+    for (*row = 0; *row < MK_UPSTREAM_WORKERS; ++*row) {
+        if (!take_row(b, *row, (uint32_t)getpid()))
+            continue;
+        uint32_t n = LOAD(&b->shown->n_workers);
+        while (n <= *row && !__atomic_compare_exchange_n(&b->shown->n_workers, &n, *row + 1, true,
+                                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            ;
+        STORE(&b->ledgers->indexes[*row], index);
+        empty_row(b, *row);
+        return true;
+    }
+    return false;
+}
+
+void mk_board_leave(struct mk_board *b, unsigned row)
+{
+    empty_row(b, row);
+    __atomic_store_n(&b->ledgers->pids[row], 0, __ATOMIC_RELEASE);
+}
+
+void mk_board_reap(struct mk_board *b)
+{
+    for (unsigned row = 0; row < LOAD(&b->shown->n_workers); row++) {
+        uint32_t pid = LOAD(&b->ledgers->pids[row]);
+        if (!pid || is_alive(pid) || !take_row(b, row, (uint32_t)getpid()))
+            continue;
+        mk_board_leave(b, row);
+    }
+}
+
+/* ---- The budget ---- */
+
+bool mk_board_claim(struct mk_board *b, unsigned place, unsigned max, unsigned row, unsigned *slot)
+{
+    uint16_t *slots = mk_board_ledger(b, place)->slots, mine = (uint16_t)(row + 1);
+    for (*slot = 0; *slot < max && *slot < MK_BUDGET_MAX; ++*slot) {
+        uint16_t none = 0;
+        if (!LOAD(&slots[*slot]) && __atomic_compare_exchange_n(&slots[*slot], &none, mine, false,
+                                                                __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return true;
+    }
+    return false;
+}
+
+void mk_board_release(struct mk_board *b, unsigned place, unsigned slot)
+{
+    __atomic_store_n(&mk_board_ledger(b, place)->slots[slot], 0, __ATOMIC_RELEASE);
+}

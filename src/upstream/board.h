@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all workers know of the servers, in shared memory: state, counts, and who may connect. A worker may die
+ * at any instruction: what it held is found by its row, and given back. */
+#ifndef MK_UPSTREAM_BOARD_H
+#define MK_UPSTREAM_BOARD_H
+
+#include <monkey/upstream.h>
+
+#include "upstream/settings.h"
+
+/* What is not shown of a server. */
+struct mk_ledger {
+    uint64_t key;             /* of upstream and server; 0: unused */
+    uint64_t down_until_ms;   /* CLOCK_MONOTONIC, in all processes the same; 0: it did not fail */
+    uint64_t up_since_ms;     /* when it came back */
+    uint32_t fails;           /* in a row */
+    uint32_t is_check_failed; /* its last health check failed */
+    uint64_t oldest_ms[MK_UPSTREAM_WORKERS]; /* of the first server of an upstream: when the exchange began to
+                                                wait that waits longest in a worker; 0: none waits */
+    uint16_t slots[MK_BUDGET_MAX];           /* of each connection within the budget: the row of its worker,
+                                                from 1; 0: free */
+};
+
+struct mk_ledgers {
+    uint32_t pids[MK_UPSTREAM_WORKERS];    /* of the worker that has the row; 0: none */
+    uint32_t indexes[MK_UPSTREAM_WORKERS]; /* mk_worker_index() of that worker */
+    struct mk_ledger of[MK_UPSTREAM_SERVERS];
+};
+
+struct mk_board {
+    struct mk_upstream_board *shown;
+    struct mk_ledgers *ledgers;
+};
+
+/* In the master. False: no memory, which is reported. */
+bool mk_board_open(struct mk_board *b, struct mk_config *config);
+/* In the master: the place of a server, the same for the same names as long as it lives. False: all are taken. */
+bool mk_board_name(struct mk_board *b, mk_str upstream, mk_str server, unsigned *place);
+/* In the master: the configuration does not have this server any more. */
+void mk_board_hide(struct mk_board *b, unsigned place);
+
+/* A row for this process. False: all rows belong to processes that live. */
+bool mk_board_enter(struct mk_board *b, unsigned index, unsigned *row);
+void mk_board_leave(struct mk_board *b, unsigned row);
+/* Takes back what workers held that have died. */
+void mk_board_reap(struct mk_board *b);
+
+/* Takes one of `max` connections to a server; false: all are taken. */
+bool mk_board_claim(struct mk_board *b, unsigned place, unsigned max, unsigned row, unsigned *slot);
+void mk_board_release(struct mk_board *b, unsigned place, unsigned slot);
+
+static inline struct mk_upstream_info *mk_board_info(const struct mk_board *b, unsigned place)
+{
+    return &b->shown->servers[place].info;
+}
+
+static inline struct mk_ledger *mk_board_ledger(const struct mk_board *b, unsigned place)
+{
+    return &b->ledgers->of[place];
+}
+
+static inline struct mk_upstream_gauge *mk_board_gauge(const struct mk_board *b, unsigned place, unsigned row)
+{
+    return &b->shown->servers[place].of[row];
+}
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/channel.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "net/tls.h"
+#include "upstream/pool.h"
+
+static void fail(struct mk_channel *c, int error)
+{
+    c->state = MK_CHANNEL_FAILED;
+    c->error = error;
+}
+
+static void become_open(struct mk_channel *c)
+{
+    c->state = MK_CHANNEL_OPEN;
+    if (c->alarm)
+        mk_alarm_stop(c->alarm);
+}
+
+static void shake_hands(struct mk_channel *c)
+{
+    const char *why = NULL;
+    int e = c->outlet->pool->upstreams->tls->handshake(&c->stream, &why);
+    if (e == 0) {
+        become_open(c);
+    } else if (e != -EAGAIN) {
+        mk_worker_log(c->outlet->pool->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s",
+                      MK_STR_ARG(c->outlet->server->name), why ? why : strerror(-e));
+        fail(c, -EPROTO);
+    }
+}
+
+static void on_connected(struct mk_channel *c)
+{
+    const struct mk_upstream *u = c->outlet->server->upstream;
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        error = errno;
+    if (error) {
+        fail(c, -error);
+        return;
+    }
+    if (!u->tls) {
+        become_open(c);
+        return;
+    }
+    int fd = c->stream.fd;
+    error = c->outlet->pool->upstreams->tls->connect(&c->stream, fd, u->tls, &c->outlet->session);
+    if (error) {
+        mk_stream_plain_open(&c->stream, fd);
+        fail(c, error);
+        return;
+    }
+    c->state = MK_CHANNEL_HANDSHAKE;
+    shake_hands(c);
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    struct mk_channel *c = ctx;
+    c->stream.dry = false;
+    if (c->state == MK_CHANNEL_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
+        on_connected(c);
+    else if (c->state == MK_CHANNEL_HANDSHAKE)
+        shake_hands(c);
+    c->on_ready(c, which);
+}
+
+static void on_late(void *ctx)
+{
+    struct mk_channel *c = ctx;
+    fail(c, -ETIMEDOUT);
+    c->on_ready(c, MK_HUNG_UP);
+}
+
+static int open_socket(const struct mk_address *to)
+{
+    int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
+    if (fd >= 0 && to->any.sa_family != AF_UNIX)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+static bool set_alarm(struct mk_channel *c)
+{
+    c->alarm = mk_alarm_new(c->outlet->pool->worker, on_late, c);
+    if (c->alarm)
+        mk_alarm_set(c->alarm, c->outlet->server->upstream->settings->connect_ms);
+    return c->alarm;
+}
+
+struct mk_channel *mk_channel_dial(struct mk_outlet *o, const struct mk_address *to, int *error)
+{
+    struct mk_channel *c = mk_mem_zalloc(1, sizeof *c);
+    *error = -ENOMEM;
+    if (!c)
+        return NULL;
+    mk_list_init(&c->link);
+    c->outlet = o;
+    int fd = open_socket(to);
+    bool connects = fd >= 0 && connect(fd, &to->any, to->len) < 0;
+    if (fd < 0 || (connects && errno != EINPROGRESS)) {
+        *error = -errno;
+        if (fd >= 0)
+            close(fd);
+        mk_mem_free(c);
+        return NULL;
+    }
+    mk_stream_plain_open(&c->stream, fd);
+    mk_pool_count(o, 1, 0);
+    c->watcher = mk_watcher_new(o->pool->worker, fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
+    bool needs_time = connects || o->server->upstream->tls;
+    if (!c->watcher || (needs_time && !set_alarm(c))) {
+        mk_channel_close(c);
+        return NULL;
+    }
+    *error = 0;
+    c->state = MK_CHANNEL_CONNECTING;
+    if (!connects)
+        on_connected(c);
+    return c;
+}
+
+void mk_channel_close(struct mk_channel *c)
+{
+    mk_list_remove(&c->link);
+    mk_pool_count(c->outlet, -1, 0);
+    mk_watcher_free(c->watcher);
+    mk_alarm_free(c->alarm);
+    c->stream.ops->close(&c->stream);
+    mk_mem_free(c);
+}
+
+ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap)
+{
+    return c->state == MK_CHANNEL_OPEN ? c->stream.ops->read(&c->stream, room, cap) : -EAGAIN;
+}
+
+ssize_t mk_channel_write(struct mk_channel *c, mk_str bytes, bool more)
+{
+    return c->state == MK_CHANNEL_OPEN ? c->stream.ops->write(&c->stream, bytes, more) : -EAGAIN;
+}

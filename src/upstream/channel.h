@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A connection of one worker to one server: dialled, used by one exchange at a time, kept while it is idle. */
+#ifndef MK_UPSTREAM_CHANNEL_H
+#define MK_UPSTREAM_CHANNEL_H
+
+#include "base/list.h"
+#include "net/stream.h"
+#include "upstream/names.h"
+
+struct mk_outlet;
+
+enum mk_channel_state {
+    MK_CHANNEL_CONNECTING,
+    MK_CHANNEL_HANDSHAKE, /* of TLS */
+    MK_CHANNEL_OPEN,
+    MK_CHANNEL_IDLE, /* open, and in the pool */
+    MK_CHANNEL_FAILED,
+};
+
+struct mk_channel {
+    struct mk_list link; /* in the pool, while it is idle */
+    struct mk_outlet *outlet;
+    struct mk_stream stream;
+    struct mk_watcher *watcher;
+    struct mk_alarm *alarm;                              /* for connecting; NULL until it is needed */
+    void (*on_ready)(struct mk_channel *c, unsigned which); /* of its user, or of the pool */
+    struct mk_link *user;                                /* NULL: idle */
+    uint64_t idle_since_ms;
+    unsigned slot; /* within the budget */
+    bool has_slot;
+    bool was_used;
+    uint8_t state; /* enum mk_channel_state */
+    int error;     /* why it failed */
+};
+
+/* Begins to connect to the address. NULL: no memory or descriptor, or refused at once, with *error. */
+struct mk_channel *mk_channel_dial(struct mk_outlet *o, const struct mk_address *to, int *error);
+/* Ends it in any state. Its slot must have been given back. */
+void mk_channel_close(struct mk_channel *c);
+
+ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap);
+ssize_t mk_channel_write(struct mk_channel *c, mk_str bytes, bool more);
+
+#endif

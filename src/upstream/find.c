@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The upstream that a route names: made when the first route uses it, which decides what its section leaves
+ * open. */
+#include "upstream/find.h"
+
+#include "net/tls.h"
+
+/* Where mistakes are reported: at the section, or at the word of the route. */
+struct maker {
+    struct mk_config *config;
+    struct mk_upstreams *all;
+    const struct mk_conf_spot *spot;
+    mk_str name;
+    const struct mk_upstream_settings *section; /* NULL: the route names a server */
+    const struct mk_upstream_settings *settings;
+};
+
+#define REPORT(m, key, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((m)->section)                                                                                    \
+            mk_config_error((m)->config, (m)->section, key, __VA_ARGS__);                                    \
+        else                                                                                                 \
+            mk_conf_spot_error((m)->spot, (m)->name, __VA_ARGS__);                                           \
+    } while (0)
+
+static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
+{
+    return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep &&
+           a->idle_ms == b->idle_ms;
+}
+
+const struct mk_upstream_settings *mk_find_section(struct mk_config *config, mk_str name)
+{
+    const struct mk_upstream_settings *s = NULL;
+    while ((s = mk_config_section(config, &mk_upstream_table, s)))
+        if (mk_str_eq(s->name, name))
+            return s;
+    return NULL;
+}
+
+/* ---- Servers ---- */
+
+static mk_str path_of(const struct maker *m, mk_str path)
+{
+    return m->section ? mk_config_path(m->config, m->section, path) : mk_conf_spot_path(m->spot, path);
+}
+
+static bool copy_address(struct maker *m, struct mk_server *s, const struct mk_upstream_defaults *defaults)
+{
+    if (s->path.p) {
+        s->path = path_of(m, s->path);
+        return s->path.p;
+    }
+    s->host = mk_config_copy(m->config, s->host);
+    if (!s->port)
+        s->port = defaults->port;
+    if (!s->port)
+        REPORT(m, "Server", "the server `%.*s` needs a port", MK_STR_ARG(s->name));
+    return s->host.p && s->port;
+}
+
+static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_server_line *line)
+{
+    struct mk_server *s = &u->servers[u->n];
+    *s = (struct mk_server){.upstream = u,
+                            .name = line->address,
+                            .index = (uint16_t)u->n,
+                            .weight = line->weight,
+                            .backup = line->backup};
+    if (!mk_server_parse(s, line->address)) {
+        REPORT(m, "Server", "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+               MK_STR_ARG(mk_str_first(line->address, 80)));
+        return false;
+    }
+    if (!copy_address(m, s, &u->defaults))
+        return false;
+    if (!mk_board_name(&m->all->board, u->name, s->name, &s->place)) {
+        REPORT(m, "Server", "more than %d servers", MK_UPSTREAM_SERVERS);
+        return false;
+    }
+    struct mk_upstream_info *info = mk_board_info(&m->all->board, s->place);
+    info->backup = s->backup;
+    info->weight = s->weight;
+    info->max = u->max;
+    u->n++;
+    return true;
+}
+
+static void want_names(struct maker *m, const struct mk_upstream *u)
+{
+    struct mk_address ignored;
+    for (unsigned i = 0; i < u->n; i++)
+        if (!mk_names_fix(&u->servers[i], &ignored)) {
+            mk_config_allow_names(m->config);
+            return;
+        }
+}
+
+static bool add_servers(struct maker *m, struct mk_upstream *u)
+{
+    unsigned n = 0;
+    for (const struct mk_server_line *line = m->settings->servers; line; line = line->next)
+        n++;
+    if (n > MK_SERVERS_MAX) {
+        REPORT(m, "Server", "more than %d servers in one upstream", MK_SERVERS_MAX);
+        return false;
+    }
+    u->servers = mk_config_alloc(m->config, n * sizeof *u->servers);
+    if (!u->servers)
+        return false;
+    for (const struct mk_server_line *line = m->settings->servers; line; line = line->next)
+        if (!add_server(m, u, line))
+            return false;
+    want_names(m, u);
+    return true;
+}
+
+/* ---- TLS ---- */
+
+static const char *file_of(const struct maker *m, mk_str path)
+{
+    return path.len ? mk_config_path(m->config, m->section, path).p : NULL;
+}
+
+static void free_tls(void *data)
+{
+    struct mk_upstream *u = data;
+    if (u->tls)
+        u->all_tls->client_free(u->tls);
+}
+
+static bool add_tls(struct maker *m, struct mk_upstream *u)
+{
+    const struct mk_upstream_settings *s = m->settings;
+    const char *why = NULL;
+    struct mk_tls_problem problem = {0};
+    m->all->tls = u->all_tls = mk_tls_load(&why);
+    if (!m->all->tls) {
+        REPORT(m, "TLS", "this server has no TLS: %s", why);
+        return false;
+    }
+    struct mk_tls_client_rules rules = {.authority = file_of(m, s->tls_authority),
+                                        .certificate = file_of(m, s->tls_certificate),
+                                        .key = file_of(m, s->tls_key),
+                                        .verifies = s->tls_verify};
+    if (m->all->tls->client_new(&rules, &u->tls, &problem)) {
+        REPORT(m, "TLS", "%s%s%s", problem.file ? problem.file : "", problem.file ? ": " : "", problem.text);
+        return false;
+    }
+    return mk_config_on_end(m->config, free_tls, u);
+}
+
+/* ---- The upstream ---- */
+
+static uint32_t pick(uint32_t set, uint32_t preferred)
+{
+    return set == MK_SETTING_UNSET ? preferred : set;
+}
+
+/* What [UPSTREAM] would be for the server that a route names. */
+static const struct mk_upstream_settings *settings_of_route(struct maker *m)
+{
+    struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_upstream_table);
+    struct mk_server_line *line = mk_config_alloc(m->config, sizeof *line);
+    if (!s || !line)
+        return NULL;
+    *line = (struct mk_server_line){.address = mk_config_copy(m->config, m->name), .weight = 1};
+    s->name = line->address;
+    s->servers = line;
+    return line->address.p ? s : NULL;
+}
+
+static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaults *defaults)
+{
+    struct mk_upstream *u = mk_config_alloc(m->config, sizeof *u);
+    m->settings = m->section ? m->section : settings_of_route(m);
+    if (!u || !m->settings)
+        return NULL;
+    *u = (struct mk_upstream){.name = m->settings->name,
+                              .settings = m->settings,
+                              .defaults = *defaults,
+                              .board = &m->all->board,
+                              .max = pick(m->settings->max, defaults->max),
+                              .keep = pick(m->settings->keep, defaults->keep),
+                              .idle_ms = m->settings->idle_ms,
+                              .index = m->all->n};
+    if (!add_servers(m, u) || ((defaults->tls || m->settings->tls) && !add_tls(m, u)))
+        return NULL;
+    if (m->all->last)
+        m->all->last->next = u;
+    else
+        m->all->first = u;
+    m->all->last = u;
+    m->all->n++;
+    m->all->n_servers += u->n;
+    return u;
+}
+
+struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
+                                     const struct mk_upstream_defaults *defaults)
+{
+    struct mk_config *config = mk_conf_spot_config(spot);
+    struct mk_upstreams *all = mk_config_data(config, &MK_PLUGIN_OF(upstream));
+    struct maker m = {.config = config,
+                      .all = all,
+                      .spot = spot,
+                      .name = name,
+                      .section = mk_find_section(config, name)};
+    for (struct mk_upstream *u = all->first; u; u = u->next) {
+        if (!mk_str_eq(u->name, name))
+            continue;
+        if (are_equal(&u->defaults, defaults))
+            return u;
+        if (m.section) {
+            mk_conf_spot_error(spot, name, "another kind of handler uses the upstream `%.*s`", MK_STR_ARG(name));
+            mk_conf_spot_hint(spot, "write an [UPSTREAM] with another Name for this one");
+            return NULL;
+        }
+    }
+    return make(&m, defaults);
+}
+
+mk_str mk_upstream_name(const struct mk_upstream *u)
+{
+    return u->name;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    return u->tls;
+}
+
+unsigned mk_upstream_count(const struct mk_upstream *u)
+{
+    return u->n;
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/health.h"
+
+#include <time.h>
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define ADD(p, n)   __atomic_fetch_add(p, n, __ATOMIC_RELAXED)
+
+/* The average moves an eighth of the way to each new value. */
+enum { AVERAGE_SHIFT = 3, WHOLE = 1000 };
+
+uint64_t mk_health_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static struct mk_ledger *ledger_of(const struct mk_server *s)
+{
+    return mk_board_ledger(s->upstream->board, s->place);
+}
+
+static struct mk_upstream_info *info_of(const struct mk_server *s)
+{
+    return mk_board_info(s->upstream->board, s->place);
+}
+
+bool mk_health_is_refused(const struct mk_server *s)
+{
+    return LOAD(&ledger_of(s)->is_check_failed);
+}
+
+bool mk_health_is_up(const struct mk_server *s, uint64_t now_ms)
+{
+    return !mk_health_is_refused(s) && LOAD(&ledger_of(s)->down_until_ms) <= now_ms;
+}
+
+unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms)
+{
+    uint64_t since = LOAD(&ledger_of(s)->up_since_ms), slow_ms = s->upstream->settings->slow_ms;
+    uint64_t age = now_ms > since ? now_ms - since : 0;
+    if (!since || !slow_ms || age >= slow_ms)
+        return s->weight * WHOLE;
+    return 1 + (unsigned)(s->weight * WHOLE * age / slow_ms);
+}
+
+static void come_back(struct mk_ledger *l)
+{
+    STORE(&l->up_since_ms, mk_health_now_ms());
+    STORE(&l->down_until_ms, 0);
+}
+
+void mk_health_succeed(const struct mk_server *s)
+{
+    struct mk_ledger *l = ledger_of(s);
+    if (LOAD(&l->fails))
+        STORE(&l->fails, 0);
+    if (LOAD(&l->down_until_ms))
+        come_back(l);
+}
+
+void mk_health_fail(const struct mk_server *s)
+{
+    struct mk_ledger *l = ledger_of(s);
+    const struct mk_upstream_settings *settings = s->upstream->settings;
+    ADD(&info_of(s)->failures, 1);
+    uint32_t fails = ADD(&l->fails, 1) + 1;
+    if (settings->max_fails && fails >= settings->max_fails)
+        STORE(&l->down_until_ms, mk_health_now_ms() + settings->fail_ms);
+}
+
+void mk_health_check(const struct mk_server *s, bool ok)
+{
+    struct mk_ledger *l = ledger_of(s);
+    bool was_failed = LOAD(&l->is_check_failed);
+    ADD(&info_of(s)->checks, 1);
+    if (!ok)
+        ADD(&info_of(s)->checks_failed, 1);
+    STORE(&l->is_check_failed, !ok);
+    if (!ok)
+        return;
+    STORE(&l->fails, 0);
+    if (was_failed || LOAD(&l->down_until_ms))
+        come_back(l);
+}
+
+void mk_health_time(const struct mk_server *s, uint64_t us)
+{
+    uint32_t *at = &info_of(s)->latency_us;
+    uint64_t old = LOAD(at), new = us > UINT32_MAX ? UINT32_MAX : us;
+    uint64_t average = old ? old - (old >> AVERAGE_SHIFT) + (new >> AVERAGE_SHIFT) : new;
+    STORE(at, (uint32_t)average);
+}
+
+void mk_health_show(const struct mk_server *s, bool is_resolved)
+{
+    uint64_t now = mk_health_now_ms();
+    enum mk_upstream_state state = MK_UPSTREAM_UP;
+    if (!is_resolved)
+        state = MK_UPSTREAM_UNRESOLVED;
+    else if (!mk_health_is_up(s, now))
+        state = MK_UPSTREAM_DOWN;
+    else if (mk_health_weight(s, now) < s->weight * WHOLE)
+        state = MK_UPSTREAM_SLOW_START;
+    STORE(&info_of(s)->state, state);
+}

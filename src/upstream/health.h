@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a server is up, by what exchanges with it and checks of it have shown. */
+#ifndef MK_UPSTREAM_HEALTH_H
+#define MK_UPSTREAM_HEALTH_H
+
+#include "upstream/server.h"
+
+/* CLOCK_MONOTONIC, the same in all processes. */
+uint64_t mk_health_now_ms(void);
+
+bool mk_health_is_up(const struct mk_server *s, uint64_t now_ms);
+/* Is it down by its checks, and not only by failures? Then it is not tried even if all are down. */
+bool mk_health_is_refused(const struct mk_server *s);
+/* Its weight in thousandths: less than the whole in a slow start. */
+unsigned mk_health_weight(const struct mk_server *s, uint64_t now_ms);
+
+void mk_health_succeed(const struct mk_server *s);
+/* An exchange failed by its fault. */
+void mk_health_fail(const struct mk_server *s);
+void mk_health_check(const struct mk_server *s, bool ok);
+/* The response began after so long. */
+void mk_health_time(const struct mk_server *s, uint64_t us);
+/* Writes its state to the board. */
+void mk_health_show(const struct mk_server *s, bool is_resolved);
+
+#endif

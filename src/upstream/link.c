@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/link.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "upstream/health.h"
+
+static uint64_t now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static const struct mk_server *server_of(const struct mk_link *l)
+{
+    return l->server < 0 ? NULL : &l->group->upstream->servers[l->server];
+}
+
+/* Others may have waited longer: then it queues behind them. */
+static void begin(struct mk_link *l)
+{
+    struct mk_group *g = l->group;
+    bool queues = g->upstream->max && g->n_waiting;
+    int e = queues ? -EAGAIN : mk_pool_take(g, l);
+    if (e == -EAGAIN)
+        e = mk_pool_wait(g, l);
+    l->error = e == -EAGAIN ? 0 : e;
+}
+
+void mk_link_next(struct mk_link *l)
+{
+    struct mk_channel *c = l->channel;
+    int error = c->error;
+    mk_health_fail(c->outlet->server);
+    l->wish.avoid |= UINT64_C(1) << l->server;
+    l->channel = NULL;
+    mk_pool_give(c, false);
+    l->error = error;
+    begin(l);
+}
+
+struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const struct mk_link_wish *wish,
+                             void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
+    struct mk_link *l = mk_mem_alloc(sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct mk_link){.group = &p->groups[u->index],
+                          .wish = *wish,
+                          .on_ready = on_ready,
+                          .ctx = ctx,
+                          .began_us = now_us(),
+                          .server = -1};
+    mk_list_init(&l->link);
+    mk_list_init(&l->changed);
+    begin(l);
+    return l;
+}
+
+int mk_link_state(const struct mk_link *l)
+{
+    if (l->error)
+        return l->error;
+    if (!l->channel)
+        return -EAGAIN;
+    return l->channel->state == MK_CHANNEL_OPEN ? 0 : -EAGAIN;
+}
+
+ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
+{
+    int e = mk_link_state(l);
+    return e ? e : mk_channel_read(l->channel, room, cap);
+}
+
+ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more)
+{
+    int e = mk_link_state(l);
+    return e ? e : mk_channel_write(l->channel, bytes, more);
+}
+
+void mk_link_end(struct mk_link *l)
+{
+    if (mk_link_state(l) == 0)
+        l->channel->stream.ops->shutdown(&l->channel->stream);
+}
+
+bool mk_link_was_kept(const struct mk_link *l)
+{
+    return l->was_kept;
+}
+
+int mk_link_server(const struct mk_link *l)
+{
+    return l->server;
+}
+
+mk_str mk_link_server_name(const struct mk_link *l)
+{
+    const struct mk_server *s = server_of(l);
+    return s ? s->name : mk_str_of(NULL, 0);
+}
+
+void mk_link_answered(struct mk_link *l)
+{
+    if (l->is_answered || l->server < 0)
+        return;
+    l->is_answered = true;
+    mk_health_time(server_of(l), now_us() - l->began_us);
+}
+
+void mk_link_give(struct mk_link *l, enum mk_link_end how)
+{
+    if (!l)
+        return;
+    mk_list_remove(&l->changed);
+    if (l->waits_since_ms)
+        mk_pool_leave(l->group, l);
+    if (l->channel) {
+        if (how == MK_LINK_FAILED)
+            mk_health_fail(server_of(l));
+        else if (l->is_answered)
+            mk_health_succeed(server_of(l));
+        mk_pool_give(l->channel, how == MK_LINK_KEEP);
+    }
+    mk_mem_free(l);
+}

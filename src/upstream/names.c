@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/names.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+
+/* A name without an address is asked for again soon: its server may be starting. */
+enum { RETRY_MS = 1000 };
+
+/* Belongs to the thread that resolves, then to the worker. */
+struct mk_lookup {
+    struct mk_names *names; /* NULL: the worker has ended */
+    uint16_t port;
+    unsigned n;
+    struct mk_address addresses[MK_ADDRESSES_MAX];
+    char host[];
+};
+
+static void keep(struct mk_lookup *l, const struct addrinfo *a)
+{
+    struct mk_address *at = &l->addresses[l->n];
+    if (a->ai_addrlen > sizeof at->v6 || (a->ai_family != AF_INET && a->ai_family != AF_INET6))
+        return;
+    memcpy(&at->any, a->ai_addr, a->ai_addrlen);
+    at->len = a->ai_addrlen;
+    if (a->ai_family == AF_INET)
+        at->v4.sin_port = htons(l->port);
+    else
+        at->v6.sin6_port = htons(l->port);
+    l->n++;
+}
+
+static void work(void *ctx)
+{
+    struct mk_lookup *l = ctx;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG}, *found = NULL;
+    int e = getaddrinfo(l->host, NULL, &hints, &found);
+    if (e) { /* a machine that has no address but loopback's knows no family to ask for */
+        hints.ai_flags = 0;
+        e = getaddrinfo(l->host, NULL, &hints, &found);
+    }
+    if (e)
+        return;
+    for (const struct addrinfo *a = found; a && l->n < MK_ADDRESSES_MAX; a = a->ai_next)
+        keep(l, a);
+    freeaddrinfo(found);
+}
+
+static void done(void *ctx)
+{
+    struct mk_lookup *l = ctx;
+    struct mk_names *n = l->names;
+    if (n) {
+        uint64_t now = mk_worker_now_ms(n->worker);
+        n->lookup = NULL;
+        if (l->n) { /* else the old ones are the best that is known */
+            memcpy(n->addresses, l->addresses, sizeof n->addresses);
+            n->n = l->n;
+            n->next = 0;
+        }
+        n->fresh_until_ms = now + (l->n ? n->server->upstream->settings->resolve_ms : RETRY_MS);
+        n->on_change(n);
+    }
+    mk_mem_free(l);
+}
+
+bool mk_names_fix(const struct mk_server *server, struct mk_address *out)
+{
+    *out = (struct mk_address){0};
+    if (!server->host.p) {
+        if (server->path.len >= sizeof out->un.sun_path)
+            return false;
+        out->un.sun_family = AF_UNIX;
+        memcpy(out->un.sun_path, server->path.p, server->path.len);
+        out->len = sizeof out->un;
+        return true;
+    }
+    if (inet_pton(AF_INET, server->host.p, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons(server->port);
+        out->len = sizeof out->v4;
+        return true;
+    }
+    if (inet_pton(AF_INET6, server->host.p, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons(server->port);
+        out->len = sizeof out->v6;
+        return true;
+    }
+    return false;
+}
+
+void mk_names_init(struct mk_names *n, const struct mk_server *server, struct mk_worker *worker,
+                   void (*on_change)(struct mk_names *n))
+{
+    *n = (struct mk_names){.server = server, .worker = worker, .on_change = on_change};
+    n->is_fixed = mk_names_fix(server, &n->addresses[0]);
+    n->n = n->is_fixed;
+}
+
+void mk_names_fini(struct mk_names *n)
+{
+    if (n->lookup)
+        n->lookup->names = NULL;
+}
+
+void mk_names_refresh(struct mk_names *n)
+{
+    uint64_t now = mk_worker_now_ms(n->worker);
+    if (n->is_fixed || n->lookup || now < n->fresh_until_ms)
+        return;
+    struct mk_lookup *l = mk_mem_zalloc(1, sizeof *l + n->server->host.len + 1);
+    if (!l)
+        return;
+    l->names = n;
+    l->port = n->server->port;
+    memcpy(l->host, n->server->host.p, n->server->host.len);
+    if (mk_worker_run_aside(n->worker, work, done, l)) {
+        mk_mem_free(l);
+        n->fresh_until_ms = now + RETRY_MS;
+        return;
+    }
+    n->lookup = l;
+}
+
+bool mk_names_is_pending(const struct mk_names *n)
+{
+    return n->lookup && !n->n && !n->fresh_until_ms;
+}
+
+const struct mk_address *mk_names_next(struct mk_names *n)
+{
+    if (!n->n)
+        return NULL;
+    n->next %= n->n;
+    return &n->addresses[n->next++];
+}

@@ -1,0 +1,511 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/pool.h"
+
+#include <errno.h>
+
+#include "net/tls.h"
+#include "upstream/balance.h"
+#include "upstream/health.h"
+#include "upstream/link.h"
+
+enum { SWEEP_MS = 1000, POLL_MS = 50 };
+/* An exchange of another worker goes first if it has waited longer by this: less would only move connections to
+ * and fro. */
+enum { SLACK_MS = 4 };
+
+#define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
+#define STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+
+static struct mk_group *group_of(const struct mk_outlet *o)
+{
+    return &o->pool->groups[o->server->upstream->index];
+}
+
+static struct mk_link *first_waiting(const struct mk_group *g)
+{
+    return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_link, link);
+}
+
+void mk_pool_count(struct mk_outlet *o, int open, int idle)
+{
+    struct mk_upstream_gauge *gauge = mk_board_gauge(&o->pool->board, o->server->place, o->pool->row);
+    o->n_open += (unsigned)open;
+    o->n_idle += (unsigned)idle;
+    STORE(&gauge->open, o->n_open);
+    STORE(&gauge->idle, o->n_idle);
+}
+
+/* ---- Sweeping: timeouts of those that wait, and of idle connections ---- */
+
+static void sweep_later(struct mk_pool *p, uint32_t ms)
+{
+    p->is_sweeping = true;
+    mk_alarm_set(p->alarm, ms);
+}
+
+static void need_sweep(struct mk_pool *p)
+{
+    if (!p->is_sweeping)
+        sweep_later(p, SWEEP_MS);
+}
+
+/* ---- The queues of all workers ---- */
+
+static uint64_t *oldest_of(const struct mk_group *g)
+{
+    return mk_board_ledger(&g->pool->board, g->upstream->servers[0].place)->oldest_ms;
+}
+
+static void show_waiting(struct mk_group *g)
+{
+    struct mk_pool *p = g->pool;
+    const struct mk_link *first = first_waiting(g);
+    STORE(&mk_board_gauge(&p->board, g->upstream->servers[0].place, p->row)->waiting, g->n_waiting);
+    STORE(&oldest_of(g)[p->row], first ? first->waits_since_ms : 0);
+}
+
+/* The worker whose exchange goes before one that waits since then; -1: none. */
+static int find_older(const struct mk_group *g, uint64_t since_ms)
+{
+    const uint64_t *oldest = oldest_of(g);
+    uint32_t n = LOAD(&g->pool->board.shown->n_workers);
+    uint64_t best = since_ms;
+    int found = -1;
+    for (uint32_t row = 0; row < n; row++) {
+        uint64_t at = LOAD(&oldest[row]);
+        if (row == g->pool->row || !at || at + SLACK_MS > best)
+            continue;
+        best = at;
+        found = (int)row;
+    }
+    return found;
+}
+
+static int find_older_than_ours(const struct mk_group *g)
+{
+    const struct mk_link *first = first_waiting(g);
+    return g->upstream->max ? find_older(g, first ? first->waits_since_ms : UINT64_MAX) : -1;
+}
+
+static void tell(const struct mk_group *g, int to)
+{
+    uint32_t index = g->upstream->index;
+    mk_str message = mk_str_of((const char *)&index, sizeof index);
+    /* If it does not arrive: that worker looks for itself every POLL_MS. */
+    (void)mk_worker_send(g->pool->worker, &MK_PLUGIN_OF(upstream), to, message);
+}
+
+static void wake_older(const struct mk_group *g)
+{
+    int row = find_older_than_ours(g);
+    if (row >= 0)
+        tell(g, (int)LOAD(&g->pool->board.ledgers->indexes[row]));
+}
+
+/* Do other workers keep idle connections while we lack one? */
+static bool others_are_idle(const struct mk_group *g)
+{
+    struct mk_upstream_info info;
+    for (unsigned i = 0; i < g->upstream->n; i++) {
+        const struct mk_outlet *o = &g->outlets[i];
+        if (mk_upstream_info_at(g->pool->board.shown, o->server->place, &info) && info.idle > o->n_idle)
+            return true;
+    }
+    return false;
+}
+
+/* ---- Channels ---- */
+
+static void release(struct mk_channel *c)
+{
+    struct mk_outlet *o = c->outlet;
+    if (c->has_slot)
+        mk_board_release(&o->pool->board, o->server->place, c->slot);
+    mk_channel_close(c);
+}
+
+static void detach_idle(struct mk_channel *c)
+{
+    mk_list_remove(&c->link);
+    mk_pool_count(c->outlet, 0, -1);
+}
+
+static void on_idle_ready(struct mk_channel *c, unsigned which)
+{
+    struct mk_group *g = group_of(c->outlet);
+    if (which == MK_WRITABLE)
+        return;
+    detach_idle(c); /* it ended, or sent what was not asked for */
+    release(c);
+    wake_older(g);
+}
+
+static void on_user_ready(struct mk_channel *c, unsigned which)
+{
+    struct mk_link *l = c->user;
+    if (c->state == MK_CHANNEL_FAILED)
+        mk_link_next(l);
+    l->on_ready(l->ctx, which);
+}
+
+static void lend(struct mk_channel *c, struct mk_link *l)
+{
+    c->user = l;
+    c->on_ready = on_user_ready;
+    if (c->state == MK_CHANNEL_IDLE)
+        c->state = MK_CHANNEL_OPEN;
+    l->channel = c;
+    l->was_kept = c->was_used;
+    l->server = c->outlet->server->index;
+    __atomic_fetch_add(&mk_board_info(&c->outlet->pool->board, c->outlet->server->place)->exchanges, 1,
+                       __ATOMIC_RELAXED);
+}
+
+/* One that is idle; the one used last is the least likely to be closed by its server. */
+static struct mk_channel *take_idle(struct mk_outlet *o)
+{
+    if (mk_list_empty(&o->idle))
+        return NULL;
+    struct mk_channel *c = MK_LIST_ENTRY(o->idle.next, struct mk_channel, link);
+    detach_idle(c);
+    return c;
+}
+
+/* The next addresses of the server, as long as they refuse at once. */
+static struct mk_channel *dial(struct mk_outlet *o, int *error)
+{
+    struct mk_channel *c = NULL;
+    *error = -EHOSTUNREACH;
+    for (unsigned i = 0; !c && i < o->names.n; i++) {
+        c = mk_channel_dial(o, mk_names_next(&o->names), error);
+        if (c && c->state == MK_CHANNEL_FAILED) {
+            *error = c->error;
+            mk_channel_close(c);
+            c = NULL;
+        }
+    }
+    return c;
+}
+
+/* -EBUSY: no connection is left in the budget; -EAGAIN: its name is being resolved. */
+static int take_from(struct mk_outlet *o, struct mk_link *l)
+{
+    unsigned max = o->server->upstream->max, slot = 0;
+    struct mk_channel *c = l->wish.fresh ? NULL : take_idle(o);
+    int e = 0;
+    if (c) {
+        lend(c, l);
+        return 0;
+    }
+    if (!o->names.n)
+        return -EAGAIN;
+    if (max && !mk_board_claim(&o->pool->board, o->server->place, max, o->pool->row, &slot))
+        return -EBUSY;
+    c = dial(o, &e);
+    if (!c) {
+        if (max)
+            mk_board_release(&o->pool->board, o->server->place, slot);
+        mk_health_fail(o->server);
+        return e;
+    }
+    c->has_slot = max > 0;
+    c->slot = slot;
+    lend(c, l);
+    return 0;
+}
+
+int mk_pool_take(struct mk_group *g, struct mk_link *l)
+{
+    uint64_t avoid = 0;
+    bool waits = false;
+    int error = l->error ? l->error : -EHOSTUNREACH;
+    for (unsigned i = 0; i < g->upstream->n; i++)
+        mk_names_refresh(&g->outlets[i].names);
+    for (;;) {
+        struct mk_outlet *o = mk_balance_choose(g, &l->wish, avoid);
+        if (!o)
+            return waits ? -EAGAIN : error;
+        uint64_t bit = UINT64_C(1) << o->server->index;
+        int e = take_from(o, l);
+        if (e == 0)
+            return 0;
+        avoid |= bit;
+        if (e == -EBUSY || e == -EAGAIN) {
+            waits = true;
+        } else {
+            error = e;
+            l->wish.avoid |= bit;
+        }
+    }
+}
+
+/* ---- Waiting ---- */
+
+static void end_wait(struct mk_link *l)
+{
+    mk_list_remove(&l->link);
+    l->group->n_waiting--;
+    l->waits_since_ms = 0;
+    show_waiting(l->group);
+}
+
+static void serve_waiting(struct mk_group *g)
+{
+    struct mk_link *l;
+    while ((l = first_waiting(g)) && find_older_than_ours(g) < 0) {
+        int e = mk_pool_take(g, l);
+        if (e == -EAGAIN)
+            return;
+        l->error = e;
+        end_wait(l);
+        mk_pool_notify(g->pool, l);
+    }
+}
+
+int mk_pool_wait(struct mk_group *g, struct mk_link *l)
+{
+    if (g->n_waiting >= g->upstream->settings->queue_max)
+        return -EBUSY;
+    l->waits_since_ms = mk_health_now_ms();
+    mk_list_add_last(&g->waiting, &l->link);
+    g->n_waiting++;
+    show_waiting(g);
+    sweep_later(g->pool, POLL_MS);
+    if (g->n_waiting == 1 && g->upstream->max && others_are_idle(g))
+        tell(g, MK_TO_ALL);
+    return -EAGAIN;
+}
+
+void mk_pool_leave(struct mk_group *g, struct mk_link *l)
+{
+    (void)g;
+    end_wait(l);
+}
+
+/* The first that may use that server. */
+static struct mk_link *find_taker(struct mk_group *g, const struct mk_server *s)
+{
+    MK_LIST_EACH_SAFE(at, &g->waiting) {
+        struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
+        if (!l->wish.fresh && !(l->wish.avoid >> s->index & 1))
+            return l;
+    }
+    return NULL;
+}
+
+static bool is_worth_keeping(const struct mk_channel *c)
+{
+    const struct mk_outlet *o = c->outlet;
+    return o->n_idle < o->server->upstream->keep && find_older_than_ours(group_of(o)) < 0;
+}
+
+static void keep(struct mk_channel *c)
+{
+    struct mk_outlet *o = c->outlet;
+    c->state = MK_CHANNEL_IDLE;
+    c->idle_since_ms = mk_worker_now_ms(o->pool->worker);
+    c->on_ready = on_idle_ready;
+    c->link.next = o->idle.next;
+    c->link.prev = &o->idle;
+    o->idle.next->prev = &c->link;
+    o->idle.next = &c->link;
+    mk_pool_count(o, 0, 1);
+    need_sweep(o->pool);
+}
+
+void mk_pool_give(struct mk_channel *c, bool clean)
+{
+    struct mk_group *g = group_of(c->outlet);
+    c->user = NULL;
+    c->was_used = true;
+    if (clean && c->state == MK_CHANNEL_OPEN) {
+        struct mk_link *taker = find_older_than_ours(g) < 0 ? find_taker(g, c->outlet->server) : NULL;
+        if (taker) {
+            end_wait(taker);
+            lend(c, taker);
+            mk_pool_notify(g->pool, taker);
+            return;
+        }
+        if (is_worth_keeping(c)) {
+            keep(c);
+            return;
+        }
+    }
+    release(c);
+    wake_older(g);
+    serve_waiting(g);
+}
+
+/* Idle connections that exchanges of other workers wait for. */
+static void yield_idle(struct mk_group *g)
+{
+    for (unsigned i = 0; i < g->upstream->n && find_older_than_ours(g) >= 0; i++) {
+        struct mk_channel *c = take_idle(&g->outlets[i]);
+        if (!c)
+            continue;
+        release(c);
+        wake_older(g);
+    }
+}
+
+void mk_pool_on_message(struct mk_pool *p, mk_str message)
+{
+    uint32_t index;
+    if (message.len != sizeof index)
+        return;
+    memcpy(&index, message.p, sizeof index);
+    if (index >= p->upstreams->n)
+        return;
+    yield_idle(&p->groups[index]);
+    serve_waiting(&p->groups[index]);
+}
+
+/* ---- Telling links ---- */
+
+void mk_pool_notify(struct mk_pool *p, struct mk_link *l)
+{
+    mk_list_remove(&l->changed);
+    mk_list_add_last(&p->changed, &l->changed);
+    mk_turn_end_set(p->end);
+}
+
+static void on_turn_end(void *ctx)
+{
+    struct mk_pool *p = ctx;
+    while (!mk_list_empty(&p->changed)) {
+        struct mk_link *l = MK_LIST_ENTRY(p->changed.next, struct mk_link, changed);
+        mk_list_remove(&l->changed);
+        l->on_ready(l->ctx, MK_WRITABLE);
+    }
+}
+
+/* ---- The sweep ---- */
+
+static void end_idle(struct mk_outlet *o, uint64_t now)
+{
+    while (!mk_list_empty(&o->idle)) {
+        struct mk_channel *c = MK_LIST_ENTRY(o->idle.prev, struct mk_channel, link);
+        if (now - c->idle_since_ms < o->server->upstream->idle_ms)
+            return;
+        detach_idle(c);
+        release(c);
+    }
+}
+
+static void end_waits(struct mk_group *g, uint64_t now)
+{
+    struct mk_link *l;
+    while ((l = first_waiting(g)) && now - l->waits_since_ms >= g->upstream->settings->queue_ms) {
+        l->error = -EBUSY;
+        end_wait(l);
+        mk_pool_notify(g->pool, l);
+    }
+}
+
+static void sweep(void *ctx)
+{
+    struct mk_pool *p = ctx;
+    bool has_waiting = false, has_idle = false;
+    p->is_sweeping = false;
+    for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
+        struct mk_outlet *o = &p->outlets[i];
+        end_idle(o, mk_worker_now_ms(p->worker));
+        mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
+        has_idle |= o->n_idle > 0;
+    }
+    for (unsigned i = 0; i < p->upstreams->n; i++) {
+        struct mk_group *g = &p->groups[i];
+        if (g->n_waiting)
+            mk_board_reap(&p->board);
+        end_waits(g, mk_health_now_ms());
+        serve_waiting(g);
+        has_waiting |= g->n_waiting > 0;
+    }
+    if (has_waiting)
+        sweep_later(p, POLL_MS);
+    else if (has_idle)
+        sweep_later(p, SWEEP_MS);
+}
+
+/* ---- The life of a worker ---- */
+
+static void on_names(struct mk_names *n)
+{
+    struct mk_outlet *o = MK_CONTAINER(n, struct mk_outlet, names);
+    mk_health_show(o->server, n->n > 0);
+    serve_waiting(group_of(o));
+}
+
+static void open_group(struct mk_pool *p, struct mk_group *g, const struct mk_upstream *u, struct mk_outlet *outlets)
+{
+    *g = (struct mk_group){.pool = p, .upstream = u, .outlets = outlets};
+    mk_list_init(&g->waiting);
+    for (unsigned i = 0; i < u->n; i++) {
+        struct mk_outlet *o = &outlets[i];
+        o->pool = p;
+        o->server = &u->servers[i];
+        mk_list_init(&o->idle);
+        mk_names_init(&o->names, o->server, p->worker, on_names);
+        mk_names_refresh(&o->names);
+    }
+}
+
+static int open_all(struct mk_pool *p)
+{
+    const struct mk_upstreams *all = p->upstreams;
+    p->groups = mk_mem_zalloc(all->n + 1, sizeof *p->groups);
+    p->outlets = mk_mem_zalloc(all->n_servers + 1, sizeof *p->outlets);
+    p->alarm = mk_alarm_new(p->worker, sweep, p);
+    p->end = mk_turn_end_new(p->worker, on_turn_end, p);
+    if (!p->groups || !p->outlets || !p->alarm || !p->end)
+        return -ENOMEM;
+    if (!mk_board_enter(&p->board, mk_worker_index(p->worker), &p->row))
+        return -EAGAIN;
+    struct mk_outlet *outlets = p->outlets;
+    for (const struct mk_upstream *u = all->first; u; u = u->next) {
+        open_group(p, &p->groups[u->index], u, outlets);
+        outlets += u->n;
+    }
+    return 0;
+}
+
+int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
+{
+    struct mk_pool *p = mk_mem_zalloc(1, sizeof *p);
+    *out = p;
+    if (!p)
+        return -ENOMEM;
+    p->worker = w;
+    p->upstreams = all;
+    p->board = all->board;
+    p->row = MK_UPSTREAM_WORKERS;
+    mk_list_init(&p->changed);
+    int e = open_all(p);
+    if (e)
+        mk_pool_stop(p);
+    return e;
+}
+
+static void close_outlet(struct mk_pool *p, struct mk_outlet *o)
+{
+    struct mk_channel *c;
+    while ((c = take_idle(o)))
+        release(c);
+    mk_names_fini(&o->names);
+    if (o->session)
+        p->upstreams->tls->session_free(o->session);
+}
+
+void mk_pool_stop(struct mk_pool *p)
+{
+    if (p->row < MK_UPSTREAM_WORKERS) {
+        for (unsigned i = 0; i < p->upstreams->n_servers; i++)
+            close_outlet(p, &p->outlets[i]);
+        mk_board_leave(&p->board, p->row);
+    }
+    mk_turn_end_free(p->end);
+    mk_alarm_free(p->alarm);
+    mk_mem_free(p->outlets);
+    mk_mem_free(p->groups);
+    mk_mem_free(p);
+}

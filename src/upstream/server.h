@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An upstream and its servers as the configuration describes them: constant while workers use them. */
+#ifndef MK_UPSTREAM_SERVER_H
+#define MK_UPSTREAM_SERVER_H
+
+#include <monkey/upstream.h>
+
+#include "upstream/board.h"
+#include "upstream/settings.h"
+
+/* Every server has a bit in mk_link_wish.avoid. */
+enum { MK_SERVERS_MAX = 64 };
+
+struct mk_server {
+    const struct mk_upstream *upstream;
+    mk_str name; /* as written */
+    mk_str host; /* a name or an address, ending with a NUL; absent: a unix socket */
+    mk_str path; /* of the unix socket, ending with a NUL */
+    uint16_t port;
+    uint16_t index; /* in the upstream */
+    unsigned place; /* on the board, and of what each worker knows of it */
+    unsigned weight;
+    bool backup;
+};
+
+struct mk_upstream {
+    struct mk_upstream *next;
+    mk_str name;
+    const struct mk_upstream_settings *settings;
+    struct mk_upstream_defaults defaults; /* of the plugin that asked for it first */
+    struct mk_tls_client *tls;            /* NULL: the servers speak no TLS */
+    const struct mk_tls_module *all_tls;  /* whose it is */
+    const struct mk_board *board;
+    struct mk_server *servers;
+    unsigned n;
+    unsigned max, keep;
+    uint32_t idle_ms;
+    unsigned index; /* in the order of their use */
+    bool is_section;
+};
+
+struct mk_tls_module;
+
+/* All upstreams that the handlers of one configuration use. */
+struct mk_upstreams {
+    struct mk_upstream *first, *last;
+    unsigned n;         /* upstreams */
+    unsigned n_servers; /* of all of them */
+    struct mk_board board;
+    const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */
+};
+
+/* Reads ADDRESS:PORT, HOST:PORT, [ADDRESS6]:PORT or unix:/path; a port may be missing: it is 0 then. The
+ * slices of `text` end with no NUL. False: it is none of these. */
+bool mk_server_parse(struct mk_server *s, mk_str text);
+
+#endif

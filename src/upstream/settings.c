@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/settings.h"
+
+#include <monkey/plugin.h>
+
+#define AT(member) MK_CONF_AT(struct mk_upstream_settings, member)
+
+enum { WEIGHT_MAX = 100 };
+
+static const char server_form[] = "ADDRESS:PORT, HOST:PORT or unix:/path, then [weight=NUMBER] [backup]";
+
+static bool read_option(const struct mk_conf_spot *spot, struct mk_server_line *line, mk_str word)
+{
+    mk_str prefix = MK_STR("weight=");
+    uint64_t n;
+    if (mk_str_eq(word, MK_STR("backup"))) {
+        line->backup = true;
+        return true;
+    }
+    if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
+        n > WEIGHT_MAX) {
+        mk_conf_spot_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d", WEIGHT_MAX);
+        return false;
+    }
+    line->weight = (unsigned)n;
+    return true;
+}
+
+static bool parse_server(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    struct mk_server_line **end = field, *line = mk_conf_spot_alloc(spot, sizeof *line);
+    mk_str word;
+    if (!line || !mk_conf_spot_word(spot, &value, &line->address))
+        return false;
+    line->weight = 1;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, &value, &word))
+            return false;
+        if (!word.p)
+            break;
+        if (!read_option(spot, line, word))
+            return false;
+    }
+    while (*end)
+        end = &(*end)->next;
+    *end = line;
+    return true;
+}
+
+static bool show_server(const void *field, size_t i, struct mk_buf *out)
+{
+    struct mk_server_line *const *first = field;
+    const struct mk_server_line *line = *first;
+    for (; line && i; i--)
+        line = line->next;
+    if (!line)
+        return false;
+    mk_buf_add(out, line->address);
+    if (line->weight != 1)
+        mk_buf_addf(out, " weight=%u", line->weight);
+    if (line->backup)
+        mk_buf_add(out, MK_STR(" backup"));
+    return true;
+}
+
+/* A number or time that is the plugin's to choose as long as the section says nothing. */
+static bool parse_number(const struct mk_conf_spot *spot, mk_str value, void *field)
+{
+    uint32_t *out = field;
+    uint64_t n;
+    (void)spot;
+    if (mk_str_eq(value, MK_STR("auto"))) {
+        *out = MK_SETTING_UNSET;
+        return true;
+    }
+    if (!mk_num_parse(value, &n) || n > MK_BUDGET_MAX)
+        return false;
+    *out = (uint32_t)n;
+    return true;
+}
+
+static bool show_number(const void *field, size_t i, struct mk_buf *out)
+{
+    const uint32_t *n = field;
+    if (i)
+        return false;
+    if (*n == MK_SETTING_UNSET)
+        mk_buf_add(out, MK_STR("auto"));
+    else
+        mk_buf_add_num(out, *n);
+    return true;
+}
+
+static const char *const balances[] = {"turns", "least", "hash", NULL};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Name",
+     .type = MK_CONF_TEXT,
+     AT(name),
+     .help = "What routes call it: `proxy http://NAME`."},
+    {.name = "Server",
+     .type = MK_CONF_CUSTOM,
+     .flags = MK_CONF_REPEATABLE,
+     AT(servers),
+     .form = server_form,
+     .parse = parse_server,
+     .show = show_server,
+     .help = "A server, with its share of the requests. A `backup` serves only while no other server does."},
+    {.name = "Balance",
+     .type = MK_CONF_ENUM,
+     AT(balance),
+     .choices = balances,
+     .def = "turns",
+     .help = "Which server gets the next request: each in its `turns`, by weight; the one with the `least` "
+             "connections in use; or the one that a `hash` of what the route names leads to."},
+    {.name = "MaxConnections",
+     .type = MK_CONF_CUSTOM,
+     AT(max),
+     .form = "a number up to 1024, or `auto`",
+     .parse = parse_number,
+     .show = show_number,
+     .def = "auto",
+     .help = "Connections to each server, of all workers together; 0 is no limit. `auto` is what the handler "
+             "prefers. Other requests queue. For PHP, set it to `pm.max_children`."},
+    {.name = "KeepIdle",
+     .type = MK_CONF_CUSTOM,
+     AT(keep),
+     .form = "a number up to 1024, or `auto`",
+     .parse = parse_number,
+     .show = show_number,
+     .def = "auto",
+     .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none."},
+    {.name = "IdleTime",
+     .type = MK_CONF_TIME,
+     AT(idle_ms),
+     .def = "60s",
+     .min = 1,
+     .help = "How long an idle connection is kept. Choose less than the server does."},
+    {.name = "ConnectTimeout",
+     .type = MK_CONF_TIME,
+     AT(connect_ms),
+     .def = "5s",
+     .min = 1,
+     .help = "How long connecting may take, the TLS handshake included; then the next server is tried."},
+    {.name = "QueueTimeout",
+     .type = MK_CONF_TIME,
+     AT(queue_ms),
+     .def = "30s",
+     .min = 1,
+     .help = "How long a request may wait for a connection; then the client gets a 503."},
+    {.name = "QueueMax",
+     .type = MK_CONF_NUM,
+     AT(queue_max),
+     .def = "1000",
+     .help = "Requests of one worker that may wait for a connection; those beyond it get a 503."},
+    {.name = "MaxFails",
+     .type = MK_CONF_NUM,
+     AT(max_fails),
+     .def = "3",
+     .zero = "off",
+     .help = "Failures in a row after which a server is down for `FailTime`."},
+    {.name = "FailTime",
+     .type = MK_CONF_TIME,
+     AT(fail_ms),
+     .def = "10s",
+     .min = 1,
+     .help = "How long a server that failed gets no requests. If all servers are down, all are tried."},
+    {.name = "SlowStart",
+     .type = MK_CONF_TIME,
+     AT(slow_ms),
+     .def = "0",
+     .zero = "off",
+     .help = "How long the share of a server that has come back grows until it is whole."},
+    {.name = "HealthCheck",
+     .type = MK_CONF_TEXT,
+     AT(check),
+     .help = "A path that each server answers with a status below 400 while it is healthy, or `connect`: it "
+             "accepts connections. A server that fails the check is down."},
+    {.name = "HealthTime",
+     .type = MK_CONF_TIME,
+     AT(check_ms),
+     .def = "5s",
+     .min = 100,
+     .help = "The time between two checks, and how long one may take."},
+    {.name = "Resolve",
+     .type = MK_CONF_TIME,
+     AT(resolve_ms),
+     .def = "30s",
+     .min = 1000,
+     .help = "How long the addresses of a host name are used before it is resolved again."},
+    {.name = "RetryBudget",
+     .type = MK_CONF_NUM,
+     AT(retry_percent),
+     .def = "20",
+     .max = 100,
+     .zero = "off",
+     .help = "Requests in a hundred that may be tried at another server after the first has failed. It keeps "
+             "a failing group of servers from getting several times its load."},
+    {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .def = "off", .help = "The servers speak TLS."},
+    {.name = "TLSVerify",
+     .type = MK_CONF_BOOL,
+     AT(tls_verify),
+     .def = "on",
+     .help = "Verify the certificates of the servers, and their names. `off` is for tests."},
+    {.name = "TLSAuthority",
+     .type = MK_CONF_TEXT,
+     AT(tls_authority),
+     .help = "A PEM file with the authorities to trust; without it, those of the system."},
+    {.name = "TLSCertificate",
+     .type = MK_CONF_TEXT,
+     AT(tls_certificate),
+     .help = "A PEM file with the certificate to present, followed by its chain."},
+    {.name = "TLSKey",
+     .type = MK_CONF_TEXT,
+     AT(tls_key),
+     .help = "Its key; without it, the key is in the same file."},
+    {.name = "TLSName",
+     .type = MK_CONF_TEXT,
+     AT(tls_name),
+     .help = "The name to ask for, and to verify; without it, the host of `Server`."},
+};
+
+const struct mk_conf_table mk_upstream_table = {
+    .section = "UPSTREAM",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .repeatable = true,
+    .help = "A group of servers behind this one that give the same answers.",
+    .size = sizeof(struct mk_upstream_settings),
+    .scope = MK_CONF_SERVER,
+};

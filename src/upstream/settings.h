@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The section [UPSTREAM]. */
+#ifndef MK_UPSTREAM_SETTINGS_H
+#define MK_UPSTREAM_SETTINGS_H
+
+#include <monkey/config.h>
+
+/* Connections to one server, at most. */
+enum { MK_BUDGET_MAX = 1024 };
+
+enum mk_balance { MK_BALANCE_TURNS, MK_BALANCE_LEAST, MK_BALANCE_HASH };
+
+/* A line `Server ADDRESS [weight=N] [backup]`. */
+struct mk_server_line {
+    struct mk_server_line *next;
+    mk_str address;
+    unsigned weight;
+    bool backup;
+};
+
+struct mk_upstream_settings {
+    mk_str name;
+    struct mk_server_line *servers;
+    enum mk_balance balance;
+    uint32_t max, keep; /* MK_SETTING_UNSET: what the plugin prefers */
+    uint32_t idle_ms;   /* the same */
+    uint32_t connect_ms, queue_ms, queue_max;
+    uint32_t max_fails, fail_ms, slow_ms;
+    uint32_t resolve_ms;
+    mk_str check;
+    uint32_t check_ms;
+    uint32_t retry_percent;
+    bool tls, tls_verify;
+    mk_str tls_authority, tls_certificate, tls_key, tls_name;
+};
+
+#define MK_SETTING_UNSET UINT32_MAX
+
+extern const struct mk_conf_table mk_upstream_table;
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: the section [UPSTREAM], and what workers keep. */
+#include "upstream/find.h"
+#include "upstream/pool.h"
+
+MK_PLUGIN_DECLARE(upstream);
+
+static bool is_name(mk_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-' &&
+            name.p[i] != '_' && name.p[i] != '.')
+            return false;
+    return name.len && name.len < MK_UPSTREAM_NAME;
+}
+
+/* All of it is checked, whether a route uses it or not. */
+static void check(struct mk_config *config, const struct mk_upstream_settings *s)
+{
+    struct mk_server ignored;
+    if (!s->servers)
+        mk_config_error(config, s, NULL, "[UPSTREAM] has no Server");
+    if (!is_name(s->name))
+        mk_config_error(config, s, "Name", "expected letters, digits, `-`, `_` and `.`, at most %d",
+                        MK_UPSTREAM_NAME - 1);
+    if (mk_find_section(config, s->name) != s)
+        mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
+    for (const struct mk_server_line *line = s->servers; line; line = line->next)
+        if (!mk_server_parse(&ignored, line->address))
+            mk_config_error(config, s, "Server",
+                            "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                            MK_STR_ARG(mk_str_first(line->address, 80)));
+    if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
+        mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    struct mk_upstreams *all = mk_config_alloc(config, sizeof *all);
+    *data = all;
+    if (!all || !mk_board_open(&all->board, config))
+        return -ENOMEM;
+    for (const struct mk_upstream_settings *s = NULL; (s = mk_config_section(config, &mk_upstream_table, s));)
+        check(config, s);
+    return 0;
+}
+
+static bool has(const struct mk_upstreams *all, unsigned place)
+{
+    for (const struct mk_upstream *u = all->first; u; u = u->next)
+        for (unsigned i = 0; i < u->n; i++)
+            if (u->servers[i].place == place)
+                return true;
+    return false;
+}
+
+/* The configuration was accepted: servers of the last one that it lacks are shown no more. */
+static int master_start(struct mk_config *config, void *data)
+{
+    struct mk_upstreams *all = data;
+    (void)config;
+    for (unsigned i = 0; i < all->board.shown->n; i++)
+        if (!has(all, i))
+            mk_board_hide(&all->board, i);
+    return 0;
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    struct mk_pool *pool;
+    int e = mk_pool_start(&pool, w, data);
+    if (!e)
+        mk_worker_set_data(w, &MK_PLUGIN_OF(upstream), pool);
+    return e;
+}
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    mk_pool_stop(mk_worker_data(w, &MK_PLUGIN_OF(upstream)));
+}
+
+static void on_message(struct mk_worker *w, mk_str message, void *data)
+{
+    (void)data;
+    mk_pool_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
+}
+
+static const struct mk_conf_table *const sections[] = {&mk_upstream_table, NULL};
+
+MK_PLUGIN(upstream) = {
+    MK_PLUGIN_HEAD,
+    .name = "upstream",
+    .version = MK_VERSION,
+    .help = "Servers behind this one, for the gateways: pools of connections, limits, health, balancing.",
+    .order = MK_ORDER_ADDRESS,
+    .sections = sections,
+    .load = load,
+    .master_start = master_start,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .on_message = on_message,
+};
