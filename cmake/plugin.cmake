@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...]): the plugin of the folder that calls it,
-# out of all its C files, or those. They see include/monkey alone. NEEDS are pkg-config names: without them the plugin is left
-# out, and said so. CALLS are plugins whose functions it calls: those in its member `needs`. With its name (or `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load,
-# monkey-NAME.so.
+# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...] [BORROWS FILE...]): the plugin of the
+# folder that calls it, made of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names:
+# without them the plugin is left out, with a message. CALLS are plugins whose functions it calls: those in its member
+# `needs`. BORROWS are files of the program that the object needs and the program does not export. With its name (or
+# `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load, monkey-NAME.so.
 set(MK_STATIC_PLUGINS "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
 define_property(GLOBAL PROPERTY MK_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
@@ -44,7 +45,7 @@ function(mk_leave_out name why)
 endfunction()
 
 function(mk_plugin name)
-  cmake_parse_arguments(arg "" "" "NEEDS;CALLS;LIBS;SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "" "" "NEEDS;CALLS;LIBS;SOURCES;BORROWS" ${ARGN})
   set(libs ${arg_LIBS})
   foreach(package IN LISTS arg_NEEDS)
     string(MAKE_C_IDENTIFIER ${package} id)
@@ -71,7 +72,7 @@ function(mk_plugin name)
     set_property(GLOBAL APPEND PROPERTY MK_BUILT_IN ${word})
   else()
     set(static FALSE)
-    add_library(plugin_${word} MODULE ${sources})
+    add_library(plugin_${word} MODULE ${sources} ${arg_BORROWS})
     target_link_libraries(plugin_${word} PRIVATE ${parts})
     set_target_properties(plugin_${word} PROPERTIES PREFIX "" OUTPUT_NAME monkey-${name} SUFFIX .so
       LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/plugins)

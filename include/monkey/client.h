@@ -26,7 +26,8 @@ struct mk_client_field {
 
 /** The content of a request that is made while it is sent. */
 struct mk_client_content {
-    struct mk_source_ops source; /**< pull() as ever; -EAGAIN: mk_client_resume() follows. close may be NULL */
+    struct mk_source_ops
+        source; /**< pull() as ever; -EAGAIN: mk_client_resume() follows. close may be NULL */
     /** Begin again with the first byte, for another attempt: true if that is possible. NULL: never, once
      * pull() was called. */
     bool (*rewind)(void *ctx);
@@ -38,18 +39,19 @@ struct mk_client_request {
     struct mk_upstream *to;
     enum mk_wire wire;
     mk_str method, target; /**< HTTP: of the request line. A HEAD gets no content; for other wires too */
-    const struct mk_client_field *fields; /**< HTTP: with Host; without those of the connection and the framing,
-                                               which the client writes: Connection, Upgrade, TE, Content-Length,
-                                               Transfer-Encoding. Other wires: without CONTENT_LENGTH */
+    const struct mk_client_field
+        *fields; /**< HTTP: with Host; without those of the connection and the framing,
+                      which the client writes: Connection, Upgrade, TE, Content-Length,
+                      Transfer-Encoding. Other wires: without CONTENT_LENGTH */
     size_t n_fields;
     int64_t length; /**< of the content; 0: none; MK_LENGTH_UNKNOWN: chunked, over HTTP alone */
     mk_str content; /**< all of it, if it is at hand; lives until mk_client_free(); then no `source` */
     const struct mk_client_content *source; /**< lives until mk_client_free(), as does its ctx */
     void *source_ctx;
-    mk_str upgrade;        /**< HTTP: the protocol that is asked for; after 101, `source` is what we send in it */
-    bool is_safe_to_repeat; /**< of a method that may be repeated (RFC 9110, section 9.2.2): another server may be
-                                tried when one has failed before its response began */
-    unsigned tries;        /**< at most so many servers; 0: 1 */
+    mk_str upgrade; /**< HTTP: the protocol that is asked for; after 101, `source` is what we send in it */
+    bool is_safe_to_repeat; /**< of a method that may be repeated (RFC 9110, section 9.2.2): another server
+                               may be tried when one has failed before its response began */
+    unsigned tries;         /**< at most so many servers; 0: 1 */
     struct mk_link_wish wish;
     uint32_t response_ms; /**< at most so long until the response begins, from the request's last byte on;
                              0: no limit */
@@ -82,8 +84,8 @@ MK_API struct mk_client *mk_client_start(struct mk_worker *w, const struct mk_cl
  * what the content's source reported.
  */
 MK_API int mk_client_head(struct mk_client *c);
-/** The status that a client should get for such an error: 502, 503 or 504; for those of the source 400, 413 or
- * 500. */
+/** The status that a client should get for such an error: 502, 503 or 504; for those of the source 400, 413
+ * or 500. */
 MK_API unsigned mk_client_status_of(int error);
 /** What went wrong, for a log: static text, never NULL. */
 MK_API const char *mk_client_problem(const struct mk_client *c);
@@ -95,12 +97,13 @@ MK_API bool mk_client_field_at(const struct mk_client *c, size_t i, mk_str *name
 MK_API mk_str mk_client_field(const struct mk_client *c, mk_str name);
 /** Length of the content; MK_LENGTH_UNKNOWN until its end. What a HEAD would have got. */
 MK_API int64_t mk_client_length(const struct mk_client *c);
-/** Has the server changed to the protocol that was asked for? Then mk_client_read() reads what it sends in it. */
+/** Has the server changed to the protocol that was asked for? Then mk_client_read() reads what it sends in
+ * it. */
 MK_API bool mk_client_is_upgraded(const struct mk_client *c);
 
 /**
- * The next bytes of the content: how many, 0 at its end (then the connection is given back), -EAGAIN, or why it
- * is incomplete. Reads right into `room`, and from the server no more than that; sends the rest of the
+ * The next bytes of the content: how many, 0 at its end (then the connection is given back), -EAGAIN, or why
+ * it is incomplete. Reads right into `room`, and from the server no more than that; sends the rest of the
  * request's content meanwhile.
  */
 MK_API ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap);

@@ -11,14 +11,14 @@
 extern "C" {
 #endif
 
-/**
- * The plugin that these functions belong to. Name it among the `needs` of your plugin, so that the server
- * loads it too, and link your object with monkey-upstream.so (`pkg-config --libs monkey-upstream`):
+/*
+ * These functions belong to the plugin `upstream`. A plugin that calls them says so in its `needs`, so that
+ * the server loads both, and its object is linked with monkey-upstream.so (`pkg-config --libs
+ * monkey-upstream`):
  *
- *     static const struct mk_plugin *const needs[] = {&mk_upstream_plugin, NULL};
+ *     static const char *const needs[] = {"upstream", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};
  */
-extern MK_API const struct mk_plugin mk_upstream_plugin;
 
 /**
  * One or more servers that give the same answers: an [UPSTREAM] section, or a server that a route names.
@@ -28,18 +28,16 @@ struct mk_upstream;
 
 /** What a plugin prefers where the [UPSTREAM] section says nothing, and for a server that a route names. */
 struct mk_upstream_defaults {
-    uint16_t port;     /**< of a server that is named without one; 0: it must have one */
-    bool tls;          /**< the servers speak TLS */
-    unsigned max;      /**< connections to one server, of all workers together; 0: any number */
-    unsigned keep;     /**< connections to one server that one worker keeps while they are idle */
-    uint32_t idle_ms;  /**< for so long; 0: the default of [UPSTREAM] */
-    bool counts_alone; /**< kept connections bind a process of the server (FastCGI), so `max` holds for them */
+    uint16_t port; /**< of a server that is named without one; 0: it must have one */
+    bool tls;      /**< the servers speak TLS */
+    unsigned max;  /**< connections to one server, of all workers together; 0: any number */
+    unsigned keep; /**< connections to one server that one worker keeps while they are idle */
 };
 
 /**
  * The upstream that `name` means: that of the [UPSTREAM] section with that Name, or else a server of its own,
- * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler, or with the spot of a key.
- * Equal names in one configuration are one upstream, if `defaults` are equal. A host name that cannot be
+ * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler, or with the spot of a
+ * key. Equal names in one configuration are one upstream, if `defaults` are equal. A host name that cannot be
  * resolved is no error: the server is down until it can be. NULL: wrong, which was reported at `name`.
  */
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
@@ -67,8 +65,8 @@ struct mk_link_wish {
 };
 
 /**
- * Takes a connection. It may still have to wait for its turn, a name or a handshake: mk_link_state() tells, and
- * on_ready(ctx, which) is called when that changes, and whenever the connection becomes readable
+ * Takes a connection. It may still have to wait for its turn, a name or a handshake: mk_link_state() tells,
+ * and on_ready(ctx, which) is called when that changes, and whenever the connection becomes readable
  * (MK_READABLE), writable (MK_WRITABLE) or has ended (MK_ENDED, MK_HUNG_UP). It is never called from inside
  * these functions. Edge triggered: read or write until -EAGAIN. NULL: no memory.
  *
@@ -84,7 +82,8 @@ struct mk_link_wish {
  *             fail(call, e);
  *     }
  */
-MK_API struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const struct mk_link_wish *wish,
+MK_API struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u,
+                                    const struct mk_link_wish *wish,
                                     void (*on_ready)(void *ctx, unsigned which), void *ctx) MK_API_MUST_USE;
 /**
  * 0: it is connected, and past its TLS handshake. -EAGAIN: not yet. Else there is none, and this is why:
@@ -102,8 +101,8 @@ MK_API ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more);
 /** We send no more. */
 MK_API void mk_link_end(struct mk_link *l);
 
-/** Had it served another exchange before? Its server may have closed it at that moment: what got no answer may be
- * sent once more, over a `fresh` one. */
+/** Had it served another exchange before? Its server may have closed it at that moment: what got no answer
+ * may be sent once more, over a `fresh` one. */
 MK_API bool mk_link_was_kept(const struct mk_link *l);
 /** Which server it leads to, from 0; -1 as long as none is chosen. */
 MK_API int mk_link_server(const struct mk_link *l);
@@ -145,7 +144,7 @@ struct mk_upstream_info {
     uint64_t failures;              /**< that failed by the server's fault */
     uint64_t checks, checks_failed; /**< by HealthCheck */
     uint32_t open, idle;            /**< connections: all of them, and those that serve nothing */
-    uint32_t waiting;               /**< exchanges that wait for a connection to it, or to any of its upstream */
+    uint32_t waiting; /**< exchanges that wait for a connection to it, or to any of its upstream */
 };
 
 /** How many of them one worker has. */
@@ -176,7 +175,8 @@ struct mk_upstream_board {
  *     for (size_t i = 0; mk_upstream_info_at(board, i, &info); i++)
  *         print(&info);
  */
-static inline bool mk_upstream_info_at(const struct mk_upstream_board *b, size_t i, struct mk_upstream_info *out)
+static inline bool mk_upstream_info_at(const struct mk_upstream_board *b, size_t i,
+                                       struct mk_upstream_info *out)
 {
     if (i >= __atomic_load_n(&b->n, __ATOMIC_ACQUIRE) || i >= MK_UPSTREAM_SERVERS)
         return false;

@@ -88,7 +88,19 @@ struct mk_tls_facts {
     int64_t client_expires;    /* seconds since 1970 */
 };
 
-enum { MK_TLS_ABI = 1 };
+/* ---- As a client ---- */
+
+struct mk_tls_client;  /* how to reach the servers of one upstream; shared by all its connections */
+struct mk_tls_session; /* to be resumed */
+
+struct mk_tls_client_rules {
+    const char *authority;   /* PEM file of the authorities to trust; NULL: those of the system */
+    const char *certificate; /* PEM, followed by its chain; NULL: none */
+    const char *key;         /* NULL: in the same file */
+    bool verifies;           /* the certificate, and the name */
+};
+
+enum { MK_TLS_ABI = 2 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
@@ -108,6 +120,16 @@ struct mk_tls_module {
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_facts *out);
     const struct mk_tls_authority_ops *authority;
+    /* 0, or *problem describes the error. */
+    mk_err (*client_new)(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
+                         struct mk_tls_problem *problem);
+    void (*client_free)(struct mk_tls_client *client);
+    /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for and
+     * to verify; an address is verified as an address. *session: the last one, which is resumed, and replaced
+     * by each new ticket; it must outlive the stream. -ENOMEM: the caller keeps the descriptor. */
+    mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
+                      struct mk_tls_session **session);
+    void (*session_free)(struct mk_tls_session *session);
 };
 
 /* Loads the object once; NULL: unavailable, and *why (may be NULL) says so. */

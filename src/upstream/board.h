@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all workers know of the servers, in shared memory: state, counts, and who may connect. A worker may die
- * at any instruction: what it held is found by its row, and given back. */
+/* What all workers know of the servers, in shared memory: state, counts, and who may connect. A worker may
+ * die at any instruction: what it held is found by its row, and given back. */
 #ifndef MK_UPSTREAM_BOARD_H
 #define MK_UPSTREAM_BOARD_H
 
@@ -34,7 +34,8 @@ struct mk_board {
 
 /* In the master. False: no memory, which is reported. */
 bool mk_board_open(struct mk_board *b, struct mk_config *config);
-/* In the master: the place of a server, the same for the same names as long as it lives. False: all are taken. */
+/* In the master: the place of a server, the same for the same names as long as it lives. False: all are
+ * taken. */
 bool mk_board_name(struct mk_board *b, mk_str upstream, mk_str server, unsigned *place);
 /* In the master: the configuration does not have this server any more. */
 void mk_board_hide(struct mk_board *b, unsigned place);

@@ -34,6 +34,15 @@ static void shake_hands(struct mk_channel *c)
     }
 }
 
+/* To ask for and to verify. */
+static const char *name_of(const struct mk_server *s)
+{
+    mk_str set = s->upstream->settings->tls_name;
+    if (set.len)
+        return set.p; /* texts of the configuration end with a NUL */
+    return s->host.p ? s->host.p : "localhost";
+}
+
 static void on_connected(struct mk_channel *c)
 {
     const struct mk_upstream *u = c->outlet->server->upstream;
@@ -50,7 +59,8 @@ static void on_connected(struct mk_channel *c)
         return;
     }
     int fd = c->stream.fd;
-    error = c->outlet->pool->upstreams->tls->connect(&c->stream, fd, u->tls, &c->outlet->session);
+    error = c->outlet->pool->upstreams->tls->connect(&c->stream, fd, u->tls, name_of(c->outlet->server),
+                                                     &c->outlet->session);
     if (error) {
         mk_stream_plain_open(&c->stream, fd);
         fail(c, error);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection of one worker to one server: dialled, used by one exchange at a time, kept while it is idle. */
+/* A connection of one worker to one server: dialled, used by one exchange at a time, kept while it is idle.
+ */
 #ifndef MK_UPSTREAM_CHANNEL_H
 #define MK_UPSTREAM_CHANNEL_H
 
@@ -22,9 +23,9 @@ struct mk_channel {
     struct mk_outlet *outlet;
     struct mk_stream stream;
     struct mk_watcher *watcher;
-    struct mk_alarm *alarm;                              /* for connecting; NULL until it is needed */
+    struct mk_alarm *alarm;                                 /* for connecting; NULL until it is needed */
     void (*on_ready)(struct mk_channel *c, unsigned which); /* of its user, or of the pool */
-    struct mk_link *user;                                /* NULL: idle */
+    struct mk_link *user;                                   /* NULL: idle */
     uint64_t idle_since_ms;
     unsigned slot; /* within the budget */
     bool has_slot;

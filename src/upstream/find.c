@@ -25,8 +25,7 @@ struct maker {
 
 static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
 {
-    return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep &&
-           a->idle_ms == b->idle_ms;
+    return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep;
 }
 
 const struct mk_upstream_settings *mk_find_section(struct mk_config *config, mk_str name)
@@ -201,18 +200,16 @@ struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str nam
 {
     struct mk_config *config = mk_conf_spot_config(spot);
     struct mk_upstreams *all = mk_config_data(config, &MK_PLUGIN_OF(upstream));
-    struct maker m = {.config = config,
-                      .all = all,
-                      .spot = spot,
-                      .name = name,
-                      .section = mk_find_section(config, name)};
+    struct maker m = {
+        .config = config, .all = all, .spot = spot, .name = name, .section = mk_find_section(config, name)};
     for (struct mk_upstream *u = all->first; u; u = u->next) {
         if (!mk_str_eq(u->name, name))
             continue;
         if (are_equal(&u->defaults, defaults))
             return u;
         if (m.section) {
-            mk_conf_spot_error(spot, name, "another kind of handler uses the upstream `%.*s`", MK_STR_ARG(name));
+            mk_conf_spot_error(spot, name, "another kind of handler uses the upstream `%.*s`",
+                               MK_STR_ARG(name));
             mk_conf_spot_hint(spot, "write an [UPSTREAM] with another Name for this one");
             return NULL;
         }

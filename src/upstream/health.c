@@ -94,7 +94,7 @@ void mk_health_time(const struct mk_server *s, uint64_t us)
     STORE(at, (uint32_t)average);
 }
 
-void mk_health_show(const struct mk_server *s, bool is_resolved)
+bool mk_health_show(const struct mk_server *s, bool is_resolved)
 {
     uint64_t now = mk_health_now_ms();
     enum mk_upstream_state state = MK_UPSTREAM_UP;
@@ -105,4 +105,5 @@ void mk_health_show(const struct mk_server *s, bool is_resolved)
     else if (mk_health_weight(s, now) < s->weight * WHOLE)
         state = MK_UPSTREAM_SLOW_START;
     STORE(&info_of(s)->state, state);
+    return state == MK_UPSTREAM_UP;
 }

@@ -20,7 +20,7 @@ void mk_health_fail(const struct mk_server *s);
 void mk_health_check(const struct mk_server *s, bool ok);
 /* The response began after so long. */
 void mk_health_time(const struct mk_server *s, uint64_t us);
-/* Writes its state to the board. */
-void mk_health_show(const struct mk_server *s, bool is_resolved);
+/* Writes its state to the board. Is it up? */
+bool mk_health_show(const struct mk_server *s, bool is_resolved);
 
 #endif

@@ -18,12 +18,16 @@ static const struct mk_server *server_of(const struct mk_link *l)
     return l->server < 0 ? NULL : &l->group->upstream->servers[l->server];
 }
 
-/* Others may have waited longer: then it queues behind them. */
+static void fail_server(const struct mk_link *l)
+{
+    mk_health_fail(server_of(l));
+    mk_pool_watch(l->group->pool);
+}
+
 static void begin(struct mk_link *l)
 {
     struct mk_group *g = l->group;
-    bool queues = g->upstream->max && g->n_waiting;
-    int e = queues ? -EAGAIN : mk_pool_take(g, l);
+    int e = mk_pool_has_queue(g) ? -EAGAIN : mk_pool_take(g, l);
     if (e == -EAGAIN)
         e = mk_pool_wait(g, l);
     l->error = e == -EAGAIN ? 0 : e;
@@ -33,7 +37,7 @@ void mk_link_next(struct mk_link *l)
 {
     struct mk_channel *c = l->channel;
     int error = c->error;
-    mk_health_fail(c->outlet->server);
+    fail_server(l);
     l->wish.avoid |= UINT64_C(1) << l->server;
     l->channel = NULL;
     mk_pool_give(c, false);
@@ -117,10 +121,10 @@ void mk_link_give(struct mk_link *l, enum mk_link_end how)
         return;
     mk_list_remove(&l->changed);
     if (l->waits_since_ms)
-        mk_pool_leave(l->group, l);
+        mk_pool_leave(l);
     if (l->channel) {
         if (how == MK_LINK_FAILED)
-            mk_health_fail(server_of(l));
+            fail_server(l);
         else if (l->is_answered)
             mk_health_succeed(server_of(l));
         mk_pool_give(l->channel, how == MK_LINK_KEEP);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses of a server, as one worker knows them: of a name they are looked up aside, and again when they
- * are old. */
+/* The addresses of a server, as one worker knows them: of a name they are looked up aside, and again when
+ * they are old. */
 #ifndef MK_UPSTREAM_NAMES_H
 #define MK_UPSTREAM_NAMES_H
 

@@ -9,8 +9,8 @@
 #include "upstream/link.h"
 
 enum { SWEEP_MS = 1000, POLL_MS = 50 };
-/* An exchange of another worker goes first if it has waited longer by this: less would only move connections to
- * and fro. */
+/* An exchange of another worker goes first if it has waited longer by this: less would only move connections
+ * to and fro. */
 enum { SLACK_MS = 4 };
 
 #define LOAD(p)     __atomic_load_n(p, __ATOMIC_RELAXED)
@@ -43,7 +43,7 @@ static void sweep_later(struct mk_pool *p, uint32_t ms)
     mk_alarm_set(p->alarm, ms);
 }
 
-static void need_sweep(struct mk_pool *p)
+void mk_pool_watch(struct mk_pool *p)
 {
     if (!p->is_sweeping)
         sweep_later(p, SWEEP_MS);
@@ -85,6 +85,11 @@ static int find_older_than_ours(const struct mk_group *g)
 {
     const struct mk_link *first = first_waiting(g);
     return g->upstream->max ? find_older(g, first ? first->waits_since_ms : UINT64_MAX) : -1;
+}
+
+bool mk_pool_has_queue(const struct mk_group *g)
+{
+    return g->upstream->max && (g->n_waiting || find_older(g, mk_health_now_ms()) >= 0);
 }
 
 static void tell(const struct mk_group *g, int to)
@@ -206,6 +211,7 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
         if (max)
             mk_board_release(&o->pool->board, o->server->place, slot);
         mk_health_fail(o->server);
+        mk_pool_watch(o->pool);
         return e;
     }
     c->has_slot = max > 0;
@@ -276,16 +282,15 @@ int mk_pool_wait(struct mk_group *g, struct mk_link *l)
     return -EAGAIN;
 }
 
-void mk_pool_leave(struct mk_group *g, struct mk_link *l)
+void mk_pool_leave(struct mk_link *l)
 {
-    (void)g;
     end_wait(l);
 }
 
 /* The first that may use that server. */
 static struct mk_link *find_taker(struct mk_group *g, const struct mk_server *s)
 {
-    MK_LIST_EACH_SAFE(at, &g->waiting) {
+    MK_LIST_EACH_SAFE (at, &g->waiting) {
         struct mk_link *l = MK_LIST_ENTRY(at, struct mk_link, link);
         if (!l->wish.fresh && !(l->wish.avoid >> s->index & 1))
             return l;
@@ -310,7 +315,7 @@ static void keep(struct mk_channel *c)
     o->idle.next->prev = &c->link;
     o->idle.next = &c->link;
     mk_pool_count(o, 0, 1);
-    need_sweep(o->pool);
+    mk_pool_watch(o->pool);
 }
 
 void mk_pool_give(struct mk_channel *c, bool clean)
@@ -405,13 +410,13 @@ static void end_waits(struct mk_group *g, uint64_t now)
 static void sweep(void *ctx)
 {
     struct mk_pool *p = ctx;
-    bool has_waiting = false, has_idle = false;
+    bool has_waiting = false, has_more = false;
     p->is_sweeping = false;
     for (unsigned i = 0; i < p->upstreams->n_servers; i++) {
         struct mk_outlet *o = &p->outlets[i];
         end_idle(o, mk_worker_now_ms(p->worker));
-        mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
-        has_idle |= o->n_idle > 0;
+        bool is_up = mk_health_show(o->server, o->names.n || !o->names.fresh_until_ms);
+        has_more |= o->n_idle > 0 || !is_up;
     }
     for (unsigned i = 0; i < p->upstreams->n; i++) {
         struct mk_group *g = &p->groups[i];
@@ -423,7 +428,7 @@ static void sweep(void *ctx)
     }
     if (has_waiting)
         sweep_later(p, POLL_MS);
-    else if (has_idle)
+    else if (has_more)
         sweep_later(p, SWEEP_MS);
 }
 
@@ -436,7 +441,8 @@ static void on_names(struct mk_names *n)
     serve_waiting(group_of(o));
 }
 
-static void open_group(struct mk_pool *p, struct mk_group *g, const struct mk_upstream *u, struct mk_outlet *outlets)
+static void open_group(struct mk_pool *p, struct mk_group *g, const struct mk_upstream *u,
+                       struct mk_outlet *outlets)
 {
     *g = (struct mk_group){.pool = p, .upstream = u, .outlets = outlets};
     mk_list_init(&g->waiting);

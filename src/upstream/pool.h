@@ -14,8 +14,8 @@ struct mk_outlet {
     struct mk_names names;
     struct mk_list idle; /* the one used last first */
     unsigned n_open, n_idle;
-    int64_t turn;                    /* its credit in `Balance turns` */
-    struct mk_tls_session *session;  /* the last one, to be resumed */
+    int64_t turn;                   /* its credit in `Balance turns` */
+    struct mk_tls_session *session; /* the last one, to be resumed */
 };
 
 /* Of one upstream. */
@@ -51,12 +51,16 @@ void mk_pool_on_message(struct mk_pool *p, mk_str message);
 int mk_pool_take(struct mk_group *g, struct mk_link *l);
 /* The channel is free: keeps it if `clean`, or hands it to an exchange that waits. */
 void mk_pool_give(struct mk_channel *c, bool clean);
-/* Queues the link. */
+/* Do exchanges wait, here or in another worker, that go before one that begins now? */
+bool mk_pool_has_queue(const struct mk_group *g);
+/* Queues the link: -EAGAIN, or -EBUSY if too many wait. */
 int mk_pool_wait(struct mk_group *g, struct mk_link *l);
-void mk_pool_leave(struct mk_group *g, struct mk_link *l);
+void mk_pool_leave(struct mk_link *l);
 /* Calls on_ready of the link at the end of the turn. */
 void mk_pool_notify(struct mk_pool *p, struct mk_link *l);
 
+/* A server has failed: its state is shown until it is up again. */
+void mk_pool_watch(struct mk_pool *p);
 /* Open and idle connections have become more, or fewer. */
 void mk_pool_count(struct mk_outlet *o, int open, int idle);
 

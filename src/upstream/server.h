@@ -8,6 +8,8 @@
 #include "upstream/board.h"
 #include "upstream/settings.h"
 
+MK_PLUGIN_DECLARE(upstream);
+
 /* Every server has a bit in mk_link_wish.avoid. */
 enum { MK_SERVERS_MAX = 64 };
 

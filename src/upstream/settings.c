@@ -19,7 +19,8 @@ static bool read_option(const struct mk_conf_spot *spot, struct mk_server_line *
     }
     if (!mk_str_starts(word, prefix) || !mk_num_parse(mk_str_skip(word, prefix.len), &n) || n < 1 ||
         n > WEIGHT_MAX) {
-        mk_conf_spot_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d", WEIGHT_MAX);
+        mk_conf_spot_error(spot, word, "expected `backup` or `weight=` with a number from 1 to %d",
+                           WEIGHT_MAX);
         return false;
     }
     line->weight = (unsigned)n;
@@ -94,10 +95,7 @@ static bool show_number(const void *field, size_t i, struct mk_buf *out)
 static const char *const balances[] = {"turns", "least", "hash", NULL};
 
 static const struct mk_conf_key keys[] = {
-    {.name = "Name",
-     .type = MK_CONF_TEXT,
-     AT(name),
-     .help = "What routes call it: `proxy http://NAME`."},
+    {.name = "Name", .type = MK_CONF_TEXT, AT(name), .help = "What routes call it: `proxy http://NAME`."},
     {.name = "Server",
      .type = MK_CONF_CUSTOM,
      .flags = MK_CONF_REPEATABLE,

@@ -3,8 +3,6 @@
 #include "upstream/find.h"
 #include "upstream/pool.h"
 
-MK_PLUGIN_DECLARE(upstream);
-
 static bool is_name(mk_str name)
 {
     for (size_t i = 0; i < name.len; i++)

@@ -17,7 +17,7 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
-FLOORS = (("base",), ("os", "http", "conf"), ("net", "regex"), ("web", "tls"), ("proto",), ("setup",), ("server",), ("cli",))
+FLOORS = (("base",), ("os", "http", "conf"), ("net", "regex"), ("web", "tls", "upstream"), ("proto",), ("setup",), ("server",), ("cli",))
 LAYERS = tuple(layer for floor in FLOORS for layer in floor)
 # Folders that hold C of ours.
 CODE = ("src", "include", "plugins", "duda", "tools", "tests", "examples")

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/board.h"
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit/upstream/world.h"
+
+static struct mk_board board;
+
+static int start(void **state)
+{
+    (void)state;
+    board = new_board();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    free_board(&board);
+    return 0;
+}
+
+static unsigned place_of(const char *upstream, const char *server)
+{
+    unsigned place;
+    assert_true(mk_board_name(&board, mk_str_from_c(upstream), mk_str_from_c(server), &place));
+    return place;
+}
+
+static void a_server_keeps_its_place(void **state)
+{
+    (void)state;
+    unsigned a = place_of("api", "127.0.0.1:1"), b = place_of("api", "127.0.0.1:2");
+    assert_int_not_equal(a, b);
+    mk_board_info(&board, a)->exchanges = 7;
+    assert_int_equal(place_of("api", "127.0.0.1:1"), a);
+    assert_int_equal(mk_board_info(&board, a)->exchanges, 7);
+    /* Where the name of one ends and the other begins matters. */
+    assert_int_not_equal(place_of("ap", "i127.0.0.1:1"), a);
+}
+
+static void a_hidden_server_is_shown_again(void **state)
+{
+    struct mk_upstream_info info;
+    (void)state;
+    unsigned a = place_of("api", "a:1");
+    mk_board_hide(&board, a);
+    assert_true(mk_upstream_info_at(board.shown, a, &info));
+    assert_string_equal(info.server, "");
+    assert_int_equal(place_of("api", "a:1"), a);
+    assert_true(mk_upstream_info_at(board.shown, a, &info));
+    assert_string_equal(info.server, "a:1");
+    assert_false(mk_upstream_info_at(board.shown, a + 1, &info));
+}
+
+static void a_full_board_takes_hidden_places(void **state)
+{
+    char name[32];
+    unsigned place;
+    (void)state;
+    for (unsigned i = 0; i < MK_UPSTREAM_SERVERS; i++) {
+        (void)snprintf(name, sizeof name, "server:%u", i);
+        assert_int_equal(place_of("u", name), i);
+    }
+    assert_false(mk_board_name(&board, MK_STR("u"), MK_STR("one more:1"), &place));
+    mk_board_info(&board, 100)->failures = 9;
+    mk_board_hide(&board, 100);
+    assert_int_equal(place_of("u", "one more:1"), 100);
+    assert_int_equal(mk_board_info(&board, 100)->failures, 0);
+}
+
+static void long_names_are_cut(void **state)
+{
+    char name[200];
+    struct mk_upstream_info info;
+    (void)state;
+    memset(name, 'x', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    unsigned place = place_of(name, name);
+    assert_true(mk_upstream_info_at(board.shown, place, &info));
+    assert_int_equal(strlen(info.server), MK_UPSTREAM_NAME - 1);
+}
+
+static void the_budget_is_a_number_of_connections(void **state)
+{
+    unsigned slots[3], more, place = place_of("php", "unix:/x"), row;
+    (void)state;
+    assert_true(mk_board_enter(&board, 0, &row));
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(mk_board_claim(&board, place, 3, row, &slots[i]));
+    assert_false(mk_board_claim(&board, place, 3, row, &more));
+    mk_board_release(&board, place, slots[1]);
+    assert_true(mk_board_claim(&board, place, 3, row, &more));
+    assert_int_equal(more, slots[1]);
+}
+
+static void what_a_dead_worker_held_is_given_back(void **state)
+{
+    unsigned place = place_of("php", "unix:/x"), slot, row;
+    struct mk_upstream_info info;
+    int status;
+    (void)state;
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        bool ok = mk_board_enter(&board, 0, &row) && mk_board_claim(&board, place, 1, row, &slot);
+        mk_board_gauge(&board, place, row)->open = 1;
+        mk_board_ledger(&board, place)->oldest_ms[row] = 5;
+        _exit(!ok);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_true(mk_upstream_info_at(board.shown, place, &info));
+    assert_int_equal(info.open, 1);
+    board.ledgers->pids[5] = (uint32_t)getpid(); /* of another worker that lives */
+    board.shown->n_workers = 6;
+    assert_true(mk_board_enter(&board, 1, &row) || true);
+    mk_board_reap(&board);
+    assert_true(mk_upstream_info_at(board.shown, place, &info));
+    assert_int_equal(info.open, 0);
+    assert_int_equal(mk_board_ledger(&board, place)->oldest_ms[0], 0);
+    assert_true(mk_board_claim(&board, place, 1, row, &slot));
+    assert_int_equal(board.ledgers->pids[5], getpid());
+}
+
+static void rows_belong_to_those_that_live(void **state)
+{
+    unsigned row, other;
+    (void)state;
+    assert_true(mk_board_enter(&board, 0, &row));
+    assert_true(mk_board_enter(&board, 0, &other));
+    assert_int_not_equal(row, other);
+    mk_board_leave(&board, row);
+    assert_true(mk_board_enter(&board, 0, &other));
+    assert_int_equal(row, other);
+    for (unsigned i = 0; i < MK_UPSTREAM_WORKERS; i++)
+        board.ledgers->pids[i] = (uint32_t)getpid();
+    assert_false(mk_board_enter(&board, 0, &row));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_server_keeps_its_place, start, stop),
+        cmocka_unit_test_setup_teardown(a_hidden_server_is_shown_again, start, stop),
+        cmocka_unit_test_setup_teardown(a_full_board_takes_hidden_places, start, stop),
+        cmocka_unit_test_setup_teardown(long_names_are_cut, start, stop),
+        cmocka_unit_test_setup_teardown(the_budget_is_a_number_of_connections, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_dead_worker_held_is_given_back, start, stop),
+        cmocka_unit_test_setup_teardown(rows_belong_to_those_that_live, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

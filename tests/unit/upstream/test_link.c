@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/link.h"
+
+#include "unit/upstream/group.h"
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(2);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static struct mk_upstream_info info_of(unsigned i)
+{
+    struct mk_upstream_info info;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[i].place, &info));
+    return info;
+}
+
+static int accept_from(unsigned i)
+{
+    int fd = accept4(listening[i], NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void bytes_go_both_ways(void **state)
+{
+    struct told told;
+    char room[16];
+    (void)state;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    int fd = accept_from((unsigned)mk_link_server(l));
+    assert_int_equal(mk_link_read(l, room, sizeof room), -EAGAIN);
+    assert_int_equal(mk_link_write(l, MK_STR("hello"), false), 5);
+    assert_int_equal(read(fd, room, sizeof room), 5);
+    assert_int_equal(write(fd, "you", 3), 3);
+    told.which = 0;
+    while (!(told.which & MK_READABLE))
+        turn(&worker);
+    assert_int_equal(mk_link_read(l, room, sizeof room), 3);
+    mk_link_end(l);
+    assert_int_equal(read(fd, room, sizeof room), 0);
+    close(fd);
+    mk_link_give(l, MK_LINK_CLOSE);
+    assert_int_equal(info_of(0).open + info_of(1).open, 0);
+}
+
+static void what_is_clean_is_used_again(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    assert_false(mk_link_was_kept(l));
+    mk_link_give(l, MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    l = take(&told);
+    assert_int_equal(mk_link_state(l), 0);
+    assert_true(mk_link_was_kept(l));
+    assert_int_equal(info_of(0).idle, 0);
+    assert_int_equal(info_of(0).exchanges, 2);
+    mk_link_give(l, MK_LINK_KEEP);
+    l = take_with(&told, (struct mk_link_wish){.server = -1, .fresh = true});
+    until_open(l);
+    assert_false(mk_link_was_kept(l));
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void an_idle_one_that_its_server_closes_goes(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    int fd = accept_from(0);
+    mk_link_give(l, MK_LINK_KEEP);
+    assert_int_equal(info_of(0).open, 1);
+    close(fd);
+    for (int i = 0; info_of(0).open && i < 100; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(info_of(0).failures, 0);
+}
+
+static void idle_ones_end_in_time(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.idle_ms = 20;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    mk_link_give(l, MK_LINK_KEEP);
+    for (int i = 0; info_of(0).open && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info_of(0).open, 0);
+}
+
+static void turns_are_taken(void **state)
+{
+    struct told told;
+    unsigned n[2] = {0};
+    (void)state;
+    servers[0].weight = 3;
+    begin_pool();
+    for (int i = 0; i < 40; i++) {
+        struct mk_link *l = take(&told);
+        until_open(l);
+        n[mk_link_server(l)]++;
+        mk_link_give(l, MK_LINK_KEEP);
+    }
+    assert_int_equal(n[0], 30);
+    assert_int_equal(n[1], 10);
+}
+
+static void the_least_busy_is_chosen(void **state)
+{
+    struct told told[3];
+    struct mk_link *l[3];
+    unsigned n[2] = {0};
+    (void)state;
+    settings.balance = MK_BALANCE_LEAST;
+    servers[0].weight = 2;
+    begin_pool();
+    for (int i = 0; i < 3; i++) {
+        l[i] = take(&told[i]);
+        until_open(l[i]);
+        n[mk_link_server(l[i])]++;
+    }
+    assert_int_equal(n[0], 2);
+    for (int i = 0; i < 3; i++)
+        mk_link_give(l[i], MK_LINK_KEEP);
+}
+
+static int server_of_hash(uint64_t hash)
+{
+    struct told told;
+    struct mk_link *l = take_with(&told, (struct mk_link_wish){.server = -1, .hash = hash, .counts = true});
+    until_open(l);
+    int server = mk_link_server(l);
+    mk_link_give(l, MK_LINK_KEEP);
+    return server;
+}
+
+static void equal_hashes_meet_the_same_server(void **state)
+{
+    unsigned n = 0;
+    (void)state;
+    settings.balance = MK_BALANCE_HASH;
+    begin_pool();
+    for (uint64_t hash = 0; hash < 200; hash++) {
+        int server = server_of_hash(hash);
+        assert_int_equal(server_of_hash(hash), server);
+        n += (unsigned)server;
+    }
+    assert_in_range(n, 60, 140);
+}
+
+static void a_server_that_refuses_is_passed_over(void **state)
+{
+    struct told told;
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    for (int i = 0; i < 6; i++) {
+        struct mk_link *l = take(&told);
+        until_open(l);
+        assert_int_equal(mk_link_server(l), 1);
+        mk_link_give(l, MK_LINK_CLOSE);
+    }
+    assert_int_equal(info_of(0).failures, 3);
+    assert_false(mk_health_is_up(&servers[0], mk_health_now_ms()));
+}
+
+static void when_all_refuse_the_error_says_so(void **state)
+{
+    struct told told;
+    (void)state;
+    begin_pool();
+    stop_server(0);
+    stop_server(1);
+    for (int i = 0; i < 8; i++) { /* those that are down are tried all the same */
+        struct mk_link *l = take(&told);
+        for (int k = 0; mk_link_state(l) == -EAGAIN && k < 100; k++)
+            assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+        assert_int_equal(mk_link_state(l), -ECONNREFUSED);
+        mk_link_give(l, MK_LINK_CLOSE);
+    }
+    uint16_t port = servers[0].port;
+    listening[0] = listen_on(&port);
+    struct mk_link *l = take(&told);
+    until_open(l);
+    assert_int_equal(mk_link_server(l), 0);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void a_backup_serves_when_no_other_does(void **state)
+{
+    struct told told;
+    (void)state;
+    servers[1].backup = true;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    assert_int_equal(mk_link_server(l), 0);
+    mk_link_give(l, MK_LINK_CLOSE);
+    mk_health_check(&servers[0], false);
+    l = take(&told);
+    until_open(l);
+    assert_int_equal(mk_link_server(l), 1);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void those_beyond_the_budget_queue_in_order(void **state)
+{
+    struct told told[4];
+    struct mk_link *l[4];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 2;
+    begin_pool();
+    for (int i = 0; i < 4; i++)
+        l[i] = take(&told[i]);
+    until_open(l[0]);
+    until_open(l[1]);
+    assert_int_equal(mk_link_state(l[2]), -EAGAIN);
+    assert_int_equal(info_of(0).waiting, 2);
+    mk_link_give(l[1], MK_LINK_KEEP);
+    assert_int_equal(told[2].n, 0); /* never from inside */
+    turn(&worker);
+    assert_int_equal(told[2].n, 1);
+    assert_int_equal(mk_link_state(l[2]), 0);
+    assert_int_equal(mk_link_state(l[3]), -EAGAIN);
+    mk_link_give(l[0], MK_LINK_CLOSE);
+    until_open(l[3]);
+    assert_int_equal(info_of(0).waiting, 0);
+    mk_link_give(l[2], MK_LINK_KEEP);
+    mk_link_give(l[3], MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 2);
+}
+
+static void the_queue_is_bounded_in_length_and_time(void **state)
+{
+    struct told told[3];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    settings.queue_max = 1;
+    settings.queue_ms = 30;
+    begin_pool();
+    struct mk_link *a = take(&told[0]), *b = take(&told[1]), *c = take(&told[2]);
+    assert_int_equal(mk_link_state(b), -EAGAIN);
+    assert_int_equal(mk_link_state(c), -EBUSY);
+    for (int i = 0; mk_link_state(b) == -EAGAIN && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(mk_link_state(b), -EBUSY);
+    assert_int_equal(told[1].n, 1);
+    mk_link_give(c, MK_LINK_CLOSE);
+    mk_link_give(b, MK_LINK_CLOSE);
+    mk_link_give(a, MK_LINK_CLOSE);
+}
+
+static void who_waits_may_give_up(void **state)
+{
+    struct told told[2];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *a = take(&told[0]), *b = take(&told[1]);
+    until_open(a);
+    mk_link_give(b, MK_LINK_CLOSE);
+    assert_int_equal(info_of(0).waiting, 0);
+    mk_link_give(a, MK_LINK_KEEP);
+    turn(&worker);
+    assert_int_equal(told[1].n, 0);
+}
+
+/* Another worker, whose exchange has waited since then. */
+static void let_another_wait(uint64_t since_ms)
+{
+    upstreams.board.ledgers->pids[9] = (uint32_t)getpid();
+    upstreams.board.ledgers->indexes[9] = 3;
+    upstreams.board.shown->n_workers = 10;
+    mk_board_ledger(&upstreams.board, servers[0].place)->oldest_ms[9] = since_ms;
+}
+
+static void an_older_exchange_of_another_worker_goes_first(void **state)
+{
+    struct told told[2];
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *a = take(&told[0]), *b = take(&told[1]);
+    until_open(a);
+    let_another_wait(mk_health_now_ms() - 1000);
+    mk_link_give(a, MK_LINK_KEEP);
+    assert_int_equal(worker.last_to, 3);
+    assert_int_equal(mk_link_state(b), -EAGAIN);
+    assert_int_equal(info_of(0).open, 0); /* its slot is free for the other */
+    let_another_wait(0);
+    uint32_t index = upstream.index;
+    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    until_open(b);
+    mk_link_give(b, MK_LINK_KEEP);
+}
+
+static void idle_ones_are_given_up_for_another_worker(void **state)
+{
+    struct told told;
+    uint32_t index = upstream.index;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *a = take(&told);
+    until_open(a);
+    mk_link_give(a, MK_LINK_KEEP);
+    assert_int_equal(info_of(0).idle, 1);
+    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index)); /* none waits */
+    assert_int_equal(info_of(0).idle, 1);
+    let_another_wait(mk_health_now_ms() - 1000);
+    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(worker.last_to, 3);
+}
+
+static void odd_messages_are_ignored(void **state)
+{
+    uint32_t index = 77;
+    (void)state;
+    begin_pool();
+    mk_pool_on_message(pool, MK_STR("x"));
+    mk_pool_on_message(pool, mk_str_of((const char *)&index, sizeof index));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start, stop),
+        cmocka_unit_test_setup_teardown(an_idle_one_that_its_server_closes_goes, start, stop),
+        cmocka_unit_test_setup_teardown(idle_ones_end_in_time, start, stop),
+        cmocka_unit_test_setup_teardown(turns_are_taken, start, stop),
+        cmocka_unit_test_setup_teardown(the_least_busy_is_chosen, start, stop),
+        cmocka_unit_test_setup_teardown(equal_hashes_meet_the_same_server, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_is_passed_over, start, stop),
+        cmocka_unit_test_setup_teardown(when_all_refuse_the_error_says_so, start, stop),
+        cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start, stop),
+        cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start, stop),
+        cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start, stop),
+        cmocka_unit_test_setup_teardown(who_waits_may_give_up, start, stop),
+        cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start, stop),
+        cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start, stop),
+        cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

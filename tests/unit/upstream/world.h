@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker for src/upstream: its loop is a real one, its clock can be moved, messages to other workers are
+ * counted, and work aside is done at once. */
+#ifndef UNIT_UPSTREAM_WORLD_H
+#define UNIT_UPSTREAM_WORLD_H
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+#include "net/alarm.h"
+#include "net/turnend.h"
+#include "net/watcher.h"
+#include "unit/test.h"
+#include "upstream/health.h"
+#include "upstream/link.h"
+#include "upstream/pool.h"
+
+struct mk_worker {
+    struct mk_loop loop;
+    void *data;
+    unsigned index;
+    unsigned n_messages;
+    int last_to;
+    uint32_t last_message;
+};
+
+const struct mk_plugin MK_PLUGIN_OF(upstream);
+const struct mk_plugin MK_PLUGIN_OF(upstream) = {.name = "upstream"};
+
+unsigned mk_worker_index(const struct mk_worker *w)
+{
+    return w->index;
+}
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    return w->loop.now_ms;
+}
+
+void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
+{
+    assert_ptr_equal(plugin, &MK_PLUGIN_OF(upstream));
+    return w->data;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)w, (void)level, (void)fmt;
+}
+
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    return mk_alarm_new_in(&w->loop, on_due, ctx);
+}
+
+struct mk_watcher *mk_watcher_new(struct mk_worker *w, int fd, unsigned events,
+                                  void (*on_ready)(void *ctx, unsigned which), void *ctx)
+{
+    return mk_watcher_new_in(&w->loop, fd, events, on_ready, ctx);
+}
+
+struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+{
+    return mk_turn_end_new_in(&w->loop, on_end, ctx);
+}
+
+int mk_worker_run_aside(struct mk_worker *w, void (*work)(void *ctx), void (*done)(void *ctx), void *ctx)
+{
+    (void)w, (void)work, (void)done, (void)ctx;
+    return -EAGAIN;
+}
+
+int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
+{
+    (void)plugin;
+    assert_int_equal(message.len, sizeof w->last_message);
+    memcpy(&w->last_message, message.p, message.len);
+    w->last_to = to;
+    w->n_messages++;
+    return 0;
+}
+
+static inline void turn(struct mk_worker *w)
+{
+    assert_int_equal(mk_loop_turn(&w->loop, 0), 0);
+}
+
+static inline void *new_shared(size_t size)
+{
+    void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(p != MAP_FAILED);
+    return p;
+}
+
+void *mk_config_shared(struct mk_config *c, const char *name, size_t size)
+{
+    (void)c, (void)name;
+    return new_shared(size);
+}
+
+static inline struct mk_board new_board(void)
+{
+    struct mk_board b;
+    assert_true(mk_board_open(&b, NULL));
+    return b;
+}
+
+static inline void free_board(struct mk_board *b)
+{
+    munmap(b->shown, sizeof *b->shown);
+    munmap(b->ledgers, sizeof *b->ledgers);
+}
+
+#endif
