@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <monkey/cgi.h>
+#include <monkey/tls.h>
+#include <monkey/version.h>
+
+/* Variables that do not come from fields, and the bytes that addresses and numbers among them take. */
+enum { OWN_MAX = 36, OWN_TEXT = 512 };
+
+struct list {
+    struct mk_request *request;
+    const struct mk_cgi_options *options;
+    struct mk_client_field *at;
+    size_t n;
+    struct mk_buf text; /* what is written for this; it has room for all of it */
+};
+
+static bool is_set(const struct list *l, mk_str name)
+{
+    for (size_t i = 0; i < l->options->n_set; i++)
+        if (mk_str_eq(l->options->set[i].name, name))
+            return true;
+    return false;
+}
+
+static void add(struct list *l, mk_str name, mk_str value)
+{
+    if (value.p && !is_set(l, name))
+        l->at[l->n++] = (struct mk_client_field){name, value};
+}
+
+#define ADD(l, name, value) add(l, MK_STR(name), value)
+
+static mk_str written_since(const struct list *l, size_t from)
+{
+    return mk_str_skip(mk_buf_str(&l->text), from);
+}
+
+static void add_num(struct list *l, mk_str name, uint64_t n)
+{
+    size_t from = l->text.len;
+    mk_buf_add_num(&l->text, n);
+    add(l, name, written_since(l, from));
+}
+
+static mk_str print_peer(struct list *l, const struct mk_peer *peer)
+{
+    size_t from = l->text.len;
+    mk_peer_print(peer, &l->text);
+    return written_since(l, from);
+}
+
+/* ---- The request ---- */
+
+static void add_target(struct list *l)
+{
+    const struct mk_cgi_options *o = l->options;
+    mk_str query = mk_request_query(l->request);
+    bool is_get = mk_request_method(l->request) == MK_METHOD_GET; /* also after an internal redirect */
+    ADD(l, "REQUEST_METHOD", is_get ? MK_STR("GET") : mk_request_method_text(l->request));
+    ADD(l, "REQUEST_URI", mk_request_target(l->request));
+    ADD(l, "QUERY_STRING", query.p ? query : MK_STR(""));
+    ADD(l, "SCRIPT_NAME", o->script_name);
+    ADD(l, "SCRIPT_FILENAME", o->script_filename);
+    ADD(l, "DOCUMENT_ROOT", o->document_root);
+    if (!o->path_info.len)
+        return;
+    ADD(l, "PATH_INFO", o->path_info);
+    ADD(l, "PATH_TRANSLATED", o->path_translated);
+}
+
+static void add_content(struct list *l)
+{
+    enum mk_method method = mk_request_method(l->request);
+    bool has_none = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
+    bool says_length = mk_request_field(l->request, MK_STR("Content-Length")).p;
+    if (l->options->length || (says_length && !has_none))
+        ADD(l, "CONTENT_TYPE", mk_request_field(l->request, MK_STR("Content-Type")));
+}
+
+static void add_client(struct list *l)
+{
+    const struct mk_peer *peer = mk_request_address(l->request);
+    mk_str user = mk_request_user(l->request), address = print_peer(l, peer);
+    mk_str credentials = mk_request_field(l->request, MK_STR("Authorization"));
+    ADD(l, "REMOTE_ADDR", address);
+    ADD(l, "REMOTE_HOST", address); /* names are not looked up (section 4.1.9) */
+    if (peer->port)
+        add_num(l, MK_STR("REMOTE_PORT"), peer->port);
+    if (!user.p)
+        return;
+    ADD(l, "REMOTE_USER", user);
+    if (credentials.p)
+        ADD(l, "AUTH_TYPE", mk_str_word(&credentials));
+}
+
+/* As in a URL. */
+static mk_str print_host(struct list *l, const struct mk_peer *peer)
+{
+    size_t from = l->text.len;
+    mk_buf_add_char(&l->text, '[');
+    mk_peer_print(peer, &l->text);
+    mk_str bare = written_since(l, from + 1);
+    if (mk_str_find(bare, ':') == MK_STR_NONE)
+        return bare;
+    mk_buf_add_char(&l->text, ']');
+    return written_since(l, from);
+}
+
+/* The name that the client used, else that of the host, else the address that the client connected to. */
+static void add_server_name(struct list *l, const struct mk_peer *local)
+{
+    mk_str name = mk_request_host(l->request);
+    if (!name.len)
+        name = mk_host_name(mk_request_site(l->request));
+    bool is_pattern = mk_str_starts(name, MK_STR("~")) || mk_str_find(name, '*') != MK_STR_NONE;
+    if (name.len && !is_pattern)
+        ADD(l, "SERVER_NAME", name);
+    else
+        ADD(l, "SERVER_NAME", local && !local->is_unix ? print_host(l, local) : MK_STR("localhost"));
+}
+
+/* Texts of a certificate may hold anything. */
+static void add_foreign(struct list *l, mk_str name, mk_str value)
+{
+    if (value.p && mk_str_find(value, '\0') == MK_STR_NONE)
+        add(l, name, value);
+}
+
+static void add_encryption(struct list *l)
+{
+    struct mk_tls_info tls;
+    if (!mk_request_tls(l->request, &tls))
+        return;
+    ADD(l, "HTTPS", MK_STR("on"));
+    ADD(l, "SSL_PROTOCOL", tls.version);
+    ADD(l, "SSL_CIPHER", tls.cipher);
+    add_foreign(l, MK_STR("SSL_TLS_SNI"), tls.server_name);
+    ADD(l, "SSL_SESSION_RESUMED", tls.resumed ? MK_STR("Resumed") : MK_STR("Initial"));
+    ADD(l, "SSL_CLIENT_VERIFY", tls.client_subject.p ? MK_STR("SUCCESS") : MK_STR("NONE"));
+    add_foreign(l, MK_STR("SSL_CLIENT_S_DN"), tls.client_subject);
+    add_foreign(l, MK_STR("SSL_CLIENT_I_DN"), tls.client_issuer);
+    add_foreign(l, MK_STR("SSL_CLIENT_M_SERIAL"), tls.client_serial);
+    add_foreign(l, MK_STR("SSL_CLIENT_FINGERPRINT"), tls.client_fingerprint);
+}
+
+static mk_str protocol_of(const struct mk_request *r)
+{
+    switch (mk_request_version(r)) {
+    case 10:
+        return MK_STR("HTTP/1.0");
+    case 11:
+        return MK_STR("HTTP/1.1");
+    default:
+        return MK_STR("HTTP/2.0");
+    }
+}
+
+static void add_server(struct list *l)
+{
+    struct mk_peer local;
+    bool is_known = mk_request_local(l->request, &local) == 0;
+    mk_str scheme = mk_request_scheme(l->request);
+    unsigned usual = mk_str_eq(scheme, MK_STR("https")) ? 443 : 80;
+    ADD(l, "GATEWAY_INTERFACE", MK_STR("CGI/1.1"));
+    ADD(l, "SERVER_SOFTWARE", MK_STR("Monkey/" MONKEY_VERSION));
+    ADD(l, "SERVER_PROTOCOL", protocol_of(l->request));
+    add_server_name(l, is_known ? &local : NULL);
+    add_num(l, MK_STR("SERVER_PORT"), is_known && local.port ? local.port : usual);
+    if (is_known && !local.is_unix)
+        ADD(l, "SERVER_ADDR", print_peer(l, &local));
+    ADD(l, "REQUEST_SCHEME", scheme);
+    add_encryption(l);
+    ADD(l, "REDIRECT_STATUS", MK_STR("200")); /* PHP refuses to run without it */
+}
+
+/* ---- Its fields ---- */
+
+/* `Proxy` would become HTTP_PROXY, which programs obey. Names with other characters could pose as a field that
+ * a proxy has checked: X_User as X-User. */
+static bool passes(const struct list *l, mk_str name)
+{
+    static const mk_str others[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Content-Type"),
+                                    MK_STR_INIT("Proxy"), MK_STR_INIT("Proxy-Authorization"),
+                                    MK_STR_INIT("Transfer-Encoding")};
+    for (size_t i = 0; i < MK_LEN(others); i++)
+        if (mk_str_eq_nocase(name, others[i]))
+            return false;
+    for (size_t i = 0; i < name.len; i++)
+        if (!mk_char_is_alpha(name.p[i]) && !mk_char_is_digit(name.p[i]) && name.p[i] != '-')
+            return false;
+    return l->options->authorization || !mk_str_eq_nocase(name, MK_STR("Authorization"));
+}
+
+static char variable_char(char c)
+{
+    if (c == '-')
+        return '_';
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static mk_str print_name(struct list *l, mk_str name)
+{
+    size_t from = l->text.len;
+    mk_buf_add(&l->text, MK_STR("HTTP_"));
+    for (size_t i = 0; i < name.len; i++)
+        mk_buf_add_char(&l->text, variable_char(name.p[i]));
+    return written_since(l, from);
+}
+
+static bool has_before(struct mk_request *r, mk_str name, size_t i)
+{
+    mk_str other, value;
+    for (size_t k = 0; k < i && mk_request_field_at(r, k, &other, &value); k++)
+        if (mk_str_eq_nocase(other, name))
+            return true;
+    return false;
+}
+
+/* The lines of one name as one value (RFC 9110, section 5.3; of cookies RFC 6265, section 5.4). */
+static mk_str join(struct list *l, mk_str name, mk_str value, size_t i)
+{
+    mk_str other, more, comma = mk_str_eq_nocase(name, MK_STR("Cookie")) ? MK_STR("; ") : MK_STR(", ");
+    size_t from = l->text.len;
+    while (mk_request_field_at(l->request, ++i, &other, &more)) {
+        if (!mk_str_eq_nocase(other, name))
+            continue;
+        if (l->text.len == from)
+            mk_buf_add(&l->text, value);
+        mk_buf_add(&l->text, comma);
+        mk_buf_add(&l->text, more);
+    }
+    return l->text.len == from ? value : written_since(l, from);
+}
+
+static void add_fields(struct list *l)
+{
+    mk_str name, value;
+    for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
+        if (!passes(l, name) || has_before(l->request, name, i))
+            continue;
+        mk_str variable = print_name(l, name);
+        add(l, variable, join(l, name, value, i));
+    }
+}
+
+/* ---- Everything ---- */
+
+static bool make_room(struct list *l)
+{
+    size_t n = OWN_MAX + l->options->n_set, text = OWN_TEXT;
+    mk_str name, value;
+    for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
+        n++;
+        text += sizeof "HTTP_" + name.len + value.len + sizeof ", ";
+    }
+    char *room = mk_request_alloc(l->request, n * sizeof *l->at + text);
+    if (!room)
+        return false;
+    l->at = (struct mk_client_field *)(void *)room;
+    l->text = mk_buf_fixed(room + n * sizeof *l->at, text);
+    return true;
+}
+
+int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_client_field **out, size_t *n)
+{
+    struct list l = {.request = r, .options = o};
+    if (!make_room(&l))
+        return -ENOMEM;
+    if (o->n_set)
+        memcpy(l.at, o->set, o->n_set * sizeof *o->set);
+    l.n = o->n_set;
+    add_server(&l);
+    add_target(&l);
+    add_client(&l);
+    add_content(&l);
+    add_fields(&l);
+    if (l.text.failed)
+        return -ENOMEM;
+    *out = l.at;
+    *n = l.n;
+    return 0;
+}
