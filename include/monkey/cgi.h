@@ -18,7 +18,7 @@ struct mk_cgi_options {
     mk_str path_info;       /**< what follows the script in the path; empty: nothing */
     mk_str path_translated; /**< the file that path_info would be; absent: not set */
     int64_t length;         /**< of the content; MK_LENGTH_UNKNOWN */
-    bool authorization;     /**< pass the field Authorization: scripts that check passwords themselves need it */
+    bool authorization; /**< pass the field Authorization: scripts that check passwords themselves need it */
     const struct mk_client_field *set; /**< variables that the configuration sets; they replace others */
     size_t n_set;
 };
@@ -34,8 +34,8 @@ struct mk_cgi_options {
  *     if (mk_cgi_variables(request, &options, &variables, &n) == 0)
  *         ask.fields = variables, ask.n_fields = n;
  */
-MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_client_field **out,
-                            size_t *n) MK_API_MUST_USE;
+MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o,
+                            struct mk_client_field **out, size_t *n) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

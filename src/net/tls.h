@@ -124,9 +124,9 @@ struct mk_tls_module {
     mk_err (*client_new)(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
                          struct mk_tls_problem *problem);
     void (*client_free)(struct mk_tls_client *client);
-    /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for and
-     * to verify; an address is verified as an address. *session: the last one, which is resumed, and replaced
-     * by each new ticket; it must outlive the stream. -ENOMEM: the caller keeps the descriptor. */
+    /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for
+     * and to verify; an address is verified as an address. *session: the last one, which is resumed, and
+     * replaced by each new ticket; it must outlive the stream. -ENOMEM: the caller keeps the descriptor. */
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
                       struct mk_tls_session **session);
     void (*session_free)(struct mk_tls_session *session);

@@ -3,7 +3,7 @@
 #ifndef MK_UPSTREAM_BALANCE_H
 #define MK_UPSTREAM_BALANCE_H
 
-#include "upstream/pool.h"
+#include "upstream/pool_type.h"
 
 /* The server that the wish leads to, of those that are up and not in `avoid`: the first ones, or else the
  * backups, or else, if all have failed, one of those. NULL: there is none. */

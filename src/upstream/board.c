@@ -15,7 +15,7 @@ bool mk_board_open(struct mk_board *b, struct mk_config *config)
     return b->shown && b->ledgers;
 }
 
-/* ---- Servers: the master alone changes who has which place ---- */
+/* ---- Servers: only the master changes their places ---- */
 
 void mk_board_hide(struct mk_board *b, unsigned place)
 {
@@ -90,7 +90,7 @@ static bool is_alive(uint32_t pid)
     return kill((pid_t)pid, 0) == 0 || errno != ESRCH;
 }
 
-/* What the worker of that row held is nobody's. */
+/* Gives back what the worker of that row held. */
 static void empty_row(struct mk_board *b, unsigned row)
 {
     for (unsigned i = 0; i < LOAD(&b->shown->n); i++) {

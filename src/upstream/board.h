@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all workers know of the servers, in shared memory: state, counts, and who may connect. A worker may
- * die at any instruction: what it held is found by its row, and given back. */
+/* What all workers know of the servers, in shared memory: state, counts, and the budget of connections. A
+ * worker may die at any instruction: its row shows what it held. */
 #ifndef MK_UPSTREAM_BOARD_H
 #define MK_UPSTREAM_BOARD_H
 

@@ -176,8 +176,8 @@ static void add_server(struct list *l)
 
 /* ---- Its fields ---- */
 
-/* `Proxy` would become HTTP_PROXY, which programs obey. Names with other characters could pose as a field that
- * a proxy has checked: X_User as X-User. */
+/* `Proxy` would become HTTP_PROXY, which programs obey. Names with other characters could pose as a field
+ * that a proxy has checked: X_User as X-User. */
 static bool passes(const struct list *l, mk_str name)
 {
     static const mk_str others[] = {MK_STR_INIT("Content-Length"), MK_STR_INIT("Content-Type"),
@@ -262,7 +262,8 @@ static bool make_room(struct list *l)
     return true;
 }
 
-int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_client_field **out, size_t *n)
+int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_client_field **out,
+                     size_t *n)
 {
     struct list l = {.request = r, .options = o};
     if (!make_room(&l))

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "net/tls.h"
-#include "upstream/pool.h"
 
 static void fail(struct mk_channel *c, int error)
 {
@@ -24,12 +23,12 @@ static void become_open(struct mk_channel *c)
 static void shake_hands(struct mk_channel *c)
 {
     const char *why = NULL;
-    int e = c->outlet->pool->upstreams->tls->handshake(&c->stream, &why);
+    int e = c->server->upstream->all->tls->handshake(&c->stream, &why);
     if (e == 0) {
         become_open(c);
     } else if (e != -EAGAIN) {
-        mk_worker_log(c->outlet->pool->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s",
-                      MK_STR_ARG(c->outlet->server->name), why ? why : strerror(-e));
+        mk_worker_log(c->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s",
+                      MK_STR_ARG(c->server->name), why ? why : strerror(-e));
         fail(c, -EPROTO);
     }
 }
@@ -45,7 +44,7 @@ static const char *name_of(const struct mk_server *s)
 
 static void on_connected(struct mk_channel *c)
 {
-    const struct mk_upstream *u = c->outlet->server->upstream;
+    const struct mk_upstream *u = c->server->upstream;
     int error = 0;
     socklen_t len = sizeof error;
     if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
@@ -59,8 +58,7 @@ static void on_connected(struct mk_channel *c)
         return;
     }
     int fd = c->stream.fd;
-    error = c->outlet->pool->upstreams->tls->connect(&c->stream, fd, u->tls, name_of(c->outlet->server),
-                                                     &c->outlet->session);
+    error = u->all->tls->connect(&c->stream, fd, u->tls, name_of(c->server), c->session);
     if (error) {
         mk_stream_plain_open(&c->stream, fd);
         fail(c, error);
@@ -98,20 +96,23 @@ static int open_socket(const struct mk_address *to)
 
 static bool set_alarm(struct mk_channel *c)
 {
-    c->alarm = mk_alarm_new(c->outlet->pool->worker, on_late, c);
+    c->alarm = mk_alarm_new(c->worker, on_late, c);
     if (c->alarm)
-        mk_alarm_set(c->alarm, c->outlet->server->upstream->settings->connect_ms);
+        mk_alarm_set(c->alarm, c->server->upstream->settings->connect_ms);
     return c->alarm;
 }
 
-struct mk_channel *mk_channel_dial(struct mk_outlet *o, const struct mk_address *to, int *error)
+struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_address *to,
+                                   struct mk_worker *w, struct mk_tls_session **session, int *error)
 {
     struct mk_channel *c = mk_mem_zalloc(1, sizeof *c);
     *error = -ENOMEM;
     if (!c)
         return NULL;
     mk_list_init(&c->link);
-    c->outlet = o;
+    c->server = server;
+    c->worker = w;
+    c->session = session;
     int fd = open_socket(to);
     bool connects = fd >= 0 && connect(fd, &to->any, to->len) < 0;
     if (fd < 0 || (connects && errno != EINPROGRESS)) {
@@ -122,9 +123,8 @@ struct mk_channel *mk_channel_dial(struct mk_outlet *o, const struct mk_address 
         return NULL;
     }
     mk_stream_plain_open(&c->stream, fd);
-    mk_pool_count(o, 1, 0);
-    c->watcher = mk_watcher_new(o->pool->worker, fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
-    bool needs_time = connects || o->server->upstream->tls;
+    c->watcher = mk_watcher_new(w, fd, MK_READABLE | MK_WRITABLE | MK_ENDED, on_ready, c);
+    bool needs_time = connects || server->upstream->tls;
     if (!c->watcher || (needs_time && !set_alarm(c))) {
         mk_channel_close(c);
         return NULL;
@@ -139,7 +139,6 @@ struct mk_channel *mk_channel_dial(struct mk_outlet *o, const struct mk_address 
 void mk_channel_close(struct mk_channel *c)
 {
     mk_list_remove(&c->link);
-    mk_pool_count(c->outlet, -1, 0);
     mk_watcher_free(c->watcher);
     mk_alarm_free(c->alarm);
     c->stream.ops->close(&c->stream);

@@ -9,6 +9,8 @@
 #include "upstream/names.h"
 
 struct mk_outlet;
+struct mk_link;
+struct mk_tls_session;
 
 enum mk_channel_state {
     MK_CHANNEL_CONNECTING,
@@ -20,7 +22,10 @@ enum mk_channel_state {
 
 struct mk_channel {
     struct mk_list link; /* in the pool, while it is idle */
-    struct mk_outlet *outlet;
+    const struct mk_server *server;
+    struct mk_worker *worker;
+    struct mk_tls_session **session; /* the last one with this server, to be resumed */
+    struct mk_outlet *outlet;        /* in the pool */
     struct mk_stream stream;
     struct mk_watcher *watcher;
     struct mk_alarm *alarm;                                 /* for connecting; NULL until it is needed */
@@ -34,9 +39,11 @@ struct mk_channel {
     int error;     /* why it failed */
 };
 
-/* Begins to connect to the address. NULL: no memory or descriptor, or refused at once, with *error. */
-struct mk_channel *mk_channel_dial(struct mk_outlet *o, const struct mk_address *to, int *error);
-/* Ends it in any state. Its slot must have been given back. */
+/* Begins to connect to the address. NULL: no memory or descriptor, or refused at once, with *error. The
+ * caller sets outlet and on_ready. */
+struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_address *to,
+                                   struct mk_worker *w, struct mk_tls_session **session, int *error);
+/* Ends it in any state. */
 void mk_channel_close(struct mk_channel *c);
 
 ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap);

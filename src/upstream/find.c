@@ -4,6 +4,7 @@
 #include "upstream/find.h"
 
 #include "net/tls.h"
+#include "upstream/names.h"
 
 /* Where mistakes are reported: at the section, or at the word of the route. */
 struct maker {
@@ -26,15 +27,6 @@ struct maker {
 static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
 {
     return a->port == b->port && a->tls == b->tls && a->max == b->max && a->keep == b->keep;
-}
-
-const struct mk_upstream_settings *mk_find_section(struct mk_config *config, mk_str name)
-{
-    const struct mk_upstream_settings *s = NULL;
-    while ((s = mk_config_section(config, &mk_upstream_table, s)))
-        if (mk_str_eq(s->name, name))
-            return s;
-    return NULL;
 }
 
 /* ---- Servers ---- */
@@ -85,16 +77,6 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
     return true;
 }
 
-static void want_names(struct maker *m, const struct mk_upstream *u)
-{
-    struct mk_address ignored;
-    for (unsigned i = 0; i < u->n; i++)
-        if (!mk_names_fix(&u->servers[i], &ignored)) {
-            mk_config_allow_names(m->config);
-            return;
-        }
-}
-
 static bool add_servers(struct maker *m, struct mk_upstream *u)
 {
     unsigned n = 0;
@@ -110,7 +92,6 @@ static bool add_servers(struct maker *m, struct mk_upstream *u)
     for (const struct mk_server_line *line = m->settings->servers; line; line = line->next)
         if (!add_server(m, u, line))
             return false;
-    want_names(m, u);
     return true;
 }
 
@@ -125,7 +106,7 @@ static void free_tls(void *data)
 {
     struct mk_upstream *u = data;
     if (u->tls)
-        u->all_tls->client_free(u->tls);
+        u->all->tls->client_free(u->tls);
 }
 
 static bool add_tls(struct maker *m, struct mk_upstream *u)
@@ -133,7 +114,7 @@ static bool add_tls(struct maker *m, struct mk_upstream *u)
     const struct mk_upstream_settings *s = m->settings;
     const char *why = NULL;
     struct mk_tls_problem problem = {0};
-    m->all->tls = u->all_tls = mk_tls_load(&why);
+    m->all->tls = mk_tls_load(&why);
     if (!m->all->tls) {
         REPORT(m, "TLS", "this server has no TLS: %s", why);
         return false;
@@ -159,7 +140,7 @@ static uint32_t pick(uint32_t set, uint32_t preferred)
 /* What [UPSTREAM] would be for the server that a route names. */
 static const struct mk_upstream_settings *settings_of_route(struct maker *m)
 {
-    struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_upstream_table);
+    struct mk_upstream_settings *s = mk_config_defaults(m->config, &mk_settings_table);
     struct mk_server_line *line = mk_config_alloc(m->config, sizeof *line);
     if (!s || !line)
         return NULL;
@@ -178,7 +159,7 @@ static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaul
     *u = (struct mk_upstream){.name = m->settings->name,
                               .settings = m->settings,
                               .defaults = *defaults,
-                              .board = &m->all->board,
+                              .all = m->all,
                               .max = pick(m->settings->max, defaults->max),
                               .keep = pick(m->settings->keep, defaults->keep),
                               .idle_ms = m->settings->idle_ms,
@@ -195,13 +176,12 @@ static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaul
     return u;
 }
 
-struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
+struct mk_upstream *mk_find_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
                                      const struct mk_upstream_defaults *defaults)
 {
     struct mk_config *config = mk_conf_spot_config(spot);
-    struct mk_upstreams *all = mk_config_data(config, &MK_PLUGIN_OF(upstream));
     struct maker m = {
-        .config = config, .all = all, .spot = spot, .name = name, .section = mk_find_section(config, name)};
+        .config = config, .all = all, .spot = spot, .name = name, .section = mk_settings_find(config, name)};
     for (struct mk_upstream *u = all->first; u; u = u->next) {
         if (!mk_str_eq(u->name, name))
             continue;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finds the [UPSTREAM] section that has a name. */
+/* The upstream that a route names. */
 #ifndef MK_UPSTREAM_FIND_H
 #define MK_UPSTREAM_FIND_H
 
-#include "upstream/names.h"
+#include "upstream/server.h"
 
-/* NULL: there is none. */
-const struct mk_upstream_settings *mk_find_section(struct mk_config *config, mk_str name);
+/* See mk_upstream_find(). */
+struct mk_upstream *mk_find_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
+                                     const struct mk_upstream_defaults *defaults);
 
 #endif

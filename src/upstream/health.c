@@ -19,12 +19,12 @@ uint64_t mk_health_now_ms(void)
 
 static struct mk_ledger *ledger_of(const struct mk_server *s)
 {
-    return mk_board_ledger(s->upstream->board, s->place);
+    return mk_board_ledger(&s->upstream->all->board, s->place);
 }
 
 static struct mk_upstream_info *info_of(const struct mk_server *s)
 {
-    return mk_board_info(s->upstream->board, s->place);
+    return mk_board_info(&s->upstream->all->board, s->place);
 }
 
 bool mk_health_is_refused(const struct mk_server *s)

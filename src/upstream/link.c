@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "upstream/link.h"
-
 #include <errno.h>
 #include <time.h>
 
 #include "upstream/health.h"
+#include "upstream/pool.h"
 
 static uint64_t now_us(void)
 {
@@ -33,7 +32,8 @@ static void begin(struct mk_link *l)
     l->error = e == -EAGAIN ? 0 : e;
 }
 
-void mk_link_next(struct mk_link *l)
+/* The connection to the server failed: tries the next one, waits, or fails. */
+static void try_next(struct mk_link *l)
 {
     struct mk_channel *c = l->channel;
     int error = c->error;
@@ -45,15 +45,23 @@ void mk_link_next(struct mk_link *l)
     begin(l);
 }
 
+static void on_channel(struct mk_link *l, unsigned which)
+{
+    if (l->channel->state == MK_CHANNEL_FAILED)
+        try_next(l);
+    l->on_ready(l->ctx, which);
+}
+
 struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u, const struct mk_link_wish *wish,
                              void (*on_ready)(void *ctx, unsigned which), void *ctx)
 {
-    struct mk_pool *p = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
     struct mk_link *l = mk_mem_alloc(sizeof *l);
     if (!l)
         return NULL;
     *l = (struct mk_link){.group = &p->groups[u->index],
                           .wish = *wish,
+                          .on_channel = on_channel,
                           .on_ready = on_ready,
                           .ctx = ctx,
                           .began_us = now_us(),

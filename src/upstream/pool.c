@@ -6,7 +6,6 @@
 #include "net/tls.h"
 #include "upstream/balance.h"
 #include "upstream/health.h"
-#include "upstream/link.h"
 
 enum { SWEEP_MS = 1000, POLL_MS = 50 };
 /* An exchange of another worker goes first if it has waited longer by this: less would only move connections
@@ -26,7 +25,7 @@ static struct mk_link *first_waiting(const struct mk_group *g)
     return mk_list_empty(&g->waiting) ? NULL : MK_LIST_ENTRY(g->waiting.next, struct mk_link, link);
 }
 
-void mk_pool_count(struct mk_outlet *o, int open, int idle)
+static void count(struct mk_outlet *o, int open, int idle)
 {
     struct mk_upstream_gauge *gauge = mk_board_gauge(&o->pool->board, o->server->place, o->pool->row);
     o->n_open += (unsigned)open;
@@ -97,7 +96,7 @@ static void tell(const struct mk_group *g, int to)
     uint32_t index = g->upstream->index;
     mk_str message = mk_str_of((const char *)&index, sizeof index);
     /* If it does not arrive: that worker looks for itself every POLL_MS. */
-    (void)mk_worker_send(g->pool->worker, &MK_PLUGIN_OF(upstream), to, message);
+    (void)mk_worker_send(g->pool->worker, g->pool->upstreams->plugin, to, message);
 }
 
 static void wake_older(const struct mk_group *g)
@@ -126,13 +125,14 @@ static void release(struct mk_channel *c)
     struct mk_outlet *o = c->outlet;
     if (c->has_slot)
         mk_board_release(&o->pool->board, o->server->place, c->slot);
+    count(o, -1, 0);
     mk_channel_close(c);
 }
 
 static void detach_idle(struct mk_channel *c)
 {
     mk_list_remove(&c->link);
-    mk_pool_count(c->outlet, 0, -1);
+    count(c->outlet, 0, -1);
 }
 
 static void on_idle_ready(struct mk_channel *c, unsigned which)
@@ -147,10 +147,7 @@ static void on_idle_ready(struct mk_channel *c, unsigned which)
 
 static void on_user_ready(struct mk_channel *c, unsigned which)
 {
-    struct mk_link *l = c->user;
-    if (c->state == MK_CHANNEL_FAILED)
-        mk_link_next(l);
-    l->on_ready(l->ctx, which);
+    c->user->on_channel(c->user, which);
 }
 
 static void lend(struct mk_channel *c, struct mk_link *l)
@@ -182,7 +179,7 @@ static struct mk_channel *dial(struct mk_outlet *o, int *error)
     struct mk_channel *c = NULL;
     *error = -EHOSTUNREACH;
     for (unsigned i = 0; !c && i < o->names.n; i++) {
-        c = mk_channel_dial(o, mk_names_next(&o->names), error);
+        c = mk_channel_dial(o->server, mk_names_next(&o->names), o->pool->worker, &o->session, error);
         if (c && c->state == MK_CHANNEL_FAILED) {
             *error = c->error;
             mk_channel_close(c);
@@ -214,8 +211,10 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
         mk_pool_watch(o->pool);
         return e;
     }
+    c->outlet = o;
     c->has_slot = max > 0;
     c->slot = slot;
+    count(o, 1, 0);
     lend(c, l);
     return 0;
 }
@@ -314,7 +313,7 @@ static void keep(struct mk_channel *c)
     c->link.prev = &o->idle;
     o->idle.next->prev = &c->link;
     o->idle.next = &c->link;
-    mk_pool_count(o, 0, 1);
+    count(o, 0, 1);
     mk_pool_watch(o->pool);
 }
 

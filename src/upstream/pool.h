@@ -1,45 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What one worker has of all upstreams: open and idle connections, and exchanges that wait for one. */
+/* The connections of one worker: lent, kept while they are idle, and waited for. */
 #ifndef MK_UPSTREAM_POOL_H
 #define MK_UPSTREAM_POOL_H
 
-#include "upstream/channel.h"
-
-struct mk_pool;
-
-/* Of one server. */
-struct mk_outlet {
-    struct mk_pool *pool;
-    const struct mk_server *server;
-    struct mk_names names;
-    struct mk_list idle; /* the one used last first */
-    unsigned n_open, n_idle;
-    int64_t turn;                   /* its credit in `Balance turns` */
-    struct mk_tls_session *session; /* the last one, to be resumed */
-};
-
-/* Of one upstream. */
-struct mk_group {
-    struct mk_pool *pool;
-    const struct mk_upstream *upstream;
-    struct mk_outlet *outlets;
-    struct mk_list waiting; /* links, in the order they came */
-    unsigned n_waiting;
-    unsigned first; /* of `Balance least`: where the search begins */
-};
-
-struct mk_pool {
-    struct mk_worker *worker;
-    const struct mk_upstreams *upstreams;
-    struct mk_board board;
-    unsigned row;
-    struct mk_group *groups;   /* by mk_upstream.index */
-    struct mk_outlet *outlets; /* of all groups */
-    struct mk_alarm *alarm;    /* sweeps, while there is anything to sweep */
-    bool is_sweeping;
-    struct mk_turn_end *end; /* reports to links whose state changed */
-    struct mk_list changed;
-};
+#include "upstream/pool_type.h"
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all);
 void mk_pool_stop(struct mk_pool *p);
@@ -61,7 +25,5 @@ void mk_pool_notify(struct mk_pool *p, struct mk_link *l);
 
 /* A server has failed: its state is shown until it is up again. */
 void mk_pool_watch(struct mk_pool *p);
-/* Open and idle connections have become more, or fewer. */
-void mk_pool_count(struct mk_outlet *o, int open, int idle);
 
 #endif

@@ -25,14 +25,16 @@ struct mk_server {
     bool backup;
 };
 
+struct mk_tls_module;
+struct mk_upstreams;
+
 struct mk_upstream {
     struct mk_upstream *next;
     mk_str name;
     const struct mk_upstream_settings *settings;
     struct mk_upstream_defaults defaults; /* of the plugin that asked for it first */
     struct mk_tls_client *tls;            /* NULL: the servers speak no TLS */
-    const struct mk_tls_module *all_tls;  /* whose it is */
-    const struct mk_board *board;
+    const struct mk_upstreams *all;
     struct mk_server *servers;
     unsigned n;
     unsigned max, keep;
@@ -41,14 +43,13 @@ struct mk_upstream {
     bool is_section;
 };
 
-struct mk_tls_module;
-
 /* All upstreams that the handlers of one configuration use. */
 struct mk_upstreams {
     struct mk_upstream *first, *last;
     unsigned n;         /* upstreams */
     unsigned n_servers; /* of all of them */
     struct mk_board board;
+    const struct mk_plugin *plugin;  /* that brings them */
     const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */
 };
 

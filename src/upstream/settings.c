@@ -218,7 +218,7 @@ static const struct mk_conf_key keys[] = {
      .help = "The name to ask for, and to verify; without it, the host of `Server`."},
 };
 
-const struct mk_conf_table mk_upstream_table = {
+const struct mk_conf_table mk_settings_table = {
     .section = "UPSTREAM",
     .keys = keys,
     .n = MK_LEN(keys),
@@ -227,3 +227,12 @@ const struct mk_conf_table mk_upstream_table = {
     .size = sizeof(struct mk_upstream_settings),
     .scope = MK_CONF_SERVER,
 };
+
+const struct mk_upstream_settings *mk_settings_find(struct mk_config *config, mk_str name)
+{
+    const struct mk_upstream_settings *s = NULL;
+    while ((s = mk_config_section(config, &mk_settings_table, s)))
+        if (mk_str_eq(s->name, name))
+            return s;
+    return NULL;
+}

@@ -36,6 +36,9 @@ struct mk_upstream_settings {
 
 #define MK_SETTING_UNSET UINT32_MAX
 
-extern const struct mk_conf_table mk_upstream_table;
+extern const struct mk_conf_table mk_settings_table;
+
+/* The section with that Name; NULL: there is none. */
+const struct mk_upstream_settings *mk_settings_find(struct mk_config *config, mk_str name);
 
 #endif

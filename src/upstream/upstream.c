@@ -21,7 +21,7 @@ static void check(struct mk_config *config, const struct mk_upstream_settings *s
     if (!is_name(s->name))
         mk_config_error(config, s, "Name", "expected letters, digits, `-`, `_` and `.`, at most %d",
                         MK_UPSTREAM_NAME - 1);
-    if (mk_find_section(config, s->name) != s)
+    if (mk_settings_find(config, s->name) != s)
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
     for (const struct mk_server_line *line = s->servers; line; line = line->next)
         if (!mk_server_parse(&ignored, line->address))
@@ -38,9 +38,17 @@ static int load(struct mk_config *config, void **data)
     *data = all;
     if (!all || !mk_board_open(&all->board, config))
         return -ENOMEM;
-    for (const struct mk_upstream_settings *s = NULL; (s = mk_config_section(config, &mk_upstream_table, s));)
+    all->plugin = &MK_PLUGIN_OF(upstream);
+    for (const struct mk_upstream_settings *s = NULL; (s = mk_config_section(config, &mk_settings_table, s));)
         check(config, s);
     return 0;
+}
+
+struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
+                                     const struct mk_upstream_defaults *defaults)
+{
+    struct mk_upstreams *all = mk_config_data(mk_conf_spot_config(spot), &MK_PLUGIN_OF(upstream));
+    return mk_find_upstream(all, spot, name, defaults);
 }
 
 static bool has(const struct mk_upstreams *all, unsigned place)
@@ -84,7 +92,7 @@ static void on_message(struct mk_worker *w, mk_str message, void *data)
     mk_pool_on_message(mk_worker_data(w, &MK_PLUGIN_OF(upstream)), message);
 }
 
-static const struct mk_conf_table *const sections[] = {&mk_upstream_table, NULL};
+static const struct mk_conf_table *const sections[] = {&mk_settings_table, NULL};
 
 MK_PLUGIN(upstream) = {
     MK_PLUGIN_HEAD,

@@ -166,7 +166,14 @@ def ring_complaints(graph, what="objects"):
     return complaints
 
 
-def check_symbols(objects):
+# Layers that are objects of their own, and call the program as plugins do, too.
+OBJECTS = {"upstream"}
+
+
+def check_symbols(objects, public=frozenset()):
+    for obj, symbols in objects.needs.items():
+        if objects.layer[obj] in OBJECTS:
+            symbols -= {s for s in symbols & public if objects.layer.get(objects.home.get(s)) != objects.layer[obj]}
     graph = objects.edges()
     complaints = []
     for obj, targets in graph.items():
@@ -211,7 +218,7 @@ def check(args):
     public = house.public_names(args.root)
     for name, paths in house.plugin_objects(args.build).items():
         complaints += check_plugin(name, paths, ours, public)
-    return complaints + check_symbols(ours)
+    return complaints + check_symbols(ours, public)
 
 
 def build_libraries(test, sources):
@@ -278,6 +285,9 @@ def self_test(test):
     up = {"base/c.c": "void mk_b(void);\nvoid mk_c(void) { mk_b(); }\n"}
     test.expect("library that calls up", check_symbols(objects_of(test, base | down | up)),
                 r"base/c\.c\.o calls up: it needs mk_b of os/b\.c\.o")
+    guest = {"upstream/c.c": "void mk_w(void);\nvoid mk_c(void) { mk_w(); }\n", "web/w.c": "void mk_w(void) {}\n"}
+    test.expect("an object of its own calls the public interface", check_symbols(objects_of(test, guest), {"mk_w"}))
+    test.expect("and nothing else", check_symbols(objects_of(test, guest)), r"upstream/c\.c\.o calls up")
     aside = {"http/c.c": "extern int mk_b(void);\nint (*mk_c)(void) = mk_b;\n"}
     test.expect("library that points to a neighbour", check_symbols(objects_of(test, base | down | aside)),
                 "http/c.c.o calls up")

@@ -21,7 +21,7 @@ def defined(path, *flags):
             yield m.group(1), m.group(2)
 
 # LAYER/FILE -> a further beginning of its names.
-ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex"}
+ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin"}
 
 
 def nouns(layer, stem):

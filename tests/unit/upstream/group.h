@@ -51,11 +51,15 @@ static inline void begin_group(unsigned n)
                                              .max_fails = 3,
                                              .fail_ms = 10000,
                                              .resolve_ms = 30000};
-    upstreams = (struct mk_upstreams){
-        .first = &upstream, .last = &upstream, .n = 1, .n_servers = n, .board = new_board()};
+    upstreams = (struct mk_upstreams){.plugin = &MK_PLUGIN_OF(upstream),
+                                      .first = &upstream,
+                                      .last = &upstream,
+                                      .n = 1,
+                                      .n_servers = n,
+                                      .board = new_board()};
     upstream = (struct mk_upstream){.name = MK_STR_INIT("u"),
                                     .settings = &settings,
-                                    .board = &upstreams.board,
+                                    .all = &upstreams,
                                     .servers = servers,
                                     .n = n,
                                     .keep = 8,
@@ -94,7 +98,7 @@ static inline void end_group(void)
         mk_fd_close(&listening[i]);
 }
 
-/* What an exchange was told. */
+/* What an exchange has noticed. */
 struct told {
     unsigned n, which;
 };

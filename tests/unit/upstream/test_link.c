@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "upstream/link.h"
 
 #include "unit/upstream/group.h"
 
@@ -275,7 +274,7 @@ static void the_queue_is_bounded_in_length_and_time(void **state)
     mk_link_give(a, MK_LINK_CLOSE);
 }
 
-static void who_waits_may_give_up(void **state)
+static void an_exchange_that_waits_may_give_up(void **state)
 {
     struct told told[2];
     (void)state;
@@ -365,7 +364,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_backup_serves_when_no_other_does, start, stop),
         cmocka_unit_test_setup_teardown(those_beyond_the_budget_queue_in_order, start, stop),
         cmocka_unit_test_setup_teardown(the_queue_is_bounded_in_length_and_time, start, stop),
-        cmocka_unit_test_setup_teardown(who_waits_may_give_up, start, stop),
+        cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start, stop),
         cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start, stop),
         cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start, stop),
         cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start, stop),

@@ -12,7 +12,6 @@
 #include "net/watcher.h"
 #include "unit/test.h"
 #include "upstream/health.h"
-#include "upstream/link.h"
 #include "upstream/pool.h"
 
 struct mk_worker {

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What one worker has of all upstreams: open and idle connections, and exchanges that wait for one. */
+#ifndef MK_UPSTREAM_POOL_TYPE_H
+#define MK_UPSTREAM_POOL_TYPE_H
+
+#include "upstream/link_type.h"
+
+struct mk_pool;
+
+/* Of one server. */
+struct mk_outlet {
+    struct mk_pool *pool;
+    const struct mk_server *server;
+    struct mk_names names;
+    struct mk_list idle; /* the one used last first */
+    unsigned n_open, n_idle;
+    int64_t turn;                   /* its credit in `Balance turns` */
+    struct mk_tls_session *session; /* the last one, to be resumed */
+};
+
+/* Of one upstream. */
+struct mk_group {
+    struct mk_pool *pool;
+    const struct mk_upstream *upstream;
+    struct mk_outlet *outlets;
+    struct mk_list waiting; /* links, in the order they came */
+    unsigned n_waiting;
+    unsigned first; /* of `Balance least`: where the search begins */
+};
+
+struct mk_pool {
+    struct mk_worker *worker;
+    const struct mk_upstreams *upstreams;
+    struct mk_board board;
+    unsigned row;
+    struct mk_group *groups;   /* by mk_upstream.index */
+    struct mk_outlet *outlets; /* of all groups */
+    struct mk_alarm *alarm;    /* sweeps, while there is anything to sweep */
+    bool is_sweeping;
+    struct mk_turn_end *end; /* reports to links whose state changed */
+    struct mk_list changed;
+};
+
+#endif
