@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-static bool fill(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
-
-static bool fill(char path[PATH_MAX], const char *fmt, ...)
+bool mk_place_print(char path[PATH_MAX], const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -19,14 +17,14 @@ static bool fill(char path[PATH_MAX], const char *fmt, ...)
 bool mk_place_folder(unsigned i, char path[PATH_MAX])
 {
     if (i > 0)
-        return fill(path, "%s", MK_PLUGIN_DIR);
+        return mk_place_print(path, "%s", MK_PLUGIN_DIR);
     char program[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
     if (len <= 0)
         return false;
     mk_str folder = mk_str_of(program, (size_t)len);
     folder = mk_str_first(folder, mk_str_find_last(folder, '/'));
-    return fill(path, "%.*s/plugins", MK_STR_ARG(folder));
+    return mk_place_print(path, "%.*s/plugins", MK_STR_ARG(folder));
 }
 
 bool mk_place_find(mk_str name, char path[PATH_MAX])
@@ -34,7 +32,7 @@ bool mk_place_find(mk_str name, char path[PATH_MAX])
     char folder[PATH_MAX];
     for (unsigned i = 0; i < MK_PLACE_FOLDERS; i++)
         if (mk_place_folder(i, folder) &&
-            fill(path, "%s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, folder, MK_STR_ARG(name)) &&
+            mk_place_print(path, "%s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, folder, MK_STR_ARG(name)) &&
             access(path, F_OK) == 0)
             return true;
     return false;

@@ -121,17 +121,6 @@ static bool widen(struct mk_object *o, char why[MK_OBJECT_WHY])
 
 /* ---- Files ---- */
 
-static bool fill(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3);
-
-static bool fill(char path[PATH_MAX], const char *fmt, ...)
-{
-    va_list args;
-    va_start(args, fmt);
-    int len = vsnprintf(path, PATH_MAX, fmt, args);
-    va_end(args);
-    return len > 0 && len < PATH_MAX;
-}
-
 static const struct mk_plugin *find_symbol(void *handle)
 {
     return dlsym(handle, "mk_plugin");
@@ -222,7 +211,7 @@ bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY])
 {
     *o = (struct mk_object){0};
     if (mk_str_find(name, '/') != MK_STR_NONE) {
-        if (!fill(o->path, "%.*s", MK_STR_ARG(name)))
+        if (!mk_place_print(o->path, "%.*s", MK_STR_ARG(name)))
             return fail(why, "its name is too long");
         return open_file(o, why);
     }
@@ -243,8 +232,8 @@ bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_s
     char beside[PATH_MAX];
     const char *base = strrchr(by->path, '/');
     if (base && !find_built_in(name) &&
-        fill(beside, "%.*s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, (int)(base - by->path), by->path,
-             MK_STR_ARG(name)) &&
+        mk_place_print(beside, "%.*s/" MK_PLACE_PREFIX "%.*s" MK_PLACE_SUFFIX, (int)(base - by->path),
+                       by->path, MK_STR_ARG(name)) &&
         access(beside, F_OK) == 0)
         name = mk_str_from_c(beside);
     return mk_object_open(o, name, why);
@@ -265,7 +254,7 @@ static bool each_in(const char *folder, bool (*each)(const struct mk_object *o, 
     char pattern[PATH_MAX], why[MK_OBJECT_WHY];
     glob_t found;
     bool goes_on = true;
-    if (!fill(pattern, "%s/" MK_PLACE_PREFIX "*" MK_PLACE_SUFFIX, folder) ||
+    if (!mk_place_print(pattern, "%s/" MK_PLACE_PREFIX "*" MK_PLACE_SUFFIX, folder) ||
         glob(pattern, 0, NULL, &found) != 0)
         return true;
     for (size_t i = 0; goes_on && i < found.gl_pathc; i++) {
