@@ -99,6 +99,16 @@ MK_API struct mk_config *mk_conf_spot_config(const struct mk_conf_spot *spot);
 /** Zeroed memory that lives as long as the configuration. NULL when memory is out, which has been reported.
  */
 MK_API void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size);
+/**
+ * Copies `item` to the end of a vector that only this function makes longer, in memory that lives as long as
+ * the configuration. `vector` is the address of a pointer to the elements, NULL at first; `n` is their
+ * number, `size` that of bytes in each. False when memory is out, which has been reported.
+ *
+ *     if (!mk_conf_spot_append(spot, &settings->names, &settings->n_names, &word, sizeof word))
+ *         return false;
+ */
+MK_API bool mk_conf_spot_append(const struct mk_conf_spot *spot, void *vector, size_t *n, const void *item,
+                                size_t size);
 /** The next word of *rest, quotes removed; absent at the end. False (reported) for a quote that is not
  * closed. */
 MK_API bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word);

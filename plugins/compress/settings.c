@@ -61,18 +61,9 @@ static bool show_codings(const void *field, size_t i, struct mk_buf *out)
 
 static bool add_path(const struct mk_conf_spot *spot, mk_str word, struct paths *p)
 {
-    if ((p->n & (p->n - 1)) == 0) { /* full: it doubles */
-        struct mk_pattern *more = mk_conf_spot_alloc(spot, (p->n ? 2 * p->n : 1) * sizeof *more);
-        if (!more)
-            return false;
-        if (p->n)
-            memcpy(more, p->v, p->n * sizeof *more);
-        p->v = more;
-    }
-    if (mk_pattern_set(&p->v[p->n], word)) {
-        p->n++;
-        return true;
-    }
+    struct mk_pattern pattern;
+    if (mk_pattern_set(&pattern, word))
+        return mk_conf_spot_append(spot, &p->v, &p->n, &pattern, sizeof pattern);
     mk_conf_spot_error(spot, word, "`%.*s` is not a path: expected a path such as /account/* or *.log",
                        MK_STR_ARG(word));
     return false;

@@ -21,18 +21,8 @@ static mk_str lower(mk_str text, char *room)
 static bool append(const struct mk_conf_spot *spot, struct types *t, mk_str word)
 {
     char *room = mk_conf_spot_alloc(spot, word.len + 1);
-    if (!room)
-        return false;
-    if ((t->n & (t->n - 1)) == 0) { /* full: it doubles */
-        mk_str *more = mk_conf_spot_alloc(spot, (t->n ? 2 * t->n : 1) * sizeof *more);
-        if (!more)
-            return false;
-        if (t->n)
-            memcpy(more, t->v, t->n * sizeof *more);
-        t->v = more;
-    }
-    t->v[t->n++] = lower(word, room);
-    return true;
+    mk_str type = room ? lower(word, room) : MK_ABSENT;
+    return room && mk_conf_spot_append(spot, &t->v, &t->n, &type, sizeof type);
 }
 
 bool compress_types_parse(const struct mk_conf_spot *spot, mk_str value, void *field)

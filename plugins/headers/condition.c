@@ -88,20 +88,6 @@ bool headers_condition_holds(const struct condition *c, struct response_facts *f
     return !c->type.p || has_type(c, f);
 }
 
-void *headers_append(const struct mk_conf_spot *spot, void *list, size_t n, const void *item, size_t size)
-{
-    if ((n & (n - 1)) == 0) { /* full: it doubles */
-        void *more = mk_conf_spot_alloc(spot, (n ? 2 * n : 1) * size);
-        if (!more)
-            return NULL;
-        if (n)
-            memcpy(more, list, n * size);
-        list = more;
-    }
-    memcpy((char *)list + n * size, item, size);
-    return list;
-}
-
 bool headers_read_time(mk_str word, uint64_t *seconds)
 {
     static const struct {

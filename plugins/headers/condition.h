@@ -25,9 +25,6 @@ bool headers_condition_read_type(mk_str word, struct condition *c);
 
 bool headers_condition_holds(const struct condition *c, struct response_facts *facts);
 
-/* `item` behind the n others of `list`, in memory of the configuration; NULL when that is out (reported). */
-void *headers_append(const struct mk_conf_spot *spot, void *list, size_t n, const void *item, size_t size);
-
 /* "90", "90s", "5m", "12h", "30d", "2w", "1y" in seconds; false for anything else. */
 bool headers_read_time(mk_str word, uint64_t *seconds);
 

@@ -47,12 +47,7 @@ static bool read_origin(const struct mk_conf_spot *spot, mk_str word, struct cor
     }
     if (!split_origin(word, &origin))
         return fail_origin(spot, word);
-    struct cors_origin *more = headers_append(spot, rule->origins, rule->n, &origin, sizeof origin);
-    if (!more)
-        return false;
-    rule->origins = more;
-    rule->n++;
-    return true;
+    return mk_conf_spot_append(spot, &rule->origins, &rule->n, &origin, sizeof origin);
 }
 
 /* "A,B" as a list of tokens with a blank behind each comma. */
@@ -151,12 +146,7 @@ bool headers_cors_parse(const struct mk_conf_spot *spot, mk_str value, void *fie
         else if (!read_word(spot, word, &rule))
             return false;
     }
-    if (!check(spot, &rule))
-        return false;
-    struct cors_rule *v = headers_append(spot, cors->v, cors->n, &rule, sizeof rule);
-    if (v)
-        *cors = (struct cors){v, cors->n + 1};
-    return v != NULL;
+    return check(spot, &rule) && mk_conf_spot_append(spot, &cors->v, &cors->n, &rule, sizeof rule);
 }
 
 bool headers_cors_show(const void *field, size_t i, struct mk_buf *out)

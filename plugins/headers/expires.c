@@ -48,10 +48,7 @@ bool headers_expires_parse(const struct mk_conf_spot *spot, mk_str value, void *
         mk_conf_spot_error(spot, rest, "unexpected `%.*s` after the time", MK_STR_ARG(rest));
         return false;
     }
-    struct expiry *v = headers_append(spot, list->v, list->n, &e, sizeof e);
-    if (v)
-        *list = (struct expiries){v, list->n + 1};
-    return v != NULL;
+    return mk_conf_spot_append(spot, &list->v, &list->n, &e, sizeof e);
 }
 
 bool headers_expires_show(const void *field, size_t i, struct mk_buf *out)

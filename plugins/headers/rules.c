@@ -122,9 +122,7 @@ void headers_rules_read(const struct mk_conf_spot *spot, enum rule_kind kind, st
         return;
     if (kind == RULE_REMOVE ? !read_nothing(spot, rest) : !read_value(spot, rest, &rule))
         return;
-    struct rule *v = headers_append(spot, rules->v, rules->n, &rule, sizeof rule);
-    if (v)
-        *rules = (struct rules){v, rules->n + 1};
+    (void)mk_conf_spot_append(spot, &rules->v, &rules->n, &rule, sizeof rule);
 }
 
 bool headers_rules_show(const struct rules *rules, size_t i, struct mk_buf *key, struct mk_buf *value)

@@ -12,22 +12,6 @@ static const char bandwidth_form[] =
 
 /* ---- Words ---- */
 
-/* One more at the end of a vector that is full when its length is a power of two. */
-static void *add(const struct mk_conf_spot *spot, void **at, size_t *n, size_t size)
-{
-    if ((*n & (*n - 1)) == 0) {
-        void *more = mk_conf_spot_alloc(spot, (*n ? *n * 2 : 1) * size);
-        if (!more)
-            return NULL;
-        if (*n)
-            memcpy(more, *at, *n * size);
-        *at = more;
-    }
-    return (char *)*at + size * (*n)++;
-}
-
-#define ADD(spot, vector, n) add(spot, (void **)&(vector), &(n), sizeof *(vector))
-
 static bool is_path(mk_str word)
 {
     return word.len && (word.p[0] == '/' || word.p[0] == '*');
@@ -35,8 +19,8 @@ static bool is_path(mk_str word)
 
 static bool add_path(const struct mk_conf_spot *spot, struct mk_pattern **paths, size_t *n, mk_str word)
 {
-    struct mk_pattern *place = add(spot, (void **)paths, n, sizeof *place);
-    return place && mk_pattern_set(place, word);
+    struct mk_pattern path;
+    return mk_pattern_set(&path, word) && mk_conf_spot_append(spot, paths, n, &path, sizeof path);
 }
 
 static bool fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
@@ -218,20 +202,15 @@ static bool show_rule(const void *field, size_t i, struct mk_buf *out)
 
 static bool add_exempt(const struct mk_conf_spot *spot, struct limits_exempt *e, mk_str word)
 {
-    struct mk_network network, *place;
-    mk_str *kept = ADD(spot, e->words, e->n_words);
-    if (!kept)
+    struct mk_network network;
+    if (!mk_conf_spot_append(spot, &e->words, &e->n_words, &word, sizeof word))
         return false;
-    *kept = word;
     if (is_path(word))
         return add_path(spot, &e->paths, &e->n_paths, word);
     if (!mk_network_parse(word, &network))
         return fail(spot, word, "neither a path nor a network",
                     "/path, 192.0.2.7, 192.0.2.0/24, 2001:db8::/32 or unix:");
-    place = ADD(spot, e->networks, e->n_networks);
-    if (place)
-        *place = network;
-    return place;
+    return mk_conf_spot_append(spot, &e->networks, &e->n_networks, &network, sizeof network);
 }
 
 static bool parse_exempt(const struct mk_conf_spot *spot, mk_str value, void *field)

@@ -24,22 +24,9 @@ static bool read(const struct mk_conf_spot *spot, mk_str word, struct choice *c)
     return false;
 }
 
-static bool append(const struct mk_conf_spot *spot, struct choices *list, const struct choice *c)
-{
-    if ((list->n & (list->n - 1)) == 0) { /* full: it doubles */
-        struct choice *more = mk_conf_spot_alloc(spot, (list->n ? 2 * list->n : 1) * sizeof *more);
-        if (!more)
-            return false;
-        if (list->n)
-            memcpy(more, list->v, list->n * sizeof *more);
-        list->v = more;
-    }
-    list->v[list->n++] = *c;
-    return true;
-}
-
 bool logger_choices_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
+    struct choices *list = field;
     mk_str rest = value, word;
     struct choice c;
     for (;;) {
@@ -47,7 +34,7 @@ bool logger_choices_parse(const struct mk_conf_spot *spot, mk_str value, void *f
             return false;
         if (!word.p)
             return true;
-        if (!read(spot, word, &c) || !append(spot, field, &c))
+        if (!read(spot, word, &c) || !mk_conf_spot_append(spot, &list->v, &list->n, &c, sizeof c))
             return false;
     }
 }

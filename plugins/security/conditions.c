@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conditions.h"
 
-/* One more at the end of a vector whose room doubles whenever it is full, which it is when its length is a
- * power of two. NULL: no memory, which is reported. */
-static void *add(const struct mk_conf_spot *spot, void **at, size_t *n, size_t size)
-{
-    if ((*n & (*n - 1)) == 0) {
-        void *more = mk_conf_spot_alloc(spot, (*n ? *n * 2 : 1) * size);
-        if (!more)
-            return NULL;
-        if (*n)
-            memcpy(more, *at, *n * size);
-        *at = more;
-    }
-    return (char *)*at + size * (*n)++;
-}
-
-#define ADD(spot, vector, n) add(spot, (void **)&(vector), &(n), sizeof *(vector))
-
 bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *what, const char *expected)
 {
     mk_conf_spot_error(spot, part, "`%.*s` is %s: expected %s", MK_STR_ARG(mk_str_first(part, 80)), what,
@@ -27,22 +10,16 @@ bool security_fail(const struct mk_conf_spot *spot, mk_str part, const char *wha
 
 bool security_add_path(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
 {
-    struct mk_pattern pattern, *place;
+    struct mk_pattern pattern;
     if (!mk_pattern_set(&pattern, word))
         return security_fail(spot, word, "not a path", "/name, /folder/*, *.suffix or the like");
-    if (!(place = ADD(spot, rule->paths, rule->n_paths)))
-        return false;
-    *place = pattern;
-    return true;
+    return mk_conf_spot_append(spot, &rule->paths, &rule->n_paths, &pattern, sizeof pattern);
 }
 
 bool security_put_network(const struct mk_conf_spot *spot, struct security_rule *rule,
                           const struct mk_network *network)
 {
-    struct mk_network *place = ADD(spot, rule->networks, rule->n_networks);
-    if (place)
-        *place = *network;
-    return place;
+    return mk_conf_spot_append(spot, &rule->networks, &rule->n_networks, network, sizeof *network);
 }
 
 bool security_add_network(const struct mk_conf_spot *spot, struct security_rule *rule, mk_str word)
@@ -57,10 +34,7 @@ bool security_add_network(const struct mk_conf_spot *spot, struct security_rule 
 
 static bool add_text(const struct mk_conf_spot *spot, mk_str **texts, size_t *n, mk_str text)
 {
-    mk_str *place = add(spot, (void **)texts, n, sizeof *place);
-    if (place)
-        *place = text;
-    return place;
+    return mk_conf_spot_append(spot, texts, n, &text, sizeof text);
 }
 
 static bool is_upper(mk_str word)

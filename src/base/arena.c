@@ -164,6 +164,23 @@ mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...)
     return mk_str_of(p, (size_t)len);
 }
 
+bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *item, size_t size)
+{
+    char *at;
+    memcpy(&at, vector, sizeof at);
+    if ((*n & (*n - 1)) == 0) { /* full */
+        char *more = mk_arena_zalloc(a, *n ? *n * 2 : 1, size);
+        if (!more)
+            return false;
+        if (*n)
+            memcpy(more, at, *n * size);
+        at = more;
+        memcpy(vector, &at, sizeof at);
+    }
+    memcpy(at + (*n)++ * size, item, size);
+    return true;
+}
+
 bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data)
 {
     struct mk_arena_cleanup *c = mk_arena_alloc(a, sizeof *c);

@@ -43,6 +43,11 @@ void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size) MK_MUST_USE;
 mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;
 mk_str mk_arena_printf(struct mk_arena *a, const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
 
+/* Copies `item` to the end of a vector that only this function makes longer: its memory doubles when its
+ * length is a power of two. `vector` is the address of a pointer to the elements, NULL at first; `n` is their
+ * number, `size` that of bytes in each. False when out of memory. */
+bool mk_arena_append(struct mk_arena *a, void *vector, size_t *n, const void *item, size_t size) MK_MUST_USE;
+
 /* Calls fn(data) when the arena ends. False when out of memory: fn will not be called. */
 bool mk_arena_on_end(struct mk_arena *a, void (*fn)(void *data), void *data) MK_MUST_USE;
 

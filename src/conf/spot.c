@@ -28,6 +28,12 @@ void *mk_conf_spot_alloc(const struct mk_conf_spot *spot, size_t size)
     return mk_arena_zalloc(spot->arena, 1, size);
 }
 
+bool mk_conf_spot_append(const struct mk_conf_spot *spot, void *vector, size_t *n, const void *item,
+                         size_t size)
+{
+    return mk_arena_append(spot->arena, vector, n, item, size);
+}
+
 bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word)
 {
     mk_err e = mk_conf_words_next(spot->arena, rest, word);

@@ -2,7 +2,6 @@
 #include "setup/addresses.h"
 
 #include "setup/keys.h"
-#include "setup/keys_list.h"
 
 enum { LISTENS_MAX = 64 }; /* MK_LISTENERS_MAX of the layer above */
 
@@ -110,17 +109,13 @@ static struct mk_listen *find(const struct mk_listens *list, const struct mk_add
 static void push(struct collect *c, const struct mk_listen *one, bool of_server)
 {
     struct mk_listens *all = &c->g->listens;
-    void *at = all->at;
     if (all->n == LISTENS_MAX) {
         mk_conf_report_error(c->report, &one->at, "there are more than %d addresses to listen on",
                              LISTENS_MAX);
         return;
     }
-    if (!mk_keys_list_grow(&c->g->arena, &at, all->n, &all->cap, sizeof *all->at))
-        return;
-    all->at = at;
-    all->at[all->n] = *one;
-    all->at[all->n++].of_server = of_server;
+    if (mk_arena_append(&c->g->arena, &all->at, &all->n, one, sizeof *one))
+        all->at[all->n - 1].of_server = of_server;
 }
 
 static void gather(struct collect *c, struct mk_listens *list, bool of_server)

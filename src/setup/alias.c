@@ -3,7 +3,6 @@
 
 #include "conf/words.h"
 #include "os/fd.h"
-#include "setup/keys_list.h"
 
 /* Expects a decoded path as in requests ("/docs", "/a/b c"), its trailing slash already removed. */
 static bool is_mountable(mk_str path)
@@ -54,12 +53,7 @@ bool mk_alias_parse(const struct mk_conf_spot *spot, mk_str value, void *field)
     if (!check_path(spot, list, path, one.path))
         return false;
     one.folder = mk_conf_spot_path(spot, folder);
-    void *at = list->at;
-    if (!one.folder.p || !mk_keys_list_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at))
-        return false;
-    list->at = at;
-    list->at[list->n++] = one;
-    return true;
+    return one.folder.p && mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
 }
 
 bool mk_alias_show(const void *field, size_t i, struct mk_buf *out)

@@ -5,7 +5,6 @@
 #include "os/file.h"
 #include "proto/service_type.h"
 #include "setup/alias.h"
-#include "setup/keys_list.h"
 #include "setup/keys_tls.h"
 
 static const char *const symlink_words[] = {"off", "owner", "on", NULL};
@@ -74,12 +73,7 @@ static bool parse_listen(const struct mk_conf_spot *spot, mk_str value, void *fi
         mk_conf_spot_error(spot, word, "`%.*s` %s", MK_CONF_REPORT_ARG(word), problem);
         return false;
     }
-    void *at = list->at;
-    if (!mk_keys_list_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at))
-        return false;
-    list->at = at;
-    list->at[list->n++] = one;
-    return true;
+    return mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
 }
 
 static bool show_listen(const void *field, size_t i, struct mk_buf *out)
@@ -531,12 +525,8 @@ static const struct mk_conf_table location_table = {
 static void read_pair(const struct mk_conf_spot *spot)
 {
     struct mk_pairs *pairs = spot->out;
-    void *at = pairs->at;
-    if (!mk_keys_list_grow(spot->arena, &at, pairs->n, &pairs->cap, sizeof *pairs->at))
-        return;
-    pairs->at = at;
-    pairs->at[pairs->n++] =
-        (struct mk_pair){.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
+    struct mk_pair one = {.key = spot->entry->key, .value = spot->entry->value, .entry = spot->entry};
+    (void)!mk_arena_append(spot->arena, &pairs->at, &pairs->n, &one, sizeof one); /* the arena remembers */
 }
 
 static bool show_pair(const void *in, size_t i, struct mk_buf *key, struct mk_buf *value)

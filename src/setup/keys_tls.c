@@ -3,7 +3,6 @@
 
 #include "base/num.h"
 #include "conf/value.h"
-#include "setup/keys_list.h"
 
 enum { HSTS_MAX_S = 10 * 366 * 86400 };
 
@@ -45,12 +44,7 @@ bool mk_keys_tls_parse_certificate(const struct mk_conf_spot *spot, mk_str value
     if (!read_path(spot, &rest, &one.file) || !read_path(spot, &rest, &one.key) ||
         !read_path(spot, &rest, &one.ocsp) || !at_end(spot, rest))
         return false;
-    void *at = list->at;
-    if (!mk_keys_list_grow(spot->arena, &at, list->n, &list->cap, sizeof *list->at))
-        return false;
-    list->at = at;
-    list->at[list->n++] = one;
-    return true;
+    return mk_arena_append(spot->arena, &list->at, &list->n, &one, sizeof one);
 }
 
 bool mk_keys_tls_show_certificate(const void *field, size_t i, struct mk_buf *out)

@@ -22,7 +22,7 @@ struct mk_listen {
 
 struct mk_listens {
     struct mk_listen *at;
-    size_t n, cap;
+    size_t n;
 };
 
 /* PEM files of one pair, relative to the folder of the configuration file that names them; each ends with a
@@ -34,7 +34,7 @@ struct mk_certificate {
 
 struct mk_certificates {
     struct mk_certificate *at;
-    size_t n, cap;
+    size_t n;
 };
 
 /* Strict-Transport-Security (RFC 6797). */
@@ -109,7 +109,7 @@ struct mk_alias {
 
 struct mk_aliases {
     struct mk_alias *at;
-    size_t n, cap;
+    size_t n;
 };
 
 struct mk_host_settings {
@@ -132,7 +132,7 @@ struct mk_pairs {
         mk_str key, value;
         const struct mk_conf_entry *entry;
     } * at;
-    size_t n, cap;
+    size_t n;
 };
 
 #endif

@@ -109,6 +109,37 @@ static void a_failure_is_kept_until_the_end(void **state)
     mk_arena_fini(&a);
 }
 
+static void a_vector_grows_item_by_item(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    uint64_t *v = NULL;
+    size_t n = 0;
+    mk_arena_init(&a, NULL);
+    for (uint64_t i = 0; i < 1000; i++) {
+        uint64_t item = i * i;
+        assert_true(mk_arena_append(&a, &v, &n, &item, sizeof item));
+        assert_int_equal(n, i + 1);
+    }
+    for (uint64_t i = 0; i < n; i++)
+        assert_int_equal(v[i], i * i);
+    mk_arena_fini(&a);
+}
+
+static void a_vector_stays_when_it_cannot_grow(void **state)
+{
+    (void)state;
+    struct mk_arena a;
+    uint32_t item = 1, *v = &item;
+    const size_t full = SIZE_MAX / 4 + 1; /* a power of two, whose double is too much for any memory */
+    size_t n = full;
+    mk_arena_init(&a, NULL);
+    assert_false(mk_arena_append(&a, &v, &n, &item, sizeof item));
+    assert_ptr_equal(v, &item);
+    assert_int_equal(n, full);
+    mk_arena_fini(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +149,8 @@ int main(void)
         cmocka_unit_test(cleanups_run_last_first),
         cmocka_unit_test(copies_end_with_nul),
         cmocka_unit_test(a_failure_is_kept_until_the_end),
+        cmocka_unit_test(a_vector_grows_item_by_item),
+        cmocka_unit_test(a_vector_stays_when_it_cannot_grow),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
