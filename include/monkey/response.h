@@ -119,6 +119,16 @@ MK_API int mk_response_set_raw_source(struct mk_response *r, const struct mk_sou
  * raw source does not count, because the server cannot tell which of it is content. */
 MK_API bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r);
 
+/**
+ * Was the response sent whole, as far as the server can tell: did the kernel take all of it? Known when the
+ * request is over: for close() of a source or a filter, on_done, and functions of mk_request_on_end().
+ *
+ * This is about what the client had to get: true also for a HEAD, a 304, or a filter that needed less, when
+ * the source was pulled for a part of its content or not at all. False when the client left or reset its
+ * stream, when something failed, and for a source that is closed because other content takes its place.
+ */
+MK_API bool mk_response_was_sent(const struct mk_response *r);
+
 #ifdef __cplusplus
 }
 #endif

@@ -28,8 +28,8 @@ struct mk_source_ops {
      * Called in the worker's loop; must not block.
      */
     ssize_t (*pull)(void *ctx, char *room, size_t cap);
-    /** The response ended, or its client went away: give back what the source holds. Called once. May be
-     * NULL. */
+    /** The response ended, or its client went away (mk_response_was_sent() tells which): give back what the
+     * source holds. Called once. May be NULL. */
     void (*close)(void *ctx);
 };
 

@@ -472,6 +472,7 @@ void mk_flow_end(struct mk_exchange *x, enum mk_ending ending, uint64_t content_
         .duration_ms = now_ms - x->request.now_ms,
         .began_us = x->began_us,
     };
+    x->response.sent = ending == MK_ENDING_DONE;
     for (size_t i = 0; site && is_cut_off(ending) && i < site->hooks.abort.n; i++)
         site->hooks.abort.at[i].plugin->on_abort(&x->request, site->hooks.abort.at[i].data);
     for (size_t i = 0; site && i < site->hooks.done.n; i++)

@@ -10,7 +10,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
 {
     r->arena = arena;
     r->status = 0;
-    r->sealed = r->no_raw = false;
+    r->sealed = r->sent = r->no_raw = false;
     r->fails_with = 0;
     r->n_blocks = r->n_fields = 0;
     r->trailers = NULL;
@@ -314,6 +314,11 @@ int mk_response_set_raw_source(struct mk_response *r, const struct mk_source_ops
     if (!e)
         r->content.raw = true;
     return e;
+}
+
+bool mk_response_was_sent(const struct mk_response *r)
+{
+    return r->sent;
 }
 
 bool mk_response_will_send_content(const struct mk_request *request, const struct mk_response *r)

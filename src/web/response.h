@@ -25,6 +25,7 @@ struct mk_response {
     struct mk_arena *arena; /* the request's */
     unsigned status;        /* 0 until it is set */
     bool sealed;            /* its head is on the way */
+    bool sent;              /* the request is over, and all of it was sent */
     bool no_raw;            /* the protocol cannot send bytes as they are */
     uint16_t fails_with;    /* the status in its place if its content fails at once; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;

@@ -15,8 +15,9 @@ pytestmark = [
 
 SECTIONS = """
 [ROUTES]
-    /fails  fails
-    /*      static
+    /fails   fails
+    /closes  closes
+    /*       static
 [ERROR_PAGES]
     504     slow.html
 """
@@ -82,3 +83,53 @@ def test_what_was_sent_cannot_be_replaced(server, tmp_path):
     (record,) = records(tmp_path, 1)
     assert '"status":200' in record
     assert server.get("/").text == "hello"
+
+
+# ---- What became of a response ----
+
+HUGE = 50_000_000
+
+
+@pytest.mark.parametrize("target, method, text", [
+    ("size=1000&known=1", "GET", "sent, 0 left"),
+    ("size=1000", "GET", "sent, 0 left"),
+    ("size=300000&known=1", "GET", "sent, 0 left"),
+    ("size=300000", "GET", "sent, 0 left"),
+    ("size=0", "GET", "sent, 0 left"),
+    ("size=1000&known=1", "HEAD", "sent, 1000 left"),
+    ("size=1000", "HEAD", "sent, 1000 left"),
+    ("size=1000&status=304", "GET", "sent, 1000 left"),
+    ("size=1000&status=204", "GET", "sent, 1000 left"),
+    ("size=1000&cut=100", "GET", "sent, 900 left"),
+    ("size=1000&replaced=1", "GET", "not sent, 1000 left"),
+    ("size=1000&lies=1", "GET", "not sent, 0 left"),
+    ("size=300000&lies=1", "GET", "not sent, 0 left"),
+    ("size=300000&lies=1&known=1", "GET", "not sent, 0 left")])
+def test_a_source_learns_whether_the_response_was_sent(server, target, method, text):
+    cut_off = "lies" in target and "size=1000" not in target
+    with server.connect() as c:
+        if cut_off:
+            with pytest.raises(Closed):
+                c.get(f"/closes?name=a&{target}", method)
+        else:
+            c.get(f"/closes?name=a&{target}", method)
+            assert "lies" in target or c.is_open()
+    server.err.wait_for(rf"gateway: closed a: {text}\n")
+    final = "not sent" if "lies" in target else "sent"
+    server.err.wait_for(rf"gateway: ended a: {final}, ")  # with the content that took its place
+
+
+def test_a_client_that_leaves_got_nothing_whole(server):
+    with server.connect() as c:
+        c.ask(f"/closes?size={HUGE}&known=1&name=a").read_head()
+    server.err.wait_for(r"gateway: closed a: not sent, [1-9]\d* left")
+
+
+def test_a_stream_that_is_reset_got_nothing_whole(server):
+    if not server.is_h2:
+        pytest.skip("only HTTP/2 can")
+    with server.connect() as c:
+        c.ask(f"/closes?size={HUGE}&name=a").read_head()
+        c.cancel()
+        server.err.wait_for(r"gateway: closed a: not sent, [1-9]\d* left")
+        assert c.is_open()

@@ -75,6 +75,75 @@ static enum mk_verdict fails(struct mk_request *request, struct mk_response *res
     return mk_response_set_source(response, &ops, f, MK_LENGTH_UNKNOWN) ? refuse(response, 503) : MK_DONE;
 }
 
+/* ---- closes?size=N&known=1&status=S&lies=1&name=X: a source that says at its end what became of the
+ * response; replaced=1 lets a hook take its place, cut=N a filter that reads no more than so much. ---- */
+
+struct closes {
+    struct mk_request *request;
+    struct mk_response *response;
+    uint64_t left;
+    bool lies;
+};
+
+static ssize_t pull_counted(void *ctx, char *room, size_t cap)
+{
+    struct closes *c = ctx;
+    size_t n = c->left < cap ? (size_t)c->left : cap;
+    memset(room, 'x', n);
+    c->left -= n;
+    return n ? (ssize_t)n : c->lies ? -EPIPE : 0;
+}
+
+static void say_closed(const struct closes *c, const char *what)
+{
+    mk_worker_log(mk_request_worker(c->request), MK_LOG_INFO, "gateway: %s %.*s: %s, %llu left", what,
+                  MK_STR_ARG(word_of(c->request, "name")),
+                  mk_response_was_sent(c->response) ? "sent" : "not sent", (unsigned long long)c->left);
+}
+
+static void on_close(void *ctx)
+{
+    say_closed(ctx, "closed");
+}
+
+static void on_end(void *ctx)
+{
+    say_closed(ctx, "ended");
+}
+
+static enum mk_verdict closes(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull_counted, .close = on_close};
+    struct closes *c = mk_request_alloc(request, sizeof *c);
+    uint64_t size = number_of(request, "size", 1000);
+    (void)data;
+    if (!c || mk_request_on_end(request, on_end, c))
+        return refuse(response, 503);
+    *c = (struct closes){
+        .request = request, .response = response, .left = size, .lies = word_of(request, "lies").p};
+    mk_response_set_status(response, (unsigned)number_of(request, "status", 200));
+    int64_t length = word_of(request, "known").p ? (int64_t)size + c->lies : MK_LENGTH_UNKNOWN;
+    return mk_response_set_source(response, &ops, c, length) ? refuse(response, 503) : MK_DONE;
+}
+
+static ssize_t pull_little(void *ctx, struct mk_inner *inner, char *room, size_t cap)
+{
+    uint64_t *left = ctx;
+    ssize_t n = *left ? mk_inner_pull(inner, room, *left < cap ? (size_t)*left : cap) : 0;
+    *left -= n > 0 ? (uint64_t)n : 0;
+    return n;
+}
+
+static void cut(struct mk_request *request, struct mk_response *response)
+{
+    static const struct mk_filter_ops ops = {.pull = pull_little};
+    uint64_t *left = mk_request_alloc(request, sizeof *left);
+    if (!left)
+        return;
+    *left = number_of(request, "cut", 0);
+    mk_response_add_filter(response, &ops, left, MK_LENGTH_UNKNOWN);
+}
+
 /* ---- The plugin ---- */
 
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
@@ -86,18 +155,23 @@ static int host(struct mk_config *config, struct mk_host *h, void *data, void **
 
 static void on_response(struct mk_request *request, struct mk_response *response, void *host_data)
 {
-    (void)request, (void)host_data;
+    (void)host_data;
     mk_response_add_static(response, MK_STR("X-Seen"), MK_STR("once"));
+    if (word_of(request, "replaced").p)
+        mk_response_set_static(response, MK_STR("replaced"));
+    if (word_of(request, "cut").p)
+        cut(request, response);
 }
 
-static const struct mk_handler fails_handler = {.name = "fails", .handle = fails};
+static const struct mk_handler fails_handler = {.name = "fails", .handle = fails},
+                               closes_handler = {.name = "closes", .handle = closes};
 
 MK_PLUGIN(gateway) = {
     MK_PLUGIN_HEAD,
     .name = "gateway",
     .version = "1",
     .help = "Does what gateways do.",
-    .handlers = (const struct mk_handler *const[]){&fails_handler, NULL},
+    .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, NULL},
     .host = host,
     .on_response = on_response,
 };

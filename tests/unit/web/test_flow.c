@@ -17,8 +17,10 @@ static void hooks_come_first_then_the_handler_then_hooks(void **state)
     assert_true(mk_flow_run(x)); /* it is ready, and stays so */
     assert_string_equal(said, "?a ?b h !b !a");
     x->response.sealed = true;
+    assert_false(mk_response_was_sent(&x->response));
     mk_flow_end(x, MK_ENDING_DONE, 5, site.now_ms + 7);
     assert_string_equal(said, "?a ?b h !b !a .a .b");
+    assert_true(mk_response_was_sent(&x->response));
     assert_int_equal(n_records, 2);
     assert_int_equal(last_record.status, 200);
     assert_int_equal(last_record.ending, MK_ENDING_DONE);
@@ -46,6 +48,7 @@ static void any_hook_may_be_missing(void **state)
     mk_flow_end(x, MK_ENDING_GONE, 0, site.now_ms);
     assert_string_equal(said, "?a h !a xa .a .a");
     assert_int_equal(last_record.status, 0); /* nothing was begun */
+    assert_false(mk_response_was_sent(&x->response));
     mk_exchange_free(x);
 }
 
