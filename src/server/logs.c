@@ -8,6 +8,13 @@
 #include "os/fd.h"
 #include "server/control.h"
 
+/* The master itself writes only to the error log. */
+static void exchange(struct mk_workers *w, const struct mk_logfile *f, int fd)
+{
+    struct mk_logwriter *own = &w->log->own;
+    (void)!(own->file == f ? mk_logwriter_exchange(own, fd) : mk_logfile_exchange(f, fd));
+}
+
 static void send_to_workers(struct mk_workers *w, mk_str where, int fd)
 {
     mk_workers_tell(w, &(struct mk_control_message){.kind = MK_CONTROL_LOG, .text = where, .fd = fd});
@@ -16,11 +23,11 @@ static void send_to_workers(struct mk_workers *w, mk_str where, int fd)
 void mk_logs_reopen(struct mk_workers *w, struct mk_generation *g)
 {
     for (size_t i = 0; i < g->logs.n; i++) {
-        struct mk_logfile *f = &g->logs.at[i];
+        const struct mk_logfile *f = &g->logs.at[i];
         bool may_move = f->kind == MK_LOGFILE_FILE || f->kind == MK_LOGFILE_SYSLOG;
         int fd = may_move ? mk_logfile_open_again(f) : -ENOENT;
         if (fd >= 0) {
-            (void)!mk_logfile_exchange(f, fd);
+            exchange(w, f, fd);
             send_to_workers(w, f->where, fd);
             mk_fd_close(&fd);
         } else if (may_move) {
@@ -29,7 +36,7 @@ void mk_logs_reopen(struct mk_workers *w, struct mk_generation *g)
     }
 }
 
-static struct mk_logfile *find(struct mk_generation *g, mk_str where)
+static const struct mk_logfile *find(const struct mk_generation *g, mk_str where)
 {
     for (size_t i = 0; i < g->logs.n; i++)
         if (g->logs.at[i].kind == MK_LOGFILE_FILE && mk_str_eq(g->logs.at[i].where, where))
@@ -59,9 +66,9 @@ static int start_next_file(const struct mk_logfile *f)
 
 void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *gs, size_t n, mk_str where)
 {
-    struct mk_logfile *full = NULL;
+    const struct mk_logfile *full = NULL;
     for (size_t i = 0; i < n && !full; i++) {
-        struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
+        const struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
         full = f && mk_logfile_is_full(f) ? f : NULL;
     }
     if (!full)
@@ -72,9 +79,9 @@ void mk_logs_rotate_if_full(struct mk_workers *w, struct mk_generation *const *g
         return;
     }
     for (size_t i = 0; i < n; i++) {
-        struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
+        const struct mk_logfile *f = gs[i] ? find(gs[i], where) : NULL;
         if (f)
-            (void)!mk_logfile_exchange(f, fd);
+            exchange(w, f, fd);
     }
     send_to_workers(w, full->where, fd);
     mk_fd_close(&fd);

@@ -232,7 +232,7 @@ static void abandon_reload(struct master *m)
 {
     mk_log_error(&m->log.log, "workers cannot serve the new configuration: keeping the old one");
     mk_workers_end(&m->workers, m->other, SIGKILL, false);
-    mk_errorlog_init(&m->log, level_of(m, m->generation), m->generation->error_log);
+    mk_errorlog_turn(&m->log, level_of(m, m->generation), m->generation->error_log);
     mk_generation_free(m->other);
     m->other = NULL;
     m->phase = PHASE_SERVING;
@@ -391,7 +391,7 @@ static void reload(struct master *m)
         tell_manager(m, "READY=1");
         return;
     }
-    mk_errorlog_init(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
+    mk_errorlog_turn(&m->log, (enum mk_log_level)m->other->server.log_level, m->other->error_log);
     m->phase = PHASE_RELOADING;
     mk_err e = mk_workers_start(&m->workers, m->other);
     if (e) {
@@ -605,7 +605,11 @@ static int start(struct master *m)
             return MK_EXIT_FAILED;
         }
     }
-    mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level, m->generation->error_log);
+    if (mk_errorlog_init(&m->log, (enum mk_log_level)m->generation->server.log_level,
+                         m->generation->error_log)) {
+        fputs("monkey: out of memory\n", stderr);
+        return MK_EXIT_FAILED;
+    }
     mk_process_block_signals(); /* a script may send one as soon as the pid file exists */
     const char *problem = take_pidfile(m);
     if (problem) {
@@ -629,6 +633,7 @@ static void close_all(struct master *m)
     drop_pidfile(m);
     if (m->workers.procs)
         mk_workers_fini(&m->workers);
+    mk_errorlog_fini(&m->log); /* before its file */
     if (m->other)
         mk_generation_free(m->other);
     if (m->generation)

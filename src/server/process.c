@@ -194,14 +194,14 @@ static void on_signal(struct mk_watch *w, uint32_t events)
 
 static void replace_log(struct process *p, const struct mk_control_message *m)
 {
-    struct mk_generation *g = p->worker.generation;
+    const struct mk_generation *g = p->worker.generation;
     for (size_t i = 0; i < g->logs.n; i++) {
         if (!mk_str_eq(g->logs.at[i].where, m->text) || g->logs.at[i].fd < 0)
             continue;
-        mk_err e = mk_logfile_exchange(&g->logs.at[i], m->fd);
+        mk_err e = mk_logwriter_exchange(&p->worker.logs[i], m->fd);
         if (e)
             mk_log_error(p->log, "cannot replace the log %.*s: %s", MK_STR_ARG(m->text), mk_err_text(e));
-        g->logs.at[i].asked_ms = 0;
+        p->worker.logs[i].asked_ms = 0;
     }
 }
 
@@ -347,6 +347,7 @@ int mk_process_main(const struct mk_process_options *o)
     if (!p)
         return 1;
     p->log = &o->log->log;
+    o->log->own.lost = 0; /* the master reports its own */
     mk_proc_set_name("monkey: worker");
     mk_err e = start(p, o);
     if (!e)

@@ -35,59 +35,79 @@ static void write_access(const struct mk_record *record, void *data)
     /* A request that failed before its host was known counts for the default host. */
     const struct mk_request_limits *own = mk_flow_limits(mk_exchange_of(record->request));
     const struct mk_request_limits *limits = own ? own : &w->limits.request;
-    struct mk_logfile *f = limits->log;
+    const struct mk_logfile *f = limits->log;
     if (!f || f->fd < 0 || record->request->site->has_own_access_log)
         return;
-    struct mk_buf *out = mk_logfile_room(f, MK_ACCESS_LINE);
+    struct mk_logwriter *log = &w->logs[f->index];
+    struct mk_buf *out = mk_logwriter_room(log, MK_ACCESS_LINE);
     if (!out)
         return;
     mk_accesslog_write(out, (enum mk_access_format)limits->log_format, record, &w->clock);
-    if (mk_logfile_added(f))
+    if (mk_logwriter_added(log))
         start_flush_timer(w);
 }
 
 void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
 {
-    struct mk_buf *out = log->fd < 0 ? NULL : mk_logfile_room(log, line.len + 1);
+    struct mk_buf *out = log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], line.len + 1);
     if (!out)
         return;
     mk_buf_add(out, line);
     mk_buf_add(out, MK_STR("\n"));
-    if (mk_logfile_added(log))
+    if (mk_logwriter_added(&w->logs[log->index]))
         start_flush_timer(w);
 }
 
 /* While the error log is not writable either, keep the count. */
-static void report_lost(struct mk_worker *w, struct mk_logfile *f)
+static void report_lost(struct mk_worker *w, struct mk_logwriter *log)
 {
-    const struct mk_logfile *errors = w->generation->error_log;
+    const struct mk_logwriter *errors = &w->logs[w->generation->error_log->index];
     uint64_t before = errors->lost;
-    if (!f->lost)
+    if (!log->lost)
         return;
-    if (f == errors)
+    if (log == errors)
         mk_errorlog_catch_up(w->service.log);
     else
         mk_log_error(w->service.log, "%llu lines of the log %s were lost: it cannot be written",
-                     (unsigned long long)f->lost, f->where.p);
-    if (f != errors && errors->lost <= before)
-        f->lost = 0;
-    if (f->lost)
+                     (unsigned long long)log->lost, log->file->where.p);
+    if (log != errors && errors->lost <= before)
+        log->lost = 0;
+    if (log->lost)
         start_flush_timer(w);
 }
 
 void mk_worker_flush_logs(struct mk_worker *w)
 {
-    struct mk_generation *g = w->generation;
-    for (size_t i = 0; i < g->logs.n; i++) {
-        mk_logfile_flush(&g->logs.at[i]);
-        report_lost(w, &g->logs.at[i]);
-        mk_worker_watch_log(w, &g->logs.at[i]);
+    for (size_t i = 0; i < w->generation->logs.n; i++) {
+        mk_logwriter_flush(&w->logs[i]);
+        report_lost(w, &w->logs[i]);
+        mk_worker_watch_log(w, &w->logs[i]);
     }
 }
 
 static void on_flush(struct mk_timer *t)
 {
     mk_worker_flush_logs(MK_CONTAINER(t, struct mk_worker, flush_timer));
+}
+
+static mk_err init_logs(struct mk_worker *w, struct mk_log *log)
+{
+    const struct mk_generation *g = w->generation;
+    w->logs = mk_mem_zalloc(g->logs.n, sizeof *w->logs);
+    if (!w->logs)
+        return -ENOMEM;
+    for (size_t i = 0; i < g->logs.n; i++)
+        mk_logwriter_init(&w->logs[i], &g->logs.at[i]);
+    return log ? mk_errorlog_lead(log, &w->logs[g->error_log->index]) : 0;
+}
+
+static void fini_logs(struct mk_worker *w)
+{
+    if (w->web.log)
+        (void)!mk_errorlog_lead(w->web.log, NULL);
+    for (size_t i = 0; w->logs && i < w->generation->logs.n; i++)
+        mk_logwriter_fini(&w->logs[i]);
+    mk_mem_free(w->logs);
 }
 
 /* ---- Limits ---- */
@@ -227,16 +247,23 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
 {
     const struct mk_server_settings *s = &o->generation->server;
     uint64_t fds = 1024;
-    *w = (struct mk_worker){
-        .generation = o->generation, .index = o->index, .count = o->workers, .places = o->places};
+    *w = (struct mk_worker){.generation = o->generation,
+                            .index = o->index,
+                            .count = o->workers,
+                            .places = o->places,
+                            .web.log = o->log};
     (void)!mk_fd_limit(0, &fds);
     set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);
     mk_worker_bus_init(w, o->master_fd ? *o->master_fd : -1);
-    mk_err e = init_parts(w, o);
-    if (e)
+    mk_err e = init_logs(w, o->log);
+    if (!e)
+        e = init_parts(w, o);
+    if (e) {
+        fini_logs(w);
         return e;
+    }
     w->loop.pulse = &o->counters->pulse;
     w->service.worker = w;
     mk_service_share_descriptors(&w->service);
@@ -271,6 +298,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_filecache_fini(&w->web.files);
     mk_loop_fini(&w->loop);
     mk_mem_free(w->acceptors);
+    fini_logs(w);
 }
 
 mk_err mk_worker_run(struct mk_worker *w)

@@ -16,8 +16,8 @@ struct mk_worker_options {
     struct mk_generation *generation;
     unsigned index, workers; /* its index among the workers that share the server's limits */
     struct mk_counters *counters;
-    struct mk_places places; /* of all processes; none without a master */
-    struct mk_log *log;
+    struct mk_places places;                  /* of all processes; none without a master */
+    struct mk_log *log;                       /* no other thread writes to it */
     const struct mk_worker_socket *listeners; /* owned by the caller */
     size_t n_listeners;
     const int *master_fd;             /* the worker's end of the control channel; NULL: there is no master */

@@ -114,14 +114,15 @@ enum mk_log_level mk_worker_log_level(const struct mk_worker *w)
 
 /* ---- For the worker ---- */
 
-void mk_worker_watch_log(struct mk_worker *w, struct mk_logfile *f)
+void mk_worker_watch_log(struct mk_worker *w, struct mk_logwriter *log)
 {
     uint64_t now = w->loop.now_ms;
-    bool has_asked = f->asked_ms && now - f->asked_ms < ASK_AGAIN_MS;
-    if (has_asked || !mk_logfile_is_full(f))
+    bool has_asked = log->asked_ms && now - log->asked_ms < ASK_AGAIN_MS;
+    if (has_asked || !mk_logfile_is_full(log->file))
         return;
-    mk_err e = tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_ROTATE, .text = f->where});
-    f->asked_ms = e ? 0 : now;
+    mk_err e =
+        tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_ROTATE, .text = log->file->where});
+    log->asked_ms = e ? 0 : now;
 }
 
 void mk_worker_bus_init(struct mk_worker *w, int master_fd)

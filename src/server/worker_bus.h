@@ -15,6 +15,6 @@ void mk_worker_bus_cut(struct mk_worker *w);
 /* A message for that plugin has come. */
 void mk_worker_deliver(struct mk_worker *w, mk_str plugin, mk_str message);
 /* If the log has reached its size: asks the master to rotate it, and repeats that only after a pause. */
-void mk_worker_watch_log(struct mk_worker *w, struct mk_logfile *f);
+void mk_worker_watch_log(struct mk_worker *w, struct mk_logwriter *log);
 
 #endif

@@ -10,6 +10,7 @@
 #include "server/places.h"
 #include "setup/accesslog.h"
 #include "setup/generation.h"
+#include "setup/logwriter.h"
 
 /* The channel to the master. */
 struct mk_bus {
@@ -27,6 +28,7 @@ struct mk_worker {
     struct mk_web web;
     struct mk_service service;
     struct mk_access_clock clock;
+    struct mk_logwriter *logs;   /* by the index of the log */
     struct mk_timer flush_timer; /* runs while a log has pending lines */
     struct mk_timer drain_timer;
     struct mk_acceptor *acceptors;

@@ -3,6 +3,7 @@
 #ifndef MK_SETUP_CERTIFICATES_H
 #define MK_SETUP_CERTIFICATES_H
 
+#include "base/log.h"
 #include "setup/generation_type.h"
 
 /* Call it once hosts are built and plugins have added their certificates. Errors go to the report. */

@@ -18,11 +18,6 @@ static void add_time(struct mk_buf *line)
 
 enum { LINE_MAX_SIZE = 1280 };
 
-bool mk_errorlog_reserve(struct mk_logfile *file)
-{
-    return mk_buf_reserve(&file->lines, LINE_MAX_SIZE);
-}
-
 /* False: the line is lost. */
 static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
 {
@@ -30,8 +25,8 @@ static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
     struct mk_buf line = mk_buf_fixed(room, sizeof room);
     add_time(&line);
     mk_buf_addf(&line, " [%s] %d: %.*s\n", mk_log_level_names[level], (int)getpid(), MK_STR_ARG(text));
-    if (e->file && e->file->fd >= 0)
-        return mk_logfile_say(e->file, level, mk_buf_str(&line));
+    if (e->writer->file && e->writer->file->fd >= 0)
+        return mk_logwriter_say(e->writer, level, mk_buf_str(&line));
     return mk_fd_write_all(STDERR_FILENO, line.p, line.len) == 0;
 }
 
@@ -40,15 +35,15 @@ static void tell_lost(struct mk_errorlog *e)
 {
     char room[96];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
-    uint64_t n = e->file->lost;
+    uint64_t n = e->writer->lost;
     mk_buf_addf(&text, "%llu lines of this log were lost: it could not be written", (unsigned long long)n);
-    e->file->lost = say(e, MK_LOG_ERROR, mk_buf_str(&text)) ? 0 : n;
+    e->writer->lost = say(e, MK_LOG_ERROR, mk_buf_str(&text)) ? 0 : n;
 }
 
 static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
 {
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
-    if (e->file && e->file->lost)
+    if (e->writer->lost)
         tell_lost(e);
     (void)say(e, level, text);
 }
@@ -56,11 +51,36 @@ static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
 void mk_errorlog_catch_up(struct mk_log *log)
 {
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
-    if (log->write == write_line && e->file && e->file->lost)
+    if (log->write == write_line && e->writer->lost)
         tell_lost(e);
 }
 
-void mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level, struct mk_logfile *file)
+mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer)
 {
-    *e = (struct mk_errorlog){.log = {.level = level, .write = write_line}, .file = file};
+    struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
+    if (log->write != write_line)
+        return 0;
+    uint64_t lost = e->writer->lost;
+    e->writer->lost = 0;
+    e->writer = writer ? writer : &e->own;
+    e->writer->lost += lost;
+    return mk_buf_reserve(&e->writer->lines, LINE_MAX_SIZE) ? 0 : -ENOMEM;
+}
+
+mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file)
+{
+    *e = (struct mk_errorlog){.log = {.level = level, .write = write_line}, .writer = &e->own};
+    mk_logwriter_init(&e->own, file);
+    return mk_errorlog_lead(&e->log, NULL);
+}
+
+void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file)
+{
+    e->log.level = level;
+    mk_logwriter_turn(&e->own, file);
+}
+
+void mk_errorlog_fini(struct mk_errorlog *e)
+{
+    mk_logwriter_fini(&e->own);
 }

@@ -3,19 +3,25 @@
 #ifndef MK_SETUP_ERRORLOG_H
 #define MK_SETUP_ERRORLOG_H
 
-#include "base/log.h"
-#include "setup/logfile.h"
+#include "setup/logwriter.h"
 
 struct mk_errorlog {
     struct mk_log log;
-    struct mk_logfile *file; /* NULL: standard error */
+    struct mk_logwriter own;
+    struct mk_logwriter *writer; /* `own`, or that of the worker that serves in this process; without a file:
+                                    standard error */
 };
 
+/* -ENOMEM: messages about a lack of memory must not need any, so memory for a line is reserved. */
+mk_err mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level,
+                        const struct mk_logfile *file) MK_MUST_USE;
+void mk_errorlog_fini(struct mk_errorlog *e);
+/* Another configuration serves: from now on, its level and log. */
+void mk_errorlog_turn(struct mk_errorlog *e, enum mk_log_level level, const struct mk_logfile *file);
+/* Lines, and the count of lost ones, go to this writer, which the caller owns, until NULL is given. A log of
+ * another kind ignores it. */
+mk_err mk_errorlog_lead(struct mk_log *log, struct mk_logwriter *writer) MK_MUST_USE;
 /* Reports how many lines the error log has lost, if it is writable again. Each message does so, too. */
 void mk_errorlog_catch_up(struct mk_log *log);
-
-/* Memory for a line: messages about a lack of memory must not need any. False when there is none now. */
-bool mk_errorlog_reserve(struct mk_logfile *file) MK_MUST_USE;
-void mk_errorlog_init(struct mk_errorlog *e, enum mk_log_level level, struct mk_logfile *file);
 
 #endif

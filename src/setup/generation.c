@@ -20,7 +20,6 @@
 #include "setup/addresses.h"
 #include "setup/certificates.h"
 #include "setup/disk.h"
-#include "setup/errorlog.h"
 #include "setup/keys.h"
 #include "setup/loads.h"
 #include "setup/location.h"
@@ -422,8 +421,6 @@ static void open_logs(struct load *l)
     /* Print absolute paths: they mean the same from any folder. */
     if (g->error_log)
         g->server.error_log = g->error_log->where;
-    if (g->error_log && !mk_errorlog_reserve(g->error_log))
-        l->report->no_memory = true;
     if (g->access_log)
         request->access_log = g->access_log->where;
     mk_location_set(g, request, g->access_log, &g->limits);

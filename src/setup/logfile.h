@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where log lines go: a file, a standard stream, or syslog. Lines are buffered and written in blocks.
+/* Where log lines go: a file, a standard stream, or syslog.
  *
- * The master opens all logs, as the user that started it; workers only write. After a rotation the master
- * reopens them and sends the new descriptors, which replace the old ones under the same numbers. */
+ * The master opens all logs, as the user that started it; workers only write, each through writers of its own
+ * (logwriter.h), and a log does not change while they run. After a rotation the master reopens the logs and
+ * sends the new descriptors, which replace the old ones under the same numbers. */
 #ifndef MK_SETUP_LOGFILE_H
 #define MK_SETUP_LOGFILE_H
 
-#include "base/buf.h"
 #include "base/err.h"
-#include "base/log.h"
+#include "base/str.h"
 
 struct mk_identity;
 
@@ -18,16 +18,11 @@ struct mk_logfile {
     mk_str where; /* as configured; ends with a NUL */
     enum mk_logfile_kind kind;
     int fd;
+    unsigned index;                    /* in its set */
     const struct mk_identity *workers; /* the user that must not choose the file; NULL: the master's own */
     bool at_once;                      /* a terminal */
-    bool is_file, is_socket;           /* neither: a pipe or a device */
-    bool may_wait;       /* shared with other processes, maybe blocking: poll before each write */
-    struct mk_buf lines; /* not written yet */
-    bool half;           /* `lines` begins with the rest of a partly written line */
-    uint64_t lost;       /* lines dropped since the last report of lost lines */
-    uint64_t max_size;   /* a file that reaches this size becomes FILE.1; 0: no limit */
-    unsigned keep;       /* how many rotated files are kept */
-    uint64_t asked_ms;   /* when the worker asked for a rotation; 0: no request is pending */
+    uint64_t max_size;                 /* a file that reaches this size becomes FILE.1; 0: no limit */
+    unsigned keep;                     /* how many rotated files are kept */
 };
 
 /* `where` ends with a NUL and outlives the file: a path, "stdout", "stderr", "syslog" or "off". With
@@ -35,32 +30,18 @@ struct mk_logfile {
  * -EPERM, as of mk_guarded_open(). */
 mk_err mk_logfile_open(struct mk_logfile *f, mk_str where, const struct mk_identity *workers) MK_MUST_USE;
 /* Switches to another descriptor; the caller keeps ownership of `fd`. */
-mk_err mk_logfile_exchange(struct mk_logfile *f, int fd) MK_MUST_USE;
+mk_err mk_logfile_exchange(const struct mk_logfile *f, int fd) MK_MUST_USE;
 void mk_logfile_close(struct mk_logfile *f);
 /* For a daemon: replaces a standard stream with `null`, unless it is a file. */
-void mk_logfile_silence(struct mk_logfile *f, int null);
+void mk_logfile_silence(const struct mk_logfile *f, int null);
 /* True for "stdout" and the other special words, which are not paths. */
 bool mk_logfile_is_word(mk_str where);
 bool mk_logfile_is_full(const struct mk_logfile *f);
 /* FILE becomes FILE.1, FILE.1 becomes FILE.2, ... -ENOENT: no file has this name any more. */
 mk_err mk_logfile_shift(const struct mk_logfile *f) MK_MUST_USE;
-/* Reopens the path, for a rotation: a new descriptor, or an error. */
+/* Reopens the path, for a rotation, or connects to syslog: a new descriptor, or an error. */
 int mk_logfile_open_again(const struct mk_logfile *f);
 /* Creates a file of that name; -EEXIST: the name exists, perhaps as a link. */
 int mk_logfile_make(const struct mk_logfile *f);
-
-enum { MK_LOGFILE_BLOCK = 16 * 1024 };
-
-/* To add a line: get room for at most `max` bytes, append the line with its newline, then call
- * mk_logfile_added(). NULL: no memory, and the line counts as lost. */
-struct mk_buf *mk_logfile_room(struct mk_logfile *f, size_t max);
-/* True when lines are pending that mk_logfile_flush() must write soon. */
-bool mk_logfile_added(struct mk_logfile *f);
-/* Writes the pending lines, then this line and its newline without delay; syslog gets the level. False: the
- * line is lost, and counted. */
-bool mk_logfile_say(struct mk_logfile *f, enum mk_log_level level, mk_str line);
-/* Writes the pending lines without blocking: a full disk or a stalled reader must not stop the server. A line
- * is written whole, or dropped and counted. */
-void mk_logfile_flush(struct mk_logfile *f);
 
 #endif

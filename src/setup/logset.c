@@ -12,7 +12,7 @@ struct mk_logfile *mk_logset_open(struct mk_logset *set, mk_str where, uint64_t 
         *why = set->n == MK_LOGFILES_MAX ? -E2BIG : mk_logfile_open(f, where, set->workers);
         if (*why)
             return NULL;
-        set->n++;
+        f->index = (unsigned)set->n++;
     }
     if (!f->max_size) {
         f->max_size = max_size;

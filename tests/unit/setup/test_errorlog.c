@@ -17,9 +17,15 @@ static int start(void **state)
     return mk_logfile_open(&file, mk_str_from_c(folder_path(&folder, "log", path)), NULL);
 }
 
+static void begin(const struct mk_logfile *f)
+{
+    assert_int_equal(mk_errorlog_init(&e, MK_LOG_INFO, f), 0);
+}
+
 static int stop(void **state)
 {
     (void)state;
+    mk_errorlog_fini(&e);
     mk_logfile_close(&file);
     folder_fini(&folder);
     return 0;
@@ -51,7 +57,7 @@ static void messages_are_written_at_once(void **state)
 {
     (void)state;
     char room[8192];
-    mk_errorlog_init(&e, MK_LOG_INFO, &file);
+    begin(&file);
     mk_log_error(&e.log, "number %d", 7);
     mk_log_warn(&e.log, "a warning");
     mk_log_info(&e.log, "told");
@@ -67,7 +73,7 @@ static void what_clients_say_stays_in_its_line(void **state)
 {
     (void)state;
     char room[8192];
-    mk_errorlog_init(&e, MK_LOG_INFO, &file);
+    begin(&file);
     mk_log_error(&e.log, "%s", "a\nb\x1b[2J\r");
     mk_str rest = read_log(room);
     mk_str line = mk_str_cut(&rest, '\n');
@@ -80,7 +86,7 @@ static void a_long_message_is_one_line_all_the_same(void **state)
 {
     (void)state;
     char room[8192];
-    mk_errorlog_init(&e, MK_LOG_INFO, &file);
+    begin(&file);
     for (int len = 900; len < 1400; len++)
         mk_log_error(&e.log, "%0*d", len, 0);
     mk_logfile_close(&file);
@@ -121,13 +127,46 @@ static void without_a_file_it_goes_to_standard_error(void **state)
 {
     (void)state;
     char room[8192];
-    mk_errorlog_init(&e, MK_LOG_INFO, NULL);
+    begin(NULL);
     mk_str said = on_stderr(say_it, room);
     check_line(mk_str_first(said, said.len - 1), "error", "heard");
     mk_logfile_close(&file);
-    mk_errorlog_init(&e, MK_LOG_INFO, &file);
+    mk_errorlog_turn(&e, MK_LOG_INFO, &file);
     said = on_stderr(say_it, room);
     check_line(mk_str_first(said, said.len - 1), "error", "heard");
+}
+
+/* Line by line, in the order of what was said, and counted where it is lost. */
+static void a_worker_lends_its_writer(void **state)
+{
+    (void)state;
+    char room[8192];
+    struct mk_logfile full;
+    struct mk_logwriter workers;
+    struct mk_log other = {0};
+    begin(&file);
+    mk_logwriter_init(&workers, &file);
+    e.own.lost = 2;
+    assert_int_equal(mk_errorlog_lead(&e.log, &workers), 0);
+    mk_buf_add(mk_logwriter_room(&workers, 10), MK_STR("waits\n"));
+    mk_log_error(&e.log, "said");
+    mk_str rest = read_log(room);
+    assert_str(mk_str_cut(&rest, '\n'), "waits");
+    check_line(mk_str_cut(&rest, '\n'), "error", "2 lines of this log were lost: it could not be written");
+    check_line(mk_str_cut(&rest, '\n'), "error", "said");
+    assert_int_equal(e.own.lines.len, 0);
+    assert_int_equal(mk_logfile_open(&full, MK_STR("/dev/full"), NULL), 0);
+    mk_logwriter_turn(&workers, &full);
+    mk_log_error(&e.log, "lost");
+    assert_int_equal(mk_errorlog_lead(&e.log, NULL), 0);
+    assert_int_equal(workers.lost, 0);
+    assert_int_equal(e.own.lost, 1);
+    assert_int_equal(mk_errorlog_lead(&other, &workers), 0); /* which is no error log */
+    mk_logwriter_fini(&workers);
+    mk_logfile_close(&full);
+    mk_errorlog_catch_up(&e.log);
+    rest = read_log(room);
+    assert_contains(rest, "1 lines of this log were lost");
 }
 
 int main(void)
@@ -136,6 +175,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(messages_are_written_at_once, start, stop),
         cmocka_unit_test_setup_teardown(what_clients_say_stays_in_its_line, start, stop),
         cmocka_unit_test_setup_teardown(a_long_message_is_one_line_all_the_same, start, stop),
+        cmocka_unit_test_setup_teardown(a_worker_lends_its_writer, start, stop),
         cmocka_unit_test_setup_teardown(without_a_file_it_goes_to_standard_error, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
