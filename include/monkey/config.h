@@ -261,6 +261,16 @@ MK_API bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid);
 
 /** Lets workers read this file or folder despite the sandbox. */
 MK_API void mk_config_allow_path(struct mk_config *c, mk_str path);
+/**
+ * Lets workers create, write, rename and remove files and folders below this folder, and read them. The
+ * sandbox alone: the folder must exist when workers start, and admit their user (mk_config_user()).
+ */
+MK_API void mk_config_allow_writing(struct mk_config *c, mk_str folder);
+/** Lets workers read what getaddrinfo() needs, in a thread: it blocks. */
+MK_API void mk_config_allow_names(struct mk_config *c);
+/** Lets workers read the certificates that this system trusts, for connections to servers; no private keys.
+ */
+MK_API void mk_config_allow_trust(struct mk_config *c);
 
 #ifdef __cplusplus
 }

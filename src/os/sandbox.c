@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/sandbox.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/landlock.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,7 +23,10 @@ enum {
 
 enum {
     READ_RIGHTS = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR,
-    ALL_RIGHTS = (1 << 13) - 1, /* all rights of ABI 1 */
+    WRITE_RIGHTS = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_DIR |
+                   LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR | ACCESS_REFER |
+                   ACCESS_TRUNCATE, /* those that the kernel knows */
+    ALL_RIGHTS = (1 << 13) - 1,     /* all rights of ABI 1 */
 };
 
 /* The master may have got some without being root, to listen on a port below 1024. */
@@ -86,15 +93,88 @@ mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path)
     return e;
 }
 
-mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder)
+static mk_err allow_folder(struct mk_sandbox *s, const char *folder, uint64_t rights)
 {
     if (s->fd < 0)
         return 0;
     int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return mk_err_last();
-    mk_err e = add_rule(s, fd, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+    mk_err e = add_rule(s, fd, rights & handled(s->abi));
     close(fd);
+    return e;
+}
+
+mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder)
+{
+    return allow_folder(s, folder, LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+}
+
+mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder)
+{
+    return allow_folder(s, folder, READ_RIGHTS | WRITE_RIGHTS);
+}
+
+/* ---- What libraries read ---- */
+
+/* Paths one after the other, each with a NUL at its end. */
+static mk_err allow_all(struct mk_sandbox *s, const char *paths)
+{
+    mk_err first = 0;
+    for (; *paths; paths += strlen(paths) + 1) {
+        mk_err e = mk_sandbox_allow(s, paths);
+        first = first ? first : e;
+    }
+    return first;
+}
+
+/* /etc/resolv.conf may be a link to a file that a daemon replaces: the folder of that file. A plain file
+ * stands for itself, not for all of /etc. */
+static mk_err allow_resolver(struct mk_sandbox *s)
+{
+    char target[PATH_MAX];
+    if (!realpath("/etc/resolv.conf", target))
+        return 0;
+    *strrchr(target, '/') = '\0';
+    return *target && strcmp(target, "/etc") != 0 ? mk_sandbox_allow(s, target) : 0;
+}
+
+/* The folder of libc: its modules (nsswitch.conf) are beside it, and what these need. */
+static mk_err allow_modules(struct mk_sandbox *s)
+{
+    char folder[PATH_MAX];
+    Dl_info libc;
+    void *symbol = dlsym(RTLD_DEFAULT, "gai_strerror");
+    if (!symbol || !dladdr(symbol, &libc) || !realpath(libc.dli_fname, folder))
+        return 0;
+    *strrchr(folder, '/') = '\0';
+    return *folder ? mk_sandbox_allow(s, folder) : 0;
+}
+
+mk_err mk_sandbox_allow_names(struct mk_sandbox *s)
+{
+    mk_err e =
+        allow_all(s, "/etc/hosts\0/etc/resolv.conf\0/etc/nsswitch.conf\0/etc/gai.conf\0/etc/host.conf\0"
+                     "/etc/services\0/etc/protocols\0/etc/ld.so.cache\0");
+    mk_err resolver = allow_resolver(s), modules = allow_modules(s);
+    return e ? e : resolver ? resolver : modules;
+}
+
+/* Not all of /etc/ssl and /etc/pki: private keys are below them. */
+mk_err mk_sandbox_allow_trust(struct mk_sandbox *s)
+{
+    mk_err e =
+        allow_all(s, "/etc/ssl/certs\0/etc/ssl/cert.pem\0/etc/ssl/ca-bundle.pem\0/etc/ssl/openssl.cnf\0"
+                     "/etc/pki/tls/certs\0/etc/pki/tls/cert.pem\0/etc/pki/tls/openssl.cnf\0"
+                     "/etc/pki/ca-trust\0/etc/ca-certificates\0/etc/crypto-policies\0"
+                     "/usr/share/ca-certificates\0/usr/local/share/ca-certificates\0/usr/lib/ssl\0"
+                     "/usr/share/crypto-policies\0/var/lib/ca-certificates\0");
+    static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR"}; /* of OpenSSL */
+    for (size_t i = 0; i < MK_LEN(variables); i++) {
+        const char *path = getenv(variables[i]);
+        mk_err own = path ? mk_sandbox_allow(s, path) : 0;
+        e = e ? e : own;
+    }
     return e;
 }
 

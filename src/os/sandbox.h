@@ -23,7 +23,13 @@ mk_err mk_sandbox_allow(struct mk_sandbox *s, const char *path) MK_MUST_USE;
 mk_err mk_sandbox_allow_fd(struct mk_sandbox *s, int fd) MK_MUST_USE;
 /* Also allows writing to files below the folder and creating unlinked ones (O_TMPFILE); creating, linking
  * or removing names stays forbidden. */
+mk_err mk_sandbox_allow_spooling(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
+/* Reading, writing, creating, renaming and removing of files and folders below the folder. */
 mk_err mk_sandbox_allow_writing(struct mk_sandbox *s, const char *folder) MK_MUST_USE;
+/* Reading what getaddrinfo() reads, and the anchors of trust of the system: what of it there is. The first
+ * error of those that keep a part of it closed. */
+mk_err mk_sandbox_allow_names(struct mk_sandbox *s) MK_MUST_USE;
+mk_err mk_sandbox_allow_trust(struct mk_sandbox *s) MK_MUST_USE;
 /* Enforces the rules: from now on only allowed files can be opened. Needs no_new_privs. */
 mk_err mk_sandbox_close(struct mk_sandbox *s) MK_MUST_USE;
 

@@ -12,8 +12,10 @@
 #include "http/status.h"
 #include "os/reach.h"
 #include "server/worker.h"
+#include "setup/allowed.h"
 #include "setup/certificates.h"
 #include "setup/keys.h"
+#include "setup/loaded.h"
 #include "web/asked.h"
 #include "web/errorpage.h"
 #include "web/flow.h"
@@ -344,6 +346,16 @@ static void explain_decision(const struct mk_generation *g, struct mk_request *r
         explain_file(g, r, out);
 }
 
+/* What the sandbox lets workers do for plugins, whatever the request. */
+static void explain_sandbox(const struct mk_generation *g, struct mk_buf *out)
+{
+    char room[128];
+    for (const struct mk_loaded *l = g->plugins; l; l = l->next) {
+        snprintf(room, sizeof room, "%-10sfor %s, workers may ", "sandbox", l->object.plugin->name);
+        mk_allowed_print(g, l, room, out);
+    }
+}
+
 static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method, mk_str url,
                       struct mk_buf *out)
 {
@@ -376,6 +388,7 @@ static mk_err explain(struct mk_worker *w, struct mk_exchange *x, mk_str method,
     else
         say(out, "decided", "by the plugin %s", x->decided_by->name);
     explain_limits(r, out);
+    explain_sandbox(w->generation, out);
     if (!ready)
         say(out, "answer", "none within %d seconds", WAIT_MAX_MS / 1000);
     else if (x->untold)

@@ -405,7 +405,7 @@ static void on_files_changed(struct mk_upkeep *u)
     struct master *m = MK_CONTAINER(u, struct master, upkeep);
     if (m->phase == PHASE_ENDING)
         return;
-    mk_log_info(&m->log.log, "certificates have changed: reloading the configuration");
+    mk_log_info(&m->log.log, "watched files have changed: reloading the configuration");
     reload(m);
 }
 

@@ -16,6 +16,7 @@
 #include "server/child.h"
 #include "server/control.h"
 #include "server/worker_bus.h"
+#include "setup/allowed.h"
 
 enum { MESSAGES_MAX = 64 /* in one turn */, READY_MS = 5000 };
 
@@ -75,13 +76,28 @@ static mk_err allow_site(struct mk_sandbox *box, const struct mk_site *s)
     return e;
 }
 
+static mk_err allow_one(struct mk_sandbox *box, const struct mk_allowed *a)
+{
+    switch (a->what) {
+    case MK_ALLOWS_READING:
+        return mk_sandbox_allow(box, a->path.p);
+    case MK_ALLOWS_WRITING:
+        return mk_sandbox_allow_writing(box, a->path.p);
+    case MK_ALLOWS_NAMES:
+        return mk_sandbox_allow_names(box);
+    case MK_ALLOWS_TRUST:
+        break;
+    }
+    return mk_sandbox_allow_trust(box);
+}
+
 /* A path that the worker's user cannot reach does not prevent serving. */
 static void allow_others(struct mk_sandbox *box, const struct mk_generation *g, struct mk_log *log)
 {
     for (const struct mk_allowed *a = g->allowed; a; a = a->next) {
-        mk_err e = mk_sandbox_allow(box, a->path.p);
+        mk_err e = allow_one(box, a);
         if (e)
-            mk_log_warn(log, "workers cannot read %s: %s", a->path.p, mk_err_text(e));
+            mk_log_warn(log, "workers cannot %s%s: %s", mk_allowed_word(a->what), a->path.p, mk_err_text(e));
     }
 }
 
@@ -100,7 +116,7 @@ static mk_err enter_sandbox(const struct mk_generation *g, struct mk_log *log)
     if (!e)
         allow_others(&box, g, log);
     if (!e && g->wants_spool)
-        e = mk_sandbox_allow_writing(&box, g->server.spool_folder.p);
+        e = mk_sandbox_allow_spooling(&box, g->server.spool_folder.p);
     if (!e)
         e = mk_sandbox_allow(&box, "/dev/null"); /* reserved for when descriptors run out */
     if (!e)

@@ -203,13 +203,3 @@ bool mk_config_user(const struct mk_config *c, uid_t *uid, gid_t *gid)
     *gid = g->identity.gid;
     return true;
 }
-
-void mk_config_allow_path(struct mk_config *c, mk_str path)
-{
-    struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
-    mk_str copy = mk_config_copy(c, path); /* ends with a NUL */
-    if (!a || !copy.p)
-        return;
-    *a = (struct mk_allowed){.next = c->generation->allowed, .path = copy};
-    c->generation->allowed = a;
-}

@@ -3,6 +3,7 @@
 #include "setup/effective.h"
 
 #include "conf/print.h"
+#include "setup/allowed.h"
 #include "setup/keys.h"
 #include "setup/plugins.h"
 #include "setup/sections.h"
@@ -37,12 +38,14 @@ static void print_plugins(const struct mk_generation *g, struct mk_buf *out)
 {
     if (g->plugins)
         mk_buf_add(out, MK_STR("\n[PLUGINS]\n"));
-    for (const struct mk_loaded *l = g->plugins; l; l = l->next)
+    for (const struct mk_loaded *l = g->plugins; l; l = l->next) {
         mk_conf_print_entry(MK_STR("Load"),
                             mk_str_from_c(*l->object.path && mk_str_find(l->entry->value, '/') != MK_STR_NONE
                                               ? l->object.path
                                               : l->object.plugin->name),
                             out);
+        mk_allowed_print(g, l, "    # for it, workers may ", out);
+    }
     mk_sections_print(g, NULL, out);
 }
 

@@ -66,10 +66,14 @@ struct mk_plugin_section;
 struct mk_accept_hook;
 struct mk_made_context;
 
-/* A path that workers may read besides the files that they serve. */
+enum mk_allows { MK_ALLOWS_READING, MK_ALLOWS_WRITING, MK_ALLOWS_NAMES, MK_ALLOWS_TRUST };
+
+/* What a plugin lets workers do despite the sandbox. */
 struct mk_allowed {
-    struct mk_allowed *next;
-    mk_str path; /* ends with a NUL */
+    struct mk_allowed *next; /* in the order of the calls */
+    const struct mk_loaded *by;
+    enum mk_allows what;
+    mk_str path; /* to read, or to write below; ends with a NUL */
 };
 
 struct mk_generation {

@@ -59,6 +59,14 @@ def test_what_a_plugin_needs_is_loaded_before_it(monkey, run, names):
     assert loaded == ["callee", "caller", *[name for name in names if name == "probe"]]
 
 
+def test_a_later_line_may_name_the_same_file_in_another_way(monkey, tmp_path):
+    for name in ("caller", "callee"):
+        replace(tmp_path, name)
+    (tmp_path / "link").symlink_to(tmp_path)
+    server = monkey(plugins=["./monkey-caller.so", "./link/monkey-callee.so"], top=TOP, sections=HOSTS)
+    assert server.get("/call").text == expected()
+
+
 def test_the_effective_configuration_loads_again(monkey, run, tmp_path):
     server = monkey(plugins=load("caller"), top=TOP, sections=HOSTS)
     printed = run("-T", "-c", server.config).out

@@ -47,7 +47,7 @@ def test_files_that_change_are_noticed_without_losing_a_request(start, authority
             server.server.err.wait_for(TAKEN, count=n + 1)
             assert server.shown() == pair.serial
         load.more(3).check()
-    assert "certificates have changed: reloading the configuration" in server.server.err.text
+    assert "watched files have changed: reloading the configuration" in server.server.err.text
 
 
 def test_a_connection_that_is_open_keeps_what_it_has(start, authority):
@@ -130,7 +130,7 @@ def test_a_broken_configuration_is_said_once(start, authority):
     (server.authority.folder / "localhost-ec.pem").write_text("nothing")
     server.server.err.wait_for("the new configuration is rejected")
     time.sleep(5)  # in which it looks twice
-    assert server.server.err.text.count("certificates have changed") == 1
+    assert server.server.err.text.count("watched files have changed") == 1
     authority.issue()
     server.server.err.wait_for(TAKEN)
 

@@ -15,10 +15,24 @@ static const struct mk_conf_table table = {
 
 MK_PLUGIN_DECLARE(callee);
 
+static unsigned loads;
+
 static int load(struct mk_config *config, void **data)
 {
     *data = mk_config_settings(config, &table);
+    loads += *data != NULL;
     return *data ? 0 : -1;
+}
+
+static void unload(void *data)
+{
+    (void)data;
+    loads--;
+}
+
+bool callee_is_loaded(void)
+{
+    return loads > 0;
 }
 
 mk_str callee_text(struct mk_config *config, mk_str words)
@@ -60,6 +74,7 @@ MK_PLUGIN(callee) = {
     .version = "1",
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .load = load,
+    .unload = unload,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
 };

@@ -2,6 +2,8 @@
 /* Calls functions of another plugin, callee, when it is loaded, when a route is bound, and for requests. */
 #include "callee.h"
 
+#include <stdlib.h>
+
 struct called {
     mk_str loaded, host;
 };
@@ -39,6 +41,13 @@ static int load(struct mk_config *config, void **data)
     c->loaded = callee_text(config, MK_STR("load"));
     *data = c;
     return c->loaded.p ? 0 : -1;
+}
+
+static void unload(void *data)
+{
+    (void)data;
+    if (!callee_is_loaded())
+        abort();
 }
 
 /* /call  call WORDS: the words that it got when the plugin was loaded and when this route was bound, with
@@ -89,5 +98,6 @@ MK_PLUGIN(caller) = {
     .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .handlers = (const struct mk_handler *const[]){&handler, NULL},
     .load = load,
+    .unload = unload,
     .needs = (const char *const[]){"callee", NULL},
 };

@@ -56,7 +56,7 @@ static int live_in_sandbox(void)
     if (allow(&box, "read") || allow(&box, "single") || allow(&box, "nothing"))
         return __LINE__ % 256;
     char room[PATH_MAX];
-    if (mk_sandbox_allow_writing(&box, folder_path(&f, "spool", room)))
+    if (mk_sandbox_allow_spooling(&box, folder_path(&f, "spool", room)))
         return __LINE__ % 256;
     if (mk_sandbox_close(&box) || box.fd != -1)
         return __LINE__ % 256;
@@ -71,6 +71,86 @@ static int live_in_sandbox(void)
     if (try_open("single", O_WRONLY) != EACCES || try_open("other/file", O_RDONLY) != EACCES)
         return __LINE__ % 256;
     return try_open("read/../other/file", O_RDONLY) == EACCES ? 0 : __LINE__ % 256;
+}
+
+static int try_rename(const char *from, const char *to)
+{
+    char rooms[2][PATH_MAX];
+    return rename(folder_path(&f, from, rooms[0]), folder_path(&f, to, rooms[1])) < 0 ? errno : 0;
+}
+
+static int try_remove(const char *name)
+{
+    char room[PATH_MAX];
+    return remove(folder_path(&f, name, room)) < 0 ? errno : 0;
+}
+
+static int try_mkdir(const char *name)
+{
+    char room[PATH_MAX];
+    return mkdir(folder_path(&f, name, room), 0700) < 0 ? errno : 0;
+}
+
+/* In the child. */
+static int write_in_sandbox(void)
+{
+    struct mk_sandbox box;
+    char room[PATH_MAX];
+    if (mk_sandbox_no_new_privs() || mk_sandbox_open(&box) || allow(&box, "other"))
+        return __LINE__ % 256;
+    if (mk_sandbox_allow_writing(&box, folder_path(&f, "spool", room)) ||
+        mk_sandbox_allow_writing(&box, folder_path(&f, "nothing", room)) != -ENOENT ||
+        mk_sandbox_allow_writing(&box, folder_path(&f, "single", room)) != -ENOTDIR)
+        return __LINE__ % 256;
+    bool refers = box.abi >= 2;
+    if (mk_sandbox_close(&box))
+        return __LINE__ % 256;
+    if (try_open("spool/new", O_RDWR | O_CREAT) || try_mkdir("spool/dir") || try_open("spool/dir", O_RDONLY))
+        return __LINE__ % 256;
+    if (try_open("spool/new", O_RDWR | O_TRUNC) || try_rename("spool/new", "spool/named"))
+        return __LINE__ % 256;
+    if (refers && try_rename("spool/named", "spool/dir/named"))
+        return __LINE__ % 256;
+    if (refers && try_rename("spool/dir/named", "spool/named"))
+        return __LINE__ % 256;
+    if (try_remove("spool/named") || try_remove("spool/dir"))
+        return __LINE__ % 256;
+    if (try_open("beside", O_RDWR | O_CREAT) != EACCES || try_open("other/new", O_RDWR | O_CREAT) != EACCES)
+        return __LINE__ % 256;
+    if (try_mkdir("dir") != EACCES || try_open("other/file", O_WRONLY) != EACCES)
+        return __LINE__ % 256;
+    int e = try_rename("other/file", "spool/file");
+    return (e == EACCES || e == EXDEV) && try_remove("other/file") == EACCES ? 0 : __LINE__ % 256;
+}
+
+/* In the child: `names` or trust anchors. */
+static int read_in_sandbox(bool names)
+{
+    struct mk_sandbox box;
+    if (mk_sandbox_no_new_privs() || mk_sandbox_open(&box))
+        return __LINE__ % 256;
+    if (names ? mk_sandbox_allow_names(&box) : mk_sandbox_allow_trust(&box))
+        return __LINE__ % 256;
+    if (mk_sandbox_close(&box))
+        return __LINE__ % 256;
+    int hosts = open("/etc/hosts", O_RDONLY), certs = open("/etc/ssl/certs", O_RDONLY);
+    if (access("/etc/hosts", F_OK) == 0 && (hosts >= 0) != names)
+        return __LINE__ % 256;
+    if (access("/etc/ssl/certs", F_OK) == 0 && (certs >= 0) == names)
+        return __LINE__ % 256;
+    if (open("/etc/passwd", O_RDONLY) >= 0 || open("/etc", O_RDONLY) >= 0)
+        return __LINE__ % 256;
+    return open("/etc/ssl/private", O_RDONLY) < 0 ? 0 : __LINE__ % 256;
+}
+
+static int resolve_in_sandbox(void)
+{
+    return read_in_sandbox(true);
+}
+
+static int trust_in_sandbox(void)
+{
+    return read_in_sandbox(false);
 }
 
 /* In the child, as a user that is not root, with the right to listen on port 80. */
@@ -104,21 +184,39 @@ static void capabilities_are_dropped(void **state)
     assert_int_equal(status, 0);
 }
 
-static void only_what_was_allowed_can_be_opened(void **state)
+static void run(int (*child)(void))
 {
-    (void)state;
     struct mk_sandbox probe;
     int status = 0;
     mk_err e = mk_sandbox_open(&probe);
     mk_fd_close(&probe.fd);
     if (e)
         skip(); /* no Landlock here */
-    pid_t child = fork();
-    if (child == 0)
-        _exit(live_in_sandbox());
-    assert_int_equal(waitpid(child, &status, 0), child);
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(child());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
     assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void only_what_was_allowed_can_be_opened(void **state)
+{
+    (void)state;
+    run(live_in_sandbox);
+}
+
+static void below_some_folders_everything_can_be_changed(void **state)
+{
+    (void)state;
+    run(write_in_sandbox);
+}
+
+static void what_libraries_read_can_be_allowed(void **state)
+{
+    (void)state;
+    run(resolve_in_sandbox);
+    run(trust_in_sandbox);
 }
 
 static void without_landlock_nothing_is_done(void **state)
@@ -126,6 +224,9 @@ static void without_landlock_nothing_is_done(void **state)
     (void)state;
     struct mk_sandbox box = {.fd = -1};
     assert_int_equal(allow(&box, "nothing"), 0);
+    assert_int_equal(mk_sandbox_allow_writing(&box, "nothing"), 0);
+    assert_int_equal(mk_sandbox_allow_names(&box), 0);
+    assert_int_equal(mk_sandbox_allow_trust(&box), 0);
     assert_int_equal(mk_sandbox_close(&box), 0);
     assert_int_equal(try_open("other/file", O_RDONLY), 0);
 }
@@ -134,6 +235,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(only_what_was_allowed_can_be_opened, start, stop),
+        cmocka_unit_test_setup_teardown(below_some_folders_everything_can_be_changed, start, stop),
+        cmocka_unit_test_setup_teardown(what_libraries_read_can_be_allowed, start, stop),
         cmocka_unit_test(capabilities_are_dropped),
         cmocka_unit_test_setup_teardown(without_landlock_nothing_is_done, start, stop),
     };

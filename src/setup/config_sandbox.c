@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What plugins let workers do despite the sandbox. */
+#include <sys/stat.h>
+
+#include "setup/allowed.h"
+#include "setup/config.h"
+
+static void allow(struct mk_config *c, enum mk_allows what, mk_str path)
+{
+    struct mk_allowed **end = &c->generation->allowed;
+    for (; *end; end = &(*end)->next)
+        if ((*end)->by == c->plugin && (*end)->what == what && mk_str_eq((*end)->path, path))
+            return;
+    struct mk_allowed *a = mk_config_alloc(c, sizeof *a);
+    mk_str copy = mk_config_copy(c, path); /* ends with a NUL */
+    if (!a || !copy.p)
+        return;
+    *a = (struct mk_allowed){.by = c->plugin, .what = what, .path = copy};
+    *end = a;
+}
+
+void mk_config_allow_path(struct mk_config *c, mk_str path)
+{
+    allow(c, MK_ALLOWS_READING, path);
+}
+
+void mk_config_allow_writing(struct mk_config *c, mk_str path)
+{
+    allow(c, MK_ALLOWS_WRITING, path);
+}
+
+/* The sandbox allows files, not names: a file that replaces one of these is closed to workers that were
+ * started before, so that it takes new ones. */
+static void watch(struct mk_config *c, const char *path)
+{
+    struct stat st;
+    if (c->generation->server.sandbox && lstat(path, &st) == 0 && S_ISREG(st.st_mode))
+        (void)!mk_watched_add(&c->generation->watched, &c->generation->arena, path);
+}
+
+void mk_config_allow_names(struct mk_config *c)
+{
+    allow(c, MK_ALLOWS_NAMES, MK_STR(""));
+    watch(c, "/etc/hosts");
+    watch(c, "/etc/resolv.conf");
+    watch(c, "/etc/nsswitch.conf");
+}
+
+void mk_config_allow_trust(struct mk_config *c)
+{
+    allow(c, MK_ALLOWS_TRUST, MK_STR(""));
+}

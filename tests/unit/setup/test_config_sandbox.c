@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <monkey/config.h>
+#include <sys/stat.h>
+
+#include "setup/allowed.h"
+#include "setup/config.h"
+#include "unit/test.h"
+
+static struct mk_generation g;
+static struct mk_loaded first, second;
+static struct mk_config of_first = {.generation = &g, .plugin = &first},
+                        of_second = {.generation = &g, .plugin = &second};
+
+static int start(void **state)
+{
+    (void)state;
+    g = (struct mk_generation){.server.sandbox = true};
+    mk_arena_init(&g.arena, NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_arena_fini(&g.arena);
+    return 0;
+}
+
+static void expect(const struct mk_loaded *by, const char *line)
+{
+    char room[500];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    mk_allowed_print(&g, by, "may ", &out);
+    assert_str(mk_buf_str(&out), line);
+}
+
+static void each_plugin_has_its_own(void **state)
+{
+    (void)state;
+    mk_config_allow_path(&of_first, MK_STR("/a"));
+    mk_config_allow_trust(&of_second);
+    mk_config_allow_writing(&of_first, MK_STR("/a"));
+    mk_config_allow_names(&of_first);
+    expect(&first, "may read /a, write below /a, resolve names\n");
+    expect(&second, "may read trust anchors\n");
+}
+
+static void what_is_allowed_twice_is_kept_once(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        mk_config_allow_path(&of_first, MK_STR("/a"));
+        mk_config_allow_names(&of_first);
+        mk_config_allow_path(&of_second, MK_STR("/a"));
+    }
+    expect(&first, "may read /a, resolve names\n");
+    expect(&second, "may read /a\n");
+}
+
+static void the_line_is_one_line(void **state)
+{
+    (void)state;
+    mk_config_allow_path(&of_first, MK_STR("/a\n[HOST]"));
+    expect(&first, "may read /a\\x0a[HOST]\n");
+    expect(&second, "");
+    g.server.sandbox = false;
+    expect(&first, "");
+}
+
+static bool is_watched(const char *path)
+{
+    const struct mk_watched *w = g.watched;
+    while (w && strcmp(w->path, path) != 0)
+        w = w->next;
+    return w;
+}
+
+static bool is_plain(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+/* A new file of the same name is closed to the workers: others must take their place. */
+static void files_of_names_are_watched(void **state)
+{
+    (void)state;
+    mk_config_allow_trust(&of_first);
+    assert_null(g.watched);
+    mk_config_allow_names(&of_first);
+    assert_int_equal(is_watched("/etc/hosts"), is_plain("/etc/hosts"));
+    assert_int_equal(is_watched("/etc/resolv.conf"), is_plain("/etc/resolv.conf"));
+}
+
+static void without_a_sandbox_no_file_is_watched(void **state)
+{
+    (void)state;
+    g.server.sandbox = false;
+    mk_config_allow_names(&of_first);
+    assert_null(g.watched);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(each_plugin_has_its_own, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_allowed_twice_is_kept_once, start, stop),
+        cmocka_unit_test_setup_teardown(the_line_is_one_line, start, stop),
+        cmocka_unit_test_setup_teardown(files_of_names_are_watched, start, stop),
+        cmocka_unit_test_setup_teardown(without_a_sandbox_no_file_is_watched, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
