@@ -78,6 +78,19 @@ def children(pid):
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def is_gone(pid):
+    """Ended, or at least dead: an orphan is not ours to reap."""
+    try:
+        return status(pid)["State"][0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def pid_in(path):
+    """The number that a script wrote there, with a line feed behind it."""
+    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
+
+
 class Process:
     """A process that is no child of ours. Never another one that got its number later."""
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import pytest
 
 from monkey import PROGRAM
-from proc import children, descriptors, name, status, wait_until
+from proc import children, descriptors, is_gone, name, status, wait_until
 
 PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-bus.so"
 root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can switch to another user")
@@ -66,13 +66,6 @@ def bus(monkey, site):
     for each in made:
         for client in each.clients:
             client.close()
-
-
-def is_gone(pid):
-    try:
-        return status(pid)["State"].startswith("Z")
-    except (FileNotFoundError, ProcessLookupError):
-        return True
 
 
 # Other programs

@@ -4,16 +4,14 @@ import shutil
 import socket
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 import users
+from cgi_scripts import ENV, PLAIN, ROUTES, SH, environment, serve_scripts
 from monkey import ROOT
 
-ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    *.php       cgi\n    /*          static\n"
-SH = "#!/bin/sh\n"
-PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
-ENV = PLAIN + "exec env\n"
 SERVER_SETS = {  # whatever the request is
     "GATEWAY_INTERFACE": "CGI/1.1",
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -27,18 +25,7 @@ SERVER_SETS = {  # whatever the request is
 
 @pytest.fixture
 def serve(monkey, site):
-    """Serves the scripts that it is given, by their names in cgi-bin, with these keys of [CGI]."""
-    def start(scripts=None, keys="", routes=ROUTES, **how):
-        for name, text in (scripts or {}).items():
-            site.add(f"cgi-bin/{name}", text, mode=0o755)
-        keys = "".join(f"    {key}\n" for key in keys.splitlines())
-        return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=routes, **how)
-    return start
-
-
-def environment(reply):
-    assert reply.status == 200, reply
-    return dict(line.split("=", 1) for line in reply.text.splitlines())
+    return partial(serve_scripts, monkey, site)
 
 
 # Variables

@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plugin cgi beside the rest of the server: the handler `static`, and the host that a target names."""
 import threading
+from functools import partial
 
 import pytest
 
-PLAIN = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\n"
-ENV = PLAIN + "exec env\n"
+from cgi_scripts import ENV, PLAIN, environment, serve_scripts
 
 
 @pytest.fixture
 def serve(monkey, site):
-    """Serves the scripts that it is given, by their names in cgi-bin."""
-    def start(scripts):
-        for name, text in scripts.items():
-            site.add(f"cgi-bin/{name}", text, mode=0o755)
-        return monkey(plugins=["cgi"], sections="[ROUTES]\n    /cgi-bin/*  cgi\n    *.php       cgi\n    /*          static\n")
-    return start
-
-
-def environment(reply):
-    assert reply.status == 200, reply
-    return dict(line.split("=", 1) for line in reply.text.splitlines())
+    return partial(serve_scripts, monkey, site)
 
 
 @pytest.mark.parametrize("target", ["/cgi-bin/s.sh", "/page.php"])

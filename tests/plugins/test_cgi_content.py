@@ -11,16 +11,15 @@ import socket
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import pytest
 
+from cgi_scripts import PLAIN, ROUTES, SH, serve_scripts
 from http2 import Http2Client
 from proc import children, descriptors, wait_until
 
 KB, MB = 1 << 10, 1 << 20
-ROUTES = "[ROUTES]\n    *.php       cgi\n    /cgi-bin/*  cgi\n    /*          static\n"
-SH = "#!/bin/sh\n"
-PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
 # Each prints the length in CONTENT_LENGTH, and the hash of the content that it could read.
 SCRIPTS = {
     "sh": PLAIN + "echo ${CONTENT_LENGTH-none}; sha256sum | cut -d' ' -f1\n",
@@ -38,13 +37,7 @@ HALF = b"POST /cgi-bin/s HTTP/1.1\r\nHost: a\r\nContent-Length: 200000\r\n\r\n" 
 
 @pytest.fixture
 def serve(monkey, site):
-    def start(scripts, keys="", server="", **how):
-        for name, text in scripts.items():
-            site.add(f"cgi-bin/{name}", text, mode=0o755)
-        site.add("page.txt", "the page")
-        keys = "".join(f"    {key}\n" for key in keys.splitlines())
-        return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=ROUTES, server=server, **how)
-    return start
+    return partial(serve_scripts, monkey, site)
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ import contextlib
 
 import pytest
 
+from cgi_scripts import PLAIN, SH, pipes_of
 from client import Closed
 from faults import Fault
-from proc import RELEASE, children, descriptors, wait_until
+from proc import RELEASE, children, wait_until
 
-SH = "#!/bin/sh\n"
-PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
 SECTIONS = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
 KEYS = "[CGI]\n    SetEnv A b\n    MaxProcesses 2\n    ChunkedContent stream\n    QueryArguments on\n"
 
@@ -61,11 +60,6 @@ def serves_again(server, fault):
         fault.count = fault.after = 0
         return play(server) == 0
     wait_until(calm, "all is answered again")
-
-
-def pipes_of(worker):
-    links = descriptors(worker)
-    return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})
 
 
 @pytest.mark.timeout(300)

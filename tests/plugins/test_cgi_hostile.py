@@ -3,42 +3,20 @@
 import os
 import re
 import signal
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
+from cgi_scripts import PLAIN, PYTHON, SH, serve_scripts
 from client import Closed
-from proc import wait_until
-
-ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
-SH = "#!/bin/sh\n"
-PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
-PYTHON = f"#!{sys.executable} -I\n"
+from proc import is_gone, pid_in, wait_until
 
 
 @pytest.fixture
 def serve(monkey, site):
     def start(script, keys="", name="s", **how):
-        site.add(f"cgi-bin/{name}", script, mode=0o755)
-        site.add("page.txt", "the page")
-        keys = "".join(f"    {key}\n" for key in keys.splitlines())
-        return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=ROUTES, **how)
+        return serve_scripts(monkey, site, {name: script}, keys, **how)
     return start
-
-
-def is_gone(pid):
-    """Ended, or at least dead: an orphan is not ours to reap."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def pid_in(path):
-    """The number that a script wrote there."""
-    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
 
 
 def wait_for_death(pid):

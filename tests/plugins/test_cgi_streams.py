@@ -6,45 +6,25 @@ import re
 import select
 import signal
 import socket
-import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from cgi_scripts import PLAIN, PYTHON, SH, pipes_of, serve_scripts
 from client import Closed
-from proc import RELEASE, children, descriptors, memory_kb, wait_until
+from proc import RELEASE, children, is_gone, memory_kb, pid_in, wait_until
 
 MB = 1 << 20
-ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    /*          static\n"
-SH = "#!/bin/sh\n"
-PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
-PYTHON = f"#!{sys.executable} -I\n"
 COUNT = PLAIN + "exec wc -c\n"
 CAT = PLAIN + "exec cat\n"
 
 
 @pytest.fixture
 def serve(monkey, site):
-    def start(scripts, keys="", server="MaxBodySize unlimited", **how):
-        for name, text in scripts.items():
-            site.add(f"cgi-bin/{name}", text, mode=0o755)
-        site.add("page.txt", "the page")
-        keys = "".join(f"    {key}\n" for key in keys.splitlines())
-        return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=ROUTES, server=server, **how)
-    return start
-
-
-def is_gone(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
-    except (FileNotFoundError, ProcessLookupError):
-        return True
-
-
-def pid_in(path):
-    return int(wait_until(lambda: path.exists() and path.read_text().endswith("\n") and path.read_text(), f"a number in {path.name}"))
+    return partial(serve_scripts, monkey, site, server="MaxBodySize unlimited")
 
 
 def spawner_of(server):
@@ -52,12 +32,6 @@ def spawner_of(server):
     (worker,) = server.workers
     (spawner,) = wait_until(lambda: children(worker), "a spawner")
     return spawner
-
-
-def pipes_of(server):
-    """Those of scripts, and not of the server's own standard streams."""
-    links = descriptors(server.workers[0])
-    return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})
 
 
 # As it comes
@@ -271,7 +245,7 @@ def test_a_script_dies_with_its_client(serve, site, script, begin, go):
         wait_until(lambda pid=pid: is_gone(pid), "the script ends")
         pid_file.unlink()
     assert server.get("/page.txt").text == "the page"
-    wait_until(lambda: pipes_of(server) == 0, "its pipes are closed")
+    wait_until(lambda: pipes_of(server.workers[0]) == 0, "its pipes are closed")
 
 
 def test_a_client_that_may_still_listen_is_noticed_with_the_next_output(serve, site):
@@ -295,7 +269,7 @@ def test_clients_that_go_in_every_moment_leave_nothing_behind(serve):
         reset(c) if i % 2 else c.close()
     assert server.get("/cgi-bin/s", "POST", body=b"fine\n").text == "fine\nmore\nend\n"
     spawner = spawner_of(server)
-    wait_until(lambda: pipes_of(server) == 0 and not children(spawner), "all is closed, and all have ended")
+    wait_until(lambda: pipes_of(server.workers[0]) == 0 and not children(spawner), "all is closed, and all have ended")
 
 
 # Many
@@ -378,7 +352,7 @@ def test_a_storm(serve):
         thread.join(50)
     assert not failures and sum(counts.values()) == 12 * 25 and counts[200] and counts[503], (failures, counts)
     assert server.get("/cgi-bin/s?a", "POST", body=b"x").text == "xa\n"
-    wait_until(lambda: pipes_of(server) == 0, "its pipes are closed")
+    wait_until(lambda: pipes_of(server.workers[0]) == 0, "its pipes are closed")
 
 
 def run_into(failures, function, *arguments):

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scripts for the plugin cgi, and a server that runs them."""
+import sys
+
+from proc import descriptors
+
+ROUTES = "[ROUTES]\n    /cgi-bin/*  cgi\n    *.php       cgi\n    /*          static\n"
+SH = "#!/bin/sh\n"
+PLAIN = SH + "printf 'Content-Type: text/plain\\n\\n'\n"
+ENV = PLAIN + "exec env\n"
+PYTHON = f"#!{sys.executable} -I\n"
+
+
+def serve_scripts(monkey, site, scripts=None, keys="", routes=ROUTES, **how):
+    """A server with these scripts, by their names in cgi-bin, and these keys of [CGI]; and a page beside them."""
+    for name, text in (scripts or {}).items():
+        site.add(f"cgi-bin/{name}", text, mode=0o755)
+    site.add("page.txt", "the page")
+    keys = "".join(f"    {key}\n" for key in keys.splitlines())
+    return monkey(plugins=["cgi"], top=f"[CGI]\n{keys}" if keys else "", sections=routes, **how)
+
+
+def environment(reply):
+    """What a script of ENV printed."""
+    assert reply.status == 200, reply
+    return dict(line.split("=", 1) for line in reply.text.splitlines())
+
+
+def pipes_of(worker):
+    """How many lead to scripts: those of the server's own standard streams do not count."""
+    links = descriptors(worker)
+    return len({link for link in links.values() if link.startswith("pipe:")} - {links[1], links[2]})
