@@ -5,29 +5,15 @@
 
 #include "http/host.h"
 #include "unit/http/h2_head_case.h"
-#include "unit/test.h"
+
+#include "unit/arena_case.h"
 
 #define GET  ":method|GET\n:scheme|https\n:path|/\n"
 #define TO_A GET ":authority|a\n"
 
 enum { BAD = MK_H2_HEAD_MALFORMED };
 
-static struct mk_arena arena;
 static struct mk_h2_head h;
-
-static int start(void **state)
-{
-    (void)state;
-    mk_arena_init(&arena, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
-    return 0;
-}
 
 static int read_head(const char *lines)
 {

@@ -4,25 +4,7 @@
 
 #include <netinet/in.h>
 
-#include "unit/proto/talk.h"
-
-static struct talk t;
-
-static int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
-
-#define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
+#include "unit/proto/talk_case.h"
 
 /* The next reply, and whether it says that the connection is closed behind it. */
 static void expect(unsigned status, const char *content, bool closes)

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is waited for, how long, and what becomes of a request when its client goes away or the server ends. */
-#include "unit/proto/talk.h"
+/* How long the server waits, for what, and what happens to a request when its client leaves or the server
+ * ends. */
+#include "unit/proto/talk_case.h"
 
 enum { SHORT_MS = 60 };
 
-static struct talk t;
-
-static int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
-
-#define GET(target)  "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define POST(target) "POST " target " HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n"
 
 /* ---- Clocks ---- */

@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Content of requests: read on demand, limited, and discarded when the handler does not want it. */
-#include "unit/proto/talk.h"
+#include "unit/proto/talk_case.h"
 
 enum { WINDOW = 64 * 1024 };
-
-static struct talk t;
-
-static int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
 
 #define GET_EARLY "GET /early HTTP/1.1\r\nHost: a\r\n\r\n"
 

@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Responses on their way out: framing, sources that fail, files, and clients that take their time. */
 #include "unit/death.h"
-#include "unit/proto/talk.h"
+#include "unit/proto/talk_case.h"
 
 enum { SCRATCH = MK_OUTQ_SCRATCH };
-
-static struct talk t;
-
-static int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
-
-#define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
 
 static void ask(const char *target, const char *version)
 {

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Trailers over HTTP/1: what came with the request goes back with the response. */
-#include "unit/proto/talk.h"
-
-static struct talk t;
+#include "unit/proto/talk_case.h"
 
 #define POST                                                                                                 \
     "POST /trailers HTTP/1.1\r\nHost: a\r\nTE: trailers\r\nTransfer-Encoding: "                              \
     "chunked\r\n\r\n3\r\nabc\r\n0\r\n"
-
-static int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
 
 static void expect(const char *trailers)
 {

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tunnels over HTTP/1.1: two directions that know nothing of each other. */
-#include "unit/proto/talk.h"
+#include "unit/proto/talk_case.h"
 
 enum { MANY = 3000000, SHORT_MS = 40 };
 
-static struct talk t;
-
 #define WISH(target) "GET " target " HTTP/1.1\r\nHost: a\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"
-
-static int start(void **state)
-{
-    (void)state;
-    talk_init(&t);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    talk_fini(&t);
-    return 0;
-}
 
 static void open_tunnel(const char *wish)
 {

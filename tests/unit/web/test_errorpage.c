@@ -2,24 +2,7 @@
 #include "web/errorpage.h"
 
 #include "http/status.h"
-#include "unit/site.h"
-#include "unit/test.h"
-
-static struct site site;
-
-static int start(void **state)
-{
-    (void)state;
-    site_init(&site);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
-    return 0;
-}
+#include "unit/web/site_case.h"
 
 static struct mk_exchange *fill(const struct mk_host *host, unsigned status)
 {

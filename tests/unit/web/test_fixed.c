@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/fixed.h"
 
-#include "unit/site.h"
-#include "unit/test.h"
-
-static struct site site;
-
-static int start(void **state)
-{
-    (void)state;
-    site_init(&site);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
-    return 0;
-}
+#include "unit/web/site_case.h"
 
 static void the_handler_answers_every_method(void **state)
 {

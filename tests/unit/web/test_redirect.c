@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/redirect.h"
 
-#include "unit/site.h"
-#include "unit/test.h"
-
-static struct site site;
-
-static int start(void **state)
-{
-    (void)state;
-    site_init(&site);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
-    return 0;
-}
+#include "unit/web/site_case.h"
 
 static void expect_path(mk_str path, const char *more, mk_str query, const char *location)
 {

@@ -1,24 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/request_type.h"
 
-#include "unit/site.h"
-#include "unit/test.h"
-
-static struct site site;
-
-static int start(void **state)
-{
-    (void)state;
-    site_init(&site);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    site_fini(&site);
-    return 0;
-}
+#include "unit/web/site_case.h"
 
 static void what_the_head_says_is_known(void **state)
 {

@@ -4,31 +4,7 @@
 #include <stdio.h>
 
 #include "unit/death.h"
-#include "unit/test.h"
-
-static struct mk_arena arena;
-static struct mk_response r;
-
-static int start(void **state)
-{
-    (void)state;
-    mk_arena_init(&arena, NULL);
-    mk_response_init(&r, &arena);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_content_fini(&r.content);
-    mk_arena_fini(&arena);
-    return 0;
-}
-
-static int add(const char *name, const char *value)
-{
-    return mk_response_add(&r, mk_str_from_c(name), mk_str_from_c(value));
-}
+#include "unit/web/response_case.h"
 
 static void the_status_is_200_until_it_is_set(void **state)
 {

@@ -2,13 +2,10 @@
 /* Responses that are changed after they were made: fields of shared blocks, and other kinds of content.
  */
 #include "unit/folder.h"
-#include "unit/test.h"
+#include "unit/web/response_case.h"
 #include "web/filter.h"
 #include "web/request_type.h"
 #include "web/response.h"
-
-static struct mk_arena arena;
-static struct mk_response r;
 
 static const struct mk_field block_fields[] = {{.name = MK_STR_INIT("ETag"), .value = MK_STR_INIT("\"x\"")},
                                                {.name = MK_STR_INIT("Vary"), .value = MK_STR_INIT("A")},
@@ -20,27 +17,6 @@ static const struct mk_field_block block = {.text = MK_STR_INIT("ETag: \"x\"\r\n
 static const struct mk_field more_fields[] = {{.name = MK_STR_INIT("Age"), .value = MK_STR_INIT("1")}};
 static const struct mk_field_block more = {
     .text = MK_STR_INIT("Age: 1\r\n"), .fields = more_fields, .n = MK_LEN(more_fields)};
-
-static int start(void **state)
-{
-    (void)state;
-    mk_arena_init(&arena, NULL);
-    mk_response_init(&r, &arena);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_content_fini(&r.content);
-    mk_arena_fini(&arena);
-    return 0;
-}
-
-static int add(const char *name, const char *value)
-{
-    return mk_response_add(&r, mk_str_from_c(name), mk_str_from_c(value));
-}
 
 static int set(const char *name, const char *value)
 {

@@ -1,26 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "web/trailers.h"
 
+#include "unit/arena_case.h"
 #include "unit/fields.h"
-#include "unit/test.h"
 #include "web/request_type.h"
 #include "web/response.h"
-
-static struct mk_arena arena;
-
-static int start(void **state)
-{
-    (void)state;
-    mk_arena_init(&arena, NULL);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    mk_arena_fini(&arena);
-    return 0;
-}
 
 static void of_a_request(void **state)
 {

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests in which each case is a fresh talk `t`. */
+#ifndef MK_UNIT_PROTO_TALK_CASE_H
+#define MK_UNIT_PROTO_TALK_CASE_H
+
+#include "unit/proto/talk.h"
+
+#define GET(target) "GET " target " HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static struct talk t;
+
+static inline int start(void **state)
+{
+    (void)state;
+    talk_init(&t);
+    return 0;
+}
+
+static inline int stop(void **state)
+{
+    (void)state;
+    talk_fini(&t);
+    return 0;
+}
+
+#endif
