@@ -67,6 +67,27 @@ MK_API bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *
  */
 MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value);
 
+/** A field line. */
+struct mk_field_line {
+    mk_str name, value;
+};
+
+/**
+ * Sends an interim response ahead of the final one, from 102 to 199 (RFC 9110, section 15.2), with these
+ * fields alone: what was added to the response is kept for its head. As often as wanted, until that is sent.
+ * Call it from on_request or a handler of the request. It leaves at once when that returns MK_WAIT, else
+ * with the head. The server sends 100 by itself: see mk_request_read().
+ *
+ * 0; -EINVAL for another status, or a field that mk_response_add() would not take; -EALREADY; -EOPNOTSUPP
+ * for a client that does not know them (HTTP/1.0); -EAGAIN when the client has no room for it now. No client
+ * relies on interim responses: leave out what cannot be sent.
+ *
+ *     const struct mk_field_line hint = {MK_STR("Link"), MK_STR("</style.css>; rel=preload; as=style")};
+ *     mk_response_send_interim(request, response, 103, &hint, 1);
+ */
+MK_API int mk_response_send_interim(struct mk_request *request, const struct mk_response *r, unsigned status,
+                                    const struct mk_field_line *fields, size_t n);
+
 /** Length of the content; MK_LENGTH_UNKNOWN until its end. */
 MK_API int64_t mk_response_length(const struct mk_response *r);
 

@@ -127,6 +127,24 @@ static bool try_head(struct mk_h1 *h, struct mk_buf *out)
     return true;
 }
 
+mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_field_line *fields, size_t n)
+{
+    const struct mk_conn *c = h->d.conn;
+    struct mk_buf *out = scratch_of(h);
+    size_t from = out->len;
+    if (c->service->serving != c || !mk_outq_empty(&c->out))
+        return -EAGAIN;
+    mk_emit_status(out, status);
+    for (size_t i = 0; i < n; i++)
+        mk_emit_field(out, fields[i].name, fields[i].value);
+    mk_emit_end(out);
+    if (!out->failed)
+        return 0;
+    out->len = from;
+    out->failed = false;
+    return -EAGAIN;
+}
+
 /* Replaces a response whose head does not fit into the scratch, or whose content failed before any of it was
  * sent. */
 MK_COLD static bool replace(struct mk_h1 *h)

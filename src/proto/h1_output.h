@@ -12,6 +12,9 @@ enum mk_h1_progress {
     MK_H1_BROKEN,        /* h->d.ending says why */
 };
 
+/* An interim response, behind what is in the scratch. 0 or -EAGAIN: there is no room for it. */
+mk_err mk_h1_output_interim(struct mk_h1 *h, unsigned status, const struct mk_field_line *fields,
+                            size_t n) MK_MUST_USE;
 /* Seals the response and writes its head into the scratch. h->persistence must be decided. False: the
  * connection is broken, h->d.ending says why. */
 bool mk_h1_output_head(struct mk_h1 *h) MK_MUST_USE;

@@ -22,8 +22,16 @@ static void on_resume(void *ctx)
     mk_conn_resume(h->d.conn);
 }
 
-static const struct mk_request_ops request_ops = {
-    .read = on_read, .resume = on_resume, .local = mk_driver_local, .tls = mk_driver_tls};
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+{
+    return mk_h1_output_interim(ctx, status, fields, n);
+}
+
+static const struct mk_request_ops request_ops = {.read = on_read,
+                                                  .resume = on_resume,
+                                                  .local = mk_driver_local,
+                                                  .interim = on_interim,
+                                                  .tls = mk_driver_tls};
 
 struct mk_h1 *mk_h1_request_new(struct mk_conn *c)
 {

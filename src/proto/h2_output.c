@@ -29,32 +29,10 @@ enum progress {
 
 /* ---- Heads ---- */
 
-/* Could a field name of this length need special treatment? Most names are ruled out here. */
-static bool may_be_odd(size_t len)
-{
-    return len == 7 || len == 10 || len == 16 || len == 17;
-}
-
-/* Connection-specific fields, which HTTP/2 forbids (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
- * add them. */
-static bool is_of_connection(mk_str name)
-{
-    return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||
-           mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")) || mk_str_eq_nocase(name, MK_STR("Upgrade")) ||
-           mk_str_eq_nocase(name, MK_STR("Proxy-Connection"));
-}
-
 static void add_fields(struct mk_buf *out, const struct mk_field *fields, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++) {
-        mk_str name = fields[i].name, value = mk_str_trim(fields[i].value);
-        if (may_be_odd(name.len) && is_of_connection(name))
-            continue;
-        if (name.len == 10 && mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
-            mk_hpack_emit_secret(out, name, value);
-        else
-            mk_hpack_emit(out, name, value);
-    }
+    for (unsigned i = 0; i < n; i++)
+        mk_h2_write_field(out, fields[i].name, fields[i].value);
 }
 
 static void add_head(struct mk_h2_stream *s, struct mk_buf *out)

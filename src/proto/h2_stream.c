@@ -5,6 +5,8 @@
 #include "proto/h2_window.h"
 #include "proto/h2_write.h"
 
+enum { INTERIM_ROOM = 1024 }; /* in the scratch: with less, it is flushed first */
+
 static struct mk_service *service_of(const struct mk_h2_stream *s)
 {
     return s->h2->conn->service;
@@ -88,16 +90,32 @@ void mk_h2_stream_wait(struct mk_h2_stream *s)
 
 /* ---- What the request may ask ---- */
 
+/* An interim response. False: it does not fit. */
+static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_field_line *fields,
+                         size_t n)
+{
+    struct mk_buf *out = mk_h2_write_room(s->h2, INTERIM_ROOM);
+    size_t from = out->len;
+    mk_h2_write_open_block(s->h2);
+    mk_hpack_emit_status(out, status);
+    for (size_t i = 0; i < n; i++)
+        mk_h2_write_field(out, fields[i].name, fields[i].value);
+    return mk_h2_write_close_block(s->h2, from, s->id, 0);
+}
+
 void mk_h2_stream_send_continue(struct mk_h2_stream *s)
 {
-    struct mk_buf *out = mk_h2_write_room(s->h2, MK_H2_FRAME_HEAD + 16);
-    size_t from = out->len;
     mk_driver_move_input(&s->d, MK_INPUT_WANTED);
-    if (s->d.received || s->d.x->response.sealed)
-        return; /* the client did not wait for it, or has its response already */
-    mk_h2_write_open_block(s->h2);
-    mk_hpack_emit_status(out, 100);
-    (void)mk_h2_write_close_block(s->h2, from, s->id, 0);
+    if (!s->d.received && !s->d.x->response.sealed) /* else the client does not wait for it any more */
+        (void)send_interim(s, 100, NULL, 0);
+}
+
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+{
+    struct mk_h2_stream *s = ctx;
+    const struct mk_conn *c = s->h2->conn;
+    bool may = service_of(s)->serving == c && mk_outq_empty(&c->out);
+    return may && send_interim(s, status, fields, n) ? 0 : -EAGAIN;
 }
 
 static ssize_t on_read(void *ctx, char *room, size_t cap)
@@ -135,8 +153,11 @@ static void on_resume(void *ctx)
     mk_conn_resume(s->h2->conn);
 }
 
-static const struct mk_request_ops request_ops = {
-    .read = on_read, .resume = on_resume, .local = mk_driver_local, .tls = mk_driver_tls};
+static const struct mk_request_ops request_ops = {.read = on_read,
+                                                  .resume = on_resume,
+                                                  .local = mk_driver_local,
+                                                  .interim = on_interim,
+                                                  .tls = mk_driver_tls};
 
 /* ---- Life ---- */
 

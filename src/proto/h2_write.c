@@ -109,6 +109,32 @@ void mk_h2_write_retract_block(struct mk_h2 *h2, size_t from)
     out->len = from;
 }
 
+/* Could a field name of this length need special treatment? Most names are ruled out here. */
+static bool may_be_odd(size_t len)
+{
+    return len == 7 || len == 10 || len == 16 || len == 17;
+}
+
+/* Connection-specific fields, which HTTP/2 forbids (RFC 9113, section 8.2.2). Plugins written for HTTP/1 may
+ * add them. */
+static bool is_of_connection(mk_str name)
+{
+    return mk_str_eq_nocase(name, MK_STR("Connection")) || mk_str_eq_nocase(name, MK_STR("Keep-Alive")) ||
+           mk_str_eq_nocase(name, MK_STR("Transfer-Encoding")) || mk_str_eq_nocase(name, MK_STR("Upgrade")) ||
+           mk_str_eq_nocase(name, MK_STR("Proxy-Connection"));
+}
+
+void mk_h2_write_field(struct mk_buf *out, mk_str name, mk_str value)
+{
+    value = mk_str_trim(value);
+    if (may_be_odd(name.len) && is_of_connection(name))
+        return;
+    if (name.len == 10 && mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
+        mk_hpack_emit_secret(out, name, value);
+    else
+        mk_hpack_emit(out, name, value);
+}
+
 /* ---- The end of the connection ---- */
 
 /* GOAWAY with the last stream that is served, never higher than in an earlier GOAWAY. */

@@ -26,6 +26,9 @@ bool mk_h2_write_close_block(struct mk_h2 *h2, size_t from, uint32_t id, unsigne
 /* Removes a complete block and everything after it. */
 void mk_h2_write_retract_block(struct mk_h2 *h2, size_t from);
 
+/* Adds a field to the block, unless HTTP/2 has no such fields. */
+void mk_h2_write_field(struct mk_buf *out, mk_str name, mk_str value);
+
 void mk_h2_write_reset(struct mk_h2 *h2, uint32_t stream, enum mk_h2_error error);
 void mk_h2_write_window(struct mk_h2 *h2, uint32_t stream, uint32_t by);
 

@@ -12,6 +12,7 @@
 #include "web/asked_type.h"
 
 struct mk_attached;
+struct mk_field_line;
 struct mk_hosts;
 struct mk_route;
 struct mk_trailers;
@@ -22,6 +23,8 @@ struct mk_request_ops {
     ssize_t (*read)(void *ctx, char *room, size_t cap); /* as mk_request_read */
     void (*resume)(void *ctx);                          /* as mk_request_resume */
     mk_err (*local)(void *ctx, struct mk_peer *out);    /* as mk_request_local; may be NULL */
+    /* As mk_response_send_interim: 0 or -EAGAIN; may be NULL. */
+    mk_err (*interim)(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n);
     /* What is known of the connection, if the request is encrypted; NULL: nothing. */
     void (*tls)(void *ctx, struct mk_tls_facts *out);
 };

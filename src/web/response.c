@@ -222,6 +222,19 @@ int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
     return mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
 }
 
+int mk_response_send_interim(struct mk_request *request, const struct mk_response *r, unsigned status,
+                             const struct mk_field_line *fields, size_t n)
+{
+    int e = r->sealed ? -EALREADY : status < 102 || status > 199 ? -EINVAL : 0;
+    for (size_t i = 0; i < n && !e; i++)
+        e = check_field(r, fields[i].name, fields[i].value);
+    if (e)
+        return e;
+    if (request->version < 11 || !request->ops || !request->ops->interim)
+        return -EOPNOTSUPP;
+    return request->ops->interim(request->ops_ctx, status, fields, n);
+}
+
 /* ---- Content ---- */
 
 int64_t mk_response_length(const struct mk_response *r)

@@ -17,6 +17,7 @@ SECTIONS = """
 [ROUTES]
     /fails   fails
     /closes  closes
+    /hints   hints
     /*       static
 [ERROR_PAGES]
     504     slow.html
@@ -132,4 +133,55 @@ def test_a_stream_that_is_reset_got_nothing_whole(server):
         c.ask(f"/closes?size={HUGE}&name=a").read_head()
         c.cancel()
         server.err.wait_for(r"gateway: closed a: not sent, [1-9]\d* left")
+        assert c.is_open()
+
+
+# ---- Interim responses ----
+
+
+def links(reply):
+    return [(interim.status, interim.all("Link"), interim.all("X-Hint")) for interim in reply.interim]
+
+
+def test_hints_come_at_once(server):
+    with server.connect() as c:
+        c.ask("/hints?often=3&wait=60000")
+        for i in range(3):
+            interim = c.read_interim()
+            assert (interim.status, interim["Link"]) == (103, f"</{i}.css>; rel=preload")
+            assert [name.lower() for name, _ in interim.fields if not name.startswith(":")] == ["link", "x-hint"]
+
+
+@pytest.mark.parametrize("status", [102, 103, 104, 150, 199])
+def test_hints_do_not_change_the_response(server, status):
+    with server.connect() as c:
+        for method in ("GET", "HEAD"):
+            reply = c.get(f"/hints?status={status}&often=2", method)
+            assert links(reply) == [(status, [f"</{i}.css>; rel=preload"], ["yes"]) for i in range(2)]
+            assert (reply.status, reply.all("Link"), reply["X-Error"]) == (200, ["</final.css>"], "0")
+            assert reply.all("X-Hint") == []
+        assert c.is_open()
+
+
+@pytest.mark.parametrize("status", [100, 101, 200, 99])
+def test_what_is_no_interim_response(server, status):
+    reply = server.get(f"/hints?status={status}")
+    assert (reply.status, reply.interim, reply["X-Error"]) == (200, [], "-22")
+
+
+def test_old_clients_get_no_hints(server):
+    if server.is_h2:
+        pytest.skip("HTTP/1.0 only")
+    reply = server.get("/hints", version="1.0")
+    assert (reply.status, reply.interim, reply["X-Error"]) == (200, [], "-95")
+
+
+@pytest.mark.parametrize("reads, order", [("before", [100, 103]), ("after", [103, 100])])
+def test_100_continue_keeps_its_place(server, reads, order):
+    with server.connect() as c:
+        c.ask(f"/hints?reads={reads}", "POST", [("Expect", "100-continue")], streamed=True)
+        assert [c.read_interim().status for _ in order] == order
+        c.more(b"hello")
+        c.done()
+        assert c.read("POST").text == "final\n"
         assert c.is_open()

@@ -19,7 +19,7 @@ enum { H2_STREAMS = 256, H2_FIELDS = 160 * 1024, H2_CONTENT = 1 << 25, H2_LOG = 
 struct h2_stream {
     uint32_t id;
     bool is_head;    /* asked by HEAD */
-    unsigned told;   /* how often 100 was said */
+    unsigned told;   /* interim responses */
     unsigned status; /* of the final head; 0: none */
     bool ended, reset;
     bool left; /* we have reset it: what is still said does not matter */

@@ -291,6 +291,32 @@ static inline enum mk_verdict handlers_wait(struct mk_request *request, struct m
     return MK_WAIT;
 }
 
+/* hint: n interim responses with a field of size=... bytes; after ms milliseconds says how many could be
+ * sent.
+ */
+static inline enum mk_verdict handlers_hint(struct mk_request *request, struct mk_response *response,
+                                            void *data)
+{
+    struct handlers_slow *s = mk_request_data(request);
+    char room[8192];
+    if (s) {
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        mk_buf_addf(&text, "%llu\n", (unsigned long long)s->source.at);
+        return s->rung ? handlers_say(response, mk_buf_str(&text)) : MK_WAIT;
+    }
+    s = handlers_new_slow(request, data);
+    if (!s)
+        return handlers_refuse(response, 503);
+    mk_request_set_data(request, s);
+    memset(room, 'h', sizeof room);
+    size_t size = mk_min((size_t)handlers_number(request, "size", 10), sizeof room);
+    const struct mk_field_line line = {MK_STR("X-Hint"), mk_str_of(room, size)};
+    for (uint64_t i = 0; i < s->source.n; i++)
+        s->source.at += mk_response_send_interim(request, response, 103, &line, 1) == 0;
+    handlers_sleep(s);
+    return MK_WAIT;
+}
+
 static inline ssize_t handlers_pull_drop(void *ctx, char *room, size_t cap)
 {
     struct handlers_slow *s = ctx;
@@ -472,6 +498,7 @@ static const struct mk_handler handlers_all[] = {
     {.name = "mad", .handle = handlers_mad},
     {.name = "never", .handle = handlers_never},
     {.name = "slow", .handle = handlers_wait},
+    {.name = "hint", .handle = handlers_hint},
     {.name = "drip", .handle = handlers_drip},
     {.name = "thread", .handle = handlers_thread},
     {.name = "tunnel", .handle = handlers_open},

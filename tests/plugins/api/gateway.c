@@ -2,6 +2,7 @@
 /* What gateways do with responses, as the query says: fails?at=N&status=S&wait=1&... */
 #include <errno.h>
 #include <monkey/plugin.h>
+#include <stdio.h>
 
 static mk_str word_of(const struct mk_request *request, const char *name)
 {
@@ -144,6 +145,79 @@ static void cut(struct mk_request *request, struct mk_response *response)
     mk_response_add_filter(response, &ops, left, MK_LENGTH_UNKNOWN);
 }
 
+/* ---- hints?status=S&often=N&reads=before|after&wait=MS: interim responses, each with a Link ---- */
+
+struct hints {
+    struct mk_request *request;
+    struct mk_alarm *alarm;
+    bool over;
+};
+
+static void on_due(void *ctx)
+{
+    struct hints *h = ctx;
+    h->over = true;
+    mk_request_resume(h->request);
+}
+
+static void end_hints(void *ctx)
+{
+    mk_alarm_free(((struct hints *)ctx)->alarm);
+}
+
+static int give_hints(struct mk_request *request, struct mk_response *response)
+{
+    unsigned status = (unsigned)number_of(request, "status", 103);
+    uint64_t often = number_of(request, "often", 1);
+    for (uint64_t i = 0; i < often; i++) {
+        char room[64];
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        mk_buf_addf(&text, "</%llu.css>; rel=preload", (unsigned long long)i);
+        const struct mk_field_line fields[] = {{MK_STR("Link"), mk_buf_str(&text)},
+                                               {MK_STR("X-Hint"), MK_STR("yes")}};
+        int e = mk_response_send_interim(request, response, status, fields, MK_LEN(fields));
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static struct hints *begin_hints(struct mk_request *request)
+{
+    struct hints *h = mk_request_alloc(request, sizeof *h);
+    if (!h)
+        return NULL;
+    *h = (struct hints){.request = request, .alarm = mk_alarm_new(mk_request_worker(request), on_due, h)};
+    if (!h->alarm || mk_request_on_end(request, end_hints, h))
+        return NULL;
+    mk_request_set_data(request, h);
+    mk_alarm_set(h->alarm, (uint32_t)number_of(request, "wait", 0));
+    return h;
+}
+
+static enum mk_verdict hints(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct hints *h = mk_request_data(request);
+    char text[32];
+    (void)data;
+    if (!h) {
+        bool reads = mk_str_eq(word_of(request, "reads"), MK_STR("before"));
+        if (reads)
+            (void)read_all(request);
+        int e = give_hints(request, response);
+        snprintf(text, sizeof text, "%d", e);
+        mk_response_set(response, MK_STR("X-Error"), mk_str_from_c(text));
+        h = begin_hints(request);
+    }
+    if (!h)
+        return refuse(response, 503);
+    if (read_all(request) == -EAGAIN || !h->over)
+        return MK_WAIT;
+    mk_response_add_static(response, MK_STR("Link"), MK_STR("</final.css>"));
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_static(response, MK_STR("final\n")) ? refuse(response, 503) : MK_DONE;
+}
+
 /* ---- The plugin ---- */
 
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
@@ -164,14 +238,15 @@ static void on_response(struct mk_request *request, struct mk_response *response
 }
 
 static const struct mk_handler fails_handler = {.name = "fails", .handle = fails},
-                               closes_handler = {.name = "closes", .handle = closes};
+                               closes_handler = {.name = "closes", .handle = closes},
+                               hints_handler = {.name = "hints", .handle = hints};
 
 MK_PLUGIN(gateway) = {
     MK_PLUGIN_HEAD,
     .name = "gateway",
     .version = "1",
     .help = "Does what gateways do.",
-    .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, NULL},
+    .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler, NULL},
     .host = host,
     .on_response = on_response,
 };

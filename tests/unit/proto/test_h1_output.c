@@ -294,6 +294,67 @@ static void some_statuses_have_no_content(void **state)
     }
 }
 
+/* ---- Interim responses ---- */
+
+#define HINT "HTTP/1.1 103 Early Hints\r\nX-Hint: "
+
+/* Takes those that were heard, each with a field of `size` bytes: how many. */
+static unsigned take_hints(size_t size)
+{
+    unsigned n = 0;
+    for (; mk_str_starts(talk_heard(&t), MK_STR(HINT)); n++) {
+        mk_str rest = mk_str_skip(talk_heard(&t), sizeof HINT - 1 + size);
+        assert_true(mk_str_starts(rest, MK_STR("\r\n\r\n")));
+        t.read += sizeof HINT - 1 + size + 4;
+    }
+    return n;
+}
+
+static void interim_responses_come_before_the_head(void **state)
+{
+    (void)state;
+    talk_open(&t, GET("/early") GET("/hint?n=3&ms=100") GET("/hint?n=0") GET("/early"));
+    talk_on(&t);
+    talk_expect(&t, 200, "early\n");
+    assert_int_equal(take_hints(10), 3); /* while the handler waits */
+    talk_expect_nothing(&t);
+    while (t.n_records < 4)
+        talk_pass(&t, 10);
+    talk_expect(&t, 200, "3\n");
+    talk_expect(&t, 200, "0\n");
+    talk_expect(&t, 200, "early\n");
+    talk_open(&t, "HEAD /hint?n=1 HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (t.n_records < 5)
+        talk_pass(&t, 10);
+    assert_int_equal(take_hints(10), 1);
+    talk_expect_for(&t, true, 200, "");
+}
+
+static void old_clients_get_none(void **state)
+{
+    (void)state;
+    ask("/hint?n=3", "1.0");
+    while (t.n_records < 1)
+        talk_pass(&t, 10);
+    talk_expect(&t, 200, "0\n");
+}
+
+static void interim_responses_take_no_more_memory_than_one_turn(void **state)
+{
+    (void)state;
+    char text[16];
+    unsigned n = 0;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/hint?n=100&size=8000&ms=1"));
+    while (t.n_records < 1)
+        talk_pass(&t, 10);
+    n = take_hints(8000);
+    assert_true(n > 1 && n < 10);
+    snprintf(text, sizeof text, "%u\n", n);
+    talk_expect(&t, 200, text);
+}
+
 /* ---- Files ---- */
 
 static void add_file(const char *name, size_t n)
@@ -591,6 +652,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_large_head_is_sent, start, stop),
         cmocka_unit_test_setup_teardown(a_large_head_is_sent_behind_others, start, stop),
         cmocka_unit_test_setup_teardown(some_statuses_have_no_content, start, stop),
+        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, stop),
+        cmocka_unit_test_setup_teardown(old_clients_get_none, start, stop),
+        cmocka_unit_test_setup_teardown(interim_responses_take_no_more_memory_than_one_turn, start, stop),
         cmocka_unit_test_setup_teardown(files_are_sent_from_memory_and_disk, start, stop),
         cmocka_unit_test_setup_teardown(a_ready_answer_is_what_any_other_is, start, stop),
         cmocka_unit_test_setup_teardown(parts_of_a_file_on_disk, start, stop),

@@ -199,6 +199,40 @@ static void content_of_known_length_may_have_them_too(void **state)
     h2talk_expect_idle(&h);
 }
 
+/* ---- Interim responses ---- */
+
+static void interim_responses_come_before_the_head(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/hint?n=3&ms=20");
+    h2talk_get(&h, 3, "/hint?n=1&size=100&ms=5000");
+    h2talk_on(&h);
+    assert_int_equal(h2_find(&h.client, 1)->told, 3); /* while the handler waits */
+    assert_int_equal(h2_find(&h.client, 3)->told, 1);
+    while (h.talk.n_records < 1)
+        h2talk_pass(&h, 10);
+    h2talk_expect(&h, 1, 200, "3\n");
+    h2talk_expect_open(&h, 3);
+}
+
+/* Not a byte of it, but the table of fields must stay right. */
+static void what_does_not_fit_is_left_out(void **state)
+{
+    (void)state;
+    char text[16];
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/hint?n=100&size=8000&ms=1");
+    h2talk_on(&h);
+    while (h.talk.n_records < 1)
+        h2talk_pass(&h, 10);
+    unsigned n = h2_find(&h.client, 1)->told;
+    assert_true(n > 5 && n <= 100);
+    snprintf(text, sizeof text, "%u\n", n);
+    h2talk_expect(&h, 1, 200, text);
+    h2talk_expect_idle(&h);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +243,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_client_may_have_no_table, start, stop),
         cmocka_unit_test_setup_teardown(trailers_go_behind_content, start, stop),
         cmocka_unit_test_setup_teardown(content_of_known_length_may_have_them_too, start, stop),
+        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, stop),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_left_out, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

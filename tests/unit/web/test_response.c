@@ -5,6 +5,7 @@
 
 #include "unit/death.h"
 #include "unit/web/response_case.h"
+#include "web/request_type.h"
 
 static void the_status_is_200_until_it_is_set(void **state)
 {
@@ -68,6 +69,48 @@ static void framing_belongs_to_the_server(void **state)
             fail_msg("%s is taken", ours[i]);
     assert_int_equal(r.n_fields, 0);
     assert_int_equal(add("Content-Lengths", "1"), 0);
+}
+
+static unsigned n_interim, last_interim;
+
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+{
+    assert_ptr_equal(ctx, &r);
+    assert_true(n == 0 || fields);
+    n_interim++;
+    last_interim = status;
+    return 0;
+}
+
+static void interim_responses_are_checked(void **state)
+{
+    (void)state;
+    static const struct mk_request_ops ops = {.interim = on_interim}, none = {0};
+    static const struct mk_field_line fine = {MK_STR_INIT("Link"), MK_STR_INIT("<a>")},
+                                      bad[] = {{MK_STR_INIT("Link"), MK_STR_INIT("a\r\nb: c")},
+                                               {MK_STR_INIT("a b"), MK_STR_INIT("c")},
+                                               {MK_STR_INIT("Content-Length"), MK_STR_INIT("5")},
+                                               {MK_STR_INIT("Connection"), MK_STR_INIT("close")}};
+    static const unsigned statuses[] = {0, 100, 101, 200, 204, UINT32_MAX};
+    struct mk_request request = {.version = 11, .ops = &ops, .ops_ctx = &r};
+    for (size_t i = 0; i < MK_LEN(statuses); i++)
+        assert_int_equal(mk_response_send_interim(&request, &r, statuses[i], &fine, 1), -EINVAL);
+    for (size_t i = 0; i < MK_LEN(bad); i++)
+        assert_int_equal(mk_response_send_interim(&request, &r, 103, &bad[i], 1), -EINVAL);
+    assert_int_equal(n_interim, 0);
+    assert_int_equal(mk_response_send_interim(&request, &r, 103, &fine, 1), 0);
+    assert_int_equal(mk_response_send_interim(&request, &r, 102, NULL, 0), 0);
+    request.version = 20;
+    assert_int_equal(mk_response_send_interim(&request, &r, 199, &fine, 1), 0);
+    assert_int_equal(n_interim, 3);
+    assert_int_equal(last_interim, 199);
+    request.version = 10;
+    assert_int_equal(mk_response_send_interim(&request, &r, 103, &fine, 1), -EOPNOTSUPP);
+    request = (struct mk_request){.version = 11, .ops = &none};
+    assert_int_equal(mk_response_send_interim(&request, &r, 103, &fine, 1), -EOPNOTSUPP);
+    r.sealed = true;
+    assert_int_equal(mk_response_send_interim(&request, &r, 103, NULL, 0), -EALREADY);
+    assert_int_equal(r.n_fields, 0);
 }
 
 static void there_may_be_many_fields(void **state)
@@ -237,6 +280,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fields_are_copied, start, stop),
         cmocka_unit_test_setup_teardown(no_field_can_bring_another, start, stop),
         cmocka_unit_test_setup_teardown(framing_belongs_to_the_server, start, stop),
+        cmocka_unit_test_setup_teardown(interim_responses_are_checked, start, stop),
         cmocka_unit_test_setup_teardown(there_may_be_many_fields, start, stop),
         cmocka_unit_test_setup_teardown(blocks_are_found_first, start, stop),
         cmocka_unit_test_setup_teardown(too_many_blocks_are_a_bug, start, stop),
