@@ -12,6 +12,9 @@ function(mk_layer name)
 endfunction()
 
 function(mk_hot name)
+  if(NOT TARGET mk_${name}) # its library is not there
+    return()
+  endif()
   target_compile_options(mk_${name} PRIVATE $<$<CONFIG:Release>:-Os>)
   foreach(file IN LISTS ARGN)
     set_source_files_properties(${CMAKE_SOURCE_DIR}/src/${name}/${file}.c PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)

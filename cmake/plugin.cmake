@@ -117,7 +117,6 @@ const struct mk_plugin *const mk_builtin_plugins[] = {@places@NULL};
   foreach(layer base os http conf net web proto setup server cli)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:mk_${layer}>)
   endforeach()
-  get_property(vendors GLOBAL PROPERTY MK_VENDORS)
-  target_link_libraries(${target} PRIVATE mk_flags ${vendors} ${CMAKE_DL_LIBS})
+  target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
   set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
 endfunction()

@@ -37,7 +37,7 @@ void mk_arena_init(struct mk_arena *a, struct mk_arena_cache *cache);
 void mk_arena_fini(struct mk_arena *a);
 
 /* `size` bytes, aligned for any type, not zeroed; NULL when out of memory. */
-void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
+MK_INNER void *mk_arena_alloc(struct mk_arena *a, size_t size) MK_MUST_USE;
 void *mk_arena_zalloc(struct mk_arena *a, size_t n, size_t size) MK_MUST_USE;
 /* A NUL-terminated copy (the NUL is not counted in its length); absent when out of memory. */
 mk_str mk_arena_copy(struct mk_arena *a, mk_str s) MK_MUST_USE;

@@ -7,10 +7,10 @@
 
 enum { MK_NUM_MAX = 20 }; /* digits of UINT64_MAX */
 /* Writes the decimal digits to `out` (room for MK_NUM_MAX) and returns their number. */
-size_t mk_num_write(char *out, uint64_t n);
+MK_INNER size_t mk_num_write(char *out, uint64_t n);
 size_t mk_num_write_hex(char *out, uint64_t n);
 /* Exactly `width` digits, with leading zeros. */
-void mk_num_write_padded(char *out, unsigned n, unsigned width);
+MK_INNER void mk_num_write_padded(char *out, unsigned n, unsigned width);
 
 static inline bool mk_num_add(uint64_t a, uint64_t b, uint64_t *sum)
 {

@@ -4,11 +4,11 @@
 #include <fcntl.h>
 #include <sys/utsname.h>
 
-#include "http/hpack.h"
 #include "net/tls.h"
 #include "os/fd.h"
 #include "os/file.h"
 #include "os/sandbox.h"
+#include "proto/http2.h"
 #include "setup/builtin.h"
 
 #ifdef __OPTIMIZE__
@@ -27,14 +27,18 @@ static void write_landlock(struct mk_buf *out)
     mk_fd_close(&box.fd);
 }
 
-static void write_tls(struct mk_buf *out)
+static void write_object(struct mk_buf *out, const char *what, const char *library, const char *why)
+{
+    mk_buf_addf(out, "%-9s %s%s\n", what, library ? library : "no: ", library ? "" : why);
+}
+
+static void write_objects(struct mk_buf *out)
 {
     const char *why;
+    const struct mk_http2_module *http2 = mk_http2_load(&why);
+    write_object(out, "HTTP/2", http2 ? http2->library : NULL, why);
     const struct mk_tls_module *tls = mk_tls_load(&why);
-    if (tls)
-        mk_buf_addf(out, "TLS       %s\n", tls->library);
-    else
-        mk_buf_addf(out, "TLS       no: %s\n", why);
+    write_object(out, "TLS", tls ? tls->library : NULL, why);
 }
 
 void mk_about_write(struct mk_buf *out)
@@ -51,9 +55,7 @@ void mk_about_write(struct mk_buf *out)
     mk_buf_add(out, MK_STR("plugins   " MK_PLUGIN_DIR ", ABI "));
     mk_buf_addf(out, "%d\n", MK_ABI);
     mk_buf_addf(out, "with      %s\nwithout   %s\n", mk_about_with, mk_about_without);
-    mk_buf_addf(out, "HTTP/2    %s\n",
-                mk_hpack_is_there() ? "yes" : "no: Monkey was built without libnghttp2");
-    write_tls(out);
+    write_objects(out);
     if (uname(&system) == 0)
         mk_buf_addf(out, "system    %s %s %s\n", system.sysname, system.release, system.machine);
     write_landlock(out);

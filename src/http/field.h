@@ -95,10 +95,10 @@ struct mk_fields {
 };
 
 /* The id of a name in any case of letters; MK_FIELD_OTHER for a name that is not listed. */
-enum mk_field_id mk_field_find_id(mk_str name);
+MK_INNER enum mk_field_id mk_field_find_id(mk_str name);
 
 /* No lines, in the room that `at` is. */
-void mk_fields_init(struct mk_fields *fields, struct mk_field *at);
+MK_INNER void mk_fields_init(struct mk_fields *fields, struct mk_field *at);
 
 /* The value of the first line with that id; absent (p == NULL) if there is none. Not for MK_FIELD_OTHER. */
 static inline mk_str mk_fields_get(const struct mk_fields *fields, enum mk_field_id id)

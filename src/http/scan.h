@@ -15,7 +15,7 @@ enum {
     MK_SCAN_QUOTED = 1u << 5, /* qdtext (RFC 9110, section 5.6.4) */
 };
 
-extern const uint8_t mk_scan_classes[256];
+MK_INNER extern const uint8_t mk_scan_classes[256];
 
 static inline bool mk_scan_is(char c, unsigned classes)
 {

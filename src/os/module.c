@@ -3,15 +3,21 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "os/place.h"
+
+static void say_other_build(const char *path, char *why)
+{
+    (void)snprintf(why, MK_MODULE_WHY, "%.400s: it belongs to another build of Monkey", path);
+}
 
 static const void *check(const struct mk_module *m, const void *table, const char *path, char *why)
 {
     if (table && *(const unsigned *)table == m->abi)
         return table;
     if (table)
-        (void)snprintf(why, MK_MODULE_WHY, "%.400s: it belongs to another version of Monkey", path);
+        say_other_build(path, why);
     else
         (void)snprintf(why, MK_MODULE_WHY, "%.400s: it is not a part of Monkey: it has no %s", path,
                        m->symbol);
@@ -35,6 +41,9 @@ const void *mk_module_load(const struct mk_module *m, char why[MK_MODULE_WHY])
     if (object)
         return check(m, dlsym(object, m->symbol), path, why);
     const char *text = dlerror(); /* includes the file name */
-    (void)snprintf(why, MK_MODULE_WHY, "%.500s", text ? text : path);
+    if (text && strstr(text, "undefined symbol: mk_"))
+        say_other_build(path, why);
+    else
+        (void)snprintf(why, MK_MODULE_WHY, "%.500s", text ? text : path);
     return NULL;
 }

@@ -9,8 +9,8 @@
 #include "proto/door.h"
 #include "proto/h1.h"
 #include "proto/h1_output.h"
-#include "proto/h2.h"
 #include "proto/handshake.h"
+#include "proto/http2.h"
 #include "proto/service.h"
 
 enum {
@@ -72,7 +72,7 @@ static void serve(struct mk_acceptor *a, int fd, const struct mk_peer *peer)
         return;
     }
     const struct mk_conn_ops *first = a->wants_tls  ? &mk_handshake_ops
-                                      : a->wants_h2 ? &mk_h2_ops
+                                      : a->wants_h2 ? s->http2->ops
                                                     : &mk_h1_ops;
     struct mk_conn *c = mk_conn_open(s, has_door ? &mk_door_ops : first, fd, peer);
     if (!c) {

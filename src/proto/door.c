@@ -5,8 +5,8 @@
 
 #include "proto/h1.h"
 #include "proto/h1_output.h"
-#include "proto/h2.h"
 #include "proto/handshake.h"
+#include "proto/http2.h"
 
 /* At most this part of all connections may wait to be named. */
 enum { UNNAMED_PART = 4 };
@@ -126,7 +126,7 @@ static void advance(struct mk_conn *c)
         return;
     }
     if (c->wants_h2) {
-        mk_h2_serve(c);
+        c->service->http2->serve(c);
         return;
     }
     c->ops = &mk_h1_ops;

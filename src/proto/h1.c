@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/h1.h"
 
-#include "http/h2_frame.h"
 #include "proto/h1_input.h"
 #include "proto/h1_output.h"
 #include "proto/h1_request.h"
 #include "proto/h1_state.h"
 #include "proto/h1_tunnel.h"
-#include "proto/h2.h"
+#include "proto/http2.h"
 #include "web/filter.h"
 
 enum {
@@ -46,7 +45,7 @@ MK_COLD static bool on_input_end(struct mk_conn *c)
  * 3.3). */
 MK_COLD static bool is_h2_preface(const struct mk_conn *c, mk_str in)
 {
-    return c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
+    return c->service->http2 && c->service->limits->h2.on && c->n_requests == 0 && !c->stream.tls &&
            mk_str_starts(MK_H2_PREFACE, mk_str_first(in, MK_H2_PREFACE.len));
 }
 
@@ -66,7 +65,7 @@ static enum head parse_head(struct mk_conn *c, mk_str in)
     if (n > 0)
         return mk_h1_request_start(c, &head) ? HEAD_BEGUN : HEAD_OVER;
     if (n < 0 && is_h2_preface(c, in)) {
-        c->ops = &mk_h2_ops;
+        c->ops = c->service->http2->ops;
         return HEAD_OVER;
     }
     if (n < 0)
@@ -370,7 +369,7 @@ void mk_h1_serve(struct mk_conn *c)
     if (MK_LIKELY(c->ops == &mk_h1_ops))
         leave(c);
     else
-        mk_h2_serve(c);
+        c->service->http2->serve(c);
 }
 
 static void advance(struct mk_conn *c)

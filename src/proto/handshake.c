@@ -2,7 +2,7 @@
 #include "proto/handshake.h"
 
 #include "proto/h1.h"
-#include "proto/h2.h"
+#include "proto/http2.h"
 
 /* A record (RFC 8446, 5.1): kind, version, length. */
 enum { RECORD_HEAD = 5, RECORD_MAX = 16 * 1024, RECORD_HANDSHAKE = 22 };
@@ -132,7 +132,7 @@ static void hand_over(struct mk_conn *c)
     }
     mk_conn_move(c, MK_CONN_IDLE);
     if (mk_str_eq(facts.protocol, MK_STR("h2"))) {
-        mk_h2_serve(c);
+        c->service->http2->serve(c);
         return;
     }
     c->ops = &mk_h1_ops;

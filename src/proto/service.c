@@ -2,7 +2,7 @@
 #include "proto/service.h"
 
 #include "base/mem.h"
-#include "proto/conn.h"
+#include "proto/http2.h"
 
 enum { SPARE_ARENA_BLOCKS = 64 };
 
@@ -37,6 +37,13 @@ void mk_service_fini(struct mk_service *s)
     mk_peers_fini(&s->peers);
     mk_arena_cache_fini(&s->arenas);
     *s = (struct mk_service){0};
+}
+
+void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *module)
+{
+    s->http2 = module;
+    if (module)
+        module->pack_stamp(&s->stamp);
 }
 
 void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,

@@ -12,12 +12,15 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
 /* All connections must be closed (mk_conn_close_all). */
 void mk_service_fini(struct mk_service *s);
 
+/* Makes HTTP/2 available to its connections; NULL: it is not. Before connections are accepted. */
+void mk_service_use_http2(struct mk_service *s, const struct mk_http2_module *module);
+
 /* Makes the one record of a request: counts it and passes it to hooks and logs. */
 void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_ending ending,
                        uint64_t content_sent);
 /* Lets open files use three quarters of the descriptors that connections leave. */
 void mk_service_share_descriptors(struct mk_service *s);
 /* Notes the request for the report on a crashed worker. */
-void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target);
+MK_INNER void mk_service_leave_trail(struct mk_service *s, mk_str method, mk_str target);
 
 #endif

@@ -54,6 +54,7 @@ struct mk_window {
 enum { MK_WINDOW = 64 * 1024 };
 
 struct mk_conn;
+struct mk_http2_module;
 struct mk_worker;
 
 /* Called for every connection before its first request. */
@@ -80,7 +81,8 @@ struct mk_service {
     struct mk_peers peers;
     struct mk_helper helper;
 
-    const struct mk_tls_module *tls; /* for listeners with TLS; set before connections are accepted */
+    const struct mk_http2_module *http2; /* NULL: no HTTP/2; see mk_service_use_http2() */
+    const struct mk_tls_module *tls;     /* for listeners with TLS; set before connections are accepted */
     struct mk_turns handshakes;
 
     struct mk_conn *serving; /* the connection whose input is in the window */

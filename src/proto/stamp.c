@@ -3,7 +3,6 @@
 
 #include "base/buf.h"
 #include "http/date.h"
-#include "http/hpack.h"
 
 void mk_stamp_init(struct mk_stamp *s, mk_str server_name)
 {
@@ -16,16 +15,14 @@ void mk_stamp_init(struct mk_stamp *s, mk_str server_name)
     memset(s->text + s->date_at, ' ', MK_DATE_LEN);
     memcpy(s->text + s->date_at + MK_DATE_LEN, "\r\n\r\n", 4);
     s->len = s->date_at + MK_DATE_LEN + 2;
-    struct mk_buf packed = mk_buf_fixed(s->packed, sizeof s->packed);
-    mk_hpack_emit(&packed, MK_STR("Server"), mk_str_first(server_name, sizeof s->text - rest));
-    mk_hpack_emit(&packed, MK_STR("Date"), mk_str_of(s->text + s->date_at, MK_DATE_LEN));
-    s->packed_len = packed.len; /* the date is last */
+    s->packed_len = 0;
     s->written = INT64_MIN;
 }
 
 void mk_stamp_write(struct mk_stamp *s, int64_t now)
 {
     mk_date_write(s->text + s->date_at, now);
-    memcpy(s->packed + s->packed_len - MK_DATE_LEN, s->text + s->date_at, MK_DATE_LEN);
+    if (s->packed_len)
+        memcpy(s->packed + s->packed_len - MK_DATE_LEN, s->text + s->date_at, MK_DATE_LEN);
     s->written = now;
 }

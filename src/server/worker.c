@@ -2,7 +2,6 @@
 #include "server/worker.h"
 
 #include "base/mem.h"
-#include "http/hpack.h"
 #include "os/fd.h"
 #include "os/sock.h"
 #include "proto/service.h"
@@ -144,7 +143,7 @@ static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
         .head = {.head_max = (size_t)s->max_head_size,
                  .target_max = (size_t)s->max_uri_size,
                  .fields_max = s->max_fields},
-        .h2 = {.on = mk_hpack_is_there() && s->site.tls.http2,
+        .h2 = {.on = s->site.tls.http2,
                .streams_max = s->max_streams,
                .unread_max = (uint32_t)s->max_unread_body,
                .patience = s->patience},
@@ -269,6 +268,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     mk_service_share_descriptors(&w->service);
     w->service.on_room = stop_if_drained;
     w->service.tls = o->generation->tls;
+    mk_service_use_http2(&w->service, o->generation->http2);
     w->service.accept_hooks = o->generation->accept_hooks;
     w->service.n_accept_hooks = o->generation->n_accept_hooks;
     e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);

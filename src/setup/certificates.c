@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "http/hpack.h"
 #include "setup/addresses.h"
 #include "setup/keys_tls.h"
 
@@ -241,7 +240,7 @@ static struct mk_tls_rules rules_of(const struct build *b, const struct mk_site 
         .groups = t->groups.p,
         .clients = (enum mk_tls_clients)t->clients,
         .client_authority = t->clients ? t->client_authority.p : NULL,
-        .h2 = t->http2 && b->g->server.site.tls.http2 && mk_hpack_is_there(),
+        .h2 = t->http2 && b->g->server.site.tls.http2 && b->g->http2,
         .challenges = b->g->tls_challenges.p,
         .tickets = b->g->tickets,
     };

@@ -24,6 +24,7 @@
 #include "setup/loads.h"
 #include "setup/location.h"
 #include "setup/plugins.h"
+#include "setup/protocols.h"
 #include "setup/sections.h"
 #include "setup/site.h"
 
@@ -467,6 +468,7 @@ static void build_all(struct load *l)
     mk_plugins_enter_hosts(l->g, l->report);
     mk_location_check_logs(l->g, l->report);
     check_spool_folder(l);
+    mk_protocols_load(l->g, l->report);
     mk_certificates_build(l->g, l->report);
 }
 

@@ -100,8 +100,9 @@ struct mk_generation {
     bool listens_by_default;         /* the default address: inherited sockets may replace it */
     struct mk_shared *shared, own_shared;
     struct mk_allowed *allowed;
-    const struct mk_tls_module *tls; /* NULL: no Listen has TLS */
-    struct mk_tls_tickets *tickets;  /* of the server; NULL: no tickets are issued */
+    const struct mk_tls_module *tls;     /* NULL: no Listen has TLS */
+    const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2 */
+    struct mk_tls_tickets *tickets;      /* of the server; NULL: no tickets are issued */
     struct mk_made_context *contexts;
     mk_str tls_challenges;      /* a folder; absent: none. Ends with a NUL */
     struct mk_watched *watched; /* a change of one of these files reloads the configuration */

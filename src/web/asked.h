@@ -8,7 +8,7 @@
 
 /* The client's target and Host in their parts. 0, 400, or 503 when memory is out. `host` is the one of the
  * Host field. */
-int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
+MK_INNER int mk_asked_receive(struct mk_request *r, mk_str target_text, mk_str host) MK_MUST_USE;
 
 /* Another path for the same content, with the same query; the handler answers MK_REWRITTEN. `path` lives as
  * long as the request. False when memory is out. */

@@ -9,13 +9,13 @@
 
 /* The limits of the request, by its host and the path that the client asked for; NULL: those of the server.
  * What is known of the target by now decides. */
-const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x);
+MK_INNER const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x);
 
 /* Goes on until the response is ready (true) or a plugin waits (false). */
-bool mk_flow_run(struct mk_exchange *x);
+MK_INNER bool mk_flow_run(struct mk_exchange *x);
 
 /* Ready at once, with an error. For requests that no handler will see; not after the response was sealed. */
-void mk_flow_refuse(struct mk_exchange *x, unsigned status);
+MK_INNER void mk_flow_refuse(struct mk_exchange *x, unsigned status);
 
 /* Puts an error in the place of a response of which nothing was sent: a page, for which the hooks are called
  * again, or, if that was the response, a head alone. */

@@ -60,6 +60,11 @@ struct mk_location {
     void *owner;                     /* whatever it was made from */
 };
 
+struct mk_buf;
+struct mk_field_block;
+/* Writes the head of a 200 with these fields and content of that size in the form of HTTP/2. */
+typedef void mk_pack_head(struct mk_buf *out, const struct mk_field_block *whole, uint64_t size);
+
 struct mk_host {
     const mk_str *names; /* as written; "*.example.org" for all below, "~REGEX" for what matches */
     struct mk_regex *const *regexes; /* those of the names, by their index; NULL: none of them has one */
@@ -77,6 +82,7 @@ struct mk_host {
     size_t n_cache_rules;
     const struct mk_user_homes *homes; /* NULL: off */
     const struct mk_mime *mime;
+    mk_pack_head *pack_head; /* NULL: no client of the server speaks HTTP/2 */
     struct mk_hooks hooks;
     const struct mk_hook *plugins; /* all that have business here, with what is theirs */
     size_t n_plugins;

@@ -8,7 +8,6 @@
 #include "http/date.h"
 #include "http/emit.h"
 #include "http/etag.h"
-#include "http/hpack.h"
 #include "http/negotiate.h"
 #include "web/suffixes.h"
 
@@ -137,13 +136,10 @@ static mk_str make_ready(struct mk_buf *text, mk_str fields, uint64_t size)
 }
 
 /* The same for HTTP/2. */
-static mk_str make_packed(struct mk_buf *text, const struct mk_field_block *whole, uint64_t size)
+static mk_str make_packed(struct mk_buf *text, const struct mk_representation *r, mk_pack_head *pack)
 {
     char *from = text->p + text->len;
-    mk_hpack_emit_status(text, 200);
-    for (unsigned i = 0; i < whole->n; i++)
-        mk_hpack_emit(text, whole->fields[i].name, whole->fields[i].value);
-    mk_hpack_emit_num(text, MK_STR("Content-Length"), size);
+    pack(text, &r->whole, r->file->size);
     return mk_str_of(from, (size_t)(text->p + text->len - from));
 }
 
@@ -209,7 +205,8 @@ static void compose(struct mk_representation *r, struct mk_buf *text, const stru
     if (!o->lasting)
         return;
     r->whole.ready = make_ready(text, r->whole.text, r->file->size);
-    r->whole.packed_ready = make_packed(text, &r->whole, r->file->size);
+    if (o->host->pack_head)
+        r->whole.packed_ready = make_packed(text, r, o->host->pack_head);
 }
 
 /* The fields are written up to three times: as they are, and into each ready head. */

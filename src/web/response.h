@@ -16,7 +16,7 @@ enum { MK_RESPONSE_BLOCKS = 3, MK_RESPONSE_FIRST_FIELDS = 6 };
 struct mk_field_block {
     mk_str text;  /* "Name: value\r\n..." */
     mk_str ready; /* or absent: status line, these fields and Content-Length of a 200 that has no others */
-    mk_str packed_ready; /* the same in the form of HTTP/2; absent with it */
+    mk_str packed_ready; /* the same in the form of HTTP/2; absent with it, and without HTTP/2 */
     const struct mk_field *fields;
     unsigned n;
 };

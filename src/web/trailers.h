@@ -14,6 +14,7 @@ struct mk_trailers {
 };
 
 /* Adds one to a list that may be NULL yet. Neither copied nor checked. False when memory is out. */
-bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name, mk_str value) MK_MUST_USE;
+MK_INNER bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name,
+                              mk_str value) MK_MUST_USE;
 
 #endif

@@ -23,12 +23,19 @@ class Build:
     def add(self, name):
         (self.packages / f"{name}.pc").write_text(f"Name: {name}\nDescription: -\nVersion: 99\nLibs:\n")
 
+    def call(self, *command):
+        return subprocess.run([*map(str, command)], env=self.environment, capture_output=True, text=True, check=False)
+
     def run(self, *command):
-        done = subprocess.run([*map(str, command)], env=self.environment, capture_output=True, text=True, check=False)
+        done = self.call(*command)
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def try_configure(self, *options):
+        return self.call("cmake", "-G", "Ninja", "-S", ROOT, "-B", self.folder, "-DMK_TLS=OFF", "-DCMAKE_BUILD_TYPE=Debug", *options)
+
     def configure(self, *options):
-        self.run("cmake", "-G", "Ninja", "-S", ROOT, "-B", self.folder, "-DMK_TLS=OFF", "-DCMAKE_BUILD_TYPE=Debug", *options)
+        done = self.try_configure(*options)
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def build_again(self):
         """What every build begins with: configure, if it must."""
@@ -39,6 +46,14 @@ class Build:
         line = (self.folder / "features.txt").read_text()
         return [part.split(", ") for part in re.fullmatch(r"with (.+); without (.+)\n", line).groups()]
 
+    def line_of(self, target):
+        """What the target is linked from."""
+        return re.search(rf"^build {target}: [^\n]*", self.text("build.ninja"), re.MULTILINE)[0]
+
+    def builds(self, name):
+        """Is there such an object, and the layer that it is made of?"""
+        return f"build plugins/monkey-{name}.so:" in self.text("build.ninja") and f"mk_{name}.dir" in self.text("build.ninja")
+
     def text(self, name):
         return (self.folder / name).read_text()
 
@@ -48,15 +63,38 @@ def build(tmp_path):
     return Build(tmp_path)
 
 
-def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build):
+@pytest.mark.parametrize("package, feature, name", [("libpcre2-8", "regular expressions", "regex"), ("libnghttp2", "HTTP/2", "http2")])
+def test_a_library_that_comes_and_goes_is_noticed_by_the_next_build(build, package, feature, name):
     build.configure()
     assert build.features()[0] == ["nothing"]
-    build.add("libpcre2-8")
+    build.add(package)
     build.build_again()
-    assert build.features()[0] == ["regular expressions"] and "regex/pcre2.c" in build.text("build.ninja")
-    (build.packages / "libpcre2-8.pc").unlink()
+    assert build.features()[0] == [feature] and build.builds(name)
+    old = build.folder / f"plugins/monkey-{name}.so"
+    old.parent.mkdir(exist_ok=True)
+    old.touch()
+    (build.packages / f"{package}.pc").unlink()
     build.build_again()
-    assert build.features()[0] == ["nothing"] and "regex/pcre2.c" not in build.text("build.ninja")
+    assert build.features()[0] == ["nothing"] and not build.builds(name) and not old.exists()
+
+
+def test_an_object_may_be_a_part_of_the_program(build):
+    for package in ("libpcre2-8", "libnghttp2"):
+        build.add(package)
+    for wanted, found in (("", set()), ("http2", {"http2"}), ("regex;http2", {"http2", "regex"}), ("all", {"http2", "regex"})):
+        build.configure(f"-DMK_STATIC_PLUGINS={wanted}")
+        assert {name for name in ("http2", "regex") if f"mk_{name}.dir" in build.line_of("monkey")} == found
+
+
+@pytest.mark.parametrize("option, package", [("MK_PCRE2", "libpcre2-8"), ("MK_HTTP2", "libnghttp2")])
+def test_a_library_may_be_demanded_and_refused(build, option, package):
+    done = build.try_configure(f"-D{option}=ON")
+    assert done.returncode == 1 and f"{option} is ON, and pkg-config does not find {package}" in done.stderr
+    build.add(package)
+    build.configure(f"-D{option}=ON")
+    assert build.features()[0] != ["nothing"]
+    build.configure(f"-D{option}=OFF")
+    assert build.features()[0] == ["nothing"]
 
 
 def test_a_plugin_that_can_no_longer_be_built_is_removed(build):

@@ -52,7 +52,7 @@ def check_guest_includes(root):
 
 
 # Libraries of others, and the only folders of the server that may know them.
-VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/regex",)}
+VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/regex",), "nghttp2": ("src/http2",)}
 
 
 def check_vendor_includes(root):
@@ -63,8 +63,9 @@ def check_vendor_includes(root):
             homes = VENDORS.get(name.split("/")[0])
             if homes and not where.startswith(tuple(f"{home}/" for home in homes)):
                 complaints.append(f"{where}:{line}: {name} may be included in {' and '.join(homes)} only")
-            if name.startswith("tls/") and not where.startswith("src/tls/"):
-                complaints.append(f"{where}:{line}: {name} is for src/tls only, which is loaded when it is needed")
+            layer = name.split("/")[0]
+            if layer in house.OBJECTS and "/" in name and not where.startswith(f"src/{layer}/"):
+                complaints.append(f"{where}:{line}: {name} is for src/{layer} only, which is loaded when it is needed")
     return complaints
 
 
@@ -279,6 +280,8 @@ def self_test(test):
     test.expect("OpenSSL elsewhere", judge({"src/net/a.c": "#include <openssl/rand.h>\n"}), r"^src/net/a\.c:1: openssl/rand\.h may be")
     test.expect("OpenSSL in public", judge({"include/monkey/a.h": "#include <openssl/ssl.h>\n"}), "in src/tls only")
     test.expect("the object from outside", judge({"src/proto/a.c": '#include "tls/stream.h"\n'}), "is for src/tls only")
+    test.expect("nghttp2 elsewhere", judge({"src/http/a.c": "#include <nghttp2/nghttp2.h>\n"}), "in src/http2 only")
+    test.expect("HTTP/2 from above", judge({"src/server/a.c": '#include "http2/h2.h"\n'}), "is for src/http2 only")
 
     base = {"base/a.c": "void mk_a(void) {}\n"}
     down = {"os/b.c": "void mk_a(void);\nvoid mk_b(void) { mk_a(); }\n"}

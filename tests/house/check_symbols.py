@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Names that other objects see: in our libraries all begin with mk_ and the noun of their file, in a plugin with its
-name, and the optimised program offers loadable plugins the public interface and nothing else."""
+name. The optimised program offers plugins the public interface, its own objects what MK_INNER marks, and nothing else."""
 import re
 
 import house
@@ -61,14 +61,25 @@ def check_plugin(name, objects):
     return complaints
 
 
-def check_program(program, public):
+def check_program(program, public, inner=frozenset()):
     complaints = []
     for _, symbol in defined(program, "-D"):
         name, _, version = symbol.partition("@")
         # A version means a copy of libc's own variable, such as stdout.
-        if not version and name not in public and name not in LINKER:
-            complaints.append(f"{program.name} exports {name}, which no public header declares")
-    return complaints
+        if not version and name not in public and name not in inner and name not in LINKER:
+            complaints.append(f"{program.name} exports {name}, which neither a public header declares nor MK_INNER marks")
+    return complaints + [f"{name} is public: MK_INNER is too little for it" for name in sorted(inner & public)]
+
+
+def needed(path):
+    rows = house.call("nm", "-D", "-P", "--undefined-only", path).stdout.splitlines()
+    return {row.split()[0].partition("@")[0] for row in rows if row.strip()}
+
+
+def check_inner(objects, inner):
+    """What MK_INNER marks costs room in the program: some object of ours must need it."""
+    used = set().union(*(needed(path) for path in objects))
+    return [f"MK_INNER marks {name}, which no object of ours needs" for name in sorted(inner - used)]
 
 
 def check(args):
@@ -80,7 +91,13 @@ def check(args):
         complaints += [] if name in house.LAYERS else check_plugin(name, objects)  # a layer was checked above
     program = args.program if args.program and args.program.exists() else None
     if program:
-        complaints += check_program(program, house.public_names(args.root))
+        inner = house.inner_names(args.root)
+        complaints += check_program(program, house.public_names(args.root), inner)
+        objects = [program.parent / "plugins" / f"monkey-{layer}.so" for layer in house.OBJECTS]
+        if all(path.exists() for path in objects):
+            complaints += check_inner(objects, inner)
+        else:
+            house.note("not all objects of ours are built, so what MK_INNER marks was not checked")
     else:
         house.note(f"{args.program} is not built, so what it exports was not checked")
     if not libraries and not program:
@@ -129,6 +146,16 @@ def self_test(test):
     test.expect("nothing exported", check_program(compiled(text, "-Wl,--gc-sections"), set()))
     everything = check_program(compiled(text, "-rdynamic"), {"mk_public", "main"})
     test.expect("an inner function exported", everything, "program exports mk_inner")
+    test.expect("an inner function for objects of ours", check_program(compiled(text, "-rdynamic"), {"mk_public", "main"}, {"mk_inner"}))
+    test.expect("a public one that is marked inner", check_program(compiled(text, "-rdynamic"), {"mk_public", "main", "mk_inner"},
+                                                                   {"mk_inner"}), "mk_inner is public")
+    needs = compiled("int mk_inner(void);\nint mk_x(void) { return mk_inner(); }\n", "-shared", "-fPIC")
+    test.expect("an object that needs it", check_inner([needs], {"mk_inner"}))
+    test.expect("what no object needs", check_inner([needs], {"mk_inner", "mk_other"}), "MK_INNER marks mk_other, which no object")
+    header = "MK_INNER void mk_a(struct mk_s *s, int (*f)(void));\nvoid mk_b(void);\n/* MK_INNER void mk_c(void); */\n" \
+             "MK_INNER extern const int mk_d[MK_N],\n    mk_e[2];\nMK_INNER const struct mk_s *mk_f(int a,\n    int b) MK_MUST_USE;\n"
+    marked = house.inner_names(test.tree({"src/base/x.h": header}))
+    test.expect("names that are marked", [] if marked == {"mk_a", "mk_d", "mk_e", "mk_f"} else sorted(marked))
     names = house.public_names(test.tree({"include/monkey/x.h": "int mk_public(void); /* mk_hidden */\n"}))
     test.expect("names in comments are not public", sorted(names), "^mk_public$")
 

@@ -22,7 +22,7 @@ static void what_is_built_in_is_not_looked_for(void **state)
     assert_ptr_equal(mk_module_load(&m, why), &good);
     m.abi = 8;
     assert_null(mk_module_load(&m, why));
-    assert_contains(mk_str_from_c(why), "the one built in: it belongs to another version of Monkey");
+    assert_contains(mk_str_from_c(why), "the one built in: it belongs to another build of Monkey");
 }
 
 static void what_is_missing_is_named(void **state)

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http2/h2.h"
+
+#include "base/mem.h"
+#include "http2/h2_flow.h"
+#include "http2/h2_guard.h"
+#include "http2/h2_input.h"
+#include "http2/h2_output.h"
+#include "http2/h2_stream.h"
+#include "http2/h2_window.h"
+#include "http2/h2_write.h"
+
+enum { TABLE_MAX = 4096 /* the initial size of a client's table */ };
+
+/* ---- Beginning ---- */
+
+static void send_settings(struct mk_h2 *h2)
+{
+    const struct mk_limits *l = h2->conn->service->limits;
+    struct mk_buf *out = mk_h2_write_room(h2, 52);
+    mk_h2_frame_emit_head(out, 5 * 6, MK_H2_SETTINGS, 0, 0);
+    mk_h2_frame_emit_setting(out, MK_H2_MAX_CONCURRENT_STREAMS, l->h2.streams_max);
+    mk_h2_frame_emit_setting(out, MK_H2_MAX_HEADER_LIST_SIZE, (uint32_t)l->head.head_max);
+    mk_h2_frame_emit_setting(out, MK_H2_ENABLE_CONNECT_PROTOCOL, 1);
+    mk_h2_frame_emit_setting(out, MK_H2_NO_RFC7540_PRIORITIES, 1);
+    mk_h2_frame_emit_setting(out, MK_H2_INITIAL_WINDOW_SIZE, h2->share);
+    mk_h2_write_window(h2, 0, l->h2.unread_max - MK_H2_WINDOW);
+}
+
+static struct mk_h2 *new_h2(struct mk_conn *c)
+{
+    struct mk_h2 *h2 = mk_mem_alloc(sizeof *h2);
+    if (!h2)
+        return NULL;
+    *h2 = (struct mk_h2){.conn = c,
+                         .table_max = TABLE_MAX,
+                         .final_stream = MK_H2_STREAM_MAX,
+                         .decoder = mk_hpack_new(),
+                         .send_window = MK_H2_WINDOW,
+                         .stream_window = MK_H2_WINDOW};
+    if (!h2->decoder) {
+        mk_mem_free(h2);
+        return NULL;
+    }
+    mk_list_init(&h2->closed);
+    mk_list_init(&h2->woken);
+    for (unsigned u = 0; u < MK_URGENCIES; u++)
+        mk_list_init(&h2->ready[u]);
+    mk_h2_guard_init(h2);
+    mk_h2_window_init(h2);
+    return h2;
+}
+
+/* Ends all streams and frees the state of HTTP/2. */
+static void end_h2(struct mk_conn *c, enum mk_ending ending)
+{
+    struct mk_h2 *h2 = c->h2;
+    mk_h2_stream_close_all(h2, ending);
+    mk_h2_stream_free_closed(h2);
+    c->h2 = NULL;
+    mk_buf_free(&h2->block);
+    mk_hpack_free(h2->decoder);
+    mk_mem_free(h2);
+}
+
+/* ---- Ending ---- */
+
+/* All output is sent. */
+static void end_connection(struct mk_conn *c)
+{
+    end_h2(c, MK_ENDING_DONE);
+    mk_conn_linger(c, false);
+    while (mk_conn_discard_input(c))
+        ;
+}
+
+/* ---- Turns ---- */
+
+static void run_woken(struct mk_h2 *h2)
+{
+    struct mk_list now;
+    if (mk_list_empty(&h2->woken))
+        return;
+    /* Streams woken in the meantime run in the next turn. */
+    now = h2->woken;
+    now.next->prev = now.prev->next = &now;
+    mk_list_init(&h2->woken);
+    while (!mk_list_empty(&now)) {
+        struct mk_h2_stream *s = MK_LIST_ENTRY(now.next, struct mk_h2_stream, turn);
+        mk_list_remove(&s->turn);
+        mk_h2_flow_run(s);
+        mk_h2_stream_free_closed(h2);
+    }
+    if (!mk_list_empty(&h2->woken))
+        mk_conn_resume(h2->conn);
+}
+
+/* Returns the clock for what the whole connection waits for; streams have their own clocks. */
+static enum mk_clock clock_of(const struct mk_h2 *h2)
+{
+    struct mk_conn *c = h2->conn;
+    mk_str in = mk_conn_input(c);
+    bool preface = h2->remote == MK_H2_REMOTE_PREFACE;
+    if (mk_h2_output_is_blocked(h2))
+        return MK_CLOCK_RATE;
+    if (in.len > 3 && !preface && in.p[3] == MK_H2_DATA)
+        return MK_CLOCK_RATE;
+    if (in.len || h2->block_stream || preface || h2->remote == MK_H2_REMOTE_SETTINGS)
+        return MK_CLOCK_HEAD;
+    if (h2->n_streams)
+        return MK_CLOCK_NONE;
+    return c->n_requests ? MK_CLOCK_IDLE : MK_CLOCK_HEAD;
+}
+
+static bool is_over(const struct mk_h2 *h2)
+{
+    if (!mk_outq_empty(&h2->conn->out))
+        return false;
+    bool closes = h2->local == MK_H2_LOCAL_GOAWAY || h2->remote == MK_H2_REMOTE_GOAWAY ||
+                  h2->remote == MK_H2_REMOTE_CLOSED;
+    return h2->local == MK_H2_LOCAL_FAILED || (closes && !h2->n_streams);
+}
+
+static void set_clock(struct mk_conn *c, enum mk_clock clock)
+{
+    bool was_busy = c->h2->idle_at != c->n_requests; /* at least for a part of this turn */
+    if (clock == MK_CLOCK_NONE)
+        mk_conn_stop_clock(c);
+    else if (clock != c->clock || (clock == MK_CLOCK_IDLE && was_busy))
+        mk_conn_set_clock(c, clock);
+    if (clock == MK_CLOCK_IDLE)
+        c->h2->idle_at = c->n_requests;
+    if (clock != MK_CLOCK_RATE)
+        c->h2->limits_left = NULL;
+}
+
+/* All streams share the socket: their client is too slow when it is so for the one that asks for the least.
+ */
+static const struct mk_request_limits *limits(const struct mk_conn *c)
+{
+    const struct mk_h2 *h2 = c->state == MK_CONN_MULTI ? c->h2 : NULL;
+    const struct mk_request_limits *easiest = h2 ? h2->limits_left : NULL;
+    if (h2 && !h2->n_streams)
+        return easiest ? mk_conn_rate_easier(easiest, &c->service->limits->request) : NULL;
+    for (unsigned i = 0; h2 && i < MK_H2_BUCKETS; i++)
+        for (const struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next) {
+            const struct mk_request_limits *own = mk_driver_limits(&s->d);
+            easiest = easiest ? mk_conn_rate_easier(easiest, own) : own;
+        }
+    return easiest;
+}
+
+/* Has the connection served its last request, or does the worker drain? */
+static bool must_end(const struct mk_h2 *h2)
+{
+    const struct mk_service *s = h2->conn->service;
+    return s->draining || !s->limits->keep_alive ||
+           (s->limits->requests_max && h2->conn->n_requests >= s->limits->requests_max);
+}
+
+static void send_goaway(struct mk_h2 *h2)
+{
+    if (!must_end(h2))
+        return;
+    mk_h2_write_goaway_warning(h2);
+    /* A client that keeps sending requests after the first GOAWAY gets the final one without its PING. */
+    if (h2->local == MK_H2_LOCAL_WARNED &&
+        h2->conn->n_requests - h2->warned_at >= h2->conn->service->limits->h2.streams_max)
+        mk_h2_write_goaway(h2);
+}
+
+static void end_turn(struct mk_conn *c)
+{
+    struct mk_h2 *h2 = c->h2;
+    if (h2->local != MK_H2_LOCAL_FAILED) {
+        mk_h2_window_update(h2);
+        send_goaway(h2);
+    }
+    if (c->service->out.len)
+        (void)mk_h2_write_flush(h2);
+    if (h2->local == MK_H2_LOCAL_FAILED)
+        mk_h2_stream_close_all(h2, MK_ENDING_REFUSED);
+    mk_h2_stream_free_closed(h2);
+    if (h2->local == MK_H2_LOCAL_LOST)
+        mk_conn_close(c, MK_ENDING_GONE);
+    else if (is_over(h2))
+        end_connection(c);
+    else
+        set_clock(c, clock_of(h2));
+}
+
+static void leave(struct mk_conn *c)
+{
+    if (c->state == MK_CONN_MULTI)
+        end_turn(c);
+    mk_buf_clear(&c->service->out);
+    mk_conn_leave(c);
+}
+
+static void serve(struct mk_conn *c)
+{
+    struct mk_h2 *h2 = c->h2;
+    uint64_t *sent = &c->service->counters->sent, before = *sent;
+    mk_err e = mk_outq_push(&c->out, &c->stream, sent);
+    c->progress += *sent - before;
+    if (e && e != -EAGAIN)
+        mk_h2_state_move_local(h2, MK_H2_LOCAL_LOST);
+    mk_h2_input_read(h2);
+    if (mk_h2_state_is_alive(h2)) {
+        run_woken(h2);
+        mk_h2_output_send(h2);
+    }
+    leave(c);
+}
+
+void mk_h2_serve(struct mk_conn *c)
+{
+    struct mk_h2 *h2 = new_h2(c);
+    c->ops = &mk_h2_ops;
+    mk_conn_move(c, MK_CONN_MULTI);
+    c->h2 = h2;
+    if (!h2) {
+        mk_log_warn(c->service->log, "a connection was closed: out of memory");
+        mk_conn_close(c, MK_ENDING_ABORTED);
+        mk_conn_leave(c);
+        return;
+    }
+    send_settings(h2);
+    serve(c);
+}
+
+static void advance(struct mk_conn *c)
+{
+    mk_conn_enter(c);
+    if (c->state == MK_CONN_MULTI) {
+        serve(c);
+        return;
+    }
+    if (c->state == MK_CONN_IDLE) {
+        mk_h2_serve(c);
+        return;
+    }
+    while (mk_conn_discard_input(c))
+        ;
+    mk_conn_leave(c);
+}
+
+/* ---- Clocks and the end ---- */
+
+static void on_clock(struct mk_conn *c, enum mk_clock clock)
+{
+    if (c->state == MK_CONN_LINGER) {
+        mk_conn_close(c, MK_ENDING_DONE);
+        return;
+    }
+    if (clock == MK_CLOCK_RATE) {
+        c->service->counters->h2_ended[MK_H2_SLOW]++;
+        mk_conn_reset(c, MK_ENDING_TIMEOUT);
+        return;
+    }
+    mk_conn_enter(c);
+    mk_h2_write_goaway(c->h2);
+    mk_h2_stream_close_all(c->h2, MK_ENDING_TIMEOUT);
+    leave(c);
+}
+
+static void on_close(struct mk_conn *c, enum mk_ending ending)
+{
+    if (c->state != MK_CONN_MULTI || !c->h2)
+        return;
+    end_h2(c, ending);
+}
+
+static void on_drain(struct mk_conn *c)
+{
+    if (c->state != MK_CONN_MULTI)
+        return;
+    mk_conn_enter(c);
+    mk_h2_write_goaway_warning(c->h2);
+    leave(c);
+}
+
+const struct mk_conn_ops mk_h2_ops = {
+    .advance = advance, .on_clock = on_clock, .on_close = on_close, .limits = limits, .on_drain = on_drain};

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 on a connection (RFC 9113): concurrent requests, each in a stream (h2_stream.h). */
+#ifndef MK_HTTP2_H2_H
+#define MK_HTTP2_H2_H
+
+#include "proto/conn.h"
+
+extern const struct mk_conn_ops mk_h2_ops;
+
+/* Takes over a connection that was entered already, and leaves it. Its state is IDLE or HEAD, and the next
+ * input is the client's preface or its first bytes. */
+void mk_h2_serve(struct mk_conn *c);
+
+#endif

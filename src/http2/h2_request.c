@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http2/h2_request.h"
+
+#include "http/trailer.h"
+#include "http/upgrade.h"
+#include "http2/h2_flow.h"
+#include "http2/h2_guard.h"
+#include "http2/h2_head.h"
+#include "http2/h2_stream.h"
+#include "http2/h2_write.h"
+#include "proto/service.h"
+#include "web/asked.h"
+#include "web/trailers.h"
+
+enum { REFUSED_COST = 2 };
+
+static struct mk_service *service_of(const struct mk_h2 *h2)
+{
+    return h2->conn->service;
+}
+
+/* Every block must be decoded, even if it is discarded: it changes the table that later blocks use. False:
+ * the connection has failed. */
+static bool decode(struct mk_h2 *h2, mk_str block, mk_hpack_on_field *on_field, void *ctx)
+{
+    mk_err e = mk_hpack_decode(h2->decoder, block, on_field, ctx);
+    if (e == -EBADMSG)
+        mk_h2_write_failure(h2, MK_H2_COMPRESSION_ERROR, MK_H2_BAD_COMPRESSION);
+    else if (e == -ENOMEM)
+        mk_h2_write_failure(h2, MK_H2_INTERNAL_ERROR, MK_H2_NO_MEMORY);
+    return mk_h2_state_is_alive(h2);
+}
+
+static int ignore(void *ctx, mk_str name, mk_str value)
+{
+    (void)ctx;
+    (void)name;
+    (void)value;
+    return -1;
+}
+
+/* ---- Requests ---- */
+
+/* Copies the fields into the arena: all heads share the room they are in. */
+static bool keep_fields(struct mk_h2_stream *s, const struct mk_h2_head *head)
+{
+    struct mk_field *at = mk_arena_alloc(&s->d.x->arena, sizeof *at * head->fields.n);
+    if (!at)
+        return false;
+    if (head->fields.n)
+        memcpy(at, head->fields.at, sizeof *at * head->fields.n);
+    s->d.x->request.fields = head->fields;
+    s->d.x->request.fields.at = at;
+    return true;
+}
+
+static int set_target(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
+{
+    struct mk_request *r = &s->d.x->request;
+    bool tunnel = head->protocol.p != NULL;
+    bool connect = head->method == MK_METHOD_CONNECT && !tunnel;
+    r->received.method =
+        tunnel ? MK_METHOD_GET
+               : head->method; /* as for an Upgrade over HTTP/1, so the same handlers serve it */
+    r->method_text = head->method_text;
+    if (tunnel)
+        r->tunnel =
+            mk_str_eq_nocase(head->protocol, MK_UPGRADE_WEBSOCKET) ? MK_UPGRADE_WEBSOCKET : head->protocol;
+    mk_service_leave_trail(service_of(s->h2), head->method_text, connect ? head->authority : head->path);
+    int bad = mk_asked_receive(&s->d.x->request, connect ? head->authority : head->path, head->host);
+    return tunnel && ends ? 400 : bad; /* it has ended already, and a success would open it */
+}
+
+static void set_content(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
+{
+    s->announced = ends ? 0 : head->has_length ? head->length : MK_REQUEST_LENGTH_UNKNOWN;
+    if (ends)
+        mk_driver_close_remote(&s->d);
+    else if (head->expects_continue)
+        s->d.input = MK_INPUT_HELD;
+    s->d.x->request.length = s->d.x->request.tunnel.p ? 0 : s->announced;
+}
+
+static unsigned set_request(struct mk_h2_stream *s, const struct mk_h2_head *head, bool ends)
+{
+    set_content(s, head, ends);
+    if (!keep_fields(s, head))
+        return 503;
+    mk_str priority = mk_fields_get(&s->d.x->request.fields, MK_FIELD_PRIORITY);
+    if (priority.p)
+        s->priority = mk_priority_parse(priority);
+    int bad = set_target(s, head, ends);
+    unsigned too_much = ends
+                            ? mk_driver_limit_head(&s->d, head->size)
+                            : mk_driver_limit_content(&s->d, head->size, head->has_length ? head->length : 0);
+    return bad ? (unsigned)bad : too_much;
+}
+
+/* May the client open another stream? Refuses it if not. */
+static bool admit(struct mk_h2 *h2, uint32_t id, mk_str block)
+{
+    const struct mk_limits *l = service_of(h2)->limits;
+    bool late = mk_h2_stream_is_late(h2, id);
+    if (!late && h2->n_streams < l->h2.streams_max)
+        return true;
+    if (decode(h2, block, ignore, NULL) && !late && mk_h2_guard_spend(h2, REFUSED_COST, MK_H2_MANY_STREAMS))
+        mk_h2_write_reset(h2, id, MK_H2_REFUSED_STREAM);
+    return false;
+}
+
+static void open_stream(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
+{
+    struct mk_service *service = service_of(h2);
+    struct mk_h2_head head;
+    h2->last_stream = id;
+    if (!admit(h2, id, block))
+        return;
+    struct mk_h2_stream *s = mk_h2_stream_new(h2, id);
+    if (!s) {
+        if (decode(h2, block, ignore, NULL))
+            mk_h2_write_reset(h2, id, MK_H2_REFUSED_STREAM);
+        return;
+    }
+    mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, false);
+    if (!decode(h2, block, mk_h2_head_on_field, &head))
+        return; /* the connection has failed, and all streams with it */
+    int status = mk_h2_head_finish(&head);
+    if (status < 0 || (ends && head.has_length && head.length)) {
+        if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+        return;
+    }
+    unsigned bad = set_request(s, &head, ends);
+    if (status || bad)
+        mk_h2_flow_refuse(s, status ? (unsigned)status : bad);
+    else
+        mk_h2_flow_run(s);
+}
+
+/* ---- Trailers ---- */
+
+/* Omits fields that trailers must not have (RFC 9110, section 6.5.1). */
+static bool keep_trailers(struct mk_h2_stream *s, const struct mk_fields *fields)
+{
+    for (unsigned i = 0; i < fields->n; i++)
+        if (mk_trailer_is_allowed(fields->at[i].name) &&
+            !mk_trailers_add(&s->d.x->request.trailers, &s->d.x->arena, fields->at[i].name,
+                             fields->at[i].value))
+            return false;
+    return true;
+}
+
+static void end_with_trailers(struct mk_h2_stream *s, mk_str block, bool ends)
+{
+    struct mk_service *service = service_of(s->h2);
+    struct mk_h2 *h2 = s->h2;
+    struct mk_h2_head head;
+    mk_h2_head_init(&head, &s->d.x->arena, service->fields, &service->limits->head, true);
+    if (!decode(h2, block, mk_h2_head_on_field, &head))
+        return;
+    if (!ends || mk_h2_head_finish(&head)) {
+        if (mk_h2_guard_spend(h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+            mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+        return;
+    }
+    if (!keep_trailers(s, &head.fields))
+        mk_h2_stream_reset(s, MK_H2_INTERNAL_ERROR, MK_ENDING_ABORTED);
+    else
+        mk_h2_stream_receive(s, MK_STR(""), true);
+}
+
+void mk_h2_request_receive_block(struct mk_h2 *h2, uint32_t id, mk_str block, bool ends)
+{
+    struct mk_h2_stream *s = mk_h2_stream_find(h2, id);
+    if (s && !mk_driver_is_received(&s->d))
+        end_with_trailers(s, block, ends);
+    else if (!s && id > h2->last_stream)
+        open_stream(h2, id, block, ends);
+    else if (!mk_h2_stream_is_late(h2, id) && !mk_h2_stream_was_reset(h2, id))
+        mk_h2_write_failure(h2, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
+    else
+        (void)decode(h2, block, ignore, NULL);
+}

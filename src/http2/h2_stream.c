@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http2/h2_stream.h"
+
+#include "http2/h2_guard.h"
+#include "http2/h2_window.h"
+#include "http2/h2_write.h"
+
+enum { INTERIM_ROOM = 1024 }; /* in the scratch: with less, it is flushed first */
+
+static struct mk_service *service_of(const struct mk_h2_stream *s)
+{
+    return s->h2->conn->service;
+}
+
+/* ---- Finding ---- */
+
+static struct mk_h2_stream **bucket_of(struct mk_h2 *h2, uint32_t id)
+{
+    return &h2->buckets[id / 2 % MK_H2_BUCKETS];
+}
+
+struct mk_h2_stream *mk_h2_stream_find(const struct mk_h2 *h2, uint32_t id)
+{
+    struct mk_h2_stream *s = h2->buckets[id / 2 % MK_H2_BUCKETS];
+    while (s && s->id != id)
+        s = s->next;
+    return s;
+}
+
+bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id)
+{
+    for (unsigned i = 0; i < MK_H2_RESETS_KEPT; i++)
+        if (h2->resets[i] == id)
+            return true;
+    return false;
+}
+
+void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id)
+{
+    for (unsigned i = 0; i < MK_H2_RESETS_KEPT; i++)
+        if (h2->resets[i] == id)
+            h2->resets[i] = 0;
+}
+
+/* ---- Clocks ---- */
+
+static void on_due(struct mk_timer *t)
+{
+    struct mk_h2_stream *s = MK_CONTAINER(t, struct mk_h2_stream, timer);
+    struct mk_conn *c = s->h2->conn;
+    enum mk_clock clock = s->clock;
+    s->clock = MK_CLOCK_NONE;
+    if (clock == MK_CLOCK_NONE)
+        return;
+    /* A stream in a list waits for other streams or for the whole connection, not for its client. */
+    bool queued = !mk_list_empty(&s->turn);
+    if (clock == MK_CLOCK_RATE &&
+        (queued || !mk_conn_rate_is_too_slow(&s->rate, s->progress, mk_driver_limits(&s->d)))) {
+        mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+        return;
+    }
+    s->due = (uint8_t)clock;
+    mk_h2_stream_wake(s);
+    mk_conn_resume(c);
+}
+
+void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock)
+{
+    struct mk_service *service = service_of(s);
+    if ((s->clock == clock && clock != MK_CLOCK_TUNNEL) || mk_h2_stream_is_closed(s))
+        return;
+    uint32_t span = mk_conn_request_clock_span(mk_driver_limits(&s->d), clock);
+    s->clock = (uint8_t)clock;
+    if (clock == MK_CLOCK_RATE)
+        s->rate.progressed = s->progress;
+    if (span)
+        mk_timer_set(&service->loop->wheel, &s->timer, service->loop->now_ms, span);
+    else
+        mk_timer_stop(&s->timer);
+}
+
+void mk_h2_stream_wait(struct mk_h2_stream *s)
+{
+    if (mk_driver_is_tunnel(&s->d))
+        return; /* its clock runs already */
+    mk_h2_stream_set_clock(s, mk_driver_clock(&s->d));
+    if (mk_driver_is_abandoned(&s->d, s->h2->remote == MK_H2_REMOTE_CLOSED))
+        mk_h2_stream_close(s, MK_ENDING_GONE);
+}
+
+/* ---- What the request may ask ---- */
+
+/* An interim response. False: it does not fit. */
+static bool send_interim(struct mk_h2_stream *s, unsigned status, const struct mk_field_line *fields,
+                         size_t n)
+{
+    struct mk_buf *out = mk_h2_write_room(s->h2, INTERIM_ROOM);
+    size_t from = out->len;
+    mk_h2_write_open_block(s->h2);
+    mk_hpack_emit_status(out, status);
+    for (size_t i = 0; i < n; i++)
+        mk_h2_write_field(out, fields[i].name, fields[i].value);
+    return mk_h2_write_close_block(s->h2, from, s->id, 0);
+}
+
+void mk_h2_stream_send_continue(struct mk_h2_stream *s)
+{
+    mk_driver_move_input(&s->d, MK_INPUT_WANTED);
+    if (!s->d.received && !s->d.x->response.sealed) /* else the client does not wait for it any more */
+        (void)send_interim(s, 100, NULL, 0);
+}
+
+static mk_err on_interim(void *ctx, unsigned status, const struct mk_field_line *fields, size_t n)
+{
+    struct mk_h2_stream *s = ctx;
+    const struct mk_conn *c = s->h2->conn;
+    bool may = service_of(s)->serving == c && mk_outq_empty(&c->out);
+    return may && send_interim(s, status, fields, n) ? 0 : -EAGAIN;
+}
+
+static ssize_t on_read(void *ctx, char *room, size_t cap)
+{
+    struct mk_h2_stream *s = ctx;
+    if (service_of(s)->serving != s->h2->conn)
+        return -EAGAIN; /* called from outside of a handler or source: resume first */
+    if (s->d.x->request.tunnel.p && !mk_driver_is_tunnel(&s->d))
+        return 0; /* later input belongs to the tunnel, if a handler opens it */
+    if (s->first)
+        return (ssize_t)mk_h2_window_read(s, room, cap);
+    if (s->d.error || mk_driver_is_received(&s->d))
+        return s->d.error;
+    if (s->d.input == MK_INPUT_HELD)
+        mk_h2_stream_send_continue(s);
+    mk_h2_window_widen(s);
+    mk_driver_await_content(&s->d);
+    return -EAGAIN;
+}
+
+/* Continues where the stream is: in the flow, or among the streams that send. */
+static void go_on(struct mk_h2_stream *s)
+{
+    mk_driver_resume(&s->d);
+    if (s->d.x->step != MK_FLOW_READY || mk_driver_is_tunnel(&s->d))
+        mk_h2_stream_wake(s);
+    else
+        mk_h2_stream_make_ready(s);
+}
+
+static void on_resume(void *ctx)
+{
+    struct mk_h2_stream *s = ctx;
+    go_on(s);
+    mk_conn_resume(s->h2->conn);
+}
+
+static const struct mk_request_ops request_ops = {.read = on_read,
+                                                  .resume = on_resume,
+                                                  .local = mk_driver_local,
+                                                  .interim = on_interim,
+                                                  .tls = mk_driver_tls};
+
+/* ---- Life ---- */
+
+struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id)
+{
+    struct mk_h2_stream *s = mk_driver_new(h2->conn, sizeof *s, 20, &request_ops);
+    if (!s)
+        return NULL;
+    *s = (struct mk_h2_stream){.d = s->d,
+                               .h2 = h2,
+                               .id = id,
+                               .next = *bucket_of(h2, id),
+                               .send_window = h2->stream_window,
+                               .priority = {.urgency = MK_URGENCY_USUAL}};
+    mk_list_init(&s->turn);
+    mk_h2_window_open(s);
+    mk_timer_init(&s->timer, on_due);
+    s->d.x->response.no_raw = true;
+    *bucket_of(h2, id) = s;
+    h2->n_streams++;
+    return s;
+}
+
+static void leave_lists(struct mk_h2_stream *s)
+{
+    struct mk_h2_stream **at = bucket_of(s->h2, s->id);
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    s->h2->n_streams--;
+    mk_list_remove(&s->turn);
+    mk_timer_stop(&s->timer);
+}
+
+/* What is left of its response may still wait for room, with the output of the connection. */
+static void leave_limits(const struct mk_h2_stream *s)
+{
+    const struct mk_host *site = s->d.x->request.site;
+    struct mk_h2 *h2 = s->h2;
+    if (MK_LIKELY(!site || (!site->limits && !site->n_locations)))
+        return;
+    const struct mk_request_limits *own = mk_driver_limits(&s->d);
+    h2->limits_left = h2->limits_left ? mk_conn_rate_easier(h2->limits_left, own) : own;
+}
+
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_ending ending)
+{
+    if (mk_h2_stream_is_closed(s))
+        return;
+    leave_limits(s);
+    mk_driver_record(&s->d, ending);
+    mk_driver_close_remote(&s->d);
+    mk_driver_close_local(&s->d);
+    s->d.x->request.ops = NULL; /* so that on_end functions of handlers can still call resume and read */
+    leave_lists(s);
+    mk_h2_window_close(s);
+    mk_list_add_last(&s->h2->closed, &s->turn);
+}
+
+void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending)
+{
+    if (mk_h2_stream_is_closed(s))
+        return;
+    mk_h2_write_reset(s->h2, s->id, error);
+    mk_h2_stream_close(s, ending);
+}
+
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_ending ending)
+{
+    for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
+        while (h2->buckets[i])
+            mk_h2_stream_close(h2->buckets[i], ending);
+}
+
+void mk_h2_stream_free_closed(struct mk_h2 *h2)
+{
+    while (!mk_list_empty(&h2->closed)) {
+        struct mk_h2_stream *s = MK_LIST_ENTRY(h2->closed.next, struct mk_h2_stream, turn);
+        mk_list_remove(&s->turn);
+        mk_driver_free(&s->d);
+    }
+}
+
+void mk_h2_stream_drain(struct mk_h2_stream *s)
+{
+    mk_driver_record(&s->d, MK_ENDING_DONE);
+    mk_list_remove(&s->turn);
+    mk_h2_stream_discard_input(s);
+    s->d.content_max = s->d.received + MK_H2_DRAIN_MAX;
+    mk_h2_stream_set_clock(s, MK_CLOCK_RATE);
+}
+
+/* ---- Incoming content ---- */
+
+/* Wakes a handler or source that waits for content: some has arrived, or none will. */
+static void wake_reader(struct mk_h2_stream *s)
+{
+    if (s->d.awaits == MK_AWAITS_CONTENT || mk_driver_is_tunnel(&s->d))
+        go_on(s);
+}
+
+void mk_h2_stream_discard_input(struct mk_h2_stream *s)
+{
+    if (s->d.input != MK_INPUT_UNWANTED)
+        mk_driver_move_input(&s->d, MK_INPUT_UNWANTED);
+    mk_h2_window_discard(s);
+    mk_h2_window_touch(s);
+}
+
+static void break_input(struct mk_h2_stream *s, mk_err e)
+{
+    if (!s->d.error)
+        s->d.error = e;
+    mk_h2_stream_discard_input(s);
+    wake_reader(s);
+}
+
+/* Does the content agree with the Content-Length, as far as it has arrived? */
+static bool fits_announced(const struct mk_h2_stream *s, bool ends)
+{
+    return s->announced == MK_REQUEST_LENGTH_UNKNOWN ||
+           (ends ? s->d.received == s->announced : s->d.received <= s->announced);
+}
+
+static void refuse_length(struct mk_h2_stream *s)
+{
+    /* Clients could provoke resets to get around the limit on concurrent requests (CVE-2025-8671). */
+    if (mk_h2_guard_spend(s->h2, MK_H2_RESET_COST, MK_H2_MANY_RESETS))
+        mk_h2_stream_reset(s, MK_H2_PROTOCOL_ERROR, MK_ENDING_REFUSED);
+}
+
+/* The stream only waits for the end of unwanted content. */
+static void receive_drained(struct mk_h2_stream *s, bool ends)
+{
+    if (ends)
+        mk_h2_stream_close(s, MK_ENDING_DONE);
+    else if (s->d.received > s->d.content_max)
+        mk_h2_stream_reset(s, MK_H2_NO_ERROR, MK_ENDING_DONE);
+}
+
+void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends)
+{
+    s->d.received += data.len;
+    s->progress += data.len;
+    mk_h2_window_touch(s);
+    if (!fits_announced(s, ends)) {
+        refuse_length(s);
+        return;
+    }
+    if (mk_h2_stream_is_draining(s)) {
+        receive_drained(s, ends);
+        return;
+    }
+    if (ends)
+        mk_driver_close_remote(&s->d);
+    if (s->d.input == MK_INPUT_UNWANTED)
+        return;
+    mk_err e = s->d.received > s->d.content_max ? -EMSGSIZE : mk_h2_window_hold(s, data) ? 0 : -ENOMEM;
+    if (e)
+        break_input(s, e);
+    wake_reader(s);
+}
+
+static void end_input(struct mk_h2_stream *s)
+{
+    if (mk_h2_stream_is_draining(s)) {
+        mk_h2_stream_close(s, MK_ENDING_DONE);
+        return;
+    }
+    if (!mk_driver_is_received(&s->d) && mk_driver_is_tunnel(&s->d)) {
+        s->d.ending = s->d.ending ? s->d.ending : MK_ENDING_GONE;
+        break_input(s, -ECONNRESET);
+    } else if (!mk_driver_is_received(&s->d)) {
+        mk_driver_cut_off(&s->d);
+        break_input(s, -ECONNRESET);
+    }
+    if (s->clock == MK_CLOCK_HANDLER)
+        mk_h2_stream_wait(s);
+}
+
+void mk_h2_stream_end_input(struct mk_h2 *h2)
+{
+    for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
+        for (struct mk_h2_stream *s = h2->buckets[i], *next; s; s = next) {
+            next = s->next;
+            end_input(s);
+        }
+}
+
+/* ---- Turns ---- */
+
+void mk_h2_stream_wake(struct mk_h2_stream *s)
+{
+    if (mk_h2_stream_is_closed(s))
+        return;
+    mk_list_remove(&s->turn);
+    mk_list_add_last(&s->h2->woken, &s->turn);
+}
+
+void mk_h2_stream_make_ready(struct mk_h2_stream *s)
+{
+    struct mk_h2 *h2 = s->h2;
+    if (!mk_list_empty(&s->turn))
+        return;
+    mk_list_add_last(&h2->ready[s->priority.urgency], &s->turn);
+    h2->ready_mask |= 1u << s->priority.urgency;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 streams: creation and end, incoming content, clocks. */
+#ifndef MK_HTTP2_H2_STREAM_H
+#define MK_HTTP2_H2_STREAM_H
+
+#include "http2/h2_types.h"
+
+enum { MK_H2_DRAIN_MAX = 64 * 1024 }; /* up to so much unwanted content, the client may finish sending */
+
+struct mk_h2_stream *mk_h2_stream_find(const struct mk_h2 *h2, uint32_t id);
+
+/* Creates a stream with an empty request. NULL: out of memory. */
+struct mk_h2_stream *mk_h2_stream_new(struct mk_h2 *h2, uint32_t id) MK_MUST_USE;
+
+/* Closes the stream and makes its record, if there is none yet. The memory stays until
+ * mk_h2_stream_free_closed, so that callers may still read it; all functions below ignore a closed stream. */
+void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_ending ending);
+/* The same, with RST_STREAM. */
+void mk_h2_stream_reset(struct mk_h2_stream *s, enum mk_h2_error error, enum mk_ending ending);
+void mk_h2_stream_close_all(struct mk_h2 *h2, enum mk_ending ending);
+/* Frees the closed streams. Called between two steps of a turn, when no function has a pointer to one. */
+void mk_h2_stream_free_closed(struct mk_h2 *h2);
+static inline bool mk_h2_stream_is_closed(const struct mk_h2_stream *s)
+{
+    return s->d.reply == MK_REPLY_RECORDED && s->d.state == MK_DRIVER_CLOSED;
+}
+
+/* The response is written, but the client is still sending content that is not wanted: lets it finish if that
+ * is little. */
+void mk_h2_stream_drain(struct mk_h2_stream *s);
+static inline bool mk_h2_stream_is_draining(const struct mk_h2_stream *s)
+{
+    return s->d.reply == MK_REPLY_RECORDED && s->d.state == MK_DRIVER_HALF_CLOSED_LOCAL;
+}
+
+/* The client has reset the stream as well. */
+void mk_h2_stream_forget_reset(struct mk_h2 *h2, uint32_t id);
+/* Did we reset the stream so recently that the client may not know yet? */
+bool mk_h2_stream_was_reset(const struct mk_h2 *h2, uint32_t id);
+/* Was the stream opened after our GOAWAY? Its frames are ignored. */
+static inline bool mk_h2_stream_is_late(const struct mk_h2 *h2, uint32_t id)
+{
+    return id > h2->final_stream;
+}
+
+/* Receives content, and its end if `ends`. */
+void mk_h2_stream_receive(struct mk_h2_stream *s, mk_str data, bool ends);
+/* Sends 100 Continue if the client waits for it. */
+void mk_h2_stream_send_continue(struct mk_h2_stream *s);
+/* Discards content that has arrived and that will still arrive. */
+void mk_h2_stream_discard_input(struct mk_h2_stream *s);
+/* The client has closed its side: content that is incomplete fails on every stream. */
+void mk_h2_stream_end_input(struct mk_h2 *h2);
+
+/* Lets the stream run in this turn. */
+void mk_h2_stream_wake(struct mk_h2_stream *s);
+/* Puts the stream in the list of those that have output. */
+void mk_h2_stream_make_ready(struct mk_h2_stream *s);
+void mk_h2_stream_set_clock(struct mk_h2_stream *s, enum mk_clock clock);
+static inline void mk_h2_stream_stop_clock(struct mk_h2_stream *s)
+{
+    s->clock = MK_CLOCK_NONE;
+}
+/* Sets the clock for what the driver awaits; closes the stream when its client is gone and the handler wants
+ * to follow that. */
+void mk_h2_stream_wait(struct mk_h2_stream *s);
+
+#endif

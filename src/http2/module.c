@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the object is loaded for. */
+#include "build_id.h"
+#include "http2/h2.h"
+#include "http2/h2_ready.h"
+#include "http2/hpack.h"
+#include "proto/http2.h"
+
+extern const struct mk_http2_module mk_http2_module;
+
+__attribute__((visibility("default"))) const struct mk_http2_module mk_http2_module = {
+    .build = MK_BUILD_ID,
+    .library = mk_hpack_library,
+    .ops = &mk_h2_ops,
+    .serve = mk_h2_serve,
+    .pack_head = mk_h2_ready_head,
+    .pack_stamp = mk_h2_ready_stamp,
+};

@@ -1,0 +1,622 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client of HTTP/2 out of bytes: each says what it does next: a request out of a list, content, settings,
+ * any frame, any bytes, how much of that arrives and how much it takes, how time passes. What it hears is
+ * checked to the letter (unit/h2client.h); each stream leaves one record; whatever it does, it is over some
+ * time. */
+#include <sys/eventfd.h>
+
+#include "http2/h2.h"
+#include "http2/h2_types.h"
+#include "proto/h1.h"
+#include "proto/service.h"
+#include "unit/h2client.h"
+#include "unit/handlers.h"
+#include "unit/site.h"
+
+extern const struct mk_http2_module mk_http2_module;
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { STEPS_MAX = 20000, SAY_MAX = 1 << 22, LATER_MS = 40000, ROUNDS_MAX = 100 };
+
+static struct site site;
+static struct mk_loop loop;
+static struct mk_counters counters;
+static struct mk_service service;
+static struct handlers handlers;
+static struct handlers_routes routes;
+
+static const struct mk_limits limits = {
+    .head = {.head_max = 2000, .target_max = 200, .fields_max = 16},
+    .h2 = {.on = true, .streams_max = 6, .unread_max = 200000, .patience = 150},
+    .request.content_max = 100000,
+    .requests_max = 60,
+    .connections_max = 4,
+    .keep_alive = true,
+    .head_ms = 10000,
+    .idle_ms = 10000,
+    .linger_ms = 10000,
+    .request.handler_ms = 20000,
+    .request.tunnel_ms = 20000,
+    .request.rate_ms = 10000,
+    .request.rate_bytes = 100,
+};
+
+/* ---- The peer ---- */
+
+static struct {
+    struct mk_buf said; /* from `at` on it was not received yet, up to `arrived` */
+    size_t at, arrived, noted;
+    bool ended;
+    size_t takes; /* bytes that it takes before it has to be asked again; SIZE_MAX: all */
+    struct mk_buf heard;
+    bool closed, shut;
+} peer;
+
+static struct mk_conn *conn;
+static struct h2_client client;
+static struct mk_hpack *own_decoder; /* of what it says itself */
+static struct mk_buf own_block;
+static uint32_t own_stream;
+static bool greeted, full; /* a limit of the test was reached */
+
+static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
+{
+    (void)s;
+    size_t n = mk_min(cap, peer.arrived - peer.at);
+    if (n == 0)
+        return peer.ended && peer.at == peer.said.len ? 0 : -EAGAIN;
+    memcpy(room, peer.said.p + peer.at, n);
+    peer.at += n;
+    return (ssize_t)n;
+}
+
+static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
+{
+    (void)s;
+    (void)more;
+    MK_ASSERT(!peer.shut && !peer.closed && bytes.len > 0);
+    size_t n = mk_min(bytes.len, peer.takes);
+    if (n == 0)
+        return -EAGAIN;
+    mk_buf_add(&peer.heard, mk_str_first(bytes, n));
+    MK_ASSERT(!peer.heard.failed);
+    peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
+    if (conn->ops == &mk_h1_ops) /* it gave up before it had heard the whole preface */
+        return (ssize_t)n;
+    mk_buf_drop(&peer.heard, h2_hear(&client, mk_buf_str(&peer.heard)));
+    if (client.why)
+        fprintf(stderr, "on stream %u: %s\n", client.where, client.why);
+    MK_ASSERT(!client.why);
+    return (ssize_t)n;
+}
+
+static void peer_shutdown(struct mk_stream *s)
+{
+    (void)s;
+    peer.shut = true;
+}
+
+static void peer_close(struct mk_stream *s)
+{
+    MK_ASSERT(!peer.closed);
+    peer.closed = true;
+    mk_fd_close(&s->fd);
+}
+
+static const struct mk_stream_ops peer_ops = {
+    .read = peer_read, .write = peer_write, .shutdown = peer_shutdown, .close = peer_close};
+
+/* ---- What the client knows of what it said ---- */
+
+static int look_for_head(void *is_head, mk_str name, mk_str value)
+{
+    if (mk_str_eq(name, MK_STR(":method")))
+        *(bool *)is_head = mk_str_eq(value, MK_STR("HEAD"));
+    return 0;
+}
+
+static void note_block(void)
+{
+    bool is_head = false, is_new = !h2_find(&client, own_stream);
+    if (mk_hpack_decode(own_decoder, mk_buf_str(&own_block), look_for_head, &is_head) == 0 && is_new)
+        h2_expect(&client, own_stream)->is_head = is_head;
+    else if (is_new)
+        h2_expect(&client, own_stream);
+    mk_buf_clear(&own_block);
+    own_stream = 0;
+}
+
+static void note_head(const struct mk_h2_frame *f, mk_str payload)
+{
+    bool is_head = f->type == MK_H2_HEADERS;
+    if (is_head && !mk_h2_frame_unpad(f, &payload))
+        return;
+    if (is_head)
+        own_stream = f->stream;
+    mk_buf_add(&own_block, payload);
+    if (f->flags & MK_H2_END_HEADERS && f->stream == own_stream && own_stream)
+        note_block();
+}
+
+static void note_settings(const struct mk_h2_frame *f, mk_str payload)
+{
+    unsigned id;
+    uint32_t value;
+    struct h2_pending p = {0, client.n};
+    if (f->flags & MK_H2_ACK || client.n_pending == H2_PENDING)
+        return;
+    while (mk_h2_frame_next_setting(&payload, &id, &value))
+        if (id == MK_H2_INITIAL_WINDOW_SIZE) {
+            p.by += (int64_t)value - client.initial;
+            client.initial = value;
+        }
+    client.pending[client.n_pending++] = p;
+    full |= client.n_pending == H2_PENDING;
+}
+
+static void note_frame(const struct mk_h2_frame *f, mk_str payload)
+{
+    struct h2_stream *s = h2_find(&client, f->stream);
+    switch (f->type) {
+    case MK_H2_HEADERS:
+    case MK_H2_CONTINUATION:
+        full |= client.n + 1 == H2_STREAMS;
+        if (!full)
+            note_head(f, payload);
+        break;
+    case MK_H2_SETTINGS:
+        note_settings(f, payload);
+        break;
+    case MK_H2_WINDOW_UPDATE:
+        if (f->length == 4 && !f->stream)
+            client.window += mk_h2_frame_number(payload) & MK_H2_WINDOW_MAX;
+        else if (f->length == 4 && s)
+            s->window += mk_h2_frame_number(payload) & MK_H2_WINDOW_MAX;
+        break;
+    case MK_H2_RST_STREAM:
+        if (s)
+            s->left = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static void note_said(void)
+{
+    mk_str in = mk_str_skip(mk_buf_str(&peer.said), peer.noted);
+    if (!greeted && in.len >= MK_H2_PREFACE.len) {
+        greeted = true;
+        in = mk_str_skip(in, MK_H2_PREFACE.len);
+    }
+    while (greeted && in.len >= MK_H2_FRAME_HEAD) {
+        struct mk_h2_frame f = mk_h2_frame_parse(in);
+        if (in.len < MK_H2_FRAME_HEAD + (size_t)f.length)
+            break;
+        note_frame(&f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
+        in = mk_str_skip(in, MK_H2_FRAME_HEAD + (size_t)f.length);
+    }
+    peer.noted = peer.said.len - in.len;
+}
+
+/* ---- Records ---- */
+
+static struct {
+    unsigned status;
+    enum mk_ending ending;
+    bool made;
+} records[H2_STREAMS];
+
+static void on_done(const struct mk_record *record, void *data)
+{
+    const struct mk_h2_stream *s = record->request->ops_ctx;
+    (void)data;
+    if (conn->ops == &mk_h1_ops)
+        return;
+    MK_ASSERT(record->request->version == 20);
+    struct h2_stream *known = h2_find(&client, s->id);
+    MK_ASSERT(known);
+    size_t i = (size_t)(known - client.at);
+    MK_ASSERT(!records[i].made);
+    records[i].made = true;
+    records[i].status = record->status;
+    records[i].ending = record->ending;
+}
+
+/* All that the server had to say has been heard. */
+static void check_answers(void)
+{
+    for (unsigned i = 0; i < client.n; i++) {
+        const struct h2_stream *s = &client.at[i];
+        if (s->left)
+            continue;
+        if (records[i].made && s->status)
+            MK_ASSERT(s->status == records[i].status);
+        if (records[i].made && records[i].ending == MK_ENDING_DONE)
+            MK_ASSERT(s->ended);
+    }
+}
+
+/* ---- The server ---- */
+
+static void end(void)
+{
+    mk_service_fini(&service);
+    mk_loop_fini(&loop);
+    site_fini(&site);
+}
+
+static void begin(void)
+{
+    site_init(&site);
+    site_add(&site, "index.html", MK_STR("front page"));
+    static char large[200000];
+    site_add(&site, "large", mk_str_of(large, sizeof large));
+    site.web.on_record = on_done;
+    site.web.log = NULL;
+    MK_ASSERT(mk_loop_init(&loop) == 0);
+    MK_ASSERT(mk_service_init(&service, &loop, &site.web, &limits, &counters, MK_STR("Monkey")) == 0);
+    mk_service_use_http2(&service, &mk_http2_module);
+    site.host.pack_head = mk_http2_module.pack_head;
+    handlers.loop = &loop;
+    site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
+    site.host.routes = routes.at;
+    atexit(end);
+}
+
+/* A waiting stream has a clock, or a handler that will resume it. */
+static void check_stream(const struct mk_h2_stream *s)
+{
+    MK_ASSERT(s->clock || !mk_list_empty(&s->turn) || s->d.coldread);
+    MK_ASSERT(s->receive_window <= 256 * 1024);
+}
+
+static void check_h2(const struct mk_conn *c)
+{
+    const struct mk_h2 *h2 = c->h2;
+    unsigned n = 0;
+    for (unsigned i = 0; i < MK_H2_BUCKETS; i++)
+        for (const struct mk_h2_stream *s = h2->buckets[i]; s; s = s->next, n++)
+            check_stream(s);
+    MK_ASSERT(n == h2->n_streams && n <= limits.h2.streams_max);
+    MK_ASSERT(c->clock || n > 0);
+    bool waits = !mk_outq_empty(&c->out);
+    for (unsigned u = 0; u < MK_URGENCIES; u++)
+        waits |= !mk_list_empty(&h2->ready[u]);
+    MK_ASSERT(!waits || c->clock == MK_CLOCK_RATE);
+    MK_ASSERT(mk_outq_len(&c->out) < 512 * 1024);
+}
+
+static void run_tasks(const struct mk_conn *c)
+{
+    int steps = 0;
+    while (loop.tasks && !peer.closed) {
+        mk_loop_run_tasks(&loop);
+        MK_ASSERT(++steps < STEPS_MAX);
+    }
+    MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
+    MK_ASSERT(c->state != MK_CONN_DEAD || peer.closed);
+    if (!peer.closed && c->state == MK_CONN_MULTI)
+        check_h2(c);
+}
+
+static void advance(struct mk_conn *c)
+{
+    if (peer.closed)
+        return;
+    c->readable = true;
+    c->ops->advance(c);
+    run_tasks(c);
+}
+
+static void pass_time(struct mk_conn *c, uint32_t ms)
+{
+    loop.now_ms += ms;
+    mk_timer_wheel_turn(&loop.wheel, loop.now_ms);
+    run_tasks(c);
+}
+
+/* ---- What the client may do ---- */
+
+static const char *const requests[] = {
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /large\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /large\nrange: bytes=5-9,100-70000\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /early\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /early\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /sink\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /sink\ncontent-length: 500\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /sink\nexpect: 100-continue\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /echo\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /echo\nexpect: 100-continue\npriority: u=1, i\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /sip?n=500\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /source?n=90000\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /source?n=90000&unknown=1\npriority: u=5, i\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /source?n=0&unknown=1\n",
+    ":method: HEAD\n:scheme: http\n:authority: a\n:path: /source?n=90000\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /broken?n=0\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /broken?n=150000\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /liar?n=1000&has=600\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /mad?n=30000\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /mad?n=100000\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /never\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /never\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /slow?ms=100\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /slow?ms=100\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /drip?n=5&ms=50\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /trailers\nte: trailers\n",
+    ":method: POST\n:scheme: http\n:authority: a\n:path: /trailers\n",
+    (":method: CONNECT\n:protocol: websocket\n:scheme: http\n:authority: a\n:path: /tunnel?n=100\n"
+     "sec-websocket-version: 13\n"),
+    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=90000\n",
+    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=90&stops=600\n",
+    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=90&fails=6\n",
+    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /early\n",
+    ":method: CONNECT\n:authority: a:443\n",
+    ":method: OPTIONS\n:scheme: http\n:authority: a\n:path: *\n",
+    ":method: GET\n:scheme: http\n:path: /\n",
+    ":method: GET\n:scheme: http\n:authority: a\n:path: /\nconnection: close\n",
+    "x-trailer: one\n",
+    "",
+};
+
+static const char *const priorities[] = {"u=0", "u=7", "i", "u=3, i", "nonsense", ""};
+static const uint32_t amounts[] = {0,    1,     2,     63,    100,     255,
+                                   1000, 16384, 65535, 65536, 1000000, MK_H2_WINDOW_MAX};
+static const uint32_t sizes[] = {0, 1, 5, 100, 499, 1000, 4096, 16383, 16384, 9000, 0, 2};
+static const uint16_t setting_ids[] = {1, 2, 3, 4, 4, 4, 5, 6, 8, 9, 99, 4};
+static const size_t rooms[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MAX};
+
+struct script {
+    const uint8_t *at, *end;
+};
+
+static uint8_t next(struct script *s)
+{
+    return s->at < s->end ? *s->at++ : 0;
+}
+
+/* One of the next that could be opened, of those that are open, or any. */
+static uint32_t choose_stream(struct script *s)
+{
+    uint8_t b = next(s);
+    if (b == 0)
+        return client.highest ? client.highest : 1;
+    if (b < 0x20)
+        return client.highest + 2 * (b % 3u) - (client.highest % 2 ? 0 : 1);
+    if (b < 0xf0 && client.n)
+        return client.at[client.n - 1 - b % mk_min(client.n, 8u)].id;
+    return b % 4u;
+}
+
+static mk_str filler(size_t n)
+{
+    static char bytes[MK_H2_FRAME_MAX + 1];
+    return mk_str_of(bytes, n);
+}
+
+static void say_head(struct script *s, bool in_pieces)
+{
+    struct mk_buf block = mk_buf_growing(1 << 16);
+    const char *fields = requests[next(s) % MK_LEN(requests)];
+    uint8_t how = next(s);
+    uint32_t id = how & 2 ? choose_stream(s) : client.highest ? client.highest + 2 : 1;
+    h2_pack(&block, fields);
+    unsigned end_stream = how & 1 ? MK_H2_END_STREAM : 0;
+    if (in_pieces) {
+        size_t cut = mk_min(block.len, (size_t)next(s));
+        h2_say_frame(&peer.said, MK_H2_HEADERS, end_stream, id, mk_str_first(mk_buf_str(&block), cut));
+        if (!(how & 4))
+            h2_say_frame(&peer.said, MK_H2_CONTINUATION, MK_H2_END_HEADERS, id,
+                         mk_str_skip(mk_buf_str(&block), cut));
+    } else {
+        h2_say_frame(&peer.said, MK_H2_HEADERS, end_stream | MK_H2_END_HEADERS, id, mk_buf_str(&block));
+    }
+    mk_buf_free(&block);
+}
+
+static void say_data(struct script *s)
+{
+    uint32_t id = choose_stream(s);
+    uint8_t how = next(s);
+    unsigned flags = (how & 0x10 ? MK_H2_END_STREAM : 0u) | (how & 0x20 ? MK_H2_PADDED : 0u);
+    h2_say_frame(&peer.said, MK_H2_DATA, flags, id, filler(sizes[(how & 15) % MK_LEN(sizes)]));
+}
+
+static void say_settings(struct script *s)
+{
+    unsigned n = next(s) % 3u;
+    mk_h2_frame_emit_head(&peer.said, 6 * n, MK_H2_SETTINGS, 0, 0);
+    while (n--) {
+        unsigned id = setting_ids[next(s) % MK_LEN(setting_ids)];
+        mk_h2_frame_emit_setting(&peer.said, (enum mk_h2_setting)id, amounts[next(s) % MK_LEN(amounts)]);
+    }
+}
+
+static void say_priority(struct script *s)
+{
+    const char *text = priorities[next(s) % MK_LEN(priorities)];
+    uint32_t id = choose_stream(s);
+    mk_h2_frame_emit_head(&peer.said, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
+    mk_h2_frame_emit_number(&peer.said, id);
+    mk_buf_add(&peer.said, mk_str_from_c(text));
+}
+
+static mk_str take_bytes(struct script *s, size_t n)
+{
+    n = mk_min(n, (size_t)(s->end - s->at));
+    mk_str bytes = mk_str_of((const char *)s->at, n);
+    s->at += n;
+    return bytes;
+}
+
+static void say_any_frame(struct script *s)
+{
+    unsigned type = next(s) % 18u, flags = next(s);
+    uint32_t id = next(s) & 1 ? choose_stream(s) : 0;
+    h2_say_frame(&peer.said, type, flags, id, take_bytes(s, next(s)));
+}
+
+static void arrive(struct script *s, struct mk_conn *c)
+{
+    peer.arrived = mk_min(peer.arrived + next(s), peer.said.len);
+    advance(c);
+}
+
+static void arrive_all(struct mk_conn *c)
+{
+    peer.arrived = peer.said.len;
+    advance(c);
+}
+
+static void drain(struct mk_conn *c)
+{
+    if (peer.closed || service.draining || c->ops != &mk_h2_ops)
+        return;
+    service.draining = true;
+    c->ops->on_drain(c);
+    run_tasks(c);
+}
+
+static void end_input(struct mk_conn *c)
+{
+    peer.arrived = peer.said.len;
+    peer.ended = c->ended = true;
+    advance(c);
+}
+
+static void act(struct script *s, struct mk_conn *c)
+{
+    uint8_t b = next(s);
+    switch (b % 20) {
+    case 0:
+    case 1:
+        say_head(s, false);
+        break;
+    case 2:
+        say_head(s, true);
+        break;
+    case 3:
+    case 4:
+        say_data(s);
+        break;
+    case 5:
+        mk_h2_frame_emit_reset(&peer.said, choose_stream(s), MK_H2_CANCEL);
+        break;
+    case 6:
+        mk_h2_frame_emit_window(&peer.said, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
+        break;
+    case 7:
+        mk_h2_frame_emit_window(&peer.said, 0, amounts[next(s) % MK_LEN(amounts)]);
+        break;
+    case 8:
+        say_settings(s);
+        break;
+    case 9:
+        mk_h2_frame_emit_ping(&peer.said, next(s) & 1, MK_STR("12345678"));
+        break;
+    case 10:
+        say_priority(s);
+        break;
+    case 11:
+        say_any_frame(s);
+        break;
+    case 12:
+        mk_buf_add(&peer.said, take_bytes(s, next(s)));
+        break;
+    case 13:
+        peer.takes = rooms[next(s) & 7];
+        advance(c);
+        break;
+    case 14:
+    case 15:
+        arrive_all(c);
+        break;
+    case 16:
+        arrive(s, c);
+        break;
+    case 17:
+        pass_time(c, next(s) * 50u);
+        break;
+    case 18:
+        if (next(s) & 1)
+            drain(c);
+        else
+            mk_h2_frame_emit_goaway(&peer.said, 0, MK_H2_NO_ERROR);
+        break;
+    case 19:
+        if (next(s) == 77)
+            end_input(c);
+        break;
+    }
+}
+
+static void play(struct mk_conn *c, struct script *s)
+{
+    while (s->at < s->end && !peer.closed && !full && peer.said.len < SAY_MAX / 2) {
+        note_said();
+        act(s, c);
+        note_said();
+    }
+    note_said();
+    if (full) { /* it cannot be followed any longer */
+        mk_conn_close_all(&service, MK_ENDING_SHUTDOWN);
+        return;
+    }
+    peer.takes = SIZE_MAX;
+    for (int i = 0; i < 3; i++)
+        arrive_all(c);
+    if (!peer.closed && c->state != MK_CONN_DEAD)
+        check_answers();
+    for (int i = 0; i < ROUNDS_MAX && !peer.closed; i++)
+        pass_time(c, LATER_MS);
+    MK_ASSERT(peer.closed);
+}
+
+static void forget_peer(void)
+{
+    h2_fini(&client);
+    mk_hpack_free(own_decoder);
+    mk_buf_free(&own_block);
+    mk_buf_free(&peer.said);
+    mk_buf_free(&peer.heard);
+}
+
+static void make_peer(bool greets)
+{
+    memset(&peer, 0, sizeof peer);
+    memset(records, 0, sizeof records);
+    peer.said = mk_buf_growing(SAY_MAX);
+    peer.heard = mk_buf_growing(SAY_MAX);
+    peer.takes = SIZE_MAX;
+    own_decoder = mk_hpack_new();
+    own_block = mk_buf_growing(SAY_MAX);
+    own_stream = 0;
+    greeted = full = false;
+    h2_init(&client);
+    mk_buf_add(&peer.said, MK_H2_PREFACE);
+    if (greets)
+        h2_say_frame(&peer.said, MK_H2_SETTINGS, 0, 0, MK_STR(""));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct mk_peer who = {.is_unix = 1};
+    struct script script = {data, data + size};
+    if (!service.window.in)
+        begin();
+    make_peer(!(next(&script) & 1));
+    service.draining = false;
+    struct mk_conn *c = conn = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
+    MK_ASSERT(c != NULL);
+    c->stream.ops = &peer_ops;
+    advance(c);
+    play(c, &script);
+    mk_loop_run_tasks(&loop);
+    MK_ASSERT(service.n_conns == 0);
+    for (unsigned i = 0; i < client.n; i++) /* each answered stream has left a record */
+        MK_ASSERT(!client.at[i].status || records[i].made);
+    forget_peer();
+    return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Heads of HTTP/2 written as lines "name|value\n". */
+#ifndef MK_UNIT_HTTP_H2HEAD_CASE_H
+#define MK_UNIT_HTTP_H2HEAD_CASE_H
+
+#include "http2/h2_head.h"
+
+enum { H2HEAD_FIELDS_MAX = 8 };
+
+static const struct mk_head_limits h2head_limits = {
+    .head_max = 600, .target_max = 64, .fields_max = H2HEAD_FIELDS_MAX};
+
+static inline int h2head_read(struct mk_h2_head *h, struct mk_arena *arena, const char *lines,
+                              bool is_trailers)
+{
+    static struct mk_field room[H2HEAD_FIELDS_MAX];
+    mk_h2_head_init(h, arena, room, &h2head_limits, is_trailers);
+    for (mk_str rest = mk_str_from_c(lines); rest.len;) {
+        mk_str value = mk_str_cut(&rest, '\n'), name = mk_str_cut(&value, '|');
+        /* Copies that end with the call, as a decoder's do. */
+        char copy[1024];
+        if (name.len + value.len > sizeof copy)
+            return 999;
+        memcpy(copy, name.p, name.len);
+        if (value.len)
+            memcpy(copy + name.len, value.p, value.len);
+        (void)mk_h2_head_on_field(h, mk_str_of(copy, name.len), mk_str_of(copy + name.len, value.len));
+        memset(copy, '#', sizeof copy);
+    }
+    return mk_h2_head_finish(h);
+}
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* talk.h with a client of HTTP/2. What it says is gathered until h2talk_on. */
+#ifndef MK_UNIT_HTTP2_H2TALK_H
+#define MK_UNIT_HTTP2_H2TALK_H
+
+#include "http2/h2.h"
+#include "http2/h2_stream.h"
+#include "unit/h2client.h"
+#include "unit/proto/talk.h"
+
+extern const struct mk_http2_module mk_http2_module;
+
+enum { H2TALK_PATIENCE = 100, H2TALK_STREAMS = 10, H2TALK_UNREAD = 2 * 1024 * 1024 };
+
+struct h2talk {
+    struct talk talk;
+    struct h2_client client;
+    struct mk_buf say;
+};
+
+static inline void h2talk_init(struct h2talk *h)
+{
+    talk_init(&h->talk);
+    h->talk.limits.h2 = (struct mk_h2_limits){
+        .on = true, .streams_max = H2TALK_STREAMS, .unread_max = H2TALK_UNREAD, .patience = H2TALK_PATIENCE};
+    mk_service_use_http2(&h->talk.service, &mk_http2_module);
+    h->talk.site.host.pack_head = mk_http2_module.pack_head;
+    h->say = mk_buf_growing(1 << 26);
+}
+
+static inline void h2talk_fini(struct h2talk *h)
+{
+    h2_fini(&h->client);
+    mk_buf_free(&h->say);
+    talk_fini(&h->talk);
+}
+
+/* What was heard is checked. */
+static inline void h2talk_hear(struct h2talk *h)
+{
+    struct talk *t = &h->talk;
+    t->read += h2_hear(&h->client, talk_heard(t));
+    if (h->client.why)
+        fail_msg("on stream %u: %s", h->client.where, h->client.why);
+}
+
+/* On its way to the server, which does not look yet. */
+static inline void h2talk_send(struct h2talk *h)
+{
+    talk_say_bytes(&h->talk, mk_buf_str(&h->say));
+    mk_buf_clear(&h->say);
+}
+
+/* The server hears all that was gathered, in one piece if it is not too much, and both go on until nothing
+ * happens any more. */
+static inline void h2talk_on(struct h2talk *h)
+{
+    struct talk *t = &h->talk;
+    mk_str left = mk_buf_str(&h->say);
+    while (left.len && !t->ended && !t->reset) {
+        ssize_t n = send(t->fd, left.p, left.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+        left = mk_str_skip(left, n > 0 ? (size_t)n : 0);
+        if (left.len)
+            talk_on(t);
+    }
+    mk_buf_clear(&h->say);
+    talk_on(t);
+    h2talk_hear(h);
+}
+
+static inline void h2talk_pass(struct h2talk *h, unsigned ms)
+{
+    talk_pass(&h->talk, ms);
+    h2talk_hear(h);
+}
+
+/* A new connection, greetings exchanged. */
+static inline void h2talk_open(struct h2talk *h)
+{
+    h2_fini(&h->client);
+    h2_init(&h->client);
+    mk_buf_clear(&h->say);
+    talk_open(&h->talk, "");
+    h2_say_hello(&h->client, &h->say);
+    h2talk_on(h);
+    talk_expect_state(&h->talk, MK_CONN_MULTI);
+    assert_int_equal(h->client.n_settings, 1);
+    assert_int_equal(h->client.n_pending, 0);
+}
+
+static inline struct h2_stream *h2talk_get(struct h2talk *h, uint32_t id, const char *target)
+{
+    return h2_get(&h->client, &h->say, id, target);
+}
+
+static inline struct h2_stream *h2talk_post(struct h2talk *h, uint32_t id, const char *target,
+                                            const char *fields)
+{
+    return h2_ask(&h->client, &h->say, id, "POST", target, false, fields);
+}
+
+static inline void h2talk_data(struct h2talk *h, uint32_t id, const char *text, bool ends)
+{
+    h2_say_data(&h->client, &h->say, id, mk_str_from_c(text), ends);
+}
+
+/* n bytes of 'x', as windows allow, the server listening. False: they did not all fit in the end. */
+static inline bool h2talk_upload(struct h2talk *h, uint32_t id, size_t n, bool ends)
+{
+    static char piece[MK_H2_FRAME_MAX];
+    memset(piece, 'x', sizeof piece);
+    for (;;) {
+        struct h2_stream *s = h2_find(&h->client, id);
+        int64_t window = s->upload < h->client.upload ? s->upload : h->client.upload;
+        size_t part = mk_min(n, sizeof piece);
+        if (s->reset || h->talk.ended || h->talk.reset || h->client.error || (window <= 0 && n))
+            return false;
+        part = (int64_t)part > window ? (size_t)window : part;
+        n -= part;
+        h2_say_data(&h->client, &h->say, id, mk_str_of(piece, part), ends && !n);
+        h2talk_on(h);
+        if (!n)
+            return true;
+    }
+}
+
+/* Whatever is asked for is asked of that handler. */
+static inline void h2talk_route(struct h2talk *h, const struct mk_handler *handler)
+{
+    static struct mk_route route;
+    route =
+        (struct mk_route){.pattern = {.text = MK_STR_INIT("/*"), .kind = MK_PATTERN_ALL}, .handler = handler};
+    h->talk.site.host.routes = &route;
+    h->talk.site.host.n_routes = 1;
+}
+
+/* ---- What it expects ---- */
+
+/* Answered, whole. NULL content: any. */
+static inline void h2talk_expect(struct h2talk *h, uint32_t id, unsigned status, const char *content)
+{
+    struct h2_stream *s = h2_find(&h->client, id);
+    if (!s || !s->ended || s->status != status)
+        fail_msg("no answer %u on stream %u: status %u, %s%s", status, id, s ? s->status : 0,
+                 s && s->ended ? "ended" : "not ended", s && s->reset ? ", reset" : "");
+    if (content)
+        assert_str(mk_buf_str(&s->content), content);
+}
+
+static inline void h2talk_expect_reset(struct h2talk *h, uint32_t id, enum mk_h2_error error)
+{
+    struct h2_stream *s = h2_find(&h->client, id);
+    if (!s->reset || s->error != error)
+        fail_msg("stream %u was not reset for %d: %s%d", id, error, s->reset ? "for " : "not at all ",
+                 (int)s->error);
+}
+
+/* Neither answered nor reset. */
+static inline void h2talk_expect_open(struct h2talk *h, uint32_t id)
+{
+    struct h2_stream *s = h2_find(&h->client, id);
+    if (s->ended || s->reset)
+        fail_msg("stream %u has ended: status %u, error %d", id, s->status, (int)s->error);
+}
+
+/* The connection was ended with that error, and the reason counted. */
+static inline void h2talk_expect_failed(struct h2talk *h, enum mk_h2_error error, enum mk_h2_reason why)
+{
+    if (!h->client.n_goaways || h->client.error != error)
+        fail_msg("no GOAWAY for %d: %u of them, the last for %d", error, h->client.n_goaways,
+                 (int)h->client.error);
+    assert_true(h->talk.ended || h->talk.reset);
+    for (unsigned i = 0; i < MK_H2_REASONS; i++)
+        if (h->talk.counters.h2_ended[i] != (i == why))
+            fail_msg("%s was counted %u times", mk_counters_h2_reason_names[i],
+                     (unsigned)h->talk.counters.h2_ended[i]);
+}
+
+/* It is open and has no streams. */
+static inline void h2talk_expect_idle(struct h2talk *h)
+{
+    talk_expect_state(&h->talk, MK_CONN_MULTI);
+    assert_false(h->talk.ended || h->talk.reset);
+    assert_int_equal(h->talk.conn->h2->n_streams, 0);
+    assert_int_equal(h->client.n_goaways, 0);
+    assert_true(mk_outq_empty(&h->talk.conn->out));
+}
+
+static inline void h2talk_expect_records(struct h2talk *h, unsigned n, unsigned status, enum mk_ending ending)
+{
+    assert_int_equal(h->talk.n_records, n);
+    assert_int_equal(h->talk.statuses[n - 1], status);
+    if (h->talk.endings[n - 1] != ending)
+        fail_msg("it ended as %s", mk_ending_name(h->talk.endings[n - 1]));
+}
+
+#endif

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of HTTP/2: how they begin, how requests share one, what ends them before their time. */
+#include "unit/http2/h2talk.h"
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+/* ---- Beginning ---- */
+
+static void both_introduce_themselves(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    assert_int_equal(h.client.streams_max, H2TALK_STREAMS);
+    assert_int_equal(h.client.upload, H2TALK_UNREAD);
+    h2talk_expect_idle(&h);
+}
+
+static void the_preface_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    h2_init(&h.client);
+    talk_open(&h.talk, "");
+    h2_say_hello(&h.client, &h.say);
+    h2talk_get(&h, 1, "/early");
+    for (size_t i = 0; i < h.say.len; i++) {
+        talk_say_bytes(&h.talk, mk_str_of(h.say.p + i, 1));
+        talk_work(&h.talk);
+    }
+    mk_buf_clear(&h.say);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "early\n");
+    h2talk_expect_idle(&h);
+}
+
+static void everything_may_come_at_once(void **state)
+{
+    (void)state;
+    h2_init(&h.client);
+    h2_say_hello(&h.client, &h.say);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_data(&h, 1, "xxx", true);
+    h2talk_get(&h, 3, "/early");
+    mk_buf_add_char(&h.say, '\0');
+    h.say.len--;
+    talk_open(&h.talk, "");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect(&h, 3, 200, "early\n");
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 2);
+}
+
+static void a_preface_that_goes_wrong(void **state)
+{
+    (void)state;
+    h2_init(&h.client);
+    talk_open(&h.talk, "PRI * HTTP/2.0\r\n\r\n");
+    talk_say(&h.talk, "SM\r\n\rX");
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+    assert_int_equal(h.talk.n_records, 0);
+}
+
+static void it_can_be_switched_off(void **state)
+{
+    (void)state;
+    h.talk.limits.h2.on = false;
+    talk_open(&h.talk, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    talk_on(&h.talk);
+    talk_expect(&h.talk, 505, NULL);
+}
+
+static void settings_come_first(void **state)
+{
+    (void)state;
+    h2_init(&h.client);
+    talk_open(&h.talk, "");
+    mk_buf_add(&h.say, MK_H2_PREFACE);
+    mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+}
+
+/* ---- Requests ---- */
+
+static void many_requests_come_in_one_piece(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+        h2talk_get(&h, id, id % 4 == 1 ? "/early" : "/source?n=3000");
+    h2talk_on(&h);
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2) {
+        h2talk_expect(&h, id, 200, id % 4 == 1 ? "early\n" : NULL);
+        if (id % 4 != 1)
+            assert_int_equal(h2_find(&h.client, id)->content.len, 3000);
+    }
+    assert_int_equal(h.talk.n_records, H2TALK_STREAMS);
+    h2talk_expect_idle(&h);
+}
+
+static void a_waiting_stream_does_not_hold_up_others(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/slow?ms=30");
+    h2talk_get(&h, 3, "/never");
+    h2talk_get(&h, 5, "/early");
+    h2talk_get(&h, 7, "/thread");
+    h2talk_get(&h, 9, "/drip?ms=2");
+    h2talk_on(&h);
+    h2talk_expect(&h, 5, 200, "early\n");
+    h2talk_expect_open(&h, 1);
+    for (int i = 0; i < 200 && h.talk.n_records < 4; i++)
+        h2talk_pass(&h, 5);
+    h2talk_expect(&h, 1, 200, "slow\n");
+    h2talk_expect(&h, 7, 200, "thread\n");
+    h2talk_expect(&h, 9, 200, "abcde");
+    h2talk_expect_open(&h, 3);
+    assert_int_equal(h.talk.conn->h2->n_streams, 1);
+}
+
+static void heads_and_empty_answers(void **state)
+{
+    (void)state;
+    site_add(&h.talk.site, "page.html", MK_STR("page"));
+    h2talk_open(&h);
+    h2_ask(&h.client, &h.say, 1, "HEAD", "/page.html", true, "");
+    h2_ask(&h.client, &h.say, 3, "HEAD", "/source?n=100000000", true, "");
+    h2_ask(&h.client, &h.say, 5, "GET", "/page.html", true,
+           "if-modified-since: Fri, 01 Jan 2100 00:00:00 GMT\n");
+    h2_ask(&h.client, &h.say, 7, "OPTIONS", "*", true, "");
+    h2_ask(&h.client, &h.say, 9, "HEAD", "/nothing", true, "");
+    h2_ask(&h.client, &h.say, 11, "GET", "/page.html", true, "");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "");
+    assert_int_equal(h2_find(&h.client, 1)->length, 4);
+    h2talk_expect(&h, 3, 200, "");
+    assert_int_equal(h2_find(&h.client, 3)->length, 100000000);
+    h2talk_expect(&h, 5, 304, "");
+    assert_int_equal(h2_find(&h.client, 5)->length, UINT64_MAX);
+    h2talk_expect(&h, 7, 200, "");
+    h2talk_expect(&h, 9, 404, "");
+    h2talk_expect(&h, 11, 200, "page");
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 6);
+}
+
+static void what_is_wrong_with_a_request_is_answered(void **state)
+{
+    (void)state;
+    char path[2000] = "/";
+    memset(path + 1, 'p', sizeof path - 2);
+    h2talk_open(&h);
+    h2talk_get(&h, 1, path);
+    h2_ask(&h.client, &h.say, 3, "GET", "/%zz", true, "");
+    h2_ask(&h.client, &h.say, 5, "GET", "/early", true, "expect: something\n");
+    h2_ask(&h.client, &h.say, 7, "BREW", "/early", true, "");
+    h2_say_head(&h.client, &h.say, 9, MK_H2_END_STREAM, ":method: GET\n:scheme: http\n:path: /early\n");
+    h2_ask(&h.client, &h.say, 11, "POST", "/sink", false, "content-length: 99999999\n");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 414, NULL);
+    h2talk_expect(&h, 3, 400, NULL);
+    h2talk_expect(&h, 5, 417, NULL);
+    h2talk_expect(&h, 7, 200, NULL);
+    h2talk_expect(&h, 9, 400, NULL);
+    h2talk_expect(&h, 11, 413, NULL);
+    assert_int_equal(h.talk.n_records, 6);
+}
+
+static void malformed_ones_are_reset(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        ":method: GET\n:path: /\n",
+        ":method: GET\n:scheme: http\n:path: /\nX-Upper: x\n",
+        ":method: GET\n:scheme: http\n:path: /\nconnection: close\n",
+        ":method: GET\n:scheme: http\n:path: /\nte: gzip\n",
+        ":method: GET\n:scheme: http\n:path: /\nhost: a\n:authority: a\n",
+        ":method: GET\n:scheme: http\n:path: /\n:status: 200\n",
+        ":method: GET\n:scheme: http\n:path: /\n:authority: a\ncontent-length: 5\n",
+    };
+    h2talk_open(&h);
+    for (uint32_t i = 0; i < MK_LEN(bad); i++)
+        h2_say_head(&h.client, &h.say, 1 + 2 * i, MK_H2_END_STREAM, bad[i]);
+    h2talk_get(&h, 101, "/early");
+    h2talk_on(&h);
+    for (uint32_t i = 0; i < MK_LEN(bad); i++)
+        if (i != 1) /* our way to pack names has no capitals */
+            h2talk_expect_reset(&h, 1 + 2 * i, MK_H2_PROTOCOL_ERROR);
+    h2talk_expect(&h, 101, 200, "early\n");
+    assert_int_equal(h.talk.n_records, MK_LEN(bad) + 1);
+    h2talk_expect_idle(&h);
+}
+
+static void heads_may_come_in_many_frames(void **state)
+{
+    (void)state;
+    struct mk_buf block = mk_buf_growing(1 << 16);
+    h2_pack(&block, ":method: GET\n:scheme: http\n:authority: a\n:path: /early\nx-a: b\n");
+    h2talk_open(&h);
+    h2_expect(&h.client, 1);
+    for (size_t i = 0; i < block.len; i += 4) {
+        mk_str piece = mk_str_first(mk_str_skip(mk_buf_str(&block), i), 4);
+        h2_say_frame(&h.say, i ? MK_H2_CONTINUATION : MK_H2_HEADERS,
+                     (i ? 0 : MK_H2_END_STREAM) | (i + 4 >= block.len ? MK_H2_END_HEADERS : 0), 1, piece);
+        h2talk_on(&h);
+    }
+    h2talk_expect(&h, 1, 200, "early\n");
+    /* An empty one first, the rest in one piece. */
+    h2_expect(&h.client, 3);
+    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 3, MK_STR(""));
+    h2_say_frame(&h.say, MK_H2_CONTINUATION, 0, 3, MK_STR(""));
+    h2_say_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, mk_buf_str(&block));
+    h2talk_on(&h);
+    h2talk_expect(&h, 3, 200, "early\n");
+    h2talk_expect_idle(&h);
+    mk_buf_free(&block);
+}
+
+static void padding_and_old_priorities_are_passed_over(void **state)
+{
+    (void)state;
+    struct mk_buf block = mk_buf_growing(1 << 16);
+    mk_buf_add(&block, mk_str_of("\x05\0\0\0\x03\x10", 6));
+    h2_pack(&block, ":method: POST\n:scheme: http\n:authority: a\n:path: /echo\n");
+    mk_buf_add(&block, mk_str_of("\0\0\0\0\0", 5));
+    h2talk_open(&h);
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_HEADERS | MK_H2_PADDED | MK_H2_WITH_PRIORITY, 1,
+                 mk_buf_str(&block));
+    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of("\x02one\0\0", 6));
+    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of("\x03\0\0\0", 4));
+    h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED | MK_H2_END_STREAM, 1, mk_str_of("\0two", 4));
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "onetwo");
+    h2talk_expect_idle(&h);
+    mk_buf_free(&block);
+}
+
+/* ---- The connection's own frames ---- */
+
+static void pings_are_answered(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+    h2talk_on(&h);
+    assert_int_equal(h.client.n_pongs, 1);
+    assert_memory_equal(h.client.ping, "12345678", 8);
+    mk_h2_frame_emit_ping(&h.say, true, MK_STR("12345678")); /* unsolicited */
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+}
+
+static void unknown_frames_and_settings_are_ignored(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_say_frame(&h.say, 0x77, 0xff, 0, MK_STR("whatever"));
+    h2_say_frame(&h.say, 0x77, 0xff, 7, MK_STR(""));
+    h2_say_setting(&h.client, &h.say, (enum mk_h2_setting)0x4444, 77);
+    h2_say_setting(&h.client, &h.say, MK_H2_MAX_FRAME_SIZE, 0xffffff);
+    h2_say_frame(&h.say, MK_H2_PRIORITY, MK_H2_PADDED, 3, mk_str_of("\0\0\0\0\x03", 5));
+    h2talk_get(&h, 1, "/source?n=50000");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.client.n_pending, 0);
+}
+
+static void frames_that_end_a_connection(void **state)
+{
+    (void)state;
+    static const struct {
+        uint8_t type, flags;
+        uint32_t stream;
+        mk_str payload;
+        enum mk_h2_error error;
+        enum mk_h2_reason why;
+    } bad[] = {
+        {MK_H2_DATA, 0, 0, MK_STR_INIT("x"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_DATA, 0, 9, MK_STR_INIT("x"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_DATA, MK_H2_PADDED, 1, MK_STR_INIT("\5x"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_DATA, MK_H2_PADDED, 1, MK_STR_INIT(""), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_HEADERS, 4, 2, MK_STR_INIT("\x82"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_HEADERS, 4, 9, MK_STR_INIT("\xff"), MK_H2_COMPRESSION_ERROR, MK_H2_BAD_COMPRESSION},
+        {MK_H2_HEADERS, 0x24, 9, MK_STR_INIT("\0\0\0\x09\x01\x82"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_HEADERS, 0x24, 9, MK_STR_INIT("\0\0\0"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_PRIORITY, 0, 1, MK_STR_INIT("\0\0\0"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+        {MK_H2_PRIORITY, 0, 7, MK_STR_INIT("\0\0\0\x07\x01"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_RST_STREAM, 0, 9, MK_STR_INIT("\0\0\0\x08"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_RST_STREAM, 0, 1, MK_STR_INIT("\0"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+        {MK_H2_SETTINGS, 0, 1, MK_STR_INIT(""), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_SETTINGS, 0, 0, MK_STR_INIT("xxxxx"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+        {MK_H2_SETTINGS, 1, 0, MK_STR_INIT("xxxxxx"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+        {MK_H2_SETTINGS, 0, 0, MK_STR_INIT("\0\2\0\0\0\2"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_SETTINGS, 0, 0, MK_STR_INIT("\0\4\x80\0\0\0"), MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW},
+        {MK_H2_SETTINGS, 0, 0, MK_STR_INIT("\0\5\0\0\x3f\xff"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_SETTINGS, 0, 0, MK_STR_INIT("\0\5\1\0\0\0"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_PUSH_PROMISE, 4, 1, MK_STR_INIT("\0\0\0\2"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_PING, 0, 1, MK_STR_INIT("12345678"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_PING, 0, 0, MK_STR_INIT("1234567"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+        {MK_H2_GOAWAY, 0, 0, MK_STR_INIT("1234567"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+        {MK_H2_WINDOW_UPDATE, 0, 0, MK_STR_INIT("\0\0\0\0"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_WINDOW_UPDATE, 0, 9, MK_STR_INIT("\0\0\1\1"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_WINDOW_UPDATE, 0, 0, MK_STR_INIT("\x7f\xff\xff\xff"), MK_H2_FLOW_CONTROL_ERROR,
+         MK_H2_BAD_FLOW},
+        {MK_H2_CONTINUATION, 4, 1, MK_STR_INIT("\x82"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_PRIORITY_UPDATE, 0, 0, MK_STR_INIT("\0\0\0\0u=1"), MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL},
+        {MK_H2_PRIORITY_UPDATE, 0, 0, MK_STR_INIT("\0\0\0"), MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE},
+    };
+    for (size_t i = 0; i < MK_LEN(bad); i++) {
+        memset(&h.talk.counters, 0, sizeof h.talk.counters);
+        h.talk.n_records = 0;
+        h2talk_open(&h);
+        h2talk_post(&h, 1, "/sink", "");
+        h2talk_on(&h);
+        h2_say_frame(&h.say, bad[i].type, bad[i].flags, bad[i].stream, bad[i].payload);
+        h2talk_get(&h, 11, "/early"); /* which is not heard any more */
+        h2talk_on(&h);
+        h2talk_expect_failed(&h, bad[i].error, bad[i].why);
+        assert_int_equal(h.talk.endings[0], MK_ENDING_REFUSED);
+        assert_true(h.talk.n_records <= 2);
+        assert_int_equal(h2_find(&h.client, 11)->status, 0);
+    }
+}
+
+static void frames_too_long_are_not_waited_for(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    mk_buf_add(&h.say, mk_str_of("\0\x40\x01\0\0\0\0\0\x01", 9));
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_FRAME_SIZE_ERROR, MK_H2_BAD_FRAME_SIZE);
+}
+
+static void a_head_of_two_streams(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
+    h2_say_frame(&h.say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 3, MK_STR("\x86"));
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+}
+
+static void no_frame_comes_inside_a_head(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, MK_STR("\x82"));
+    mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+    assert_int_equal(h.talk.n_records, 0);
+}
+
+/* ---- Streams that have ended ---- */
+
+static void frames_after_the_end_of_a_stream(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_on(&h);
+    h2talk_data(&h, 1, "x", false);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_STREAM_CLOSED);
+    h2talk_expect_records(&h, 1, 0, MK_ENDING_REFUSED);
+    h2talk_get(&h, 3, "/early");
+    h2talk_on(&h);
+    h2talk_data(&h, 3, "x", true);
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+    h2talk_get(&h, 5, "/early");
+    h2talk_on(&h);
+    h2talk_get(&h, 5, "/early");
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_STREAM_CLOSED, MK_H2_STREAM_ENDED);
+}
+
+/* Frames that crossed with our word that the stream is no more. */
+static void frames_that_crossed_a_reset_are_no_error(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/never", "content-length: 3\n");
+    h2talk_data(&h, 1, "xxxx", false); /* more than it should be */
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
+    unsigned heard = h.client.n_log;
+    h2talk_data(&h, 1, "yyy", false);
+    mk_h2_frame_emit_window(&h.say, 1, 1000);
+    h2_say_head(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2talk_on(&h);
+    assert_int_equal(h.client.n_log, heard);
+    h2talk_expect_idle(&h);
+    h2talk_expect_records(&h, 1, 0, MK_ENDING_REFUSED);
+}
+
+static void a_client_may_take_a_request_back(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"/never", "/slow?ms=5", "/drip?ms=5", "/source?n=10000000",
+                                          "/thread"};
+    h2talk_open(&h);
+    for (uint32_t i = 0; i < MK_LEN(targets); i++)
+        h2talk_get(&h, 1 + 2 * i, targets[i]);
+    h2talk_post(&h, 21, "/sink", "");
+    h2talk_post(&h, 23, "/echo", "");
+    h2talk_on(&h);
+    assert_int_equal(h.talk.n_records, 0);
+    for (uint32_t i = 0; i < MK_LEN(targets); i++)
+        h2_say_reset(&h.client, &h.say, 1 + 2 * i, MK_H2_CANCEL);
+    h2_say_reset(&h.client, &h.say, 21, MK_H2_CANCEL);
+    h2_say_reset(&h.client, &h.say, 23, MK_H2_CANCEL);
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+    h2talk_expect_records(&h, MK_LEN(targets) + 2, 200, MK_ENDING_GONE);
+    h2talk_pass(&h, 50); /* timers and threads that come too late */
+    h2talk_expect_idle(&h);
+}
+
+/* Numbers may leave out any others; those that were left out are closed. */
+static void numbers_may_be_far_apart(void **state)
+{
+    (void)state;
+    static const uint32_t ids[] = {1, 33, 65, 1001, MK_H2_STREAM_MAX - 32, MK_H2_STREAM_MAX};
+    h2talk_open(&h);
+    for (size_t i = 0; i < MK_LEN(ids); i++)
+        h2talk_post(&h, ids[i], "/echo", "");
+    h2talk_on(&h);
+    for (size_t i = 0; i < MK_LEN(ids); i++)
+        h2talk_data(&h, ids[i], i % 2 ? "odd" : "even", true);
+    h2talk_on(&h);
+    for (size_t i = 0; i < MK_LEN(ids); i++)
+        h2talk_expect(&h, ids[i], 200, i % 2 ? "odd" : "even");
+    h2talk_expect_idle(&h);
+    mk_h2_frame_emit_window(&h.say, 35, 100); /* closed, not idle */
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+}
+
+static enum mk_verdict hesitate(struct mk_request *request, struct mk_response *response, void *data)
+{
+    unsigned *turns = mk_request_data(request);
+    (void)data;
+    if (!turns && (turns = mk_request_alloc(request, sizeof *turns))) {
+        *turns = 20;
+        mk_request_set_data(request, turns);
+    }
+    if (!turns || --*turns == 0)
+        return handlers_say(response, MK_STR("well\n"));
+    mk_request_resume(request);
+    return MK_WAIT;
+}
+
+static void a_handler_may_give_others_their_turn(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "hesitate", .handle = hesitate};
+    h2talk_route(&h, &handler);
+    h.talk.limits.request.handler_ms = 1;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 10; id += 2)
+        h2talk_get(&h, id, "/");
+    h2talk_send(&h);
+    talk_work(&h.talk);
+    assert_int_equal(h.talk.n_records, 0);
+    for (int i = 0; i < 20; i++)
+        h2talk_on(&h);
+    for (uint32_t id = 1; id < 10; id += 2)
+        h2talk_expect(&h, id, 200, "well\n");
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Too many ---- */
+
+static void too_many_at_a_time_are_refused(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+        h2talk_get(&h, id, "/never");
+    h2talk_get(&h, 101, "/early");
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 101, MK_H2_REFUSED_STREAM);
+    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2talk_get(&h, 103, "/early");
+    h2talk_on(&h);
+    h2talk_expect(&h, 103, 200, "early\n");
+    assert_int_equal(h.talk.n_records, 2);
+}
+
+/* Before it has heard how many there may be, a client sends what it has. */
+static void refused_ones_may_have_content(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+        h2talk_get(&h, id, "/never");
+    for (uint32_t id = 101; id < 101 + 2 * 8; id += 2) {
+        h2talk_post(&h, id, "/sink", "");
+        for (int i = 0; i < 4; i++)
+            h2talk_data(&h, id, "some of it", false);
+        h2_say_head(&h.client, &h.say, id, MK_H2_END_STREAM, "x-trailer: x\n");
+    }
+    h2talk_on(&h);
+    for (uint32_t id = 101; id < 101 + 2 * 8; id += 2)
+        h2talk_expect_reset(&h, id, MK_H2_REFUSED_STREAM);
+    assert_int_equal(h.client.n_goaways, 0);
+    assert_int_equal(h.talk.n_records, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(both_introduce_themselves, start, stop),
+        cmocka_unit_test_setup_teardown(the_preface_may_come_byte_by_byte, start, stop),
+        cmocka_unit_test_setup_teardown(everything_may_come_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(a_preface_that_goes_wrong, start, stop),
+        cmocka_unit_test_setup_teardown(it_can_be_switched_off, start, stop),
+        cmocka_unit_test_setup_teardown(settings_come_first, start, stop),
+        cmocka_unit_test_setup_teardown(many_requests_come_in_one_piece, start, stop),
+        cmocka_unit_test_setup_teardown(a_waiting_stream_does_not_hold_up_others, start, stop),
+        cmocka_unit_test_setup_teardown(heads_and_empty_answers, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_wrong_with_a_request_is_answered, start, stop),
+        cmocka_unit_test_setup_teardown(malformed_ones_are_reset, start, stop),
+        cmocka_unit_test_setup_teardown(heads_may_come_in_many_frames, start, stop),
+        cmocka_unit_test_setup_teardown(padding_and_old_priorities_are_passed_over, start, stop),
+        cmocka_unit_test_setup_teardown(pings_are_answered, start, stop),
+        cmocka_unit_test_setup_teardown(unknown_frames_and_settings_are_ignored, start, stop),
+        cmocka_unit_test_setup_teardown(frames_that_end_a_connection, start, stop),
+        cmocka_unit_test_setup_teardown(frames_too_long_are_not_waited_for, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_of_two_streams, start, stop),
+        cmocka_unit_test_setup_teardown(no_frame_comes_inside_a_head, start, stop),
+        cmocka_unit_test_setup_teardown(frames_after_the_end_of_a_stream, start, stop),
+        cmocka_unit_test_setup_teardown(frames_that_crossed_a_reset_are_no_error, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_take_a_request_back, start, stop),
+        cmocka_unit_test_setup_teardown(numbers_may_be_far_apart, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_may_give_others_their_turn, start, stop),
+        cmocka_unit_test_setup_teardown(too_many_at_a_time_are_refused, start, stop),
+        cmocka_unit_test_setup_teardown(refused_ones_may_have_content, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,635 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is waited for over HTTP/2, how long, and what becomes of requests when their client goes away or the
+ * server ends. */
+#include "unit/http2/h2talk.h"
+
+enum { SHORT_MS = 60 };
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+static bool is_over(void)
+{
+    return h.talk.ended || h.talk.reset;
+}
+
+/* As long as it takes, at most so long. */
+static void wait_for_end(unsigned ms)
+{
+    for (unsigned i = 0; i < ms && !is_over(); i += 5)
+        h2talk_pass(&h, 5);
+    assert_true(is_over());
+}
+
+static void wait_for_records(unsigned n)
+{
+    for (unsigned i = 0; i < 600 && h.talk.n_records < n; i++)
+        h2talk_pass(&h, 5);
+    assert_int_equal(h.talk.n_records, n);
+    h2talk_on(&h);
+}
+
+/* ---- The connection's ---- */
+
+static void a_new_connection_must_ask(void **state)
+{
+    (void)state;
+    h.talk.limits.head_ms = SHORT_MS * 3;
+    h2talk_open(&h);
+    mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+    h2talk_pass(&h, SHORT_MS / 2);
+    h2talk_on(&h);
+    assert_false(is_over());
+    wait_for_end(SHORT_MS * 10);
+    assert_int_equal(h.client.n_goaways, 1);
+    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
+    assert_int_equal(h.talk.n_records, 0);
+}
+
+static void an_idle_connection_is_closed(void **state)
+{
+    (void)state;
+    h.talk.limits.idle_ms = SHORT_MS * 4;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 13; id += 2) { /* the time is that of each pause */
+        h2talk_get(&h, id, "/early");
+        h2talk_on(&h);
+        h2talk_expect(&h, id, 200, "early\n");
+        h2talk_pass(&h, SHORT_MS);
+    }
+    assert_false(is_over());
+    wait_for_end(SHORT_MS * 20);
+    assert_int_equal(h.client.n_goaways, 1);
+    assert_int_equal(h.client.last_stream, 11);
+}
+
+static void pings_do_not_keep_it(void **state)
+{
+    (void)state;
+    h.talk.limits.idle_ms = SHORT_MS * 2;
+    h.talk.limits.h2.patience = 100000;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/early");
+    h2talk_on(&h);
+    for (int i = 0; i < 200 && !is_over(); i++) {
+        mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+        (void)!send(h.talk.fd, h.say.p, h.say.len, MSG_NOSIGNAL);
+        mk_buf_clear(&h.say);
+        h2talk_pass(&h, 5);
+    }
+    assert_true(is_over());
+}
+
+static void a_frame_has_its_time_and_no_byte_extends_it(void **state)
+{
+    (void)state;
+    h.talk.limits.head_ms = SHORT_MS * 2;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_on(&h);
+    h2_expect(&h.client, 3);
+    mk_h2_frame_emit_head(&h.say, 1000, MK_H2_HEADERS, MK_H2_END_HEADERS, 3);
+    h2talk_send(&h);
+    uint64_t began = mk_clock_ms();
+    while (!is_over() && mk_clock_ms() - began < 3000) {
+        (void)!send(h.talk.fd, "\x82", 1, MSG_NOSIGNAL);
+        h2talk_pass(&h, 5);
+    }
+    assert_in_range(mk_clock_ms() - began, SHORT_MS, SHORT_MS * 20);
+    h2talk_expect_records(&h, 1, 0, MK_ENDING_TIMEOUT);
+}
+
+static void a_head_in_pieces_has_its_time_too(void **state)
+{
+    (void)state;
+    h.talk.limits.head_ms = SHORT_MS;
+    h2talk_open(&h);
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR("\x82"));
+    h2talk_on(&h);
+    wait_for_end(SHORT_MS * 20);
+    assert_int_equal(h.talk.n_records, 0);
+}
+
+static void be_slow(void)
+{
+    h.talk.limits.request.rate_ms = SHORT_MS;
+    h.talk.limits.request.rate_bytes = 100;
+}
+
+static void expect_slow(void)
+{
+    assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
+    assert_int_equal(h.talk.service.n_conns, 0);
+    assert_int_equal(h.talk.endings[h.talk.n_records - 1], MK_ENDING_TIMEOUT);
+}
+
+static void what_is_said_must_be_taken(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=60000");
+    h2talk_get(&h, 3, "/never");
+    h2talk_send(&h);
+    for (int i = 0; i < 1000 && h.talk.service.n_conns; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+    assert_int_equal(h.talk.n_records, 2);
+    expect_slow();
+}
+
+static void the_connections_window_must_be_opened(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/source?n=100000");
+    h2_say_window(&h.client, &h.say, 1, 100000);
+    h2talk_on(&h);
+    wait_for_end(SHORT_MS * 20);
+    expect_slow();
+}
+
+/* Frames without use for a request are no progress. */
+static void pings_do_not_open_it(void **state)
+{
+    (void)state;
+    be_slow();
+    h.talk.limits.h2.patience = 100000;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/source?n=100000");
+    h2_say_window(&h.client, &h.say, 1, 100000);
+    for (int i = 0; i < 200 && !is_over(); i++) {
+        for (int n = 0; n < 10; n++)
+            mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+        (void)!send(h.talk.fd, h.say.p, h.say.len, MSG_NOSIGNAL);
+        mk_buf_clear(&h.say);
+        h2talk_pass(&h, 5);
+    }
+    assert_true(is_over());
+    expect_slow();
+}
+
+static void a_client_that_reads_steadily_gets_all(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=20000");
+    h2talk_send(&h);
+    while (h.talk.n_records == 0 || !h2_find(&h.client, 1)->ended) {
+        char piece[1500];
+        for (int i = 0; i < 3; i++)
+            assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+        ssize_t n = recv(h.talk.fd, piece, sizeof piece, MSG_DONTWAIT);
+        if (n > 0)
+            mk_buf_add(&h.talk.heard, mk_str_of(piece, (size_t)n));
+        h2talk_hear(&h);
+    }
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+}
+
+/* ---- Of one stream; the others go on ---- */
+
+static void content_must_come_fast_enough(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_get(&h, 3, "/never");
+    h2talk_on(&h);
+    for (int i = 0; i < 4; i++) { /* 100 bytes in each span are enough, for ever */
+        assert_true(h2talk_upload(&h, 1, 200, false));
+        h2talk_pass(&h, SHORT_MS);
+    }
+    h2talk_expect_open(&h, 1);
+    for (int i = 0; i < 200 && h.talk.n_records == 0; i++) { /* a byte now and then is not */
+        h2talk_data(&h, 1, "x", false);
+        h2talk_on(&h);
+        h2talk_pass(&h, SHORT_MS / 4);
+    }
+    h2talk_expect(&h, 1, 408, NULL);
+    h2talk_expect_records(&h, 1, 408, MK_ENDING_TIMEOUT);
+    h2talk_expect_open(&h, 3);
+    h2talk_get(&h, 5, "/early");
+    h2talk_on(&h);
+    h2talk_expect(&h, 5, 200, "early\n");
+}
+
+static void a_streams_window_must_be_opened(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2talk_get(&h, 1, "/source?n=100000");
+    h2talk_on(&h);
+    wait_for_records(1);
+    h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_idle(&h);
+}
+
+static void not_by_a_byte_now_and_then(void **state)
+{
+    (void)state;
+    be_slow();
+    h.talk.limits.h2.patience = 100000;
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2talk_get(&h, 1, "/source?n=100000");
+    h2talk_on(&h);
+    for (int i = 0; i < 100 && h.talk.n_records == 0; i++) {
+        h2_say_window(&h.client, &h.say, 1, 1);
+        h2talk_on(&h);
+        h2talk_pass(&h, SHORT_MS / 4);
+    }
+    h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+}
+
+static void a_steady_window_is_enough(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2talk_get(&h, 1, "/source?n=70000");
+    h2talk_on(&h);
+    while (h.talk.n_records == 0) {
+        h2_say_window(&h.client, &h.say, 1, 300);
+        h2talk_on(&h);
+        h2talk_pass(&h, SHORT_MS / 2);
+    }
+    h2talk_expect(&h, 1, 200, NULL);
+}
+
+static void a_handler_that_never_comes_back_is_504(void **state)
+{
+    (void)state;
+    h.talk.limits.request.handler_ms = SHORT_MS * 3;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_post(&h, 3, "/never", "");
+    h2talk_pass(&h, SHORT_MS / 2);
+    h2talk_on(&h);
+    h2talk_expect_open(&h, 1);
+    wait_for_records(2);
+    h2talk_expect(&h, 1, 504, NULL);
+    h2talk_expect(&h, 3, 504, NULL);
+    h2talk_expect_records(&h, 2, 504, MK_ENDING_TIMEOUT);
+    h2talk_data(&h, 3, "x", true);
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+}
+
+/* The paths of the pattern have these limits. */
+static void set_location(const char *pattern, const struct mk_request_limits *limits)
+{
+    static struct mk_location location;
+    static struct mk_location_path path;
+    assert_true(mk_pattern_set(&path.pattern, mk_str_from_c(pattern)));
+    location = (struct mk_location){.paths = &path, .n_paths = 1, .limits = *limits};
+    h.talk.site.host.locations = &location;
+    h.talk.site.host.n_locations = 1;
+}
+
+static void a_path_has_its_own_time_for_a_handler(void **state)
+{
+    (void)state;
+    set_location("/never", &(struct mk_request_limits){.content_max = 1, .handler_ms = SHORT_MS});
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_get(&h, 3, "/drip?n=1&ms=30000");
+    h2talk_on(&h);
+    wait_for_records(1);
+    h2talk_expect(&h, 1, 504, NULL);
+    h2talk_expect_open(&h, 3);
+}
+
+static void a_path_has_its_own_rate_for_content(void **state)
+{
+    (void)state;
+    set_location("/sink",
+                 &(struct mk_request_limits){.content_max = 1000, .rate_ms = SHORT_MS, .rate_bytes = 1000});
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_get(&h, 3, "/never");
+    h2talk_on(&h);
+    wait_for_records(1);
+    h2talk_expect(&h, 1, 408, NULL);
+    h2talk_expect_open(&h, 3);
+}
+
+/* As many spans as a slow client is cut off in. */
+static void wait_without_reading(void)
+{
+    for (int i = 0; i < SHORT_MS; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+}
+
+static void a_path_may_do_without_a_rate_for_answers(void **state)
+{
+    (void)state;
+    be_slow();
+    set_location("/source", &(struct mk_request_limits){.content_max = 1});
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=60000");
+    h2talk_get(&h, 3, "/early"); /* all streams share the socket */
+    h2talk_send(&h);
+    wait_without_reading();
+    assert_int_equal(h.talk.service.n_conns, 1);
+    wait_for_records(2);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect(&h, 3, 200, "early\n");
+}
+
+static void also_for_the_end_of_its_answers(void **state)
+{
+    (void)state;
+    be_slow();
+    set_location("/source", &(struct mk_request_limits){.content_max = 1});
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1,
+               "/source?n=20000"); /* one write: the rest of it waits for room, and its stream is closed */
+    h2talk_send(&h);
+    wait_without_reading();
+    assert_int_equal(h.talk.n_records, 1);
+    assert_int_equal(h.talk.service.n_conns, 1);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    h.talk.site.host.n_locations = 0; /* and not for those after it */
+    h2talk_get(&h, 3, "/source?n=20000");
+    h2talk_send(&h);
+    for (int i = 0; i < 1000 && h.talk.service.n_conns; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+    assert_int_equal(h.talk.service.n_conns, 0);
+    assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
+}
+
+static void each_wait_of_a_handler_has_all_of_its_time(void **state)
+{
+    (void)state;
+    h.talk.limits.request.handler_ms = SHORT_MS * 2;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/drip?n=10&ms=30");
+    h2talk_on(&h);
+    wait_for_records(1);
+    h2talk_expect(&h, 1, 200, "abcdefghij");
+}
+
+static void a_source_that_never_comes_back_is_cut_off(void **state)
+{
+    (void)state;
+    h.talk.limits.request.handler_ms = SHORT_MS;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/drip?n=10&ms=30000");
+    h2talk_get(&h, 3, "/early");
+    h2talk_on(&h);
+    wait_for_records(2);
+    h2talk_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
+    h2talk_expect_records(&h, 2, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_idle(&h);
+}
+
+static void unwanted_content_must_come_fast_enough_too(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/early", "");
+    h2talk_on(&h);
+    for (int i = 0; i < 100 && !h2_find(&h.client, 1)->reset; i++)
+        h2talk_pass(&h, 5);
+    h2talk_expect(&h, 1, 200, "early\n");
+    h2talk_expect_reset(&h, 1, MK_H2_NO_ERROR);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_expect_idle(&h);
+}
+
+static void a_tunnel_must_not_be_silent(void **state)
+{
+    (void)state;
+    h.talk.limits.request.tunnel_ms = SHORT_MS * 3;
+    h2talk_open(&h);
+    h2_say_head(&h.client, &h.say, 1, 0,
+                ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
+    for (int i = 0; i < 10; i++) {
+        h2talk_data(&h, 1, "x", false);
+        h2talk_on(&h);
+        h2talk_pass(&h, SHORT_MS / 3);
+    }
+    h2talk_expect_open(&h, 1);
+    wait_for_records(1);
+    h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+    h2talk_expect_idle(&h);
+}
+
+/* It was accepted, but its head could not be sent. */
+static void a_tunnel_that_did_not_begin(void **state)
+{
+    (void)state;
+    h.talk.limits.request.tunnel_ms = SHORT_MS;
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=60000");
+    h2talk_send(&h);
+    talk_work(&h.talk);
+    h2_say_head(&h.client, &h.say, 3, 0,
+                ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel\n");
+    h2talk_send(&h);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 5), 0);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect_reset(&h, 3, MK_H2_CANCEL);
+    h2talk_expect_idle(&h);
+}
+
+/* ---- The end of either side ---- */
+
+static const char tunnel_fields[] =
+    ":method: CONNECT\n:protocol: other\n:scheme: http\n:authority: a\n:path: /tunnel?n=10\n";
+
+static void nothing(void)
+{
+}
+
+static void part_of_a_frame(void)
+{
+    mk_buf_add(&h.say, mk_str_of("\0\1\0\1\4", 5));
+}
+
+static void part_of_a_head(void)
+{
+    h2_expect(&h.client, 1);
+    h2_say_frame(&h.say, MK_H2_HEADERS, 0, 1, MK_STR("\x82"));
+}
+
+static void handlers_that_wait(void)
+{
+    h2talk_get(&h, 1, "/never");
+    h2talk_get(&h, 3, "/slow?ms=10");
+    h2talk_get(&h, 5, "/thread");
+}
+
+static void a_handler_and_part_of_a_frame(void)
+{
+    h2talk_get(&h, 1, "/slow?ms=100");
+    mk_buf_add(&h.say, mk_str_of("\0\1\0\1\4", 5));
+}
+
+static void sources_that_wait(void)
+{
+    h2talk_get(&h, 1, "/drip?ms=10");
+    h2talk_get(&h, 3, "/source?n=9000000");
+    h2talk_post(&h, 5, "/echo", "");
+}
+
+static void content_that_waits(void)
+{
+    h2talk_post(&h, 1, "/never", "");
+    h2talk_data(&h, 1, "some of it", false);
+    h2talk_post(&h, 3, "/sink", "content-length: 1000\n");
+    h2talk_data(&h, 3, "some of it", false);
+    h2talk_post(&h, 5, "/early", "");
+}
+
+static void tunnels(void)
+{
+    h2_say_head(&h.client, &h.say, 1, 0, tunnel_fields);
+    h2_say_head(&h.client, &h.say, 3, 0, tunnel_fields);
+    h2_say_head(&h.client, &h.say, 5, 0, tunnel_fields);
+    h2talk_data(&h, 3, "some", false);
+}
+
+static void an_error(void)
+{
+    h2talk_get(&h, 1, "/never");
+    h2_say_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
+}
+
+static const struct situation {
+    void (*reach)(void);
+    unsigned n_records;
+} situations[] = {
+    {nothing, 0},
+    {part_of_a_frame, 0},
+    {part_of_a_head, 0},
+    {handlers_that_wait, 3},
+    {sources_that_wait, 3},
+    {content_that_waits, 3},
+    {tunnels, 3},
+    {an_error, 1},
+    {a_handler_and_part_of_a_frame, 1},
+};
+
+static void reach(size_t i)
+{
+    h.talk.n_records = 0;
+    h2talk_open(&h);
+    situations[i].reach();
+    h2talk_send(&h);
+    talk_work(&h.talk);
+}
+
+static void check_gone(size_t i)
+{
+    assert_int_equal(h.talk.service.n_conns, 0);
+    if (h.talk.n_records != situations[i].n_records)
+        fail_msg("case %zu left %u records", i, h.talk.n_records);
+}
+
+static void a_client_may_go_away_in_every_state(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(situations); i++) {
+        reach(i);
+        mk_fd_close(&h.talk.fd);
+        talk_work(&h.talk);
+        check_gone(i);
+    }
+    talk_pass(&h.talk, 50); /* timers and threads that come too late */
+}
+
+static void the_server_may_end_in_every_state(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(situations); i++) {
+        reach(i);
+        mk_conn_close_all(&h.talk.service, MK_ENDING_SHUTDOWN);
+        check_gone(i);
+    }
+    talk_pass(&h.talk, 50);
+}
+
+static void a_client_may_end_its_side_in_every_state(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(situations); i++) {
+        reach(i);
+        shutdown(h.talk.fd, SHUT_WR);
+        bool waits_for_ever = situations[i].reach == handlers_that_wait ||
+                              situations[i].reach == content_that_waits ||
+                              situations[i].reach == sources_that_wait; /* its window is closed */
+        for (int n = 0; n < (waits_for_ever ? 20 : 200) && !is_over(); n++)
+            h2talk_pass(&h, 5);
+        if (is_over() == waits_for_ever)
+            fail_msg("case %zu: %s", i, waits_for_ever ? "it ended" : "it did not end");
+        mk_conn_close_all(&h.talk.service, MK_ENDING_SHUTDOWN);
+        check_gone(i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_new_connection_must_ask, start, stop),
+        cmocka_unit_test_setup_teardown(an_idle_connection_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(pings_do_not_keep_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_frame_has_its_time_and_no_byte_extends_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_in_pieces_has_its_time_too, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_said_must_be_taken, start, stop),
+        cmocka_unit_test_setup_teardown(the_connections_window_must_be_opened, start, stop),
+        cmocka_unit_test_setup_teardown(pings_do_not_open_it, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_steadily_gets_all, start, stop),
+        cmocka_unit_test_setup_teardown(content_must_come_fast_enough, start, stop),
+        cmocka_unit_test_setup_teardown(a_streams_window_must_be_opened, start, stop),
+        cmocka_unit_test_setup_teardown(not_by_a_byte_now_and_then, start, stop),
+        cmocka_unit_test_setup_teardown(a_steady_window_is_enough, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_may_do_without_a_rate_for_answers, start, stop),
+        cmocka_unit_test_setup_teardown(also_for_the_end_of_its_answers, start, stop),
+        cmocka_unit_test_setup_teardown(each_wait_of_a_handler_has_all_of_its_time, start, stop),
+        cmocka_unit_test_setup_teardown(a_source_that_never_comes_back_is_cut_off, start, stop),
+        cmocka_unit_test_setup_teardown(unwanted_content_must_come_fast_enough_too, start, stop),
+        cmocka_unit_test_setup_teardown(a_tunnel_must_not_be_silent, start, stop),
+        cmocka_unit_test_setup_teardown(a_tunnel_that_did_not_begin, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_go_away_in_every_state, start, stop),
+        cmocka_unit_test_setup_teardown(the_server_may_end_in_every_state, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_end_its_side_in_every_state, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

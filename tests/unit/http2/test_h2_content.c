@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Content of requests over HTTP/2: read on demand, kept within windows, limited, and discarded when the
+ * handler does not want it. */
+#include "unit/http2/h2talk.h"
+
+enum { WIDE = 256 * 1024 };
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+static const char *sum_of(size_t n, char room[64])
+{
+    struct handlers_sum s = {0};
+    for (size_t i = 0; i < n; i++)
+        handlers_add(&s, "x", 1);
+    snprintf(room, 64, "%llu %llu\n", (unsigned long long)s.n, (unsigned long long)s.sum);
+    return room;
+}
+
+static struct h2_stream *open_post(uint32_t id, const char *target, const char *fields)
+{
+    struct h2_stream *s = h2talk_post(&h, id, target, fields);
+    h2talk_on(&h);
+    return s;
+}
+
+/* ---- Reading it ---- */
+
+static void content_of_any_length_is_read(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 100, MK_H2_FRAME_MAX, MK_H2_WINDOW, MK_H2_WINDOW + 1, 1000000};
+    h2talk_open(&h);
+    for (uint32_t i = 0; i < MK_LEN(sizes) * 2; i++) {
+        char room[64], fields[64] = "";
+        if (i % 2)
+            snprintf(fields, sizeof fields, "content-length: %zu\n", sizes[i / 2]);
+        open_post(1 + 2 * i, "/sink", fields);
+        assert_true(h2talk_upload(&h, 1 + 2 * i, sizes[i / 2], true));
+        h2talk_expect(&h, 1 + 2 * i, 200, sum_of(sizes[i / 2], room));
+        h2talk_expect_idle(&h);
+    }
+}
+
+static void content_may_come_byte_by_byte(void **state)
+{
+    (void)state;
+    char room[64];
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_data(&h, 1, "xxx", false);
+    h2talk_data(&h, 1, "xx", true);
+    for (size_t i = 0; i < h.say.len; i++) {
+        talk_say_bytes(&h.talk, mk_str_of(h.say.p + i, 1));
+        talk_work(&h.talk);
+    }
+    mk_buf_clear(&h.say);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, sum_of(5, room));
+}
+
+static void many_upload_at_the_same_time(void **state)
+{
+    (void)state;
+    char room[64];
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+        h2talk_post(&h, id, "/sink", "");
+    h2talk_on(&h);
+    for (int round = 0; round < 20; round++)
+        for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+            assert_true(h2talk_upload(&h, id, 10000, round == 19));
+    for (uint32_t id = 1; id < 2 * H2TALK_STREAMS; id += 2)
+        h2talk_expect(&h, id, 200, sum_of(200000, room));
+    h2talk_expect_idle(&h);
+}
+
+static void what_is_asked_for_is_echoed_as_it_comes(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    struct h2_stream *s = open_post(1, "/echo", "");
+    assert_int_equal(s->status, 200);
+    h2talk_data(&h, 1, "one", false);
+    h2talk_on(&h);
+    assert_str(mk_buf_str(&s->content), "one");
+    h2talk_data(&h, 1, "two", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "onetwo");
+    open_post(3, "/echo", "content-length: 200000\n");
+    assert_true(h2talk_upload(&h, 3, 60000, false));
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_say_window(&h.client, &h.say, 3, 1000000);
+    assert_true(h2talk_upload(&h, 3, 140000, true));
+    h2talk_expect(&h, 3, 200, NULL);
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Windows ---- */
+
+/* Unread content is kept, and its stream's window closes when it is full; the connection's does not. */
+static void a_handler_that_does_not_read_closes_one_window(void **state)
+{
+    (void)state;
+    char room[64];
+    h2talk_open(&h);
+    struct h2_stream *idle = open_post(1, "/never", "");
+    assert_false(h2talk_upload(&h, 1, 200000, false));
+    assert_int_equal(idle->upload, 0);
+    assert_true(h.client.upload > 900000);
+    open_post(3, "/sink", "");
+    assert_true(h2talk_upload(&h, 3, 1000000, true));
+    h2talk_expect(&h, 3, 200, sum_of(1000000, room));
+    assert_int_equal(idle->upload, 0);
+    h2talk_expect_open(&h, 1);
+}
+
+/* Echoed content that the client does not take: it is not read either, and what is kept stays bounded. */
+static void a_slow_echo_is_bounded(void **state)
+{
+    (void)state;
+    h.talk.limits.request.content_max = UINT64_MAX;
+    h2talk_open(&h);
+    struct h2_stream *s = open_post(1, "/echo", "");
+    assert_false(h2talk_upload(&h, 1, 2000000, false));
+    size_t said = (size_t)(MK_H2_WINDOW + WIDE);
+    assert_int_equal(s->content.len, MK_H2_WINDOW);
+    assert_true(s->upload == 0 && s->content.len <= said);
+    h2_say_window(&h.client, &h.say, 0, 10000000);
+    h2_say_window(&h.client, &h.say, 1, 10000000);
+    h2talk_on(&h);
+    assert_true(s->content.len > MK_H2_WINDOW && s->content.len <= said);
+    assert_true(h2talk_upload(&h, 1, 1000000, true));
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect_idle(&h);
+}
+
+static void a_client_that_exceeds_the_window(void **state)
+{
+    (void)state;
+    static char piece[MK_H2_FRAME_MAX];
+    h2talk_open(&h);
+    open_post(1, "/never", "");
+    for (int i = 0; i < 5; i++)
+        h2_say_data(&h.client, &h.say, 1, mk_str_of(piece, sizeof piece), false);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
+    h2talk_expect_records(&h, 1, 0, MK_ENDING_REFUSED);
+    h2talk_expect_idle(&h);
+}
+
+/* Padding counts as content, too. */
+static void padding_is_given_back(void **state)
+{
+    (void)state;
+    static char padded[10000];
+    padded[0] = (char)255;
+    padded[10000 - 256] = 'x';
+    h2talk_open(&h);
+    struct h2_stream *s = open_post(1, "/sink", "");
+    for (int i = 0; i < 100; i++) {
+        h2_say_frame(&h.say, MK_H2_DATA, MK_H2_PADDED, 1, mk_str_of(padded, 257));
+        s->upload -= 257;
+        h.client.upload -= 257;
+        h2talk_on(&h);
+        assert_true(s->upload > 0 && h.client.upload > 0);
+    }
+    assert_true(s->upload > MK_H2_WINDOW);
+    h2talk_data(&h, 1, "", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+}
+
+/* ---- Lengths ---- */
+
+static void content_of_another_length_than_announced(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    open_post(1, "/sink", "content-length: 3\n");
+    h2talk_data(&h, 1, "xxxx", true);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
+    open_post(3, "/sink", "content-length: 3\n");
+    h2talk_data(&h, 3, "xx", true);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 3, MK_H2_PROTOCOL_ERROR);
+    open_post(5, "/early", "content-length: 3\n"); /* answered already */
+    h2talk_data(&h, 5, "xxxx", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 5, 200, "early\n");
+    assert_int_equal(h.talk.n_records, 3);
+    h2talk_expect_idle(&h);
+}
+
+static void too_much_is_413(void **state)
+{
+    (void)state;
+    char room[64];
+    h.talk.limits.request.content_max = 1000;
+    h2talk_open(&h);
+    open_post(1, "/sink", "content-length: 1001\n");
+    h2talk_expect(&h, 1, 413, NULL);
+    open_post(3, "/sink", "");
+    h2talk_upload(&h, 3, 1001, true);
+    h2talk_expect(&h, 3, 413, NULL);
+    open_post(5, "/sink", "content-length: 1000\n");
+    h2talk_upload(&h, 5, 1000, true);
+    h2talk_expect(&h, 5, 200, sum_of(1000, room));
+    open_post(7, "/sink", "content-length: 18446744073709551615\n");
+    h2talk_expect(&h, 7, 413, NULL);
+    h.talk.limits.request_max = 100;
+    h2talk_get(&h, 9, "/early");
+    h2talk_on(&h);
+    h2talk_expect(&h, 9, 413, NULL);
+    assert_int_equal(h.talk.n_records, 5);
+}
+
+/* A client that does not look before it has said all is listened to, as long as it is not much. */
+static void what_was_too_much_runs_out(void **state)
+{
+    (void)state;
+    h.talk.limits.request.content_max = 60000;
+    h2talk_open(&h);
+    open_post(1, "/sink", "");
+    assert_true(h2talk_upload(&h, 1, 60000, false));
+    h2talk_expect_open(&h, 1);
+    assert_true(h2talk_upload(&h, 1, 30000, true));
+    h2talk_expect(&h, 1, 413, NULL);
+    assert_false(h2_find(&h.client, 1)->reset);
+    h2talk_expect_idle(&h);
+    open_post(3, "/sink", "");
+    h2talk_upload(&h, 3, 500000, true);
+    h2talk_expect(&h, 3, 413, NULL);
+    h2talk_expect_reset(&h, 3, MK_H2_NO_ERROR);
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 2);
+}
+
+/* ---- Expect ---- */
+
+static void a_handler_that_reads_sends_100_continue(void **state)
+{
+    (void)state;
+    static const char *const targets[] = {"/sink", "/echo", "/sip"};
+    h2talk_open(&h);
+    for (uint32_t i = 0; i < MK_LEN(targets); i++) {
+        uint32_t id = 1 + 2 * i;
+        struct h2_stream *s = open_post(id, targets[i], "content-length: 3\nexpect: 100-continue\n");
+        assert_int_equal(s->told, 1);
+        h2talk_data(&h, id, "xxx", true);
+        h2talk_on(&h);
+        h2talk_expect(&h, id, 200, NULL);
+        assert_int_equal(s->told, 1);
+    }
+    h2talk_expect_idle(&h);
+}
+
+static void a_handler_that_does_not_read_sends_none(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    open_post(1, "/early", "content-length: 3\nexpect: 100-continue\n");
+    open_post(3, "/nothing", "expect: 100-continue\n");
+    open_post(5, "/sink", "content-length: 99999999\nexpect: 100-continue\n");
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect(&h, 3, 405, NULL);
+    h2talk_expect(&h, 5, 413, NULL);
+    h2talk_post(&h, 7, "/sink", "content-length: 3\nexpect: 100-continue\n"); /* does not wait for it */
+    h2talk_data(&h, 7, "xxx", true);
+    h2talk_on(&h);
+    for (uint32_t id = 1; id <= 5; id += 2)
+        assert_int_equal(h2_find(&h.client, id)->told, 0);
+    h2talk_expect(&h, 7, 200, NULL);
+}
+
+/* ---- Unwanted content ---- */
+
+static void a_little_is_let_run_out(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    open_post(1, "/early", "");
+    h2talk_expect(&h, 1, 200, "early\n");
+    assert_int_equal(h.talk.n_records, 1); /* it is over as soon as it is answered */
+    assert_true(h2talk_upload(&h, 1, 60000, true));
+    assert_false(h2_find(&h.client, 1)->reset);
+    open_post(5, "/slow?ms=20", "");
+    assert_true(h2talk_upload(&h, 5, 60000, false)); /* is kept until it is known to be unwanted */
+    h2talk_pass(&h, 60);
+    h2talk_expect(&h, 5, 200, "slow\n");
+    assert_true(h2talk_upload(&h, 5, 60000, true));
+    assert_false(h2_find(&h.client, 5)->reset);
+    open_post(7, "/sip?n=100", "content-length: 70000\n");
+    assert_true(h2talk_upload(&h, 7, 50000, false));
+    h2talk_expect(&h, 7, 200, "sip\n");
+    assert_true(h2talk_upload(&h, 7, 20000, true)); /* of what was announced only a part was wanted */
+    assert_int_equal(h.talk.n_records, 3);
+    h2talk_expect_idle(&h);
+}
+
+static void much_is_not(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    open_post(1, "/early", "content-length: 70000\n");
+    h2talk_expect(&h, 1, 200, "early\n");
+    h2talk_expect_reset(&h, 1, MK_H2_NO_ERROR);
+    open_post(3, "/early", "");
+    h2talk_upload(&h, 3, 200000, true);
+    h2talk_expect(&h, 3, 200, "early\n");
+    h2talk_expect_reset(&h, 3, MK_H2_NO_ERROR);
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 2);
+    assert_int_equal(h.talk.endings[1], MK_ENDING_DONE);
+}
+
+static void what_a_handler_leaves_is_let_run_out(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    open_post(1, "/sip?n=100000", "");
+    assert_true(h2talk_upload(&h, 1, 120000, true));
+    h2talk_expect(&h, 1, 200, "sip\n");
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Trailers, and the end of input ---- */
+
+static void trailers_end_content(void **state)
+{
+    (void)state;
+    char room[64];
+    h2talk_open(&h);
+    open_post(1, "/sink", "");
+    h2talk_data(&h, 1, "xxx", false);
+    h2_say_head(&h.client, &h.say, 1, MK_H2_END_STREAM, "x-trailer: x\ncontent-length: 5\n");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, sum_of(3, room));
+    open_post(3, "/sink", "content-length: 3\n");
+    h2talk_data(&h, 3, "xx", false);
+    h2_say_head(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 3, MK_H2_PROTOCOL_ERROR);
+    open_post(5, "/sink", "");
+    h2_say_head(&h.client, &h.say, 5, 0, "x-trailer: x\n");
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 5, MK_H2_PROTOCOL_ERROR);
+    open_post(7, "/early", ""); /* of one that is only waited for */
+    h2_say_head(&h.client, &h.say, 7, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2talk_on(&h);
+    h2talk_expect(&h, 7, 200, "early\n");
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 4);
+}
+
+static void content_that_is_cut_off(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_post(&h, 3, "/echo", "");
+    h2talk_post(&h, 5, "/early", "");
+    h2talk_get(&h, 7, "/slow?ms=20");
+    h2talk_data(&h, 1, "xxx", false);
+    h2talk_data(&h, 3, "xxx", false);
+    h2talk_on(&h);
+    shutdown(h.talk.fd, SHUT_WR);
+    for (int i = 0; i < 100 && !h.talk.ended && !h.talk.reset; i++)
+        h2talk_pass(&h, 5);
+    assert_true(h.talk.ended);
+    h2talk_expect(&h, 1, 400, NULL);
+    h2talk_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
+    h2talk_expect(&h, 5, 200, "early\n");
+    h2talk_expect(&h, 7, 200, "slow\n"); /* it may be listening */
+    assert_int_equal(h.talk.n_records, 4);
+    unsigned gone = 0;
+    for (unsigned i = 0; i < 4; i++)
+        gone += h.talk.endings[i] == MK_ENDING_GONE;
+    assert_int_equal(gone, 2);
+}
+
+static enum mk_verdict follow(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)response;
+    (void)data;
+    mk_request_follow_client(request);
+    return MK_WAIT;
+}
+
+static void a_handler_without_a_client_is_aborted(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "follow", .handle = follow};
+    h2talk_route(&h, &handler);
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/");
+    h2talk_on(&h);
+    shutdown(h.talk.fd, SHUT_WR);
+    talk_on(&h.talk);
+    assert_true(h.talk.ended);
+    h2talk_expect_records(&h, 1, 0, MK_ENDING_GONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(content_of_any_length_is_read, start, stop),
+        cmocka_unit_test_setup_teardown(content_may_come_byte_by_byte, start, stop),
+        cmocka_unit_test_setup_teardown(many_upload_at_the_same_time, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_asked_for_is_echoed_as_it_comes, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_closes_one_window, start, stop),
+        cmocka_unit_test_setup_teardown(a_slow_echo_is_bounded, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_exceeds_the_window, start, stop),
+        cmocka_unit_test_setup_teardown(padding_is_given_back, start, stop),
+        cmocka_unit_test_setup_teardown(content_of_another_length_than_announced, start, stop),
+        cmocka_unit_test_setup_teardown(too_much_is_413, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_too_much_runs_out, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_reads_sends_100_continue, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_that_does_not_read_sends_none, start, stop),
+        cmocka_unit_test_setup_teardown(a_little_is_let_run_out, start, stop),
+        cmocka_unit_test_setup_teardown(much_is_not, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_handler_leaves_is_let_run_out, start, stop),
+        cmocka_unit_test_setup_teardown(trailers_end_content, start, stop),
+        cmocka_unit_test_setup_teardown(content_that_is_cut_off, start, stop),
+        cmocka_unit_test_setup_teardown(a_handler_without_a_client_is_aborted, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

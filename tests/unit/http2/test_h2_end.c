@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections of HTTP/2 that end in peace: the worker leaves, or the client, or there were requests enough.
+ */
+#include "unit/http2/h2talk.h"
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+static void ask_to_leave(void)
+{
+    h.talk.service.draining = true;
+    h.talk.conn->ops->on_drain(h.talk.conn);
+    h2talk_on(&h);
+}
+
+static void a_worker_that_ends_says_so_in_two_steps(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_on(&h);
+    ask_to_leave();
+    assert_int_equal(h.client.n_goaways, 1);
+    assert_int_equal(h.client.last_stream, MK_H2_STREAM_MAX);
+    assert_int_equal(h.client.n_pings, 1);
+    h2talk_get(&h, 3, "/early"); /* was on its way */
+    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
+    h2talk_on(&h);
+    h2talk_expect(&h, 3, 200, "early\n");
+    assert_int_equal(h.client.n_goaways, 2);
+    assert_int_equal(h.client.last_stream, 3);
+    h2talk_expect_open(&h, 1);
+    h2talk_data(&h, 1, "xxx", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    assert_true(h.talk.ended);
+    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
+    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
+}
+
+static void what_comes_too_late_is_ignored(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    h2talk_on(&h);
+    ask_to_leave();
+    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
+    h2talk_post(&h, 3, "/sink", "");
+    for (int i = 0; i < 50; i++)
+        h2talk_data(&h, 3, "too late", false);
+    h2_say_head(&h.client, &h.say, 3, MK_H2_END_STREAM, "x-trailer: x\n");
+    h2talk_get(&h, 5, "/early");
+    mk_h2_frame_emit_window(&h.say, 5, 1000);
+    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
+    h2talk_on(&h);
+    assert_int_equal(h.client.last_stream, 1);
+    assert_int_equal(h2_find(&h.client, 3)->reset, false);
+    h2talk_data(&h, 1, "xxx", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
+    assert_int_equal(h.talk.n_records, 1);
+}
+
+/* What was said to be the last one stays the last. */
+static void a_mistake_after_the_last_word(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_on(&h);
+    ask_to_leave();
+    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
+    h2talk_get(&h, 3, "/early");
+    h2_say_frame(&h.say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_PROTOCOL_ERROR, MK_H2_BAD_PROTOCOL);
+    assert_int_equal(h.client.last_stream, 1);
+}
+
+static void an_idle_connection_leaves_at_once(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/early");
+    h2talk_on(&h);
+    ask_to_leave();
+    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
+    h2talk_on(&h);
+    assert_true(h.talk.ended);
+    assert_int_equal(h.client.last_stream, 1);
+}
+
+static void so_many_requests_and_no_more(void **state)
+{
+    (void)state;
+    h.talk.limits.requests_max = 3;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id <= 3; id += 2) {
+        h2talk_get(&h, id, "/early");
+        h2talk_on(&h);
+    }
+    assert_int_equal(h.client.n_goaways, 0);
+    h2talk_get(&h, 5, "/early");
+    h2talk_on(&h);
+    h2talk_expect(&h, 5, 200, "early\n");
+    assert_int_equal(h.client.n_goaways, 1);
+    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
+    h2talk_on(&h);
+    assert_true(h.talk.ended);
+}
+
+/* A client that never says that it has heard is not served for ever. */
+static void a_client_that_ignores_goaway(void **state)
+{
+    (void)state;
+    h.talk.limits.requests_max = 3;
+    h2talk_open(&h);
+    uint32_t id = 1;
+    for (; id < 200 && !h.talk.ended; id += 2) {
+        h2talk_get(&h, id, "/early");
+        h2talk_on(&h);
+    }
+    assert_true(h.talk.ended);
+    assert_true(h.talk.n_records > 3 && h.talk.n_records < 3 + 2 * H2TALK_STREAMS);
+    assert_int_equal(h.client.n_goaways, 2);
+    assert_int_equal(h.client.error, MK_H2_NO_ERROR);
+}
+
+static void a_client_that_leaves(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
+    h2talk_on(&h);
+    h2talk_expect_open(&h, 1);
+    h2talk_get(&h, 3, "/early"); /* it said that we shall open no streams */
+    h2talk_data(&h, 1, "xxx", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 3, 200, "early\n");
+    h2talk_expect(&h, 1, 200, NULL);
+    assert_true(h.talk.ended);
+}
+
+/* Nor is one that says that it leaves and stays. */
+static void a_client_that_sends_goaway_and_stays(void **state)
+{
+    (void)state;
+    h.talk.limits.requests_max = 3;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    mk_h2_frame_emit_goaway(&h.say, 0, MK_H2_NO_ERROR);
+    for (uint32_t id = 3; id < 200 && h.client.n_goaways < 2; id += 2) {
+        h2talk_get(&h, id, "/early");
+        h2talk_on(&h);
+    }
+    assert_int_equal(h.client.n_goaways, 2);
+    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2talk_on(&h);
+    assert_true(h.talk.ended);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_worker_that_ends_says_so_in_two_steps, start, stop),
+        cmocka_unit_test_setup_teardown(what_comes_too_late_is_ignored, start, stop),
+        cmocka_unit_test_setup_teardown(a_mistake_after_the_last_word, start, stop),
+        cmocka_unit_test_setup_teardown(an_idle_connection_leaves_at_once, start, stop),
+        cmocka_unit_test_setup_teardown(so_many_requests_and_no_more, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_ignores_goaway, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_leaves, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_sends_goaway_and_stays, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

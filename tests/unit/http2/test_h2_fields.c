@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fields of answers over HTTP/2: heads of any size, trailers, and what does not belong there. */
+#include <nghttp2/nghttp2.h>
+
+#include "unit/http2/h2talk.h"
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+/* ---- Heads ---- */
+
+static void long_heads_go_on_in_other_frames(void **state)
+{
+    (void)state;
+    static const unsigned sizes[] = {16000, 16384, 17000, 33000, 50000, 60000};
+    h2talk_open(&h);
+    for (uint32_t i = 0; i < MK_LEN(sizes); i++) {
+        char target[64];
+        snprintf(target, sizeof target, "/mad?n=%u", sizes[i]);
+        h2talk_get(&h, 1 + 2 * i, target);
+    }
+    h2talk_on(&h);
+    for (uint32_t i = 0; i < MK_LEN(sizes); i++) {
+        h2talk_expect(&h, 1 + 2 * i, 200, "mad\n");
+        assert_true(h2_find(&h.client, 1 + 2 * i)->fields.len > sizes[i]);
+    }
+    h2talk_expect_idle(&h);
+}
+
+static bool is_whole(uint32_t id, unsigned n)
+{
+    char target[64];
+    snprintf(target, sizeof target, "/mad?n=%u", n);
+    h2talk_get(&h, id, target);
+    h2talk_on(&h);
+    bool whole = h2_find(&h.client, id)->status == 200;
+    h2talk_expect(&h, id, whole ? 200 : 500, whole ? "mad\n" : NULL);
+    return whole;
+}
+
+/* The heads of its frames need room, too. */
+static void heads_that_just_fit(void **state)
+{
+    (void)state;
+    enum { STEP = 400 };
+    unsigned n = 60000, n_whole = 0;
+    uint32_t id = 1;
+    h2talk_open(&h);
+    for (; is_whole(id, n); id += 2)
+        n += STEP;
+    n -= STEP;
+    for (unsigned i = 0; i <= STEP; i += 4) {
+        id += 2;
+        bool whole = is_whole(id, n + i);
+        assert_true(n_whole == i / 4 || !whole); /* once it is too much, more is, too */
+        n_whole += whole;
+    }
+    assert_true(n_whole > 0 && n_whole < STEP / 4);
+    h2talk_expect_idle(&h);
+}
+
+static void a_head_that_fits_nowhere_is_500(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/mad?n=1000000");
+    h2talk_get(&h, 3, "/early");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 500, NULL);
+    h2talk_expect(&h, 3, 200, "early\n");
+    assert_int_equal(h.talk.statuses[0], 500);
+    assert_int_equal(h.talk.statuses[1], 200);
+    h2talk_expect_idle(&h);
+}
+
+static enum mk_verdict answer_oddly(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const char *const names[] = {"Connection", "keep-alive", "Transfer-Encoding", "Upgrade",
+                                        "Proxy-Connection"};
+    (void)request;
+    (void)data;
+    for (size_t i = 0; i < MK_LEN(names); i++)
+        (void)mk_response_add_static(response, mk_str_from_c(names[i]), MK_STR("x"));
+    (void)mk_response_add(response, MK_STR("Set-Cookie"), MK_STR("a=b"));
+    (void)mk_response_add(response, MK_STR("X-Space"), MK_STR(" \tx y\t "));
+    (void)mk_response_add(response, MK_STR("X-Empty"), MK_STR(" "));
+    return handlers_say(response, MK_STR("odd\n"));
+}
+
+static void fields_that_this_version_does_not_have(void **state)
+{
+    (void)state;
+    static const struct mk_handler odd = {.name = "odd", .handle = answer_oddly};
+    h2talk_route(&h, &odd);
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "odd\n");
+    assert_contains(mk_buf_str(&h2_find(&h.client, 1)->fields), "set-cookie: a=b\nx-space: x y\nx-empty: \n");
+}
+
+/* A decoder without a table refuses blocks that do not reduce theirs (RFC 7541, section 4.2). */
+static void a_client_may_have_no_table(void **state)
+{
+    (void)state;
+    nghttp2_hd_inflater *inflater;
+    h2talk_open(&h);
+    h2_say_setting(&h.client, &h.say, MK_H2_HEADER_TABLE_SIZE, 0);
+    h2talk_on(&h);
+    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* its head is retracted */
+    h2talk_get(&h, 3, "/source?n=10");
+    size_t at = h.talk.read;
+    h2talk_on(&h);
+    assert_int_equal(nghttp2_hd_inflate_new(&inflater), 0);
+    assert_int_equal(nghttp2_hd_inflate_change_table_size(inflater, 0), 0);
+    for (mk_str in = mk_str_skip(mk_buf_str(&h.talk.heard), at); in.len;) {
+        struct mk_h2_frame f = mk_h2_frame_parse(in);
+        mk_str block = mk_str_first(mk_str_skip(in, MK_H2_FRAME_HEAD), f.length);
+        for (int flags = 0; f.type == MK_H2_HEADERS && !(flags & NGHTTP2_HD_INFLATE_FINAL);) {
+            nghttp2_nv nv;
+            ssize_t n = nghttp2_hd_inflate_hd2(inflater, &nv, &flags, (const uint8_t *)block.p, block.len, 1);
+            if (n < 0)
+                fail_msg("%s", nghttp2_strerror((int)n));
+            block = mk_str_skip(block, (size_t)n);
+        }
+        if (f.type == MK_H2_HEADERS)
+            nghttp2_hd_inflate_end_headers(inflater);
+        in = mk_str_skip(in, MK_H2_FRAME_HEAD + f.length);
+    }
+    nghttp2_hd_inflate_del(inflater);
+    h2talk_expect(&h, 1, 500, NULL);
+    h2talk_expect(&h, 3, 200, NULL);
+}
+
+/* ---- Trailers ---- */
+
+static void trailers_go_behind_content(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_ask(&h.client, &h.say, 1, "POST", "/trailers", false, "te: trailers\n");
+    h2_ask(&h.client, &h.say, 3, "POST", "/trailers", false, "");
+    for (uint32_t id = 1; id <= 3; id += 2) {
+        h2talk_data(&h, id, "content", false);
+        h2_say_head(&h.client, &h.say, id, MK_H2_END_STREAM, "x-last: one\n");
+    }
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "content");
+    assert_true(h2_find(&h.client, 1)->has_trailers);
+    assert_contains(mk_buf_str(&h2_find(&h.client, 1)->fields), "x-first: known\nx-last: one\n");
+    h2talk_expect(&h, 3, 200, "content");
+    assert_false(h2_find(&h.client, 3)->has_trailers); /* it did not say that it wants them */
+    h2talk_expect_idle(&h);
+}
+
+static enum mk_verdict say_with_trailers(struct mk_request *request, struct mk_response *response, void *data)
+{
+    char *big = mk_request_alloc(request, 40000);
+    (void)data;
+    if (!big)
+        return handlers_refuse(response, 503);
+    memset(big, 'b', 40000);
+    (void)mk_response_add_trailer(response, MK_STR("X-End"), mk_str_first(mk_str_of(big, 40000), 16000));
+    uint64_t n = handlers_number(request, "n", 0);
+    return handlers_say(response, mk_str_of(big, (size_t)n));
+}
+
+/* Here they need no chunks. */
+static void content_of_known_length_may_have_them_too(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "t", .handle = say_with_trailers};
+    static const char *const targets[] = {"/?n=3", "/?n=20000", "/?n=0", "/?n=16384"};
+    h2talk_route(&h, &handler);
+    h2talk_open(&h);
+    for (uint32_t i = 0; i < MK_LEN(targets); i++)
+        h2_ask(&h.client, &h.say, 1 + 2 * i, "GET", targets[i], true, "te: trailers\n");
+    h2_ask(&h.client, &h.say, 11, "HEAD", "/?n=3", true, "te: trailers\n");
+    h2talk_on(&h);
+    for (uint32_t i = 0; i < MK_LEN(targets); i++) {
+        h2talk_expect(&h, 1 + 2 * i, 200, NULL);
+        if (i != 2)
+            assert_true(h2_find(&h.client, 1 + 2 * i)->has_trailers);
+    }
+    h2talk_expect(&h, 11, 200, "");
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Interim responses ---- */
+
+static void interim_responses_come_before_the_head(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/hint?n=3&ms=20");
+    h2talk_get(&h, 3, "/hint?n=1&size=100&ms=5000");
+    h2talk_on(&h);
+    assert_int_equal(h2_find(&h.client, 1)->told, 3); /* while the handler waits */
+    assert_int_equal(h2_find(&h.client, 3)->told, 1);
+    while (h.talk.n_records < 1)
+        h2talk_pass(&h, 10);
+    h2talk_expect(&h, 1, 200, "3\n");
+    h2talk_expect_open(&h, 3);
+}
+
+/* Not a byte of it, but the table of fields must stay right. */
+static void what_does_not_fit_is_left_out(void **state)
+{
+    (void)state;
+    char text[16];
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/hint?n=100&size=8000&ms=1");
+    h2talk_on(&h);
+    while (h.talk.n_records < 1)
+        h2talk_pass(&h, 10);
+    unsigned n = h2_find(&h.client, 1)->told;
+    assert_true(n > 5 && n <= 100);
+    snprintf(text, sizeof text, "%u\n", n);
+    h2talk_expect(&h, 1, 200, text);
+    h2talk_expect_idle(&h);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(long_heads_go_on_in_other_frames, start, stop),
+        cmocka_unit_test_setup_teardown(heads_that_just_fit, start, stop),
+        cmocka_unit_test_setup_teardown(a_head_that_fits_nowhere_is_500, start, stop),
+        cmocka_unit_test_setup_teardown(fields_that_this_version_does_not_have, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_have_no_table, start, stop),
+        cmocka_unit_test_setup_teardown(trailers_go_behind_content, start, stop),
+        cmocka_unit_test_setup_teardown(content_of_known_length_may_have_them_too, start, stop),
+        cmocka_unit_test_setup_teardown(interim_responses_come_before_the_head, start, stop),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_left_out, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

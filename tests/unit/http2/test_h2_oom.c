@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* HTTP/2 when memory runs out: what is said keeps its form, every request leaves one record at most, others
+ * on the same connection are served or the connection ends, and nothing is lost. */
+#include <sys/wait.h>
+
+#include "unit/http2/h2talk.h"
+#include "unit/oom.h"
+
+enum { HEARD = 1 << 20 };
+
+static struct h2talk h;
+static char heard[HEARD];
+
+static struct mk_buf *say;
+static struct h2_client *client;
+
+static const char tunnel[] =
+    ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: /tunnel?n=10\n";
+
+/* ---- What a client says in one go ---- */
+
+static void ask_plainly(void)
+{
+    h2_get(client, say, 1, "/early");
+    h2_get(client, say, 3, "/page.html");
+    h2_get(client, say, 5, "/nothing");
+    h2_ask(client, say, 7, "GET", "/large", true, "range: bytes=0-9,20-29\ncookie: a=b\ncookie: c=d\n");
+}
+
+static void ask_with_content(void)
+{
+    h2_ask(client, say, 1, "POST", "/sink", false, "");
+    h2_ask(client, say, 3, "POST", "/echo", false, "content-length: 3\nexpect: 100-continue\n");
+    h2_ask(client, say, 5, "POST", "/trailers", false, "te: trailers\n");
+    h2_ask(client, say, 7, "POST", "/slow?ms=5", false, "");
+    h2_say_data(client, say, 7, MK_STR("unread"), true);
+    h2_say_data(client, say, 1, MK_STR("abc"), true);
+    h2_say_data(client, say, 3, MK_STR("abc"), true);
+    h2_say_data(client, say, 5, MK_STR("abc"), false);
+    h2_say_head(client, say, 5, MK_H2_END_STREAM, "x-trailer: x\n");
+}
+
+static void ask_in_pieces(void)
+{
+    struct mk_buf block = mk_buf_growing(1000);
+    h2_pack(&block, ":method: GET\n:scheme: http\n:authority: a\n:path: /early\n");
+    h2_expect(client, 1);
+    h2_say_frame(say, MK_H2_HEADERS, MK_H2_END_STREAM, 1, mk_str_first(mk_buf_str(&block), 3));
+    h2_say_frame(say, MK_H2_CONTINUATION, MK_H2_END_HEADERS, 1, mk_str_skip(mk_buf_str(&block), 3));
+    mk_buf_free(&block);
+}
+
+static void ask_for_much(void)
+{
+    h2_get(client, say, 1, "/source?n=60000");
+    h2_get(client, say, 3, "/mad?n=20000");
+    h2_get(client, say, 5, "/mad?n=100000");
+    h2_get(client, say, 7, "/thread");
+}
+
+static void ask_for_a_tunnel(void)
+{
+    h2_say_head(client, say, 1, 0, tunnel);
+    h2_say_data(client, say, 1, MK_STR("hear"), true);
+}
+
+static void be_wrong(void)
+{
+    h2_get(client, say, 1, "/never");
+    h2_say_frame(say, MK_H2_PUSH_PROMISE, 0, 1, MK_STR(""));
+}
+
+static const struct dialogue {
+    void (*say)(void);
+    unsigned n_streams;
+    bool is_slow, ends; /* takes nothing at first; the connection ends with it */
+} dialogues[] = {
+    {.say = ask_plainly, .n_streams = 4},
+    {.say = ask_with_content, .n_streams = 4},
+    {.say = ask_in_pieces, .n_streams = 1},
+    {.say = ask_for_much, .n_streams = 4},
+    {.say = ask_for_much, .n_streams = 4, .is_slow = true},
+    {.say = ask_for_a_tunnel, .n_streams = 1},
+    {.say = be_wrong, .n_streams = 1, .ends = true},
+};
+
+static const struct dialogue *current;
+
+/* As those do that write logs: what is known of a request can be looked at. */
+static void look_at(const struct mk_record *record, void *data)
+{
+    static const char *const names[] = {"host", "cookie", "user-agent"};
+    for (size_t i = 0; i < MK_LEN(names); i++) {
+        mk_str value = mk_request_field(record->request, mk_str_from_c(names[i]));
+        assert_true(value.len == 0 || value.p[0]);
+    }
+    talk_on_done(record, data);
+}
+
+static void start(void)
+{
+    h2talk_init(&h);
+    h.talk.site.web.on_record = look_at;
+    h.talk.limits.request.tunnel_ms = 10000;
+    h.talk.heard = mk_buf_fixed(heard, sizeof heard);
+    say = &h.say;
+    client = &h.client;
+    site_add(&h.talk.site, "page.html", MK_STR("page"));
+    static char large[5000];
+    site_add(&h.talk.site, "large", mk_str_of(large, sizeof large));
+}
+
+/* ---- One of them ---- */
+
+static bool connect_it(void)
+{
+    int ends[2];
+    struct talk *t = &h.talk;
+    const struct mk_peer peer = {.is_unix = 1};
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    assert_int_equal(mk_fd_set_nonblock(ends[0]), 0);
+    t->fd = ends[1];
+    t->ended = t->reset = false;
+    t->n_records = 0;
+    mk_buf_clear(&t->heard);
+    t->read = 0;
+    h2talk_send(&h);
+    mk_buf_free(&h.say);
+    t->conn = mk_conn_open(&t->service, &mk_h1_ops, ends[0], &peer);
+    if (!t->conn) {
+        mk_fd_close(&ends[0]);
+        return false;
+    }
+    if (current->is_slow)
+        talk_set_room(t, 1);
+    t->conn->ops->advance(t->conn);
+    return true;
+}
+
+/* What the test itself needs does not fail. */
+static void prepare(size_t fail_at)
+{
+    oom.fail_at = 0;
+    h2_init(&h.client);
+    h.say = mk_buf_growing(1 << 20);
+    h2_say_hello(&h.client, &h.say);
+    current->say();
+    oom.fail_at = fail_at;
+    oom.n_allocs = 0;
+}
+
+/* Has the client an end of every stream? What it needs to find out does not fail, and is not counted. */
+static bool has_heard_all(void)
+{
+    size_t fail_at = oom.fail_at, n_allocs = oom.n_allocs;
+    oom.fail_at = 0;
+    h2talk_hear(&h);
+    oom.fail_at = fail_at;
+    oom.n_allocs = n_allocs;
+    for (unsigned i = 0; i < h.client.n; i++) {
+        if (!h.client.at[i].ended && !h.client.at[i].reset)
+            return false;
+    }
+    return true;
+}
+
+static bool is_done(void)
+{
+    struct talk *t = &h.talk;
+    return t->n_records == current->n_streams || t->service.n_conns == 0 || t->ended || t->reset ||
+           has_heard_all();
+}
+
+/* Every stream has an answer, or an error, or the connection has ended. */
+static void check(bool well)
+{
+    h2talk_hear(&h);
+    bool over = h.talk.ended || h.talk.reset;
+    assert_true(h.talk.n_records <= current->n_streams);
+    for (unsigned i = 0; i < h.client.n; i++) {
+        const struct h2_stream *s = &h.client.at[i];
+        if (!s->ended && !s->reset && !over)
+            fail_msg("nothing became of stream %u after allocation %zu", s->id, oom.fail_at);
+        if (well && !current->ends && !s->ended)
+            fail_msg("no answer on stream %u", s->id);
+    }
+    assert_true(over || !well || h.talk.n_records == current->n_streams);
+}
+
+static void forget_all(void)
+{
+    struct talk *t = &h.talk;
+    mk_fd_close(&t->fd);
+    mk_conn_close_all(&t->service, MK_ENDING_SHUTDOWN);
+    mk_helper_fini(&t->service.helper); /* a thread may be at work still */
+    assert_int_equal(mk_helper_init(&t->service.helper, &t->loop), 0);
+    mk_loop_run_tasks(&t->loop);
+    mk_conn_free_spare(&t->service);
+    mk_arena_cache_fini(&t->service.arenas);
+    mk_filecache_clear(&t->site.web.files);
+    mk_filecache_clear(&t->site.web.files); /* neighbours, which those that are gone now held */
+    assert_int_equal(t->site.web.files.n, 0);
+    h2_fini(&h.client);
+    mk_buf_free(&h.say);
+}
+
+static bool talk_it_over(void)
+{
+    struct talk *t = &h.talk;
+    size_t fail_at = oom.fail_at;
+    prepare(fail_at);
+    bool opened = connect_it();
+    if (opened && current->is_slow)
+        talk_work(t);
+    for (int i = 0; opened && i < 100 && !is_done(); i++)
+        talk_pass(t, 1);
+    if (opened)
+        talk_on(t);
+    bool well = oom.n_failed == 0;
+    oom.fail_at = 0;
+    if (opened)
+        check(well);
+    oom.fail_at = fail_at;
+    size_t n = oom.n_allocs;
+    forget_all();
+    oom.n_allocs = n;
+    assert_int_equal(t->service.out.len, 0);
+    assert_null(t->service.serving);
+    return well && oom.n_failed == 0;
+}
+
+/* A failed assertion of the child ends its main(), not with 0. */
+static pid_t start_dialogue(const struct dialogue *dialogue)
+{
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    current = dialogue;
+    start();
+    oom_at_each_allocation(talk_it_over);
+    h2talk_fini(&h);
+    exit(0);
+}
+
+/* They wait more than they work, so each is a process of its own, all at once. */
+static void every_dialogue_survives(void **state)
+{
+    (void)state;
+    pid_t pids[MK_LEN(dialogues)];
+    for (size_t i = 0; i < MK_LEN(dialogues); i++)
+        assert_true((pids[i] = start_dialogue(&dialogues[i])) > 0);
+    for (size_t i = 0; i < MK_LEN(dialogues); i++) {
+        int status;
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        if (status != 0)
+            fail_msg("dialogue %zu does not survive", i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_dialogue_survives),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,582 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers over HTTP/2: content as windows and socket have room, the most urgent first, and what becomes of
+ * those that fail. */
+
+#include "unit/cold.h"
+#include "unit/http2/h2talk.h"
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+/* It is what a source has, from its beginning. */
+static void expect_source(uint32_t id, size_t n)
+{
+    const struct h2_stream *s = h2_find(&h.client, id);
+    assert_int_equal(s->content.len, n);
+    for (size_t i = 0; i < n; i++)
+        if (s->content.p[i] != handlers_byte(i))
+            fail_msg("byte %zu of stream %u is wrong", i, id);
+}
+
+static void open_windows(uint32_t id, uint32_t by)
+{
+    h2_say_window(&h.client, &h.say, 0, by);
+    h2_say_window(&h.client, &h.say, id, by);
+}
+
+/* The streams of the DATA frames that were heard from `from` on. */
+static unsigned data_order(unsigned from, uint32_t order[], unsigned max)
+{
+    unsigned n = 0;
+    for (unsigned i = from; i < h.client.n_log && n < max; i++)
+        if (h.client.log[i].type == MK_H2_DATA)
+            order[n++] = h.client.log[i].stream;
+    return n;
+}
+
+/* ---- Windows ---- */
+
+static void a_stream_waits_for_its_window(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    struct h2_stream *s = h2talk_get(&h, 1, "/source?n=300000");
+    h2talk_get(&h, 3, "/early");
+    h2talk_on(&h);
+    assert_int_equal(s->content.len, MK_H2_WINDOW);
+    h2talk_expect(&h, 3, 200, "early\n"); /* its window holds up no other stream */
+    h2_say_window(&h.client, &h.say, 1, 1);
+    h2talk_on(&h);
+    assert_int_equal(s->content.len, MK_H2_WINDOW + 1);
+    h2_say_window(&h.client, &h.say, 1, 300000);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    expect_source(1, 300000);
+    h2talk_expect_idle(&h);
+    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
+    assert_int_equal(h.talk.content_sent[1], 300000);
+}
+
+static void all_wait_for_the_connections(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    struct h2_stream *s = h2talk_get(&h, 1, "/source?n=70000"), *last = h2talk_get(&h, 3, "/early");
+    h2_say_window(&h.client, &h.say, 1, 100000);
+    h2talk_on(&h);
+    assert_int_equal(s->content.len, MK_H2_WINDOW);
+    assert_int_equal(last->status, 200); /* heads need no window */
+    h2talk_expect_open(&h, 3);
+    h2_say_window(&h.client, &h.say, 0, 10000);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect(&h, 3, 200, "early\n");
+    h2talk_expect_idle(&h);
+}
+
+static void windows_may_begin_at_nothing(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+    struct h2_stream *s = h2talk_get(&h, 1, "/early");
+    h2_ask(&h.client, &h.say, 3, "HEAD", "/early", true, "");
+    h2talk_get(&h, 5, "/source?n=0"); /* nothing needs no window */
+    h2talk_on(&h);
+    assert_int_equal(s->status, 200);
+    h2talk_expect_open(&h, 1);
+    h2talk_expect(&h, 3, 200, "");
+    h2talk_expect(&h, 5, 200, "");
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 3);
+    h2talk_on(&h);
+    assert_str(mk_buf_str(&s->content), "ear");
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "early\n");
+}
+
+static void windows_may_become_less_than_nothing(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    struct h2_stream *s = h2talk_get(&h, 1, "/source?n=100000");
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2talk_on(&h);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000);
+    h2_say_window(&h.client, &h.say, 1, MK_H2_WINDOW - 1000);
+    h2talk_on(&h);
+    assert_int_equal(s->window, 0);
+    assert_int_equal(s->content.len, MK_H2_WINDOW);
+    h2_say_window(&h.client, &h.say, 1, 5);
+    h2talk_on(&h);
+    assert_int_equal(s->content.len, MK_H2_WINDOW + 5);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 0);
+    h2talk_on(&h);
+    assert_int_equal(s->window, -1000);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 100000);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    expect_source(1, 100000);
+}
+
+static void a_window_beyond_all_bounds(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    h2talk_get(&h, 3, "/never");
+    mk_h2_frame_emit_window(&h.say, 1, MK_H2_WINDOW_MAX);
+    h2_say_window(&h.client, &h.say, 3, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
+    h2talk_expect_open(&h, 3);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW + 1);
+    h2talk_on(&h);
+    h2talk_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
+}
+
+static void a_window_opened_by_nothing(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/never");
+    mk_h2_frame_emit_window(&h.say, 1, 0);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_PROTOCOL_ERROR);
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Failing ---- */
+
+static void what_cannot_be_completed(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
+    h2talk_get(&h, 1, "/broken?n=0&unknown=1"); /* at once */
+    h2talk_get(&h, 3, "/broken?n=200000");      /* when some of it is on its way */
+    h2talk_get(&h, 5, "/liar?n=1000&has=600");
+    h2talk_get(&h, 7, "/liar?n=1000&has=2000");
+    h2talk_get(&h, 9, "/broken?n=100&unknown=1");
+    h2talk_get(&h, 11, "/broken?n=1&status=502"); /* as its handler says */
+    h2talk_get(&h, 13, "/broken?n=100&unknown=1&status=413");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 500, NULL);
+    h2talk_expect_reset(&h, 3, MK_H2_INTERNAL_ERROR);
+    h2talk_expect(&h, 5, 500, NULL); /* none of it was sent yet */
+    h2talk_expect(&h, 7, 200, NULL);
+    expect_source(7, 1000);
+    h2talk_expect(&h, 9, 500, NULL);
+    h2talk_expect(&h, 11, 502, NULL);
+    h2talk_expect(&h, 13, 413, NULL);
+    assert_true(h2_find(&h.client, 13)->content.len > 200);
+    h2talk_expect_idle(&h);
+    h2talk_expect_records(&h, 7, 413, MK_ENDING_DONE);
+}
+
+/* What was taken back has not used up windows. */
+static void windows_after_failures(void **state)
+{
+    (void)state;
+    char target[64];
+    size_t pages = 0;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 41; id += 2) {
+        h2talk_get(&h, id, "/liar?n=20000&has=16000");
+        h2talk_on(&h);
+        h2talk_expect(&h, id, 500, NULL);
+        pages += h2_find(&h.client, id)->content.len;
+    }
+    snprintf(target, sizeof target, "/source?n=%zu", 65535 - pages);
+    h2talk_get(&h, 41, target);
+    h2talk_on(&h);
+    h2talk_expect(&h, 41, 200, NULL);
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Priorities ---- */
+
+static void ask_urgently(uint32_t id, const char *target, const char *priority)
+{
+    char fields[64];
+    snprintf(fields, sizeof fields, "priority: %s\n", priority);
+    h2_ask(&h.client, &h.say, id, "GET", target, true, fields);
+}
+
+static void the_most_urgent_goes_first(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {7, 5, 1, 9, 3};
+    uint32_t order[16];
+    h2talk_open(&h);
+    ask_urgently(1, "/source?n=10000", "u=3");
+    ask_urgently(3, "/source?n=10000", "u=7");
+    ask_urgently(5, "/source?n=10000", "u=1");
+    ask_urgently(7, "/source?n=10000", "u=0");
+    ask_urgently(9, "/source?n=10000", "u=nonsense");
+    h2talk_on(&h);
+    assert_int_equal(data_order(0, order, 16), 5);
+    assert_memory_equal(order, expected, sizeof expected);
+}
+
+static void one_after_the_other_or_in_turns(void **state)
+{
+    (void)state;
+    static const uint32_t expected[] = {1, 1, 1, 3, 3, 3, 5, 7, 5, 7, 5, 7};
+    uint32_t order[32];
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    ask_urgently(1, "/source?n=40000", "u=3");
+    ask_urgently(3, "/source?n=40000", "u=3");
+    ask_urgently(5, "/source?n=40000", "u=4, i");
+    ask_urgently(7, "/source?n=40000", "u=4, i");
+    h2talk_on(&h);
+    unsigned n = 0, seen = 0;
+    uint32_t turns[32];
+    n = data_order(0, order, 32);
+    for (unsigned i = 0; i < n; i++) /* pieces of one frame count once */
+        turns[seen++] = order[i];
+    assert_true(seen >= MK_LEN(expected));
+    unsigned changes = 0;
+    for (unsigned i = 1; i < seen; i++)
+        changes += turns[i] != turns[i - 1];
+    assert_int_equal(turns[0], 1);
+    assert_in_range(changes, 5, 12);
+    for (unsigned i = 1; i < seen; i++) /* 3 has its turn when 1 is done */
+        assert_false(turns[i] == 1 && turns[i - 1] != 1);
+}
+
+static void say_priority(uint32_t id, const char *text)
+{
+    mk_h2_frame_emit_head(&h.say, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
+    mk_h2_frame_emit_number(&h.say, id);
+    mk_buf_add(&h.say, mk_str_from_c(text));
+}
+
+static void a_client_may_change_its_mind(void **state)
+{
+    (void)state;
+    uint32_t order[16];
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/source?n=100000");
+    h2talk_get(&h, 3, "/source?n=20000");
+    h2_say_window(&h.client, &h.say, 1, 100000);
+    h2_say_window(&h.client, &h.say, 3, 100000);
+    h2talk_get(&h, 5, "/never");
+    h2talk_on(&h);
+    unsigned from = h.client.n_log;
+    say_priority(3, "u=1");
+    say_priority(5, "u=0");
+    say_priority(99, "u=0"); /* an unknown stream */
+    h2_say_window(&h.client, &h.say, 0, 20000);
+    h2talk_on(&h);
+    assert_true(data_order(from, order, 16) > 0);
+    assert_int_equal(order[0], 3);
+    h2talk_expect(&h, 3, 200, NULL);
+    h2talk_expect_open(&h, 5);
+}
+
+struct worker {
+    struct mk_request *request;
+    unsigned turns;
+};
+
+/* Gives others their turn each time, as those do that have much to compute. */
+static ssize_t pull_slowly(void *ctx, char *room, size_t cap)
+{
+    struct worker *w = ctx;
+    (void)cap;
+    if (w->turns == 0)
+        return 0;
+    mk_request_resume(w->request);
+    if (--w->turns % 2)
+        return -EAGAIN;
+    room[0] = 'w';
+    return 1;
+}
+
+static enum mk_verdict work(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull_slowly};
+    struct worker *w = mk_request_alloc(request, sizeof *w);
+    (void)data;
+    if (!w)
+        return handlers_refuse(response, 503);
+    *w = (struct worker){request, (unsigned)handlers_number(request, "turns", 200)};
+    return mk_response_set_source(response, &ops, w, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+}
+
+static void a_busy_stream_does_not_hold_up_others(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "work", .handle = work};
+    h2talk_route(&h, &handler);
+    h2talk_open(&h);
+    ask_urgently(1, "/?turns=4000", "u=0");
+    ask_urgently(3, "/?turns=0", "u=7");
+    ask_urgently(5, "/?turns=4", "u=7");
+    h2talk_send(&h);
+    for (int i = 0; i < 30; i++)
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+    while (talk_listen(&h.talk))
+        continue;
+    h2talk_hear(&h);
+    h2talk_expect_open(&h, 1);
+    h2talk_expect(&h, 3, 200, "");
+    h2talk_expect(&h, 5, 200, "ww");
+    for (int i = 0; i < 5000 && h.talk.n_records < 3; i++)
+        h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    assert_int_equal(h2_find(&h.client, 1)->content.len, 2000);
+}
+
+/* ---- A socket without room ---- */
+
+static void a_client_takes_it_in_small_pieces(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=200000");
+    open_windows(1, 1000000);
+    h2talk_get(&h, 3, "/mad?n=20000");
+    h2talk_get(&h, 5, "/early");
+    h2talk_get(&h, 7, "/source?n=60000&unknown=1");
+    h2talk_send(&h);
+    for (int i = 0; i < 3000 && h.talk.n_records < 4; i++) {
+        char piece[700];
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+        ssize_t n = recv(h.talk.fd, piece, sizeof piece, MSG_DONTWAIT);
+        if (n > 0)
+            mk_buf_add(&h.talk.heard, mk_str_of(piece, (size_t)n));
+        h2talk_hear(&h);
+    }
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    expect_source(1, 200000);
+    h2talk_expect(&h, 3, 200, "mad\n");
+    h2talk_expect(&h, 5, 200, "early\n");
+    h2talk_expect(&h, 7, 200, NULL);
+    h2talk_expect_idle(&h);
+}
+
+/* A client that does not read is not read: output for it does not pile up. */
+static void a_client_that_does_not_read_is_not_read(void **state)
+{
+    (void)state;
+    h.talk.limits.h2.patience = 1000000;
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=60000");
+    h2talk_send(&h);
+    talk_work(&h.talk);
+    size_t said = 0;
+    for (int quiet = 0; quiet < 10;) {
+        for (int i = 0; i < 500; i++)
+            mk_h2_frame_emit_ping(&h.say, false, MK_STR("12345678"));
+        ssize_t n = send(h.talk.fd, h.say.p, h.say.len - h.say.len % 17, MSG_DONTWAIT | MSG_NOSIGNAL);
+        mk_buf_clear(&h.say);
+        said += n > 0 ? (size_t)n : 0;
+        quiet = n > 0 ? 0 : quiet + 1;
+        assert_true(n <= 0 || n % 17 == 0);
+        talk_work(&h.talk);
+        if (said > 30000000)
+            fail_msg("it takes everything");
+    }
+    assert_true(h.talk.conn->clock == MK_CLOCK_RATE);
+    h2talk_on(&h);
+    assert_int_equal(h.client.n_pongs, said / 17);
+    h2talk_expect(&h, 1, 200, NULL);
+    h2talk_expect_idle(&h);
+}
+
+static struct {
+    size_t n;
+    const struct mk_stream_ops *plain;
+    struct mk_stream_ops ops;
+} hole;
+
+static ssize_t swallow(struct mk_stream *s, mk_str bytes, bool more)
+{
+    (void)s;
+    (void)more;
+    hole.n += bytes.len;
+    return (ssize_t)bytes.len;
+}
+
+static void other_connections_have_their_turn(void **state)
+{
+    (void)state;
+    enum { MUCH = 100000000, TURN = 8 * 1024 * 1024 };
+    h2talk_open(&h);
+    struct mk_conn *c = h.talk.conn;
+    hole.n = 0;
+    hole.plain = c->stream.ops;
+    hole.ops = *hole.plain;
+    hole.ops.write = swallow;
+    c->stream.ops = &hole.ops;
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
+    h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    h2talk_get(&h, 1, "/source?n=100000000");
+    h2talk_send(&h);
+    for (size_t turns = 0; h.talk.n_records == 0; turns++) {
+        size_t before = hole.n;
+        assert_int_equal(mk_loop_turn(&h.talk.loop, 0), 0);
+        assert_in_range(hole.n - before, 1, TURN * 2);
+        assert_true(turns < MUCH / TURN + 2);
+    }
+    assert_true(hole.n > MUCH);
+    c->stream.ops = hole.plain;
+}
+
+static void much_of_one_answer(void **state)
+{
+    (void)state;
+    struct talk *t = &h.talk;
+    h2talk_open(&h);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, MK_H2_WINDOW_MAX);
+    h2_say_window(&h.client, &h.say, 0, MK_H2_WINDOW_MAX - MK_H2_WINDOW);
+    int bytes = 64 << 20;
+    (void)setsockopt(t->conn->stream.fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    h2talk_get(&h, 1, "/source?n=12000000");
+    h2talk_send(&h);
+    for (int i = 0; i < 1000 && h.talk.n_records < 1; i++) {
+        assert_int_equal(mk_loop_turn(&t->loop, 0), 0);
+        while (talk_listen(t))
+            continue;
+        h2talk_hear(&h);
+    }
+    h2talk_expect(&h, 1, 200, NULL);
+    assert_int_equal(h2_find(&h.client, 1)->content.len, 12000000);
+}
+
+/* ---- Files ---- */
+
+static void files_are_sent(void **state)
+{
+    (void)state;
+    static char large[300000];
+    for (size_t i = 0; i < sizeof large; i++)
+        large[i] = handlers_byte(i);
+    site_add(&h.talk.site, "large.bin", mk_str_of(large, sizeof large));
+    site_add(&h.talk.site, "small.txt", MK_STR("small"));
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 1000000);
+    h2talk_get(&h, 1, "/large.bin");
+    h2talk_get(&h, 3, "/small.txt");
+    h2_ask(&h.client, &h.say, 5, "GET", "/large.bin", true, "range: bytes=10-19,30-39\n");
+    h2_ask(&h.client, &h.say, 7, "GET", "/large.bin", true, "range: bytes=23-45\n");
+    for (int i = 0; i < 100 && h.talk.n_records < 4; i++)
+        h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    expect_source(1, sizeof large);
+    h2talk_expect(&h, 3, 200, "small");
+    h2talk_expect(&h, 5, 206, NULL);
+    h2talk_expect(&h, 7, 206, "abcdefghijklmnopqrstuvw");
+    h2talk_expect_idle(&h);
+}
+
+static void cold_files_do_not_hold_up_other_streams(void **state)
+{
+    (void)state;
+    static char large[3000000];
+    site_add(&h.talk.site, "cold.bin", mk_str_of(large, sizeof large));
+    cold_begin();
+    h2talk_open(&h);
+    h2_say_window(&h.client, &h.say, 0, 10000000);
+    h2_say_setting(&h.client, &h.say, MK_H2_INITIAL_WINDOW_SIZE, 10000000);
+    h2talk_get(&h, 1, "/cold.bin");
+    h2talk_get(&h, 3, "/early");
+    h2talk_get(&h, 5, "/cold.bin");
+    h2talk_on(&h);
+    h2talk_expect(&h, 3, 200, "early\n");
+    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL); /* while a thread reads for it, perhaps */
+    for (int i = 0; i < 1000 && h.talk.n_records < 3; i++)
+        h2talk_pass(&h, 2);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    assert_int_equal(h2_find(&h.client, 1)->content.len, sizeof large);
+    assert_true(h.talk.counters.cold_reads > 0);
+    h2talk_expect_idle(&h);
+}
+
+/* ---- Re-entrance ---- */
+
+static void resume_it(void *request)
+{
+    mk_request_resume(request);
+}
+
+static enum mk_verdict cling(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    if (mk_request_on_end(request, resume_it, request))
+        return handlers_refuse(response, 503);
+    return handlers_number(request, "wait", 0) ? MK_WAIT : handlers_say(response, MK_STR("end\n"));
+}
+
+/* A handler that learns that a request ends may still try to resume it. */
+static void a_request_resumed_at_its_end(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "cling", .handle = cling};
+    h2talk_route(&h, &handler);
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/");
+    h2talk_get(&h, 3, "/?wait=1");
+    h2talk_get(&h, 5, "/?wait=1");
+    h2talk_post(&h, 7, "/", "");
+    h2talk_on(&h);
+    h2_say_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
+    h2talk_data(&h, 7, "", true);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, "end\n");
+    h2talk_expect(&h, 7, 200, "end\n");
+    assert_int_equal(h.talk.conn->h2->n_streams, 1);
+    mk_fd_close(&h.talk.fd);
+    talk_work(&h.talk);
+    assert_int_equal(h.talk.n_records, 4);
+    assert_int_equal(h.talk.service.n_conns, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_stream_waits_for_its_window, start, stop),
+        cmocka_unit_test_setup_teardown(all_wait_for_the_connections, start, stop),
+        cmocka_unit_test_setup_teardown(windows_may_begin_at_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(windows_may_become_less_than_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(a_window_beyond_all_bounds, start, stop),
+        cmocka_unit_test_setup_teardown(a_window_opened_by_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(what_cannot_be_completed, start, stop),
+        cmocka_unit_test_setup_teardown(windows_after_failures, start, stop),
+        cmocka_unit_test_setup_teardown(the_most_urgent_goes_first, start, stop),
+        cmocka_unit_test_setup_teardown(one_after_the_other_or_in_turns, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_may_change_its_mind, start, stop),
+        cmocka_unit_test_setup_teardown(a_busy_stream_does_not_hold_up_others, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_takes_it_in_small_pieces, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_does_not_read_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(other_connections_have_their_turn, start, stop),
+        cmocka_unit_test_setup_teardown(much_of_one_answer, start, stop),
+        cmocka_unit_test_setup_teardown(files_are_sent, start, stop),
+        cmocka_unit_test_setup_teardown(cold_files_do_not_hold_up_other_streams, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_resumed_at_its_end, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

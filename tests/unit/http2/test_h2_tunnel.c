@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tunnels over HTTP/2 (RFC 8441): each is one stream among others. */
+#include "unit/http2/h2talk.h"
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    h.talk.limits.request.tunnel_ms = 10000;
+    h2talk_open(&h);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+static struct h2_stream *wish(uint32_t id, const char *target, const char *more)
+{
+    char fields[500];
+    snprintf(fields, sizeof fields,
+             ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: %s\n%s", target, more);
+    return h2_say_head(&h.client, &h.say, id, 0, fields);
+}
+
+static struct h2_stream *open_tunnel(uint32_t id, const char *target)
+{
+    struct h2_stream *s = wish(id, target, "");
+    h2talk_on(&h);
+    assert_int_equal(s->status, 200);
+    h2talk_expect_open(&h, id);
+    return s;
+}
+
+static void expect_heard(struct h2_stream *s, const char *text)
+{
+    h2talk_on(&h);
+    assert_str(mk_buf_str(&s->content), text);
+    mk_buf_clear(&s->content);
+}
+
+static void bytes_come_back(void **state)
+{
+    (void)state;
+    struct h2_stream *s = wish(1, "/tunnel", "");
+    h2talk_data(&h, 1, "behind the head", false);
+    expect_heard(s, "behind the head");
+    for (int i = 0; i < 10; i++) {
+        h2talk_data(&h, 1, "a", false);
+        expect_heard(s, "a");
+    }
+    h2talk_get(&h, 3, "/early");
+    h2talk_data(&h, 1, "last", true);
+    expect_heard(s, "last");
+    h2talk_expect(&h, 3, 200, "early\n");
+    assert_true(s->ended);
+    assert_false(s->reset);
+    h2talk_expect_records(&h, 2, 200, MK_ENDING_DONE);
+    assert_int_equal(h.talk.content_sent[1], 15 + 10 + 4);
+    h2talk_expect_idle(&h);
+}
+
+static void it_says_something_first(void **state)
+{
+    (void)state;
+    struct h2_stream *s = open_tunnel(1, "/tunnel?n=4");
+    expect_heard(s, "tttt");
+    h2talk_data(&h, 1, "x", false);
+    expect_heard(s, "x");
+}
+
+static void our_half_ends_first(void **state)
+{
+    (void)state;
+    struct h2_stream *s = open_tunnel(3, "/tunnel"), *half = wish(5, "/tunnel?n=3&stops=1000", "");
+    expect_heard(half, "ttt");
+    assert_true(half->ended && !half->reset);
+    h2talk_data(&h, 5, "more", false);
+    h2talk_data(&h, 3, "x", false);
+    expect_heard(s, "x");
+    assert_int_equal(h.talk.n_records, 0);
+    h2talk_data(&h, 5, "", true);
+    h2talk_on(&h);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    assert_false(half->reset);
+}
+
+static void unwanted_input(void **state)
+{
+    (void)state;
+    struct h2_stream *s = wish(1, "/tunnel?n=3&stops=5", "");
+    expect_heard(s, "ttt");
+    assert_int_equal(h.talk.n_records, 0);
+    h2talk_data(&h, 1, "12345", false);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_NO_ERROR);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    h2talk_data(&h, 1, "and more", false);
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+}
+
+static void directions_do_not_wait_for_each_other(void **state)
+{
+    (void)state;
+    struct h2_stream *s = open_tunnel(1, "/tunnel?n=3000000&stops=1000000000");
+    assert_int_equal(s->content.len, MK_H2_WINDOW);
+    assert_true(h2talk_upload(&h, 1, 2000000, false));
+    h2_say_window(&h.client, &h.say, 0, 5000000);
+    h2_say_window(&h.client, &h.say, 1, 5000000);
+    h2talk_on(&h);
+    assert_int_equal(s->content.len, 3000000);
+    assert_true(s->ended);
+    h2talk_data(&h, 1, "", true);
+    h2talk_on(&h);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+}
+
+/* What there is no room for is not asked for, and the client's window closes. */
+static void a_client_that_reads_nothing_is_not_read(void **state)
+{
+    (void)state;
+    struct h2_stream *s = open_tunnel(1, "/tunnel");
+    assert_false(h2talk_upload(&h, 1, 3000000, false));
+    assert_int_equal(s->content.len, MK_H2_WINDOW);
+    size_t said = (size_t)(MK_H2_WINDOW + H2TALK_UNREAD) - (size_t)h.client.upload;
+    assert_true(said < 1000000);
+    h2_say_window(&h.client, &h.say, 0, 5000000);
+    h2_say_window(&h.client, &h.say, 1, 5000000);
+    h2talk_on(&h);
+    assert_true(h2talk_upload(&h, 1, 2000000, true));
+    assert_true(s->ended && s->content.len > 2000000);
+    h2talk_expect_idle(&h);
+}
+
+static void one_that_fails(void **state)
+{
+    (void)state;
+    open_tunnel(1, "/tunnel?fails=6");
+    h2talk_data(&h, 1, "123", false);
+    h2talk_on(&h);
+    h2talk_expect_open(&h, 1);
+    h2talk_data(&h, 1, "456", false);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_INTERNAL_ERROR);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_ABORTED);
+    struct h2_stream *s = wish(3, "/tunnel?fails=0", ""); /* before anything was said */
+    h2talk_on(&h);
+    assert_true(s->reset || (s->ended && s->status == 500));
+    h2talk_on(&h);
+    if (!s->reset)
+        h2_say_reset(&h.client, &h.say, 3, MK_H2_CANCEL);
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 2);
+    assert_int_equal(h.talk.endings[1], MK_ENDING_ABORTED);
+}
+
+static void a_client_that_breaks_it_off(void **state)
+{
+    (void)state;
+    open_tunnel(1, "/tunnel?n=1000000");
+    open_tunnel(3, "/tunnel");
+    h2_say_reset(&h.client, &h.say, 1, MK_H2_CANCEL);
+    h2talk_on(&h);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_GONE);
+    shutdown(h.talk.fd, SHUT_WR);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 3, MK_H2_CANCEL);
+    assert_true(h.talk.ended);
+    h2talk_expect_records(&h, 2, 200, MK_ENDING_GONE);
+}
+
+static void priorities_take_nothing_away(void **state)
+{
+    (void)state;
+    struct h2_stream *s = open_tunnel(1, "/tunnel");
+    for (int i = 0; i < 8; i++) {
+        h2talk_data(&h, 1, "heard", false);
+        mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
+        mk_h2_frame_emit_number(&h.say, 1);
+        mk_buf_add(&h.say, i % 2 ? MK_STR("u=1") : MK_STR("u=6"));
+        expect_heard(s, "heard");
+    }
+    wish(3, "/tunnel?stops=1000", "");
+    h2talk_data(&h, 3, "heard", false);
+    mk_h2_frame_emit_head(&h.say, 7, MK_H2_PRIORITY_UPDATE, 0, 0);
+    mk_h2_frame_emit_number(&h.say, 3);
+    mk_buf_add(&h.say, MK_STR("u=1"));
+    h2talk_on(&h);
+    assert_null(mk_h2_stream_find(h.talk.conn->h2, 3) ? mk_h2_stream_find(h.talk.conn->h2, 3)->first : NULL);
+}
+
+static void content_limits_are_not_for_tunnels(void **state)
+{
+    (void)state;
+    h.talk.limits.request.content_max = 10;
+    struct h2_stream *s = open_tunnel(1, "/tunnel");
+    for (int i = 0; i < 10; i++) {
+        h2talk_data(&h, 1, "0123456789", false);
+        expect_heard(s, "0123456789");
+    }
+}
+
+static void a_path_has_its_own_time_for_a_tunnel(void **state)
+{
+    (void)state;
+    struct mk_location_path path = {.regex = NULL};
+    assert_true(mk_pattern_set(&path.pattern, MK_STR("/tunnel")));
+    const struct mk_location location = {.paths = &path, .n_paths = 1, .limits = {.tunnel_ms = 60}};
+    h.talk.site.host.locations = &location;
+    h.talk.site.host.n_locations = 1;
+    uint64_t began = mk_clock_ms();
+    open_tunnel(1, "/tunnel");
+    for (int i = 0; i < 600 && h.talk.n_records == 0; i++)
+        h2talk_pass(&h, 5);
+    assert_true(mk_clock_ms() - began >= 60);
+    h2talk_expect_reset(&h, 1, MK_H2_CANCEL);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_TIMEOUT);
+}
+
+/* No other handler may answer with success. */
+static void handlers_without_tunnels(void **state)
+{
+    (void)state;
+    wish(1, "/early", "");
+    wish(3, "/nothing", "");
+    h2_say_head(&h.client, &h.say, 5, 0, ":method: CONNECT\n:authority: a:80\n");
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 501, NULL);
+    h2talk_expect(&h, 3, 404, NULL);
+    assert_true(h2_find(&h.client, 5)->status >= 400);
+    for (uint32_t id = 1; id <= 5; id += 2)
+        h2talk_data(&h, id, "", true);
+    h2talk_on(&h);
+    h2talk_expect_idle(&h);
+    assert_int_equal(h.talk.n_records, 3);
+}
+
+/* Also where it could be answered as any other request. */
+static void one_that_is_over_before_it_began(void **state)
+{
+    (void)state;
+    const char *const targets[] = {"/tunnel", "/early"};
+    for (uint32_t i = 0; i < MK_LEN(targets); i++) {
+        char fields[200];
+        snprintf(fields, sizeof fields,
+                 ":method: CONNECT\n:protocol: x\n:scheme: http\n:authority: a\n:path: %s\n", targets[i]);
+        h2_say_head(&h.client, &h.say, 2 * i + 1, MK_H2_END_STREAM, fields);
+        h2talk_on(&h);
+        h2talk_expect(&h, 2 * i + 1, 400, NULL);
+    }
+    h2talk_expect_idle(&h);
+}
+
+/* They are no reason to stay for ever. */
+static void tunnels_at_the_end_of_a_worker(void **state)
+{
+    (void)state;
+    struct h2_stream *s = open_tunnel(1, "/tunnel");
+    h.talk.service.draining = true;
+    h.talk.conn->ops->on_drain(h.talk.conn);
+    h2talk_on(&h);
+    mk_h2_frame_emit_ping(&h.say, true, mk_str_of(h.client.ping, 8));
+    h2talk_data(&h, 1, "still", false);
+    expect_heard(s, "still");
+    h2talk_data(&h, 1, "", true);
+    h2talk_on(&h);
+    assert_true(h.talk.ended);
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(bytes_come_back, start, stop),
+        cmocka_unit_test_setup_teardown(it_says_something_first, start, stop),
+        cmocka_unit_test_setup_teardown(our_half_ends_first, start, stop),
+        cmocka_unit_test_setup_teardown(unwanted_input, start, stop),
+        cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start, stop),
+        cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start, stop),
+        cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start, stop),
+        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start, stop),
+        cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much request content a connection of HTTP/2 holds, and that streams whose content nothing reads leave
+ * enough of it to the others. */
+#include "unit/http2/h2talk.h"
+
+enum { UNREAD_MAX = 256 * 1024, LAST = 2 * H2TALK_STREAMS - 1 };
+
+static struct h2talk h;
+
+static int start(void **state)
+{
+    (void)state;
+    h2talk_init(&h);
+    h.talk.limits.h2.unread_max = UNREAD_MAX;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    h2talk_fini(&h);
+    return 0;
+}
+
+static void post(uint32_t id, const char *target, const char *fields)
+{
+    h2talk_post(&h, id, target, fields);
+    h2talk_on(&h);
+}
+
+/* All that the windows allow. Answers how much that is. */
+static size_t fill(uint32_t id)
+{
+    static char piece[MK_H2_FRAME_MAX];
+    size_t sum = 0;
+    for (;;) {
+        struct h2_stream *s = h2_find(&h.client, id);
+        int64_t window = s->upload < h.client.upload ? s->upload : h.client.upload;
+        if (window <= 0)
+            return sum;
+        size_t n = mk_min((size_t)window, sizeof piece);
+        h2_say_data(&h.client, &h.say, id, mk_str_of(piece, n), false);
+        h2talk_on(&h);
+        sum += n;
+    }
+}
+
+static void acknowledge(void)
+{
+    h2_say_frame(&h.say, MK_H2_SETTINGS, MK_H2_ACK, 0, MK_STR(""));
+    h2talk_on(&h);
+}
+
+static void expect_upload(uint32_t id, size_t n)
+{
+    post(id, "/sink", "");
+    assert_true(h2talk_upload(&h, id, n, true));
+    h2talk_expect(&h, id, 200, NULL);
+}
+
+/* Nothing is held, and all that may be held can be sent again, but for what is not worth a frame. */
+static void expect_all_given_back(void)
+{
+    const struct mk_h2 *h2 = h.talk.conn->h2;
+    h2talk_expect_idle(&h);
+    assert_int_equal(h2->held, 0);
+    assert_int_equal(h2->spare + h2->share * H2TALK_STREAMS, UNREAD_MAX - MK_H2_WINDOW);
+    assert_int_equal(h.client.upload, h2->receive_window);
+    assert_true(h.client.upload > UNREAD_MAX - MK_H2_FRAME_MAX);
+}
+
+/* ---- Streams whose content nothing reads ---- */
+
+static void unread_content_is_bounded(void **state)
+{
+    (void)state;
+    size_t sum = 0;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id <= LAST; id += 2) {
+        post(id, "/never", "");
+        sum += fill(id);
+    }
+    assert_true(sum > 0 && sum <= UNREAD_MAX);
+    assert_int_equal(h.talk.conn->h2->held, sum);
+    for (uint32_t id = 1; id <= LAST; id += 2)
+        h2_say_reset(&h.client, &h.say, id, MK_H2_CANCEL);
+    h2talk_on(&h);
+    expect_all_given_back();
+}
+
+static void unread_streams_do_not_stop_another(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < LAST; id += 2) {
+        post(id, "/never", "");
+        fill(id);
+    }
+    expect_upload(LAST, 1000000);
+    for (uint32_t id = 1; id < LAST; id += 2)
+        h2talk_expect_open(&h, id);
+}
+
+/* They were read until the client took nothing of their responses. */
+static void streams_that_are_read_no_more_do_not_stop_another(void **state)
+{
+    (void)state;
+    size_t sum = 0;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < LAST; id += 2) {
+        post(id, "/echo", "");
+        sum += fill(id);
+    }
+    assert_true(sum <= UNREAD_MAX + MK_H2_WINDOW); /* what the echo wrote, too */
+    assert_true(h.talk.conn->h2->held > UNREAD_MAX / 2 && h.talk.conn->h2->held <= UNREAD_MAX);
+    post(LAST, "/sink", "");
+    assert_true(h2talk_upload(&h, LAST, 1000000, true));
+    h2_say_window(&h.client, &h.say, 0, 10000000);
+    h2talk_on(&h);
+    h2talk_expect(&h, LAST, 200, NULL);
+    for (uint32_t id = 1; id < LAST; id += 2) {
+        h2_say_window(&h.client, &h.say, id, 1000000);
+        h2talk_data(&h, id, "", true);
+        h2talk_on(&h);
+        h2talk_expect(&h, id, 200, NULL);
+    }
+    expect_all_given_back();
+}
+
+/* The handlers give up, and what came for them is thrown away. */
+static void timeouts_give_back(void **state)
+{
+    (void)state;
+    h.talk.limits.request.handler_ms = 50;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id <= LAST; id += 2) {
+        post(id, "/never", "");
+        fill(id);
+    }
+    for (int i = 0; i < 100 && h.talk.conn->h2->held; i++)
+        h2talk_pass(&h, 10);
+    for (uint32_t id = 1; id <= LAST; id += 2) {
+        h2talk_expect(&h, id, 504, NULL);
+        h2talk_data(&h, id, "", true);
+    }
+    h2talk_on(&h);
+    expect_all_given_back();
+}
+
+/* ---- Content that is not held ---- */
+
+static void content_of_ended_streams_is_given_back(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 200; id += 2) {
+        post(id, "/early", "");
+        h2talk_upload(&h, id, 100000, true); /* too much: the stream is reset */
+        h2talk_expect(&h, id, 200, "early\n");
+        h2talk_expect_reset(&h, id, MK_H2_NO_ERROR);
+        if (h.client.upload >= 10000) { /* sent before the client had heard that */
+            static const char late[10000];
+            h2_find(&h.client, id)->upload = 0;
+            h2_say_data(&h.client, &h.say, id, mk_str_of(late, sizeof late), false);
+            h2talk_on(&h);
+        }
+        expect_all_given_back();
+    }
+}
+
+static void uploads_give_back(void **state)
+{
+    (void)state;
+    static const char *const fields[] = {"", "content-length: 300000\n"};
+    h2talk_open(&h);
+    for (uint32_t id = 1; id < 40; id += 2) {
+        post(id, "/sink", fields[id / 2 % 2]);
+        assert_true(h2talk_upload(&h, id, 300000, true));
+        h2talk_expect(&h, id, 200, NULL);
+        expect_all_given_back();
+    }
+}
+
+/* Small requests leave the rest to large ones. */
+static void windows_are_no_wider_than_content(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    uint32_t spare = h.talk.conn->h2->spare, share = h.talk.conn->h2->share;
+    char fields[64];
+    snprintf(fields, sizeof fields, "content-length: %u\n", share + 1000);
+    post(1, "/sink", "content-length: 5\n");
+    assert_int_equal(h.talk.conn->h2->spare, spare);
+    post(3, "/sink", fields);
+    assert_int_equal(h.talk.conn->h2->spare, spare - 1000);
+    post(5, "/sink", "");
+    assert_int_equal(h.talk.conn->h2->spare, spare - 1000 - (spare - 1000) / 2);
+    assert_true(h2talk_upload(&h, 3, share + 1000, true));
+    h2talk_expect(&h, 3, 200, NULL);
+    h2_say_reset(&h.client, &h.say, 5, MK_H2_CANCEL);
+    h2talk_on(&h);
+    assert_int_equal(h.talk.conn->h2->spare, spare);
+}
+
+static enum mk_verdict read_and_wait(struct mk_request *request, struct mk_response *response, void *data)
+{
+    char room[100];
+    (void)response;
+    (void)data;
+    while (mk_request_read(request, room, sizeof room) > 0)
+        ;
+    return MK_WAIT;
+}
+
+/* Content has ended and is read, while the handler goes on: others may use the window. */
+static void a_read_request_gives_its_window_back(void **state)
+{
+    (void)state;
+    static const struct mk_handler handler = {.name = "read_and_wait", .handle = read_and_wait};
+    h2talk_route(&h, &handler);
+    h2talk_open(&h);
+    uint32_t spare = h.talk.conn->h2->spare;
+    post(1, "/", "");
+    assert_true(h.talk.conn->h2->spare < spare);
+    h2talk_data(&h, 1, "x", true);
+    h2talk_on(&h);
+    h2talk_expect_open(&h, 1);
+    assert_int_equal(h.talk.conn->h2->spare, spare);
+}
+
+/* ---- Clients that have not seen the SETTINGS ---- */
+
+static void early(uint32_t id, size_t n)
+{
+    static const char content[MK_H2_FRAME_MAX];
+    for (size_t part; n > 0; n -= part) {
+        part = mk_min(n, sizeof content);
+        h2_say_data(&h.client, &h.say, id, mk_str_of(content, part), false);
+    }
+    h2talk_on(&h);
+}
+
+static void an_early_client_has_the_initial_window(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    assert_true(h.talk.conn->h2->share < 20000);
+    h2talk_post(&h, 1, "/never", "");
+    early(1, MK_H2_WINDOW);
+    h2talk_expect_open(&h, 1);
+    acknowledge();
+    h2talk_expect_open(&h, 1);
+    expect_upload(3, 1000000);
+    h2_say_data(&h.client, &h.say, 1, MK_STR("x"), false);
+    h2talk_on(&h);
+    h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
+}
+
+/* Its window is below zero then, which an empty frame does not need (RFC 9113, section 6.9.1). */
+static void an_early_client_may_end(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/never", "");
+    early(1, MK_H2_WINDOW);
+    acknowledge();
+    h2_say_data(&h.client, &h.say, 1, MK_STR(""), true);
+    h2talk_on(&h);
+    h2talk_expect_open(&h, 1);
+}
+
+/* It has used what was kept aside for it, and the others all that was left: one share remains. */
+static void the_last_share_is_enough(void **state)
+{
+    (void)state;
+    h.talk.limits.h2.unread_max = UNREAD_MAX / 2;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/never", "");
+    early(1, MK_H2_WINDOW);
+    acknowledge();
+    for (uint32_t id = 3; id < LAST; id += 2) {
+        post(id, "/echo", "");
+        fill(id);
+    }
+    post(LAST, "/sink", "");
+    assert_true(h.client.upload < MK_H2_FRAME_MAX);
+    assert_true(h2talk_upload(&h, LAST, 1000000, true));
+}
+
+/* The window of the connection bounds what the shares do not. */
+static void early_content_of_many_streams_is_bounded(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    for (uint32_t id = 1; id <= 9; id += 2) {
+        post(id, "/never", "");
+        early(id, id < 9 ? MK_H2_WINDOW : UNREAD_MAX - 4 * MK_H2_WINDOW);
+        h2talk_expect_open(&h, id);
+    }
+    assert_int_equal(h.talk.conn->h2->held, UNREAD_MAX);
+    post(11, "/never", "");
+    early(11, 1);
+    h2talk_expect_failed(&h, MK_H2_FLOW_CONTROL_ERROR, MK_H2_BAD_FLOW);
+}
+
+static void an_early_upload_goes_on(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    h2talk_post(&h, 1, "/sink", "");
+    early(1, 60000);
+    acknowledge();
+    assert_true(h2talk_upload(&h, 1, 900000, true));
+    h2talk_expect(&h, 1, 200, NULL);
+    expect_all_given_back();
+}
+
+static void more_than_the_share_is_an_error_later(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    acknowledge();
+    post(1, "/never", "");
+    early(1, h.talk.conn->h2->share + 1);
+    h2talk_expect_reset(&h, 1, MK_H2_FLOW_CONTROL_ERROR);
+}
+
+/* ---- Small frames ---- */
+
+/* What is held in pieces is filled up, and read in the order in which it came. */
+static void frames_of_any_size_are_read_in_order(void **state)
+{
+    (void)state;
+    h2talk_open(&h);
+    post(1, "/echo", "");
+    struct mk_buf said = mk_buf_growing(1 << 20);
+    for (size_t i = 0; i < 400; i++) {
+        char piece[2000];
+        size_t n = i * 997 % sizeof piece;
+        for (size_t k = 0; k < n; k++)
+            piece[k] = (char)('a' + (said.len + k) % 23);
+        while (h2_find(&h.client, 1)->upload < (int64_t)n) {
+            h2_say_window(&h.client, &h.say, 0, 10000);
+            h2_say_window(&h.client, &h.say, 1, 10000);
+            h2talk_on(&h);
+        }
+        mk_buf_add(&said, mk_str_of(piece, n));
+        h2_say_data(&h.client, &h.say, 1, mk_str_of(piece, n), false);
+        if (i % 7 == 0)
+            h2talk_on(&h);
+    }
+    h2talk_data(&h, 1, "", true);
+    h2_say_window(&h.client, &h.say, 0, 1000000);
+    h2_say_window(&h.client, &h.say, 1, 1000000);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+    struct h2_stream *s = h2_find(&h.client, 1);
+    assert_true(mk_str_eq(mk_buf_str(&s->content), mk_buf_str(&said)));
+    mk_buf_free(&said);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(unread_content_is_bounded, start, stop),
+        cmocka_unit_test_setup_teardown(unread_streams_do_not_stop_another, start, stop),
+        cmocka_unit_test_setup_teardown(streams_that_are_read_no_more_do_not_stop_another, start, stop),
+        cmocka_unit_test_setup_teardown(timeouts_give_back, start, stop),
+        cmocka_unit_test_setup_teardown(content_of_ended_streams_is_given_back, start, stop),
+        cmocka_unit_test_setup_teardown(uploads_give_back, start, stop),
+        cmocka_unit_test_setup_teardown(windows_are_no_wider_than_content, start, stop),
+        cmocka_unit_test_setup_teardown(a_read_request_gives_its_window_back, start, stop),
+        cmocka_unit_test_setup_teardown(an_early_client_has_the_initial_window, start, stop),
+        cmocka_unit_test_setup_teardown(an_early_client_may_end, start, stop),
+        cmocka_unit_test_setup_teardown(the_last_share_is_enough, start, stop),
+        cmocka_unit_test_setup_teardown(early_content_of_many_streams_is_bounded, start, stop),
+        cmocka_unit_test_setup_teardown(an_early_upload_goes_on, start, stop),
+        cmocka_unit_test_setup_teardown(more_than_the_share_is_an_error_later, start, stop),
+        cmocka_unit_test_setup_teardown(frames_of_any_size_are_read_in_order, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
