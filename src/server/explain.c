@@ -149,9 +149,9 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
 {
     bool gave_up;
     const struct mk_location *l = mk_host_location(r->site, r->received.path, &gave_up);
-    const struct mk_site *site = r->site->owner;
+    const struct mk_site *site = r->site->source;
     struct mk_location_settings of_host = {.request = site->settings.site.request};
-    const struct mk_site_location *own = l ? l->owner : NULL;
+    const struct mk_site_location *own = l ? l->source : NULL;
     char rooms[3][1024];
     struct mk_buf paths = mk_buf_fixed(rooms[0], sizeof rooms[0]);
     struct mk_buf limits = mk_buf_fixed(rooms[1], sizeof rooms[1]);

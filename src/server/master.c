@@ -248,7 +248,7 @@ static void reload(struct master *m);
 
 static void on_workers(struct mk_workers *w)
 {
-    struct master *m = w->owner;
+    struct master *m = MK_CONTAINER(w, struct master, workers);
     unsigned there = mk_workers_count(w, w->generation, false);
     unsigned ready = mk_workers_count(w, w->generation, true);
     switch (m->phase) {
@@ -433,7 +433,7 @@ static void set_log_level(struct master *m, int level)
 
 static void on_ask(struct mk_workers *w, const struct mk_control_message *ask)
 {
-    struct master *m = w->owner;
+    struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_generation *const generations[] = {m->generation, m->other};
     if (m->phase == PHASE_ENDING)
         return;
@@ -511,7 +511,7 @@ static void on_signal(struct mk_watch *w, uint32_t events)
  * the administrator kills. */
 static void on_child_begins(struct mk_workers *w)
 {
-    struct master *m = w->owner;
+    struct master *m = MK_CONTAINER(w, struct master, workers);
     struct mk_generation *other = w->generation == m->other ? m->generation : m->other;
     mk_fd_close(&m->pid_fd);
     mk_fd_close(&m->signal_fd);
@@ -540,7 +540,6 @@ static mk_err start_loop(struct master *m)
     if (!e)
         e = mk_workers_init(&m->workers, &m->loop, &m->log, &m->listeners);
     mk_watchdog_start(&m->watchdog, &m->workers);
-    m->workers.owner = m;
     m->workers.silent = m->o->daemon;
     m->workers.on_change = on_workers;
     m->workers.on_child = on_child_begins;

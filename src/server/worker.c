@@ -206,7 +206,7 @@ static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
         .memory = (size_t)(s->file_cache_memory < SIZE_MAX ? s->file_cache_memory : SIZE_MAX),
         .small = (size_t)s->small_file,
         .recheck_ms = s->file_cache_ms};
-    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .owner = w};
+    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .worker = w};
     w->web.spools = (struct mk_spools){.folder = o->generation->wants_spool ? s->spool_folder.p : NULL,
                                        .max = or_unlimited(s->spool_max),
                                        .helper = &w->aside.helper,

@@ -56,7 +56,6 @@ struct mk_workers {
     void (*on_change)(struct mk_workers *w); /* a worker became ready, stopped accepting, or died */
     /* Requests of a worker to the master. */
     void (*on_ask)(struct mk_workers *w, const struct mk_control_message *m);
-    void *owner;
 };
 
 mk_err mk_workers_init(struct mk_workers *w, struct mk_loop *loop, struct mk_errorlog *log,

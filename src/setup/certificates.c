@@ -35,7 +35,7 @@ static const struct mk_listen *first_listen(const struct mk_generation *g)
 /* The default host of the site's address. */
 static const struct mk_site *fallback_of(const struct mk_site *s)
 {
-    return s->hosts->fallback->owner;
+    return s->hosts->fallback->source;
 }
 
 /* The place of the key in the host's section or, without one there, in [SERVER]. */

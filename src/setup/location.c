@@ -148,7 +148,7 @@ void mk_location_build(struct mk_generation *g, struct mk_site *site, struct mk_
         at->strict = stricter(&at->limits, limits);
         build_paths(g, l, at, report);
         at->written_at = place_text(g, l->section);
-        at->owner = l;
+        at->source = l;
     }
 }
 
@@ -175,7 +175,7 @@ void mk_location_check_logs(const struct mk_generation *g, struct mk_conf_report
         if (h->limits)
             check_log(s->section, h->limits, &g->limits, report);
         for (size_t i = 0; i < h->n_locations; i++) {
-            const struct mk_site_location *l = h->locations[i].owner;
+            const struct mk_site_location *l = h->locations[i].source;
             check_log(l->section, &h->locations[i].limits, &g->limits, report);
         }
     }

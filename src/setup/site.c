@@ -389,7 +389,7 @@ void mk_site_build(struct mk_generation *g, struct mk_site *site, struct mk_conf
         .ranges = s->site.resume,
         .precompressed = s->site.precompressed,
         .dot_files = s->site.dot_files,
-        .owner = site,
+        .source = site,
     };
     if (s->site.fallback.len)
         h->fallback = without_slash(s->site.fallback);

@@ -12,6 +12,9 @@
 #include "web/open_file.h"
 #include "web/route.h"
 
+struct mk_site;
+struct mk_site_location;
+
 /* A file that is sent instead of the built-in page. */
 struct mk_error_page {
     unsigned status; /* 4 and 5: every status of the class that has no page of its own */
@@ -55,9 +58,9 @@ struct mk_location {
     const struct mk_location_path *paths;
     size_t n_paths;
     struct mk_request_limits limits;
-    struct mk_request_limits strict; /* of each limit the stricter one, of these and the host's */
-    mk_str written_at;               /* file:line, for people */
-    void *owner;                     /* whatever it was made from */
+    struct mk_request_limits strict;       /* of each limit the stricter one, of these and the host's */
+    mk_str written_at;                     /* file:line, for people */
+    const struct mk_site_location *source; /* what it was built from */
 };
 
 struct mk_buf;
@@ -95,7 +98,7 @@ struct mk_host {
     bool dot_files;
     bool has_own_access_log;          /* a plugin writes it */
     mk_str written_at;                /* file:line, for people */
-    void *owner;                      /* whatever it was made from */
+    const struct mk_site *source;     /* what it was built from */
     const struct mk_tls_context *tls; /* NULL: TLS connections that name this host are refused */
     int64_t tls_expires;              /* of its certificates: the first; 0: there is none */
     unsigned client_rules; /* equal where the same certificates of clients are good; 0: none is asked for */

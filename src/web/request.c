@@ -131,7 +131,7 @@ mk_str mk_request_route(const struct mk_request *r)
 
 struct mk_worker *mk_request_worker(const struct mk_request *r)
 {
-    return r->web->owner;
+    return r->web->worker;
 }
 
 int64_t mk_request_time(const struct mk_request *r)

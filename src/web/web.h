@@ -11,6 +11,8 @@
 #include "web/record_type.h"
 #include "web/spooling_type.h"
 
+struct mk_worker;
+
 /* Where `monkey explain` learns what decided; NULL for the requests of clients. */
 struct mk_explanation {
     void (*say)(struct mk_explanation *e, const char *what, mk_str text);
@@ -28,7 +30,7 @@ struct mk_web {
     int64_t gave_up; /* the second of the last message about a search that was given up: a client must not
                         fill the log */
     bool precise;    /* a plugin needs durations in microseconds */
-    void *owner;     /* the struct mk_worker */
+    struct mk_worker *worker;
 };
 
 #endif

@@ -221,16 +221,17 @@ static void users(void **state)
 static void what_surrounds_it(void **state)
 {
     (void)state;
-    int worker;
+    int place;
+    struct mk_worker *worker = (void *)&place;
     struct mk_exchange *x = site_get(&site, "/a%2Fb", "");
     struct mk_request *r = &x->request;
-    site.web.owner = &worker;
+    site.web.worker = worker;
     assert_str(mk_request_scheme(r), "http");
     r->encrypted = true;
     assert_str(mk_request_scheme(r), "https");
     assert_true(mk_request_has_encoded_slash(r));
     assert_int_equal(mk_request_time(r), site.now);
-    assert_ptr_equal(mk_request_worker(r), &worker);
+    assert_ptr_equal(mk_request_worker(r), worker);
     assert_null(mk_request_site(r));
     assert_null(mk_request_route(r).p);
     assert_true(mk_flow_run(x));
