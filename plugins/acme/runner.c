@@ -114,7 +114,8 @@ static void report(const struct acme_runner *r, int status)
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s could not be started: %s", program,
                       strerror(-status));
     else if (WIFSIGNALED(status))
-        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s died of signal %d", program, WTERMSIG(status));
+        mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s was killed by signal %d (%s)", program,
+                      WTERMSIG(status), strsignal(WTERMSIG(status)));
     else
         mk_worker_log(r->worker, MK_LOG_ERROR, "acme: %s ended with status %d", program, WEXITSTATUS(status));
 }

@@ -119,7 +119,7 @@ void cgi_process_describe_end(const struct cgi_process *p, struct mk_buf *out)
     else if (p->status < 0)
         mk_buf_addf(out, "could not be started: %s", strerror(-p->status));
     else if (WIFSIGNALED(p->status))
-        mk_buf_addf(out, "died of signal %d", WTERMSIG(p->status));
+        mk_buf_addf(out, "was killed by signal %d (%s)", WTERMSIG(p->status), strsignal(WTERMSIG(p->status)));
     else
         mk_buf_addf(out, "ended with status %d", WEXITSTATUS(p->status));
 }

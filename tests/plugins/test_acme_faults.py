@@ -137,7 +137,7 @@ def test_it_is_killed(slow, state):
     wait_for(lambda: list((state / "http-01").iterdir()) if (state / "http-01").exists() else None)
     (pid,) = helpers(server)
     os.kill(pid, signal.SIGKILL)
-    server.err.wait_for(r"\[error\] \d+: acme: \S+/monkey-acme died of signal 9")
+    server.err.wait_for(r"\[error\] \d+: acme: \S+/monkey-acme was killed by signal 9 \(Killed\)")
     server.err.wait_for(NEW.format("www.example.test"), seconds=90)
     assert slow.pebble.count("order-plz") == 1, "it goes on with the order"
 
