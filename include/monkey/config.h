@@ -215,9 +215,12 @@ MK_API void mk_config_error(struct mk_config *c, const void *section, const char
 MK_API void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
 /**
- * A warning at the line of `key` that holds `part`: a slice of its value, such as a word that parse() has
- * read. For keys that may be repeated; at the last line of the key if no line holds it.
+ * Report at the line of `key` that holds `part`: a slice of its value, such as a word that parse() has read.
+ * For keys that may be repeated; at the last line of the key if no line holds it. In host(), a NULL section
+ * means the [HOST], so that `ServerName` with what mk_host_name_at() returned names the line of that name.
  */
+MK_API void mk_config_error_at(struct mk_config *c, const void *section, const char *key, mk_str part,
+                               const char *fmt, ...) MK_API_PRINTF(5, 6);
 MK_API void mk_config_warn_at(struct mk_config *c, const void *section, const char *key, mk_str part,
                               const char *fmt, ...) MK_API_PRINTF(5, 6);
 MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);

@@ -99,10 +99,21 @@ static struct mk_conf_place place_of_part(const struct mk_config *c, const void 
                                           mk_str part)
 {
     const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
-    for (const struct mk_conf_entry *e = s ? s->section->first : NULL; e; e = e->next)
+    const struct mk_conf_section *in = s ? s->section : c->site ? c->site->section : NULL;
+    for (const struct mk_conf_entry *e = in ? in->first : NULL; e; e = e->next)
         if (mk_str_eq_nocase(e->key, mk_str_from_c(key)) && holds(e, part))
             return mk_conf_tree_place(e, part);
     return place_of(c, settings, key);
+}
+
+void mk_config_error_at(struct mk_config *c, const void *section, const char *key, mk_str part,
+                        const char *fmt, ...)
+{
+    struct mk_conf_place at = place_of_part(c, section, key, part);
+    va_list args;
+    va_start(args, fmt);
+    mk_conf_report_addv(c->report, MK_CONF_ERROR, &at, fmt, args);
+    va_end(args);
 }
 
 void mk_config_warn_at(struct mk_config *c, const void *section, const char *key, mk_str part,
