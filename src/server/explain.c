@@ -169,9 +169,9 @@ static void explain_limits(const struct mk_request *r, struct mk_buf *out)
         say(out, "log", "%.*s", MK_STR_ARG(is_off ? MK_STR("off") : mk_buf_str(&log)));
 }
 
-static const char *name_of(enum mk_static_find what)
+static const char *name_of(const struct mk_static_found *found)
 {
-    switch (what) {
+    switch (found->what) {
     case MK_STATIC_FILE:
     case MK_STATIC_ELSEWHERE:
         return "a file";
@@ -184,7 +184,7 @@ static const char *name_of(enum mk_static_find what)
     case MK_STATIC_MISSING:
         return "nothing there";
     case MK_STATIC_FORBIDDEN:
-        return "not readable";
+        return found->error ? "not readable" : "neither a file nor a folder";
     case MK_STATIC_BROKEN:
         return "not readable";
     case MK_STATIC_BUSY:
@@ -262,7 +262,7 @@ static void explain_file(const struct mk_generation *g, struct mk_request *r, st
     }
     if (found.what != MK_STATIC_FILE) {
         bool link = found.error == -ELOOP || found.error == -EXDEV;
-        say(out, "file", "%s beneath %s%s%s", name_of(found.what), found.root->path, found.error ? ": " : "",
+        say(out, "file", "%s beneath %s%s%s", name_of(&found), found.root->path, found.error ? ": " : "",
             link          ? "a symbolic link that SymLink does not allow"
             : found.error ? mk_err_text(found.error)
                           : "");

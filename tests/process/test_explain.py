@@ -45,6 +45,7 @@ CASES = [
     ("GET", "http://one.example/none/", 404, r"nothing there"),
     ("GET", "http://one.example/a.txt/", 404, r"nothing there"),
     ("GET", "http://one.example/link", 403, r"a symbolic link that SymLink does not allow"),
+    ("GET", "http://one.example/pipe", 403, r"file +neither a file nor a folder beneath \S+/site\n"),
     ("GET", "http://one.example/.hidden", 403, r"begins with a dot \(DotFiles is off\)"),
     ("POST", "http://one.example/a.txt", 405, r"Allow: GET, HEAD, OPTIONS"),
     ("OPTIONS", "http://one.example/a.txt", 200, r"Allow: GET, HEAD, OPTIONS"),
@@ -73,6 +74,7 @@ def folder(site):
     site.add("folder/x", "x")
     site.add("two/t", "two")
     os.symlink("a.txt", site / "link")
+    os.mkfifo(site / "pipe")
     os.symlink("t", site / "two/link")
     return site
 
