@@ -4,6 +4,8 @@
 #include <ifaddrs.h>
 #include <net/if.h>
 
+#include "os/sock.h"
+
 static void write_url(const struct mk_addr *a, bool tls, struct mk_buf *out)
 {
     mk_buf_add(out, MK_STR("  "));
@@ -44,6 +46,16 @@ static void write_all_interfaces(const struct mk_addr *listener, bool tls, struc
     freeifaddrs(list);
 }
 
+static void write_any(const struct mk_listener *one, bool tls, struct mk_buf *out)
+{
+    struct mk_addr v4;
+    write_all_interfaces(&one->addr, tls, out);
+    if (!mk_sock_is_dual(one->fds[0]) || mk_addr_parse(MK_STR("0.0.0.0:0"), MK_ABSENT, &v4))
+        return;
+    mk_addr_set_port(&v4, mk_addr_port(&one->addr));
+    write_all_interfaces(&v4, tls, out);
+}
+
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out)
 {
     for (unsigned i = 0; i < listeners->n; i++) {
@@ -51,7 +63,7 @@ void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens
         const struct mk_listen *as = mk_listener_listen(one, wanted);
         bool tls = as && as->tls;
         if (mk_addr_is_any(&one->addr))
-            write_all_interfaces(&one->addr, tls, out);
+            write_any(one, tls, out);
         else
             write_url(&one->addr, tls, out);
     }

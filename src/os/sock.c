@@ -116,6 +116,13 @@ int mk_sock_accept(int fd, struct mk_peer *peer)
     return got;
 }
 
+bool mk_sock_is_dual(int fd)
+{
+    int v6_only = 1;
+    socklen_t len = sizeof v6_only;
+    return getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &len) == 0 && !v6_only;
+}
+
 unsigned mk_sock_unsent(int fd)
 {
     int n = 0;

@@ -22,6 +22,8 @@ mk_err mk_sock_probe(const struct mk_addr *a) MK_MUST_USE;
 /* Accepts the next connection, non-blocking: its descriptor, or a negative error (-EAGAIN when none
  * waits). */
 int mk_sock_accept(int fd, struct mk_peer *peer);
+/* True for an IPv6 listener that accepts IPv4 clients as well, as those of a service manager may. */
+bool mk_sock_is_dual(int fd);
 /* Bytes in the kernel that the peer has not acknowledged; 0 if unknown. */
 unsigned mk_sock_unsent(int fd);
 /* Closes behind one last text, as far as the kernel takes it at once. Discards what the peer has sent:

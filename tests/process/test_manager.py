@@ -149,6 +149,20 @@ def test_without_a_listen_they_take_the_place_of_the_default(monkey, tmp_path, s
         assert server.get("/").text == "hello"
 
 
+@pytest.mark.parametrize("dual", [True, False])
+def test_a_socket_for_both_families_is_announced_for_both(monkey, tmp_path, site, dual):
+    site.add("index.html", "hello")
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("this machine has no IPv6")
+    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=dual) as tcp:
+        port = tcp.getsockname()[1]
+        server = activate(monkey, tmp_path, [tcp], text_of())
+        assert ("::1", port) in [address[:2] for address in server.addresses]
+        assert (("127.0.0.1", port) in server.addresses) == dual
+        for i, _ in enumerate(server.addresses):
+            assert server.get("/", which=i).text == "hello"
+
+
 def test_a_connection_that_came_before_the_start_is_served(monkey, tmp_path, site):
     site.add("index.html", "hello")
     with socket.create_server(("127.0.0.1", 0)) as tcp, Client(tcp.getsockname()) as early:

@@ -66,6 +66,7 @@ static void check_connection(const char *where, const char *peer_text)
     struct mk_peer peer;
     int listener = listen_at(&asked, &o, &bound);
     check_flags(listener);
+    assert_false(mk_sock_is_dual(listener));
     assert_int_equal(mk_sock_accept(listener, &peer), -EAGAIN);
     int client = call(&bound), fd = take(listener, &peer);
     check_flags(fd);
