@@ -361,7 +361,7 @@ static void warn_of_bare(struct build *b)
     for (const struct mk_site *s = b->g->sites; s; s = s->next)
         if (!has_any(s) && !s->brought && is_encrypted(b->g, s))
             mk_conf_report_warn(b->report, &s->section->at, "this [HOST] has no Certificate: over TLS it %s",
-                                has_any(fallback_of(s)) ? "shows that of the default one"
+                                has_any(fallback_of(s)) ? "presents the certificate of the default host"
                                                         : "cannot be reached");
 }
 

@@ -69,11 +69,11 @@ def test_an_unknown_name_gets_the_certificate_of_the_default_host(secure, author
         assert c.sock.facts.getpeercert()["serialNumber"].lstrip("0") == b.serial
 
 
-def test_a_host_without_a_certificate_shows_that_of_the_default_host(secure, authority):
+def test_a_host_without_a_certificate_presents_that_of_the_default_host(secure, authority):
     pair = authority.issue(["a.example", "b.example"])
     server = secure(root=None, sections=hosts(keys(pair)))
     assert server.shown("b.example") == pair.serial
-    assert "this [HOST] has no Certificate: over TLS it shows that of the default one" in server.server.err.text
+    assert "this [HOST] has no Certificate: over TLS it presents the certificate of the default host" in server.server.err.text
 
 
 def test_without_a_certificate_of_the_default_host_unknown_names_are_turned_away(secure, authority):
