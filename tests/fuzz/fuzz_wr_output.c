@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whatever a load client prints: each reader either refuses it, with a reason and nothing told, or tells
+/* Whatever a load client prints: each reader either refuses it, with a reason and no numbers, or reports
  * numbers that are finite and not negative; and JSON that is found lies inside of what was given and what
  * another reader takes for JSON is found. */
 #include <math.h>
@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_value(double value)
 {
-    MK_ASSERT(value == WR_NOT_TOLD || (isfinite(value) && value >= 0));
+    MK_ASSERT(value == WR_UNKNOWN || (isfinite(value) && value >= 0));
 }
 
 static void check_result(const struct wr_result *r)
@@ -29,11 +29,11 @@ static void check_result(const struct wr_result *r)
     MK_ASSERT(r->requests >= 0);
     MK_ASSERT(isfinite(r->seconds) && r->seconds > 0);
     MK_ASSERT(isfinite(r->rate) && r->rate >= 0);
-    MK_ASSERT(wr_result_errors(r) >= WR_NOT_TOLD);
+    MK_ASSERT(wr_result_errors(r) >= WR_UNKNOWN);
 }
 
 /* Without the padding after the last member. */
-static bool is_nothing_told(const struct wr_result *r)
+static bool is_nothing_known(const struct wr_result *r)
 {
     struct wr_result none;
     wr_result_init(&none);
@@ -49,7 +49,7 @@ static void check_reader(const struct wr_kind *k, mk_str in)
         return;
     }
     MK_ASSERT(why && *why);
-    MK_ASSERT(is_nothing_told(&r));
+    MK_ASSERT(is_nothing_known(&r));
 }
 
 static void check_json(mk_str in)

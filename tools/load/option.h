@@ -16,7 +16,7 @@ struct load_expected {
     unsigned char sha1[MK_SHA1_LEN];
 };
 
-/* False: `text` is wrong, which was said with the name of the option. */
+/* False: `text` is wrong, and was reported with the name of the option. */
 bool load_option_number(load_refuse *refuse, const char *name, const char *text, uint64_t least,
                         uint64_t most, uint64_t *out) MK_MUST_USE;
 /* The same for --status, --length and --sha1. */

@@ -262,7 +262,7 @@ static void take_bytes(struct pace_load *l, struct pace_connection *c, mk_str in
     shut(l, c, true);
 }
 
-/* `all`: up to the end of what is there, whose edge may have been told already. */
+/* `all`: up to the end of what is there, whose edge may have been reported already. */
 static void receive(struct pace_load *l, struct pace_connection *c, bool all)
 {
     for (unsigned turn = 0; c->phase > PACE_CONNECTING; turn++) {

@@ -24,7 +24,7 @@ struct pace_options {
 
 extern const char pace_options_help[];
 
-/* False: it was wrong, and why was said on standard error. */
+/* False: it was wrong, and the reason was reported on standard error. */
 bool pace_options_parse(int argc, char **argv, struct pace_options *out) MK_MUST_USE;
 void pace_options_fini(struct pace_options *o);
 

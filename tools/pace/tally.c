@@ -68,18 +68,18 @@ static const char *doubt_all(const struct pace_tally *t)
     return NULL;
 }
 
-static bool is_own(double told, double least)
+static bool is_own(double measured, double least)
 {
-    return told - least > OWN_MAX * told;
+    return measured - least > OWN_MAX * measured;
 }
 
 bool pace_tally_doubts(const struct pace_tally *t, const struct pace_quantile *q)
 {
-    uint64_t told, least;
-    if (!pace_histogram_quantile(&t->latency, t->asked, q->share, &told) ||
-        !pace_histogram_quantile(&t->least, t->asked, q->share, &least) || told == PACE_HISTOGRAM_BEYOND)
+    uint64_t measured, least;
+    if (!pace_histogram_quantile(&t->latency, t->asked, q->share, &measured) ||
+        !pace_histogram_quantile(&t->least, t->asked, q->share, &least) || measured == PACE_HISTOGRAM_BEYOND)
         return false;
-    return doubt_all(t) || is_own((double)told, (double)least);
+    return doubt_all(t) || is_own((double)measured, (double)least);
 }
 
 bool pace_tally_doubts_mean(const struct pace_tally *t)

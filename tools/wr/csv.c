@@ -20,12 +20,12 @@ void wr_csv_rows(const struct wr_step *step, struct mk_buf *out)
         for (const struct wr_field *f = wr_field_all(); f->name; f++) {
             double value = f->of(&step->shots[i]);
             mk_buf_add_char(out, ',');
-            if (wr_is_told(value))
+            if (wr_is_known(value))
                 mk_buf_addf(out, "%.*f", f->decimals, value);
         }
         mk_buf_addf(out, ",%s,", wr_bottleneck_word(step->shots[i].bottleneck));
-        if (step->shots[i].told.doubt) /* fixed words, which may have commas in them */
-            mk_buf_addf(out, "\"%s\"", step->shots[i].told.doubt);
+        if (step->shots[i].reported.doubt) /* fixed words, which may have commas in them */
+            mk_buf_addf(out, "\"%s\"", step->shots[i].reported.doubt);
         mk_buf_add_char(out, '\n');
     }
 }

@@ -171,7 +171,7 @@ static mk_err look_alone(struct wr_family *f, const char *path)
     for (int i = 0; e == -ECANCELED && i < TRIES; i++) {
         struct alone a = {f, 0};
         struct wr_cpu cpu;
-        wr_family_read_cpu_of_processes(f, &cpu); /* takes out who is gone */
+        wr_family_read_cpu_of_processes(f, &cpu); /* removes those that are gone */
         if (!wr_family_grow(f))
             return -ENOMEM;
         e = wr_cgroup_each(path, is_one_of_us, &a);

@@ -3,62 +3,62 @@
 
 static double get_seconds(const struct wr_shot *s)
 {
-    return s->told.seconds;
+    return s->reported.seconds;
 }
 
 static double get_requests(const struct wr_shot *s)
 {
-    return (double)s->told.requests;
+    return (double)s->reported.requests;
 }
 
 double wr_field_rate(const struct wr_shot *s)
 {
-    return s->told.rate;
+    return s->reported.rate;
 }
 
 static double get_bytes(const struct wr_shot *s)
 {
-    return (double)s->told.bytes;
+    return (double)s->reported.bytes;
 }
 
 double wr_field_errors(const struct wr_shot *s)
 {
-    return (double)wr_result_errors(&s->told);
+    return (double)wr_result_errors(&s->reported);
 }
 
 double wr_field_mean_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.mean;
+    return s->reported.latency_us.mean;
 }
 
 double wr_field_p50_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.p50;
+    return s->reported.latency_us.p50;
 }
 
 static double get_p75_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.p75;
+    return s->reported.latency_us.p75;
 }
 
 static double get_p90_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.p90;
+    return s->reported.latency_us.p90;
 }
 
 double wr_field_p99_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.p99;
+    return s->reported.latency_us.p99;
 }
 
 static double get_p999_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.p999;
+    return s->reported.latency_us.p999;
 }
 
 double wr_field_max_us(const struct wr_shot *s)
 {
-    return s->told.latency_us.max;
+    return s->reported.latency_us.max;
 }
 
 double wr_field_user_us(const struct wr_shot *s)

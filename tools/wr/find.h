@@ -20,7 +20,7 @@ struct wr_find {
     const char *cgroup; /* NULL: find out whether it has one of its own */
 };
 
-/* Fills the family: what was asked for, and all descendants. False when there is nothing, which was said. */
+/* Fills the family: what was asked for, and all descendants. False, and reported, when there is nothing. */
 bool wr_find_family(const struct wr_find *what, struct wr_family *out) MK_MUST_USE;
 /* "pid", "port", "name" */
 const char *wr_find_word(enum wr_find_by by);

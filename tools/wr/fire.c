@@ -132,7 +132,7 @@ static bool fire(const struct wr_fire *f, struct wr_child *client, struct wr_met
     if (!wr_meter_stop(m, client, out))
         return out_of_memory();
     wr_child_drain(client);
-    if (!is_there(f, client) || !has_succeeded(f, client) || !read_result(f, client, &out->told))
+    if (!is_there(f, client) || !has_succeeded(f, client) || !read_result(f, client, &out->reported))
         return false;
     wr_shot_judge(out);
     return true;
@@ -153,7 +153,7 @@ bool wr_fire_shot(const struct wr_fire *f, struct wr_shot *out)
 static bool count(const struct wr_fire *f, struct wr_child *client, double *per_request, const char **why)
 {
     struct wr_syscalls calls = {NULL, 0};
-    struct wr_result told;
+    struct wr_result reported;
     *why = wr_family_grow(f->server) && wr_family_read_threads(f->server)
                ? wr_syscalls_start(&calls, f->server)
                : "out of memory";
@@ -166,10 +166,10 @@ static bool count(const struct wr_fire *f, struct wr_child *client, double *per_
     if (!good)
         return false;
     wr_child_drain(client);
-    if (!is_there(f, client) || !has_succeeded(f, client) || !read_result(f, client, &told))
+    if (!is_there(f, client) || !has_succeeded(f, client) || !read_result(f, client, &reported))
         return false;
-    if (wr_result_served(&told) > 0)
-        *per_request = (double)n / (double)wr_result_served(&told);
+    if (wr_result_served(&reported) > 0)
+        *per_request = (double)n / (double)wr_result_served(&reported);
     else
         *why = "the client got no response";
     return true;
@@ -178,7 +178,7 @@ static bool count(const struct wr_fire *f, struct wr_child *client, double *per_
 bool wr_fire_counting_syscalls(const struct wr_fire *f, double *per_request, const char **why)
 {
     struct wr_child client = {.fds = {-1, -1}};
-    *per_request = WR_NOT_TOLD;
+    *per_request = WR_UNKNOWN;
     bool good = count(f, &client, per_request, why);
     wr_child_fini(&client);
     return good;

@@ -17,7 +17,7 @@ struct wr_fire {
 
 /* When a shot is looked at first: sooner than at the interval, since short ones are over then. */
 uint64_t wr_fire_first_look(uint64_t interval_us);
-/* False: it failed, which was said. */
+/* False: it failed, and reported why. */
 bool wr_fire_shot(const struct wr_fire *f, struct wr_shot *out) MK_MUST_USE;
 /* The same, for the number of system calls for each request; below 0 with a reason when they cannot be
  * counted. */

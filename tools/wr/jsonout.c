@@ -11,7 +11,7 @@ static void add_text(struct mk_buf *out, const char *text)
 
 static void add_number(struct mk_buf *out, double value, int decimals)
 {
-    if (wr_is_told(value))
+    if (wr_is_known(value))
         mk_buf_addf(out, "%.*f", decimals, value);
     else
         mk_buf_add(out, MK_STR("null"));
@@ -64,7 +64,7 @@ static void add_check(const struct wr_sweep *s, struct mk_buf *out)
     mk_buf_addf(out, "\"}");
 }
 
-static void add_told(const struct wr_result *r, struct mk_buf *out)
+static void add_reported(const struct wr_result *r, struct mk_buf *out)
 {
     const struct wr_errors *e = &r->errors;
     const struct wr_latency *l = &r->latency_us;
@@ -117,7 +117,7 @@ static void add_doubtful(const struct wr_result *r, struct mk_buf *out)
 static void add_shot(const struct wr_shot *s, struct mk_buf *out)
 {
     mk_buf_add_char(out, '{');
-    add_told(&s->told, out);
+    add_reported(&s->reported, out);
     add_member(out, ",\"wall_seconds\":", s->wall_s, 6);
     add_member(out, ",\"user_us\":", s->server.user_us, 0);
     add_member(out, ",\"system_us\":", s->server.system_us, 0);
@@ -138,11 +138,11 @@ static void add_shot(const struct wr_shot *s, struct mk_buf *out)
     add_member(out, ",\"server_busiest_thread\":", s->server.busiest, 4);
     add_member(out, ",\"server_waited\":", s->server.waited, 4);
     mk_buf_addf(out, ",\"bottleneck\":\"%s\",\"doubt\":", wr_bottleneck_word(s->bottleneck));
-    if (s->told.doubt)
-        add_text(out, s->told.doubt);
+    if (s->reported.doubt)
+        add_text(out, s->reported.doubt);
     else
         mk_buf_addf(out, "null");
-    add_doubtful(&s->told, out);
+    add_doubtful(&s->reported, out);
     add_samples(s, out);
     mk_buf_add_char(out, '}');
 }
@@ -150,7 +150,7 @@ static void add_shot(const struct wr_shot *s, struct mk_buf *out)
 static void add_range(struct mk_buf *out, const char *name, struct wr_range r, int decimals)
 {
     mk_buf_addf(out, ",\"%s\":", name);
-    if (!wr_is_told(r.median)) {
+    if (!wr_is_known(r.median)) {
         mk_buf_addf(out, "null");
         return;
     }
@@ -160,7 +160,7 @@ static void add_range(struct mk_buf *out, const char *name, struct wr_range r, i
 
 static void add_step(const struct wr_step *step, struct mk_buf *out)
 {
-    add_member(out, "{\"concurrency\":", step->concurrency ? (double)step->concurrency : WR_NOT_TOLD, 0);
+    add_member(out, "{\"concurrency\":", step->concurrency ? (double)step->concurrency : WR_UNKNOWN, 0);
     mk_buf_addf(out, ",\"shots\":[");
     for (size_t i = 0; i < step->n; i++) {
         mk_buf_add(out, i ? MK_STR(",\n ") : MK_STR("\n "));

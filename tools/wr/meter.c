@@ -27,7 +27,7 @@ static bool look_closely(struct wr_meter *m)
     if (!wr_family_read_threads(m->server))
         return false;
     wr_family_read_memory(m->server);
-    m->pss_kb = wr_family_pss_kb(m->server, &kb) ? (double)kb : WR_NOT_TOLD;
+    m->pss_kb = wr_family_pss_kb(m->server, &kb) ? (double)kb : WR_UNKNOWN;
     m->hwm_kb = fmax(m->hwm_kb, (double)wr_family_hwm_kb(m->server));
     if (m->has_client) {
         wr_process_read_cpu(&m->client);
@@ -44,7 +44,7 @@ static bool look_closely(struct wr_meter *m)
 
 bool wr_meter_start(struct wr_meter *m, struct wr_family *server)
 {
-    *m = (struct wr_meter){.server = server, .pss_kb = WR_NOT_TOLD, .peak_kb = WR_NOT_TOLD};
+    *m = (struct wr_meter){.server = server, .pss_kb = WR_UNKNOWN, .peak_kb = WR_UNKNOWN};
     if (!look_closely(m))
         return false;
     m->dear_us = 0; /* the first look under load is one at memory too */
@@ -166,7 +166,7 @@ bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_
     m->samples = NULL;
     out->pss_kb = wr_shot_median_pss(out);
     out->peak_kb = m->peak_kb;
-    out->hwm_kb = m->hwm_kb > 0 ? m->hwm_kb : WR_NOT_TOLD;
+    out->hwm_kb = m->hwm_kb > 0 ? m->hwm_kb : WR_UNKNOWN;
     return true;
 }
 

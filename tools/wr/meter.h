@@ -27,8 +27,8 @@ void wr_meter_watch_client(struct wr_meter *m, pid_t pid);
 /* One look. Those at threads and memory, which cost, are left out when they would take more than a fiftieth
  * of the time. False when memory is out. */
 bool wr_meter_sample(struct wr_meter *m) MK_MUST_USE;
-/* Right after the client ended: all but what it told. Without a sample the memory is not known. False when
- * memory is out. */
+/* Right after the client ended: all but what it reported. Without a sample the memory is not known. False
+ * when memory is out. */
 bool wr_meter_stop(struct wr_meter *m, const struct wr_child *client, struct wr_shot *out) MK_MUST_USE;
 void wr_meter_fini(struct wr_meter *m);
 

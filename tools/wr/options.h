@@ -29,7 +29,7 @@ struct wr_options {
     char **command; /* NULL-terminated */
 };
 
-/* False: it was wrong, and why was said. */
+/* False: it was wrong, and the reason was reported. */
 bool wr_options_parse(int argc, char **argv, struct wr_options *out) MK_MUST_USE;
 extern const char wr_options_help[];
 

@@ -2,7 +2,7 @@
 #include "wr/result.h"
 
 static const struct wr_latency NO_LATENCY = {
-    WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD,
+    WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN,
 };
 
 const char *const wr_result_quantiles[WR_QUANTILES] = {"mean", "p50", "p75", "p90", "p95", "p99", "p999"};
@@ -10,14 +10,14 @@ const char *const wr_result_quantiles[WR_QUANTILES] = {"mean", "p50", "p75", "p9
 void wr_result_init(struct wr_result *r)
 {
     *r = (struct wr_result){
-        .requests = WR_NOT_TOLD,
-        .served = WR_NOT_TOLD,
-        .connections = WR_NOT_TOLD,
-        .seconds = WR_NOT_TOLD,
-        .rate = WR_NOT_TOLD,
-        .bytes = WR_NOT_TOLD,
-        .busy = WR_NOT_TOLD,
-        .errors = {WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD, WR_NOT_TOLD},
+        .requests = WR_UNKNOWN,
+        .served = WR_UNKNOWN,
+        .connections = WR_UNKNOWN,
+        .seconds = WR_UNKNOWN,
+        .rate = WR_UNKNOWN,
+        .bytes = WR_UNKNOWN,
+        .busy = WR_UNKNOWN,
+        .errors = {WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN, WR_UNKNOWN},
         .latency_us = NO_LATENCY,
     };
 }
@@ -31,7 +31,7 @@ int64_t wr_result_errors(const struct wr_result *r)
 {
     const int64_t all[] = {r->errors.connect, r->errors.read,   r->errors.write,
                            r->errors.timeout, r->errors.status, r->errors.other};
-    int64_t sum = WR_NOT_TOLD;
+    int64_t sum = WR_UNKNOWN;
     for (size_t i = 0; i < MK_LEN(all); i++) {
         if (all[i] < 0)
             continue;
@@ -55,13 +55,13 @@ bool wr_result_finish(struct wr_result *r, const char **why)
         return give_up(r, why, "it does not report the number of responses");
     if (r->requests == 0) { /* no time of none, whatever a client prints */
         r->latency_us = NO_LATENCY;
-        r->rate = r->seconds > 0 ? 0 : WR_NOT_TOLD;
+        r->rate = r->seconds > 0 ? 0 : WR_UNKNOWN;
     }
     if (!(r->seconds > 0))
-        r->seconds = r->rate > 0 ? requests / r->rate : WR_NOT_TOLD;
-    if (!wr_is_told(r->seconds))
+        r->seconds = r->rate > 0 ? requests / r->rate : WR_UNKNOWN;
+    if (!wr_is_known(r->seconds))
         return give_up(r, why, "it does not report how long the requests took");
-    if (!wr_is_told(r->rate))
+    if (!wr_is_known(r->rate))
         r->rate = requests / r->seconds;
     return true;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a load client reported about one shot, in the same terms for all clients. Every number may be
- * WR_NOT_TOLD: nothing is guessed for a client that does not report it. */
+ * WR_UNKNOWN: nothing is guessed for a client that does not report it. */
 #ifndef WR_RESULT_H
 #define WR_RESULT_H
 
 #include "base/def.h"
 
-#define WR_NOT_TOLD (-1)
+#define WR_UNKNOWN (-1)
 
 /* For all numbers of a result; reported ones are finite and not negative. */
-static inline bool wr_is_told(double value)
+static inline bool wr_is_known(double value)
 {
     return value >= 0;
 }
@@ -28,8 +28,8 @@ struct wr_latency { /* microseconds */
 };
 
 struct wr_result {
-    int64_t requests; /* answers that came back whole, of whatever status */
-    int64_t served;   /* what the server had to do in the client's whole life; WR_NOT_TOLD: as `requests` */
+    int64_t requests;    /* answers that came back whole, of whatever status */
+    int64_t served;      /* what the server had to do in the client's whole life; WR_UNKNOWN: as `requests` */
     int64_t connections; /* that the client says it has used at the same time */
     double seconds;
     double rate;   /* `requests` per second */
@@ -46,14 +46,14 @@ enum { WR_QUANTILES = 7 };
 
 extern const char *const wr_result_quantiles[WR_QUANTILES];
 
-/* All numbers become WR_NOT_TOLD. */
+/* All numbers become WR_UNKNOWN. */
 void wr_result_init(struct wr_result *r);
 /* The requests that the server's time is divided by: those of the client's whole life, as that time is. */
 int64_t wr_result_served(const struct wr_result *r);
-/* The sum of the reported errors; WR_NOT_TOLD without any. */
+/* The sum of the reported errors; WR_UNKNOWN without any. */
 int64_t wr_result_errors(const struct wr_result *r);
 /* Readers end with it: computes the rate or the seconds from the others, and drops the latency without
- * requests. False when the requests or both of the others are missing: then all numbers are WR_NOT_TOLD, and
+ * requests. False when the requests or both of the others are missing: then all numbers are WR_UNKNOWN, and
  * `why` says what is missing. */
 bool wr_result_finish(struct wr_result *r, const char **why);
 

@@ -7,7 +7,7 @@
 
 /* "wr: ...", on a line of its own. */
 void wr_say(const char *fmt, ...) MK_PRINTF(1, 2);
-/* The same; always false, for who gives up with it. */
+/* The same; always false, for callers that give up. */
 bool wr_say_error(const char *fmt, ...) MK_PRINTF(1, 2);
 
 /* The line that shows progress takes the place of the one before it. Only on a terminal, unless `quiet`. */

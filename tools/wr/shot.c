@@ -12,15 +12,15 @@
 void wr_shot_init(struct wr_shot *s)
 {
     *s = (struct wr_shot){
-        .us_per_request = WR_NOT_TOLD,
-        .pss_kb = WR_NOT_TOLD,
-        .peak_kb = WR_NOT_TOLD,
-        .hwm_kb = WR_NOT_TOLD,
-        .voluntary = WR_NOT_TOLD,
-        .involuntary = WR_NOT_TOLD,
-        .syscalls = WR_NOT_TOLD,
+        .us_per_request = WR_UNKNOWN,
+        .pss_kb = WR_UNKNOWN,
+        .peak_kb = WR_UNKNOWN,
+        .hwm_kb = WR_UNKNOWN,
+        .voluntary = WR_UNKNOWN,
+        .involuntary = WR_UNKNOWN,
+        .syscalls = WR_UNKNOWN,
     };
-    wr_result_init(&s->told);
+    wr_result_init(&s->reported);
 }
 
 void wr_shot_fini(struct wr_shot *s)
@@ -41,16 +41,16 @@ void wr_load_weigh(struct wr_load *l, double wall_s, unsigned allowed, unsigned 
 
 void wr_shot_judge(struct wr_shot *s)
 {
-    int64_t served = wr_result_served(&s->told);
+    int64_t served = wr_result_served(&s->reported);
     bool counted = s->server.user_us + s->server.system_us > 0;
     if (served > 0 && !counted) /* no answer takes no time: the process that gave it was not seen */
-        s->server.user_us = s->server.system_us = WR_NOT_TOLD;
+        s->server.user_us = s->server.system_us = WR_UNKNOWN;
     if (served > 0 && counted)
         s->us_per_request = (s->server.user_us + s->server.system_us) / (double)served;
     double client =
         s->client.busy; /* one that waits without sleeping uses all, and knows how much of it was work */
-    if (wr_is_told(s->told.busy))
-        client = fmin(client, s->told.busy);
+    if (wr_is_known(s->reported.busy))
+        client = fmin(client, s->reported.busy);
     /* One full thread holds all others back, however many there are. */
     bool server_has_room = counted && s->server.busy < HAS_ROOM && s->server.busiest < HAS_ROOM;
     s->bottleneck = client >= FULL && server_has_room             ? WR_BOTTLENECK_CLIENT

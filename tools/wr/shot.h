@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One shot: what the client told and what the server used meanwhile. A number below 0 is not known. */
+/* One shot: what the client reported and what the server used meanwhile. A number below 0 is unknown. */
 #ifndef WR_SHOT_H
 #define WR_SHOT_H
 
@@ -21,7 +21,7 @@ struct wr_load {
 };
 
 struct wr_shot {
-    struct wr_result told;
+    struct wr_result reported;
     double wall_s; /* the client's whole life */
     struct wr_load server, client;
     double us_per_request;

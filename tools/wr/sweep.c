@@ -124,14 +124,14 @@ static bool warm_up(const struct wr_sweep *s, struct wr_fire *f)
 
 static bool count_syscalls(struct wr_fire *f, struct wr_step *step)
 {
-    static bool said;
+    static bool warned;
     const char *why;
     f->title = "system calls";
     if (!wr_fire_counting_syscalls(f, &step->syscalls, &why))
         return false;
-    if (why && !said)
+    if (why && !warned)
         wr_say("cannot count system calls: %s", why);
-    said |= why != NULL;
+    warned |= why != NULL;
     for (size_t i = 0; i < step->n; i++)
         step->shots[i].syscalls = step->syscalls;
     return true;
@@ -147,7 +147,7 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
                         .interval_us = o->interval_us,
                         .limit_us = o->limit_us,
                         .title = title};
-    *step = (struct wr_step){.concurrency = concurrency, .syscalls = WR_NOT_TOLD};
+    *step = (struct wr_step){.concurrency = concurrency, .syscalls = WR_UNKNOWN};
     step->shots = mk_arena_zalloc(s->arena, o->shots, sizeof *step->shots);
     if (!f.words || !step->shots)
         return wr_say_error("out of memory");
@@ -157,7 +157,7 @@ static bool run_step(struct wr_sweep *s, unsigned concurrency, struct wr_step *s
     for (unsigned i = 0; i < o->shots; i++) {
         (void)snprintf(title, sizeof title, "%u connections, shot %u of %u", concurrency, i + 1, o->shots);
         step->n++;
-        if (!wr_fire_shot(&f, &step->shots[i]) || !has_kept(s, concurrency, &step->shots[i].told))
+        if (!wr_fire_shot(&f, &step->shots[i]) || !has_kept(s, concurrency, &step->shots[i].reported))
             return false;
     }
     if (o->counts_syscalls && !count_syscalls(&f, step))

@@ -40,7 +40,7 @@ struct wr_sweep_listener {
 
 /* Fills what the command line tells, finds the server and checks its answer. */
 bool wr_sweep_init(struct wr_sweep *s, const struct wr_options *o, struct mk_arena *arena) MK_MUST_USE;
-/* False: something failed, which was said. */
+/* False: something failed, and was reported. */
 bool wr_sweep_run(struct wr_sweep *s, const struct wr_sweep_listener *listener) MK_MUST_USE;
 void wr_sweep_fini(struct wr_sweep *s);
 

@@ -104,7 +104,7 @@ void wr_table_head(const struct wr_sweep *s, struct mk_buf *out)
 
 static void write_number(struct mk_buf *out, int width, double value, int decimals)
 {
-    if (wr_is_told(value))
+    if (wr_is_known(value))
         mk_buf_addf(out, " %*.*f", width, decimals, value);
     else
         mk_buf_addf(out, " %*s", width, "-");
@@ -123,7 +123,7 @@ static enum wr_bottleneck worst(const struct wr_step *step)
 static bool is_doubted(const struct wr_step *step)
 {
     for (size_t i = 0; i < step->n; i++)
-        if (step->shots[i].told.doubt)
+        if (step->shots[i].reported.doubt)
             return true;
     return false;
 }
@@ -139,7 +139,7 @@ void wr_table_row(const struct wr_sweep *s, const struct wr_step *step, struct m
         struct wr_range r = wr_step_range(step, c->of);
         double value = c->part == MIN ? r.min : c->part == MAX ? r.max : r.median;
         if (is_shown(s, c))
-            write_number(out, c->width, wr_is_told(value) ? value * c->scale : value, c->decimals);
+            write_number(out, c->width, wr_is_known(value) ? value * c->scale : value, c->decimals);
     }
     if (s->options->counts_syscalls)
         write_number(out, 9, step->syscalls, 2);

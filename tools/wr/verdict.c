@@ -45,13 +45,13 @@ static bool was_disturbed(const struct wr_load *l)
 
 static void say_disturbed(const struct wr_step *step)
 {
-    static bool said;
-    for (size_t i = 0; i < step->n && !said; i++) {
+    static bool warned;
+    for (size_t i = 0; i < step->n && !warned; i++) {
         const struct wr_shot *shot = &step->shots[i];
         bool client = was_disturbed(&shot->client);
         const struct wr_load *l = client ? &shot->client : &shot->server;
-        said = was_disturbed(l);
-        if (said)
+        warned = was_disturbed(l);
+        if (warned)
             wr_say(
                 "the %s got %.0f %% of its cores and waited for them for %.0f %% of the time: other programs "
                 "run there, perhaps the other side (--client-cores keeps them apart); these numbers are too "
@@ -67,7 +67,7 @@ static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
     if (s->options->expected.status >= BAD)
         return;
     for (size_t i = 0; i < step->n; i++) {
-        const struct wr_result *r = &step->shots[i].told;
+        const struct wr_result *r = &step->shots[i].reported;
         bad += r->errors.status > 0 ? (double)r->errors.status : 0;
         all += (double)wr_result_served(r);
     }
@@ -81,14 +81,14 @@ static void look_for_bad_answers(struct wr_sweep *s, const struct wr_step *step)
 
 static void say_without_memory(const struct wr_sweep *s, const struct wr_step *step)
 {
-    static bool said;
-    for (size_t i = 0; i < step->n && !said; i++) {
+    static bool warned;
+    for (size_t i = 0; i < step->n && !warned; i++) {
         const struct wr_shot *shot = &step->shots[i];
-        said = !wr_is_told(shot->pss_kb);
-        if (said && shot->n_samples)
+        warned = !wr_is_known(shot->pss_kb);
+        if (warned && shot->n_samples)
             wr_say("the server's memory is unknown: run wr as root, or as its user, to inspect all of its "
                    "processes");
-        else if (said)
+        else if (warned)
             wr_say("the server's memory is unknown: the client ended before the first sample, after %.1f ms; "
                    "let it run longer, or use a shorter --interval",
                    (double)wr_fire_first_look(s->options->interval_us) / 1000);
@@ -100,8 +100,8 @@ static void say_doubt(const struct wr_step *step)
     const char *doubt = NULL;
     size_t n = 0;
     for (size_t i = 0; i < step->n; i++)
-        if (step->shots[i].told.doubt) {
-            doubt = step->shots[i].told.doubt;
+        if (step->shots[i].reported.doubt) {
+            doubt = step->shots[i].reported.doubt;
             n++;
         }
     if (doubt)
@@ -113,7 +113,7 @@ static void say_doubt(const struct wr_step *step)
 static void say_if_short(const struct wr_sweep *s, const struct wr_step *step)
 {
     for (size_t i = 0; i < step->n; i++) {
-        const struct wr_result *r = &step->shots[i].told;
+        const struct wr_result *r = &step->shots[i].reported;
         double should = (double)r->requests * (double)s->checked.length;
         if (!s->was_checked || r->bytes < 0 ||
             (double)r->bytes + s->command.kind->bytes_step >= should * 0.98)

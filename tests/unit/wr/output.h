@@ -43,7 +43,7 @@ static inline struct wr_result read_output(reader *read, const char *name)
 }
 
 /* Its first and its last value as numbers are enough to see that all of them were set to nothing. */
-static inline void assert_nothing_told(const struct wr_result *r)
+static inline void assert_nothing_known(const struct wr_result *r)
 {
     struct wr_result none;
     wr_result_init(&none);
@@ -58,7 +58,7 @@ static inline void refuse_text(reader *read, mk_str text, const char *words)
     if (read(text, &r, &why))
         fail_msg("\"%.*s\" was read", MK_STR_ARG(mk_str_first(text, 200)));
     assert_contains(mk_str_from_c(why), words);
-    assert_nothing_told(&r);
+    assert_nothing_known(&r);
 }
 
 static inline void refuse_output(reader *read, const char *name, const char *words)
@@ -107,7 +107,7 @@ static inline void cut_anywhere(reader *read, const char *name)
         const char *why = NULL;
         if (!read(mk_str_first(all, len), &part, &why)) {
             assert_non_null(why);
-            assert_nothing_told(&part);
+            assert_nothing_known(&part);
         } else if (part.requests != whole.requests ||
                    memcmp(&part.errors, &whole.errors, sizeof part.errors)) {
             fail_msg("%s: other numbers after %zu bytes", name, len);

@@ -2,7 +2,7 @@
 #include "unit/wr/output.h"
 #include "wr/clients/clients.h"
 
-enum { NO = WR_NOT_TOLD };
+enum { NO = WR_UNKNOWN };
 
 static void a_table_of_whole_milliseconds_does_not_tell_what_is_below(void **state)
 {

@@ -2,7 +2,7 @@
 #include "unit/wr/output.h"
 #include "wr/clients/clients.h"
 
-enum { NO = WR_NOT_TOLD };
+enum { NO = WR_UNKNOWN };
 
 static void http2_and_http1_and_tls_are_reported_alike(void **state)
 {

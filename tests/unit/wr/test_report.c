@@ -23,14 +23,14 @@ static int set_up(void **state)
     options = (struct wr_options){.shots = 2, .n_steps = 1, .steps = {100}};
     for (size_t i = 0; i < MK_LEN(shots); i++) {
         wr_shot_init(&shots[i]);
-        shots[i].told.requests = 1000;
-        shots[i].told.rate = 1000 + 500 * (double)i;
-        shots[i].told.errors.timeout = (int64_t)i;
+        shots[i].reported.requests = 1000;
+        shots[i].reported.rate = 1000 + 500 * (double)i;
+        shots[i].reported.errors.timeout = (int64_t)i;
         shots[i].server = (struct wr_load){.user_us = 40000, .system_us = 60000, .cores = 1, .busy = 0.2};
         shots[i].client = (struct wr_load){.user_us = 1, .system_us = 2, .cores = 1, .busy = 0.99};
         wr_shot_judge(&shots[i]);
     }
-    step = (struct wr_step){.concurrency = 100, .shots = shots, .n = MK_LEN(shots), .syscalls = WR_NOT_TOLD};
+    step = (struct wr_step){.concurrency = 100, .shots = shots, .n = MK_LEN(shots), .syscalls = WR_UNKNOWN};
     process = (struct wr_process){.pid = 77, .name = "ng)\"x"};
     sweep = (struct wr_sweep){.options = &options,
                               .command = {.kind = wr_kind_find(MK_STR("wrk")), .words = words, .n = 2},
@@ -128,7 +128,7 @@ static void a_client_that_doubts_itself_is_seen_everywhere(void **state)
     struct mk_buf out = fresh();
     wr_json_write(&sweep, true, &out);
     assert_contains(mk_buf_str(&out), "\"doubt\":null");
-    shots[1].told.doubt = "late, and so on";
+    shots[1].reported.doubt = "late, and so on";
     out = fresh();
     wr_json_write(&sweep, true, &out);
     assert_contains(mk_buf_str(&out), "\"doubt\":\"late, and so on\"");

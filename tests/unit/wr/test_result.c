@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/wr/output.h"
 
-enum { NO = WR_NOT_TOLD };
+enum { NO = WR_UNKNOWN };
 
 static void nothing_is_reported_at_first(void **state)
 {
     (void)state;
     struct wr_result r;
     wr_result_init(&r);
-    assert_false(wr_is_told((double)r.requests) || wr_is_told(r.seconds) || wr_is_told(r.rate));
+    assert_false(wr_is_known((double)r.requests) || wr_is_known(r.seconds) || wr_is_known(r.rate));
     assert_errors(r, NO, NO, NO, NO, NO, NO);
     assert_latency(r, NO, NO, NO, NO, NO, NO, NO, NO);
     assert_int_equal(wr_result_errors(&r), NO);
@@ -57,9 +57,9 @@ static void without_them_there_is_no_result(void **state)
     (void)state;
     struct wr_result r;
     assert_false(finish(&r, NO, 1, 1));
-    assert_nothing_told(&r);
+    assert_nothing_known(&r);
     assert_false(finish(&r, 10, NO, NO));
-    assert_nothing_told(&r);
+    assert_nothing_known(&r);
     assert_false(finish(&r, 10, 0, 0));
     assert_false(finish(&r, 0, NO, 5));
 }

@@ -50,14 +50,14 @@ static void a_client_that_spins_knows_how_much_of_it_was_work(void **state)
     wr_shot_init(&s);
     s.server.user_us = 1;
     s.client.busy = 1;
-    s.told.busy = 0.30;
+    s.reported.busy = 0.30;
     s.server.busy = s.server.busiest = 0.40;
     wr_shot_judge(&s);
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
     s.server.busy = s.server.busiest = 0.98;
     wr_shot_judge(&s);
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_SERVER);
-    s.told.busy = 0.97;
+    s.reported.busy = 0.97;
     s.server.busy = s.server.busiest = 0.40;
     wr_shot_judge(&s);
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_CLIENT);
@@ -68,11 +68,11 @@ static void answers_without_processor_time_were_not_seen(void **state)
     (void)state;
     struct wr_shot s;
     wr_shot_init(&s);
-    s.told.requests = 1000;
+    s.reported.requests = 1000;
     s.client.busy = 1;
     wr_shot_judge(&s);
-    assert_false(wr_is_told(s.us_per_request) || wr_is_told(s.server.user_us) ||
-                 wr_is_told(s.server.system_us));
+    assert_false(wr_is_known(s.us_per_request) || wr_is_known(s.server.user_us) ||
+                 wr_is_known(s.server.system_us));
     assert_int_equal(s.bottleneck, WR_BOTTLENECK_NEITHER);
 }
 
@@ -132,8 +132,8 @@ static void time_for_a_request_needs_requests(void **state)
     s.server.user_us = 300;
     s.server.system_us = 700;
     wr_shot_judge(&s);
-    assert_false(wr_is_told(s.us_per_request));
-    s.told.requests = 100;
+    assert_false(wr_is_known(s.us_per_request));
+    s.reported.requests = 100;
     wr_shot_judge(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }
@@ -144,11 +144,11 @@ static void requests_that_are_no_part_of_the_rate_are_counted(void **state)
     struct wr_shot s;
     wr_shot_init(&s);
     s.server.user_us = 1500;
-    s.told.requests = 100;
-    s.told.served = 150;
+    s.reported.requests = 100;
+    s.reported.served = 150;
     wr_shot_judge(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
-    s.told.requests = 0; /* all were wrong, and cost as much */
+    s.reported.requests = 0; /* all were wrong, and cost as much */
     wr_shot_judge(&s);
     assert_true(s.us_per_request > 9.99 && s.us_per_request < 10.01);
 }
@@ -156,10 +156,10 @@ static void requests_that_are_no_part_of_the_rate_are_counted(void **state)
 static void the_memory_is_the_middle_of_the_samples(void **state)
 {
     (void)state;
-    struct wr_sample samples[] = {{0.1, 1, 300}, {0.2, 1, WR_NOT_TOLD}, {0.3, 1, 100}, {0.4, 1, 200}};
+    struct wr_sample samples[] = {{0.1, 1, 300}, {0.2, 1, WR_UNKNOWN}, {0.3, 1, 100}, {0.4, 1, 200}};
     struct wr_shot s;
     wr_shot_init(&s);
-    assert_false(wr_is_told(wr_shot_median_pss(&s)));
+    assert_false(wr_is_known(wr_shot_median_pss(&s)));
     s.samples = samples;
     s.n_samples = MK_LEN(samples);
     assert_int_equal((int)wr_shot_median_pss(&s), 200);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ApacheBench 2. Its table has whole milliseconds, in which a fast answer takes none: a zero is not told.
+/* ApacheBench 2. Its table has whole milliseconds, in which a fast answer takes none: a zero is unknown.
  * What it writes for -e, in the same text, is finer and goes before. */
 #include "wr/clients/clients.h"
 #include "wr/text.h"
@@ -41,7 +41,7 @@ static bool read_counts(struct ab *a, mk_str line)
     if (wr_text_scan(line, "Complete requests: %d", v)) {
         a->has_complete = true;
         a->complete = v[0];
-        *e = (struct wr_errors){.timeout = WR_NOT_TOLD};
+        *e = (struct wr_errors){.timeout = WR_UNKNOWN};
     } else if (wr_text_scan(line, " (Connect: %d, Receive: %d, Length: %d, Exceptions: %d)", v)) {
         read_failures(a, v);
     } else if (wr_text_scan(line, "Write errors: %d", v)) {
@@ -76,7 +76,7 @@ static void read_line(struct ab *a, mk_str line)
         a->has_rate = true;
         a->rate = v[0];
     } else if (wr_text_scan(line, "Time per request: %f [ms] (mean)", v)) {
-        a->r->latency_us.mean = v[0] > 0 ? v[0] * 1e3 : WR_NOT_TOLD;
+        a->r->latency_us.mean = v[0] > 0 ? v[0] * 1e3 : WR_UNKNOWN;
     } else if (wr_text_scan(line, " %d%% %d", v)) {
         put_percentile(&a->table, v[0], v[1]);
     }
@@ -84,7 +84,7 @@ static void read_line(struct ab *a, mk_str line)
 
 static double choose(double fine, double coarse)
 {
-    return wr_is_told(fine) ? fine : coarse;
+    return wr_is_known(fine) ? fine : coarse;
 }
 
 static void read_latency(struct wr_latency *l, const struct wr_latency *fine, const struct wr_latency *table)

@@ -64,7 +64,7 @@ static void read_times(struct h2load *h, mk_str line)
 /* What it calls errored was never answered, and holds the timeouts; its rate is that of whole answers. */
 static void read_requests(struct wr_result *r, const double v[7])
 {
-    r->requests = v[5] > v[0] ? WR_NOT_TOLD : (int64_t)(v[0] - v[5]);
+    r->requests = v[5] > v[0] ? WR_UNKNOWN : (int64_t)(v[0] - v[5]);
     r->errors.timeout = (int64_t)v[6];
     r->errors.other = v[5] > v[6] ? (int64_t)(v[5] - v[6]) : 0;
 }

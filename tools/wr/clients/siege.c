@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* siege 4, text or JSON. It measures in hundredths of a second: a zero is not told. */
+/* siege 4, text or JSON. It measures in hundredths of a second: a zero is unknown. */
 #include "wr/clients/clients.h"
 #include "wr/json.h"
 #include "wr/text.h"
@@ -55,7 +55,7 @@ static bool read_result(const struct siege *s, struct wr_result *out, const char
     if (s->users > 0)
         out->connections = (int64_t)s->users;
     out->seconds = s->seconds;
-    out->bytes = s->megabytes > 0 ? (int64_t)(s->megabytes * 0x1p20) : WR_NOT_TOLD;
+    out->bytes = s->megabytes > 0 ? (int64_t)(s->megabytes * 0x1p20) : WR_UNKNOWN;
     out->errors.status = s->hits > s->successful ? (int64_t)(s->hits - s->successful) : 0;
     out->errors.other = (int64_t)s->failed;
     if (s->longest > 0)

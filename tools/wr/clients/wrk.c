@@ -49,7 +49,7 @@ static void read_line(struct wrk *w, mk_str line)
         r->requests = (int64_t)v[0];
         r->seconds = v[1] / 1e6;
         r->bytes = (int64_t)v[2];
-        r->errors = (struct wr_errors){.other = WR_NOT_TOLD};
+        r->errors = (struct wr_errors){.other = WR_UNKNOWN};
     } else if (wr_text_scan(line, " %d threads and %d connections", v)) {
         r->connections = (int64_t)v[1];
     } else if (wr_text_scan(line, " Socket errors: connect %d, read %d, write %d, timeout %d", v)) {
