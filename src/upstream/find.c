@@ -77,6 +77,16 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
     return true;
 }
 
+static void want_names(struct maker *m, const struct mk_upstream *u)
+{
+    struct mk_address ignored;
+    for (unsigned i = 0; i < u->n; i++)
+        if (!mk_names_fix(&u->servers[i], &ignored)) {
+            mk_config_allow_names(m->config);
+            return;
+        }
+}
+
 static bool add_servers(struct maker *m, struct mk_upstream *u)
 {
     unsigned n = 0;
@@ -92,6 +102,7 @@ static bool add_servers(struct maker *m, struct mk_upstream *u)
     for (const struct mk_server_line *line = m->settings->servers; line; line = line->next)
         if (!add_server(m, u, line))
             return false;
+    want_names(m, u);
     return true;
 }
 
@@ -210,4 +221,9 @@ bool mk_upstream_is_tls(const struct mk_upstream *u)
 unsigned mk_upstream_count(const struct mk_upstream *u)
 {
     return u->n;
+}
+
+uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i)
+{
+    return mk_board_ledger(&u->all->board, u->servers[i].place)->key;
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "answer.h"
+
+#include <errno.h>
+
+#include "sticky.h"
+
+/* The server behind names itself in redirects: by the name that it was asked by, or by that of the route. */
+static bool cut_authority(const struct proxy_call *c, mk_str *location)
+{
+    mk_str rest = *location, authority = c->route->authority;
+    if (mk_str_starts(rest, MK_STR("http://")))
+        rest = mk_str_skip(rest, 7);
+    else if (mk_str_starts(rest, MK_STR("https://")))
+        rest = mk_str_skip(rest, 8);
+    else
+        return rest.len && rest.p[0] == '/' && !mk_str_starts(rest, MK_STR("//"));
+    if (!mk_str_starts(rest, authority))
+        return false;
+    rest = mk_str_skip(rest, authority.len);
+    if (rest.len && rest.p[0] != '/' && rest.p[0] != '?')
+        return false; /* a longer name, or another port */
+    *location = rest.len ? rest : MK_STR("/");
+    return true;
+}
+
+/* A path of the server behind, as clients see it. */
+static void write_path(const struct proxy_call *c, mk_str path, struct mk_buf *out)
+{
+    const struct proxy_route *r = c->route;
+    if (r->path.p && mk_str_starts(path, r->path)) {
+        mk_buf_add(out, r->prefix);
+        path = mk_str_skip(path, r->path.len);
+        if (mk_str_ends(r->prefix, MK_STR("/")) && path.len && path.p[0] == '/')
+            path = mk_str_skip(path, 1);
+    }
+    mk_buf_add(out, path);
+}
+
+static mk_str rewrite_location(const struct proxy_call *c, mk_str location)
+{
+    mk_str path = location;
+    if (!c->route->rewrites_redirects || !cut_authority(c, &path))
+        return location;
+    size_t cap = path.len + c->route->prefix.len + 1;
+    char *room = mk_request_alloc(c->request, cap);
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    if (!room)
+        return location;
+    write_path(c, path, &out);
+    return out.failed ? location : mk_buf_str(&out);
+}
+
+/* Path becomes that of the route, and Domain goes: the cookie is this host's. */
+static mk_str rewrite_cookie(const struct proxy_call *c, mk_str cookie)
+{
+    size_t cap = cookie.len + c->route->prefix.len + 2;
+    char *room = c->route->rewrites_cookies ? mk_request_alloc(c->request, cap) : NULL;
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    mk_str rest = cookie;
+    if (!room)
+        return cookie;
+    mk_buf_add(&out, mk_str_cut(&rest, ';'));
+    while (rest.p) {
+        mk_str attribute = mk_str_cut(&rest, ';'), value = mk_str_trim(attribute),
+               name = mk_str_cut(&value, '=');
+        if (mk_str_eq_nocase(name, MK_STR("Domain")))
+            continue;
+        mk_buf_add_char(&out, ';');
+        if (mk_str_eq_nocase(name, MK_STR("Path")) && value.len && value.p[0] == '/') {
+            mk_buf_add(&out, MK_STR(" Path="));
+            write_path(c, value, &out);
+        } else {
+            mk_buf_add(&out, attribute);
+        }
+    }
+    return out.failed ? cookie : mk_buf_str(&out);
+}
+
+/* The server makes its own of these, or the tunnel does. */
+static bool is_left_out(const struct proxy_call *c, mk_str name)
+{
+    return c->step == PROXY_TUNNEL && mk_str_eq_nocase(name, MK_STR("Sec-WebSocket-Accept"));
+}
+
+int proxy_answer_copy(struct proxy_call *c)
+{
+    mk_str name, value;
+    int e = c->step == PROXY_TUNNEL ? 0 : mk_response_set_status(c->response, mk_client_status(c->client));
+    for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++) {
+        if (is_left_out(c, name))
+            continue;
+        if (mk_str_eq_nocase(name, MK_STR("Location")))
+            value = rewrite_location(c, value);
+        else if (mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
+            value = rewrite_cookie(c, value);
+        e = mk_response_add(c->response, name, value);
+        if (e == -EINVAL) /* a field that the server makes itself */
+            e = 0;
+    }
+    if (!e)
+        e = mk_response_add(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
+    return e ? e : proxy_sticky_set(c);
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The head of the response: what the server behind said, as the client gets it. */
+#ifndef PROXY_ANSWER_H
+#define PROXY_ANSWER_H
+
+#include "call.h"
+
+/* Status and fields. 0, or a negated errno value of mk_response_add(). */
+int proxy_answer_copy(struct proxy_call *c);
+
+#endif

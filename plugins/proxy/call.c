@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "call.h"
+
+#include <errno.h>
+
+#include "answer.h"
+#include "fields.h"
+#include "sticky.h"
+#include "target.h"
+
+enum { GATHER_MAX = 16 * 1024, INTERIM_FIELDS = 16 };
+
+/* RFC 9110, section 9.2.2. */
+enum {
+    IDEMPOTENT = MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD) |
+                 MK_METHOD_BIT(MK_METHOD_OPTIONS) | MK_METHOD_BIT(MK_METHOD_PUT) |
+                 MK_METHOD_BIT(MK_METHOD_DELETE)
+};
+
+static void end(void *data)
+{
+    struct proxy_call *c = data;
+    c->step = PROXY_OVER;
+    mk_client_free(c->client);
+    c->client = NULL;
+}
+
+static void on_ready(void *ctx)
+{
+    mk_request_resume(((struct proxy_call *)ctx)->request);
+}
+
+static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
+{
+    end(c);
+    mk_response_set_status(c->response, status);
+    return MK_REFUSE;
+}
+
+static void report(struct proxy_call *c)
+{
+    mk_str server = mk_client_server_name(c->client);
+    mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s, server %.*s: %s",
+                   MK_STR_ARG(mk_upstream_name(c->route->upstream)),
+                   MK_STR_ARG(server.p ? server : MK_STR("none")), mk_client_problem(c->client));
+}
+
+/* ---- The content of the request ---- */
+
+static ssize_t pull_request(void *ctx, char *room, size_t cap)
+{
+    return mk_request_read(((struct proxy_call *)ctx)->request, room, cap);
+}
+
+static const struct mk_client_content request_content = {.source = {.pull = pull_request}};
+
+/* 0: all of it is here. */
+static int gather(struct proxy_call *c)
+{
+    while (c->got < c->length) {
+        ssize_t n = mk_request_read(c->request, c->content + c->got, c->length - c->got);
+        if (n <= 0)
+            return n ? (int)n : -EBADMSG;
+        c->got += (size_t)n;
+    }
+    return 0;
+}
+
+/* ---- The content of the response ---- */
+
+static ssize_t fail_content(struct proxy_call *c, ssize_t e)
+{
+    report(c);
+    (void)mk_response_fail(c->response, mk_client_status_of((int)e));
+    return e;
+}
+
+static void add_trailers(struct proxy_call *c)
+{
+    mk_str name, value;
+    for (size_t i = 0; mk_client_trailer_at(c->client, i, &name, &value); i++)
+        (void)mk_response_add_trailer(c->response, name, value);
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct proxy_call *c = ctx;
+    size_t kept = c->n_kept - c->kept_from;
+    if (kept) {
+        size_t n = kept < cap ? kept : cap;
+        memcpy(room, c->kept + c->kept_from, n);
+        c->kept_from += n;
+        return (ssize_t)n;
+    }
+    if (!c->client)
+        return 0;
+    ssize_t n = mk_client_read(c->client, room, cap);
+    if (n == 0)
+        add_trailers(c);
+    return n >= 0 || n == -EAGAIN ? n : fail_content(c, n);
+}
+
+static const struct mk_source_ops content = {.pull = pull};
+
+/* Small content that came with the head goes out with it, and the connection serves others at once. */
+static int set_content(struct proxy_call *c)
+{
+    int64_t length = mk_client_length(c->client);
+    bool is_head = mk_request_method(c->request) == MK_METHOD_HEAD;
+    if (!is_head && length >= 0 && (uint64_t)length < sizeof c->kept) {
+        ssize_t n = mk_client_read(c->client, c->kept, sizeof c->kept);
+        c->n_kept = n > 0 ? (size_t)n : 0;
+        if (n >= 0 && n == length && (n == 0 || mk_client_read(c->client, c->kept + n, 1) == 0)) {
+            mk_client_free(c->client);
+            c->client = NULL;
+            return mk_response_set_text(c->response, mk_str_of(c->kept, c->n_kept));
+        }
+    }
+    return mk_response_set_source(c->response, &content, c, length);
+}
+
+/* ---- Tunnels ---- */
+
+static bool on_tunnel_input(void *ctx)
+{
+    struct proxy_call *c = ctx;
+    if (c->client)
+        mk_client_resume(c->client);
+    return c->client;
+}
+
+static const struct mk_tunnel_ops tunnel = {.source = {.pull = pull}, .on_input = on_tunnel_input};
+
+static enum mk_verdict open_tunnel(struct proxy_call *c)
+{
+    c->step = PROXY_TUNNEL;
+    if (proxy_answer_copy(c))
+        return refuse(c, 503);
+    int e = mk_response_open_tunnel(c->request, c->response, &tunnel, c);
+    return e ? MK_REFUSE : MK_DONE;
+}
+
+/* ---- The head of the response ---- */
+
+static void pass_interim(struct proxy_call *c)
+{
+    struct mk_field_line lines[INTERIM_FIELDS];
+    size_t n = 0;
+    while (n < INTERIM_FIELDS && mk_client_field_at(c->client, n, &lines[n].name, &lines[n].value))
+        n++;
+    /* A client can do without it, and HTTP/1.0 knows none. */
+    (void)mk_response_send_interim(c->request, c->response, mk_client_status(c->client), lines, n);
+}
+
+static enum mk_verdict answer(struct proxy_call *c)
+{
+    int e;
+    while ((e = mk_client_head(c->client)) == 1)
+        pass_interim(c);
+    if (e == -EAGAIN) {
+        mk_client_resume(c->client); /* more of the request's content may have come */
+        return MK_WAIT;
+    }
+    if (e) {
+        report(c);
+        return refuse(c, mk_client_status_of(e));
+    }
+    if (mk_client_is_upgraded(c->client))
+        return open_tunnel(c);
+    c->step = PROXY_CONTENT;
+    if (proxy_answer_copy(c) || set_content(c))
+        return refuse(c, 503);
+    return MK_DONE;
+}
+
+static enum mk_verdict start(struct proxy_call *c)
+{
+    mk_str upgrade = mk_request_tunnel(c->request);
+    int64_t length = upgrade.p ? 0 : mk_request_length(c->request);
+    enum mk_method method = mk_request_method(c->request);
+    struct mk_client_field *fields;
+    struct mk_client_request ask = {
+        .to = c->route->upstream,
+        .wire = MK_WIRE_HTTP,
+        .method = upgrade.p ? MK_STR("GET") : mk_request_method_text(c->request),
+        .target = proxy_target_make(c->request, c->route),
+        .length = length,
+        .content = mk_str_of(c->content, c->got),
+        .upgrade = upgrade,
+        .is_safe_to_repeat = IDEMPOTENT >> method & 1,
+        .tries = c->route->tries,
+        .response_ms = c->route->response_ms,
+        .silence_ms = c->route->silence_ms,
+    };
+    if (!ask.target.p)
+        return refuse(c, 400);
+    if (proxy_fields_make(c->request, c->route, &fields, &ask.n_fields))
+        return refuse(c, 503);
+    ask.fields = fields;
+    proxy_sticky_wish(c, &ask.wish);
+    if (upgrade.p || (length && !c->content)) {
+        ask.source = &request_content;
+        ask.source_ctx = c;
+    }
+    c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);
+    c->step = PROXY_WAIT;
+    return c->client ? answer(c) : refuse(c, 503);
+}
+
+static unsigned status_of_content(int e)
+{
+    if (e == -EMSGSIZE)
+        return 413;
+    return e == -EBADMSG || e == -ECONNRESET ? 400 : 500;
+}
+
+static enum mk_verdict go_on(struct proxy_call *c)
+{
+    if (c->step == PROXY_OVER)
+        return MK_REFUSE;
+    if (c->step == PROXY_WAIT)
+        return answer(c);
+    int e = gather(c);
+    if (e == -EAGAIN)
+        return MK_WAIT;
+    return e ? refuse(c, status_of_content(e)) : start(c);
+}
+
+static struct proxy_call *begin(struct mk_request *request, struct mk_response *response, void *route)
+{
+    int64_t length = mk_request_tunnel(request).p ? 0 : mk_request_length(request);
+    struct proxy_call *c = mk_request_alloc(request, sizeof *c);
+    if (!c)
+        return NULL;
+    *c = (struct proxy_call){.request = request, .response = response, .route = route};
+    if (length > 0 && length <= GATHER_MAX) {
+        c->length = (size_t)length;
+        c->content = mk_request_alloc(request, c->length);
+        if (!c->content)
+            return NULL;
+    }
+    if (mk_request_on_end(request, end, c))
+        return NULL;
+    mk_request_set_data(request, c);
+    mk_request_follow_client(request);
+    mk_request_limit_wait(request, 0); /* the route has its own clocks */
+    return c;
+}
+
+enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct proxy_call *c = mk_request_data(request);
+    if (!c)
+        c = begin(request, response, data);
+    if (c)
+        return go_on(c);
+    mk_response_set_status(response, 503);
+    return MK_REFUSE;
+}

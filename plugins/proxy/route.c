@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "route.h"
+
+enum { KEEP = 32, TRIES = 2, RESPONSE_MS = 60000, SILENCE_MS = 60000, TRIES_MAX = 16 };
+
+const char proxy_route_form[] =
+    "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
+    "[host=client|upstream|NAME] [forwarded=replace|append|off] [hash=address|path|cookie:NAME|field:NAME] "
+    "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tries=NUMBER] [wait=TIME] [silence=TIME]";
+
+struct words {
+    const struct mk_conf_spot *spot;
+    struct proxy_route *route;
+    mk_str word, value;
+};
+
+static bool fail(const struct words *w, const char *expected)
+{
+    mk_conf_spot_error(w->spot, w->word, "expected %s", expected);
+    return false;
+}
+
+/* ---- Values ---- */
+
+static bool read_switch(const struct words *w, bool *out)
+{
+    *out = mk_str_eq(w->value, MK_STR("on"));
+    return *out || mk_str_eq(w->value, MK_STR("off")) || fail(w, "`on` or `off`");
+}
+
+/* As times in the configuration: a number of s, or with ms, s, m or h. */
+static bool read_time(const struct words *w, uint32_t *out)
+{
+    static const struct {
+        mk_str unit;
+        uint64_t ms;
+    } units[] = {{MK_STR_INIT("ms"), 1},
+                 {MK_STR_INIT("s"), 1000},
+                 {MK_STR_INIT("m"), 60000},
+                 {MK_STR_INIT("h"), 3600000},
+                 {MK_STR_INIT(""), 1000}};
+    uint64_t n;
+    if (mk_str_eq(w->value, MK_STR("off"))) {
+        *out = 0;
+        return true;
+    }
+    for (size_t i = 0; i < MK_LEN(units); i++) {
+        mk_str digits = mk_str_first(w->value, w->value.len - units[i].unit.len);
+        if (!mk_str_ends(w->value, units[i].unit) || !mk_num_parse(digits, &n))
+            continue;
+        *out = n <= UINT32_MAX / units[i].ms ? (uint32_t)(n * units[i].ms) : 0;
+        return (n && *out) || fail(w, "a time above 0, or `off`");
+    }
+    return fail(w, "a time such as `30s`, or `off`");
+}
+
+static bool read_tries(const struct words *w, unsigned *out)
+{
+    uint64_t n;
+    if (!mk_num_parse(w->value, &n) || n < 1 || n > TRIES_MAX)
+        return fail(w, "a number from 1 to 16");
+    *out = (unsigned)n;
+    return true;
+}
+
+static bool read_host(const struct words *w, struct proxy_route *r)
+{
+    if (mk_str_eq(w->value, MK_STR("client")))
+        r->host = mk_str_of(NULL, 0);
+    else if (mk_str_eq(w->value, MK_STR("upstream")))
+        r->host = r->authority;
+    else
+        r->host = w->value;
+    return !r->host.p || (r->host.len && mk_is_field_value(r->host)) ||
+           fail(w, "`client`, `upstream` or a host");
+}
+
+static bool read_forwarded(const struct words *w, struct proxy_route *r)
+{
+    static const char *const choices[] = {"replace", "append", "off"};
+    for (size_t i = 0; i < MK_LEN(choices); i++)
+        if (mk_str_eq(w->value, mk_str_from_c(choices[i]))) {
+            r->forwarded = (enum proxy_forwarded)i;
+            return true;
+        }
+    return fail(w, "`replace`, `append` or `off`");
+}
+
+static bool read_hash(const struct words *w, struct proxy_route *r)
+{
+    mk_str name = w->value, kind = mk_str_cut(&name, ':');
+    r->hash_name = name;
+    if (mk_str_eq(kind, MK_STR("address")) && !name.len)
+        r->hash = PROXY_HASH_ADDRESS;
+    else if (mk_str_eq(kind, MK_STR("path")) && !name.len)
+        r->hash = PROXY_HASH_PATH;
+    else if (mk_str_eq(kind, MK_STR("cookie")) && mk_is_token(name))
+        r->hash = PROXY_HASH_COOKIE;
+    else if (mk_str_eq(kind, MK_STR("field")) && mk_is_token(name))
+        r->hash = PROXY_HASH_FIELD;
+    else
+        return fail(w, "`address`, `path`, `cookie:NAME` or `field:NAME`");
+    return true;
+}
+
+static bool read_sticky(const struct words *w, struct proxy_route *r)
+{
+    r->sticky = w->value;
+    return mk_is_token(w->value) || fail(w, "the name of a cookie");
+}
+
+static bool read_option(struct words *w)
+{
+    struct proxy_route *r = w->route;
+    mk_str value = w->word, name = mk_str_cut(&value, '=');
+    w->value = value;
+    if (!value.len)
+        return fail(w, "an option such as `host=upstream`");
+    if (mk_str_eq(name, MK_STR("host")))
+        return read_host(w, r);
+    if (mk_str_eq(name, MK_STR("forwarded")))
+        return read_forwarded(w, r);
+    if (mk_str_eq(name, MK_STR("hash")))
+        return read_hash(w, r);
+    if (mk_str_eq(name, MK_STR("sticky")))
+        return read_sticky(w, r);
+    if (mk_str_eq(name, MK_STR("redirects")))
+        return read_switch(w, &r->rewrites_redirects);
+    if (mk_str_eq(name, MK_STR("cookies")))
+        return read_switch(w, &r->rewrites_cookies);
+    if (mk_str_eq(name, MK_STR("tries")))
+        return read_tries(w, &r->tries);
+    if (mk_str_eq(name, MK_STR("wait")))
+        return read_time(w, &r->response_ms);
+    if (mk_str_eq(name, MK_STR("silence")))
+        return read_time(w, &r->silence_ms);
+    return fail(w, "host, forwarded, hash, sticky, redirects, cookies, tries, wait or silence");
+}
+
+/* ---- The target ---- */
+
+/* The part of the pattern in front of its first wildcard. */
+static bool set_prefix(const struct words *w, struct proxy_route *r)
+{
+    mk_str pattern = mk_conf_spot_key(w->spot);
+    size_t end = mk_str_find(pattern, '*'), other = mk_str_find(pattern, '?');
+    r->prefix = mk_str_first(pattern, end < other ? end : other);
+    if (pattern.len && pattern.p[0] == '/')
+        return true;
+    mk_conf_spot_error(w->spot, w->word,
+                       "a target with a path replaces the beginning of the pattern, so that must "
+                       "begin with `/`");
+    return false;
+}
+
+/* `unix:/path` ends at the next colon; what follows is the path of the target. */
+static void split(mk_str rest, mk_str *server, mk_str *path)
+{
+    bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
+    size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
+    if (end != MK_STR_NONE && is_unix)
+        end += 5;
+    *server = mk_str_first(rest, end);
+    *path = end == MK_STR_NONE ? mk_str_of(NULL, 0) : mk_str_skip(rest, end + is_unix);
+}
+
+static bool read_target(struct words *w)
+{
+    struct proxy_route *r = w->route;
+    bool tls = mk_str_starts(w->word, MK_STR("https://"));
+    if (!tls && !mk_str_starts(w->word, MK_STR("http://")))
+        return fail(w, "a target such as `http://127.0.0.1:3000`");
+    mk_str server, path;
+    split(mk_str_skip(w->word, tls ? 8 : 7), &server, &path);
+    if (path.p &&
+        (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_field_value(path)))
+        return fail(w, "a path that begins with `/`, without a query");
+    struct mk_upstream_defaults defaults = {.port = tls ? 443 : 80, .tls = tls, .keep = KEEP};
+    r->upstream = mk_upstream_find(w->spot, server, &defaults);
+    r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
+    r->path = path;
+    return r->upstream && (!path.p || set_prefix(w, r));
+}
+
+bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
+{
+    struct proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
+    struct words w = {.spot = spot, .route = r};
+    if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
+        return false;
+    r->tries = TRIES;
+    r->response_ms = RESPONSE_MS;
+    r->silence_ms = SILENCE_MS;
+    r->rewrites_redirects = true;
+    for (;;) {
+        if (!mk_conf_spot_word(spot, &words, &w.word))
+            return false;
+        if (!w.word.p)
+            break;
+        if (!read_option(&w))
+            return false;
+    }
+    *data = r;
+    return true;
+}

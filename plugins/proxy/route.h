@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a route in [ROUTES] says behind `proxy`. */
+#ifndef PROXY_ROUTE_H
+#define PROXY_ROUTE_H
+
+#include <monkey/upstream.h>
+
+enum proxy_forwarded { PROXY_FORWARDED_REPLACE, PROXY_FORWARDED_APPEND, PROXY_FORWARDED_OFF };
+
+/* What `Balance hash` is made of. */
+enum proxy_hash { PROXY_HASH_NONE, PROXY_HASH_ADDRESS, PROXY_HASH_PATH, PROXY_HASH_COOKIE, PROXY_HASH_FIELD };
+
+struct proxy_route {
+    struct mk_upstream *upstream;
+    mk_str authority; /* of the target, for `host=upstream` */
+    mk_str path;      /* of the target; absent: the path is passed as it is */
+    mk_str prefix;    /* of the pattern, which `path` replaces */
+    mk_str host;      /* the Host to send; absent: the client's */
+    enum proxy_forwarded forwarded;
+    enum proxy_hash hash;
+    mk_str hash_name; /* of the cookie or field */
+    mk_str sticky;    /* the cookie that names a server; absent: none */
+    bool rewrites_redirects, rewrites_cookies;
+    unsigned tries;
+    uint32_t response_ms, silence_ms;
+};
+
+bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
+
+extern const char proxy_route_form[];
+
+#endif

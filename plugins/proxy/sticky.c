@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sticky.h"
+
+enum { ID_LEN = 16 };
+
+/* The value of the cookie; absent if the client sent none. */
+static mk_str find_cookie(const struct mk_request *request, mk_str name)
+{
+    mk_str field, lines;
+    for (size_t i = 0; mk_request_field_at(request, i, &field, &lines); i++) {
+        if (!mk_str_eq_nocase(field, MK_STR("Cookie")))
+            continue;
+        while (lines.p) {
+            mk_str pair = mk_str_trim(mk_str_cut(&lines, ';')), key = mk_str_cut(&pair, '=');
+            if (mk_str_eq(key, name))
+                return pair;
+        }
+    }
+    return mk_str_of(NULL, 0);
+}
+
+/* FNV-1a: a client that finds keys with one hash only chooses its own server. */
+static uint64_t hash_of(mk_str text)
+{
+    uint64_t hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < text.len; i++)
+        hash = (hash ^ (unsigned char)text.p[i]) * 0x100000001b3;
+    return hash;
+}
+
+static mk_str key_of(const struct proxy_call *c)
+{
+    const struct proxy_route *r = c->route;
+    switch (r->hash) {
+    case PROXY_HASH_ADDRESS:
+        return mk_request_peer(c->request);
+    case PROXY_HASH_PATH:
+        return mk_request_path(c->request);
+    case PROXY_HASH_COOKIE:
+        return find_cookie(c->request, r->hash_name);
+    case PROXY_HASH_FIELD:
+        return mk_request_field(c->request, r->hash_name);
+    case PROXY_HASH_NONE:
+        break;
+    }
+    return mk_str_of(NULL, 0);
+}
+
+static void write_id(uint64_t id, char out[ID_LEN])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (int i = ID_LEN - 1; i >= 0; i--, id >>= 4)
+        out[i] = digits[id & 15];
+}
+
+static int find_server(const struct mk_upstream *u, mk_str value)
+{
+    char id[ID_LEN];
+    for (unsigned i = 0; value.len == ID_LEN && i < mk_upstream_count(u); i++) {
+        write_id(mk_upstream_server_id(u, i), id);
+        if (memcmp(id, value.p, ID_LEN) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+void proxy_sticky_wish(const struct proxy_call *c, struct mk_link_wish *wish)
+{
+    const struct proxy_route *r = c->route;
+    mk_str key = key_of(c);
+    *wish = (struct mk_link_wish){.server = -1, .hash = hash_of(key), .counts = key.p};
+    if (r->sticky.p)
+        wish->server = find_server(r->upstream, find_cookie(c->request, r->sticky));
+}
+
+int proxy_sticky_set(struct proxy_call *c)
+{
+    const struct proxy_route *r = c->route;
+    int server = mk_client_server(c->client);
+    char room[512], id[ID_LEN];
+    struct mk_buf cookie = mk_buf_fixed(room, sizeof room);
+    if (!r->sticky.p || server < 0 || find_server(r->upstream, find_cookie(c->request, r->sticky)) == server)
+        return 0;
+    write_id(mk_upstream_server_id(r->upstream, (unsigned)server), id);
+    mk_buf_add(&cookie, r->sticky);
+    mk_buf_add_char(&cookie, '=');
+    mk_buf_add(&cookie, mk_str_of(id, sizeof id));
+    mk_buf_add(&cookie, MK_STR("; Path=/; HttpOnly; SameSite=Lax"));
+    if (mk_str_eq(mk_request_scheme(c->request), MK_STR("https")))
+        mk_buf_add(&cookie, MK_STR("; Secure"));
+    return cookie.failed ? 0 : mk_response_add(c->response, MK_STR("Set-Cookie"), mk_buf_str(&cookie));
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "target.h"
+
+/* Would a server that resolves dot segments, or decodes dots, see another path than the one that routes and
+ * hooks have judged? */
+static bool has_dots(mk_str path)
+{
+    for (size_t i = 0; i + 1 < path.len; i++) {
+        bool dot = path.p[i + 1] == '.';
+        bool encoded = path.p[i] == '%' && i + 2 < path.len && path.p[i + 1] == '2' &&
+                       mk_char_lower(path.p[i + 2]) == 'e';
+        if (encoded)
+            return true;
+        if (path.p[i] != '/' || !dot)
+            continue;
+        mk_str rest = mk_str_skip(path, i + 1);
+        size_t end = mk_str_find(rest, '/');
+        mk_str segment = mk_str_first(rest, end);
+        if (mk_str_eq(segment, MK_STR(".")) || mk_str_eq(segment, MK_STR("..")))
+            return true;
+    }
+    return false;
+}
+
+static void add_query(struct mk_buf *out, mk_str query)
+{
+    if (!query.p)
+        return;
+    mk_buf_add_char(out, '?');
+    mk_buf_add(out, query);
+}
+
+/* The raw path without its beginning, if that is written as the prefix is. */
+static bool cut_prefix(mk_str *raw, mk_str prefix)
+{
+    if (!mk_str_starts(*raw, prefix))
+        return false;
+    *raw = mk_str_skip(*raw, prefix.len);
+    return true;
+}
+
+static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_str rest)
+{
+    mk_buf_add(out, route->path);
+    if (rest.len && rest.p[0] == '/' && mk_str_ends(route->path, MK_STR("/")))
+        rest = mk_str_skip(rest, 1);
+    mk_buf_add(out, rest);
+}
+
+static bool write_target(struct mk_buf *out, struct mk_request *request, const struct proxy_route *route)
+{
+    mk_str path = mk_request_path(request), raw = mk_request_raw_target(request),
+           query = mk_request_query(request);
+    raw = mk_str_first(raw, mk_str_find(raw, '?'));
+    bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
+    if (mk_str_eq(path, MK_STR("*"))) {
+        mk_buf_add(out, path);
+        return true;
+    }
+    if (is_plain && (!route->path.p || cut_prefix(&raw, route->prefix))) {
+        if (route->path.p)
+            write_raw(out, route, raw);
+        else
+            mk_buf_add(out, raw);
+    } else {
+        if (mk_request_has_encoded_slash(request)) /* it cannot be told from a literal %2F */
+            return false;
+        if (route->path.p)
+            mk_buf_add(out, route->path);
+        mk_url_escape(out, route->path.p ? mk_str_skip(path, route->prefix.len) : path);
+    }
+    add_query(out, query);
+    return true;
+}
+
+mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *route)
+{
+    mk_str raw = mk_request_raw_target(request);
+    size_t cap = raw.len + 3 * mk_request_path(request).len + route->path.len + 2;
+    char *room = mk_request_alloc(request, cap);
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    if (!room || !write_target(&out, request, route) || out.failed)
+        return mk_str_of(NULL, 0);
+    return mk_buf_str(&out);
+}

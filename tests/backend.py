@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server of HTTP/1.1 behind ours that does what a test says: it remembers what it was asked, and answers bytes."""
+import contextlib
+import json
+import socket
+import threading
+from dataclasses import dataclass, field
+
+SECONDS = 20
+
+
+@dataclass
+class Asked:
+    method: str
+    target: str
+    fields: list
+    body: bytes = b""
+    trailers: list = field(default_factory=list)
+    connection: int = 0  # the how-manieth of the backend's
+
+    def all(self, name):
+        return [value for key, value in self.fields if key.lower() == name.lower()]
+
+    def get(self, name):
+        values = self.all(name)
+        return values[0] if values else None
+
+
+def response(body=b"hello", status="200 OK", fields=()):
+    """A whole response of known length."""
+    body = body.encode() if isinstance(body, str) else body
+    lines = [f"HTTP/1.1 {status}", *(f"{name}: {value}" for name, value in fields), f"Content-Length: {len(body)}"]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def echo(asked):
+    """What was asked, as JSON."""
+    return response(json.dumps({"method": asked.method, "target": asked.target, "fields": asked.fields,
+                                "body": asked.body.decode("latin-1"), "connection": asked.connection}),
+                    fields=[("Content-Type", "application/json")])
+
+
+class Backend:
+    """`reply(asked)` answers bytes, or an iterable of pieces of them; None closes the connection. Or `script(connection)`
+    has the socket to itself."""
+
+    def __init__(self, reply=echo, script=None, family=socket.AF_INET, at=None):
+        self.reply, self.script, self.asked = reply, script, []
+        self.listening = socket.socket(family, socket.SOCK_STREAM)
+        if family == socket.AF_INET:
+            self.listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.listening.bind(at or ("127.0.0.1", 0))
+        self.listening.listen(128)
+        self.at = self.listening.getsockname()
+        self.connections, self.open = 0, set()
+        self.lock = threading.Lock()
+        self.thread = threading.Thread(target=self._accept, daemon=True)
+        self.thread.start()
+
+    @property
+    def address(self):
+        return f"unix:{self.at}" if isinstance(self.at, str) else f"127.0.0.1:{self.at[1]}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        """No more connections, and those there are end."""
+        with contextlib.suppress(OSError):
+            self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+        self.drop()
+        self.thread.join(SECONDS)
+
+    def drop(self):
+        with self.lock:
+            for each in self.open:
+                with contextlib.suppress(OSError):
+                    each.shutdown(socket.SHUT_RDWR)
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            connection.settimeout(SECONDS)
+            with self.lock:
+                self.connections += 1
+                self.open.add(connection)
+                number = self.connections
+            threading.Thread(target=self._serve, args=(connection, number), daemon=True).start()
+
+    def _serve(self, connection, number):
+        with contextlib.suppress(OSError, EOFError), connection:
+            if self.script:
+                self.script(connection)
+            else:
+                self._answer_all(connection, number)
+        with self.lock:
+            self.open.discard(connection)
+
+    def _answer_all(self, connection, number):
+        stream = connection.makefile("rb")
+        while True:
+            asked = read_request(stream, connection)
+            asked.connection = number
+            self.asked.append(asked)
+            reply = self.reply(asked)
+            if reply is None:
+                return
+            for piece in [reply] if isinstance(reply, bytes) else reply:
+                connection.sendall(piece)
+
+
+def read_fields(stream):
+    fields = []
+    while line := stream.readline():
+        if line in (b"\r\n", b"\n"):
+            return fields
+        name, _, value = line.decode("latin-1").partition(":")
+        fields.append((name, value.strip()))
+    raise EOFError
+
+
+def read_chunks(stream):
+    body = b""
+    while size := int(stream.readline().split(b";")[0], 16):
+        body += stream.read(size)
+        stream.readline()
+    return body, read_fields(stream)
+
+
+def read_request(stream, connection):
+    line = stream.readline()
+    if not line:
+        raise EOFError
+    method, target, _ = line.decode("latin-1").split(" ", 2)
+    asked = Asked(method, target, read_fields(stream))
+    if asked.get("Expect"):
+        connection.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
+    if asked.get("Transfer-Encoding"):
+        asked.body, asked.trailers = read_chunks(stream)
+    else:
+        asked.body = stream.read(int(asked.get("Content-Length") or 0))
+    return asked

@@ -1,0 +1,495 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reverse proxy, in front of a server that does what each test says."""
+import json
+import socket
+import time
+
+import pytest
+
+from backend import Backend, response
+from client import Closed
+from monkey import PROTOCOLS
+from proc import wait_until
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+
+
+@pytest.fixture
+def backend():
+    with Backend() as each:
+        yield each
+
+
+@pytest.fixture
+def proxy(monkey, site):
+    """`proxy("/* proxy http://...")` starts the server with these routes."""
+    site.add("index.html", "home")
+
+    def start(*routes, upstream="", **how):
+        lines = "".join(f"    {route}\n" for route in routes)
+        return monkey(plugins=["proxy"], sections=f"{upstream}\n[ROUTES]\n{lines}    /*  static\n", **how)
+
+    return start
+
+
+def field(asked, name):
+    return next((value for key, value in asked["fields"] if key.lower() == name.lower()), None)
+
+
+# ---- Requests ----
+
+@every_protocol
+def test_a_request_passes(proxy, backend):
+    server = proxy(f"/api/* proxy http://{backend.address}")
+    asked = json.loads(server.get("/api/a%20b?x=1&y=%2F", fields=[("X-Own", "value")]).text)
+    assert (asked["method"], asked["target"]) == ("GET", "/api/a%20b?x=1&y=%2F")
+    assert field(asked, "X-Own") == "value"
+    assert server.get("/index.html").text == "home"
+
+
+@every_protocol
+@pytest.mark.parametrize("size", [1, 100, 20_000, 300_000])
+def test_content_passes_both_ways(proxy, size):
+    with Backend(lambda asked: response(asked.body[::-1])) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        content = bytes(i % 251 for i in range(size))
+        reply = server.get("/", "POST", body=content)
+        assert reply.body == content[::-1]
+        assert backend.asked[0].get("Content-Length") == str(size)
+
+
+def test_content_of_unknown_length_passes_in_chunks(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    reply = server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
+    assert json.loads(reply.text)["body"] == "helloyou"
+    assert backend.asked[0].get("Transfer-Encoding") == "chunked" and not backend.asked[0].get("Content-Length")
+
+
+def test_fields_of_one_connection_stay(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    server.get("/", fields=[("Connection", "X-Hop, close"), ("X-Hop", "1"), ("Keep-Alive", "5"), ("TE", "trailers"),
+                            ("Proxy-Authorization", "Basic eA=="), ("Proxy-Connection", "x"), ("X-Stays", "1")])
+    names = {name.lower() for name, _ in backend.asked[0].fields}
+    assert not names & {"x-hop", "keep-alive", "te", "proxy-authorization", "proxy-connection", "upgrade"}
+    assert "x-stays" in names
+
+
+def test_who_asks_is_told(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    server.get("/", fields=[("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6"), ("X-Real-IP", "6.6.6.6"),
+                            ("X-Forwarded-Proto", "https"), ("Via", "1.0 other")])
+    (asked,) = backend.asked
+    assert asked.all("X-Forwarded-For") == ["127.0.0.1"] and asked.all("X-Forwarded-Proto") == ["http"]
+    assert asked.all("Forwarded")[0].startswith("for=127.0.0.1;proto=http;host=")
+    assert asked.all("X-Real-IP") == [] and asked.all("Via") == ["1.0 other, 1.1 monkey"]
+
+
+def test_forwarded_appends_on_wish(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address} forwarded=append")
+    server.get("/", fields=[("X-Forwarded-For", "6.6.6.6"), ("Forwarded", "for=6.6.6.6")])
+    assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6, 127.0.0.1"]
+    assert backend.asked[0].get("Forwarded").startswith("for=6.6.6.6, for=127.0.0.1;")
+
+
+def test_forwarded_off_leaves_what_the_client_says(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address} forwarded=off")
+    server.get("/", fields=[("X-Forwarded-For", "6.6.6.6")])
+    assert backend.asked[0].all("X-Forwarded-For") == ["6.6.6.6"] and not backend.asked[0].get("Forwarded")
+
+
+@pytest.mark.parametrize("option, host", [("", "a.example"), ("host=upstream", None), ("host=b.example", "b.example")])
+def test_the_host_is_a_choice(proxy, backend, option, host):
+    server = proxy(f"/* proxy http://{backend.address} {option}")
+    with server.connect() as c:
+        c.send(b"GET / HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        c.read()
+    assert backend.asked[0].all("Host") == [host or backend.address]
+
+
+# ---- Targets ----
+
+@pytest.mark.parametrize("route, path, target", [
+    ("/api/* proxy http://{}", "/api/x", "/api/x"),
+    ("/api/* proxy http://{}/", "/api/x", "/x"),
+    ("/api/* proxy http://{}/", "/api/", "/"),
+    ("/api/* proxy http://{}/v2", "/api/x", "/v2x"),
+    ("/api/* proxy http://{}/v2/", "/api/x%2Fy?q", "/v2/x%2Fy?q"),
+    ("/api/* proxy http://{}", "/api/%e4%20+", "/api/%e4%20+"),
+    ("/api/* proxy http://{}", "/x/../api/%2e/y", "/api/y"),
+    ("/api/* proxy http://{}/", "/%61pi/x", "/x"),
+    ("/exact proxy http://{}/other", "/exact", "/other"),
+])
+def test_targets(proxy, backend, route, path, target):
+    server = proxy(route.format(backend.address))
+    assert json.loads(server.get(path).text)["target"] == target
+
+
+def test_an_encoded_slash_in_a_path_that_must_be_written_anew_is_refused(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    assert server.get("/a/../b%2Fc").status == 400 and not backend.asked
+    assert json.loads(server.get("/b%2Fc").text)["target"] == "/b%2Fc"
+
+
+# ---- Responses ----
+
+@every_protocol
+def test_status_and_fields_pass(proxy):
+    def reply(asked):
+        return response("made", "201 Created", [("X-Own", "1"), ("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"),
+                                                ("Connection", "X-Hop"), ("X-Hop", "1"), ("Keep-Alive", "timeout=5"),
+                                                ("Date", "Sun, 06 Nov 1994 08:49:37 GMT")])
+
+    with Backend(reply) as backend:
+        got = proxy(f"/* proxy http://{backend.address}").get("/", "POST", body=b"x")
+    assert (got.status, got.text) == (201, "made")
+    assert got["X-Own"] == "1" and got.all("Set-Cookie") == ["a=1", "b=2"] and got["Via"] == "1.1 monkey"
+    assert "X-Hop" not in got and "Keep-Alive" not in got
+    assert got["Date"] == "Sun, 06 Nov 1994 08:49:37 GMT"
+
+
+@every_protocol
+@pytest.mark.parametrize("how", ["chunked", "until close"])
+def test_content_without_a_length_passes(proxy, how):
+    def reply(asked):
+        if how == "chunked":
+            return [b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", b"3;x=y\r\nyou\r\n0\r\n\r\n"]
+        return [b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhello", b"you", None]
+
+    def send(asked):
+        for piece in reply(asked):
+            if piece is None:
+                raise EOFError
+            yield piece
+
+    with Backend(send) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        assert [server.get("/").text for _ in range(3)] == ["helloyou"] * 3
+        assert backend.connections == (1 if how == "chunked" else 3)
+
+
+@every_protocol
+def test_a_large_response_is_whole(proxy):
+    body = bytes(range(256)) * 20_000
+    with Backend(lambda asked: response(body)) as backend:
+        assert proxy(f"/* proxy http://{backend.address}").get("/").body == body
+
+
+@every_protocol
+def test_a_head_has_no_content(proxy):
+    def reply(asked):
+        return response("x" * 1000)[:-1000] if asked.method == "HEAD" else response("x" * 1000)
+
+    with Backend(reply) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        got = server.get("/", "HEAD")
+        assert got.body == b"" and got["Content-Length"] == "1000"
+        assert server.get("/").text == "x" * 1000
+        assert backend.connections == 1
+
+
+@every_protocol
+def test_interim_responses_pass(proxy):
+    early = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n"
+    with Backend(lambda asked: [b"HTTP/1.1 100 Continue\r\n\r\n", early, response("x")]) as backend:
+        got = proxy(f"/* proxy http://{backend.address}").get("/")
+        assert got.text == "x" and [(each.status, each["Link"]) for each in got.interim] == [
+            (103, "</style.css>; rel=preload")]
+
+
+@every_protocol
+def test_trailers_of_responses_pass(proxy):
+    chunks = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n"
+    with Backend(lambda asked: chunks) as backend:
+        got = proxy(f"/* proxy http://{backend.address}").get("/", fields=[("TE", "trailers")])
+        assert got.text == "hello" and ("x-sum", "7") in [(name.lower(), value) for name, value in got.trailers]
+
+
+@pytest.mark.parametrize("location, expected", [
+    ("http://{}/app/x", "/web/x"), ("/app/x?y", "/web/x?y"), ("http://elsewhere.example/app/x",) * 2,
+    ("http://{}0/app/x",) * 2, ("x", "x"), ("//other/app/", "//other/app/")])
+def test_redirects_lead_back_here(proxy, location, expected):
+    with Backend(lambda asked: response("", "302 Found", [("Location", location.format(asked.get("Host")))])) as backend:
+        server = proxy(f"/web/* proxy http://{backend.address}/app/ host=upstream")
+        assert server.get("/web/")["Location"] == expected.format(backend.address)
+
+
+def test_redirects_and_cookies_are_left_or_rewritten_on_wish(proxy):
+    fields = [("Location", "/app/x"), ("Set-Cookie", "a=1; Path=/app/y; Domain=b.example; Secure")]
+    with Backend(lambda asked: response("", "302 Found", fields)) as backend:
+        server = proxy(f"/1/* proxy http://{backend.address}/app/ redirects=off",
+                       f"/2/* proxy http://{backend.address}/app/ cookies=on")
+        assert server.get("/1/")["Location"] == "/app/x" and server.get("/1/")["Set-Cookie"] == fields[1][1]
+        assert server.get("/2/")["Location"] == "/2/x" and server.get("/2/")["Set-Cookie"] == "a=1; Path=/2/y; Secure"
+
+
+# ---- Connections ----
+
+@every_protocol
+def test_connections_are_kept(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    for _ in range(20):
+        assert server.get("/").status == 200
+    assert backend.connections == 1
+
+
+def test_a_kept_connection_that_ends_meanwhile_is_replaced(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    for _ in range(20):
+        assert server.get("/").status == 200
+        backend.drop()
+    assert server.get("/", "POST", body=b"x").status == 200
+
+
+def test_a_connection_that_ends_as_it_is_used_again_is_replaced(proxy):
+    """It reads the second request and closes without an answer."""
+    def reply(asked):
+        return None if [a.connection for a in backend.asked].count(asked.connection) > 1 else response("fine")
+
+    with Backend(reply) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        assert [server.get("/").text for _ in range(6)] == ["fine"] * 6
+
+
+def test_a_post_is_not_repeated(proxy):
+    def reply(asked):
+        return None if len(backend.asked) > 1 else response("fine")
+
+    with Backend(reply) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        assert server.get("/", "POST", body=b"1").text == "fine"
+        assert server.get("/", "POST", body=b"2").status == 502
+        assert [asked.body for asked in backend.asked] == [b"1", b"2"]
+
+
+def test_a_unix_socket(proxy, tmp_path):
+    with Backend(family=socket.AF_UNIX, at=str(tmp_path / "b.sock")) as backend:
+        server = proxy(f"/* proxy http://{backend.address}:/x/")
+        asked = json.loads(server.get("/y").text)
+        assert asked["target"] == "/x/y"
+
+
+# ---- Groups ----
+
+def group(*backends, keys=""):
+    lines = "".join(f"    Server {each if isinstance(each, str) else each.address}\n" for each in backends)
+    return f"[UPSTREAM]\n    Name group\n{lines}{keys}"
+
+
+def test_a_group_shares_the_work(proxy):
+    with Backend() as a, Backend() as b:
+        server = proxy("/* proxy http://group", upstream=group(a, b), workers=1)
+        for _ in range(10):
+            server.get("/")
+        assert len(a.asked) == len(b.asked) == 5
+
+
+def test_a_server_that_is_gone_is_passed_over(proxy):
+    with Backend() as a, Backend() as b:
+        server = proxy("/* proxy http://group", upstream=group(a, b))
+        a.stop()
+        assert [server.get("/").status for _ in range(10)] == [200] * 10
+        assert [server.get("/", "POST", body=b"x").status for _ in range(4)] == [200] * 4
+
+
+def test_a_server_that_fails_a_request_is_replaced_by_another(proxy):
+    with Backend(lambda asked: None) as a, Backend() as b:
+        server = proxy("/* proxy http://group", upstream=group(a, b))
+        assert [server.get("/").status for _ in range(10)] == [200] * 10
+
+
+def test_a_backup(proxy):
+    with Backend() as a, Backend() as b:
+        server = proxy("/* proxy http://group", upstream=group(a, f"{b.address} backup"))
+        assert server.get("/").status == 200 and len(a.asked) == 1
+        a.stop()
+        assert server.get("/").status == 200 and len(b.asked) == 1
+
+
+def test_sticky_sessions(proxy):
+    with Backend() as a, Backend() as b, Backend() as c:
+        server = proxy("/* proxy http://group sticky=SERVER", upstream=group(a, b, c))
+        first = server.get("/")
+        cookie = first["Set-Cookie"].split(";")[0]
+        number = [len(each.asked) for each in (a, b, c)].index(1)
+        for _ in range(6):
+            assert "Set-Cookie" not in server.get("/", fields=[("Cookie", f"x=y; {cookie}")])
+        assert len((a, b, c)[number].asked) == 7
+        (a, b, c)[number].stop()
+        moved = server.get("/", fields=[("Cookie", cookie)])
+        assert moved.status == 200 and moved["Set-Cookie"].split(";")[0] != cookie
+
+
+def test_a_hash_of_the_path(proxy):
+    with Backend() as a, Backend() as b:
+        server = proxy("/* proxy http://group hash=path", upstream=group(a, b, keys="    Balance hash\n"))
+        for path in [f"/{i}" for i in range(20)] * 2:
+            server.get(path)
+        targets = [{asked.target for asked in each.asked} for each in (a, b)]
+        assert all(targets) and not targets[0] & targets[1]
+
+
+def test_the_budget_holds_and_the_rest_queues(proxy):
+    busy, most = [], []
+
+    def reply(asked):
+        busy.append(1)
+        most.append(len(busy))
+        time.sleep(.02)
+        busy.pop()
+        return response("x")
+
+    with Backend(reply) as backend:
+        server = proxy("/* proxy http://group", upstream=group(backend, keys="    MaxConnections 2\n"), workers=2)
+        connections = [server.connect() for _ in range(20)]
+        for c in connections:
+            c.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert [c.read().status for c in connections] == [200] * 20
+        assert max(most) <= 2
+        for c in connections:
+            c.close()
+
+
+# ---- Faults ----
+
+@every_protocol
+@pytest.mark.parametrize("bytes_sent, status", [
+    (b"", 502), (b"HTTP/1.1 200 OK\r\nContent-Le", 502), (b"nonsense\r\n\r\n", 502),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 502),
+    (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", 502),
+    (b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", 502),
+    (b"HTTP/1.1 200 OK\r\nBad Name: 1\r\nContent-Length: 0\r\n\r\n", 502),
+    (b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", 502)])
+def test_what_is_no_response_is_a_502(proxy, bytes_sent, status):
+    def script(connection):
+        connection.recv(65536)
+        connection.sendall(bytes_sent)
+
+    with Backend(script=script) as backend:
+        assert proxy(f"/* proxy http://{backend.address}").get("/", "POST", body=b"x").status == status
+
+
+def test_no_server_is_a_502_and_it_is_back_at_once(proxy):
+    with Backend() as backend:
+        address = backend.at
+        server = proxy(f"/* proxy http://{backend.address}")
+        backend.stop()
+        assert [server.get("/").status for _ in range(8)] == [502] * 8
+    with Backend(at=address):
+        assert server.get("/").status == 200
+
+
+def test_a_server_that_says_nothing_is_a_504(proxy):
+    with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as backend:
+        server = proxy(f"/* proxy http://{backend.address} wait=100ms")
+        assert server.get("/").status == 504
+
+
+@every_protocol
+@pytest.mark.parametrize("how", ["length", "chunked", "bad chunk", "silence"])
+def test_a_response_that_breaks_off_is_seen(proxy, how):
+    head = b"HTTP/1.1 200 OK\r\n" + (b"Content-Length: 100000" if how in ("length", "silence") else
+                                      b"Transfer-Encoding: chunked") + b"\r\n\r\n"
+    start = b"x" * 40000 if how in ("length", "silence") else b"9c40\r\n" + b"x" * 40000 + b"\r\n"
+
+    def script(connection):
+        connection.recv(65536)
+        connection.sendall(head + start + (b"zz\r\n" if how == "bad chunk" else b""))
+        if how == "silence":
+            connection.recv(1)
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address} silence=200ms")
+        with pytest.raises(Closed):
+            server.get("/")
+
+
+def test_more_than_was_promised_reaches_no_other_client(proxy):
+    def script(connection):
+        connection.recv(65536)
+        connection.sendall(response("hello") + b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+        connection.recv(65536)
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        assert [server.get("/").text for _ in range(5)] == ["hello"] * 5
+
+
+@every_protocol
+def test_a_client_that_leaves_cancels_the_work(proxy):
+    ended = []
+
+    def script(connection):
+        connection.recv(65536)
+        ended.append(connection.recv(1))
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        with server.connect() as c:
+            c.request("/")
+            wait_until(lambda: backend.connections == 1, "it is asked")
+        wait_until(lambda: ended == [b""], "its connection ends")
+
+
+def test_a_response_that_comes_before_the_content_is_whole(proxy):
+    """The server refuses an upload early, and reads no more."""
+    def script(connection):
+        connection.recv(1000)
+        connection.sendall(response("too much", "413 Content Too Large", [("Connection", "close")]))
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address}", server="MaxBodySize 100M")
+        with server.connect() as c:
+            c.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50000000\r\n\r\n" + b"x" * 10000)
+            got = c.read()
+            assert (got.status, got.text) == (413, "too much")
+
+
+# ---- Upgrades ----
+
+def test_a_websocket_is_a_tunnel(proxy):
+    def script(connection):
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += connection.recv(65536)
+        assert b"Upgrade: websocket" in head and b"Connection: upgrade" in head.replace(b"Upgrade\r\n", b"upgrade\r\n")
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                           b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: p\r\n\r\nfirst")
+        while data := connection.recv(65536):
+            connection.sendall(data.upper())
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        with server.connect() as c:
+            c.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                   b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: p\r\n\r\n")
+            head = c.read_head()
+            assert head.status == 101 and head["Sec-WebSocket-Accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+            assert head["Sec-WebSocket-Protocol"] == "p"
+            assert c.read_bytes(5) == b"first"
+            c.send(b"hello")
+            assert c.read_bytes(5) == b"HELLO"
+
+
+def test_an_upgrade_that_is_refused_is_a_response(proxy):
+    with Backend(lambda asked: response("no", "403 Forbidden")) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        with server.connect() as c:
+            c.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+                   b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+            got = c.read()
+            assert (got.status, got.text) == (403, "no")
+
+
+# ---- Configuration ----
+
+@pytest.mark.parametrize("route, says", [
+    ("/* proxy", "expects http"), ("/* proxy 127.0.0.1:1", "a target such as"), ("/* proxy http://127.0.0.1:x", "is not a server"),
+    ("/* proxy http://a:1 tries=0", "a number from 1"), ("/* proxy http://a:1 wait=x", "a time"),
+    ("/* proxy http://a:1 host=", "an option"), ("/* proxy http://a:1 x=y", "expected host"),
+    ("*.x proxy http://a:1/y", "must begin with `/`"), ("/* proxy http://a:1/y?z", "without a query"),
+    ("/* proxy http://a:1 hash=cookie", "cookie:NAME")])
+def test_mistakes_are_named(run, tmp_path, route, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n    {route}\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and says in done.err, done.err
