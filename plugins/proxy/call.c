@@ -52,7 +52,13 @@ static ssize_t pull_request(void *ctx, char *room, size_t cap)
     return mk_request_read(((struct proxy_call *)ctx)->request, room, cap);
 }
 
-static const struct mk_client_content request_content = {.source = {.pull = pull_request}};
+static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
+{
+    return mk_request_trailer_at(((struct proxy_call *)ctx)->request, i, name, value);
+}
+
+static const struct mk_client_content request_content = {.source = {.pull = pull_request},
+                                                         .trailer_at = trailer_at};
 
 /* 0: all of it is here. */
 static int gather(struct proxy_call *c)

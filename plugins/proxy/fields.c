@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <sys/random.h>
 
-/* Fields that are added: Host, Via, X-Forwarded-*, Forwarded, Sec-WebSocket-Key. */
+/* Fields that are added: Host, Via, TE, X-Forwarded-*, Forwarded, Sec-WebSocket-Key. */
 enum { ADDED = 8, ADDRESS_MAX = 64, KEY_BYTES = 16 };
 
 struct list {
@@ -199,6 +199,8 @@ int proxy_fields_make(struct mk_request *request, const struct proxy_route *rout
     if (route->forwarded != PROXY_FORWARDED_OFF)
         add_forwarded(&l, address);
     add_via(&l);
+    if (mk_request_accepts_trailers(request))
+        add(&l, MK_STR("TE"), MK_STR("trailers"));
     if (!add_websocket(&l) || l.text.failed)
         return -ENOMEM;
     *out = l.at;

@@ -67,7 +67,7 @@ def test_content_of_unknown_length_passes_in_chunks(proxy, backend):
 
 def test_fields_of_one_connection_stay(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
-    server.get("/", fields=[("Connection", "X-Hop, close"), ("X-Hop", "1"), ("Keep-Alive", "5"), ("TE", "trailers"),
+    server.get("/", fields=[("Connection", "X-Hop, close"), ("X-Hop", "1"), ("Keep-Alive", "5"), ("TE", "gzip"),
                             ("Proxy-Authorization", "Basic eA=="), ("Proxy-Connection", "x"), ("X-Stays", "1")])
     names = {name.lower() for name, _ in backend.asked[0].fields}
     assert not names & {"x-hop", "keep-alive", "te", "proxy-authorization", "proxy-connection", "upgrade"}
@@ -202,6 +202,12 @@ def test_trailers_of_responses_pass(proxy):
     with Backend(lambda asked: chunks) as backend:
         got = proxy(f"/* proxy http://{backend.address}").get("/", fields=[("TE", "trailers")])
         assert got.text == "hello" and ("x-sum", "7") in [(name.lower(), value) for name, value in got.trailers]
+
+
+def test_trailers_of_requests_pass(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    server.get("/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\nX-Sum: 7\r\n\r\n")
+    assert backend.asked[0].trailers == [("X-Sum", "7")]
 
 
 @pytest.mark.parametrize("location, expected", [
@@ -465,9 +471,9 @@ def test_a_websocket_is_a_tunnel(proxy):
             head = c.read_head()
             assert head.status == 101 and head["Sec-WebSocket-Accept"] == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
             assert head["Sec-WebSocket-Protocol"] == "p"
-            assert c.read_bytes(5) == b"first"
+            assert c.read_exactly(5) == b"first"
             c.send(b"hello")
-            assert c.read_bytes(5) == b"HELLO"
+            assert c.read_exactly(5) == b"HELLO"
 
 
 def test_an_upgrade_that_is_refused_is_a_response(proxy):
