@@ -8,8 +8,9 @@
 #include "net/stream.h"
 #include "upstream/names.h"
 
-struct mk_outlet;
+struct mk_check;
 struct mk_link;
+struct mk_outlet;
 struct mk_tls_session;
 
 enum mk_channel_state {
@@ -30,6 +31,7 @@ struct mk_channel {
     struct mk_watcher *watcher;
     struct mk_alarm *alarm;                                 /* for connecting; NULL until it is needed */
     void (*on_ready)(struct mk_channel *c, unsigned which); /* of its user, or of the pool */
+    struct mk_check *check;                                 /* that it serves, in place of a user */
     struct mk_link *user;                                   /* NULL: idle */
     uint64_t idle_since_ms;
     unsigned slot; /* within the budget */

@@ -5,6 +5,7 @@
 
 #include "net/tls.h"
 #include "upstream/balance.h"
+#include "upstream/check.h"
 #include "upstream/health.h"
 
 enum { SWEEP_MS = 1000, POLL_MS = 50 };
@@ -440,19 +441,28 @@ static void on_names(struct mk_names *n)
     serve_waiting(group_of(o));
 }
 
-static void open_group(struct mk_pool *p, struct mk_group *g, const struct mk_upstream *u,
+static bool open_outlet(struct mk_pool *p, struct mk_outlet *o, const struct mk_server *s)
+{
+    o->pool = p;
+    o->server = s;
+    mk_list_init(&o->idle);
+    mk_names_init(&o->names, s, p->worker, on_names);
+    mk_names_refresh(&o->names);
+    if (!s->upstream->settings->check.len || mk_worker_index(p->worker) != 0)
+        return true;
+    o->check = mk_check_start(o);
+    return o->check;
+}
+
+static bool open_group(struct mk_pool *p, struct mk_group *g, const struct mk_upstream *u,
                        struct mk_outlet *outlets)
 {
+    bool ok = true;
     *g = (struct mk_group){.pool = p, .upstream = u, .outlets = outlets};
     mk_list_init(&g->waiting);
-    for (unsigned i = 0; i < u->n; i++) {
-        struct mk_outlet *o = &outlets[i];
-        o->pool = p;
-        o->server = &u->servers[i];
-        mk_list_init(&o->idle);
-        mk_names_init(&o->names, o->server, p->worker, on_names);
-        mk_names_refresh(&o->names);
-    }
+    for (unsigned i = 0; i < u->n; i++)
+        ok &= open_outlet(p, &outlets[i], &u->servers[i]);
+    return ok;
 }
 
 static int open_all(struct mk_pool *p)
@@ -467,11 +477,12 @@ static int open_all(struct mk_pool *p)
     if (!mk_board_enter(&p->board, mk_worker_index(p->worker), &p->row))
         return -EAGAIN;
     struct mk_outlet *outlets = p->outlets;
+    bool ok = true;
     for (const struct mk_upstream *u = all->first; u; u = u->next) {
-        open_group(p, &p->groups[u->index], u, outlets);
+        ok &= open_group(p, &p->groups[u->index], u, outlets);
         outlets += u->n;
     }
-    return 0;
+    return ok ? 0 : -ENOMEM;
 }
 
 int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_upstreams *all)
@@ -494,6 +505,7 @@ int mk_pool_start(struct mk_pool **out, struct mk_worker *w, const struct mk_ups
 static void close_outlet(struct mk_pool *p, struct mk_outlet *o)
 {
     struct mk_channel *c;
+    mk_check_stop(o->check);
     while ((c = take_idle(o)))
         release(c);
     mk_names_fini(&o->names);

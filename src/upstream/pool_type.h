@@ -15,6 +15,7 @@ struct mk_outlet {
     struct mk_list idle; /* the one used last first */
     unsigned n_open, n_idle;
     int64_t turn;                   /* its credit in `Balance turns` */
+    struct mk_check *check;         /* of its health, in the first worker; NULL: none */
     struct mk_tls_session *session; /* the last one, to be resumed */
 };
 

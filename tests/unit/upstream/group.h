@@ -44,7 +44,6 @@ static inline void begin_group(unsigned n)
 {
     worker = (struct mk_worker){0};
     assert_int_equal(mk_loop_init(&worker.loop), 0);
-    worker.loop.now_ms = 1000;
     settings = (struct mk_upstream_settings){.connect_ms = 5000,
                                              .queue_ms = 30000,
                                              .queue_max = 100,

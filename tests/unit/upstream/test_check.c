@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "upstream/check.h"
+
+#include <poll.h>
+
+#include "unit/upstream/group.h"
+
+static int start(void **state)
+{
+    (void)state;
+    begin_group(1);
+    settings.check = MK_STR("/health");
+    settings.check_ms = 100;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    end_group();
+    return 0;
+}
+
+static struct mk_upstream_info info(void)
+{
+    struct mk_upstream_info i;
+    assert_true(mk_upstream_info_at(upstreams.board.shown, servers[0].place, &i));
+    return i;
+}
+
+static void until_checked(uint64_t n)
+{
+    for (int i = 0; info().checks < n && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_true(info().checks >= n);
+}
+
+/* Answers one check; the text that it asked with is in `asked`. */
+static char asked[2048];
+
+static void answer(const char *text)
+{
+    struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
+    while (poll(&waiting, 1, 0) == 0)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    int fd = accept4(listening[0], NULL, NULL, SOCK_CLOEXEC);
+    assert_true(fd >= 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    ssize_t n = recv(fd, asked, sizeof asked - 1, MSG_DONTWAIT);
+    asked[n > 0 ? n : 0] = '\0';
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void a_status_below_400_is_healthy(void **state)
+{
+    (void)state;
+    begin_pool();
+    answer("HTTP/1.1 204 No Content\r\n\r\n");
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 0);
+    assert_int_equal(info().state, MK_UPSTREAM_UP);
+    assert_contains(mk_str_from_c(asked), "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n");
+}
+
+static void others_are_not_and_it_comes_back(void **state)
+{
+    static const char *const bad[] = {"HTTP/1.1 503 No\r\n\r\n", "HTTP/1.1 ",
+                                      "nonsense, at least a line of it\r\n"};
+    (void)state;
+    begin_pool();
+    for (unsigned i = 0; i < 3; i++) {
+        answer(bad[i]);
+        until_checked(i + 1);
+        assert_int_equal(info().checks_failed, i + 1);
+        assert_true(mk_health_is_refused(&servers[0]));
+    }
+    answer("HTTP/1.1 200 OK\r\n\r\n");
+    until_checked(4);
+    assert_false(mk_health_is_refused(&servers[0]));
+}
+
+static void a_server_that_refuses_fails(void **state)
+{
+    (void)state;
+    stop_server(0);
+    begin_pool();
+    until_checked(2);
+    assert_int_equal(info().checks_failed, info().checks);
+    assert_int_equal(info().state, MK_UPSTREAM_DOWN);
+    struct told told;
+    struct mk_link *l = take(&told);
+    assert_int_equal(mk_link_state(l), -EHOSTUNREACH); /* not even tried */
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+static void a_silent_server_fails(void **state)
+{
+    (void)state;
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 1);
+}
+
+static void accepting_can_be_enough(void **state)
+{
+    (void)state;
+    settings.check = MK_STR("connect");
+    begin_pool();
+    until_checked(1);
+    assert_int_equal(info().checks_failed, 0);
+}
+
+static void only_the_first_worker_checks(void **state)
+{
+    (void)state;
+    worker.index = 1;
+    begin_pool();
+    for (int i = 0; i < 20; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(info().checks, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, stop),
+        cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, stop),
+        cmocka_unit_test_setup_teardown(a_silent_server_fails, start, stop),
+        cmocka_unit_test_setup_teardown(accepting_can_be_enough, start, stop),
+        cmocka_unit_test_setup_teardown(only_the_first_worker_checks, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
