@@ -26,23 +26,18 @@ static enum mk_reply_step fail(struct mk_reply *r, const char *problem)
     return MK_REPLY_BAD;
 }
 
-/* What cannot become a head is refused at once: it might never end. */
-static const char *judge_beginning(mk_str text, size_t from)
+/* What cannot become a head is refused at once: it might never end. A CGI program ends, or is ended. */
+static const char *judge_beginning(const struct mk_reply *r, mk_str text, size_t from)
 {
     static const char start[] = "HTTP/1.";
+    if (r->request.cgi)
+        return NULL;
     if (memcmp(text.p, start, mk_min(text.len, sizeof start - 1)) != 0)
         return "it does not begin with HTTP/1.";
     for (size_t i = from; i < text.len; i++)
         if (text.p[i] == '\n' && text.p[i - 1] != '\r')
             return "a line of the head does not end with CRLF";
     return NULL;
-}
-
-/* How long the head is; 0: its end is not there yet. */
-static size_t find_end(mk_str text, size_t from)
-{
-    const char *end = memmem(text.p + from, text.len - from, "\r\n\r\n", 4);
-    return end ? (size_t)(end - text.p) + 4 : 0;
 }
 
 static enum mk_reply_step gather(struct mk_reply *r, mk_str *in, mk_str *head)
@@ -53,11 +48,12 @@ static enum mk_reply_step gather(struct mk_reply *r, mk_str *in, mk_str *head)
     if (r->text.failed)
         return fail(r, "no memory for its head");
     mk_str text = mk_buf_str(&r->text);
-    size_t len = find_end(text, before > 3 ? before - 3 : 0);
-    const char *wrong = judge_beginning(len ? mk_str_first(text, len) : text, before);
+    size_t len = mk_reply_head_end(text, before, r->request);
+    const char *wrong = judge_beginning(r, len ? mk_str_first(text, len) : text, before);
     if (wrong)
         return fail(r, wrong);
-    if (!len && text.len == MK_REPLY_HEAD_MAX)
+    r->head.is_too_long = !len && text.len == MK_REPLY_HEAD_MAX;
+    if (r->head.is_too_long)
         return fail(r, "its head is longer than 32 KB");
     *in = mk_str_skip(*in, len ? len - before : part.len);
     *head = mk_str_first(text, len);
@@ -70,12 +66,12 @@ static enum mk_reply_step accept_head(struct mk_reply *r, mk_str *in, mk_str *he
     if (in->len == 0)
         return MK_REPLY_MORE;
     r->begun = true;
-    size_t len = r->text.len ? 0 : find_end(mk_str_first(*in, MK_REPLY_HEAD_MAX), 0);
+    size_t len = r->text.len ? 0 : mk_reply_head_end(mk_str_first(*in, MK_REPLY_HEAD_MAX), 0, r->request);
     if (!len)
         return gather(r, in, head);
     *head = mk_str_first(*in, len);
     *in = mk_str_skip(*in, len);
-    const char *wrong = judge_beginning(*head, 0);
+    const char *wrong = judge_beginning(r, *head, 0);
     return wrong ? fail(r, wrong) : MK_REPLY_HEADED;
 }
 

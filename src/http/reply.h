@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A response of HTTP/1 as it comes in from a server, in pieces of any size: heads, content, trailers, end.
- * What it holds of a head that came in pieces is bounded; content is handed on as slices of the input. Does
- * no I/O. */
+/* A response of HTTP/1 as it comes in from a server, or of CGI as it comes from a program, in pieces of any
+ * size: heads, content, trailers, end. What it holds of a head that came in pieces is bounded; content is
+ * handed on as slices of the input. Does no I/O. */
 #ifndef MK_HTTP_REPLY_H
 #define MK_HTTP_REPLY_H
 

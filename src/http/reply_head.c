@@ -1,18 +1,45 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/reply_head.h"
 
+enum { STATUS_MIN = 100, STATUS_MAX = 599, CGI_STATUS_MIN = 200 };
+
 struct reading {
     struct mk_reply_head *head;
     struct mk_reply_request request;
     unsigned fields_max;
-    bool has_length, has_coding, has_upgrade, says_close, says_keep_alive;
+    uint64_t seen; /* a bit for each enum mk_field_id */
+    bool says_close, says_keep_alive;
 };
 
+_Static_assert(MK_FIELD_IDS <= 64, "each name has a bit");
+
+static uint64_t bit(enum mk_field_id id)
+{
+    return UINT64_C(1) << id;
+}
+
+static bool has(const struct reading *r, enum mk_field_id id)
+{
+    return r->seen & bit(id);
+}
+
+/* ---- The status ---- */
+
+/* "200", and what follows it behind a space. */
+static bool read_number(struct reading *r, mk_str text, unsigned min)
+{
+    uint64_t status;
+    if (!mk_num_parse(mk_str_first(text, 3), &status) || status < min || status > STATUS_MAX)
+        return false;
+    r->head->status = (unsigned)status;
+    r->head->reason = mk_str_skip(text, 4);
+    return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
+}
+
 /* "HTTP/1.1 200 OK": the reason may be empty, its space must be there. */
-static const char *read_status(struct reading *r, mk_str line)
+static const char *read_status_line(struct reading *r, mk_str line)
 {
     static const size_t version_len = sizeof "HTTP/1.1 " - 1, reason_at = sizeof "HTTP/1.1 200 " - 1;
-    uint64_t status;
     if (line.len < reason_at || !mk_str_starts(line, MK_STR("HTTP/1.")) || line.p[version_len - 1] != ' ' ||
         line.p[reason_at - 1] != ' ')
         return "the status line is not of HTTP/1.0 or 1.1";
@@ -20,28 +47,46 @@ static const char *read_status(struct reading *r, mk_str line)
     if (minor != '0' && minor != '1')
         return "the version is neither HTTP/1.0 nor 1.1";
     r->head->minor = (unsigned)(minor - '0');
-    if (!mk_num_parse(mk_str_of(line.p + version_len, 3), &status) || status < 100 || status > 599)
+    if (!read_number(r, mk_str_skip(line, version_len), STATUS_MIN))
         return "the status is not a number from 100 to 599";
-    r->head->reason = mk_str_skip(line, reason_at);
-    if (!mk_is_field_value(r->head->reason))
-        return "the reason phrase has control characters";
-    r->head->status = (unsigned)status;
+    return mk_is_field_value(r->head->reason) ? NULL : "the reason phrase has control characters";
+}
+
+/* Of a program that writes one, as servers of uwsgi do. */
+static const char *read_program_status_line(struct reading *r, mk_str line)
+{
+    mk_str rest = line, version = mk_str_cut(&rest, ' ');
+    bool is_http = version.len > 5 && version.len <= 8 && mk_char_is_digit(version.p[5]);
+    if (!is_http || !rest.p || !mk_is_field_value(line) || !read_number(r, rest, CGI_STATUS_MIN))
+        return "an invalid status line";
+    r->head->has_status = true;
     return NULL;
 }
 
-static const char *read_length(struct reading *r, mk_str value)
+static const char *read_status_field(struct reading *r, mk_str value)
 {
-    if (r->has_length)
-        return "Content-Length appears twice";
-    r->has_length = true;
-    return mk_num_parse(value, &r->head->length) ? NULL : "Content-Length is not a number";
+    if (r->head->has_status)
+        return "a second status";
+    r->head->has_status = true;
+    return read_number(r, value, CGI_STATUS_MIN) ? NULL : "a status that is not in 200 to 599";
 }
 
-static const char *read_coding(struct reading *r, mk_str value)
+/* ---- Fields ---- */
+
+static const char *read_length(struct reading *r, mk_str value)
 {
-    if (r->has_coding || !mk_str_eq_nocase(value, MK_STR("chunked")))
+    if (has(r, MK_FIELD_CONTENT_LENGTH))
+        return "Content-Length appears twice";
+    r->head->has_length = true;
+    return mk_num_parse(value, &r->head->length) && r->head->length <= INT64_MAX
+               ? NULL
+               : "Content-Length is not a number";
+}
+
+static const char *read_coding(const struct reading *r, mk_str value)
+{
+    if (has(r, MK_FIELD_TRANSFER_ENCODING) || !mk_str_eq_nocase(value, MK_STR("chunked")))
         return "Transfer-Encoding is not just chunked";
-    r->has_coding = true;
     return NULL;
 }
 
@@ -54,10 +99,52 @@ static void read_connection(struct reading *r, mk_str value)
     }
 }
 
+static const char *read_http_field(struct reading *r, enum mk_field_id id, mk_str value)
+{
+    if (id == MK_FIELD_CONTENT_LENGTH)
+        return read_length(r, value);
+    if (id == MK_FIELD_TRANSFER_ENCODING)
+        return read_coding(r, value);
+    if (id == MK_FIELD_CONNECTION)
+        read_connection(r, value);
+    return NULL;
+}
+
+static const char *read_cgi_field(struct reading *r, enum mk_field_id id, mk_str value)
+{
+    switch ((int)id) {
+    case MK_FIELD_STATUS:
+        return read_status_field(r, value);
+    case MK_FIELD_CONTENT_LENGTH:
+        return read_length(r, value);
+    case MK_FIELD_TRANSFER_ENCODING:
+        return "Transfer-Encoding, which only the server may set";
+    case MK_FIELD_LOCATION:
+        return has(r, id) ? "a second Location" : value.len ? NULL : "a Location that is empty";
+    case MK_FIELD_CONTENT_TYPE:
+        return has(r, id) ? "a second Content-Type" : NULL;
+    case MK_FIELD_CONNECTION:
+    case MK_FIELD_KEEP_ALIVE:
+    case MK_FIELD_PROXY_CONNECTION:
+    case MK_FIELD_TE:
+    case MK_FIELD_TRAILER:
+    case MK_FIELD_UPGRADE:
+    case MK_FIELD_DATE:
+    case MK_FIELD_SERVER:
+        return NULL;
+    default:
+        r->head->n_others++;
+        return NULL;
+    }
+}
+
 static const char *add_field(struct reading *r, struct mk_field field)
 {
     struct mk_fields *fields = &r->head->fields;
-    if (fields->n == r->fields_max)
+    if (!r->fields_max)
+        return NULL;
+    r->head->is_too_long = fields->n == r->fields_max;
+    if (r->head->is_too_long)
         return "the head has too many fields";
     fields->at[fields->n++] = field;
     if (!fields->first[field.id])
@@ -75,19 +162,13 @@ static const char *read_field(struct reading *r, mk_str line)
         return "the name of a field is not a token";
     if (!mk_is_field_value(value))
         return "the value of a field has control characters";
-    const char *wrong = NULL;
     enum mk_field_id id = mk_field_find_id(name);
-    if (id == MK_FIELD_CONTENT_LENGTH)
-        wrong = read_length(r, value);
-    else if (id == MK_FIELD_TRANSFER_ENCODING)
-        wrong = read_coding(r, value);
-    else if (id == MK_FIELD_CONNECTION)
-        read_connection(r, value);
-    r->has_upgrade |= id == MK_FIELD_UPGRADE;
-    if (wrong || !r->fields_max)
-        return wrong;
-    return add_field(r, (struct mk_field){.name = name, .value = value, .id = (uint8_t)id});
+    const char *wrong = r->request.cgi ? read_cgi_field(r, id, value) : read_http_field(r, id, value);
+    r->seen |= bit(id);
+    return wrong ? wrong : add_field(r, (struct mk_field){.name = name, .value = value, .id = (uint8_t)id});
 }
+
+/* ---- What it all means ---- */
 
 /* A head of 1xx, 204 or 304 ends the message, and so does each that answers HEAD (RFC 9112, section 6.3). */
 static enum mk_reply_body decide_body(const struct reading *r)
@@ -95,9 +176,9 @@ static enum mk_reply_body decide_body(const struct reading *r)
     const struct mk_reply_head *h = r->head;
     if (h->status < 200 || h->status == 204 || h->status == 304 || r->request.head)
         return MK_REPLY_NONE;
-    if (r->has_coding)
+    if (has(r, MK_FIELD_TRANSFER_ENCODING))
         return MK_REPLY_CHUNKED;
-    if (!r->has_length)
+    if (!h->has_length)
         return MK_REPLY_UNTIL_CLOSE;
     return h->length ? MK_REPLY_LENGTH : MK_REPLY_NONE;
 }
@@ -105,24 +186,74 @@ static enum mk_reply_body decide_body(const struct reading *r)
 static const char *decide(struct reading *r)
 {
     struct mk_reply_head *h = r->head;
-    if (r->has_coding && r->has_length)
+    bool has_coding = has(r, MK_FIELD_TRANSFER_ENCODING);
+    if (has_coding && h->has_length)
         return "both Transfer-Encoding and Content-Length";
-    if (r->has_coding && h->minor == 0)
+    if (has_coding && h->minor == 0)
         return "Transfer-Encoding in HTTP/1.0";
-    if (h->status == 101 && !(r->request.upgrade && r->has_upgrade))
+    if (h->status == 101 && !(r->request.upgrade && has(r, MK_FIELD_UPGRADE)))
         return "101 without a requested Upgrade";
     h->body = decide_body(r);
     h->keep_alive = !r->says_close && (h->minor > 0 || r->says_keep_alive) && h->body != MK_REPLY_UNTIL_CLOSE;
     return NULL;
 }
 
-/* The next line without its CRLF; absent when it does not end with one. */
-static mk_str cut_line(mk_str *text)
+static const char *decide_cgi(struct reading *r)
+{
+    struct mk_reply_head *h = r->head;
+    if (!r->seen && !h->has_status)
+        return "nothing but an empty line";
+    if (!h->has_status)
+        h->status = has(r, MK_FIELD_LOCATION) ? 302 : 200;
+    h->body = decide_body(r);
+    return NULL;
+}
+
+/* ---- Lines ---- */
+
+static size_t find_cgi_end(mk_str text, size_t at)
+{
+    if (at == 0 && (mk_str_starts(text, MK_STR("\n")) || mk_str_starts(text, MK_STR("\r\n"))))
+        return text.p[0] == '\n' ? 1 : 2;
+    for (;;) {
+        size_t next = mk_str_find(mk_str_skip(text, at), '\n');
+        if (next == MK_STR_NONE)
+            return 0;
+        at += next + 1;
+        mk_str rest = mk_str_skip(text, at);
+        if (mk_str_starts(rest, MK_STR("\n")) || mk_str_starts(rest, MK_STR("\r\n")))
+            return at + (rest.p[0] == '\n' ? 1 : 2);
+    }
+}
+
+size_t mk_reply_head_end(mk_str text, size_t seen, struct mk_reply_request request)
+{
+    size_t from = seen > 3 ? seen - 3 : 0;
+    if (request.cgi)
+        return find_cgi_end(text, from);
+    const char *end = memmem(text.p + from, text.len - from, "\r\n\r\n", 4);
+    return end ? (size_t)(end - text.p) + 4 : 0;
+}
+
+/* The next line without its end; absent when it does not end as it must. */
+static mk_str cut_line(mk_str *text, bool cgi)
 {
     mk_str line = mk_str_cut(text, '\n');
-    if (!text->p || line.len == 0 || line.p[line.len - 1] != '\r')
+    bool has_cr = line.len && line.p[line.len - 1] == '\r';
+    if (!text->p || (!has_cr && !cgi))
         return MK_ABSENT;
-    return mk_str_first(line, line.len - 1);
+    return mk_str_first(line, line.len - has_cr);
+}
+
+static const char *read_first_line(struct reading *r, mk_str *text)
+{
+    bool cgi = r->request.cgi;
+    if (cgi && !mk_str_starts(*text, MK_STR("HTTP/")))
+        return NULL;
+    r->head->where = cut_line(text, cgi);
+    if (!r->head->where.p)
+        return "the status line does not end with CRLF";
+    return cgi ? read_program_status_line(r, r->head->where) : read_status_line(r, r->head->where);
 }
 
 const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned fields_max,
@@ -132,17 +263,26 @@ const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned f
     struct mk_field *room = h->fields.at;
     *h = (struct mk_reply_head){0};
     mk_fields_init(&h->fields, room);
-    mk_str line = cut_line(&text);
-    const char *wrong = line.p ? read_status(&r, line) : "the status line does not end with CRLF";
+    const char *wrong = read_first_line(&r, &text);
     while (!wrong) {
-        line = cut_line(&text);
-        if (!line.p)
+        h->where = cut_line(&text, request.cgi);
+        if (!h->where.p)
             return "a line of the head does not end with CRLF";
-        if (line.len == 0)
+        if (h->where.len == 0)
             break;
-        wrong = read_field(&r, line);
+        wrong = read_field(&r, h->where);
     }
-    if (!wrong && text.len)
-        wrong = "there is more after the empty line";
-    return wrong ? wrong : decide(&r);
+    if (wrong)
+        return wrong;
+    h->where = MK_ABSENT;
+    if (text.len)
+        return "there is more after the empty line";
+    return request.cgi ? decide_cgi(&r) : decide(&r);
+}
+
+bool mk_reply_head_is_local_redirect(const struct mk_reply_head *h)
+{
+    mk_str to = mk_fields_get(&h->fields, MK_FIELD_LOCATION);
+    bool is_path = mk_str_starts(to, MK_STR("/")) && !mk_str_starts(to, MK_STR("//"));
+    return is_path && !h->has_status && !h->n_others;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The head of a response (RFC 9112, section 4), read to the letter: a response that two clients could
- * understand in two ways is refused. Allocates nothing: all text points into the input. */
+/* The head of a response, read to the letter: a response that two clients could understand in two ways is
+ * refused. Of HTTP/1 (RFC 9112, section 4), or as a CGI program writes it (RFC 3875, section 6.3). Allocates
+ * nothing: all text points into the input. */
 #ifndef MK_HTTP_REPLY_HEAD_H
 #define MK_HTTP_REPLY_HEAD_H
 
@@ -13,20 +14,38 @@ enum mk_reply_body { MK_REPLY_NONE, MK_REPLY_LENGTH, MK_REPLY_CHUNKED, MK_REPLY_
 struct mk_reply_request {
     bool head;    /* its method is HEAD: the response has no content */
     bool upgrade; /* it asked for another protocol: 101 is an answer */
+    /* The response is what a CGI program writes, over FastCGI, SCGI, uwsgi or a pipe: fields, among them
+     * `Status`, in place of a status line, which may be there all the same; lines may end with LF alone;
+     * there are no chunks. */
+    bool cgi;
 };
 
 struct mk_reply_head {
     unsigned status, minor; /* the x of HTTP/1.x: 0 or 1 */
     mk_str reason;
     enum mk_reply_body body;
-    uint64_t length; /* for MK_REPLY_LENGTH */
-    bool keep_alive; /* the connection may be used again */
+    uint64_t length;   /* for MK_REPLY_LENGTH, and what the head says where there is no content */
+    bool has_length;   /* the head says it */
+    bool keep_alive;   /* the connection may be used again */
+    bool has_status;   /* of CGI: the head says its status; else it is 302 with a Location, and 200 without */
+    unsigned n_others; /* of CGI: fields other than Status, Location, Content-Type, Content-Length and those
+                          that only a server may set */
     struct mk_fields fields;
+    bool is_too_long; /* what is wrong is its size */
+    mk_str where;     /* the line that is wrong; absent: none in particular */
 };
+
+/* How long the head at the beginning of `text` is, its empty line included; 0: its end is not there. `seen`
+ * bytes were searched before. */
+size_t mk_reply_head_end(mk_str text, size_t seen, struct mk_reply_request request);
 
 /* `text` is a whole head, its empty line included. The caller has set h->fields.at to room for `fields_max`
  * lines (at most MK_FIELDS_MAX); with 0 no lines are kept. NULL, or what is wrong with the head: static. */
 const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned fields_max,
                                 struct mk_reply_request request) MK_MUST_USE;
+
+/* Of CGI: is the Location a path of this server, and does the head say nothing else (RFC 3875,
+ * section 6.2.2)? Only if its lines were kept. */
+bool mk_reply_head_is_local_redirect(const struct mk_reply_head *h);
 
 #endif

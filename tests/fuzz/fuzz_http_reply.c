@@ -53,19 +53,22 @@ static void read_reply(mk_str text, size_t size, struct mk_reply_request request
               (request.upgrade && r.head.status == 101));
     out->status = r.head.status;
     out->keep_alive = r.head.keep_alive;
+    MK_ASSERT(!request.cgi || !out->keep_alive);
     out->closed = mk_reply_close(&r);
     MK_ASSERT(out->closed == MK_REPLY_END || (out->closed == MK_REPLY_BAD && r.problem));
     MK_ASSERT(out->step == MK_REPLY_MORE || out->closed == out->step);
     mk_reply_fini(&r);
 }
 
-/* The first byte says what the request was like. */
+/* The first byte says what the request was like, and whether a CGI program answers. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static struct result whole, pieces;
     if (size < 1 || size > INPUT_MAX)
         return 0;
-    struct mk_reply_request request = {.head = data[0] == 'h', .upgrade = data[0] == 'u'};
+    struct mk_reply_request request = {.head = data[0] == 'h' || data[0] == 'C',
+                                       .upgrade = data[0] == 'u',
+                                       .cgi = data[0] == 'c' || data[0] == 'C'};
     mk_str text = mk_str_of((const char *)data + 1, size - 1);
     read_reply(text, INPUT_MAX, request, &whole);
     for (size_t step = 1; step < 5; step++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a script says before its content: its end is found wherever its pieces end, what comes out lies inside
- * of it, and nothing of it could end a field line or a head that we write. */
+ * of it, and nothing of it could end a field line or a head that we write. The parser of the gateways
+ * understands it in the same way. */
 #include "base/assert.h"
-#include "http/field.h"
+#include "http/reply_head.h"
 #include "plugins/cgi/head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -62,6 +63,30 @@ static void check_head(mk_str in, mk_str head)
         MK_ASSERT(h.location.p[0] == '/' && (h.location.len == 1 || h.location.p[1] != '/'));
 }
 
+static bool is_equal(const struct mk_reply_head *r, const struct cgi_head *h)
+{
+    unsigned status = h->status ? h->status : h->location.p ? 302 : 200;
+    return r->status == status && r->has_status == (h->status > 0) && r->n_others == h->n_others &&
+           r->has_length == (h->length >= 0) && (h->length < 0 || r->length == (uint64_t)h->length) &&
+           mk_str_eq(mk_fields_get(&r->fields, MK_FIELD_LOCATION), h->location) &&
+           mk_str_eq(mk_fields_get(&r->fields, MK_FIELD_CONTENT_TYPE), h->type) &&
+           mk_reply_head_is_local_redirect(r) == cgi_head_is_local_redirect(h);
+}
+
+/* It is stricter with status lines alone, and takes fewer fields. */
+static void check_gateways(mk_str in, mk_str head)
+{
+    struct mk_field fields[MK_FIELDS_MAX];
+    struct mk_reply_head r = {.fields.at = fields};
+    struct cgi_head h;
+    bool ok = !mk_reply_head_parse(&r, head, MK_FIELDS_MAX, (struct mk_reply_request){.cgi = true});
+    check_slice(in, r.where);
+    if (cgi_head_parse(&h, head))
+        MK_ASSERT(ok ? is_equal(&r, &h) : r.is_too_long || mk_str_starts(head, MK_STR("HTTP/")));
+    else
+        MK_ASSERT(!ok);
+}
+
 static void check_status_line(mk_str in)
 {
     unsigned status = 0, slow = 0;
@@ -77,10 +102,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     mk_str in = mk_str_of((const char *)data, size);
     size_t end = cgi_head_end(in, 0);
     MK_ASSERT(end == end_slowly(in) && end <= in.len);
+    MK_ASSERT(end == mk_reply_head_end(in, 0, (struct mk_reply_request){.cgi = true}));
     check_status_line(in);
     if (!end)
         return 0;
     MK_ASSERT(is_blank_line(mk_str_first(in, end)));
     check_head(in, mk_str_first(in, end));
+    check_gateways(in, mk_str_first(in, end));
     return 0;
 }
