@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "http/fcgi.h"
+
+#include "base/assert.h"
+
+enum { VERSION = 1, RESPONDER = 1, KEEP_CONNECTION = 1, END_LEN = 8, LONG_LENGTH = 128 };
+
+enum state {
+    HEADER,  /* of a record */
+    CONTENT, /* of a STDOUT or STDERR record */
+    ENDING,  /* content of the END record */
+    PADDING, /* of any record */
+    OVER,
+    BAD,
+};
+
+/* ---- Writing ---- */
+
+void mk_fcgi_write_header(char out[MK_FCGI_HEADER], enum mk_fcgi_type type, size_t len)
+{
+    MK_ASSERT(len <= MK_FCGI_CONTENT_MAX);
+    out[0] = VERSION;
+    out[1] = (char)type;
+    out[2] = 0;
+    out[3] = MK_FCGI_REQUEST;
+    out[4] = (char)(len >> 8);
+    out[5] = (char)(len & 0xff);
+    out[6] = out[7] = 0;
+}
+
+static void add_header(struct mk_buf *out, enum mk_fcgi_type type, size_t len)
+{
+    char header[MK_FCGI_HEADER];
+    mk_fcgi_write_header(header, type, len);
+    mk_buf_add(out, mk_str_of(header, sizeof header));
+}
+
+void mk_fcgi_add_begin(struct mk_buf *out)
+{
+    static const char content[] = {0, RESPONDER, KEEP_CONNECTION, 0, 0, 0, 0, 0};
+    add_header(out, MK_FCGI_BEGIN, sizeof content);
+    mk_buf_add(out, mk_str_of(content, sizeof content));
+}
+
+size_t mk_fcgi_begin_params(struct mk_buf *out)
+{
+    size_t begun = out->len;
+    add_header(out, MK_FCGI_PARAMS, 0); /* its length comes at the end */
+    return begun;
+}
+
+static void add_length(struct mk_buf *out, size_t len)
+{
+    if (len < LONG_LENGTH) {
+        mk_buf_add_char(out, (char)len);
+        return;
+    }
+    const char bytes[] = {(char)(0x80 | (len >> 24 & 0x7f)), (char)(len >> 16 & 0xff),
+                          (char)(len >> 8 & 0xff), (char)(len & 0xff)};
+    mk_buf_add(out, mk_str_of(bytes, sizeof bytes));
+}
+
+void mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value)
+{
+    add_length(out, name.len);
+    add_length(out, value.len);
+    mk_buf_add(out, name);
+    mk_buf_add(out, value);
+}
+
+/* There is one header so far: the pieces behind the first make room for theirs, the last one first. */
+void mk_fcgi_end_params(struct mk_buf *out, size_t begun)
+{
+    if (out->failed)
+        return;
+    size_t len = out->len - begun - MK_FCGI_HEADER, last = len ? (len - 1) / MK_FCGI_CONTENT_MAX : 0;
+    if (!mk_buf_reserve(out, last * MK_FCGI_HEADER))
+        return;
+    char *from = out->p + begun + MK_FCGI_HEADER, *to = out->p + begun;
+    out->len += last * MK_FCGI_HEADER;
+    for (size_t i = last + 1; i-- > 0;) {
+        size_t at = i * MK_FCGI_CONTENT_MAX, n = mk_min(len - at, MK_FCGI_CONTENT_MAX);
+        char *header = to + at + i * MK_FCGI_HEADER;
+        memmove(header + MK_FCGI_HEADER, from + at, n);
+        mk_fcgi_write_header(header, MK_FCGI_PARAMS, n);
+    }
+    if (len)
+        add_header(out, MK_FCGI_PARAMS, 0);
+}
+
+/* ---- Reading ---- */
+
+void mk_fcgi_init(struct mk_fcgi *f)
+{
+    *f = (struct mk_fcgi){.state = HEADER};
+}
+
+static void fail(struct mk_fcgi *f, const char *problem)
+{
+    f->state = BAD;
+    f->problem = problem;
+}
+
+/* True once the block is whole. */
+static bool fill_block(struct mk_fcgi *f, mk_str *in)
+{
+    mk_str part = mk_str_first(*in, sizeof f->block - f->n_block);
+    if (part.len)
+        memcpy(f->block + f->n_block, part.p, part.len);
+    *in = mk_str_skip(*in, part.len);
+    f->n_block = (uint8_t)(f->n_block + part.len);
+    if (f->n_block < sizeof f->block)
+        return false;
+    f->n_block = 0;
+    return true;
+}
+
+static const char *judge_header(const struct mk_fcgi *f)
+{
+    if (f->block[0] != VERSION)
+        return "a record is not of FastCGI 1";
+    if (f->block[2] != 0 || f->block[3] != MK_FCGI_REQUEST)
+        return "a record belongs to another request";
+    if (f->type == MK_FCGI_END)
+        return f->left == END_LEN ? NULL : "an END_REQUEST record has a wrong length";
+    if (f->type != MK_FCGI_STDOUT && f->type != MK_FCGI_STDERR)
+        return "a record is of a type that only a server may send";
+    return f->type == MK_FCGI_STDOUT && f->is_out_over ? "output follows the end of the output" : NULL;
+}
+
+static void read_header(struct mk_fcgi *f, mk_str *in)
+{
+    if (!fill_block(f, in))
+        return;
+    f->type = f->block[1];
+    f->left = (uint16_t)(f->block[4] << 8 | f->block[5]);
+    f->padding = f->block[6];
+    const char *wrong = judge_header(f);
+    if (wrong) {
+        fail(f, wrong);
+        return;
+    }
+    f->is_out_over |= f->type == MK_FCGI_STDOUT && f->left == 0;
+    f->state = f->type == MK_FCGI_END ? ENDING : CONTENT;
+}
+
+static void read_ending(struct mk_fcgi *f, mk_str *in)
+{
+    if (!fill_block(f, in))
+        return;
+    f->status = f->block[4];
+    f->state = PADDING;
+    if (f->status > MK_FCGI_UNKNOWN_ROLE)
+        fail(f, "an END_REQUEST record has an unknown status");
+}
+
+static void read_padding(struct mk_fcgi *f, mk_str *in)
+{
+    size_t n = mk_min(f->padding, in->len);
+    f->padding = (uint8_t)(f->padding - n);
+    *in = mk_str_skip(*in, n);
+    if (f->padding == 0)
+        f->state = f->type == MK_FCGI_END ? OVER : HEADER;
+}
+
+static enum mk_fcgi_step hand_out(struct mk_fcgi *f, mk_str *in, mk_str *data)
+{
+    *data = mk_str_first(*in, f->left);
+    *in = mk_str_skip(*in, data->len);
+    f->left = (uint16_t)(f->left - data->len);
+    return f->type == MK_FCGI_STDOUT ? MK_FCGI_OUT : MK_FCGI_ERR;
+}
+
+enum mk_fcgi_step mk_fcgi_next(struct mk_fcgi *f, mk_str *in, mk_str *data)
+{
+    for (;;) {
+        if (f->state == CONTENT && f->left == 0)
+            f->state = PADDING;
+        if (f->state == PADDING)
+            read_padding(f, in); /* which may have no length */
+        if (f->state == OVER)
+            return MK_FCGI_OVER;
+        if (f->state == BAD)
+            return MK_FCGI_BAD;
+        if (in->len == 0)
+            return MK_FCGI_MORE;
+        if (f->state == CONTENT)
+            return hand_out(f, in, data);
+        if (f->state == ENDING)
+            read_ending(f, in);
+        else if (f->state == HEADER)
+            read_header(f, in);
+    }
+}
+
+void mk_fcgi_unread(struct mk_fcgi *f, mk_str *in, size_t n)
+{
+    MK_ASSERT(f->state == CONTENT && f->type == MK_FCGI_STDOUT && n <= MK_FCGI_CONTENT_MAX - (size_t)f->left);
+    f->left = (uint16_t)(f->left + n);
+    *in = mk_str_of(in->p - n, in->len + n);
+}
