@@ -159,6 +159,12 @@ enum mk_reply_step mk_reply_next(struct mk_reply *r, mk_str *in, mk_str *data)
     return step;
 }
 
+bool mk_reply_is_over(const struct mk_reply *r)
+{
+    bool has_content = r->state != HEADED || r->head.status < 200 || r->head.body != MK_REPLY_NONE;
+    return r->state == END || !has_content;
+}
+
 enum mk_reply_step mk_reply_close(struct mk_reply *r)
 {
     if (r->state == HEADED)

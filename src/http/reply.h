@@ -44,6 +44,8 @@ void mk_reply_fini(struct mk_reply *r);
 /* Takes what it can from the beginning of *in and moves *in behind it. How the bytes were cut changes nothing
  * but the pieces of the data. After the end, and after MK_REPLY_BAD, the answer stays the same. */
 enum mk_reply_step mk_reply_next(struct mk_reply *r, mk_str *in, mk_str *data) MK_MUST_USE;
+/* Has all of its content been handed out, so that only its end may be missing? */
+bool mk_reply_is_over(const struct mk_reply *r);
 /* The server closed: MK_REPLY_END or MK_REPLY_BAD. */
 enum mk_reply_step mk_reply_close(struct mk_reply *r) MK_MUST_USE;
 

@@ -4,6 +4,7 @@
 #define MK_UPSTREAM_POOL_TYPE_H
 
 #include "upstream/link_type.h"
+#include "upstream/retry.h"
 
 struct mk_pool;
 
@@ -26,6 +27,7 @@ struct mk_group {
     struct mk_outlet *outlets;
     struct mk_list waiting; /* links, in the order they came */
     unsigned n_waiting;
+    struct mk_retry retry;
     unsigned first; /* of `Balance least`: where the search begins */
 };
 
