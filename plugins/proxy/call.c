@@ -47,9 +47,17 @@ static void report(struct proxy_call *c)
 
 /* ---- The content of the request ---- */
 
+/* The connection may have room for more at any time: then the server has to call us first. */
 static ssize_t pull_request(void *ctx, char *room, size_t cap)
 {
-    return mk_request_read(((struct proxy_call *)ctx)->request, room, cap);
+    struct proxy_call *c = ctx;
+    bool is_early = c->step == PROXY_WAIT && mk_request_tunnel(c->request).p; /* it is no tunnel yet */
+    if (is_early)
+        return -EAGAIN;
+    if (c->is_called)
+        return mk_request_read(c->request, room, cap);
+    mk_request_resume(c->request);
+    return -EAGAIN;
 }
 
 static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
@@ -88,9 +96,8 @@ static void add_trailers(struct proxy_call *c)
         (void)mk_response_add_trailer(c->response, name, value);
 }
 
-static ssize_t pull(void *ctx, char *room, size_t cap)
+static ssize_t read_content(struct proxy_call *c, char *room, size_t cap)
 {
-    struct proxy_call *c = ctx;
     size_t kept = c->n_kept - c->kept_from;
     if (kept) {
         size_t n = kept < cap ? kept : cap;
@@ -104,6 +111,15 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     if (n == 0)
         add_trailers(c);
     return n >= 0 || n == -EAGAIN ? n : fail_content(c, n);
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct proxy_call *c = ctx;
+    c->is_called = true;
+    ssize_t n = read_content(c, room, cap);
+    c->is_called = false;
+    return n;
 }
 
 static const struct mk_source_ops content = {.pull = pull};
@@ -130,8 +146,10 @@ static int set_content(struct proxy_call *c)
 static bool on_tunnel_input(void *ctx)
 {
     struct proxy_call *c = ctx;
+    c->is_called = true;
     if (c->client)
         mk_client_resume(c->client);
+    c->is_called = false;
     return c->client;
 }
 
@@ -249,7 +267,7 @@ static struct proxy_call *begin(struct mk_request *request, struct mk_response *
         return NULL;
     mk_request_set_data(request, c);
     mk_request_follow_client(request);
-    mk_request_limit_wait(request, 0); /* the route has its own clocks */
+
     return c;
 }
 
@@ -258,8 +276,12 @@ enum mk_verdict proxy_call_handle(struct mk_request *request, struct mk_response
     struct proxy_call *c = mk_request_data(request);
     if (!c)
         c = begin(request, response, data);
-    if (c)
-        return go_on(c);
-    mk_response_set_status(response, 503);
-    return MK_REFUSE;
+    if (!c) {
+        mk_response_set_status(response, 503);
+        return MK_REFUSE;
+    }
+    c->is_called = true;
+    enum mk_verdict verdict = go_on(c);
+    c->is_called = false;
+    return verdict;
 }

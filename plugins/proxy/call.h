@@ -21,7 +21,8 @@ struct proxy_call {
     const struct proxy_route *route;
     struct mk_client *client;
     enum proxy_step step;
-    char *content; /* that is gathered */
+    bool is_called; /* the server has called us, so the request can be read */
+    char *content;  /* that is gathered */
     size_t length, got;
     char kept[512]; /* of the response's content, read with its head */
     size_t n_kept, kept_from;

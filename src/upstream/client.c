@@ -7,7 +7,7 @@
 #include "upstream/client_receive.h"
 #include "upstream/client_send.h"
 #include "upstream/client_state.h"
-#include "upstream/retry.h"
+#include "upstream/pool.h"
 
 /* ---- Going on ---- */
 
@@ -184,7 +184,7 @@ struct mk_client *mk_client_start(struct mk_worker *w, const struct mk_client_re
         mk_client_clock_defer(c);
         return c;
     }
-    mk_upstream_count_request(c->to, w);
+    mk_pool_count_request(c->to, w);
     if (go_on(c))
         mk_client_clock_defer(c);
     return c;

@@ -4,7 +4,7 @@
 #include "upstream/client_receive.h"
 #include "upstream/client_send.h"
 #include "upstream/client_state.h"
-#include "upstream/retry.h"
+#include "upstream/pool.h"
 
 bool mk_client_attempt_begin(struct mk_client *c, void (*on_link)(void *c, unsigned which))
 {
@@ -73,7 +73,7 @@ static bool choose_other(struct mk_client *c)
     c->wish.server = -1;
     c->wish.fresh = c->wants_fresh;
     c->tries--;
-    return has_other_servers(c) && mk_upstream_may_retry(c->to, c->worker);
+    return has_other_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
 /* What an overloaded server of FastCGI answers is no response. */

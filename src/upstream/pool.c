@@ -432,6 +432,24 @@ static void sweep(void *ctx)
         sweep_later(p, SWEEP_MS);
 }
 
+/* ---- Retries ---- */
+
+static struct mk_retry *retry_of(const struct mk_upstream *u, struct mk_worker *w)
+{
+    struct mk_pool *p = mk_worker_data(w, u->all->plugin);
+    return &p->groups[u->index].retry;
+}
+
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
+{
+    mk_retry_count(retry_of(u, w), mk_worker_now_ms(w));
+}
+
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
+{
+    return mk_retry_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
+}
+
 /* ---- The life of a worker ---- */
 
 static void on_names(struct mk_names *n)

@@ -23,6 +23,11 @@ void mk_pool_leave(struct mk_link *l);
 /* Calls on_ready of the link at the end of the turn. */
 void mk_pool_notify(struct mk_pool *p, struct mk_link *l);
 
+/* A request of this worker to the upstream begins. */
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
+/* May one be tried again, within RetryBudget? Then it counts as such. */
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
+
 /* A server has failed: its state is shown until it is up again. */
 void mk_pool_watch(struct mk_pool *p);
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/retry.h"
 
-#include "upstream/pool.h"
-
-MK_PLUGIN_DECLARE(upstream);
-
 /* Forgets the seconds that are too long ago. */
 static unsigned turn_to(struct mk_retry *r, uint64_t now_ms)
 {
@@ -34,20 +30,4 @@ bool mk_retry_take(struct mk_retry *r, uint64_t now_ms, unsigned percent)
     bool may = percent && (r->retries[now] < MK_RETRY_FREE || (retries + 1) * 100 <= requests * percent);
     r->retries[now] += may;
     return may;
-}
-
-static struct mk_retry *retry_of(const struct mk_upstream *u, struct mk_worker *w)
-{
-    struct mk_pool *pool = mk_worker_data(w, &MK_PLUGIN_OF(upstream));
-    return &pool->groups[u->index].retry;
-}
-
-void mk_upstream_count_request(struct mk_upstream *u, struct mk_worker *w)
-{
-    mk_retry_count(retry_of(u, w), mk_worker_now_ms(w));
-}
-
-bool mk_upstream_may_retry(struct mk_upstream *u, struct mk_worker *w)
-{
-    return mk_retry_take(retry_of(u, w), mk_worker_now_ms(w), u->settings->retry_percent);
 }

@@ -4,7 +4,8 @@
 #ifndef MK_UPSTREAM_RETRY_H
 #define MK_UPSTREAM_RETRY_H
 
-#include <monkey/upstream.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 enum {
     MK_RETRY_SECONDS = 10,
@@ -22,9 +23,5 @@ struct mk_retry {
 void mk_retry_count(struct mk_retry *r, uint64_t now_ms);
 /* May one more be tried again? Then it counts as such. */
 bool mk_retry_take(struct mk_retry *r, uint64_t now_ms, unsigned percent);
-
-/* The same for this worker's requests to the upstream, by its RetryBudget. */
-void mk_upstream_count_request(struct mk_upstream *u, struct mk_worker *w);
-bool mk_upstream_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
 #endif

@@ -9,7 +9,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "unit/test.h"
-#include "upstream/retry.h"
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
 enum { FAKE_LINKS = 6, FAKE_OUT_MAX = 8 << 20 };
 
@@ -240,14 +241,14 @@ unsigned mk_upstream_count(const struct mk_upstream *u)
     return fake.n_servers;
 }
 
-void mk_upstream_count_request(struct mk_upstream *u, struct mk_worker *w)
+void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w)
 {
     (void)u;
     (void)w;
     fake.n_requests++;
 }
 
-bool mk_upstream_may_retry(struct mk_upstream *u, struct mk_worker *w)
+bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w)
 {
     (void)u;
     (void)w;
