@@ -242,29 +242,29 @@ static int read_more(struct mk_client *c, char *room, size_t cap)
     return c->input.error;
 }
 
+/* What was read is parsed before this returns: it lies in `room`. */
 int mk_client_receive_head(struct mk_client *c)
 {
     struct mk_field fields[MK_CLIENT_RECEIVE_FIELDS];
     char room[MK_CLIENT_RECEIVE_ROOM];
-    int e;
+    unsigned rounds = 0;
+    int e = 1;
     c->input.reply.head.fields.at = fields;
-    for (unsigned round = 0; round < MK_CLIENT_RECEIVE_ROUNDS; round++) {
+    while (e > 0) {
         switch ((int)c->wire->read(&c->input, &c->in, &c->data)) {
         case MK_REPLY_HEADED:
             if (c->input.reply.head.status != 100)
                 return take_head(c);
             break;
         case MK_REPLY_MORE:
-            e = read_more(c, room, sizeof room);
-            if (e <= 0)
-                return e;
+            e = rounds++ < MK_CLIENT_RECEIVE_ROUNDS ? read_more(c, room, sizeof room) : wait_for_turn(c);
             break;
         default: /* nothing else can be before the head */
             c->problem = c->input.problem;
-            return c->input.error ? c->input.error : -EPROTO;
+            e = c->input.error ? c->input.error : -EPROTO;
         }
     }
-    return wait_for_turn(c);
+    return e;
 }
 
 /* ---- Content ---- */

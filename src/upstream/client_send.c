@@ -4,6 +4,8 @@
 #include "upstream/client_clock.h"
 #include "upstream/client_state.h"
 
+enum { ROOM_MIN = 4096 }; /* for content: less is not worth a call of the source, or a smaller buffer */
+
 /* ---- Content into the buffer ---- */
 
 static uint64_t left_of(const struct mk_client_content_state *content)
@@ -79,19 +81,23 @@ static int fill(struct mk_client *c)
     return (int)n;
 }
 
-/* All of the buffer was sent: its content makes room for more. */
+/* All of the buffer was sent. As long as it may be needed for another attempt it keeps its content, until there
+ * is no room for more. */
 static void recycle(struct mk_client *c)
 {
-    c->content.is_gone |= c->out.len > c->head_len;
+    size_t used = c->out.len - c->head_len;
+    if (c->state == MK_CLIENT_OPEN && used + ROOM_MIN <= MK_CLIENT_SEND_WINDOW)
+        return;
+    c->content.is_gone |= used > 0;
     c->out.len = c->sent = c->head_len;
 }
 
-/* While the source has nothing, the buffer needs no more room than the head. */
+/* While the source has nothing, the buffer needs no room for more. */
 static void shrink(struct mk_client *c)
 {
-    if (c->out.cap < MK_CLIENT_SEND_WINDOW / 2)
+    size_t cap = mk_max(c->out.len, 1);
+    if (c->out.cap < cap + ROOM_MIN)
         return;
-    size_t cap = mk_max(c->head_len, 1);
     char *p = mk_mem_realloc(c->out.p, cap);
     if (!p)
         return;

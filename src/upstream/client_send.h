@@ -9,7 +9,8 @@
 enum {
     MK_CLIENT_SEND_HEAD_MAX = 128 * 1024, /* a longer head is refused */
     MK_CLIENT_SEND_WINDOW = 32 * 1024,    /* content that is under way */
-    MK_CLIENT_SEND_TRAILERS_MAX = 8 * 1024,
+    /* With trailers, and what we add to the head. */
+    MK_CLIENT_SEND_BUFFER_MAX = MK_CLIENT_SEND_HEAD_MAX + MK_CLIENT_SEND_WINDOW + 16 * 1024,
     MK_CLIENT_SEND_TURN_MAX = 1024 * 1024, /* so much is sent before others get their turn */
 };
 
