@@ -49,8 +49,8 @@ MK_API bool mk_upstream_is_tls(const struct mk_upstream *u);
 /** How many servers it has. */
 MK_API unsigned mk_upstream_count(const struct mk_upstream *u);
 
-/** A number for the i-th server that does not change while its name and that of the upstream stay: for a cookie
- * that leads a client to the same server. */
+/** A number for the i-th server that does not change while its name and that of the upstream stay: for a
+ * cookie that leads a client to the same server. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i);
 
 /* ---- Connections ---- */

@@ -3,7 +3,7 @@
 #ifndef PROXY_ANSWER_H
 #define PROXY_ANSWER_H
 
-#include "call.h"
+#include "call_type.h"
 
 /* Status and fields. 0, or a negated errno value of mk_response_add(). */
 int proxy_answer_copy(struct proxy_call *c);

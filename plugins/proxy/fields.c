@@ -97,7 +97,7 @@ static mk_str host_of(const struct list *l)
     return host.p ? host : mk_request_host(l->request);
 }
 
-/* RFC 7239: an IPv6 address stands in quotes and brackets. */
+/* RFC 7239: an IPv6 address is in quotes and brackets. */
 static void write_node(struct mk_buf *out, mk_str address)
 {
     if (mk_str_find(address, ':') == MK_STR_NONE)

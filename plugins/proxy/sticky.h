@@ -3,7 +3,7 @@
 #ifndef PROXY_STICKY_H
 #define PROXY_STICKY_H
 
-#include "call.h"
+#include "call_type.h"
 
 void proxy_sticky_wish(const struct proxy_call *c, struct mk_link_wish *wish);
 /* Names the server that answered, unless the client has named it. 0 or what mk_response_add() answers. */

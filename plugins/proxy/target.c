@@ -63,7 +63,7 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
         else
             mk_buf_add(out, raw);
     } else {
-        if (mk_request_has_encoded_slash(request)) /* it cannot be told from a literal %2F */
+        if (mk_request_has_encoded_slash(request)) /* it looks like a literal %2F */
             return false;
         if (route->path.p)
             mk_buf_add(out, route->path);

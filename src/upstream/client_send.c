@@ -81,8 +81,8 @@ static int fill(struct mk_client *c)
     return (int)n;
 }
 
-/* All of the buffer was sent. As long as it may be needed for another attempt it keeps its content, until there
- * is no room for more. */
+/* All of the buffer was sent. As long as it may be needed for another attempt it keeps its content, until
+ * there is no room for more. */
 static void recycle(struct mk_client *c)
 {
     size_t used = c->out.len - c->head_len;

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is known of one request on its way through the proxy. */
+#ifndef PROXY_CALL_TYPE_H
+#define PROXY_CALL_TYPE_H
+
+#include <monkey/client.h>
+
+#include "route.h"
+
+enum proxy_step {
+    PROXY_GATHER,  /* small content comes in whole, so that a slow client holds no connection */
+    PROXY_WAIT,    /* for the head of the response */
+    PROXY_CONTENT, /* of the response */
+    PROXY_TUNNEL,
+    PROXY_OVER,
+};
+
+struct proxy_call {
+    struct mk_request *request;
+    struct mk_response *response;
+    const struct proxy_route *route;
+    struct mk_client *client;
+    enum proxy_step step;
+    bool is_called; /* the server has called us, so the request can be read */
+    char *content;  /* that is gathered */
+    size_t length, got;
+    char kept[512]; /* of the response's content, read with its head */
+    size_t n_kept, kept_from;
+};
+
+#endif
