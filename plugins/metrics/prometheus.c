@@ -4,55 +4,24 @@
 #include <monkey/tls.h>
 #include <monkey/version.h>
 
+#include "exposition.h"
 #include "snapshot.h"
+#include "upstreams.h"
 
 enum { LE_FIRST_LOG2 = 6, LE_LAST_LOG2 = 26 }; /* 64 us to 67 s */
-
-static void begin(struct mk_buf *out, const char *name, const char *type, const char *help)
-{
-    mk_buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-static void add_label(struct mk_buf *out, mk_str value)
-{
-    for (size_t i = 0; i < value.len; i++) {
-        if (value.p[i] == '\\' || value.p[i] == '"')
-            mk_buf_add_char(out, '\\');
-        mk_buf_add_char(out, value.p[i]);
-    }
-}
-
-static void add_value(struct mk_buf *out, uint64_t n)
-{
-    mk_buf_add_char(out, ' ');
-    mk_buf_add_num(out, n);
-    mk_buf_add_char(out, '\n');
-}
-
-/* Microseconds as seconds, without trailing zeroes. */
-static void add_seconds(struct mk_buf *out, uint64_t us)
-{
-    mk_buf_addf(out, "%llu", (unsigned long long)(us / 1000000));
-    if (us % 1000000 == 0)
-        return;
-    mk_buf_addf(out, ".%06llu", (unsigned long long)(us % 1000000));
-    while (!out->failed && out->p[out->len - 1] == '0')
-        out->len--;
-}
 
 /* name{host="..." and room for more labels */
 static void add_name(struct mk_buf *out, const char *name, mk_str host)
 {
-    mk_buf_addf(out, "%s{host=\"", name);
-    add_label(out, host);
-    mk_buf_add_char(out, '"');
+    mk_buf_add(out, mk_str_from_c(name));
+    metrics_exposition_add_label(out, true, "host", host);
 }
 
 static void print_single(struct mk_buf *out, const char *name, const char *type, const char *help, uint64_t n)
 {
-    begin(out, name, type, help);
+    metrics_exposition_begin(out, name, type, help);
     mk_buf_add(out, mk_str_from_c(name));
-    add_value(out, n);
+    metrics_exposition_add_value(out, n);
 }
 
 /* ---- The server ---- */
@@ -61,7 +30,7 @@ static void print_server(const struct snapshot *s, struct mk_buf *out)
 {
     const struct processes *p = s->metrics->processes;
     int64_t started = mk_worker_server_started(s->worker), now = mk_worker_now(s->worker);
-    begin(out, "monkey_build_info", "gauge", "The version, as a label.");
+    metrics_exposition_begin(out, "monkey_build_info", "gauge", "The version, as a label.");
     mk_buf_addf(out, "monkey_build_info{version=\"%s\"} 1\n", MONKEY_VERSION);
     print_single(out, "monkey_start_time_seconds", "gauge",
                  "Start time of the server, in seconds since 1970.", (uint64_t)started);
@@ -85,11 +54,12 @@ static void print_certificates(const struct snapshot *s, struct mk_buf *out)
         if (expires <= 0 || mk_host_name(host).len == 0)
             continue;
         if (!any)
-            begin(out, name, "gauge", "Expiry of the certificate of a host, in seconds since 1970.");
+            metrics_exposition_begin(out, name, "gauge",
+                                     "Expiry of the certificate of a host, in seconds since 1970.");
         any = true;
         add_name(out, name, mk_host_name(host));
         mk_buf_add_char(out, '}');
-        add_value(out, (uint64_t)expires);
+        metrics_exposition_add_value(out, (uint64_t)expires);
     }
 }
 
@@ -99,7 +69,8 @@ static void print_requests(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_http_requests_total";
     char room[8];
-    begin(out, name, "counter", "Requests that have ended; code 0: no response was started.");
+    metrics_exposition_begin(out, name, "counter",
+                             "Requests that have ended; code 0: no response was started.");
     for (size_t i = 0; i < s->n_labels; i++) {
         const struct totals *t = &s->labels[i].totals;
         for (unsigned row = 0; row < t->n_rows; row++) {
@@ -109,7 +80,7 @@ static void print_requests(const struct snapshot *s, struct mk_buf *out)
                 add_name(out, name, s->labels[i].name);
                 mk_buf_addf(out, ",method=\"%s\",code=\"%s\"}", metrics_method_label(m),
                             metrics_status_label(t->status[row], room));
-                add_value(out, t->requests[row][m]);
+                metrics_exposition_add_value(out, t->requests[row][m]);
             }
         }
     }
@@ -118,12 +89,12 @@ static void print_requests(const struct snapshot *s, struct mk_buf *out)
 static void print_endings(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_http_endings_total";
-    begin(out, name, "counter", "How requests ended.");
+    metrics_exposition_begin(out, name, "counter", "How requests ended.");
     for (size_t i = 0; i < s->n_labels; i++) {
         for (unsigned e = 0; e < MK_ENDINGS; e++) {
             add_name(out, name, s->labels[i].name);
             mk_buf_addf(out, ",ending=\"%s\"}", mk_ending_name((enum mk_ending)e));
-            add_value(out, s->labels[i].totals.endings[e]);
+            metrics_exposition_add_value(out, s->labels[i].totals.endings[e]);
         }
     }
 }
@@ -131,11 +102,11 @@ static void print_endings(const struct snapshot *s, struct mk_buf *out)
 static void print_bytes(const struct snapshot *s, struct mk_buf *out)
 {
     static const char name[] = "monkey_http_response_bytes_total";
-    begin(out, name, "counter", "Bytes of content sent, without heads.");
+    metrics_exposition_begin(out, name, "counter", "Bytes of content sent, without heads.");
     for (size_t i = 0; i < s->n_labels; i++) {
         add_name(out, name, s->labels[i].name);
         mk_buf_add_char(out, '}');
-        add_value(out, s->labels[i].totals.bytes);
+        metrics_exposition_add_value(out, s->labels[i].totals.bytes);
     }
 }
 
@@ -146,11 +117,11 @@ static void print_bound(struct mk_buf *out, mk_str host, uint64_t us, uint64_t n
     add_name(out, DURATION "_bucket", host);
     mk_buf_add(out, MK_STR(",le=\""));
     if (us)
-        add_seconds(out, us);
+        metrics_exposition_add_seconds(out, us);
     else
         mk_buf_add(out, MK_STR("+Inf"));
     mk_buf_add(out, MK_STR("\"}"));
-    add_value(out, n);
+    metrics_exposition_add_value(out, n);
 }
 
 /* Two bounds for each doubling. Both are ends of buckets, so the counts are exact. */
@@ -168,17 +139,18 @@ static void print_histogram(const struct labelled *l, struct mk_buf *out)
     print_bound(out, l->name, 0, below);
     add_name(out, DURATION "_sum", l->name);
     mk_buf_add(out, MK_STR("} "));
-    add_seconds(out, l->totals.duration_us);
+    metrics_exposition_add_seconds(out, l->totals.duration_us);
     mk_buf_add_char(out, '\n');
     add_name(out, DURATION "_count", l->name);
     mk_buf_add_char(out, '}');
-    add_value(out, below);
+    metrics_exposition_add_value(out, below);
 }
 
 static void print_durations(const struct snapshot *s, struct mk_buf *out)
 {
-    begin(out, DURATION, "histogram",
-          "From the end of a request head to the end of the request, without events of the live page.");
+    metrics_exposition_begin(
+        out, DURATION, "histogram",
+        "From the end of a request head to the end of the request, without events of the live page.");
     for (size_t i = 0; i < s->n_labels; i++)
         print_histogram(&s->labels[i], out);
 }
@@ -254,12 +226,12 @@ static const struct process_family families[] = {
 static void print_family(const struct snapshot *s, const struct process_family *f, struct mk_buf *out)
 {
     struct process_view p;
-    begin(out, f->name, f->type, f->help);
+    metrics_exposition_begin(out, f->name, f->type, f->help);
     for (size_t i = 0; metrics_snapshot_process(s, i, &p); i++) {
         if (!p.stats.pid || (f->is_told && !p.known))
             continue;
         mk_buf_addf(out, "%s{pid=\"%lld\"}", f->name, (long long)p.stats.pid);
-        add_value(out, f->value(&p));
+        metrics_exposition_add_value(out, f->value(&p));
     }
 }
 
@@ -274,8 +246,8 @@ static void print_workers(const struct snapshot *s, struct mk_buf *out)
         open += p.stats.open;
     }
     print_single(out, "monkey_connections", "gauge", "Open connections.", open);
-    begin(out, "monkey_workers", "gauge",
-          "Worker processes; leaving: with an older configuration, or draining.");
+    metrics_exposition_begin(out, "monkey_workers", "gauge",
+                             "Worker processes; leaving: with an older configuration, or draining.");
     mk_buf_addf(out, "monkey_workers{state=\"serving\"} %llu\nmonkey_workers{state=\"leaving\"} %llu\n",
                 (unsigned long long)serving, (unsigned long long)leaving);
     for (size_t i = 0; i < MK_LEN(families); i++)
@@ -287,10 +259,11 @@ static void print_h2(const struct snapshot *s, struct mk_buf *out)
     static const char name[] = "monkey_http2_ended_total";
     const char *reason;
     uint64_t n;
-    begin(out, name, "counter", "HTTP/2 connections closed because of the behaviour of their clients.");
+    metrics_exposition_begin(out, name, "counter",
+                             "HTTP/2 connections closed because of the behaviour of their clients.");
     for (size_t i = 0; mk_worker_h2_ended(s->worker, i, &reason, &n); i++) {
         mk_buf_addf(out, "%s{reason=\"%s\"}", name, reason);
-        add_value(out, n);
+        metrics_exposition_add_value(out, n);
     }
 }
 
@@ -303,5 +276,6 @@ void metrics_prometheus_print(const struct snapshot *s, struct mk_buf *out)
     print_durations(s, out);
     print_workers(s, out);
     print_h2(s, out);
+    metrics_upstreams_print(s->metrics->upstreams, out);
     print_certificates(s, out);
 }

@@ -3,6 +3,8 @@
 #ifndef METRICS_SETTINGS_H
 #define METRICS_SETTINGS_H
 
+#include <monkey/upstream.h>
+
 #include "counts.h"
 #include "processes.h"
 
@@ -34,6 +36,7 @@ struct label {
 struct metrics {
     struct processes *processes;
     struct history *history;
+    const struct mk_upstream_board *upstreams;
     uint32_t load; /* its number */
     struct label *labels;
 };

@@ -171,8 +171,8 @@ function bars(svg, buckets) {
 
 // ---- Tables ----
 
-// One row for each entry: `cells` are texts, or functions that fill the cell; the first one is the row head. Rows
-// and cells are reused, so that selections and the place of a screen reader survive.
+// One row for each entry: `cells` are texts, texts with a class, or functions that fill the cell; the first one is the
+// row head. Rows and cells are reused, so that selections and the place of a screen reader survive.
 function table(id, rows) {
     const body = $(id).tBodies[0];
     while (body.rows.length > rows.length)
@@ -186,10 +186,15 @@ function table(id, rows) {
                 if (!j)
                     node.scope = "row";
             }
-            if (typeof cell === "function")
+            if (typeof cell === "function") {
                 cell(node.firstChild || make("svg", {role: "img"}, node), node);
-            else if (node.textContent !== cell)
-                node.textContent = cell;
+                return;
+            }
+            const [text, name] = typeof cell === "string" ? [cell, ""] : cell;
+            if (node.textContent !== text)
+                node.textContent = text;
+            if (node.className !== name)
+                node.className = name;
         });
     });
 }
@@ -295,6 +300,14 @@ function showRequests(now, p) {
     bars($("histogram"), bucketsSince(now.now_ms - 60e3));
 }
 
+function showUpstreams(now) {
+    $("upstreams-part").hidden = !now.upstreams.length;
+    table("upstreams", now.upstreams.map(u => [u.server + (u.backup ? " (backup)" : ""),
+        [u.state.replace("_", " "), `text dot ${u.state}`], [u.upstream === u.server ? "–" : u.upstream, "text"],
+        whole.format(u.busy), whole.format(u.idle), u.max ? whole.format(u.max) : "none", whole.format(u.waiting),
+        micros(u.latency_us || null), whole.format(u.requests), whole.format(u.failures)]));
+}
+
 function showProcesses(now) {
     const workers = ratesOf("workers", "pid", w => w.requests), hosts = ratesOf("hosts", "name", h => h.requests);
     table("workers", now.workers.map(w => [String(w.pid), w.state, number(workers.get(w.pid)),
@@ -323,6 +336,7 @@ function show() {
     showFacts(now);
     showTiles(now, p);
     showRequests(now, p);
+    showUpstreams(now);
     showProcesses(now);
     document.title = `${number(p.requests)}/s, Monkey, live`;
 }
