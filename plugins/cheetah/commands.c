@@ -5,6 +5,7 @@
 #include "levels.h"
 #include "reload.h"
 #include "show.h"
+#include "upstreams.h"
 
 struct command {
     const char *name, *alias;
@@ -35,6 +36,7 @@ static const struct command commands[] = {
     {"status", NULL, 's', NULL, "totals since the server started", true, cheetah_show_status},
     {"workers", NULL, 'w', NULL, "the worker processes", true, cheetah_show_workers},
     {"connections", NULL, 0, NULL, "open connections of all workers", true, cheetah_connections},
+    {"upstreams", NULL, 0, NULL, "the servers behind this one", true, cheetah_upstreams},
     {"hosts", "vhosts", 'v', NULL, "hosts with names, roots and routes", false, cheetah_show_hosts},
     {"plugins", NULL, 'g', NULL, "loaded plugins, in the order of their hooks", false, cheetah_show_plugins},
     {"configuration", "config", 'f', NULL, "the effective configuration, including defaults", false,
@@ -62,7 +64,8 @@ static void help(struct cheetah_session *s, mk_str args, bool json)
         mk_buf_addf(&text, "%-14s %-8s %-2s %s\n", c->name, c->args ? c->args : "", c->letter ? letter : "",
                     c->help);
     }
-    mk_buf_add(&text, MK_STR("json COMMAND            status, workers, connections and cache as JSON\n"));
+    mk_buf_add(&text,
+               MK_STR("json COMMAND            status, workers, connections, upstreams and cache as JSON\n"));
     cheetah_session_say(s, mk_buf_str(&text));
     cheetah_session_answer(s, CHEETAH_DONE, "%s", "");
 }

@@ -177,3 +177,14 @@ void cheetah_cell_ms(struct cheetah_sheet *s, uint64_t ms)
     mk_buf_addf(&text, "%llu.%03us", (unsigned long long)(ms / 1000), (unsigned)(ms % 1000));
     number(s, ms, &text);
 }
+
+void cheetah_cell_us(struct cheetah_sheet *s, uint64_t us)
+{
+    char room[32];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    if (us < 1000000)
+        mk_buf_addf(&text, "%u.%03ums", (unsigned)(us / 1000), (unsigned)(us % 1000));
+    else
+        mk_buf_addf(&text, "%llu.%03us", (unsigned long long)(us / 1000000), (unsigned)(us / 1000 % 1000));
+    number(s, us, &text);
+}

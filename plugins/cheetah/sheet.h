@@ -35,6 +35,7 @@ void cheetah_cell_bytes(struct cheetah_sheet *s, uint64_t bytes);
 void cheetah_cell_time(struct cheetah_sheet *s, int64_t time);
 void cheetah_cell_seconds(struct cheetah_sheet *s, uint64_t seconds);
 void cheetah_cell_ms(struct cheetah_sheet *s, uint64_t ms);
+void cheetah_cell_us(struct cheetah_sheet *s, uint64_t us);
 
 /* "3d 4h 5m 6s" */
 void cheetah_add_span(struct mk_buf *out, uint64_t seconds);

@@ -3,6 +3,8 @@
 #ifndef CHEETAH_SHELL_TYPE_H
 #define CHEETAH_SHELL_TYPE_H
 
+#include <monkey/upstream.h>
+
 #include "seats.h"
 #include "settings.h"
 
@@ -11,6 +13,7 @@ struct cheetah {
     struct cheetah_settings settings;
     const void *section;
     struct cheetah_seats *seats;
+    const struct mk_upstream_board *upstreams;
 
     /* The socket; see socket.h. */
     int fd;

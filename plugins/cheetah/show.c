@@ -9,14 +9,11 @@
 #include "levels.h"
 #include "sheet.h"
 
-enum { TEXT_MAX = 4 << 20 };
-
-/* Prints the text, or a failure, and ends the answer. */
-static void tell(struct cheetah_session *s, struct mk_buf *text)
+void cheetah_show_text(struct cheetah_session *s, struct mk_buf *text)
 {
     if (text->failed)
         cheetah_session_answer(s, CHEETAH_FAILED, "the answer exceeds %d MB, or the server is out of memory",
-                               TEXT_MAX >> 20);
+                               CHEETAH_TEXT_MAX >> 20);
     else
         cheetah_session_say(s, mk_buf_str(text));
     if (!text->failed)
@@ -87,7 +84,7 @@ void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
 {
     const struct shell *shell = cheetah_session_shell(s);
     const struct mk_worker *w = shell->worker;
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     struct cheetah_sheet sheet = {.out = &text,
                                   .columns = status_columns,
                                   .n = MK_LEN(status_columns),
@@ -108,7 +105,7 @@ void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json)
     cheetah_cell_text(&sheet, mk_str_from_c(cheetah_level_names[mk_worker_log_level(w)]));
     cheetah_cell_num(&sheet, cheetah_seats_count(shell->cheetah->seats, w));
     cheetah_sheet_end(&sheet);
-    tell(s, &text);
+    cheetah_show_text(s, &text);
 }
 
 void cheetah_show_version(struct cheetah_session *s, mk_str args, bool json)
@@ -154,7 +151,7 @@ static void write_worker(struct cheetah_sheet *sheet, const struct mk_worker_sta
 static void finish_workers(struct cheetah_session *s, const struct cheetah_gathering *g)
 {
     const struct mk_worker *w = cheetah_session_shell(s)->worker;
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     struct cheetah_sheet sheet = {
         .out = &text, .columns = worker_columns, .n = MK_LEN(worker_columns), .json = g->json};
     struct mk_worker_stats stats;
@@ -164,7 +161,7 @@ static void finish_workers(struct cheetah_session *s, const struct cheetah_gathe
             write_worker(&sheet, &stats, cheetah_gather_find(g, stats.pid));
     cheetah_sheet_end(&sheet);
     (void)cheetah_gather_missing(s, g);
-    tell(s, &text);
+    cheetah_show_text(s, &text);
 }
 
 void cheetah_show_workers(struct cheetah_session *s, mk_str args, bool json)
@@ -181,7 +178,7 @@ static const struct cheetah_column cache_columns[] = {
 
 static void finish_cache(struct cheetah_session *s, const struct cheetah_gathering *g)
 {
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     struct cheetah_sheet sheet = {
         .out = &text, .columns = cache_columns, .n = MK_LEN(cache_columns), .json = g->json};
     cheetah_sheet_begin(&sheet);
@@ -264,30 +261,30 @@ static void write_host(struct mk_buf *text, const struct mk_host *h)
 void cheetah_show_hosts(struct cheetah_session *s, mk_str args, bool json)
 {
     const struct mk_worker *w = cheetah_session_shell(s)->worker;
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     const struct mk_host *h;
     (void)args, (void)json;
     for (size_t i = 0; (h = mk_worker_host_at(w, i)); i++)
         write_host(&text, h);
-    tell(s, &text);
+    cheetah_show_text(s, &text);
 }
 
 void cheetah_show_plugins(struct cheetah_session *s, mk_str args, bool json)
 {
     const struct mk_worker *w = cheetah_session_shell(s)->worker;
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     const struct mk_plugin *p;
     (void)args, (void)json;
     for (size_t i = 0; (p = mk_worker_plugin_at(w, i)); i++)
         mk_buf_addf(&text, "%-12s  %-8s  %s\n", p->name, p->version ? p->version : "-",
                     p->help ? p->help : "");
-    tell(s, &text);
+    cheetah_show_text(s, &text);
 }
 
 void cheetah_show_configuration(struct cheetah_session *s, mk_str args, bool json)
 {
-    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    struct mk_buf text = mk_buf_growing(CHEETAH_TEXT_MAX);
     (void)args, (void)json;
     mk_worker_print_config(cheetah_session_shell(s)->worker, &text);
-    tell(s, &text);
+    cheetah_show_text(s, &text);
 }

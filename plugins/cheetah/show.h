@@ -5,6 +5,11 @@
 
 #include "session.h"
 
+enum { CHEETAH_TEXT_MAX = 4 << 20 };
+
+/* Prints the text, or a failure, frees it and ends the answer. */
+void cheetah_show_text(struct cheetah_session *s, struct mk_buf *text);
+
 void cheetah_show_status(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_workers(struct cheetah_session *s, mk_str args, bool json);
 void cheetah_show_hosts(struct cheetah_session *s, mk_str args, bool json);
