@@ -15,7 +15,9 @@ extern "C" {
  * A response: status, fields and content, never raw bytes, so that it can be sent over any version of HTTP.
  *
  * It can be changed until its head is sent; from then on every function below returns -EALREADY. The server
- * does the framing: adding Content-Length, Transfer-Encoding, Connection, Date or Server fails (-EINVAL).
+ * does the framing: adding Content-Length, Transfer-Encoding or Connection fails (-EINVAL). It also adds Date
+ * and Server, unless the response has its own, as one that passes on what another server sent (RFC 9110,
+ * section 6.6.1).
  */
 struct mk_response;
 struct mk_request;
@@ -37,7 +39,8 @@ MK_API int mk_response_fail(struct mk_response *r, unsigned status);
 
 /**
  * Adds a field line; both texts are copied. 0; -EINVAL when the name is not a token, the value holds a
- * control character, or the field is one of the server's own; -ENOMEM; -EALREADY.
+ * control character, or the field is one of the server's own; -ENOMEM; -EALREADY. A second Date or Server
+ * replaces the first.
  */
 MK_API int mk_response_add(struct mk_response *r, mk_str name, mk_str value);
 
@@ -52,13 +55,14 @@ MK_API int mk_response_set(struct mk_response *r, mk_str name, mk_str value);
 /** The value of the first field line of that name; absent if there is none. Lives until the response is
  * changed. */
 MK_API mk_str mk_response_field(const struct mk_response *r, mk_str name);
-/** The i-th field line, without the server's own; false when there are no more. */
+/** The i-th field line, without those that the server adds; false when there are no more. */
 MK_API bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *name, mk_str *value);
 
 /**
  * Adds a trailer, a field after the content (RFC 9110, section 6.5). Allowed even after the head was sent, by
  * a source or filter before it returns 0. Both texts are copied. The head announces the trailers added before
- * it is sent. Trailers are dropped where they cannot be sent: over HTTP/1.1 when the length of the content is
+ * it is sent; to announce later ones, add a field `Trailer`, which the server leaves out where no trailers
+ * can follow. Trailers are dropped where they cannot be sent: over HTTP/1.1 when the length of the content is
  * known, or the client did not send `TE: trailers` (mk_request_accepts_trailers()). So do not rely on
  * trailers alone.
  *

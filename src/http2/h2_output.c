@@ -39,7 +39,8 @@ static void add_head(struct mk_h2_stream *s, struct mk_buf *out)
 {
     struct mk_service *service = s->h2->conn->service;
     const struct mk_response *r = &s->d.x->response;
-    mk_str stamp = mk_stamp_packed_at(&service->stamp, service->loop->now_unix);
+    mk_str stamp = mk_stamp_without(mk_stamp_packed_at(&service->stamp, service->loop->now_unix),
+                                    service->stamp.packed_server_len, r->own);
     if (MK_LIKELY(r->status == 200 && r->n_blocks == 1 && r->blocks[0]->packed_ready.p)) {
         mk_buf_add(out, r->blocks[0]->packed_ready);
         mk_buf_add(out, stamp);
@@ -76,6 +77,8 @@ static bool write_head(struct mk_h2_stream *s)
     bool ends = !mk_driver_has_content(&s->d) || r->content.length == 0;
     if (r->content.source && out->len > out->cap - SOURCE_ROOM)
         return false;
+    if (MK_UNLIKELY(r->own & MK_OWN_TRAILER))
+        mk_trailers_settle(&s->d.x->request, r);
     bool written = try_head(s, out, ends);
     if (!written && out->len)
         return false;

@@ -17,6 +17,7 @@ void mk_h2_ready_stamp(struct mk_stamp *s)
 {
     struct mk_buf packed = mk_buf_fixed(s->packed, sizeof s->packed);
     mk_hpack_emit(&packed, MK_STR("Server"), mk_stamp_server(s));
+    s->packed_server_len = packed.len;
     mk_hpack_emit(&packed, MK_STR("Date"), mk_str_of(s->text + s->date_at, MK_DATE_LEN));
     s->packed_len = packed.len;
 }

@@ -5,6 +5,7 @@
 #include "http/status.h"
 #include "proto/h1_state.h"
 #include "proto/h1_trailers.h"
+#include "web/trailers.h"
 
 enum {
     CHUNK_HEAD = 6,             /* "ffff\r\n", with leading zeros: reserved before the length is known */
@@ -52,8 +53,6 @@ static void write_delimiter(struct mk_h1 *h, struct mk_buf *out)
         return;
     }
     mk_buf_add(out, MK_STR("Transfer-Encoding: chunked\r\n"));
-    if (r->trailers)
-        mk_h1_trailers_announce(h, out);
 }
 
 static void write_framing(struct mk_h1 *h, struct mk_buf *out)
@@ -72,7 +71,7 @@ static void write_framing(struct mk_h1 *h, struct mk_buf *out)
 static bool is_ready(const struct mk_h1 *h, const struct mk_response *r)
 {
     return r->status == 200 && r->n_blocks == 1 && r->blocks[0]->ready.p &&
-           h->persistence == MK_H1_PERSISTENT && h->d.x->request.version == 11;
+           h->persistence == MK_H1_PERSISTENT && h->d.x->request.version == 11 && !r->own;
 }
 
 static bool write_head(struct mk_h1 *h, struct mk_buf *out)
@@ -93,7 +92,7 @@ static bool write_head(struct mk_h1 *h, struct mk_buf *out)
         return true;
     }
     mk_emit_status(out, r->status);
-    mk_buf_add(out, stamp);
+    mk_buf_add(out, mk_stamp_without(stamp, s->stamp.server_len, r->own));
     for (unsigned i = 0; i < r->n_blocks; i++)
         mk_buf_add(out, r->blocks[i]->text);
     for (unsigned i = 0; i < r->n_fields; i++)
@@ -166,6 +165,8 @@ bool mk_h1_output_head(struct mk_h1 *h)
 {
     struct mk_driver *d = &h->d;
     struct mk_buf *out = scratch_of(h);
+    if (MK_UNLIKELY(d->x->response.own & MK_OWN_TRAILER))
+        mk_trailers_settle(&d->x->request, &d->x->response);
     d->x->response.sealed = true;
     if (out->len && d->x->response.content.source && !flush_earlier(h))
         return false;

@@ -40,20 +40,6 @@ mk_err mk_h1_trailers_end(struct mk_h1 *h)
     return 0;
 }
 
-void mk_h1_trailers_announce(const struct mk_h1 *h, struct mk_buf *out)
-{
-    const struct mk_trailers *t = h->d.x->response.trailers;
-    if (!mk_request_accepts_trailers(&h->d.x->request))
-        return;
-    mk_buf_add(out, MK_STR("Trailer: "));
-    for (unsigned i = 0; i < t->n; i++) {
-        if (i)
-            mk_buf_add(out, MK_STR(", "));
-        mk_buf_add(out, t->at[i].name);
-    }
-    mk_buf_add(out, MK_STR("\r\n"));
-}
-
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out)
 {
     const struct mk_trailers *t = h->d.x->response.trailers;

@@ -10,9 +10,7 @@
 mk_err mk_h1_trailers_gather(struct mk_h1 *h, mk_str piece) MK_MUST_USE;
 mk_err mk_h1_trailers_end(struct mk_h1 *h) MK_MUST_USE;
 
-/* Response trailers: announces those that are known when the head is written, and writes all of them instead
- * of mk_emit_last_chunk. An empty scratch has room for both. */
-void mk_h1_trailers_announce(const struct mk_h1 *h, struct mk_buf *out);
+/* Response trailers, instead of mk_emit_last_chunk. An empty scratch has room for them. */
 void mk_h1_trailers_write(const struct mk_h1 *h, struct mk_buf *out);
 
 #endif

@@ -10,7 +10,9 @@ void mk_stamp_init(struct mk_stamp *s, mk_str server_name)
     size_t rest = sizeof "Server: \r\nDate: \r\n\r\n" + MK_DATE_LEN;
     mk_buf_add(&text, MK_STR("Server: "));
     mk_buf_add(&text, mk_str_first(server_name, sizeof s->text - rest));
-    mk_buf_add(&text, MK_STR("\r\nDate: "));
+    mk_buf_add(&text, MK_STR("\r\n"));
+    s->server_len = text.len;
+    mk_buf_add(&text, MK_STR("Date: "));
     s->date_at = text.len;
     memset(s->text + s->date_at, ' ', MK_DATE_LEN);
     memcpy(s->text + s->date_at + MK_DATE_LEN, "\r\n\r\n", 4);

@@ -4,14 +4,16 @@
 #define MK_PROTO_STAMP_H
 
 #include "base/str.h"
+#include "web/response.h"
 
 enum { MK_STAMP_MAX = 128 };
 
 struct mk_stamp {
     int64_t written; /* the second it was formatted for */
-    size_t len, date_at;
+    size_t len, server_len, date_at;
     char text[MK_STAMP_MAX];
-    size_t packed_len;         /* 0: HTTP/2 is not there */
+    size_t packed_len; /* 0: HTTP/2 is not there */
+    size_t packed_server_len;
     char packed[MK_STAMP_MAX]; /* the same fields, HPACK-encoded; the date is last */
 };
 
@@ -23,7 +25,7 @@ MK_INNER void mk_stamp_write(struct mk_stamp *s, int64_t now);
 static inline mk_str mk_stamp_server(const struct mk_stamp *s)
 {
     size_t from = sizeof "Server: " - 1;
-    return mk_str_of(s->text + from, s->date_at - from - (sizeof "\r\nDate: " - 1));
+    return mk_str_of(s->text + from, s->server_len - from - (sizeof "\r\n" - 1));
 }
 
 /* "Server: ...\r\nDate: ...\r\n", valid until the next call. The empty line that ends a head follows
@@ -41,6 +43,15 @@ static inline mk_str mk_stamp_packed_at(struct mk_stamp *s, int64_t now)
     if (s->written != now)
         mk_stamp_write(s, now);
     return mk_str_of(s->packed, s->packed_len);
+}
+
+/* Of such a text, whose Server takes `server_len` bytes, what the response does not have itself: `own` is
+ * MK_OWN_... */
+static inline mk_str mk_stamp_without(mk_str stamp, size_t server_len, unsigned own)
+{
+    if (MK_UNLIKELY(own & MK_OWN_DATE))
+        stamp.len = server_len;
+    return MK_UNLIKELY(own & MK_OWN_SERVER) ? mk_str_skip(stamp, server_len) : stamp;
 }
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { ALWAYS_ALLOWED = MK_METHOD_BIT(MK_METHOD_OPTIONS), REROUTES_MAX = 4, REWRITES_MAX = 10 };
 
-/* Would it describe what is not sent any more? Content-Range stays: with 416 it speaks of the size. */
+/* Would it describe what is not sent any more, or where that came from? Content-Range stays: with 416 it
+ * speaks of the size. */
 static bool is_about_content(mk_str name)
 {
     switch ((int)mk_field_find_id(name)) {
@@ -20,8 +21,11 @@ static bool is_about_content(mk_str name)
     case MK_FIELD_CONTENT_LANGUAGE:
     case MK_FIELD_CONTENT_LOCATION:
     case MK_FIELD_CONTENT_TYPE:
+    case MK_FIELD_DATE:
     case MK_FIELD_ETAG:
     case MK_FIELD_LAST_MODIFIED:
+    case MK_FIELD_SERVER:
+    case MK_FIELD_TRAILER:
         return true;
     default:
         return false;
@@ -35,6 +39,7 @@ static void drop_content_fields(struct mk_response *r)
         if (!is_about_content(r->fields[i].name))
             r->fields[kept++] = r->fields[i];
     r->n_fields = kept;
+    r->own = 0;
 }
 
 static void refuse(struct mk_exchange *x, unsigned status)

@@ -11,7 +11,7 @@ void mk_response_init(struct mk_response *r, struct mk_arena *arena)
     r->arena = arena;
     r->status = 0;
     r->sealed = r->sent = r->no_raw = false;
-    r->fails_with = 0;
+    r->fails_with = r->own = 0;
     r->n_blocks = r->n_fields = 0;
     r->trailers = NULL;
     r->cap_fields = MK_RESPONSE_FIRST_FIELDS;
@@ -91,36 +91,54 @@ bool mk_response_add_ready(struct mk_response *r, mk_str name, mk_str value)
     return true;
 }
 
-static bool is_ours(mk_str name)
+static bool is_ours(enum mk_field_id id)
 {
-    enum mk_field_id id = mk_field_find_id(name);
     return id == MK_FIELD_CONTENT_LENGTH || id == MK_FIELD_TRANSFER_ENCODING || id == MK_FIELD_CONNECTION ||
-           id == MK_FIELD_DATE || id == MK_FIELD_SERVER || id == MK_FIELD_KEEP_ALIVE ||
-           id == MK_FIELD_UPGRADE || id == MK_FIELD_SEC_WEBSOCKET_ACCEPT;
+           id == MK_FIELD_KEEP_ALIVE || id == MK_FIELD_UPGRADE || id == MK_FIELD_SEC_WEBSOCKET_ACCEPT;
 }
 
-static int check_field(const struct mk_response *r, mk_str name, mk_str value)
+static uint8_t own_of(enum mk_field_id id)
+{
+    return id == MK_FIELD_DATE      ? MK_OWN_DATE
+           : id == MK_FIELD_SERVER  ? MK_OWN_SERVER
+           : id == MK_FIELD_TRAILER ? MK_OWN_TRAILER
+                                    : 0;
+}
+
+static int check_field(const struct mk_response *r, mk_str name, mk_str value, enum mk_field_id id)
 {
     if (r->sealed)
         return -EALREADY;
-    return mk_is_token(name) && mk_is_field_value(value) && !is_ours(name) ? 0 : -EINVAL;
+    return mk_is_token(name) && mk_is_field_value(value) && !is_ours(id) ? 0 : -EINVAL;
+}
+
+static int add_line(struct mk_response *r, mk_str name, mk_str value, uint8_t own)
+{
+    if (!mk_response_add_ready(r, name, value))
+        return -ENOMEM;
+    r->own |= own;
+    return 0;
 }
 
 int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
 {
-    int e = check_field(r, name, value);
+    enum mk_field_id id = mk_field_find_id(name);
+    uint8_t own = own_of(id);
+    if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
+        return mk_response_set(r, name, value);
+    int e = check_field(r, name, value, id);
     if (e)
         return e;
     name = mk_arena_copy(r->arena, name);
     value = mk_arena_copy(r->arena, value);
-    return name.p && value.p && mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
+    return name.p && value.p ? add_line(r, name, value, own) : -ENOMEM;
 }
 
 int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
 {
     if (r->sealed)
         return -EALREADY;
-    return mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
+    return add_line(r, name, value, own_of(mk_field_find_id(name)));
 }
 
 static mk_str find_in(const struct mk_field *fields, unsigned n, mk_str name)
@@ -200,12 +218,14 @@ int mk_response_remove(struct mk_response *r, mk_str name)
     if (find_in_blocks(r, name).p && !own_fields(r))
         return -ENOMEM;
     remove_from(r, 0, name);
+    r->own &= (uint8_t) ~(own_of(mk_field_find_id(name)) & (MK_OWN_DATE | MK_OWN_SERVER));
     return 0;
 }
 
 int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
 {
-    int e = check_field(r, name, value);
+    enum mk_field_id id = mk_field_find_id(name);
+    int e = check_field(r, name, value, id);
     if (e)
         return e;
     name = mk_arena_copy(r->arena, name);
@@ -219,7 +239,7 @@ int mk_response_set(struct mk_response *r, mk_str name, mk_str value)
             return 0;
         }
     }
-    return mk_response_add_ready(r, name, value) ? 0 : -ENOMEM;
+    return add_line(r, name, value, own_of(id));
 }
 
 int mk_response_send_interim(struct mk_request *request, const struct mk_response *r, unsigned status,
@@ -227,7 +247,7 @@ int mk_response_send_interim(struct mk_request *request, const struct mk_respons
 {
     int e = r->sealed ? -EALREADY : status < 102 || status > 199 ? -EINVAL : 0;
     for (size_t i = 0; i < n && !e; i++)
-        e = check_field(r, fields[i].name, fields[i].value);
+        e = check_field(r, fields[i].name, fields[i].value, mk_field_find_id(fields[i].name));
     if (e)
         return e;
     if (request->version < 11 || !request->ops || !request->ops->interim)

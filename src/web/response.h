@@ -21,12 +21,16 @@ struct mk_field_block {
     unsigned n;
 };
 
+/* Fields of a response that the server would write otherwise, or announce. */
+enum { MK_OWN_DATE = 1, MK_OWN_SERVER = 2, MK_OWN_TRAILER = 4 };
+
 struct mk_response {
     struct mk_arena *arena; /* the request's */
     unsigned status;        /* 0 until it is set */
     bool sealed;            /* its head is on the way */
     bool sent;              /* the request is over, and all of it was sent */
     bool no_raw;            /* the protocol cannot send bytes as they are */
+    uint8_t own;            /* which of MK_OWN_... it has; Trailer also if it has trailers */
     uint16_t fails_with;    /* the status in its place if its content fails at once; 0: 500 */
     unsigned n_blocks, n_fields, cap_fields;
     const struct mk_field_block *blocks[MK_RESPONSE_BLOCKS]; /* outlive the request */

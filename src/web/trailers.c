@@ -67,5 +67,31 @@ int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value)
         return -EMSGSIZE;
     name = mk_arena_copy(r->arena, name);
     value = mk_arena_copy(r->arena, value);
-    return name.p && value.p && mk_trailers_add(&r->trailers, r->arena, name, value) ? 0 : -ENOMEM;
+    if (!name.p || !value.p || !mk_trailers_add(&r->trailers, r->arena, name, value))
+        return -ENOMEM;
+    r->own |= MK_OWN_TRAILER;
+    return 0;
+}
+
+/* Announces those that are known. */
+static bool announce(struct mk_response *r)
+{
+    struct mk_buf names = mk_buf_growing(RESPONSE_MAX);
+    for (unsigned i = 0; i < r->trailers->n; i++) {
+        if (i)
+            mk_buf_add(&names, MK_STR(", "));
+        mk_buf_add(&names, r->trailers->at[i].name);
+    }
+    bool added = mk_response_add(r, MK_STR("Trailer"), mk_buf_str(&names)) == 0;
+    mk_buf_free(&names);
+    return added;
+}
+
+void mk_trailers_settle(const struct mk_request *request, struct mk_response *r)
+{
+    bool framed = request->version >= 20 || r->content.length == MK_CONTENT_UNKNOWN;
+    if (!framed || !mk_request_accepts_trailers(request))
+        (void)mk_response_remove(r, MK_STR("Trailer"));
+    else if (r->trailers && !mk_response_field(r, MK_STR("Trailer")).p)
+        (void)announce(r);
 }

@@ -7,6 +7,9 @@
 #include "base/err.h"
 #include "http/field.h"
 
+struct mk_request;
+struct mk_response;
+
 struct mk_trailers {
     unsigned n, cap;
     size_t bytes; /* that all of them take as lines */
@@ -16,5 +19,9 @@ struct mk_trailers {
 /* Adds one to a list that may be NULL yet. Neither copied nor checked. False when memory is out. */
 MK_INNER bool mk_trailers_add(struct mk_trailers **t, struct mk_arena *a, mk_str name,
                               mk_str value) MK_MUST_USE;
+
+/* The head of the response is about to be written: its field Trailer announces the trailers that are known,
+ * or goes where none can follow. */
+MK_INNER void mk_trailers_settle(const struct mk_request *request, struct mk_response *r) MK_COLD;
 
 #endif

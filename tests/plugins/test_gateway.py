@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the interface offers to gateways, over every protocol (tests/plugins/api/gateway.c)."""
+from urllib.parse import quote
+
 import pytest
 
 from client import Closed
@@ -18,6 +20,7 @@ SECTIONS = """
     /fails   fails
     /closes  closes
     /hints   hints
+    /origin  origin
     /*       static
 [ERROR_PAGES]
     504     slow.html
@@ -185,3 +188,67 @@ def test_100_continue_keeps_its_place(server, reads, order):
         c.done()
         assert c.read("POST").text == "final\n"
         assert c.is_open()
+
+
+# ---- What another server sent ----
+
+OLD = "Sun, 06 Nov 1994 08:49:37 GMT"
+TE = [("TE", "trailers")]
+
+
+def sent_by(**words):
+    return "/origin?" + "&".join(f"{name}={quote(each)}" for name, value in words.items()
+                                 for each in ([value] if isinstance(value, str) else value))
+
+
+def test_date_and_server_of_an_origin_pass(server):
+    with server.connect() as c:
+        for method in ("GET", "HEAD"):
+            reply = c.get(sent_by(field=[f"Date:{OLD}", "Server:Origin/1"]), method)
+            assert (reply.all("Date"), reply.all("Server")) == ([OLD], ["Origin/1"])
+            reply = c.get(sent_by(field=[f"date:{OLD}"]), method)
+            assert reply.all("Date") == [OLD] and reply["Server"].startswith("Monkey")
+            reply = c.get(sent_by(field=["server:Origin/1", "Server:Origin/2"]), method)
+            assert reply.all("Server") == ["Origin/2"] and len(reply.all("Date")) == 1 and reply["Date"] != OLD
+            reply = c.get("/", method)
+            assert reply["Server"].startswith("Monkey") and reply["Date"] != OLD
+
+
+def test_an_error_page_is_our_own(server):
+    for target in (sent_by(field=[f"Date:{OLD}", "Server:Origin/1", "Trailer:X-Sum"], refuse="502"),
+                   "/fails?status=502"):
+        reply = server.get(target, fields=TE)
+        assert reply.status == 502 and reply["Server"].startswith("Monkey") and reply["Date"] != OLD
+        assert "Trailer" not in reply and not reply.trailers
+
+
+def test_trailers_that_come_late(server):
+    with server.connect() as c:
+        reply = c.get(sent_by(field="Trailer:X-Sum, ETag", late=["X-Sum:1", "ETag:\"2\""]), fields=TE)
+        assert [(name.lower(), value) for name, value in reply.trailers] == [("x-sum", "1"), ("etag", '"2"')]
+        assert (reply.all("Trailer"), reply.text) == (["X-Sum, ETag"], "hello")
+        assert c.is_open()
+
+
+def test_known_trailers_are_announced(server):
+    with server.connect() as c:
+        reply = c.get(sent_by(early=["X-Sum:1", "X-More:2"], late="X-Late:3"), fields=TE)
+        assert [name.lower() for name, _ in reply.trailers] == ["x-sum", "x-more", "x-late"]
+        assert reply.all("Trailer") == ["X-Sum, X-More"]
+        reply = c.get(sent_by(early="X-Sum:1", field="Trailer:X-Other"), fields=TE)
+        assert reply.all("Trailer") == ["X-Other"], "the one that knows better"
+
+
+@pytest.mark.parametrize("how", [{}, {"fields": [("TE", "gzip")]}, {"fields": TE, "version": "1.0"}], ids=str)
+def test_trailers_that_a_client_does_not_want(server, how):
+    if server.is_h2 and how:
+        pytest.skip("HTTP/2 allows neither")
+    reply = server.get(sent_by(field="Trailer:X-Sum", early="X-Early:1", late="X-Sum:1"), **how)
+    assert reply.text == "hello" and not reply.trailers and "Trailer" not in reply
+
+
+def test_trailers_behind_a_known_length(server):
+    """Only HTTP/2 has a place for them."""
+    reply = server.get(sent_by(field="Trailer:X-Sum", late="X-Sum:1", known="1"), fields=TE)
+    assert reply["Content-Length"] == "5" and reply.text == "hello"
+    assert len(reply.trailers) == len(reply.all("Trailer")) == (1 if server.is_h2 else 0)

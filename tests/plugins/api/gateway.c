@@ -218,6 +218,61 @@ static enum mk_verdict hints(struct mk_request *request, struct mk_response *res
     return mk_response_set_static(response, MK_STR("final\n")) ? refuse(response, 503) : MK_DONE;
 }
 
+/* ---- origin?field=NAME:VALUE&...&known=1&early=NAME:VALUE&late=NAME:VALUE&refuse=S: a response that
+ * another server sent, with trailers. ---- */
+
+struct origin {
+    struct mk_request *request;
+    struct mk_response *response;
+    bool said;
+};
+
+/* Adds what has that name in the query: a field or a trailer. */
+static void add_all(struct origin *o, const char *name, int (*add)(struct mk_response *, mk_str, mk_str))
+{
+    mk_str rest = mk_request_query(o->request);
+    char room[256];
+    while (rest.p) {
+        mk_str value = mk_str_cut(&rest, '&'), word = mk_str_cut(&value, '=');
+        struct mk_buf text = mk_buf_fixed(room, sizeof room);
+        mk_url_unescape(&text, value);
+        value = mk_buf_str(&text);
+        mk_str field = mk_str_cut(&value, ':');
+        if (mk_str_eq(word, mk_str_from_c(name)) && add(o->response, field, value))
+            mk_worker_log(mk_request_worker(o->request), MK_LOG_ERROR, "gateway: %.*s is refused",
+                          MK_STR_ARG(field));
+    }
+}
+
+static ssize_t pull_origin(void *ctx, char *room, size_t cap)
+{
+    struct origin *o = ctx;
+    if (o->said)
+        return 0;
+    add_all(o, "late", mk_response_add_trailer);
+    o->said = true;
+    size_t n = cap < 5 ? cap : 5;
+    memcpy(room, "hello", n);
+    return (ssize_t)n;
+}
+
+static enum mk_verdict origin(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull_origin};
+    struct origin *o = mk_request_alloc(request, sizeof *o);
+    (void)data;
+    if (!o)
+        return refuse(response, 503);
+    *o = (struct origin){.request = request, .response = response};
+    add_all(o, "field", mk_response_add);
+    add_all(o, "early", mk_response_add_trailer);
+    if (word_of(request, "refuse").p)
+        return refuse(response, (unsigned)number_of(request, "refuse", 0));
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    int64_t length = word_of(request, "known").p ? 5 : MK_LENGTH_UNKNOWN;
+    return mk_response_set_source(response, &ops, o, length) ? refuse(response, 503) : MK_DONE;
+}
+
 /* ---- The plugin ---- */
 
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
@@ -239,14 +294,16 @@ static void on_response(struct mk_request *request, struct mk_response *response
 
 static const struct mk_handler fails_handler = {.name = "fails", .handle = fails},
                                closes_handler = {.name = "closes", .handle = closes},
-                               hints_handler = {.name = "hints", .handle = hints};
+                               hints_handler = {.name = "hints", .handle = hints},
+                               origin_handler = {.name = "origin", .handle = origin};
 
 MK_PLUGIN(gateway) = {
     MK_PLUGIN_HEAD,
     .name = "gateway",
     .version = "1",
     .help = "Does what gateways do.",
-    .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler, NULL},
+    .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler,
+                                                   &origin_handler, NULL},
     .host = host,
     .on_response = on_response,
 };

@@ -64,6 +64,19 @@ static void a_stamp_shows_each_second(void **state)
     assert_str(mk_stamp_at(&s, 784111778), "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
 }
 
+static void each_field_of_a_stamp_may_be_left_out(void **state)
+{
+    (void)state;
+    struct mk_stamp s;
+    mk_stamp_init(&s, MK_STR("Monkey"));
+    mk_h2_ready_stamp(&s);
+    mk_str both = mk_stamp_packed_at(&s, 784111777);
+    assert_str(decoded(mk_stamp_without(both, s.packed_server_len, MK_OWN_DATE)), "server: Monkey\n");
+    assert_str(decoded(mk_stamp_without(both, s.packed_server_len, MK_OWN_SERVER)),
+               "date: Sun, 06 Nov 1994 08:49:37 GMT\n");
+    assert_str(decoded(mk_stamp_without(both, s.packed_server_len, MK_OWN_SERVER | MK_OWN_DATE)), "");
+}
+
 static void a_stamp_may_have_any_name(void **state)
 {
     (void)state;
@@ -104,6 +117,7 @@ int main(void)
         cmocka_unit_test(a_head_has_all_fields_and_the_length),
         cmocka_unit_test(a_head_that_does_not_fit_fails),
         cmocka_unit_test(a_stamp_shows_each_second),
+        cmocka_unit_test(each_field_of_a_stamp_may_be_left_out),
         cmocka_unit_test(a_stamp_may_have_any_name),
         cmocka_unit_test(a_file_is_packed_once),
     };

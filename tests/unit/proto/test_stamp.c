@@ -13,6 +13,21 @@ static void both_fields_are_ready(void **state)
     assert_str(mk_stamp_at(&s, 784111778), "Server: Monkey/2.0\r\nDate: Sun, 06 Nov 1994 08:49:38 GMT\r\n");
 }
 
+static void each_may_be_left_out(void **state)
+{
+    (void)state;
+    struct mk_stamp s;
+    mk_stamp_init(&s, MK_STR("Monkey"));
+    mk_str both = mk_stamp_at(&s, 784111777);
+    assert_str(mk_stamp_without(both, s.server_len, MK_OWN_DATE), "Server: Monkey\r\n");
+    assert_str(mk_stamp_without(both, s.server_len, MK_OWN_SERVER),
+               "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+    assert_str(mk_stamp_without(both, s.server_len, MK_OWN_SERVER | MK_OWN_DATE), "");
+    assert_str(mk_stamp_without(both, s.server_len, MK_OWN_TRAILER),
+               "Server: Monkey\r\n"
+               "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n");
+}
+
 static void it_is_written_once_a_second(void **state)
 {
     (void)state;
@@ -54,9 +69,8 @@ static void a_name_that_is_too_long_is_cut(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_fields_are_ready),
-        cmocka_unit_test(it_is_written_once_a_second),
-        cmocka_unit_test(the_empty_line_comes_last),
+        cmocka_unit_test(both_fields_are_ready),          cmocka_unit_test(each_may_be_left_out),
+        cmocka_unit_test(it_is_written_once_a_second),    cmocka_unit_test(the_empty_line_comes_last),
         cmocka_unit_test(a_name_that_is_too_long_is_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,14 +61,40 @@ static void no_field_can_bring_another(void **state)
 static void framing_belongs_to_the_server(void **state)
 {
     (void)state;
-    static const char *const ours[] = {
-        "Content-Length", "Transfer-Encoding", "Connection",        "Date",      "Server", "Keep-Alive",
-        "Upgrade",        "content-length",    "TRANSFER-ENCODING", "cOnNeCtIoN"};
+    static const char *const ours[] = {"Content-Length",    "Transfer-Encoding", "Connection",
+                                       "Keep-Alive",        "Upgrade",           "content-length",
+                                       "TRANSFER-ENCODING", "cOnNeCtIoN"};
     for (size_t i = 0; i < MK_LEN(ours); i++)
         if (add(ours[i], "1") != -EINVAL)
             fail_msg("%s is taken", ours[i]);
     assert_int_equal(r.n_fields, 0);
     assert_int_equal(add("Content-Lengths", "1"), 0);
+}
+
+static void an_origin_brings_date_and_server(void **state)
+{
+    (void)state;
+    assert_int_equal(add("Date", "Sun, 06 Nov 1994 08:49:37 GMT"), 0);
+    assert_int_equal(r.own, MK_OWN_DATE);
+    assert_int_equal(add("date", "Sun, 06 Nov 1994 08:49:38 GMT"), 0);
+    assert_int_equal(add("X", "1"), 0);
+    assert_int_equal(add("SERVER", "origin"), 0);
+    assert_int_equal(r.own, MK_OWN_DATE | MK_OWN_SERVER);
+    assert_int_equal(r.n_fields, 3);
+    assert_str(mk_response_field(&r, MK_STR("Date")), "Sun, 06 Nov 1994 08:49:38 GMT");
+    assert_int_equal(mk_response_set(&r, MK_STR("Server"), MK_STR("other")), 0);
+    assert_int_equal(r.n_fields, 3);
+    assert_str(mk_response_field(&r, MK_STR("Server")), "other");
+    assert_int_equal(mk_response_remove(&r, MK_STR("Date")), 0);
+    assert_int_equal(r.own, MK_OWN_SERVER); /* the server adds its Date again */
+    assert_int_equal(mk_response_set(&r, MK_STR("Date"), MK_STR("now")), 0);
+    assert_int_equal(r.own, MK_OWN_DATE | MK_OWN_SERVER);
+    mk_response_reset(&r);
+    assert_int_equal(r.own, 0);
+    assert_int_equal(mk_response_add_static(&r, MK_STR("date"), MK_STR("never")), 0);
+    assert_int_equal(r.own, MK_OWN_DATE);
+    r.sealed = true;
+    assert_int_equal(add("Date", "x"), -EALREADY);
 }
 
 static unsigned n_interim, last_interim;
@@ -280,6 +306,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(fields_are_copied, start, stop),
         cmocka_unit_test_setup_teardown(no_field_can_bring_another, start, stop),
         cmocka_unit_test_setup_teardown(framing_belongs_to_the_server, start, stop),
+        cmocka_unit_test_setup_teardown(an_origin_brings_date_and_server, start, stop),
         cmocka_unit_test_setup_teardown(interim_responses_are_checked, start, stop),
         cmocka_unit_test_setup_teardown(there_may_be_many_fields, start, stop),
         cmocka_unit_test_setup_teardown(blocks_are_found_first, start, stop),
