@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A caller of the client: it asks when it has noticed to, and takes down what it gets. Included once. */
+/* A caller of the client: it asks when on_ready() was called, and notes what it gets. Included once. */
 #ifndef MK_UNIT_UPSTREAM_CALL_H
 #define MK_UNIT_UPSTREAM_CALL_H
 
