@@ -388,6 +388,16 @@ MK_COLD static bool give_up_route(struct mk_exchange *x, const struct mk_route *
     return true;
 }
 
+/* A form may be sent to a folder whose index file, or to a path whose fallback, is a script. */
+MK_COLD static bool ask_elsewhere(struct mk_exchange *x, const struct mk_route *route)
+{
+    const struct mk_route *before = x->request.route;
+    x->request.route = route;
+    enum mk_verdict v = mk_static_pass_on(&x->request, &x->response);
+    x->request.route = before; /* its handler was not called */
+    return apply_or_rewrite(x, v);
+}
+
 static bool run_route(struct mk_exchange *x)
 {
     const struct mk_host *host = x->request.site;
@@ -406,7 +416,7 @@ static bool run_route(struct mk_exchange *x)
     unsigned methods = methods_of(route->handler);
     if (methods && !(methods & MK_METHOD_BIT(x->request.asked->method))) {
         x->allowed |= methods;
-        return apply_verdict(x, MK_NEXT);
+        return route->handler == &mk_static ? ask_elsewhere(x, route) : apply_verdict(x, MK_NEXT);
     }
     x->request.route = route;
     x->untold = x->request.web->explanation && route->plugin; /* explain names it and does not call it */

@@ -125,11 +125,27 @@ static void find_beneath(const struct mk_request *request, struct mk_static_foun
  * missing. */
 static bool wants_fallback(const struct mk_request *request)
 {
-    if (!request->site->fallback.p)
-        return false;
     mk_str last = mk_str_skip(request->asked->path, mk_str_find_last(request->asked->path, '/') + 1);
     mk_str accept = mk_fields_get(&request->fields, MK_FIELD_ACCEPT);
     return mk_str_find(last, '.') == MK_STR_NONE || mk_str_starts(accept, MK_STR("text/html"));
+}
+
+/* One that is another handler's, a front controller, answers for whatever is missing. */
+static void find_fallback(const struct mk_request *request, struct mk_static_found *found)
+{
+    struct mk_static_found fallback = {.root = &request->site->root, .is_fallback = true};
+    open_path(request, request->site->fallback, &fallback);
+    bool is_file = fallback.what == MK_STATIC_FILE && fallback.file->kind == MK_OPEN_FILE;
+    if (is_file)
+        check_route(request, MK_STR("/"), request->site->fallback, &fallback);
+    if (!is_file && fallback.what == MK_STATIC_FILE) {
+        mk_open_file_drop(fallback.file);
+        fallback.what = MK_STATIC_MISSING;
+    }
+    if (fallback.what == MK_STATIC_ELSEWHERE || wants_fallback(request))
+        *found = fallback;
+    else if (fallback.what == MK_STATIC_FILE)
+        mk_open_file_drop(fallback.file);
 }
 
 void mk_static_find(const struct mk_request *request, struct mk_static_found *found)
@@ -143,18 +159,9 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
         return;
     }
     find_beneath(request, found);
-    if ((found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX) &&
-        wants_fallback(request)) {
-        found->root = &request->site->root;
-        found->is_fallback = true;
-        open_path(request, request->site->fallback, found);
-        if (found->what == MK_STATIC_FILE && found->file->kind != MK_OPEN_FILE) {
-            mk_open_file_drop(found->file);
-            found->what = MK_STATIC_MISSING;
-        }
-        if (found->what == MK_STATIC_FILE)
-            check_route(request, MK_STR("/"), request->site->fallback, found);
-    }
+    if (request->site->fallback.p &&
+        (found->what == MK_STATIC_MISSING || found->what == MK_STATIC_FOLDER_WITHOUT_INDEX))
+        find_fallback(request, found);
 }
 
 static enum mk_verdict refuse(struct mk_response *response, unsigned status)
@@ -239,6 +246,15 @@ static bool was_missing(const struct mk_request *request)
 static enum mk_verdict reroute(struct mk_request *request, struct mk_response *response, mk_str path)
 {
     return path.p && mk_asked_reroute(request, path) ? MK_REWRITTEN : refuse(response, 503);
+}
+
+enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response *response)
+{
+    struct mk_static_found found;
+    mk_static_find(request, &found);
+    if (found.what == MK_STATIC_FILE)
+        mk_open_file_drop(found.file);
+    return found.what == MK_STATIC_ELSEWHERE ? reroute(request, response, found.elsewhere) : MK_NEXT;
 }
 
 static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)

@@ -37,6 +37,10 @@ void mk_static_find(const struct mk_request *request, struct mk_static_found *fo
 enum mk_verdict mk_static_serve(struct mk_request *request, struct mk_response *response,
                                 struct mk_open_file *file);
 
+/* For methods that are not ours: REWRITTEN if an index file or fallback leads to another handler, which may
+ * know them; else NEXT. */
+enum mk_verdict mk_static_pass_on(struct mk_request *request, struct mk_response *response);
+
 /* Serves the file of the path and nothing in its place: no index, no fallback, no redirect. NEXT: there is
  * none. */
 enum mk_verdict mk_static_answer_file(struct mk_request *request, struct mk_response *response);

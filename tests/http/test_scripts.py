@@ -25,6 +25,25 @@ def test_so_does_the_fallback(monkey, site):
     assert reply.status == 403 and "sesame" not in reply.text
 
 
+@pytest.mark.parametrize("method", ["POST", "PUT", "OPTIONS"])
+def test_every_method_reaches_a_script_behind_an_index_or_fallback(monkey, site, method):
+    site.add("app.php", SECRET)
+    site.add("blog/index.php", SECRET)
+    site.add("page.html", "page")
+    server = monkey(host="Indexfile index.php\nFallback app.php", sections=ROUTES.replace("403", "418"))
+    for target in ("/where/ever", "/blog/", "/sitemap.xml"):
+        assert server.get(target, method).status == 418, target
+    assert server.get("/page.html", method).status == (200 if method == "OPTIONS" else 405)
+
+
+def test_a_fallback_that_is_a_script_answers_for_all_that_is_missing(monkey, site):
+    site.add("app.php", SECRET)
+    site.add("app.html", "page")
+    for fallback, status in (("app.php", 403), ("app.html", 404)):
+        server = monkey(host=f"Fallback {fallback}", sections=ROUTES)
+        assert server.get("/sitemap.xml").status == status
+
+
 def test_a_script_is_no_error_page(monkey, site):
     site.add("404.php", SECRET)
     server = monkey(sections=ROUTES + "[ERROR_PAGES]\n    404 404.php\n")
