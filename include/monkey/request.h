@@ -35,6 +35,14 @@ MK_API unsigned mk_request_version(const struct mk_request *r);
 /** The request target as it came (RFC 9112, section 3.2). */
 MK_API mk_str mk_request_target(const struct mk_request *r);
 
+/** Path and query of what is asked for now, as they are to be sent on to another server: undecoded, with the
+ * changes of rewrites, never with scheme and authority. "*" for OPTIONS *; absent for CONNECT, or when memory
+ * is out.
+ *
+ * It is not normalised: `/a/../b` and `/%62` stay what they are, while routes and hooks have judged
+ * mk_request_path(). Where that makes a difference, send mk_url_escape() of the path. */
+MK_API mk_str mk_request_raw_target(const struct mk_request *r);
+
 /** The path, decoded once, without dot segments and doubled slashes; begins with '/', holds no NUL. "*" for
  * OPTIONS *. */
 MK_API mk_str mk_request_path(const struct mk_request *r);

@@ -66,6 +66,34 @@ bool mk_asked_reroute(struct mk_request *r, mk_str path)
     return true;
 }
 
+/* The path is not there undecoded: a route found it, or absolute-form has left it out. */
+static mk_str compose_target(struct mk_arena *arena, mk_str path, mk_str query)
+{
+    size_t cap = 3 * path.len + 1 + query.len;
+    char *room = mk_arena_alloc(arena, cap);
+    struct mk_buf out = mk_buf_fixed(room, cap);
+    if (!room)
+        return (mk_str){NULL, 0};
+    mk_url_escape(&out, path);
+    if (query.p) {
+        mk_buf_add(&out, MK_STR("?"));
+        mk_buf_add(&out, query);
+    }
+    return mk_buf_str(&out);
+}
+
+mk_str mk_request_raw_target(const struct mk_request *r)
+{
+    const struct mk_asked *a = r->asked;
+    mk_str path = a->target.path, query = a->target.query;
+    if (a->by == MK_ASKED_BY_ROUTE)
+        return compose_target(r->arena, a->path, query);
+    if (!query.p)
+        return path;
+    bool in_one = path.p + path.len + 1 == query.p;
+    return in_one ? mk_str_of(path.p, path.len + 1 + query.len) : compose_target(r->arena, path, query);
+}
+
 mk_str mk_request_path_at(const struct mk_request *r, size_t i)
 {
     const struct mk_asked *a = r->asked;

@@ -21,6 +21,8 @@ SECTIONS = """
     /closes  closes
     /hints   hints
     /origin  origin
+    /raw/*   raw
+    *.sum    raw
     /*       static
 [ERROR_PAGES]
     504     slow.html
@@ -31,9 +33,10 @@ SECTIONS = """
 def start(monkey, site, tmp_path):
     site.add("index.html", "hello")
     site.add("slow.html", "too slow")
+    site.add("folder/in dex.sum")
 
     def server(keys="", sections=SECTIONS):
-        return monkey(plugins=[BUILT / "monkey-gateway.so"], sections=sections,
+        return monkey(plugins=[BUILT / "monkey-gateway.so"], sections=sections, host='Indexfile index.html "in dex.sum"',
                       server=f"AccessLog {tmp_path}/access.log\nAccessLogFormat json\n{keys}")
 
     return server
@@ -252,3 +255,24 @@ def test_trailers_behind_a_known_length(server):
     reply = server.get(sent_by(field="Trailer:X-Sum", late="X-Sum:1", known="1"), fields=TE)
     assert reply["Content-Length"] == "5" and reply.text == "hello"
     assert len(reply.trailers) == len(reply.all("Trailer")) == (1 if server.is_h2 else 0)
+
+
+# ---- What is to be sent on ----
+
+
+@pytest.mark.parametrize("target, raw", [
+    ("/raw/", "/raw/"),
+    ("/raw/a%20b/%2e%2e/c//d?x=%20&y?z", "/raw/a%20b/%2e%2e/c//d?x=%20&y?z"),
+    ("/raw/../raw/x", "/raw/../raw/x"),
+    ("/raw/?", "/raw/?"),
+    ("/old?a=1", "/raw/n%65w%20one?b=%32"),
+    ("/folder/?c=%33", "/folder/in%20dex.sum?c=%33")])
+def test_the_target_that_is_sent_on(server, target, raw):
+    reply = server.get(target)
+    assert reply.status == 200 and reply.text.splitlines() == [raw, target]
+
+
+def test_a_target_with_an_authority(server):
+    if server.is_h2:
+        pytest.skip("HTTP/2 has none")
+    assert server.get("http://localhost/raw/%41?b").text.splitlines()[0] == "/raw/%41?b"

@@ -273,6 +273,29 @@ static enum mk_verdict origin(struct mk_request *request, struct mk_response *re
     return mk_response_set_source(response, &ops, o, length) ? refuse(response, 503) : MK_DONE;
 }
 
+/* ---- raw: says what is to be sent on, and what came. What begins with /old is rewritten. ---- */
+
+static enum mk_verdict raw(struct mk_request *request, struct mk_response *response, void *data)
+{
+    mk_str now = mk_request_raw_target(request), then = mk_request_target(request);
+    struct mk_buf text = mk_buf_growing(8192);
+    (void)data;
+    mk_buf_addf(&text, "%.*s\n%.*s\n", MK_STR_ARG(now), MK_STR_ARG(then));
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    int e = mk_response_set_text(response, mk_buf_str(&text));
+    mk_buf_free(&text);
+    return e ? refuse(response, 503) : MK_DONE;
+}
+
+static enum mk_verdict on_request(struct mk_request *request, struct mk_response *response, void *host_data)
+{
+    (void)host_data;
+    if (!mk_str_starts(mk_request_path(request), MK_STR("/old")))
+        return MK_NEXT;
+    return mk_request_rewrite(request, MK_STR("/raw/n%65w%20one?b=%32")) ? refuse(response, 503)
+                                                                         : MK_REWRITTEN;
+}
+
 /* ---- The plugin ---- */
 
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
@@ -295,7 +318,8 @@ static void on_response(struct mk_request *request, struct mk_response *response
 static const struct mk_handler fails_handler = {.name = "fails", .handle = fails},
                                closes_handler = {.name = "closes", .handle = closes},
                                hints_handler = {.name = "hints", .handle = hints},
-                               origin_handler = {.name = "origin", .handle = origin};
+                               origin_handler = {.name = "origin", .handle = origin},
+                               raw_handler = {.name = "raw", .handle = raw};
 
 MK_PLUGIN(gateway) = {
     MK_PLUGIN_HEAD,
@@ -303,7 +327,8 @@ MK_PLUGIN(gateway) = {
     .version = "1",
     .help = "Does what gateways do.",
     .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler,
-                                                   &origin_handler, NULL},
+                                                   &origin_handler, &raw_handler, NULL},
     .host = host,
+    .on_request = on_request,
     .on_response = on_response,
 };

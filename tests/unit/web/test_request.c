@@ -90,6 +90,47 @@ static void targets_that_are_no_paths(void **state)
     mk_exchange_free(x);
 }
 
+static void what_is_sent_on_is_not_decoded(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"/", "/"},
+        {"/?", "/?"},
+        {"/a%20b/../c//d?x=%20&y?z", "/a%20b/../c//d?x=%20&y?z"},
+        {"http://other.example:81/p%41?q", "/p%41?q"},
+        {"http://other.example", "/"},
+        {"http://other.example?q=1", "/?q=1"},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_exchange *x = site_get(&site, cases[i][0], "");
+        assert_str(mk_request_raw_target(&x->request), cases[i][1]);
+        assert_str(mk_request_target(&x->request), cases[i][0]);
+        mk_exchange_free(x);
+    }
+    struct mk_exchange *x = site_ask(&site, "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_str(mk_request_raw_target(&x->request), "*");
+    mk_exchange_free(x);
+    x = site_ask(&site, "CONNECT a.example:443 HTTP/1.1\r\nHost: b\r\n\r\n");
+    assert_null(mk_request_raw_target(&x->request).p);
+    mk_exchange_free(x);
+}
+
+static void rewrites_change_what_is_sent_on(void **state)
+{
+    (void)state;
+    struct mk_exchange *x = site_get(&site, "/old?a=1", "");
+    struct mk_request *r = &x->request;
+    assert_int_equal(mk_request_rewrite(r, MK_STR("/new%2Fer?b=%32")), 0);
+    assert_str(mk_request_raw_target(r), "/new%2Fer?b=%32");
+    assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/")), 0);
+    assert_str(mk_request_raw_target(r), "/folder/");
+    assert_int_equal(mk_request_rewrite(r, MK_STR("/folder/?c")), 0);
+    assert_true(mk_asked_reroute(r, MK_STR("/folder/in dex?.html"))); /* as an index file does */
+    assert_str(mk_request_raw_target(r), "/folder/in%20dex%3F.html?c");
+    assert_str(mk_request_target(r), "/old?a=1");
+    mk_exchange_free(x);
+}
+
 static void the_peer_is_known(void **state)
 {
     (void)state;
@@ -398,6 +439,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_is_not_said_is_absent, start, stop),
         cmocka_unit_test_setup_teardown(an_absolute_target_names_the_host, start, stop),
         cmocka_unit_test_setup_teardown(targets_that_are_no_paths, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_sent_on_is_not_decoded, start, stop),
+        cmocka_unit_test_setup_teardown(rewrites_change_what_is_sent_on, start, stop),
         cmocka_unit_test_setup_teardown(the_peer_is_known, start, stop),
         cmocka_unit_test_setup_teardown(content_comes_from_the_protocol, start, stop),
         cmocka_unit_test_setup_teardown(no_read_without_room, start, stop),
