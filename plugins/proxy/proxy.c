@@ -10,11 +10,7 @@ static const struct mk_handler *const handlers[] = {&handler, NULL};
 static const char *const needs[] = {"upstream", NULL};
 
 MK_PLUGIN(proxy) = {
-    MK_PLUGIN_HEAD,
-    .name = "proxy",
-    .version = MK_VERSION,
-    .help = "Passes requests to HTTP servers behind this one.",
-    .replaces = "proxy_reverse",
-    .handlers = handlers,
-    .needs = needs,
+    MK_PLUGIN_HEAD,        .name = "proxy",
+    .version = MK_VERSION, .help = "Passes requests to HTTP servers behind this one.",
+    .handlers = handlers,  .needs = needs,
 };
