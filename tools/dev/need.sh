@@ -42,6 +42,9 @@ check   zstd?            command zstd
 check   wget             command wget
 check   perl?            whole_perl
 check   php-cgi?         command php-cgi
+check   php-fpm?         php_fpm
+check   uwsgi-core?      command uwsgi-core
+check   uwsgi-plugin-python3? file /usr/lib/uwsgi/plugins/python3_plugin.so
 check   iproute2         command ss
 check   procps           command ps
 check   apache2-utils    command ab
@@ -119,6 +122,7 @@ headers_of_libc() { echo '#include <stdio.h>' | cc -E - >/dev/null 2>&1; }
 python_with_venv() { "${PYTHON:-python3}" -c 'import venv, ensurepip' >/dev/null 2>&1; }
 static_busybox() { command -v busybox && ! ldd "$(command -v busybox)"; } >/dev/null 2>&1
 any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
+php_fpm() { ls "$root"/usr/sbin/php-fpm* >/dev/null 2>&1; }
 whole_perl() { perl -MDigest::SHA -e 1; } >/dev/null 2>&1
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {

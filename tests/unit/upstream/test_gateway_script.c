@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "unit/test.h"
+#include "upstream/gateway_script.h"
+
+/* A site: folders end with a slash. */
+static const char *const files[] = {"/a.php",         "/uploads/", "/uploads/a.jpg", "/lib.php/",
+                                    "/lib.php/b.php", "/.git/",    "/.git/c.php",    NULL};
+
+struct mk_request {
+    mk_str path;
+    bool encoded_slash, shows_dots;
+    int fails; /* each mk_request_open() */
+    unsigned n_opened;
+};
+
+mk_str mk_request_path(const struct mk_request *r)
+{
+    return r->path;
+}
+
+bool mk_request_has_encoded_slash(const struct mk_request *r)
+{
+    return r->encoded_slash;
+}
+
+bool mk_request_shows_dot_files(const struct mk_request *r)
+{
+    return r->shows_dots;
+}
+
+int mk_request_open(const struct mk_request *r, mk_str path)
+{
+    ((struct mk_request *)(uintptr_t)r)->n_opened++;
+    if (r->fails)
+        return r->fails;
+    for (size_t i = 0; files[i]; i++) {
+        mk_str file = mk_str_from_c(files[i]);
+        bool folder = mk_str_ends(file, MK_STR("/"));
+        mk_str name = mk_str_first(file, file.len - folder);
+        if (mk_str_eq(name, path))
+            return open(folder ? "/" : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+        if (!folder && mk_str_starts(path, name) && path.p[name.len] == '/')
+            return -ENOTDIR;
+    }
+    return -ENOENT;
+}
+
+static unsigned find(const char *path, mk_str *name, mk_str *info)
+{
+    struct mk_request r = {.path = mk_str_from_c(path)};
+    return mk_gateway_script_find(&r, MK_STR(".php"), name, info);
+}
+
+static void expect(const char *path, unsigned status, const char *want_name, const char *want_info)
+{
+    mk_str name, info;
+    assert_int_equal(find(path, &name, &info), status);
+    assert_true(mk_str_eq(name, mk_str_from_c(want_name)));
+    assert_true(mk_str_eq(info, mk_str_from_c(want_info)));
+}
+
+static void the_script_is_the_first_file_with_the_extension(void **state)
+{
+    (void)state;
+    expect("/a.php", 0, "/a.php", "");
+    expect("/a.php/", 0, "/a.php", "/");
+    expect("/a.php/x/y.php", 0, "/a.php", "/x/y.php");
+    expect("/lib.php/b.php/z", 0, "/lib.php/b.php", "/z");
+}
+
+static void what_has_another_name_is_never_run(void **state)
+{
+    mk_str name, info;
+    (void)state;
+    expect("/uploads/a.jpg/x.php", 404, "/uploads/a.jpg/x.php", "");
+    expect("/uploads/a.jpg/x.php/y.php", 404, "/uploads/a.jpg/x.php", "/y.php");
+    expect("/lib.php", 404, "/lib.php", "");
+    expect("/gone.php/more", 404, "/gone.php", "/more");
+    assert_int_equal(find("/uploads/a.jpg", &name, &info), 404);
+    assert_null(name.p); /* no part could be a script: the file is for the next route */
+    assert_int_equal(find("/", &name, &info), 404);
+    assert_null(name.p);
+}
+
+static void hidden_files_and_encoded_slashes_are_refused(void **state)
+{
+    mk_str name, info;
+    (void)state;
+    struct mk_request hidden = {.path = MK_STR("/.git/c.php")}, slash = {.path = MK_STR("/a.php"), true};
+    assert_int_equal(mk_gateway_script_find(&hidden, MK_STR(".php"), &name, &info), 403);
+    hidden.shows_dots = true;
+    assert_int_equal(mk_gateway_script_find(&hidden, MK_STR(".php"), &name, &info), 0);
+    assert_int_equal(mk_gateway_script_find(&slash, MK_STR(".php"), &name, &info), 404);
+    assert_non_null(name.p); /* so that `static` does not send it either */
+    assert_int_equal(slash.n_opened, 0);
+}
+
+static void errors_have_their_statuses(void **state)
+{
+    static const struct {
+        int error;
+        unsigned status;
+    } cases[] = {{-EACCES, 403}, {-ELOOP, 403}, {-EXDEV, 403},  {-ENOMEM, 503},
+                 {-EMFILE, 503}, {-EIO, 500},   {-ENOENT, 404}, {-ENAMETOOLONG, 404}};
+    mk_str name, info;
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct mk_request r = {.path = MK_STR("/a.php"), .fails = cases[i].error};
+        assert_int_equal(mk_gateway_script_find(&r, MK_STR(".php"), &name, &info), cases[i].status);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_script_is_the_first_file_with_the_extension),
+        cmocka_unit_test(what_has_another_name_is_never_run),
+        cmocka_unit_test(hidden_files_and_encoded_slashes_are_refused),
+        cmocka_unit_test(errors_have_their_statuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
