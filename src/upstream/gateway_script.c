@@ -60,10 +60,10 @@ unsigned mk_gateway_script_find(const struct mk_request *request, mk_str split, 
 {
     mk_str path = mk_request_path(request);
     int e = -ENOENT;
-    *name = MK_ABSENT;
-    *info = path;
+    *name = *info = path;
     if (mk_request_has_encoded_slash(request) || !mk_str_starts(path, MK_STR("/")))
         return 404;
+    *name = MK_ABSENT;
     for (size_t end = 0; end < path.len;) {
         end = part_end(path, end + 1);
         mk_str candidate = mk_str_first(path, end);

@@ -228,10 +228,10 @@ def test_a_script_that_is_killed(serve):
     server = serve({"die.php": "<?php exec('kill -9 ' . getmypid());", "a.php": "<?php echo 'here';",
                     "half.php": "<?php echo str_repeat('x', 100000); flush(); exec('kill -9 ' . getmypid());"})
     assert server.get("/die.php", "POST").status == 502
-    with pytest.raises(Closed):
-        reply = server.get("/half.php")
-        assert reply.status == 502
-        raise Closed
+    try:
+        assert server.get("/half.php").status == 502  # nothing was sent yet
+    except Closed:
+        pass
     assert server.get("/a.php").text == "here"
 
 

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The gateway scgi, in front of a small server that is written after the specification (python.ca/scgi/protocol.txt)."""
+import json
+import socket
+import threading
+
+import pytest
+
+from client import Closed
+from monkey import PROTOCOLS
+
+every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
+
+
+def read_request(stream):
+    """The variables, in their order, and the content."""
+    length = b""
+    while not length.endswith(b":"):
+        each = stream.read(1)
+        assert each, length
+        length += each
+    head = stream.read(int(length[:-1]))
+    assert stream.read(1) == b","
+    *parts, last = head.split(b"\0")
+    assert last == b"" and len(parts) % 2 == 0
+    names, values = ([each.decode("latin-1") for each in parts[i::2]] for i in (0, 1))
+    assert names[0] == "CONTENT_LENGTH" and len(set(names)) == len(names)
+    variables = dict(zip(names, values))
+    assert variables["SCGI"] == "1"
+    return variables, stream.read(int(variables["CONTENT_LENGTH"]))
+
+
+def echo(variables, content):
+    text = json.dumps({"variables": variables, "content": content.decode("latin-1")})
+    return f"Status: 200 OK\r\nContent-Type: application/json\r\n\r\n{text}".encode()
+
+
+class Program:
+    """`answer(variables, content)` answers bytes."""
+
+    def __init__(self, answer=echo):
+        self.answer, self.asked = answer, []
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self.listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection):
+        with connection, connection.makefile("rb") as stream:
+            variables, content = read_request(stream)
+            self.asked.append(variables)
+            try:
+                connection.sendall(self.answer(variables, content))
+            except OSError:
+                pass  # the other side has gone
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.listening.shutdown(socket.SHUT_RDWR)
+        self.listening.close()
+
+
+@pytest.fixture
+def serve(monkey, site):
+    def start(program, route="/app/*  scgi {}", **how):
+        site.add("index.html", "home")
+        return monkey(plugins=["scgi"], sections=f"[ROUTES]\n    {route.format(program.address)}\n    /*  static\n", **how)
+
+    return start
+
+
+@every_protocol
+def test_a_program_answers(serve):
+    with Program() as program:
+        server = serve(program)
+        got = json.loads(server.get("/app/x%20y?q=1", "POST", body=b"content").text)
+        want = {"SCRIPT_NAME": "/app", "PATH_INFO": "/x y", "QUERY_STRING": "q=1", "REQUEST_METHOD": "POST",
+                "CONTENT_LENGTH": "7", "REQUEST_URI": "/app/x%20y?q=1"}
+        assert {name: got["variables"].get(name) for name in want} == want
+        assert got["content"] == "content" and "SCRIPT_FILENAME" not in got["variables"]
+        assert server.get("/").text == "home"
+
+
+@pytest.mark.parametrize("route, path, name, info", [
+    ("/*  scgi {}", "/a/b", "", "/a/b"), ("/app/*  scgi {}", "/app/", "/app", "/"), ("/app*  scgi {}", "/apple", "", "/apple"),
+    ("/app  scgi {}", "/app", "/app", None), ("~ ^/x  scgi {}", "/x/y", "", "/x/y")])
+def test_the_path(serve, route, path, name, info):
+    with Program() as program:
+        serve(program, route).get(path)
+        assert (program.asked[0]["SCRIPT_NAME"], program.asked[0].get("PATH_INFO")) == (name, info)
+
+
+def test_a_local_redirect_is_answered_here(serve):
+    with Program(lambda variables, _: b"Location: /index.html\n\n") as program:
+        assert serve(program).get("/app/", "POST", body=b"x").text == "home"
+
+
+def test_redirects_that_never_end(serve):
+    with Program(lambda variables, _: b"Location: /app/\n\n") as program:
+        assert serve(program).get("/app/").status == 500
+        assert len(program.asked) <= 11
+
+
+@pytest.mark.parametrize("answer, status", [
+    (b"", 502), (b"nothing like a head", 502), (b"Status: 99\n\n", 502), (b"Content-Type text\n\n", 502),
+    (b"X: " + b"y" * 100_000, 502), (b"Content-Length: 5\nContent-Length: 6\n\nhello", 502),
+    (b"Transfer-Encoding: chunked\n\n5\r\nhello\r\n0\r\n\r\n", 502)])
+def test_answers_that_are_none(serve, answer, status):
+    with Program(lambda *_: answer) as program:
+        server = serve(program)
+        assert server.get("/app/").status == status
+        server.err.wait_for(r"upstream 127\.0\.0\.1:\d+, server")
+
+
+def test_an_answer_that_is_cut_is_never_taken_for_a_whole_one(serve):
+    with Program(lambda *_: b"Content-Length: 100000\n\n" + b"x" * 50000) as program:
+        server = serve(program)
+        try:
+            assert server.get("/app/").status == 502  # nothing was sent yet
+        except Closed:
+            pass
+    with Program() as program:
+        assert serve(program).get("/app/").status == 200
+
+
+def test_content_of_unknown_length(serve):
+    with Program() as program:
+        server = serve(program)
+        reply = server.get("/app/", "POST", [("Transfer-Encoding", "chunked")], b"5\r\nhello\r\n0\r\n\r\n")
+        assert json.loads(reply.text)["content"] == "hello"
+
+
+def test_a_file_on_wish(serve, site):
+    site.add("a.py", "")
+    with Program() as program:
+        server = serve(program, "*.py  scgi {}")
+        server.get("/a.py")
+        assert program.asked[0]["SCRIPT_FILENAME"] == f"{site}/a.py"
+        assert server.get("/b.py").status == 404
