@@ -7,6 +7,7 @@ import shutil
 
 import pytest
 
+import php_fpm
 from manual import blocks, run, write_configuration
 from monkey import ROOT
 
@@ -15,8 +16,10 @@ RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
 def configurations(title, page=PAGE):
-    """The configurations below a heading."""
+    """The configurations below a heading, or all of them."""
     text = page.read_text()
+    if title is None:
+        return [block for _, block in blocks(page) if "[HOST]" in block]
     start = text.count("\n", 0, text.index(f"\n## {title}\n") + 1) + 1
     behind = [text.count("\n", 0, m.start()) + 1 for m in re.finditer(r"^## ", text, re.MULTILINE)]
     end = min([line for line in behind if line > start], default=1 << 30)
@@ -80,42 +83,45 @@ def test_single_page_application(kitchen):
     assert ask(server, "/assets/missing.js").status == 404
 
 
-def without_php(kitchen):
-    """A program in the place of PHP, which tells what it was started with."""
-    kitchen.file("/php-cgi", '#!/bin/sh\nprintf "Content-Type: text/plain\\n\\n${SCRIPT_NAME} ${REQUEST_URI} ${HTTP_AUTHORIZATION:-}"\n', 0o755)
-    return lambda text: text.replace("/usr/bin/php-cgi", str(kitchen.folder / "php-cgi"))
+TELLS = "<?php echo $_SERVER['SCRIPT_NAME'], ' ', $_SERVER['REQUEST_URI'], ' ', $_SERVER['HTTP_AUTHORIZATION'] ?? '';"
+with_php = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
 
 
-def test_php(kitchen):
-    kitchen.file("/srv/www/php/index.php", "<?php echo 6 * 7;")
+@pytest.fixture
+def fpm(tmp_path):
+    """What leads a recipe to a PHP-FPM of the test."""
+    (tmp_path / "run").mkdir()
+    with php_fpm.Fpm(tmp_path / "run") as each:
+        yield lambda text: text.replace("unix:/run/php/php-fpm.sock", each.address)
+
+
+@with_php
+@pytest.mark.parametrize("page, title", [(PAGE, "PHP"), (ROOT / "docs/guide/php.md", None)])
+def test_php(kitchen, fpm, page, title):
+    kitchen.file("/srv/www/php/index.php", TELLS)
     kitchen.file("/srv/www/php/a.txt", "text")
-    server = kitchen.serve("PHP", change=without_php(kitchen))
+    server = kitchen.serve(title, change=fpm, page=page)
     assert ask(server, "/").text == "/index.php / "
     assert ask(server, "/index.php?a=1").text == "/index.php /index.php?a=1 "
     assert ask(server, "/a.txt").text == "text"
 
 
-@pytest.mark.skipif(not shutil.which("php-cgi"), reason="no php-cgi here")
-def test_php_itself(kitchen):
-    kitchen.file("/srv/www/php/index.php", "<?php echo 6 * 7, ' ', $_GET['a'] ?? '';")
-    server = kitchen.serve("PHP")
-    assert ask(server, "/").text == "42 "
-    assert ask(server, "/index.php?a=x").text == "42 x"
-
-
-def test_wordpress(kitchen):
+@with_php
+def test_wordpress(kitchen, fpm):
     for name in ("index.php", "wp-admin/index.php", "wp-login.php", "wp-content/uploads/evil.php"):
-        kitchen.file(f"/srv/www/wordpress/{name}")
+        kitchen.file(f"/srv/www/wordpress/{name}", TELLS)
     kitchen.file("/srv/www/wordpress/wp-content/uploads/a.jpg", "picture")
-    server = kitchen.serve("WordPress", change=without_php(kitchen))
+    server = kitchen.serve("WordPress", change=fpm)
     assert ask(server, "/2026/11/hello/?p=1").text == "/index.php /2026/11/hello/?p=1 "
     assert ask(server, "/wp-json/wp/v2/posts").text == "/index.php /wp-json/wp/v2/posts "
+    assert ask(server, "/wp-sitemap.xml").text == "/index.php /wp-sitemap.xml "
     assert ask(server, "/wp-admin/").text == "/wp-admin/index.php /wp-admin/ "
     assert ask(server, "/wp-login.php", fields=[("Authorization", "Basic YTpi")]).text.endswith(" Basic YTpi")
     assert ask(server, "/wp-content/uploads/a.jpg").text == "picture"
     for path in ("evil.php", "evil.php/x", "../uploads/evil.php"):
         assert ask(server, f"/wp-content/uploads/{path}").status == 403, path
-    assert ask(server, "/index.php", method="POST", body=b"x" * (2 << 20)).status == 200
+    for path in ("/index.php", "/", "/contact/"):
+        assert ask(server, path, method="POST", body=b"x" * (2 << 20)).status == 200
 
 
 def test_redirect_www(kitchen):
