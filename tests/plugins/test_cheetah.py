@@ -11,6 +11,8 @@ import subprocess
 
 import pytest
 
+from backend import Backend
+from behind import ROUTES, Slow, asking, group
 from monkey import ENVIRONMENT, PROGRAM, ROOT, SECONDS
 from proc import wait_until
 from shells import UNSAFE, monkey_shell, place, spread, start, terminal, with_own_run
@@ -124,6 +126,56 @@ def test_json(start):
     assert {w["process"] for w in it.json("cache")} == set(it.server.workers)
     assert json.loads(it("json", "status").out)["process"] == it.server.pid
     assert [len(json.loads(line)) for line in it("--json", text="status\nstatus\n").lines] == [len(status)] * 2
+
+
+# ---- Servers behind ours ----
+
+
+def test_without_upstreams(start):
+    it = start()
+    assert it("upstreams").out.split()[:3] == ["server", "upstream", "state"] and len(it("upstreams").lines) == 1
+    assert it.json("upstreams") == []
+    assert re.search(r"^upstreams +the servers", it("help").out, re.MULTILINE)
+
+
+def upstreams(it, *states):
+    """They, once they have these states and nothing to do."""
+    def find():
+        found = it.json("upstreams")
+        return found if [(u["state"], u["busy"]) for u in found] == [(state, 0) for state in states] else None
+
+    return wait_until(find, f"the states {states}")
+
+
+def test_upstreams(start):
+    with Backend() as a, Backend() as b:
+        it = start(plugins=["proxy"], top=group(a, b, keys="HealthCheck /x\nHealthTime 2s"), sections=ROUTES)
+        for _ in range(4):
+            assert it.server.get("/api/x").status == 200
+        first, second = upstreams(it, "up", "up")
+        assert (first["server"], second["server"], first["upstream"]) == (a.address, b.address, "group")
+        assert [(u["busy"], u["idle"], u["waiting"], u["requests"], u["failures"]) for u in (first, second)] == [
+            (0, 1, 0, 2, 0)] * 2
+        assert 0 < first["latency"] < 20e6 and first["limit"] is None
+        b.stop()
+        _, second = upstreams(it, "up", "down")
+        assert second["checks"] >= second["checks_failed"] >= 1
+        head, *lines = it("upstreams").lines
+        assert head.split() == list(second)
+        assert [line.split()[:3] for line in lines] == [[a.address, "group", "up"], [b.address, "group", "down"]]
+        assert re.fullmatch(r"\d+\.\d{3}m?s", lines[0].split()[7])
+
+
+def test_upstreams_with_a_queue(start):
+    with Slow() as backend:
+        it = start(plugins=["proxy"], top=group(backend, keys="MaxConnections 1"), sections=ROUTES)
+        with asking(it.server, 3) as clients:
+            (u,) = wait_until(lambda: (found := it.json("upstreams"))[0]["waiting"] == 2 and found, "the queue")
+            assert (u["busy"], u["idle"], u["limit"], u["latency"]) == (1, 0, 1, None)
+            backend.release()
+            assert [c.read().text for c in clients] == ["late"] * 3
+        (u,) = upstreams(it, "up")
+        assert (u["waiting"], u["requests"]) == (0, 3)
 
 
 # ---- A terminal ----

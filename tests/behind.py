@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group of servers behind ours, for tests that look at what is known of them."""
+import contextlib
+import threading
+
+from backend import Backend, response
+
+ROUTES = "[ROUTES]\n    /api/* proxy http://group\n    /* static\n"
+
+
+def group(*backends, keys=""):
+    """The section; a backend is one, or an address."""
+    lines = "".join(f"    Server {each if isinstance(each, str) else each.address}\n" for each in backends)
+    return f"[UPSTREAM]\n    Name group\n{lines}" + "".join(f"    {key}\n" for key in keys.splitlines())
+
+
+class Slow(Backend):
+    """Its answers wait until release()."""
+
+    def __init__(self, **how):
+        self._gate = threading.Event()
+        super().__init__(self._answer, **how)
+
+    def _answer(self, _):
+        self._gate.wait(20)
+        return response("late")
+
+    def release(self):
+        self._gate.set()
+
+    def stop(self):
+        self.release()
+        super().stop()
+
+
+@contextlib.contextmanager
+def asking(server, n, target="/api/x"):
+    """So many clients that have asked and not read."""
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(server.connect()) for _ in range(n)]
+        for each in clients:
+            each.ask(target)
+        yield clients

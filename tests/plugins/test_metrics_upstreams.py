@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the plugin metrics shows of servers behind ours."""
+import re
+import signal
+import socket
+
+import pytest
+
+import browser
+from backend import Backend
+from behind import ROUTES, Slow, asking, group
+from metering import starter, status
+from proc import wait_until
+from prometheus import parse
+from shells import place
+
+NAMES = {f"monkey_upstream_{name}" for name in ("up", "connections", "waiting", "requests_total", "failures_total",
+                                                "checks_total", "checks_failed_total", "latency_seconds")}
+CHECKED = "HealthCheck /health\nHealthTime 1s"  # also the time that a check may take on a busy machine
+
+
+@pytest.fixture
+def start(monkey, site):
+    run = starter(monkey, site)
+
+    def begin(*backends, keys="", **how):
+        return run(plugins=["proxy"], top=group(*backends, keys=keys), sections=ROUTES, **how)
+
+    return begin
+
+
+@pytest.fixture
+def backend():
+    with Backend() as each:
+        yield each
+
+
+def shown(server, which=None, **wanted):
+    """What /metrics tells of a server, once it is as wanted."""
+    def look():
+        numbers = parse(server.get("/metrics").text)
+        labels = {"server": which} if which else {}
+        found = {name.removeprefix("monkey_upstream_").removesuffix("_total"): numbers[name, labels]
+                 for name in NAMES - {"monkey_upstream_connections"}}
+        for state in ("busy", "idle"):
+            found[state] = numbers["monkey_upstream_connections", {"state": state} | labels]
+        return found if wanted.items() <= found.items() else None
+
+    return wait_until(look, f"{which or 'the server'} with {wanted}")
+
+
+def listed(server, *wanted):
+    """The same as JSON, once the servers are so, in this order."""
+    def look():
+        entries = status(server)["upstreams"]
+        fits = len(entries) == len(wanted) and all(w.items() <= e.items() for w, e in zip(wanted, entries))
+        return entries if fits else None
+
+    return wait_until(look, f"servers with {wanted}")
+
+
+def test_without_upstreams_there_is_nothing(monkey, site):
+    server = starter(monkey, site)()
+    assert "monkey_upstream" not in server.get("/metrics").text
+    assert status(server)["upstreams"] == []
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_server_that_is_up(start, backend, workers):
+    server = start(backend, keys="MaxConnections 7", workers=workers)
+    parse(server.get("/metrics").text)
+    for _ in range(5):
+        assert server.get("/api/x").status == 200
+    seen = shown(server, backend.address, busy=0)
+    assert (seen["up"], seen["requests"], seen["failures"], seen["waiting"]) == (1, 5, 0, 0)
+    assert 1 <= seen["idle"] <= workers and 0 < seen["latency_seconds"] < 20
+    assert (seen["checks"], seen["checks_failed"]) == (0, 0)
+    numbers = parse(server.get("/metrics").text)
+    assert {name for name in numbers.families if name.startswith("monkey_upstream_")} == NAMES
+    assert numbers.all("monkey_upstream_up") == [({"upstream": "group", "server": backend.address}, 1)]
+    assert "average" in numbers.families["monkey_upstream_latency_seconds"][1]
+    (entry,) = listed(server, {"busy": 0})
+    assert 0 < entry.pop("latency_us") < 20e6 and entry.pop("idle") >= 1
+    assert entry == {"upstream": "group", "server": backend.address, "state": "up", "backup": False, "weight": 1, "busy": 0,
+                     "max": 7, "waiting": 0, "requests": 5, "failures": 0, "checks": 0, "checks_failed": 0}
+
+
+def test_a_server_without_an_answer_so_far_has_no_latency(start, backend):
+    server = start(backend)
+    numbers = parse(server.get("/metrics").text)
+    assert numbers.all("monkey_upstream_latency_seconds") == []
+    assert numbers["monkey_upstream_up"] == 1
+
+
+def test_a_server_that_fails_its_check_is_down_until_it_is_back(start, backend):
+    with Backend() as other:
+        server = start(backend, other, keys=CHECKED)
+        listed(server, {"server": backend.address, "state": "up"}, {"server": other.address, "state": "up"})
+        address = backend.listening.getsockname()
+        backend.stop()
+        seen = shown(server, backend.address, up=0)
+        assert seen["checks"] >= seen["checks_failed"] >= 1
+        listed(server, {"server": backend.address, "state": "down"}, {"server": other.address, "state": "up"})
+        shown(server, other.address, up=1)
+        with Backend(at=address):
+            assert shown(server, backend.address, up=1)["checks"] > seen["checks"]
+
+
+def test_failures_of_requests_are_counted(start, backend):
+    server = start(backend, keys="MaxFails 1\nFailTime 1h")
+    backend.stop()
+    assert server.get("/api/x").status == 502
+    assert shown(server, up=0)["failures"] >= 1
+    listed(server, {"state": "down"})
+
+
+def test_a_name_without_an_address(start):
+    server = start("nowhere.invalid:80", keys=CHECKED)
+    server.get("/api/x")
+    assert shown(server, up=0)["latency_seconds"] == 0
+    listed(server, {"state": "unresolved"})
+
+
+def test_requests_that_wait(start):
+    with Slow() as backend:
+        server = start(backend, keys="MaxConnections 1")
+        with asking(server, 4) as clients:
+            seen = shown(server, waiting=3)
+            assert (seen["busy"], seen["idle"]) == (1, 0)
+            listed(server, {"waiting": 3, "busy": 1, "max": 1})
+            backend.release()
+            assert [c.read().text for c in clients] == ["late"] * 4
+        assert shown(server, waiting=0, busy=0)["requests"] == 4
+
+
+def test_backup_and_weight(start, backend):
+    server = start(f"{backend.address} weight=3", "127.0.0.1:1 backup")
+    assert [(e["server"], e["weight"], e["backup"]) for e in status(server)["upstreams"]] == [
+        (backend.address, 3, False), ("127.0.0.1:1", 1, True)]
+
+
+def test_what_a_reload_removes_is_gone(start, backend):
+    server = start(backend, "127.0.0.1:1")
+    assert server.get("/api/x").status == 200
+    server.config.write_text(server.config.read_text().replace("    Server 127.0.0.1:1\n", ""))
+    server.tell(signal.SIGHUP)
+    wait_until(lambda: [e["server"] for e in status(server)["upstreams"]] == [backend.address], "one server")
+    assert len(parse(server.get("/metrics").text).all("monkey_upstream_up")) == 1
+    assert shown(server)["requests"] == 1
+
+
+def test_long_names_are_cut_and_stay_different(start, place):
+    """Prometheus takes neither half a character nor two samples with the same labels."""
+    room = 62 - len(f"unix:{place}/")
+    stem = f"{place}/{'a' * room}\u00e9"
+    with Backend(family=socket.AF_UNIX, at=stem + "1") as a, Backend(family=socket.AF_UNIX, at=stem + "2") as b:
+        server = start(a, b)
+        for _ in range(2):
+            assert server.get("/api/x").status == 200
+        names = [labels["server"] for labels, _ in parse(server.get("/metrics").text).all("monkey_upstream_up")]
+    assert len(set(names)) == 2
+    assert [re.sub(r"~\d+$", "", name) for name in names] == [f"unix:{place}/{'a' * room}"] * 2
+    assert [e["server"] for e in status(server)["upstreams"]] == names
+
+
+# ---- The page ----
+
+
+@pytest.fixture
+def page(tmp_path):
+    if not browser.FOUND:
+        pytest.skip("no chromium here")
+    with browser.Browser(tmp_path) as found:
+        yield found
+
+
+ROWS = "[...document.querySelectorAll('#upstreams tbody tr')].map(r => [...r.cells].map(c => c.innerText))"
+COLOURS = ("Object.fromEntries([...document.querySelectorAll('#upstreams .dot')].map(c =>"
+           " [c.innerText, [getComputedStyle(c).color, getComputedStyle(c, '::before').borderTopColor]]))")
+
+
+def test_the_page_has_no_table_without_upstreams(monkey, site, page):
+    server = starter(monkey, site)()
+    page.goto(server.url + "/live")
+    page.wait_for("!document.querySelector('main').hidden")
+    assert page.run("document.querySelector('#upstreams').getClientRects().length") == 0
+    assert not page.console
+
+
+@pytest.mark.parametrize("look", [pytest.param(dict(), id="light"), pytest.param(dict(dark=True), id="dark"),
+                                  pytest.param(dict(width=390, height=800, mobile=True), id="phone")])
+def test_the_table_of_the_page(start, backend, page, look):
+    with Slow() as slow:
+        server = start(backend, slow, "127.0.0.1:1 backup", keys=CHECKED.replace("/health", "connect") + "\nMaxConnections 1")
+        page.look(**look)
+        with asking(server, 4) as clients:
+            page.goto(server.url + "/live")
+            page.wait_for(f"(r => r.map(row => row[1]) == 'up,up,down' && r[1][3] == '1')({ROWS})")
+            rows = page.run(ROWS)
+            colours = page.run(COLOURS)
+            wide = "document.querySelector('.wide:has(#upstreams)')"
+            assert page.run("document.documentElement.scrollWidth <= innerWidth"), "one has to scroll sideways"
+            assert page.run(f"getComputedStyle({wide}).backgroundAttachment") == "local, local, scroll, scroll", "the cue"
+            assert page.run(f"{wide}.scrollWidth > {wide}.clientWidth") == bool(look.get("mobile"))
+            slow.release()
+            assert [c.read().status for c in clients] == [200] * 4
+        assert [row[:3] for row in rows] == [[backend.address, "up", "group"], [slow.address, "up", "group"],
+                                             ["127.0.0.1:1 (backup)", "down", "group"]]
+        assert [row[5] for row in rows] == ["1", "1", "1"] and rows[2][7] == "–"
+        assert colours["up"][0] == colours["up"][1] != colours["down"][0] == colours["down"][1]
+        page.wait_for(f"(([busy, idle]) => busy == '0' && idle == '1')({ROWS}[1].slice(3))")
+        assert not page.console
