@@ -139,11 +139,19 @@ MK_API int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx)
 /* ---- The server around ---- */
 
 /**
- * To the same plugin in other workers, whose on_message gets it; the master passes it on. `to` is an index,
- * or MK_TO_ALL (the sender too). Only workers of the same configuration get it, never before this function
- * has returned. Not in order with anything else, and lost if the receiver dies, or has more than 1 MB waiting
- * for it. At most 32 KB. 0, -EMSGSIZE, -EINVAL (no such index), -EAGAIN (try again later), or -ENOTCONN where
- * there is no master: then only the sender gets it.
+ * To the same plugin in other workers, whose on_message gets it. `to` is an index, or MK_TO_ALL (the sender
+ * too). Only workers of the same configuration get it, never before this function has returned. At most
+ * 32 KB.
+ *
+ * Messages leave at the end of the turn, all that are for one worker together, so many small ones cost
+ * little. Those of one sender to another worker arrive in their order, but in no order with anything else. A
+ * message arrives whole or is lost: if its receiver dies when it has taken it, or its sender before it has
+ * left. What waits for a worker that ends is for the one that replaces it.
+ *
+ * Up to 1 MB waits in the sender for each receiver. Beyond that the result is -EAGAIN (try again later), but
+ * with MK_TO_ALL the others get it and only a receiver that is so far behind misses it, unless that is the
+ * sender itself. 0, -EMSGSIZE, -EINVAL (no such index), -EAGAIN, -ENOMEM, or -ENOTCONN where there is no
+ * master: then only the sender gets it. On other errors than -ENOTCONN no worker gets it.
  */
 MK_API int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message);
 /** Every worker, as a receiver. */

@@ -77,6 +77,12 @@ void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_task *t)
     loop->ends = t;
 }
 
+void mk_loop_defer_to_last(struct mk_loop *loop, struct mk_task *t)
+{
+    t->next = loop->last;
+    loop->last = t;
+}
+
 /* Tasks deferred by these run next turn, so that a task that always defers itself cannot starve the rest. */
 static void run_list(struct mk_task **list)
 {
@@ -93,17 +99,23 @@ static void run_tasks_of_turn(struct mk_loop *loop)
 {
     run_list(&loop->tasks);
     run_list(&loop->ends);
+    run_list(&loop->last);
+}
+
+static bool has_tasks(const struct mk_loop *loop)
+{
+    return loop->tasks || loop->ends || loop->last;
 }
 
 void mk_loop_run_tasks(struct mk_loop *loop)
 {
-    while (loop->tasks || loop->ends)
+    while (has_tasks(loop))
         run_tasks_of_turn(loop);
 }
 
 static int wait_time(const struct mk_loop *loop, int max_wait_ms)
 {
-    int until_timer = loop->tasks || loop->ends ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
+    int until_timer = has_tasks(loop) ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
     if (until_timer < 0)
         return max_wait_ms;
     if (until_timer > 0) /* the clock may lag by a step: do not wake early, repeatedly */

@@ -32,6 +32,7 @@ struct mk_loop {
     unsigned clock_step_ms; /* the clock may lag by this much */
     struct mk_task *tasks;
     struct mk_task *ends; /* run behind the tasks of a turn */
+    struct mk_task *last; /* run behind these */
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     struct mk_timer_wheel wheel;
     bool stopped;
@@ -50,6 +51,8 @@ void mk_loop_remove(struct mk_loop *loop, int fd);
 void mk_loop_defer(struct mk_loop *loop, struct mk_task *t);
 /* As mk_loop_defer, behind all that is deferred in this turn; from inside such a call, in the next turn. */
 void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_task *t);
+/* Behind all that is deferred by these two: to send what a turn has gathered. */
+void mk_loop_defer_to_last(struct mk_loop *loop, struct mk_task *t);
 /* Runs all deferred tasks now; only after the last turn. */
 void mk_loop_run_tasks(struct mk_loop *loop);
 

@@ -4,9 +4,9 @@
 #include "os/fd.h"
 #include "os/rights.h"
 
-/* The header before name and text. */
+/* The header before the text. */
 struct head {
-    uint8_t kind, name_len;
+    uint32_t kind;
     int32_t number;
 };
 
@@ -17,16 +17,11 @@ mk_err mk_control_open(int *master_end, int *worker_end)
 
 mk_err mk_control_send(int end, const struct mk_control_message *m)
 {
-    if (m->name.len > MK_CONTROL_NAME || m->text.len > MK_CONTROL_TEXT)
+    if (m->text.len > MK_CONTROL_TEXT)
         return -EMSGSIZE;
-    struct head head;
-    memset(&head, 0, sizeof head);
-    head.kind = (uint8_t)m->kind;
-    head.name_len = (uint8_t)m->name.len;
-    head.number = m->number;
+    struct head head = {.kind = (uint32_t)m->kind, .number = m->number};
     const struct iovec parts[] = {
         {.iov_base = &head, .iov_len = sizeof head},
-        {.iov_base = (void *)(uintptr_t)m->name.p, .iov_len = m->name.len},
         {.iov_base = (void *)(uintptr_t)m->text.p, .iov_len = m->text.len},
     };
     return mk_rights_send(end, parts, MK_LEN(parts), &m->fd, m->fd >= 0);
@@ -43,12 +38,10 @@ static bool parse(mk_str bytes, struct mk_control_message *m)
     if (bytes.len < sizeof head)
         return false;
     memcpy(&head, bytes.p, sizeof head);
-    bytes = mk_str_skip(bytes, sizeof head);
     m->kind = (enum mk_control_kind)head.kind;
     m->number = head.number;
-    m->name = mk_str_first(bytes, head.name_len);
-    m->text = mk_str_skip(bytes, head.name_len);
-    return head.kind < MK_CONTROL_KINDS && head.name_len <= bytes.len;
+    m->text = mk_str_skip(bytes, sizeof head);
+    return head.kind < MK_CONTROL_KINDS;
 }
 
 mk_err mk_control_receive(int end, struct mk_control_room *room, struct mk_control_message *m)

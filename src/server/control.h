@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control channel between the master and one worker process: their own messages, and messages of plugins
- * that the master forwards. Neither end ever blocks. */
+/* The control channel between the master and one worker process. Neither end ever blocks. */
 #ifndef MK_SERVER_CONTROL_H
 #define MK_SERVER_CONTROL_H
 
@@ -16,22 +15,22 @@ enum mk_control_kind {
     MK_CONTROL_ROTATE,    /* worker: the log `text` has reached its maximum size */
     MK_CONTROL_RELOAD,    /* worker: reload the configuration */
     MK_CONTROL_LOG_LEVEL, /* worker: set it to `number` in all processes; master: it is set */
-    MK_CONTROL_MESSAGE,   /* `text` is for the plugin `name`; worker: in the worker `number` */
+    MK_CONTROL_REPLACED,  /* master: another worker has its place, and gets the messages of plugins for it */
     MK_CONTROL_KINDS
 };
 
-enum { MK_CONTROL_NAME = 255, MK_CONTROL_TEXT = 32 * 1024 };
+enum { MK_CONTROL_TEXT = 4096 }; /* of the longest path */
 
 struct mk_control_message {
     enum mk_control_kind kind;
     int number;
-    mk_str name, text;
+    mk_str text;
     int fd; /* -1: none; the sender keeps its own, the receiver must close its copy */
 };
 
 /* Storage for a received message. */
 struct mk_control_room {
-    char bytes[8 + MK_CONTROL_NAME + MK_CONTROL_TEXT];
+    char bytes[8 + MK_CONTROL_TEXT];
 };
 
 /* Both ends, non-blocking and close-on-exec. */

@@ -12,26 +12,15 @@ struct mk_letter {
     char text[];
 };
 
-static size_t size_of(const struct mk_control_message *m)
-{
-    return sizeof(struct mk_letter) + m->name.len + m->text.len;
-}
-
 static mk_err keep(struct mk_outbox *o, const struct mk_control_message *m)
 {
-    size_t size = size_of(m);
-    if (m->kind == MK_CONTROL_MESSAGE && o->size + size > MK_OUTBOX_MAX)
-        return -ENOBUFS;
-    struct mk_letter *l = mk_mem_zalloc(1, size);
+    struct mk_letter *l = mk_mem_zalloc(1, sizeof *l + m->text.len);
     if (!l)
         return -ENOMEM;
     l->m = *m;
-    l->m.name = mk_str_of(l->text, m->name.len);
-    l->m.text = mk_str_of(l->text + m->name.len, m->text.len);
-    if (m->name.len)
-        memcpy(l->text, m->name.p, m->name.len);
+    l->m.text = mk_str_of(l->text, m->text.len);
     if (m->text.len)
-        memcpy(l->text + m->name.len, m->text.p, m->text.len);
+        memcpy(l->text, m->text.p, m->text.len);
     if (m->fd >= 0 && (l->m.fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0)) < 0) {
         mk_err e = mk_err_last();
         mk_mem_free(l);
@@ -42,7 +31,6 @@ static mk_err keep(struct mk_outbox *o, const struct mk_control_message *m)
     else
         o->first = l;
     o->last = l;
-    o->size += size;
     return 0;
 }
 
@@ -52,7 +40,6 @@ static void drop_first(struct mk_outbox *o)
     o->first = l->next;
     if (!o->first)
         o->last = NULL;
-    o->size -= size_of(&l->m);
     mk_fd_close(&l->m.fd);
     mk_mem_free(l);
 }

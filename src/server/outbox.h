@@ -5,17 +5,13 @@
 
 #include "server/control.h"
 
-enum { MK_OUTBOX_MAX = 1024 * 1024 }; /* bytes of plugin messages; more than that are dropped */
-
 struct mk_letter;
 
 struct mk_outbox {
     struct mk_letter *first, *last;
-    size_t size; /* of the pending messages */
 };
 
-/* Sends the message, or keeps a copy (and a duplicate of the descriptor). -ENOBUFS: dropped, because too much
- * is pending. */
+/* Sends the message, or keeps a copy (and a duplicate of the descriptor). */
 mk_err mk_outbox_send(struct mk_outbox *o, int end, const struct mk_control_message *m) MK_MUST_USE;
 /* Sends pending messages: 0 when none is left, -EAGAIN when the channel is full. */
 mk_err mk_outbox_flush(struct mk_outbox *o, int end) MK_MUST_USE;

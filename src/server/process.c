@@ -15,7 +15,7 @@
 #include "os/spool.h"
 #include "server/child.h"
 #include "server/control.h"
-#include "server/worker_bus.h"
+#include "server/worker_mail.h"
 #include "setup/allowed.h"
 
 enum { MESSAGES_MAX = 64 /* in one turn */, READY_MS = 5000 };
@@ -229,8 +229,8 @@ static void handle_message(struct process *p, const struct mk_control_message *m
         replace_log(p, m);
     else if (m->kind == MK_CONTROL_LOG_LEVEL)
         p->log->level = (enum mk_log_level)m->number;
-    else if (m->kind == MK_CONTROL_MESSAGE)
-        mk_worker_deliver(&p->worker, m->name, m->text);
+    else if (m->kind == MK_CONTROL_REPLACED)
+        mk_worker_mail_leave(&p->worker);
 }
 
 static void on_control(struct mk_watch *w, uint32_t events)
@@ -250,12 +250,12 @@ static void on_control(struct mk_watch *w, uint32_t events)
     }
     if (e == -EPIPE) { /* the master is gone without naming another worker */
         mk_loop_remove(&p->worker.loop, p->control_fd);
-        mk_worker_bus_cut(&p->worker);
+        p->worker.master_fd = -1;
         drain(p, false);
     }
 }
 
-/* Messages that plugins sent at their start may fill the channel: wait until the master reads them. */
+/* What plugins asked the master for at their start may fill the channel: wait until it reads that. */
 static mk_err say_ready(int control_fd)
 {
     struct pollfd room = {.fd = control_fd, .events = POLLOUT};

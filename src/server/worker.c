@@ -8,6 +8,7 @@
 #include "server/child.h"
 #include "server/listeners.h"
 #include "server/worker_bus.h"
+#include "server/worker_mail.h"
 #include "server/worker_wait.h"
 #include "setup/errorlog.h"
 #include "setup/plugins.h"
@@ -250,12 +251,15 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
                             .index = o->index,
                             .count = o->workers,
                             .places = o->places,
+                            .master_fd = o->master_fd ? *o->master_fd : -1,
                             .web.log = o->log};
     (void)!mk_fd_limit(0, &fds);
+    /* What others closed lies before them, so they are not counted there. */
+    fds -= mk_min(fds, o->generation->n_mailboxes);
     set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
     mk_timer_init(&w->flush_timer, on_flush);
     mk_timer_init(&w->drain_timer, on_drain_over);
-    mk_worker_bus_init(w, o->master_fd ? *o->master_fd : -1);
+    mk_worker_mail_init(w);
     mk_err e = init_logs(w, o->log);
     if (!e)
         e = init_parts(w, o);
@@ -275,6 +279,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
     if (!e)
         e = mk_worker_start_plugins(w);
     if (!e)
+        e = mk_worker_mail_start(w);
+    if (!e)
         e = start_accepting(w, o);
     if (e)
         mk_worker_fini(w);
@@ -293,7 +299,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
     mk_children_fini(&w->children);
-    mk_worker_bus_fini(w);
+    mk_worker_mail_fini(w);
     mk_service_fini(&w->service);
     mk_filecache_fini(&w->web.files);
     mk_loop_fini(&w->loop);

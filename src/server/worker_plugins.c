@@ -3,25 +3,16 @@
 #include "server/worker.h"
 #include "setup/plugins.h"
 
-static size_t place_of(const struct mk_worker *w, const struct mk_plugin *plugin)
-{
-    size_t i = 0;
-    while (i < w->generation->n_plugins &&
-           !mk_hook_is_of(mk_plugins_at(w->generation, i)->object.plugin, plugin))
-        i++;
-    return i;
-}
-
 void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, void *data)
 {
-    size_t i = place_of(w, plugin);
+    size_t i = mk_plugins_place(w->generation, plugin);
     if (i < w->generation->n_plugins)
         w->plugin_data[i] = data;
 }
 
 void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
 {
-    size_t i = place_of(w, plugin);
+    size_t i = mk_plugins_place(w->generation, plugin);
     return i < w->generation->n_plugins ? w->plugin_data[i] : NULL;
 }
 

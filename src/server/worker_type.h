@@ -12,11 +12,21 @@
 #include "setup/generation.h"
 #include "setup/logwriter.h"
 
-/* The channel to the master. */
-struct mk_bus {
-    int master_fd; /* -1: there is none */
-    struct mk_task task;
-    struct mk_note *notes, *last_note; /* to ourselves */
+/* Messages to the worker of one place, or to ourselves. */
+struct mk_mail_queue {
+    struct mk_worker *worker;
+    struct mk_buf records;  /* not sent yet */
+    struct mk_watch room;   /* in its mailbox */
+    bool waits;             /* for that */
+    uint64_t complained_ms; /* when lost messages were last reported; 0: never */
+};
+
+struct mk_mail {
+    struct mk_mail_queue *queues; /* one for each place, then that to ourselves; NULL: none was needed yet */
+    struct mk_watch arrival;
+    struct mk_task send, hear;
+    bool sends, hears; /* these are in the lists of the loop */
+    bool replaced;     /* another worker receives what is for our place */
 };
 
 struct mk_worker {
@@ -36,7 +46,8 @@ struct mk_worker {
     struct mk_threads aside; /* for plugins: a slow plugin must not delay files */
     struct mk_inbox inbox;
     struct mk_children children;
-    struct mk_bus bus;
+    int master_fd; /* our end of the control channel, owned by the process; -1: there is no master */
+    struct mk_mail mail;
     bool draining;
     bool ending;      /* no more thread work or messages to ourselves are started */
     size_t n_started; /* plugins, in their order */

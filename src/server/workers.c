@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "server/workers.h"
 
-#include <monkey/worker.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "os/fd.h"
+#include "setup/mailboxes.h"
 
 enum {
     YOUNG_MS = 1000,
     PAUSE_MS = 100,
     PAUSE_MAX_MS = 10000,
-    COMPLAIN_AGAIN_MS = 60000,
     MESSAGES_MAX = 64 /* in one turn */
 };
 
@@ -59,33 +58,23 @@ static void tell(struct mk_worker_proc *p, const struct mk_control_message *m)
     mk_err e = mk_outbox_send(&p->outbox, p->control_fd, m);
     if (!has_waited && p->outbox.first)
         (void)!mk_loop_change(w->loop, p->control_fd, &p->control, EPOLLIN | EPOLLOUT);
-    if (e == -ENOBUFS && p->complained_ms && w->loop->now_ms - p->complained_ms < COMPLAIN_AGAIN_MS)
-        return; /* already logged */
-    if (e == -ENOBUFS)
-        p->complained_ms = w->loop->now_ms;
     if (e && e != -EPIPE)
-        mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid,
-                    e == -ENOBUFS ? "its channel is full" : mk_err_text(e));
+        mk_log_warn(&w->log->log, "cannot send messages to worker %d: %s", (int)p->pid, mk_err_text(e));
 }
 
-/* Messages of plugins go only to workers of the same generation. */
-static void relay(const struct mk_worker_proc *from, const struct mk_control_message *m)
+/* The one in whose place it is may still serve requests. */
+static void tell_replaced(const struct mk_worker_proc *by)
 {
-    struct mk_control_message copy = *m;
-    copy.fd = -1;
+    static const struct mk_control_message replaced = {.kind = MK_CONTROL_REPLACED, .fd = -1};
     for (unsigned i = 0; i < MK_WORKERS_MAX; i++) {
-        struct mk_worker_proc *to = &from->all->procs[i];
-        if (to->pid && to->serial == from->serial && (m->number == MK_TO_ALL || m->number == (int)to->index))
-            tell(to, &copy);
+        struct mk_worker_proc *p = &by->all->procs[i];
+        if (p != by && p->pid && p->serial == by->serial && p->index == by->index)
+            tell(p, &replaced);
     }
 }
 
 static void handle_message(struct mk_worker_proc *p, const struct mk_control_message *m)
 {
-    if (m->kind == MK_CONTROL_MESSAGE) {
-        relay(p, m);
-        return;
-    }
     if (m->kind != MK_CONTROL_READY && m->kind != MK_CONTROL_DRAINS) {
         p->all->on_ask(p->all, m);
         return;
@@ -135,6 +124,7 @@ static _Noreturn void be_worker(struct mk_workers *w, struct mk_worker_proc *p, 
 {
     mk_fd_close(&p->control_fd); /* else the child would never notice that the master is gone */
     close_lines(w);
+    mk_mailboxes_keep(w->generation, p->index);
     mk_loop_fini(w->loop);
     if (w->on_child)
         w->on_child(w);
@@ -177,10 +167,12 @@ static mk_err start_one(struct mk_workers *w, unsigned index)
     mk_fd_close(&control_fd);
     if (!e)
         e = mk_loop_add(w->loop, p->control_fd, &p->control, EPOLLIN);
-    if (pid > 0)
+    if (pid > 0) {
         p->place->pid = p->pid = pid;
-    else
+        tell_replaced(p);
+    } else {
         mk_fd_close(&p->control_fd);
+    }
     return e;
 }
 
@@ -201,12 +193,10 @@ static void set_generation(struct mk_workers *w, struct mk_generation *g)
 mk_err mk_workers_start(struct mk_workers *w, struct mk_generation *g)
 {
     set_generation(w, g);
-    for (unsigned i = 0; i < w->wanted; i++) {
-        mk_err e = start_one(w, i);
-        if (e)
-            return e;
-    }
-    return 0;
+    mk_err e = mk_mailboxes_open(g);
+    for (unsigned i = 0; i < w->wanted && !e; i++)
+        e = start_one(w, i);
+    return e;
 }
 
 /* ---- Counting and ending ---- */

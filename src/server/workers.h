@@ -20,7 +20,6 @@ struct mk_worker_proc {
     const struct mk_generation *generation;
     uint64_t serial; /* the generation's, which may have been freed */
     struct mk_outbox outbox;
-    uint64_t complained_ms; /* when its unread messages were last reported; 0: never */
     uint64_t started_ms;
     uint64_t pulse;      /* of its loop, when it was last seen to change, */
     uint64_t changed_ms; /* and when that was */

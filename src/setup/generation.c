@@ -23,6 +23,7 @@
 #include "setup/keys.h"
 #include "setup/loads.h"
 #include "setup/location.h"
+#include "setup/mailboxes.h"
 #include "setup/plugins.h"
 #include "setup/protocols.h"
 #include "setup/sections.h"
@@ -511,6 +512,7 @@ void mk_generation_free(struct mk_generation *g)
     for (struct mk_site *s = g->sites; s; s = s->next)
         mk_site_close(s);
     mk_logset_close(&g->logs);
+    mk_mailboxes_close(g);
     size_t n = mk_plugins_detach(g, objects);
     mk_arena_fini(&g->arena);
     for (size_t i = 0; i < n; i++)

@@ -76,6 +76,11 @@ struct mk_allowed {
     mk_str path; /* to read, or to write below; ends with a NUL */
 };
 
+/* Messages for the worker of one place: all workers send, that one receives. */
+struct mk_mailbox {
+    int send_fd, receive_fd;
+};
+
 struct mk_generation {
     struct mk_arena arena;
     struct mk_conf_tree tree;
@@ -100,6 +105,8 @@ struct mk_generation {
     bool listens_by_default;         /* the default address: inherited sockets may replace it */
     struct mk_shared *shared, own_shared;
     struct mk_allowed *allowed;
+    struct mk_mailbox *mailboxes;        /* by the index of the worker */
+    unsigned n_mailboxes;                /* 0: no plugin wants messages, or there is no master */
     const struct mk_tls_module *tls;     /* NULL: no Listen has TLS */
     const struct mk_http2_module *http2; /* NULL: no client can speak HTTP/2 */
     struct mk_tls_tickets *tickets;      /* of the server; NULL: no tickets are issued */

@@ -11,6 +11,14 @@ const struct mk_loaded *mk_plugins_at(const struct mk_generation *g, size_t i)
     return i < g->n_plugins ? g->plugins_by_order[i] : NULL;
 }
 
+size_t mk_plugins_place(const struct mk_generation *g, const struct mk_plugin *plugin)
+{
+    size_t i = 0;
+    while (i < g->n_plugins && !mk_hook_is_of(g->plugins_by_order[i]->object.plugin, plugin))
+        i++;
+    return i;
+}
+
 /* Last first: a plugin may call functions of those that were loaded before it. */
 static void stop_from(struct mk_loaded *l)
 {

@@ -20,6 +20,8 @@ size_t mk_plugins_detach(struct mk_generation *g, struct mk_object objects[MK_PL
 
 /* The i-th in the order of on_request; NULL when there are no more. */
 const struct mk_loaded *mk_plugins_at(const struct mk_generation *g, size_t i);
+/* Its number in that order; of one that is not loaded: how many are. */
+size_t mk_plugins_place(const struct mk_generation *g, const struct mk_plugin *plugin);
 
 /* The table of a section of a loaded plugin; NULL if there is none. */
 const struct mk_conf_table *mk_plugins_table(const struct mk_generation *g, mk_str section);

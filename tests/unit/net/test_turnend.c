@@ -102,6 +102,37 @@ static void freed_it_is_not_called(void **state)
     mk_turn_end_free(NULL);
 }
 
+static void count_last(struct mk_task *t)
+{
+    (void)t;
+    assert_int_equal(n_ends, 1);
+    n_tasks = 7;
+}
+
+static struct mk_task last = {.run = count_last};
+
+static void defer_last(void *ctx)
+{
+    (void)ctx;
+    n_ends++;
+    mk_loop_defer_to_last(&loop, &last);
+}
+
+static void what_is_last_follows_in_the_same_turn(void **state)
+{
+    (void)state;
+    mk_turn_end_free(end);
+    end = mk_turn_end_new_in(&loop, defer_last, NULL);
+    mk_turn_end_set(end);
+    turn();
+    assert_int_equal(n_tasks, 7);
+    n_tasks = 0;
+    mk_loop_defer_to_last(&loop, &last);
+    assert_int_equal(mk_loop_turn(&loop, -1), 0); /* which does not wait */
+    assert_int_equal(n_tasks, 7);
+    mk_turn_end_free(end);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -109,6 +140,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(set_by_itself_it_is_called_in_the_next_turn_which_does_not_wait,
                                         start, stop),
         cmocka_unit_test_setup_teardown(freed_it_is_not_called, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_last_follows_in_the_same_turn, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

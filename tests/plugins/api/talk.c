@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers that talk to each other all the time and check what they hear. `GET /talk?N`: from now on each
+ * worker says N messages a turn. The answer counts, in all workers and configurations of this server:
+ * messages that were said (one for each receiver), refused, heard, and those that were wrong: torn, mixed up,
+ * twice or for another worker. */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+enum { SENDERS_MAX = 256, IDLE_MS = 20, SIZE_MAX_ = 32 * 1024 };
+
+struct settings {
+    uint64_t size;
+    uint32_t speakers;
+    bool mix, all;
+};
+
+/* Of all workers. */
+struct counts {
+    atomic_uint_least64_t pace, said, refused, heard, wrong, configurations;
+};
+
+struct talk {
+    const struct settings *settings;
+    struct counts *counts;
+    uint64_t configuration;
+};
+
+struct head {
+    int64_t master, pid;
+    uint64_t configuration, number;
+    int32_t to;
+};
+
+struct speaker {
+    struct mk_worker *worker;
+    struct talk *talk;
+    struct mk_watcher *watcher; /* of a descriptor that is always ready */
+    struct mk_alarm *alarm;
+    int fd;
+    bool talks;
+    uint64_t number, random;
+    struct {
+        int64_t pid;
+        uint64_t last;
+    } senders[SENDERS_MAX];
+    char text[SIZE_MAX_];
+};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Size", .type = MK_CONF_SIZE, MK_CONF_AT(struct settings, size), .def = "200"},
+    {.name = "Speakers", .type = MK_CONF_NUM, MK_CONF_AT(struct settings, speakers), .def = "1000"},
+    {.name = "All", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, all), .def = "on"},
+    {.name = "Mix", .type = MK_CONF_BOOL, MK_CONF_AT(struct settings, mix), .def = "on"},
+};
+
+static const struct mk_conf_table table = {
+    .section = "TALK", .keys = keys, .n = 4, .size = sizeof(struct settings)};
+
+extern MK_API const struct mk_plugin mk_plugin;
+
+static uint64_t draw(struct speaker *s, uint64_t below)
+{
+    s->random = s->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (s->random >> 33) % below;
+}
+
+static char byte_at(const struct head *h, size_t i)
+{
+    return (char)((uint64_t)h->pid + h->number * 31 + i * 7);
+}
+
+static int say(struct speaker *s, int to, size_t size)
+{
+    struct head h;
+    memset(&h, 0, sizeof h);
+    h.master = mk_worker_master(s->worker);
+    h.pid = getpid();
+    h.configuration = s->talk->configuration;
+    h.number = ++s->number;
+    h.to = to;
+    memcpy(s->text, &h, sizeof h);
+    for (size_t i = sizeof h; s->talk->settings->mix && i < size; i++)
+        s->text[i] = byte_at(&h, i);
+    return mk_worker_send(s->worker, &mk_plugin, to, (mk_str){s->text, size});
+}
+
+/* To another worker; in a mix also to itself and, if that is wanted, to all, in sizes from one end to the
+ * other. */
+static int say_one(struct speaker *s)
+{
+    unsigned n = mk_worker_count(s->worker), self = mk_worker_index(s->worker);
+    const struct settings *settings = s->talk->settings;
+    int to = (int)((self + 1 + draw(s, n > 1 ? n - 1 : 1)) % n);
+    size_t size = settings->size;
+    if (settings->mix && draw(s, 8) == 0)
+        to = settings->all && draw(s, 2) ? MK_TO_ALL : (int)self;
+    if (settings->mix)
+        size = draw(s, 64) ? sizeof(struct head) + draw(s, size) : SIZE_MAX_ - draw(s, 64);
+    int e = say(s, to, size);
+    if (e == 0)
+        s->talk->counts->said += to == MK_TO_ALL ? n : 1;
+    return e;
+}
+
+static void on_turn(struct speaker *s)
+{
+    uint64_t pace = s->talk->counts->pace;
+    if (mk_worker_index(s->worker) >= s->talk->settings->speakers)
+        pace = 0;
+    for (uint64_t i = 0; i < pace; i++)
+        if (say_one(s)) {
+            s->talk->counts->refused++;
+            break;
+        }
+    if (s->talks != (pace > 0) && !mk_watcher_change(s->watcher, pace ? MK_READABLE | MK_LEVEL : 0))
+        s->talks = pace > 0;
+    if (!s->talks)
+        mk_alarm_set(s->alarm, IDLE_MS);
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    (void)which;
+    on_turn(ctx);
+}
+
+static void on_time(void *ctx)
+{
+    on_turn(ctx);
+}
+
+static bool is_right(struct speaker *s, mk_str message)
+{
+    struct head h;
+    size_t i = 0;
+    if (message.len < sizeof h)
+        return false;
+    memcpy(&h, message.p, sizeof h);
+    while (i < SENDERS_MAX && s->senders[i].pid && s->senders[i].pid != h.pid)
+        i++;
+    if (i == SENDERS_MAX || h.master != mk_worker_master(s->worker) ||
+        h.configuration != s->talk->configuration || h.number <= s->senders[i].last ||
+        (h.to != MK_TO_ALL && h.to != (int)mk_worker_index(s->worker)))
+        return false;
+    s->senders[i].pid = h.pid;
+    s->senders[i].last = h.number;
+    for (size_t k = sizeof h; s->talk->settings->mix && k < message.len; k++)
+        if (message.p[k] != byte_at(&h, k))
+            return false;
+    return true;
+}
+
+static void on_message(struct mk_worker *w, mk_str message, void *data)
+{
+    struct talk *talk = data;
+    if (!is_right(mk_worker_data(w, &mk_plugin), message))
+        talk->counts->wrong++;
+    talk->counts->heard++;
+}
+
+static enum mk_verdict handle(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct talk *talk = mk_host_data(mk_request_site(request), &mk_plugin);
+    struct counts *c = talk->counts;
+    char text[256];
+    uint64_t pace;
+    (void)data;
+    if (mk_num_parse(mk_request_query(request), &pace))
+        c->pace = pace;
+    int n =
+        snprintf(text, sizeof text, "%llu %llu %llu %llu", (unsigned long long)c->said,
+                 (unsigned long long)c->refused, (unsigned long long)c->heard, (unsigned long long)c->wrong);
+    mk_response_set_text(response, (mk_str){text, (size_t)n});
+    return MK_DONE;
+}
+
+static int load(struct mk_config *c, void **data)
+{
+    struct talk *talk = mk_config_alloc(c, sizeof *talk);
+    if (!talk)
+        return -ENOMEM;
+    *data = talk;
+    talk->settings = mk_config_settings(c, &table);
+    talk->counts = mk_config_shared(c, "talk", sizeof *talk->counts);
+    if (!talk->settings || !talk->counts)
+        return -ENOMEM;
+    talk->configuration = ++talk->counts->configurations;
+    return 0;
+}
+
+static int start(struct mk_worker *w, void *data)
+{
+    struct speaker *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return -ENOMEM;
+    *s = (struct speaker){.worker = w, .talk = data, .random = (uint64_t)getpid()};
+    s->fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    s->watcher = mk_watcher_new(w, s->fd, 0, on_ready, s);
+    s->alarm = mk_alarm_new(w, on_time, s);
+    mk_worker_set_data(w, &mk_plugin, s);
+    if (!s->watcher || !s->alarm)
+        return -ENOMEM;
+    on_turn(s);
+    return 0;
+}
+
+static void stop(struct mk_worker *w, void *data)
+{
+    (void)data;
+    struct speaker *s = mk_worker_data(w, &mk_plugin);
+    mk_watcher_free(s->watcher);
+    close(s->fd);
+    mk_alarm_free(s->alarm);
+    mk_mem_free(s);
+}
+
+static const struct mk_handler talk_handler = {
+    .name = "talk", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handle};
+
+MK_PLUGIN(talk) = {
+    MK_PLUGIN_HEAD,
+    .name = "talk",
+    .version = "1",
+    .help = "For tests.",
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .handlers = (const struct mk_handler *const[]){&talk_handler, NULL},
+    .load = load,
+    .worker_start = start,
+    .worker_stop = stop,
+    .on_message = on_message,
+};

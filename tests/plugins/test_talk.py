@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages between workers under load, while workers come and go: none is torn, mixed up, heard twice or by a worker that
+it is not for. The plugin is tests/plugins/api/talk.c: its workers talk all the time, and check what they hear."""
+import os
+import signal
+
+import pytest
+
+from monkey import PROGRAM
+from proc import children, name, wait_until
+
+PLUGIN = PROGRAM.parent / "tests" / "plugins" / "monkey-talk.so"
+
+
+class Talk:
+    def __init__(self, server):
+        self.server = server
+
+    def counts(self, pace=None):
+        query = "" if pace is None else f"?{pace}"
+        said, refused, heard, wrong = map(int, self.server.get(f"/talk{query}").text.split())
+        assert wrong == 0
+        return said, refused, heard
+
+    def goes_on(self, count=500):
+        """That many more messages are heard."""
+        before = self.counts()[2]
+        wait_until(lambda: self.counts()[2] > before + count, "them to talk")
+
+
+@pytest.fixture
+def talk(monkey):
+    def start(keys="", pace=20, **how):
+        section = "[TALK]\n" + "".join(f"    {line}\n" for line in keys.splitlines())
+        it = Talk(monkey(plugins=[PLUGIN], top=section, sections="[ROUTES]\n    /talk talk\n    /* static\n", **how))
+        it.counts(pace)
+        it.goes_on()
+        return it
+
+    return start
+
+
+def test_none_is_lost_between_workers_that_live(talk):
+    it = talk("All off", workers=3)
+    it.goes_on(5000)
+    it.counts(pace=0)
+
+    def have_arrived():
+        said, _, heard = it.counts()
+        return said == heard
+
+    wait_until(have_arrived, "the last ones to arrive")
+
+
+def test_reloads(talk):
+    it = talk(workers=2)
+    for i in range(1, 6):
+        it.server.tell(signal.SIGHUP)
+        it.server.err.wait_for("the new configuration serves", count=i)
+        it.goes_on()
+
+
+def test_workers_that_are_killed(talk):
+    it = talk(workers=3)
+    it.server.allow("was killed by signal")
+    for i in range(10):
+        victim = it.server.workers[i % 3]
+        os.kill(victim, signal.SIGKILL)
+        wait_until(lambda: victim not in it.server.workers and len(it.server.workers) == 3, "a successor")
+        it.goes_on()
+
+
+def test_a_worker_that_drains_leaves_its_place(talk):
+    it = talk(workers=2)
+    for _ in range(3):
+        before = it.server.workers
+        with it.server.connect() as client:
+            client.get("/talk")  # keeps the worker of this connection alive
+            for pid in before:
+                os.kill(pid, signal.SIGQUIT)
+            wait_until(lambda: len(set(it.server.workers) - set(before)) == 2, "successors")
+            it.goes_on()
+            client.get("/talk")
+        wait_until(lambda: not set(it.server.workers) & set(before), "the old ones to end")
+        it.goes_on()
+
+
+def test_a_worker_that_stands_still(talk):
+    it = talk(workers=2)
+    first, second = it.server.workers
+    for pid in (first, second):
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: it.server.err.text.count("are lost: too many wait for it"), "the other one to be refused")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        it.goes_on()
+
+
+def test_an_upgrade(talk, watch):
+    it = talk(workers=2)
+    it.server.tell(signal.SIGUSR2)
+    new = watch(int(it.server.err.wait_for(r"the new program is process (\d+)")[1]))
+    it.server.err.wait_for(rf"{new.pid}: monkey \S+ serves with")
+    assert it.server.process.wait(30) == 0
+    it.counts(pace=20)  # of the new server
+    it.goes_on()
+    new.tell(signal.SIGTERM)
+    new.wait()
+
+
+def test_all_drain(talk):
+    """They talk until the last connection is closed."""
+    it = talk(workers=2)
+    with it.server.connect() as client:
+        client.get("/talk")
+        it.server.tell(signal.SIGQUIT)
+        it.server.err.wait_for("ending when all open requests are finished")
+        said, _, heard, wrong = map(int, client.get("/talk").text.split())
+        assert heard and not wrong
+    it.server.wait()
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_descriptors(monkey, site, workers):
+    """Each worker has the sending ends of all and its own receiving end; without a plugin that hears, there are none."""
+    def sockets(**how):
+        server = monkey(workers=workers, **how)
+        found = [sum(os.readlink(f"/proc/{pid}/fd/{fd}").startswith("socket:") for fd in os.listdir(f"/proc/{pid}/fd"))
+                 for pid in server.workers]
+        assert len(set(found)) == 1
+        return found[0]
+
+    with_plugin = sockets(plugins=[PLUGIN])
+    assert with_plugin == sockets() + workers + 1
