@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A real PHP-FPM with a pool of its own, on a unix socket, as the user of the test."""
+import contextlib
 import glob
 import os
 import shutil
@@ -41,14 +42,15 @@ class Fpm:
     def signal_all(self, number):
         """To the master and its children: SIGSTOP freezes the pool."""
         for pid in [self.process.pid, *self.children()]:
-            os.kill(pid, number)
+            with contextlib.suppress(ProcessLookupError):  # a child that has just ended
+                os.kill(pid, number)
 
     def stop(self):
         """At once, like a crash of all of it; its socket stays behind."""
         if self.process is None:
             return
-        for pid in [self.process.pid, *self.children()]:
-            os.kill(pid, signal.SIGKILL)
+        os.kill(self.process.pid, signal.SIGSTOP)  # it starts no more children
+        self.signal_all(signal.SIGKILL)
         self.process.wait()
         self.process = None
         self.log.unlink(missing_ok=True)

@@ -279,6 +279,30 @@ def test_answers_are_never_mixed(serve, fpm, kept):
     assert answered.count(200) > len(answered) / 2
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_no_client_starves(serve, fpm, kept):
+    """Four children, 24 clients that stay, two workers."""
+    upstream = f"[UPSTREAM]\n    Name php\n    Server {fpm.address}\n    MaxConnections 4\n" if kept else ""
+    server = serve({"a.php": "<?php usleep(500); echo 'a';"}, upstream=upstream, workers=2,
+                   routes="*.php fastcgi php" if kept else "*.php fastcgi {}")
+    counts, least = [0] * 24, []
+
+    def ask(who):
+        with server.connect() as c:
+            while not least:
+                assert c.get("/a.php").text == "a"
+                counts[who] += 1
+                if counts[who] == 100:
+                    least.append(min(counts))
+
+    threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(counts))]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert least and least[0] >= 5, counts
+
+
 # ---- Configuration ----
 
 @pytest.mark.parametrize("route, message", [
