@@ -31,7 +31,8 @@ struct mk_upstream_defaults {
     uint16_t port; /**< of a server that is named without one; 0: it must have one */
     bool tls;      /**< the servers speak TLS */
     unsigned max;  /**< connections to one server, of all workers together; 0: any number */
-    unsigned keep; /**< connections to one server that one worker keeps while they are idle */
+    unsigned keep; /**< connections to one server that one worker keeps while they are idle; 0: none, or
+                        as many as there may be where their number is limited */
 };
 
 /**

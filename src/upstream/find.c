@@ -172,9 +172,10 @@ static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaul
                               .defaults = *defaults,
                               .all = m->all,
                               .max = pick(m->settings->max, defaults->max),
-                              .keep = pick(m->settings->keep, defaults->keep),
                               .idle_ms = m->settings->idle_ms,
                               .index = m->all->n};
+    /* A limited number is shared fairly among the workers, so it may be kept. */
+    u->keep = pick(m->settings->keep, defaults->keep ? defaults->keep : u->max);
     if (!add_servers(m, u) || ((defaults->tls || m->settings->tls) && !add_tls(m, u)))
         return NULL;
     if (m->all->last)

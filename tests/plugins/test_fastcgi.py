@@ -10,7 +10,7 @@ import pytest
 import php_fpm
 from client import Closed
 from monkey import PROTOCOLS
-from proc import wait_until
+from proc import descriptors, wait_until
 
 pytestmark = pytest.mark.skipif(not php_fpm.PROGRAM, reason="there is no php-fpm")
 every_protocol = pytest.mark.parametrize("protocol", PROTOCOLS, indirect=True)
@@ -277,6 +277,20 @@ def test_answers_are_never_mixed(serve, fpm, kept):
     assert not wrong
     assert server.get("/id.php?id=last").status == 200
     assert answered.count(200) > len(answered) / 2
+
+
+def test_connections_are_kept_within_a_limit_alone(serve, fpm):
+    def sockets(worker):
+        return sum(link.startswith("socket:") for link in descriptors(worker).values())
+
+    upstream = f"[UPSTREAM]\n    Name php\n    Server {fpm.address}\n    MaxConnections 2\n"
+    for to, n in (("{}", 0), ("php", 1)):
+        server = serve({"a.php": "<?php echo 'a';"}, routes=f"*.php fastcgi {to}", upstream=upstream)
+        (worker,) = server.workers
+        before = sockets(worker)
+        for _ in range(5):
+            assert server.get("/a.php").text == "a"
+        wait_until(lambda: sockets(worker) == before + n, f"{n} connections are kept")
 
 
 @pytest.mark.parametrize("kept", [False, True])
