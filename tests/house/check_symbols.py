@@ -76,10 +76,13 @@ def needed(path):
     return {row.split()[0].partition("@")[0] for row in rows if row.strip()}
 
 
-def check_inner(objects, inner):
-    """What MK_INNER marks costs room in the program: some object of ours must need it."""
-    used = set().union(*(needed(path) for path in objects))
-    return [f"MK_INNER marks {name}, which no object of ours needs" for name in sorted(inner - used)]
+def check_inner(objects, inner, offered):
+    """What MK_INNER marks costs room in the program: some object of ours must need it. What an object needs and the program
+    does not offer would be missed when the object is loaded."""
+    used = {path.name: {name for name in needed(path) if name.startswith("mk_")} for path in objects}
+    return [f"MK_INNER marks {name}, which no object of ours needs" for name in sorted(inner - set().union(*used.values()))] + [
+        f"{path} needs {name}, which the program does not export: mark it MK_INNER"
+        for path, names in used.items() for name in sorted(names - offered)]
 
 
 def check(args):
@@ -95,7 +98,7 @@ def check(args):
         complaints += check_program(program, house.public_names(args.root), inner)
         objects = [program.parent / "plugins" / f"monkey-{layer}.so" for layer in house.OBJECTS]
         if all(path.exists() for path in objects):
-            complaints += check_inner(objects, inner)
+            complaints += check_inner(objects, inner, {symbol for _, symbol in defined(program, "-D")})
         else:
             house.note("not all objects of ours are built, so what MK_INNER marks was not checked")
     else:
@@ -150,8 +153,10 @@ def self_test(test):
     test.expect("a public one that is marked inner", check_program(compiled(text, "-rdynamic"), {"mk_public", "main", "mk_inner"},
                                                                    {"mk_inner"}), "mk_inner is public")
     needs = compiled("int mk_inner(void);\nint mk_x(void) { return mk_inner(); }\n", "-shared", "-fPIC")
-    test.expect("an object that needs it", check_inner([needs], {"mk_inner"}))
-    test.expect("what no object needs", check_inner([needs], {"mk_inner", "mk_other"}), "MK_INNER marks mk_other, which no object")
+    test.expect("an object that needs it", check_inner([needs], {"mk_inner"}, {"mk_inner"}))
+    test.expect("what no object needs", check_inner([needs], {"mk_inner", "mk_other"}, {"mk_inner", "mk_other"}),
+                "MK_INNER marks mk_other, which no object")
+    test.expect("what the program does not offer", check_inner([needs], set(), {"mk_other"}), "needs mk_inner, which the program")
     header = "MK_INNER void mk_a(struct mk_s *s, int (*f)(void));\nvoid mk_b(void);\n/* MK_INNER void mk_c(void); */\n" \
              "MK_INNER extern const int mk_d[MK_N],\n    mk_e[2];\nMK_INNER const struct mk_s *mk_f(int a,\n    int b) MK_MUST_USE;\n"
     marked = house.inner_names(test.tree({"src/base/x.h": header}))
