@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that other objects see: in our libraries all begin with mk_ and the noun of their file, in a plugin with its
 name. The optimised program offers plugins the public interface, its own objects what MK_INNER marks, and nothing else."""
+import os
 import re
 
 import house
@@ -85,6 +86,13 @@ def check_inner(objects, inner, offered):
         for path, names in used.items() for name in sorted(names - offered)]
 
 
+def is_older(program, root):
+    """Was a header of the program changed since it was built?"""
+    layers = [f"src/{layer}" for layer in house.LAYERS if layer not in (*house.OBJECTS, "upstream")]
+    built = program.stat().st_mtime
+    return any(path.stat().st_mtime > built for path in house.files(root, ("include", *layers), (".h",)))
+
+
 def check(args):
     complaints = []
     libraries = sorted(args.build.rglob("libmk_*.a")) if args.build else []
@@ -93,14 +101,16 @@ def check(args):
     for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
         complaints += [] if name in house.LAYERS else check_plugin(name, objects)  # a layer was checked above
     program = args.program if args.program and args.program.exists() else None
-    if program:
-        inner = house.inner_names(args.root)
+    inner = house.inner_names(args.root)
+    objects = [args.build / "plugins" / f"monkey-{layer}.so" for layer in house.OBJECTS] if args.build else []
+    if objects and all(path.exists() for path in objects):
+        complaints += check_inner(objects, inner, {symbol for _, symbol in defined(args.build / "monkey", "-D")})
+    else:
+        house.note("not all objects of ours are built, so what MK_INNER marks was not checked")
+    if program and is_older(program, args.root):
+        house.note(f"{args.program} is older than the headers, so what it exports was not checked")
+    elif program:
         complaints += check_program(program, house.public_names(args.root), inner)
-        objects = [program.parent / "plugins" / f"monkey-{layer}.so" for layer in house.OBJECTS]
-        if all(path.exists() for path in objects):
-            complaints += check_inner(objects, inner, {symbol for _, symbol in defined(program, "-D")})
-        else:
-            house.note("not all objects of ours are built, so what MK_INNER marks was not checked")
     else:
         house.note(f"{args.program} is not built, so what it exports was not checked")
     if not libraries and not program:
@@ -161,6 +171,12 @@ def self_test(test):
              "MK_INNER extern const int mk_d[MK_N],\n    mk_e[2];\nMK_INNER const struct mk_s *mk_f(int a,\n    int b) MK_MUST_USE;\n"
     marked = house.inner_names(test.tree({"src/base/x.h": header}))
     test.expect("names that are marked", [] if marked == {"mk_a", "mk_d", "mk_e", "mk_f"} else sorted(marked))
+    now = test.tree({"src/web/x.h": "", "src/http2/y.h": ""})
+    os.utime(now / "src/web/x.h", (1, 1))
+    test.expect("a program that is newer than its headers", [] if not is_older(needs, now) else ["it is not older"])
+    os.utime(now / "src/web/x.h")
+    os.utime(needs, (1, 1))
+    test.expect("a program that is older than a header", [] if is_older(needs, now) else ["it is older"])
     names = house.public_names(test.tree({"include/monkey/x.h": "int mk_public(void); /* mk_hidden */\n"}))
     test.expect("names in comments are not public", sorted(names), "^mk_public$")
 
