@@ -115,7 +115,9 @@ struct mk_tls_module {
     /* Opens a stream that owns the descriptor from now on; `early` was read from it before. -ENOMEM: the
      * caller keeps the descriptor. `domain` must outlive the stream. */
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
-    /* 0: done. -EAGAIN: wait for the descriptor. Else it failed, and *why says how (static text). */
+    /* 0: done. -EAGAIN: wait for the descriptor. Else it failed, and *why says how; valid as long as the
+     * stream. A server may reject our certificate after the handshake: so a client may call this once more
+     * when a read or write has failed, and is told why. */
     mk_err (*handshake)(struct mk_stream *s, const char **why);
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_facts *out);
@@ -125,8 +127,13 @@ struct mk_tls_module {
                          struct mk_tls_problem *problem);
     void (*client_free)(struct mk_tls_client *client);
     /* Opens a stream that owns the descriptor from now on, for a handshake as a client. `name`: to ask for
-     * and to verify; an address is verified as an address. *session: the last one, which is resumed, and
-     * replaced by each new ticket; it must outlive the stream. -ENOMEM: the caller keeps the descriptor. */
+     * and to verify; an address is verified as an address, and not sent. *session: NULL, or the last one,
+     * which is resumed (if it is of this client and name) and replaced by each new ticket; `session` must
+     * outlive the stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
+     *
+     * If the connection ends without the server's close_notify, reads return -ECONNRESET, never 0: what ends
+     * with the connection may have been cut off. Our last flight goes out with the first write, or when a
+     * read finds nothing. */
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
                       struct mk_tls_session **session);
     void (*session_free)(struct mk_tls_session *session);

@@ -60,8 +60,10 @@ static int on_read(BIO *b, char *room, size_t cap, size_t *got)
         return wait_for_more(b);
     if (n < 0)
         t->broken = mk_err_last();
-    if (n == 0)
+    if (n == 0) {
+        t->ended = true;
         BIO_set_flags(b, BIO_FLAGS_IN_EOF);
+    }
     if (n <= 0)
         return 0;
     t->pulled += (uint32_t)n;

@@ -5,32 +5,17 @@
 #include <openssl/x509.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
+#include "tls/name.h"
 #include "tls/slot.h"
 
-enum { NAME_MAX_LEN = 2048, SERIAL_MAX = 64, DIGEST = 32 };
+enum { SERIAL_MAX = 64, DIGEST = 32 };
 
-struct mk_tls_client {
+struct mk_tls_visitor {
     mk_str subject, issuer, serial, fingerprint;
     int64_t expires;
     char text[]; /* of all of them */
 };
-
-static mk_str write_name(const X509_NAME *name, char room[NAME_MAX_LEN])
-{
-    BIO *b = BIO_new(BIO_s_mem());
-    mk_str text = {room, 0};
-    if (!b || X509_NAME_print_ex(b, name, 0, XN_FLAG_RFC2253 & ~ASN1_STRFLGS_ESC_MSB) < 0) {
-        BIO_free(b);
-        return mk_str_of(NULL, 0);
-    }
-    int n = BIO_read(b, room, NAME_MAX_LEN);
-    text.len = n > 0 ? (size_t)n : 0;
-    bool whole = BIO_pending(b) == 0; /* a part of a name is another name */
-    BIO_free(b);
-    return whole ? text : mk_str_of(NULL, 0);
-}
 
 static mk_str write_hex(const unsigned char *p, size_t n, char *room, size_t cap)
 {
@@ -49,16 +34,16 @@ static mk_str keep(mk_str text, char **at)
     return mk_str_of(text.p ? to : NULL, text.len);
 }
 
-static struct mk_tls_client *describe(const X509 *x)
+static struct mk_tls_visitor *describe(const X509 *x)
 {
-    char subject[NAME_MAX_LEN], issuer[NAME_MAX_LEN], serial[2 * SERIAL_MAX], fingerprint[2 * DIGEST];
+    char subject[MK_TLS_NAME_MAX], issuer[MK_TLS_NAME_MAX], serial[2 * SERIAL_MAX], fingerprint[2 * DIGEST];
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned n = 0;
     struct tm tm;
     const ASN1_INTEGER *number = X509_get0_serialNumber(x);
-    struct mk_tls_client all = {
-        .subject = write_name(X509_get_subject_name(x), subject),
-        .issuer = write_name(X509_get_issuer_name(x), issuer),
+    struct mk_tls_visitor all = {
+        .subject = mk_tls_name_write(X509_get_subject_name(x), subject),
+        .issuer = mk_tls_name_write(X509_get_issuer_name(x), issuer),
         .serial = write_hex(ASN1_STRING_get0_data(number), (size_t)ASN1_STRING_length(number), serial,
                             sizeof serial),
     };
@@ -66,7 +51,7 @@ static struct mk_tls_client *describe(const X509 *x)
         all.fingerprint = write_hex(digest, n, fingerprint, sizeof fingerprint);
     if (ASN1_TIME_to_tm(X509_get0_notAfter(x), &tm))
         all.expires = (int64_t)timegm(&tm);
-    struct mk_tls_client *c =
+    struct mk_tls_visitor *c =
         mk_mem_alloc(sizeof *c + all.subject.len + all.issuer.len + all.serial.len + all.fingerprint.len);
     if (!c)
         return NULL;
@@ -79,15 +64,15 @@ static struct mk_tls_client *describe(const X509 *x)
     return c;
 }
 
-/* Written once, on the first request for them. */
-static const struct mk_tls_client *client_of(struct mk_tls *t)
+/* Written once, on the first request for them. NULL: none is known, or the peer is no client. */
+static const struct mk_tls_visitor *visitor_of(struct mk_tls *t)
 {
-    X509 *x = SSL_get0_peer_certificate(t->ssl);
-    if (t->client || !x || SSL_get_verify_result(t->ssl) != X509_V_OK)
-        return t->client;
-    t->client = describe(x);
+    X509 *x = t->call ? NULL : SSL_get0_peer_certificate(t->ssl);
+    if (t->visitor || !x || SSL_get_verify_result(t->ssl) != X509_V_OK)
+        return t->visitor;
+    t->visitor = describe(x);
     ERR_clear_error();
-    return t->client;
+    return t->visitor;
 }
 
 void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out)
@@ -105,7 +90,7 @@ void mk_tls_facts_of(const struct mk_stream *s, struct mk_tls_facts *out)
         .kernel = t->kernel,
         .context = mk_tls_slot_of(SSL_get_SSL_CTX(t->ssl)),
     };
-    const struct mk_tls_client *c = client_of(t);
+    const struct mk_tls_visitor *c = visitor_of(t);
     if (!c)
         return;
     out->client_subject = c->subject;

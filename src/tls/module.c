@@ -3,8 +3,11 @@
 #include <openssl/crypto.h>
 
 #include "tls/authority.h"
+#include "tls/client.h"
+#include "tls/connect.h"
 #include "tls/context.h"
 #include "tls/facts.h"
+#include "tls/session.h"
 #include "tls/stream.h"
 
 extern const struct mk_tls_module mk_tls_module;
@@ -19,4 +22,8 @@ __attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module 
     .handshake = mk_tls_stream_handshake,
     .facts = mk_tls_facts_of,
     .authority = &mk_authority_ops,
+    .client_new = mk_tls_client_new,
+    .client_free = mk_tls_client_free,
+    .connect = mk_tls_connect,
+    .session_free = mk_tls_session_free,
 };

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/rules.h"
 
-#include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/x509.h>
 
 #include "base/str.h"
-#include "tls/file.h"
+#include "tls/anchors.h"
+#include "tls/problem.h"
 
 #define CIPHERS                                                                                              \
     "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:"                                             \
@@ -112,39 +111,21 @@ mk_err mk_tls_rules_set(struct mk_tls_context *c, const struct mk_tls_rules *r,
 
 /* ---- Clients ---- */
 
-static mk_err add_authority(struct mk_tls_context *c, X509 *x, EVP_MD_CTX *digest)
+struct clients {
+    struct mk_tls_context *context;
+    EVP_MD_CTX *digest;
+};
+
+static mk_err add_authority(void *ctx, X509 *x)
 {
+    struct clients *clients = ctx;
+    SSL_CTX *to = clients->context->ctx;
     unsigned char fingerprint[EVP_MAX_MD_SIZE];
     unsigned n;
-    X509_STORE *store = SSL_CTX_get_cert_store(c->ctx);
-    bool ok = X509_STORE_add_cert(store, x) && SSL_CTX_add_client_CA(c->ctx, x) &&
-              X509_digest(x, EVP_sha256(), fingerprint, &n) && EVP_DigestUpdate(digest, fingerprint, n);
+    bool ok = X509_STORE_add_cert(SSL_CTX_get_cert_store(to), x) && SSL_CTX_add_client_CA(to, x) &&
+              X509_digest(x, EVP_sha256(), fingerprint, &n) &&
+              EVP_DigestUpdate(clients->digest, fingerprint, n);
     return ok ? 0 : -ENOMEM;
-}
-
-static mk_err read_authorities(struct mk_tls_context *c, const char *file, EVP_MD_CTX *digest,
-                               struct mk_tls_problem *problem)
-{
-    BIO *b;
-    X509 *x;
-    unsigned n = 0;
-    mk_err e = mk_tls_file_read(file, false, "client authority", &b, problem);
-    while (!e && (x = PEM_read_bio_X509(b, NULL, mk_tls_file_no_password, NULL))) {
-        e = add_authority(c, x, digest);
-        X509_free(x);
-        n++;
-    }
-    if (e == 0 || n)
-        BIO_free(b);
-    unsigned long last = ERR_peek_last_error();
-    bool is_end = ERR_GET_LIB(last) == ERR_LIB_PEM && ERR_GET_REASON(last) == PEM_R_NO_START_LINE;
-    if (!e && !is_end)
-        return mk_tls_problem_set_by(problem, file, "it contains an invalid certificate");
-    if (!e && !n)
-        return mk_tls_problem_set(
-            problem, file, "it contains no certificate: expected PEM, \"-----BEGIN CERTIFICATE-----\"");
-    ERR_clear_error();
-    return e;
 }
 
 static mk_err set_clients(struct mk_tls_context *c, const struct mk_tls_rules *r, EVP_MD_CTX *digest,
@@ -163,7 +144,8 @@ static mk_err set_clients(struct mk_tls_context *c, const struct mk_tls_rules *r
         int mode = r->clients == MK_TLS_CLIENTS_REQUIRED ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
         SSL_CTX_set_verify(c->ctx, SSL_VERIFY_PEER | mode, NULL);
         X509_STORE_set_flags(SSL_CTX_get_cert_store(c->ctx), X509_V_FLAG_PARTIAL_CHAIN);
-        e = read_authorities(c, r->client_authority, digest, problem);
+        e = mk_tls_anchors_read(r->client_authority, "client authority", add_authority,
+                                &(struct clients){c, digest}, problem);
     }
     if (!e && !EVP_DigestFinal_ex(digest, c->session_id, &n))
         e = -ENOMEM;

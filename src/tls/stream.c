@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "tls/bio.h"
 #include "tls/context.h"
-#include "tls/facts.h"
 #include "tls/out.h"
+#include "tls/session.h"
+#include "tls/verdict.h"
 
 enum {
     RECORDS_MAX = 64,         /* read in one call: they may be tiny */
@@ -25,6 +26,8 @@ enum {
 /* The stream has failed for good; sends OpenSSL's alert if possible. */
 MK_COLD static mk_err fail(struct mk_tls *t)
 {
+    if (t->call)
+        mk_tls_verdict_find(t);
     if (t->broken) {
         mk_tls_out_drop();
         return t->broken;
@@ -75,9 +78,12 @@ static ssize_t read_nothing(struct mk_stream *s, struct mk_tls *t)
     case SSL_ERROR_WANT_READ:
         s->holds = t->spent;
         return -EAGAIN;
-    case SSL_ERROR_ZERO_RETURN: /* or truncated: HTTP knows the length of its content
-                                 */
-        return 0;
+    case SSL_ERROR_ZERO_RETURN:
+        if (!t->call || !t->ended)
+            return 0; /* a truncated request is noticed by its length; a response may end with the connection
+                       */
+        t->broken = -ECONNRESET;
+        return fail(t);
     default:
         return fail(t);
     }
@@ -125,6 +131,8 @@ static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
         tls_shutdown(s);
     begin(s, t);
     ssize_t n = read_records(s, t, room, cap);
+    if (t->call)
+        (void)SSL_free_buffers(t->ssl); /* a ticket leaves 16 KB behind, until the next write */
     if (n < 0 && n != -EAGAIN)
         return n;
     if (n > 0 && t->spent)
@@ -230,6 +238,21 @@ static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offse
 
 /* ---- All of it ---- */
 
+void mk_tls_stream_free(struct mk_tls *t)
+{
+    if (t->call) {
+        SSL_set_shutdown(t->ssl, SSL_SENT_SHUTDOWN); /* else OpenSSL takes the session for damaged */
+        mk_mem_free(t->call->said);
+    }
+    SSL_free(t->ssl);
+    mk_mem_free(t->left);
+    mk_mem_free(t->early);
+    mk_mem_free(t->visitor);
+    mk_mem_free(t->call);
+    mk_mem_free(t);
+    ERR_clear_error();
+}
+
 static void tls_close(struct mk_stream *s)
 {
     struct mk_tls *t = s->tls;
@@ -239,11 +262,7 @@ static void tls_close(struct mk_stream *s)
         (void)close(s->fd);
     }
     s->fd = -1;
-    SSL_free(t->ssl);
-    mk_mem_free(t->left);
-    mk_mem_free(t->early);
-    mk_mem_free(t->client);
-    mk_mem_free(t);
+    mk_tls_stream_free(t);
     s->tls = NULL;
 }
 
@@ -278,38 +297,42 @@ static mk_err take_early(struct mk_tls *t, mk_str early)
     return 0;
 }
 
-static mk_err make(struct mk_tls *t, mk_str early)
+struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx)
 {
-    const struct mk_tls_context *c = t->domain->choose(t->domain->ctx, mk_str_of(NULL, 0));
-    SSL_CTX *ctx = c ? c->ctx : mk_tls_context_bare();
-    if (!ctx || mk_tls_out_init() || take_early(t, early))
-        return -ENOMEM;
+    struct mk_tls *t = mk_tls_out_init() ? NULL : mk_mem_zalloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    t->fd = fd;
     t->ssl = SSL_new(ctx);
     BIO *b = t->ssl ? mk_tls_bio_new(t) : NULL;
-    if (!b)
-        return -ENOMEM;
+    if (!b) {
+        mk_tls_stream_free(t);
+        return NULL;
+    }
     SSL_set_bio(t->ssl, b, b);
-    SSL_set_accept_state(t->ssl);
-    return 0;
+    return t;
+}
+
+void mk_tls_stream_start(struct mk_stream *s, struct mk_tls *t)
+{
+    t->stream = s;
+    *s = (struct mk_stream){.ops = &tls_ops, .fd = t->fd, .tls = t};
 }
 
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early)
 {
-    struct mk_tls *t = mk_mem_zalloc(1, sizeof *t);
+    const struct mk_tls_context *c = domain->choose(domain->ctx, mk_str_of(NULL, 0));
+    SSL_CTX *ctx = c ? c->ctx : mk_tls_context_bare();
+    struct mk_tls *t = ctx ? mk_tls_stream_new(fd, ctx) : NULL;
     if (!t)
         return -ENOMEM;
-    t->stream = s;
-    t->fd = fd;
     t->domain = domain;
-    mk_err e = make(t, early);
-    if (e) {
-        SSL_free(t->ssl);
-        mk_mem_free(t->early);
-        mk_mem_free(t);
-        ERR_clear_error();
-        return e;
+    if (take_early(t, early)) {
+        mk_tls_stream_free(t);
+        return -ENOMEM;
     }
-    *s = (struct mk_stream){.ops = &tls_ops, .fd = fd, .tls = t};
+    SSL_set_accept_state(t->ssl);
+    mk_tls_stream_start(s, t);
     return 0;
 }
 
@@ -337,6 +360,8 @@ static void finish(struct mk_stream *s, struct mk_tls *t)
     SSL_set_msg_callback(t->ssl, on_message);
     SSL_set_msg_callback_arg(t->ssl, t);
     s->holds = !s->dry || SSL_has_pending(t->ssl);
+    if (t->call)
+        mk_tls_session_on_done(t);
 }
 
 static const char *reason(const struct mk_tls *t)
@@ -348,24 +373,31 @@ static const char *reason(const struct mk_tls *t)
     return text ? text : "the peer is gone";
 }
 
-/* In TLS 1.3 only tickets remain, which go with the first response; in TLS 1.2 the client waits for this
- * flight. */
+/* Sends the last flight, unless it can go with what we say next: in TLS 1.3 only tickets remain. In TLS 1.2
+ * the client waits for it. */
 static mk_err say_last(struct mk_tls *t)
 {
-    if (SSL_version(t->ssl) >= TLS1_3_VERSION)
+    if (t->call || SSL_version(t->ssl) >= TLS1_3_VERSION)
         return mk_tls_out_keep(t);
     mk_err e = mk_tls_out_flush(t, false);
     return e == -EAGAIN ? 0 : e;
 }
 
-mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
+/* A server may have said why before it left, which nothing has read if a write met its end first. */
+MK_COLD static void look_for_alert(struct mk_tls *t)
 {
-    struct mk_tls *t = s->tls;
-    mk_err e = t->broken;
-    *why = "the peer is gone";
-    begin(s, t);
-    if (!e && t->left)
-        e = mk_tls_out_flush(t, false); /* a flight that did not fit */
+    char c;
+    size_t n;
+    t->stream->dry = false;
+    begin(t->stream, t);
+    (void)SSL_read_ex(t->ssl, &c, 1, &n);
+    mk_tls_out_drop();
+    mk_tls_verdict_find(t);
+}
+
+static mk_err advance(struct mk_stream *s, struct mk_tls *t)
+{
+    mk_err e = t->left ? mk_tls_out_flush(t, false) : 0; /* a flight that did not fit */
     if (e)
         return e;
     int r = SSL_do_handshake(t->ssl);
@@ -374,11 +406,24 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
         return say_last(t);
     }
     int wants = SSL_get_error(t->ssl, r);
-    if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE) {
-        *why = reason(t);
+    if (wants != SSL_ERROR_WANT_READ && wants != SSL_ERROR_WANT_WRITE)
         return fail(t);
-    }
     s->holds = t->spent;
     e = mk_tls_out_flush(t, false);
     return e ? e : -EAGAIN;
+}
+
+mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
+{
+    struct mk_tls *t = s->tls;
+    begin(s, t);
+    mk_err e = t->broken ? t->broken : advance(s, t);
+    if (!e || e == -EAGAIN)
+        return e;
+    if (t->call && !t->why)
+        look_for_alert(t);
+    if (t->call && !t->done)
+        mk_tls_session_forget(t);
+    *why = reason(t);
+    return e;
 }

@@ -5,6 +5,13 @@
 
 #include "tls/stream_type.h"
 
+/* For those that open streams: one without a role, which does not own its descriptor yet. NULL: no memory. */
+struct mk_tls *mk_tls_stream_new(int fd, SSL_CTX *ctx);
+/* It becomes *s, and owns the descriptor. */
+void mk_tls_stream_start(struct mk_stream *s, struct mk_tls *t);
+/* All but the descriptor. */
+void mk_tls_stream_free(struct mk_tls *t);
+
 mk_err mk_tls_stream_open(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
 mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why);
 

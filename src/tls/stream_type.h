@@ -19,28 +19,41 @@ struct mk_tls_early {
     char bytes[];
 };
 
-struct mk_tls_client;
+struct mk_tls_visitor;
+
+/* What a connection to a server has besides. */
+struct mk_tls_call {
+    struct mk_tls_session **session; /* of the caller: the last one */
+    uint64_t client;                 /* number of its mk_tls_client */
+    int64_t until;                   /* the certificates that were verified end then: seconds since 1970 */
+    char *said;                      /* text of mk_tls.why that was written for it */
+    bool resumes;                    /* it offered that session */
+    bool asked;                      /* the server wanted to see a certificate */
+    char name[];                     /* of the server, as the caller wants it */
+};
 
 struct mk_tls {
     SSL *ssl;
     struct mk_stream *stream;
-    const char *why; /* we rejected the client; NULL: ask OpenSSL */
+    const char *why; /* it failed; NULL: ask OpenSSL */
     int fd;
-    mk_err broken; /* sticky: no more reads or writes */
-    const struct mk_tls_domain *domain;
+    mk_err broken;                      /* sticky: no more reads or writes */
+    const struct mk_tls_domain *domain; /* NULL: we are the client */
+    struct mk_tls_call *call;           /* NULL: we are the server */
     struct mk_tls_left *left;
     size_t owed; /* bytes encrypted but not yet reported as written: the caller offers the same bytes again */
     struct mk_tls_early *early;
-    struct mk_tls_client *client; /* facts of its certificate, once a plugin asked */
-    uint64_t heard;               /* bytes that were read of it */
-    uint32_t updates;             /* times that it has changed its keys */
-    uint32_t pulled;              /* bytes that this call took from the socket */
-    bool spent;                   /* this call has taken enough */
-    bool challenge;               /* only acme-tls/1 is spoken */
-    bool done;                    /* the handshake is over */
-    bool shut;                    /* we have sent close_notify */
-    bool kernel;                  /* encrypts what we send */
-    bool control;                 /* the next record is no content, and the kernel must know */
+    struct mk_tls_visitor *visitor; /* facts of the client's certificate, once a plugin asked */
+    uint64_t heard;                 /* bytes that were read of the peer */
+    uint32_t updates;               /* times that it has changed its keys */
+    uint32_t pulled;                /* bytes that this call took from the socket */
+    bool spent;                     /* this call has taken enough */
+    bool challenge;                 /* only acme-tls/1 is spoken */
+    bool done;                      /* the handshake is over */
+    bool shut;                      /* we have sent close_notify */
+    bool ended;                     /* the socket has: without close_notify, if OpenSSL still reads */
+    bool kernel;                    /* encrypts what we send */
+    bool control;                   /* the next record is no content, and the kernel must know */
 };
 
 #endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How to reach the servers of one upstream. */
+#ifndef MK_TLS_CLIENT_H
+#define MK_TLS_CLIENT_H
+
+#include <openssl/ssl.h>
+
+#include "net/tls.h"
+
+/* Its streams need only the SSL_CTX, which they keep. */
+struct mk_tls_client {
+    SSL_CTX *ctx;
+    X509_STORE *anchors; /* NULL: certificates are not verified */
+    uint64_t number;     /* of this process; never used again */
+};
+
+mk_err mk_tls_client_new(const struct mk_tls_client_rules *rules, struct mk_tls_client **out,
+                         struct mk_tls_problem *problem);
+void mk_tls_client_free(struct mk_tls_client *client);
+
+#endif

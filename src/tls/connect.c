@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/connect.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+
+#include "base/mem.h"
+#include "tls/client.h"
+#include "tls/session.h"
+#include "tls/stream.h"
+
+/* A dot at the end of a name says that it is complete; certificates and SNI do without. */
+static struct mk_tls_call *new_call(const char *name)
+{
+    size_t len = strlen(name);
+    len -= len > 1 && name[len - 1] == '.';
+    struct mk_tls_call *call = mk_mem_zalloc(1, sizeof *call + len + 1);
+    if (call)
+        memcpy(call->name, name, len);
+    return call;
+}
+
+/* False: it cannot be asked for, or there is no memory. */
+static bool set_name(SSL *ssl, const char *name)
+{
+    unsigned char address[sizeof(struct in6_addr)];
+    X509_VERIFY_PARAM *rules = SSL_get0_param(ssl);
+    if (inet_pton(AF_INET, name, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip(rules, address, sizeof(struct in_addr));
+    if (inet_pton(AF_INET6, name, address) == 1)
+        return X509_VERIFY_PARAM_set1_ip(rules, address, sizeof(struct in6_addr));
+    return SSL_set_tlsext_host_name(ssl, name) && X509_VERIFY_PARAM_set1_host(rules, name, 0);
+}
+
+mk_err mk_tls_connect(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
+                      struct mk_tls_session **session)
+{
+    struct mk_tls *t = mk_tls_stream_new(fd, client->ctx);
+    if (!t)
+        return -ENOMEM;
+    t->call = new_call(name);
+    if (!t->call || !set_name(t->ssl, t->call->name)) {
+        mk_tls_stream_free(t);
+        return -ENOMEM;
+    }
+    t->call->session = session;
+    t->call->client = client->number;
+    SSL_set_connect_state(t->ssl);
+    mk_tls_session_resume(t);
+    mk_tls_stream_start(s, t);
+    return 0;
+}

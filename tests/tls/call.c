@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What test_clients.py runs: connects to a TLS server as a client of src/tls, says a text and prints what it
+ * hears. Each connection resumes the session of the one before. */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "net/tls.h"
+
+enum { PATIENCE_MS = 20000, ROOM = 65536 };
+
+struct call {
+    const char *address, *name, *text;
+    unsigned port, times;
+    bool half_closes, greets;
+    struct mk_tls_client_rules rules;
+};
+
+extern const struct mk_tls_module mk_tls_module;
+static const struct mk_tls_module *const tls = &mk_tls_module;
+
+static int stop(const char *what, const char *why)
+{
+    fprintf(stderr, "%s: %s\n", what, why);
+    return 2;
+}
+
+/* True: something has happened. */
+static bool wait_for(struct mk_stream *s, short what)
+{
+    struct pollfd p = {.fd = s->fd, .events = what};
+    if (s->holds)
+        return true;
+    bool came = poll(&p, 1, PATIENCE_MS) > 0;
+    s->dry = false;
+    return came;
+}
+
+static int dial(const struct call *c)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)c->port)};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (fd < 0 || inet_pton(AF_INET, c->address, &to.sin_addr) != 1 ||
+        connect(fd, (struct sockaddr *)&to, sizeof to) < 0 || fcntl(fd, F_SETFL, O_NONBLOCK) < 0)
+        return -1;
+    return fd;
+}
+
+static mk_err shake_hands(struct mk_stream *s, const char **why)
+{
+    mk_err e;
+    *why = "it takes too long";
+    while ((e = tls->handshake(s, why)) == -EAGAIN)
+        if (!wait_for(s, POLLIN))
+            break;
+    return e;
+}
+
+static ssize_t say(struct mk_stream *s, mk_str text)
+{
+    while (text.len) {
+        ssize_t n = s->ops->write(s, text, false);
+        if (n == -EAGAIN && wait_for(s, POLLOUT))
+            continue;
+        if (n < 0)
+            return n;
+        text = mk_str_skip(text, (size_t)n);
+    }
+    return 0;
+}
+
+/* Until the end, or until the text is there; 0: that is how it went. */
+static ssize_t hear(struct mk_stream *s, bool lines)
+{
+    static char room[ROOM];
+    for (;;) {
+        ssize_t n = s->ops->read(s, room, sizeof room);
+        if (n == -EAGAIN && wait_for(s, POLLIN))
+            continue;
+        if (n <= 0)
+            return n;
+        fwrite(room, 1, (size_t)n, stdout);
+        if (lines && room[n - 1] == '\n')
+            return 0;
+    }
+}
+
+static void tell(struct mk_stream *s, ssize_t e, bool ended)
+{
+    const char *why = "";
+    if (e == 0) {
+        printf("%s\n", ended ? "ended" : "goes on");
+    } else {
+        (void)tls->handshake(s, &why);
+        printf("failed: %s: %s\n", strerror((int)-e), why);
+    }
+}
+
+static void talk(const struct call *c, struct mk_stream *s)
+{
+    struct mk_tls_facts facts;
+    tls->facts(s, &facts);
+    printf("%.*s %s\n", MK_STR_ARG(facts.version), facts.resumed ? "resumed" : "new");
+    fflush(stdout);
+    ssize_t e = say(s, mk_str_from_c(c->text));
+    if (!e && c->half_closes)
+        s->ops->shutdown(s);
+    if (!e)
+        e = hear(s, c->greets);
+    if (!e && c->greets) { /* the test does something with the server now */
+        tell(s, e, false);
+        fflush(stdout);
+        (void)getchar();
+        e = hear(s, false);
+    }
+    tell(s, e, true);
+}
+
+static int run(const struct call *c)
+{
+    struct mk_tls_session *session = NULL;
+    struct mk_tls_client *client;
+    struct mk_tls_problem problem;
+    if (tls->client_new(&c->rules, &client, &problem))
+        return stop(problem.file ? problem.file : "rules", problem.text);
+    for (unsigned i = 0; i < c->times; i++) {
+        struct mk_stream s = {.fd = -1};
+        const char *why;
+        int fd = dial(c);
+        if (fd < 0 || tls->connect(&s, fd, client, c->name, &session))
+            return stop("connect", "failed");
+        mk_err e = shake_hands(&s, &why);
+        if (e)
+            printf("failed: %s: %s\n", strerror(-e), why);
+        else
+            talk(c, &s);
+        s.ops->close(&s);
+    }
+    tls->session_free(session);
+    tls->client_free(client);
+    return 0;
+}
+
+/* False: an option that it does not know. */
+static bool read_option(struct call *c, const char *option, const char *value)
+{
+    if (strcmp(option, "authority") == 0)
+        c->rules.authority = value;
+    else if (strcmp(option, "certificate") == 0)
+        c->rules.certificate = value;
+    else if (strcmp(option, "key") == 0)
+        c->rules.key = value;
+    else if (strcmp(option, "verifies") == 0)
+        c->rules.verifies = *value == 'y';
+    else if (strcmp(option, "times") == 0)
+        c->times = (unsigned)atoi(value);
+    else if (strcmp(option, "text") == 0)
+        c->text = value;
+    else if (strcmp(option, "half-closes") == 0)
+        c->half_closes = *value == 'y';
+    else if (strcmp(option, "greets") == 0)
+        c->greets = *value == 'y';
+    else
+        return false;
+    return true;
+}
+
+/* ADDRESS PORT NAME [OPTION VALUE]... */
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return stop("usage", "ADDRESS PORT NAME [OPTION VALUE]...");
+    struct call c = {.address = argv[1],
+                     .port = (unsigned)atoi(argv[2]),
+                     .name = argv[3],
+                     .text = "",
+                     .times = 1,
+                     .rules.verifies = true};
+    for (int i = 4; i + 1 < argc; i += 2)
+        if (!read_option(&c, argv[i], argv[i + 1]))
+            return stop("unknown option", argv[i]);
+    return run(&c);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our client's side and our server's, with an authority of their own and a relay between them that cuts the
+ * records. */
+#ifndef MK_UNIT_TLS_CALLS_H
+#define MK_UNIT_TLS_CALLS_H
+
+#include <openssl/x509v3.h>
+#include <time.h>
+
+#include "tls/client.h"
+#include "tls/connect.h"
+#include "tls/session.h"
+#include "unit/tls/world.h"
+
+enum { CALLS_PIECE = 1 << 16, CALLS_DAY = 86400 };
+
+struct issuer {
+    EVP_PKEY *key;
+    X509 *x;
+    const char *file; /* of its certificate */
+};
+
+/* What a certificate is about; zero: a server's, from yesterday on and for 30 days. */
+struct subject {
+    const char *names; /* "DNS:a.example,IP:127.0.0.1"; NULL: only its common name */
+    const char *usage; /* NULL: serverAuth */
+    int from, days;    /* days from now */
+    unsigned bits;     /* of an RSA key; 0: P-256 */
+    bool is_authority;
+};
+
+struct calls {
+    struct world w; /* its stream is the server's */
+    struct issuer authority;
+    struct mk_tls_client_rules rules;
+    struct mk_tls_client *client;
+    struct mk_tls_session *session;
+    struct mk_stream s;       /* the client's */
+    int at_client, at_server; /* the relay's ends */
+    size_t piece;             /* that the relay carries at a time */
+    const char *why;
+    mk_err its; /* what the server said of the handshake */
+};
+
+/* ---- Certificates ---- */
+
+static inline void calls_extend(X509 *x, X509 *by, int nid, const char *value)
+{
+    X509V3_CTX ctx;
+    X509V3_set_ctx(&ctx, by, x, NULL, NULL, 0);
+    X509_EXTENSION *e = X509V3_EXT_conf_nid(NULL, &ctx, nid, value);
+    assert_non_null(e);
+    assert_true(X509_add_ext(x, e, -1));
+    X509_EXTENSION_free(e);
+}
+
+/* `by` NULL: self-signed. */
+static inline X509 *calls_sign(EVP_PKEY *key, const char *name, const struct issuer *by, struct subject s)
+{
+    static long serial = 1;
+    X509 *x = world_sign(key, name, s.from ? s.from : -1, s.days ? s.days : 30);
+    ASN1_INTEGER_set(X509_get_serialNumber(x), ++serial);
+    if (by)
+        X509_set_issuer_name(x, X509_get_subject_name(by->x));
+    calls_extend(x, by ? by->x : x, NID_basic_constraints, s.is_authority ? "critical,CA:TRUE" : "CA:FALSE");
+    if (s.names)
+        calls_extend(x, x, NID_subject_alt_name, s.names);
+    if (!s.is_authority)
+        calls_extend(x, x, NID_ext_key_usage, s.usage ? s.usage : "serverAuth");
+    assert_true(X509_sign(x, by ? by->key : key, EVP_sha256()) > 0);
+    return x;
+}
+
+static inline struct issuer calls_issuer(struct world *w, const char *name, const struct issuer *by,
+                                         struct subject s)
+{
+    char leaf[64];
+    s.is_authority = true;
+    struct issuer i = {.key = EVP_EC_gen("P-256")};
+    i.x = calls_sign(i.key, name, by, s);
+    snprintf(leaf, sizeof leaf, "%s.ca", name);
+    i.file = world_write_pem(w, leaf, NULL, i.x);
+    return i;
+}
+
+static inline void calls_issuer_free(struct issuer *i)
+{
+    EVP_PKEY_free(i->key);
+    X509_free(i->x);
+    *i = (struct issuer){0};
+}
+
+/* NAME.pem, which holds the key, too. */
+static inline struct mk_tls_pair calls_pair(struct world *w, const char *name, const struct issuer *by,
+                                            struct subject s)
+{
+    char leaf[64];
+    EVP_PKEY *key = s.bits ? EVP_RSA_gen(s.bits) : EVP_EC_gen("P-256");
+    X509 *x = calls_sign(key, name, by, s);
+    snprintf(leaf, sizeof leaf, "%s.pem", name);
+    struct mk_tls_pair pair = {.certificate = world_write_pem(w, leaf, key, x)};
+    X509_free(x);
+    EVP_PKEY_free(key);
+    return pair;
+}
+
+/* ---- The two sides ---- */
+
+static inline void calls_serve(struct calls *c, struct mk_tls_pair pair)
+{
+    mk_tls_context_free(c->w.context);
+    c->w.context = NULL;
+    c->w.pair = pair;
+    world_load(&c->w);
+}
+
+static inline void calls_load(struct calls *c)
+{
+    mk_tls_client_free(c->client);
+    c->client = NULL;
+    if (mk_tls_client_new(&c->rules, &c->client, &c->w.problem))
+        fail_msg("%s: %s", c->w.problem.file ? c->w.problem.file : "", c->w.problem.text);
+}
+
+static inline void calls_init(struct calls *c)
+{
+    memset(c, 0, sizeof *c);
+    world_init(&c->w);
+    c->at_client = c->at_server = c->s.fd = -1;
+    c->piece = CALLS_PIECE;
+    c->authority = calls_issuer(&c->w, "authority", NULL, (struct subject){0});
+    calls_serve(c, calls_pair(&c->w, "server", &c->authority,
+                              (struct subject){
+                                  .names = "DNS:a.example,DNS:*.b.example,IP:192.0.2.1,IP:2001:db8::1"}));
+    c->rules = (struct mk_tls_client_rules){.authority = c->authority.file, .verifies = true};
+    calls_load(c);
+}
+
+static inline void calls_end(struct calls *c)
+{
+    world_hang_up(&c->w);
+    if (c->s.tls)
+        c->s.ops->close(&c->s);
+    mk_fd_close(&c->at_client);
+    mk_fd_close(&c->at_server);
+}
+
+static inline void calls_fini(struct calls *c)
+{
+    calls_end(c);
+    mk_tls_session_free(c->session);
+    mk_tls_client_free(c->client);
+    calls_issuer_free(&c->authority);
+    world_fini(&c->w);
+}
+
+/* ---- Between them ---- */
+
+/* Up to a piece. False: nothing was there. */
+static inline bool calls_carry(int from, int to, size_t piece)
+{
+    char room[CALLS_PIECE];
+    ssize_t n = from < 0 || to < 0 ? -1 : recv(from, room, mk_min(piece, sizeof room), MSG_PEEK);
+    if (n == 0)
+        (void)shutdown(to, SHUT_WR);
+    if (n <= 0)
+        return false;
+    n = send(to, room, (size_t)n, MSG_NOSIGNAL);
+    return n > 0 && recv(from, room, (size_t)n, 0) == n;
+}
+
+/* Both ways. */
+static inline bool calls_relay(struct calls *c)
+{
+    bool there = calls_carry(c->at_client, c->at_server, c->piece);
+    bool back = calls_carry(c->at_server, c->at_client, c->piece);
+    return there || back;
+}
+
+static inline void calls_relay_all(struct calls *c)
+{
+    while (calls_relay(c))
+        ;
+}
+
+/* The client's stream; what it sends comes to at_client. */
+static inline mk_err calls_dial(struct calls *c, const char *name)
+{
+    int ends[2];
+    c->why = "";
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
+    c->at_client = ends[1];
+    mk_err e = mk_tls_connect(&c->s, ends[0], c->client, name, &c->session);
+    if (e)
+        mk_fd_close(&ends[0]);
+    return e;
+}
+
+static inline mk_err calls_accept(struct calls *c)
+{
+    mk_err e = world_dial(&c->w, mk_str_of(NULL, 0));
+    c->at_server = c->w.fd; /* nothing else uses it */
+    c->w.fd = -1;
+    return e;
+}
+
+/* Until the client is done, and the server unless its part waits for what the client says next. */
+static inline mk_err calls_agree(struct calls *c)
+{
+    mk_err ours = -EAGAIN;
+    const char *unheard;
+    bool moved = true;
+    c->its = -EAGAIN;
+    while (moved) {
+        c->s.dry = c->w.s.dry = false;
+        if (ours == -EAGAIN)
+            ours = mk_tls_stream_handshake(&c->s, &c->why);
+        if (c->its == -EAGAIN)
+            c->its = mk_tls_stream_handshake(&c->w.s, &unheard);
+        moved = calls_relay(c);
+    }
+    return ours;
+}
+
+static inline mk_err calls_try(struct calls *c, const char *name)
+{
+    assert_int_equal(calls_dial(c, name), 0);
+    assert_int_equal(calls_accept(c), 0);
+    return calls_agree(c);
+}
+
+static inline ssize_t calls_hear(struct mk_stream *s, char *room, size_t cap)
+{
+    s->dry = false; /* an event has come */
+    return s->ops->read(s, room, cap);
+}
+
+/* As much as there is when all that was sent has come over. */
+static inline ssize_t calls_await(struct calls *c, struct mk_stream *s, char *room, size_t cap)
+{
+    ssize_t n = -EAGAIN;
+    bool moved = true;
+    while (n == -EAGAIN && moved) {
+        moved = calls_relay(c);
+        n = calls_hear(s, room, cap);
+    }
+    return n;
+}
+
+/* The server's part of the handshake ends with the first words. */
+static inline void calls_connect(struct calls *c, const char *name)
+{
+    char room[16];
+    const char *why = "";
+    mk_err e = -EAGAIN;
+    if (calls_try(c, name))
+        fail_msg("%s", c->why);
+    assert_int_equal(c->s.ops->write(&c->s, MK_STR("hello"), false), 5);
+    while (e == -EAGAIN && calls_relay(c)) {
+        c->w.s.dry = false;
+        e = mk_tls_stream_handshake(&c->w.s, &why);
+    }
+    if (e)
+        fail_msg("%d: %s", e, why);
+    assert_int_equal(calls_await(c, &c->w.s, room, sizeof room), 5);
+    assert_int_equal(c->w.s.ops->write(&c->w.s, MK_STR("answer"), false), 6);
+    assert_int_equal(calls_await(c, &c->s, room, sizeof room), 6);
+    assert_memory_equal(room, "answer", 6);
+}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/client.h"
+
+#include <sys/stat.h>
+
+#include "unit/tls/calls.h"
+
+static struct calls c;
+
+static int start(void **state)
+{
+    (void)state;
+    calls_init(&c);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    calls_fini(&c);
+    return 0;
+}
+
+static void expect_wrong(const char *file, const char *part)
+{
+    struct mk_tls_client *made = NULL;
+    assert_int_equal(mk_tls_client_new(&c.rules, &made, &c.w.problem), -EINVAL);
+    assert_null(made);
+    assert_ptr_equal(c.w.problem.file, file);
+    assert_contains(mk_str_from_c(c.w.problem.text), part);
+    assert_int_equal(ERR_peek_error(), 0);
+}
+
+static void authorities_must_be_there(void **state)
+{
+    (void)state;
+    c.rules.authority = "/nowhere";
+    expect_wrong(c.rules.authority, "cannot read the authority");
+    setenv("SSL_CERT_FILE", "/nowhere", 1);
+    setenv("SSL_CERT_DIR", "/nowhere", 1);
+    c.rules.authority = NULL;
+    expect_wrong(NULL, "the system trusts no authorities");
+    c.rules.verifies = false; /* needs none */
+    calls_load(&c);
+}
+
+static void those_of_the_system(void **state)
+{
+    (void)state;
+    setenv("SSL_CERT_FILE", c.authority.file, 1);
+    setenv("SSL_CERT_DIR", "/nowhere", 1);
+    c.rules.authority = NULL;
+    calls_load(&c);
+    calls_connect(&c, "a.example");
+}
+
+/* An authority between, alone: it is trusted for what it has signed. */
+static void an_authority_need_not_be_the_last(void **state)
+{
+    (void)state;
+    struct issuer between = calls_issuer(&c.w, "between", &c.authority, (struct subject){0});
+    calls_serve(&c, calls_pair(&c.w, "below", &between, (struct subject){.names = "DNS:a.example"}));
+    c.rules.authority = between.file;
+    calls_load(&c);
+    calls_connect(&c, "a.example");
+    calls_issuer_free(&between);
+}
+
+static void a_certificate_must_fit(void **state)
+{
+    (void)state;
+    struct mk_tls_pair old = calls_pair(&c.w, "old", NULL, (struct subject){.from = -20, .days = -10});
+    struct mk_tls_pair fine = calls_pair(&c.w, "fine", NULL, (struct subject){.usage = "clientAuth"});
+    c.rules.certificate = "/nowhere";
+    expect_wrong(c.rules.certificate, "cannot read the certificate");
+    c.rules.certificate = c.authority.file;
+    expect_wrong(c.rules.certificate, "it contains no private key");
+    c.rules.certificate = old.certificate;
+    expect_wrong(c.rules.certificate, "the certificate has expired");
+    c.rules.certificate = fine.certificate;
+    c.rules.key = old.certificate;
+    expect_wrong(c.rules.key, "the key does not belong to the certificate");
+    c.rules.certificate = NULL;
+    expect_wrong(c.rules.key, "the key has no certificate");
+}
+
+static void others_should_not_read_the_key(void **state)
+{
+    (void)state;
+    c.rules.certificate =
+        calls_pair(&c.w, "open", &c.authority, (struct subject){.usage = "clientAuth"}).certificate;
+    assert_int_equal(chmod(c.rules.certificate, 0644), 0);
+    calls_load(&c);
+    assert_string_equal(c.w.problem.file, c.rules.certificate);
+    assert_contains(mk_str_from_c(c.w.problem.text), "others can read the key");
+}
+
+/* As in a worker that ends: its plugins' data may go first. */
+static void streams_may_outlive_it(void **state)
+{
+    (void)state;
+    char room[16];
+    calls_connect(&c, "a.example");
+    mk_tls_client_free(c.client);
+    c.client = NULL;
+    assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("more"), false), 4);
+    calls_relay_all(&c);
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), 4);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        CASE(authorities_must_be_there),         CASE(those_of_the_system),
+        CASE(an_authority_need_not_be_the_last), CASE(a_certificate_must_fit),
+        CASE(others_should_not_read_the_key),    CASE(streams_may_outlive_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

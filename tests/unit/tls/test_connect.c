@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tls/connect.h"
+
+#include "base/mem.h"
+#include "unit/tls/calls.h"
+
+enum { MUCH = 2 << 20, ROOM = 1 << 16 };
+
+static struct calls c;
+static char room[ROOM];
+
+static int start(void **state)
+{
+    (void)state;
+    calls_init(&c);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    calls_fini(&c);
+    return 0;
+}
+
+static void use_version(unsigned version)
+{
+    int max = version == 12 ? TLS1_2_VERSION : TLS1_3_VERSION;
+    assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, max));
+}
+
+static ssize_t say(struct mk_stream *s, const char *text)
+{
+    ssize_t n = s->ops->write(s, mk_str_from_c(text), false);
+    calls_relay_all(&c);
+    return n;
+}
+
+static void expect(struct mk_stream *s, const char *text)
+{
+    ssize_t n = calls_hear(s, room, sizeof room);
+    assert_int_equal(n, strlen(text));
+    assert_memory_equal(room, text, strlen(text));
+}
+
+/* ---- The handshake ---- */
+
+static void both_versions_are_spoken(void **state)
+{
+    (void)state;
+    struct mk_tls_facts facts;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        mk_tls_facts_of(&c.s, &facts);
+        assert_str(facts.version, version == 12 ? "TLSv1.2" : "TLSv1.3");
+        assert_str(facts.protocol, "http/1.1");
+        assert_false(facts.client_subject.p || facts.kernel || facts.context);
+        mk_tls_facts_of(&c.w.s, &facts);
+        assert_str(facts.protocol, "http/1.1");
+        assert_string_equal(c.w.asked, "a.example");
+        calls_end(&c);
+    }
+}
+
+static void older_ones_are_not(void **state)
+{
+    (void)state;
+    assert_int_equal(SSL_CTX_get_min_proto_version(c.client->ctx), TLS1_2_VERSION);
+}
+
+static void names_are_found_in_the_certificate(void **state)
+{
+    (void)state;
+    calls_connect(&c, "x.b.example");
+    assert_string_equal(c.w.asked, "x.b.example");
+    calls_end(&c);
+    calls_connect(&c, "A.Example.");
+    assert_string_equal(c.w.asked, "a.example");
+}
+
+static void addresses_are_verified_and_not_sent(void **state)
+{
+    (void)state;
+    static const char *const addresses[] = {"192.0.2.1", "2001:db8::1", "2001:DB8:0::1"};
+    for (unsigned i = 0; i < 3; i++) {
+        calls_connect(&c, addresses[i]);
+        assert_string_equal(c.w.asked, "");
+        calls_end(&c);
+    }
+    assert_int_equal(calls_try(&c, "192.0.2.2"), -EPROTO);
+}
+
+static void a_name_that_cannot_be_asked_for_leaves_the_descriptor(void **state)
+{
+    (void)state;
+    char name[512] = {0};
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    memset(name, 'x', sizeof name - 1);
+    assert_int_equal(mk_tls_connect(&c.s, fd, c.client, name, &c.session), -ENOMEM);
+    assert_int_equal(close(fd), 0);
+}
+
+static void handshakes_are_cut_anywhere(void **state)
+{
+    (void)state;
+    for (unsigned version = 12; version <= 13; version++)
+        for (c.piece = 1; c.piece < 2000; c.piece = c.piece * 3 + 1) {
+            use_version(version);
+            calls_connect(&c, "a.example");
+            calls_end(&c);
+        }
+}
+
+static void the_last_flight_goes_with_the_first_words(void **state)
+{
+    (void)state;
+    const char *why;
+    assert_int_equal(calls_try(&c, "a.example"), 0);
+    assert_int_equal(c.its, -EAGAIN);
+    assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
+    calls_relay_all(&c);
+    c.w.s.dry = false;
+    assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
+    expect(&c.w.s, "hello");
+}
+
+static void or_when_there_is_nothing_to_read(void **state)
+{
+    (void)state;
+    const char *why;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        assert_int_equal(calls_try(&c, "a.example"), 0);
+        assert_int_equal(calls_hear(&c.s, room, sizeof room), -EAGAIN);
+        calls_relay_all(&c);
+        c.w.s.dry = false;
+        if (version == 13)
+            assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
+        say(&c.w.s, "I begin");
+        expect(&c.s, "I begin");
+        calls_end(&c);
+    }
+}
+
+static void or_with_the_end(void **state)
+{
+    (void)state;
+    const char *why;
+    assert_int_equal(calls_try(&c, "a.example"), 0);
+    c.s.ops->close(&c.s);
+    calls_relay_all(&c);
+    c.w.s.dry = false;
+    assert_int_equal(mk_tls_stream_handshake(&c.w.s, &why), 0);
+    assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
+}
+
+static void what_comes_with_the_handshake_is_held(void **state)
+{
+    (void)state;
+    const char *why;
+    use_version(12);
+    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    assert_int_equal(calls_accept(&c), 0);
+    assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
+    mk_err e = -EAGAIN;
+    for (int i = 0; i < 10 && e; i++) {
+        c.w.s.dry = false;
+        (void)calls_carry(c.at_client, c.at_server, c.piece);
+        e = mk_tls_stream_handshake(&c.w.s, &why);
+        if (!e)
+            assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("I begin"), false), 7);
+        (void)calls_carry(c.at_server, c.at_client, c.piece);
+        c.s.dry = false;
+        (void)mk_tls_stream_handshake(&c.s, &c.why);
+    }
+    assert_true(c.s.holds);
+    assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), 7); /* without an event */
+}
+
+/* ---- Content ---- */
+
+static char pattern(size_t at)
+{
+    return (char)(at * 7 + at / 251 + at / 65537);
+}
+
+struct way {
+    struct mk_stream *from, *to;
+    size_t sent, heard;
+};
+
+static void push(struct way *way, size_t size)
+{
+    static char much[200000];
+    size = mk_min(mk_min(size, sizeof much), MUCH - way->sent);
+    for (size_t i = 0; i < size; i++)
+        much[i] = pattern(way->sent + i);
+    ssize_t n = size ? way->from->ops->write(way->from, mk_str_of(much, size), size % 3 == 0) : 0;
+    assert_true(n >= 0 || n == -EAGAIN);
+    way->sent += n > 0 ? (size_t)n : 0;
+}
+
+static void pull(struct way *way, size_t cap)
+{
+    ssize_t n = calls_hear(way->to, room, mk_min(cap, sizeof room));
+    assert_true(n > 0 || n == -EAGAIN);
+    for (ssize_t i = 0; i < n; i++)
+        assert_int_equal(room[i], pattern(way->heard + (size_t)i));
+    way->heard += n > 0 ? (size_t)n : 0;
+}
+
+/* Any order, any size, records cut anywhere: nothing is lost, doubled or changed. */
+static void talk(unsigned seed)
+{
+    struct way ways[2] = {{.from = &c.s, .to = &c.w.s}, {.from = &c.w.s, .to = &c.s}};
+    uint64_t r = seed;
+    while (ways[0].heard < MUCH || ways[1].heard < MUCH) {
+        r = r * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        struct way *way = &ways[r >> 63];
+        size_t size = 1 + (size_t)((r >> 20) % (r >> 40 & 1 ? 100 : 150000));
+        switch (r >> 60 & 3) {
+        case 0:
+        case 1:
+            push(way, size);
+            break;
+        case 2:
+            pull(way, size);
+            break;
+        default:
+            c.piece = 1 + size / 2;
+            (void)calls_relay(&c);
+        }
+    }
+}
+
+static void nothing_is_lost_or_doubled(void **state)
+{
+    (void)state;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        talk(version);
+        c.piece = CALLS_PIECE;
+        calls_end(&c);
+    }
+}
+
+static void tiny_records_have_their_turns(void **state)
+{
+    (void)state;
+    unsigned n = 0, turns = 0;
+    calls_connect(&c, "a.example");
+    for (unsigned i = 0; i < 200; i++)
+        assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("x"), false), 1);
+    calls_relay_all(&c);
+    c.s.dry = false;
+    do {
+        ssize_t got = c.s.ops->read(&c.s, room, sizeof room);
+        assert_true(got > 0);
+        n += (unsigned)got;
+        turns++;
+    } while (c.s.holds);
+    assert_int_equal(n, 200);
+    assert_true(turns > 2 && turns < 20);
+}
+
+/* ---- The end ---- */
+
+static void its_end_is_zero(void **state)
+{
+    (void)state;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("last"), true), 4);
+        c.w.s.ops->close(&c.w.s);
+        calls_relay_all(&c);
+        expect(&c.s, "last");
+        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+        calls_end(&c);
+    }
+}
+
+static void without_close_notify_it_is_an_error(void **state)
+{
+    (void)state;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        say(&c.w.s, "half of it");
+        assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
+        expect(&c.s, "half of it");
+        assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
+        assert_int_equal(c.s.ops->read(&c.s, room, sizeof room), -ECONNRESET);
+        assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -ECONNRESET);
+        assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -ECONNRESET);
+        assert_contains(mk_str_from_c(c.why), "without close_notify");
+        calls_end(&c);
+    }
+}
+
+static void so_it_is_within_a_record(void **state)
+{
+    (void)state;
+    char sealed[256];
+    calls_connect(&c, "a.example");
+    assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("all of it"), false), 9);
+    c.w.s.ops->close(&c.w.s);
+    ssize_t n = recv(c.at_server, sealed, sizeof sealed, 0);
+    assert_int_equal(send(c.at_client, sealed, (size_t)n - 1, 0), n - 1); /* of close_notify */
+    assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
+    expect(&c.s, "all of it");
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
+}
+
+static void our_end_lets_it_go_on(void **state)
+{
+    (void)state;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        assert_int_equal(c.s.ops->write(&c.s, MK_STR("last "), true), 5);
+        c.s.ops->shutdown(&c.s);
+        assert_false(c.s.ends);
+        calls_relay_all(&c);
+        expect(&c.w.s, "last ");
+        assert_int_equal(calls_hear(&c.w.s, room, sizeof room), 0);
+        say(&c.w.s, "heard");
+        expect(&c.s, "heard");
+        c.w.s.ops->shutdown(&c.w.s);
+        calls_relay_all(&c);
+        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+        calls_end(&c);
+    }
+}
+
+static void its_end_lets_us_go_on(void **state)
+{
+    (void)state;
+    calls_connect(&c, "a.example");
+    c.w.s.ops->shutdown(&c.w.s);
+    calls_relay_all(&c);
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+    assert_int_equal(say(&c.s, "still heard"), 11);
+    expect(&c.w.s, "still heard");
+}
+
+static void our_end_waits_for_room(void **state)
+{
+    (void)state;
+    char none[16];
+    calls_connect(&c, "a.example");
+    while (c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false) > 0)
+        ;
+    c.s.ops->shutdown(&c.s);
+    assert_true(c.s.ends);
+    assert_int_equal(calls_hear(&c.s, none, sizeof none), -EAGAIN);
+    ssize_t n;
+    do {
+        calls_relay(&c);
+        n = calls_hear(&c.w.s, room, sizeof room);
+        (void)calls_hear(&c.s, none, sizeof none);
+    } while (n > 0 || n == -EAGAIN);
+    assert_int_equal(n, 0);
+    assert_false(c.s.ends);
+}
+
+static void a_server_that_is_gone_is_an_error_and_no_signal(void **state)
+{
+    (void)state;
+    calls_connect(&c, "a.example");
+    mk_fd_close(&c.at_client);
+    assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), -EPIPE);
+}
+
+static void what_was_changed_ends_it(void **state)
+{
+    (void)state;
+    calls_connect(&c, "a.example");
+    assert_int_equal(send(c.at_client, "\x17\x03\x03\0\x20 this was not encrypted by us ok?", 37, 0), 37);
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), -EPROTO);
+    assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPROTO);
+}
+
+/* ---- What servers may want besides ---- */
+
+/* OpenSSL's own, at the other end of the client's socket. */
+static SSL *make_server(SSL_CTX **ctx, int version)
+{
+    *ctx = SSL_CTX_new(TLS_server_method());
+    assert_true(SSL_CTX_use_certificate_file(*ctx, c.w.pair.certificate, SSL_FILETYPE_PEM));
+    assert_true(SSL_CTX_use_PrivateKey_file(*ctx, c.w.pair.certificate, SSL_FILETYPE_PEM));
+    SSL_CTX_set_max_proto_version(*ctx, version);
+    assert_int_equal(calls_dial(&c, "a.example"), 0);
+    SSL *ssl = SSL_new(*ctx);
+    SSL_set_fd(ssl, c.at_client);
+    SSL_set_accept_state(ssl);
+    mk_err e = -EAGAIN;
+    for (int i = 0; i < 10 && e; i++) {
+        c.s.dry = false;
+        e = mk_tls_stream_handshake(&c.s, &c.why);
+        (void)SSL_do_handshake(ssl);
+    }
+    assert_int_equal(e, 0);
+    assert_int_equal(c.s.ops->write(&c.s, MK_STR("hello"), false), 5);
+    assert_int_equal(SSL_read(ssl, room, sizeof room), 5);
+    return ssl;
+}
+
+static void free_server(SSL *ssl, SSL_CTX *ctx)
+{
+    SSL_free(ssl);
+    SSL_CTX_free(ctx);
+    ERR_clear_error();
+}
+
+static void keys_may_change(void **state)
+{
+    (void)state;
+    SSL_CTX *ctx;
+    SSL *ssl = make_server(&ctx, TLS1_3_VERSION);
+    for (unsigned i = 0; i < 5; i++) {
+        assert_int_equal(SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED), 1);
+        assert_int_equal(SSL_write(ssl, "answer", 6), 6);
+        expect(&c.s, "answer");
+        assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), 4);
+        assert_int_equal(SSL_read(ssl, room, sizeof room), 4);
+    }
+    free_server(ssl, ctx);
+}
+
+static void but_not_for_ever(void **state)
+{
+    (void)state;
+    SSL_CTX *ctx;
+    SSL *ssl = make_server(&ctx, TLS1_3_VERSION);
+    ssize_t n = -EAGAIN;
+    for (unsigned i = 0; i < 1000 && n == -EAGAIN; i++) {
+        assert_int_equal(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+        assert_int_equal(SSL_do_handshake(ssl), 1);
+        n = calls_hear(&c.s, room, sizeof room);
+    }
+    assert_int_equal(n, -EPROTO);
+    free_server(ssl, ctx);
+}
+
+static void nothing_is_agreed_upon_again(void **state)
+{
+    (void)state;
+    SSL_CTX *ctx;
+    SSL *ssl = make_server(&ctx, TLS1_2_VERSION);
+    struct mk_tls_facts facts;
+    mk_tls_facts_of(&c.s, &facts);
+    assert_str(facts.protocol, ""); /* it does not know ALPN */
+    assert_int_equal(SSL_renegotiate(ssl), 1);
+    (void)SSL_do_handshake(ssl);
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), -EAGAIN);
+    assert_int_equal(SSL_read(ssl, room, sizeof room), -1);
+    assert_int_equal(ERR_GET_REASON(ERR_peek_last_error()), SSL_R_NO_RENEGOTIATION);
+    free_server(ssl, ctx);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+    const struct CMUnitTest tests[] = {
+        CASE(both_versions_are_spoken),
+        CASE(older_ones_are_not),
+        CASE(names_are_found_in_the_certificate),
+        CASE(addresses_are_verified_and_not_sent),
+        CASE(a_name_that_cannot_be_asked_for_leaves_the_descriptor),
+        CASE(handshakes_are_cut_anywhere),
+        CASE(the_last_flight_goes_with_the_first_words),
+        CASE(or_when_there_is_nothing_to_read),
+        CASE(or_with_the_end),
+        CASE(what_comes_with_the_handshake_is_held),
+        CASE(nothing_is_lost_or_doubled),
+        CASE(tiny_records_have_their_turns),
+        CASE(its_end_is_zero),
+        CASE(without_close_notify_it_is_an_error),
+        CASE(so_it_is_within_a_record),
+        CASE(our_end_lets_it_go_on),
+        CASE(its_end_lets_us_go_on),
+        CASE(our_end_waits_for_room),
+        CASE(a_server_that_is_gone_is_an_error_and_no_signal),
+        CASE(what_was_changed_ends_it),
+        CASE(keys_may_change),
+        CASE(but_not_for_ever),
+        CASE(nothing_is_agreed_upon_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections to servers when our memory runs out: each call fails, or does what it always does; nothing is
+ * lost. */
+#include "unit/oom.h"
+#include "unit/tls/calls.h"
+
+static struct calls c;
+static char room[1 << 16];
+
+/* All that a connection does, on the client's side. True: it came to its end. */
+static bool run(void)
+{
+    ssize_t n = 0;
+    if (calls_dial(&c, "a.example") || calls_accept(&c) || calls_agree(&c))
+        return false;
+    if (c.s.ops->write(&c.s, MK_STR("hello"), true) != 5 || c.s.ops->read(&c.s, room, sizeof room) != -EAGAIN)
+        return false;
+    for (int i = 0; i < 20 && n >= 0; i++) /* until the socket is full */
+        n = c.s.ops->write(&c.s, mk_str_of(room, sizeof room), false);
+    if (n != -EAGAIN)
+        return false;
+    calls_end(&c);
+    if (calls_dial(&c, "c.example") || calls_accept(&c))
+        return false;
+    return calls_agree(&c) == -EPROTO && *c.why;
+}
+
+/* As often as it takes until nothing fails any more. */
+static void fail_each(bool (*step)(void), void (*undo)(void))
+{
+    bool done = false;
+    size_t n = 1;
+    for (; !done && n < 100; n++) {
+        size_t before = oom.n_live;
+        oom.fail_at = n;
+        oom.n_allocs = oom.n_failed = 0;
+        bool went = step();
+        done = !oom.n_failed;
+        oom.fail_at = 0;
+        assert_true(!done || went);
+        undo();
+        assert_true(oom.n_live <= before + 1); /* the rooms of the thread stay */
+    }
+    assert_true(done && n > 2);
+}
+
+static void undo_run(void)
+{
+    calls_end(&c);
+    mk_tls_session_free(c.session);
+    c.session = NULL;
+}
+
+static bool make(void)
+{
+    return mk_tls_client_new(&c.rules, &c.client, &c.w.problem) == 0;
+}
+
+static void undo_make(void)
+{
+    mk_tls_client_free(c.client);
+    c.client = NULL;
+}
+
+static void nothing_is_lost(void **state)
+{
+    (void)state;
+    calls_init(&c);
+    fail_each(run, undo_run);
+    undo_make();
+    fail_each(make, undo_make);
+    calls_fini(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(nothing_is_lost)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
