@@ -117,7 +117,7 @@ struct mk_tls_module {
     mk_err (*open)(struct mk_stream *s, int fd, const struct mk_tls_domain *domain, mk_str early);
     /* 0: done. -EAGAIN: wait for the descriptor. Else it failed, and *why says how; valid as long as the
      * stream. A server may reject our certificate after the handshake: so a client may call this once more
-     * when a read or write has failed, and is told why. */
+     * when a read or write has failed, and learns why. */
     mk_err (*handshake)(struct mk_stream *s, const char **why);
     /* Only after the handshake. */
     void (*facts)(const struct mk_stream *s, struct mk_tls_facts *out);
@@ -131,9 +131,10 @@ struct mk_tls_module {
      * which is resumed (if it is of this client and name) and replaced by each new ticket; `session` must
      * outlive the stream, which may outlive the client. -ENOMEM: the caller keeps the descriptor.
      *
-     * If the connection ends without the server's close_notify, reads return -ECONNRESET, never 0: what ends
-     * with the connection may have been cut off. Our last flight goes out with the first write, or when a
-     * read finds nothing. */
+     * After a write has failed, reads go on: the server may have answered before it left. If the connection
+     * ends without the server's close_notify, reads return -ECONNRESET, never 0: what ends with the
+     * connection may have been cut off. Our last flight goes out with the first write, or when a read finds
+     * nothing. */
     mk_err (*connect)(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
                       struct mk_tls_session **session);
     void (*session_free)(struct mk_tls_session *session);

@@ -68,8 +68,13 @@ static ssize_t give(struct mk_tls *t, const char *p, size_t len, bool more)
 static mk_err broken(struct mk_tls *t, mk_err e)
 {
     rooms->len = 0;
-    t->broken = e;
+    *(t->call ? &t->call->mute : &t->broken) = e;
     return e;
+}
+
+static bool is_mute(const struct mk_tls *t)
+{
+    return t->call && t->call->mute;
 }
 
 /* Behind what is kept already. */
@@ -92,6 +97,8 @@ static mk_err keep(struct mk_tls *t, const char *p, size_t len)
 
 mk_err mk_tls_out_keep(struct mk_tls *t)
 {
+    if (is_mute(t))
+        return broken(t, t->call->mute);
     return rooms->len ? keep(t, rooms->sealed, rooms->len) : 0;
 }
 
@@ -125,6 +132,8 @@ static mk_err push_left(struct mk_tls *t)
 
 mk_err mk_tls_out_flush(struct mk_tls *t, bool more)
 {
+    if (is_mute(t))
+        return broken(t, t->call->mute);
     mk_err e = t->left && !join(t) ? push_left(t) : 0;
     if (e == -EAGAIN) {
         e = mk_tls_out_keep(t);

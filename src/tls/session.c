@@ -40,7 +40,7 @@ static void keep(struct mk_tls *t, SSL_SESSION *ssl)
     struct mk_tls_session *s = mk_mem_alloc(sizeof *s + len);
     if (!SSL_session_reused(t->ssl))
         call->until = end_of(t->ssl);
-    if (!s) { /* the next one is made anew */
+    if (!s) { /* the next handshake is a full one */
         SSL_SESSION_free(ssl);
         return;
     }

@@ -43,7 +43,7 @@ MK_COLD static mk_err fail(struct mk_tls *t)
 /* Sends close_notify, which proves that the stream was not truncated. False: no room for it. */
 static bool say_end(struct mk_tls *t)
 {
-    if (t->broken || !t->done)
+    if (mk_tls_mute(t) || !t->done)
         return true;
     if (!t->shut) {
         ERR_clear_error();
@@ -138,7 +138,7 @@ static ssize_t tls_read(struct mk_stream *s, char *room, size_t cap)
     if (n > 0 && t->spent)
         s->holds = true;
     mk_err e = send_own(t, n < 0);
-    return e && n < 0 ? e : n;
+    return e && n < 0 && t->broken ? e : n;
 }
 
 /* ---- Out ---- */
@@ -188,8 +188,8 @@ static ssize_t finish_write(struct mk_tls *t, size_t offered, bool more)
 static ssize_t tls_write(struct mk_stream *s, mk_str bytes, bool more)
 {
     struct mk_tls *t = s->tls;
-    if (t->broken)
-        return t->broken;
+    if (mk_tls_mute(t))
+        return mk_tls_mute(t);
     if (!t->owed) {
         size_t n = mk_min(bytes.len, MK_TLS_PIECE);
         ssize_t e = encrypt(t, bytes.p, n);
@@ -204,8 +204,8 @@ static ssize_t tls_send_file(struct mk_stream *s, int file_fd, uint64_t offset, 
 {
     struct mk_tls *t = s->tls;
     bool more = false;
-    if (t->broken)
-        return t->broken;
+    if (mk_tls_mute(t))
+        return mk_tls_mute(t);
     if (!t->owed) {
         char *room = mk_tls_out_plain();
         ssize_t n = pread(file_fd, room, mk_min(len, MK_TLS_PIECE), (off_t)offset);
@@ -417,7 +417,7 @@ mk_err mk_tls_stream_handshake(struct mk_stream *s, const char **why)
 {
     struct mk_tls *t = s->tls;
     begin(s, t);
-    mk_err e = t->broken ? t->broken : advance(s, t);
+    mk_err e = mk_tls_mute(t) ? mk_tls_mute(t) : advance(s, t);
     if (!e || e == -EAGAIN)
         return e;
     if (t->call && !t->why)

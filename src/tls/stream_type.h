@@ -25,6 +25,7 @@ struct mk_tls_visitor;
 struct mk_tls_call {
     struct mk_tls_session **session; /* of the caller: the last one */
     uint64_t client;                 /* number of its mk_tls_client */
+    mk_err mute;                     /* sticky: no more writes, while its answer may still be there */
     int64_t until;                   /* the certificates that were verified end then: seconds since 1970 */
     char *said;                      /* text of mk_tls.why that was written for it */
     bool resumes;                    /* it offered that session */
@@ -55,5 +56,11 @@ struct mk_tls {
     bool kernel;                    /* encrypts what we send */
     bool control;                   /* the next record is no content, and the kernel must know */
 };
+
+/* No more writes: why. */
+static inline mk_err mk_tls_mute(const struct mk_tls *t)
+{
+    return t->broken || !t->call ? t->broken : t->call->mute;
+}
 
 #endif

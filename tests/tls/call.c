@@ -6,11 +6,11 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/num.h"
 #include "net/tls.h"
 
 enum { PATIENCE_MS = 20000, ROOM = 65536 };
@@ -147,6 +147,13 @@ static int run(const struct call *c)
     return 0;
 }
 
+static unsigned number_of(const char *text)
+{
+    uint64_t n = 0;
+    (void)mk_num_parse(mk_str_from_c(text), &n);
+    return (unsigned)n;
+}
+
 /* False: an option that it does not know. */
 static bool read_option(struct call *c, const char *option, const char *value)
 {
@@ -159,7 +166,7 @@ static bool read_option(struct call *c, const char *option, const char *value)
     else if (strcmp(option, "verifies") == 0)
         c->rules.verifies = *value == 'y';
     else if (strcmp(option, "times") == 0)
-        c->times = (unsigned)atoi(value);
+        c->times = number_of(value);
     else if (strcmp(option, "text") == 0)
         c->text = value;
     else if (strcmp(option, "half-closes") == 0)
@@ -177,7 +184,7 @@ int main(int argc, char **argv)
     if (argc < 4)
         return stop("usage", "ADDRESS PORT NAME [OPTION VALUE]...");
     struct call c = {.address = argv[1],
-                     .port = (unsigned)atoi(argv[2]),
+                     .port = number_of(argv[2]),
                      .name = argv[3],
                      .text = "",
                      .times = 1,

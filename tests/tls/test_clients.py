@@ -95,7 +95,7 @@ def test_sessions_are_resumed(serve, call, authority, version):
     assert re.findall(r"^TLSv1.* (\w+)$", said, re.MULTILINE) == ["new", "resumed", "resumed", "resumed"]
 
 
-def test_sessions_that_the_server_forgot_are_made_anew(serve, call, authority):
+def test_servers_without_tickets_shake_hands_each_time(serve, call, authority):
     server = serve(authority.issue(), "-www", "-num_tickets", 0)
     assert re.findall(r"^TLSv1.3 (\w+)$", call(server.port, times=2), re.MULTILINE) == ["new", "new"]
 

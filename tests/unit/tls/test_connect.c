@@ -373,7 +373,29 @@ static void a_server_that_is_gone_is_an_error_and_no_signal(void **state)
     calls_connect(&c, "a.example");
     mk_fd_close(&c.at_client);
     assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
-    assert_int_equal(calls_hear(&c.s, room, sizeof room), -EPIPE);
+    assert_int_equal(c.s.ops->write(&c.s, MK_STR("x"), false), -EPIPE);
+    assert_int_equal(calls_hear(&c.s, room, sizeof room), -ECONNRESET);
+}
+
+/* As a 413 before all content has come. */
+static void what_it_answered_before_is_read(void **state)
+{
+    (void)state;
+    for (unsigned version = 12; version <= 13; version++) {
+        use_version(version);
+        calls_connect(&c, "a.example");
+        assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("too much"), true), 8);
+        c.w.s.ops->close(&c.w.s);
+        calls_relay_all(&c);
+        mk_fd_close(&c.at_client);
+        assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
+        expect(&c.s, "too much");
+        assert_int_equal(calls_hear(&c.s, room, sizeof room), 0);
+        c.s.ops->shutdown(&c.s);
+        assert_false(c.s.ends);
+        assert_int_equal(c.s.ops->write(&c.s, MK_STR("more"), false), -EPIPE);
+        calls_end(&c);
+    }
 }
 
 static void what_was_changed_ends_it(void **state)
@@ -486,6 +508,7 @@ int main(void)
         CASE(its_end_lets_us_go_on),
         CASE(our_end_waits_for_room),
         CASE(a_server_that_is_gone_is_an_error_and_no_signal),
+        CASE(what_it_answered_before_is_read),
         CASE(what_was_changed_ends_it),
         CASE(keys_may_change),
         CASE(but_not_for_ever),

@@ -25,7 +25,7 @@ static void use_version(int version)
     assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));
 }
 
-/* The first failure is the one that is told. */
+/* The first failure is the one that counts. */
 static void expect_why(const char *part)
 {
     assert_contains(mk_str_from_c(c.why), part);
