@@ -20,6 +20,12 @@ static void become_open(struct mk_channel *c)
         mk_alarm_stop(c->alarm);
 }
 
+static void log_tls(struct mk_channel *c, const char *why)
+{
+    mk_worker_log(c->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s", MK_STR_ARG(c->server->name),
+                  why);
+}
+
 static void shake_hands(struct mk_channel *c)
 {
     const char *why = NULL;
@@ -27,8 +33,7 @@ static void shake_hands(struct mk_channel *c)
     if (e == 0) {
         become_open(c);
     } else if (e != -EAGAIN) {
-        mk_worker_log(c->worker, MK_LOG_ERROR, "TLS with the server %.*s failed: %s",
-                      MK_STR_ARG(c->server->name), why ? why : strerror(-e));
+        log_tls(c, why ? why : strerror(-e));
         fail(c, -EPROTO);
     }
 }
@@ -147,7 +152,20 @@ void mk_channel_close(struct mk_channel *c)
 
 ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap)
 {
-    return c->state == MK_CHANNEL_OPEN ? c->stream.ops->read(&c->stream, room, cap) : -EAGAIN;
+    const char *why = NULL;
+    ssize_t n = c->state == MK_CHANNEL_OPEN ? c->stream.ops->read(&c->stream, room, cap) : -EAGAIN;
+    if (n == -EPROTO && c->stream.tls) { /* in TLS 1.3 it rejects our certificate after the handshake */
+        (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
+        log_tls(c, why ? why : strerror(EPROTO));
+    }
+    return n;
+}
+
+bool mk_channel_is_quiet(struct mk_channel *c, unsigned which)
+{
+    char byte;
+    bool may_be_tls = c->stream.tls && !(which & (MK_ENDED | MK_HUNG_UP));
+    return which == MK_WRITABLE || (may_be_tls && c->stream.ops->read(&c->stream, &byte, 1) == -EAGAIN);
 }
 
 ssize_t mk_channel_write(struct mk_channel *c, mk_str bytes, bool more)

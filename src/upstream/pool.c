@@ -139,7 +139,7 @@ static void detach_idle(struct mk_channel *c)
 static void on_idle_ready(struct mk_channel *c, unsigned which)
 {
     struct mk_group *g = group_of(c->outlet);
-    if (which == MK_WRITABLE)
+    if (mk_channel_is_quiet(c, which))
         return;
     detach_idle(c); /* it ended, or sent what was not asked for */
     release(c);

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reverse proxy in front of servers that speak TLS."""
+import re
+import subprocess
+
+import pytest
+
+from certificates import make_authority
+from monkey import SECONDS
+from secure import PLUGIN, keys
+
+
+@pytest.fixture
+def authority(tmp_path):
+    return make_authority(tmp_path / "authority")
+
+
+@pytest.fixture
+def backend(monkey, site, authority):
+    """Another Monkey, which says what it knows of its connections."""
+    site.add("index.html", "hello")
+
+    def start(server="", **how):
+        pair = authority.issue(["back.example", "127.0.0.1"])
+        return monkey(server=keys(pair) + server, listen="127.0.0.1:0 tls", protocol="h1", encryption=None, plugins=[str(PLUGIN)],
+                      sections="\n[ROUTES]\n    /facts encrypted\n    /* static\n", **how)
+
+    return start
+
+
+@pytest.fixture
+def proxy(monkey, authority):
+    def start(port, *lines, trusts=True, **how):
+        lines = [f"Server 127.0.0.1:{port}", "TLS on", *([f"TLSAuthority {authority.file}"] if trusts else []), *lines]
+        upstream = "".join(f"    {line}\n" for line in ("Name api", *lines))
+        return monkey(plugins=["proxy"], sections=f"[UPSTREAM]\n{upstream}[ROUTES]\n    /* proxy http://api\n", protocol="h1",
+                      encryption=None, **how)
+
+    return start
+
+
+def facts(server):
+    reply = server.get("/facts")
+    assert reply.status == 200, repr(reply)
+    return dict(line.partition("=")[::2] for line in reply.text.splitlines())
+
+
+def test_pages_and_much_content(proxy, backend, site):
+    much = bytes(i % 251 for i in range(3_000_000))
+    site.add("much", much)
+    server = proxy(backend().port)
+    for _ in range(3):
+        assert server.get("/").text == "hello"
+        assert server.get("/much").body == much
+
+
+def test_the_address_is_verified_and_the_name_asked_for(proxy, backend):
+    port = backend().port
+    plain = facts(proxy(port))
+    assert plain["protocol"] == "http/1.1" and "name" not in plain
+    assert facts(proxy(port, "TLSName back.example"))["name"] == "back.example"
+
+
+def test_each_connection_resumes_the_session(proxy, backend):
+    server = proxy(backend().port, "KeepIdle 0")
+    assert [facts(server)["resumed"] for _ in range(4)] == ["no", "yes", "yes", "yes"]
+
+
+def test_workers_trust_what_the_system_does(proxy, backend, authority):
+    """They cannot open its files: the master has read them."""
+    system = {"SSL_CERT_FILE": str(authority.file), "SSL_CERT_DIR": "/nowhere"}
+    assert proxy(backend().port, trusts=False, environment=system).get("/").text == "hello"
+
+
+def test_a_wrong_name_is_a_502_and_says_so(proxy, backend):
+    server = proxy(backend().port, "TLSName other.example")
+    assert server.get("/").status == 502
+    server.err.wait_for(r"\[error\] .*TLS with the server 127\.0\.0\.1:\d+ failed: its certificate is for back\.example, 127\.0\.0\.1 "
+                        r"and not for other\.example")
+    assert proxy(backend().port, "TLSName other.example", "TLSVerify off").get("/").text == "hello"
+
+
+@pytest.mark.parametrize("version", ("1.2", "1.3"))
+def test_a_server_that_requires_a_certificate(proxy, start, authority, version):
+    server = start(authority.issue(), "-www", "-Verify", 1, "-CAfile", authority.file, "-verify_return_error",
+                   f"-tls{version.replace('.', '_')}")
+    bare = proxy(server.port, "TLSName localhost")
+    assert bare.get("/").status == 502
+    bare.err.wait_for(r"TLS with the server \S+ failed: it requires a client certificate: set one")
+    mine = authority.issue(["me"], client=True)
+    assert proxy(server.port, "TLSName localhost", f"TLSCertificate {mine.certificate}", f"TLSKey {mine.key}").get("/").status == 200
+
+
+class Raw:
+    """openssl s_server: what it gets goes to the client, and `k` in a line of its own changes the keys."""
+
+    def __init__(self, pair, *options):
+        self.process = subprocess.Popen(["openssl", "s_server", "-accept", "127.0.0.1:0", "-cert", pair.certificate, "-key", pair.key,
+                                         *map(str, options)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.said = b""
+        self.port = int(self.wait_for(rb"ACCEPT \S+:(\d+)\n")[1])
+
+    def wait_for(self, pattern, count=1):
+        while len(found := list(re.finditer(pattern, self.said))) < count:
+            more = self.process.stdout.read1()
+            assert more, self.said
+            self.said += more
+        return found[-1]
+
+    def say(self, text):
+        self.process.stdin.write(text)
+        self.process.stdin.flush()
+
+    def stop(self):
+        self.process.kill()
+        self.process.communicate(timeout=SECONDS)
+
+
+@pytest.fixture
+def start():
+    servers = []
+
+    def start_one(*args):
+        servers.append(Raw(*args))
+        return servers[-1]
+
+    yield start_one
+    for server in servers:
+        server.stop()
+
+
+def test_an_idle_connection_outlives_new_keys(proxy, start, authority):
+    raw = start(authority.issue(), "-crlf", "-msg")
+    server = proxy(raw.port, "TLSName localhost")
+    for n in range(1, 4):
+        with server.connect() as client:
+            client.send(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % n)
+            raw.wait_for(rb"GET /\d[^\0]*?\r\n\r\n", n)
+            raw.say(b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok")
+            assert client.read().body == b"ok"
+        raw.say(b"k\n")
+        raw.wait_for(rb">>> .*KeyUpdate", n)
+    assert raw.said.count(b"BEGIN SSL SESSION") == 1
