@@ -49,7 +49,7 @@ static void write_raw(struct mk_buf *out, const struct proxy_route *route, mk_st
 
 static bool write_target(struct mk_buf *out, struct mk_request *request, const struct proxy_route *route)
 {
-    mk_str path = mk_request_path(request), raw = mk_request_target(request),
+    mk_str path = mk_request_path(request), raw = mk_request_raw_target(request),
            query = mk_request_query(request);
     raw = mk_str_first(raw, mk_str_find(raw, '?'));
     bool is_plain = raw.len && raw.p[0] == '/' && !has_dots(raw);
@@ -75,7 +75,7 @@ static bool write_target(struct mk_buf *out, struct mk_request *request, const s
 
 mk_str proxy_target_make(struct mk_request *request, const struct proxy_route *route)
 {
-    mk_str raw = mk_request_target(request);
+    mk_str raw = mk_request_raw_target(request);
     size_t cap = raw.len + 3 * mk_request_path(request).len + route->path.len + 2;
     char *room = mk_request_alloc(request, cap);
     struct mk_buf out = mk_buf_fixed(room, cap);

@@ -124,6 +124,19 @@ def test_targets(proxy, backend, route, path, target):
     assert json.loads(server.get(path).text)["target"] == target
 
 
+def test_a_target_with_scheme_and_authority_is_sent_without_them(proxy, backend):
+    server = proxy(f"/* proxy http://{backend.address}")
+    with server.connect() as c:
+        c.send(b"GET http://a.example/x?y HTTP/1.1\r\nHost: a.example\r\n\r\n")
+        assert json.loads(c.read().text)["target"] == "/x?y"
+
+
+def test_a_rewritten_target_is_sent(monkey, backend):
+    server = monkey(plugins=["proxy", "rewrite"], sections=f"[REWRITE]\n    Rewrite glob /old/* /new/%20x\n[ROUTES]\n"
+                                                           f"    /* proxy http://{backend.address}\n")
+    assert json.loads(server.get("/old/y?z").text)["target"] in ("/new/%20x?z", "/new/%20x")
+
+
 def test_an_encoded_slash_in_a_path_that_must_be_written_anew_is_refused(proxy, backend):
     server = proxy(f"/* proxy http://{backend.address}")
     assert server.get("/a/../b%2Fc").status == 400 and not backend.asked
