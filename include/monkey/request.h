@@ -188,6 +188,19 @@ MK_API void mk_request_resume(struct mk_request *r);
  */
 MK_API void mk_request_follow_client(struct mk_request *r);
 
+/**
+ * Limits of this request alone, in place of `HandlerTimeout` (how long a handler or source may wait for
+ * something other than the client), `TunnelTimeout`, and `MinRate`, of its path. 0 is no limit; a day is the
+ * longest. They hold for waits that begin after the call. 0 or -ENOMEM.
+ *
+ * A source of events that may be silent for long asks for a wait without limit. Such a wait ends when the
+ * client closes its side, as with mk_request_follow_client(). `MaxBodySize` cannot be changed here: a request
+ * with more content is refused before any hook sees it.
+ */
+MK_API int mk_request_limit_wait(struct mk_request *r, uint32_t ms);
+MK_API int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms);
+MK_API int mk_request_limit_rate(struct mk_request *r, uint32_t bytes_per_second);
+
 /** `size` bytes that live as long as the request, aligned for any type; NULL when memory is out. */
 MK_API void *mk_request_alloc(struct mk_request *r, size_t size);
 

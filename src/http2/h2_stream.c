@@ -197,10 +197,11 @@ static void leave_limits(const struct mk_h2_stream *s)
 {
     const struct mk_host *site = s->d.x->request.site;
     struct mk_h2 *h2 = s->h2;
-    if (MK_LIKELY(!site || (!site->limits && !site->n_locations)))
+    if (MK_LIKELY(!s->d.x->limits && (!site || (!site->limits && !site->n_locations))))
         return;
     const struct mk_request_limits *own = mk_driver_limits(&s->d);
-    h2->limits_left = h2->limits_left ? mk_conn_rate_easier(h2->limits_left, own) : own;
+    h2->left = *(h2->limits_left ? mk_conn_rate_easier(h2->limits_left, own) : own);
+    h2->limits_left = &h2->left;
 }
 
 void mk_h2_stream_close(struct mk_h2_stream *s, enum mk_ending ending)

@@ -76,6 +76,7 @@ struct mk_h2 {
     /* The easiest limits among the closed streams with output that may still be unsent; NULL: the server's
      * limits. */
     const struct mk_request_limits *limits_left;
+    struct mk_request_limits left; /* those, since a stream may have its own */
 
     unsigned n_flushes;   /* of the scratch */
     uint32_t table_max;   /* the table size that the client allows: it is not used, */

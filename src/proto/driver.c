@@ -93,7 +93,9 @@ MK_COLD void mk_driver_cut_off(struct mk_driver *d)
 
 bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed)
 {
-    return client_closed && d->x->follows_client && d->awaits != MK_AWAITS_CONTENT;
+    if (!client_closed || d->awaits == MK_AWAITS_CONTENT)
+        return false;
+    return d->x->follows_client || (!d->coldread && !mk_driver_limits(d)->handler_ms);
 }
 
 bool mk_driver_wants_continue(const struct mk_driver *d)

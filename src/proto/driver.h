@@ -121,8 +121,7 @@ MK_INNER void mk_driver_free(struct mk_driver *d);
 /* The limits of the request. */
 static inline const struct mk_request_limits *mk_driver_limits(const struct mk_driver *d)
 {
-    const struct mk_request_limits *own = mk_flow_limits(d->x);
-    return own ? own : &d->conn->service->limits->request;
+    return mk_flow_limits(d->x);
 }
 /* The limit for a head of that size, without content: 0 or 413. */
 static inline unsigned mk_driver_limit_head(const struct mk_driver *d, size_t head_len)
@@ -157,8 +156,8 @@ static inline enum mk_clock mk_driver_clock(const struct mk_driver *d)
 {
     return d->awaits == MK_AWAITS_CONTENT ? MK_CLOCK_RATE : MK_CLOCK_HANDLER;
 }
-/* Is the handler still working for a client that has closed its side, and does it want to follow that? See
- * mk_request_follow_client. */
+/* Is the handler still working for a client that has closed its side, and does it want to follow that, or may
+ * it wait without limit? See mk_request_follow_client. */
 MK_INNER bool mk_driver_is_abandoned(const struct mk_driver *d, bool client_closed);
 /* Does the source of the response need content that the client holds back? After the head of the response it
  * would be too late for 100 Continue. */

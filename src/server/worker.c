@@ -33,8 +33,7 @@ static void write_access(const struct mk_record *record, void *data)
 {
     struct mk_worker *w = data;
     /* A request that failed before its host was known counts for the default host. */
-    const struct mk_request_limits *own = mk_flow_limits(mk_exchange_of(record->request));
-    const struct mk_request_limits *limits = own ? own : &w->limits.request;
+    const struct mk_request_limits *limits = mk_flow_limits(mk_exchange_of(record->request));
     const struct mk_logfile *f = limits->log;
     if (!f || f->fd < 0 || record->request->site->has_own_access_log)
         return;

@@ -22,6 +22,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->decided_by = NULL;
     x->untold = x->cut_off = x->replaced = x->follows_client = x->challenge = false;
     x->pending = NULL;
+    x->limits = NULL;
     x->asked = "";
     return x;
 }

@@ -30,11 +30,12 @@ struct mk_exchange {
     const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
     bool follows_client;                /* as mk_request_follow_client */
     bool cut_off;                       /* the client ended in the middle of the content */
-    bool replaced;     /* the response failed before any of it was sent, and this is an error page */
-    bool untold;       /* a handler would have answered, but was not asked: `monkey explain` */
-    bool challenge;    /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
-    const char *asked; /* the name of the hook or handler that was asked last */
-    uint64_t began_us; /* 0 where no plugin needs microseconds */
+    bool replaced;  /* the response failed before any of it was sent, and this is an error page */
+    bool untold;    /* a handler would have answered, but was not asked: `monkey explain` */
+    bool challenge; /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */
+    struct mk_request_limits *limits; /* of this request alone, in its arena; NULL: none */
+    const char *asked;                /* the name of the hook or handler that was asked last */
+    uint64_t began_us;                /* 0 where no plugin needs microseconds */
 };
 
 /* The exchange that a request belongs to. */

@@ -112,8 +112,12 @@ static const struct mk_request_limits *find_limits(struct mk_exchange *x)
 
 const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x)
 {
+    if (MK_UNLIKELY(x->limits != NULL))
+        return x->limits;
     set_host(x);
-    return x->request.site->n_locations ? find_limits(x) : x->request.site->limits;
+    const struct mk_request_limits *l =
+        x->request.site->n_locations ? find_limits(x) : x->request.site->limits;
+    return l ? l : x->request.web->limits;
 }
 
 void mk_flow_refuse(struct mk_exchange *x, unsigned status)

@@ -7,8 +7,8 @@
 
 #include "web/exchange.h"
 
-/* The limits of the request, by its host and the path that the client asked for; NULL: those of the server.
- * What is known of the target by now decides. */
+/* The limits of the request: its own, or by its host and the path that the client asked for, or those of the
+ * server. What is known of the target by now decides. */
 MK_INNER const struct mk_request_limits *mk_flow_limits(struct mk_exchange *x);
 
 /* Goes on until the response is ready (true) or a plugin waits (false). */

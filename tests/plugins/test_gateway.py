@@ -22,6 +22,7 @@ SECTIONS = """
     /hints   hints
     /origin  origin
     /raw/*   raw
+    */events gateway-events
     *.sum    raw
     /*       static
 [ERROR_PAGES]
@@ -276,3 +277,44 @@ def test_a_target_with_an_authority(server):
     if server.is_h2:
         pytest.skip("HTTP/2 has none")
     assert server.get("http://localhost/raw/%41?b").text.splitlines()[0] == "/raw/%41?b"
+
+
+# ---- Event streams ----
+
+EVENTS = "data: a\n\ndata: a\n\n"
+
+
+def test_events_survive_a_silence(start):
+    server = start("HandlerTimeout 300ms")
+    assert server.get("/events?silence=1200&limit=0").text == EVENTS
+    assert server.get("/events?silence=600&limit=5000").text == EVENTS
+    with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
+        c.get("/events?silence=60000&name=a")
+    server.err.wait_for("gateway: events a: cut off")
+
+
+def test_a_request_may_have_less_time(start):
+    server = start("HandlerTimeout 60s")
+    with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
+        c.get("/events?silence=60000&limit=100")
+
+
+def test_events_survive_a_silence_where_the_configuration_says_so(start):
+    server = start("HandlerTimeout 300ms", SECTIONS + "[LOCATION]\n    Path /long/*\n    HandlerTimeout unlimited\n")
+    assert server.get("/long/events?silence=1200").text == EVENTS
+    with server.connect() as c, pytest.raises((Closed, ConnectionResetError)):
+        c.get("/events?silence=60000")
+
+
+@pytest.mark.parametrize("path", ["/events?limit=0&", "/long/events?"])
+@pytest.mark.parametrize("leave", ["close", "cancel", "half"])
+def test_events_end_at_once_with_their_client(start, path, leave):
+    server = start("HandlerTimeout 300ms", SECTIONS + "[LOCATION]\n    Path /long/*\n    HandlerTimeout unlimited\n")
+    if leave == "cancel" and not server.is_h2 or leave == "half" and server.protocol != "h1":
+        pytest.skip("not over this protocol")
+    with server.connect() as c:
+        c.ask(f"{path}silence=3600000&name=b").read_head()
+        assert c.read_exactly(9 if server.is_h2 else 16)
+        {"close": c.close, "cancel": getattr(c, "cancel", None), "half": getattr(c, "shut", None)}[leave]()
+        server.err.wait_for("gateway: events b: cut off", seconds=5)
+    assert server.get("/").text == "hello"

@@ -129,6 +129,17 @@ static inline enum mk_verdict handlers_echo(struct mk_request *request, struct m
                : MK_DONE;
 }
 
+/* wait=... and rate=...: limits of the request alone. */
+static inline void handlers_limit(struct mk_request *request)
+{
+    uint64_t wait = handlers_number(request, "wait", UINT64_MAX),
+             rate = handlers_number(request, "rate", UINT64_MAX);
+    if (wait != UINT64_MAX)
+        (void)mk_request_limit_wait(request, (uint32_t)wait);
+    if (rate != UINT64_MAX)
+        (void)mk_request_limit_rate(request, (uint32_t)rate);
+}
+
 /* ---- Writing ---- */
 
 struct handlers_source {
@@ -159,6 +170,7 @@ static inline ssize_t handlers_pull(void *ctx, char *room, size_t cap)
 static inline struct handlers_source *handlers_new_source(struct mk_request *request)
 {
     struct handlers_source *s = mk_request_alloc(request, sizeof *s);
+    handlers_limit(request);
     if (s)
         *s = (struct handlers_source){
             .request = request, .n = handlers_number(request, "n", 1000), .fails_at = UINT64_MAX};
@@ -232,9 +244,9 @@ static inline enum mk_verdict handlers_mad(struct mk_request *request, struct mk
 static inline enum mk_verdict handlers_never(struct mk_request *request, struct mk_response *response,
                                              void *data)
 {
-    (void)request;
     (void)response;
     (void)data;
+    handlers_limit(request);
     return MK_WAIT;
 }
 
@@ -263,6 +275,7 @@ static inline struct handlers_slow *handlers_new_slow(struct mk_request *request
     struct handlers_slow *s = h->loop ? mk_request_alloc(request, sizeof *s) : NULL;
     if (!s)
         return NULL;
+    handlers_limit(request);
     *s = (struct handlers_slow){.loop = h->loop, .ms = (uint32_t)handlers_number(request, "ms", 20)};
     s->source = (struct handlers_source){
         .request = request, .n = handlers_number(request, "n", 5), .fails_at = UINT64_MAX};

@@ -273,6 +273,64 @@ static enum mk_verdict origin(struct mk_request *request, struct mk_response *re
     return mk_response_set_source(response, &ops, o, length) ? refuse(response, 503) : MK_DONE;
 }
 
+/* ---- events?silence=MS&limit=MS&name=X: an event, silence, another event; the handler may wait for so long,
+ * 0: without limit. ---- */
+
+struct events {
+    struct mk_request *request;
+    struct mk_alarm *alarm;
+    unsigned due, said;
+    struct mk_response *response;
+};
+
+static void on_event(void *ctx)
+{
+    struct events *e = ctx;
+    e->due++;
+    mk_request_resume(e->request);
+}
+
+static ssize_t pull_event(void *ctx, char *room, size_t cap)
+{
+    struct events *e = ctx;
+    if (e->said == 2)
+        return 0;
+    if (e->said == e->due)
+        return -EAGAIN;
+    size_t n = cap < 9 ? cap : 9;
+    memcpy(room, "data: a\n\n", n);
+    if (e->said++ == 0)
+        mk_alarm_set(e->alarm, (uint32_t)number_of(e->request, "silence", 0));
+    return (ssize_t)n;
+}
+
+static void close_events(void *ctx)
+{
+    struct events *e = ctx;
+    mk_alarm_free(e->alarm);
+    mk_worker_log(mk_request_worker(e->request), MK_LOG_INFO, "gateway: events %.*s: %s",
+                  MK_STR_ARG(word_of(e->request, "name")),
+                  mk_response_was_sent(e->response) ? "sent" : "cut off");
+}
+
+static enum mk_verdict events(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const struct mk_source_ops ops = {.pull = pull_event, .close = close_events};
+    struct events *e = mk_request_alloc(request, sizeof *e);
+    (void)data;
+    if (!e)
+        return refuse(response, 503);
+    *e = (struct events){.request = request,
+                         .response = response,
+                         .due = 1,
+                         .alarm = mk_alarm_new(mk_request_worker(request), on_event, e)};
+    if (!e->alarm || (word_of(request, "limit").p &&
+                      mk_request_limit_wait(request, (uint32_t)number_of(request, "limit", 0))))
+        return refuse(response, 503);
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/event-stream"));
+    return mk_response_set_source(response, &ops, e, MK_LENGTH_UNKNOWN) ? refuse(response, 503) : MK_DONE;
+}
+
 /* ---- raw: says what is to be sent on, and what came. What begins with /old is rewritten. ---- */
 
 static enum mk_verdict raw(struct mk_request *request, struct mk_response *response, void *data)
@@ -319,7 +377,8 @@ static const struct mk_handler fails_handler = {.name = "fails", .handle = fails
                                closes_handler = {.name = "closes", .handle = closes},
                                hints_handler = {.name = "hints", .handle = hints},
                                origin_handler = {.name = "origin", .handle = origin},
-                               raw_handler = {.name = "raw", .handle = raw};
+                               raw_handler = {.name = "raw", .handle = raw},
+                               events_handler = {.name = "gateway-events", .handle = events};
 
 MK_PLUGIN(gateway) = {
     MK_PLUGIN_HEAD,
@@ -327,7 +386,7 @@ MK_PLUGIN(gateway) = {
     .version = "1",
     .help = "Does what gateways do.",
     .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler,
-                                                   &origin_handler, &raw_handler, NULL},
+                                                   &origin_handler, &raw_handler, &events_handler, NULL},
     .host = host,
     .on_request = on_request,
     .on_response = on_response,

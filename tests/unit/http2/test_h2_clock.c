@@ -386,6 +386,47 @@ static void also_for_the_end_of_its_answers(void **state)
     assert_int_equal(h.talk.counters.h2_ended[MK_H2_SLOW], 1);
 }
 
+static void a_request_may_have_its_own_time_for_a_handler(void **state)
+{
+    (void)state;
+    h.talk.limits.request.handler_ms = SHORT_MS;
+    h2talk_open(&h);
+    h2talk_get(&h, 1, "/slow?ms=200&wait=0");
+    h2talk_get(&h, 3, "/drip?n=2&ms=200&wait=0");
+    h2talk_get(&h, 5, "/never");
+    h2talk_get(&h, 7, "/never?wait=0");
+    h2talk_get(&h, 9, "/drip?ms=60000&wait=0");
+    h2talk_get(&h, 11, "/drip?ms=60000&wait=0");
+    h2talk_on(&h);
+    wait_for_records(3);
+    h2talk_expect(&h, 1, 200, "slow\n");
+    h2talk_expect(&h, 3, 200, "ab");
+    h2talk_expect(&h, 5, 504, NULL);
+    h2_say_reset(&h.client, &h.say, 9, MK_H2_CANCEL);
+    h2talk_on(&h);
+    h2talk_expect_records(&h, 4, 200, MK_ENDING_GONE);
+    h2talk_expect_open(&h, 7);
+    shutdown(h.talk.fd, SHUT_WR); /* waits without limit end with their client */
+    talk_on(&h.talk);
+    h2talk_expect_records(&h, 6, 200, MK_ENDING_GONE);
+}
+
+/* The limits of a stream that has ended count until its last byte is taken. */
+static void a_request_may_have_its_own_rate(void **state)
+{
+    (void)state;
+    be_slow();
+    h2talk_open(&h);
+    talk_set_room(&h.talk, 1);
+    h2talk_get(&h, 1, "/source?n=20000&rate=0");
+    h2talk_send(&h);
+    wait_without_reading();
+    h2talk_expect_records(&h, 1, 200, MK_ENDING_DONE);
+    assert_int_equal(h.talk.service.n_conns, 1);
+    h2talk_on(&h);
+    h2talk_expect(&h, 1, 200, NULL);
+}
+
 static void each_wait_of_a_handler_has_all_of_its_time(void **state)
 {
     (void)state;
@@ -618,6 +659,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(not_by_a_byte_now_and_then, start, stop),
         cmocka_unit_test_setup_teardown(a_steady_window_is_enough, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_time_for_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_rate, start, stop),
         cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, stop),
         cmocka_unit_test_setup_teardown(a_path_may_do_without_a_rate_for_answers, start, stop),

@@ -127,6 +127,68 @@ static void a_handler_that_never_comes_back_is_504(void **state)
     talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
 }
 
+static void a_request_may_have_its_own_time_for_a_handler(void **state)
+{
+    (void)state;
+    talk_open(&t, "GET /never?wait=60 HTTP/1.1\r\nHost: a\r\n\r\n");
+    talk_pass(&t, SHORT_MS * 3);
+    talk_expect(&t, 504, NULL);
+    talk_expect_end(&t, 1, 504, MK_ENDING_TIMEOUT);
+    t.limits.request.handler_ms = SHORT_MS;
+    talk_open(&t, GET("/slow?ms=200&wait=0") GET("/drip?n=2&ms=200&wait=0") GET("/never"));
+    while (t.n_records < 4)
+        talk_pass(&t, 10);
+    talk_expect(&t, 200, "slow\n");
+    talk_expect(&t, 200, "ab");
+    talk_expect(&t, 504, NULL); /* the others have the server's */
+}
+
+static void a_wait_without_limit_ends_with_its_client(void **state)
+{
+    (void)state;
+    static const char *const requests[] = {GET("/never?wait=0"), GET("/drip?ms=60000&wait=0")};
+    t.limits.request.handler_ms = SHORT_MS;
+    for (unsigned i = 0; i < MK_LEN(requests); i++) {
+        talk_open(&t, requests[i]);
+        talk_pass(&t, SHORT_MS * 3);
+        assert_int_equal(t.n_records, i);
+        shutdown(t.fd, SHUT_WR);
+        talk_on(&t);
+        assert_int_equal(t.n_records, i + 1);
+        assert_int_equal(t.endings[i], MK_ENDING_GONE);
+    }
+    t.limits.request.handler_ms = 0; /* the same if the configuration has none */
+    talk_open(&t, GET("/never"));
+    shutdown(t.fd, SHUT_WR);
+    talk_on(&t);
+    assert_int_equal(t.n_records, 3);
+    t.limits.request.handler_ms = 60000;
+    talk_open(&t, GET("/slow?ms=100"));
+    shutdown(t.fd, SHUT_WR);
+    talk_wait(&t, 1);
+    talk_expect(&t, 200, "slow\n");
+}
+
+static void a_request_may_have_its_own_rate(void **state)
+{
+    (void)state;
+    t.limits.request.rate_ms = SHORT_MS;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/source?n=1000000&rate=2000"));
+    for (int i = 0; i < 1000 && t.service.n_conns; i++)
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    assert_int_equal(t.endings[0], MK_ENDING_TIMEOUT);
+    t.limits.request.rate_bytes = 100;
+    talk_open(&t, "");
+    talk_set_room(&t, 1);
+    talk_say(&t, GET("/source?n=1000000&rate=0"));
+    talk_work(&t);
+    for (int i = 0; i < SHORT_MS; i++)
+        assert_int_equal(mk_loop_turn(&t.loop, 5), 0);
+    assert_int_equal(t.service.n_conns, 1);
+}
+
 /* The paths of the pattern have these limits. */
 static void set_location(const char *pattern, const struct mk_request_limits *limits)
 {
@@ -354,6 +416,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(answers_must_be_taken_fast_enough, start, stop),
         cmocka_unit_test_setup_teardown(a_client_that_reads_steadily_gets_all, start, stop),
         cmocka_unit_test_setup_teardown(a_handler_that_never_comes_back_is_504, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_time_for_a_handler, start, stop),
+        cmocka_unit_test_setup_teardown(a_wait_without_limit_ends_with_its_client, start, stop),
+        cmocka_unit_test_setup_teardown(a_request_may_have_its_own_rate, start, stop),
         cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(a_host_has_its_own_time_for_a_handler, start, stop),
         cmocka_unit_test_setup_teardown(a_path_has_its_own_rate_for_content, start, stop),

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Limits that a plugin sets for one request. */
+#include "web/flow.h"
+
+enum { DAY_MS = 24 * 3600 * 1000, RATE_SPAN_MS = 10000 /* where MinRate is off */ };
+
+/* From here on the request has limits of its own, at first those that held before. NULL: no memory. */
+static struct mk_request_limits *own_limits(struct mk_request *r)
+{
+    struct mk_exchange *x = mk_exchange_of(r);
+    const struct mk_request_limits *now = mk_flow_limits(x);
+    if (!x->limits && (x->limits = mk_arena_alloc(r->arena, sizeof *x->limits)))
+        *x->limits = *now;
+    return x->limits;
+}
+
+static uint32_t at_most_a_day(uint32_t ms)
+{
+    return ms < DAY_MS ? ms : DAY_MS;
+}
+
+int mk_request_limit_wait(struct mk_request *r, uint32_t ms)
+{
+    struct mk_request_limits *l = own_limits(r);
+    if (l)
+        l->handler_ms = at_most_a_day(ms);
+    return l ? 0 : -ENOMEM;
+}
+
+int mk_request_limit_tunnel(struct mk_request *r, uint32_t ms)
+{
+    struct mk_request_limits *l = own_limits(r);
+    if (l)
+        l->tunnel_ms = at_most_a_day(ms);
+    return l ? 0 : -ENOMEM;
+}
+
+int mk_request_limit_rate(struct mk_request *r, uint32_t bytes_per_second)
+{
+    struct mk_request_limits *l = own_limits(r);
+    if (!l)
+        return -ENOMEM;
+    if (!bytes_per_second || !l->rate_ms)
+        l->rate_ms = bytes_per_second ? RATE_SPAN_MS : 0;
+    l->rate_bytes = (uint64_t)bytes_per_second * l->rate_ms / 1000;
+    return 0;
+}
