@@ -324,6 +324,7 @@ static enum mk_verdict begin(struct mk_request *request, struct mk_response *res
     }
     mk_request_set_data(request, c);
     mk_request_follow_client(request);
+    (void)mk_request_limit_wait(request, 0); /* the route has clocks of its own */
     return go_on(c);
 }
 

@@ -397,6 +397,16 @@ def test_no_server_is_a_502_and_it_is_back_at_once(proxy):
         assert server.get("/").status == 200
 
 
+def test_a_server_may_take_longer_than_other_handlers(proxy):
+    def reply(asked):
+        time.sleep(1.5)
+        return response("late")
+
+    with Backend(reply) as backend:
+        server = proxy(f"/* proxy http://{backend.address}", server="HandlerTimeout 1s")
+        assert server.get("/").text == "late"
+
+
 def test_a_server_that_says_nothing_is_a_504(proxy):
     with Backend(script=lambda connection: connection.recv(65536) and connection.recv(65536)) as backend:
         server = proxy(f"/* proxy http://{backend.address} wait=100ms")
