@@ -375,7 +375,7 @@ def test_complaints_after_the_answer_are_heard(serve, site):
 def test_processor_time(serve):
     server = serve(SH + "while :; do :; done\n", "MaxCpu 1s")
     assert server.get("/cgi-bin/s").status == 502
-    server.err.wait_for("died of signal (24|9)")
+    server.err.wait_for("was killed by signal (24|9)")
 
 
 def test_memory(serve):
