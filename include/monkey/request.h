@@ -21,6 +21,7 @@ extern "C" {
  * request, from a hook, a handler or a source, unless stated otherwise.
  */
 struct mk_request;
+struct mk_file_id;
 struct mk_host;
 struct mk_plugin;
 struct mk_worker;
@@ -112,6 +113,21 @@ MK_API int mk_request_rewrite(struct mk_request *r, mk_str target);
  * mk_request_path() (-EINVAL otherwise, for example with `..`) and may lead to a folder. May wait for a disk.
  */
 MK_API int mk_request_open(const struct mk_request *r, mk_str path);
+/** What a path leads to. */
+enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
+/**
+ * What is at a path beneath the document root (or a user's folder, or an Alias), following links as
+ * configured: an enum mk_file_kind, or a negated errno value, as by mk_request_open() (-ENOTDIR for a file
+ * whose path ends with a slash). *id says which file it is, how large, and when it was modified; NULL if it
+ * does not matter.
+ *
+ * The answer comes from the cache of open files, without a system call, and is trusted for `FileCacheTime`.
+ * What is not cached is opened; what is not there is not remembered.
+ *
+ *     struct mk_file_id id;
+ *     if (mk_request_look(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
+ */
+MK_API int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id);
 /** The absolute file name of a path, whether or not it exists; NUL-terminated. Absent when memory is out, the
  * host has no root, or the path is invalid. */
 MK_API mk_str mk_request_file_name(const struct mk_request *r, mk_str path);

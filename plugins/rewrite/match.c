@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Does a rule want a request? */
-#include <unistd.h>
-
 #include "rules.h"
 
 /* ---- Patterns ---- */
@@ -121,12 +119,7 @@ static bool is_hidden(const struct mk_request *request)
 
 static bool is_there(const struct mk_request *request)
 {
-    if (is_hidden(request))
-        return false;
-    int fd = mk_request_open(request, mk_request_path(request));
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0;
+    return !is_hidden(request) && mk_request_look(request, mk_request_path(request), NULL) >= 0;
 }
 
 static bool word_holds(const struct condition *c, const struct mk_request *request, mk_str word)

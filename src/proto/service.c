@@ -12,6 +12,7 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     *s = (struct mk_service){
         .loop = loop, .web = web, .limits = limits, .counters = counters, .log = web->log};
     web->limits = &limits->request;
+    web->now_ms = &loop->now_ms;
     mk_arena_cache_init(&s->arenas, SPARE_ARENA_BLOCKS);
     mk_peers_init(&s->peers, limits->per_peer_max);
     mk_stamp_init(&s->stamp, server_name);

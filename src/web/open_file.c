@@ -95,6 +95,15 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
     return f;
 }
 
+struct mk_file_id mk_open_file_id(const struct mk_open_file *f)
+{
+    return (struct mk_file_id){.device = f->dev,
+                               .inode = f->ino,
+                               .size = f->size,
+                               .modified_ns = f->mtime_ns,
+                               .changed_ns = f->ctime_ns};
+}
+
 bool mk_open_file_is(const struct mk_open_file *f, const struct stat *st)
 {
     return f->ino == st->st_ino && f->dev == device(st);

@@ -4,6 +4,8 @@
 #ifndef MK_WEB_OPEN_FILE_H
 #define MK_WEB_OPEN_FILE_H
 
+#include <monkey/response.h>
+
 #include "base/list.h"
 #include "os/file.h"
 
@@ -68,6 +70,8 @@ struct mk_open_file *mk_open_file_new(mk_str path, const struct stat *st, int fd
 struct mk_open_file *mk_open_file_wrap(int fd, uint64_t size) MK_MUST_USE;
 void mk_open_file_drop(struct mk_open_file *f);
 
+/* Which file it is, and which version of it. */
+struct mk_file_id mk_open_file_id(const struct mk_open_file *f);
 /* Is this the inode that was opened? */
 bool mk_open_file_is(const struct mk_open_file *f, const struct stat *st);
 /* The same, and neither its size nor its times have changed? */

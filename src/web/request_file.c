@@ -4,6 +4,10 @@
 #include "web/request_type.h"
 #include "web/web.h"
 
+_Static_assert((int)MK_OPEN_FILE == MK_FILE_REGULAR && (int)MK_OPEN_FOLDER == MK_FILE_FOLDER &&
+                   (int)MK_OPEN_OTHER == MK_FILE_OTHER,
+               "one numbering");
+
 /* A path as of mk_request_path(); others must not leave the root by the parts that they are made of. */
 static bool is_clean(mk_str path)
 {
@@ -25,18 +29,45 @@ static mk_str relative(mk_str path)
     return path;
 }
 
-int mk_request_open(const struct mk_request *r, mk_str path)
+/* Where to look for it: 0, or an error. Leaves what is to be looked for. */
+static mk_err find_root(const struct mk_request *r, mk_str *path, const struct mk_root **root)
 {
-    int fd;
-    if (!is_clean(path))
+    if (!is_clean(*path))
         return -EINVAL;
     if (!r->site)
         return -ENOENT;
-    const struct mk_root *root = mk_host_choose_root(r->site, &path);
-    if (root->fd < 0)
-        return -ENOENT;
-    mk_err e = mk_filecache_open(&r->web->files, root, relative(path), &fd);
+    *root = mk_host_choose_root(r->site, path);
+    *path = relative(*path);
+    return (*root)->fd < 0 ? -ENOENT : 0;
+}
+
+int mk_request_open(const struct mk_request *r, mk_str path)
+{
+    const struct mk_root *root;
+    int fd;
+    mk_err e = find_root(r, &path, &root);
+    if (!e)
+        e = mk_filecache_open(&r->web->files, root, path, &fd);
     return e ? e : fd;
+}
+
+int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id)
+{
+    const struct mk_root *root;
+    struct mk_open_file *f;
+    bool wants_folder = mk_str_ends(path, MK_STR("/"));
+    mk_err e = find_root(r, &path, &root);
+    while (path.len && path.p[path.len - 1] == '/')
+        path.len--;
+    if (!e)
+        e = mk_filecache_take(&r->web->files, root, path, *r->web->now_ms, &f);
+    if (e)
+        return e;
+    int kind = (int)f->kind;
+    if (id)
+        *id = mk_open_file_id(f);
+    mk_open_file_drop(f);
+    return wants_folder && kind != MK_FILE_FOLDER ? -ENOTDIR : kind;
 }
 
 mk_str mk_request_file_name(const struct mk_request *r, mk_str path)

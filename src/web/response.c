@@ -272,11 +272,7 @@ bool mk_response_file_id(const struct mk_response *r, struct mk_file_id *id)
     const struct mk_open_file *f = r->content.origin;
     if (!f || f->ino == 0 || r->content.length != f->size)
         return false;
-    *id = (struct mk_file_id){.device = f->dev,
-                              .inode = f->ino,
-                              .size = f->size,
-                              .modified_ns = f->mtime_ns,
-                              .changed_ns = f->ctime_ns};
+    *id = mk_open_file_id(f);
     return true;
 }
 

@@ -22,6 +22,7 @@ struct mk_web {
     const struct mk_hosts *hosts; /* of a connection that says nothing else */
     struct mk_filecache files;
     struct mk_spools spools;
+    const uint64_t *now_ms;                 /* the loop's; `now_ms` of a request is when it came in */
     const struct mk_request_limits *limits; /* where host, location and request have none of their own */
     /* Gets every record, after the hooks of its host. May be NULL. */
     void (*on_record)(const struct mk_record *record, void *data);

@@ -23,6 +23,7 @@ SECTIONS = """
     /origin  origin
     /raw/*   raw
     */events gateway-events
+    /look    look
     *.sum    raw
     /*       static
 [ERROR_PAGES]
@@ -318,3 +319,19 @@ def test_events_end_at_once_with_their_client(start, path, leave):
         {"close": c.close, "cancel": getattr(c, "cancel", None), "half": getattr(c, "shut", None)}[leave]()
         server.err.wait_for("gateway: events b: cut off", seconds=5)
     assert server.get("/").text == "hello"
+
+
+# ---- Files ----
+
+
+def test_what_is_at_a_path(server, site):
+    site.add("a.txt", "hello", mtime=1700000000)
+    (site / "link").symlink_to("a.txt")
+    for path, text in (("/a.txt", "file 5 1700000000"), ("/none", "-2"), ("/a.txt/", "-20"), ("/../a.txt", "-22"), ("/link", "-40")):
+        assert server.get(f"/look?{path}").text == text
+    for path in ("/", "/folder", "/folder/"):
+        assert server.get(f"/look?{path}").text.startswith("folder 0 ")
+    site.add("none", "there")
+    assert server.get("/look?/none").text.startswith("file 5 ")
+    (site / "none").unlink()
+    wait_until(lambda: server.get("/look?/none").text == "-2", "it is looked at again")

@@ -354,6 +354,25 @@ static enum mk_verdict on_request(struct mk_request *request, struct mk_response
                                                                          : MK_REWRITTEN;
 }
 
+/* ---- look?PATH: what is there ---- */
+
+static enum mk_verdict look(struct mk_request *request, struct mk_response *response, void *data)
+{
+    static const char *const kinds[] = {"file", "folder", "other"};
+    struct mk_file_id id = {0};
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    int kind = mk_request_look(request, mk_request_query(request), &id);
+    (void)data;
+    if (kind < 0)
+        mk_buf_addf(&text, "%d", kind);
+    else
+        mk_buf_addf(&text, "%s %llu %lld", kinds[kind], (unsigned long long)id.size,
+                    (long long)(id.modified_ns / 1000000000));
+    mk_response_add_static(response, MK_STR("Content-Type"), MK_STR("text/plain"));
+    return mk_response_set_text(response, mk_buf_str(&text)) ? refuse(response, 503) : MK_DONE;
+}
+
 /* ---- The plugin ---- */
 
 static int host(struct mk_config *config, struct mk_host *h, void *data, void **host_data)
@@ -378,6 +397,7 @@ static const struct mk_handler fails_handler = {.name = "fails", .handle = fails
                                hints_handler = {.name = "hints", .handle = hints},
                                origin_handler = {.name = "origin", .handle = origin},
                                raw_handler = {.name = "raw", .handle = raw},
+                               look_handler = {.name = "look", .handle = look},
                                events_handler = {.name = "gateway-events", .handle = events};
 
 MK_PLUGIN(gateway) = {
@@ -386,7 +406,8 @@ MK_PLUGIN(gateway) = {
     .version = "1",
     .help = "Does what gateways do.",
     .handlers = (const struct mk_handler *const[]){&fails_handler, &closes_handler, &hints_handler,
-                                                   &origin_handler, &raw_handler, &events_handler, NULL},
+                                                   &origin_handler, &raw_handler, &events_handler,
+                                                   &look_handler, NULL},
     .host = host,
     .on_request = on_request,
     .on_response = on_response,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where paths lead, as handlers of plugins ask for it. */
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "unit/child.h"
 #include "unit/site.h"
 #include "unit/test.h"
 
@@ -68,6 +73,80 @@ static void files_and_folders_are_opened(void **state)
     expect_error("/file.txt/x", -ENOTDIR);
 }
 
+static int look(const char *path, struct mk_file_id *id)
+{
+    return mk_request_look(&x->request, mk_str_from_c(path), id);
+}
+
+static void files_and_folders_are_looked_at(void **state)
+{
+    (void)state;
+    struct mk_file_id id, again;
+    assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
+    assert_int_equal(id.size, 4);
+    assert_int_equal(id.modified_ns, 1700000000 * INT64_C(1000000000));
+    assert_true(id.inode && id.changed_ns);
+    assert_int_equal(look("//file.txt", &again), MK_FILE_REGULAR);
+    assert_memory_equal(&id, &again, sizeof id);
+    assert_int_equal(look("/dir", &id), MK_FILE_FOLDER);
+    assert_int_equal(id.size, 0);
+    assert_int_equal(look("/dir/", &again), MK_FILE_FOLDER);
+    assert_int_equal(id.inode, again.inode);
+    assert_int_equal(look("/", NULL), MK_FILE_FOLDER);
+    assert_int_equal(look("/dir/.hidden", NULL), MK_FILE_REGULAR);
+    assert_int_equal(look("/none", &id), -ENOENT);
+    assert_int_equal(look("/file.txt/", &id), -ENOTDIR);
+    assert_int_equal(look("/file.txt/x", &id), -ENOTDIR);
+    assert_int_equal(mkfifoat(site.folder.fd, "fifo", 0600), 0);
+    assert_int_equal(look("/fifo", NULL), MK_FILE_OTHER);
+}
+
+static void what_was_seen_is_trusted_for_a_second(void **state)
+{
+    (void)state;
+    struct mk_file_id id;
+    assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
+    assert_int_equal(look("/none", &id), -ENOENT);
+    assert_int_equal(unlinkat(site.folder.fd, "file.txt", 0), 0);
+    site_add(&site, "none", MK_STR("now there is one"));
+    site.now_ms += 999;
+    assert_int_equal(look("/file.txt", &id), MK_FILE_REGULAR);
+    assert_int_equal(look("/none", &id), MK_FILE_REGULAR); /* that nothing is there is not remembered */
+    assert_int_equal(id.size, 16);
+    site.now_ms += 1; /* of the loop, however old the request is */
+    assert_int_equal(look("/file.txt", &id), -ENOENT);
+}
+
+static int look_without_system_calls(void)
+{
+    int wrong = 0;
+    struct mk_file_id id;
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+        return 77;
+    for (int i = 0; i < 100; i++) { /* each call but read(), write() and exit() is death from here on */
+        wrong += look("/file.txt", &id) != MK_FILE_REGULAR || id.size != 4;
+        wrong += look("/dir/", NULL) != MK_FILE_FOLDER;
+        wrong += look("/large", &id) != MK_FILE_REGULAR || id.size != 5000;
+    }
+    syscall(SYS_exit, wrong);
+    return 1;
+}
+
+static void looking_again_makes_no_system_call(void **state)
+{
+    (void)state;
+    static const char large[5000];
+    site_add(&site, "large",
+             mk_str_of(large, sizeof large)); /* too large for memory: its descriptor is kept */
+    assert_int_equal(look("/file.txt", NULL), MK_FILE_REGULAR);
+    assert_int_equal(look("/dir", NULL), MK_FILE_FOLDER);
+    assert_int_equal(look("/large", NULL), MK_FILE_REGULAR);
+    int code = in_child(look_without_system_calls);
+    if (code == 77)
+        skip();
+    assert_int_equal(code, 0);
+}
+
 static void no_path_leads_out(void **state)
 {
     (void)state;
@@ -88,6 +167,7 @@ static void no_path_leads_out(void **state)
         site.host.root.how.symlink = policies[p];
         for (size_t i = 0; i < MK_LEN(bad); i++) {
             expect_error(bad[i], -EINVAL);
+            assert_int_equal(look(bad[i], NULL), -EINVAL);
             assert_null(mk_request_file_name(&x->request, mk_str_from_c(bad[i])).p);
         }
         expect_open("/dir", true);
@@ -106,6 +186,8 @@ static void links_are_followed_as_configured(void **state)
     folder_add_link(&site.folder, "link", "file.txt");
     folder_add_link(&site.folder, "out", "/etc/passwd");
     expect_error("/link", -ELOOP);
+    assert_int_equal(look("/link", NULL), -ELOOP);
+    assert_int_equal(look("/out", NULL), -ELOOP);
     site.host.root.how.no_openat2 = true;
     expect_error("/link", -ELOOP);
     site.host.root.how.symlink = MK_SYMLINK_OWNER;
@@ -113,6 +195,7 @@ static void links_are_followed_as_configured(void **state)
     if (getuid() != 0)
         expect_error("/out", -ELOOP);
     site.host.root.how.symlink = MK_SYMLINK_ON;
+    assert_int_equal(look("/link", NULL), MK_FILE_REGULAR);
     expect_open("/link", false);
     expect_open("/out", false);
 }
@@ -210,6 +293,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(files_and_folders_are_opened, start, stop),
+        cmocka_unit_test_setup_teardown(files_and_folders_are_looked_at, start, stop),
+        cmocka_unit_test_setup_teardown(what_was_seen_is_trusted_for_a_second, start, stop),
+        cmocka_unit_test_setup_teardown(looking_again_makes_no_system_call, start, stop),
         cmocka_unit_test_setup_teardown(no_path_leads_out, start, stop),
         cmocka_unit_test_setup_teardown(links_are_followed_as_configured, start, stop),
         cmocka_unit_test_setup_teardown(users_have_homes, start, stop),
