@@ -74,9 +74,11 @@ static void on_link(void *ctx, unsigned which)
 {
     struct mk_client *c = ctx;
     bool was_connected = mk_client_state_is_connected(c); /* what came before was of an attempt to connect */
+    bool is_readable = which & (MK_READABLE | MK_ENDED | MK_HUNG_UP);
     c->has_ended |= was_connected && (which & (MK_ENDED | MK_HUNG_UP));
+    c->can_read |= is_readable;
     bool has_news = go_on(c);
-    if (has_news || (mk_client_state_is_connected(c) && (which & (MK_READABLE | MK_ENDED | MK_HUNG_UP))))
+    if (has_news || (is_readable && mk_client_state_is_connected(c)))
         c->on_ready(c->ctx);
 }
 

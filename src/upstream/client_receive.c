@@ -14,7 +14,7 @@ static void init_input(struct mk_client *c, struct mk_reply_request request)
     c->input.error = 0;
     c->input.problem = NULL;
     c->in = c->data = mk_str_of("", 0);
-    c->has_answered = c->has_ended = c->was_filled = false;
+    c->has_answered = c->has_ended = c->was_filled = c->can_read = false;
 }
 
 void mk_client_receive_begin(struct mk_client *c, const struct mk_client_request *ask)
@@ -44,7 +44,8 @@ void mk_client_receive_fini(struct mk_client *c)
 /* 1: c->in is what was read; 0: the server sends no more; -EAGAIN, or an error. */
 static int read_in(struct mk_client *c, char *room, size_t cap)
 {
-    ssize_t n = mk_link_read(c->link, room, cap);
+    ssize_t n = c->can_read ? mk_link_read(c->link, room, cap) : -EAGAIN;
+    c->can_read = n != -EAGAIN;
     if (n == -EAGAIN)
         return -EAGAIN;
     if (n <= 0) {

@@ -61,6 +61,7 @@ struct mk_client {
     uint8_t awaits;
     bool is_safe_to_repeat;
     bool has_answered; /* a byte of the response came over this connection */
+    bool can_read;     /* an event said so, and no read has found less */
     bool has_ended;    /* the server sends no more over it, or hung up */
     bool is_local_redirect;
     bool was_filled; /* the last read got as much as it asked for: there may be more */

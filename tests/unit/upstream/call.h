@@ -155,12 +155,26 @@ static inline bool call_is_over(const struct call *call)
     return call->head == 0 ? call->end != -EAGAIN : call->head != -EAGAIN;
 }
 
+static inline struct mk_link *call_link(void)
+{
+    return &fake.links[fake.n_taken - 1];
+}
+
+static inline void call_announce(struct call *call)
+{
+    if (fake.n_taken)
+        fake_announce(call_link());
+    if (call->is_ready && !call_is_over(call))
+        call_go(call);
+}
+
 static inline void call_start(struct call *call)
 {
     call->client = mk_client_start(NULL, &call->ask, call_on_ready, call);
     assert_non_null(call->client);
     assert_int_equal(call->n_ready, 0);
     call_go(call);
+    call_announce(call);
 }
 
 /* Goes on where on_ready was called, until nothing happens. */
@@ -170,12 +184,8 @@ static inline void call_settle(struct call *call)
         if (call->is_ready && !call_is_over(call))
             call_go(call);
         call->is_ready = false;
+        call_announce(call);
     } while (fake_end_turn() || (call->is_ready && !call_is_over(call)));
-}
-
-static inline struct mk_link *call_link(void)
-{
-    return &fake.links[fake.n_taken - 1];
 }
 
 /* Lets the server answer: `first` bytes at once, then `size` at a time, until it is over or nothing happens.

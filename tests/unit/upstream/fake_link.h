@@ -20,9 +20,10 @@ struct mk_link {
     bool was_kept;
     int server;
     mk_str in;
-    int in_end;      /* what a read answers behind it: -EAGAIN, 0, or an error */
-    bool is_gradual; /* nothing of it has arrived at first: see fake_arrive() */
-    size_t takes;    /* bytes that a write takes; then it waits */
+    int in_end;        /* what a read answers behind it: -EAGAIN, 0, or an error */
+    bool is_gradual;   /* nothing of it has arrived at first: see fake_arrive() */
+    bool is_announced; /* an event said that all has arrived */
+    size_t takes;      /* bytes that a write takes; then it waits */
     size_t takes_at_once;
     int takes_no_more; /* what a write answers behind it: -EAGAIN, or an error */
 
@@ -127,6 +128,15 @@ static inline void fake_take_more(struct mk_link *l, size_t n)
 {
     l->takes += n;
     fake_happen(l, MK_WRITABLE);
+}
+
+/* What was there from the beginning causes an event, too. */
+static inline void fake_announce(struct mk_link *l)
+{
+    if (l->is_gradual || l->is_announced || l->state || !l->is_taken)
+        return;
+    l->is_announced = true;
+    fake_happen(l, MK_READABLE);
 }
 
 static inline void fake_pass(uint64_t ms)

@@ -334,6 +334,31 @@ static void a_head_is_bounded(void **state)
     mk_buf_free(&lines);
 }
 
+/* A system call that would find nothing is saved. */
+static void nothing_is_read_before_it_is_there(void **state)
+{
+    struct call call;
+    (void)state;
+    fake_init();
+    call_init(&call);
+    struct mk_link *l = fake_add(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), -EAGAIN);
+    l->is_gradual = true;
+    call_start(&call);
+    call_go(&call);
+    assert_int_equal(l->n_reads, 0);
+    fake_arrive(l, l->in.len - 2);
+    call_settle(&call);
+    assert_int_equal(l->n_reads, 2);
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    assert_int_equal(l->n_reads, 2);
+    fake_arrive(l, 2);
+    call_settle(&call);
+    assert_int_equal(l->n_reads, 3);
+    assert_str(mk_buf_str(&call.body), "hello");
+    call_fini(&call);
+}
+
 /* Goes right into the room of the caller. */
 static void large_content_is_read_in_few_pieces(void **state)
 {
@@ -407,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_field_is_found_by_its_name),
         cmocka_unit_test(an_error_has_a_status),
         cmocka_unit_test(a_head_is_bounded),
+        cmocka_unit_test(nothing_is_read_before_it_is_there),
         cmocka_unit_test(large_content_is_read_in_few_pieces),
         cmocka_unit_test(useless_bytes_give_others_their_turn),
     };

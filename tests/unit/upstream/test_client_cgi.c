@@ -347,11 +347,10 @@ static void a_caller_need_not_read_behind_the_last_byte(void **state)
     for (int ends = 0; ends < 2; ends++) {
         begin(&call, MK_WIRE_FASTCGI, MK_STR(OUT("\30", "Content-Length: 5\n\nhello") END("\0")), -EAGAIN);
         struct mk_link *l = &fake.links[0];
-        l->is_gradual = false;
-        l->arrived = l->in.len - (ends ? 0 : 1);
         call.is_paused = true;
-        l->is_gradual = true;
         call_start(&call);
+        fake_arrive(l, l->in.len - (ends ? 0 : 1));
+        call_settle(&call);
         assert_int_equal(call.head, 0);
         assert_int_equal(mk_client_read(call.client, room, sizeof room), 5);
         call_fini(&call);
