@@ -164,6 +164,12 @@ bool mk_reply_is_over(const struct mk_reply *r)
     return r->state == END || !has_content;
 }
 
+uint64_t mk_reply_left(const struct mk_reply *r)
+{
+    bool is_head = r->state == HEADED && r->head.body == MK_REPLY_LENGTH;
+    return is_head ? r->head.length : r->state == LENGTH ? r->left : UINT64_MAX;
+}
+
 enum mk_reply_step mk_reply_close(struct mk_reply *r)
 {
     if (r->state == HEADED)

@@ -46,6 +46,8 @@ void mk_reply_fini(struct mk_reply *r);
 enum mk_reply_step mk_reply_next(struct mk_reply *r, mk_str *in, mk_str *data) MK_MUST_USE;
 /* Has all of its content been handed out, so that only its end may be missing? */
 bool mk_reply_is_over(const struct mk_reply *r);
+/* How much content is to come, where the head has said it; else UINT64_MAX. */
+uint64_t mk_reply_left(const struct mk_reply *r);
 /* The server closed: MK_REPLY_END or MK_REPLY_BAD. */
 enum mk_reply_step mk_reply_close(struct mk_reply *r) MK_MUST_USE;
 

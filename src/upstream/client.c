@@ -142,6 +142,7 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
         .to = ask->to,
         .wire = wires[ask->wire],
         .is_safe_to_repeat = ask->is_safe_to_repeat,
+        .is_tls = mk_upstream_is_tls(ask->to),
         .wish = ask->wish,
         .tries = ask->tries,
         .wants_fresh = ask->wish.fresh,

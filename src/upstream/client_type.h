@@ -60,6 +60,7 @@ struct mk_client {
     uint8_t state, output; /* moved by the functions of client_state.h */
     uint8_t awaits;
     bool is_safe_to_repeat;
+    bool is_tls;
     bool has_answered; /* a byte of the response came over this connection */
     bool can_read;     /* an event said so, and no read has found less */
     bool has_ended;    /* the server sends no more over it, or hung up */

@@ -104,6 +104,32 @@ static void what_follows_is_left(void **state)
     assert_int_equal(o.rest, 4);
 }
 
+static uint64_t left_of(const char *text)
+{
+    struct mk_reply r;
+    mk_str in = mk_str_from_c(text), data;
+    mk_reply_init(&r, request, NULL, 0);
+    while (goes_on(mk_reply_next(&r, &in, &data)) && in.len)
+        continue;
+    uint64_t left = mk_reply_left(&r);
+    bool is_over = mk_reply_is_over(&r);
+    assert_int_equal(is_over, mk_reply_next(&r, &in, &data) == MK_REPLY_END);
+    mk_reply_fini(&r);
+    return left;
+}
+
+static void it_is_known_how_much_is_left(void **state)
+{
+    (void)state;
+    assert_int_equal(left_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"), 5);
+    assert_int_equal(left_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel"), 2);
+    assert_int_equal(left_of("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"), UINT64_MAX);
+    assert_int_equal(left_of("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), UINT64_MAX);
+    assert_int_equal(left_of("HTTP/1.1 200 OK\r\n\r\nhel"), UINT64_MAX);
+    assert_int_equal(left_of("HTTP/1.1 103 \r\n\r\n"), UINT64_MAX);
+    assert_int_equal(left_of("HTTP/1.1 204 \r\n\r\n"), UINT64_MAX);
+}
+
 static void an_early_end_is_named(void **state)
 {
     static const char *const texts[] = {
@@ -183,6 +209,7 @@ int main(void)
         cmocka_unit_test(another_protocol_begins_behind_101),
         cmocka_unit_test(its_fields_are_kept),
         cmocka_unit_test(what_follows_is_left),
+        cmocka_unit_test(it_is_known_how_much_is_left),
         cmocka_unit_test(an_early_end_is_named),
         cmocka_unit_test(what_is_not_http_is_refused),
         cmocka_unit_test(heads_and_interim_answers_are_bounded),

@@ -55,6 +55,7 @@ static struct {
     struct mk_link links[FAKE_LINKS];
     unsigned n_links, n_taken;
     unsigned n_servers;
+    bool is_tls;
     unsigned retries; /* that the budget allows */
     unsigned n_requests;
     uint64_t now_ms;
@@ -243,6 +244,12 @@ void mk_link_give(struct mk_link *l, enum mk_link_end how)
     assert_true(l->is_taken && !l->is_given);
     l->is_given = true;
     l->how = how;
+}
+
+bool mk_upstream_is_tls(const struct mk_upstream *u)
+{
+    (void)u;
+    return fake.is_tls;
 }
 
 unsigned mk_upstream_count(const struct mk_upstream *u)
