@@ -220,6 +220,24 @@ static void a_server_that_ends_is_not_kept(void **state)
     call_fini(&call);
 }
 
+/* Content and the end of the connection come in one event. */
+static void the_end_may_come_with_the_content(void **state)
+{
+    struct call call;
+    (void)state;
+    fake_init();
+    call_init(&call);
+    struct mk_link *l = fake_add(MK_STR("HTTP/1.1 200 OK\r\n\r\nhi"), 0);
+    l->is_gradual = true;
+    call_start(&call);
+    l->arrived = l->in.len + 1;
+    fake_happen(l, MK_READABLE | MK_ENDED);
+    call_settle(&call);
+    assert_str(mk_buf_str(&call.body), "hi");
+    assert_int_equal(call.end, 0);
+    call_fini(&call);
+}
+
 /* ---- Facts ---- */
 
 static void begin(struct call *call, mk_str in)
@@ -276,6 +294,29 @@ static void a_field_is_found_by_its_name(void **state)
     assert_false(mk_client_is_local_redirect(call.client));
     call_fini(&call);
     assert_int_equal(fake.links[0].how, MK_LINK_CLOSE); /* its content was not read */
+}
+
+static void without_content_the_connection_is_given_back_at_once(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call, MK_STR("HTTP/1.1 204 \r\n\r\n"));
+    assert_true(fake.links[0].is_given);
+    assert_int_equal(fake.links[0].how, MK_LINK_KEEP);
+    call_fini(&call);
+}
+
+static void trailers_are_there_when_all_of_them_are(void **state)
+{
+    struct call call;
+    mk_str name, value;
+    (void)state;
+    begin(&call, MK_STR("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: b\r\nC: d\r\n"));
+    call.is_paused = false;
+    call_go(&call);
+    assert_int_equal(call.end, -EAGAIN);
+    assert_false(mk_client_trailer_at(call.client, 0, &name, &value));
+    call_fini(&call);
 }
 
 static void an_error_has_a_status(void **state)
@@ -359,6 +400,30 @@ static void check_reads(bool is_tls)
     call_fini(&call);
 }
 
+/* A rest that fits the room exactly, with and without a byte behind it. */
+static void a_small_rest_is_read_once(void **state)
+{
+    (void)state;
+    for (size_t behind = 0; behind < 2; behind++) {
+        struct call call;
+        fake_init();
+        call_init(&call);
+        struct mk_link *l = fake_add(
+            mk_str_first(MK_STR("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello!"), 43 + behind), -EAGAIN);
+        l->is_gradual = true;
+        call.room = 5;
+        call_start(&call);
+        fake_arrive(l, 38);
+        call_settle(&call);
+        fake_arrive(l, SIZE_MAX);
+        call_settle(&call);
+        assert_str(mk_buf_str(&call.body), "hello");
+        assert_int_equal(l->n_reads, 2);
+        assert_int_equal(l->how, behind ? MK_LINK_CLOSE : MK_LINK_KEEP);
+        call_fini(&call);
+    }
+}
+
 static void nothing_is_read_before_it_is_there(void **state)
 {
     (void)state;
@@ -439,6 +504,10 @@ int main(void)
         cmocka_unit_test(a_field_is_found_by_its_name),
         cmocka_unit_test(an_error_has_a_status),
         cmocka_unit_test(a_head_is_bounded),
+        cmocka_unit_test(the_end_may_come_with_the_content),
+        cmocka_unit_test(without_content_the_connection_is_given_back_at_once),
+        cmocka_unit_test(trailers_are_there_when_all_of_them_are),
+        cmocka_unit_test(a_small_rest_is_read_once),
         cmocka_unit_test(nothing_is_read_before_it_is_there),
         cmocka_unit_test(large_content_is_read_in_few_pieces),
         cmocka_unit_test(useless_bytes_give_others_their_turn),

@@ -358,6 +358,23 @@ static void a_caller_need_not_read_behind_the_last_byte(void **state)
     }
 }
 
+static void the_end_may_come_when_all_was_read(void **state)
+{
+    struct call call;
+    char room[5];
+    (void)state;
+    begin(&call, MK_WIRE_FASTCGI, MK_STR(OUT("\30", "Content-Length: 5\n\nhello") END("\0")), -EAGAIN);
+    struct mk_link *l = &fake.links[0];
+    call.is_paused = true;
+    call_start(&call);
+    fake_arrive(l, l->in.len - 16);
+    call_settle(&call);
+    assert_int_equal(mk_client_read(call.client, room, sizeof room), 5);
+    fake_arrive(l, 16);
+    call_fini(&call);
+    assert_int_equal(l->how, MK_LINK_KEEP);
+}
+
 static void another_server_is_asked_when_one_is_overloaded(void **state)
 {
     struct call call;
@@ -432,6 +449,7 @@ int main(void)
         cmocka_unit_test(bytes_behind_the_end_close_the_connection),
         cmocka_unit_test(a_response_ends_with_the_connection),
         cmocka_unit_test(a_caller_need_not_read_behind_the_last_byte),
+        cmocka_unit_test(the_end_may_come_when_all_was_read),
         cmocka_unit_test(another_server_is_asked_when_one_is_overloaded),
         cmocka_unit_test(a_kept_connection_that_was_closed_is_replaced),
         cmocka_unit_test(a_flood_of_errors_gives_others_their_turn),

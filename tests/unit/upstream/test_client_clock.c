@@ -148,6 +148,23 @@ static void a_slow_source_is_not_the_fault_of_the_server(void **state)
     expect_timeout(&call, "the server does not answer");
 }
 
+static void what_has_failed_waits_for_nothing(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call_send(&call, MK_STR("hello"), true);
+    call.available = 1;
+    fake.links[0].takes = 10;
+    call_start(&call);
+    call.pull_error = -EMSGSIZE;
+    mk_client_resume(call.client);
+    call_settle(&call);
+    assert_int_equal(call.head, -EMSGSIZE);
+    pass(&call, 100 * RESPONSE_MS);
+    call_fini(&call);
+}
+
 static void waiting_for_a_connection_has_limits_of_its_own(void **state)
 {
     struct call call;
@@ -232,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_slow_reader_costs_the_server_nothing),
         cmocka_unit_test(a_request_must_be_taken_in_time),
         cmocka_unit_test(a_slow_source_is_not_the_fault_of_the_server),
+        cmocka_unit_test(what_has_failed_waits_for_nothing),
         cmocka_unit_test(waiting_for_a_connection_has_limits_of_its_own),
         cmocka_unit_test(another_protocol_may_be_silent),
         cmocka_unit_test(another_server_has_its_own_time),

@@ -596,6 +596,23 @@ static void the_source_speaks_another_protocol(void **state)
     assert_int_equal(l->how, MK_LINK_CLOSE);
 }
 
+static void another_protocol_begins_behind_the_request(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.method = MK_STR("GET");
+    call.ask.upgrade = MK_STR("x");
+    struct mk_link *l = &fake.links[0];
+    l->in = MK_STR("HTTP/1.1 101 \r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n");
+    l->takes = 10;
+    call_start(&call);
+    fake_arrive(l, SIZE_MAX);
+    call_settle(&call);
+    assert_int_equal(call.head, -EPROTO);
+    call_fini(&call);
+}
+
 static void a_silent_tunnel_needs_no_buffer(void **state)
 {
     struct call call;
@@ -636,6 +653,7 @@ int main(void)
         cmocka_unit_test(a_failing_source_leaves_a_response_that_has_begun),
         cmocka_unit_test(a_server_that_takes_no_more_is_lost),
         cmocka_unit_test(the_source_speaks_another_protocol),
+        cmocka_unit_test(another_protocol_begins_behind_the_request),
         cmocka_unit_test(a_silent_tunnel_needs_no_buffer),
     };
     for (size_t i = 0; i < sizeof large; i++)

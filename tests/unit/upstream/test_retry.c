@@ -3,7 +3,7 @@
 
 #include "unit/test.h"
 
-enum { NOW = 1000000 };
+static const uint64_t NOW = UINT64_C(1000000000000000); /* a second at a time would be too slow */
 
 static unsigned take_all(struct mk_retry *r, uint64_t now_ms, unsigned percent)
 {
