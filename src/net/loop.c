@@ -124,19 +124,18 @@ static int wait_time(const struct mk_loop *loop, int max_wait_ms)
 }
 
 /* Each turn has numbers of its own, so that another process sees whether it is still the same one. */
-static void set_pulse(struct mk_loop *loop, bool works)
+void mk_loop_pulse(struct mk_loop *loop, bool works)
 {
     if (loop->pulse)
-        __atomic_store_n(loop->pulse, works ? *loop->pulse | 1 : (*loop->pulse + 1) & ~UINT64_C(1),
-                         __ATOMIC_RELAXED);
+        __atomic_store_n(loop->pulse, ((*loop->pulse + 1) & ~UINT64_C(1)) + works, __ATOMIC_RELAXED);
 }
 
 mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms)
 {
     struct epoll_event ready[MK_LOOP_BATCH];
-    set_pulse(loop, false);
+    mk_loop_pulse(loop, false);
     int n = epoll_wait(loop->epoll_fd, ready, MK_LOOP_BATCH, wait_time(loop, max_wait_ms));
-    set_pulse(loop, true);
+    mk_loop_pulse(loop, true);
     if (n < 0 && errno != EINTR)
         return mk_err_last();
     read_clocks(loop);
@@ -154,7 +153,7 @@ mk_err mk_loop_run(struct mk_loop *loop)
     mk_err e = 0;
     while (!loop->stopped && !e)
         e = mk_loop_turn(loop, -1);
-    set_pulse(loop, false);
+    mk_loop_pulse(loop, false);
     return e;
 }
 

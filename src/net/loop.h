@@ -62,6 +62,9 @@ mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
 mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;
 void mk_loop_stop(struct mk_loop *loop);
 
+/* Outside of turns: what follows counts as work, which has just begun, or (false) no more. */
+void mk_loop_pulse(struct mk_loop *loop, bool works);
+
 /* Wakes the loop; from any thread and from signal handlers. */
 void mk_loop_ring(struct mk_loop *loop);
 

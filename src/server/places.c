@@ -52,7 +52,12 @@ static void add(struct mk_counters *sum, const struct mk_counters *n)
 void mk_places_describe(const struct mk_place *place, struct mk_buf *out)
 {
     const struct mk_counters *n = &place->counters;
-    mk_buf_addf(out, "last request \"%.*s\", moves", (int)strnlen(n->line, sizeof n->line), n->line);
+    int len = (int)strnlen(n->line, sizeof n->line);
+    if (!n->moves) {
+        mk_buf_add(out, mk_str_of(n->line, (size_t)len));
+        return;
+    }
+    mk_buf_addf(out, "last request \"%.*s\", moves", len, n->line);
     for (int i = 15; i >= 0; i--) {
         uint64_t state = n->moves >> 4 * i & 15;
         if (n->moves >> 4 * i && state < MK_CONN_STATES)
@@ -63,5 +68,5 @@ void mk_places_describe(const struct mk_place *place, struct mk_buf *out)
 void mk_places_give(struct mk_places *p, struct mk_place *place, uint64_t now)
 {
     add(&p->history->past, &place->counters);
-    *place = (struct mk_place){.started = now};
+    *place = (struct mk_place){.started = now, .counters.line = MK_PLACES_FRESH};
 }

@@ -17,6 +17,9 @@ struct mk_place {
     struct mk_counters counters;
 };
 
+/* Its description until something else is known. */
+#define MK_PLACES_FRESH "before its first request"
+
 struct mk_places {
     struct mk_place *at;
     size_t n;

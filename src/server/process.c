@@ -363,7 +363,8 @@ int mk_process_main(const struct mk_process_options *o)
     if (!p)
         return 1;
     p->log = &o->log->log;
-    o->log->own.lost = 0; /* the master reports its own */
+    o->log->own.lost = 0;   /* the master reports its own */
+    o->counters->pulse = 1; /* for the watchdog: it works until its loop waits */
     mk_proc_set_name("monkey: worker");
     mk_err e = start(p, o);
     if (!e)

@@ -12,7 +12,7 @@ static void report(struct mk_worker_proc *p, uint64_t ms)
     struct mk_buf work = mk_buf_fixed(room, sizeof room);
     mk_places_describe(p->place, &work);
     p->stuck = true;
-    mk_log_error(&p->all->log->log, "worker %d serves nothing: its loop has been blocked for %u ms; %.*s",
+    mk_log_error(&p->all->log->log, "worker %d serves nothing: it has been blocked for %u ms; %.*s",
                  (int)p->pid, (unsigned)ms, MK_STR_ARG(mk_buf_str(&work)));
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notices workers with a blocked loop: a plugin that blocks or never returns takes all connections of its
- * worker with it. */
+/* Notices blocked workers: a plugin that blocks or never returns takes all connections of its worker with
+ * it. Starting and ending count, too. */
 #ifndef MK_SERVER_WATCHDOG_H
 #define MK_SERVER_WATCHDOG_H
 

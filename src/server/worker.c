@@ -281,6 +281,7 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
         e = mk_worker_mail_start(w);
     if (!e)
         e = start_accepting(w, o);
+    mk_worker_enter(w, MK_PLACES_FRESH, "");
     if (e)
         mk_worker_fini(w);
     return e;
@@ -288,6 +289,8 @@ mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
 
 void mk_worker_fini(struct mk_worker *w)
 {
+    static const char ending[] = "while it ends";
+    mk_worker_enter(w, ending, "");
     for (size_t i = 0; i < w->n_acceptors; i++)
         mk_acceptor_stop(&w->acceptors[i]);
     w->n_acceptors = 0;
@@ -295,6 +298,7 @@ void mk_worker_fini(struct mk_worker *w)
     mk_loop_run_tasks(&w->loop);
     mk_worker_wait_end(w); /* before the targets of its callbacks are freed */
     mk_worker_stop_plugins(w);
+    mk_worker_enter(w, ending, "");
     mk_loop_run_tasks(&w->loop);
     mk_worker_flush_logs(w);
     mk_children_fini(&w->children);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Plugins in a worker: starting and stopping them, and their data. */
+#include <stdio.h>
+
 #include "server/worker.h"
 #include "setup/plugins.h"
 
@@ -22,10 +24,19 @@ const struct mk_plugin *mk_worker_plugin_at(const struct mk_worker *w, size_t i)
     return l ? l->object.plugin : NULL;
 }
 
+void mk_worker_enter(struct mk_worker *w, const char *what, const char *of)
+{
+    struct mk_counters *n = w->service.counters;
+    n->moves = 0; /* says that the line is no request */
+    snprintf(n->line, sizeof n->line, "%s%s", what, of);
+    mk_loop_pulse(&w->loop, true);
+}
+
 mk_err mk_worker_start_plugins(struct mk_worker *w)
 {
     for (; w->n_started < w->generation->n_plugins; w->n_started++) {
         const struct mk_loaded *l = mk_plugins_at(w->generation, w->n_started);
+        mk_worker_enter(w, "in worker_start() of ", l->object.plugin->name);
         int e = l->object.plugin->worker_start ? l->object.plugin->worker_start(w, l->data) : 0;
         if (e) {
             mk_log_error(w->web.log, "the plugin %s cannot start in a worker: %s", l->object.plugin->name,
@@ -40,6 +51,7 @@ void mk_worker_stop_plugins(struct mk_worker *w)
 {
     while (w->n_started > 0) {
         const struct mk_loaded *l = mk_plugins_at(w->generation, --w->n_started);
+        mk_worker_enter(w, "in worker_stop() of ", l->object.plugin->name);
         if (l->object.plugin->worker_stop)
             l->object.plugin->worker_stop(w, l->data);
     }

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from monkey import PROGRAM, ROOT
-from proc import descriptors, name, wait_until
+from proc import descriptors, is_gone, name, wait_until
 
 BUILT = ROOT / "build" / "dev" / "tests" / "plugins"
 
@@ -504,13 +504,45 @@ def test_a_worker_whose_loop_is_blocked_is_reported_and_replaced(monkey, site):
     before = set(server.workers)
     with server.connect() as c:
         c.send(b"GET /bad?spin HTTP/1.1\r\nHost: a\r\n\r\n")
-        server.err.wait_for(r'worker \d+ serves nothing: its loop has been blocked for \d+ ms; last request "GET /bad\?spin"')
+        server.err.wait_for(r'worker \d+ serves nothing: it has been blocked for \d+ ms; last request "GET /bad\?spin"')
         assert set(server.workers) == before, "it has until LoopTimeout"
         assert c.sock.recv(100) == b"", "it is killed"
     server.err.wait_for("is killed: LoopTimeout is over")
     wait_until(lambda: len(set(server.workers) - before) == 1 and len(server.workers) == 2, "another worker")
     for _ in range(4):
         assert server.get("/a.txt").text == "hello"
+
+
+@pytest.mark.parametrize("where, what", [("stop", r"in worker_stop\(\) of misbehaves"), ("thread", "waiting for its threads")])
+def test_a_worker_that_never_ends_is_reported_and_killed(monkey, site, where, what):
+    site.add("a.txt", "hello")
+    server = monkey(plugins=load("misbehaves"), workers=1, server="LoopTimeout 3", sections=f"[MISBEHAVES]\n    Hangs {where}\n")
+    server.allow(r"worker \d+ ")
+    (old,) = server.workers
+    server.config.write_text(server.config.read_text().replace(where, "nowhere"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    server.err.wait_for(rf"worker {old} serves nothing: it has been blocked for \d+ ms; {what}\n")
+    assert server.get("/a.txt").text == "hello"
+    server.err.wait_for(rf"worker {old} is killed: LoopTimeout is over")
+    wait_until(lambda: is_gone(old), "it is gone")
+    assert server.get("/a.txt").text == "hello"
+
+
+def test_a_worker_that_never_starts_is_reported_and_killed(monkey, site):
+    """The configuration that brings it does not serve, and the one before it goes on."""
+    site.add("a.txt", "hello")
+    server = monkey(plugins=load("misbehaves"), workers=1, server="LoopTimeout 3", sections="[MISBEHAVES]\n    Hangs nowhere\n")
+    server.allow(r"worker \d+ ")
+    before = server.workers
+    server.config.write_text(server.config.read_text().replace("nowhere", "start"))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for(r"worker \d+ serves nothing: it has been blocked for \d+ ms; in worker_start\(\) of misbehaves\n")
+    assert server.get("/a.txt").text == "hello"
+    server.err.wait_for(r"worker \d+ is killed: LoopTimeout is over")
+    server.err.wait_for("keeping the old one")
+    wait_until(lambda: server.workers == before, "the worker of before is left")
+    assert server.get("/a.txt").text == "hello"
 
 
 def test_a_worker_whose_loop_goes_on_is_left_alone(monkey, site):

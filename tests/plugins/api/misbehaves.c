@@ -4,6 +4,7 @@
 #include <monkey/plugin.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static ssize_t pull_too_much(void *ctx, char *room, size_t cap)
@@ -64,10 +65,69 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
     return MK_DONE;
 }
 
+static void wait_forever(void *ctx)
+{
+    (void)ctx;
+    for (;;)
+        pause();
+}
+
+static const char *const places[] = {"nowhere", "start", "stop", "thread", NULL};
+
+struct settings {
+    unsigned hangs;
+};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Hangs",
+     .type = MK_CONF_ENUM,
+     MK_CONF_AT(struct settings, hangs),
+     .choices = places,
+     .def = "nowhere",
+     .help = "Where workers never return from."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "MISBEHAVES",
+    .keys = keys,
+    .n = 1,
+    .help = "How to misbehave.",
+    .size = sizeof(struct settings),
+};
+
+static int load(struct mk_config *config, void **data)
+{
+    *data = mk_config_settings(config, &table);
+    return *data ? 0 : -1;
+}
+
+static bool hangs(const void *data, const char *where)
+{
+    return strcmp(places[((const struct settings *)data)->hangs], where) == 0;
+}
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    if (hangs(data, "start"))
+        wait_forever(NULL);
+    return hangs(data, "thread") ? mk_worker_run_aside(worker, wait_forever, NULL, NULL) : 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    (void)worker;
+    if (hangs(data, "stop"))
+        wait_forever(NULL);
+}
+
 static const struct mk_handler handler = {.name = "misbehave", .handle = handle};
 
 MK_PLUGIN(misbehaves) = {
     MK_PLUGIN_HEAD,
     .name = "misbehaves",
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .load = load,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
     .handlers = (const struct mk_handler *const[]){&handler, NULL},
 };

@@ -369,6 +369,24 @@ static void note_pulse(struct mk_task *t)
     pulse_at_work = pulse;
 }
 
+static void its_pulse_counts_work_outside_of_turns(void **state)
+{
+    (void)state;
+    pulse = 0;
+    mk_loop_pulse(&loop, true); /* without a place for it */
+    loop.pulse = &pulse;
+    mk_loop_pulse(&loop, true);
+    assert_int_equal(pulse, 1);
+    mk_loop_pulse(&loop, true); /* other work */
+    assert_int_equal(pulse, 3);
+    assert_int_equal(mk_loop_turn(&loop, 0), 0);
+    assert_int_equal(pulse, 5);
+    mk_loop_pulse(&loop, false);
+    assert_int_equal(pulse, 6);
+    mk_loop_pulse(&loop, false);
+    assert_int_equal(pulse, 6);
+}
+
 static void its_pulse_says_whether_it_works(void **state)
 {
     (void)state;
@@ -404,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_loop_runs_until_it_is_stopped, start, stop),
         cmocka_unit_test_setup_teardown(a_broken_loop_says_so, start, stop),
         cmocka_unit_test_setup_teardown(its_pulse_says_whether_it_works, start, stop),
+        cmocka_unit_test_setup_teardown(its_pulse_counts_work_outside_of_turns, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* Counts of processes outlive them; the results of reloads are recorded. */
 #include "server/places.h"
 
+#include "proto/conn.h"
 #include "unit/test.h"
 
 static struct mk_places places;
@@ -82,12 +83,41 @@ static void long_reasons_are_cut_and_short_ones_leave_nothing_of_them(void **sta
     assert_string_equal(places.history->why, "");
 }
 
+static void expect_description(uint64_t moves, const char *line, const char *expected)
+{
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct mk_place place = {.counters.moves = moves};
+    memcpy(place.counters.line, line, strnlen(line, sizeof place.counters.line));
+    mk_places_describe(&place, &text);
+    assert_str(mk_buf_str(&text), expected);
+}
+
+static void what_a_worker_does_is_described(void **state)
+{
+    (void)state;
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_places_give(&places, &places.at[1], 1);
+    mk_places_describe(&places.at[1], &text);
+    assert_str(mk_buf_str(&text), "before its first request");
+    expect_description(0, "in worker_start() of x", "in worker_start() of x");
+    expect_description(MK_CONN_FLOW, "GET /", "last request \"GET /\", moves flow");
+    expect_description(MK_CONN_HEAD << 4 | MK_CONN_FLOW, "GET /", "last request \"GET /\", moves head flow");
+    char full[MK_TRAIL_LINE]; /* a torn line may lack its NUL */
+    memset(full, 'x', sizeof full);
+    char expected[sizeof full + 1] = {0};
+    memcpy(expected, full, sizeof full);
+    expect_description(0, full, expected);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_new_one_is_empty, start, stop),
         cmocka_unit_test_setup_teardown(a_new_worker_starts_at_zero_and_the_past_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(a_reload_is_under_way_until_it_is_counted, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_worker_does_is_described, start, stop),
         cmocka_unit_test_setup_teardown(long_reasons_are_cut_and_short_ones_leave_nothing_of_them, start,
                                         stop),
     };
