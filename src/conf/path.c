@@ -66,24 +66,8 @@ struct gathering {
     struct mk_arena *arena;
     struct mk_conf_path_list *list;
     bool hidden, backups; /* does the pattern ask for them? */
-    size_t cap;
     mk_err err;
 };
-
-static bool make_room(struct gathering *g)
-{
-    if (g->list->n < g->cap)
-        return true;
-    size_t cap = g->cap ? g->cap * 2 : 16;
-    mk_str *v = mk_arena_zalloc(g->arena, cap, sizeof *v);
-    if (!v)
-        return false;
-    if (g->list->n)
-        memcpy(v, g->list->v, g->list->n * sizeof *v);
-    g->list->v = v;
-    g->cap = cap;
-    return true;
-}
 
 static bool on_found(void *data, mk_str path)
 {
@@ -91,12 +75,11 @@ static bool on_found(void *data, mk_str path)
     mk_str name = name_of(path);
     if ((!g->hidden && mk_str_starts(name, MK_STR("."))) || (!g->backups && mk_str_ends(name, MK_STR("~"))))
         return true;
-    mk_str kept = make_room(g) ? mk_arena_copy(g->arena, path) : MK_ABSENT;
-    if (!kept.p) {
+    mk_str kept = mk_arena_copy(g->arena, path);
+    if (!kept.p || !mk_arena_append(g->arena, &g->list->v, &g->list->n, &kept, sizeof kept)) {
         g->err = -ENOMEM;
         return false;
     }
-    g->list->v[g->list->n++] = kept;
     return g->list->n <= MK_CONF_FILES_MAX;
 }
 

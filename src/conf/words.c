@@ -74,20 +74,6 @@ mk_err mk_conf_words_next(struct mk_arena *a, mk_str *rest, mk_str *word)
     return 0;
 }
 
-/* Makes room for one more: the vector is full when its length is a power of two, and then doubles. */
-static bool make_room(struct mk_arena *a, struct mk_conf_words *words)
-{
-    if (words->n && (words->n & (words->n - 1)))
-        return true;
-    mk_str *v = mk_arena_zalloc(a, words->n ? words->n * 2 : 1, sizeof *v);
-    if (!v)
-        return false;
-    if (words->n)
-        memcpy(v, words->v, words->n * sizeof *v);
-    words->v = v;
-    return true;
-}
-
 mk_err mk_conf_words_add(struct mk_arena *a, mk_str s, struct mk_conf_words *words, mk_str *bad)
 {
     mk_str word;
@@ -95,9 +81,8 @@ mk_err mk_conf_words_add(struct mk_arena *a, mk_str s, struct mk_conf_words *wor
     while ((err = mk_conf_words_next(a, &s, &word)) == 0 && word.p) {
         if (word.len == 0)
             continue;
-        if (!make_room(a, words))
+        if (!mk_arena_append(a, &words->v, &words->n, &word, sizeof word))
             return -ENOMEM;
-        words->v[words->n++] = word;
     }
     *bad = word;
     return err;

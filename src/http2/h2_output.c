@@ -29,9 +29,9 @@ enum progress {
 
 /* ---- Heads ---- */
 
-static void add_fields(struct mk_buf *out, const struct mk_field *fields, unsigned n)
+static void add_fields(struct mk_buf *out, const struct mk_field *fields, size_t n)
 {
-    for (unsigned i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         mk_h2_write_field(out, fields[i].name, fields[i].value);
 }
 

@@ -5,27 +5,14 @@
 #include "web/request_type.h"
 #include "web/response.h"
 
-enum { FIRST = 4, RESPONSE_MAX = 16 * 1024, FRAMING = 4 };
-
-static bool grow(struct mk_trailers *t, struct mk_arena *a)
-{
-    unsigned cap = t->cap ? t->cap * 2 : FIRST;
-    struct mk_field *more = mk_arena_alloc(a, sizeof *more * cap);
-    if (!more)
-        return false;
-    if (t->n)
-        memcpy(more, t->at, sizeof *more * t->n);
-    t->at = more;
-    t->cap = cap;
-    return true;
-}
+enum { RESPONSE_MAX = 16 * 1024, FRAMING = 4 };
 
 bool mk_trailers_add(struct mk_trailers **list, struct mk_arena *a, mk_str name, mk_str value)
 {
     struct mk_trailers *t = *list ? *list : mk_arena_zalloc(a, 1, sizeof *t);
-    if (!t || (t->n == t->cap && !grow(t, a)))
+    struct mk_field one = {.name = name, .value = value};
+    if (!t || !mk_arena_append(a, &t->at, &t->n, &one, sizeof one))
         return false;
-    t->at[t->n++] = (struct mk_field){.name = name, .value = value};
     t->bytes += name.len + value.len + FRAMING;
     *list = t;
     return true;

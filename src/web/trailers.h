@@ -11,7 +11,7 @@ struct mk_request;
 struct mk_response;
 
 struct mk_trailers {
-    unsigned n, cap;
+    size_t n;
     size_t bytes; /* that all of them take as lines */
     struct mk_field *at;
 };
