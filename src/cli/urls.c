@@ -16,44 +16,32 @@ static void write_url(const struct mk_addr *a, bool tls, struct mk_buf *out)
 }
 
 /* The address of an interface, with the port of the listener. */
-static bool on_interface(const struct mk_addr *listener, const struct ifaddrs *i, struct mk_addr *out)
+static bool on_interface(const struct mk_addr *listener, bool dual, const struct ifaddrs *i,
+                         struct mk_addr *out)
 {
-    bool usable = i->ifa_addr && (i->ifa_flags & IFF_UP) && i->ifa_addr->sa_family == listener->any.sa_family;
+    const struct sockaddr *its = i->ifa_addr;
+    bool usable = its && (i->ifa_flags & IFF_UP) &&
+                  (its->sa_family == listener->any.sa_family || (dual && its->sa_family == AF_INET));
     if (!usable)
         return false;
-    *out = *listener;
-    if (out->any.sa_family == AF_INET) {
-        struct sockaddr_in v4;
-        memcpy(&v4, i->ifa_addr, sizeof v4);
-        out->v4.sin_addr = v4.sin_addr;
-        return true;
-    }
-    struct sockaddr_in6 v6;
-    memcpy(&v6, i->ifa_addr, sizeof v6);
-    out->v6.sin6_addr = v6.sin6_addr;
-    return !IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr); /* useless in a URL without its zone */
+    out->len = its->sa_family == AF_INET ? sizeof out->v4 : sizeof out->v6;
+    memcpy(&out->any, its, out->len);
+    mk_addr_set_port(out, mk_addr_port(listener));
+    /* link-local ones are useless in a URL without their zone */
+    return its->sa_family == AF_INET || !IN6_IS_ADDR_LINKLOCAL(&out->v6.sin6_addr);
 }
 
-static void write_all_interfaces(const struct mk_addr *listener, bool tls, struct mk_buf *out)
+static void write_all_interfaces(const struct mk_listener *listener, bool tls, struct mk_buf *out)
 {
     struct ifaddrs *list = NULL;
     struct mk_addr a;
+    bool dual = mk_sock_is_dual(listener->fds[0]);
     if (getifaddrs(&list) < 0)
-        write_url(listener, tls, out);
+        write_url(&listener->addr, tls, out);
     for (const struct ifaddrs *i = list; i; i = i->ifa_next)
-        if (on_interface(listener, i, &a))
+        if (on_interface(&listener->addr, dual, i, &a))
             write_url(&a, tls, out);
     freeifaddrs(list);
-}
-
-static void write_any(const struct mk_listener *one, bool tls, struct mk_buf *out)
-{
-    struct mk_addr v4;
-    write_all_interfaces(&one->addr, tls, out);
-    if (!mk_sock_is_dual(one->fds[0]) || mk_addr_parse(MK_STR("0.0.0.0:0"), MK_ABSENT, &v4))
-        return;
-    mk_addr_set_port(&v4, mk_addr_port(&one->addr));
-    write_all_interfaces(&v4, tls, out);
 }
 
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out)
@@ -63,7 +51,7 @@ void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens
         const struct mk_listen *as = mk_listener_listen(one, wanted);
         bool tls = as && as->tls;
         if (mk_addr_is_any(&one->addr))
-            write_any(one, tls, out);
+            write_all_interfaces(one, tls, out);
         else
             write_url(&one->addr, tls, out);
     }
