@@ -26,6 +26,8 @@ static void report_problem(struct mk_conf_report *report, const struct mk_conf_p
     } else {
         mk_conf_report_error(report, at, "`%.*s` is not a regular expression: %s, at character %zu",
                              MK_CONF_REPORT_ARG(pattern), why->text, why->at + 1);
+        if (why->at == pattern.len)
+            mk_conf_report_hint(report, MK_EXPRESSION_BLANK);
     }
 }
 

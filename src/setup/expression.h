@@ -15,4 +15,7 @@ struct mk_regex *mk_expression_new(struct mk_arena *arena, struct mk_conf_report
 struct mk_regex *mk_expression_posix(struct mk_arena *arena, struct mk_conf_report *report,
                                      const struct mk_conf_place *at, mk_str pattern) MK_MUST_USE;
 
+/* For a word that looks like the rest of a regular expression. */
+#define MK_EXPRESSION_BLANK "a blank ends the regular expression: write it as `\\x20`"
+
 #endif

@@ -3,6 +3,7 @@
 
 #include "conf/nearest.h"
 #include "setup/config.h"
+#include "setup/expression.h"
 #include "setup/ours.h"
 #include "setup/plugins.h"
 #include "web/fixed.h"
@@ -29,8 +30,10 @@ static void report_unknown(const struct mk_generation *g, struct mk_conf_report 
         MK_CONF_REPORT_ARG(name));
     if (mk_plugins_seek_handler(name, plugin))
         mk_conf_report_hint(report, "the plugin `%s` brings it: add `Load %s` to [PLUGINS]", plugin, plugin);
-    else
+    else if (near.best.p || !mk_str_starts(entry->key, MK_STR("~")))
         mk_conf_report_meant(report, near.best);
+    else
+        mk_conf_report_hint(report, MK_EXPRESSION_BLANK);
 }
 
 static void report_form(struct mk_conf_report *report, const struct mk_conf_entry *entry, mk_str words,

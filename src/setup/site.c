@@ -188,11 +188,8 @@ static bool bind_regex(struct build *b, const struct mk_pair *pair, struct mk_ro
     if (!route->regex && mk_str_eq(pair->key, MK_STR("~*")))
         mk_conf_report_hint(b->report, "for any case of letters, write `~ (?i)REGEX`");
     route->pattern.text = mk_arena_printf(b->arena, "~ %.*s", MK_STR_ARG(pattern));
-    bool ok = route->regex && route->pattern.text.p &&
-              mk_handlers_bind(b->g, b->site, b->report, pair->entry, mk_str_trim(rest), route);
-    if (!ok && !mk_handlers_has(b->g, mk_str_word(&rest)) && b->report->open && !b->report->open->hint.p)
-        mk_conf_report_hint(b->report, "a blank ends the regular expression: write it as `\\x20`");
-    return ok;
+    return route->regex && route->pattern.text.p &&
+           mk_handlers_bind(b->g, b->site, b->report, pair->entry, mk_str_trim(rest), route);
 }
 
 static bool bind_route(struct build *b, const struct mk_pair *pair, struct mk_route *route)

@@ -90,6 +90,7 @@ def test_the_effective_configuration_loads_again(server, tmp_path):
 
 @pytest.mark.parametrize("names, message", [
     ("~^(a", "`^(a` is not a regular expression: missing closing parenthesis, at character 4"),
+    ("~^[ab ]$", "hint: a blank ends the regular expression: write it as `\\x20`"),
     ("~", "expected a regular expression behind the `~`"),
     ("a.example ~[", "`[` is not a regular expression: missing terminating ] for character class, at character 2"),
 ])
