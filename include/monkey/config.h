@@ -215,14 +215,13 @@ MK_API void mk_config_error(struct mk_config *c, const void *section, const char
 MK_API void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
     MK_API_PRINTF(4, 5);
 /**
- * Report at the line of `key` that holds `part`: a slice of its value, such as a word that parse() has read.
- * For keys that may be repeated; at the last line of the key if no line holds it. In host(), a NULL section
- * means the [HOST], so that `ServerName` with what mk_host_name_at() returned names the line of that name.
+ * An error (MK_LOG_ERROR) or a warning at the line of `key` that holds `part`: a slice of its value, such as
+ * a word that parse() has read. For keys that may be repeated; at the last line of the key if no line holds
+ * it. In host(), a NULL section means the [HOST]: `ServerName` with what mk_host_name_at() returned names the
+ * line of that name.
  */
-MK_API void mk_config_error_at(struct mk_config *c, const void *section, const char *key, mk_str part,
-                               const char *fmt, ...) MK_API_PRINTF(5, 6);
-MK_API void mk_config_warn_at(struct mk_config *c, const void *section, const char *key, mk_str part,
-                              const char *fmt, ...) MK_API_PRINTF(5, 6);
+MK_API void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *section,
+                             const char *key, mk_str part, const char *fmt, ...) MK_API_PRINTF(6, 7);
 MK_API void mk_config_hint(struct mk_config *c, const char *fmt, ...) MK_API_PRINTF(2, 3);
 
 /** A path relative to the folder of the file that contains the section; NUL-terminated. Absent when memory is

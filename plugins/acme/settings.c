@@ -328,15 +328,15 @@ static void refuse_name(struct mk_config *config, const struct acme_host *h, mk_
     const void *section = own ? h : NULL;
     const char *key = own ? "Names" : "ServerName";
     if (mk_str_find(name, '*') != MK_STR_NONE)
-        mk_config_error_at(config, section, key, name,
-                           "`%.*s`: authorities certify wildcard names by dns-01 only, which this "
-                           "plugin does not support",
-                           MK_STR_ARG(name));
+        mk_config_report(config, MK_LOG_ERROR, section, key, name,
+                         "`%.*s`: authorities certify wildcard names by dns-01 only, which this "
+                         "plugin does not support",
+                         MK_STR_ARG(name));
     else
-        mk_config_error_at(config, section, key, name,
-                           "`%.*s` is not a name that can be certified: expected letters, digits and "
-                           "`-`, such as www.example.org",
-                           MK_STR_ARG(name));
+        mk_config_report(config, MK_LOG_ERROR, section, key, name,
+                         "`%.*s` is not a name that can be certified: expected letters, digits and "
+                         "`-`, such as www.example.org",
+                         MK_STR_ARG(name));
     if (!own)
         mk_config_hint(config,
                        "after that [HOST], add [ACME_HOST] with `Names` of the names to certify, or with "
@@ -352,8 +352,8 @@ static bool add_name(struct mk_config *config, struct acme_wish *w, const struct
         return false;
     }
     if (!is_served(config, host, small)) {
-        mk_config_error_at(config, h, "Names", name, "`%.*s` is not a ServerName of this host",
-                           MK_STR_ARG(name));
+        mk_config_report(config, MK_LOG_ERROR, h, "Names", name, "`%.*s` is not a ServerName of this host",
+                         MK_STR_ARG(name));
         return false;
     }
     for (size_t i = 0; i < w->n; i++)

@@ -112,9 +112,9 @@ static bool bind_place(struct mk_config *c, struct auth_setup *setup, struct aut
         bind_basic(c, p);
     for (size_t i = 0; i < p->required.names.n; i++)
         if (!is_there(p, p->required.names.v[i]))
-            mk_config_warn_at(c, p, "Require", p->required.names.v[i],
-                              "%.*s has no user \"%.*s\" for this place", MK_STR_ARG(p->users->path),
-                              MK_STR_ARG(p->required.names.v[i]));
+            mk_config_report(c, MK_LOG_WARN, p, "Require", p->required.names.v[i],
+                             "%.*s has no user \"%.*s\" for this place", MK_STR_ARG(p->users->path),
+                             MK_STR_ARG(p->required.names.v[i]));
     return true;
 }
 

@@ -57,21 +57,52 @@ static struct mk_conf_place place_of(const struct mk_config *c, const void *sett
     return e ? mk_conf_tree_place(e, e->value) : s->section->at;
 }
 
+static bool holds(const struct mk_conf_entry *e, mk_str part)
+{
+    uintptr_t p = (uintptr_t)part.p, value = (uintptr_t)e->value.p;
+    return p >= value && p - value < e->value.len;
+}
+
+static struct mk_conf_place place_of_part(const struct mk_config *c, const void *settings, const char *key,
+                                          mk_str part)
+{
+    const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
+    const struct mk_conf_section *in = s ? s->section : c->site ? c->site->section : NULL;
+    for (const struct mk_conf_entry *e = in ? in->first : NULL; e; e = e->next)
+        if (holds(e, part) && mk_str_eq_nocase(e->key, mk_str_from_c(key)))
+            return mk_conf_tree_place(e, part);
+    return place_of(c, settings, key);
+}
+
+static void report(struct mk_config *c, enum mk_conf_severity severity, const void *section, const char *key,
+                   mk_str part, const char *fmt, va_list args)
+{
+    struct mk_conf_place at = place_of_part(c, section, key, part);
+    mk_conf_report_addv(c->report, severity, &at, fmt, args);
+}
+
 void mk_config_error(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
 {
-    struct mk_conf_place at = place_of(c, section, key);
     va_list args;
     va_start(args, fmt);
-    mk_conf_report_addv(c->report, MK_CONF_ERROR, &at, fmt, args);
+    report(c, MK_CONF_ERROR, section, key, MK_ABSENT, fmt, args);
     va_end(args);
 }
 
 void mk_config_warn(struct mk_config *c, const void *section, const char *key, const char *fmt, ...)
 {
-    struct mk_conf_place at = place_of(c, section, key);
     va_list args;
     va_start(args, fmt);
-    mk_conf_report_addv(c->report, MK_CONF_WARNING, &at, fmt, args);
+    report(c, MK_CONF_WARNING, section, key, MK_ABSENT, fmt, args);
+    va_end(args);
+}
+
+void mk_config_report(struct mk_config *c, enum mk_log_level level, const void *section, const char *key,
+                      mk_str part, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    report(c, level == MK_LOG_ERROR ? MK_CONF_ERROR : MK_CONF_WARNING, section, key, part, fmt, args);
     va_end(args);
 }
 
@@ -87,43 +118,6 @@ void *mk_config_data(const struct mk_config *c, const struct mk_plugin *plugin)
                              "the file of `%s` was replaced while `%s` uses it: restart the server",
                              plugin->name, c->plugin->object.plugin->name);
     return NULL;
-}
-
-static bool holds(const struct mk_conf_entry *e, mk_str part)
-{
-    uintptr_t p = (uintptr_t)part.p, value = (uintptr_t)e->value.p;
-    return p >= value && p - value < e->value.len;
-}
-
-static struct mk_conf_place place_of_part(const struct mk_config *c, const void *settings, const char *key,
-                                          mk_str part)
-{
-    const struct mk_plugin_section *s = mk_sections_of(c->generation, settings);
-    const struct mk_conf_section *in = s ? s->section : c->site ? c->site->section : NULL;
-    for (const struct mk_conf_entry *e = in ? in->first : NULL; e; e = e->next)
-        if (mk_str_eq_nocase(e->key, mk_str_from_c(key)) && holds(e, part))
-            return mk_conf_tree_place(e, part);
-    return place_of(c, settings, key);
-}
-
-void mk_config_error_at(struct mk_config *c, const void *section, const char *key, mk_str part,
-                        const char *fmt, ...)
-{
-    struct mk_conf_place at = place_of_part(c, section, key, part);
-    va_list args;
-    va_start(args, fmt);
-    mk_conf_report_addv(c->report, MK_CONF_ERROR, &at, fmt, args);
-    va_end(args);
-}
-
-void mk_config_warn_at(struct mk_config *c, const void *section, const char *key, mk_str part,
-                       const char *fmt, ...)
-{
-    struct mk_conf_place at = place_of_part(c, section, key, part);
-    va_list args;
-    va_start(args, fmt);
-    mk_conf_report_addv(c->report, MK_CONF_WARNING, &at, fmt, args);
-    va_end(args);
 }
 
 void mk_config_hint(struct mk_config *c, const char *fmt, ...)
