@@ -40,8 +40,8 @@ MK_API void mk_url_escape(struct mk_buf *out, mk_str s);
 /** Decodes every %XX; false (and what came before it) at a broken escape. */
 MK_API bool mk_url_unescape(struct mk_buf *out, mk_str s);
 /**
- * A JSON string with its quotes. Bytes that are not valid UTF-8 are read as Latin-1, and are written as
- * \uXXXX, like all control characters up to U+009F.
+ * A JSON string with its quotes. Bytes that are not valid UTF-8 are read as Latin-1, and are written as `\u`
+ * and four hexadecimal digits, like all control characters up to U+009F.
  */
 MK_API void mk_json_string(struct mk_buf *out, mk_str s);
 /** For a terminal or a log line: quotes, backslashes and everything that is not visible ASCII become \xHH. */

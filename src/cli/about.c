@@ -36,9 +36,9 @@ static void write_objects(struct mk_buf *out)
 {
     const char *why;
     const struct mk_http2_module *http2 = mk_http2_load(&why);
-    write_object(out, "HTTP/2", http2 ? http2->library : NULL, why);
+    write_object(out, "HTTP/2", http2 ? http2->vendor : NULL, why);
     const struct mk_tls_module *tls = mk_tls_load(&why);
-    write_object(out, "TLS", tls ? tls->library : NULL, why);
+    write_object(out, "TLS", tls ? tls->vendor : NULL, why);
 }
 
 void mk_about_write(struct mk_buf *out)

@@ -10,7 +10,7 @@ extern const struct mk_http2_module mk_http2_module;
 
 __attribute__((visibility("default"))) const struct mk_http2_module mk_http2_module = {
     .build = MK_BUILD_ID,
-    .library = mk_hpack_library,
+    .vendor = mk_hpack_library,
     .ops = &mk_h2_ops,
     .serve = mk_h2_serve,
     .pack_head = mk_h2_ready_head,

@@ -105,7 +105,7 @@ enum { MK_TLS_ABI = 2 };
 /* The functions of the loaded object. */
 struct mk_tls_module {
     unsigned abi; /* MK_TLS_ABI: object and program are from the same build */
-    const char *library;
+    const char *vendor; /* the library that it stands on, and its version */
     /* 0, or *problem describes the error. */
     mk_err (*context_new)(const struct mk_tls_rules *rules, struct mk_tls_context **out,
                           struct mk_tls_problem *problem);

@@ -14,7 +14,7 @@ extern const struct mk_tls_module mk_tls_module;
 
 __attribute__((visibility("default"))) const struct mk_tls_module mk_tls_module = {
     .abi = MK_TLS_ABI,
-    .library = OPENSSL_VERSION_TEXT,
+    .vendor = OPENSSL_VERSION_TEXT,
     .context_new = mk_tls_context_new,
     .context_free = mk_tls_context_free,
     .context_expires = mk_tls_context_expires,
