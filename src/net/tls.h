@@ -104,8 +104,8 @@ enum { MK_TLS_ABI = 2 };
 
 /* The functions of the loaded object. */
 struct mk_tls_module {
-    unsigned abi; /* MK_TLS_ABI: object and program are from the same build */
-    const char *vendor; /* the library that it stands on, and its version */
+    unsigned abi;       /* MK_TLS_ABI: object and program are from the same build */
+    const char *vendor; /* its library and version */
     /* 0, or *problem describes the error. */
     mk_err (*context_new)(const struct mk_tls_rules *rules, struct mk_tls_context **out,
                           struct mk_tls_problem *problem);

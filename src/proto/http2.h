@@ -13,7 +13,7 @@
 /* What the loaded object offers. */
 struct mk_http2_module {
     unsigned build; /* MK_BUILD_ID: it shares structs with the program, so both must be of the same build */
-    const char *vendor; /* the library that it stands on, and its version */
+    const char *vendor;            /* its library and version */
     const struct mk_conn_ops *ops; /* of a connection that speaks HTTP/2 from its first byte */
     /* Takes over a connection that was entered already, and leaves it. Its state is IDLE or HEAD, and the
      * next input is the preface or its first bytes. */

@@ -42,8 +42,8 @@ void mk_worker_stop(struct mk_worker *w);
 mk_err mk_worker_start_plugins(struct mk_worker *w) MK_MUST_USE;
 void mk_worker_stop_plugins(struct mk_worker *w);
 
-/* Its loop stands still for this: reports of the watchdog and of crashes name it in place of a request.
- * `of` is the name of a plugin, or "". */
+/* It calls something that may block its loop: reports of the watchdog and of crashes name it in place of a
+ * request. `of` is the name of a plugin, or "". */
 void mk_worker_enter(struct mk_worker *w, const char *what, const char *of);
 
 void mk_worker_flush_logs(struct mk_worker *w);
