@@ -64,7 +64,7 @@ static bool names_trailers(mk_str value)
     return false;
 }
 
-static bool write_field(struct writer *w, const struct mk_client_field *field)
+static bool write_field(struct writer *w, const struct mk_field_line *field)
 {
     if (!mk_is_token(field->name) || !mk_is_field_value(field->value))
         return false;
