@@ -318,7 +318,7 @@ def test_every_line_of_the_table_has_three_parts():
     rows = rows_of_table()
     assert len(rows) > 10
     for row in rows:
-        assert row[0] in ("make", "build", "full", "check", "fuzz", "bench", "contest", "arm", "ktls"), row
+        assert row[0] in ("make", "build", "full", "check", "fuzz", "bench", "contest", "arm", "ktls", "apps"), row
         assert len(row) == (4 if row[2] in PROBES else 3), row
         if row[2] not in PROBES:
             assert f"\n{row[2]}() {{" in NEED.read_text(), row

@@ -11,7 +11,7 @@ import php_fpm
 from manual import blocks, run, write_configuration
 from monkey import ROOT
 
-PAGE = ROOT / "docs/guide/cookbook.md"
+PAGE, GUIDE = ROOT / "docs/guide/cookbook.md", ROOT / "docs/guide/php.md"
 RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
@@ -96,7 +96,7 @@ def fpm(tmp_path):
 
 
 @with_php
-@pytest.mark.parametrize("page, title", [(PAGE, "PHP"), (ROOT / "docs/guide/php.md", None)])
+@pytest.mark.parametrize("page, title", [(PAGE, "PHP"), (GUIDE, None)])
 def test_php(kitchen, fpm, page, title):
     kitchen.file("/srv/www/php/index.php", TELLS)
     kitchen.file("/srv/www/php/a.txt", "text")
@@ -122,6 +122,11 @@ def test_wordpress(kitchen, fpm):
         assert ask(server, f"/wp-content/uploads/{path}").status == 403, path
     for path in ("/index.php", "/", "/contact/"):
         assert ask(server, path, method="POST", body=b"x" * (2 << 20)).status == 200
+
+
+def test_the_guide_to_php_has_the_same_configuration():
+    """Which tests/apps serve WordPress itself with."""
+    assert configurations("WordPress") == configurations("WordPress", GUIDE)
 
 
 def test_redirect_www(kitchen):

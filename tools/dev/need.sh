@@ -43,6 +43,7 @@ check   wget             command wget
 check   perl?            whole_perl
 check   php-cgi?         command php-cgi
 check   php-fpm?         php_fpm
+check   dokuwiki?        file /usr/share/dokuwiki/doku.php
 check   uwsgi-core?      command uwsgi-core
 check   uwsgi-plugin-python3? file /usr/lib/uwsgi/plugins/python3_plugin.so
 check   iproute2         command ss
@@ -113,6 +114,13 @@ ktls    cpio             command cpio
 ktls    curl             command curl
 ktls    openssl          command openssl
 ktls    strace?          command strace
+
+apps    php-fpm          php_fpm
+apps    dokuwiki         file /usr/share/dokuwiki/doku.php
+apps    wordpress        file /usr/share/wordpress/index.php
+apps    wordpress-theme-twentytwentythree file /usr/share/wordpress/wp-content/themes/twentytwentythree/style.css
+apps    mariadb-server-core server mariadbd
+apps    openssl          command openssl
 
 fuzz    clang            command clang
 fuzz    libclang-rt-dev  fuzzer_of_clang
