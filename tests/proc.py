@@ -35,6 +35,14 @@ def status(pid):
     return {name: " ".join(value.split()) for name, _, value in (line.partition(":") for line in lines)}
 
 
+def stop_idle(pid):
+    """Stops a process that has nothing to do. One that was stopped at its work might go on with it, and not with what
+    came first meanwhile."""
+    wait_until(lambda: status(pid)["State"].startswith("S"), f"process {pid} waits")
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: status(pid)["State"].startswith("T"), f"process {pid} is stopped")
+
+
 def memory_kb(pid):
     """What it has in memory of its own: without files and what it shares with its parent."""
     text = Path(f"/proc/{pid}/smaps_rollup").read_text()

@@ -13,7 +13,7 @@ from contest.ports import free_port
 from client import Client
 from load import Load
 from monkey import PROTOCOLS
-from proc import RELEASE, descriptors, status, wait_until
+from proc import RELEASE, descriptors, status, stop_idle, wait_until
 
 pytestmark = pytest.mark.over("h1", "h2-tls", why="processes come and go alike; under load all four are tried")
 
@@ -164,7 +164,7 @@ def held(start):
     """A server, and its only worker, which is stopped until `go(old)`."""
     it = start(workers=1)
     old, = it.server.workers
-    os.kill(old, signal.SIGSTOP)
+    stop_idle(old)
     yield it, old
     if it.server.process.poll() is None and old in it.server.workers:
         go(old)
@@ -198,12 +198,12 @@ def test_what_waits_is_left_to_the_new_workers(start, tmp_path):
     """The old worker ends while unaccepted connections are in the queue."""
     it = start(listen=["127.0.0.1:0", f"unix:{tmp_path}/socket"])
     old, = it.server.workers
-    os.kill(old, signal.SIGSTOP)
+    stop_idle(old)
     it.write("[HOST]", "    HideVersion on\n\n[HOST]").server.tell(signal.SIGHUP)
     wait_until(lambda: it.server.get("/", which=1)["Server"] == "Monkey", "the new worker")
     the_master_has_heard(it)
     new, = set(it.server.workers) - {old}
-    os.kill(new, signal.SIGSTOP)
+    stop_idle(new)
     waiting = [it.server.connect().ask("/") for _ in range(10)]
     go(old)
     it.server.err.wait_for("the new configuration serves")
