@@ -77,28 +77,32 @@ static mk_str rewrite_cookie(const struct proxy_call *c, mk_str cookie)
     return out.failed ? cookie : mk_buf_str(&out);
 }
 
-/* The server makes its own of these, or the tunnel does. */
-static bool is_left_out(const struct proxy_call *c, mk_str name)
+static bool is_name(mk_str name, mk_str known)
 {
-    return c->step == PROXY_TUNNEL && mk_str_eq_nocase(name, MK_STR("Sec-WebSocket-Accept"));
+    return name.len == known.len && mk_str_eq_nocase(name, known);
+}
+
+/* The client has checked names and values, and keeps them until the request ends. */
+static int add(struct proxy_call *c, mk_str name, mk_str value)
+{
+    if (is_name(name, MK_STR("Location")))
+        value = rewrite_location(c, value);
+    else if (is_name(name, MK_STR("Set-Cookie")))
+        value = rewrite_cookie(c, value);
+    else if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
+        return 0; /* the server makes its own for a tunnel */
+    else if (is_name(name, MK_STR("Date")) || is_name(name, MK_STR("Server")))
+        return mk_response_add(c->response, name, value); /* a second line replaces the first */
+    return mk_response_add_static(c->response, name, value);
 }
 
 int proxy_answer_copy(struct proxy_call *c)
 {
     mk_str name, value;
     int e = c->step == PROXY_TUNNEL ? 0 : mk_response_set_status(c->response, mk_client_status(c->client));
-    for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++) {
-        if (is_left_out(c, name))
-            continue;
-        if (mk_str_eq_nocase(name, MK_STR("Location")))
-            value = rewrite_location(c, value);
-        else if (mk_str_eq_nocase(name, MK_STR("Set-Cookie")))
-            value = rewrite_cookie(c, value);
-        e = mk_response_add(c->response, name, value);
-        if (e == -EINVAL) /* a field that the server makes itself */
-            e = 0;
-    }
+    for (size_t i = 0; !e && mk_client_field_at(c->client, i, &name, &value); i++)
+        e = add(c, name, value);
     if (!e)
-        e = mk_response_add(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
+        e = mk_response_add_static(c->response, MK_STR("Via"), MK_STR("1.1 monkey"));
     return e ? e : proxy_sticky_set(c);
 }

@@ -30,11 +30,20 @@ static void on_ready(void *ctx)
     mk_request_resume(((struct proxy_call *)ctx)->request);
 }
 
+/* The client stays until the request ends: fields of the response may be in it. */
 static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
 {
-    end(c);
+    c->step = PROXY_OVER;
     mk_response_set_status(c->response, status);
     return MK_REFUSE;
+}
+
+static void report(struct proxy_call *c)
+{
+    mk_str server = mk_client_server_name(c->client);
+    mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s, server %.*s: %s",
+                   MK_STR_ARG(mk_upstream_name(c->route->upstream)),
+                   MK_STR_ARG(server.p ? server : MK_STR("none")), mk_client_problem(c->client));
 }
 
 /* ---- The content of the request ---- */
@@ -76,7 +85,7 @@ static int gather(struct proxy_call *c)
 
 static ssize_t fail_content(struct proxy_call *c, ssize_t e)
 {
-    mk_client_report(c->client, c->request);
+    report(c);
     (void)mk_response_fail(c->response, mk_client_status_of((int)e));
     return e;
 }
@@ -116,7 +125,8 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 
 static const struct mk_source_ops content = {.pull = pull};
 
-/* Small content that came with the head goes out with it, and the connection serves others at once. */
+/* Small content that came with the head goes out with it. The client has given its connection back by then;
+ * the fields of the response are in it. */
 static int set_content(struct proxy_call *c)
 {
     int64_t length = mk_client_length(c->client);
@@ -124,11 +134,8 @@ static int set_content(struct proxy_call *c)
     if (!is_head && length >= 0 && (uint64_t)length < sizeof c->kept) {
         ssize_t n = mk_client_read(c->client, c->kept, sizeof c->kept);
         c->n_kept = n > 0 ? (size_t)n : 0;
-        if (n >= 0 && n == length && (n == 0 || mk_client_read(c->client, c->kept + n, 1) == 0)) {
-            mk_client_free(c->client);
-            c->client = NULL;
+        if (n >= 0 && n == length && (n == 0 || mk_client_read(c->client, c->kept + n, 1) == 0))
             return mk_response_set_text(c->response, mk_str_of(c->kept, c->n_kept));
-        }
     }
     return mk_response_set_source(c->response, &content, c, length);
 }
@@ -151,8 +158,6 @@ static enum mk_verdict open_tunnel(struct proxy_call *c)
 {
     c->step = PROXY_TUNNEL;
     if (proxy_answer_copy(c))
-        return refuse(c, 503);
-    if (c->route->limits_tunnel && mk_request_limit_tunnel(c->request, c->route->tunnel_ms))
         return refuse(c, 503);
     int e = mk_response_open_tunnel(c->request, c->response, &tunnel, c);
     return e ? MK_REFUSE : MK_DONE;
@@ -180,7 +185,7 @@ static enum mk_verdict answer(struct proxy_call *c)
         return MK_WAIT;
     }
     if (e) {
-        mk_client_report(c->client, c->request);
+        report(c);
         return refuse(c, mk_client_status_of(e));
     }
     if (mk_client_is_upgraded(c->client))
@@ -196,7 +201,7 @@ static enum mk_verdict start(struct proxy_call *c)
     mk_str upgrade = mk_request_tunnel(c->request);
     int64_t length = upgrade.p ? 0 : mk_request_length(c->request);
     enum mk_method method = mk_request_method(c->request);
-    struct mk_field_line *fields;
+    struct mk_client_field *fields;
     struct mk_client_request ask = {
         .to = c->route->upstream,
         .wire = MK_WIRE_HTTP,
@@ -206,7 +211,9 @@ static enum mk_verdict start(struct proxy_call *c)
         .content = mk_str_of(c->content, c->got),
         .upgrade = upgrade,
         .is_safe_to_repeat = IDEMPOTENT >> method & 1,
-        .limits = c->route->limits,
+        .tries = c->route->tries,
+        .response_ms = c->route->response_ms,
+        .silence_ms = c->route->silence_ms,
     };
     if (!ask.target.p)
         return refuse(c, 400);

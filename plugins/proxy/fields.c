@@ -10,7 +10,7 @@ enum { ADDED = 8, ADDRESS_MAX = 64, KEY_BYTES = 16 };
 struct list {
     struct mk_request *request;
     const struct proxy_route *route;
-    struct mk_field_line *at;
+    struct mk_client_field *at;
     size_t n;
     struct mk_buf text;
 };
@@ -18,7 +18,7 @@ struct list {
 static bool is_one_of(mk_str name, const mk_str *names, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        if (mk_str_eq_nocase(name, names[i]))
+        if (name.len == names[i].len && mk_str_eq_nocase(name, names[i]))
             return true;
     return false;
 }
@@ -71,7 +71,7 @@ static bool is_ours(mk_str name)
 
 static void add(struct list *l, mk_str name, mk_str value)
 {
-    l->at[l->n++] = (struct mk_field_line){name, value};
+    l->at[l->n++] = (struct mk_client_field){name, value};
 }
 
 /* What was written since then. */
@@ -100,15 +100,16 @@ static mk_str host_of(const struct list *l)
 /* RFC 7239: an IPv6 address is in quotes and brackets. */
 static void write_node(struct mk_buf *out, mk_str address)
 {
-    if (mk_str_find(address, ':') == MK_STR_NONE)
-        mk_buf_add(out, address);
-    else
-        mk_buf_addf(out, "\"[%.*s]\"", MK_STR_ARG(address));
+    bool is_ipv6 = mk_str_find(address, ':') != MK_STR_NONE;
+    mk_buf_add(out, is_ipv6 ? MK_STR("\"[") : MK_STR(""));
+    mk_buf_add(out, address);
+    mk_buf_add(out, is_ipv6 ? MK_STR("]\"") : MK_STR(""));
 }
 
 static void add_forwarded(struct list *l, mk_str address)
 {
     bool appends = l->route->forwarded == PROXY_FORWARDED_APPEND;
+    mk_str host = host_of(l), scheme = mk_request_scheme(l->request);
     size_t from = l->text.len;
     if (appends)
         write_former(l, MK_STR("X-Forwarded-For"));
@@ -119,12 +120,15 @@ static void add_forwarded(struct list *l, mk_str address)
         write_former(l, MK_STR("Forwarded"));
     mk_buf_add(&l->text, MK_STR("for="));
     write_node(&l->text, address);
-    mk_buf_addf(&l->text, ";proto=%.*s", MK_STR_ARG(mk_request_scheme(l->request)));
-    mk_str host = host_of(l);
-    if (host.len && mk_str_find(host, '"') == MK_STR_NONE && mk_str_find(host, '\\') == MK_STR_NONE)
-        mk_buf_addf(&l->text, ";host=\"%.*s\"", MK_STR_ARG(host));
+    mk_buf_add(&l->text, MK_STR(";proto="));
+    mk_buf_add(&l->text, scheme);
+    if (host.len && mk_str_find(host, '"') == MK_STR_NONE && mk_str_find(host, '\\') == MK_STR_NONE) {
+        mk_buf_add(&l->text, MK_STR(";host=\""));
+        mk_buf_add(&l->text, host);
+        mk_buf_add_char(&l->text, '"');
+    }
     add(l, MK_STR("Forwarded"), since(l, from));
-    add(l, MK_STR("X-Forwarded-Proto"), mk_request_scheme(l->request));
+    add(l, MK_STR("X-Forwarded-Proto"), scheme);
     if (host.len)
         add(l, MK_STR("X-Forwarded-Host"), host);
 }
@@ -134,10 +138,9 @@ static void add_via(struct list *l)
     unsigned version = mk_request_version(l->request);
     size_t from = l->text.len;
     write_former(l, MK_STR("Via"));
-    if (version < 20)
-        mk_buf_addf(&l->text, "%u.%u monkey", version / 10, version % 10);
-    else
-        mk_buf_addf(&l->text, "%u monkey", version / 10);
+    mk_buf_add(&l->text, version >= 20   ? MK_STR("2 monkey")
+                         : version == 11 ? MK_STR("1.1 monkey")
+                                         : MK_STR("1.0 monkey"));
     add(l, MK_STR("Via"), since(l, from));
 }
 
@@ -181,13 +184,13 @@ static bool make_room(struct list *l, mk_str address)
     char *room = mk_request_alloc(l->request, n * sizeof *l->at + text);
     if (!room)
         return false;
-    l->at = (struct mk_field_line *)(void *)room;
+    l->at = (struct mk_client_field *)(void *)room;
     l->text = mk_buf_fixed(room + n * sizeof *l->at, text);
     return true;
 }
 
-int proxy_fields_make(struct mk_request *request, const struct proxy_route *route, struct mk_field_line **out,
-                      size_t *n)
+int proxy_fields_make(struct mk_request *request, const struct proxy_route *route,
+                      struct mk_client_field **out, size_t *n)
 {
     struct list l = {.request = request, .route = route};
     mk_str address = mk_request_peer(request);

@@ -114,11 +114,6 @@ static int read_name(mk_str *name, enum mk_field_id *id, const char **at, const 
     return DONE;
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t';
-}
-
 static int read_value(mk_str *value, const char **at, const char *end)
 {
     const char *from = *at, *to = mk_scan_value(from, end);
@@ -129,11 +124,7 @@ static int read_value(mk_str *value, const char **at, const char *end)
     if (to[1] != '\n')
         return -400;
     *at = to + 2;
-    while (from < to && is_blank(*from))
-        from++;
-    while (to > from && is_blank(to[-1]))
-        to--;
-    *value = mk_str_of(from, (size_t)(to - from));
+    *value = mk_scan_trim(from, to);
     return DONE;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "http/reply_head.h"
 
+#include "http/scan.h"
+
 enum { STATUS_MIN = 100, STATUS_MAX = 599, CGI_STATUS_MIN = 200 };
 
 struct reading {
@@ -94,8 +96,12 @@ static void read_connection(struct reading *r, mk_str value)
 {
     mk_str element;
     while (mk_element_next(&value, &element)) {
-        r->says_close |= mk_str_eq_nocase(element, MK_STR("close"));
-        r->says_keep_alive |= mk_str_eq_nocase(element, MK_STR("keep-alive"));
+        if (mk_str_eq_nocase(element, MK_STR("close")))
+            r->says_close = true;
+        else if (mk_str_eq_nocase(element, MK_STR("keep-alive")))
+            r->says_keep_alive = true;
+        else
+            r->head->names_fields = true;
     }
 }
 
@@ -124,6 +130,8 @@ static const char *read_cgi_field(struct reading *r, enum mk_field_id id, mk_str
     case MK_FIELD_CONTENT_TYPE:
         return has(r, id) ? "a second Content-Type" : NULL;
     case MK_FIELD_CONNECTION:
+        read_connection(r, value);
+        return NULL;
     case MK_FIELD_KEEP_ALIVE:
     case MK_FIELD_PROXY_CONNECTION:
     case MK_FIELD_TE:
@@ -154,15 +162,15 @@ static const char *add_field(struct reading *r, struct mk_field field)
 
 static const char *read_field(struct reading *r, mk_str line)
 {
-    size_t colon = mk_str_find(line, ':');
-    if (colon == MK_STR_NONE)
+    const char *end = line.p + line.len, *colon = mk_scan_find(line.p, end, ':');
+    if (colon == end)
         return "a line of the head has no colon";
-    mk_str name = mk_str_first(line, colon), value = mk_str_trim(mk_str_skip(line, colon + 1));
-    if (!mk_is_token(name))
+    mk_str name = mk_str_of(line.p, (size_t)(colon - line.p)), value = mk_scan_trim(colon + 1, end);
+    enum mk_field_id id = mk_field_find_id(name);
+    if (id == MK_FIELD_OTHER && !mk_is_token(name)) /* those that we know are tokens */
         return "the name of a field is not a token";
     if (!mk_is_field_value(value))
         return "the value of a field has control characters";
-    enum mk_field_id id = mk_field_find_id(name);
     const char *wrong = r->request.cgi ? read_cgi_field(r, id, value) : read_http_field(r, id, value);
     r->seen |= bit(id);
     return wrong ? wrong : add_field(r, (struct mk_field){.name = name, .value = value, .id = (uint8_t)id});
@@ -231,18 +239,23 @@ size_t mk_reply_head_end(mk_str text, size_t seen, struct mk_reply_request reque
     size_t from = seen > 3 ? seen - 3 : 0;
     if (request.cgi)
         return find_cgi_end(text, from);
-    const char *end = memmem(text.p + from, text.len - from, "\r\n\r\n", 4);
-    return end ? (size_t)(end - text.p) + 4 : 0;
+    for (const char *at = text.p + from, *end = text.p + text.len;
+         (at = memchr(at, '\r', (size_t)(end - at))); at++)
+        if (end - at >= 4 && memcmp(at, "\r\n\r\n", 4) == 0)
+            return (size_t)(at - text.p) + 4;
+    return 0;
 }
 
 /* The next line without its end; absent when it does not end as it must. */
 static mk_str cut_line(mk_str *text, bool cgi)
 {
-    mk_str line = mk_str_cut(text, '\n');
-    bool has_cr = line.len && line.p[line.len - 1] == '\r';
-    if (!text->p || (!has_cr && !cgi))
+    const char *lf = text->len ? memchr(text->p, '\n', text->len) : NULL;
+    bool has_cr = lf && lf > text->p && lf[-1] == '\r';
+    if (!lf || (!has_cr && !cgi))
         return MK_ABSENT;
-    return mk_str_first(line, line.len - has_cr);
+    mk_str line = mk_str_of(text->p, (size_t)(lf - text->p) - has_cr);
+    *text = mk_str_of(lf + 1, (size_t)(text->p + text->len - lf) - 1);
+    return line;
 }
 
 static const char *read_first_line(struct reading *r, mk_str *text)

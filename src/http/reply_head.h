@@ -27,6 +27,7 @@ struct mk_reply_head {
     uint64_t length;   /* for MK_REPLY_LENGTH, and what the head says where there is no content */
     bool has_length;   /* the head says it */
     bool keep_alive;   /* the connection may be used again */
+    bool names_fields; /* Connection names more than `close` and `keep-alive` */
     bool has_status;   /* of CGI: the head says its status; else it is 302 with a Location, and 200 without */
     unsigned n_others; /* of CGI: fields other than Status, Location, Content-Type, Content-Length and those
                           that only a server may set */

@@ -111,6 +111,16 @@ static inline const char *mk_scan_find(const char *at, const char *end, char c)
     return at;
 }
 
+/* Without the blanks around it (OWS: RFC 9110, section 5.6.3). */
+static inline mk_str mk_scan_trim(const char *from, const char *to)
+{
+    while (from < to && (*from == ' ' || *from == '\t'))
+        from++;
+    while (to > from && (to[-1] == ' ' || to[-1] == '\t'))
+        to--;
+    return mk_str_of(from, (size_t)(to - from));
+}
+
 /* Eight characters against eight of a known name: only where that one has a letter may the case differ. Of
  * what names are made of (letters, digits, '-'), the letters are the ones with bit 6 set. */
 static inline bool mk_scan_same_word(const char *text, const char *name)

@@ -131,8 +131,7 @@ static bool is_hidden(const struct mk_client *c, const struct mk_fields *fields,
     case MK_FIELD_STATUS:
         return c->wire->is_cgi;
     default:
-        return mk_fields_has(fields, MK_FIELD_CONNECTION) &&
-               mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
+        return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
     }
 }
 

@@ -64,11 +64,12 @@ static bool names_trailers(mk_str value)
     return false;
 }
 
-static bool write_field(struct writer *w, const struct mk_field_line *field)
+static bool write_field(struct writer *w, const struct mk_client_field *field)
 {
-    if (!mk_is_token(field->name) || !mk_is_field_value(field->value))
-        return false;
     enum mk_field_id id = mk_field_find_id(field->name);
+    bool is_name = id != MK_FIELD_OTHER || mk_is_token(field->name);
+    if (!is_name || !mk_is_field_value(field->value))
+        return false;
     w->n_hosts += id == MK_FIELD_HOST;
     w->wants_trailers |= id == MK_FIELD_TE && names_trailers(field->value);
     if (!is_ours(id))

@@ -109,7 +109,8 @@ static int check_field(const struct mk_response *r, mk_str name, mk_str value, e
 {
     if (r->sealed)
         return -EALREADY;
-    return mk_is_token(name) && mk_is_field_value(value) && !is_ours(id) ? 0 : -EINVAL;
+    bool is_name = id == MK_FIELD_OTHER ? mk_is_token(name) : !is_ours(id);
+    return is_name && mk_is_field_value(value) ? 0 : -EINVAL;
 }
 
 static int add_line(struct mk_response *r, mk_str name, mk_str value, uint8_t own)
@@ -129,9 +130,12 @@ int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
     int e = check_field(r, name, value, id);
     if (e)
         return e;
-    name = mk_arena_copy(r->arena, name);
-    value = mk_arena_copy(r->arena, value);
-    return name.p && value.p ? add_line(r, name, value, own) : -ENOMEM;
+    char *copy = mk_arena_alloc(r->arena, name.len + value.len);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, name.p, name.len);
+    memcpy(copy + name.len, value.len ? value.p : "", value.len);
+    return add_line(r, mk_str_of(copy, name.len), mk_str_of(copy + name.len, value.len), own);
 }
 
 int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
