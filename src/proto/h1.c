@@ -10,7 +10,8 @@
 #include "web/filter.h"
 
 enum {
-    DRAIN_MAX = 64 * 1024,           /* unread content: up to here it is read to keep the connection */
+    DRAIN_MAX = 64 * 1024,           /* unread content: up to here it is read to keep the connection, */
+    DRAIN_CHUNKS_MAX = 1024 * 1024,  /* and here when its length was unknown */
     BATCH_MAX = MK_OUTQ_SCRATCH / 2, /* pipelined answers are gathered up to here */
     AT_ONCE = 4096,                  /* content that leaves our socket without waiting for the client */
 };
@@ -91,7 +92,8 @@ static bool read_head(struct mk_conn *c)
 /* ---- The request in the flow ---- */
 
 /* Unread content must be read before the next request. If it is much, or may never come, the connection ends
- * instead. A source may still read it. */
+ * instead, and the response says so. Chunks are read on trust: their client would lose its next request. A
+ * source may still read it. */
 static void decide_on_unread(struct mk_h1 *h)
 {
     struct mk_driver *d = &h->d;
@@ -202,7 +204,7 @@ static bool after_response(struct mk_conn *c)
     if (h->persistence != MK_H1_PERSISTENT || h->d.error || h->left > DRAIN_MAX)
         return end_connection(c);
     if (!mk_driver_is_received(&h->d)) {
-        h->d.content_max = h->d.received + DRAIN_MAX;
+        h->d.content_max = h->d.received + (h->body == MK_BODY_CHUNKED ? DRAIN_CHUNKS_MAX : DRAIN_MAX);
         mk_conn_move(c, MK_CONN_DRAIN);
         return true;
     }
