@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server behind ours that echoes the number of each request, and breaks in the phase that a request names.
+
+Run as a program (python -S numbered.py RECORD unix:/path|ADDRESS:PORT) it can be killed and frozen; the clients that go with it
+are in numbering.py. Fields of a request:
+
+    X-Number   comes back as a field, and all content is made of it
+    X-Size     so much content comes back
+    X-How      length (usual), chunked or close
+    X-Fault    HOW-WHERE: kill, stop or close; content, silent, head, body or reuse
+
+It imports little, because a test starts it often.
+"""
+import os
+import signal
+import socket
+import sys
+import threading
+
+FAULTS = [f"{how}-{where}" for how in ("kill", "stop", "close") for where in ("content", "silent", "head", "body", "reuse")]
+
+
+def content(number, size):
+    """What a number stands for; no piece of it is content of another number."""
+    part = b"<%d>" % number
+    return (part * (size // len(part) + 1))[:size]
+
+
+def chunks(data, size=7000):
+    pieces = [data[i:i + size] for i in range(0, len(data), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
+
+
+class Gone(Exception):
+    """The peer, or by our will this connection."""
+
+
+class Connection:
+    def __init__(self, sock, record):
+        self.sock, self.record, self.got, self.fault_next = sock, record, b"", None
+
+    def fill(self):
+        data = self.sock.recv(1 << 18)
+        if not data:
+            raise Gone
+        if self.fault_next:
+            self.fail(self.fault_next)
+        self.got += data
+
+    def fail(self, how):
+        if how == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        elif how == "stop":
+            # Not to the process: this thread would run on until another one has taken it. It goes on from here.
+            signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)
+        else:
+            raise Gone
+
+    def until(self, mark):
+        while mark not in self.got:
+            self.fill()
+        part, _, self.got = self.got.partition(mark)
+        return part
+
+    def exactly(self, size):
+        while len(self.got) < size:
+            self.fill()
+        part, self.got = self.got[:size], self.got[size:]
+        return part
+
+    def read_chunks(self):
+        parts = []
+        while size := int(self.until(b"\r\n"), 16):
+            parts.append(self.exactly(size))
+            self.exactly(2)
+        self.until(b"\r\n")
+        return b"".join(parts)
+
+    def read_content(self, fields, fault):
+        if fault == "content":
+            while not self.got:
+                self.fill()
+            return None
+        if fields.get("transfer-encoding"):
+            return self.read_chunks()
+        return self.exactly(int(fields.get("content-length", 0)))
+
+    def serve(self):
+        lines = self.until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+        fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines[1:])}
+        how, _, where = fields.get("x-fault", "").partition("-")
+        number = int(fields.get("x-number", 0))
+        os.write(self.record, f"{lines[0].split()[0]} {number}\n".encode())
+        asked = self.read_content(fields, where)
+        if where in ("content", "silent"):
+            self.fail(how)
+        if where == "content":
+            raise Gone
+        is_right = asked is None or asked == content(number, len(asked))
+        framing = fields.get("x-how", "length")
+        head, body = self.answer(number, int(fields.get("x-size", 100)), framing, is_right)
+        whole = head + body
+        if where in ("head", "body"):
+            cut = len(head) // 2 if where == "head" else len(head) + len(body) // 2
+            self.sock.sendall(whole[:cut])
+            self.fail(how)
+            whole = whole[cut:]
+        self.sock.sendall(whole)
+        self.fault_next = how if where == "reuse" else None
+        if framing == "close":
+            raise Gone
+
+    def answer(self, number, size, framing, is_right):
+        body, name = content(number, size), {"close": "Connection: close", "chunked": "Transfer-Encoding: chunked"}
+        head = f"HTTP/1.1 {'200 OK' if is_right else '418 Mixed up'}\r\nX-Number: {number}\r\n" \
+               f"{name.get(framing) or f'Content-Length: {size}'}\r\n\r\n"
+        return head.encode(), chunks(body) if framing == "chunked" else body
+
+    def run(self):
+        try:
+            while True:
+                self.serve()
+        except (Gone, OSError):
+            self.sock.close()
+
+
+def main(record, at):
+    listening = socket.socket(socket.AF_UNIX if at.startswith("unix:") else socket.AF_INET)
+    if at.startswith("unix:"):
+        listening.bind(at.removeprefix("unix:"))
+    else:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        address, _, port = at.partition(":")
+        listening.bind((address, int(port)))
+    listening.listen(128)
+    output = os.open(record, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    name = listening.getsockname()
+    print(name[1] if isinstance(name, tuple) else name, flush=True)
+    while True:
+        sock, _ = listening.accept()
+        threading.Thread(target=Connection(sock, output).run, daemon=True).start()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clients whose requests are numbered, and what became of each: see numbered.py for the server that echoes the numbers.
+
+    with NumberedServer(folder) as back, Clients(server) as clients:
+        clients.more(20)
+        back.kill()
+        clients.check(allowed={502})
+"""
+import collections
+import itertools
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numbered
+from client import BadReply, Closed
+from monkey import SECONDS
+from proc import wait_until
+
+SIZES = (10, 3000, 70_000, 300_000)
+HOWS = ("length", "chunked", "close")
+
+
+class NumberedServer:
+    """A process, on a unix socket or an address that no other program has: nothing takes its port while it is gone."""
+
+    _addresses = itertools.count(1)
+
+    def __init__(self, folder, unix=False):
+        n = next(self._addresses)
+        self._record = folder / f"numbers{n}"
+        pid = os.getpid()
+        self._at = f"unix:{folder}/numbered{n}" if unix else f"127.{100 + n % 100}.{pid >> 8 & 255}.{pid & 255}:0"
+        self.process = None
+
+    @property
+    def address(self):
+        return self._at
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.kill()
+
+    def start(self):
+        if self._at.startswith("unix:") and os.path.exists(self._at[5:]):
+            os.unlink(self._at[5:])
+        self.process = subprocess.Popen([sys.executable, "-I", "-S", numbered.__file__, str(self._record), self._at],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        where = self.process.stdout.readline().strip()
+        assert where, "the server did not start"
+        if self._at.endswith(":0"):
+            self._at = f"{self._at[:-2]}:{where}"
+        return self
+
+    def kill(self):
+        if self.process:
+            self.process.kill()  # whether it has ended or not
+            self.reap()
+
+    def has_ended(self):
+        return self.process.poll() is not None
+
+    def reap(self):
+        """Waits for its end: it was killed, or kills itself."""
+        self.process.communicate(timeout=SECONDS)
+        self.process = None
+
+    def restart(self):
+        self.kill()
+        return self.start()
+
+    def freeze(self):
+        self.process.send_signal(signal.SIGSTOP)
+        wait_until(self.has_stopped, "the server stands still")
+
+    def has_stopped(self, seconds=0):
+        """Does it stand still by then?"""
+        end = time.monotonic() + seconds
+        while not os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOHANG):
+            if time.monotonic() >= end:
+                return False
+            time.sleep(0.005)
+        return True
+
+    def go_on(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def numbers(self, method):
+        """Of the requests whose heads it got, over all its lives."""
+        lines = self._record.read_text().splitlines() if self._record.exists() else []
+        return [int(line.split()[1]) for line in lines if line.startswith(f"{method} ")]
+
+
+class Asker:
+    """Requests over one connection, and what became of each."""
+
+    def __init__(self, clients, protocol):
+        self.clients, self.protocol, self.random = clients, protocol, random.Random(id(self))
+        self.client = None
+
+    def close(self):
+        if self.client:
+            self.client.close()
+        self.client = None
+
+    def plan(self):
+        sizes = self.clients.sizes
+        method = self.random.choice(self.clients.methods)
+        upload = self.random.choice(sizes) if method != "GET" else 0
+        return {"method": method, "upload": upload, "streamed": bool(upload) and self.random.random() < .5,
+                "size": self.random.choice(sizes), "how": self.random.choice(self.clients.hows)}
+
+    def send(self, number, method="GET", upload=0, streamed=False, size=100, how="length", fault=None):
+        fields = [("X-Number", str(number)), ("X-Size", str(size)), ("X-How", how)] + [("X-Fault", fault)] * bool(fault)
+        body = numbered.content(number, upload)
+        if not streamed:
+            return self.client.ask("/", method, fields, body)
+        self.client.ask("/", method, fields, streamed=True)
+        for at in range(0, upload, 9000):
+            self.client.more(body[at:at + 9000])
+        return self.client.done()
+
+    def judge(self, number, reply, size, how):
+        if reply.status != 200:
+            return reply.status
+        whole = numbered.content(number, size)
+        if how == "close" and len(reply.body) < size and whole.startswith(reply.body):
+            return "cut"  # what only the end of a connection ends is not seen to be: not by ours, so not by us
+        right = reply["X-Number"] == str(number) and reply.body == whole
+        return "ok" if right else f"wrong: {reply} {reply['X-Number']} for {number}: {reply.body[:40]}"
+
+    def ask(self, number, **plan):
+        """"ok", a status, "cut" (behind its head), or what may never be."""
+        fresh = not self.client
+        self.client = self.client or self.clients.connect(self.protocol)
+        self.has_head = False
+        try:
+            try:
+                self.send(number, **plan)
+            except (OSError, Closed):
+                if fresh and plan["upload"] == 0:
+                    raise
+            reply = self.read()
+            result = self.judge(number, reply, plan["size"], plan["how"])
+            if reply.closes:
+                self.close()
+            return result
+        except TimeoutError:
+            self.close()
+            return "lost: it hangs"
+        except (Closed, OSError) as error:
+            self.close()
+            if getattr(error, "again", False) and not fresh:
+                return None  # it was not begun, says the server: another connection has to be made
+            return "cut" if self.has_head else f"lost: {self.protocol} {plan['method']} {error!r}"
+        except BadReply as error:
+            self.close()
+            return f"wrong: {error!r}"
+
+    def read(self):
+        """As read() of the clients does, but it is known whether there was a head."""
+        client = self.client
+        if self.protocol == "h2":
+            stream = client.queue[0]
+            client.wait(lambda: stream.final or stream.is_over)
+            self.has_head = bool(stream.final)
+            return client.read()
+        read_head = client.read_head
+
+        def note():
+            reply = read_head()
+            self.has_head = reply.status >= 200
+            return reply
+
+        client.read_head = note
+        try:
+            return client.read()
+        finally:
+            client.read_head = read_head
+
+    def run(self, i):
+        while not self.clients.is_over.is_set():
+            self.clients.note(i, self.one(**self.plan()))
+            if self.random.random() < .1:
+                self.close()
+        self.close()
+
+    def one(self, **plan):
+        plan = {"method": "GET", "upload": 0, "size": 100, "how": "length"} | plan
+        while (result := self.ask(next(self.clients.numbers), **plan)) is None:
+            pass
+        return result
+
+
+class Clients:
+    """They ask without a pause, each in a thread of its own."""
+
+    def __init__(self, server, protocols=("h1", "h1", "h1", "h2", "h2"), methods=("GET", "GET", "POST", "PUT"), sizes=SIZES,
+                 hows=HOWS):
+        self.server, self.methods, self.sizes, self.hows = server, methods, sizes, hows
+        self.numbers, self.is_over = itertools.count(1000), threading.Event()
+        self.results, self.counts = collections.Counter(), [0] * len(protocols)
+        self._lock = threading.Lock()
+        self._threads = [threading.Thread(target=Asker(self, protocol).run, args=(i,), daemon=True)
+                         for i, protocol in enumerate(protocols)]
+
+    def connect(self, protocol):
+        return self.server.connect(protocol=protocol)
+
+    def note(self, i, result):
+        with self._lock:
+            self.results[result] += 1
+            self.counts[i] += 1
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self.more(2)
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def stop(self):
+        self.is_over.set()
+        for thread in self._threads:
+            thread.join(SECONDS)
+            assert not thread.is_alive(), "a client hangs"
+
+    def more(self, n):
+        """Waits until each has had `n` more results."""
+        goals = [count + n for count in self.counts]
+        wait_until(lambda: all(have >= goal for have, goal in zip(self.counts, goals)), f"{n} more results")
+        return self
+
+    def ask(self, protocol="h1", **plan):
+        """One request besides, and what became of it."""
+        asker = Asker(self, protocol)
+        try:
+            return asker.one(**plan)
+        finally:
+            asker.close()
+
+    def check(self, *allowed):
+        """Stops; each result was "ok" or one of these."""
+        self.stop()
+        wrong = {each: n for each, n in self.results.items() if each not in ("ok", *allowed)}
+        assert not wrong, f"{wrong} of {self.results}"
+        assert self.results["ok"] > len(self.counts), self.results
+        return self.results

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Servers behind ours are killed, frozen and restarted in every phase while clients ask: each answer is that of its request,
+is a 502 or 504, or is visibly cut. Reloads and upgrades meanwhile lose nothing."""
+import contextlib
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from backend import Backend
+from behind import Slow, asking, group
+from numbered import FAULTS
+from numbering import SIZES, Clients, NumberedServer
+from proc import wait_until
+from prometheus import parse
+
+
+@pytest.fixture
+def back(tmp_path):
+    with NumberedServer(tmp_path) as each:
+        yield each
+
+
+@pytest.fixture
+def proxy(monkey):
+    """Two workers, whose requests go to these servers."""
+    def start(*servers, options="", keys="", **how):
+        return monkey(plugins=["proxy"], workers=2, server="MaxBodySize 1M", top=group(*servers, keys=keys),
+                      sections=f"[ROUTES]\n    /* proxy http://group {options}\n", **how)
+
+    return start
+
+
+def only_once(*servers):
+    posts = [number for each in servers for number in each.numbers("POST")]
+    assert len(set(posts)) == len(posts), "a POST was done twice"
+
+
+# ---- Servers that break ----
+
+def break_it(clients, back, what):
+    """By a request. The server is well again afterwards, and serves at once."""
+    how, where = what.split("-")
+    result = clients.ask(method="POST", upload=3000, size=3000, fault=what)
+    assert result in ((502, 504, "cut") if where != "reuse" else ("ok", 504)), (what, result)
+    if how == "kill":
+        back.reap()
+        back.start()
+    if how != "stop":
+        assert clients.ask(protocol="h2") == "ok"
+    elif back.has_stopped(.3):  # else the proxy gave up before it was
+        clients.more(1)
+        back.go_on()
+
+
+@pytest.mark.parametrize("how, unix", [("kill", False), ("kill", True), ("stop", False), ("close", False)])
+def test_faults_in_each_phase(proxy, tmp_path, how, unix):
+    patience = "wait=150ms silence=150ms" if how == "stop" else ""
+    with NumberedServer(tmp_path, unix) as back, Clients(proxy(back, options=patience)) as clients:
+        for what in FAULTS:
+            if what.startswith(how):
+                break_it(clients, back, what)
+                clients.more(3)
+        wait_until(lambda: back.go_on() or clients.ask() == "ok", "an answer")
+        clients.check(502, "cut", *[504] * (how == "stop"))
+        only_once(back)
+
+
+def unaccepted(back):
+    """How many connections wait for the server."""
+    address, port = back.address.split(":")
+    at = f"{socket.inet_aton(address)[::-1].hex().upper()}:{int(port):04X}"
+    lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()]
+    return next(int(words[4].split(":")[1], 16) for words in lines if words[1] == at and words[3] == "0A")
+
+
+def test_a_server_that_dies_before_it_accepts(proxy, back):
+    server = proxy(back)
+    with Clients(server, hows=["close"]) as clients:  # each request needs a connection of its own
+        for _ in range(3):
+            back.freeze()
+            with asking(server, 3) as waiting:
+                wait_until(lambda: unaccepted(back) >= 2, "connections that wait")
+                back.restart()
+                assert [c.read().status for c in waiting].count(502) >= 2
+            assert clients.ask() == "ok"
+            clients.more(2)
+        clients.check(502, "cut")
+        only_once(back)
+
+
+def test_what_may_be_repeated_survives_the_death_of_one_of_two_servers(proxy, tmp_path):
+    with NumberedServer(tmp_path) as a, NumberedServer(tmp_path) as b:
+        server = proxy(a, b, keys="FailTime 50ms\nRetryBudget 100")
+        with Clients(server, methods=["GET", "PUT"], sizes=SIZES[:2]) as clients:
+            for where in ("content", "silent", "head", "body"):
+                assert clients.ask(method="POST", upload=3000, fault=f"kill-{where}") in (502, "cut")
+                dead = wait_until(lambda: [each for each in (a, b) if each.has_ended()], "the end of one")[0]
+                clients.more(3)
+                dead.restart()
+                clients.more(3)
+            for each in (a, b, a, b):
+                each.kill()
+                clients.more(3)
+                each.start()
+            clients.check()
+
+
+# ---- Processes of ours that come and go ----
+
+def shout(connection):
+    """The other end of tunnels."""
+    head = b""
+    while b"\r\n\r\n" not in head:
+        head += connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+                       b"Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n")
+    while data := connection.recv(65536):
+        connection.sendall(data.upper())
+
+
+class Tunnel:
+    KEYS = [("Sec-WebSocket-Version", "13"), ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")]
+
+    def __init__(self, server, protocol):
+        self.client = server.connect(protocol=protocol)
+        if protocol == "h2":
+            self.client.wait(lambda: self.client.heard_settings)
+            self.client.ask("/tunnel", "CONNECT", self.KEYS[:1], streamed=True, protocol="websocket")
+            assert self.client.read_head().status == 200
+        else:
+            self.client.ask("/tunnel", fields=[("Connection", "Upgrade"), ("Upgrade", "websocket"), *self.KEYS])
+            assert self.client.read_head().status == 101
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+
+    def say(self, text):
+        self.client.more(text)
+        assert self.client.read_exactly(len(text)) == text.upper()
+
+
+def reload(server, _, n):
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves", count=n)
+
+
+def upgrade(server, watch, n):
+    server.tell(signal.SIGUSR2)
+    new = watch(int(server.err.wait_for(r"the new program is process (\d+)", n)[1]))
+    server.err.wait_for(rf"{new.pid}: monkey \S+ serves with")
+    return new
+
+
+@pytest.mark.parametrize("change, times", [(reload, 3), (upgrade, 1)])
+def test_nothing_is_lost_meanwhile(monkey, back, watch, change, times):
+    """Neither requests under way, those that wait for a connection, nor tunnels."""
+    sections = group(back) + "[ROUTES]\n    /metrics metrics\n    /slow proxy http://slow\n    /tunnel proxy http://{}\n" \
+                             "    /* proxy http://group\n"
+    with Slow() as slow, Backend(script=shout) as other, contextlib.ExitStack() as stack:
+        server = monkey(plugins=["proxy", "metrics"], workers=2, server="MaxBodySize 1M",
+                        sections=f"[UPSTREAM]\n    Name slow\n    Server {slow.address}\n    MaxConnections 2\n"
+                                 + sections.format(other.address))
+        tunnels = [stack.enter_context(Tunnel(server, protocol)) for protocol in ("h1", "h2")]
+        waiting = stack.enter_context(asking(server, 5, "/slow"))
+        wait_until(lambda: parse(server.get("/metrics").text)["monkey_upstream_waiting", {"server": slow.address}] == 3, "a queue")
+        clients = stack.enter_context(Clients(server))
+        for turn in range(times):
+            clients.more(3)
+            new = change(server, watch, turn + 1)
+            for each in tunnels:
+                each.say(b"turn %d" % turn)
+        waiting += stack.enter_context(asking(server, 2, "/slow"))
+        clients.more(3).check()
+        slow.release()
+        assert [c.read().text for c in waiting] == ["late"] * 7
+        for each in tunnels:
+            each.say(b"good bye")
+        only_once(back)
+        if new:
+            new.tell(signal.SIGTERM)
+            new.wait()
