@@ -19,7 +19,7 @@ struct mk_cgi_options {
     mk_str path_translated; /**< the file that path_info would be; absent: not set */
     int64_t length;         /**< of the content; MK_LENGTH_UNKNOWN */
     bool authorization; /**< pass the field Authorization: scripts that check passwords themselves need it */
-    const struct mk_client_field *set; /**< variables that the configuration sets; they replace others */
+    const struct mk_field_line *set; /**< variables that the configuration sets; they replace others */
     size_t n_set;
 };
 
@@ -29,13 +29,13 @@ struct mk_cgi_options {
  * `X-User`), and `Proxy`, are left out. The array and what it points to live as long as the request. 0 or
  * -ENOMEM.
  *
- *     struct mk_client_field *variables;
+ *     struct mk_field_line *variables;
  *     size_t n;
  *     if (mk_cgi_variables(request, &options, &variables, &n) == 0)
  *         ask.fields = variables, ask.n_fields = n;
  */
-MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o,
-                            struct mk_client_field **out, size_t *n) MK_API_MUST_USE;
+MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_field_line **out,
+                            size_t *n) MK_API_MUST_USE;
 
 #ifdef __cplusplus
 }

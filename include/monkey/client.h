@@ -4,6 +4,7 @@
 #ifndef MONKEY_CLIENT_H
 #define MONKEY_CLIENT_H
 
+#include <monkey/http.h>
 #include <monkey/source.h>
 #include <monkey/upstream.h>
 
@@ -19,11 +20,6 @@ enum mk_wire {
     MK_WIRE_UWSGI    /**< uwsgi, modifiers 0 and 0 */
 };
 
-/** A field of the request or, for all wires but HTTP, a variable of CGI (RFC 3875, section 4.1). */
-struct mk_client_field {
-    mk_str name, value;
-};
-
 /** The content of a request that is made while it is sent. Its functions must not free the exchange. */
 struct mk_client_content {
     struct mk_source_ops source; /**< pull() as ever; -EAGAIN: mk_client_resume() follows; never called again
@@ -36,6 +32,16 @@ struct mk_client_content {
     bool (*trailer_at)(void *ctx, size_t i, mk_str *name, mk_str *value);
 };
 
+/** How often and how long an exchange tries. Routes set it with options: see mk_client_limits_read(). */
+struct mk_client_limits {
+    unsigned tries;       /**< at most so many servers; 0: 1 */
+    uint32_t response_ms; /**< at most so long until the response begins, from the request's last byte on;
+                             0: no limit */
+    uint32_t silence_ms;  /**< at most so long between two pieces of the response while mk_client_head() or
+                             mk_client_read() waits for one, or between two that are sent; 0: no limit. Not in
+                             another protocol */
+};
+
 /** What to ask. Texts, fields and this struct need to live during mk_client_start() alone, except where it
  * says otherwise. */
 struct mk_client_request {
@@ -46,9 +52,9 @@ struct mk_client_request {
      * HTTP: with one Host. Fields of the connection and of the framing are the client's own and are left out:
      * Connection, Content-Length, Expect, HTTP2-Settings, Keep-Alive, Proxy-Connection, Transfer-Encoding,
      * Upgrade, and TE, which only says whether trailers are wanted. Fields that Connection named must not be
-     * here. Other wires: CONTENT_LENGTH is left out, too.
+     * here. Other wires: they are variables, and CONTENT_LENGTH is left out.
      */
-    const struct mk_client_field *fields;
+    const struct mk_field_line *fields;
     size_t n_fields;
     int64_t length; /**< of the content; 0: none; MK_LENGTH_UNKNOWN: chunked, over HTTP alone */
     mk_str content; /**< all of it, if it is at hand (p is not NULL), in place of `length` and `source`; lives
@@ -59,13 +65,8 @@ struct mk_client_request {
                          send in it, and its end ends our direction */
     bool is_safe_to_repeat; /**< of a method that may be repeated (RFC 9110, section 9.2.2): another server
                                may be tried when one has failed before its response began */
-    unsigned tries;         /**< at most so many servers; 0: 1 */
+    struct mk_client_limits limits;
     struct mk_link_wish wish;
-    uint32_t response_ms; /**< at most so long until the response begins, from the request's last byte on;
-                             0: no limit */
-    uint32_t silence_ms;  /**< at most so long between two pieces of the response while mk_client_head() or
-                             mk_client_read() waits for one, or between two that are sent; 0: no limit. Not in
-                             another protocol */
     /** FastCGI: what the program writes to its standard error, a piece at a time; `ctx` is that of
      * mk_client_start(). May be NULL. */
     void (*on_error_text)(void *ctx, mk_str text);
@@ -105,6 +106,9 @@ MK_API int mk_client_head(struct mk_client *c);
 MK_API unsigned mk_client_status_of(int error);
 /** What went wrong, for a log: static text, never NULL. */
 MK_API const char *mk_client_problem(const struct mk_client *c);
+struct mk_request;
+/** Writes that to the error log of the host of this request, with the upstream and the server. */
+MK_API void mk_client_report(const struct mk_client *c, struct mk_request *request);
 
 /** Of the head that is there, as long as it is the last one. Fields of the connection and of the framing are
  * left out, and for wires other than HTTP `Status`. */
@@ -140,6 +144,21 @@ MK_API void mk_client_resume(struct mk_client *c);
  * the upstream; -1: none. */
 MK_API mk_str mk_client_server_name(const struct mk_client *c);
 MK_API int mk_client_server(const struct mk_client *c);
+
+/** The limits of a route that sets none: two servers, 60 s for each wait. */
+MK_API void mk_client_limits_init(struct mk_client_limits *limits);
+/** The options that mk_client_limits_read() reads, for the form of a handler. */
+#define MK_CLIENT_LIMITS_FORM "[tries=NUMBER] [wait=TIME] [silence=TIME]"
+/**
+ * Reads an option of a route, in bind() of a handler, if it is one of MK_CLIENT_LIMITS_FORM: 1. 0: it is
+ * another one. -EINVAL: the value is wrong, which has been reported. Both texts are slices of the route.
+ *
+ *     int e = mk_client_limits_read(spot, name, value, &route->limits);
+ *     if (e)
+ *         return e > 0;
+ */
+MK_API int mk_client_limits_read(const struct mk_conf_spot *spot, mk_str name, mk_str value,
+                                 struct mk_client_limits *limits);
 
 /** At any time; what is not complete is cancelled. NULL is fine. */
 MK_API void mk_client_free(struct mk_client *c);

@@ -112,6 +112,9 @@ MK_API bool mk_conf_spot_append(const struct mk_conf_spot *spot, void *vector, s
 /** The next word of *rest, quotes removed; absent at the end. False (reported) for a quote that is not
  * closed. */
 MK_API bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *word);
+/** A time as the keys of type MK_CONF_TIME take it, above 0, in milliseconds; or `off`, which is 0. False
+ * (reported) for anything else. */
+MK_API bool mk_conf_spot_time(const struct mk_conf_spot *spot, mk_str text, uint32_t *ms);
 /** A path seen from the folder of the file that says it; ends with a NUL. Absent when memory is out. */
 MK_API mk_str mk_conf_spot_path(const struct mk_conf_spot *spot, mk_str path);
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The words of HTTP that need numbers: its methods. */
+/* The words of HTTP that need numbers: its methods; and field lines. */
 #ifndef MONKEY_HTTP_H
 #define MONKEY_HTTP_H
 
@@ -26,6 +26,11 @@ enum mk_method {
 
 /** A set of methods: `MK_METHOD_BIT(MK_METHOD_GET) | MK_METHOD_BIT(MK_METHOD_HEAD)`. */
 #define MK_METHOD_BIT(method) (1u << (method))
+
+/** A field line; or, for programs that get those of CGI (RFC 3875, section 4.1), a variable. */
+struct mk_field_line {
+    mk_str name, value;
+};
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #ifndef MONKEY_RESPONSE_H
 #define MONKEY_RESPONSE_H
 
+#include <monkey/http.h>
 #include <monkey/source.h>
 #include <monkey/str.h>
 #include <stdint.h>
@@ -70,11 +71,6 @@ MK_API bool mk_response_field_at(const struct mk_response *r, size_t i, mk_str *
  * of them are more than 16 KB; -ENOMEM.
  */
 MK_API int mk_response_add_trailer(struct mk_response *r, mk_str name, mk_str value);
-
-/** A field line. */
-struct mk_field_line {
-    mk_str name, value;
-};
 
 /**
  * Sends an interim response ahead of the final one, from 102 to 199 (RFC 9110, section 15.2), with these

@@ -38,14 +38,6 @@ static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
     return MK_REFUSE;
 }
 
-static void report(struct proxy_call *c)
-{
-    mk_str server = mk_client_server_name(c->client);
-    mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s, server %.*s: %s",
-                   MK_STR_ARG(mk_upstream_name(c->route->upstream)),
-                   MK_STR_ARG(server.p ? server : MK_STR("none")), mk_client_problem(c->client));
-}
-
 /* ---- The content of the request ---- */
 
 /* The connection may have room for more at any time: then the server has to call us first. */
@@ -85,7 +77,7 @@ static int gather(struct proxy_call *c)
 
 static ssize_t fail_content(struct proxy_call *c, ssize_t e)
 {
-    report(c);
+    mk_client_report(c->client, c->request);
     (void)mk_response_fail(c->response, mk_client_status_of((int)e));
     return e;
 }
@@ -159,6 +151,8 @@ static enum mk_verdict open_tunnel(struct proxy_call *c)
     c->step = PROXY_TUNNEL;
     if (proxy_answer_copy(c))
         return refuse(c, 503);
+    if (c->route->limits_tunnel && mk_request_limit_tunnel(c->request, c->route->tunnel_ms))
+        return refuse(c, 503);
     int e = mk_response_open_tunnel(c->request, c->response, &tunnel, c);
     return e ? MK_REFUSE : MK_DONE;
 }
@@ -185,7 +179,7 @@ static enum mk_verdict answer(struct proxy_call *c)
         return MK_WAIT;
     }
     if (e) {
-        report(c);
+        mk_client_report(c->client, c->request);
         return refuse(c, mk_client_status_of(e));
     }
     if (mk_client_is_upgraded(c->client))
@@ -201,7 +195,7 @@ static enum mk_verdict start(struct proxy_call *c)
     mk_str upgrade = mk_request_tunnel(c->request);
     int64_t length = upgrade.p ? 0 : mk_request_length(c->request);
     enum mk_method method = mk_request_method(c->request);
-    struct mk_client_field *fields;
+    struct mk_field_line *fields;
     struct mk_client_request ask = {
         .to = c->route->upstream,
         .wire = MK_WIRE_HTTP,
@@ -211,9 +205,7 @@ static enum mk_verdict start(struct proxy_call *c)
         .content = mk_str_of(c->content, c->got),
         .upgrade = upgrade,
         .is_safe_to_repeat = IDEMPOTENT >> method & 1,
-        .tries = c->route->tries,
-        .response_ms = c->route->response_ms,
-        .silence_ms = c->route->silence_ms,
+        .limits = c->route->limits,
     };
     if (!ask.target.p)
         return refuse(c, 400);

@@ -10,7 +10,7 @@ enum { ADDED = 8, ADDRESS_MAX = 64, KEY_BYTES = 16 };
 struct list {
     struct mk_request *request;
     const struct proxy_route *route;
-    struct mk_client_field *at;
+    struct mk_field_line *at;
     size_t n;
     struct mk_buf text;
 };
@@ -71,7 +71,7 @@ static bool is_ours(mk_str name)
 
 static void add(struct list *l, mk_str name, mk_str value)
 {
-    l->at[l->n++] = (struct mk_client_field){name, value};
+    l->at[l->n++] = (struct mk_field_line){name, value};
 }
 
 /* What was written since then. */
@@ -184,13 +184,13 @@ static bool make_room(struct list *l, mk_str address)
     char *room = mk_request_alloc(l->request, n * sizeof *l->at + text);
     if (!room)
         return false;
-    l->at = (struct mk_client_field *)(void *)room;
+    l->at = (struct mk_field_line *)(void *)room;
     l->text = mk_buf_fixed(room + n * sizeof *l->at, text);
     return true;
 }
 
-int proxy_fields_make(struct mk_request *request, const struct proxy_route *route,
-                      struct mk_client_field **out, size_t *n)
+int proxy_fields_make(struct mk_request *request, const struct proxy_route *route, struct mk_field_line **out,
+                      size_t *n)
 {
     struct list l = {.request = request, .route = route};
     mk_str address = mk_request_peer(request);

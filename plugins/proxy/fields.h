@@ -8,7 +8,7 @@
 #include "route.h"
 
 /* They live as long as the request. 0 or -ENOMEM. */
-int proxy_fields_make(struct mk_request *request, const struct proxy_route *route,
-                      struct mk_client_field **out, size_t *n);
+int proxy_fields_make(struct mk_request *request, const struct proxy_route *route, struct mk_field_line **out,
+                      size_t *n);
 
 #endif

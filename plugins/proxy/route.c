@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "route.h"
 
-enum { KEEP = 32, TRIES = 2, RESPONSE_MS = 60000, SILENCE_MS = 60000, TRIES_MAX = 16 };
+enum { KEEP = 128 };
 
 const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [hash=address|path|cookie:NAME|field:NAME] "
-    "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tries=NUMBER] [wait=TIME] [silence=TIME]";
+    "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tunnel=TIME] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
     const struct mk_conf_spot *spot;
@@ -26,41 +26,6 @@ static bool read_switch(const struct words *w, bool *out)
 {
     *out = mk_str_eq(w->value, MK_STR("on"));
     return *out || mk_str_eq(w->value, MK_STR("off")) || fail(w, "`on` or `off`");
-}
-
-/* As times in the configuration: a number of s, or with ms, s, m or h. */
-static bool read_time(const struct words *w, uint32_t *out)
-{
-    static const struct {
-        mk_str unit;
-        uint64_t ms;
-    } units[] = {{MK_STR_INIT("ms"), 1},
-                 {MK_STR_INIT("s"), 1000},
-                 {MK_STR_INIT("m"), 60000},
-                 {MK_STR_INIT("h"), 3600000},
-                 {MK_STR_INIT(""), 1000}};
-    uint64_t n;
-    if (mk_str_eq(w->value, MK_STR("off"))) {
-        *out = 0;
-        return true;
-    }
-    for (size_t i = 0; i < MK_LEN(units); i++) {
-        mk_str digits = mk_str_first(w->value, w->value.len - units[i].unit.len);
-        if (!mk_str_ends(w->value, units[i].unit) || !mk_num_parse(digits, &n))
-            continue;
-        *out = n <= UINT32_MAX / units[i].ms ? (uint32_t)(n * units[i].ms) : 0;
-        return (n && *out) || fail(w, "a time above 0, or `off`");
-    }
-    return fail(w, "a time such as `30s`, or `off`");
-}
-
-static bool read_tries(const struct words *w, unsigned *out)
-{
-    uint64_t n;
-    if (!mk_num_parse(w->value, &n) || n < 1 || n > TRIES_MAX)
-        return fail(w, "a number from 1 to 16");
-    *out = (unsigned)n;
-    return true;
 }
 
 static bool read_host(const struct words *w, struct proxy_route *r)
@@ -128,13 +93,12 @@ static bool read_option(struct words *w)
         return read_switch(w, &r->rewrites_redirects);
     if (mk_str_eq(name, MK_STR("cookies")))
         return read_switch(w, &r->rewrites_cookies);
-    if (mk_str_eq(name, MK_STR("tries")))
-        return read_tries(w, &r->tries);
-    if (mk_str_eq(name, MK_STR("wait")))
-        return read_time(w, &r->response_ms);
-    if (mk_str_eq(name, MK_STR("silence")))
-        return read_time(w, &r->silence_ms);
-    return fail(w, "host, forwarded, hash, sticky, redirects, cookies, tries, wait or silence");
+    if (mk_str_eq(name, MK_STR("tunnel")))
+        return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
+    int e = mk_client_limits_read(w->spot, name, value, &r->limits);
+    if (e)
+        return e > 0;
+    return fail(w, "host, forwarded, hash, sticky, redirects, cookies, tunnel, tries, wait or silence");
 }
 
 /* ---- The target ---- */
@@ -188,9 +152,7 @@ bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data
     struct words w = {.spot = spot, .route = r};
     if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
         return false;
-    r->tries = TRIES;
-    r->response_ms = RESPONSE_MS;
-    r->silence_ms = SILENCE_MS;
+    mk_client_limits_init(&r->limits);
     r->rewrites_redirects = true;
     for (;;) {
         if (!mk_conf_spot_word(spot, &words, &w.word))

@@ -3,7 +3,7 @@
 #ifndef PROXY_ROUTE_H
 #define PROXY_ROUTE_H
 
-#include <monkey/upstream.h>
+#include <monkey/client.h>
 
 enum proxy_forwarded { PROXY_FORWARDED_REPLACE, PROXY_FORWARDED_APPEND, PROXY_FORWARDED_OFF };
 
@@ -21,8 +21,9 @@ struct proxy_route {
     mk_str hash_name; /* of the cookie or field */
     mk_str sticky;    /* the cookie that names a server; absent: none */
     bool rewrites_redirects, rewrites_cookies;
-    unsigned tries;
-    uint32_t response_ms, silence_ms;
+    bool limits_tunnel;
+    uint32_t tunnel_ms; /* 0: no limit */
+    struct mk_client_limits limits;
 };
 
 bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data);

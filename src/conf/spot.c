@@ -2,6 +2,7 @@
 /* What a value parser can query and report about the place of its value. */
 #include "conf/path.h"
 #include "conf/table.h"
+#include "conf/value.h"
 
 mk_str mk_conf_spot_key(const struct mk_conf_spot *spot)
 {
@@ -40,6 +41,19 @@ bool mk_conf_spot_word(const struct mk_conf_spot *spot, mk_str *rest, mk_str *wo
     if (e == -EINVAL)
         mk_conf_spot_error(spot, *word, "a quote is not closed, or text follows it without a blank");
     return e == 0;
+}
+
+bool mk_conf_spot_time(const struct mk_conf_spot *spot, mk_str text, uint32_t *ms)
+{
+    uint64_t n = 0;
+    bool is_off = mk_str_eq_nocase(text, MK_STR("off"));
+    if (!is_off && (mk_conf_value_time(text, 0, &n) || n == 0 || n > UINT32_MAX)) {
+        mk_conf_spot_error(spot, text, "expected a time above 0 such as `30s`, or `off`, not `%.*s`",
+                           MK_CONF_REPORT_ARG(text));
+        return false;
+    }
+    *ms = (uint32_t)n;
+    return true;
 }
 
 mk_str mk_conf_spot_path(const struct mk_conf_spot *spot, mk_str path)

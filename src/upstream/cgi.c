@@ -10,7 +10,7 @@ enum { OWN_MAX = 36, OWN_TEXT = 512 };
 struct list {
     struct mk_request *request;
     const struct mk_cgi_options *options;
-    struct mk_client_field *at;
+    struct mk_field_line *at;
     size_t n;
     struct mk_buf text; /* what is written for this; it has room for all of it */
 };
@@ -26,7 +26,7 @@ static bool is_set(const struct list *l, mk_str name)
 static void add(struct list *l, mk_str name, mk_str value)
 {
     if (value.p && !is_set(l, name))
-        l->at[l->n++] = (struct mk_client_field){name, value};
+        l->at[l->n++] = (struct mk_field_line){name, value};
 }
 
 #define ADD(l, name, value) add(l, MK_STR(name), value)
@@ -257,12 +257,12 @@ static bool make_room(struct list *l)
     char *room = mk_request_alloc(l->request, n * sizeof *l->at + text);
     if (!room)
         return false;
-    l->at = (struct mk_client_field *)(void *)room;
+    l->at = (struct mk_field_line *)(void *)room;
     l->text = mk_buf_fixed(room + n * sizeof *l->at, text);
     return true;
 }
 
-int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_client_field **out,
+int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_field_line **out,
                      size_t *n)
 {
     struct list l = {.request = r, .options = o};

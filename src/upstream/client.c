@@ -144,7 +144,7 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
         .is_safe_to_repeat = ask->is_safe_to_repeat,
         .is_tls = mk_upstream_is_tls(ask->to),
         .wish = ask->wish,
-        .tries = ask->tries,
+        .limits = ask->limits,
         .wants_fresh = ask->wish.fresh,
         .server = -1,
         .content = {.text = ask->content,
@@ -152,8 +152,6 @@ static struct mk_client *make(struct mk_worker *w, const struct mk_client_reques
                     .ctx = ask->source_ctx,
                     .length = ask->length},
         .input.on_error_text = ask->on_error_text,
-        .response_ms = ask->response_ms,
-        .silence_ms = ask->silence_ms,
         .upgrade_len = ask->upgrade.len,
     };
     if (ask->upgrade.len)

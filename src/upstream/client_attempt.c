@@ -67,12 +67,12 @@ static bool has_other_servers(const struct mk_client *c)
 static bool choose_other(struct mk_client *c)
 {
     int server = mk_link_server(c->link);
-    if (!c->is_safe_to_repeat || c->tries <= 1 || server < 0)
+    if (!c->is_safe_to_repeat || c->limits.tries <= 1 || server < 0)
         return false;
     c->wish.avoid |= UINT64_C(1) << server;
     c->wish.server = -1;
     c->wish.fresh = c->wants_fresh;
-    c->tries--;
+    c->limits.tries--;
     return has_other_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 

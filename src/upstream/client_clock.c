@@ -5,10 +5,10 @@ static uint32_t limit_of(const struct mk_client *c)
 {
     switch ((enum mk_client_awaits)c->awaits) {
     case MK_CLIENT_AWAITS_RESPONSE:
-        return c->response_ms;
+        return c->limits.response_ms;
     case MK_CLIENT_AWAITS_ROOM:
     case MK_CLIENT_AWAITS_PIECE:
-        return c->silence_ms;
+        return c->limits.silence_ms;
     case MK_CLIENT_AWAITS_NOTHING:
         break;
     }
@@ -18,7 +18,7 @@ static uint32_t limit_of(const struct mk_client *c)
 bool mk_client_clock_start(struct mk_client *c, void (*on_due)(void *c), void (*on_later)(void *c))
 {
     c->on_later = on_later;
-    if (!c->response_ms && !c->silence_ms)
+    if (!c->limits.response_ms && !c->limits.silence_ms)
         return true;
     c->alarm = mk_alarm_new(c->worker, on_due, c);
     return c->alarm;

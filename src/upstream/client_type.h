@@ -69,9 +69,10 @@ struct mk_client {
     int error;       /* why it failed, or why output is MK_CLIENT_OUTPUT_BROKEN */
     const char *problem;
 
+    struct mk_client_limits limits; /* `tries`: servers that may still be asked, this one included */
+
     /* Attempts. */
     struct mk_link_wish wish;
-    unsigned tries; /* servers that may still be asked, this one included */
     bool wants_fresh;
     mk_str server_name; /* of the last connection, once it was given back */
     int server;
@@ -91,7 +92,6 @@ struct mk_client {
     struct mk_buf trailers;
 
     /* Waiting. */
-    uint32_t response_ms, silence_ms;
     struct mk_alarm *alarm;    /* NULL: there is no limit */
     uint64_t since_ms;         /* what we await */
     uint64_t rings_ms;         /* when the alarm does; 0: it is not set */

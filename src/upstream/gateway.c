@@ -85,14 +85,6 @@ static enum mk_verdict refuse(struct call *c, unsigned status)
     return MK_REFUSE;
 }
 
-static void report(struct call *c)
-{
-    mk_str server = mk_client_server_name(c->client);
-    mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s, server %.*s: %s",
-                   MK_STR_ARG(mk_upstream_name(c->route->upstream)),
-                   MK_STR_ARG(server.p ? server : MK_STR("none")), mk_client_problem(c->client));
-}
-
 static void on_ready(void *ctx)
 {
     mk_request_resume(((struct call *)ctx)->request);
@@ -132,7 +124,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     ssize_t n = mk_client_read(c->client, room, cap);
     if (n >= 0 || n == -EAGAIN)
         return n;
-    report(c);
+    mk_client_report(c->client, c->request);
     (void)mk_response_fail(c->response, mk_client_status_of((int)n));
     return n;
 }
@@ -202,7 +194,7 @@ static enum mk_verdict answer(struct call *c)
         return MK_WAIT;
     }
     if (e) {
-        report(c);
+        mk_client_report(c->client, c->request);
         return refuse(c, mk_client_status_of(e));
     }
     if (mk_client_is_local_redirect(c->client))
@@ -238,7 +230,7 @@ static bool make_variables(struct call *c, struct mk_client_request *ask)
 {
     const struct mk_gateway_route *route = c->route;
     const struct place *place = mk_host_data(mk_request_site(c->request), route->gateway->plugin);
-    struct mk_client_field *variables;
+    struct mk_field_line *variables;
     struct mk_cgi_options options = {.script_name = c->script,
                                      .document_root = route->root.p ? route->root : place->real,
                                      .path_info = c->info,
@@ -266,10 +258,8 @@ static enum mk_verdict start(struct call *c)
         .wire = c->route->gateway->wire,
         .method = mk_request_method_text(c->request),
         .is_safe_to_repeat = IDEMPOTENT >> mk_request_method(c->request) & 1,
-        .tries = c->route->tries,
+        .limits = c->route->limits,
         .wish = {.server = -1},
-        .response_ms = c->route->response_ms,
-        .silence_ms = c->route->silence_ms,
         .on_error_text = on_error_text,
     };
     mk_gateway_content_add(&c->content, &ask);

@@ -3,8 +3,6 @@
 
 #include <monkey/text.h>
 
-enum { TRIES = 2, RESPONSE_MS = 60000, SILENCE_MS = 60000, TRIES_MAX = 16 };
-
 struct words {
     const struct mk_conf_spot *spot;
     struct mk_gateway_route *route;
@@ -18,41 +16,6 @@ static bool fail(const struct words *w, const char *expected)
 }
 
 /* ---- Values ---- */
-
-/* As times in the configuration: a number of s, or with ms, s, m or h. */
-static bool read_time(const struct words *w, uint32_t *out)
-{
-    static const struct {
-        mk_str unit;
-        uint64_t ms;
-    } units[] = {{MK_STR_INIT("ms"), 1},
-                 {MK_STR_INIT("s"), 1000},
-                 {MK_STR_INIT("m"), 60000},
-                 {MK_STR_INIT("h"), 3600000},
-                 {MK_STR_INIT(""), 1000}};
-    uint64_t n;
-    if (mk_str_eq(w->value, MK_STR("off"))) {
-        *out = 0;
-        return true;
-    }
-    for (size_t i = 0; i < MK_LEN(units); i++) {
-        mk_str digits = mk_str_first(w->value, w->value.len - units[i].unit.len);
-        if (!mk_str_ends(w->value, units[i].unit) || !mk_num_parse(digits, &n))
-            continue;
-        *out = n <= UINT32_MAX / units[i].ms ? (uint32_t)(n * units[i].ms) : 0;
-        return (n && *out) || fail(w, "a time above 0, or `off`");
-    }
-    return fail(w, "a time such as `30s`, or `off`");
-}
-
-static bool read_tries(const struct words *w)
-{
-    uint64_t n;
-    if (!mk_num_parse(w->value, &n) || n < 1 || n > TRIES_MAX)
-        return fail(w, "a number from 1 to 16");
-    w->route->tries = (unsigned)n;
-    return true;
-}
 
 /* Not seen from the folder of the configuration: it may be that of another container. */
 static bool read_root(const struct words *w)
@@ -75,7 +38,7 @@ static bool read_split(const struct words *w)
 
 static bool read_set(const struct words *w)
 {
-    struct mk_client_field field = {.value = w->value};
+    struct mk_field_line field = {.value = w->value};
     field.name = mk_str_cut(&field.value, '=');
     if (!field.value.p || !mk_is_token(field.name))
         return fail(w, "a variable, such as `set=APP_ENV=production`");
@@ -99,12 +62,9 @@ static bool read_option(struct words *w)
         return read_split(w);
     if (mk_str_eq(name, MK_STR("set")))
         return read_set(w);
-    if (mk_str_eq(name, MK_STR("tries")))
-        return read_tries(w);
-    if (mk_str_eq(name, MK_STR("wait")))
-        return read_time(w, &r->response_ms);
-    if (mk_str_eq(name, MK_STR("silence")))
-        return read_time(w, &r->silence_ms);
+    int e = mk_client_limits_read(w->spot, name, value, &r->limits);
+    if (e)
+        return e > 0;
     return fail(w, "root, split, set, stream, tries, wait or silence");
 }
 
@@ -139,12 +99,9 @@ static void begin(struct mk_gateway_route *r, const struct mk_gateway *gateway,
                   const struct mk_conf_spot *spot)
 {
     mk_str pattern = mk_conf_spot_key(spot), extension = mk_gateway_route_extension(pattern);
-    *r = (struct mk_gateway_route){.gateway = gateway,
-                                   .prefix = mk_gateway_route_prefix(pattern),
-                                   .split = extension,
-                                   .tries = TRIES,
-                                   .response_ms = RESPONSE_MS,
-                                   .silence_ms = SILENCE_MS};
+    *r = (struct mk_gateway_route){
+        .gateway = gateway, .prefix = mk_gateway_route_prefix(pattern), .split = extension};
+    mk_client_limits_init(&r->limits);
     if (!extension.p && gateway->split)
         r->split = mk_str_from_c(gateway->split);
 }

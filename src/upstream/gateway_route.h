@@ -11,11 +11,10 @@ struct mk_gateway_route {
     mk_str root;   /* as the server behind sees it; absent: where it really is */
     mk_str split;  /* how names of scripts end; absent: there are no files */
     mk_str prefix; /* of the pattern, without a slash at its end: SCRIPT_NAME where there are no files */
-    struct mk_client_field *set;
+    struct mk_field_line *set;
     size_t n_set;
     bool streams;
-    unsigned tries;
-    uint32_t response_ms, silence_ms;
+    struct mk_client_limits limits;
 };
 
 /* The extension in a pattern such as `*.php` or `/blog/?*.php/?*`; absent: it has none. */

@@ -127,7 +127,8 @@ static const struct mk_conf_key keys[] = {
      .parse = parse_number,
      .show = show_number,
      .def = "auto",
-     .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none."},
+     .help = "Idle connections to each server that one worker keeps for the next requests; 0 keeps none. "
+             "`auto` is what the handler prefers: 128 for `proxy`."},
     {.name = "IdleTime",
      .type = MK_CONF_TIME,
      AT(idle_ms),

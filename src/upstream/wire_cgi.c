@@ -4,7 +4,7 @@
 #include "base/num.h"
 
 /* A NUL would end a value of SCGI, and every value in programs of C; environments end a name with `=`. */
-static bool is_variable(const struct mk_client_field *f)
+static bool is_variable(const struct mk_field_line *f)
 {
     return f->name.len && mk_str_find(f->name, '\0') == MK_STR_NONE &&
            mk_str_find(f->name, '=') == MK_STR_NONE && mk_str_find(f->value, '\0') == MK_STR_NONE;

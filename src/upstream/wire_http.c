@@ -64,7 +64,7 @@ static bool names_trailers(mk_str value)
     return false;
 }
 
-static bool write_field(struct writer *w, const struct mk_client_field *field)
+static bool write_field(struct writer *w, const struct mk_field_line *field)
 {
     enum mk_field_id id = mk_field_find_id(field->name);
     bool is_name = id != MK_FIELD_OTHER || mk_is_token(field->name);

@@ -47,7 +47,7 @@ static void prepare(struct call *call, const struct plan *plan, mk_str in)
     }
     call->room = plan->room;
     call->ask.wire = plan->wire;
-    call->ask.response_ms = 1000;
+    call->ask.limits.response_ms = 1000;
     if (plan->head)
         call->ask.method = MK_STR("HEAD");
     if (plan->upgrade && plan->wire == MK_WIRE_HTTP)

@@ -2,6 +2,7 @@
 """The reverse proxy, in front of a server that does what each test says."""
 import json
 import socket
+import threading
 import time
 
 import pytest
@@ -249,6 +250,26 @@ def test_connections_are_kept(proxy, backend):
     for _ in range(20):
         assert server.get("/").status == 200
     assert backend.connections == 1
+
+
+def test_many_connections_are_kept(proxy):
+    """More than 32, which is what one page of a busy application takes."""
+    together = threading.Barrier(40)
+
+    def reply(asked):
+        together.wait(20)
+        return response("fine")
+
+    with Backend(reply) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        for _ in range(2):
+            clients = [server.connect() for _ in range(40)]
+            for c in clients:
+                c.ask("/")
+            assert {c.read("GET").text for c in clients} == {"fine"}
+            for c in clients:
+                c.close()
+        assert backend.connections == 40
 
 
 def test_a_kept_connection_that_ends_meanwhile_is_replaced(proxy, backend):
@@ -501,6 +522,21 @@ def test_a_websocket_is_a_tunnel(proxy):
             assert c.read_exactly(5) == b"HELLO"
 
 
+def test_a_silent_tunnel_ends_after_the_time_of_its_route(proxy):
+    def script(connection):
+        while b"\r\n\r\n" not in connection.recv(65536):
+            pass
+        connection.sendall(b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+        connection.recv(1)
+
+    with Backend(script=script) as backend:
+        server = proxy(f"/* proxy http://{backend.address} tunnel=100ms")
+        with server.connect() as c:
+            c.send(b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+            assert c.read_head().status == 101
+            c.expect_end()
+
+
 def test_an_upgrade_that_is_refused_is_a_response(proxy):
     with Backend(lambda asked: response("no", "403 Forbidden")) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
@@ -516,6 +552,7 @@ def test_an_upgrade_that_is_refused_is_a_response(proxy):
 @pytest.mark.parametrize("route, says", [
     ("/* proxy", "expects http"), ("/* proxy 127.0.0.1:1", "a target such as"), ("/* proxy http://127.0.0.1:x", "is not a server"),
     ("/* proxy http://a:1 tries=0", "a number from 1"), ("/* proxy http://a:1 wait=x", "a time"),
+    ("/* proxy http://a:1 tunnel=0", "a time above 0"),
     ("/* proxy http://a:1 host=", "an option"), ("/* proxy http://a:1 x=y", "expected host"),
     ("*.x proxy http://a:1/y", "must begin with `/`"), ("/* proxy http://a:1/y?z", "without a query"),
     ("/* proxy http://a:1 hash=cookie", "cookie:NAME")])

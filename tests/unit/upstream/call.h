@@ -30,7 +30,7 @@ struct call {
     bool cannot_rewind;
 };
 
-static const struct mk_client_field call_fields[] = {{MK_STR_INIT("Host"), MK_STR_INIT("example.org")}};
+static const struct mk_field_line call_fields[] = {{MK_STR_INIT("Host"), MK_STR_INIT("example.org")}};
 
 /* ---- Its source ---- */
 

@@ -78,7 +78,7 @@ static void why_there_is_no_connection_is_handed_on(void **state)
     for (size_t i = 0; i < MK_LEN(errors); i++) {
         struct call call;
         begin(&call);
-        call.ask.tries = 3; /* the connection has tried them all */
+        call.ask.limits.tries = 3; /* the connection has tried them all */
         struct mk_link *l = fake_add(MK_STR(""), -EAGAIN);
         l->state = errors[i];
         call_start(&call);
@@ -339,7 +339,7 @@ static void begin_with(struct call *call, unsigned tries)
 {
     begin(call);
     fake.n_servers = 3;
-    call->ask.tries = tries;
+    call->ask.limits.tries = tries;
     call->ask.wish.server = 1;
     for (int i = 0; i < 3; i++) {
         struct mk_link *l = fake_add(MK_STR(""), 0);

@@ -11,8 +11,8 @@
         MK_STR_INIT(name), MK_STR_INIT(value)                                                                \
     }
 
-static const struct mk_client_field variables[] = {FIELD("A", "b"), FIELD("CONTENT_LENGTH", "77"),
-                                                   FIELD("SCGI", "2"), FIELD("EMPTY", "")};
+static const struct mk_field_line variables[] = {FIELD("A", "b"), FIELD("CONTENT_LENGTH", "77"),
+                                                 FIELD("SCGI", "2"), FIELD("EMPTY", "")};
 
 static void begin(struct call *call, enum mk_wire wire, mk_str in, int in_end)
 {
@@ -137,8 +137,8 @@ static void expect_refusal(struct call *call, int error)
 
 static void what_cannot_be_handed_over_is_refused(void **state)
 {
-    static const struct mk_client_field bad[] = {FIELD("", "x"), FIELD("A=B", "x"), FIELD("A\0B", "x"),
-                                                 FIELD("A", "x\0y")};
+    static const struct mk_field_line bad[] = {FIELD("", "x"), FIELD("A=B", "x"), FIELD("A\0B", "x"),
+                                               FIELD("A", "x\0y")};
     (void)state;
     for (enum mk_wire wire = MK_WIRE_FASTCGI; wire <= MK_WIRE_UWSGI; wire++) {
         struct call call;
@@ -158,19 +158,19 @@ static void what_cannot_be_handed_over_is_refused(void **state)
 }
 
 /* One variable of that length, named A. */
-static void begin_long(struct call *call, enum mk_wire wire, struct mk_client_field *field, size_t len)
+static void begin_long(struct call *call, enum mk_wire wire, struct mk_field_line *field, size_t len)
 {
     static char value[128 * 1024];
     begin(call, wire, MK_STR(""), -EAGAIN);
     memset(value, 'v', sizeof value);
-    *field = (struct mk_client_field){.name = MK_STR("A"), .value = mk_str_of(value, len)};
+    *field = (struct mk_field_line){.name = MK_STR("A"), .value = mk_str_of(value, len)};
     call->ask.fields = field;
     call->ask.n_fields = 1;
 }
 
 static void uwsgi_takes_64_kb(void **state)
 {
-    struct mk_client_field field;
+    struct mk_field_line field;
     struct call call;
     (void)state;
     begin_long(&call, MK_WIRE_UWSGI, &field, 65535 - 5);
@@ -381,7 +381,7 @@ static void another_server_is_asked_when_one_is_overloaded(void **state)
     (void)state;
     begin(&call, MK_WIRE_FASTCGI, MK_STR(END("\2")), -EAGAIN);
     fake.n_servers = 2;
-    call.ask.tries = 2;
+    call.ask.limits.tries = 2;
     struct mk_link *other = fake_add(MK_STR(OUT("\7", "A: b\n\nx") END("\0")), -EAGAIN);
     other->is_gradual = true;
     other->server = 1;

@@ -10,8 +10,8 @@ static void begin(struct call *call)
 {
     fake_init();
     call_init(call);
-    call->ask.response_ms = RESPONSE_MS;
-    call->ask.silence_ms = SILENCE_MS;
+    call->ask.limits.response_ms = RESPONSE_MS;
+    call->ask.limits.silence_ms = SILENCE_MS;
     fake_add(MK_STR(REPLY), -EAGAIN)->is_gradual = true;
 }
 
@@ -205,7 +205,7 @@ static void another_server_has_its_own_time(void **state)
     (void)state;
     begin(&call);
     fake.n_servers = 2;
-    call.ask.tries = 2;
+    call.ask.limits.tries = 2;
     struct mk_link *other = fake_add(MK_STR(REPLY), -EAGAIN);
     other->is_gradual = true;
     other->server = 1;
@@ -225,14 +225,14 @@ static void without_limits_there_is_no_alarm(void **state)
     struct call call;
     (void)state;
     begin(&call);
-    call.ask.response_ms = call.ask.silence_ms = 0;
+    call.ask.limits.response_ms = call.ask.limits.silence_ms = 0;
     call_start(&call);
     assert_int_equal(fake.n_alarms, 0);
     pass(&call, 1 << 30);
     arrive(&call, SIZE_MAX);
     expect_reply(&call);
     begin(&call);
-    call.ask.response_ms = 0; /* the other one holds */
+    call.ask.limits.response_ms = 0; /* the other one holds */
     call_start(&call);
     pass(&call, 100 * RESPONSE_MS);
     arrive(&call, 1);

@@ -35,7 +35,7 @@ static bool play(void)
     struct call call;
     prepare(&call);
     call.ask.wire = wire;
-    call.ask.response_ms = 1000;
+    call.ask.limits.response_ms = 1000;
     call_send(&call, MK_STR("hello"), wire != MK_WIRE_HTTP);
     call.ask.source = &call_source_again;
     call.client = mk_client_start(NULL, &call.ask, call_on_ready, &call);

@@ -13,7 +13,7 @@ static char large[3 << 20];
 
 struct request {
     const char *method, *target;
-    struct mk_client_field fields[4];
+    struct mk_field_line fields[4];
     size_t n_fields;
     int64_t length;
     const char *upgrade;
@@ -235,9 +235,9 @@ static void content_of_unknown_length_is_chunked(void **state)
 
 static bool trailer_at(void *ctx, size_t i, mk_str *name, mk_str *value)
 {
-    static const struct mk_client_field trailers[] = {FIELD("A", "b"), FIELD("Content-Length", "5"),
-                                                      FIELD("C\n", "d"), FIELD("E", "f\r\nG: h"),
-                                                      FIELD("I", " j ")};
+    static const struct mk_field_line trailers[] = {FIELD("A", "b"), FIELD("Content-Length", "5"),
+                                                    FIELD("C\n", "d"), FIELD("E", "f\r\nG: h"),
+                                                    FIELD("I", " j ")};
     (void)ctx;
     if (i >= MK_LEN(trailers))
         return false;
