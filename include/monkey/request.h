@@ -128,6 +128,19 @@ enum mk_file_kind { MK_FILE_REGULAR, MK_FILE_FOLDER, MK_FILE_OTHER };
  *     if (mk_request_look(request, mk_request_path(request), &id) == MK_FILE_REGULAR && id.size < 1000)
  */
 MK_API int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id);
+/**
+ * The script that the path of the request leads to: its first part, from the left, that is a regular file
+ * beneath the document root, as mk_request_look() finds it, and ends with `extension`, if that is not empty.
+ * *info is the rest of the path. A path that goes through another file leads to no script, so
+ * nothing else is ever run; a hidden file is none unless such files are shown. 0, or the status that the
+ * request deserves: 404 if there is none; then *name is what was looked for, or absent if no part has that
+ * extension.
+ *
+ *     mk_str script, info;
+ *     unsigned status = mk_request_find_script(request, MK_STR(".lua"), &script, &info);
+ */
+MK_API unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk_str *name,
+                                       mk_str *info);
 /** The absolute file name of a path, whether or not it exists; NUL-terminated. Absent when memory is out, the
  * host has no root, or the path is invalid. */
 MK_API mk_str mk_request_file_name(const struct mk_request *r, mk_str path);

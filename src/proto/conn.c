@@ -363,13 +363,17 @@ ssize_t mk_conn_fill(struct mk_conn *c)
     return n;
 }
 
-mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out)
+mk_err mk_conn_local(struct mk_conn *c, struct mk_peer *out)
 {
     struct mk_addr local;
-    mk_err e = mk_addr_of_socket(c->stream.fd, &local);
-    if (!e)
-        mk_addr_to_peer(&local, out);
-    return e;
+    mk_err e = c->knows_local ? 0 : mk_addr_of_socket(c->stream.fd, &local);
+    if (e)
+        return e;
+    if (!c->knows_local)
+        mk_addr_to_peer(&local, &c->local);
+    c->knows_local = true;
+    *out = c->local;
+    return 0;
 }
 
 void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out)

@@ -106,8 +106,10 @@ struct mk_conn {
     struct mk_rate rate;
     uint32_t n_requests;
     struct mk_peer peer;
+    struct mk_peer local; /* our end, once it was asked for: see knows_local */
     uint8_t state, clock;
-    uint8_t standing;      /* enum mk_conn_standing */
+    uint8_t standing; /* enum mk_conn_standing */
+    bool knows_local;
     uint16_t hooks_passed; /* of the service's accept hooks */
     bool readable;         /* the socket may have bytes for us: it has not said EAGAIN since its last event */
     bool ended;            /* the peer has said that it will send no more */
@@ -143,8 +145,8 @@ static inline void mk_conn_stop_clock(struct mk_conn *c)
     c->clock = MK_CLOCK_NONE;
 }
 
-/* Our end of it. */
-mk_err mk_conn_local(const struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
+/* Our end of it; the first call for a connection is a system call. */
+mk_err mk_conn_local(struct mk_conn *c, struct mk_peer *out) MK_MUST_USE;
 /* What was agreed upon; nothing (all zero before) for a plain one. */
 void mk_conn_tls(const struct mk_conn *c, struct mk_tls_facts *out);
 

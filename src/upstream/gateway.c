@@ -7,7 +7,6 @@
 #include "upstream/gateway_content.h"
 #include "upstream/gateway_errors.h"
 #include "upstream/gateway_route.h"
-#include "upstream/gateway_script.h"
 
 enum { PIECE = 4096 }; /* of content that comes with the head, and is sent with it */
 
@@ -297,7 +296,7 @@ static enum mk_verdict begin(struct mk_request *request, struct mk_response *res
     struct call call = {.request = request, .response = response, .route = route};
     unsigned status = 0;
     if (route->split.p)
-        status = mk_gateway_script_find(request, route->split, &call.script, &call.info);
+        status = mk_request_find_script(request, route->split, &call.script, &call.info);
     else
         split_path(route, mk_request_path(request), &call.script, &call.info);
     if (status == 404) {

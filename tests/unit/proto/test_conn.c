@@ -218,6 +218,28 @@ static void an_idle_connection_is_small(void **state)
     assert_true(sizeof(struct mk_conn) <= 256);
 }
 
+static void the_local_address_costs_one_system_call(void **state)
+{
+    (void)state;
+    int client, pipe_ends[2];
+    struct mk_peer local = {0};
+    struct mk_conn *c = open_conn(&client);
+    assert_int_equal(pipe(pipe_ends), 0);
+    assert_int_equal(mk_conn_local(c, &local), 0);
+    assert_true(local.is_unix);
+    assert_int_equal(dup2(pipe_ends[0], c->stream.fd), c->stream.fd); /* it could not say any more */
+    local.is_unix = false;
+    assert_int_equal(mk_conn_local(c, &local), 0);
+    assert_true(local.is_unix);
+    mk_conn_close(c, MK_ENDING_DONE);
+    struct mk_conn *other = open_conn(&client);
+    assert_int_equal(dup2(pipe_ends[0], other->stream.fd), other->stream.fd);
+    assert_int_equal(mk_conn_local(other, &local), -ENOTSOCK); /* it does not know that of another */
+    mk_conn_close(other, MK_ENDING_DONE);
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+}
+
 /* ---- Resuming ---- */
 
 static void a_resumed_connection_is_called_once_in_the_turn(void **state)
@@ -478,6 +500,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(closing_happens_once, start, stop),
         cmocka_unit_test_setup_teardown(memory_is_used_again_when_the_turn_is_over, start, stop),
         cmocka_unit_test(an_idle_connection_is_small),
+        cmocka_unit_test_setup_teardown(the_local_address_costs_one_system_call, start, stop),
         cmocka_unit_test_setup_teardown(a_resumed_connection_is_called_once_in_the_turn, start, stop),
         cmocka_unit_test_setup_teardown(what_was_not_used_is_kept, start, stop),
         cmocka_unit_test_setup_teardown(a_short_read_has_emptied_the_socket, start, stop),

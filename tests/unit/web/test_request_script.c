@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <fcntl.h>
+#include <monkey/request.h>
 
 #include "unit/test.h"
-#include "upstream/gateway_script.h"
 
 /* A site: folders end with a slash. */
-static const char *const files[] = {"/a.php",         "/uploads/", "/uploads/a.jpg", "/lib.php/",
-                                    "/lib.php/b.php", "/.git/",    "/.git/c.php",    NULL};
+static const char *const files[] = {"/a.php", "/uploads/",   "/uploads/a.jpg", "/lib.php/", "/lib.php/b.php",
+                                    "/.git/", "/.git/c.php", "/pipe.php",      NULL};
 
 struct mk_request {
     mk_str path;
     bool encoded_slash, shows_dots;
-    int fails; /* each mk_request_open() */
-    unsigned n_opened;
+    int fails; /* each mk_request_look() */
+    unsigned n_looks;
 };
 
 mk_str mk_request_path(const struct mk_request *r)
@@ -31,9 +30,10 @@ bool mk_request_shows_dot_files(const struct mk_request *r)
     return r->shows_dots;
 }
 
-int mk_request_open(const struct mk_request *r, mk_str path)
+int mk_request_look(const struct mk_request *r, mk_str path, struct mk_file_id *id)
 {
-    ((struct mk_request *)(uintptr_t)r)->n_opened++;
+    ((struct mk_request *)(uintptr_t)r)->n_looks++;
+    assert_null(id);
     if (r->fails)
         return r->fails;
     for (size_t i = 0; files[i]; i++) {
@@ -41,7 +41,9 @@ int mk_request_open(const struct mk_request *r, mk_str path)
         bool folder = mk_str_ends(file, MK_STR("/"));
         mk_str name = mk_str_first(file, file.len - folder);
         if (mk_str_eq(name, path))
-            return open(folder ? "/" : "/proc/self/exe", O_RDONLY | O_CLOEXEC);
+            return folder                                 ? MK_FILE_FOLDER
+                   : mk_str_eq(name, MK_STR("/pipe.php")) ? MK_FILE_OTHER
+                                                          : MK_FILE_REGULAR;
         if (!folder && mk_str_starts(path, name) && path.p[name.len] == '/')
             return -ENOTDIR;
     }
@@ -51,7 +53,7 @@ int mk_request_open(const struct mk_request *r, mk_str path)
 static unsigned find(const char *path, mk_str *name, mk_str *info)
 {
     struct mk_request r = {.path = mk_str_from_c(path)};
-    return mk_gateway_script_find(&r, MK_STR(".php"), name, info);
+    return mk_request_find_script(&r, MK_STR(".php"), name, info);
 }
 
 static void expect(const char *path, unsigned status, const char *want_name, const char *want_info)
@@ -69,6 +71,34 @@ static void the_script_is_the_first_file_with_the_extension(void **state)
     expect("/a.php/", 0, "/a.php", "/");
     expect("/a.php/x/y.php", 0, "/a.php", "/x/y.php");
     expect("/lib.php/b.php/z", 0, "/lib.php/b.php", "/z");
+}
+
+/* Without an extension, and after so many looks. */
+static void expect_without(const char *path, unsigned status, const char *want_name, const char *want_info,
+                           unsigned n_looks)
+{
+    struct mk_request r = {.path = mk_str_from_c(path)};
+    mk_str name, info;
+    assert_int_equal(mk_request_find_script(&r, MK_STR(""), &name, &info), status);
+    assert_int_equal(r.n_looks, n_looks);
+    if (status)
+        return;
+    assert_true(mk_str_eq(name, mk_str_from_c(want_name)));
+    assert_true(mk_str_eq(info, mk_str_from_c(want_info)));
+}
+
+static void without_an_extension_any_file_will_do(void **state)
+{
+    (void)state;
+    expect_without("/a.php", 0, "/a.php", "", 1);
+    expect_without("/uploads/a.jpg", 0, "/uploads/a.jpg", "", 1);
+    expect_without("/uploads/a.jpg/", 0, "/uploads/a.jpg", "/", 1);
+    expect_without("/uploads/a.jpg/x/y", 0, "/uploads/a.jpg", "/x/y", 3);
+    expect_without("/uploads", 404, NULL, NULL, 1);
+    expect_without("/uploads/none/x", 404, NULL, NULL, 1);
+    expect_without("/", 404, NULL, NULL, 1);
+    expect_without("/.git/c.php", 403, NULL, NULL, 1);
+    expect_without("/pipe.php", 403, NULL, NULL, 1);
 }
 
 static void what_has_another_name_is_never_run(void **state)
@@ -90,12 +120,12 @@ static void hidden_files_and_encoded_slashes_are_refused(void **state)
     mk_str name, info;
     (void)state;
     struct mk_request hidden = {.path = MK_STR("/.git/c.php")}, slash = {.path = MK_STR("/a.php"), true};
-    assert_int_equal(mk_gateway_script_find(&hidden, MK_STR(".php"), &name, &info), 403);
+    assert_int_equal(mk_request_find_script(&hidden, MK_STR(".php"), &name, &info), 403);
     hidden.shows_dots = true;
-    assert_int_equal(mk_gateway_script_find(&hidden, MK_STR(".php"), &name, &info), 0);
-    assert_int_equal(mk_gateway_script_find(&slash, MK_STR(".php"), &name, &info), 404);
+    assert_int_equal(mk_request_find_script(&hidden, MK_STR(".php"), &name, &info), 0);
+    assert_int_equal(mk_request_find_script(&slash, MK_STR(".php"), &name, &info), 404);
     assert_non_null(name.p); /* so that `static` does not send it either */
-    assert_int_equal(slash.n_opened, 0);
+    assert_int_equal(slash.n_looks, 0);
 }
 
 static void errors_have_their_statuses(void **state)
@@ -109,7 +139,7 @@ static void errors_have_their_statuses(void **state)
     (void)state;
     for (size_t i = 0; i < MK_LEN(cases); i++) {
         struct mk_request r = {.path = MK_STR("/a.php"), .fails = cases[i].error};
-        assert_int_equal(mk_gateway_script_find(&r, MK_STR(".php"), &name, &info), cases[i].status);
+        assert_int_equal(mk_request_find_script(&r, MK_STR(".php"), &name, &info), cases[i].status);
     }
 }
 
@@ -117,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_script_is_the_first_file_with_the_extension),
+        cmocka_unit_test(without_an_extension_any_file_will_do),
         cmocka_unit_test(what_has_another_name_is_never_run),
         cmocka_unit_test(hidden_files_and_encoded_slashes_are_refused),
         cmocka_unit_test(errors_have_their_statuses),

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which script a path leads to, for handlers that have it run. */
+#include <errno.h>
+#include <monkey/request.h>
+
+/* 0: a regular file; -EISDIR: a folder; -EACCES: anything else; or why it cannot be opened. */
+static int look(const struct mk_request *r, mk_str path)
+{
+    int kind = mk_request_look(r, path, NULL);
+    if (kind < 0)
+        return kind;
+    return kind == MK_FILE_REGULAR ? 0 : kind == MK_FILE_FOLDER ? -EISDIR : -EACCES;
+}
+
+/* Is there a part that begins with a dot? */
+static bool is_hidden(mk_str path)
+{
+    for (size_t i = 0; i + 1 < path.len; i++)
+        if (path.p[i] == '/' && path.p[i + 1] == '.')
+            return true;
+    return false;
+}
+
+static unsigned status_of(int e)
+{
+    switch (e) {
+    case 0:
+        return 0;
+    case -EACCES:
+    case -EPERM:
+    case -ELOOP:
+    case -EXDEV:
+        return 403;
+    case -ENOMEM:
+    case -EMFILE:
+    case -ENFILE:
+    case -EAGAIN:
+        return 503;
+    case -EIO:
+    case -EBADMSG:
+    case -ESTALE:
+        return 500;
+    default:
+        return 404;
+    }
+}
+
+static size_t part_end(mk_str path, size_t from)
+{
+    size_t slash = mk_str_find(mk_str_skip(path, from), '/');
+    return slash == MK_STR_NONE ? path.len : from + slash;
+}
+
+/* Most paths end with the name of the script. Where any name will do, that saves looking at the folders that
+ * lead to it; a path that goes through a file fails. */
+static bool find_whole(const struct mk_request *r, mk_str path, mk_str *name, int *e)
+{
+    *name = mk_str_first(path, path.len - (path.len > 1 && mk_str_ends(path, MK_STR("/"))));
+    *e = look(r, *name);
+    return *e != -ENOTDIR && *e != -ENAMETOOLONG;
+}
+
+/* The first part that is no folder. *name: the last one that was looked for; absent: none. */
+static int find_part(const struct mk_request *r, mk_str path, mk_str extension, mk_str *name)
+{
+    int e = -ENOENT;
+    *name = MK_ABSENT;
+    for (size_t end = 0; end < path.len;) {
+        end = part_end(path, end + 1);
+        mk_str candidate = mk_str_first(path, end);
+        if (!mk_str_ends(candidate, extension))
+            continue;
+        *name = candidate;
+        e = look(r, candidate);
+        if (e != -EISDIR)
+            break;
+    }
+    return e;
+}
+
+unsigned mk_request_find_script(const struct mk_request *r, mk_str extension, mk_str *name, mk_str *info)
+{
+    mk_str path = mk_request_path(r);
+    int e;
+    *name = *info = path;
+    if (mk_request_has_encoded_slash(r) || !mk_str_starts(path, MK_STR("/")))
+        return 404;
+    if (extension.len || !find_whole(r, path, name, &e))
+        e = find_part(r, path, extension, name);
+    *info = mk_str_skip(path, name->len);
+    if (e == 0 && is_hidden(*name) && !mk_request_shows_dot_files(r))
+        return 403;
+    return status_of(e);
+}
