@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "fields.h"
+#include "mirror.h"
 #include "sticky.h"
 #include "target.h"
 
@@ -219,6 +220,7 @@ static enum mk_verdict start(struct proxy_call *c)
     }
     c->client = mk_client_start(mk_request_worker(c->request), &ask, on_ready, c);
     c->step = PROXY_WAIT;
+    proxy_mirrors_send(mk_request_worker(c->request), c->route, &ask);
     return c->client ? answer(c) : refuse(c, 503);
 }
 

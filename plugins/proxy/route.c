@@ -6,7 +6,8 @@ enum { KEEP = 128 };
 const char proxy_route_form[] =
     "http[s]://SERVER[/PATH], where SERVER is HOST:PORT, unix:/path: or the Name of an [UPSTREAM], then "
     "[host=client|upstream|NAME] [forwarded=replace|append|off] [hash=address|path|cookie:NAME|field:NAME] "
-    "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tunnel=TIME] " MK_CLIENT_LIMITS_FORM;
+    "[sticky=COOKIE] [redirects=on|off] [cookies=on|off] [tunnel=TIME] "
+    "[mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
     const struct mk_conf_spot *spot;
@@ -18,6 +19,27 @@ static bool fail(const struct words *w, const char *expected)
 {
     mk_conf_spot_error(w->spot, w->word, "expected %s", expected);
     return false;
+}
+
+/* ---- Servers ---- */
+
+/* "http://" or "https://": 0 where it is neither. */
+static size_t read_scheme(mk_str target, struct mk_upstream_defaults *defaults)
+{
+    bool tls = mk_str_starts(target, MK_STR("https://"));
+    *defaults = (struct mk_upstream_defaults){.port = tls ? 443 : 80, .tls = tls, .keep = KEEP};
+    return tls ? 8 : mk_str_starts(target, MK_STR("http://")) ? 7 : 0;
+}
+
+/* `unix:/path` ends at the next colon; what follows is the path of the target. */
+static void split(mk_str rest, mk_str *server, mk_str *path)
+{
+    bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
+    size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
+    if (end != MK_STR_NONE && is_unix)
+        end += 5;
+    *server = mk_str_first(rest, end);
+    *path = end == MK_STR_NONE ? mk_str_of(NULL, 0) : mk_str_skip(rest, end + is_unix);
 }
 
 /* ---- Values ---- */
@@ -74,6 +96,44 @@ static bool read_sticky(const struct words *w, struct proxy_route *r)
     return mk_is_token(w->value) || fail(w, "the name of a cookie");
 }
 
+static bool read_mirror(const struct words *w, struct proxy_route *r)
+{
+    struct mk_upstream_defaults defaults;
+    size_t scheme = read_scheme(w->value, &defaults);
+    mk_str server, path;
+    split(mk_str_skip(w->value, scheme), &server, &path);
+    if (!scheme || path.p)
+        return fail(w, "a server without a path, such as `http://127.0.0.1:3000`");
+    r->mirror = mk_upstream_find(w->spot, server, &defaults);
+    return r->mirror;
+}
+
+/* "10", "0.5%" */
+static bool read_share(const struct words *w, struct proxy_route *r)
+{
+    mk_str rest = mk_str_first(w->value, w->value.len - mk_str_ends(w->value, MK_STR("%"))),
+           whole = mk_str_cut(&rest, '.');
+    uint64_t percent, part = 0;
+    bool is_number =
+        mk_num_parse(whole, &percent) && (!rest.p || (rest.len <= 2 && mk_num_parse(rest, &part)));
+    part *= rest.len == 1 ? 10 : 1;
+    if (!is_number || percent > 100 || (percent == 100 && part) || !(percent || part))
+        return fail(w, "a percentage above 0, at most 100, such as `10%` or `0.5%`");
+    r->share = (unsigned)(percent * 100 + part);
+    return true;
+}
+
+static bool check_share(const struct words *w)
+{
+    struct proxy_route *r = w->route;
+    if (!r->mirror && r->share) {
+        mk_conf_spot_error(w->spot, w->word, "share is of a mirror: expected `mirror=http://SERVER`, too");
+        return false;
+    }
+    r->share = r->share ? r->share : PROXY_SHARE_ALL;
+    return true;
+}
+
 static bool read_option(struct words *w)
 {
     struct proxy_route *r = w->route;
@@ -93,12 +153,18 @@ static bool read_option(struct words *w)
         return read_switch(w, &r->rewrites_redirects);
     if (mk_str_eq(name, MK_STR("cookies")))
         return read_switch(w, &r->rewrites_cookies);
+    if (mk_str_eq(name, MK_STR("mirror")))
+        return read_mirror(w, r);
+    if (mk_str_eq(name, MK_STR("share")))
+        return read_share(w, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
     int e = mk_client_limits_read(w->spot, name, value, &r->limits);
     if (e)
         return e > 0;
-    return fail(w, "host, forwarded, hash, sticky, redirects, cookies, tunnel, tries, wait or silence");
+    return fail(
+        w,
+        "host, forwarded, hash, sticky, redirects, cookies, mirror, share, tunnel, tries, wait or silence");
 }
 
 /* ---- The target ---- */
@@ -117,42 +183,33 @@ static bool set_prefix(const struct words *w, struct proxy_route *r)
     return false;
 }
 
-/* `unix:/path` ends at the next colon; what follows is the path of the target. */
-static void split(mk_str rest, mk_str *server, mk_str *path)
-{
-    bool is_unix = mk_str_starts(rest, MK_STR("unix:"));
-    size_t end = is_unix ? mk_str_find(mk_str_skip(rest, 5), ':') : mk_str_find(rest, '/');
-    if (end != MK_STR_NONE && is_unix)
-        end += 5;
-    *server = mk_str_first(rest, end);
-    *path = end == MK_STR_NONE ? mk_str_of(NULL, 0) : mk_str_skip(rest, end + is_unix);
-}
-
 static bool read_target(struct words *w)
 {
     struct proxy_route *r = w->route;
-    bool tls = mk_str_starts(w->word, MK_STR("https://"));
-    if (!tls && !mk_str_starts(w->word, MK_STR("http://")))
+    struct mk_upstream_defaults defaults;
+    size_t scheme = read_scheme(w->word, &defaults);
+    if (!scheme)
         return fail(w, "a target such as `http://127.0.0.1:3000`");
     mk_str server, path;
-    split(mk_str_skip(w->word, tls ? 8 : 7), &server, &path);
+    split(mk_str_skip(w->word, scheme), &server, &path);
     if (path.p &&
         (!path.len || path.p[0] != '/' || mk_str_find(path, '?') != MK_STR_NONE || !mk_is_field_value(path)))
         return fail(w, "a path that begins with `/`, without a query");
-    struct mk_upstream_defaults defaults = {.port = tls ? 443 : 80, .tls = tls, .keep = KEEP};
     r->upstream = mk_upstream_find(w->spot, server, &defaults);
     r->authority = mk_str_starts(server, MK_STR("unix:")) ? MK_STR("localhost") : server;
     r->path = path;
     return r->upstream && (!path.p || set_prefix(w, r));
 }
 
-bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data)
+bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,
+                      void **data)
 {
     struct proxy_route *r = mk_conf_spot_alloc(spot, sizeof *r);
     struct words w = {.spot = spot, .route = r};
     if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
         return false;
     mk_client_limits_init(&r->limits);
+    r->plugin = plugin;
     r->rewrites_redirects = true;
     for (;;) {
         if (!mk_conf_spot_word(spot, &words, &w.word))
@@ -163,5 +220,5 @@ bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data
             return false;
     }
     *data = r;
-    return true;
+    return check_share(&w);
 }

@@ -10,7 +10,11 @@ enum proxy_forwarded { PROXY_FORWARDED_REPLACE, PROXY_FORWARDED_APPEND, PROXY_FO
 /* What `Balance hash` is made of. */
 enum proxy_hash { PROXY_HASH_NONE, PROXY_HASH_ADDRESS, PROXY_HASH_PATH, PROXY_HASH_COOKIE, PROXY_HASH_FIELD };
 
+/* A share of requests is counted in parts of this. */
+enum { PROXY_SHARE_ALL = 10000 };
+
 struct proxy_route {
+    const struct mk_plugin *plugin;
     struct mk_upstream *upstream;
     mk_str authority; /* of the target, for `host=upstream` */
     mk_str path;      /* of the target; absent: the path is passed as it is */
@@ -21,12 +25,15 @@ struct proxy_route {
     mk_str hash_name; /* of the cookie or field */
     mk_str sticky;    /* the cookie that names a server; absent: none */
     bool rewrites_redirects, rewrites_cookies;
+    struct mk_upstream *mirror; /* gets copies of requests; NULL: none */
+    unsigned share;             /* of the requests, in parts of PROXY_SHARE_ALL; 0: not said */
     bool limits_tunnel;
     uint32_t tunnel_ms; /* 0: no limit */
     struct mk_client_limits limits;
 };
 
-bool proxy_route_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
+bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot *spot, mk_str words,
+                      void **data);
 
 extern const char proxy_route_form[];
 

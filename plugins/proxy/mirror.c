@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mirror.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/plugin.h>
+#include <monkey/worker.h>
+
+/* Of each worker, and of each response: behind that, its connection is closed. */
+enum { UNDER_WAY_MAX = 256, READ_MAX = 1024 * 1024, ROOM = 16 * 1024 };
+
+struct copy {
+    struct copy *next, **link;
+    struct proxy_mirrors *of;
+    struct mk_client *client;
+    size_t read;
+    bool has_head;
+    char content[];
+};
+
+/* Of one worker. */
+struct proxy_mirrors {
+    struct copy *first;
+    unsigned n;
+    uint64_t random;
+};
+
+struct proxy_mirrors *proxy_mirrors_new(struct mk_worker *worker)
+{
+    struct proxy_mirrors *m = mk_mem_zalloc(1, sizeof *m);
+    if (m)
+        m->random = (uint64_t)(uintptr_t)m ^ (uint64_t)mk_worker_now(worker) ^ UINT64_C(0x9e3779b97f4a7c15);
+    return m;
+}
+
+static void drop(struct copy *c)
+{
+    *c->link = c->next;
+    if (c->next)
+        c->next->link = c->link;
+    c->of->n--;
+    mk_client_free(c->client);
+    mk_mem_free(c);
+}
+
+void proxy_mirrors_free(struct proxy_mirrors *m)
+{
+    while (m && m->first)
+        drop(m->first);
+    mk_mem_free(m);
+}
+
+/* ---- One copy ---- */
+
+/* 0: it is there; -EAGAIN, or an error. */
+static int read_head(struct copy *c)
+{
+    int e = c->has_head ? 0 : 1;
+    while (e > 0)
+        e = mk_client_head(c->client);
+    c->has_head = e == 0;
+    return e;
+}
+
+/* Reads the response to its end, so that the connection can be kept. */
+static void go_on(void *ctx)
+{
+    struct copy *c = ctx;
+    char room[ROOM];
+    ssize_t n = read_head(c);
+    while (n >= 0 && c->read < READ_MAX && (n = mk_client_read(c->client, room, sizeof room)) > 0)
+        c->read += (size_t)n;
+    if (n != -EAGAIN)
+        drop(c);
+}
+
+static void begin(struct mk_worker *worker, struct proxy_mirrors *m, struct mk_client_request *ask)
+{
+    struct copy *c = mk_mem_alloc(sizeof *c + ask->content.len);
+    if (!c)
+        return;
+    *c = (struct copy){.of = m, .next = m->first, .link = &m->first};
+    if (ask->content.p)
+        ask->content = mk_str_of(memcpy(c->content, ask->content.p, ask->content.len), ask->content.len);
+    if (m->first)
+        m->first->link = &c->next;
+    m->first = c;
+    m->n++;
+    c->client = mk_client_start(worker, ask, go_on, c);
+    if (c->client)
+        go_on(c);
+    else
+        drop(c);
+}
+
+/* xorshift64: which requests are drawn is no secret. */
+static bool is_drawn(struct proxy_mirrors *m, unsigned share)
+{
+    m->random ^= m->random << 13;
+    m->random ^= m->random >> 7;
+    m->random ^= m->random << 17;
+    return m->random % PROXY_SHARE_ALL < share;
+}
+
+void proxy_mirrors_send(struct mk_worker *worker, const struct proxy_route *route,
+                        const struct mk_client_request *ask)
+{
+    bool is_whole = !ask->source && !ask->upgrade.p;
+    if (!route->mirror)
+        return;
+    struct proxy_mirrors *m = mk_worker_data(worker, route->plugin);
+    if (!is_whole || !is_drawn(m, route->share) || m->n >= UNDER_WAY_MAX)
+        return;
+    struct mk_client_request copy = *ask;
+    copy.to = route->mirror;
+    copy.limits.tries = 1;
+    copy.wish.server = -1;
+    begin(worker, m, &copy);
+}
