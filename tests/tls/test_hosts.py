@@ -104,7 +104,8 @@ def test_only_a_file_answers_a_challenge_in_plain(secure, authority, site, tmp_p
     routes = "[ROUTES]\n    *.php cgi\n    */moved redirect 302 /\n    /* static\n"
     server = secure(keys(pair), listen=["127.0.0.2:0", "127.0.0.1:0 tls"], host=f"{rule}\nFallback page",
                     plugins=["cgi", "rewrite"], sections=routes + "[REWRITE]\n    When query cmd=*\n"
-                    "    Rewrite glob * /front.php\n    Rewrite glob */other " + "/" + folder + "token-_1\n")
+                    "    Rewrite glob * /front.php\n    Rewrite glob */other " + "/" + folder + "token-_1\n"
+                    "    Rewrite glob */page /page\n    Redirect 302 glob */gone /page\n")
 
     def ask(name, method="GET", body=b""):
         with plain(server.server.addresses[0]) as c:
@@ -115,7 +116,7 @@ def test_only_a_file_answers_a_challenge_in_plain(secure, authority, site, tmp_p
     assert ask("token-_1?x").text == "answer"
     assert ask("other").text == "answer"  # a rewrite to the answer is one
     for name in ("token-_1?cmd=1", "none?cmd=1", "none", "", "deep/token", "deep", "folder/", "folder", "token.php",
-                 "token-_1/", "token-_1%2F", "moved", "%2e%2e/%2e%2e/page"):
+                 "token-_1/", "token-_1%2F", "moved", "page", "gone", "%2e%2e/%2e%2e/page"):
         assert ask(name).status == refused, name
     for method in ("POST", "PUT", "OPTIONS", "DELETE"):
         assert ask("x?cmd=1", method, b"x").status == refused, method
