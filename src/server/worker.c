@@ -296,6 +296,7 @@ void mk_worker_fini(struct mk_worker *w)
     w->n_acceptors = 0;
     mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&w->loop);
+    mk_worker_enter(w, "waiting for its threads", "");
     mk_worker_wait_end(w); /* before the targets of its callbacks are freed */
     mk_worker_stop_plugins(w);
     mk_worker_enter(w, ending, "");
