@@ -95,20 +95,35 @@ def test_requirements_are_pinned_and_those_of_the_tests():
     assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/requirements.txt")
 
 
-@pytest.mark.timeout(180)  # two environments with pip
+# Stands in for python3: it writes down how it was called, and its `-m venv` makes a folder with a python like itself.
+# tools/dev/venv.sh with the real one has made what these tests run in.
+FAKE_PYTHON = """#!/bin/sh
+echo "$*" >>"$CALLS"
+[ "$2" != venv ] || { rm -rf "$4"; mkdir -p "$4/bin"; cp "$0" "$4/bin/python"; }
+"""
+
+
 def test_an_environment_is_made_once(tmp_path):
-    """Also one without pytest."""
-    wanted = tmp_path / "wanted.txt"
-    wanted.write_text("# nothing\n")
-    command = [ROOT / "tools/dev/venv.sh", tmp_path / "venv", wanted]
-    subprocess.run(command, check=True, timeout=80, env=os.environ | {"PYTHON": sys.executable})
-    mark = tmp_path / "venv" / "mark"
-    mark.touch()
-    subprocess.run(command, check=True, timeout=80)
-    assert mark.exists(), "it was made anew although nothing has changed"
-    wanted.write_text("# nothing else\n")
-    subprocess.run(command, check=True, timeout=80, env=os.environ | {"PYTHON": sys.executable})
-    assert not mark.exists()
+    python, calls, wanted = tmp_path / "python", tmp_path / "calls", tmp_path / "wanted.txt"
+    python.write_text(FAKE_PYTHON)
+    python.chmod(0o755)
+    made = ["-m venv", "-m pip install"]
+
+    def run(content):
+        """The beginnings of the commands of one run."""
+        wanted.write_text(content)
+        calls.write_text("")
+        subprocess.run([ROOT / "tools/dev/venv.sh", tmp_path / "venv", wanted], check=True, timeout=80,
+                       env=os.environ | {"PYTHON": str(python), "CALLS": str(calls)})
+        return [" ".join(line.split()[:len(one.split())]) for line, one in zip(calls.read_text().splitlines()[-2:], made)]
+
+    assert run("# nothing\n") == made
+    assert f"-r {wanted}" in calls.read_text()
+    assert run("# nothing\n") == ["-c import"], "it was made again although nothing has changed"
+    assert run("# nothing else\n") == made
+    (tmp_path / "venv/bin/python").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "venv/bin/python").chmod(0o755)
+    assert run("# nothing else\n") == made, "its Python is gone"
 
 
 # ---- The machine ----

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every link of the manual that stays in the tree leads somewhere: to a file, and to a heading of it if it says so."""
+import functools
 import re
 from urllib.parse import unquote
 
@@ -20,6 +21,7 @@ def without_code(text):
     return CODE.sub(lambda m: "\n" * m.group().count("\n"), text)
 
 
+@functools.lru_cache(maxsize=None)
 def anchors(page):
     """The names that headings get: lower case, without marks, words joined by dashes; and those of anchors."""
     names = re.findall(r'<a id="([^"]+)"></a>', house.read(page))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names that other objects see: in our libraries all begin with mk_ and the noun of their file, in a plugin with its
 name. The optimised program offers plugins the public interface, its own objects what MK_INNER marks, and nothing else."""
+import functools
 import os
 import re
 
@@ -15,11 +16,14 @@ LINKER = {"_init", "_fini", "_start", "_end", "_edata", "__bss_start", "__data_s
 
 def defined(path, *flags):
     """(object, symbol) of everything that the file defines for others."""
+    return read_table(path, flags, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=None)
+def read_table(path, flags, _):
+    """What one version of the file defines; nm takes its time for what was built to be debugged."""
     done = house.call("nm", "-A", "-P", "--defined-only", "--extern-only", *flags, path)
-    for row in done.stdout.splitlines():
-        m = re.match(r"(.*): (\S+) (\S)", row)
-        if m:
-            yield m.group(1), m.group(2)
+    return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
 # LAYER/FILE -> a further beginning of its names.
 ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin"}
@@ -96,8 +100,9 @@ def is_older(program, root):
 def check(args):
     complaints = []
     libraries = sorted(args.build.rglob("libmk_*.a")) if args.build else []
+    public = house.public_names(args.root)
     for library in libraries:
-        complaints += check_library(library) + check_addresses(library, house.public_names(args.root))
+        complaints += check_library(library) + check_addresses(library, public)
     for name, objects in (house.plugin_objects(args.build) if args.build else {}).items():
         complaints += [] if name in house.LAYERS else check_plugin(name, objects)  # a layer was checked above
     program = args.program if args.program and args.program.exists() else None
@@ -110,7 +115,7 @@ def check(args):
     if program and is_older(program, args.root):
         house.note(f"{args.program} is older than the headers, so what it exports was not checked")
     elif program:
-        complaints += check_program(program, house.public_names(args.root), inner)
+        complaints += check_program(program, public, inner)
     else:
         house.note(f"{args.program} is not built, so what it exports was not checked")
     if not libraries and not program:
