@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Upstreams: the servers behind this one, and connections to them that are kept, limited and balanced. Its
- * functions are in monkey-upstream.so; a plugin that calls them says so: see mk_upstream_plugin. */
+/* Upstreams: the servers behind this one, and connections to them that are pooled, limited and balanced. The
+ * functions are in monkey-upstream.so, which a plugin that calls them must name in its `needs`. */
 #ifndef MONKEY_UPSTREAM_H
 #define MONKEY_UPSTREAM_H
 
@@ -12,9 +12,8 @@ extern "C" {
 #endif
 
 /*
- * These functions belong to the plugin `upstream`. A plugin that calls them says so in its `needs`, so that
- * the server loads both, and its object is linked with monkey-upstream.so (`pkg-config --libs
- * monkey-upstream`):
+ * These functions belong to the plugin `upstream`. A plugin that calls them names it in `needs`, so that the
+ * server loads both, and links its object with monkey-upstream.so (`pkg-config --libs monkey-upstream`):
  *
  *     static const char *const needs[] = {"upstream", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};
@@ -26,54 +25,55 @@ extern "C" {
  */
 struct mk_upstream;
 
-/** What a plugin prefers where the [UPSTREAM] section says nothing, and for a server that a route names. */
+/** A plugin's defaults for keys that an [UPSTREAM] section leaves out, and for a server named in a route. */
 struct mk_upstream_defaults {
-    uint16_t port; /**< of a server that is named without one; 0: it must have one */
+    uint16_t port; /**< of servers written without one; 0: a port is required */
     bool tls;      /**< the servers speak TLS */
-    unsigned max;  /**< connections to one server, of all workers together; 0: any number */
-    unsigned keep; /**< connections to one server that one worker keeps while they are idle; 0: none, or
-                        as many as there may be where their number is limited */
+    unsigned max;  /**< connections to one server from all workers together; 0: no limit */
+    unsigned keep; /**< idle connections to one server that each worker keeps; 0: none, or all of them if
+                        their number is limited */
 };
 
 /**
- * The upstream that `name` means: that of the [UPSTREAM] section with that Name, or else a server of its own,
+ * Finds the upstream called `name`: the [UPSTREAM] section with that Name, or else a single server written as
  * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler, or with the spot of a
- * key. Equal names in one configuration are one upstream, if `defaults` are equal. A host name that cannot be
- * resolved is no error: the server is down until it can be. NULL: wrong, which was reported at `name`.
+ * key. Within a configuration, the same name with the same defaults gives the same upstream. A host name that
+ * does not resolve is not an error: the server is down until it resolves. NULL: `name` is wrong, and the
+ * error has been reported there.
  */
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
-/** As the configuration calls it. */
+/** Its name in the configuration. */
 MK_API mk_str mk_upstream_name(const struct mk_upstream *u);
 /** Do its servers speak TLS? */
 MK_API bool mk_upstream_is_tls(const struct mk_upstream *u);
 /** How many servers it has. */
 MK_API unsigned mk_upstream_count(const struct mk_upstream *u);
 
-/** A number for the i-th server that does not change while its name and that of the upstream stay: for a
- * cookie that leads a client to the same server. */
+/** A number for the i-th server, which changes only if its name or that of the upstream does. Put it in a
+ * cookie to bring a client back to the same server. */
 MK_API uint64_t mk_upstream_server_id(const struct mk_upstream *u, unsigned i);
 
 /* ---- Connections ---- */
 
-/** A connection to one server of an upstream, lent for one exchange: a pooled one, or a new one that is being
- * made. Belongs to the worker that took it. */
+/** A connection to one server of an upstream, borrowed for one exchange: from the pool, or a new one that may
+ * still be connecting. Belongs to the worker that took it. */
 struct mk_link;
 
 /** Which server, and which kind of connection. */
 struct mk_link_wish {
-    uint64_t hash;  /**< for `Balance hash`: equal ones meet the same server */
-    uint64_t avoid; /**< servers that were tried already, a bit for each mk_link_server() */
-    int server;     /**< this one, if it is up (a sticky session); -1: any */
-    bool fresh;     /**< no pooled connection: one that was kept has failed */
-    bool counts;    /**< hash is set; else requests are spread in turn where Balance is hash */
+    uint64_t hash;  /**< for `Balance hash`: equal values lead to the same server */
+    uint64_t avoid; /**< servers that have been tried, as a bit mask of mk_link_server() */
+    int server;     /**< use this server if it is up (a sticky session); -1: any */
+    bool fresh;     /**< open a new connection: a pooled one has just failed */
+    bool counts;    /**< `hash` is set; without it, `Balance hash` takes the servers in turn */
 };
 
 /**
- * Takes a connection. It may still have to wait for its turn, a name or a handshake: mk_link_state() tells,
- * and on_ready(ctx, which) is called when that changes, and whenever the connection becomes readable
- * (MK_READABLE), writable (MK_WRITABLE) or has ended (MK_ENDED, MK_HUNG_UP). It is never called from inside
- * these functions. Edge triggered: read or write until -EAGAIN. NULL: no memory.
+ * Takes a connection. It may still have to wait for a free one, for a name to resolve or for a handshake: see
+ * mk_link_state(). on_ready(ctx, which) is called when that state changes, and whenever the connection
+ * becomes readable (MK_READABLE), writable (MK_WRITABLE) or has ended (MK_ENDED, MK_HUNG_UP), but never from
+ * inside these functions. Events are edge triggered: read or write until -EAGAIN. NULL: out of memory.
  *
  *     call->link = mk_link_take(worker, upstream, &wish, on_ready, call);
  *     ...
@@ -91,89 +91,90 @@ MK_API struct mk_link *mk_link_take(struct mk_worker *w, struct mk_upstream *u,
                                     const struct mk_link_wish *wish,
                                     void (*on_ready)(void *ctx, unsigned which), void *ctx) MK_API_MUST_USE;
 /**
- * 0: it is connected, and past its TLS handshake. -EAGAIN: not yet. Else there is none, and this is why:
- * -EHOSTUNREACH: no server is up; -EBUSY: too many wait for a connection, or it waited longer than
- * QueueTimeout; -ETIMEDOUT: a server did not accept within ConnectTimeout; -EPROTO: the TLS handshake failed;
- * or what connect(2) reported. Then only mk_link_give() remains to be called.
+ * 0: connected, with the TLS handshake done if there is one. -EAGAIN: not yet. Any other value means that
+ * there is no connection, and only mk_link_give() may be called: -EHOSTUNREACH: no server is up; -EBUSY: the
+ * queue is full, or the wait exceeded QueueTimeout; -ETIMEDOUT: no server accepted within ConnectTimeout;
+ * -EPROTO: the TLS handshake failed; or an error of connect(2).
  */
 MK_API int mk_link_state(const struct mk_link *l);
 
 /** Reads what has arrived: bytes, 0 at the end, -EAGAIN, or a negated errno value. */
 MK_API ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap);
-/** Writes: how many bytes were taken (offer the others again, first), -EAGAIN, or a negated errno value.
- * `more`: more follows at once. */
+/** Writes, and returns how many bytes were taken (pass the rest again next time), -EAGAIN, or a negated errno
+ * value. `more`: the next write follows at once. */
 MK_API ssize_t mk_link_write(struct mk_link *l, mk_str bytes, bool more);
-/** We send no more. */
+/** Half-closes it: we send nothing more. */
 MK_API void mk_link_end(struct mk_link *l);
 
-/** Had it served another exchange before? Its server may have closed it at that moment: what got no answer
- * may be sent once more, over a `fresh` one. */
+/** Did it come from the pool? Then the server may have closed it at the same moment: a request without an
+ * answer may be sent again over a `fresh` connection. */
 MK_API bool mk_link_was_kept(const struct mk_link *l);
-/** Which server it leads to, from 0; -1 as long as none is chosen. */
+/** The index of its server; -1 until one is chosen. */
 MK_API int mk_link_server(const struct mk_link *l);
-/** The server as the configuration writes it; absent as long as none is chosen. */
+/** Its server as the configuration writes it; absent until one is chosen. */
 MK_API mk_str mk_link_server_name(const struct mk_link *l);
 
-/** Call it when the response begins: the time since mk_link_take() counts as the server's latency. */
+/** Call it when the response begins: the time since mk_link_take() is recorded as the server's latency. */
 MK_API void mk_link_answered(struct mk_link *l);
 
-/** What becomes of a connection that is given back. */
+/** What to do with a connection that is given back. */
 enum mk_link_end {
-    MK_LINK_KEEP,  /**< it is clean: it may serve another exchange */
-    MK_LINK_CLOSE, /**< it ends here, and that is no fault of the server */
-    MK_LINK_FAILED /**< it ends, and counts against the server: MaxFails of these in a row, and it is down */
+    MK_LINK_KEEP,  /**< return it to the pool: the exchange is complete */
+    MK_LINK_CLOSE, /**< close it; the server is not to blame */
+    MK_LINK_FAILED /**< close it, and count a failure: after MaxFails in a row the server is down */
 };
-/** Gives it back, in any state; on_ready is not called any more. NULL is fine. */
+/** Gives it back, in any state; on_ready is not called again. NULL is fine. */
 MK_API void mk_link_give(struct mk_link *l, enum mk_link_end how);
 
-/* ---- What is known of the servers ---- */
+/* ---- The state of the servers ---- */
 
-/** How many servers and worker processes there are room for, and bytes of a name with its NUL. */
+/** The largest number of servers and of worker processes, and the size of a name with its NUL. */
 enum { MK_UPSTREAM_SERVERS = 256, MK_UPSTREAM_WORKERS = 128, MK_UPSTREAM_NAME = 64 };
 
 /** The state of a server. */
 enum mk_upstream_state {
     MK_UPSTREAM_UP,
-    MK_UPSTREAM_SLOW_START, /**< it has come back, and gets a growing share of the exchanges */
+    MK_UPSTREAM_SLOW_START, /**< up again, with a growing share of the exchanges */
     MK_UPSTREAM_DOWN,       /**< it failed, or its health check did */
-    MK_UPSTREAM_UNRESOLVED  /**< its name has no address */
+    MK_UPSTREAM_UNRESOLVED  /**< its name does not resolve */
 };
 
-/** One server, as all workers together see it. */
+/** One server, as seen by all workers together. */
 struct mk_upstream_info {
-    char upstream[MK_UPSTREAM_NAME], server[MK_UPSTREAM_NAME]; /**< as the configuration writes them, cut */
-    uint32_t state;                                            /**< enum mk_upstream_state */
-    uint32_t backup, weight, max;                              /**< max: connections; 0: no limit */
-    uint32_t latency_us;            /**< until the response begins, averaged over the last exchanges */
-    uint64_t exchanges;             /**< that were begun */
-    uint64_t failures;              /**< that failed by the server's fault */
+    char upstream[MK_UPSTREAM_NAME],
+        server[MK_UPSTREAM_NAME];   /**< as written in the configuration, possibly cut */
+    uint32_t state;                 /**< enum mk_upstream_state */
+    uint32_t backup, weight, max;   /**< max: connections; 0: no limit */
+    uint32_t latency_us;            /**< until the response begins: an average of recent exchanges */
+    uint64_t exchanges;             /**< started */
+    uint64_t failures;              /**< of them, because of the server */
     uint64_t checks, checks_failed; /**< by HealthCheck */
-    uint32_t open, idle;            /**< connections: all of them, and those that serve nothing */
-    uint32_t waiting; /**< exchanges that wait for a connection to it, or to any of its upstream */
+    uint32_t open, idle;            /**< connections: all of them, and the idle ones */
+    uint32_t waiting; /**< exchanges that wait for a connection to it, or to any server of its upstream */
 };
 
-/** How many of them one worker has. */
+/** One worker's share of these counts. */
 struct mk_upstream_gauge {
     uint32_t open, idle, waiting, reserved;
 };
 
-/** A server's place in the memory that workers share. They write it at any time: read it with
+/** A server's place in the memory that the workers share. They may write to it at any time, so read it with
  * mk_upstream_info_at(). */
 struct mk_upstream_place {
     struct mk_upstream_info info; /**< without its last three members */
     struct mk_upstream_gauge of[MK_UPSTREAM_WORKERS];
 };
 
-/** That memory, by its name and size for mk_config_shared(). Pages that no upstream uses take no memory. */
+/** That memory: pass its name and size to mk_config_shared(). Unused pages take no memory. */
 #define MK_UPSTREAM_BOARD "upstream/board"
 struct mk_upstream_board {
-    uint32_t n, n_workers; /**< places that were ever used, of servers and of workers */
+    uint32_t n, n_workers; /**< places used so far, of servers and of workers */
     struct mk_upstream_place servers[MK_UPSTREAM_SERVERS];
 };
 
 /**
- * The i-th server of all upstreams; false: there are no more. An empty `server`: the configuration has it no
- * more. Any plugin may call it, without `needs`:
+ * Gets the i-th server of all upstreams; false: there are no more. If `server` is empty, the configuration no
+ * longer has this one. Any plugin may call it, without `needs`:
  *
  *     board = mk_config_shared(config, MK_UPSTREAM_BOARD, sizeof *board);
  *     struct mk_upstream_info info;

@@ -177,6 +177,7 @@ def test_they_come_and_go_and_change(own, site):
 
 
 @pytest.mark.slow
+@pytest.mark.over("h1", "h2-tls", why="it waits for 5 s, and what the server knows of a folder is the same for all")
 def test_they_come_to_a_folder_that_was_at_rest(own, site):
     """Then the server knows of the folder that it has none, and looks for none."""
     folder = site / "folder"

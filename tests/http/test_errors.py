@@ -206,7 +206,7 @@ def test_content_that_does_not_come_ends_the_connection(monkey, site):
 
 @pytest.mark.slow
 def test_an_unread_answer_is_given_up(monkey, site):
-    site.add("a.bin", b"x" * (30 << 20))
+    site.add("a.bin", b"x" * (8 << 20))
     server = monkey(server="MinRate 1000\nMinRateTime 1s\nAccessLog stdout\nAccessLogFormat json")
     with server.connect(receive_buffer=4096) as c:
         c.ask("/a.bin")

@@ -151,14 +151,14 @@ def test_how_fast_content_must_come(start):
 
 
 def test_how_fast_an_answer_must_be_taken(start, site):
-    site.add("big", bytes(16 << 20))
-    site.add("slow/big", bytes(16 << 20))
+    site.add("big", bytes(6 << 20))
+    site.add("slow/big", bytes(6 << 20))
     server = start("", "[LOCATION]\n    Path /slow/*\n    MinRate off", server="MinRate 1K\nMinRateTime 1s\nAccessLog log")
     with server.connect(receive_buffer=4096) as slow, server.connect(receive_buffer=4096) as fast:
         slow.ask("/slow/big", host="one.example")
         fast.ask("/big", host="one.example")
         wait_for_lines(server, "log", 1)  # the one that is cut off
-        assert len(slow.read().body) == 16 << 20
+        assert len(slow.read().body) == 6 << 20
     wait_for_lines(server, "log", 2)
     assert [line.split()[6] for line in lines(server, "log")] == ["/big", "/slow/big"]
 

@@ -58,7 +58,7 @@ def impostor(world, tmp_path):
     fake.url = f"https://{world.place.address}:{fake.server_port}"
     fake.directory = f"{fake.url}/dir"
     fake.whole = {"newNonce": f"{fake.url}/nonce", "newAccount": f"{fake.url}/account", "newOrder": f"{fake.url}/order"}
-    threading.Thread(target=fake.serve_forever, daemon=True).start()
+    threading.Thread(target=fake.serve_forever, args=(0.02,), daemon=True).start()  # how soon it ends
 
     def start(answer, keys=""):
         fake.answer = answer
@@ -96,8 +96,13 @@ def problem(kind, detail="because", status=400, **fields):
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_a_directory_that_is_none(impostor, answer, said):
     server = impostor(lambda path: answer)
-    server.err.wait_for(said, count=2)  # it goes on trying
+    server.err.wait_for(said)
     assert set(impostor.fake.asked) == {"/dir"}
+
+
+def test_after_a_wrong_answer_it_goes_on_trying(impostor):
+    server = impostor(lambda path: (200, {}, b""))
+    server.err.wait_for("is not an ACME directory", count=2)
 
 
 @pytest.mark.parametrize("answers, said", [

@@ -3,10 +3,12 @@
 import base64
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -18,13 +20,18 @@ from users import add, basic, get, passwd, sha1
 KINDS = ["yescrypt", "bcrypt", "sha512", "sha256"]
 
 
-@pytest.fixture
-def users(tmp_path):
-    """ana:secret and bob:hidden, cheaply hashed."""
-    file = tmp_path / "users"
+@pytest.fixture(scope="module")
+def ana_and_bob(tmp_path_factory):
+    file = tmp_path_factory.mktemp("auth") / "users"
     add(file, "ana", "secret", "-b", "bcrypt", "-r", "4")
     add(file, "bob", "hidden", "-b", "bcrypt", "-r", "4")
     return file
+
+
+@pytest.fixture
+def users(tmp_path, ana_and_bob):
+    """ana:secret and bob:hidden, cheaply hashed."""
+    return Path(shutil.copy(ana_and_bob, tmp_path / "users"))
 
 
 @pytest.fixture

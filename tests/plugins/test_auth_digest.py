@@ -3,8 +3,10 @@
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
+from functools import partial
 
 import pytest
 
@@ -12,23 +14,44 @@ from proc import wait_until
 from users import DigestClient, add, basic, challenges
 
 
-@pytest.fixture
-def zone(monkey, site, tmp_path):
+@pytest.fixture(scope="module")
+def users(tmp_path_factory):
+    file = tmp_path_factory.mktemp("auth") / "users"
+    add(file, "ana", "secret", "--digest", "Zone")
+    add(file, "ana", "secret", "--digest", "Zone", "-b", "md5")
+    add(file, "ana", "another", "--digest", "Elsewhere")
+    add(file, "ana", "for basic", "-b", "bcrypt", "-r", "4")
+    return file
+
+
+def serve_zone(monkey, site, more="", sections="", **how):
     """A server whose /zone asks for Digest; `more` are further keys."""
-    users = tmp_path / "users"
-    add(users, "ana", "secret", "--digest", "Zone")
-    add(users, "ana", "secret", "--digest", "Zone", "-b", "md5")
-    add(users, "ana", "another", "--digest", "Elsewhere")
-    add(users, "ana", "for basic", "-b", "bcrypt", "-r", "4")
     site.add("zone/a", "inside\n")
     site.add("else/a", "elsewhere\n")
+    keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
+    return monkey(plugins=["auth"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Title Zone\n"
+                                             "    Users users\n" + keys + sections, **how)
 
-    def start(more="", sections="", **how):
-        keys = "".join(f"    {line.strip()}\n" for line in more.strip().splitlines())
-        return monkey(plugins=["auth"], sections="[AUTH]\n    Location /zone\n    Type Digest\n    Title Zone\n"
-                                                 "    Users users\n" + keys + sections, **how)
+
+@pytest.fixture
+def zone(monkey, site, users, tmp_path):
+    shutil.copy(users, tmp_path / "users")
+    return partial(serve_zone, monkey, site)
+
+
+@pytest.fixture(scope="module")
+def prepare(users):
+    def start(monkey, site):
+        shutil.copy(users, site.path.with_name("users"))
+        serve_zone(monkey, site, "Attempts off")
 
     return start
+
+
+@pytest.fixture
+def same(lasting, prepare):
+    """One server for all tests that need no other one."""
+    return lasting(prepare)
 
 
 ANA = DigestClient("ana", "secret")
@@ -254,8 +277,8 @@ def test_for_another_target(zone):
 
 
 @pytest.mark.parametrize("name", ["username", "realm", "nonce", "uri", "response", "cnonce", "qop", "nc"])
-def test_what_must_be_there(zone, name):
-    server = zone()
+def test_what_must_be_there(same, name):
+    server = same
     params = ANA.params(nonce_of(server))
     once = params.pop(name)
     assert is_asked_again(ask(server, ANA.field(params)))
@@ -267,8 +290,8 @@ def test_what_must_be_there(zone, name):
     {"nc": "1"}, {"nc": "0000000g"}, {"nc": "000000001"}, {"nc": "-0000001"}, {"qop": "auth-int"}, {"qop": "AUTH,"},
     {"cnonce": ""}, {"response": ""}, {"response": "0" * 32}, {"response": "g" * 64}, {"response": "0" * 65},
     {"username*": "UTF-8''ana"}])
-def test_what_must_be_right(zone, change):
-    server = zone()
+def test_what_must_be_right(same, change):
+    server = same
     assert is_asked_again(ask(server, ANA.field({**ANA.params(nonce_of(server)), **change})))
 
 
@@ -278,8 +301,8 @@ def test_what_must_be_right(zone, change):
     "Digest username=\"a\"b\"", "Digest user name=\"ana\"", "Digest username==\"ana\"", "Digest username:\"ana\"",
     "Digest " + "a=b," * 1500, "Digest " + "a=\"\\" * 1200, "Digest " + "," * 6000, "Digest " + "\"" * 6000,
     "Digest username=\"" + "a" * 6000 + "\"", "Digest " + "\\" * 6000])
-def test_malformed_credentials(zone, text):
-    server = zone()
+def test_malformed_credentials(same, text):
+    server = same
     assert is_asked_again(ask(server, {"Authorization": text}))
     good = ANA.answer(nonce_of(server))["Authorization"]
     assert ask(server, {"Authorization": good + text.removeprefix("Digest")}).status in (200, 401)
@@ -287,8 +310,8 @@ def test_malformed_credentials(zone, text):
 
 @pytest.mark.parametrize("value", ["x", "UTF-8", "UTF-8'", "UTF-8''%", "UTF-8''%zz", "latin1''ana", "UTF-8''%00", "''ana",
                                    "UTF-8''a%0Ana"])
-def test_extended_names_that_are_none(zone, value):
-    server = zone()
+def test_extended_names_that_are_none(same, value):
+    server = same
     params = ANA.params(nonce_of(server))
     del params["username"]
     assert is_asked_again(ask(server, ANA.field({"username*": value, **params})))

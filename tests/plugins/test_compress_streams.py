@@ -164,7 +164,7 @@ def release(tmp_path):
 def test_a_large_file_needs_little_memory(release, tmp_path, coding, most):
     site = Site(tmp_path / "site")
     with open(site / "large.txt", "wb") as f:
-        for i in range(100):
+        for i in range(40):
             f.write(b"".join(b"%06d %06d of a large file\n" % (i * 7919 + j * 104729 & 0xfffff, j) for j in range(32768)))
     site.add("small.txt", TEXT)
     server = release("CacheSize off")
