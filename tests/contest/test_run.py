@@ -95,7 +95,7 @@ def test_requirements_are_pinned_and_those_of_the_tests():
     assert {line.split("==")[0] for line in ours} >= {"psutil", "matplotlib"} and ours <= lines(ROOT / "tests/requirements.txt")
 
 
-# Stands in for python3: it writes down how it was called, and its `-m venv` makes a folder with a python like itself.
+# Plays python3: it writes down how it was called, and its `-m venv` makes a folder with a python like itself.
 # tools/dev/venv.sh with the real one has made what these tests run in.
 FAKE_PYTHON = """#!/bin/sh
 echo "$*" >>"$CALLS"
