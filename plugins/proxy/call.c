@@ -111,6 +111,8 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct proxy_call *c = ctx;
     c->is_called = true;
+    if (c->client && c->step == PROXY_CONTENT)
+        mk_client_resume(c->client); /* the server may answer while it reads */
     ssize_t n = read_content(c, room, cap);
     c->is_called = false;
     return n;

@@ -109,6 +109,16 @@ static void on_error_text(void *ctx, mk_str text)
 
 /* ---- The content of the response ---- */
 
+/* The program may answer while it reads. */
+static ssize_t read_on(struct call *c, char *room, size_t cap)
+{
+    c->content.is_called = true;
+    mk_client_resume(c->client);
+    ssize_t n = mk_client_read(c->client, room, cap);
+    c->content.is_called = false;
+    return n;
+}
+
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct call *c = ctx;
@@ -120,7 +130,7 @@ static ssize_t pull(void *ctx, char *room, size_t cap)
     }
     if (!c->client)
         return -EPIPE;
-    ssize_t n = mk_client_read(c->client, room, cap);
+    ssize_t n = read_on(c, room, cap);
     if (n >= 0 || n == -EAGAIN)
         return n;
     mk_client_report(c->client, c->request);
@@ -281,6 +291,14 @@ static enum mk_verdict go_on(struct call *c)
     return e ? refuse(c, mk_spool_status(e)) : start(c);
 }
 
+static enum mk_verdict proceed(struct call *c)
+{
+    c->content.is_called = true;
+    enum mk_verdict verdict = go_on(c);
+    c->content.is_called = false;
+    return verdict;
+}
+
 /* The pattern's beginning is the name of the program, the rest of the path is its own. */
 static void split_path(const struct mk_gateway_route *route, mk_str path, mk_str *name, mk_str *info)
 {
@@ -314,11 +332,11 @@ static enum mk_verdict begin(struct mk_request *request, struct mk_response *res
     mk_request_set_data(request, c);
     mk_request_follow_client(request);
     (void)mk_request_limit_wait(request, 0); /* the route has clocks of its own */
-    return go_on(c);
+    return proceed(c);
 }
 
 enum mk_verdict mk_gateway_handle(struct mk_request *request, struct mk_response *response, void *data)
 {
     struct call *c = mk_request_data(request);
-    return c ? go_on(c) : begin(request, response, data);
+    return c ? proceed(c) : begin(request, response, data);
 }

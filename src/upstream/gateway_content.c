@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "upstream/gateway_content.h"
 
+#include <errno.h>
+
 int mk_gateway_content_receive(struct mk_gateway_content *c, struct mk_request *request, bool streams)
 {
     int64_t length = mk_request_length(request);
@@ -27,7 +29,11 @@ static bool rewind_spooled(void *ctx)
 
 static ssize_t pull_streamed(void *ctx, char *room, size_t cap)
 {
-    return mk_request_read(((struct mk_gateway_content *)ctx)->request, room, cap);
+    struct mk_gateway_content *c = ctx;
+    if (c->is_called)
+        return mk_request_read(c->request, room, cap);
+    mk_request_resume(c->request); /* the connection has room for more: the server has to call us first */
+    return -EAGAIN;
 }
 
 static const struct mk_client_content spooled = {.source = {.pull = pull_spooled}, .rewind = rewind_spooled};

@@ -154,6 +154,11 @@ def test_streamed_content(serve):
     assert server.get("/count.php", "POST", body=b"x" * 200_000).text == "200000 200000"
 
 
+def test_streamed_content_waits_for_a_slow_script(serve):
+    server = serve({"count.php": "<?php usleep(200000);" + COUNT[5:]}, routes="*.php fastcgi {} stream", server="MaxBodySize 3M")
+    assert server.get("/count.php", "POST", body=b"x" * 3_000_000).text == "3000000 3000000"
+
+
 @every_protocol
 def test_large_answers(serve):
     server = serve({"large.php": "<?php for ($i = 0; $i < 5000; $i++) echo str_repeat(chr(65 + $i % 26), 1000);"})

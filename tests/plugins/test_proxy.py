@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from backend import Backend, response
+from backend import Backend, read_fields, response
 from client import Closed
 from monkey import PROTOCOLS
 from proc import wait_until
@@ -464,6 +464,23 @@ def test_more_than_was_promised_reaches_no_other_client(proxy):
     with Backend(script=script) as backend:
         server = proxy(f"/* proxy http://{backend.address}")
         assert [server.get("/").text for _ in range(5)] == ["hello"] * 5
+
+
+@every_protocol
+def test_a_server_may_answer_while_it_reads(proxy):
+    def script(connection):
+        stream = connection.makefile("rb")
+        read_fields(stream)
+        stream.read(20_000)
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n")
+        for _ in range(5):
+            connection.sendall(stream.read(100))
+
+    with Backend(script=script) as backend, proxy(f"/* proxy http://{backend.address}").connect() as c:
+        c.ask("/", "POST", [("Content-Length", "20500")]).more(b"x" * 20_000)
+        assert c.read_head().status == 200
+        for i in range(5):
+            assert c.more(b"%d" % i * 100).read_exactly(100) == b"%d" % i * 100
 
 
 @pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)

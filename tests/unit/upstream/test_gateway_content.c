@@ -14,12 +14,17 @@ struct mk_request {
     int64_t length;
     int answer; /* of mk_spool_request() */
     struct mk_spool spool;
-    unsigned n_read;
+    unsigned n_read, n_resumed;
 };
 
 int64_t mk_request_length(const struct mk_request *r)
 {
     return r->length;
+}
+
+void mk_request_resume(struct mk_request *r)
+{
+    r->n_resumed++;
 }
 
 ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
@@ -82,7 +87,10 @@ static void content_of_a_known_length_is_streamed_on_wish(void **state)
     assert_int_equal(ask.length, 7);
     assert_null(ask.source->rewind);
     assert_int_equal(ask.source->source.pull(ask.source_ctx, room, 4), -EAGAIN);
-    assert_int_equal(r.n_read, 1);
+    assert_true(r.n_read == 0 && r.n_resumed == 1);
+    c.is_called = true;
+    assert_int_equal(ask.source->source.pull(ask.source_ctx, room, 4), -EAGAIN);
+    assert_true(r.n_read == 1 && r.n_resumed == 1);
 }
 
 static void a_request_without_content_is_not_read(void **state)
