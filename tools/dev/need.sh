@@ -46,6 +46,7 @@ check   php-fpm?         php_fpm
 check   dokuwiki?        file /usr/share/dokuwiki/doku.php
 check   uwsgi-core?      command uwsgi-core
 check   uwsgi-plugin-python3? file /usr/lib/uwsgi/plugins/python3_plugin.so
+check   nodejs?          command node
 check   iproute2         command ss
 check   procps           command ps
 check   apache2-utils    command ab
