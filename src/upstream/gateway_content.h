@@ -11,7 +11,7 @@ struct mk_gateway_content {
     struct mk_request *request;
     struct mk_spool *spool; /* NULL: there is none, or it is streamed */
     uint64_t at;            /* of the spool: sent so far */
-    bool is_called;         /* the server has called the handler or its source: what is streamed can be read */
+    bool is_called; /* the server has called the handler or its source: what is streamed can be read */
 };
 
 /* All of it, before a program is asked: a slow client occupies none. With `streams` not even its beginning,

@@ -98,7 +98,7 @@ def test_events_of_node_come_at_once_and_end_with_their_client(server):
         for i in range(3):
             assert int(other.get(f"/node/tell?{i}").text) == 1
             assert first_of(c, server.is_h2) == b"data: %d\n\n" % i
-    while int(server.get("/node/tell?").text):  # it is told as soon as the proxy knows
+    while int(server.get("/node/tell?").text):  # it learns of it when the proxy does
         pass
 
 
