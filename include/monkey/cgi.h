@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CGI variables (RFC 3875, section 4.1), which FastCGI, SCGI and uwsgi pass to scripts as well. The functions
- * are in monkey-upstream.so. */
+/* CGI variables (RFC 3875, section 4.1), which FastCGI, SCGI and uwsgi pass to scripts as well, and the head
+ * of what a script answers. The functions are in monkey-upstream.so. */
 #ifndef MONKEY_CGI_H
 #define MONKEY_CGI_H
 
@@ -36,6 +36,36 @@ struct mk_cgi_options {
  */
 MK_API int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_field_line **out,
                             size_t *n) MK_API_MUST_USE;
+
+/** The head of a script's output (RFC 3875, section 6). Texts are slices of it. */
+struct mk_cgi_head {
+    unsigned status;        /**< of Status; else 302 with a Location, and 200 without */
+    int64_t length;         /**< Content-Length, or MK_LENGTH_UNKNOWN */
+    mk_str location;        /**< absent: none */
+    bool is_local_redirect; /**< nothing but a Location that is a path of this server (section 6.2.2) */
+    const char *problem;    /**< static text: "a line without a colon"; NULL: none */
+    mk_str where;           /**< the line with the problem; absent: none in particular */
+};
+
+/** Length of the head at the beginning of `text`, including the empty line that ends it; 0: its end has not
+ * arrived. The first `seen` bytes were searched before. */
+MK_API size_t mk_cgi_head_end(mk_str text, size_t seen);
+/**
+ * Reads a complete head, including its empty line. False if it is invalid: see `problem`.
+ *
+ *     struct mk_cgi_head head;
+ *     mk_str rest = mk_str_first(output, mk_cgi_head_end(output, 0)), name, value;
+ *     if (rest.len && mk_cgi_head_read(&head, rest))
+ *         while (mk_cgi_head_next(&rest, &name, &value))
+ *             mk_response_add(response, name, value);
+ */
+MK_API bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text);
+/** The next field that goes to the client; *rest is the complete head at first. Leaves out Status,
+ * Content-Length, and fields that only the server may set, such as Date. False at the end. */
+MK_API bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value);
+/** The status line of a script that writes a whole HTTP response (section 5): 1 and its status, from 100 on;
+ * 0: the line is incomplete; -1: it is no status line. */
+MK_API int mk_cgi_head_status_line(mk_str text, unsigned *status);
 
 #ifdef __cplusplus
 }

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "head.h"
+#include <monkey/cgi.h>
 
 /* ---- Content ---- */
 
@@ -68,13 +68,15 @@ static const struct mk_source_ops content_ops = {.pull = pull, .close = on_close
 
 /* ---- A complete head ---- */
 
-static bool add_fields(struct cgi_call *c, struct mk_response *response, const struct cgi_head *h)
+static bool add_fields(struct cgi_call *c, struct mk_response *response)
 {
-    mk_str rest = h->fields, name, value;
-    while (cgi_head_next(&rest, &name, &value))
+    mk_str rest = mk_str_first(mk_buf_str(&c->head), c->from), name, value;
+    bool has_type = !c->route || !c->route->type.p;
+    while (mk_cgi_head_next(&rest, &name, &value)) {
+        has_type |= mk_str_eq_nocase(name, MK_STR("Content-Type"));
         if (mk_response_add(response, name, value) == -ENOMEM)
             return false;
-    bool has_type = h->type.p || !c->route || !c->route->type.p;
+    }
     return has_type || mk_response_add(response, MK_STR("Content-Type"), c->route->type) != -ENOMEM;
 }
 
@@ -85,18 +87,17 @@ static void measure(struct cgi_call *c)
         c->length = (int64_t)(c->head.len - c->from);
 }
 
-static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, const struct cgi_head *h)
+static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, const struct mk_cgi_head *h)
 {
-    unsigned status = h->status ? h->status : h->location.p ? 302 : 200;
     uint64_t kept = c->head.len - c->from;
-    c->bare = mk_request_method(c->request) == MK_METHOD_HEAD || status == 204 || status == 304;
+    c->bare = mk_request_method(c->request) == MK_METHOD_HEAD || h->status == 204 || h->status == 304;
     c->length = h->length;
     if (c->at_end && !c->bare && h->length > 0 && kept < (uint64_t)h->length)
         return cgi_call_blame(c, response, 502, "it is shorter than its Content-Length", MK_ABSENT);
     if (c->settings->output && h->length > 0 && (uint64_t)h->length > c->settings->output)
         return cgi_call_blame(c, response, 502, "its Content-Length is more than MaxOutput", MK_ABSENT);
     measure(c);
-    if (!add_fields(c, response, h) || mk_response_set_status(response, status) != 0)
+    if (!add_fields(c, response) || mk_response_set_status(response, h->status) != 0)
         return cgi_call_refuse(c, response, 503);
     if (c->from == c->head.len)
         mk_buf_free(&c->head);
@@ -106,7 +107,7 @@ static enum mk_verdict answer(struct cgi_call *c, struct mk_response *response, 
     return e ? cgi_call_refuse(c, response, 503) : MK_DONE;
 }
 
-static enum mk_verdict redirect(struct cgi_call *c, struct mk_response *response, const struct cgi_head *h)
+static enum mk_verdict redirect(struct cgi_call *c, struct mk_response *response, const struct mk_cgi_head *h)
 {
     int e = mk_request_rewrite(c->request, h->location);
     if (e == -EINVAL)
@@ -121,11 +122,11 @@ static enum mk_verdict redirect(struct cgi_call *c, struct mk_response *response
 
 static enum mk_verdict read_head(struct cgi_call *c, struct mk_response *response, size_t len)
 {
-    struct cgi_head h;
+    struct mk_cgi_head h;
     c->from = len;
-    if (!cgi_head_parse(&h, mk_str_first(mk_buf_str(&c->head), len)))
-        return cgi_call_blame(c, response, 502, h.wrong, h.where.p ? h.where : MK_STR(""));
-    return cgi_head_is_local_redirect(&h) ? redirect(c, response, &h) : answer(c, response, &h);
+    if (!mk_cgi_head_read(&h, mk_str_first(mk_buf_str(&c->head), len)))
+        return cgi_call_blame(c, response, 502, h.problem, h.where.p ? h.where : MK_STR(""));
+    return h.is_local_redirect ? redirect(c, response, &h) : answer(c, response, &h);
 }
 
 /* The script speaks HTTP itself; the server knows only its status line. */
@@ -144,7 +145,7 @@ static enum mk_verdict let_speak(struct cgi_call *c, struct mk_response *respons
 static bool begin_raw(struct cgi_call *c, struct mk_response *response, mk_str text, enum mk_verdict *verdict)
 {
     unsigned status = 0;
-    int r = cgi_head_status_line(text, &status);
+    int r = mk_cgi_head_status_line(text, &status);
     if (r == 0)
         return false;
     *verdict = r < 0 ? cgi_call_blame(c, response, 502, "no status line",
@@ -158,7 +159,7 @@ bool cgi_answer_begin(struct cgi_call *c, struct mk_response *response, enum mk_
     mk_str text = mk_buf_str(&c->head);
     if (c->script.speaks_http && mk_request_version(c->request) < 20)
         return begin_raw(c, response, text, verdict);
-    size_t len = cgi_head_end(text, c->seen);
+    size_t len = mk_cgi_head_end(text, c->seen);
     c->seen = text.len;
     if (!len)
         return false;

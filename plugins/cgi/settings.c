@@ -83,16 +83,18 @@ static bool parse_interpreter(const struct mk_conf_spot *spot, mk_str value, voi
     return true;
 }
 
-static void write_word(struct mk_buf *out, const char *word)
+static void write_word(struct mk_buf *out, mk_str word)
 {
-    bool plain = *word && !strpbrk(word, " \t\"\\#$");
+    bool plain = word.len;
+    for (size_t i = 0; i < word.len; i++)
+        plain &= !strchr(" \t\"\\#$", word.p[i]);
     mk_buf_add_char(out, ' ');
     if (!plain)
         mk_buf_add_char(out, '"');
-    for (; *word; word++) {
-        if (*word == '"' || *word == '\\')
+    for (size_t i = 0; i < word.len; i++) {
+        if (word.p[i] == '"' || word.p[i] == '\\')
             mk_buf_add_char(out, '\\');
-        mk_buf_add_char(out, *word);
+        mk_buf_add_char(out, word.p[i]);
     }
     if (!plain)
         mk_buf_add_char(out, '"');
@@ -105,7 +107,7 @@ static bool show_interpreter(const void *field, size_t i, struct mk_buf *out)
         return false;
     mk_buf_add(out, in->suffix);
     for (size_t n = 0; in->words[n]; n++)
-        write_word(out, in->words[n]);
+        write_word(out, mk_str_from_c(in->words[n]));
     return true;
 }
 
@@ -117,19 +119,6 @@ static bool is_name(mk_str s)
         if (!mk_char_is_alpha(s.p[i]) && s.p[i] != '_' && (i == 0 || !mk_char_is_digit(s.p[i])))
             return false;
     return s.len > 0;
-}
-
-/* Cuts "NAME=value" out of one room. */
-static void fill_variable(struct cgi_variable *v, char *room, mk_str name, mk_str value)
-{
-    memcpy(room, name.p, name.len);
-    room[name.len] = '=';
-    if (value.len)
-        memcpy(room + name.len + 1, value.p, value.len);
-    room[name.len + 1 + value.len] = '\0';
-    v->line = room;
-    v->name = mk_str_of(room, name.len);
-    v->value = mk_str_of(room + name.len + 1, value.len);
 }
 
 static bool parse_set(const struct mk_conf_spot *spot, mk_str rest, void *field)
@@ -147,10 +136,9 @@ static bool parse_set(const struct mk_conf_spot *spot, mk_str rest, void *field)
     if (!value.p || more.p)
         return false;
     struct cgi_variable *v = mk_conf_spot_alloc(spot, sizeof *v);
-    char *room = mk_conf_spot_alloc(spot, name.len + value.len + 2);
-    if (!v || !room)
+    if (!v)
         return false;
-    fill_variable(v, room, name, value);
+    v->line = (struct mk_field_line){name, value};
     append(list, &v->item);
     return true;
 }
@@ -160,8 +148,8 @@ static bool show_set(const void *field, size_t i, struct mk_buf *out)
     const struct cgi_variable *v = at(field, i);
     if (!v)
         return false;
-    mk_buf_add(out, v->name);
-    write_word(out, v->value.p);
+    mk_buf_add(out, v->line.name);
+    write_word(out, v->line.value);
     return true;
 }
 
@@ -350,6 +338,16 @@ const struct mk_conf_table cgi_table = {
 
 /* ---- Settings of a host ---- */
 
+/* The last one of a name wins. */
+static void put(struct cgi_settings *s, mk_str name, mk_str value)
+{
+    size_t i = 0;
+    while (i < s->n_variables && !mk_str_eq(s->variables[i].name, name))
+        i++;
+    s->variables[i] = (struct mk_field_line){name, value};
+    s->n_variables += i == s->n_variables;
+}
+
 static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_str name)
 {
     const char *value = is_name(name) ? getenv(name.p) : NULL;
@@ -358,12 +356,29 @@ static bool pass_variable(struct mk_config *config, struct cgi_settings *s, mk_s
                         MK_STR_ARG(name));
     if (!value)
         return true;
-    struct cgi_variable *v = mk_config_alloc(config, sizeof *v);
-    char *room = mk_config_alloc(config, name.len + strlen(value) + 2);
-    if (!v || !room)
+    mk_str copy = mk_config_copy(config, mk_str_from_c(value));
+    if (copy.p)
+        put(s, name, copy);
+    return copy.p;
+}
+
+/* SetEnv wins over PassEnv. */
+static bool gather_variables(struct mk_config *config, struct cgi_settings *s)
+{
+    const struct cgi_variable *v;
+    size_t n = s->pass.n;
+    while (at(&s->set, n - s->pass.n))
+        n++;
+    s->variables = mk_config_alloc(config, (n + 1) * sizeof *s->variables);
+    if (!s->variables)
         return false;
-    fill_variable(v, room, name, mk_str_from_c(value));
-    append(&s->passed, &v->item);
+    for (size_t i = 0; i < s->pass.n; i++) {
+        mk_str name = mk_config_copy(config, s->pass.v[i]);
+        if (!name.p || !pass_variable(config, s, name))
+            return false;
+    }
+    for (size_t i = 0; (v = at(&s->set, i)); i++)
+        put(s, v->line.name, v->line.value);
     return true;
 }
 
@@ -373,26 +388,7 @@ struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools)
     if (!s || s->pool) /* seen with another host */
         return s;
     s->pool = ++*pools;
-    for (size_t i = 0; i < s->pass.n; i++) {
-        mk_str name = mk_config_copy(config, s->pass.v[i]);
-        if (!name.p || !pass_variable(config, s, name))
-            return NULL;
-    }
-    return s;
-}
-
-static bool has(const struct cgi_list *list, mk_str name)
-{
-    const struct cgi_variable *v;
-    for (size_t i = 0; (v = at(list, i)); i++)
-        if (mk_str_eq(v->name, name))
-            return true;
-    return false;
-}
-
-bool cgi_settings_has(const struct cgi_settings *s, mk_str name)
-{
-    return has(&s->set, name) || has(&s->passed, name);
+    return gather_variables(config, s) ? s : NULL;
 }
 
 /* ---- Words of a route ---- */

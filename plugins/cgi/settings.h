@@ -24,19 +24,20 @@ struct cgi_interpreter {
         *words[CGI_WORDS_MAX + 1]; /* a program and arguments before the script's name; ended by NULL */
 };
 
-/* "NAME=value"; lives as long as the configuration. */
+/* Of SetEnv. */
 struct cgi_variable {
     struct cgi_item item;
-    mk_str name, value;
-    const char *line;
+    struct mk_field_line line;
 };
 
 /* How content reaches a script (RequestContent). */
 enum cgi_content { CGI_CONTENT_SPOOL, CGI_CONTENT_REFUSE, CGI_CONTENT_STREAM };
 
 struct cgi_settings {
-    struct cgi_list interpreters, set, passed; /* `passed`: PassEnv, with the values at load time */
+    struct cgi_list interpreters, set;
     struct mk_conf_words pass;
+    struct mk_field_line *variables; /* of SetEnv, and of PassEnv with the values at load time */
+    size_t n_variables;
     uint32_t silence_ms, life_ms, wait_ms, cpu_ms;
     uint64_t memory, file_size, output, head, errors;
     uint32_t processes, per_address, waiting;
@@ -59,8 +60,5 @@ struct cgi_settings *cgi_settings_of(struct mk_config *config, unsigned *pools);
 
 /* The words behind the name of the handler, as mk_handler.bind. */
 bool cgi_settings_bind(const struct mk_conf_spot *spot, mk_str words, void **data);
-
-/* Does the configuration set this variable itself? */
-bool cgi_settings_has(const struct cgi_settings *s, mk_str name);
 
 #endif

@@ -28,13 +28,12 @@ static bool has(const struct reading *r, enum mk_field_id id)
 /* ---- The status ---- */
 
 /* "200", and what follows it behind a space. */
-static bool read_number(struct reading *r, mk_str text, unsigned min)
+static bool read_number(mk_str text, unsigned min, unsigned *out)
 {
     uint64_t status;
     if (!mk_num_parse(mk_str_first(text, 3), &status) || status < min || status > STATUS_MAX)
         return false;
-    r->head->status = (unsigned)status;
-    r->head->reason = mk_str_skip(text, 4);
+    *out = (unsigned)status;
     return text.len == 3 || (text.len > 3 && text.p[3] == ' ');
 }
 
@@ -49,17 +48,24 @@ static const char *read_status_line(struct reading *r, mk_str line)
     if (minor != '0' && minor != '1')
         return "the version is neither HTTP/1.0 nor 1.1";
     r->head->minor = (unsigned)(minor - '0');
-    if (!read_number(r, mk_str_skip(line, version_len), STATUS_MIN))
+    if (!read_number(mk_str_skip(line, version_len), STATUS_MIN, &r->head->status))
         return "the status is not a number from 100 to 599";
+    r->head->reason = mk_str_skip(line, reason_at);
     return mk_is_field_value(r->head->reason) ? NULL : "the reason phrase has control characters";
+}
+
+bool mk_reply_head_read_status(mk_str line, unsigned min, unsigned *status)
+{
+    mk_str rest = line, version = mk_str_cut(&rest, ' ');
+    bool is_http = version.len > 5 && version.len <= 8 && mk_str_starts(version, MK_STR("HTTP/")) &&
+                   mk_char_is_digit(version.p[5]);
+    return is_http && rest.p && mk_is_field_value(line) && read_number(rest, min, status);
 }
 
 /* Of a program that writes one, as servers of uwsgi do. */
 static const char *read_program_status_line(struct reading *r, mk_str line)
 {
-    mk_str rest = line, version = mk_str_cut(&rest, ' ');
-    bool is_http = version.len > 5 && version.len <= 8 && mk_char_is_digit(version.p[5]);
-    if (!is_http || !rest.p || !mk_is_field_value(line) || !read_number(r, rest, CGI_STATUS_MIN))
+    if (!mk_reply_head_read_status(line, CGI_STATUS_MIN, &r->head->status))
         return "an invalid status line";
     r->head->has_status = true;
     return NULL;
@@ -70,7 +76,7 @@ static const char *read_status_field(struct reading *r, mk_str value)
     if (r->head->has_status)
         return "a second status";
     r->head->has_status = true;
-    return read_number(r, value, CGI_STATUS_MIN) ? NULL : "a status that is not in 200 to 599";
+    return read_number(value, CGI_STATUS_MIN, &r->head->status) ? NULL : "a status that is not in 200 to 599";
 }
 
 /* ---- Fields ---- */
@@ -78,11 +84,11 @@ static const char *read_status_field(struct reading *r, mk_str value)
 static const char *read_length(struct reading *r, mk_str value)
 {
     if (has(r, MK_FIELD_CONTENT_LENGTH))
-        return "Content-Length appears twice";
+        return "a second Content-Length";
     r->head->has_length = true;
     return mk_num_parse(value, &r->head->length) && r->head->length <= INT64_MAX
                ? NULL
-               : "Content-Length is not a number";
+               : "a Content-Length that is not a number";
 }
 
 static const char *read_coding(const struct reading *r, mk_str value)
@@ -116,6 +122,32 @@ static const char *read_http_field(struct reading *r, enum mk_field_id id, mk_st
     return NULL;
 }
 
+/* Only a server may set it. */
+static bool is_of_server(unsigned id)
+{
+    switch (id) {
+    case MK_FIELD_CONNECTION:
+    case MK_FIELD_KEEP_ALIVE:
+    case MK_FIELD_PROXY_CONNECTION:
+    case MK_FIELD_TE:
+    case MK_FIELD_TRAILER:
+    case MK_FIELD_UPGRADE:
+    case MK_FIELD_DATE:
+    case MK_FIELD_SERVER:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static const char *read_location(struct reading *r, mk_str value)
+{
+    if (r->head->location.p)
+        return "a second Location";
+    r->head->location = value;
+    return value.len ? NULL : "a Location that is empty";
+}
+
 static const char *read_cgi_field(struct reading *r, enum mk_field_id id, mk_str value)
 {
     switch ((int)id) {
@@ -126,22 +158,14 @@ static const char *read_cgi_field(struct reading *r, enum mk_field_id id, mk_str
     case MK_FIELD_TRANSFER_ENCODING:
         return "Transfer-Encoding, which only the server may set";
     case MK_FIELD_LOCATION:
-        return has(r, id) ? "a second Location" : value.len ? NULL : "a Location that is empty";
+        return read_location(r, value);
     case MK_FIELD_CONTENT_TYPE:
         return has(r, id) ? "a second Content-Type" : NULL;
     case MK_FIELD_CONNECTION:
         read_connection(r, value);
         return NULL;
-    case MK_FIELD_KEEP_ALIVE:
-    case MK_FIELD_PROXY_CONNECTION:
-    case MK_FIELD_TE:
-    case MK_FIELD_TRAILER:
-    case MK_FIELD_UPGRADE:
-    case MK_FIELD_DATE:
-    case MK_FIELD_SERVER:
-        return NULL;
     default:
-        r->head->n_others++;
+        r->head->n_others += !is_of_server(id);
         return NULL;
     }
 }
@@ -160,20 +184,29 @@ static const char *add_field(struct reading *r, struct mk_field field)
     return NULL;
 }
 
-static const char *read_field(struct reading *r, mk_str line)
+static inline bool split_line(mk_str line, struct mk_field *f)
 {
     const char *end = line.p + line.len, *colon = mk_scan_find(line.p, end, ':');
     if (colon == end)
-        return "a line of the head has no colon";
-    mk_str name = mk_str_of(line.p, (size_t)(colon - line.p)), value = mk_scan_trim(colon + 1, end);
-    enum mk_field_id id = mk_field_find_id(name);
-    if (id == MK_FIELD_OTHER && !mk_is_token(name)) /* those that we know are tokens */
-        return "the name of a field is not a token";
-    if (!mk_is_field_value(value))
-        return "the value of a field has control characters";
-    const char *wrong = r->request.cgi ? read_cgi_field(r, id, value) : read_http_field(r, id, value);
-    r->seen |= bit(id);
-    return wrong ? wrong : add_field(r, (struct mk_field){.name = name, .value = value, .id = (uint8_t)id});
+        return false;
+    f->name = mk_str_of(line.p, (size_t)(colon - line.p));
+    f->value = mk_scan_trim(colon + 1, end);
+    f->id = (uint8_t)mk_field_find_id(f->name);
+    return true;
+}
+
+static const char *read_field(struct reading *r, mk_str line)
+{
+    struct mk_field f;
+    if (!split_line(line, &f))
+        return "a line without a colon";
+    if (f.id == MK_FIELD_OTHER && !mk_is_token(f.name)) /* those that we know are tokens */
+        return "an invalid field name";
+    if (!mk_is_field_value(f.value))
+        return "a control character";
+    const char *wrong = r->request.cgi ? read_cgi_field(r, f.id, f.value) : read_http_field(r, f.id, f.value);
+    r->seen |= bit(f.id);
+    return wrong ? wrong : add_field(r, f);
 }
 
 /* ---- What it all means ---- */
@@ -295,7 +328,19 @@ const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned f
 
 bool mk_reply_head_is_local_redirect(const struct mk_reply_head *h)
 {
-    mk_str to = mk_fields_get(&h->fields, MK_FIELD_LOCATION);
+    mk_str to = h->location;
     bool is_path = mk_str_starts(to, MK_STR("/")) && !mk_str_starts(to, MK_STR("//"));
     return is_path && !h->has_status && !h->n_others;
+}
+
+bool mk_reply_head_next(mk_str *lines, struct mk_field *f)
+{
+    for (;;) {
+        mk_str line = cut_line(lines, true);
+        if (!line.len)
+            return false;
+        bool is_field = !mk_str_starts(line, MK_STR("HTTP/")) && split_line(line, f);
+        if (is_field && !is_of_server(f->id) && f->id != MK_FIELD_STATUS && f->id != MK_FIELD_CONTENT_LENGTH)
+            return true;
+    }
 }

@@ -31,6 +31,7 @@ struct mk_reply_head {
     bool has_status;   /* of CGI: the head says its status; else it is 302 with a Location, and 200 without */
     unsigned n_others; /* of CGI: fields other than Status, Location, Content-Type, Content-Length and those
                           that only a server may set */
+    mk_str location;   /* of CGI; absent: none */
     struct mk_fields fields;
     bool is_too_long; /* what is wrong is its size */
     mk_str where;     /* the line that is wrong; absent: none in particular */
@@ -46,7 +47,14 @@ const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned f
                                 struct mk_reply_request request) MK_MUST_USE;
 
 /* Of CGI: is the Location a path of this server, and does the head say nothing else (RFC 3875,
- * section 6.2.2)? Only if its lines were kept. */
+ * section 6.2.2)? */
 bool mk_reply_head_is_local_redirect(const struct mk_reply_head *h);
+
+/* Of CGI: the next field of a head that was parsed, of those that are for the client: neither Status, nor
+ * Content-Length, nor one that only a server may set. *lines is the head at first. False at its end. */
+bool mk_reply_head_next(mk_str *lines, struct mk_field *field);
+
+/* The status of a line such as "HTTP/1.1 200 OK", as programs write it, from `min` on. False: it is none. */
+bool mk_reply_head_read_status(mk_str line, unsigned min, unsigned *status);
 
 #endif

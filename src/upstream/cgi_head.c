@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <monkey/cgi.h>
+
+#include "http/reply_head.h"
+
+enum { STATUS_LINE_MAX = 256, STATUS_MIN = 100 };
+
+static const struct mk_reply_request cgi = {.cgi = true};
+
+size_t mk_cgi_head_end(mk_str text, size_t seen)
+{
+    return mk_reply_head_end(text, seen, cgi);
+}
+
+/* Keeps no lines, so there may be any number of them. */
+bool mk_cgi_head_read(struct mk_cgi_head *h, mk_str text)
+{
+    struct mk_reply_head r = {.fields.at = NULL};
+    const char *problem = mk_reply_head_parse(&r, text, 0, cgi);
+    *h = (struct mk_cgi_head){.status = r.status,
+                              .length = r.has_length ? (int64_t)r.length : MK_LENGTH_UNKNOWN,
+                              .location = r.location,
+                              .is_local_redirect = mk_reply_head_is_local_redirect(&r),
+                              .problem = problem,
+                              .where = r.where};
+    return !problem;
+}
+
+bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value)
+{
+    struct mk_field field;
+    if (!mk_reply_head_next(rest, &field))
+        return false;
+    *name = field.name;
+    *value = field.value;
+    return true;
+}
+
+int mk_cgi_head_status_line(mk_str text, unsigned *status)
+{
+    mk_str begin = MK_STR("HTTP/");
+    if (!mk_str_starts(begin, mk_str_first(text, begin.len)) && !mk_str_starts(text, begin))
+        return -1;
+    size_t end = mk_str_find(mk_str_first(text, STATUS_LINE_MAX), '\n');
+    if (end == MK_STR_NONE)
+        return text.len < STATUS_LINE_MAX ? 0 : -1;
+    mk_str line = mk_str_first(text, end);
+    line.len -= mk_str_ends(line, MK_STR("\r"));
+    return mk_reply_head_read_status(line, STATUS_MIN, status) ? 1 : -1;
+}
