@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from contest import contestant, family, material, ports, template
+from contest import behind, contestant, family, material, ports, template
 from contest.complaint import Complaint
 from contest.contestant import FEATURES, HELLO, Failed, PortTaken, Setup, load, load_all
 from fakes import add_contestant
@@ -141,10 +141,10 @@ def test_a_folder_is_complete(name):
 @pytest.mark.parametrize("full", [True, False])
 def test_every_template_can_be_filled(name, full, folder):
     each = CONTESTANTS[name]
-    ports_of = {"tls_port": 3, "h2c_port": 4} if full else {}
+    ports_of = {"tls_port": 3, "h2c_port": 4, "origin": 6, "php": folder, "children": 7} if full else {}
     setup = Setup(folder, folder, 2, workers=2 if full else 1, cert=folder, key=folder, log=full, **ports_of)
     known = contestant.values(each, setup, "/bin/program") | {"behind": "5", "behind_name": "x"}
-    on = ({"tls", "h2", "h2c", "log", "dynamic", "several", "root"} if full else {"unprivileged"})
+    on = ({"tls", "h2", "h2c", "log", "dynamic", "several", "root", "proxy", "php"} if full else {"unprivileged"})
     for source in each.data.get("files", {}).values():
         text = template.render((each.folder / source).read_text(), known, on, source)
         assert not template.NAME.search(text), text
@@ -409,6 +409,66 @@ def test_a_user_can_run_it_too(name, folder, stuff):
     done = subprocess.run(["setpriv", "--reuid", "nobody", "--clear-groups", python, program], env=env, cwd=folder,
                           capture_output=True, text=True, timeout=50, check=False)
     assert done.stdout == "serves 65534\n", done.stderr
+
+
+# ---- What is behind them ----
+
+KEEPS = {"monkey", "nginx", "apache", "caddy"}  # connections to an origin
+
+
+def connections_to(port):
+    """How many are open to a port of this machine."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return sum(row[2].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
+
+
+@pytest.fixture
+def put_behind(stuff, folder):
+    """Starts what is behind a contestant that has the feature; it has ended with the test."""
+    made = []
+    with contextlib.ExitStack() as ended:
+        def put(what, each, feature):
+            why = each.missing().get(feature) or behind.lacks(what)
+            if why:
+                pytest.skip(f"{each.name}: {why}")
+            cores = sorted(os.sched_getaffinity(0))
+            made.append(ended.enter_context(behind.start(what, stuff, cores, folder / "origin")))
+            return made[-1]
+        yield put
+    assert not any(family.members(each.process.pid) for each in made)
+
+
+@pytest.mark.parametrize("name", [name for name in SERVERS if "proxy" in CONTESTANTS[name].features])
+def test_it_passes_requests_on(name, folder, stuff, put_behind):
+    each = present(name)
+    origin = put_behind("200k.bin", each, "proxy")
+    with start(each, folder, stuff, tls_port=None, h2c_port=None, **origin.setup()) as running:
+        with contextlib.closing(Server(each, running).connect()) as client:
+            for _ in range(5):
+                answer, body = Server(each, running).get("/origin/any", client)
+                assert (answer.status, is_right(stuff, "200k.bin", body)) == (200, True)
+            wait_until(lambda: connections_to(origin.port) == (name in KEEPS), "a connection is kept, or none")
+            assert not set(origin.pids()) & set(running.pids())
+
+
+@pytest.mark.parametrize("name", [name for name in SERVERS if "php" in CONTESTANTS[name].features])
+def test_it_has_php_run_a_script(name, folder, stuff, put_behind):
+    each = present(name)
+    php = put_behind("php", each, "php")
+    with start(each, folder, stuff, tls_port=None, h2c_port=None, **php.setup()) as running:
+        with contextlib.closing(Server(each, running).connect()) as client:
+            for _ in range(5):
+                answer, body = Server(each, running).get("/php/hello.php", client)
+                assert (answer.status, body.decode()) == (200, HELLO)
+        wait_until(lambda: len(php.pids()) == behind.CHILDREN + 1, "all children are there")
+
+
+def test_what_is_behind_must_serve(folder, stuff, monkeypatch):
+    monkeypatch.setattr(behind, "find_php", lambda: shutil.which("false"))
+    with pytest.raises(Failed, match="what is to be behind the contestant does not serve"):
+        behind.start("php", stuff, sorted(os.sched_getaffinity(0)), folder / "php")
+    monkeypatch.setattr(behind, "find_php", lambda: None)
+    assert behind.lacks("php") == "PHP-FPM is not installed" and behind.lacks("") is None
 
 
 STUBBORN = """\

@@ -66,6 +66,41 @@ def test_the_bottleneck_that_wr_names_is_in_the_record(tmp_path, folder, monkeyp
     assert [shot.bottleneck for shot in hold(tmp_path, (case(), plan())).shots] == ["client"]
 
 
+# ---- What is behind ----
+
+def test_a_server_behind_is_there_for_each_contestant_and_its_time_is_not_counted(tmp_path, folder):
+    """The made-up proxy asks the origin when it starts, or ends."""
+    asks = ("import socket, sys; sock = socket.create_connection(('127.0.0.1', int(sys.argv[2]))); "
+            "sock.sendall(b'GET / HTTP/1.0\\r\\n\\r\\n'); assert sock.recv(15).startswith(b'HTTP/1.1 200'); "
+            "import runpy; sys.argv = ['fake_server', sys.argv[1]]; runpy.run_path(%r, run_name='__main__')")
+    fake = str(Path(__file__).parent / "fake_server.py")
+    for name in ("one", "two"):
+        add_contestant(folder, name, features=("files", "keepalive", "proxy"), command=["@program@", "-c", asks % fake, "@port@", "@origin@"])
+    add_contestant(folder, "other")
+    made = hold(tmp_path, (case("proxy", features=("proxy",), behind="100.html", path="/origin/100.html"), plan()))
+    assert not made.disqualified and {shot.contestant for shot in made.shots} == {"one", "two"}
+    assert [each.contestant for each in made.absent_in] == ["other"]
+    alone = len(made.environment["client_cores"]) > 1
+    assert alone or "what is behind the contestants shares its cores with the client" in " ".join(made.notes)
+    assert made.verified["proxy"].keys() == {"one", "two"}
+
+
+def test_a_case_whose_server_behind_is_missing_is_not_held(tmp_path, folder, monkeypatch):
+    add_contestant(folder, "one", features=("files", "keepalive", "php"))
+    monkeypatch.setattr(referee.behind, "lacks", lambda what: f"there is no {what}")
+    made = hold(tmp_path, (case("php", features=("php",), behind="php"), plan()))
+    assert made.notes[-1] == "The case php was not held: there is no php." and not made.shots
+
+
+@pytest.mark.parametrize("cores, client, behind", [([1], [1], [1]), ([1, 2, 3], [1, 2], [3])])
+def test_what_is_behind_has_a_core_of_its_own_if_there_are_two(tmp_path, folder, cores, client, behind):
+    add_contestant(folder, "one")
+    one = case(behind="100.html")
+    judge = Referee(order(tmp_path, [(one, plan())], client_cores=cores))
+    assert judge._client_cores(one) == (client, behind)
+    assert judge._client_cores(case()) == (cores, cores)
+
+
 # ---- Who is out ----
 
 @pytest.mark.parametrize("how, says", [("content", "other content"), ("length", "101 bytes instead of 100"),

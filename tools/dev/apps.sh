@@ -115,7 +115,7 @@ install_dokuwiki() {
     local site=$folder/dokuwiki name
     mkdir -p "$site/conf"
     # Three quarters of its files are languages.
-    tar -C "$package" -ch --exclude='*/lang/[!e]*' --exclude='*/lang/e[!n]*' . | tar -C "$site" -x
+    tar -C "$package" -ch --exclude='*/lang/[!e]*' --exclude='*/lang/e[!n]*' --exclude=./lib/plugins/testing . | tar -C "$site" -x
     rm -f "$site/inc/preload.php" "$site/install.php"
     for name in attic cache index locks log media media_attic media_meta meta pages tmp; do
         mkdir -p "$site/data/$name"

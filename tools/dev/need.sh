@@ -94,6 +94,7 @@ contest lighttpd-modules-lua? file /usr/lib/lighttpd/mod_magnet.so
 contest apache2-bin?     server apache2
 contest h2o?             server h2o
 contest caddy?           server caddy
+contest php-fpm?         php_fpm
 contest busybox-static?  command busybox
 contest nodejs?          command node
 contest varnish?         server varnishd

@@ -14,7 +14,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest import record
+from contest import behind, material, record
 from contest.contestant import FEATURES
 from contest.complaint import Complaint, nearest
 from contest.metrics import METRICS
@@ -68,6 +68,7 @@ class Case:
     body: str = ""  # the answer; a file with it is made at path
     path_of: dict[str, str] = field(default_factory=dict)  # {contestant: its path for the same answer}
     needs: tuple[str, ...] = ()  # programs besides the client
+    behind: str = ""  # what contestants ask: "php", or an origin server that sends this file of the material
     plans: dict[str, Plan] = field(default_factory=dict)
     historical: record.Historical | None = None
 
@@ -92,7 +93,7 @@ class Case:
 
 HINTS = {"title": str, "about": str, "client": str, "features": list, "metrics": list, "kind": str, "command": list,
          "scheme": str, "path": str, "paths": str, "close": bool, "axis": str, "connections": int, "base": str,
-         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "quick": dict, "full": dict, "historical": dict}
+         "alone": bool, "slow": int, "body": str, "path_of": dict, "needs": list, "behind": str, "quick": dict, "full": dict, "historical": dict}
 NEEDED = ("title", "about", "client", "features", "metrics", "full")
 NAMES_OF_TYPES = {str: "a text", list: "a list of texts", bool: "true or false", int: "a whole number", dict: "a table"}
 KEYS_OF_PLAN = ("steps", "rounds", "seconds", "syscalls")
@@ -179,6 +180,8 @@ def _check(where, case):
     for key, path in [("path", case.path or "/"), *((f"path_of.{name}", path) for name, path in case.path_of.items())]:
         if not isinstance(path, str) or not path.startswith("/"):
             raise Complaint(f"{where}: {key}: expected it to begin with /, found {path!r}")
+    if case.behind:
+        _check_words(where, "behind", [case.behind], (behind.PHP, *material.FIXED))
     if not case.metrics:
         raise Complaint(f"{where}: metrics: expected at least one: the first decides the ranking")
     _check_command(where, case)
@@ -209,7 +212,7 @@ def load_all(folder=FOLDER):
 
 
 ORDER = ("small", "logged", "page", "medium", "large", "close", "connections", "many", "site", "idle", "tls", "tls-new", "h2", "h2c",
-         "dynamic", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
+         "dynamic", "proxy", "proxy-200k", "php", "slow", "paced", "gwan-100", "monkey-200k", "node-hello", "raspberry", "nbonvin-sweep")
 
 
 def change(plan, rounds=None, seconds=None):

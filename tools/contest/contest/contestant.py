@@ -29,7 +29,7 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE.parent / "contestants"
 PROJECT = HERE.parents[2]
 PLACES = ("/usr/local/sbin", "/usr/sbin", "/sbin")
-FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges")
+FEATURES = ("files", "keepalive", "close", "tls", "h2", "h2c", "dynamic", "log", "index", "listing", "ranges", "proxy", "php")
 KEYS = {"title", "about", "home", "revision", "yardstick", "package", "origin", "programs", "features", "requires",
         "version", "forks", "files", "folders", "writable", "build", "command", "environment", "companions", "variables", "dynamic",
         "stop_seconds"}
@@ -65,6 +65,9 @@ class Setup:
     hello: str = HELLO  # the dynamic answer
     connections: int = 16384  # how many the server must be able to hold
     file: str = "100.html"  # all that a yardstick answers
+    origin: int | None = None  # the port of a server to ask for what is below /origin/
+    php: Path | None = None  # the socket of a PHP-FPM with so many children, which runs what ends in .php
+    children: int = 0
 
 
 @dataclass
@@ -250,6 +253,8 @@ def switches(contestant: Contestant, setup: Setup) -> set[str]:
     on |= {"tls", "h2"} if setup.tls_port else set()
     on |= {"h2c"} if setup.h2c_port else set()
     on |= {"log"} if setup.log else set()
+    on |= {"proxy"} if setup.origin else set()
+    on |= {"php"} if setup.php else set()
     on |= {"several"} if setup.workers > 1 else set()
     return {each for each in on if each in can or each not in FEATURES}
 

@@ -57,6 +57,7 @@ def make(folder: Path, tree: int = TREE_FILES, site: bool = True, tls: bool = Tr
     for name, size in FIXED.items():
         _add(material, name, _html(name, size) if name.endswith(".html") else rng.randbytes(size))
     _add_cgi(material)
+    _add_php(material)
     for number in range(tree):
         material.tree.append(_add_leaf(material, number, rng))
     if site:
@@ -80,6 +81,12 @@ def _add_cgi(material: Material) -> None:
     fields = ["Content-Type: text/plain", f"Content-Length: {len(HELLO)}", "Connection: close", "", HELLO]
     path.write_text("#!/bin/sh\nprintf '{}'\n".format("\\r\\n".join(fields)))
     path.chmod(0o755)
+
+
+def _add_php(material: Material) -> None:
+    path = material.root / "php" / "hello.php"
+    path.parent.mkdir()
+    path.write_text(f"<?php header('Content-Type: text/plain'); echo '{HELLO}';\n")
 
 
 def _html(title: str, size: int) -> bytes:

@@ -14,7 +14,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from contest import answers, contestant, environment, idle, record, running, shot, slow
+from contest import answers, behind, contestant, environment, idle, record, running, shot, slow
 from contest.complaint import Complaint
 from contest.metrics import RANKED
 from contest.stage import Cgroups, Stage
@@ -175,7 +175,7 @@ class Referee:
         self.material = self.order.make_material(self.scratch / "material", {case.paths for case in cases})
         self.record.site = self.material.site_name if self.material.site else ""
         for case in cases:
-            if case.body and "dynamic" not in case.features:
+            if case.body and "dynamic" not in case.features and not case.behind:
                 Path(self.material.root, case.path.lstrip("/")).write_text(case.body)
         for name, entry in self.order.entries.items():
             self.record.contestants[name] = self._describe(name, entry)
@@ -224,12 +224,18 @@ class Referee:
         for name in [*programs, *case.needs]:
             if not shutil.which(self.order.clients.get(name, name)):
                 return f"{name} is not installed"
+        if case.behind and (why := behind.lacks(case.behind)):
+            return why
         if case.paths and not getattr(self.material, "tree" if case.paths == "many" else "site"):
             return "there is no such list of files"
         return None
 
     def _warn(self, case):
         """What of this machine may spoil the case."""
+        clients, others = self._client_cores(case)
+        if case.behind and clients == others:
+            self.record.notes.append(f"The case {case.name}: what is behind the contestants shares its cores with the client, for "
+                                     "want of others. Rates and latencies are those of both; the contestants' processor time is not.")
         limits = self.record.environment["limits"]
         if case.close and limits.get("tcp_tw_reuse") not in ("1", "2"):
             first, last = map(int, limits.get("port_range") or (32768, 60999))
@@ -247,7 +253,7 @@ class Referee:
         self._warn(case)
         takes, absent = lineup(self._present(), case)
         self.record.absent_in += [record.Exclusion(case.name, name, why) for name, why in absent.items()]
-        stages = {name: Stage(entry, case, self.material, self.order.server_cores, self.cgroups)
+        stages = {name: Stage(entry, case, self.material, self.order.server_cores, self.cgroups, self._client_cores(case)[1])
                   for name, entry in takes.items()}
         try:
             if not case.alone:
@@ -378,6 +384,8 @@ class Referee:
         case = stage.case
         if case.body:
             return {self._path(stage): answers.Expected.of(case.body.encode())}
+        if case.behind:
+            return {case.path: answers.Expected.of(Path(self.material.root, case.behind).read_bytes())}
         paths = self._paths(case)
         sampled = paths[::max(1, len(paths) // SAMPLED_PATHS)][:SAMPLED_PATHS]
         return {path: answers.Expected.of(Path(self.material.root, path.lstrip("/")).read_bytes()) for path in sampled}
@@ -386,6 +394,8 @@ class Referee:
         case = stage.case
         if case.body:
             return [len(case.body)]
+        if case.behind:
+            return [self.material.files[case.behind].length]
         return [self.material.files[path.lstrip("/")].length for path in self._paths(case)]
 
     def _check(self, stage, when):
@@ -411,11 +421,11 @@ class Referee:
         if case.scheme in ("http", "https"):
             body = None if case.paths else next(iter(expected.values())).data
             variables = self._client_environment(case) | {"CONTEST_ROOT": str(self.material.root)}
-            verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(),
+            verdict = answers.verify_with_wrk(self._url(stage), body, count, seconds, case.close, self._pin(case),
                                               self.scratch, variables)
         else:
             command = self._client_command(stage, plan.steps[0], max(1, seconds))
-            load = [*self._pin(), *(part.replace("{c}", str(count)) for part in command)]
+            load = [*self._pin(case), *(part.replace("{c}", str(count)) for part in command)]
             verdict = answers.verify_beside(case.scheme, stage.port, expected, load, seconds, self._client_environment(case))
         if verdict.ours and stage.is_alive():
             raise Unmeasured(verdict.fault)
@@ -430,8 +440,13 @@ class Referee:
 
     # ---- Shots ----
 
-    def _pin(self):
-        return ["taskset", "-c", ",".join(map(str, self.order.client_cores))]
+    def _client_cores(self, case):
+        """Those of the client, and those of what is behind the contestants: one of its own, if there are two."""
+        cores = self.order.client_cores
+        return (cores[:-1], cores[-1:]) if case.behind and len(cores) > 1 else (cores, cores)
+
+    def _pin(self, case):
+        return ["taskset", "-c", ",".join(map(str, self._client_cores(case)[0]))]
 
     def _url(self, stage):
         scheme = "https" if stage.case.scheme in ("https", "h2") else "http"
@@ -471,7 +486,7 @@ class Referee:
 
     def _shoot(self, stage, plan, number, step):
         case = stage.case
-        command = shot.wr_command(self.order.wr, stage.roots(), self.order.client_cores, case, step,
+        command = shot.wr_command(self.order.wr, stage.roots(), self._client_cores(case)[0], case, step,
                                   self._client_command(stage, step, plan.seconds), plan.syscalls and number == 1,
                                   stage.cgroup)
         try:

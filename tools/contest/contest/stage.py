@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from contest import contestant, family, ports
+from contest import behind, contestant, family, ports
 
 MOUNTS = Path("/proc/self/mountinfo")
 OWN = Path("/proc/self/cgroup")
@@ -115,10 +115,10 @@ class Ports:
 class Stage:
     """One contestant for one case: `start`, then `sleep` and `wake` as often as it is its turn, then `stop`."""
 
-    def __init__(self, entry, case, material, server_cores, cgroups):
+    def __init__(self, entry, case, material, server_cores, cgroups, behind_cores=()):
         self.entry, self.case, self.material = entry, case, material
-        self.cores, self.cgroups = server_cores, cgroups
-        self.running = self.prepared = self.folder = self.cgroup = self.ports = None
+        self.cores, self.cgroups, self.behind_cores = server_cores, cgroups, behind_cores
+        self.running = self.prepared = self.folder = self.cgroup = self.ports = self.behind = None
         self.asleep, self._roots = False, []
 
     @property
@@ -158,6 +158,10 @@ class Stage:
         self.ports = Ports(*(ports.free_port() for _ in range(3)))
         secure = "tls" in can or "h2" in can
         extra = {"file": self.case.path.lstrip("/")} if self.entry.yardstick and self.case.path else {}
+        if self.case.behind:
+            place = Path(self.folder.name, "origin")
+            self.behind = behind.start(self.case.behind, self.material, self.behind_cores, place)
+            extra |= self.behind.setup()
         return contestant.Setup(Path(self.folder.name), self.material.root, self.ports.http,
                                 tls_port=self.ports.https if secure else None,
                                 h2c_port=self.ports.h2c if "h2c" in can else None,
@@ -221,8 +225,10 @@ class Stage:
                 self.wake()
             if self.running:
                 self.running.stop()
+            if self.behind:
+                self.behind.stop()
         finally:
-            self.running = None
+            self.running = self.behind = None
             if self.cgroup:
                 with contextlib.suppress(OSError):
                     (self.cgroup / "cgroup.kill").write_text("1")
