@@ -83,6 +83,9 @@ MK_API int mk_watcher_change(struct mk_watcher *w, unsigned events);
 /** Never calls again, not even for what has happened already; from any callback, its own too, and in
  * worker_stop at the latest. NULL is fine. */
 MK_API void mk_watcher_free(struct mk_watcher *w);
+/** The same, once the descriptor is closed: a closed one reports nothing, and this saves the system call that
+ * would say so. Only if no other descriptor is of the same open file (dup(2), fork(2)). NULL is fine. */
+MK_API void mk_watcher_drop(struct mk_watcher *w);
 
 /** A call at the end of a turn of the loop. */
 struct mk_turn_end;

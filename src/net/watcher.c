@@ -67,6 +67,13 @@ void mk_watcher_free(struct mk_watcher *w)
     if (!w)
         return;
     mk_loop_remove(w->loop, w->fd);
+    mk_watcher_drop(w);
+}
+
+void mk_watcher_drop(struct mk_watcher *w)
+{
+    if (!w)
+        return;
     w->on_ready = NULL;
     w->task.run = drop_memory;
     mk_loop_defer(w->loop, &w->task);

@@ -50,20 +50,12 @@ static const char *name_of(const struct mk_server *s)
 static void on_connected(struct mk_channel *c)
 {
     const struct mk_upstream *u = c->server->upstream;
-    int error = 0;
-    socklen_t len = sizeof error;
-    if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-        error = errno;
-    if (error) {
-        fail(c, -error);
-        return;
-    }
     if (!u->tls) {
         become_open(c);
         return;
     }
-    int fd = c->stream.fd;
-    error = u->all->tls->connect(&c->stream, fd, u->tls, name_of(c->server), c->session);
+    int fd = c->stream.fd,
+        error = u->all->tls->connect(&c->stream, fd, u->tls, name_of(c->server), c->session);
     if (error) {
         mk_stream_plain_open(&c->stream, fd);
         fail(c, error);
@@ -73,12 +65,25 @@ static void on_connected(struct mk_channel *c)
     shake_hands(c);
 }
 
+/* connect(2) had to wait. */
+static void end_connecting(struct mk_channel *c)
+{
+    int error = 0;
+    socklen_t len = sizeof error;
+    if (getsockopt(c->stream.fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
+        error = errno;
+    if (error)
+        fail(c, -error);
+    else
+        on_connected(c);
+}
+
 static void on_ready(void *ctx, unsigned which)
 {
     struct mk_channel *c = ctx;
     c->stream.dry = false;
     if (c->state == MK_CHANNEL_CONNECTING && (which & (MK_WRITABLE | MK_HUNG_UP)))
-        on_connected(c);
+        end_connecting(c);
     else if (c->state == MK_CHANNEL_HANDSHAKE)
         shake_hands(c);
     c->on_ready(c, which);
@@ -144,9 +149,9 @@ struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct 
 void mk_channel_close(struct mk_channel *c)
 {
     mk_list_remove(&c->link);
-    mk_watcher_free(c->watcher);
     mk_alarm_free(c->alarm);
     c->stream.ops->close(&c->stream);
+    mk_watcher_drop(c->watcher);
     mk_mem_free(c);
 }
 

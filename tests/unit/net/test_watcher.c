@@ -199,6 +199,37 @@ static void freed_between_turns_it_is_not_called(void **state)
     assert_int_equal(n_calls, 0);
 }
 
+/* Its descriptor is closed first. The number may be another's by the end of the turn. */
+static void close_and_drop_both(void *ctx, unsigned which)
+{
+    note(ctx, which);
+    for (int i = 0; i < 2; i++) {
+        mk_fd_close(&ours[i]);
+        mk_watcher_drop(watchers[i]);
+    }
+}
+
+static void dropped_ones_report_nothing_more(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        watchers[i] = mk_watcher_new_in(&loop, ours[i], MK_READABLE, close_and_drop_both, &n_calls);
+        assert_non_null(watchers[i]);
+        assert_int_equal(send(theirs[i], "a", 1, 0), 1);
+    }
+    turn();
+    assert_int_equal(n_calls, 1);
+    int ends[2];
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+    struct mk_watcher *next = watch(ends[0], MK_READABLE);
+    assert_int_equal(send(ends[1], "b", 1, 0), 1);
+    turn();
+    assert_int_equal(n_calls, 2);
+    mk_watcher_free(next);
+    close(ends[0]);
+    close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +242,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(not_everything_can_be_watched, start, stop),
         cmocka_unit_test_setup_teardown(one_that_is_called_may_free_itself_and_others, start, stop),
         cmocka_unit_test_setup_teardown(freed_between_turns_it_is_not_called, start, stop),
+        cmocka_unit_test_setup_teardown(dropped_ones_report_nothing_more, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
