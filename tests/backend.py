@@ -126,9 +126,13 @@ def read_fields(stream):
     raise EOFError
 
 
+def end_of_stream():
+    raise EOFError
+
+
 def read_chunks(stream):
     body = b""
-    while size := int(stream.readline().split(b";")[0], 16):
+    while size := int((stream.readline() or end_of_stream()).split(b";")[0], 16):
         body += stream.read(size)
         stream.readline()
     return body, read_fields(stream)

@@ -45,7 +45,7 @@ static enum mk_verdict refuse(struct proxy_call *c, unsigned status)
 static ssize_t pull_request(void *ctx, char *room, size_t cap)
 {
     struct proxy_call *c = ctx;
-    bool is_early = c->step == PROXY_WAIT && mk_request_tunnel(c->request).p; /* it is no tunnel yet */
+    bool is_early = c->step == PROXY_WAIT && c->upgrade.p; /* it is no tunnel yet */
     if (is_early)
         return -EAGAIN;
     if (c->is_called)
@@ -195,7 +195,7 @@ static enum mk_verdict answer(struct proxy_call *c)
 
 static enum mk_verdict start(struct proxy_call *c)
 {
-    mk_str upgrade = mk_request_tunnel(c->request);
+    mk_str upgrade = c->upgrade;
     int64_t length = upgrade.p ? 0 : mk_request_length(c->request);
     enum mk_method method = mk_request_method(c->request);
     struct mk_field_line *fields;
@@ -210,6 +210,8 @@ static enum mk_verdict start(struct proxy_call *c)
         .is_safe_to_repeat = IDEMPOTENT >> method & 1,
         .limits = c->route->limits,
     };
+    if (method == MK_METHOD_CONNECT && !upgrade.p)
+        return refuse(c, 501);
     if (!ask.target.p)
         return refuse(c, 400);
     if (proxy_fields_make(c->request, c->route, &fields, &ask.n_fields))
@@ -245,13 +247,26 @@ static enum mk_verdict go_on(struct proxy_call *c)
     return e ? refuse(c, status_of_content(e)) : start(c);
 }
 
+/* Over another version of HTTP in a tunnel, or one in TLS, the client could ask for what no route allows. */
+static mk_str find_upgrade(const struct mk_request *request)
+{
+    static const mk_str refused[] = {MK_STR_INIT("h2c"), MK_STR_INIT("h2"), MK_STR_INIT("HTTP"),
+                                     MK_STR_INIT("TLS")};
+    mk_str protocol = mk_request_tunnel(request), rest = protocol, name = mk_str_cut(&rest, '/');
+    for (size_t i = 0; i < MK_LEN(refused); i++)
+        if (mk_str_eq_nocase(name, refused[i]))
+            return mk_str_of(NULL, 0);
+    return protocol;
+}
+
 static struct proxy_call *begin(struct mk_request *request, struct mk_response *response, void *route)
 {
-    int64_t length = mk_request_tunnel(request).p ? 0 : mk_request_length(request);
+    mk_str upgrade = find_upgrade(request);
+    int64_t length = upgrade.p ? 0 : mk_request_length(request);
     struct proxy_call *c = mk_request_alloc(request, sizeof *c);
     if (!c)
         return NULL;
-    *c = (struct proxy_call){.request = request, .response = response, .route = route};
+    *c = (struct proxy_call){.request = request, .response = response, .route = route, .upgrade = upgrade};
     if (length > 0 && length <= GATHER_MAX) {
         c->length = (size_t)length;
         c->content = mk_request_alloc(request, c->length);

@@ -20,6 +20,7 @@ struct proxy_call {
     struct mk_response *response;
     const struct proxy_route *route;
     struct mk_client *client;
+    mk_str upgrade; /* the protocol of the tunnel that is asked for; absent: none */
     enum proxy_step step;
     bool is_called; /* the server has called us, so the request can be read */
     char *content;  /* that is gathered */

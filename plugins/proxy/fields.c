@@ -69,6 +69,17 @@ static bool is_ours(mk_str name)
     return is_one_of(name, names, MK_LEN(names));
 }
 
+/* Programs that read variables, as those of CGI do, take `X_Real_IP` for `X-Real-IP`. */
+static bool looks_like_ours(mk_str name)
+{
+    char room[32];
+    if (mk_str_find(name, '_') == MK_STR_NONE || name.len > sizeof room)
+        return false;
+    for (size_t i = 0; i < name.len; i++)
+        room[i] = name.p[i] == '_' ? '-' : name.p[i];
+    return is_ours(mk_str_of(room, name.len));
+}
+
 static void add(struct list *l, mk_str name, mk_str value)
 {
     l->at[l->n++] = (struct mk_field_line){name, value};
@@ -167,7 +178,7 @@ static void add_clients(struct list *l)
                       !mk_str_eq_nocase(name, MK_STR("Via"));
         if (is_hop(name) || (has_connection && is_of_connection(l->request, name)))
             continue;
-        if (passes || !is_ours(name))
+        if (passes || !(is_ours(name) || looks_like_ours(name)))
             add(l, name, value);
     }
 }

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What two servers could understand in two ways: responses of a server behind ours, and requests of clients. Each is refused, or
+passed on in a form that has one meaning, and the connection it came over serves no other request."""
+import re
+
+import pytest
+
+from backend import Backend, read_request, response
+from client import Closed
+
+OK = b"HTTP/1.1 200 OK\r\n"
+EVIL = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def with_length(value):
+    return OK + b"Content-Length: " + value + b"\r\n\r\nhello"
+
+
+def with_coding(*values, line=OK):
+    return line + b"".join(b"Transfer-Encoding: " + each + b"\r\n" for each in values) + b"\r\n5\r\nhello\r\n0\r\n\r\n"
+
+
+def chunked(data):
+    return CHUNKED + data
+
+
+REFUSED, CUT = "refused", "cut"
+# What the server sends, and what the client gets: refused is a 502, cut one that ends early; or the content.
+RESPONSES = {
+    # The framing
+    "length and chunks": (OK + b"Content-Length: 5\r\n" + with_coding(b"chunked", line=b""), REFUSED),
+    "chunks and length": (OK + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n5\r\nhello\r\n0\r\n\r\n", REFUSED),
+    "two lengths": (OK + b"Content-Length: 5\r\nContent-Length: 50\r\n\r\nhello", REFUSED),
+    "a list of lengths": (with_length(b"5, 6"), REFUSED),
+    "a negative length": (with_length(b"-5"), REFUSED),
+    "a length with a sign": (with_length(b"+5"), REFUSED),
+    "a hexadecimal length": (with_length(b"0x5"), REFUSED),
+    "a length in two words": (with_length(b"5 5"), REFUSED),
+    "an empty length": (with_length(b""), REFUSED),
+    "a length of 65 bits": (with_length(b"36893488147419103232"), REFUSED),
+    "a length that is a fraction": (with_length(b"5.0"), REFUSED),
+    "chunks twice": (with_coding(b"chunked, chunked"), REFUSED),
+    "chunks in two lines": (with_coding(b"chunked", b"chunked"), REFUSED),
+    "chunks that are not last": (with_coding(b"chunked, gzip"), REFUSED),
+    "an unknown coding": (with_coding(b"xchunked"), REFUSED),
+    "identity": (with_coding(b"identity"), REFUSED),
+    "an empty coding": (with_coding(b""), REFUSED),
+    "chunks in HTTP/1.0": (with_coding(b"chunked", line=b"HTTP/1.0 200 OK\r\n"), REFUSED),
+    "chunks with 204": (with_coding(b"chunked", line=b"HTTP/1.1 204 No Content\r\n"), (REFUSED, b"")),
+    "a length with 204": (b"HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello", b""),
+    "content behind 304": (b"HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\nhello", b""),
+    # The lines
+    "a folded line": (OK + b"X-A: 1\r\n 2\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a folded first line": (OK + b" X-A: 1\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a blank before the colon": (OK + b"Content-Length : 5\r\n\r\nhello", REFUSED),
+    "a tab before the colon": (OK + b"Transfer-Encoding\t: chunked\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a NUL in a value": (OK + b"X-A: a\0b\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a NUL in a name": (OK + b"X\0A: ab\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a bare CR in a value": (OK + b"X-A: a\rTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a line without a colon": (OK + b"nonsense\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a line without a name": (OK + b": 1\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a bare LF behind a line": (b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello", (REFUSED, b"hello")),
+    "one bare LF": (OK + b"X-A: 1\nContent-Length: 5\r\n\r\nhello", (REFUSED, b"hello")),
+    # The status line
+    "HTTP/0.9": (b"<html>hello</html>", REFUSED),
+    "HTTP/2": (b"\0\0\0\4\0\0\0\0\0" * 3, REFUSED),
+    "a client of HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", REFUSED),
+    "another version": (b"HTTP/2.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a long version": (b"HTTP/1.10 200 OK\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a short status": (b"HTTP/1.1 20 OK\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a long status": (b"HTTP/1.1 2000 OK\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a status below all": (b"HTTP/1.1 099 OK\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a status above all": (b"HTTP/1.1 999 OK\r\nContent-Length: 5\r\n\r\nhello", (REFUSED, b"hello")),
+    "two blanks": (b"HTTP/1.1  200 OK\r\nContent-Length: 5\r\n\r\nhello", REFUSED),
+    "a request": (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", REFUSED),
+    "lines before it": (b"\r\n\r\n" + with_length(b"5"), (REFUSED, b"hello")),
+    # Sizes
+    "a huge head": (OK + b"X: y\r\n" * 30_000, REFUSED),
+    "a huge line": (OK + b"X: " + b"y" * 200_000, REFUSED),
+    "a flood of interim responses": (b"HTTP/1.1 100 Continue\r\n\r\n" * 3000 + with_length(b"5"), (REFUSED, b"hello")),
+    # More or less than was said
+    "less than its length": (with_length(b"50"), CUT),
+    "more than its length": (with_length(b"5") + EVIL, b"hello"),
+    "more than its chunks": (chunked(b"5\r\nhello\r\n0\r\n\r\n") + EVIL, b"hello"),
+    "more than no content": (b"HTTP/1.1 204 No Content\r\n\r\n" + EVIL, b""),
+    "chunks that do not end": (chunked(b"5\r\nhello\r\n"), CUT),
+    # Chunks
+    "extensions": (chunked(b'5;a=b;c="d;e"\r\nhello\r\n0;f\r\n\r\n'), b"hello"),
+    "a size with zeros": (chunked(b"0005\r\nhello\r\n00\r\n\r\n"), b"hello"),
+    "a size with a prefix": (chunked(b"0x5\r\nhello\r\n0\r\n\r\n"), CUT),
+    "a size with a sign": (chunked(b"+5\r\nhello\r\n0\r\n\r\n"), CUT),
+    "a size behind a blank": (chunked(b" 5\r\nhello\r\n0\r\n\r\n"), CUT),
+    "a size of 68 bits": (chunked(b"10000000000000005\r\nhello\r\n0\r\n\r\n"), CUT),
+    "an empty size": (chunked(b"\r\nhello\r\n0\r\n\r\n"), CUT),
+    "an extension with a bare LF": (chunked(b"5;a\nb\r\nhello\r\n0\r\n\r\n"), CUT),
+    "a size that ends with LF": (chunked(b"5\nhello\r\n0\r\n\r\n"), (CUT, b"hello")),
+    "a chunk that is longer": (chunked(b"3\r\nhello\r\n0\r\n\r\n"), CUT),
+    "a trailer that frames": (chunked(b"5\r\nhello\r\n0\r\nContent-Length: 50\r\n\r\n"), b"hello"),
+    "a bad trailer": (chunked(b"5\r\nhello\r\n0\r\nbad name: 1\r\n\r\n"), CUT),
+}
+
+
+class Scripted(Backend):
+    """Answers what a test has set, and notes over which connections it was asked for what."""
+
+    def __init__(self):
+        self.raw, self.seen, self.ends = None, [], False
+        super().__init__(script=self._talk)
+
+    def _talk(self, connection):
+        stream = connection.makefile("rb")
+        while True:
+            asked = read_request(stream, connection)
+            self.seen.append((connection.getpeername()[1], asked))
+            if asked.target.startswith("/next"):
+                connection.sendall(response("next"))
+                continue
+            connection.sendall(self.raw)
+            if self.ends:
+                return
+
+
+@pytest.fixture(scope="module")
+def backend():
+    with Scripted() as each:
+        yield each
+
+
+class Prepare:
+    def __init__(self, backend):
+        self.backend = backend
+
+    def prepare(self, monkey, site):
+        monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /* proxy http://{self.backend.address}\n")
+
+
+@pytest.fixture(scope="module")
+def prepared(backend):
+    return Prepare(backend)
+
+
+@pytest.fixture
+def server(prepared, lasting, backend):
+    backend.seen.clear()
+    return lasting(prepared.prepare)
+
+
+def outcome(server, method="GET"):
+    """Of one request on a connection of its own."""
+    try:
+        reply = server.get("/", method)
+    except Closed:
+        return CUT
+    return REFUSED if reply.status == 502 else reply.body
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2"], indirect=True)
+@pytest.mark.parametrize("what", RESPONSES)
+def test_responses(server, backend, what):
+    backend.raw, wanted = RESPONSES[what]
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,)
+    backend.ends = CUT in wanted or what in ("HTTP/0.9", "HTTP/2")
+    got = outcome(server)
+    assert got in wanted or (got == REFUSED and CUT in wanted), got
+    for _ in range(2):
+        assert server.get("/next").text == "next"
+    (first, _), (second, _), (third, _) = backend.seen[-3:]
+    is_plain = got == b"hello" and b"evil" not in backend.raw
+    assert second == third and (is_plain or first != second)
+
+
+def test_content_behind_the_head_that_a_head_got(server, backend):
+    backend.raw, backend.ends = with_length(b"5"), False
+    assert outcome(server, "HEAD") == b""
+    assert server.get("/next").text == "next"
+    assert backend.seen[-2][0] != backend.seen[-1][0]
+
+
+def test_a_connection_that_was_to_close_and_does_not(server, backend):
+    backend.raw, backend.ends = OK + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello", False
+    assert outcome(server) == b"hello"
+    assert server.get("/next").text == "next"
+    assert backend.seen[-2][0] != backend.seen[-1][0]
+
+
+# ---- Requests ----
+
+POST = b"POST / HTTP/1.1\r\nHost: a\r\n"
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+REQUESTS = {
+    "length and chunks": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks and length": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 45\r\n\r\n0\r\n\r\n",
+    "two lengths": POST + b"Content-Length: 0\r\nContent-Length: 45\r\n\r\n",
+    "a list of lengths": POST + b"Content-Length: 0, 45\r\n\r\n",
+    "a length with a sign": POST + b"Content-Length: +0\r\n\r\n",
+    "a blank before the colon": POST + b"Transfer-Encoding : chunked\r\nContent-Length: 0\r\n\r\n",
+    "a tab before the coding": POST + b"Transfer-Encoding:\tchunked\r\n\r\n0\r\n\r\n",
+    "a form feed before the coding": POST + b"Transfer-Encoding: \x0cchunked\r\nContent-Length: 0\r\n\r\n",
+    "an unknown coding": POST + b"Transfer-Encoding: xchunked\r\nContent-Length: 0\r\n\r\n",
+    "chunks twice": POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks that are not last": POST + b"Transfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n",
+    "a folded coding": POST + b"Transfer-Encoding:\r\n chunked\r\nContent-Length: 0\r\n\r\n",
+    "a folded name": POST + b"X-A: 1\r\n Transfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+    "a bare CR": POST + b"X-A: 1\rTransfer-Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+    "a NUL": POST + b"Transfer-Encoding\0: chunked\r\nContent-Length: 0\r\n\r\n",
+    "a name with an underscore": POST + b"Transfer_Encoding: chunked\r\nContent-Length: 0\r\n\r\n",
+    "lines with LF alone": b"POST / HTTP/1.1\nHost: a\nContent-Length: 0\n\n",
+    "an extension with LF": POST + b"Transfer-Encoding: chunked\r\n\r\n0;a\nb\r\n\r\n",
+    "a size with a prefix": POST + b"Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n",
+    "a chunk that is longer": POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\nxx\r\n0\r\n\r\n",
+    "a trailer that frames": POST + b"Transfer-Encoding: chunked\r\n\r\n0\r\nContent-Length: 45\r\n\r\n",
+    "a length that no one else sees": POST + b"Connection: Content-Length\r\nContent-Length: 5\r\n\r\nhello",
+    "a coding that no one else sees": POST + b"Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "an upgrade to HTTP/2": b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n"
+                            b"HTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+    "an upgrade to TLS": b"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: TLS/1.0\r\n\r\n",
+    "an upgrade with content": POST + b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 5\r\n\r\nhello",
+    "HTTP/1.0 and chunks": b"POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "an expectation": POST + b"Expect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
+    "two hosts": b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "a target with another host": b"GET http://b/ HTTP/1.1\r\nHost: a\r\n\r\n",
+}
+FRAMING = {"content-length", "transfer-encoding"}
+CONNECTIONS = {"connection", "keep-alive", "upgrade", "http2-settings", "te", "expect"}
+
+
+@pytest.mark.parametrize("what", REQUESTS)
+def test_requests(server, backend, what):
+    """The server behind is asked once, in one way only; what follows is a request of its own."""
+    backend.raw, backend.ends = response("hello"), False
+    with server.connect() as c:
+        c.send(REQUESTS[what] + SMUGGLED)
+        reply = c.read()
+        assert reply.status in (200, 400, 411, 417, 426, 501, 505), reply
+        if reply.status == 200 and not reply.closes:
+            c.read()
+        c.sock.shutdown(1)
+        c.read_to_end()
+    asked = [each for _, each in backend.seen]
+    assert [each.target for each in asked] in ([], ["/"], ["/", "/smuggled"])
+    assert reply.status == 200 or not asked
+    for each in asked:
+        names = [name.lower() for name, _ in each.fields]
+        assert len([name for name in names if name in FRAMING]) <= 1
+        assert not CONNECTIONS & set(names), names
+        assert names.count("host") == 1
+
+
+@pytest.mark.parametrize("protocol", ["h2"], indirect=True)
+@pytest.mark.parametrize("pairs", [
+    [("x-a", "1\r\nTransfer-Encoding: chunked")], [("x-a", "1\nx-b: 2")], [("x-a", "1\0")], [("x a", "1")], [("x-a:", "1")],
+    [("x-a\r\nx-b", "1")], [("transfer-encoding", "chunked")], [("connection", "close")], [("content-length", "1, 2")],
+    [("content-length", "0"), ("content-length", "5")], [("host", "a"), ("host", "b")], [(":path", "/a b")],
+    [(":path", "/a\r\nX: 1")], [(":method", "GET /x HTTP/1.1\r\nX: 1\r\n\r\nGET")], [(":authority", "a\r\nX: 1")],
+    [(":authority", "a b")], [(":scheme", "http://x/?")], [("te", "gzip")]], ids=lambda pairs: repr(pairs[0])[:40])
+def test_requests_of_http2(server, backend, pairs):
+    backend.raw, backend.ends = response("hello"), False
+    first = {":method": "POST", ":scheme": "http", ":authority": "a", ":path": "/"}
+    first |= {name: value for name, value in pairs if name.startswith(":")}
+    with server.connect() as c:
+        c.wait(lambda: c.heard_settings)
+        c.open([*first.items(), *(pair for pair in pairs if not pair[0].startswith(":"))])
+        try:
+            assert c.read().status in (200, 400)
+        except Closed as error:
+            assert error.code in ("PROTOCOL_ERROR", "COMPRESSION_ERROR"), error
+    for _, asked in backend.seen:
+        assert asked.target in ("/", "/a%20b") and asked.method == "POST"
+        assert not [name for name, value in asked.fields if re.search(r"[\r\n\0 :]", name)]
+        assert not asked.get("X") and not asked.get("x-b") and not asked.get("Transfer-Encoding")
+
+
+def test_an_upgrade_that_is_none_is_not_passed(server, backend):
+    """A server that obeys would let the client past all rules of ours."""
+    backend.raw, backend.ends = b"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n", True
+    with server.connect() as c:
+        c.send(REQUESTS["an upgrade to HTTP/2"])
+        assert c.read().status == 502
+    assert not [name for _, asked in backend.seen for name, _ in asked.fields if name.lower() in ("upgrade", "http2-settings")]
+
+
+@pytest.mark.parametrize("name", ["X_Forwarded_For", "X-Forwarded_Proto", "x_real_ip", "Via_", "_Host"])
+def test_fields_that_look_like_ours(server, backend, name):
+    """Programs that read variables take one for the other."""
+    server.get("/next", fields=[(name, "6.6.6.6")])
+    (_, asked), = backend.seen
+    ours = name.replace("_", "-").lower() in ("x-forwarded-for", "x-forwarded-proto", "x-real-ip")
+    assert bool(asked.get(name)) != ours
