@@ -83,7 +83,8 @@ struct mk_client;
  * If a pooled connection turns out to be closed, the request is sent once more over a new one, provided that
  * this is harmless: the method is idempotent, or nothing was sent. `tries` allows other servers, within
  * RetryBudget. Either needs content that is in memory, still in the exchange's buffer (32 KB), or can be
- * rewound. There is no further attempt once a byte of the response has arrived.
+ * rewound. There is no further attempt once a byte of the response has arrived, except for a 408 over a
+ * pooled connection: the server closed it while the request was on its way (RFC 9110, section 15.5.9).
  *
  *     static ssize_t pull(void *ctx, char *room, size_t cap)
  *     {

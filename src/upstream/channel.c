@@ -26,13 +26,29 @@ static void log_tls(struct mk_channel *c, const char *why)
                   why);
 }
 
+static void on_later(void *ctx);
+
+/* TLS has input in its own buffers, about which no event tells: goes on when others had their turn. Without
+ * memory for that, the next event goes on. */
+static void go_on_later(struct mk_channel *c)
+{
+    if (!c->stream.holds)
+        return;
+    if (!c->later)
+        c->later = mk_turn_end_new(c->worker, on_later, c);
+    if (c->later)
+        mk_turn_end_set(c->later);
+}
+
 static void shake_hands(struct mk_channel *c)
 {
     const char *why = NULL;
     int e = c->server->upstream->all->tls->handshake(&c->stream, &why);
     if (e == 0) {
         become_open(c);
-    } else if (e != -EAGAIN) {
+    } else if (e == -EAGAIN) {
+        go_on_later(c);
+    } else {
         log_tls(c, why ? why : strerror(-e));
         fail(c, -EPROTO);
     }
@@ -87,6 +103,14 @@ static void on_ready(void *ctx, unsigned which)
     else if (c->state == MK_CHANNEL_HANDSHAKE)
         shake_hands(c);
     c->on_ready(c, which);
+}
+
+static void on_later(void *ctx)
+{
+    struct mk_channel *c = ctx;
+    if (c->state == MK_CHANNEL_HANDSHAKE)
+        shake_hands(c);
+    c->on_ready(c, MK_READABLE);
 }
 
 static void on_late(void *ctx)
@@ -150,6 +174,7 @@ void mk_channel_close(struct mk_channel *c)
 {
     mk_list_remove(&c->link);
     mk_alarm_free(c->alarm);
+    mk_turn_end_free(c->later);
     c->stream.ops->close(&c->stream);
     mk_watcher_drop(c->watcher);
     mk_mem_free(c);
@@ -163,6 +188,8 @@ ssize_t mk_channel_read(struct mk_channel *c, char *room, size_t cap)
         (void)c->server->upstream->all->tls->handshake(&c->stream, &why);
         log_tls(c, why ? why : strerror(EPROTO));
     }
+    if (n == -EAGAIN)
+        go_on_later(c);
     return n;
 }
 

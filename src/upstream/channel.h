@@ -30,6 +30,7 @@ struct mk_channel {
     struct mk_stream stream;
     struct mk_watcher *watcher;
     struct mk_alarm *alarm;                                 /* for connecting; NULL until it is needed */
+    struct mk_turn_end *later;                              /* the same for what TLS holds */
     void (*on_ready)(struct mk_channel *c, unsigned which); /* of its user, or of the pool */
     struct mk_check *check;                                 /* that it serves, in place of a user */
     struct mk_link *user;                                   /* NULL: idle */

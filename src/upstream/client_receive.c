@@ -245,6 +245,23 @@ static int read_more(struct mk_client *c, char *room, size_t cap)
     return c->input.error;
 }
 
+/* The server closed a connection that it had kept while the request was on its way, and says so (RFC 9110,
+ * section 15.5.9). On a new connection the request gets its answer; where it cannot be sent again, the caller
+ * gets this one. */
+static bool has_crossed(const struct mk_client *c)
+{
+    return c->input.reply.head.status == 408 && c->wire == &mk_wire_http && mk_link_was_kept(c->link) &&
+           c->is_safe_to_repeat && !c->content.is_gone;
+}
+
+/* As if there were no answer. */
+static int refuse_crossed(struct mk_client *c)
+{
+    c->has_answered = false;
+    c->problem = "the server closed the connection";
+    return -ECONNRESET;
+}
+
 /* What was read is parsed before this returns: it lies in `room`. */
 int mk_client_receive_head(struct mk_client *c)
 {
@@ -256,6 +273,8 @@ int mk_client_receive_head(struct mk_client *c)
     while (e > 0) {
         switch ((int)c->wire->read(&c->input, &c->in, &c->data)) {
         case MK_REPLY_HEADED:
+            if (has_crossed(c))
+                return refuse_crossed(c);
             if (c->input.reply.head.status != 100)
                 return take_head(c);
             break;

@@ -290,6 +290,18 @@ def test_a_connection_that_ends_as_it_is_used_again_is_replaced(proxy):
         assert [server.get("/").text for _ in range(6)] == ["fine"] * 6
 
 
+def test_a_408_that_crosses_a_request_reaches_no_client(proxy):
+    """A server that closes a kept connection may say so just as the next request is on its way (RFC 9110, 15.5.9)."""
+    def reply(asked):
+        again = [a.connection for a in backend.asked].count(asked.connection) > 1
+        return response("late", "408 Request Timeout", [("Connection", "close")]) if again else response("fine")
+
+    with Backend(reply) as backend:
+        server = proxy(f"/* proxy http://{backend.address}")
+        assert [server.get("/").text for _ in range(4)] == ["fine"] * 4
+        assert server.get("/", "POST", body=b"x").status == 408
+
+
 def test_a_post_is_not_repeated(proxy):
     def reply(asked):
         return None if len(backend.asked) > 1 else response("fine")

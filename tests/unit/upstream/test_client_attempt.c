@@ -186,6 +186,56 @@ static void what_has_an_answer_is_not_asked_again(void **state)
     expect_error(&call, -ECONNRESET);
 }
 
+#define TOO_LATE "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 4\r\n\r\nlate"
+
+/* The server gave up waiting for another request when this one was on its way. */
+static void a_408_on_a_kept_connection_is_asked_again(void **state)
+{
+    struct call call;
+    (void)state;
+    for (unsigned with_content = 0; with_content < 2; with_content++) {
+        begin(&call);
+        if (with_content)
+            call_send(&call, MK_STR("content"), true);
+        struct mk_link *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+        l->in = MK_STR(TOO_LATE);
+        run(&call);
+        assert_true(mk_str_eq(mk_buf_str(&l->out), mk_buf_str(&fresh->out)));
+        assert_true(fresh->wish.fresh);
+        assert_int_equal(l->how, MK_LINK_CLOSE); /* no fault of it */
+        assert_str(mk_buf_str(&call.heads), "200|");
+        expect_reply(&call);
+    }
+}
+
+static void expect_408(struct call *call)
+{
+    fake_add(MK_STR(REPLY), -EAGAIN);
+    run(call);
+    assert_int_equal(fake.n_taken, 1);
+    assert_int_equal(call->head, 0);
+    assert_int_equal(mk_client_status(call->client), 408);
+    assert_str(mk_buf_str(&call->body), "late");
+    call_fini(call);
+}
+
+static void a_408_is_handed_on_where_nothing_can_be_repeated(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    fake_add(MK_STR(TOO_LATE), 0); /* a new connection */
+    expect_408(&call);
+    begin(&call);
+    call.ask.is_safe_to_repeat = false;
+    add_kept(0)->in = MK_STR(TOO_LATE);
+    expect_408(&call);
+    begin(&call);
+    call_send(&call, mk_str_of(large, sizeof large), true); /* not all of it is still there */
+    add_kept(0)->in = MK_STR(TOO_LATE);
+    expect_408(&call);
+}
+
 /* What must not be repeated looks whether the connection lives. */
 static void check_unsafe(int in_end, unsigned n_taken)
 {
@@ -460,6 +510,8 @@ int main(void)
         cmocka_unit_test(a_stale_connection_shows_when_it_is_written_to),
         cmocka_unit_test(the_new_connection_is_not_replaced),
         cmocka_unit_test(what_has_an_answer_is_not_asked_again),
+        cmocka_unit_test(a_408_on_a_kept_connection_is_asked_again),
+        cmocka_unit_test(a_408_is_handed_on_where_nothing_can_be_repeated),
         cmocka_unit_test(what_is_not_safe_is_sent_once),
         cmocka_unit_test(what_is_not_safe_goes_on_if_not_a_byte_was_taken),
         cmocka_unit_test(a_kept_connection_that_speaks_first_is_not_used),

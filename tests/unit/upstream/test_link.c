@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
+#include "net/tls.h"
 #include "unit/upstream/group.h"
 
 static int start(void **state)
@@ -52,6 +53,91 @@ static void bytes_go_both_ways(void **state)
     close(fd);
     mk_link_give(l, MK_LINK_CLOSE);
     assert_int_equal(info_of(0).open + info_of(1).open, 0);
+}
+
+/* Of TLS: what was read last, and whether there is more that no event will tell of. */
+static unsigned n_held;
+
+static ssize_t read_held(struct mk_stream *s, char *room, size_t cap)
+{
+    assert_true(cap);
+    s->holds = n_held > 1;
+    if (n_held == 0)
+        return -EAGAIN;
+    if (--n_held)
+        return -EAGAIN;
+    room[0] = 'x';
+    return 1;
+}
+
+static void what_tls_holds_is_read_without_an_event(void **state)
+{
+    struct told told;
+    char room[16];
+    (void)state;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    int fd = accept_from((unsigned)mk_link_server(l));
+    turn(&worker);
+    struct mk_stream_ops ops = *l->channel->stream.ops;
+    ops.read = read_held;
+    l->channel->stream.ops = &ops;
+    n_held = 3;
+    for (unsigned i = 0; i < 2; i++) {
+        told = (struct told){0};
+        assert_int_equal(mk_link_read(l, room, sizeof room), -EAGAIN);
+        assert_int_equal(told.n, 0); /* others have their turn */
+        turn(&worker);
+        assert_int_equal(told.n, 1);
+        assert_int_equal(told.which, MK_READABLE);
+    }
+    assert_int_equal(mk_link_read(l, room, sizeof room), 1);
+    assert_int_equal(mk_link_read(l, room, sizeof room), -EAGAIN);
+    told.n = 0;
+    turn(&worker);
+    assert_int_equal(told.n, 0);
+    n_held = 3;
+    assert_int_equal(mk_link_read(l, room, sizeof room), -EAGAIN);
+    mk_link_give(l, MK_LINK_CLOSE); /* before its turn */
+    turn(&worker);
+    close(fd);
+}
+
+static enum { HELD, SHAKEN } handshake;
+
+static mk_err fake_connect(struct mk_stream *s, int fd, struct mk_tls_client *client, const char *name,
+                           struct mk_tls_session **session)
+{
+    (void)client, (void)name, (void)session;
+    assert_int_equal(s->fd, fd);
+    return 0;
+}
+
+static mk_err fake_handshake(struct mk_stream *s, const char **why)
+{
+    (void)why;
+    s->holds = handshake == HELD;
+    return handshake++ == HELD ? -EAGAIN : 0;
+}
+
+static void a_handshake_goes_on_with_what_tls_holds(void **state)
+{
+    static const struct mk_tls_module tls = {.connect = fake_connect, .handshake = fake_handshake};
+    struct told told;
+    (void)state;
+    upstreams.tls = &tls;
+    upstream.tls = (struct mk_tls_client *)&worker;
+    handshake = HELD;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    for (int i = 0; handshake == HELD && i < 100; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    turn(&worker);
+    turn(&worker);
+    assert_int_equal(mk_link_state(l), 0);
+    mk_link_give(l, MK_LINK_CLOSE);
+    upstream.tls = NULL;
 }
 
 static void what_is_clean_is_used_again(void **state)
@@ -353,6 +439,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
+        cmocka_unit_test_setup_teardown(what_tls_holds_is_read_without_an_event, start, stop),
+        cmocka_unit_test_setup_teardown(a_handshake_goes_on_with_what_tls_holds, start, stop),
         cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start, stop),
         cmocka_unit_test_setup_teardown(an_idle_one_that_its_server_closes_goes, start, stop),
         cmocka_unit_test_setup_teardown(idle_ones_end_in_time, start, stop),
