@@ -49,23 +49,39 @@ size_t mk_fcgi_begin_params(struct mk_buf *out)
     return begun;
 }
 
-static void add_length(struct mk_buf *out, size_t len)
+static size_t size_of_length(size_t len)
 {
-    if (len < LONG_LENGTH) {
-        mk_buf_add_char(out, (char)len);
-        return;
+    return len < LONG_LENGTH ? 1 : 4;
+}
+
+static char *put_length(char *at, size_t len)
+{
+    if (len >= LONG_LENGTH) {
+        *at++ = (char)(0x80 | (len >> 24 & 0x7f));
+        *at++ = (char)(len >> 16 & 0xff);
+        *at++ = (char)(len >> 8 & 0xff);
     }
-    const char bytes[] = {(char)(0x80 | (len >> 24 & 0x7f)), (char)(len >> 16 & 0xff),
-                          (char)(len >> 8 & 0xff), (char)(len & 0xff)};
-    mk_buf_add(out, mk_str_of(bytes, sizeof bytes));
+    *at++ = (char)(len & 0xff);
+    return at;
+}
+
+static char *put(char *at, mk_str s)
+{
+    if (s.len)
+        memcpy(at, s.p, s.len);
+    return at + s.len;
 }
 
 void mk_fcgi_add_pair(struct mk_buf *out, mk_str name, mk_str value)
 {
-    add_length(out, name.len);
-    add_length(out, value.len);
-    mk_buf_add(out, name);
-    mk_buf_add(out, value);
+    size_t size = size_of_length(name.len) + size_of_length(value.len) + name.len + value.len;
+    if (!mk_buf_reserve(out, size))
+        return;
+    char *at = put_length(out->p + out->len, name.len);
+    at = put_length(at, value.len);
+    at = put(at, name);
+    put(at, value);
+    out->len += size;
 }
 
 /* There is one header so far: the pieces behind the first make room for theirs, the last one first. */

@@ -3,11 +3,15 @@
 
 #include "base/num.h"
 
+static bool has(mk_str s, char c)
+{
+    return s.len && memchr(s.p, c, s.len);
+}
+
 /* A NUL would end a value of SCGI, and every value in programs of C; environments end a name with `=`. */
 static bool is_variable(const struct mk_field_line *f)
 {
-    return f->name.len && mk_str_find(f->name, '\0') == MK_STR_NONE &&
-           mk_str_find(f->name, '=') == MK_STR_NONE && mk_str_find(f->value, '\0') == MK_STR_NONE;
+    return f->name.len && !has(f->name, '\0') && !has(f->name, '=') && !has(f->value, '\0');
 }
 
 mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **problem)

@@ -81,7 +81,14 @@ mk_str mk_request_file_name(const struct mk_request *r, mk_str path)
     if (folder.p[folder.len - 1] == '/')
         folder.len--;
     path = relative(path);
-    return mk_arena_printf(r->arena, "%.*s/%.*s", MK_STR_ARG(folder), MK_STR_ARG(path));
+    char *name = mk_arena_alloc(r->arena, folder.len + 1 + path.len + 1);
+    if (!name)
+        return MK_ABSENT;
+    memcpy(name, folder.p, folder.len);
+    name[folder.len] = '/';
+    memcpy(name + folder.len + 1, path.p, path.len);
+    name[folder.len + 1 + path.len] = '\0';
+    return mk_str_of(name, folder.len + 1 + path.len);
 }
 
 bool mk_request_shows_dot_files(const struct mk_request *r)
