@@ -3,28 +3,16 @@
  * any frame, any bytes, how much of that arrives and how much it takes, how time passes. What it hears is
  * checked to the letter (unit/h2client.h); each stream leaves one record; whatever it does, it is over some
  * time. */
-#include <sys/eventfd.h>
-
+#include "fuzz/talk.h"
 #include "http2/h2.h"
 #include "http2/h2_types.h"
-#include "proto/h1.h"
-#include "proto/service.h"
 #include "unit/h2client.h"
-#include "unit/handlers.h"
-#include "unit/site.h"
 
 extern const struct mk_http2_module mk_http2_module;
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { STEPS_MAX = 20000, SAY_MAX = 1 << 22, LATER_MS = 40000, ROUNDS_MAX = 100 };
-
-static struct site site;
-static struct mk_loop loop;
-static struct mk_counters counters;
-static struct mk_service service;
-static struct handlers handlers;
-static struct handlers_routes routes;
 
 static const struct mk_limits limits = {
     .head = {.head_max = 2000, .target_max = 200, .fields_max = 16},
@@ -44,15 +32,8 @@ static const struct mk_limits limits = {
 
 /* ---- The peer ---- */
 
-static struct {
-    struct mk_buf said; /* from `at` on it was not received yet, up to `arrived` */
-    size_t at, arrived, noted;
-    bool ended;
-    size_t takes; /* bytes that it takes before it has to be asked again; SIZE_MAX: all */
-    struct mk_buf heard;
-    bool closed, shut;
-} peer;
-
+static struct mk_buf said, heard;
+static size_t noted; /* so much of what it said is known */
 static struct mk_conn *conn;
 static struct h2_client client;
 static struct mk_hpack *own_decoder; /* of what it says itself */
@@ -60,52 +41,17 @@ static struct mk_buf own_block;
 static uint32_t own_stream;
 static bool greeted, full; /* a limit of the test was reached */
 
-static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
+static void hear(mk_str bytes)
 {
-    (void)s;
-    size_t n = mk_min(cap, peer.arrived - peer.at);
-    if (n == 0)
-        return peer.ended && peer.at == peer.said.len ? 0 : -EAGAIN;
-    memcpy(room, peer.said.p + peer.at, n);
-    peer.at += n;
-    return (ssize_t)n;
-}
-
-static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
-{
-    (void)s;
-    (void)more;
-    MK_ASSERT(!peer.shut && !peer.closed && bytes.len > 0);
-    size_t n = mk_min(bytes.len, peer.takes);
-    if (n == 0)
-        return -EAGAIN;
-    mk_buf_add(&peer.heard, mk_str_first(bytes, n));
-    MK_ASSERT(!peer.heard.failed);
-    peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
+    mk_buf_add(&heard, bytes);
+    MK_ASSERT(!heard.failed);
     if (conn->ops == &mk_h1_ops) /* it gave up before it had heard the whole preface */
-        return (ssize_t)n;
-    mk_buf_drop(&peer.heard, h2_hear(&client, mk_buf_str(&peer.heard)));
+        return;
+    mk_buf_drop(&heard, h2_hear(&client, mk_buf_str(&heard)));
     if (client.why)
         fprintf(stderr, "on stream %u: %s\n", client.where, client.why);
     MK_ASSERT(!client.why);
-    return (ssize_t)n;
 }
-
-static void peer_shutdown(struct mk_stream *s)
-{
-    (void)s;
-    peer.shut = true;
-}
-
-static void peer_close(struct mk_stream *s)
-{
-    MK_ASSERT(!peer.closed);
-    peer.closed = true;
-    mk_fd_close(&s->fd);
-}
-
-static const struct mk_stream_ops peer_ops = {
-    .read = peer_read, .write = peer_write, .shutdown = peer_shutdown, .close = peer_close};
 
 /* ---- What the client knows of what it said ---- */
 
@@ -185,7 +131,8 @@ static void note_frame(const struct mk_h2_frame *f, mk_str payload)
 
 static void note_said(void)
 {
-    mk_str in = mk_str_skip(mk_buf_str(&peer.said), peer.noted);
+    peer.said = mk_buf_str(&said);
+    mk_str in = mk_str_skip(peer.said, noted);
     if (!greeted && in.len >= MK_H2_PREFACE.len) {
         greeted = true;
         in = mk_str_skip(in, MK_H2_PREFACE.len);
@@ -197,7 +144,7 @@ static void note_said(void)
         note_frame(&f, mk_str_of(in.p + MK_H2_FRAME_HEAD, f.length));
         in = mk_str_skip(in, MK_H2_FRAME_HEAD + (size_t)f.length);
     }
-    peer.noted = peer.said.len - in.len;
+    noted = peer.said.len - in.len;
 }
 
 /* ---- Records ---- */
@@ -240,29 +187,14 @@ static void check_answers(void)
 
 /* ---- The server ---- */
 
-static void end(void)
-{
-    mk_service_fini(&service);
-    mk_loop_fini(&loop);
-    site_fini(&site);
-}
-
 static void begin(void)
 {
-    site_init(&site);
-    site_add(&site, "index.html", MK_STR("front page"));
     static char large[200000];
+    server_begin(&limits, on_done);
     site_add(&site, "large", mk_str_of(large, sizeof large));
-    site.web.on_record = on_done;
-    site.web.log = NULL;
-    MK_ASSERT(mk_loop_init(&loop) == 0);
-    MK_ASSERT(mk_service_init(&service, &loop, &site.web, &limits, &counters, MK_STR("Monkey")) == 0);
     mk_service_use_http2(&service, &mk_http2_module);
     site.host.pack_head = mk_http2_module.pack_head;
     handlers.loop = &loop;
-    site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
-    site.host.routes = routes.at;
-    atexit(end);
 }
 
 /* A waiting stream has a clock, or a handler that will resume it. */
@@ -295,8 +227,7 @@ static void run_tasks(const struct mk_conn *c)
         mk_loop_run_tasks(&loop);
         MK_ASSERT(++steps < STEPS_MAX);
     }
-    MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
-    MK_ASSERT(c->state != MK_CONN_DEAD || peer.closed);
+    check_at_rest(c);
     if (!peer.closed && c->state == MK_CONN_MULTI)
         check_h2(c);
 }
@@ -366,7 +297,6 @@ static const uint32_t amounts[] = {0,    1,     2,     63,    100,     255,
                                    1000, 16384, 65535, 65536, 1000000, MK_H2_WINDOW_MAX};
 static const uint32_t sizes[] = {0, 1, 5, 100, 499, 1000, 4096, 16383, 16384, 9000, 0, 2};
 static const uint16_t setting_ids[] = {1, 2, 3, 4, 4, 4, 5, 6, 8, 9, 99, 4};
-static const size_t rooms[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MAX};
 
 struct script {
     const uint8_t *at, *end;
@@ -406,12 +336,12 @@ static void say_head(struct script *s, bool in_pieces)
     unsigned end_stream = how & 1 ? MK_H2_END_STREAM : 0;
     if (in_pieces) {
         size_t cut = mk_min(block.len, (size_t)next(s));
-        h2_say_frame(&peer.said, MK_H2_HEADERS, end_stream, id, mk_str_first(mk_buf_str(&block), cut));
+        h2_say_frame(&said, MK_H2_HEADERS, end_stream, id, mk_str_first(mk_buf_str(&block), cut));
         if (!(how & 4))
-            h2_say_frame(&peer.said, MK_H2_CONTINUATION, MK_H2_END_HEADERS, id,
+            h2_say_frame(&said, MK_H2_CONTINUATION, MK_H2_END_HEADERS, id,
                          mk_str_skip(mk_buf_str(&block), cut));
     } else {
-        h2_say_frame(&peer.said, MK_H2_HEADERS, end_stream | MK_H2_END_HEADERS, id, mk_buf_str(&block));
+        h2_say_frame(&said, MK_H2_HEADERS, end_stream | MK_H2_END_HEADERS, id, mk_buf_str(&block));
     }
     mk_buf_free(&block);
 }
@@ -421,16 +351,16 @@ static void say_data(struct script *s)
     uint32_t id = choose_stream(s);
     uint8_t how = next(s);
     unsigned flags = (how & 0x10 ? MK_H2_END_STREAM : 0u) | (how & 0x20 ? MK_H2_PADDED : 0u);
-    h2_say_frame(&peer.said, MK_H2_DATA, flags, id, filler(sizes[(how & 15) % MK_LEN(sizes)]));
+    h2_say_frame(&said, MK_H2_DATA, flags, id, filler(sizes[(how & 15) % MK_LEN(sizes)]));
 }
 
 static void say_settings(struct script *s)
 {
     unsigned n = next(s) % 3u;
-    mk_h2_frame_emit_head(&peer.said, 6 * n, MK_H2_SETTINGS, 0, 0);
+    mk_h2_frame_emit_head(&said, 6 * n, MK_H2_SETTINGS, 0, 0);
     while (n--) {
         unsigned id = setting_ids[next(s) % MK_LEN(setting_ids)];
-        mk_h2_frame_emit_setting(&peer.said, (enum mk_h2_setting)id, amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_setting(&said, (enum mk_h2_setting)id, amounts[next(s) % MK_LEN(amounts)]);
     }
 }
 
@@ -438,9 +368,9 @@ static void say_priority(struct script *s)
 {
     const char *text = priorities[next(s) % MK_LEN(priorities)];
     uint32_t id = choose_stream(s);
-    mk_h2_frame_emit_head(&peer.said, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
-    mk_h2_frame_emit_number(&peer.said, id);
-    mk_buf_add(&peer.said, mk_str_from_c(text));
+    mk_h2_frame_emit_head(&said, 4 + (uint32_t)strlen(text), MK_H2_PRIORITY_UPDATE, 0, 0);
+    mk_h2_frame_emit_number(&said, id);
+    mk_buf_add(&said, mk_str_from_c(text));
 }
 
 static mk_str take_bytes(struct script *s, size_t n)
@@ -455,7 +385,7 @@ static void say_any_frame(struct script *s)
 {
     unsigned type = next(s) % 18u, flags = next(s);
     uint32_t id = next(s) & 1 ? choose_stream(s) : 0;
-    h2_say_frame(&peer.said, type, flags, id, take_bytes(s, next(s)));
+    h2_say_frame(&said, type, flags, id, take_bytes(s, next(s)));
 }
 
 static void arrive(struct script *s, struct mk_conn *c)
@@ -502,19 +432,19 @@ static void act(struct script *s, struct mk_conn *c)
         say_data(s);
         break;
     case 5:
-        mk_h2_frame_emit_reset(&peer.said, choose_stream(s), MK_H2_CANCEL);
+        mk_h2_frame_emit_reset(&said, choose_stream(s), MK_H2_CANCEL);
         break;
     case 6:
-        mk_h2_frame_emit_window(&peer.said, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_window(&said, choose_stream(s), amounts[next(s) % MK_LEN(amounts)]);
         break;
     case 7:
-        mk_h2_frame_emit_window(&peer.said, 0, amounts[next(s) % MK_LEN(amounts)]);
+        mk_h2_frame_emit_window(&said, 0, amounts[next(s) % MK_LEN(amounts)]);
         break;
     case 8:
         say_settings(s);
         break;
     case 9:
-        mk_h2_frame_emit_ping(&peer.said, next(s) & 1, MK_STR("12345678"));
+        mk_h2_frame_emit_ping(&said, next(s) & 1, MK_STR("12345678"));
         break;
     case 10:
         say_priority(s);
@@ -523,10 +453,10 @@ static void act(struct script *s, struct mk_conn *c)
         say_any_frame(s);
         break;
     case 12:
-        mk_buf_add(&peer.said, take_bytes(s, next(s)));
+        mk_buf_add(&said, take_bytes(s, next(s)));
         break;
     case 13:
-        peer.takes = rooms[next(s) & 7];
+        peer.takes = peer_rooms[next(s) & 7];
         advance(c);
         break;
     case 14:
@@ -543,7 +473,7 @@ static void act(struct script *s, struct mk_conn *c)
         if (next(s) & 1)
             drain(c);
         else
-            mk_h2_frame_emit_goaway(&peer.said, 0, MK_H2_NO_ERROR);
+            mk_h2_frame_emit_goaway(&said, 0, MK_H2_NO_ERROR);
         break;
     case 19:
         if (next(s) == 77)
@@ -554,7 +484,7 @@ static void act(struct script *s, struct mk_conn *c)
 
 static void play(struct mk_conn *c, struct script *s)
 {
-    while (s->at < s->end && !peer.closed && !full && peer.said.len < SAY_MAX / 2) {
+    while (s->at < s->end && !peer.closed && !full && said.len < SAY_MAX / 2) {
         note_said();
         act(s, c);
         note_said();
@@ -579,38 +509,36 @@ static void forget_peer(void)
     h2_fini(&client);
     mk_hpack_free(own_decoder);
     mk_buf_free(&own_block);
-    mk_buf_free(&peer.said);
-    mk_buf_free(&peer.heard);
+    mk_buf_free(&said);
+    mk_buf_free(&heard);
 }
 
 static void make_peer(bool greets)
 {
     memset(&peer, 0, sizeof peer);
     memset(records, 0, sizeof records);
-    peer.said = mk_buf_growing(SAY_MAX);
-    peer.heard = mk_buf_growing(SAY_MAX);
+    said = mk_buf_growing(SAY_MAX);
+    heard = mk_buf_growing(SAY_MAX);
+    noted = 0;
     peer.takes = SIZE_MAX;
     own_decoder = mk_hpack_new();
     own_block = mk_buf_growing(SAY_MAX);
     own_stream = 0;
     greeted = full = false;
     h2_init(&client);
-    mk_buf_add(&peer.said, MK_H2_PREFACE);
+    mk_buf_add(&said, MK_H2_PREFACE);
     if (greets)
-        h2_say_frame(&peer.said, MK_H2_SETTINGS, 0, 0, MK_STR(""));
+        h2_say_frame(&said, MK_H2_SETTINGS, 0, 0, MK_STR(""));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct mk_peer who = {.is_unix = 1};
     struct script script = {data, data + size};
     if (!service.window.in)
         begin();
     make_peer(!(next(&script) & 1));
     service.draining = false;
-    struct mk_conn *c = conn = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
-    MK_ASSERT(c != NULL);
-    c->stream.ops = &peer_ops;
+    struct mk_conn *c = conn = peer_connect();
     advance(c);
     play(c, &script);
     mk_loop_run_tasks(&loop);

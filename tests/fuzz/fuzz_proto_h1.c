@@ -2,24 +2,12 @@
 /* Bytes into a connection, cut anywhere, with a peer that takes its answers in any pieces: what comes out is
  * HTTP to the last byte, one answer for each record that has a status, in their order. The first byte says
  * how many bytes of plan follow; each of these says how much comes next, and how much the peer takes. */
-#include <sys/eventfd.h>
-
-#include "proto/h1.h"
-#include "proto/service.h"
-#include "unit/handlers.h"
+#include "fuzz/talk.h"
 #include "unit/reply.h"
-#include "unit/site.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PLAN_MAX = 32, RECORDS_MAX = 64, OUT_MAX = 1 << 23, STEPS_MAX = 2000, NUMBER_MAX = 100000 };
-
-static struct site site;
-static struct mk_loop loop;
-static struct mk_counters counters;
-static struct mk_service service;
-static struct handlers handlers;
-static struct handlers_routes routes;
 
 static const struct mk_limits limits = {
     .head = {.head_max = 600, .target_max = 200, .fields_max = 16},
@@ -34,60 +22,15 @@ static const struct mk_limits limits = {
     .request.tunnel_ms = 100000,
 };
 
-/* ---- The peer ---- */
+static char *heard;
+static size_t n_heard;
 
-static struct {
-    mk_str said; /* on its way to the server, up to `arrived` */
-    size_t arrived;
-    bool ended;   /* nothing more will come */
-    size_t takes; /* bytes that it takes before it has to be asked again; SIZE_MAX: all */
-    char *heard;
-    size_t n_heard;
-    bool closed, shut;
-} peer;
-
-static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
+static void hear(mk_str bytes)
 {
-    (void)s;
-    size_t n = mk_min(cap, peer.arrived);
-    if (n == 0)
-        return peer.ended && peer.said.len == 0 ? 0 : -EAGAIN;
-    memcpy(room, peer.said.p, n);
-    peer.said = mk_str_skip(peer.said, n);
-    peer.arrived -= n;
-    return (ssize_t)n;
+    MK_ASSERT(n_heard + bytes.len <= OUT_MAX);
+    memcpy(heard + n_heard, bytes.p, bytes.len);
+    n_heard += bytes.len;
 }
-
-static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
-{
-    (void)s;
-    (void)more;
-    MK_ASSERT(!peer.shut && !peer.closed && bytes.len > 0);
-    size_t n = mk_min(bytes.len, peer.takes);
-    if (n == 0)
-        return -EAGAIN;
-    MK_ASSERT(peer.n_heard + n <= OUT_MAX);
-    memcpy(peer.heard + peer.n_heard, bytes.p, n);
-    peer.n_heard += n;
-    peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
-    return (ssize_t)n;
-}
-
-static void peer_shutdown(struct mk_stream *s)
-{
-    (void)s;
-    peer.shut = true;
-}
-
-static void peer_close(struct mk_stream *s)
-{
-    MK_ASSERT(!peer.closed);
-    peer.closed = true;
-    mk_fd_close(&s->fd);
-}
-
-static const struct mk_stream_ops peer_ops = {
-    .read = peer_read, .write = peer_write, .shutdown = peer_shutdown, .close = peer_close};
 
 /* ---- Records ---- */
 
@@ -110,7 +53,7 @@ static void on_done(const struct mk_record *record, void *data)
 /* Answers as the records have them; only what was cut off may be missing, or there in part. */
 static void check_answers(void)
 {
-    mk_str rest = mk_str_of(peer.heard, peer.n_heard);
+    mk_str rest = mk_str_of(heard, n_heard);
     bool cut = false;
     for (unsigned i = 0; i < n_records; i++) {
         struct reply r;
@@ -137,34 +80,18 @@ static void check_answers(void)
 
 static void end(void)
 {
-    mk_service_fini(&service);
-    mk_loop_fini(&loop);
-    site_fini(&site);
-    mk_mem_free(peer.heard);
+    mk_mem_free(heard);
 }
 
 static void begin(void)
 {
-    site_init(&site);
-    site_add(&site, "index.html", MK_STR("front page"));
-    site_add(&site, "index.html.gz", MK_STR("gzip"));
     static char large[3000];
+    server_begin(&limits, on_done);
+    site_add(&site, "index.html.gz", MK_STR("gzip"));
     site_add(&site, "large", mk_str_of(large, sizeof large)); /* more than is kept in memory */
-    site.web.on_record = on_done;
-    site.web.log = NULL;
-    MK_ASSERT(mk_loop_init(&loop) == 0);
-    MK_ASSERT(mk_service_init(&service, &loop, &site.web, &limits, &counters, MK_STR("Monkey")) == 0);
-    site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
-    site.host.routes = routes.at;
-    peer.heard = mk_mem_alloc(OUT_MAX);
-    MK_ASSERT(peer.heard != NULL);
+    heard = mk_mem_alloc(OUT_MAX);
+    MK_ASSERT(heard != NULL);
     atexit(end);
-}
-
-static void check_at_rest(const struct mk_conn *c)
-{
-    MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
-    MK_ASSERT(c->state != MK_CONN_DEAD || peer.closed);
 }
 
 /* Everything that can happen without the peer. */
@@ -179,9 +106,8 @@ static void advance(struct mk_conn *c)
 
 static void play(struct mk_conn *c, const uint8_t *plan, size_t n)
 {
-    static const size_t rooms[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MAX};
     for (size_t i = 0; i < n && !peer.closed; i++) {
-        peer.takes = rooms[plan[i] & 7];
+        peer.takes = peer_rooms[plan[i] & 7];
         peer.arrived = mk_min(peer.arrived + (plan[i] >> 3), peer.said.len);
         advance(c);
     }
@@ -212,22 +138,17 @@ static bool is_reasonable(mk_str in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct mk_peer who = {.is_unix = 1};
-    if (!peer.heard)
+    if (!heard)
         begin();
     size_t n_plan = size ? data[0] % PLAN_MAX : 0;
     if (size < 1 + n_plan)
         return 0;
-    char *heard = peer.heard;
     memset(&peer, 0, sizeof peer);
-    peer.heard = heard;
     peer.said = mk_str_of((const char *)data + 1 + n_plan, size - 1 - n_plan);
     if (!is_reasonable(peer.said))
         return 0;
-    n_records = 0;
-    struct mk_conn *c = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
-    MK_ASSERT(c != NULL);
-    c->stream.ops = &peer_ops;
+    n_heard = n_records = 0;
+    struct mk_conn *c = peer_connect();
     play(c, data + 1, n_plan);
     mk_conn_close_all(&service, MK_ENDING_SHUTDOWN);
     mk_loop_run_tasks(&loop);

@@ -1,22 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections of HTTP/2: how they begin, how requests share one, what ends them before their time. */
-#include "unit/http2/h2talk.h"
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
+#include "unit/http2/h2case.h"
 
 /* ---- Beginning ---- */
 

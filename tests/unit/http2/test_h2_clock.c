@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is waited for over HTTP/2, how long, and what becomes of requests when their client goes away or the
  * server ends. */
-#include "unit/http2/h2talk.h"
+#include "unit/http2/h2case.h"
 
 enum { SHORT_MS = 60 };
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
 
 static bool is_over(void)
 {

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Content of requests over HTTP/2: read on demand, kept within windows, limited, and discarded when the
  * handler does not want it. */
-#include "unit/http2/h2talk.h"
+#include "unit/http2/h2case.h"
 
 enum { WIDE = 256 * 1024 };
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
 
 static const char *sum_of(size_t n, char room[64])
 {

@@ -1,23 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections of HTTP/2 that end in peace: the worker leaves, or the client, or there were requests enough.
  */
-#include "unit/http2/h2talk.h"
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
+#include "unit/http2/h2case.h"
 
 static void ask_to_leave(void)
 {

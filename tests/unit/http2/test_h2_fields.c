@@ -2,23 +2,7 @@
 /* Fields of answers over HTTP/2: heads of any size, trailers, and what does not belong there. */
 #include <nghttp2/nghttp2.h>
 
-#include "unit/http2/h2talk.h"
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
+#include "unit/http2/h2case.h"
 
 /* ---- Heads ---- */
 

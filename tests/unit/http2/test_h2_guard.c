@@ -1,26 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Useless frames that keep the server busy end the connection, and the reason is counted; usual ones do
  * not. */
-#include "unit/http2/h2talk.h"
+#include "unit/http2/h2case.h"
 
 enum { ROUNDS = 2000 };
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    h2talk_open(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
 
 /* Goes on with it until the connection ends, in any case. */
 static void flood(void (*once)(unsigned i))
@@ -397,26 +380,26 @@ static void much_that_is_of_use_costs_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(pings, start, stop),
-        cmocka_unit_test_setup_teardown(settings, start, stop),
-        cmocka_unit_test_setup_teardown(acknowledgements_of_settings_never_sent, start, stop),
-        cmocka_unit_test_setup_teardown(long_settings_cost_more, start, stop),
-        cmocka_unit_test_setup_teardown(rapid_resets, start, stop),
-        cmocka_unit_test_setup_teardown(resets_of_ours, start, stop),
-        cmocka_unit_test_setup_teardown(malformed_requests, start, stop),
-        cmocka_unit_test_setup_teardown(empty_frames, start, stop),
-        cmocka_unit_test_setup_teardown(padding_and_nothing_else, start, stop),
-        cmocka_unit_test_setup_teardown(more_streams_than_there_may_be, start, stop),
-        cmocka_unit_test_setup_teardown(priorities, start, stop),
-        cmocka_unit_test_setup_teardown(new_priorities, start, stop),
-        cmocka_unit_test_setup_teardown(unknown_frames, start, stop),
-        cmocka_unit_test_setup_teardown(windows_opened_by_bytes, start, stop),
-        cmocka_unit_test_setup_teardown(settings_that_open_windows_by_bytes, start, stop),
-        cmocka_unit_test_setup_teardown(heads_that_do_not_end, start, stop),
-        cmocka_unit_test_setup_teardown(heads_that_are_too_long, start, stop),
-        cmocka_unit_test_setup_teardown(a_bomb_of_fields, start, stop),
-        cmocka_unit_test_setup_teardown(patience_comes_back, start, stop),
-        cmocka_unit_test_setup_teardown(much_that_is_of_use_costs_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(pings, start_open, stop),
+        cmocka_unit_test_setup_teardown(settings, start_open, stop),
+        cmocka_unit_test_setup_teardown(acknowledgements_of_settings_never_sent, start_open, stop),
+        cmocka_unit_test_setup_teardown(long_settings_cost_more, start_open, stop),
+        cmocka_unit_test_setup_teardown(rapid_resets, start_open, stop),
+        cmocka_unit_test_setup_teardown(resets_of_ours, start_open, stop),
+        cmocka_unit_test_setup_teardown(malformed_requests, start_open, stop),
+        cmocka_unit_test_setup_teardown(empty_frames, start_open, stop),
+        cmocka_unit_test_setup_teardown(padding_and_nothing_else, start_open, stop),
+        cmocka_unit_test_setup_teardown(more_streams_than_there_may_be, start_open, stop),
+        cmocka_unit_test_setup_teardown(priorities, start_open, stop),
+        cmocka_unit_test_setup_teardown(new_priorities, start_open, stop),
+        cmocka_unit_test_setup_teardown(unknown_frames, start_open, stop),
+        cmocka_unit_test_setup_teardown(windows_opened_by_bytes, start_open, stop),
+        cmocka_unit_test_setup_teardown(settings_that_open_windows_by_bytes, start_open, stop),
+        cmocka_unit_test_setup_teardown(heads_that_do_not_end, start_open, stop),
+        cmocka_unit_test_setup_teardown(heads_that_are_too_long, start_open, stop),
+        cmocka_unit_test_setup_teardown(a_bomb_of_fields, start_open, stop),
+        cmocka_unit_test_setup_teardown(patience_comes_back, start_open, stop),
+        cmocka_unit_test_setup_teardown(much_that_is_of_use_costs_nothing, start_open, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

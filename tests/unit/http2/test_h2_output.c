@@ -3,23 +3,7 @@
  * those that fail. */
 
 #include "unit/cold.h"
-#include "unit/http2/h2talk.h"
-
-static struct h2talk h;
-
-static int start(void **state)
-{
-    (void)state;
-    h2talk_init(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
-    return 0;
-}
+#include "unit/http2/h2case.h"
 
 /* It is what a source has, from its beginning. */
 static void expect_source(uint32_t id, size_t n)

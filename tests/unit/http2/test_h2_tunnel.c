@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tunnels over HTTP/2 (RFC 8441): each is one stream among others. */
-#include "unit/http2/h2talk.h"
+#include "unit/http2/h2case.h"
 
-static struct h2talk h;
-
-static int start(void **state)
+static int start_tunnels(void **state)
 {
-    (void)state;
-    h2talk_init(&h);
+    (void)start(state);
     h.talk.limits.request.tunnel_ms = 10000;
     h2talk_open(&h);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
     return 0;
 }
 
@@ -278,20 +268,20 @@ static void tunnels_at_the_end_of_a_worker(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(bytes_come_back, start, stop),
-        cmocka_unit_test_setup_teardown(it_says_something_first, start, stop),
-        cmocka_unit_test_setup_teardown(our_half_ends_first, start, stop),
-        cmocka_unit_test_setup_teardown(unwanted_input, start, stop),
-        cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_fails, start, stop),
-        cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start, stop),
-        cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start, stop),
-        cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start, stop),
-        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start, stop),
-        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start, stop),
-        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start, stop),
-        cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start, stop),
+        cmocka_unit_test_setup_teardown(bytes_come_back, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(it_says_something_first, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(our_half_ends_first, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(unwanted_input, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(directions_do_not_wait_for_each_other, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_reads_nothing_is_not_read, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(one_that_fails, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(a_client_that_breaks_it_off, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(priorities_take_nothing_away, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(content_limits_are_not_for_tunnels, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(a_path_has_its_own_time_for_a_tunnel, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(handlers_without_tunnels, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(one_that_is_over_before_it_began, start_tunnels, stop),
+        cmocka_unit_test_setup_teardown(tunnels_at_the_end_of_a_worker, start_tunnels, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

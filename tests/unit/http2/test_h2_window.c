@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much request content a connection of HTTP/2 holds, and that streams whose content nothing reads leave
  * enough of it to the others. */
-#include "unit/http2/h2talk.h"
+#include "unit/http2/h2case.h"
 
 enum { UNREAD_MAX = 256 * 1024, LAST = 2 * H2TALK_STREAMS - 1 };
 
-static struct h2talk h;
-
-static int start(void **state)
+static int start_tight(void **state)
 {
-    (void)state;
-    h2talk_init(&h);
+    (void)start(state);
     h.talk.limits.h2.unread_max = UNREAD_MAX;
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    h2talk_fini(&h);
     return 0;
 }
 
@@ -362,21 +352,21 @@ static void frames_of_any_size_are_read_in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unread_content_is_bounded, start, stop),
-        cmocka_unit_test_setup_teardown(unread_streams_do_not_stop_another, start, stop),
-        cmocka_unit_test_setup_teardown(streams_that_are_read_no_more_do_not_stop_another, start, stop),
-        cmocka_unit_test_setup_teardown(timeouts_give_back, start, stop),
-        cmocka_unit_test_setup_teardown(content_of_ended_streams_is_given_back, start, stop),
-        cmocka_unit_test_setup_teardown(uploads_give_back, start, stop),
-        cmocka_unit_test_setup_teardown(windows_are_no_wider_than_content, start, stop),
-        cmocka_unit_test_setup_teardown(a_read_request_gives_its_window_back, start, stop),
-        cmocka_unit_test_setup_teardown(an_early_client_has_the_initial_window, start, stop),
-        cmocka_unit_test_setup_teardown(an_early_client_may_end, start, stop),
-        cmocka_unit_test_setup_teardown(the_last_share_is_enough, start, stop),
-        cmocka_unit_test_setup_teardown(early_content_of_many_streams_is_bounded, start, stop),
-        cmocka_unit_test_setup_teardown(an_early_upload_goes_on, start, stop),
-        cmocka_unit_test_setup_teardown(more_than_the_share_is_an_error_later, start, stop),
-        cmocka_unit_test_setup_teardown(frames_of_any_size_are_read_in_order, start, stop),
+        cmocka_unit_test_setup_teardown(unread_content_is_bounded, start_tight, stop),
+        cmocka_unit_test_setup_teardown(unread_streams_do_not_stop_another, start_tight, stop),
+        cmocka_unit_test_setup_teardown(streams_that_are_read_no_more_do_not_stop_another, start_tight, stop),
+        cmocka_unit_test_setup_teardown(timeouts_give_back, start_tight, stop),
+        cmocka_unit_test_setup_teardown(content_of_ended_streams_is_given_back, start_tight, stop),
+        cmocka_unit_test_setup_teardown(uploads_give_back, start_tight, stop),
+        cmocka_unit_test_setup_teardown(windows_are_no_wider_than_content, start_tight, stop),
+        cmocka_unit_test_setup_teardown(a_read_request_gives_its_window_back, start_tight, stop),
+        cmocka_unit_test_setup_teardown(an_early_client_has_the_initial_window, start_tight, stop),
+        cmocka_unit_test_setup_teardown(an_early_client_may_end, start_tight, stop),
+        cmocka_unit_test_setup_teardown(the_last_share_is_enough, start_tight, stop),
+        cmocka_unit_test_setup_teardown(early_content_of_many_streams_is_bounded, start_tight, stop),
+        cmocka_unit_test_setup_teardown(an_early_upload_goes_on, start_tight, stop),
+        cmocka_unit_test_setup_teardown(more_than_the_share_is_an_error_later, start_tight, stop),
+        cmocka_unit_test_setup_teardown(frames_of_any_size_are_read_in_order, start_tight, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "setup/logfile.h"
 
-#include "unit/folder.h"
-#include "unit/test.h"
-
-static struct folder folder;
-static struct mk_logfile f;
-static char path[PATH_MAX];
-
-static int start(void **state)
-{
-    (void)state;
-    folder_init(&folder);
-    folder_path(&folder, "log", path);
-    return 0;
-}
+#include "unit/setup/logcase.h"
 
 static int stop(void **state)
 {
@@ -32,15 +19,6 @@ static void open_log(const char *where)
 static void put(const char *line)
 {
     assert_int_equal(write(f.fd, line, strlen(line)), strlen(line));
-}
-
-static void check(const char *name, const char *expected)
-{
-    char room[PATH_MAX];
-    struct mk_buf text = mk_buf_growing(1 << 20);
-    assert_int_equal(mk_file_read_all(folder_path(&folder, name, room), &text), 0);
-    assert_str(mk_buf_str(&text), expected);
-    mk_buf_free(&text);
 }
 
 static void a_log_may_be_off(void **state)

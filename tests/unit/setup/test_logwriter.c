@@ -4,21 +4,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include "unit/folder.h"
-#include "unit/test.h"
+#include "unit/setup/logcase.h"
 
-static struct folder folder;
-static struct mk_logfile f;
 static struct mk_logwriter w;
-static char path[PATH_MAX];
-
-static int start(void **state)
-{
-    (void)state;
-    folder_init(&folder);
-    folder_path(&folder, "log", path);
-    return 0;
-}
 
 static void close_log(void)
 {
@@ -46,15 +34,6 @@ static bool add(const char *line)
     assert_non_null(out);
     mk_buf_add(out, mk_str_from_c(line));
     return mk_logwriter_added(&w);
-}
-
-static void check(const char *name, const char *expected)
-{
-    char room[PATH_MAX];
-    struct mk_buf text = mk_buf_growing(1 << 20);
-    assert_int_equal(mk_file_read_all(folder_path(&folder, name, room), &text), 0);
-    assert_str(mk_buf_str(&text), expected);
-    mk_buf_free(&text);
 }
 
 static void lines_are_gathered_and_appended(void **state)

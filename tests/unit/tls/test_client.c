@@ -3,23 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "unit/tls/calls.h"
-
-static struct calls c;
-
-static int start(void **state)
-{
-    (void)state;
-    calls_init(&c);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    calls_fini(&c);
-    return 0;
-}
+#include "unit/tls/callcase.h"
 
 static void expect_wrong(const char *file, const char *part)
 {

@@ -2,31 +2,15 @@
 #include "tls/connect.h"
 
 #include "base/mem.h"
-#include "unit/tls/calls.h"
+#include "unit/tls/callcase.h"
 
 enum { MUCH = 2 << 20, ROOM = 1 << 16 };
 
-static struct calls c;
 static char room[ROOM];
 
-static int start(void **state)
+static void use_12_or_13(unsigned version)
 {
-    (void)state;
-    calls_init(&c);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    calls_fini(&c);
-    return 0;
-}
-
-static void use_version(unsigned version)
-{
-    int max = version == 12 ? TLS1_2_VERSION : TLS1_3_VERSION;
-    assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, max));
+    use_version(version == 12 ? TLS1_2_VERSION : TLS1_3_VERSION);
 }
 
 static ssize_t say(struct mk_stream *s, const char *text)
@@ -50,7 +34,7 @@ static void both_versions_are_spoken(void **state)
     (void)state;
     struct mk_tls_facts facts;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         calls_connect(&c, "a.example");
         mk_tls_facts_of(&c.s, &facts);
         assert_str(facts.version, version == 12 ? "TLSv1.2" : "TLSv1.3");
@@ -106,7 +90,7 @@ static void handshakes_are_cut_anywhere(void **state)
     (void)state;
     for (unsigned version = 12; version <= 13; version++)
         for (c.piece = 1; c.piece < 2000; c.piece = c.piece * 3 + 1) {
-            use_version(version);
+            use_12_or_13(version);
             calls_connect(&c, "a.example");
             calls_end(&c);
         }
@@ -130,7 +114,7 @@ static void or_when_there_is_nothing_to_read(void **state)
     (void)state;
     const char *why;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         assert_int_equal(calls_try(&c, "a.example"), 0);
         assert_int_equal(calls_hear(&c.s, room, sizeof room), -EAGAIN);
         calls_relay_all(&c);
@@ -159,7 +143,7 @@ static void what_comes_with_the_handshake_is_held(void **state)
 {
     (void)state;
     const char *why;
-    use_version(12);
+    use_12_or_13(12);
     assert_int_equal(calls_dial(&c, "a.example"), 0);
     assert_int_equal(calls_accept(&c), 0);
     assert_int_equal(mk_tls_stream_handshake(&c.s, &c.why), -EAGAIN);
@@ -238,7 +222,7 @@ static void nothing_is_lost_or_doubled(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         calls_connect(&c, "a.example");
         talk(version);
         c.piece = CALLS_PIECE;
@@ -271,7 +255,7 @@ static void its_end_is_zero(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         calls_connect(&c, "a.example");
         assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("last"), true), 4);
         c.w.s.ops->close(&c.w.s);
@@ -287,7 +271,7 @@ static void without_close_notify_it_is_an_error(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         calls_connect(&c, "a.example");
         say(&c.w.s, "half of it");
         assert_int_equal(shutdown(c.at_client, SHUT_WR), 0);
@@ -319,7 +303,7 @@ static void our_end_lets_it_go_on(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         calls_connect(&c, "a.example");
         assert_int_equal(c.s.ops->write(&c.s, MK_STR("last "), true), 5);
         c.s.ops->shutdown(&c.s);
@@ -382,7 +366,7 @@ static void what_it_answered_before_is_read(void **state)
 {
     (void)state;
     for (unsigned version = 12; version <= 13; version++) {
-        use_version(version);
+        use_12_or_13(version);
         calls_connect(&c, "a.example");
         assert_int_equal(c.w.s.ops->write(&c.w.s, MK_STR("too much"), true), 8);
         c.w.s.ops->close(&c.w.s);

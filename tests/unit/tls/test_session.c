@@ -2,28 +2,7 @@
 #include "tls/session.h"
 
 #include "unit/later.h"
-#include "unit/tls/calls.h"
-
-static struct calls c;
-
-static int start(void **state)
-{
-    (void)state;
-    calls_init(&c);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    calls_fini(&c);
-    return 0;
-}
-
-static void use_version(int version)
-{
-    assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));
-}
+#include "unit/tls/callcase.h"
 
 /* Both sides must agree on that. */
 static bool was_resumed(void)

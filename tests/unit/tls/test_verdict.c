@@ -1,29 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/verdict.h"
 
-#include "unit/tls/calls.h"
+#include "unit/tls/callcase.h"
 
-static struct calls c;
 static char room[4096];
-
-static int start(void **state)
-{
-    (void)state;
-    calls_init(&c);
-    return 0;
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    calls_fini(&c);
-    return 0;
-}
-
-static void use_version(int version)
-{
-    assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));
-}
 
 /* The first failure is the one that counts. */
 static void expect_why(const char *part)

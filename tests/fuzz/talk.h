@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For fuzz targets: a server with the handlers of unit/handlers.h, and the peer of one of its connections,
+ * which sends what arrives of what it `said`, takes as much as it is allowed to, and sees how its connection
+ * ends. */
+#ifndef MK_FUZZ_TALK_H
+#define MK_FUZZ_TALK_H
+
+#include <sys/eventfd.h>
+
+#include "proto/h1.h"
+#include "proto/service.h"
+#include "unit/handlers.h"
+#include "unit/site.h"
+
+static struct site site;
+static struct mk_loop loop;
+static struct mk_counters counters;
+static struct mk_service service;
+static struct handlers handlers;
+static struct handlers_routes routes;
+
+static struct {
+    mk_str said; /* from `at` on it was not received yet, up to `arrived` */
+    size_t at, arrived;
+    bool ended;   /* nothing more will come */
+    size_t takes; /* bytes that it takes before it has to be asked again; SIZE_MAX: all */
+    bool closed, shut;
+} peer;
+
+/* Each target hears in its own way. */
+static void hear(mk_str bytes);
+
+static ssize_t peer_read(struct mk_stream *s, char *room, size_t cap)
+{
+    (void)s;
+    size_t n = mk_min(cap, peer.arrived - peer.at);
+    if (n == 0)
+        return peer.ended && peer.at == peer.said.len ? 0 : -EAGAIN;
+    memcpy(room, peer.said.p + peer.at, n);
+    peer.at += n;
+    return (ssize_t)n;
+}
+
+static ssize_t peer_write(struct mk_stream *s, mk_str bytes, bool more)
+{
+    (void)s;
+    (void)more;
+    MK_ASSERT(!peer.shut && !peer.closed && bytes.len > 0);
+    size_t n = mk_min(bytes.len, peer.takes);
+    if (n == 0)
+        return -EAGAIN;
+    peer.takes -= peer.takes == SIZE_MAX ? 0 : n;
+    hear(mk_str_first(bytes, n));
+    return (ssize_t)n;
+}
+
+static void peer_shutdown(struct mk_stream *s)
+{
+    (void)s;
+    peer.shut = true;
+}
+
+static void peer_close(struct mk_stream *s)
+{
+    MK_ASSERT(!peer.closed);
+    peer.closed = true;
+    mk_fd_close(&s->fd);
+}
+
+static struct mk_conn *peer_connect(void)
+{
+    static const struct mk_stream_ops ops = {
+        .read = peer_read, .write = peer_write, .shutdown = peer_shutdown, .close = peer_close};
+    static const struct mk_peer who = {.is_unix = 1};
+    struct mk_conn *c = mk_conn_open(&service, &mk_h1_ops, eventfd(0, EFD_CLOEXEC), &who);
+    MK_ASSERT(c != NULL);
+    c->stream.ops = &ops;
+    return c;
+}
+
+static const size_t peer_rooms[] = {0, 1, 7, 100, 5000, 70000, SIZE_MAX, SIZE_MAX};
+
+static void server_end(void)
+{
+    mk_service_fini(&service);
+    mk_loop_fini(&loop);
+    site_fini(&site);
+}
+
+static void server_begin(const struct mk_limits *limits,
+                         void (*on_done)(const struct mk_record *record, void *data))
+{
+    site_init(&site);
+    site_add(&site, "index.html", MK_STR("front page"));
+    site.web.on_record = on_done;
+    site.web.log = NULL;
+    MK_ASSERT(mk_loop_init(&loop) == 0);
+    MK_ASSERT(mk_service_init(&service, &loop, &site.web, limits, &counters, MK_STR("Monkey")) == 0);
+    site.host.n_routes = handlers_route(&routes, &handlers, &mk_static);
+    site.host.routes = routes.at;
+    atexit(server_end);
+}
+
+/* After whatever the server did. */
+static void check_at_rest(const struct mk_conn *c)
+{
+    MK_ASSERT(service.out.len == 0 && !service.out.failed && service.serving == NULL);
+    MK_ASSERT(c->state != MK_CONN_DEAD || peer.closed);
+}
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For tests with one world of calls.h each. */
+#ifndef MK_UNIT_TLS_CALLCASE_H
+#define MK_UNIT_TLS_CALLCASE_H
+
+#include "unit/tls/calls.h"
+
+static struct calls c;
+
+static inline int start(void **state)
+{
+    (void)state;
+    calls_init(&c);
+    return 0;
+}
+
+static inline int stop(void **state)
+{
+    (void)state;
+    calls_fini(&c);
+    return 0;
+}
+
+/* At most this one. */
+static inline void use_version(int version)
+{
+    assert_true(SSL_CTX_set_max_proto_version(c.client->ctx, version));
+}
+
+#endif
