@@ -2,16 +2,19 @@
 """The recipes of the cookbook do what they promise: each one is served as it is printed, with folders of the test and
 free ports. (test_docs.py checks that each of them loads without a warning.)"""
 import base64
+import contextlib
 import re
 import shutil
 
 import pytest
 
 import php_fpm
+from backend import Backend, response
 from manual import blocks, run, write_configuration
 from monkey import ROOT
 
 PAGE, GUIDE = ROOT / "docs/guide/cookbook.md", ROOT / "docs/guide/php.md"
+PROXY = ROOT / "docs/guide/proxy.md"
 RECIPES = re.findall(r"^## (.+)$", PAGE.read_text(), re.MULTILINE)
 
 
@@ -124,9 +127,75 @@ def test_wordpress(kitchen, fpm):
         assert ask(server, path, method="POST", body=b"x" * (2 << 20)).status == 200
 
 
-def test_the_guide_to_php_has_the_same_configuration():
-    """Which tests/apps serve WordPress itself with."""
-    assert configurations("WordPress") == configurations("WordPress", GUIDE)
+@pytest.mark.parametrize("title", ["WordPress", "DokuWiki"])
+def test_the_guide_to_php_has_the_same_configuration(title):
+    """With which tests/apps serve these themselves."""
+    assert configurations(title) == configurations(title, GUIDE)
+
+
+@pytest.fixture
+def behind():
+    """`behind(name, ...)`: servers that answer with their names; `.stop()` ends one."""
+    with contextlib.ExitStack() as ends:
+        yield lambda *names: [ends.enter_context(Backend(lambda asked, name=name: response(name))) for name in names]
+
+
+def at(addresses, servers, text):
+    """The configuration with the servers of the test in place of these."""
+    for address, server in zip(addresses, servers, strict=True):
+        assert address in text
+        text = text.replace(address, server.address)
+    return text if "[SERVER]" in text else f"[SERVER]\n    Listen 80\n\n{text}"
+
+
+def test_a_reverse_proxy(kitchen, behind):
+    (program,) = behind("program")
+    kitchen.file("/srv/app/public/assets/a.css", "style")
+
+    def in_clear_text(text):
+        text = re.sub(r"^ +(Listen +443|RedirectToHTTPS|Certificate).*\n", "", text, flags=re.MULTILINE)
+        return at(["127.0.0.1:3000"], [program], text)
+
+    server = kitchen.serve("Reverse proxy", change=in_clear_text)
+    assert [ask(server, path, host="app.example.org").text for path in ("/assets/a.css", "/x", "/events")] == [
+        "style", "program", "program"]
+    assert ask(server, "/upload/a", host="app.example.org", method="POST", body=b"x" * 2_000_000).text == "program"
+    assert ask(server, "/a", host="app.example.org", method="POST", body=b"x" * 2_000_000).status == 413
+
+
+def test_a_load_balancer(kitchen, behind):
+    servers = behind("one", "two", "spare")
+    addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000"]
+    server = kitchen.serve("Load balancer", change=lambda text: at(addresses, servers, text))
+    first = ask(server, "/")
+    cookie = [("Cookie", first["Set-Cookie"].partition(";")[0])]
+    assert {ask(server, "/", fields=cookie).text for _ in range(4)} == {first.text} < {"one", "two"}
+    servers[first.text == "two"].stop()
+    assert ask(server, "/", fields=cookie).text == {"one": "two", "two": "one"}[first.text]
+    assert ask(server, "/live").status == 200
+
+
+def test_the_guide_to_load_balancing(kitchen, behind):
+    """The heaviest server is asked while no other one has less to do, the spare one when all others are gone."""
+    servers = behind("one", "two", "three", "spare")
+    addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:8000", "127.0.0.1:8001"]
+    server = kitchen.serve("A load balancer", page=PROXY, change=lambda text: at(addresses, servers, text))
+    assert [ask(server, "/").text for _ in range(3)] == ["three"] * 3
+    servers[2].stop()
+    assert {ask(server, "/").text for _ in range(8)} == {"one", "two"}
+    servers[0].stop()
+    servers[1].stop()
+    assert [ask(server, "/").text for _ in range(3)] == ["spare"] * 3
+
+
+def test_the_guide_to_sticky_and_hashed_servers(kitchen, behind):
+    servers = behind("a", "b", "c", "d")
+    addresses = ["10.0.0.1:8000", "10.0.0.2:8000", "10.0.0.3:9000", "10.0.0.4:9000"]
+    server = kitchen.serve("A load balancer", 1, page=PROXY, change=lambda text: at(addresses, servers, text))
+    found = {path: ask(server, path).text for path in (f"/search/{i}" for i in range(20))}
+    assert set(found.values()) == {"c", "d"}
+    assert {path: ask(server, path).text for path in found} == found
+    assert ask(server, "/")["Set-Cookie"].startswith("SERVER=")
 
 
 def test_redirect_www(kitchen):
