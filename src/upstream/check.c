@@ -6,30 +6,39 @@
 #include "upstream/health.h"
 
 /* "HTTP/1.1 200" */
-enum { STATUS_AT = 9, STATUS_LEN = 12, HEAD_MAX = 1024 };
+enum { STATUS_AT = 9, STATUS_LEN = 12, HEAD_MAX = 1024, RESPONSE_MAX = 64 * 1024 };
 
 struct mk_check {
     struct mk_outlet *outlet;
     struct mk_channel *channel; /* NULL: none is under way */
     struct mk_alarm *alarm;
     bool is_sent;
+    bool is_judged;        /* the result is known; the rest of the response is read and dropped */
     char line[STATUS_LEN]; /* the beginning of the response */
-    size_t len;
+    size_t len;            /* of the response so far */
 };
 
-static void finish(struct mk_check *c, bool ok)
+static void judge(struct mk_check *c, bool ok)
 {
     const struct mk_server *s = c->outlet->server;
     bool was_refused = mk_health_is_refused(s);
-    if (c->channel)
-        mk_channel_close(c->channel);
-    c->channel = NULL;
+    c->is_judged = true;
     mk_health_check(s, ok);
     mk_health_show(s, c->outlet->names.n > 0);
     if (ok == was_refused)
         mk_worker_log(c->outlet->pool->worker, MK_LOG_WARN,
                       "upstream %.*s: the server %.*s %s its health check", MK_STR_ARG(s->upstream->name),
                       MK_STR_ARG(s->name), ok ? "passes" : "fails");
+}
+
+/* The end of a check. What is judged already stays so. */
+static void finish(struct mk_check *c, bool ok)
+{
+    if (c->channel)
+        mk_channel_close(c->channel);
+    c->channel = NULL;
+    if (!c->is_judged)
+        judge(c, ok);
 }
 
 static bool send_request(struct mk_check *c)
@@ -48,24 +57,29 @@ static bool send_request(struct mk_check *c)
 static bool is_good(const struct mk_check *c)
 {
     uint64_t status;
-    mk_str line = mk_str_of(c->line, c->len);
+    mk_str line = mk_str_of(c->line, sizeof c->line);
     return mk_str_starts(line, MK_STR("HTTP/1.")) && mk_num_parse(mk_str_skip(line, STATUS_AT), &status) &&
            status >= 200 && status < 400;
 }
 
-static void read_status(struct mk_check *c)
+/* The status decides. The rest is read as well: a server whose response stays unread finds its connection
+ * reset, and may log an error for each check. */
+static void read_response(struct mk_check *c)
 {
-    while (c->len < sizeof c->line) {
-        ssize_t n = mk_channel_read(c->channel, c->line + c->len, sizeof c->line - c->len);
+    char rest[1024];
+    while (c->len < RESPONSE_MAX) {
+        bool has_status = c->len >= STATUS_LEN;
+        ssize_t n = mk_channel_read(c->channel, has_status ? rest : c->line + c->len,
+                                    has_status ? sizeof rest : STATUS_LEN - c->len);
         if (n == -EAGAIN)
             return;
-        if (n <= 0) {
-            finish(c, false);
-            return;
-        }
+        if (n <= 0)
+            break;
         c->len += (size_t)n;
+        if (c->len == STATUS_LEN)
+            judge(c, is_good(c));
     }
-    finish(c, is_good(c));
+    finish(c, false);
 }
 
 static void go_on(struct mk_check *c)
@@ -80,7 +94,7 @@ static void go_on(struct mk_check *c)
     else if (!c->is_sent && !send_request(c))
         finish(c, false);
     else
-        read_status(c);
+        read_response(c);
 }
 
 static void on_channel(struct mk_channel *channel, unsigned which)
@@ -101,7 +115,7 @@ static void begin(void *ctx)
     const struct mk_address *to = mk_names_next(&o->names);
     if (!to && mk_names_is_pending(&o->names))
         return;
-    c->is_sent = false;
+    c->is_sent = c->is_judged = false;
     c->len = 0;
     c->channel = to ? mk_channel_dial(o->server, to, o->pool->worker, &o->session, &error) : NULL;
     if (!c->channel) {

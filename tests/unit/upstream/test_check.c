@@ -64,6 +64,29 @@ static void a_status_below_400_is_healthy(void **state)
     assert_contains(mk_str_from_c(asked), "GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n");
 }
 
+static void a_server_may_send_all_of_its_response(void **state)
+{
+    (void)state;
+    settings.check_ms = 60 * 1000; /* the next check must not end this one */
+    begin_pool();
+    struct pollfd waiting = {.fd = listening[0], .events = POLLIN};
+    while (poll(&waiting, 1, 0) == 0)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    int fd = accept4(listening[0], NULL, NULL, SOCK_CLOEXEC);
+    const char *pieces[] = {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", "world"};
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(send(fd, pieces[i], strlen(pieces[i]), MSG_NOSIGNAL), (ssize_t)strlen(pieces[i]));
+        until_checked(1);
+    }
+    assert_int_equal(info().checks_failed, 0);
+    shutdown(fd, SHUT_WR);
+    ssize_t n;
+    while ((n = recv(fd, asked, sizeof asked, MSG_DONTWAIT)) > 0 || (n < 0 && errno == EAGAIN))
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(n, 0); /* not reset */
+    close(fd);
+}
+
 static void others_are_not_and_it_comes_back(void **state)
 {
     static const char *const bad[] = {"HTTP/1.1 503 No\r\n\r\n", "HTTP/1.1 ",
@@ -126,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_status_below_400_is_healthy, start, stop),
+        cmocka_unit_test_setup_teardown(a_server_may_send_all_of_its_response, start, stop),
         cmocka_unit_test_setup_teardown(others_are_not_and_it_comes_back, start, stop),
         cmocka_unit_test_setup_teardown(a_server_that_refuses_fails, start, stop),
         cmocka_unit_test_setup_teardown(a_silent_server_fails, start, stop),
