@@ -4,6 +4,7 @@
 #include "upstream/find.h"
 
 #include "net/tls.h"
+#include "upstream/endpoint.h"
 #include "upstream/names.h"
 
 /* Where mistakes are reported: at the section, or at the word of the route. */
@@ -50,19 +51,32 @@ static bool copy_address(struct maker *m, struct mk_server *s, const struct mk_u
     return s->host.p && s->port;
 }
 
+/* A section has been read before, and its mistakes were reported. */
+static bool read_address(const struct maker *m, mk_str address, struct mk_endpoint *out)
+{
+    if (mk_endpoint_parse(out, address))
+        return true;
+    if (!m->section)
+        mk_conf_spot_error(m->spot, m->name,
+                           "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                           MK_STR_ARG(mk_str_first(address, 80)));
+    return false;
+}
+
 static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_server_line *line)
 {
     struct mk_server *s = &u->servers[u->n];
+    struct mk_endpoint at;
+    if (!read_address(m, line->address, &at))
+        return m->section; /* others may be in order */
     *s = (struct mk_server){.upstream = u,
                             .name = line->address,
+                            .host = at.host,
+                            .path = at.path,
+                            .port = at.port,
                             .index = (uint16_t)u->n,
                             .weight = line->weight,
                             .backup = line->backup};
-    if (!mk_server_parse(s, line->address)) {
-        REPORT(m, "Server", "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
-               MK_STR_ARG(mk_str_first(line->address, 80)));
-        return false;
-    }
     if (!copy_address(m, s, &u->defaults))
         return false;
     if (!mk_board_name(&m->all->board, u->name, s->name, &s->place)) {

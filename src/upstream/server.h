@@ -53,8 +53,4 @@ struct mk_upstreams {
     const struct mk_tls_module *tls; /* NULL: none of them speaks TLS */
 };
 
-/* Reads ADDRESS:PORT, HOST:PORT, [ADDRESS6]:PORT or unix:/path; a port may be missing: it is 0 then. The
- * slices of `text` end with no NUL. False: it is none of these. */
-bool mk_server_parse(struct mk_server *s, mk_str text);
-
 #endif

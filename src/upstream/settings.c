@@ -3,6 +3,8 @@
 
 #include <monkey/plugin.h>
 
+#include "upstream/endpoint.h"
+
 #define AT(member) MK_CONF_AT(struct mk_upstream_settings, member)
 
 enum { WEIGHT_MAX = 100 };
@@ -27,13 +29,31 @@ static bool read_option(const struct mk_conf_spot *spot, struct mk_server_line *
     return true;
 }
 
+static bool check_address(const struct mk_conf_spot *spot, mk_str address)
+{
+    struct mk_endpoint ignored;
+    if (mk_endpoint_parse(&ignored, address))
+        return true;
+    mk_conf_spot_error(spot, address,
+                       "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                       MK_STR_ARG(mk_str_first(address, 80)));
+    if (mk_str_starts(address, MK_STR("http://")) || mk_str_starts(address, MK_STR("https://")))
+        mk_conf_spot_hint(spot, "write it without http:// or https://; the key TLS is for the latter");
+    return false;
+}
+
 static bool parse_server(const struct mk_conf_spot *spot, mk_str value, void *field)
 {
     struct mk_server_line **end = field, *line = mk_conf_spot_alloc(spot, sizeof *line);
     mk_str word;
     if (!line || !mk_conf_spot_word(spot, &value, &line->address))
         return false;
+    while (*end)
+        end = &(*end)->next;
+    *end = line; /* also one that is wrong: that there is none would be one mistake too many */
     line->weight = 1;
+    if (!check_address(spot, line->address))
+        return false;
     for (;;) {
         if (!mk_conf_spot_word(spot, &value, &word))
             return false;
@@ -42,9 +62,6 @@ static bool parse_server(const struct mk_conf_spot *spot, mk_str value, void *fi
         if (!read_option(spot, line, word))
             return false;
     }
-    while (*end)
-        end = &(*end)->next;
-    *end = line;
     return true;
 }
 

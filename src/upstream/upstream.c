@@ -15,19 +15,15 @@ static bool is_name(mk_str name)
 /* All of it is checked, whether a route uses it or not. */
 static void check(struct mk_config *config, const struct mk_upstream_settings *s)
 {
-    struct mk_server ignored;
     if (!s->servers)
         mk_config_error(config, s, NULL, "[UPSTREAM] has no Server");
-    if (!is_name(s->name))
+    if (!s->name.len)
+        mk_config_error(config, s, NULL, "[UPSTREAM] has no Name, so no route can use it");
+    else if (!is_name(s->name))
         mk_config_error(config, s, "Name", "expected letters, digits, `-`, `_` and `.`, at most %d",
                         MK_UPSTREAM_NAME - 1);
-    if (mk_settings_find(config, s->name) != s)
+    else if (mk_settings_find(config, s->name) != s)
         mk_config_error(config, s, "Name", "there are two upstreams `%.*s`", MK_STR_ARG(s->name));
-    for (const struct mk_server_line *line = s->servers; line; line = line->next)
-        if (!mk_server_parse(&ignored, line->address))
-            mk_config_error(config, s, "Server",
-                            "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
-                            MK_STR_ARG(mk_str_first(line->address, 80)));
     if (s->check.len && s->check.p[0] != '/' && !mk_str_eq(s->check, MK_STR("connect")))
         mk_config_error(config, s, "HealthCheck", "expected a path that begins with `/`, or `connect`");
     else if (!mk_is_field_value(s->check) || mk_str_find(s->check, ' ') != MK_STR_NONE || s->check.len > 512)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "upstream/server.h"
+#include "upstream/endpoint.h"
+
+#include <monkey/plugin.h>
 
 enum { HOST_MAX = 253, PATH_MAX_UN = 107 };
 
@@ -31,34 +33,34 @@ static bool parse_port(mk_str text, uint16_t *port)
     return true;
 }
 
-static bool parse_bracketed(struct mk_server *s, mk_str text)
+static bool parse_bracketed(struct mk_endpoint *e, mk_str text)
 {
     size_t end = mk_str_find(text, ']');
     if (end == MK_STR_NONE)
         return false;
     mk_str rest = mk_str_skip(text, end + 1);
-    s->host = mk_str_skip(mk_str_first(text, end), 1);
-    if (!is_address6(s->host))
+    e->host = mk_str_skip(mk_str_first(text, end), 1);
+    if (!is_address6(e->host))
         return false;
-    return !rest.len || (rest.p[0] == ':' && parse_port(mk_str_skip(rest, 1), &s->port));
+    return !rest.len || (rest.p[0] == ':' && parse_port(mk_str_skip(rest, 1), &e->port));
 }
 
-bool mk_server_parse(struct mk_server *s, mk_str text)
+bool mk_endpoint_parse(struct mk_endpoint *e, mk_str text)
 {
     mk_str prefix = MK_STR("unix:");
-    s->host = s->path = mk_str_of(NULL, 0);
-    s->port = 0;
+    e->host = e->path = mk_str_of(NULL, 0);
+    e->port = 0;
     if (mk_str_starts(text, prefix)) {
-        s->path = mk_str_skip(text, prefix.len);
-        return s->path.len && s->path.len <= PATH_MAX_UN;
+        e->path = mk_str_skip(text, prefix.len);
+        return e->path.len && e->path.len <= PATH_MAX_UN;
     }
     if (text.len && text.p[0] == '[')
-        return parse_bracketed(s, text);
+        return parse_bracketed(e, text);
     size_t colon = mk_str_find(text, ':');
     if (colon == MK_STR_NONE) {
-        s->host = text;
+        e->host = text;
         return is_host(text);
     }
-    s->host = mk_str_first(text, colon);
-    return is_host(s->host) && parse_port(mk_str_skip(text, colon + 1), &s->port);
+    e->host = mk_str_first(text, colon);
+    return is_host(e->host) && parse_port(mk_str_skip(text, colon + 1), &e->port);
 }

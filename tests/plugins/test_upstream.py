@@ -1,0 +1,400 @@
+# SPDX-License-Identifier: Apache-2.0
+"""[UPSTREAM]: its mistakes, and which server gets a request. What metrics shows of it is in test_metrics_upstreams.py."""
+import collections
+import contextlib
+import signal
+import socket
+import time
+
+import pytest
+
+from backend import Backend, response
+from behind import Slow, asking, group
+from metering import status
+from proc import wait_until
+
+# ---- Configuration ----
+
+NAME, SERVER = "    Name group\n", "    Server 127.0.0.1:1\n"
+NO_SERVER = r"expected HOST:PORT, [ADDRESS6]:PORT or unix:/path"
+WEIGHT = "expected `backup` or `weight=` with a number from 1 to 100"
+# The section, where the mistake is (line and column of the section), and what is said of it.
+MISTAKES = [
+    (NAME, "1:1", "[UPSTREAM] has no Server"),
+    (SERVER, "1:1", "[UPSTREAM] has no Name, so no route can use it"),
+    ("    Name a b\n" + SERVER, "2:10", "expected letters, digits, `-`, `_` and `.`, at most 63"),
+    (f"    Name {'x' * 64}\n{SERVER}", "2:10", "at most 63"),
+    (f"{NAME}{SERVER}[UPSTREAM]\n{NAME}{SERVER}", "5:10", "there are two upstreams `group`"),
+    (f"{NAME}{SERVER}    Sever 127.0.0.1:2\n", "4:5", "unknown key `Sever` in [UPSTREAM]|did you mean `Server`?"),
+    (f"{NAME}{SERVER}    Server http://127.0.0.1:80\n", "4:12", f"`http://127.0.0.1:80` is not a server: {NO_SERVER}|write it without"),
+    *((f"{NAME}{SERVER}    Server {bad}\n", "4:12", f"`{bad}` is not a server: {NO_SERVER}")
+      for bad in ("127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:x", "::1:80", "[::1", "[nonsense]:80", "unix:",
+                  "-a:80", "a/b:80")),
+    *((f"{NAME}    Server 127.0.0.1:1 {bad}\n", "3:24", WEIGHT) for bad in ("weight=0", "weight=101", "weight=", "spare")),
+    (f"{NAME}{SERVER}    Server unix:/{'x' * 107}\n", "4:12", f"`unix:/{'x' * 74}` is not a server"),
+    (f"{NAME}{SERVER}    Balance random\n", "4:13", "expected one of turns, least, hash, not `random`"),
+    (f"{NAME}{SERVER}    MaxConnections 1025\n", "4:20", "expected a number up to 1024, or `auto`, not `1025`"),
+    (f"{NAME}{SERVER}    KeepIdle x\n", "4:14", "expected a number up to 1024, or `auto`, not `x`"),
+    *((f"{NAME}{SERVER}    {key} {bad}\n", f"4:{len(key) + 6}", f"`{bad}` is too small")
+      for key, bad in (("IdleTime", "0"), ("ConnectTimeout", "0"), ("QueueTimeout", "0"), ("FailTime", "0"), ("HealthTime", "99ms"),
+                       ("Resolve", "999ms"))),
+    (f"{NAME}{SERVER}    RetryBudget 101\n", "4:17", "`101` is too large"),
+    (f"{NAME}{SERVER}    HealthCheck health\n", "4:17", "expected a path that begins with `/`, or `connect`"),
+    (f'{NAME}{SERVER}    HealthCheck "/a b"\n', "4:17", "expected a path without blanks"),
+    (f"{NAME}{SERVER}    TLS maybe\n", "4:9", "expected on or off, not `maybe`"),
+    (f"{NAME}{SERVER}    TLS on\n    TLSAuthority nowhere.pem\n", "4:9", "nowhere.pem: cannot read the authority: No such file"),
+    (f"{NAME}{SERVER}    TLS on\n    TLSCertificate nowhere.pem\n", "4:9", "nowhere.pem: cannot read the certificate: No such file"),
+    (NAME + SERVER * 65, "3:12", "more than 64 servers in one upstream"),
+]
+
+
+@pytest.mark.parametrize("section, place, says", MISTAKES, ids=[says[:40] for _, _, says in MISTAKES])
+def test_mistakes(run, tmp_path, section, place, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[UPSTREAM]\n{section}[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n"
+                    + ("    /* proxy http://group\n" if section.startswith(NAME) else "    /* static\n"))
+    done = run("-t", "-c", conf)
+    message, _, hint = says.partition("|")
+    assert done.code == 3
+    first = done.err.splitlines()[0]
+    assert first.startswith(f"{conf}:{place}: error: ") and message in first, done.err
+    assert done.err.count("error:") == 1 and (not hint or f"hint: {hint}" in done.err), done.err
+
+
+def test_more_servers_than_there_is_room_for(run, tmp_path):
+    conf = tmp_path / "monkey.conf"
+    groups = [f"[UPSTREAM]\n    Name g{i}\n" + "".join(f"    Server 127.0.0.1:{1 + k}\n" for k in range(60)) for i in range(5)]
+    routes = "".join(f"    /{i} proxy http://g{i}\n" for i in range(5))
+    conf.write_text("".join(groups) + f"[PLUGINS]\n    Load proxy\n[HOST]\n    DocumentRoot .\n[ROUTES]\n{routes}")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and "more than 256 servers" in done.err
+
+
+def test_an_upstream_serves_one_kind_of_handler(run, tmp_path):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[UPSTREAM]\n{NAME}{SERVER}[PLUGINS]\n    Load proxy\n    Load fastcgi\n[HOST]\n    DocumentRoot .\n"
+                    "[ROUTES]\n    /* proxy http://group\n    *.php fastcgi group\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and "another kind of handler uses the upstream `group`" in done.err
+    assert "hint: write an [UPSTREAM] with another Name" in done.err
+
+
+# ---- Servers ----
+
+@pytest.fixture
+def start(monkey):
+    def begin(*servers, keys="", options="", **how):
+        return monkey(plugins=["proxy", "metrics"], top=group(*servers, keys=keys),
+                      sections=f"[ROUTES]\n    /status metrics json\n    /* proxy http://group {options}\n", **how)
+
+    return begin
+
+
+@pytest.fixture
+def backends():
+    """`backends(3)`"""
+    with contextlib.ExitStack() as stack:
+        yield lambda n, **how: [stack.enter_context(Backend(**how)) for _ in range(n)]
+
+
+def restarted(backend):
+    return Backend(backend.reply, at=backend.at)
+
+
+def states(server):
+    return [each["state"] for each in status(server)["upstreams"]]
+
+
+def ask(server, n, target="/", **how):
+    """So many requests over one connection, all of which succeed."""
+    with server.connect() as c:
+        for _ in range(n):
+            reply = c.get(target, **how)
+            assert reply.status == 200, reply
+
+
+def shares(*backends):
+    return [len(each.asked) for each in backends]
+
+
+def test_a_name_that_does_not_resolve_is_a_server_that_is_down(start, backends):
+    a, = backends(1)
+    server = start("nowhere.invalid:80", a)
+    ask(server, 10)
+    wait_until(lambda: states(server) == ["unresolved", "up"], "it is known")
+
+
+def test_no_name_resolves(start):
+    server = start("nowhere.invalid:80", "neither.invalid:80")
+    assert server.get("/").status in (502, 503)
+
+
+def test_a_name(start, backends):
+    """It has an address without a server, too."""
+    a, = backends(1)
+    ask(start(f"localhost:{a.at[1]}"), 4)
+    assert shares(a) == [4]
+
+
+def test_an_address_of_ipv6(start):
+    try:
+        with Backend(family=socket.AF_INET6, at=("::1", 0)) as a:
+            ask(start(f"[::1]:{a.at[1]}"), 2)
+    except OSError:
+        pytest.skip("there is no IPv6")
+
+
+# ---- Balancing ----
+
+def test_weights(start, backends):
+    a, b, c = backends(3)
+    ask(start(a, f"{b.address} weight=2", f"{c.address} weight=5"), 80)
+    assert shares(a, b, c) == [10, 20, 50]
+    assert [each.target for each in c.asked] == ["/"] * 50
+
+
+def test_least(start, backends):
+    with Slow() as slow:
+        a, = backends(1)
+        server = start(slow, a, keys="Balance least", workers=2)
+        with asking(server, 1, "/x") as clients:
+            wait_until(lambda: slow.asked, "one is busy")
+            ask(server, 5)
+            ask(server, 5)
+            assert shares(slow, a) == [1, 10]
+            slow.release()
+            assert clients[0].read().status == 200
+
+
+def keys_of(server, backends, n=60):
+    """Which backend each key leads to."""
+    for each in backends:
+        each.asked.clear()
+    with server.connect() as c:
+        for i in range(n):
+            assert c.get(f"/{i}", fields=[("X-Key", f"key {i}")]).status == 200
+    return {asked.target: i for i, each in enumerate(backends) for asked in each.asked}
+
+
+def test_a_hash_moves_no_more_than_it_must(start, backends):
+    servers = backends(3)
+    server = start(*servers, keys="Balance hash\nMaxFails 1\nFailTime 50ms", options="hash=field:X-Key", workers=2)
+    before = keys_of(server, servers)
+    assert collections.Counter(before.values()).keys() == {0, 1, 2}, "each has some"
+    assert keys_of(server, servers) == before, "it is stable"
+    servers[1].stop()
+    meanwhile = keys_of(server, servers)
+    assert all(meanwhile[key] == (place if place != 1 else meanwhile[key]) for key, place in before.items())
+    assert {meanwhile[key] for key, place in before.items() if place == 1} == {0, 2}, "both take some of it"
+    with restarted(servers[1]) as again:
+        wait_until(lambda: keys_of(server, [servers[0], again, servers[2]]) == before, "all is as it was")
+
+
+def test_a_hash_does_not_depend_on_the_order(start, backends):
+    servers = backends(3)
+    by_order = [keys_of(start(*order, keys="Balance hash", options="hash=path"), servers)
+                for order in (servers, servers[::-1])]
+    assert by_order[0] == by_order[1]
+
+
+def test_sticky_clients_stay_through_a_reload_that_turns_servers_round(start, backends):
+    servers = backends(3)
+    server = start(*servers, options="sticky=S")
+    cookie = server.get("/")["Set-Cookie"].split(";")[0]
+    place = shares(*servers).index(1)
+    server.config.write_text(server.config.read_text().replace(group(*servers), group(*servers[::-1])))
+    server.tell(signal.SIGHUP)
+    server.err.wait_for("the new configuration serves")
+    ask(server, 6, fields=[("Cookie", cookie)])
+    assert shares(*servers)[place] == 7
+
+
+def test_a_backup_serves_only_while_it_must(start, backends):
+    a, b = backends(2)
+    server = start(a, f"{b.address} backup", keys="MaxFails 1\nFailTime 50ms")
+    ask(server, 5)
+    a.stop()
+    ask(server, 5)
+    assert shares(a, b) == [5, 5]
+    with restarted(a) as again:
+        wait_until(lambda: server.get("/").status == 200 and again.asked, "the first one serves again")
+        before = len(b.asked)
+        ask(server, 5)
+        assert len(b.asked) == before
+
+
+# ---- Health ----
+
+def test_a_server_that_is_back_begins_slowly(start, backends):
+    a, b = backends(2)
+    server = start(a, b, keys="MaxFails 1\nFailTime 50ms\nSlowStart 1h")
+    ask(server, 4)
+    a.stop()
+    ask(server, 2)
+    with restarted(a) as again:
+        wait_until(lambda: server.get("/").status == 200 and again.asked, "it is tried")
+        wait_until(lambda: states(server) == ["slow_start", "up"], "it has come back")
+        again.asked.clear()
+        ask(server, 30)
+        assert len(again.asked) <= 1
+
+
+class Checked(Backend):
+    """Its /health answers what the test wants: a status, or None for silence."""
+
+    def __init__(self):
+        self.health, self.checks = "204 No Content", []
+        super().__init__(self._answer)
+
+    def _answer(self, asked):
+        if asked.target != "/health?deep":
+            return response("x")
+        self.checks.append(asked)
+        self.asked.remove(asked)
+        while self.health is None:
+            time.sleep(.01)
+        return response(status=self.health)
+
+
+def test_health_checks(start):
+    with Checked() as a, Checked() as b:
+        server = start(a, b, keys="HealthCheck /health?deep\nHealthTime 100ms", workers=2)
+        wait_until(lambda: len(a.checks) > 1, "checks")
+        for bad in ("500 Broken", "400 Bad", None):
+            a.health = bad
+            wait_until(lambda: states(server) == ["down", "up"], f"{bad} is seen")
+            before = len(a.asked)
+            ask(server, 6)
+            assert len(a.asked) == before, "it gets no requests"
+            a.health = "302 Found"
+            wait_until(lambda: states(server) == ["up", "up"], "it is well again")
+            ask(server, 6)
+            assert len(a.asked) > before
+        asked = a.checks[0]
+        assert (asked.method, asked.get("User-Agent"), asked.get("Connection")) == ("GET", "monkey-health", "close")
+        assert asked.get("Host") == "127.0.0.1"
+        server.err.wait_for(rf"\[warn\] .*upstream group: the server {a.address} fails its health check", count=3)
+        server.err.wait_for(rf"\[warn\] .*upstream group: the server {a.address} passes its health check", count=3)
+
+
+def test_a_check_of_connecting_alone(start, backends):
+    a, b = backends(2)
+    server = start(a, b, keys="HealthCheck connect\nHealthTime 100ms")
+    a.stop()
+    wait_until(lambda: states(server) == ["down", "up"], "it is gone")
+    with restarted(a):
+        wait_until(lambda: states(server) == ["up", "up"], "it is back")
+
+
+def test_no_server_passes_its_check(start):
+    with Checked() as a:
+        a.health = "503 Busy"
+        server = start(a, keys="HealthCheck /health?deep\nHealthTime 100ms")
+        wait_until(lambda: states(server) == ["down"], "it is seen")
+        assert server.get("/").status in (502, 503) and not a.asked
+
+
+def test_failures_that_do_not_count(start, backends):
+    a, b = backends(2)
+    server = start(a, b, keys="MaxFails off")
+    a.stop()
+    ask(server, 10)
+    assert states(server) == ["up", "up"]
+
+
+def test_no_budget_for_retries(start, backends):
+    (a,), (b,) = backends(1, reply=lambda asked: None), backends(1)
+    server = start(a, b, keys="RetryBudget off\nMaxFails off")
+    statuses = [server.get("/").status for _ in range(10)]
+    assert collections.Counter(statuses) == {502: 5, 200: 5}
+
+
+# ---- Connections ----
+
+def test_a_server_that_accepts_nothing_is_passed_over(start, backends):
+    a, = backends(1)
+    with socket.socket() as deaf, contextlib.ExitStack() as stack:
+        deaf.bind(("127.0.0.1", 0))
+        deaf.listen(0)
+        for _ in range(3):  # until its queue is full
+            full = stack.enter_context(socket.socket())
+            full.setblocking(False)
+            full.connect_ex(deaf.getsockname())
+        server = start("127.0.0.1:%d" % deaf.getsockname()[1], a, keys="ConnectTimeout 100ms\nMaxFails 1")
+        ask(server, 6)
+        assert shares(a) == [6]
+        wait_until(lambda: states(server) == ["down", "up"], "it is shown")
+
+
+def test_idle_connections_end(start, backends):
+    a, = backends(1)
+    server = start(a, keys="IdleTime 50ms")
+    ask(server, 2)
+    assert a.connections == 1
+    wait_until(lambda: not a.open, "the connection ends")
+    ask(server, 1)
+    assert a.connections == 2
+
+
+def test_no_connection_is_kept(start, backends):
+    a, = backends(1)
+    ask(start(a, keys="KeepIdle 0"), 5)
+    assert a.connections == 5
+
+
+# ---- Queues ----
+
+def waiting(server, n):
+    wait_until(lambda: status(server)["upstreams"][0]["waiting"] == n, f"{n} requests wait")
+
+
+def test_a_queue_is_served_in_order_whichever_worker_asks(start):
+    with Slow() as slow, contextlib.ExitStack() as stack:
+        server = start(slow, keys="MaxConnections 1", workers=2)
+        clients = []
+        for i in range(8):
+            clients += stack.enter_context(asking(server, 1, f"/{i}"))
+            wait_until(lambda: slow.asked, "the first one is served") if i == 0 else waiting(server, i)
+            time.sleep(.02)  # those that come at the same time have no order
+        slow.release()
+        assert [c.read().status for c in clients] == [200] * 8
+        assert [asked.target for asked in slow.asked] == [f"/{i}" for i in range(8)]
+
+
+def test_a_queue_that_is_full(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1\nQueueMax 2")
+        with asking(server, 1, "/first") as first:
+            wait_until(lambda: slow.asked, "it is served")
+            with asking(server, 2, "/x") as others:
+                waiting(server, 2)
+                assert server.get("/more").status == 503
+                slow.release()
+                assert [c.read().status for c in (*first, *others)] == [200] * 3
+        ask(server, 3)
+
+
+def test_a_wait_that_is_too_long(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1\nQueueTimeout 100ms")
+        with asking(server, 1, "/first") as first:
+            wait_until(lambda: slow.asked, "it is served")
+            with asking(server, 2, "/x") as others:
+                assert [c.read().status for c in others] == [503] * 2
+            slow.release()
+            assert first[0].read().status == 200
+        ask(server, 3)
+
+
+def test_a_client_that_leaves_the_queue(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1")
+        with asking(server, 1, "/first") as first:
+            wait_until(lambda: slow.asked, "it is served")
+            with asking(server, 3, "/gone"):
+                waiting(server, 3)
+            waiting(server, 0)
+            slow.release()
+            assert first[0].read().status == 200
+        ask(server, 2)
+        assert "/gone" not in [asked.target for asked in slow.asked]
