@@ -107,7 +107,7 @@ static void wake_older(const struct mk_group *g)
         tell(g, (int)LOAD(&g->pool->board.ledgers->indexes[row]));
 }
 
-/* Do other workers keep idle connections while we lack one? */
+/* Do other workers keep idle connections? */
 static bool others_are_idle(const struct mk_group *g)
 {
     struct mk_upstream_info info;
@@ -117,6 +117,13 @@ static bool others_are_idle(const struct mk_group *g)
             return true;
     }
     return false;
+}
+
+/* What we lack. */
+static void ask_for_idle(const struct mk_group *g)
+{
+    if (g->n_waiting && g->upstream->max && others_are_idle(g))
+        tell(g, MK_TO_ALL);
 }
 
 /* ---- Channels ---- */
@@ -190,6 +197,19 @@ static struct mk_channel *dial(struct mk_outlet *o, int *error)
     return c;
 }
 
+/* A connection within the budget: the place of an idle one, if only a new one will do and none is left. */
+static bool claim(struct mk_outlet *o, unsigned max, unsigned *slot)
+{
+    struct mk_board *b = &o->pool->board;
+    if (!max || mk_board_claim(b, o->server->place, max, o->pool->row, slot))
+        return true;
+    struct mk_channel *idle = take_idle(o);
+    if (!idle)
+        return false;
+    release(idle);
+    return mk_board_claim(b, o->server->place, max, o->pool->row, slot);
+}
+
 /* -EBUSY: no connection is left in the budget; -EAGAIN: its name is being resolved. */
 static int take_from(struct mk_outlet *o, struct mk_link *l)
 {
@@ -202,7 +222,7 @@ static int take_from(struct mk_outlet *o, struct mk_link *l)
     }
     if (!o->names.n)
         return -EAGAIN;
-    if (max && !mk_board_claim(&o->pool->board, o->server->place, max, o->pool->row, &slot))
+    if (!claim(o, max, &slot))
         return -EBUSY;
     c = dial(o, &e);
     if (!c) {
@@ -245,6 +265,20 @@ int mk_pool_take(struct mk_group *g, struct mk_link *l)
     }
 }
 
+/* Idle connections that exchanges of other workers wait for. A worker first shows what it has, or wants, and
+ * then looks at the others: so of two that do both at the same time one sees the other. */
+static void yield_idle(struct mk_group *g)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    for (unsigned i = 0; i < g->upstream->n && find_older_than_ours(g) >= 0; i++) {
+        struct mk_channel *c = take_idle(&g->outlets[i]);
+        if (!c)
+            continue;
+        release(c);
+        wake_older(g);
+    }
+}
+
 /* ---- Waiting ---- */
 
 static void end_wait(struct mk_link *l)
@@ -277,8 +311,8 @@ int mk_pool_wait(struct mk_group *g, struct mk_link *l)
     g->n_waiting++;
     show_waiting(g);
     sweep_later(g->pool, POLL_MS);
-    if (g->n_waiting == 1 && g->upstream->max && others_are_idle(g))
-        tell(g, MK_TO_ALL);
+    yield_idle(g);
+    ask_for_idle(g);
     return -EAGAIN;
 }
 
@@ -333,24 +367,13 @@ void mk_pool_give(struct mk_channel *c, bool clean)
         }
         if (is_worth_keeping(c)) {
             keep(c);
+            yield_idle(g);
             return;
         }
     }
     release(c);
     wake_older(g);
     serve_waiting(g);
-}
-
-/* Idle connections that exchanges of other workers wait for. */
-static void yield_idle(struct mk_group *g)
-{
-    for (unsigned i = 0; i < g->upstream->n && find_older_than_ours(g) >= 0; i++) {
-        struct mk_channel *c = take_idle(&g->outlets[i]);
-        if (!c)
-            continue;
-        release(c);
-        wake_older(g);
-    }
 }
 
 void mk_pool_on_message(struct mk_pool *p, mk_str message)
@@ -424,6 +447,7 @@ static void sweep(void *ctx)
             mk_board_reap(&p->board);
         end_waits(g, mk_health_now_ms());
         serve_waiting(g);
+        ask_for_idle(g);
         has_waiting |= g->n_waiting > 0;
     }
     if (has_waiting)

@@ -426,6 +426,63 @@ static void idle_ones_are_given_up_for_another_worker(void **state)
     assert_int_equal(worker.last_to, 3);
 }
 
+static void a_new_one_takes_the_place_of_an_idle_one(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    mk_link_give(l, MK_LINK_KEEP);
+    l = take_with(&told, (struct mk_link_wish){.server = -1, .fresh = true});
+    until_open(l);
+    assert_int_equal(info_of(0).open, 1);
+    mk_link_give(l, MK_LINK_KEEP);
+}
+
+static void an_exchange_that_must_wait_gives_up_idle_ones(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    struct mk_link *l = take(&told);
+    until_open(l);
+    mk_link_give(l, MK_LINK_KEEP);
+    let_another_wait(mk_health_now_ms() - 1000);
+    l = take(&told);
+    assert_int_equal(mk_link_state(l), -EAGAIN);
+    assert_int_equal(info_of(0).open, 0);
+    assert_int_equal(worker.last_to, 3);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
+/* They may become idle only after it began to wait. */
+static void one_that_waits_goes_on_asking_for_idle_ones(void **state)
+{
+    struct told told;
+    (void)state;
+    upstream.n = upstreams.n_servers = 1;
+    upstream.max = 1;
+    begin_pool();
+    unsigned slot;
+    assert_true(mk_board_claim(&upstreams.board, servers[0].place, 1, 9, &slot));
+    struct mk_link *l = take(&told);
+    assert_int_equal(mk_link_state(l), -EAGAIN);
+    assert_int_equal(worker.n_messages, 0);
+    let_another_wait(0);
+    mk_board_gauge(&upstreams.board, servers[0].place, 9)->idle = 1;
+    for (int i = 0; !worker.n_messages && i < 300; i++)
+        assert_int_equal(mk_loop_turn(&worker.loop, 10), 0);
+    assert_int_equal(worker.last_to, MK_TO_ALL);
+    mk_board_release(&upstreams.board, servers[0].place, slot);
+    until_open(l);
+    mk_link_give(l, MK_LINK_CLOSE);
+}
+
 static void odd_messages_are_ignored(void **state)
 {
     uint32_t index = 77;
@@ -455,6 +512,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_exchange_that_waits_may_give_up, start, stop),
         cmocka_unit_test_setup_teardown(an_older_exchange_of_another_worker_goes_first, start, stop),
         cmocka_unit_test_setup_teardown(idle_ones_are_given_up_for_another_worker, start, stop),
+        cmocka_unit_test_setup_teardown(a_new_one_takes_the_place_of_an_idle_one, start, stop),
+        cmocka_unit_test_setup_teardown(an_exchange_that_must_wait_gives_up_idle_ones, start, stop),
+        cmocka_unit_test_setup_teardown(one_that_waits_goes_on_asking_for_idle_ones, start, stop),
         cmocka_unit_test_setup_teardown(odd_messages_are_ignored, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
