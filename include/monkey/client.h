@@ -33,7 +33,7 @@ struct mk_client_content {
 };
 
 /** How often an exchange is tried, and for how long. Routes set this with options: see
- * mk_client_limits_read(). */
+ * mk_client_options_read(). */
 struct mk_client_limits {
     unsigned tries;       /**< the number of servers to try at most; 0 means 1 */
     uint32_t response_ms; /**< the longest time from the request's last byte to the first of the response; 0:
@@ -75,6 +75,7 @@ struct mk_client_request {
 
 /** An exchange. Belongs to the worker that started it. */
 struct mk_client;
+struct mk_request;
 
 /**
  * Starts an exchange and sends what it can. on_ready(ctx) is called whenever one of the functions below can
@@ -108,9 +109,11 @@ MK_API int mk_client_head(struct mk_client *c);
 MK_API unsigned mk_client_status_of(int error);
 /** What went wrong, for a log: static text, never NULL. */
 MK_API const char *mk_client_problem(const struct mk_client *c);
-struct mk_request;
 /** Writes that to the error log of the host of this request, with the upstream and the server. */
 MK_API void mk_client_report(const struct mk_client *c, struct mk_request *request);
+/** mk_client_head() for a handler, which returns MK_WAIT for -EAGAIN: content of the request that has arrived
+ * meanwhile is sent, and an error is logged. */
+MK_API int mk_client_await(struct mk_client *c, struct mk_request *request);
 
 /** Status and fields of the head that was read last; valid until the next one. Fields of connection and
  * framing are left out, and with wires other than HTTP also `Status`. */
@@ -146,21 +149,21 @@ MK_API void mk_client_resume(struct mk_client *c);
 MK_API mk_str mk_client_server_name(const struct mk_client *c);
 MK_API int mk_client_server(const struct mk_client *c);
 
-/** The limits of a route that sets none: two servers, and 60 s for each wait. */
-MK_API void mk_client_limits_init(struct mk_client_limits *limits);
-/** The options that mk_client_limits_read() reads, for the `form` of a handler. */
+/** The options that set limits, for the `form` of a handler. */
 #define MK_CLIENT_LIMITS_FORM "[tries=NUMBER] [wait=TIME] [silence=TIME]"
 /**
- * Reads an option of a route; call it from bind() of a handler. 1: it was one of MK_CLIENT_LIMITS_FORM. 0: it
- * is another option. -EINVAL: its value is wrong, which has been reported. Both texts must be slices of the
- * route.
- *
- *     int e = mk_client_limits_read(spot, name, value, &route->limits);
- *     if (e)
- *         return e > 0;
+ * Reads the options of a route, which follow its server; call it from bind() of a handler. The options of
+ * MK_CLIENT_LIMITS_FORM set `limits`; without them these are two servers, and 60 s for each wait. All other
+ * words go to read(), which returns false for one that is wrong, once it has reported that. Then this returns
+ * false as well.
  */
-MK_API int mk_client_limits_read(const struct mk_conf_spot *spot, mk_str name, mk_str value,
-                                 struct mk_client_limits *limits);
+MK_API bool mk_client_options_read(const struct mk_conf_spot *spot, mk_str words,
+                                   struct mk_client_limits *limits, bool (*read)(void *ctx, mk_str word),
+                                   void *ctx);
+/** Room for `n` field lines, which are the result, and for `size` bytes of text that is written for them to
+ * *text. Both live as long as the request. NULL: out of memory. */
+MK_API struct mk_field_line *mk_client_lines_new(struct mk_request *request, size_t n, size_t size,
+                                                 struct mk_buf *text) MK_API_MUST_USE;
 
 /** May be called at any time; cancels an exchange that is not complete. NULL is fine. */
 MK_API void mk_client_free(struct mk_client *c);

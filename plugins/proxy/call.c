@@ -175,16 +175,10 @@ static void pass_interim(struct proxy_call *c)
 static enum mk_verdict answer(struct proxy_call *c)
 {
     int e;
-    while ((e = mk_client_head(c->client)) == 1)
+    while ((e = mk_client_await(c->client, c->request)) == 1)
         pass_interim(c);
-    if (e == -EAGAIN) {
-        mk_client_resume(c->client); /* more of the request's content may have come */
-        return MK_WAIT;
-    }
-    if (e) {
-        mk_client_report(c->client, c->request);
-        return refuse(c, mk_client_status_of(e));
-    }
+    if (e)
+        return e == -EAGAIN ? MK_WAIT : refuse(c, mk_client_status_of(e));
     if (mk_client_is_upgraded(c->client))
         return open_tunnel(c);
     c->step = PROXY_CONTENT;

@@ -192,12 +192,8 @@ static bool make_room(struct list *l, mk_str address)
         n++;
         text += is_ours(name) ? value.len + 2 : 0;
     }
-    char *room = mk_request_alloc(l->request, n * sizeof *l->at + text);
-    if (!room)
-        return false;
-    l->at = (struct mk_field_line *)(void *)room;
-    l->text = mk_buf_fixed(room + n * sizeof *l->at, text);
-    return true;
+    l->at = mk_client_lines_new(l->request, n, text, &l->text);
+    return l->at;
 }
 
 int proxy_fields_make(struct mk_request *request, const struct proxy_route *route, struct mk_field_line **out,

@@ -10,8 +10,8 @@ const char proxy_route_form[] =
     "[mirror=http[s]://SERVER] [share=PERCENT] " MK_CLIENT_LIMITS_FORM;
 
 struct words {
-    const struct mk_conf_spot *spot;
     struct proxy_route *route;
+    const struct mk_conf_spot *spot;
     mk_str word, value;
 };
 
@@ -134,10 +134,12 @@ static bool check_share(const struct words *w)
     return true;
 }
 
-static bool read_option(struct words *w)
+static bool read_option(void *ctx, mk_str word)
 {
+    struct words *w = ctx;
     struct proxy_route *r = w->route;
-    mk_str value = w->word, name = mk_str_cut(&value, '=');
+    mk_str value = word, name = mk_str_cut(&value, '=');
+    w->word = word;
     w->value = value;
     if (!value.len)
         return fail(w, "an option such as `host=upstream`");
@@ -159,9 +161,6 @@ static bool read_option(struct words *w)
         return read_share(w, r);
     if (mk_str_eq(name, MK_STR("tunnel")))
         return r->limits_tunnel = mk_conf_spot_time(w->spot, value, &r->tunnel_ms);
-    int e = mk_client_limits_read(w->spot, name, value, &r->limits);
-    if (e)
-        return e > 0;
     return fail(
         w,
         "host, forwarded, hash, sticky, redirects, cookies, mirror, share, tunnel, tries, wait or silence");
@@ -208,17 +207,8 @@ bool proxy_route_bind(const struct mk_plugin *plugin, const struct mk_conf_spot 
     struct words w = {.spot = spot, .route = r};
     if (!r || !mk_conf_spot_word(spot, &words, &w.word) || !w.word.p || !read_target(&w))
         return false;
-    mk_client_limits_init(&r->limits);
     r->plugin = plugin;
     r->rewrites_redirects = true;
-    for (;;) {
-        if (!mk_conf_spot_word(spot, &words, &w.word))
-            return false;
-        if (!w.word.p)
-            break;
-        if (!read_option(&w))
-            return false;
-    }
     *data = r;
-    return check_share(&w);
+    return mk_client_options_read(spot, words, &r->limits, read_option, &w) && check_share(&w);
 }

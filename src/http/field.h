@@ -78,6 +78,23 @@ enum mk_field_id {
     MK_FIELD_IDS
 };
 
+/* Is it about one connection, or the framing on it (RFC 9110, section 7.6.1), whatever Connection says? */
+static inline bool mk_field_is_of_connection(unsigned id)
+{
+    switch (id) {
+    case MK_FIELD_CONNECTION:
+    case MK_FIELD_CONTENT_LENGTH:
+    case MK_FIELD_KEEP_ALIVE:
+    case MK_FIELD_PROXY_CONNECTION:
+    case MK_FIELD_TE:
+    case MK_FIELD_TRANSFER_ENCODING:
+    case MK_FIELD_UPGRADE:
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* No set holds more lines than this, so that a place in it fits a byte. */
 enum { MK_FIELDS_MAX = 250 };
 

@@ -254,12 +254,8 @@ static bool make_room(struct list *l)
         n++;
         text += sizeof "HTTP_" + name.len + value.len + sizeof ", ";
     }
-    char *room = mk_request_alloc(l->request, n * sizeof *l->at + text);
-    if (!room)
-        return false;
-    l->at = (struct mk_field_line *)(void *)room;
-    l->text = mk_buf_fixed(room + n * sizeof *l->at, text);
-    return true;
+    l->at = mk_client_lines_new(l->request, n, text, &l->text);
+    return l->at;
 }
 
 int mk_cgi_variables(struct mk_request *r, const struct mk_cgi_options *o, struct mk_field_line **out,

@@ -120,7 +120,7 @@ static void on_late(void *ctx)
     c->on_ready(c, MK_HUNG_UP);
 }
 
-static int open_socket(const struct mk_address *to)
+static int open_socket(const struct mk_addr *to)
 {
     int fd = socket(to->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
     if (fd >= 0 && to->any.sa_family != AF_UNIX)
@@ -136,7 +136,7 @@ static bool set_alarm(struct mk_channel *c)
     return c->alarm;
 }
 
-struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_address *to,
+struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_addr *to,
                                    struct mk_worker *w, struct mk_tls_session **session, int *error)
 {
     struct mk_channel *c = mk_mem_zalloc(1, sizeof *c);

@@ -44,7 +44,7 @@ struct mk_channel {
 
 /* Begins to connect to the address. NULL: no memory or descriptor, or refused at once, with *error. The
  * caller sets outlet and on_ready. */
-struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_address *to,
+struct mk_channel *mk_channel_dial(const struct mk_server *server, const struct mk_addr *to,
                                    struct mk_worker *w, struct mk_tls_session **session, int *error);
 /* Ends it in any state. */
 void mk_channel_close(struct mk_channel *c);

@@ -112,7 +112,7 @@ static void begin(void *ctx)
         finish(c, false);
     mk_alarm_set(c->alarm, o->server->upstream->settings->check_ms);
     mk_names_refresh(&o->names);
-    const struct mk_address *to = mk_names_next(&o->names);
+    const struct mk_addr *to = mk_names_next(&o->names);
     if (!to && mk_names_is_pending(&o->names))
         return;
     c->is_sent = c->is_judged = false;

@@ -119,20 +119,11 @@ static bool find_data(struct mk_client *c)
 /* Of the connection or the framing (RFC 9110, section 7.6.1), or written by the client's caller. */
 static bool is_hidden(const struct mk_client *c, const struct mk_fields *fields, const struct mk_field *f)
 {
-    switch ((int)f->id) {
-    case MK_FIELD_CONNECTION:
-    case MK_FIELD_CONTENT_LENGTH:
-    case MK_FIELD_KEEP_ALIVE:
-    case MK_FIELD_PROXY_CONNECTION:
-    case MK_FIELD_TE:
-    case MK_FIELD_TRANSFER_ENCODING:
-    case MK_FIELD_UPGRADE:
+    if (mk_field_is_of_connection(f->id))
         return true;
-    case MK_FIELD_STATUS:
+    if (f->id == MK_FIELD_STATUS)
         return c->wire->is_cgi;
-    default:
-        return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
-    }
+    return c->input.reply.head.names_fields && mk_fields_has_token(fields, MK_FIELD_CONNECTION, f->name);
 }
 
 static mk_str copy(char **at, mk_str text)

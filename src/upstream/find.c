@@ -93,7 +93,7 @@ static bool add_server(struct maker *m, struct mk_upstream *u, const struct mk_s
 
 static void want_names(struct maker *m, const struct mk_upstream *u)
 {
-    struct mk_address ignored;
+    struct mk_addr ignored;
     for (unsigned i = 0; i < u->n; i++)
         if (!mk_names_fix(&u->servers[i], &ignored)) {
             mk_config_allow_names(m->config);

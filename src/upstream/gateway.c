@@ -196,16 +196,10 @@ static enum mk_verdict answer(struct call *c)
 {
     int e;
     do {
-        e = mk_client_head(c->client);
+        e = mk_client_await(c->client, c->request);
     } while (e == 1);
-    if (e == -EAGAIN) {
-        mk_client_resume(c->client); /* more of the request's content may have come */
-        return MK_WAIT;
-    }
-    if (e) {
-        mk_client_report(c->client, c->request);
-        return refuse(c, mk_client_status_of(e));
-    }
+    if (e)
+        return e == -EAGAIN ? MK_WAIT : refuse(c, mk_client_status_of(e));
     if (mk_client_is_local_redirect(c->client))
         return redirect(c);
     c->step = CONTENT;

@@ -47,10 +47,12 @@ static bool read_set(const struct words *w)
     return mk_conf_spot_append(w->spot, &w->route->set, &w->route->n_set, &field, sizeof field);
 }
 
-static bool read_option(struct words *w)
+static bool read_option(void *ctx, mk_str word)
 {
+    struct words *w = ctx;
     struct mk_gateway_route *r = w->route;
-    mk_str value = w->word, name = mk_str_cut(&value, '=');
+    mk_str value = word, name = mk_str_cut(&value, '=');
+    w->word = word;
     w->value = value;
     if (mk_str_eq(w->word, MK_STR("stream")))
         return r->streams = true;
@@ -62,9 +64,6 @@ static bool read_option(struct words *w)
         return read_split(w);
     if (mk_str_eq(name, MK_STR("set")))
         return read_set(w);
-    int e = mk_client_limits_read(w->spot, name, value, &r->limits);
-    if (e)
-        return e > 0;
     return fail(w, "root, split, set, stream, tries, wait or silence");
 }
 
@@ -101,7 +100,6 @@ static void begin(struct mk_gateway_route *r, const struct mk_gateway *gateway,
     mk_str pattern = mk_conf_spot_key(spot), extension = mk_gateway_route_extension(pattern);
     *r = (struct mk_gateway_route){
         .gateway = gateway, .prefix = mk_gateway_route_prefix(pattern), .split = extension};
-    mk_client_limits_init(&r->limits);
     if (!extension.p && gateway->split)
         r->split = mk_str_from_c(gateway->split);
 }
@@ -118,14 +116,6 @@ bool mk_gateway_bind(const struct mk_gateway *gateway, const struct mk_conf_spot
     r->upstream = mk_upstream_find(spot, w.word, &defaults);
     if (!r->upstream)
         return false;
-    for (;;) {
-        if (!mk_conf_spot_word(spot, &words, &w.word))
-            return false;
-        if (!w.word.p)
-            break;
-        if (!read_option(&w))
-            return false;
-    }
     *data = r;
-    return true;
+    return mk_client_options_read(spot, words, &r->limits, read_option, &w);
 }

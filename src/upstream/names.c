@@ -13,13 +13,13 @@ struct mk_lookup {
     struct mk_names *names; /* NULL: the worker has ended */
     uint16_t port;
     unsigned n;
-    struct mk_address addresses[MK_ADDRESSES_MAX];
+    struct mk_addr addresses[MK_ADDRESSES_MAX];
     char host[];
 };
 
 static void keep(struct mk_lookup *l, const struct addrinfo *a)
 {
-    struct mk_address *at = &l->addresses[l->n];
+    struct mk_addr *at = &l->addresses[l->n];
     if (a->ai_addrlen > sizeof at->v6 || (a->ai_family != AF_INET && a->ai_family != AF_INET6))
         return;
     memcpy(&at->any, a->ai_addr, a->ai_addrlen);
@@ -65,9 +65,9 @@ static void done(void *ctx)
     mk_mem_free(l);
 }
 
-bool mk_names_fix(const struct mk_server *server, struct mk_address *out)
+bool mk_names_fix(const struct mk_server *server, struct mk_addr *out)
 {
-    *out = (struct mk_address){0};
+    *out = (struct mk_addr){0};
     if (!server->host.p) {
         if (server->path.len >= sizeof out->un.sun_path)
             return false;
@@ -129,7 +129,7 @@ bool mk_names_is_pending(const struct mk_names *n)
     return n->lookup && !n->n && !n->fresh_until_ms;
 }
 
-const struct mk_address *mk_names_next(struct mk_names *n)
+const struct mk_addr *mk_names_next(struct mk_names *n)
 {
     if (!n->n)
         return NULL;

@@ -4,23 +4,10 @@
 #ifndef MK_UPSTREAM_NAMES_H
 #define MK_UPSTREAM_NAMES_H
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-
+#include "os/addr.h"
 #include "upstream/server.h"
 
 enum { MK_ADDRESSES_MAX = 8 };
-
-struct mk_address {
-    socklen_t len;
-    union {
-        struct sockaddr any;
-        struct sockaddr_in v4;
-        struct sockaddr_in6 v6;
-        struct sockaddr_un un;
-    };
-};
 
 struct mk_lookup;
 
@@ -28,7 +15,7 @@ struct mk_names {
     const struct mk_server *server;
     struct mk_worker *worker;
     void (*on_change)(struct mk_names *n); /* a lookup has ended */
-    struct mk_address addresses[MK_ADDRESSES_MAX];
+    struct mk_addr addresses[MK_ADDRESSES_MAX];
     unsigned n;
     unsigned next;            /* the address to try next */
     uint64_t fresh_until_ms;  /* 0: never looked up */
@@ -45,9 +32,9 @@ void mk_names_refresh(struct mk_names *n);
 /* Is the first lookup still under way? */
 bool mk_names_is_pending(const struct mk_names *n);
 /* The next address, in turn; NULL if there is none. */
-const struct mk_address *mk_names_next(struct mk_names *n);
+const struct mk_addr *mk_names_next(struct mk_names *n);
 
 /* Reads an address without a name: host and port, or the path of a unix socket. False: it is a name. */
-bool mk_names_fix(const struct mk_server *server, struct mk_address *out);
+bool mk_names_fix(const struct mk_server *server, struct mk_addr *out);
 
 #endif

@@ -39,20 +39,7 @@ static bool write_line(struct writer *w)
 /* Fields of the connection and of the framing are ours alone. We never wait for 100 Continue. */
 static bool is_ours(enum mk_field_id id)
 {
-    switch ((int)id) {
-    case MK_FIELD_CONNECTION:
-    case MK_FIELD_CONTENT_LENGTH:
-    case MK_FIELD_EXPECT:
-    case MK_FIELD_HTTP2_SETTINGS:
-    case MK_FIELD_KEEP_ALIVE:
-    case MK_FIELD_PROXY_CONNECTION:
-    case MK_FIELD_TE:
-    case MK_FIELD_TRANSFER_ENCODING:
-    case MK_FIELD_UPGRADE:
-        return true;
-    default:
-        return false;
-    }
+    return mk_field_is_of_connection(id) || id == MK_FIELD_EXPECT || id == MK_FIELD_HTTP2_SETTINGS;
 }
 
 static bool names_trailers(mk_str value)

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What routes say of the limits of their exchanges. */
+/* What routes say of their exchanges. */
 #include <errno.h>
 #include <monkey/client.h>
 #include <monkey/text.h>
 
 enum { TRIES = 2, TRIES_MAX = 16, WAIT_MS = 60000 };
-
-void mk_client_limits_init(struct mk_client_limits *l)
-{
-    *l = (struct mk_client_limits){.tries = TRIES, .response_ms = WAIT_MS, .silence_ms = WAIT_MS};
-}
 
 static bool read_tries(const struct mk_conf_spot *spot, mk_str value, unsigned *out)
 {
@@ -22,10 +17,13 @@ static bool read_tries(const struct mk_conf_spot *spot, mk_str value, unsigned *
     return is_good;
 }
 
-int mk_client_limits_read(const struct mk_conf_spot *spot, mk_str name, mk_str value,
-                          struct mk_client_limits *l)
+/* 1: it was one of these; 0: another one; -EINVAL: it is wrong. */
+static int read_limit(const struct mk_conf_spot *spot, mk_str word, struct mk_client_limits *l)
 {
     bool is_good;
+    mk_str value = word, name = mk_str_cut(&value, '=');
+    if (!value.len)
+        return 0;
     if (mk_str_eq(name, MK_STR("tries")))
         is_good = read_tries(spot, value, &l->tries);
     else if (mk_str_eq(name, MK_STR("wait")))
@@ -35,4 +33,20 @@ int mk_client_limits_read(const struct mk_conf_spot *spot, mk_str name, mk_str v
     else
         return 0;
     return is_good ? 1 : -EINVAL;
+}
+
+bool mk_client_options_read(const struct mk_conf_spot *spot, mk_str words, struct mk_client_limits *limits,
+                            bool (*read)(void *ctx, mk_str word), void *ctx)
+{
+    *limits = (struct mk_client_limits){.tries = TRIES, .response_ms = WAIT_MS, .silence_ms = WAIT_MS};
+    for (;;) {
+        mk_str word;
+        if (!mk_conf_spot_word(spot, &words, &word))
+            return false;
+        if (!word.p)
+            return true;
+        int e = read_limit(spot, word, limits);
+        if (e < 0 || (e == 0 && !read(ctx, word)))
+            return false;
+    }
 }
