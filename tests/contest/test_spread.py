@@ -119,6 +119,21 @@ def test_a_stall_keeps_those_waiting_whose_requests_were_due(tmp_path):
 
 
 @needs_locust
+def test_what_a_late_worker_has_counted_is_not_lost(tmp_path):
+    with FakeServer() as server:
+        process = start(tmp_path, write(tmp_path / "spread.toml", server.url, "users = 1\nrate = 40\nduration = '1s'", "total = 1"))
+        server.wait_for_count(10)
+        (worker,) = (pid for pid in children(process.pid) if b"--worker" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"))
+        os.kill(worker, signal.SIGSTOP)
+        time.sleep(2)  # until long after the end of the run
+        os.kill(worker, signal.SIGCONT)
+        code, _, err = finish(process)
+        assert code == 0, err
+        made = json.loads((tmp_path / "out" / "spread.json").read_text())
+        assert made["shot"]["requests"] == server.count - 1 and "lost" not in str(made["notes"])
+
+
+@needs_locust
 def test_a_closed_loop_has_no_rate(tmp_path):
     with FakeServer() as server:
         made, _ = hold(tmp_path, write(tmp_path / "spread.toml", server.url, "users = 2\nduration = '1s'", "total = 1"))

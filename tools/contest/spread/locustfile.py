@@ -14,9 +14,11 @@ import random
 import socket
 import time
 
+import gevent
 from locust import FastHttpUser, events, task
 from locust.runners import MasterRunner, WorkerRunner
 
+LAST_SECONDS = 30  # how long the master waits for the last tallies
 CLASSES = ("connect", "read", "timeout", "status", "content")
 OPTIONS = (("path", str, "/"), ("status", int, 200), ("length", int, -1), ("sha256", str, ""), ("rate", float, 0.0),
            ("timeout", float, 5.0), ("record", str, ""))
@@ -161,6 +163,11 @@ def tell_machine(environment, **_):
         environment.runner.send_message("machine", describe_machine())
 
 
+def end(environment, msg, **_):
+    environment.runner.stop()
+    environment.runner.send_message("ended", {"spread": TALLY.take()})
+
+
 # ---- The master ----
 
 class Gathering:
@@ -168,6 +175,7 @@ class Gathering:
 
     def __init__(self, environment):
         self.environment, self.workers, self.started = environment, {}, None
+        self.ended, self.quitting = set(), False
 
     def worker(self, name):
         return self.workers.setdefault(name, {"machine": None, "seconds": 0, "cpu_seconds": 0, "right": 0, "bytes": 0, "first": {},
@@ -189,11 +197,29 @@ class Gathering:
                 sum_[name][key] = sum_[name].get(key, 0) + n
         sum_["first"] = told["first"] | sum_["first"]
 
+    def take_end(self, environment, msg, **_):
+        self.take_report(msg.node_id, msg.data)
+        self.ended.add(msg.node_id)
+
+    def open_ends(self):
+        """Workers whose last tally has not come."""
+        return {node.id for node in self.environment.runner.clients.all} - self.ended
+
+    def wait_for_ends(self, **_):
+        """Locust itself waits half a second for last reports, which is too short for a busy machine or one far away."""
+        if self.quitting:
+            return
+        self.environment.runner.send_message("end")
+        with gevent.Timeout(LAST_SECONDS, False):
+            while self.open_ends() - {node.id for node in self.environment.runner.clients.missing}:
+                gevent.sleep(0.02)
+
     def write(self, **_):
         runner, options = self.environment.runner, self.environment.parsed_options
+        self.quitting = True
         total = self.environment.stats.total
         document = {"locust_requests": total.num_requests, "locust_failures": total.num_failures, "workers": self.workers,
-                    "lost": [node.id for node in runner.clients.missing], "master": describe_machine()}
+                    "lost": sorted(self.open_ends()), "master": describe_machine()}
         if options.spread_record:
             with open(f"{options.spread_record}.new", "w", encoding="utf-8") as file:
                 json.dump(document, file)
@@ -204,9 +230,13 @@ class Gathering:
 
 @events.init.add_listener
 def prepare(environment, **_):
+    if isinstance(environment.runner, WorkerRunner):
+        environment.runner.register_message("end", end)
     if not isinstance(environment.runner, MasterRunner):
         return
     gathering = Gathering(environment)
     environment.runner.register_message("machine", gathering.take_machine)
+    environment.runner.register_message("ended", gathering.take_end)
+    events.test_stop.add_listener(gathering.wait_for_ends)
     events.worker_report.add_listener(gathering.take_report)
     events.quitting.add_listener(gathering.write)
