@@ -111,7 +111,7 @@ static enum mk_verdict redirect(struct cgi_call *c, struct mk_response *response
 {
     int e = mk_request_rewrite(c->request, h->location);
     if (e == -EINVAL)
-        return cgi_call_blame(c, response, 502, "a Location that leads nowhere", h->location);
+        return cgi_call_blame(c, response, 502, "its Location leads nowhere", h->location);
     if (e)
         return cgi_call_refuse(c, response, 503);
     c->phase = CGI_CONTENT;

@@ -190,7 +190,7 @@ static enum mk_verdict refuse_late(struct cgi_call *c, struct mk_response *respo
     struct mk_buf what = mk_buf_fixed(room, sizeof room);
     if (!c->process)
         return cgi_call_refuse(c, response, 503);
-    mk_buf_addf(&what, "no answer in the time of %s", c->late_why);
+    mk_buf_addf(&what, "no answer within %s", c->late_why);
     mk_buf_add_char(&what, '\0');
     return cgi_call_blame(c, response, 504, room, (mk_str){NULL, 0});
 }

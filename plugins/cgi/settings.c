@@ -229,9 +229,9 @@ static const struct mk_conf_key keys[] = {
      .max = 10000,
      .zero = "auto",
      .def = "auto",
-     .help =
-         "Those that it runs for one client address (an IPv6 client is its /64 network); further requests "
-         "wait. `auto` is three quarters of `MaxProcesses`."},
+     .help = "Scripts that a worker runs at a time for one client address (an IPv6 client is its /64 "
+             "network); further requests "
+             "wait. `auto` is three quarters of `MaxProcesses`."},
     {.name = "MaxWaiting",
      .type = MK_CONF_NUM,
      AT(waiting),

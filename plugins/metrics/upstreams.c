@@ -96,7 +96,7 @@ struct family {
 static const struct family families[] = {
     {"monkey_upstream_up", "gauge", "1: the server gets requests; 0: it is down, or its name has no address.",
      NULL, up_of},
-    {CONNECTIONS, "gauge", "Connections to the server; busy: in use, or being made.", "busy", busy_of},
+    {CONNECTIONS, "gauge", "Connections to the server; busy: in use, or connecting.", "busy", busy_of},
     {CONNECTIONS, "gauge", NULL, "idle", idle_of},
     {"monkey_upstream_waiting", "gauge",
      "Requests that wait for a connection; those for any server of an upstream are with its first one.", NULL,
@@ -104,7 +104,7 @@ static const struct family families[] = {
     {"monkey_upstream_requests_total", "counter",
      "Requests that got a connection to the server, repeated ones included.", NULL, exchanges_of},
     {"monkey_upstream_failures_total", "counter",
-     "Attempts to connect or to get a response that failed by the fault of the server.", NULL, failures_of},
+     "Attempts to connect or to get a response that failed because of the server.", NULL, failures_of},
     {"monkey_upstream_checks_total", "counter", "Health checks of the server.", NULL, checks_of},
     {"monkey_upstream_checks_failed_total", "counter", "Health checks that the server failed.", NULL,
      checks_failed_of},

@@ -178,7 +178,7 @@ static const char *explain(const struct mk_tls *t, int reason)
     case SSL_R_HTTP_REQUEST:
     case SSL_R_PACKET_LENGTH_TOO_LONG:
     case SSL_R_UNKNOWN_PROTOCOL:
-        return "what it answers is not TLS" NO_TLS;
+        return "its answer is not TLS" NO_TLS;
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:
         return "it supports neither TLS 1.2 nor TLS 1.3";

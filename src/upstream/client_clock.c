@@ -73,7 +73,7 @@ const char *mk_client_clock_problem(const struct mk_client *c)
 {
     switch ((enum mk_client_awaits)c->awaits) {
     case MK_CLIENT_AWAITS_ROOM:
-        return "the server takes nothing of the request";
+        return "the server does not read the request";
     case MK_CLIENT_AWAITS_RESPONSE:
         return "the server does not answer";
     case MK_CLIENT_AWAITS_PIECE:

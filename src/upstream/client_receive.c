@@ -184,7 +184,7 @@ static bool is_wanted_upgrade(const struct mk_client *c)
 static int take_head(struct mk_client *c)
 {
     unsigned status = c->input.reply.head.status;
-    c->problem = "101 without a protocol that was asked for";
+    c->problem = "101 without a requested protocol";
     if (status == 101 && !is_wanted_upgrade(c))
         return -EPROTO;
     c->problem = "no memory for the head of the response";

@@ -184,7 +184,7 @@ static enum mk_verdict redirect(struct call *c)
 {
     int e = mk_request_rewrite(c->request, mk_client_field(c->client, MK_STR("Location")));
     if (e == -EINVAL)
-        mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s: a Location that leads nowhere",
+        mk_request_log(c->request, MK_LOG_ERROR, "upstream %.*s: its Location leads nowhere",
                        MK_STR_ARG(mk_upstream_name(c->route->upstream)));
     if (e)
         return refuse(c, e == -EINVAL ? 502 : 503);

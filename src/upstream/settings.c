@@ -126,8 +126,9 @@ static const struct mk_conf_key keys[] = {
      AT(balance),
      .choices = balances,
      .def = "turns",
-     .help = "Which server gets the next request: each in its `turns`, by weight; the one with the `least` "
-             "connections in use; or the one that a `hash` of what the route names leads to."},
+     .help =
+         "Which server gets the next request: `turns`, each in turn, by weight; `least`, the one with the "
+         "fewest connections in use; `hash`, the one that a hash of what the route names leads to."},
     {.name = "MaxConnections",
      .type = MK_CONF_CUSTOM,
      AT(max),
@@ -168,7 +169,7 @@ static const struct mk_conf_key keys[] = {
      .type = MK_CONF_NUM,
      AT(queue_max),
      .def = "1000",
-     .help = "Requests of one worker that may wait for a connection; those beyond it get a 503."},
+     .help = "Requests of one worker that may wait for a connection; more get a 503."},
     {.name = "MaxFails",
      .type = MK_CONF_NUM,
      AT(max_fails),
@@ -186,7 +187,7 @@ static const struct mk_conf_key keys[] = {
      AT(slow_ms),
      .def = "0",
      .zero = "off",
-     .help = "How long the share of a server that has come back grows until it is whole."},
+     .help = "How long a server that is up again gets a growing share of the requests."},
     {.name = "HealthCheck",
      .type = MK_CONF_TEXT,
      AT(check),
@@ -210,7 +211,7 @@ static const struct mk_conf_key keys[] = {
      .def = "20",
      .max = 100,
      .zero = "off",
-     .help = "Requests in a hundred that may be tried at another server after the first has failed. It keeps "
+     .help = "Percentage of requests that may be tried again at another server. It keeps "
              "a failing group of servers from getting several times its load."},
     {.name = "TLS", .type = MK_CONF_BOOL, AT(tls), .def = "off", .help = "The servers speak TLS."},
     {.name = "TLSVerify",
@@ -233,7 +234,7 @@ static const struct mk_conf_key keys[] = {
     {.name = "TLSName",
      .type = MK_CONF_TEXT,
      AT(tls_name),
-     .help = "The name to ask for, and to verify; without it, the host of `Server`."},
+     .help = "The name to send (SNI) and to verify; without it, the host of `Server`."},
 };
 
 const struct mk_conf_table mk_settings_table = {

@@ -24,7 +24,7 @@ mk_err mk_wire_cgi_check(const struct mk_client_request *ask, const char **probl
     *problem = "the content must have a length";
     if (ask->length == MK_LENGTH_UNKNOWN)
         return -EINVAL;
-    *problem = "another protocol can only be asked for over HTTP";
+    *problem = "only HTTP can switch to another protocol";
     return ask->upgrade.len ? -EINVAL : 0;
 }
 

@@ -155,7 +155,7 @@ def test_silence_before_the_head_is_a_504_and_the_end_of_the_script(serve, site)
         assert 1 <= time.monotonic() - began < 10
         assert c.get("/page.txt").text == "the page"
     wait_for_death(pid_in(site / "cgi-bin/pid"))
-    server.err.wait_for("/cgi-bin/s: no answer in the time of CgiTimeout")
+    server.err.wait_for("/cgi-bin/s: no answer within CgiTimeout")
 
 
 def test_half_a_head_does_not_help(serve):

@@ -184,7 +184,7 @@ def test_authorities_that_are_not_trusted(serve, call, authority, tmp_path):
 def test_servers_without_tls(call, monkey, site):
     site.add("index.html", "hello")
     server = monkey(protocol="h1", encryption=None)
-    assert "what it answers is not TLS: it may expect connections without TLS" in call(server.port)
+    assert "its answer is not TLS: it may expect connections without TLS" in call(server.port)
 
 
 def test_servers_that_are_too_old(serve, call, authority):

@@ -127,7 +127,7 @@ static void a_request_must_be_taken_in_time(void **state)
         fake_take_more(l, 1);
     }
     pass(&call, SILENCE_MS);
-    expect_timeout(&call, "the server takes nothing of the request");
+    expect_timeout(&call, "the server does not read the request");
 }
 
 static void a_slow_source_is_not_the_fault_of_the_server(void **state)

@@ -221,7 +221,7 @@ def remark(manifest, gathered, shot):
     """What a reader must not overlook."""
     notes = [f"worker {name} was busy for {busy_of(worker):.0%} of its core: the client is the bottleneck"
              for name, worker in gathered["workers"].items() if busy_of(worker) > BUSY]
-    notes += [f"worker {name} was lost, and what it had not told yet" for name in gathered["lost"]]
+    notes += [f"worker {name} was lost, with what it had not reported" for name in gathered["lost"]]
     reporting = sum(worker["machine"] is not None for worker in gathered["workers"].values())
     if reporting < manifest.workers:
         notes.append(f"{reporting} of {manifest.workers} workers took part")
