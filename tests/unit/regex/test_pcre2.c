@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <signal.h>
+#include <sys/time.h>
+#include <time.h>
+
 #include "unit/regex/made.h"
 
 static enum mk_regex_result found_in(const char *pattern, const char *text)
@@ -134,6 +138,42 @@ static char *repeat(char c, size_t n, const char *end)
     return text;
 }
 
+static void set_timer(int us)
+{
+    setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = us}, NULL);
+}
+
+static void sleep_a_while(int number)
+{
+    (void)number;
+    nanosleep(&(struct timespec){.tv_nsec = 15000000}, NULL);
+    set_timer(300);
+}
+
+static bool gives_up_while_it_sleeps(struct mk_regex *r, mk_str text)
+{
+    signal(SIGALRM, sleep_a_while);
+    set_timer(300);
+    enum mk_regex_result result = mk_regex_match(r, text, NULL);
+    set_timer(0);
+    signal(SIGALRM, SIG_DFL);
+    return result == MK_REGEX_GAVE_UP;
+}
+
+/* On a busy machine other processes run meanwhile. */
+static void only_processor_time_counts(void **state)
+{
+    (void)state;
+    char text[2000];
+    memset(text, 'b', sizeof text - 1);
+    memset(text, 'a', 60);
+    text[sizeof text - 1] = 'p';
+    struct mk_regex *r = make("a.*\\.p", false); /* from each `a` it goes to the end and back */
+    for (int i = 0; i < 5; i++)
+        assert_false(gives_up_while_it_sleeps(r, mk_str_of(text, sizeof text)));
+    mk_regex_free(r);
+}
+
 static void a_search_that_goes_astray_is_given_up(void **state)
 {
     (void)state;
@@ -182,6 +222,7 @@ int main(void)
         cmocka_unit_test(a_match_that_runs_backwards_captures_nothing),
         cmocka_unit_test(mistakes_have_a_place),
         cmocka_unit_test(a_search_that_goes_astray_is_given_up),
+        cmocka_unit_test(only_processor_time_counts),
         cmocka_unit_test(a_pattern_without_an_anchor_has_no_more_steps),
         cmocka_unit_test(a_long_text_fits),
     };
