@@ -100,9 +100,12 @@ static mk_err store_in_memory(struct mk_spool *s)
 
 int mk_spool_fd(struct mk_spool *s)
 {
-    mk_err e = s->fd < 0 ? store_in_memory(s) : 0;
+    bool is_new = s->fd < 0;
+    mk_err e = is_new ? store_in_memory(s) : 0;
     if (!e && s->kept.len)
         e = mk_spool_store(s, "");
+    if (e && is_new)
+        mk_fd_close(&s->fd); /* all of it is where it was */
     if (!e && lseek(s->fd, 0, SEEK_SET) < 0)
         e = mk_err_last();
     return e ? e : s->fd;
