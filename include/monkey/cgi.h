@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CGI variables (RFC 3875, section 4.1), which FastCGI, SCGI and uwsgi pass to scripts as well, and the head
- * of what a script answers. The functions are in monkey-upstream.so. */
+ * and the errors of what a script writes. The functions are in monkey-upstream.so. */
 #ifndef MONKEY_CGI_H
 #define MONKEY_CGI_H
 
@@ -66,6 +66,22 @@ MK_API bool mk_cgi_head_next(mk_str *rest, mk_str *name, mk_str *value);
 /** The status line of a script that writes a whole HTTP response (section 5): 1 and its status, from 100 on;
  * 0: the line is incomplete; -1: it is no status line. */
 MK_API int mk_cgi_head_status_line(mk_str text, unsigned *status);
+
+/** Cuts what a script writes to its standard error into lines for a log. Set the first four members; the
+ * others must be zero. */
+struct mk_cgi_errors {
+    void (*say)(void *ctx, mk_str line);
+    void *ctx;
+    uint64_t left;    /**< bytes that may still become lines; the rest is dropped */
+    const char *full; /**< the line to say when `left` reaches 0 */
+    uint32_t len;
+    char line[800]; /**< longer ones are cut */
+};
+
+/** Says each line as soon as it is complete, without its end. NULs become question marks. */
+MK_API void mk_cgi_errors_add(struct mk_cgi_errors *e, mk_str text);
+/** Says an incomplete last line. */
+MK_API void mk_cgi_errors_end(struct mk_cgi_errors *e);
 
 #ifdef __cplusplus
 }

@@ -3,19 +3,14 @@
 #ifndef CGI_ERRORS_H
 #define CGI_ERRORS_H
 
+#include <monkey/cgi.h>
 #include <monkey/plugin.h>
-
-enum { CGI_ERRORS_LINE = 800 };
 
 struct cgi_errors {
     int fd; /* -1: closed */
     struct mk_watcher *watcher;
     struct mk_alarm *alarm; /* continues when there is more than one turn may read */
-    void (*say)(void *ctx, mk_str line);
-    void *ctx;
-    uint64_t left; /* bytes that may still become lines */
-    size_t len;
-    char line[CGI_ERRORS_LINE];
+    struct mk_cgi_errors lines;
 };
 
 /* Takes ownership of the descriptor, which does not block, also when this fails. say(ctx) gets each line, at

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "upstream/gateway_content.h"
-#include "upstream/gateway_errors.h"
 #include "upstream/gateway_route.h"
 
-enum { PIECE = 4096 }; /* of content that comes with the head, and is sent with it */
+enum { ERRORS_MAX = 64 * 1024 }; /* of standard error that become lines of the log */
+enum { PIECE = 4096 };           /* of content that comes with the head, and is sent with it */
 
 /* RFC 9110, section 9.2.2. */
 enum {
@@ -27,8 +27,8 @@ struct call {
     enum step step;
     struct mk_client *client;
     struct mk_gateway_content content;
-    struct mk_gateway_errors *errors; /* NULL: none so far */
-    mk_str kept;                      /* content that was read with the head */
+    struct mk_cgi_errors *errors; /* NULL: none so far */
+    mk_str kept;                  /* content that was read with the head */
 };
 
 /* Where the document root really is: the server behind need not resolve links or `..` as we do. */
@@ -74,7 +74,7 @@ static void end(void *data)
     mk_client_free(c->client);
     c->client = NULL;
     if (c->errors)
-        mk_gateway_errors_end(c->errors);
+        mk_cgi_errors_end(c->errors);
 }
 
 static enum mk_verdict refuse(struct call *c, unsigned status)
@@ -102,9 +102,12 @@ static void on_error_text(void *ctx, mk_str text)
         c->errors = mk_request_alloc(c->request, sizeof *c->errors);
         if (!c->errors)
             return;
-        *c->errors = (struct mk_gateway_errors){.say = say, .ctx = c};
+        *c->errors = (struct mk_cgi_errors){.say = say,
+                                            .ctx = c,
+                                            .left = ERRORS_MAX,
+                                            .full = "(this is more than 64 KB: the rest is not logged)"};
     }
-    mk_gateway_errors_add(c->errors, text);
+    mk_cgi_errors_add(c->errors, text);
 }
 
 /* ---- The content of the response ---- */

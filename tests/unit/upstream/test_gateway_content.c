@@ -4,7 +4,6 @@
 
 #include "unit/test.h"
 #include "upstream/gateway_content.h"
-#include "upstream/gateway_errors.h"
 
 struct mk_spool {
     mk_str text;
@@ -104,48 +103,12 @@ static void a_request_without_content_is_not_read(void **state)
     assert_true(ask.length == 0 && !ask.source);
 }
 
-/* ---- Standard error ---- */
-
-static char said[8192];
-static size_t n_said, n_lines;
-
-static void say(void *ctx, mk_str line)
-{
-    (void)ctx;
-    assert_in_range(line.len, 1, MK_GATEWAY_LINE);
-    n_said += line.len;
-    n_lines++;
-    if (n_lines == 1)
-        snprintf(said, sizeof said, "%.*s", MK_STR_ARG(line));
-}
-
-static void lines_are_bounded(void **state)
-{
-    struct mk_gateway_errors e = {.say = say};
-    static char much[3000];
-    (void)state;
-    mk_gateway_errors_add(&e, MK_STR("on"));
-    assert_int_equal(n_lines, 0);
-    mk_gateway_errors_add(&e, MK_STR("e\0\r\n\n\ntwo"));
-    assert_int_equal(n_lines, 1);
-    assert_string_equal(said, "one?");
-    mk_gateway_errors_end(&e);
-    mk_gateway_errors_end(&e);
-    assert_int_equal(n_lines, 2);
-    memset(much, 'x', sizeof much);
-    for (int i = 0; i < 100; i++)
-        mk_gateway_errors_add(&e, mk_str_of(much, sizeof much));
-    mk_gateway_errors_end(&e);
-    assert_in_range(n_said, MK_GATEWAY_ERRORS - 100, MK_GATEWAY_ERRORS + 100);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(content_of_unknown_length_gets_one_and_can_be_sent_again),
         cmocka_unit_test(content_of_a_known_length_is_streamed_on_wish),
         cmocka_unit_test(a_request_without_content_is_not_read),
-        cmocka_unit_test(lines_are_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What programs write to their standard error, as lines for a log. */
+#include <monkey/cgi.h>
+#include <stdio.h>
+
+#include "unit/test.h"
+
+enum { LEFT = 64 * 1024 };
+
+struct heard {
+    char first[100], last[1000];
+    size_t n_bytes, n_lines;
+};
+
+static void say(void *ctx, mk_str line)
+{
+    struct heard *h = ctx;
+    assert_in_range(line.len, 1, sizeof((struct mk_cgi_errors *)0)->line);
+    h->n_bytes += line.len;
+    if (h->n_lines++ == 0)
+        snprintf(h->first, sizeof h->first, "%.*s", MK_STR_ARG(line));
+    snprintf(h->last, sizeof h->last, "%.*s", MK_STR_ARG(line));
+}
+
+static void lines_come_in_pieces(void **state)
+{
+    struct heard h = {.n_lines = 0};
+    struct mk_cgi_errors e = {.say = say, .ctx = &h, .left = LEFT, .full = "full"};
+    (void)state;
+    mk_cgi_errors_add(&e, MK_STR("on"));
+    assert_int_equal(h.n_lines, 0);
+    mk_cgi_errors_add(&e, MK_STR("e\0\r\n\n\ntwo"));
+    assert_int_equal(h.n_lines, 1);
+    assert_string_equal(h.first, "one?");
+    mk_cgi_errors_end(&e);
+    mk_cgi_errors_end(&e);
+    assert_int_equal(h.n_lines, 2);
+    assert_string_equal(h.last, "two");
+}
+
+static void they_are_bounded(void **state)
+{
+    static char much[3000];
+    struct heard h = {.n_lines = 0};
+    struct mk_cgi_errors e = {.say = say, .ctx = &h, .left = LEFT, .full = "full"};
+    (void)state;
+    memset(much, 'x', sizeof much);
+    for (int i = 0; i < 100; i++)
+        mk_cgi_errors_add(&e, mk_str_of(much, sizeof much));
+    mk_cgi_errors_end(&e);
+    assert_int_equal(h.n_bytes, LEFT + strlen("full"));
+    assert_string_equal(h.last, "full");
+    e.left = h.n_lines = 0; /* none at all are wanted, and nothing needs to be said about it */
+    mk_cgi_errors_add(&e, MK_STR("line\n"));
+    mk_cgi_errors_end(&e);
+    assert_int_equal(h.n_lines, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_come_in_pieces),
+        cmocka_unit_test(they_are_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
