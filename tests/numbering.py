@@ -7,6 +7,7 @@
         clients.check(allowed={502})
 """
 import collections
+import contextlib
 import itertools
 import os
 import random
@@ -63,8 +64,11 @@ class NumberedServer:
             self.process.kill()  # whether it has ended or not
             self.reap()
 
-    def has_ended(self):
-        return self.process.poll() is not None
+    def has_ended(self, seconds=0):
+        """By then?"""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return self.process.returncode is not None
 
     def reap(self):
         """Waits for its end: it was killed, or kills itself."""
@@ -186,9 +190,24 @@ class Asker:
 
     def run(self, i):
         while not self.clients.is_over.is_set():
+            if self.random.random() < .1:
+                self.leave()
             self.clients.note(i, self.one(**self.plan()))
             if self.random.random() < .1:
                 self.close()
+        self.close()
+
+    def leave(self):
+        """Asks and is gone, before the answer or in the middle of it."""
+        with contextlib.suppress(OSError, BadReply):
+            self.client = self.client or self.clients.connect(self.protocol)
+            self.send(next(self.clients.numbers), size=300_000)
+            if self.random.random() < .5:
+                self.client.begin()
+            if self.protocol == "h2":
+                self.client.cancel()
+                self.client.queue.clear()
+                return
         self.close()
 
     def one(self, **plan):

@@ -2,6 +2,7 @@
 """[UPSTREAM]: its mistakes, and which server gets a request. What metrics shows of it is in test_metrics_upstreams.py."""
 import collections
 import contextlib
+import os
 import signal
 import socket
 import time
@@ -398,3 +399,17 @@ def test_a_client_that_leaves_the_queue(start):
             assert first[0].read().status == 200
         ask(server, 2)
         assert "/gone" not in [asked.target for asked in slow.asked]
+
+
+def test_connections_of_workers_that_die_are_given_back(start):
+    with Slow() as slow:
+        server = start(slow, keys="MaxConnections 1", workers=2)
+        server.allow("was killed by signal")
+        with asking(server, 3, "/lost"):
+            wait_until(lambda: slow.asked, "one is served")
+            for pid in server.workers:
+                os.kill(pid, signal.SIGKILL)
+        slow.release()
+        wait_until(lambda: server.err.text.count("was killed by signal") == 2, "their end is noticed")
+        ask(server, 4)
+        waiting(server, 0)
