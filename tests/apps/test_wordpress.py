@@ -68,8 +68,8 @@ def write(user, url, title, text, image):
         wp.blocks.createBlock('core/paragraph', {{content: '{text}'}}),
         wp.blocks.createBlock('core/image', {{url: '{image}', alt: 'A banana'}})]); 0""")
     user.wait_for("wp.data.select('core/editor').isEditedPostSaveable()")
-    user.click(".editor-post-publish-panel__toggle")
-    user.click(".editor-post-publish-panel .editor-post-publish-button")
+    user.click(".editor-post-publish-panel__toggle:not([aria-disabled=true])")
+    user.click(".editor-post-publish-panel .editor-post-publish-button:not([aria-disabled=true])")
     user.wait_for("wp.data.select('core/editor').isCurrentPostPublished() && !wp.data.select('core/editor').isSavingPost()")
 
 

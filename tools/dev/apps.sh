@@ -138,9 +138,10 @@ END
 
 start_mariadb() {
     local data=$folder/database options
-    options=(--no-defaults "--datadir=$data" "--socket=$folder/db.sock")
+    # A server that starts removes the temporary tables of others in the same tmpdir.
+    options=(--no-defaults "--datadir=$data" "--tmpdir=$folder/tmp" "--socket=$folder/db.sock")
     "${as[@]}" mariadb-install-db "${options[@]}" --auth-root-authentication-method=normal --skip-test-db \
-        >"$folder/install-db.out" 2>&1 || die "MariaDB was not installed: $(tail -n 5 "$folder/install-db.out")"
+        >"$folder/install-db.out" 2>&1 || die "MariaDB was not installed: $(grep -i -m 5 'error\|fail' "$folder/install-db.out")"
     cat >"$folder/init.sql" <<END
 CREATE DATABASE wordpress;
 CREATE USER wordpress@localhost IDENTIFIED BY '$password';
