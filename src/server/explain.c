@@ -196,18 +196,14 @@ static const char *name_of(const struct mk_static_found *found)
 /* True when a matching route serves files. */
 static bool explain_route(struct mk_request *r, mk_str path, struct mk_buf *out)
 {
-    for (unsigned i = 0; i < r->site->n_routes; i++) {
-        const struct mk_route *route = &r->site->routes[i];
-        enum mk_regex_result result = mk_route_matches(route, path);
-        if (result == MK_REGEX_DIFFERS)
-            continue;
-        if (result == MK_REGEX_GAVE_UP) /* the flow has said so */
-            return false;
-        say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
-        r->route = route;
-        return route->handler == &mk_static;
-    }
-    return false;
+    enum mk_regex_result result;
+    size_t i = mk_host_next_route(r->site, 0, path, &result);
+    if (i == r->site->n_routes || result == MK_REGEX_GAVE_UP) /* the flow has said so */
+        return false;
+    const struct mk_route *route = &r->site->routes[i];
+    say(out, "route", "%.*s  %.*s", MK_STR_ARG(route->pattern.text), MK_STR_ARG(route->written));
+    r->route = route;
+    return route->handler == &mk_static;
 }
 
 /* Warns of files that workers cannot read: explain itself may run as root, which can read everything. */

@@ -327,6 +327,12 @@ static void build_hosts(struct load *l)
     }
 }
 
+static void index_routes(struct load *l)
+{
+    for (struct mk_site *s = l->g->sites; s; s = s->next)
+        s->host.route_index = mk_route_index_new(&l->g->arena, s->host.routes, s->host.n_routes);
+}
+
 /* Takes the first of these users that exists on this machine. */
 static mk_err find_user(struct load *l, mk_str users, const char *group)
 {
@@ -467,6 +473,7 @@ static void build_all(struct load *l)
     build_hosts(l);
     check_reach(l);
     mk_plugins_enter_hosts(l->g, l->report);
+    index_routes(l);
     mk_location_check_logs(l->g, l->report);
     check_spool_folder(l);
     mk_protocols_load(l->g, l->report);

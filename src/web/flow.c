@@ -407,14 +407,13 @@ static bool run_route(struct mk_exchange *x)
     const struct mk_host *host = x->request.site;
     if (MK_UNLIKELY(x->challenge))
         return answer_challenge(x);
+    enum mk_regex_result result;
+    x->at = (unsigned)mk_host_next_route(host, x->at, x->request.asked->path, &result);
     if (x->at == host->n_routes) {
         conclude(x);
         return true;
     }
     const struct mk_route *route = &host->routes[x->at];
-    enum mk_regex_result result = mk_route_matches(route, x->request.asked->path);
-    if (result == MK_REGEX_DIFFERS)
-        return apply_verdict(x, MK_NEXT);
     if (MK_UNLIKELY(result == MK_REGEX_GAVE_UP))
         return give_up_route(x, route);
     unsigned methods = methods_of(route->handler);

@@ -135,10 +135,9 @@ mk_str mk_host_matching_regex(const struct mk_host *host, mk_str name)
 
 const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path)
 {
-    for (size_t i = 0; i < host->n_routes; i++)
-        if (mk_route_matches(&host->routes[i], path))
-            return &host->routes[i];
-    return NULL;
+    enum mk_regex_result result;
+    size_t i = mk_host_next_route(host, 0, path, &result);
+    return i < host->n_routes ? &host->routes[i] : NULL;
 }
 
 static enum mk_regex_result find_path(const struct mk_location *l, mk_str path)

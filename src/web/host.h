@@ -11,6 +11,7 @@
 #include "web/mime.h"
 #include "web/open_file.h"
 #include "web/route.h"
+#include "web/route_index.h"
 
 struct mk_site;
 struct mk_site_location;
@@ -81,6 +82,7 @@ struct mk_host {
     size_t n_error_pages;
     const struct mk_route *routes;
     size_t n_routes;
+    const struct mk_route_index *route_index; /* NULL: they are few */
     const struct mk_cache_rule *cache_rules;
     size_t n_cache_rules;
     const struct mk_user_homes *homes; /* NULL: off */
@@ -154,7 +156,19 @@ mk_str mk_host_plain_name(const struct mk_host *host);
 /* The regular expression of the host that matches a name, as written; absent: none. */
 mk_str mk_host_matching_regex(const struct mk_host *host, mk_str name);
 
-/* The first route of the host that matches the path; NULL if none does. */
+/* The first route of the host from `from` on that matches the path or gives up, and which of both; n_routes
+ * if there is none. */
+static inline size_t mk_host_next_route(const struct mk_host *host, size_t from, mk_str path,
+                                        enum mk_regex_result *result)
+{
+    if (MK_UNLIKELY(host->route_index != NULL))
+        return mk_route_index_find(host->route_index, from, path, result);
+    while (from < host->n_routes &&
+           (*result = mk_route_matches(&host->routes[from], path)) == MK_REGEX_DIFFERS)
+        from++;
+    return from;
+}
+/* The first route of the host that matches the path, or gives up; NULL if none does. */
 const struct mk_route *mk_host_route(const struct mk_host *host, mk_str path);
 
 #endif

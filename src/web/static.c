@@ -63,10 +63,11 @@ static void check_route(const struct mk_request *request, mk_str folder, mk_str 
                         struct mk_static_found *found)
 {
     mk_str path = mk_arena_printf(request->arena, "%.*s%.*s", MK_STR_ARG(folder), MK_STR_ARG(name));
-    const struct mk_route *route = request->site->routes, *ours = request->route ? request->route : route;
-    while (path.p && route < ours && !mk_route_matches(route, path))
-        route++;
-    if (path.p && (route == ours || route->handler == &mk_static))
+    const struct mk_host *host = request->site;
+    const struct mk_route *ours = request->route ? request->route : host->routes;
+    enum mk_regex_result result;
+    const struct mk_route *route = &host->routes[path.p ? mk_host_next_route(host, 0, path, &result) : 0];
+    if (path.p && (route >= ours || route->handler == &mk_static))
         return;
     mk_open_file_drop(found->file);
     found->what = MK_STATIC_ELSEWHERE;

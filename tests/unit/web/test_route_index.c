@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "web/route_index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "unit/test.h"
+
+enum { N = 200, TEXT = 16 };
+
+static struct mk_arena arena;
+static struct mk_route routes[N];
+static char texts[N][TEXT];
+static unsigned random_state;
+
+static int start(void **state)
+{
+    (void)state;
+    random_state = 1;
+    memset(routes, 0, sizeof routes);
+    mk_arena_init(&arena, NULL);
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_arena_fini(&arena);
+    return 0;
+}
+
+static unsigned draw(unsigned n)
+{
+    random_state = random_state * 1103515245 + 12345;
+    return (random_state >> 16) % n;
+}
+
+static void set(size_t i, const char *pattern)
+{
+    snprintf(texts[i], TEXT, "%s", pattern);
+    assert_true(mk_pattern_set(&routes[i].pattern, mk_str_from_c(texts[i])));
+}
+
+/* As it was before there was an index. */
+static size_t look_at_all(size_t from, mk_str path, enum mk_regex_result *result)
+{
+    for (; from < N; from++)
+        if ((*result = mk_route_matches(&routes[from], path)) != MK_REGEX_DIFFERS)
+            break;
+    return from;
+}
+
+static mk_str make_text(char *room, const char *alphabet, char first)
+{
+    size_t len = 1 + draw(8);
+    room[0] = first;
+    for (size_t i = 1; i < len; i++)
+        room[i] = alphabet[draw((unsigned)strlen(alphabet))];
+    room[len] = '\0';
+    return mk_str_of(room, len);
+}
+
+static enum mk_regex_result judge(const struct mk_regex *r, mk_str text, struct mk_regex_captures *out)
+{
+    (void)r, (void)out;
+    return text.len % 5 == 3 ? MK_REGEX_MATCHES : text.len == 7 ? MK_REGEX_GAVE_UP : MK_REGEX_DIFFERS;
+}
+
+static void it_finds_what_a_look_at_all_finds(void **state)
+{
+    static const struct mk_regex_ops ops = {.match = judge};
+    static struct mk_regex regex = {&ops};
+    char room[TEXT];
+    (void)state;
+    for (int round = 0; round < 30; round++) {
+        for (size_t i = 0; i < N; i++) {
+            make_text(room, "ab//*?", draw(8) ? '/' : '*');
+            set(i, room);
+            routes[i].regex = draw(40) ? NULL : &regex;
+        }
+        struct mk_route_index *index = mk_route_index_new(&arena, routes, N);
+        assert_non_null(index);
+        for (int k = 0; k < 300; k++) {
+            mk_str path = make_text(room, "ab/", '/');
+            enum mk_regex_result expected = MK_REGEX_MATCHES, found;
+            for (size_t from = 0, at; from < N; from = at + 1) {
+                at = look_at_all(from, path, &expected);
+                assert_int_equal(mk_route_index_find(index, from, path, &found), at);
+                if (at < N)
+                    assert_int_equal(found, expected);
+            }
+        }
+    }
+}
+
+static void few_routes_need_none(void **state)
+{
+    (void)state;
+    set(0, "/a");
+    assert_null(mk_route_index_new(&arena, routes, 1));
+    assert_null(mk_route_index_new(&arena, routes, 0));
+}
+
+static void paths_of_any_length_are_looked_up(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N; i++) {
+        char text[TEXT];
+        snprintf(text, sizeof text, "/item%zu", i);
+        set(i, text);
+    }
+    struct mk_route_index *index = mk_route_index_new(&arena, routes, N);
+    char *path = malloc(1 << 20);
+    enum mk_regex_result result;
+    assert_non_null(path);
+    memset(path, '/', 1 << 20);
+    assert_int_equal(mk_route_index_find(index, 0, mk_str_of(path, 1 << 20), &result), N);
+    free(path);
+    assert_int_equal(mk_route_index_find(index, 0, MK_STR("/item150"), &result), 150);
+    assert_int_equal(mk_route_index_find(index, 151, MK_STR("/item150"), &result), N);
+    assert_int_equal(mk_route_index_find(index, 0, MK_STR(""), &result), N);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(it_finds_what_a_look_at_all_finds, start, stop),
+        cmocka_unit_test_setup_teardown(few_routes_need_none, start, stop),
+        cmocka_unit_test_setup_teardown(paths_of_any_length_are_looked_up, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
