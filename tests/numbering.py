@@ -141,15 +141,15 @@ class Asker:
 
     def ask(self, number, **plan):
         """"ok", a status, "cut" (behind its head), or what may never be."""
-        fresh = not self.client
         self.client = self.client or self.clients.connect(self.protocol)
         self.has_head = False
         try:
             try:
                 self.send(number, **plan)
-            except (OSError, Closed):
-                if fresh and plan["upload"] == 0:
+            except OSError:
+                if self.protocol == "h2" or not plan["upload"]:
                     raise
+                # it may have answered before it had all
             reply = self.read()
             result = self.judge(number, reply, plan["size"], plan["how"])
             if reply.closes:
@@ -160,7 +160,7 @@ class Asker:
             return "lost: it hangs"
         except (Closed, OSError) as error:
             self.close()
-            if getattr(error, "again", False) and not fresh:
+            if getattr(error, "again", False):
                 return None  # it was not begun, says the server: another connection has to be made
             return "cut" if self.has_head else f"lost: {self.protocol} {plan['method']} {error!r}"
         except BadReply as error:

@@ -76,10 +76,16 @@ static bool choose_other(struct mk_client *c)
     return has_other_servers(c) && mk_pool_may_retry(c->to, c->worker);
 }
 
-/* What an overloaded server of FastCGI answers is no response. */
+/* Nothing of a head that broke off was handed on. What an overloaded server of FastCGI answers is no
+ * response. */
+static bool is_final(const struct mk_client *c, int error)
+{
+    return c->has_answered && error != -EBUSY && !was_closed(error);
+}
+
 static bool can_repeat(struct mk_client *c, int error)
 {
-    if (c->has_answered && error != -EBUSY)
+    if (is_final(c, error))
         return false;
     if (is_stale(c, error)) {
         c->wish.fresh = true;

@@ -349,6 +349,19 @@ def test_a_server_that_fails_a_request_is_replaced_by_another(proxy):
         assert [server.get("/").status for _ in range(10)] == [200] * 10
 
 
+def test_a_head_that_breaks_off_is_asked_of_another_server(proxy):
+    with Backend(lambda asked: breaks_off(b"HTTP/1.1 404 Not Found\r\nX-Half: ")) as a, Backend() as b:
+        server = proxy("/* proxy http://group", upstream=group(a, b))
+        assert [server.get("/").status for _ in range(6)] == [200] * 6
+        assert a.asked and len(b.asked) == 6
+        assert sorted(server.get("/", "POST", body=b"x").status for _ in range(2)) in ([200, 200], [200, 502])
+
+
+def breaks_off(data):
+    yield data
+    raise EOFError
+
+
 def test_a_backup(proxy):
     with Backend() as a, Backend() as b:
         server = proxy("/* proxy http://group", upstream=group(a, f"{b.address} backup"))

@@ -418,6 +418,25 @@ static void another_server_is_tried(void **state)
     expect_reply(&call);
 }
 
+static void a_head_that_breaks_off_is_asked_of_another_server(void **state)
+{
+    struct call call;
+    (void)state;
+    for (unsigned is_safe = 0; is_safe < 2; is_safe++) {
+        begin_with(&call, 3);
+        call.ask.is_safe_to_repeat = is_safe;
+        fake.links[0].in = MK_STR("HTTP/1.1 404 Not Found\r\nX-Half: ");
+        fake.links[1].in = MK_STR(REPLY);
+        run(&call);
+        assert_int_equal(fake.n_taken, 1 + is_safe);
+        assert_int_equal(fake.links[0].how, MK_LINK_FAILED);
+        if (is_safe)
+            expect_reply(&call);
+        else
+            expect_error(&call, -ECONNRESET);
+    }
+}
+
 static void not_more_servers_are_tried_than_may_be(void **state)
 {
     static const unsigned tries[] = {0, 1, 2};
@@ -519,6 +538,7 @@ int main(void)
         cmocka_unit_test(the_rest_of_a_source_follows_what_is_sent_again),
         cmocka_unit_test(large_content_is_sent_again_if_it_begins_again),
         cmocka_unit_test(another_server_is_tried),
+        cmocka_unit_test(a_head_that_breaks_off_is_asked_of_another_server),
         cmocka_unit_test(not_more_servers_are_tried_than_may_be),
         cmocka_unit_test(no_server_is_tried_twice),
         cmocka_unit_test(the_budget_bounds_retries),
