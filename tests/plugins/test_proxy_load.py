@@ -66,7 +66,7 @@ def test_faults_in_each_phase(proxy, tmp_path, how, unix, keys):
         for what in FAULTS:
             if what.startswith(how):
                 break_it(clients, back, what)
-                clients.more(3)
+                clients.more(1 if how == "stop" else 3)
         wait_until(lambda: back.go_on() or clients.ask() == "ok", "an answer")
         clients.check(502, "cut", *[504] * (how == "stop"))
         only_once(back)
@@ -164,6 +164,22 @@ def test_tunnels_carry_much_both_ways(monkey, protocol):
             if protocol.startswith("h1"):
                 sender.join()
             tunnel.say(b"good bye")
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h2"])
+def test_a_tunnel_ends_with_either_of_its_ends(monkey, protocol):
+    with Backend(script=shout) as back:
+        server = monkey(plugins=["proxy"], sections=f"[ROUTES]\n    /tunnel proxy http://{back.address}\n")
+        with Tunnel(server, protocol) as tunnel, Tunnel(server, protocol) as other:
+            tunnel.say(b"hello")
+            other.client.close()
+            wait_until(lambda: len(back.open) == 1, "the other end learns of it")
+            back.drop()
+            if protocol == "h2":
+                tunnel.client.wait(lambda: tunnel.client.stream.is_over)
+            else:
+                with contextlib.suppress(ConnectionResetError):
+                    assert tunnel.client.read_to_end() == b""
 
 
 def reload(server, _, n):
