@@ -13,7 +13,8 @@ extern "C" {
 
 /*
  * These functions belong to the plugin `upstream`. A plugin that calls them names it in `needs`, so that the
- * server loads both, and links its object with monkey-upstream.so (`pkg-config --libs monkey-upstream`):
+ * server loads both, and links its object with monkey-upstream.so
+ * (`-L$(pkg-config --variable=plugindir monkey) -l:monkey-upstream.so`):
  *
  *     static const char *const needs[] = {"upstream", NULL};
  *     MK_PLUGIN(mine) = {MK_PLUGIN_HEAD, .name = "mine", .needs = needs, ...};

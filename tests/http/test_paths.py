@@ -58,16 +58,16 @@ def test_no_trick_leaves_the_root(monkey, site, outside):
 
 
 @pytest.mark.slow
-def test_no_random_path_leaves_the_root(monkey, site, outside):
+def test_no_random_path_leaves_the_root(monkey, site, outside, protocol):
     site.add("a/x.txt", "fine")
     site.add("index.html", "index")
     (site / "up").symlink_to("..")
-    rng = random.Random(4)
+    rng = random.Random(protocol)  # together they try 4000 paths
     pieces = ["..", ".", "/", "//", "%2e", "%2E", "%2f", "\\", "%5c", "a", "up", "secret.txt", "outside", "site",
               "%00", "%", "?", "#", ";", "x.txt", "%c0%ae", " ", "~", "%25", "index.html"]
     server = monkey(server="MaxKeepAliveRequest 0", host="DotFiles on")
     c = server.connect()
-    for _ in range(3000):
+    for _ in range(1000):
         target = "/" + "".join(rng.choice(pieces) for _ in range(rng.randrange(1, 12)))
         c.ask(target)
         try:
