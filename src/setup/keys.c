@@ -290,7 +290,7 @@ static const struct mk_conf_key server_keys[] = {
      .zero = "unlimited",
      .def = "30",
      .help =
-         "How long a worker's loop may be blocked, by a plugin that never returns, before the worker is "
+         "How long a plugin may block a worker, while it starts, serves or ends, before the worker is "
          "killed and replaced. It is reported within 2 seconds. A worker that a debugger holds is spared."},
     {.name = "TicketLifetime",
      .type = MK_CONF_TIME,
