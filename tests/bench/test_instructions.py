@@ -26,6 +26,7 @@ def test_they_have_not_grown(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     now = int((tmp_path / "now").read_text())
     assert now > 500, "so few cannot serve a request: the tool counts something else"
-    # The same check must complain about the figure it has just counted, had a seventh less been recorded.
-    (tmp_path / "less").write_text(f"{now * 6 // 7}\n")
+    # The same check must complain about the figure it has just counted, had a third less been recorded: on a busy machine
+    # two counts differ a little.
+    (tmp_path / "less").write_text(f"{now * 2 // 3}\n")
     assert re.search("more than a tenth", count("--check", tmp_path / "less").stderr)

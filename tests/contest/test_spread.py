@@ -105,7 +105,7 @@ def test_wrong_answers_are_counted_by_class_and_named(tmp_path):
 @needs_locust
 def test_a_stall_keeps_those_waiting_whose_requests_were_due(tmp_path):
     def stalling(n):
-        if n == 20:
+        if n == 4:
             time.sleep(1.5)
         return answer()
 

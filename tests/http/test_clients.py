@@ -20,7 +20,7 @@ from sockets import dial
 
 MTIME = 1_600_000_000
 DOCS = Path("/usr/share/doc")
-DOCS_MAX, DOC_BYTES_MAX = 1500, 2 << 20
+DOCS_MAX, DOC_BYTES_MAX = 500, 1 << 20
 
 
 def tool(name):
