@@ -440,6 +440,7 @@ def test_logs_cannot_be_forged(guarded):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_a_flood_of_addresses_unblocks_none(guarded, users):
     """More addresses than the table has room for: blocked ones stay blocked."""
     with users.open("a") as f:

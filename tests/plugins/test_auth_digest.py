@@ -235,6 +235,7 @@ def test_nonces_that_are_not_ours(zone):
     assert ask(server, DigestClient("ana", "another", "Elsewhere").answer(other, uri="/else/a"), "/else/a").status == 200
 
 
+@pytest.mark.timeout(180)  # 40,000 requests
 def test_many_users_of_nonces_do_not_undo_each_other(zone):
     """More than the table holds: an evicted client must get another nonce, and cannot use the old one again."""
     server = zone(server="MaxKeepAliveRequest 100000")
