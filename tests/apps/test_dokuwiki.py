@@ -4,9 +4,8 @@ import pathlib
 
 import pytest
 
-import browser
 import php_fpm
-from php_app import PROTOCOLS, RUNS, App, User, picture
+from php_app import PROTOCOLS, RUNS, App, picture
 
 pytestmark = [
     pytest.mark.skipif(not pathlib.Path("/usr/share/dokuwiki/doku.php").exists(), reason="there is no DokuWiki"),
@@ -19,14 +18,6 @@ each_protocol = pytest.mark.parametrize("scheme", PROTOCOLS)
 def wiki(encryption):
     with App("dokuwiki", encryption) as app:
         yield app
-
-
-@pytest.fixture(scope="module")
-def user(encryption, tmp_path_factory):
-    if not browser.FOUND:
-        pytest.skip("no chromium here")
-    with User(tmp_path_factory.mktemp("browser"), encryption) as each:
-        yield each
 
 
 def log_in(user, url, password):

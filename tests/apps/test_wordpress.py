@@ -6,9 +6,8 @@ import shutil
 
 import pytest
 
-import browser
 import php_fpm
-from php_app import PROTOCOLS, RUNS, App, User, picture
+from php_app import PROTOCOLS, RUNS, App, picture
 
 THERE = (pathlib.Path("/usr/share/wordpress/index.php").exists() and php_fpm.PROGRAM
          and shutil.which("mariadbd", path="/usr/sbin:/usr/local/sbin:/usr/bin"))
@@ -21,14 +20,6 @@ each_protocol = pytest.mark.parametrize("scheme", PROTOCOLS)
 def blog(encryption):
     with App("wordpress", encryption) as app:
         yield app
-
-
-@pytest.fixture(scope="module")
-def user(encryption, tmp_path_factory):
-    if not browser.FOUND:
-        pytest.skip("no chromium here")
-    with User(tmp_path_factory.mktemp("browser"), encryption) as each:
-        yield each
 
 
 def log_in(user, url, password):
