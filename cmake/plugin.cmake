@@ -114,7 +114,7 @@ const struct mk_plugin *const mk_builtin_plugins[] = {@places@NULL};
 " @ONLY)
   target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/${target}-builtin.c)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
-  foreach(layer base os http conf net web proto setup server cli)
+  foreach(layer base os http conf net web proto setup worker server cli)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:mk_${layer}>)
   endforeach()
   target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})

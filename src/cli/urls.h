@@ -3,7 +3,7 @@
 #ifndef MK_CLI_URLS_H
 #define MK_CLI_URLS_H
 
-#include "server/listeners.h"
+#include "worker/listeners.h"
 
 /* Writes a line for each URL; a wildcard address is expanded to the machine's addresses. */
 void mk_urls_write(const struct mk_listeners *listeners, const struct mk_listens *wanted, struct mk_buf *out);

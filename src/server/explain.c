@@ -11,7 +11,6 @@
 #include "http/method.h"
 #include "http/status.h"
 #include "os/reach.h"
-#include "server/worker.h"
 #include "setup/allowed.h"
 #include "setup/certificates.h"
 #include "setup/keys.h"
@@ -21,6 +20,7 @@
 #include "web/flow.h"
 #include "web/representation.h"
 #include "web/static.h"
+#include "worker/worker.h"
 
 enum { WAIT_MAX_MS = 5000, WAIT_STEP_MS = 50 };
 

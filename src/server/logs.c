@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
-#include "server/control.h"
+#include "worker/control.h"
 
 /* The master itself writes only to the error log. */
 static void exchange(struct mk_workers *w, const struct mk_logfile *f, int fd)

@@ -11,8 +11,8 @@
 #ifndef MK_SERVER_MASTER_H
 #define MK_SERVER_MASTER_H
 
-#include "server/listeners.h"
 #include "setup/generation.h"
+#include "worker/listeners.h"
 
 struct mk_master_options {
     struct mk_origin origin;

@@ -3,7 +3,7 @@
 #ifndef MK_SERVER_OUTBOX_H
 #define MK_SERVER_OUTBOX_H
 
-#include "server/control.h"
+#include "worker/control.h"
 
 struct mk_letter;
 

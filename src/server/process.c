@@ -13,10 +13,10 @@
 #include "os/proc.h"
 #include "os/sandbox.h"
 #include "os/spool.h"
-#include "server/child.h"
-#include "server/control.h"
-#include "server/worker_mail.h"
 #include "setup/allowed.h"
+#include "worker/child.h"
+#include "worker/control.h"
+#include "worker/worker_mail.h"
 
 enum { MESSAGES_MAX = 64 /* in one turn */, READY_MS = 5000 };
 

@@ -5,9 +5,9 @@
 
 #include <signal.h>
 
-#include "server/listeners.h"
-#include "server/worker.h"
 #include "setup/errorlog.h"
+#include "worker/listeners.h"
+#include "worker/worker.h"
 
 struct mk_process_options {
     struct mk_generation *generation;

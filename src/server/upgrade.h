@@ -6,7 +6,7 @@
 
 #include <limits.h>
 
-#include "server/listeners.h"
+#include "worker/listeners.h"
 
 struct mk_upgrade {
     pid_t predecessor;      /* the process that we replace; 0: none */

@@ -260,7 +260,7 @@ def self_test(test):
     test.expect("a neighbour", judge({"src/http/a.c": '#include "conf/tree.h"\n'}), "http may not")
     test.expect("up, in angle brackets", judge({"src/os/a.c": "#include <server/w.h>\n"}), "os may not")
     test.expect("setup down", judge({"src/setup/a.c": '#include "conf/tree.h"\n#include "proto/conn.h"\n'}))
-    test.expect("setup up", judge({"src/setup/a.c": '#include "server/worker.h"\n'}), "setup may not include server")
+    test.expect("setup up", judge({"src/setup/a.c": '#include "worker/worker.h"\n'}), "setup may not include worker")
     test.expect("up from a unit test", judge({"tests/unit/base/test_a.c": '#include "net/loop.h"\n'}), "base may not")
     test.expect("by a path", judge({"src/os/a.c": '#include "../web/x.h"\n'}), "hides which layer")
     test.expect("plugin on the public side", judge({"plugins/x/x.c": '#include <monkey/plugin.h>\n#include "x.h"\n'}))

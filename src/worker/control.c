@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/control.h"
+
+#include "os/fd.h"
+#include "os/rights.h"
+
+/* The header before the text. */
+struct head {
+    uint32_t kind;
+    int32_t number;
+};
+
+mk_err mk_control_open(int *master_end, int *worker_end)
+{
+    return mk_rights_pair(master_end, worker_end);
+}
+
+mk_err mk_control_send(int end, const struct mk_control_message *m)
+{
+    if (m->text.len > MK_CONTROL_TEXT)
+        return -EMSGSIZE;
+    struct head head = {.kind = (uint32_t)m->kind, .number = m->number};
+    const struct iovec parts[] = {
+        {.iov_base = &head, .iov_len = sizeof head},
+        {.iov_base = (void *)(uintptr_t)m->text.p, .iov_len = m->text.len},
+    };
+    return mk_rights_send(end, parts, MK_LEN(parts), &m->fd, m->fd >= 0);
+}
+
+mk_err mk_control_say(int end, enum mk_control_kind kind)
+{
+    return mk_control_send(end, &(struct mk_control_message){.kind = kind, .fd = -1});
+}
+
+static bool parse(mk_str bytes, struct mk_control_message *m)
+{
+    struct head head;
+    if (bytes.len < sizeof head)
+        return false;
+    memcpy(&head, bytes.p, sizeof head);
+    m->kind = (enum mk_control_kind)head.kind;
+    m->number = head.number;
+    m->text = mk_str_skip(bytes, sizeof head);
+    return head.kind < MK_CONTROL_KINDS;
+}
+
+mk_err mk_control_receive(int end, struct mk_control_room *room, struct mk_control_message *m)
+{
+    int fds[MK_RIGHTS_MAX];
+    ssize_t n = mk_rights_receive(end, room->bytes, sizeof room->bytes, fds);
+    if (n < 0)
+        return n == -EMSGSIZE ? -EBADMSG : (mk_err)n;
+    m->fd = fds[0];
+    mk_fd_close(&fds[1]);
+    mk_fd_close(&fds[2]);
+    if (parse(mk_str_of(room->bytes, (size_t)n), m))
+        return 0;
+    mk_fd_close(&m->fd);
+    return -EBADMSG;
+}

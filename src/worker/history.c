@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/history.h"
+
+void mk_history_reload(struct mk_history *h)
+{
+    atomic_store(&h->reloading, true);
+}
+
+void mk_history_reloaded(struct mk_history *h)
+{
+    atomic_fetch_add(&h->reloads, 1);
+    atomic_store(&h->reloading, false);
+}
+
+void mk_history_stayed(struct mk_history *h, mk_str why)
+{
+    size_t len = mk_min(why.len, sizeof h->why - 1);
+    if (len)
+        memcpy(h->why, why.p, len);
+    h->why[len] = '\0';
+    atomic_fetch_add(&h->failed_reloads, 1);
+    atomic_store(&h->reloading, false);
+}

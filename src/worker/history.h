@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happened since the server started, in memory that the master shares with all workers. */
+#ifndef MK_WORKER_HISTORY_H
+#define MK_WORKER_HISTORY_H
+
+#include <stdatomic.h>
+
+#include "base/str.h"
+#include "proto/counters.h"
+
+enum { MK_HISTORY_WHY = 4096 };
+
+/* The master writes it and never reads it, because a worker could overwrite it. */
+struct mk_history {
+    struct mk_counters past; /* of ended workers whose places were reused */
+    atomic_uint_fast64_t reloads, failed_reloads;
+    atomic_bool reloading;
+    char why[MK_HISTORY_WHY]; /* why the last reload failed; ends with a NUL */
+};
+
+/* The events of a reload: it begins; the new configuration serves; the old one is kept, with the reason as
+ * lines. */
+void mk_history_reload(struct mk_history *h);
+void mk_history_reloaded(struct mk_history *h);
+void mk_history_stayed(struct mk_history *h, mk_str why);
+
+#endif

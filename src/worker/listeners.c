@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/listeners.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+#include "os/fd.h"
+#include "os/notify.h"
+#include "os/sock.h"
+
+#define INHERIT_VARIABLE "MONKEY_SOCKETS"
+
+enum { SEND_ROOM = 256 * 1024, UNIX_MODE = 0666 };
+
+static bool is_for(const struct mk_listener *one, const struct mk_addr *asked)
+{
+    return mk_addr_eq(&one->asked, asked) || mk_addr_eq(&one->addr, asked);
+}
+
+static struct mk_listener *find(struct mk_listeners *l, const struct mk_addr *asked)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (is_for(&l->at[i], asked))
+            return &l->at[i];
+    return NULL;
+}
+
+/* Port 0: keep the port that the system gave our predecessor. */
+static struct mk_listener *find_heir(struct mk_listeners *l, const struct mk_addr *asked)
+{
+    for (unsigned i = 0; mk_addr_port(asked) == 0 && i < l->n; i++) {
+        struct mk_addr any_port = l->at[i].addr;
+        mk_addr_set_port(&any_port, 0);
+        if (l->at[i].lent && mk_addr_eq(&any_port, asked)) {
+            l->at[i].asked = *asked;
+            return &l->at[i];
+        }
+    }
+    return NULL;
+}
+
+static struct mk_listener *add(struct mk_listeners *l, const struct mk_addr *asked)
+{
+    int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
+    if (!fds || l->n == MK_LISTENERS_MAX) {
+        mk_mem_free(fds);
+        return NULL;
+    }
+    struct mk_listener *one = &l->at[l->n++];
+    *one = (struct mk_listener){.addr = *asked, .asked = *asked, .fds = fds};
+    return one;
+}
+
+static void close_sockets(struct mk_listener *one, unsigned from)
+{
+    while (one->n_fds > from)
+        mk_fd_close(&one->fds[--one->n_fds]);
+}
+
+static void forget(struct mk_listeners *l, unsigned i)
+{
+    close_sockets(&l->at[i], 0);
+    mk_mem_free(l->at[i].fds);
+    l->at[i] = l->at[--l->n];
+}
+
+/* ---- Inheriting ---- */
+
+static void adopt(struct mk_listeners *l, int fd, bool managed, struct mk_log *log)
+{
+    struct mk_addr addr;
+    int is_listening = 0;
+    socklen_t len = sizeof is_listening;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) < 0 || !is_listening ||
+        mk_addr_of_socket(fd, &addr) || mk_fd_set_nonblock(fd) || mk_fd_set_cloexec(fd, true)) {
+        mk_log_warn(log, "descriptor %d from the service manager is not a listening socket: ignored", fd);
+        return;
+    }
+    struct mk_listener *one = find(l, &addr);
+    if (!one)
+        one = add(l, &addr);
+    if (!one || one->n_fds == MK_LISTENER_SOCKETS_MAX)
+        return;
+    int reuse_port = 0;
+    len = sizeof reuse_port;
+    (void)getsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &reuse_port, &len);
+    one->fds[one->n_fds++] = fd;
+    one->shared = !reuse_port;
+    one->managed = managed;
+    one->lent = !managed;
+}
+
+void mk_listeners_inherit(struct mk_listeners *l, struct mk_log *log)
+{
+    mk_str list = mk_str_from_c(getenv(INHERIT_VARIABLE));
+    while (list.p) {
+        uint64_t fd;
+        mk_str part = mk_str_cut(&list, ',');
+        bool managed = mk_str_starts(part, MK_STR("m"));
+        if (mk_num_parse(mk_str_skip(part, managed), &fd) && fd > 2 && fd < INT32_MAX)
+            adopt(l, (int)fd, managed, log);
+    }
+    unsigned n = mk_notify_sockets();
+    for (unsigned i = 0; i < n; i++)
+        adopt(l, MK_NOTIFY_FIRST_FD + (int)i, true, log);
+    unsetenv(INHERIT_VARIABLE);
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_PID");
+    unsetenv("LISTEN_FDNAMES");
+}
+
+void mk_listeners_export(struct mk_listeners *l, struct mk_buf *out, bool on)
+{
+    bool first = true;
+    mk_buf_add(out, MK_STR(INHERIT_VARIABLE "="));
+    for (unsigned i = 0; i < l->n; i++) {
+        for (unsigned j = 0; j < l->at[i].n_fds; j++) {
+            mk_buf_addf(out, "%s%s%d", first ? "" : ",", l->at[i].managed ? "m" : "", l->at[i].fds[j]);
+            first = false;
+            (void)!mk_fd_set_cloexec(l->at[i].fds[j], !on);
+        }
+    }
+}
+
+size_t mk_listeners_managed(const struct mk_listeners *l, struct mk_listen *out)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->at[i].managed)
+            out[n++] = (struct mk_listen){.addr = l->at[i].addr,
+                                          .written = MK_STR("a socket from the service manager")};
+    return n;
+}
+
+/* ---- Opening ---- */
+
+/* While others serve this address, the kernel would send connections to a new socket as soon as it listens,
+ * and they would be lost if its worker failed to start: so the worker itself calls listen(). */
+static mk_err open_socket(struct mk_listener *one)
+{
+    struct mk_sock_options o = {.backlog = MK_LISTENERS_BACKLOG,
+                                .send_room = SEND_ROOM,
+                                .mode = UNIX_MODE,
+                                .reuse_port = !one->shared,
+                                .quiet = one->n_settled > 0};
+    mk_err e = mk_sock_listen(&one->addr, &o, &one->fds[one->n_fds]);
+    if (e)
+        return e;
+    if (one->n_fds++ == 0 && mk_addr_port(&one->addr) == 0 && one->addr.any.sa_family != AF_UNIX)
+        return mk_addr_of_socket(one->fds[0], &one->addr);
+    return 0;
+}
+
+static mk_err fill(struct mk_listener *one, unsigned workers)
+{
+    unsigned n = one->shared ? 1 : workers;
+    while (one->n_fds < n) {
+        mk_err e = open_socket(one);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+/* True if we listen on that port ourselves, at any address. */
+static bool is_our_port(const struct mk_listeners *l, const struct mk_addr *asked)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->at[i].n_fds && mk_addr_port(&l->at[i].addr) &&
+            mk_addr_port(&l->at[i].addr) == mk_addr_port(asked))
+            return true;
+    return false;
+}
+
+static mk_err open_new(struct mk_listeners *l, const struct mk_addr *asked, unsigned workers)
+{
+    /* With SO_REUSEPORT, bind() succeeds even if another server of the same user has the port: probe first.
+     * The probe would also fail on our own sockets, so it is skipped for our own ports. */
+    mk_err e = is_our_port(l, asked) ? 0 : mk_sock_probe(asked);
+    if (e)
+        return e;
+    struct mk_listener *one = add(l, asked);
+    if (!one)
+        return -ENOMEM;
+    one->shared = asked->any.sa_family == AF_UNIX;
+    e = fill(one, workers);
+    one->wanted = true;
+    return e;
+}
+
+/* The state of a listener before the change, to undo it. */
+struct before {
+    unsigned n_fds;
+    bool wanted;
+};
+
+static void undo(struct mk_listeners *l, unsigned n_before, const struct before *before)
+{
+    while (l->n > n_before)
+        forget(l, l->n - 1);
+    for (unsigned i = 0; i < n_before; i++) {
+        close_sockets(&l->at[i], before[i].n_fds);
+        l->at[i].wanted = before[i].wanted;
+    }
+}
+
+mk_err mk_listeners_open(struct mk_listeners *l, const struct mk_listens *wanted, unsigned workers,
+                         const struct mk_listen **failed)
+{
+    struct before before[MK_LISTENERS_MAX];
+    unsigned n_before = l->n;
+    workers = workers < MK_LISTENER_SOCKETS_MAX ? workers : MK_LISTENER_SOCKETS_MAX;
+    for (unsigned i = 0; i < l->n; i++) {
+        before[i] = (struct before){.n_fds = l->at[i].n_fds, .wanted = l->at[i].wanted};
+        l->at[i].wanted = false;
+    }
+    for (size_t i = 0; i < wanted->n; i++) {
+        struct mk_listener *one = find(l, &wanted->at[i].addr);
+        if (!one)
+            one = find_heir(l, &wanted->at[i].addr);
+        mk_err e = one ? fill(one, workers) : open_new(l, &wanted->at[i].addr, workers);
+        if (e) {
+            *failed = &wanted->at[i];
+            undo(l, n_before, before);
+            return e;
+        }
+        if (one)
+            one->wanted = true;
+    }
+    return 0;
+}
+
+static void remove_file(const struct mk_listener *one)
+{
+    bool is_ours = !one->lent && !one->managed;
+    if (is_ours && one->addr.any.sa_family == AF_UNIX && one->addr.un.sun_path[0])
+        unlink(one->addr.un.sun_path);
+}
+
+void mk_listeners_close_new(struct mk_listeners *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->at[i].n_settled) /* the caller has dropped addresses that are entirely new */
+            close_sockets(&l->at[i], l->at[i].n_settled);
+}
+
+void mk_listeners_close_unwanted(struct mk_listeners *l, bool remove_files)
+{
+    for (unsigned i = l->n; i-- > 0;) {
+        l->at[i].n_settled = l->at[i].n_fds;
+        if (l->at[i].wanted)
+            continue;
+        if (remove_files)
+            remove_file(&l->at[i]);
+        forget(l, i);
+    }
+}
+
+void mk_listeners_close_all(struct mk_listeners *l, bool remove_files)
+{
+    while (l->n > 0) {
+        if (remove_files)
+            remove_file(&l->at[l->n - 1]);
+        forget(l, l->n - 1);
+    }
+}
+
+void mk_listeners_own(struct mk_listeners *l)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        l->at[i].lent = false;
+}
+
+const struct mk_listen *mk_listener_listen(const struct mk_listener *one, const struct mk_listens *wanted)
+{
+    for (size_t i = 0; i < wanted->n; i++)
+        if (is_for(one, &wanted->at[i].addr))
+            return &wanted->at[i];
+    return NULL;
+}
+
+bool mk_listener_serves(const struct mk_listener *one, unsigned socket, unsigned index, unsigned workers)
+{
+    return socket % workers == index || index % one->n_fds == socket;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/spawner.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/daemon.h"
+#include "os/fd.h"
+#include "os/proc.h"
+#include "os/rights.h"
+
+enum { SOCKET = STDERR_FILENO + 1, SIGNALS }; /* the numbers of our two descriptors */
+
+struct child {
+    uint32_t id;
+    pid_t pid;
+};
+
+struct spawner {
+    char *room; /* for one message */
+    struct child *children;
+    size_t n, cap;
+};
+
+/* ---- Starting ---- */
+
+/* The next text of *rest; NULL: it lacks its NUL. */
+static char *read_text(mk_str *rest)
+{
+    size_t len = mk_str_find(*rest, '\0');
+    char *text = (char *)(uintptr_t)rest->p;
+    *rest = mk_str_skip(*rest, len + 1);
+    return len == MK_STR_NONE ? NULL : text;
+}
+
+static bool read_texts(mk_str *rest, char **list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!(list[i] = read_text(rest)))
+            return false;
+    return true;
+}
+
+static pid_t spawn(const struct mk_spawner_request *q, mk_str text, const int *fds)
+{
+    struct mk_spawn s = {.cwd = read_text(&text), .fds = {-1, -1, -1}};
+    if (!s.cwd || q->argc < 1 || q->argc > text.len || q->envc > text.len)
+        return -EINVAL;
+    char **list = mk_mem_zalloc((size_t)q->argc + q->envc + 2, sizeof *list);
+    if (!list)
+        return -ENOMEM;
+    s.argv = list;
+    s.envp = list + q->argc + 1;
+    memcpy(s.limits, q->limits, sizeof s.limits);
+    for (unsigned i = 0; i < 3; i++)
+        if (q->fds & 1u << i) {
+            s.fds[i] = *fds++;
+            (void)!mk_fd_set_block(s.fds[i]); /* programs expect blocking streams */
+        }
+    pid_t pid = -EINVAL;
+    if (read_texts(&text, list, q->argc) && read_texts(&text, list + q->argc + 1, q->envc))
+        pid = mk_spawn(&s);
+    mk_mem_free(list);
+    return pid;
+}
+
+static bool make_room(struct spawner *s)
+{
+    if (s->n < s->cap)
+        return true;
+    size_t cap = s->cap ? 2 * s->cap : 16;
+    struct child *more = mk_mem_realloc(s->children, cap * sizeof *more);
+    if (!more)
+        return false;
+    s->children = more;
+    s->cap = cap;
+    return true;
+}
+
+static _Noreturn void end(const struct spawner *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        kill(-s->children[i].pid, SIGKILL);
+    _exit(0);
+}
+
+/* Waits for room in the socket: a busy worker reads later. */
+static void answer(const struct spawner *s, uint32_t id, int status)
+{
+    const struct mk_spawner_answer a = {.id = id, .status = status};
+    struct pollfd p = {.fd = SOCKET, .events = POLLOUT};
+    while (send(SOCKET, &a, sizeof a, MSG_NOSIGNAL) < 0) {
+        if (errno == EAGAIN)
+            (void)poll(&p, 1, -1);
+        else if (errno != EINTR)
+            end(s);
+    }
+}
+
+static void start_child(struct spawner *s, const struct mk_spawner_request *q, mk_str text, const int *fds)
+{
+    pid_t pid = make_room(s) ? spawn(q, text, fds) : -ENOMEM;
+    if (pid < 0)
+        answer(s, q->id, pid);
+    else
+        s->children[s->n++] = (struct child){.id = q->id, .pid = pid};
+}
+
+static void signal_child(const struct spawner *s, const struct mk_spawner_request *q)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->children[i].id == q->id)
+            kill(-s->children[i].pid, q->signal);
+}
+
+/* ---- Serving ---- */
+
+static void handle_request(struct spawner *s)
+{
+    struct mk_spawner_request q;
+    int fds[MK_RIGHTS_MAX] = {-1, -1, -1};
+    ssize_t n = mk_rights_receive(SOCKET, s->room, sizeof q + MK_SPAWNER_TEXT, fds); /* poll saw it */
+    if (n == -EPIPE)
+        end(s);
+    if (n < 0 && n != -EMSGSIZE)
+        return;
+    memcpy(&q, s->room, sizeof q); /* the header is there even if its descriptors could not be received */
+    if (n == -EMSGSIZE)
+        answer(s, q.id, -EMFILE);
+    else if ((size_t)n < sizeof q)
+        end(s);
+    else if (q.kind == MK_SPAWNER_START)
+        start_child(s, &q, mk_str_of(s->room + sizeof q, (size_t)n - sizeof q), fds);
+    else
+        signal_child(s, &q);
+    for (size_t i = 0; i < MK_RIGHTS_MAX; i++)
+        mk_fd_close(&fds[i]);
+}
+
+static void reap(struct spawner *s)
+{
+    struct signalfd_siginfo info;
+    int status;
+    (void)!read(SIGNALS, &info, sizeof info);
+    for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0;)
+        for (size_t i = 0; i < s->n; i++)
+            if (s->children[i].pid == pid) {
+                uint32_t id = s->children[i].id;
+                s->children[i] = s->children[--s->n];
+                answer(s, id, status);
+                break;
+            }
+}
+
+/* Keeps only these five descriptors, so that no other one leaks into a program. */
+static mk_err keep_little(int socket)
+{
+    sigset_t all, children;
+    sigfillset(&all);
+    signal(SIGCHLD, SIG_DFL);             /* if ignored, children could not be waited for */
+    sigprocmask(SIG_SETMASK, &all, NULL); /* a signal is meant for our worker, or for its whole session */
+    sigemptyset(&children);
+    sigaddset(&children, SIGCHLD);
+    int null = mk_daemon_open_null();
+    if (null < 0)
+        return null;
+    int high = fcntl(socket, F_DUPFD_CLOEXEC, SIGNALS + 1); /* away from the numbers used below */
+    for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+        if (dup2(null, i) < 0)
+            return mk_err_last();
+    if (high < 0 || dup3(high, SOCKET, O_CLOEXEC) < 0)
+        return mk_err_last();
+    mk_err e = mk_fd_set_block(SOCKET); /* replies wait for a busy worker */
+    if (e)
+        return e;
+    mk_fd_close_from(SIGNALS);
+    int fd = signalfd(-1, &children, SFD_CLOEXEC | SFD_NONBLOCK);
+    return fd == SIGNALS ? 0 : -EBADF;
+}
+
+static _Noreturn void serve(int socket, char *room)
+{
+    struct spawner s = {.room = room};
+    mk_proc_hide(); /* its memory is a copy of the worker's, and its programs, of the same user, must not read
+                       it */
+    if (keep_little(socket))
+        _exit(1);
+    mk_proc_set_name("monkey: spawner");
+    for (;;) {
+        struct pollfd p[] = {{.fd = SOCKET, .events = POLLIN}, {.fd = SIGNALS, .events = POLLIN}};
+        if (poll(p, MK_LEN(p), -1) < 0)
+            continue;
+        if (p[1].revents)
+            reap(&s);
+        if (p[0].revents)
+            handle_request(&s);
+    }
+}
+
+static mk_err start_with(struct mk_spawner *s, char *room)
+{
+    int theirs;
+    mk_err e = mk_rights_pair(&s->fd, &theirs);
+    if (e)
+        return e;
+    s->pid = fork();
+    if (s->pid == 0)
+        serve(theirs, room);
+    e = s->pid < 0 ? mk_err_last() : 0;
+    mk_fd_close(&theirs);
+    if (e)
+        mk_fd_close(&s->fd);
+    return e;
+}
+
+/* The parent allocates its memory: once the worker reports that it serves, the spawner needs nothing more. */
+mk_err mk_spawner_start(struct mk_spawner *s)
+{
+    char *room = mk_mem_alloc(sizeof(struct mk_spawner_request) + MK_SPAWNER_TEXT);
+    if (!room)
+        return -ENOMEM;
+    mk_err e = start_with(s, room);
+    mk_mem_free(room);
+    return e;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/worker.h"
+
+#include "base/mem.h"
+#include "os/fd.h"
+#include "os/sock.h"
+#include "proto/service.h"
+#include "setup/errorlog.h"
+#include "setup/plugins.h"
+#include "worker/child.h"
+#include "worker/listeners.h"
+#include "worker/worker_bus.h"
+#include "worker/worker_mail.h"
+#include "worker/worker_wait.h"
+
+enum {
+    FLUSH_MS = 1000,
+    FDS_OF_FILES = 1024, /* at most this many are reserved for files */
+    FDS_KEPT = 16,       /* for epoll, bells, the reserve and the like: not for connections */
+    CONNECTIONS_MIN = 16,
+};
+
+/* ---- Access log ---- */
+
+/* The delay counts from the first pending line: later lines do not postpone it. */
+static void start_flush_timer(struct mk_worker *w)
+{
+    if (mk_list_empty(&w->flush_timer.link))
+        mk_timer_set(&w->loop.wheel, &w->flush_timer, w->loop.now_ms, FLUSH_MS);
+}
+
+static void write_access(const struct mk_record *record, void *data)
+{
+    struct mk_worker *w = data;
+    /* A request that failed before its host was known counts for the default host. */
+    const struct mk_request_limits *limits = mk_flow_limits(mk_exchange_of(record->request));
+    const struct mk_logfile *f = limits->log;
+    if (!f || f->fd < 0 || record->request->site->has_own_access_log)
+        return;
+    struct mk_logwriter *log = &w->logs[f->index];
+    struct mk_buf *out = mk_logwriter_room(log, MK_ACCESS_LINE);
+    if (!out)
+        return;
+    mk_accesslog_write(out, (enum mk_access_format)limits->log_format, record, &w->clock);
+    if (mk_logwriter_added(log))
+        start_flush_timer(w);
+}
+
+void mk_log_write(struct mk_worker *w, struct mk_logfile *log, mk_str line)
+{
+    struct mk_buf *out = log->fd < 0 ? NULL : mk_logwriter_room(&w->logs[log->index], line.len + 1);
+    if (!out)
+        return;
+    mk_buf_add(out, line);
+    mk_buf_add(out, MK_STR("\n"));
+    if (mk_logwriter_added(&w->logs[log->index]))
+        start_flush_timer(w);
+}
+
+/* While the error log is not writable either, keep the count. */
+static void report_lost(struct mk_worker *w, struct mk_logwriter *log)
+{
+    const struct mk_logwriter *errors = &w->logs[w->generation->error_log->index];
+    uint64_t before = errors->lost;
+    if (!log->lost)
+        return;
+    if (log == errors)
+        mk_errorlog_catch_up(w->service.log);
+    else
+        mk_log_error(w->service.log, "%llu lines of the log %s were lost: it cannot be written",
+                     (unsigned long long)log->lost, log->file->where.p);
+    if (log != errors && errors->lost <= before)
+        log->lost = 0;
+    if (log->lost)
+        start_flush_timer(w);
+}
+
+void mk_worker_flush_logs(struct mk_worker *w)
+{
+    for (size_t i = 0; i < w->generation->logs.n; i++) {
+        mk_logwriter_flush(&w->logs[i]);
+        report_lost(w, &w->logs[i]);
+        mk_worker_watch_log(w, &w->logs[i]);
+    }
+}
+
+static void on_flush(struct mk_timer *t)
+{
+    mk_worker_flush_logs(MK_CONTAINER(t, struct mk_worker, flush_timer));
+}
+
+static mk_err init_logs(struct mk_worker *w, struct mk_log *log)
+{
+    const struct mk_generation *g = w->generation;
+    w->logs = mk_mem_zalloc(g->logs.n, sizeof *w->logs);
+    if (!w->logs)
+        return -ENOMEM;
+    for (size_t i = 0; i < g->logs.n; i++)
+        mk_logwriter_init(&w->logs[i], &g->logs.at[i]);
+    return log ? mk_errorlog_lead(log, &w->logs[g->error_log->index]) : 0;
+}
+
+static void fini_logs(struct mk_worker *w)
+{
+    if (w->web.log)
+        (void)!mk_errorlog_lead(w->web.log, NULL);
+    for (size_t i = 0; w->logs && i < w->generation->logs.n; i++)
+        mk_logwriter_fini(&w->logs[i]);
+    mk_mem_free(w->logs);
+}
+
+/* ---- Limits ---- */
+
+static uint64_t or_unlimited(uint64_t n)
+{
+    return n ? n : UINT64_MAX;
+}
+
+/* The descriptors left for connections, files and plugins: document roots, logs and listeners are open by
+ * now. */
+static unsigned descriptors_of(uint64_t fds)
+{
+    uint64_t kept = mk_fd_count() + FDS_KEPT;
+    uint64_t n = fds > kept + CONNECTIONS_MIN ? fds - kept : CONNECTIONS_MIN;
+    return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
+}
+
+/* Some descriptors stay reserved for files, however many connections there are. */
+static unsigned connections_of(const struct mk_server_settings *s, uint64_t fds, unsigned workers)
+{
+    uint64_t all = descriptors_of(fds),
+             files = s->fdt ? mk_min(s->file_cache, mk_min(fds / 4, FDS_OF_FILES)) : 0;
+    uint64_t by_fds = all > files + CONNECTIONS_MIN ? all - files : CONNECTIONS_MIN;
+    uint64_t wanted = s->max_connections ? (s->max_connections + workers - 1) / workers : by_fds;
+    uint64_t n = wanted < by_fds ? wanted : by_fds;
+    return n > UINT32_MAX ? UINT32_MAX : (unsigned)n;
+}
+
+static void set_limits(struct mk_limits *l, const struct mk_server_settings *s,
+                       const struct mk_request_limits *request, uint64_t fds, unsigned workers)
+{
+    *l = (struct mk_limits){
+        .head = {.head_max = (size_t)s->max_head_size,
+                 .target_max = (size_t)s->max_uri_size,
+                 .fields_max = s->max_fields},
+        .h2 = {.on = s->site.tls.http2,
+               .streams_max = s->max_streams,
+               .unread_max = (uint32_t)s->max_unread_body,
+               .patience = s->patience},
+        .request = *request,
+        .request_max = s->max_request_size,
+        .requests_max = s->max_requests,
+        .connections_max = connections_of(s, fds, workers),
+        .descriptors = descriptors_of(fds),
+        .per_peer_max = s->max_per_address > UINT32_MAX ? 0 : (unsigned)s->max_per_address,
+        .keep_alive = s->keep_alive,
+        .overcapacity = (enum mk_overcapacity)s->overcapacity,
+        .head_ms = s->head_ms,
+        .idle_ms = s->idle_ms,
+        .linger_ms = s->linger_ms,
+    };
+}
+
+/* ---- Life ---- */
+
+static void stop_if_drained(struct mk_service *s)
+{
+    struct mk_worker *w = s->worker;
+    if (w->draining && s->n_conns == 0)
+        mk_loop_stop(&w->loop);
+    for (size_t i = 0; i < w->n_acceptors; i++)
+        mk_acceptor_wake(&w->acceptors[i]);
+}
+
+static void on_drain_over(struct mk_timer *t)
+{
+    struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, drain_timer);
+    mk_log_warn(w->service.log, "closed %u connections: DrainTimeout is over", w->service.n_conns);
+    mk_loop_stop(&w->loop);
+}
+
+static mk_err start_accepting(struct mk_worker *w, const struct mk_worker_options *o)
+{
+    w->acceptors = mk_mem_zalloc(o->n_listeners, sizeof *w->acceptors);
+    if (!w->acceptors)
+        return -ENOMEM;
+    for (size_t i = 0; i < o->n_listeners; i++) {
+        mk_err e = mk_sock_begin(o->listeners[i].fd, MK_LISTENERS_BACKLOG);
+        if (!e)
+            e = mk_acceptor_start(&w->acceptors[i], &w->service, o->listeners[i].fd);
+        if (e)
+            return e;
+        w->acceptors[i].wants_tls = o->listeners[i].tls;
+        w->acceptors[i].wants_h2 = o->listeners[i].http2;
+        w->acceptors[i].hosts = o->listeners[i].hosts;
+        w->n_acceptors++;
+    }
+    return 0;
+}
+
+static mk_err init_web(struct mk_worker *w, const struct mk_worker_options *o)
+{
+    const struct mk_server_settings *s = &o->generation->server;
+    struct mk_filecache_limits limits = {
+        .files = s->fdt ? s->file_cache : 0,
+        .memory = (size_t)(s->file_cache_memory < SIZE_MAX ? s->file_cache_memory : SIZE_MAX),
+        .small = (size_t)s->small_file,
+        .recheck_ms = s->file_cache_ms};
+    w->web = (struct mk_web){.hosts = &o->generation->hosts, .log = o->log, .worker = w};
+    w->web.spools = (struct mk_spools){.folder = o->generation->wants_spool ? s->spool_folder.p : NULL,
+                                       .max = or_unlimited(s->spool_max),
+                                       .helper = &w->aside.helper,
+                                       .hash_key = mk_hash_key_random()};
+    for (size_t i = 0; i < o->generation->n_plugins; i++)
+        w->web.precise |= mk_plugins_at(o->generation, i)->object.plugin->on_done != NULL;
+    if (o->generation->logs_access) {
+        w->web.on_record = write_access;
+        w->web.on_record_data = w;
+    }
+    return mk_filecache_init(&w->web.files, &limits);
+}
+
+/* On failure, undoes what has been set up. */
+static mk_err init_parts(struct mk_worker *w, const struct mk_worker_options *o)
+{
+    mk_str name = o->generation->server.hide_version ? MK_STR("Monkey") : MK_STR("Monkey/" MK_VERSION);
+    mk_err e = mk_loop_init(&w->loop);
+    if (e)
+        return e;
+    e = init_web(w, o);
+    if (!e) {
+        e = mk_worker_wait_init(w);
+        if (!e)
+            e = mk_service_init(&w->service, &w->loop, &w->web, &w->limits, o->counters, name);
+        if (e)
+            mk_worker_wait_end(w);
+        if (e)
+            mk_filecache_fini(&w->web.files);
+    }
+    if (e)
+        mk_loop_fini(&w->loop);
+    return e;
+}
+
+mk_err mk_worker_init(struct mk_worker *w, const struct mk_worker_options *o)
+{
+    const struct mk_server_settings *s = &o->generation->server;
+    uint64_t fds = 1024;
+    *w = (struct mk_worker){.generation = o->generation,
+                            .index = o->index,
+                            .count = o->workers,
+                            .places = o->places,
+                            .master_fd = o->master_fd ? *o->master_fd : -1,
+                            .web.log = o->log};
+    (void)!mk_fd_limit(0, &fds);
+    /* What others closed lies before them, so they are not counted there. */
+    fds -= mk_min(fds, o->generation->n_mailboxes);
+    set_limits(&w->limits, s, &o->generation->limits, fds, o->workers);
+    mk_timer_init(&w->flush_timer, on_flush);
+    mk_timer_init(&w->drain_timer, on_drain_over);
+    mk_worker_mail_init(w);
+    mk_err e = init_logs(w, o->log);
+    if (!e)
+        e = init_parts(w, o);
+    if (e) {
+        fini_logs(w);
+        return e;
+    }
+    w->loop.pulse = &o->counters->pulse;
+    w->service.worker = w;
+    mk_service_share_descriptors(&w->service);
+    w->service.on_room = stop_if_drained;
+    w->service.tls = o->generation->tls;
+    mk_service_use_http2(&w->service, o->generation->http2);
+    w->service.accept_hooks = o->generation->accept_hooks;
+    w->service.n_accept_hooks = o->generation->n_accept_hooks;
+    e = mk_children_init(&w->children, &w->loop, o->log, o->spawner);
+    if (!e)
+        e = mk_worker_start_plugins(w);
+    if (!e)
+        e = mk_worker_mail_start(w);
+    if (!e)
+        e = start_accepting(w, o);
+    mk_worker_enter(w, MK_PLACES_FRESH, "");
+    if (e)
+        mk_worker_fini(w);
+    return e;
+}
+
+void mk_worker_fini(struct mk_worker *w)
+{
+    static const char ending[] = "while it ends";
+    mk_worker_enter(w, ending, "");
+    for (size_t i = 0; i < w->n_acceptors; i++)
+        mk_acceptor_stop(&w->acceptors[i]);
+    w->n_acceptors = 0;
+    mk_conn_close_all(&w->service, MK_ENDING_SHUTDOWN);
+    mk_loop_run_tasks(&w->loop);
+    mk_worker_enter(w, "waiting for its threads", "");
+    mk_worker_wait_end(w); /* before the targets of its callbacks are freed */
+    mk_worker_stop_plugins(w);
+    mk_worker_enter(w, ending, "");
+    mk_loop_run_tasks(&w->loop);
+    mk_worker_flush_logs(w);
+    mk_children_fini(&w->children);
+    mk_worker_mail_fini(w);
+    mk_service_fini(&w->service);
+    mk_filecache_fini(&w->web.files);
+    mk_loop_fini(&w->loop);
+    mk_mem_free(w->acceptors);
+    fini_logs(w);
+}
+
+mk_err mk_worker_run(struct mk_worker *w)
+{
+    return mk_loop_run(&w->loop);
+}
+
+/* Tells HTTP/2 clients to open no more requests. */
+static void tell_connections(struct mk_worker *w)
+{
+    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+        struct mk_conn *c = MK_LIST_ENTRY(at, struct mk_conn, link);
+        if (c->ops->on_drain)
+            c->ops->on_drain(c);
+    }
+}
+
+void mk_worker_drain(struct mk_worker *w, bool has_heir)
+{
+    uint32_t span = w->generation->server.drain_ms;
+    if (w->draining)
+        return;
+    w->service.draining = true;
+    for (size_t i = 0; i < w->n_acceptors; i++) {
+        if (!has_heir)
+            mk_acceptor_accept_queued(&w->acceptors[i]);
+        mk_acceptor_stop(&w->acceptors[i]);
+    }
+    tell_connections(w);
+    w->draining = true; /* set last: the first connection that closes must not end the worker */
+    if (w->service.n_conns == 0)
+        mk_loop_stop(&w->loop);
+    else if (span)
+        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span);
+}
+
+void mk_worker_stop(struct mk_worker *w)
+{
+    mk_loop_stop(&w->loop);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/worker_bus.h"
+
+#include "worker/control.h"
+
+enum { ASK_AGAIN_MS = 60000 };
+
+static mk_err tell_master(struct mk_worker *w, struct mk_control_message m)
+{
+    m.fd = -1;
+    mk_err e = w->master_fd < 0 ? -ENOTCONN : mk_control_send(w->master_fd, &m);
+    return e == -EPIPE ? -ENOTCONN : e;
+}
+
+/* ---- What plugins call ---- */
+
+int mk_worker_ask_reload(struct mk_worker *w)
+{
+    return tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_RELOAD});
+}
+
+int mk_worker_ask_log_level(struct mk_worker *w, enum mk_log_level level)
+{
+    if ((unsigned)level >= MK_LOG_LEVELS)
+        return -EINVAL;
+    mk_err e =
+        tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_LOG_LEVEL, .number = (int)level});
+    if (e != -ENOTCONN || !w->web.log)
+        return e;
+    w->web.log->level = level;
+    return 0;
+}
+
+enum mk_log_level mk_worker_log_level(const struct mk_worker *w)
+{
+    return w->web.log ? w->web.log->level : MK_LOG_ERROR;
+}
+
+/* ---- For the worker ---- */
+
+void mk_worker_watch_log(struct mk_worker *w, struct mk_logwriter *log)
+{
+    uint64_t now = w->loop.now_ms;
+    bool has_asked = log->asked_ms && now - log->asked_ms < ASK_AGAIN_MS;
+    if (has_asked || !mk_logfile_is_full(log->file))
+        return;
+    mk_err e =
+        tell_master(w, (struct mk_control_message){.kind = MK_CONTROL_ROTATE, .text = log->file->where});
+    log->asked_ms = e ? 0 : now;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Information for plugins about the worker and its server: monkey/worker.h. */
+#include "proto/h1_types.h"
+#include "setup/effective.h"
+#include "worker/worker.h"
+
+unsigned mk_worker_index(const struct mk_worker *w)
+{
+    return w->index;
+}
+
+unsigned mk_worker_count(const struct mk_worker *w)
+{
+    return w->count;
+}
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    return w->loop.now_ms;
+}
+
+int64_t mk_worker_now(const struct mk_worker *w)
+{
+    return w->loop.now_unix;
+}
+
+void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    mk_log_args(w->service.log, level, fmt, args);
+    va_end(args);
+}
+
+/* ---- The processes ---- */
+
+static void count(struct mk_worker_stats *out, const struct mk_counters *n)
+{
+    *out = (struct mk_worker_stats){.accepted = n->accepted,
+                                    .dropped = n->dropped,
+                                    .open = n->open,
+                                    .requests = n->requests,
+                                    .sent = n->sent};
+    memcpy(out->by_class, n->by_class, sizeof out->by_class);
+    memcpy(out->by_ending, n->by_ending, sizeof out->by_ending);
+}
+
+bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
+{
+    if (i >= w->places.n || !w->places.at[i].started)
+        return false;
+    const struct mk_place *p = &w->places.at[i];
+    count(out, &p->counters);
+    out->pid = p->pid;
+    out->started = p->started;
+    out->leaving = p->leaving;
+    return true;
+}
+
+void mk_worker_stats_past(const struct mk_worker *w, struct mk_worker_stats *out)
+{
+    static const struct mk_counters none;
+    count(out, w->places.history ? &w->places.history->past : &none);
+}
+
+bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason, uint64_t *n)
+{
+    if (i >= MK_H2_REASONS)
+        return false;
+    *reason = mk_counters_h2_reason_names[i];
+    *n = w->places.history ? w->places.history->past.h2_ended[i] : 0;
+    for (size_t p = 0; p < w->places.n; p++)
+        *n += w->places.at[p].counters.h2_ended[i];
+    return true;
+}
+
+void mk_worker_reloads(const struct mk_worker *w, struct mk_reloads *out, struct mk_buf *why)
+{
+    const struct mk_history *h = w->places.history;
+    *out = (struct mk_reloads){0};
+    if (!h)
+        return;
+    out->done = atomic_load(&h->reloads);
+    out->failed = atomic_load(&h->failed_reloads);
+    out->under_way = atomic_load(&h->reloading);
+    if (why)
+        mk_buf_add(why, mk_str_of(h->why, strnlen(h->why, sizeof h->why)));
+}
+
+int64_t mk_worker_master(const struct mk_worker *w)
+{
+    return w->places.master;
+}
+
+int64_t mk_worker_server_started(const struct mk_worker *w)
+{
+    return w->places.began;
+}
+
+/* ---- The worker ---- */
+
+static struct mk_conn_info info_of(const struct mk_conn *c)
+{
+    struct mk_conn_info info = {
+        .peer = c->peer, .state = mk_conn_state_names[c->state], .requests = c->n_requests};
+    if (c->state == MK_CONN_MULTI || !c->h1)
+        return info;
+    const struct mk_request *r = &c->h1->d.x->request;
+    info.method = r->method_text;
+    info.target = r->target_text;
+    info.host = r->host;
+    info.age_ms = c->service->loop->now_ms - r->now_ms;
+    return info;
+}
+
+void mk_worker_each_conn(struct mk_worker *w, bool (*each)(const struct mk_conn_info *info, void *ctx),
+                         void *ctx)
+{
+    MK_LIST_EACH_SAFE (at, &w->service.conns) {
+        struct mk_conn_info info = info_of(MK_LIST_ENTRY(at, struct mk_conn, link));
+        if (!each(&info, ctx))
+            return;
+    }
+}
+
+void mk_worker_cache(const struct mk_worker *w, struct mk_cache_info *out)
+{
+    const struct mk_filecache *f = &w->web.files;
+    *out = (struct mk_cache_info){
+        .files = f->n, .files_max = f->limits.files, .memory = f->memory, .memory_max = f->limits.memory};
+}
+
+void mk_worker_cache_clear(struct mk_worker *w)
+{
+    mk_filecache_clear(&w->web.files);
+}
+
+/* ---- The configuration ---- */
+
+const struct mk_host *mk_worker_host_at(const struct mk_worker *w, size_t i)
+{
+    const struct mk_site *s = w->generation->sites;
+    while (s && i--)
+        s = s->next;
+    return s ? &s->host : NULL;
+}
+
+void mk_worker_print_config(const struct mk_worker *w, struct mk_buf *out)
+{
+    mk_effective_print(w->generation, out);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/worker_mail.h"
+
+#include <monkey/worker.h>
+#include <sys/socket.h>
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "setup/plugins.h"
+
+/* Before each message, in a packet and in the queues. */
+struct head {
+    uint32_t len;
+    uint32_t plugin; /* its place in the generation, which is the same in all workers */
+};
+
+enum {
+    MESSAGE_MAX = 32 * 1024,
+    PACKET_MAX = sizeof(struct head) + MESSAGE_MAX,
+    PACKETS_MAX = 16, /* received in one turn */
+    WAITING_MAX = 1024 * 1024,
+    KEPT_MAX = 2 * PACKET_MAX, /* a queue that is empty gives back what is larger */
+    COMPLAIN_AGAIN_MS = 60000
+};
+
+static struct mk_mailbox *mailbox_of(const struct mk_mail_queue *q)
+{
+    return &q->worker->generation->mailboxes[q - q->worker->mail.queues];
+}
+
+/* Removes the first message; false: it is not whole. */
+static bool cut(mk_str *records, struct head *head, mk_str *message)
+{
+    if (records->len < sizeof *head)
+        return false;
+    memcpy(head, records->p, sizeof *head);
+    mk_str rest = mk_str_skip(*records, sizeof *head);
+    *message = mk_str_first(rest, head->len);
+    *records = mk_str_skip(rest, head->len);
+    return message->len == head->len;
+}
+
+/* ---- Receiving ---- */
+
+/* Another worker may be in an attacker's hands: what is not whole ends the packet. */
+static void deliver(struct mk_worker *w, mk_str records)
+{
+    struct head head;
+    mk_str message;
+    while (!w->ending && cut(&records, &head, &message)) {
+        const struct mk_loaded *l =
+            head.plugin < w->n_started ? mk_plugins_at(w->generation, head.plugin) : NULL;
+        if (l && l->object.plugin->on_message)
+            l->object.plugin->on_message(w, message, l->data);
+    }
+}
+
+static void on_arrival(struct mk_watch *watch, uint32_t events)
+{
+    struct mk_worker *w = MK_CONTAINER(watch, struct mk_worker, mail.arrival);
+    char room[PACKET_MAX];
+    ssize_t n = 1;
+    (void)events;
+    /* Connections wait meanwhile, so leave the rest for the next turn. */
+    for (int i = 0; i < PACKETS_MAX && n > 0 && !w->mail.replaced; i++) {
+        n = recv(w->generation->mailboxes[w->index].receive_fd, room, sizeof room, MSG_DONTWAIT);
+        deliver(w, mk_str_of(room, n > 0 ? (size_t)n : 0));
+    }
+}
+
+static void hear_ourselves(struct mk_task *t)
+{
+    struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, mail.hear);
+    struct mk_buf *own = &w->mail.queues[w->count].records, records = *own;
+    *own = mk_buf_growing(WAITING_MAX); /* messages sent from now on wait for the next turn */
+    w->mail.hears = false;
+    deliver(w, mk_buf_str(&records));
+    mk_buf_free(&records);
+}
+
+/* ---- Sending ---- */
+
+static void complain(struct mk_mail_queue *q, mk_err why)
+{
+    uint64_t now = q->worker->loop.now_ms;
+    if (q->complained_ms && now - q->complained_ms < COMPLAIN_AGAIN_MS)
+        return;
+    q->complained_ms = now;
+    mk_log_warn(q->worker->web.log, "messages to worker %u are lost: %s",
+                (unsigned)(q - q->worker->mail.queues),
+                why == -EAGAIN ? "too many wait for it" : mk_err_text(why));
+}
+
+static void wait_for_room(struct mk_mail_queue *q, bool wanted)
+{
+    struct mk_loop *loop = &q->worker->loop;
+    mk_err e = 0;
+    if (wanted == q->waits)
+        return;
+    if (!wanted)
+        mk_loop_remove(loop, mailbox_of(q)->send_fd);
+    else if ((e = mk_loop_add(loop, mailbox_of(q)->send_fd, &q->room, EPOLLOUT)))
+        complain(q, e);
+    if (e)
+        mk_buf_free(&q->records);
+    else
+        q->waits = wanted;
+}
+
+/* As many messages as a packet takes, one at least. */
+static mk_str first_packet(mk_str records)
+{
+    mk_str rest = records, message;
+    struct head head;
+    size_t len = 0;
+    while (records.len - rest.len <= PACKET_MAX && (len = records.len - rest.len) < records.len)
+        (void)cut(&rest, &head, &message);
+    return mk_str_first(records, len);
+}
+
+static void flush(struct mk_mail_queue *q)
+{
+    mk_str rest = mk_buf_str(&q->records);
+    mk_err e = 0;
+    while (rest.len && e != -EAGAIN) {
+        mk_str packet = first_packet(rest);
+        e = send(mailbox_of(q)->send_fd, packet.p, packet.len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0
+                ? mk_err_last()
+                : 0;
+        if (e && e != -EAGAIN)
+            complain(q, e);
+        rest = mk_str_skip(rest, e == -EAGAIN ? 0 : packet.len);
+    }
+    mk_buf_drop(&q->records, q->records.len - rest.len);
+    if (!rest.len && q->records.cap > KEPT_MAX)
+        mk_buf_free(&q->records);
+    wait_for_room(q, rest.len > 0);
+}
+
+static void on_room(struct mk_watch *watch, uint32_t events)
+{
+    (void)events;
+    flush(MK_CONTAINER(watch, struct mk_mail_queue, room));
+}
+
+static void send_gathered(struct mk_task *t)
+{
+    struct mk_worker *w = MK_CONTAINER(t, struct mk_worker, mail.send);
+    w->mail.sends = false;
+    for (unsigned i = 0; i < w->count; i++)
+        if (w->mail.queues[i].records.len && !w->mail.queues[i].waits)
+            flush(&w->mail.queues[i]);
+}
+
+/* ---- What plugins call ---- */
+
+static mk_err add(struct mk_mail_queue *q, const struct head *head, mk_str message)
+{
+    if (q->records.len + sizeof *head + message.len > WAITING_MAX)
+        return -EAGAIN;
+    if (!mk_buf_reserve(&q->records, sizeof *head + message.len)) {
+        q->records.failed = false;
+        return -ENOMEM;
+    }
+    mk_buf_add(&q->records, mk_str_of((const char *)head, sizeof *head));
+    mk_buf_add(&q->records, message);
+    return 0;
+}
+
+static mk_err add_to_own(struct mk_worker *w, const struct head *head, mk_str message)
+{
+    mk_err e = w->ending ? 0 : add(&w->mail.queues[w->count], head, message);
+    if (!e && !w->ending && !w->mail.hears) {
+        w->mail.hears = true;
+        mk_loop_defer(&w->loop, &w->mail.hear);
+    }
+    return e;
+}
+
+static mk_err add_to_other(struct mk_worker *w, unsigned to, const struct head *head, mk_str message)
+{
+    mk_err e = add(&w->mail.queues[to], head, message);
+    if (!e && !w->mail.sends) {
+        w->mail.sends = true;
+        mk_loop_defer_to_last(&w->loop, &w->mail.send);
+    }
+    return e;
+}
+
+static mk_err make_queues(struct mk_worker *w)
+{
+    struct mk_mail *m = &w->mail;
+    if (m->queues)
+        return 0;
+    m->queues = mk_mem_alloc((w->count + 1) * sizeof *m->queues);
+    for (unsigned i = 0; m->queues && i <= w->count; i++)
+        m->queues[i] = (struct mk_mail_queue){
+            .worker = w, .room = {.on_ready = on_room}, .records = mk_buf_growing(WAITING_MAX)};
+    return m->queues ? 0 : -ENOMEM;
+}
+
+/* To the worker of that place, or to all but us. Those that are behind miss it. */
+static void add_to_others(struct mk_worker *w, int to, const struct head *head, mk_str message)
+{
+    for (unsigned i = 0; i < w->generation->n_mailboxes; i++) {
+        bool is_other = i != w->index || w->mail.replaced;
+        mk_err e = is_other && (to == MK_TO_ALL || to == (int)i) ? add_to_other(w, i, head, message) : 0;
+        if (e)
+            complain(&w->mail.queues[i], e);
+    }
+}
+
+int mk_worker_send(struct mk_worker *w, const struct mk_plugin *plugin, int to, mk_str message)
+{
+    const struct head head = {.len = (uint32_t)message.len,
+                              .plugin = (uint32_t)mk_plugins_place(w->generation, plugin)};
+    bool is_connected = w->generation->n_mailboxes || w->master_fd >= 0;
+    if (message.len > MESSAGE_MAX)
+        return -EMSGSIZE;
+    if (to != MK_TO_ALL && (to < 0 || (unsigned)to >= w->count))
+        return -EINVAL;
+    mk_err e = make_queues(w);
+    if (!e && to >= 0 && to != (int)w->index)
+        e = w->generation->n_mailboxes ? add_to_other(w, (unsigned)to, &head, message) : 0;
+    else if (!e && !(e = add_to_own(w, &head, message)))
+        add_to_others(w, to, &head, message);
+    return e || is_connected ? e : -ENOTCONN;
+}
+
+/* ---- Life ---- */
+
+void mk_worker_mail_init(struct mk_worker *w)
+{
+    w->mail = (struct mk_mail){
+        .arrival = {.on_ready = on_arrival}, .send = {.run = send_gathered}, .hear = {.run = hear_ourselves}};
+}
+
+mk_err mk_worker_mail_start(struct mk_worker *w)
+{
+    MK_ASSERT(!w->generation->n_mailboxes || w->generation->n_mailboxes == w->count);
+    return w->generation->n_mailboxes ? mk_loop_add(&w->loop, w->generation->mailboxes[w->index].receive_fd,
+                                                    &w->mail.arrival, EPOLLIN)
+                                      : 0;
+}
+
+void mk_worker_mail_leave(struct mk_worker *w)
+{
+    if (w->generation->n_mailboxes && !w->mail.replaced)
+        mk_loop_remove(&w->loop, w->generation->mailboxes[w->index].receive_fd);
+    w->mail.replaced = true;
+}
+
+void mk_worker_mail_fini(struct mk_worker *w)
+{
+    for (unsigned i = 0; w->mail.queues && i <= w->count; i++)
+        mk_buf_free(&w->mail.queues[i].records);
+    mk_mem_free(w->mail.queues);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker from inside. */
+#ifndef MK_WORKER_WORKER_TYPE_H
+#define MK_WORKER_WORKER_TYPE_H
+
+#include "net/inbox.h"
+#include "net/threads.h"
+#include "proto/acceptor.h"
+#include "setup/accesslog.h"
+#include "setup/generation.h"
+#include "setup/logwriter.h"
+#include "worker/child_type.h"
+#include "worker/places.h"
+
+/* Messages to the worker of one place, or to ourselves. */
+struct mk_mail_queue {
+    struct mk_worker *worker;
+    struct mk_buf records;  /* not sent yet */
+    struct mk_watch room;   /* in its mailbox */
+    bool waits;             /* for that */
+    uint64_t complained_ms; /* when lost messages were last reported; 0: never */
+};
+
+struct mk_mail {
+    struct mk_mail_queue *queues; /* one for each place, then that to ourselves; NULL: none was needed yet */
+    struct mk_watch arrival;
+    struct mk_task send, hear;
+    bool sends, hears; /* these are in the lists of the loop */
+    bool replaced;     /* another worker receives what is for our place */
+};
+
+struct mk_worker {
+    struct mk_generation *generation;
+    unsigned index, count;
+    struct mk_places places;
+    struct mk_loop loop;
+    struct mk_limits limits;
+    struct mk_web web;
+    struct mk_service service;
+    struct mk_access_clock clock;
+    struct mk_logwriter *logs;   /* by the index of the log */
+    struct mk_timer flush_timer; /* runs while a log has pending lines */
+    struct mk_timer drain_timer;
+    struct mk_acceptor *acceptors;
+    size_t n_acceptors;
+    struct mk_threads aside; /* for plugins: a slow plugin must not delay files */
+    struct mk_inbox inbox;
+    struct mk_children children;
+    int master_fd; /* our end of the control channel, owned by the process; -1: there is no master */
+    struct mk_mail mail;
+    bool draining;
+    bool ending;      /* no more thread work or messages to ourselves are started */
+    size_t n_started; /* plugins, in their order */
+    void *plugin_data[MK_PLUGINS_MAX];
+};
+
+#endif

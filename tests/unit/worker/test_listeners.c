@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/listeners.h"
+
+#include <stdlib.h>
+
+#include "os/sock.h"
+#include "unit/folder.h"
+#include "unit/test.h"
+
+enum { WANTED_MAX = 4 };
+
+static struct mk_listeners l;
+static struct mk_listen wanted_at[WANTED_MAX];
+static struct mk_listens wanted = {.at = wanted_at};
+static struct folder folder;
+static unsigned n_logged;
+
+static void on_log(struct mk_log *log, enum mk_log_level level, mk_str text)
+{
+    (void)log;
+    (void)level;
+    (void)text;
+    n_logged++;
+}
+
+static struct mk_log log_of_test = {.level = MK_LOG_DEBUG, .write = on_log};
+
+static int start(void **state)
+{
+    (void)state;
+    memset(&l, 0, sizeof l);
+    wanted.n = 0;
+    n_logged = 0;
+    folder_init(&folder);
+    unsetenv("MONKEY_SOCKETS");
+    unsetenv("LISTEN_FDS");
+    unsetenv("LISTEN_PID");
+    return 0;
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_listeners_close_all(&l, true);
+    folder_fini(&folder);
+    return 0;
+}
+
+static struct mk_addr addr(const char *text)
+{
+    struct mk_addr a;
+    assert_int_equal(mk_addr_parse(mk_str_from_c(text), MK_STR("127.0.0.1"), &a), 0);
+    return a;
+}
+
+static struct mk_addr unix_addr(const char *name)
+{
+    char text[128];
+    snprintf(text, sizeof text, "unix:%s/%s", folder.path, name);
+    return addr(text);
+}
+
+static void want(struct mk_addr a)
+{
+    wanted_at[wanted.n++] = (struct mk_listen){.addr = a, .written = MK_STR("?")};
+}
+
+static mk_err open_wanted(unsigned workers)
+{
+    const struct mk_listen *failed = NULL;
+    mk_err e = mk_listeners_open(&l, &wanted, workers, &failed);
+    assert_int_equal(failed != NULL, e != 0);
+    return e;
+}
+
+/* The address that the kernel chose. */
+static struct mk_addr open_any_port(unsigned workers)
+{
+    want(addr("0"));
+    assert_int_equal(open_wanted(workers), 0);
+    mk_listeners_close_unwanted(&l, true);
+    return l.at[l.n - 1].addr;
+}
+
+static bool is_there(const char *name)
+{
+    return faccessat(folder.fd, name, F_OK, 0) == 0;
+}
+
+/* ---- Workers and their sockets ---- */
+
+static void each_socket_has_a_worker_and_each_worker_has_one(void **state)
+{
+    (void)state;
+    int fds[1];
+    for (unsigned sockets = 1; sockets <= 20; sockets++)
+        for (unsigned workers = 1; workers <= 20; workers++) {
+            const struct mk_listener one = {.fds = fds, .n_fds = sockets};
+            unsigned of_socket[20] = {0};
+            for (unsigned w = 0; w < workers; w++) {
+                unsigned n = 0;
+                for (unsigned s = 0; s < sockets; s++) {
+                    bool serves = mk_listener_serves(&one, s, w, workers);
+                    n += serves;
+                    of_socket[s] += serves;
+                }
+                assert_true(n > 0);
+                if (sockets == workers)
+                    assert_int_equal(n, 1);
+            }
+            for (unsigned s = 0; s < sockets; s++)
+                assert_true(of_socket[s] > 0);
+        }
+}
+
+/* ---- Opening and closing ---- */
+
+static void an_address_has_a_socket_for_each_worker(void **state)
+{
+    (void)state;
+    struct mk_addr a = open_any_port(3);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.at[0].n_fds, 3);
+    assert_false(l.at[0].shared);
+    assert_true(mk_addr_port(&a) > 0);
+    for (unsigned i = 0; i < 3; i++) {
+        struct mk_addr got;
+        assert_int_equal(mk_addr_of_socket(l.at[0].fds[i], &got), 0);
+        assert_true(mk_addr_eq(&got, &a));
+        assert_true(fcntl(l.at[0].fds[i], F_GETFD) & FD_CLOEXEC);
+    }
+    assert_int_equal(open_wanted(5), 0); /* more workers, more sockets; nothing is reopened */
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.at[0].n_fds, 5);
+    assert_int_equal(open_wanted(2), 0);
+    assert_int_equal(l.at[0].n_fds, 5); /* fewer are no reason to lose what waits in a queue */
+}
+
+static void a_unix_socket_is_shared(void **state)
+{
+    (void)state;
+    want(unix_addr("s"));
+    assert_int_equal(open_wanted(4), 0);
+    assert_int_equal(l.at[0].n_fds, 1);
+    assert_true(l.at[0].shared);
+    assert_true(is_there("s"));
+    mk_listeners_close_all(&l, false);
+    assert_true(is_there("s"));
+    assert_int_equal(open_wanted(4), 0);
+    mk_listeners_close_all(&l, true);
+    assert_false(is_there("s"));
+}
+
+static void what_is_not_wanted_any_more_is_closed(void **state)
+{
+    (void)state;
+    want(unix_addr("a"));
+    want(unix_addr("b"));
+    assert_int_equal(open_wanted(1), 0);
+    wanted.n = 0;
+    want(unix_addr("b"));
+    want(unix_addr("c"));
+    assert_int_equal(open_wanted(1), 0);
+    assert_int_equal(l.n, 3); /* until it is certain */
+    mk_listeners_close_unwanted(&l, true);
+    assert_int_equal(l.n, 2);
+    assert_true(!is_there("a") && is_there("b") && is_there("c"));
+}
+
+static void what_fails_changes_nothing(void **state)
+{
+    (void)state;
+    struct mk_sock_options o = {.backlog = 1};
+    struct mk_addr any = addr("0"), taken;
+    int other = -1;
+    assert_int_equal(mk_sock_listen(&any, &o, &other), 0);
+    assert_int_equal(mk_addr_of_socket(other, &taken), 0);
+    want(unix_addr("a"));
+    want(unix_addr("b"));
+    assert_int_equal(open_wanted(2), 0);
+    mk_listeners_close_unwanted(&l, true);
+    wanted.n = 0;
+    want(unix_addr("b"));
+    want(unix_addr("c"));
+    want(taken);
+    assert_int_equal(open_wanted(3), -EADDRINUSE);
+    assert_int_equal(l.n, 2);
+    assert_true(l.at[0].wanted && l.at[1].wanted); /* as before: workers may be replaced */
+    assert_true(is_there("a") && is_there("b"));
+    close(other);
+}
+
+static void sockets_of_what_failed_are_closed(void **state)
+{
+    (void)state;
+    struct mk_addr a = open_any_port(2);
+    wanted.n = 0;
+    want(a);
+    want(unix_addr("no/such/folder"));
+    assert_int_equal(open_wanted(5), -ENOENT);
+    assert_int_equal(l.n, 1);
+    assert_int_equal(l.at[0].n_fds, 2);
+}
+
+static void a_port_is_not_taken_from_another(void **state)
+{
+    (void)state;
+    struct mk_sock_options o = {.backlog = 1, .reuse_port = true};
+    struct mk_addr any = addr("0"), taken;
+    int other = -1;
+    assert_int_equal(mk_sock_listen(&any, &o, &other), 0);
+    assert_int_equal(mk_addr_of_socket(other, &taken), 0);
+    want(taken);
+    assert_int_equal(open_wanted(1), -EADDRINUSE);
+    close(other);
+    assert_int_equal(open_wanted(1), 0);
+}
+
+static void sockets_of_workers_that_never_were_are_closed(void **state)
+{
+    (void)state;
+    open_any_port(2);
+    assert_int_equal(open_wanted(5), 0);
+    assert_int_equal(l.at[0].n_fds, 5);
+    mk_listeners_close_new(&l);
+    assert_int_equal(l.at[0].n_fds, 2);
+}
+
+static bool listens(int fd)
+{
+    int on = 0;
+    socklen_t len = sizeof on;
+    assert_int_equal(getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &on, &len), 0);
+    return on;
+}
+
+static void beside_those_that_serve_a_worker_begins_itself(void **state)
+{
+    (void)state;
+    open_any_port(2);
+    assert_int_equal(open_wanted(3), 0);
+    int new = l.at[0].fds[2];
+    assert_true(listens(l.at[0].fds[0]) && listens(l.at[0].fds[1]) && !listens(new));
+    assert_int_equal(mk_sock_begin(new, 1), 0);
+    assert_int_equal(mk_sock_begin(new, 1), 0);
+    assert_true(listens(new));
+}
+
+/* ---- Handing over ---- */
+
+static void a_successor_takes_over(void **state)
+{
+    (void)state;
+    char text[256];
+    struct mk_buf out = mk_buf_fixed(text, sizeof text - 1);
+    struct mk_listeners heir = {.n = 0};
+    open_any_port(3);
+    want(unix_addr("s"));
+    assert_int_equal(open_wanted(3), 0);
+    mk_listeners_export(&l, &out, true);
+    text[out.len] = '\0';
+    for (unsigned i = 0; i < l.n; i++)
+        for (unsigned j = 0; j < l.at[i].n_fds; j++)
+            assert_int_equal(fcntl(l.at[i].fds[j], F_GETFD), 0); /* they survive an exec */
+    assert_true(mk_str_starts(mk_buf_str(&out), MK_STR("MONKEY_SOCKETS=")));
+    assert_int_equal(setenv("MONKEY_SOCKETS", strchr(text, '=') + 1, 1), 0);
+    mk_listeners_inherit(&heir, &log_of_test);
+    assert_null(getenv("MONKEY_SOCKETS"));
+    assert_int_equal(n_logged, 0);
+    assert_int_equal(heir.n, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_true(mk_addr_eq(&heir.at[i].addr, &l.at[i].addr));
+        assert_int_equal(heir.at[i].n_fds, l.at[i].n_fds);
+        assert_int_equal(heir.at[i].shared, l.at[i].shared);
+        assert_true(fcntl(heir.at[i].fds[0], F_GETFD) & FD_CLOEXEC);
+    }
+    const struct mk_listen *failed;
+    assert_int_equal(mk_listeners_open(&heir, &wanted, 3, &failed), 0); /* port 0 is the port it was */
+    assert_int_equal(heir.n, 2);
+    mk_listeners_export(&l, &out, false);
+    assert_true(fcntl(l.at[0].fds[0], F_GETFD) & FD_CLOEXEC);
+    for (unsigned i = 0; i < heir.n; i++)
+        for (unsigned j = 0; j < heir.at[i].n_fds; j++)
+            heir.at[i].fds[j] = -1; /* here both are one process */
+    mk_listeners_close_all(&heir, true);
+    assert_true(is_there("s")); /* it is not his yet */
+}
+
+static void what_is_no_listener_is_passed_over(void **state)
+{
+    (void)state;
+    char list[64];
+    int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    snprintf(list, sizeof list, "%d,999,x,-1,0,1,2,", file);
+    assert_int_equal(setenv("MONKEY_SOCKETS", list, 1), 0);
+    mk_listeners_inherit(&l, &log_of_test);
+    assert_int_equal(l.n, 0);
+    assert_int_equal(n_logged, 2); /* those that look like one: the file, and 999 */
+    close(file);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_socket_has_a_worker_and_each_worker_has_one),
+        cmocka_unit_test_setup_teardown(an_address_has_a_socket_for_each_worker, start, stop),
+        cmocka_unit_test_setup_teardown(a_unix_socket_is_shared, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_not_wanted_any_more_is_closed, start, stop),
+        cmocka_unit_test_setup_teardown(what_fails_changes_nothing, start, stop),
+        cmocka_unit_test_setup_teardown(sockets_of_what_failed_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(a_port_is_not_taken_from_another, start, stop),
+        cmocka_unit_test_setup_teardown(sockets_of_workers_that_never_were_are_closed, start, stop),
+        cmocka_unit_test_setup_teardown(beside_those_that_serve_a_worker_begins_itself, start, stop),
+        cmocka_unit_test_setup_teardown(a_successor_takes_over, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_no_listener_is_passed_over, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker without a process: it serves a configuration wherever its loop is turned. */
+#include "worker/worker.h"
+
+#include <sys/socket.h>
+
+#include "os/sock.h"
+#include "unit/setup/configured.h"
+
+static struct configured c;
+static struct mk_worker w;
+static struct mk_counters counters;
+static struct mk_addr where;
+static int listener, client;
+
+static int start(void **state)
+{
+    (void)state;
+    const struct mk_sock_options o = {.backlog = 16};
+    configured_init(&c);
+    client = -1;
+    memset(&counters, 0, sizeof counters);
+    assert_int_equal(mk_addr_parse(MK_STR("127.0.0.1:0"), MK_STR(""), &where), 0);
+    assert_int_equal(mk_sock_listen(&where, &o, &listener), 0);
+    return mk_addr_of_socket(listener, &where);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    mk_fd_close(&client);
+    mk_fd_close(&listener);
+    configured_fini(&c);
+    return 0;
+}
+
+static void serve(const char *text)
+{
+    configured_expect(&c, text);
+    const struct mk_worker_options o = {.generation = c.g,
+                                        .workers = 1,
+                                        .counters = &counters,
+                                        .listeners = &(struct mk_worker_socket){.fd = listener},
+                                        .n_listeners = 1};
+    assert_int_equal(mk_worker_init(&w, &o), 0);
+}
+
+static void turn(int times)
+{
+    for (int i = 0; i < times; i++)
+        assert_int_equal(mk_loop_turn(&w.loop, 5), 0);
+}
+
+static void send_request(const char *target)
+{
+    char request[256];
+    int len = snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", target);
+    if (client < 0) {
+        client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        assert_int_equal(connect(client, &where.any, where.len), 0);
+    }
+    assert_int_equal(send(client, request, (size_t)len, 0), len);
+}
+
+static void ask(const char *target)
+{
+    send_request(target);
+    turn(5);
+}
+
+static mk_str hear(void)
+{
+    static char room[4096];
+    ssize_t n = recv(client, room, sizeof room, MSG_DONTWAIT);
+    return mk_str_of(room, n > 0 ? (size_t)n : 0);
+}
+
+#define HOST "[HOST]\n    DocumentRoot site\n"
+
+static void files_of_the_configuration_are_served(void **state)
+{
+    (void)state;
+    serve(HOST);
+    ask("/");
+    mk_str heard = hear();
+    assert_true(mk_str_starts(heard, MK_STR("HTTP/1.1 200 OK\r\n")));
+    assert_true(mk_str_ends(heard, MK_STR("\r\n\r\nindex")));
+    assert_contains(heard, "Server: Monkey/" MK_VERSION "\r\n");
+    assert_int_equal(counters.requests, 1);
+    mk_worker_fini(&w);
+    assert_int_equal(counters.by_class[2], 1);
+}
+
+static void limits_are_those_of_the_configuration(void **state)
+{
+    (void)state;
+    serve(
+        "[SERVER]\n    Timeout 3\n    KeepAliveTimeout 2\n    HandlerTimeout unlimited\n    MaxBodySize 5M\n"
+        "    MaxRequestSize 7\n    MaxHeadSize 1K\n    MaxURISize 512\n    MaxFields 9\n    MaxConnections "
+        "33\n"
+        "    MaxConnectionsPerAddress 4\n    OverCapacity TooBusy\n    KeepAlive off\n    HideVersion on\n"
+        "    MaxKeepAliveRequest 6\n    FDT off\n" HOST);
+    assert_int_equal(w.limits.head_ms, 3000);
+    assert_int_equal(w.limits.idle_ms, 2000);
+    assert_int_equal(w.limits.request.content_max, 5 << 20);
+    assert_int_equal(w.limits.request_max, 7 * 1024);
+    assert_int_equal(w.limits.head.head_max, 1024);
+    assert_int_equal(w.limits.head.target_max, 512);
+    assert_int_equal(w.limits.head.fields_max, 9);
+    assert_int_equal(w.limits.connections_max, 33);
+    assert_int_equal(w.limits.per_peer_max, 4);
+    assert_int_equal(w.limits.requests_max, 6);
+    assert_int_equal(w.limits.overcapacity, MK_OVERCAPACITY_TOOBUSY);
+    assert_false(w.limits.keep_alive);
+    assert_int_equal(w.web.files.limits.files, 0);
+    ask("/");
+    assert_contains(hear(), "Server: Monkey\r\n");
+    mk_worker_fini(&w);
+}
+
+static void requests_are_logged_before_long(void **state)
+{
+    (void)state;
+    char path[PATH_MAX], room[1024];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    serve("[SERVER]\n    AccessLog access.log\n" HOST);
+    ask("/x");
+    folder_path(&c.folder, "access.log", path);
+    assert_int_equal(mk_file_read_all(path, &text), 0);
+    assert_int_equal(text.len, 0); /* gathered */
+    mk_worker_flush_logs(&w);
+    assert_int_equal(mk_file_read_all(path, &text), 0);
+    assert_contains(mk_buf_str(&text), "127.0.0.1 - - [");
+    assert_contains(mk_buf_str(&text), "\"GET /x HTTP/1.1\" 404 ");
+    ask("/y");
+    mk_worker_fini(&w); /* the last lines are not lost */
+    mk_buf_clear(&text);
+    assert_int_equal(mk_file_read_all(path, &text), 0);
+    assert_contains(mk_buf_str(&text), "\"GET /y HTTP/1.1\" 404 ");
+}
+
+static void a_draining_worker_answers_and_ends(void **state)
+{
+    (void)state;
+    serve(HOST);
+    ask("/");
+    assert_true(hear().len > 0);
+    mk_worker_drain(&w, true);
+    mk_worker_drain(&w, true);
+    turn(3);
+    assert_false(w.loop.stopped); /* the client may have asked already */
+    ask("/");
+    assert_contains(hear(), "Connection: close\r\n");
+    mk_fd_close(&client);
+    assert_int_equal(mk_worker_run(&w), 0); /* it ends by itself */
+    mk_worker_fini(&w);
+}
+
+static void a_draining_worker_does_not_wait_for_ever(void **state)
+{
+    (void)state;
+    serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
+    ask("/");
+    mk_worker_drain(&w, true);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+}
+
+static void without_an_heir_what_waits_is_answered(void **state)
+{
+    (void)state;
+    serve("[SERVER]\n    KeepAlive off\n    DrainTimeout 5\n" HOST);
+    send_request("/");
+    int first = client;
+    client = -1;
+    send_request("/");
+    shutdown(first, SHUT_WR);
+    mk_worker_drain(&w, false);
+    assert_false(w.loop.stopped);
+    turn(3);
+    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    mk_fd_close(&client);
+    client = first;
+    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    mk_fd_close(&client);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+}
+
+static void an_heir_finds_what_waits(void **state)
+{
+    (void)state;
+    serve(HOST);
+    send_request("/");
+    mk_worker_drain(&w, true);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+    assert_int_equal(counters.accepted, 0);
+    serve(HOST);
+    turn(5);
+    assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
+    mk_worker_fini(&w);
+}
+
+static void without_connections_draining_is_over(void **state)
+{
+    (void)state;
+    serve(HOST);
+    mk_worker_drain(&w, true);
+    assert_int_equal(mk_worker_run(&w), 0);
+    mk_worker_fini(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(files_of_the_configuration_are_served, start, stop),
+        cmocka_unit_test_setup_teardown(limits_are_those_of_the_configuration, start, stop),
+        cmocka_unit_test_setup_teardown(requests_are_logged_before_long, start, stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_answers_and_ends, start, stop),
+        cmocka_unit_test_setup_teardown(a_draining_worker_does_not_wait_for_ever, start, stop),
+        cmocka_unit_test_setup_teardown(without_an_heir_what_waits_is_answered, start, stop),
+        cmocka_unit_test_setup_teardown(an_heir_finds_what_waits, start, stop),
+        cmocka_unit_test_setup_teardown(without_connections_draining_is_over, start, stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
