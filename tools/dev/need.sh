@@ -30,6 +30,7 @@ full    libcrypt-dev     pkg-config libcrypt
 full    nettle-dev       pkg-config nettle
 full    libcurl4-openssl-dev pkg-config libcurl
 full    libjansson-dev   pkg-config jansson
+full    libqrencode-dev  pkg-config libqrencode
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A key of signed tokens: signs and checks bytes, knows nothing of tokens. */
+#ifndef DUDA_CRYPTO_KEY_H
+#define DUDA_CRYPTO_KEY_H
+
+#include <duda/crypto.h>
+
+/* The longest signature: RSA of 8192 bits. */
+enum { DUDA_KEY_SIGNATURE_MAX = 1024, DUDA_KEY_ID_MAX = 255 };
+
+/* As `alg` of a header names it. */
+mk_str duda_key_algorithm(const struct duda_jwt_key *key);
+mk_str duda_key_id(const struct duda_jwt_key *key);
+/* 0, -EINVAL (a public key), -ENOMEM. */
+int duda_key_sign(const struct duda_jwt_key *key, mk_str data, uint8_t *out, size_t *len);
+/* 0, -EKEYREJECTED, -ENOMEM. */
+int duda_key_verify(const struct duda_jwt_key *key, mk_str data, mk_str signature);
+
+#endif

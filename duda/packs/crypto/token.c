@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signed tokens: JWT (RFC 7519) in the compact form of JWS (RFC 7515). Nothing of a token is believed before
+ * its signature is right. */
+#include <duda/crypto.h>
+#include <errno.h>
+#include <jansson.h>
+
+#include "key.h"
+
+enum { CLAIMS_MAX = 16 * 1024, TOKEN_MAX = 32 * 1024 };
+
+/* A JSON object of which each name has one value; NULL: it is none. */
+static json_t *read_object(mk_str text)
+{
+    json_t *json = json_loadb(text.p, text.len, JSON_REJECT_DUPLICATES, NULL);
+    if (json_is_object(json))
+        return json;
+    json_decref(json);
+    return NULL;
+}
+
+static mk_str text_of(const json_t *json)
+{
+    return json_is_string(json) ? mk_str_of(json_string_value(json), json_string_length(json)) : MK_ABSENT;
+}
+
+int duda_jwt_sign(struct mk_buf *out, const struct duda_jwt_key *key, mk_str claims)
+{
+    uint8_t signature[DUDA_KEY_SIGNATURE_MAX];
+    char room[DUDA_KEY_ID_MAX * 6 + 64];
+    struct mk_buf head = mk_buf_fixed(room, sizeof room);
+    size_t len = 0, begin = out->len;
+    if (claims.len > CLAIMS_MAX)
+        return -EMSGSIZE;
+    json_t *json = read_object(claims);
+    if (!json)
+        return -EINVAL;
+    json_decref(json);
+    mk_buf_addf(&head, "{\"alg\":\"%.*s\",\"typ\":\"JWT\"", MK_STR_ARG(duda_key_algorithm(key)));
+    if (duda_key_id(key).p) {
+        mk_buf_add(&head, MK_STR(",\"kid\":"));
+        mk_json_string(&head, duda_key_id(key));
+    }
+    mk_buf_add_char(&head, '}');
+    duda_base64url_encode(out, mk_buf_str(&head));
+    mk_buf_add_char(out, '.');
+    duda_base64url_encode(out, claims);
+    if (head.failed || out->failed)
+        return -ENOMEM;
+    int e = duda_key_sign(key, mk_str_skip(mk_buf_str(out), begin), signature, &len);
+    if (e)
+        return e;
+    mk_buf_add_char(out, '.');
+    duda_base64url_encode(out, mk_str_of((const char *)signature, len));
+    return out->failed ? -ENOMEM : 0;
+}
+
+/* The key decides: a header that names another algorithm is no reason to use it. */
+static int check_head(mk_str text, const struct duda_jwt_key *key)
+{
+    json_t *json = read_object(text);
+    int e = 0;
+    if (!json || json_object_get(json, "crit"))
+        e = -EBADMSG;
+    else if (!mk_str_eq(text_of(json_object_get(json, "alg")), duda_key_algorithm(key)))
+        e = -EKEYREJECTED;
+    else if (duda_key_id(key).p && !mk_str_eq(text_of(json_object_get(json, "kid")), duda_key_id(key)))
+        e = -EKEYREJECTED;
+    json_decref(json);
+    return e;
+}
+
+/* NumericDate (RFC 7519, section 2): seconds, maybe with a part of one. */
+static bool time_of(const json_t *json, double *out)
+{
+    *out = json_number_value(json);
+    return json_is_number(json);
+}
+
+static bool is_for(const json_t *audience, mk_str us)
+{
+    size_t i;
+    json_t *one;
+    if (!json_is_array(audience))
+        return audience && mk_str_eq(text_of(audience), us);
+    json_array_foreach(audience, i, one) if (mk_str_eq(text_of(one), us)) return true;
+    return false;
+}
+
+static int check_claims(const json_t *json, const struct duda_jwt_rules *rules)
+{
+    const json_t *expires = json_object_get(json, "exp"), *begins = json_object_get(json, "nbf");
+    double at = 0;
+    if (expires ? !time_of(expires, &at) : !rules->eternal)
+        return -EKEYEXPIRED;
+    if (expires && at + rules->leeway <= (double)rules->now)
+        return -EKEYEXPIRED;
+    if (begins && (!time_of(begins, &at) || at - rules->leeway > (double)rules->now))
+        return -EAGAIN;
+    if (rules->issuer.p && !mk_str_eq(text_of(json_object_get(json, "iss")), rules->issuer))
+        return -EACCES;
+    if (rules->audience.p && !is_for(json_object_get(json, "aud"), rules->audience))
+        return -EACCES;
+    return 0;
+}
+
+static int check_parts(struct mk_buf *claims, struct mk_buf *room, const struct duda_jwt_key *key,
+                       mk_str token, const struct duda_jwt_rules *rules)
+{
+    mk_str rest = token, head = mk_str_cut(&rest, '.'), body = mk_str_cut(&rest, '.');
+    mk_str data = mk_str_first(token, head.len + 1 + body.len);
+    if (!rest.p || !duda_base64url_decode(room, head))
+        return -EBADMSG;
+    int e = check_head(mk_buf_str(room), key);
+    if (e)
+        return e;
+    mk_buf_clear(room);
+    if (!duda_base64url_decode(room, rest))
+        return -EBADMSG;
+    e = duda_key_verify(key, data, mk_buf_str(room));
+    if (e)
+        return e;
+    mk_buf_clear(room);
+    if (!duda_base64url_decode(room, body))
+        return -EBADMSG;
+    json_t *json = read_object(mk_buf_str(room));
+    e = json ? check_claims(json, rules) : -EBADMSG;
+    json_decref(json);
+    if (!e)
+        mk_buf_add(claims, mk_buf_str(room));
+    return !e && claims->failed ? -ENOMEM : e;
+}
+
+int duda_jwt_check(struct mk_buf *claims, const struct duda_jwt_key *key, mk_str token,
+                   const struct duda_jwt_rules *rules)
+{
+    struct mk_buf room = mk_buf_growing(TOKEN_MAX);
+    if (token.len > TOKEN_MAX)
+        return -EBADMSG;
+    int e = check_parts(claims, &room, key, token, rules);
+    mk_buf_free(&room);
+    return e;
+}

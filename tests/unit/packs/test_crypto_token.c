@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens of each algorithm are accepted by their key and by no other; what attackers try is refused. */
+#include <duda/crypto.h>
+#include <errno.h>
+#include <openssl/ec.h>
+#include <openssl/pem.h>
+
+#include "unit/test.h"
+
+static const char secret[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+static char room[65536];
+
+struct pems {
+    mk_str private, public;
+};
+
+static mk_str of_bio(BIO *bio)
+{
+    static char rooms[8][4096];
+    static unsigned turn;
+    char *at = rooms[turn++ % 8];
+    int n = BIO_read(bio, at, 4096);
+    BIO_free(bio);
+    assert_true(n > 0);
+    return mk_str_of(at, (size_t)n);
+}
+
+static struct pems make_pair(EVP_PKEY *pair)
+{
+    BIO *private = BIO_new(BIO_s_mem()), *public = BIO_new(BIO_s_mem());
+    assert_non_null(pair);
+    assert_int_equal(PEM_write_bio_PrivateKey(private, pair, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(PEM_write_bio_PUBKEY(public, pair), 1);
+    EVP_PKEY_free(pair);
+    return (struct pems){of_bio(private), of_bio(public)};
+}
+
+static struct duda_jwt_key *hmac_key(const char *id)
+{
+    struct duda_jwt_key *key = duda_jwt_key_new(DUDA_JWT_HS256, mk_str_from_c(id), mk_str_from_c(secret));
+    assert_non_null(key);
+    return key;
+}
+
+static mk_str sign(const struct duda_jwt_key *key, const char *claims)
+{
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(duda_jwt_sign(&out, key, mk_str_from_c(claims)), 0);
+    return mk_buf_str(&out);
+}
+
+static int check(const struct duda_jwt_key *key, mk_str token, struct duda_jwt_rules rules)
+{
+    static char space[32768];
+    struct mk_buf claims = mk_buf_fixed(space, sizeof space);
+    rules.now = rules.now ? rules.now : 1000;
+    int e = duda_jwt_check(&claims, key, token, &rules);
+    assert_true(e ? claims.len == 0 : claims.len > 0);
+    return e;
+}
+
+static void round_trip(enum duda_jwt_algorithm algorithm, struct pems pems)
+{
+    struct duda_jwt_key *private = duda_jwt_key_new(algorithm, MK_ABSENT, pems.private);
+    struct duda_jwt_key *public = duda_jwt_key_new(algorithm, MK_ABSENT, pems.public);
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct duda_jwt_rules rules = {0};
+    assert_non_null(private);
+    assert_non_null(public);
+    assert_int_equal(duda_jwt_sign(&out, public, MK_STR("{}")), -EINVAL);
+    mk_str token = sign(private, "{\"exp\":2000}");
+    assert_int_equal(check(public, token, rules), 0);
+    assert_int_equal(check(private, token, rules), 0);
+    room[token.len - 10] = room[token.len - 10] == 'A' ? 'B' : 'A';
+    assert_int_equal(check(public, token, rules), -EKEYREJECTED);
+    assert_true(check(public, mk_str_first(token, token.len - 12), rules) < 0);
+    duda_jwt_key_free(private);
+    duda_jwt_key_free(public);
+}
+
+static void test_pairs(void **state)
+{
+    (void)state;
+    round_trip(DUDA_JWT_RS256, make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048)));
+    round_trip(DUDA_JWT_EDDSA, make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "ED25519")));
+    for (int i = 0; i < 20; i++) /* of some, a number begins with zeroes */
+        round_trip(DUDA_JWT_ES256, make_pair(EVP_EC_gen("P-256")));
+}
+
+static void test_keys(void **state)
+{
+    struct pems curve = make_pair(EVP_EC_gen("P-384")),
+                weak = make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024));
+    (void)state;
+    assert_null(duda_jwt_key_new(DUDA_JWT_ES256, MK_ABSENT, curve.private));
+    assert_null(duda_jwt_key_new(DUDA_JWT_RS256, MK_ABSENT, weak.private));
+    assert_null(duda_jwt_key_new(DUDA_JWT_RS256, MK_ABSENT, curve.public));
+    assert_null(duda_jwt_key_new(DUDA_JWT_HS256, MK_ABSENT, MK_STR("short")));
+    assert_null(duda_jwt_key_new(DUDA_JWT_HS512, MK_ABSENT, mk_str_of(secret, 63)));
+    assert_null(duda_jwt_key_new(DUDA_JWT_EDDSA, MK_ABSENT, mk_str_from_c(secret)));
+}
+
+static void test_times(void **state)
+{
+    struct duda_jwt_key *key = hmac_key(NULL);
+    (void)state;
+    assert_int_equal(check(key, sign(key, "{\"exp\":1000}"), (struct duda_jwt_rules){0}), -EKEYEXPIRED);
+    assert_int_equal(check(key, sign(key, "{\"exp\":1001}"), (struct duda_jwt_rules){0}), 0);
+    assert_int_equal(check(key, sign(key, "{\"exp\":990}"), (struct duda_jwt_rules){.leeway = 30}), 0);
+    assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){0}), -EKEYEXPIRED);
+    assert_int_equal(check(key, sign(key, "{}"), (struct duda_jwt_rules){.eternal = true}), 0);
+    assert_int_equal(check(key, sign(key, "{\"exp\":\"2000\"}"), (struct duda_jwt_rules){.eternal = true}),
+                     -EKEYEXPIRED);
+    assert_int_equal(check(key, sign(key, "{\"exp\":2000,\"nbf\":1001}"), (struct duda_jwt_rules){0}),
+                     -EAGAIN);
+    assert_int_equal(
+        check(key, sign(key, "{\"exp\":2000,\"nbf\":1001}"), (struct duda_jwt_rules){.leeway = 1}), 0);
+    duda_jwt_key_free(key);
+}
+
+static void test_meant_for(void **state)
+{
+    struct duda_jwt_key *key = hmac_key(NULL);
+    const char *claims = "{\"exp\":2000,\"iss\":\"us\",\"aud\":[\"a\",\"b\"]}";
+    (void)state;
+    assert_int_equal(check(key, sign(key, claims),
+                           (struct duda_jwt_rules){.issuer = MK_STR("us"), .audience = MK_STR("b")}),
+                     0);
+    assert_int_equal(check(key, sign(key, claims), (struct duda_jwt_rules){.issuer = MK_STR("them")}),
+                     -EACCES);
+    assert_int_equal(check(key, sign(key, claims), (struct duda_jwt_rules){.audience = MK_STR("c")}),
+                     -EACCES);
+    assert_int_equal(
+        check(key, sign(key, "{\"exp\":2000}"), (struct duda_jwt_rules){.audience = MK_STR("c")}), -EACCES);
+    duda_jwt_key_free(key);
+}
+
+static mk_str token_of(const char *head, const char *claims, const char *signature)
+{
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    duda_base64url_encode(&out, mk_str_from_c(head));
+    mk_buf_add_char(&out, '.');
+    duda_base64url_encode(&out, mk_str_from_c(claims));
+    mk_buf_addf(&out, ".%s", signature);
+    return mk_buf_str(&out);
+}
+
+static void test_attacks(void **state)
+{
+    struct duda_jwt_key *key = hmac_key("k1"), *other = hmac_key("k2");
+    struct pems rsa = make_pair(EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)2048));
+    struct duda_jwt_key *public = duda_jwt_key_new(DUDA_JWT_RS256, MK_ABSENT, rsa.public);
+    struct duda_jwt_key *confused = duda_jwt_key_new(DUDA_JWT_HS256, MK_ABSENT, rsa.public);
+    const char *claims = "{\"exp\":2000}";
+    struct duda_jwt_rules none = {0};
+    (void)state;
+    assert_int_equal(check(key, token_of("{\"alg\":\"none\",\"kid\":\"k1\"}", claims, ""), none),
+                     -EKEYREJECTED);
+    assert_int_equal(check(key, token_of("{\"alg\":\"HS256\",\"kid\":\"k1\"}", claims, ""), none),
+                     -EKEYREJECTED);
+    assert_int_equal(check(key, token_of("{\"alg\":\"HS256\",\"alg\":\"none\"}", claims, ""), none),
+                     -EBADMSG);
+    assert_int_equal(
+        check(key, token_of("{\"alg\":\"HS256\",\"kid\":\"k1\",\"crit\":[\"x\"]}", claims, ""), none),
+        -EBADMSG);
+    assert_int_equal(check(public, sign(confused, claims), none), -EKEYREJECTED);
+    assert_int_equal(check(key, sign(other, claims), none), -EKEYREJECTED);
+    assert_int_equal(check(key, MK_STR(""), none), -EBADMSG);
+    assert_int_equal(check(key, MK_STR(".."), none), -EBADMSG);
+    assert_int_equal(check(key, MK_STR("a.b"), none), -EBADMSG);
+    assert_int_equal(check(key, token_of("[]", claims, ""), none), -EBADMSG);
+    mk_str token = sign(key, claims);
+    room[token.len] = '.';
+    assert_int_equal(check(key, mk_str_of(room, token.len + 1), none), -EBADMSG);
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(duda_jwt_sign(&out, key, MK_STR("[1]")), -EINVAL);
+    assert_int_equal(duda_jwt_sign(&out, key, MK_STR("{\"a\":1,\"a\":2}")), -EINVAL);
+    duda_jwt_key_free(key);
+    duda_jwt_key_free(other);
+    duda_jwt_key_free(public);
+    duda_jwt_key_free(confused);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pairs),     cmocka_unit_test(test_keys),    cmocka_unit_test(test_times),
+        cmocka_unit_test(test_meant_for), cmocka_unit_test(test_attacks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

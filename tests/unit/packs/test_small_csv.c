@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <duda/csv.h>
+#include <errno.h>
+
+#include "unit/test.h"
+
+/* Cells as [cell], rows ended by `;`; what is wrong behind a `!`. */
+static mk_str read_all(const char *text, char separator)
+{
+    static char shown[4096], space[64];
+    struct mk_buf out = mk_buf_fixed(shown, sizeof shown), room = mk_buf_fixed(space, sizeof space);
+    struct duda_csv csv = duda_csv_of(mk_str_from_c(text), separator, &room);
+    mk_str cell;
+    int e;
+    while ((e = duda_csv_next(&csv, &cell)) == 1) {
+        mk_buf_addf(&out, "[%.*s]", MK_STR_ARG(cell));
+        if (csv.row_ended)
+            mk_buf_add_char(&out, ';');
+    }
+    if (e < 0)
+        mk_buf_addf(&out, "!%u:%u %s", csv.line, csv.column, csv.problem ? csv.problem : "room");
+    return mk_buf_str(&out);
+}
+
+static void test_read(void **state)
+{
+    (void)state;
+    assert_str(read_all("", ','), "");
+    assert_str(read_all("a,b\r\nc,d\r\n", ','), "[a][b];[c][d];");
+    assert_str(read_all("a,b\nc", ','), "[a][b];[c];");
+    assert_str(read_all("a,\n", ','), "[a][];");
+    assert_str(read_all("a,", ','), "[a][];");
+    assert_str(read_all("\n\n", ','), "[];[];");
+    assert_str(read_all("a;b,c", ';'), "[a][b,c];");
+    assert_str(read_all("\xef\xbb\xbfname\n", ','), "[name];");
+    assert_str(read_all("\"a,b\",\"c\nd\",\"\"\n", ','), "[a,b][c\nd][];");
+    assert_str(read_all("\"say \"\"hi\"\"\",\"\"\"\"", ','), "[say \"hi\"][\"];");
+}
+
+static void test_refuse(void **state)
+{
+    (void)state;
+    assert_str(read_all("a\n\"b", ','), "[a];!2:1 a quote is not closed");
+    assert_str(read_all("a\n\"b\"\"", ','), "[a];!2:1 a quote is not closed");
+    assert_contains(read_all("a,b\"c\n", ','), "!1:2 a quote inside");
+    assert_contains(read_all("\"a\"b", ','), "!1:1 text behind");
+    assert_contains(read_all("a\rb", ','), "!1:1 a CR");
+    assert_contains(read_all("\"a\n\n\"\nb\"", ','), "!4:1 a quote");
+    char text[80] = "\"";
+    memset(text + 1, 'x', 70);
+    memcpy(text + 71, "\"\"\"", 4);
+    assert_str(read_all(text, ','), "!1:1 room");
+}
+
+static void test_write(void **state)
+{
+    char room[256];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    struct duda_csv_writer w = {.out = &out};
+    (void)state;
+    duda_csv_add(&w, MK_STR("a"));
+    duda_csv_add(&w, MK_STR(""));
+    duda_csv_add(&w, MK_STR("b,\"c\"\n"));
+    duda_csv_end(&w);
+    duda_csv_add(&w, MK_STR("=1+1"));
+    duda_csv_end(&w);
+    assert_str(mk_buf_str(&out), "a,,\"b,\"\"c\"\"\n\"\r\n=1+1\r\n");
+    mk_buf_clear(&out);
+    w.guard = true;
+    w.separator = '\t';
+    duda_csv_add(&w, MK_STR("=1+1"));
+    duda_csv_add(&w, MK_STR("1"));
+    duda_csv_end(&w);
+    assert_str(mk_buf_str(&out), "'=1+1\t1\r\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_read),
+        cmocka_unit_test(test_refuse),
+        cmocka_unit_test(test_write),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
