@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* It calls nothing but the public interface, so that objects may have a copy of it. */
+#include "router/router_tree.h"
+#include "router/router_type.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+enum { WHY_MAX = 4096, REASON_MAX = 512, SHOWN = 200, FIRST_ROUTES = 16 };
+
+static const uint64_t any = UINT64_MAX;
+
+struct route {
+    struct mk_router_route as_added;
+    mk_str *names; /* of parameters; the texts stand in the same block */
+    size_t n_names;
+    uint64_t methods; /* by the numbers of their names; any: all that are left over */
+    uint32_t next;    /* of the same pattern; UINT32_MAX: the last */
+};
+
+struct mk_router {
+    struct mk_router_tree tree;
+    struct route *routes;
+    uint32_t n, cap;
+    uint32_t n_methods;
+    mk_str methods[MK_ROUTER_METHODS]; /* their names: literals, or slices of routes */
+    struct mk_buf why;
+};
+
+static const mk_str usual[] = {MK_STR_INIT("GET"),    MK_STR_INIT("HEAD"),  MK_STR_INIT("POST"),
+                               MK_STR_INIT("PUT"),    MK_STR_INIT("PATCH"), MK_STR_INIT("DELETE"),
+                               MK_STR_INIT("OPTIONS")};
+enum { GET, HEAD };
+
+/* ---- Beginning and end ---- */
+
+struct mk_router *mk_router_new(void)
+{
+    struct mk_router *r = mk_mem_zalloc(1, sizeof *r);
+    if (!r)
+        return NULL;
+    r->why = mk_buf_growing(WHY_MAX);
+    for (size_t i = 0; i < MK_LEN(usual); i++)
+        r->methods[r->n_methods++] = usual[i];
+    if (!mk_router_tree_init(&r->tree)) {
+        mk_router_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void mk_router_free(struct mk_router *r)
+{
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < r->n; i++)
+        mk_mem_free(r->routes[i].names);
+    mk_mem_free(r->routes);
+    mk_router_tree_fini(&r->tree);
+    mk_buf_free(&r->why);
+    mk_mem_free(r);
+}
+
+/* ---- Methods ---- */
+
+/* The number of its name; MK_ROUTER_METHODS if no route has it. */
+static uint32_t find_method(const struct mk_router *r, mk_str name)
+{
+    for (uint32_t i = 0; i < r->n_methods; i++)
+        if (mk_str_eq(r->methods[i], name))
+            return i;
+    return MK_ROUTER_METHODS;
+}
+
+/* Of `GET,POST`. 0 when there are too many different ones in the router. */
+static uint64_t add_methods(struct mk_router *r, mk_str names)
+{
+    uint64_t bits = 0;
+    if (names.len == 0)
+        return any;
+    while (names.p) {
+        mk_str name = mk_str_cut(&names, ',');
+        uint32_t i = find_method(r, name);
+        if (i == MK_ROUTER_METHODS) {
+            if (r->n_methods == MK_ROUTER_METHODS)
+                return 0;
+            r->methods[i = r->n_methods++] = name;
+        }
+        bits |= UINT64_C(1) << i;
+    }
+    return bits;
+}
+
+void mk_router_allow(const struct mk_router *r, uint64_t methods, struct mk_buf *out)
+{
+    bool is_first = true;
+    for (uint32_t i = 0; i < r->n_methods; i++) {
+        if (!(methods >> i & 1))
+            continue;
+        if (!is_first)
+            mk_buf_add(out, MK_STR(", "));
+        mk_buf_add(out, r->methods[i]);
+        is_first = false;
+    }
+}
+
+/* ---- Adding ---- */
+
+static void name_route(struct mk_router *r, const struct mk_router_route *route)
+{
+    mk_str text = mk_str_first(route->text, SHOWN), where = mk_str_first(route->where, SHOWN);
+    mk_buf_addf(&r->why, "`%.*s%s`", MK_STR_ARG(text), text.len < route->text.len ? "..." : "");
+    if (where.len)
+        mk_buf_addf(&r->why, " (%.*s)", MK_STR_ARG(where));
+}
+
+static int refuse(struct mk_router *r, const struct route *route, int err, const char *why)
+{
+    if (err == -ENOMEM) {
+        mk_buf_clear(&r->why);
+        mk_buf_addf(&r->why, "not enough memory for the route ");
+        name_route(r, &route->as_added);
+    } else {
+        mk_buf_addf(&r->why, "%s", why);
+    }
+    mk_mem_free(route->names);
+    return err;
+}
+
+static mk_str put(char **to, mk_str s)
+{
+    mk_str copy = mk_str_of(*to, s.len);
+    if (s.len)
+        memcpy(*to, s.p, s.len);
+    *to += s.len;
+    return copy;
+}
+
+/* Methods and names become slices of the copy. */
+static bool copy_route(struct route *route, struct mk_router_pattern *p)
+{
+    mk_str text = route->as_added.text, where = route->as_added.where;
+    mk_str *names = mk_mem_alloc(p->n_params * sizeof *names + text.len + where.len);
+    if (!names)
+        return false;
+    char *to = (char *)(names + p->n_params);
+    route->as_added.text = put(&to, text);
+    route->as_added.where = put(&to, where);
+    p->methods.p = route->as_added.text.p + (p->methods.p - text.p);
+    for (size_t i = 0; i < p->n; i++) {
+        mk_str name = p->segments[i].text;
+        if (p->segments[i].type != MK_ROUTER_TYPES)
+            names[route->n_names++] = mk_str_of(route->as_added.text.p + (name.p - text.p), name.len);
+    }
+    route->names = names;
+    return true;
+}
+
+static bool make_room(struct mk_router *r)
+{
+    if (r->n < r->cap)
+        return true;
+    uint32_t cap = r->cap ? 2 * r->cap : FIRST_ROUTES;
+    struct route *routes = mk_mem_realloc(r->routes, cap * sizeof *routes);
+    if (!routes)
+        return false;
+    r->routes = routes;
+    r->cap = cap;
+    return true;
+}
+
+/* A route that answers the same requests; NULL if there is none. */
+static const struct route *find_rival(const struct mk_router *r, const struct mk_router_node *node,
+                                      uint64_t methods)
+{
+    for (uint32_t i = node->routes; i != UINT32_MAX; i = r->routes[i].next) {
+        const struct route *other = &r->routes[i];
+        if ((other->methods == any) == (methods == any) && (other->methods & methods))
+            return other;
+    }
+    return NULL;
+}
+
+/* Those without methods come last. */
+static void link_route(struct mk_router *r, struct mk_router_node *node, struct route route)
+{
+    uint32_t *at = &node->routes;
+    while (route.methods == any && *at != UINT32_MAX)
+        at = &r->routes[*at].next;
+    route.next = *at;
+    *at = r->n;
+    r->routes[r->n++] = route;
+}
+
+static int insert(struct mk_router *r, struct route *route, const struct mk_router_pattern *p)
+{
+    uint32_t n_methods = r->n_methods;
+    mk_router_node_id id = make_room(r) ? mk_router_tree_add(&r->tree, p->segments, p->n) : 0;
+    if (!id)
+        return refuse(r, route, -ENOMEM, NULL);
+    struct mk_router_node *node = &r->tree.nodes[id];
+    route->methods = add_methods(r, p->methods);
+    const struct route *rival = find_rival(r, node, route->methods);
+    if (route->methods && !rival) {
+        link_route(r, node, *route);
+        return 0;
+    }
+    r->n_methods = n_methods;
+    name_route(r, &route->as_added);
+    if (!rival)
+        return refuse(r, route, -EINVAL, ": the routes have too many different methods");
+    mk_buf_addf(&r->why, " and ");
+    name_route(r, &rival->as_added);
+    return refuse(r, route, -EEXIST, " answer the same requests; change one of them");
+}
+
+int mk_router_add(struct mk_router *r, mk_str text, void *data, mk_str where)
+{
+    struct mk_router_pattern pattern;
+    char room[MK_ROUTER_PATTERN], reason[REASON_MAX];
+    struct mk_buf why = mk_buf_fixed(reason, sizeof reason);
+    struct route route = {.as_added = {.text = mk_str_trim(text), .where = where, .data = data}};
+    mk_buf_clear(&r->why);
+    if (r->n == MK_ROUTER_ROUTES)
+        return refuse(r, &route, -EINVAL, "there are too many routes");
+    if (!mk_router_pattern_read(&pattern, route.as_added.text, room, &why)) {
+        name_route(r, &route.as_added);
+        mk_buf_addf(&r->why, ": %.*s", MK_STR_ARG(mk_buf_str(&why)));
+        return -EINVAL;
+    }
+    if (!copy_route(&route, &pattern))
+        return refuse(r, &route, -ENOMEM, NULL);
+    return insert(r, &route, &pattern);
+}
+
+mk_str mk_router_why(const struct mk_router *r)
+{
+    return mk_buf_str(&r->why);
+}
+
+size_t mk_router_count(const struct mk_router *r)
+{
+    return r->n;
+}
+
+bool mk_router_at(const struct mk_router *r, size_t i, struct mk_router_route *out)
+{
+    if (i >= r->n)
+        return false;
+    *out = r->routes[i].as_added;
+    return true;
+}
+
+/* ---- Searching ---- */
+
+struct search {
+    const struct mk_router *router;
+    const char *end;          /* of the path */
+    uint64_t method, instead; /* bits of the method, and of GET for HEAD */
+    struct mk_router_match *out;
+};
+
+/* The route of this node for the method; UINT32_MAX if there is none. */
+static uint32_t choose(struct search *s, mk_router_node_id node)
+{
+    uint32_t substitute = UINT32_MAX;
+    for (uint32_t i = s->router->tree.nodes[node].routes; i != UINT32_MAX; i = s->router->routes[i].next) {
+        uint64_t methods = s->router->routes[i].methods;
+        if (methods & s->method && methods != any)
+            return i;
+        if (substitute == UINT32_MAX && (methods == any || methods & s->instead))
+            substitute = i;
+        s->out->allowed |= methods;
+    }
+    return substitute;
+}
+
+/* The most specific route below `node` for the path from `begin` on. A node is visited at most once, so a
+ * search ends soon even if it has to try several ways; it goes as deep as the longest pattern. */
+static uint32_t descend(struct search *s, mk_router_node_id node, const char *begin, size_t n_params)
+{
+    const struct mk_router_tree *t = &s->router->tree;
+    const char *slash = memchr(begin, '/', (size_t)(s->end - begin)), *end = slash ? slash : s->end;
+    mk_str segment = mk_str_of(begin, (size_t)(end - begin));
+    mk_router_node_id at = mk_router_tree_text(t, node, segment);
+    if (at) {
+        uint32_t found = slash ? descend(s, at, slash + 1, n_params) : choose(s, at);
+        if (found != UINT32_MAX)
+            return found;
+    }
+    for (at = t->nodes[node].params; at; at = t->nodes[at].next) {
+        enum mk_router_type type = t->nodes[at].type;
+        bool is_rest = type == MK_ROUTER_REST;
+        mk_str value = is_rest ? mk_str_of(begin, (size_t)(s->end - begin)) : segment;
+        if (!mk_router_type_read(type, value, &s->out->params[n_params]))
+            continue;
+        uint32_t found = slash && !is_rest ? descend(s, at, slash + 1, n_params + 1) : choose(s, at);
+        if (found != UINT32_MAX)
+            return found;
+    }
+    return UINT32_MAX;
+}
+
+static void fill(struct mk_router_match *out, const struct route *route)
+{
+    out->data = route->as_added.data;
+    out->n = route->n_names;
+    for (size_t i = 0; i < out->n; i++)
+        out->params[i].name = route->names[i];
+}
+
+enum mk_router_result mk_router_find(const struct mk_router *r, mk_str method, mk_str path,
+                                     struct mk_router_match *out)
+{
+    uint32_t number = find_method(r, method);
+    struct search s = {.router = r, .end = path.p + path.len, .out = out};
+    s.method = number < MK_ROUTER_METHODS ? UINT64_C(1) << number : 0;
+    s.instead = number == HEAD ? UINT64_C(1) << GET : 0;
+    out->data = NULL;
+    out->route = SIZE_MAX;
+    out->allowed = 0;
+    out->n = 0;
+    if (path.len == 0 || path.p[0] != '/')
+        return MK_ROUTER_NO_PATH;
+    uint32_t found = descend(&s, 0, path.p + 1, 0);
+    if (found == UINT32_MAX) {
+        out->allowed |= out->allowed & UINT64_C(1) << GET ? UINT64_C(1) << HEAD : 0;
+        return out->allowed ? MK_ROUTER_NO_METHOD : MK_ROUTER_NO_PATH;
+    }
+    out->allowed = 0;
+    out->route = found;
+    fill(out, &r->routes[found]);
+    return MK_ROUTER_FOUND;
+}
+
+const struct mk_router_param *mk_router_param(const struct mk_router_match *match, mk_str name)
+{
+    for (size_t i = 0; i < match->n; i++)
+        if (mk_str_eq(match->params[i].name, name))
+            return &match->params[i];
+    return NULL;
+}
