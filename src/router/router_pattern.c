@@ -120,7 +120,7 @@ static bool read_text(struct reading *r, mk_str s)
                 r, "it has a space, a ?, a # or a control character, which no path of a route has; write "
                    "%20, %3F, %23");
         if (c == '*')
-            return refuse(r, "a * stands at the beginning of the last segment only, before a name, as in "
+            return refuse(r, "a * is allowed at the beginning of the last segment only, before a name, as in "
                              "/files/*path; write %2A for a star");
         int byte = c == '%' ? unescape(s, i) : (unsigned char)c;
         if (byte <= 0 || (c == '%' && byte == '/'))
