@@ -16,6 +16,7 @@ MODULES = {
     "server": ("streaming",),
     "tls": ("certificates", "hosts"),
     "docs": ("docs",),
+    "duda": ("hello",),
     "dev": ("need", "packaging", "protocols"),
 }
 

@@ -256,6 +256,10 @@ MK_API void mk_config_own_access_log(struct mk_config *c);
  * else an error is reported) and `data` live as long as the configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
+/** The same ahead of the configured ones (but not of the `Redirect` of the host): for a handler that answers
+ * MK_NEXT to what is not its business. */
+MK_API void mk_config_add_first_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
+                                      void *data);
 
 /** Declares use of mk_child_start(): each worker gets a spawner. */
 MK_API void mk_config_want_children(struct mk_config *c);

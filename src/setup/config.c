@@ -134,10 +134,26 @@ mk_str mk_config_path(struct mk_config *c, const void *section, mk_str path)
     return mk_conf_path_join(&c->generation->arena, file, path);
 }
 
-void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler, void *data)
+/* Makes room for one more route, at a place of the list. */
+static struct mk_route *insert_route(struct mk_config *c, size_t at)
+{
+    struct mk_host *h = &c->site->host;
+    struct mk_route *more = mk_config_alloc(c, (h->n_routes + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    if (at)
+        memcpy(more, h->routes, at * sizeof *more);
+    if (at < h->n_routes)
+        memcpy(more + at + 1, h->routes + at, (h->n_routes - at) * sizeof *more);
+    h->routes = more;
+    h->n_routes++;
+    return &more[at];
+}
+
+static void add_route(struct mk_config *c, size_t at, mk_str pattern, const struct mk_handler *handler,
+                      void *data)
 {
     struct mk_pattern match;
-    MK_ASSERT(c->site);
     if (!mk_pattern_set(&match, pattern)) {
         mk_config_error(
             c, NULL, NULL,
@@ -145,20 +161,26 @@ void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_ha
             c->plugin->object.plugin->name, MK_CONF_REPORT_ARG(pattern));
         return;
     }
-    struct mk_host *h = &c->site->host;
-    struct mk_route *more = mk_config_alloc(c, (h->n_routes + 1) * sizeof *more);
-    if (!more)
-        return;
-    if (h->n_routes)
-        memcpy(more, h->routes, h->n_routes * sizeof *more);
-    struct mk_route *route = &more[h->n_routes];
-    *route = (struct mk_route){.pattern = match,
-                               .handler = handler,
-                               .data = data,
-                               .plugin = c->plugin->object.plugin,
-                               .written = mk_str_from_c(handler->name)};
-    h->routes = more;
-    h->n_routes++;
+    struct mk_route *route = insert_route(c, at);
+    if (route)
+        *route = (struct mk_route){.pattern = match,
+                                   .handler = handler,
+                                   .data = data,
+                                   .plugin = c->plugin->object.plugin,
+                                   .written = mk_str_from_c(handler->name)};
+}
+
+void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler, void *data)
+{
+    MK_ASSERT(c->site);
+    add_route(c, c->site->host.n_routes, pattern, handler, data);
+}
+
+void mk_config_add_first_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
+                               void *data)
+{
+    MK_ASSERT(c->site);
+    add_route(c, c->site->settings.redirect.len > 0, pattern, handler, data);
 }
 
 void *mk_config_shared(struct mk_config *c, const char *name, size_t size)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the address sanitizer and valgrind must be told about stacks. Inline: without them nothing is left. */
+#ifndef DUDA_FIBER_CHECKERS_H
+#define DUDA_FIBER_CHECKERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define DUDA_HAS_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define DUDA_HAS_ASAN 1
+#endif
+#endif
+
+#ifdef DUDA_HAS_ASAN
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+
+struct duda_checked {
+    void *fake_own, *fake_back; /* frames that the sanitizer keeps elsewhere */
+    const void *low, *back_low;
+    size_t size, back_size;
+};
+
+static inline void duda_checkers_open(struct duda_checked *c, char *low, size_t size)
+{
+    c->low = low;
+    c->size = size;
+}
+
+/* Before and after the change to the fiber, on the side of who resumes it. */
+static inline void duda_checkers_enter(struct duda_checked *c)
+{
+    __sanitizer_start_switch_fiber(&c->fake_back, c->low, c->size);
+}
+static inline void duda_checkers_left(struct duda_checked *c)
+{
+    __sanitizer_finish_switch_fiber(c->fake_back, NULL, NULL);
+}
+
+/* On its own side. */
+static inline void duda_checkers_entered(struct duda_checked *c, bool first)
+{
+    __sanitizer_finish_switch_fiber(first ? NULL : c->fake_own, &c->back_low, &c->back_size);
+}
+static inline void duda_checkers_leave(struct duda_checked *c, bool last)
+{
+    __sanitizer_start_switch_fiber(last ? NULL : &c->fake_own, c->back_low, c->back_size);
+}
+
+/* Frames that were forgotten left their marks. */
+static inline void duda_checkers_close(struct duda_checked *c, char *low, size_t size)
+{
+    (void)c;
+    __asan_unpoison_memory_region(low, size);
+}
+#else
+struct duda_checked {
+    unsigned valgrind_id;
+};
+
+/* Where valgrind's header is not, its requests are nothing. */
+#if defined(__has_include)
+#if __has_include(<valgrind/valgrind.h>)
+#include <valgrind/valgrind.h>
+#define DUDA_HAS_VALGRIND 1
+#endif
+#endif
+
+static inline void duda_checkers_open(struct duda_checked *c, char *low, size_t size)
+{
+#ifdef DUDA_HAS_VALGRIND
+    c->valgrind_id = (unsigned)VALGRIND_STACK_REGISTER(low, low + size);
+#else
+    (void)c, (void)low, (void)size;
+#endif
+}
+
+static inline void duda_checkers_enter(struct duda_checked *c)
+{
+    (void)c;
+}
+static inline void duda_checkers_left(struct duda_checked *c)
+{
+    (void)c;
+}
+static inline void duda_checkers_entered(struct duda_checked *c, bool first)
+{
+    (void)c, (void)first;
+}
+static inline void duda_checkers_leave(struct duda_checked *c, bool last)
+{
+    (void)c, (void)last;
+}
+
+static inline void duda_checkers_close(struct duda_checked *c, char *low, size_t size)
+{
+    (void)low, (void)size;
+#ifdef DUDA_HAS_VALGRIND
+    VALGRIND_STACK_DEREGISTER(c->valgrind_id);
+#else
+    (void)c;
+#endif
+}
+#endif
+
+#endif

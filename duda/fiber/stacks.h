@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory for stacks: many of one size, each with a guard page below it. It must not know what runs on them.
+ */
+#ifndef DUDA_FIBER_STACKS_H
+#define DUDA_FIBER_STACKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Stacks of one size, of one thread. */
+struct duda_stacks;
+
+enum {
+    DUDA_STACK_MIN = 16 << 10,
+    DUDA_STACK_MAX = 8 << 20,
+    DUDA_STACKS_WARM = 64, /* free ones that keep their memory */
+};
+
+/* `size` is rounded up to pages. NULL: no memory. */
+struct duda_stacks *duda_stacks_new(size_t size);
+/* All of them must be free. NULL is fine. */
+void duda_stacks_free(struct duda_stacks *s);
+
+/* One stack of those. `user` is for whoever took it. */
+struct duda_stack {
+    struct duda_stack *next; /* in a list of free ones */
+    struct duda_stacks *of;
+    char *low; /* above the guard */
+    size_t size;
+    void *user;
+};
+
+/* NULL: no memory, or no more mappings. */
+struct duda_stack *duda_stacks_take(struct duda_stacks *s);
+void duda_stacks_drop(struct duda_stack *stack);
+
+/* The stack whose guard page holds the address; NULL: none. Makes no call: for handlers of signals. */
+struct duda_stack *duda_stacks_guarded(struct duda_stacks *s, const void *address);
+
+/* How many are in use, and how many there are. */
+size_t duda_stacks_used(const struct duda_stacks *s);
+size_t duda_stacks_made(const struct duda_stacks *s);
+
+#endif

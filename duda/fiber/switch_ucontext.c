@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Changing stacks with the functions of the libc. Each change makes a system call for the signal mask. */
+#include <ucontext.h>
+
+#include "fiber/switch.h"
+
+const char duda_switch_name[] = "ucontext";
+
+struct duda_switch {
+    ucontext_t here, back;
+};
+
+struct duda_switch *duda_switch_make(char *low, size_t *size, void (*fn)(void))
+{
+    *size = (*size - sizeof(struct duda_switch)) & ~(size_t)63;
+    struct duda_switch *s = (struct duda_switch *)(void *)(low + *size);
+    getcontext(&s->here);
+    s->here.uc_stack.ss_sp = low;
+    s->here.uc_stack.ss_size = *size;
+    s->here.uc_link = NULL;
+    makecontext(&s->here, fn, 0);
+    return s;
+}
+
+void duda_switch_to(struct duda_switch *s)
+{
+    swapcontext(&s->back, &s->here);
+}
+
+void duda_switch_back(struct duda_switch *s)
+{
+    swapcontext(&s->here, &s->back);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client gets: status, fields and content. */
+#ifndef DUDA_SAID_H
+#define DUDA_SAID_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Functions answer 0 or a negated errno value, which a handler may return as it is: -EALREADY (the head has
+ * been sent), -EINVAL, -ENOMEM, -ETIMEDOUT, -ECANCELED. */
+
+/** The status, 200 to 599; 200 until it is set. */
+MK_API int duda_status(struct duda *d, unsigned status);
+/** Sets a field in the place of others of its name, or adds one. A value with a line end is -EINVAL. */
+MK_API int duda_set(struct duda *d, const char *name, mk_str value);
+MK_API int duda_add(struct duda *d, const char *name, mk_str value);
+/** The Content-Type; "text/plain; charset=utf-8" until it is set. */
+MK_API int duda_type(struct duda *d, const char *type);
+
+/**
+ * Adds to the content. It is kept, and sent with its length when the handler has returned; if it becomes
+ * longer than 64 KB, the response begins, and the function waits while the client has no room.
+ */
+MK_API int duda_say(struct duda *d, mk_str text);
+MK_API int duda_puts(struct duda *d, const char *text);
+MK_API int duda_printf(struct duda *d, const char *fmt, ...) MK_API_PRINTF(2, 3);
+/** Sends what was said so far, and the head before it: for content that comes in pieces over time. Waits
+ * until the client has room for it. */
+MK_API int duda_flush(struct duda *d);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

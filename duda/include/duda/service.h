@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a service is: its routes, and the functions that answer them. */
+#ifndef DUDA_SERVICE_H
+#define DUDA_SERVICE_H
+
+#include <monkey/plugin.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * One request under way, as its handler sees it. Every handler runs on a stack of its own: a function that
+ * waits suspends the handler, never the worker. It lives until the handler has returned, and belongs to the
+ * worker that called the handler: no other thread may use it.
+ */
+struct duda;
+
+/**
+ * A handler. Its result decides what the client gets:
+ *
+ * - 0: what was said. 204 if nothing was.
+ * - 200 to 399: the same, with this status.
+ * - 400 to 599: the error page of this status; what was said is dropped.
+ * - a negated errno value: 504 for -ETIMEDOUT, 413 for -EMSGSIZE, 400 for -EBADMSG, 503 for -ENOMEM, 500 for
+ *   all others. So what a function of Duda answers may be returned as it is.
+ *
+ * Once the response has begun (it is long, or duda_flush() was called), the client gets what was said, and an
+ * error closes the connection, so that the client sees that the response is incomplete.
+ *
+ *     static int hello(struct duda *d)
+ *     {
+ *         return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
+ *     }
+ */
+typedef int duda_fn(struct duda *d);
+
+/** One line of a service's table. Use the macros below; what follows `doc` may be added to them:
+ * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
+struct duda_route {
+    const char *method; /**< "GET"; NULL ends a table */
+    const char *path;   /**< "/items/:id" */
+    duda_fn *fn;
+    const char *name; /**< of fn */
+    const char *file; /**< where the line is */
+    int line;
+    const char *doc; /**< one line for readers */
+    size_t stack;    /**< bytes of stack that the handler needs; 0: 64 KB */
+};
+
+/**
+ * Routes of a service: a method, a path pattern, the handler, and one line that says what it does.
+ *
+ * A pattern consists of segments: plain ones, `:name` for any segment, and at the end `*name` for all that is
+ * left. duda_param() answers what they matched. The pattern with the earlier plain segment wins, whatever
+ * the order of the lines. HEAD is answered by the GET handler, OPTIONS and 405 by Duda.
+ */
+#define DUDA_ROUTE(how, pattern, function, ...)                                                              \
+    {                                                                                                        \
+        .method = how, .path = pattern, .fn = function, .name = #function, .file = __FILE__,                 \
+        .line = __LINE__, .doc = __VA_ARGS__                                                                 \
+    }
+#define DUDA_GET(path, fn, ...)    DUDA_ROUTE("GET", path, fn, __VA_ARGS__)
+#define DUDA_POST(path, fn, ...)   DUDA_ROUTE("POST", path, fn, __VA_ARGS__)
+#define DUDA_PUT(path, fn, ...)    DUDA_ROUTE("PUT", path, fn, __VA_ARGS__)
+#define DUDA_PATCH(path, fn, ...)  DUDA_ROUTE("PATCH", path, fn, __VA_ARGS__)
+#define DUDA_DELETE(path, fn, ...) DUDA_ROUTE("DELETE", path, fn, __VA_ARGS__)
+/** Every method. */
+#define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
+
+/** The version of what a service and Duda know of each other. */
+#define DUDA_ABI 1
+
+/** A service as Duda loads it: made by DUDA_SERVICE(). */
+struct duda_service {
+    unsigned abi;
+    size_t size;
+    const char *name, *file;
+    const struct duda_route *routes;
+    const struct mk_plugin *plugin;
+    const struct mk_handler *handler;
+};
+
+/**
+ * Makes the service out of its routes. `name` consists of small letters and digits. The object is a plugin of
+ * the server: `Load ./monkey-hello.so`. It answers in every host, ahead of [ROUTES], which get what it has no
+ * route for; or, when [ROUTES] of any host name it, only there: `/shop/\* hello` (without the backslash),
+ * where its paths begin behind `/shop`.
+ *
+ *     DUDA_SERVICE(hello,
+ *         DUDA_GET("/", hello, "Greets."),
+ *         DUDA_GET("/items/:id", item, "Shows one item."),
+ *     )
+ */
+#define DUDA_SERVICE(word, ...)                                                                              \
+    MK_PLUGIN_DECLARE(word);                                                                                 \
+    static const struct mk_handler duda_handler_##word;                                                      \
+    static const struct duda_route duda_routes_##word[] = {__VA_ARGS__, {0}};                                \
+    static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
+                                                            sizeof(struct duda_service),                     \
+                                                            #word,                                           \
+                                                            __FILE__,                                        \
+                                                            duda_routes_##word,                              \
+                                                            &MK_PLUGIN_OF(word),                             \
+                                                            &duda_handler_##word};                           \
+    static bool duda_bind_##word(const struct mk_conf_spot *spot, mk_str words, void **data)                 \
+    {                                                                                                        \
+        return duda_service_bind(&duda_service_##word, spot, words, data);                                   \
+    }                                                                                                        \
+    static int duda_load_##word(struct mk_config *config, void **data)                                       \
+    {                                                                                                        \
+        return duda_service_load(&duda_service_##word, config, data);                                        \
+    }                                                                                                        \
+    static const struct mk_handler duda_handler_##word = {                                                   \
+        .name = #word, .handle = duda_service_handle, .bind = duda_bind_##word};                             \
+    static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
+    static const char *const duda_needs_##word[] = {"duda", NULL};                                           \
+    MK_PLUGIN(word) = {                                                                                      \
+        MK_PLUGIN_HEAD,                                                                                      \
+        .name = #word,                                                                                       \
+        .help = "A service of Duda.",                                                                        \
+        .handlers = duda_handlers_##word,                                                                    \
+        .load = duda_load_##word,                                                                            \
+        .host = duda_service_host,                                                                           \
+        .needs = duda_needs_##word,                                                                          \
+    }
+
+/** What DUDA_SERVICE() consists of; nothing else calls these. */
+MK_API int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data);
+MK_API int duda_service_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_spot *spot,
+                              mk_str words, void **data);
+MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,
+                                           void *data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

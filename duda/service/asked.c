@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client asked for. */
+#include <errno.h>
+
+#include "service/run.h"
+
+struct mk_request *duda_request(const struct duda *d)
+{
+    return d->request;
+}
+
+struct mk_response *duda_response(const struct duda *d)
+{
+    return d->response;
+}
+
+struct mk_worker *duda_worker(const struct duda *d)
+{
+    return d->home->worker;
+}
+
+mk_str duda_method(const struct duda *d)
+{
+    return mk_request_method_text(d->request);
+}
+
+mk_str duda_path(const struct duda *d)
+{
+    return d->path;
+}
+
+mk_str duda_field(const struct duda *d, const char *name)
+{
+    return mk_request_field(d->request, mk_str_from_c(name));
+}
+
+/* ---- Parameters ---- */
+
+mk_str duda_param(const struct duda *d, const char *name)
+{
+    for (size_t i = 0; i < d->n_params; i++)
+        if (mk_str_eq(d->params[i].name, mk_str_from_c(name)))
+            return d->params[i].value;
+    return MK_ABSENT;
+}
+
+static bool read_int(mk_str text, int64_t *out)
+{
+    uint64_t n;
+    bool minus = text.len > 0 && text.p[0] == '-';
+    if (!mk_num_parse(mk_str_skip(text, minus), &n) || n > (uint64_t)INT64_MAX + minus)
+        return false;
+    *out = minus ? (int64_t)(0 - n) : (int64_t)n;
+    return true;
+}
+
+bool duda_param_int(const struct duda *d, const char *name, int64_t *out)
+{
+    return read_int(duda_param(d, name), out);
+}
+
+/* ---- The query ---- */
+
+/* A name or value as forms write it; as it is when its escapes are wrong. */
+static mk_str decode(struct duda *d, mk_str text)
+{
+    char *plain = duda_alloc(d, text.len + 1), *room = duda_alloc(d, text.len + 1);
+    if (!plain || !room)
+        return MK_ABSENT;
+    for (size_t i = 0; i < text.len; i++)
+        plain[i] = (char)(text.p[i] == '+' ? ' ' : text.p[i]);
+    plain[text.len] = '\0';
+    struct mk_buf out = mk_buf_fixed(room, text.len);
+    if (!mk_url_unescape(&out, mk_str_of(plain, text.len)))
+        return mk_str_of(plain, text.len);
+    room[out.len] = '\0';
+    return mk_buf_str(&out);
+}
+
+mk_str duda_query(struct duda *d, const char *name)
+{
+    mk_str rest = mk_request_query(d->request), wanted = mk_str_from_c(name);
+    while (rest.p) {
+        mk_str pair = mk_str_cut(&rest, '&'), key = mk_str_cut(&pair, '=');
+        bool plain = mk_str_eq(key, wanted);
+        if (plain || (mk_str_find(key, '%') != MK_STR_NONE && mk_str_eq(decode(d, key), wanted)))
+            return decode(d, pair.p ? pair : MK_STR(""));
+    }
+    return MK_ABSENT;
+}
+
+const char *duda_query_or(struct duda *d, const char *name, const char *otherwise)
+{
+    mk_str value = duda_query(d, name);
+    return value.p && !memchr(value.p, '\0', value.len) ? value.p : otherwise;
+}
+
+bool duda_query_int(struct duda *d, const char *name, int64_t *out)
+{
+    mk_str value = duda_query(d, name);
+    return !value.p || read_int(value, out);
+}
+
+/* ---- Content ---- */
+
+ssize_t duda_read(struct duda *d, char *room, size_t cap)
+{
+    for (;;) {
+        if (d->ended)
+            return duda_run_suspend(d, DUDA_FOR_INPUT);
+        ssize_t n = mk_request_read(d->request, room, cap);
+        if (n != -EAGAIN)
+            return n == -ECONNRESET ? -ECANCELED : n;
+        int e = duda_run_suspend(d, DUDA_FOR_INPUT);
+        if (e)
+            return e;
+    }
+}
+
+static int read_into(struct duda *d, struct mk_buf *all, size_t max)
+{
+    ssize_t n;
+    do {
+        if (!mk_buf_reserve(all, 4096))
+            return all->len >= max ? -EMSGSIZE : -ENOMEM;
+        n = duda_read(d, all->p + all->len, all->cap - all->len);
+        if (n > 0)
+            all->len += (size_t)n;
+    } while (n > 0 && all->len <= max);
+    return all->len > max ? -EMSGSIZE : (int)n;
+}
+
+int duda_read_all(struct duda *d, size_t max, mk_str *out)
+{
+    int64_t length = mk_request_length(d->request);
+    if (length > 0 && (uint64_t)length > max)
+        return -EMSGSIZE;
+    struct mk_buf all = mk_buf_growing(max + (8 << 10));
+    int e = read_into(d, &all, max);
+    *out = e ? MK_ABSENT : duda_copy(d, mk_buf_str(&all));
+    mk_buf_free(&all);
+    return !e && !out->p ? -ENOMEM : e;
+}

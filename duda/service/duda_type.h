@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A request under way from inside: what duda/service.h keeps closed. */
+#ifndef DUDA_SERVICE_DUDA_TYPE_H
+#define DUDA_SERVICE_DUDA_TYPE_H
+
+#include <duda.h>
+
+#include "fiber/fiber.h"
+
+/* What all handlers of a worker share. */
+struct duda_home {
+    struct mk_worker *worker;
+    struct duda_stacks *stacks[10]; /* by size: 16 KB, 32 KB, ...; made when first needed */
+};
+
+struct duda_chunk;
+struct duda_duty;
+
+enum { DUDA_PARAMS_MAX = 16, DUDA_FIRST_CHUNK = 256 };
+
+struct duda_param_value {
+    mk_str name, value;
+};
+
+/* Why a handler that is suspended may go on although nobody has woken it. */
+enum duda_waits_for { DUDA_FOR_WAKE, DUDA_FOR_INPUT, DUDA_FOR_ROOM };
+
+struct duda {
+    struct mk_request *request;
+    struct mk_response *response;
+    struct duda_home *home;
+    const struct duda_route *route;
+    struct duda_fiber *fiber; /* NULL: it has returned */
+    mk_str path;              /* behind the mount */
+
+    struct mk_buf out; /* what was said and not sent */
+    size_t out_at;     /* of these, so many bytes have gone */
+
+    enum duda_waits_for waits_for;
+    int ended;  /* 0, or what every wait answers from now on */
+    int result; /* of the handler */
+    unsigned refused;
+    bool runs, woken;
+    bool typed; /* Content-Type was set */
+    bool said;  /* anything at all */
+    bool has_status;
+    bool streams; /* the response has begun, or is to begin */
+    bool follows; /* the server tells when the client leaves */
+
+    struct mk_alarm *deadline;
+    struct duda_duty *duties;
+    struct duda_chunk *chunk;
+    struct duda_param_value params[DUDA_PARAMS_MAX];
+    size_t n_params;
+};
+
+#endif

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/memory.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+enum { CHUNK = 4096 - 64, ALIGNED = _Alignof(max_align_t) };
+
+/* `start` counts the bytes of all chunks before it, so that a mark is one number. */
+struct duda_chunk {
+    struct duda_chunk *before;
+    size_t start, used, cap;
+    _Alignas(max_align_t) char room[];
+};
+
+struct duda_duty {
+    struct duda_duty *next;
+    void (*fn)(void *ctx);
+    void *ctx;
+};
+
+static struct duda_chunk *add_chunk(struct duda *d, size_t size)
+{
+    size_t cap = size > CHUNK ? size : CHUNK;
+    struct duda_chunk *c = mk_mem_alloc(sizeof *c + cap);
+    if (!c)
+        return NULL;
+    c->before = d->chunk;
+    c->start = d->chunk ? d->chunk->start + d->chunk->cap : 0;
+    c->used = 0;
+    c->cap = cap;
+    d->chunk = c;
+    return c;
+}
+
+void *duda_alloc(struct duda *d, size_t size)
+{
+    struct duda_chunk *c = d->chunk;
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    size = (size + ALIGNED - 1) & ~(size_t)(ALIGNED - 1);
+    if (!c || c->cap - c->used < size)
+        c = add_chunk(d, size);
+    if (!c)
+        return NULL;
+    void *p = c->room + c->used;
+    c->used += size;
+    return p;
+}
+
+mk_str duda_copy(struct duda *d, mk_str text)
+{
+    char *p = text.len < SIZE_MAX / 2 ? duda_alloc(d, text.len + 1) : NULL;
+    if (!p)
+        return MK_ABSENT;
+    if (text.len)
+        memcpy(p, text.p, text.len);
+    p[text.len] = '\0';
+    return mk_str_of(p, text.len);
+}
+
+mk_str duda_print(struct duda *d, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    char *p = n >= 0 ? duda_alloc(d, (size_t)n + 1) : NULL;
+    if (!p)
+        return MK_ABSENT;
+    va_start(args, fmt);
+    vsnprintf(p, (size_t)n + 1, fmt, args);
+    va_end(args);
+    return mk_str_of(p, (size_t)n);
+}
+
+size_t duda_mark(const struct duda *d)
+{
+    return d->chunk ? d->chunk->start + d->chunk->used : 0;
+}
+
+static void drop_chunk(struct duda *d)
+{
+    struct duda_chunk *c = d->chunk;
+    d->chunk = c->before;
+    mk_mem_free(c);
+}
+
+void duda_release(struct duda *d, size_t mark)
+{
+    while (d->chunk && d->chunk->start > mark)
+        drop_chunk(d);
+    if (d->chunk && mark - d->chunk->start < d->chunk->used)
+        d->chunk->used = mark - d->chunk->start;
+}
+
+int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)
+{
+    /* Not in the memory that duda_release() gives back: a duty outlives the mark behind which it was made. */
+    struct duda_duty *duty = mk_mem_alloc(sizeof *duty);
+    if (!duty) {
+        fn(ctx);
+        return -ENOMEM;
+    }
+    *duty = (struct duda_duty){.next = d->duties, .fn = fn, .ctx = ctx};
+    d->duties = duty;
+    return 0;
+}
+
+void duda_memory_run_duties(struct duda *d)
+{
+    while (d->duties) {
+        struct duda_duty *duty = d->duties;
+        d->duties = duty->next;
+        duty->fn(duty->ctx);
+        mk_mem_free(duty);
+    }
+}
+
+void duda_memory_free(struct duda *d)
+{
+    while (d->chunk)
+        drop_chunk(d);
+}

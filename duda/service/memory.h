@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory and the duties of a handler: what duda/memory.h promises ends here. */
+#ifndef DUDA_SERVICE_MEMORY_H
+#define DUDA_SERVICE_MEMORY_H
+
+#include "service/duda_type.h"
+
+/* Calls what was deferred, the last one first. */
+void duda_memory_run_duties(struct duda *d);
+/* Gives all memory back. */
+void duda_memory_free(struct duda *d);
+
+#endif

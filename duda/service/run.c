@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/run.h"
+
+#include <errno.h>
+
+#include "service/memory.h"
+
+enum {
+    REFUSALS_MAX = 1000, /* so often a handler may ask for a wait after its end */
+    STACK = 64 << 10,
+};
+
+/* ---- Stacks ---- */
+
+static struct duda_stacks *stacks_for(struct duda_home *home, size_t size)
+{
+    size_t i = 0;
+    while (i + 1 < MK_LEN(home->stacks) && ((size_t)DUDA_STACK_MIN << i) < size)
+        i++;
+    if (!home->stacks[i])
+        home->stacks[i] = duda_stacks_new((size_t)DUDA_STACK_MIN << i);
+    return home->stacks[i];
+}
+
+static void run_handler(void *arg)
+{
+    struct duda *d = arg;
+    d->result = d->route->fn(d);
+    duda_memory_run_duties(d);
+}
+
+/* ---- Its end ---- */
+
+static void forget(struct duda *d)
+{
+    duda_fiber_free(d->fiber);
+    d->fiber = NULL;
+    mk_alarm_free(d->deadline);
+    d->deadline = NULL;
+}
+
+/* It asks for waits again and again although it was told that it has ended. */
+static void give_up(struct duda *d)
+{
+    mk_request_log(
+        d->request, MK_LOG_ERROR,
+        "%s() in %s:%d ignores that it has ended, and is given up: return when a wait answers an error",
+        d->route->name, d->route->file, d->route->line);
+    d->result = d->ended;
+    forget(d);
+    duda_memory_run_duties(d);
+}
+
+static void go_on(struct duda *d)
+{
+    d->woken = false;
+    d->waits_for = DUDA_FOR_WAKE;
+    d->runs = true;
+    bool returned = duda_fiber_resume(d->fiber);
+    d->runs = false;
+    if (returned)
+        forget(d);
+    else if (d->refused >= REFUSALS_MAX)
+        give_up(d);
+}
+
+/* The request is over, its memory is still there: the handler comes to its end now. */
+static void on_end(void *data)
+{
+    struct duda *d = data;
+    if (d->fiber && !d->ended)
+        d->ended = -ECANCELED;
+    while (d->fiber)
+        go_on(d);
+    duda_memory_free(d);
+    mk_buf_free(&d->out);
+}
+
+int duda_run_begin(struct duda *d)
+{
+    struct duda_stacks *stacks = stacks_for(d->home, d->route->stack ? d->route->stack : STACK);
+    if (mk_request_on_end(d->request, on_end, d))
+        return -ENOMEM;
+    d->fiber = stacks ? duda_fiber_new(stacks, run_handler, d) : NULL;
+    if (!d->fiber)
+        return -ENOMEM;
+    d->woken = true;
+    return 0;
+}
+
+/* ---- What the client gets ---- */
+
+static unsigned status_of(int result)
+{
+    switch (result) {
+    case -ETIMEDOUT:
+        return 504;
+    case -EMSGSIZE:
+        return 413;
+    case -EBADMSG:
+        return 400;
+    case -ENOMEM:
+    case -EAGAIN:
+        return 503;
+    default:
+        return 500;
+    }
+}
+
+static enum mk_verdict refuse(struct duda *d, unsigned status)
+{
+    (void)mk_response_set_status(d->response, status);
+    return MK_REFUSE;
+}
+
+static void complete_head(struct duda *d)
+{
+    if (!d->typed)
+        (void)mk_response_add_static(d->response, MK_STR("Content-Type"),
+                                     MK_STR("text/plain; charset=utf-8"));
+    d->typed = true;
+}
+
+static enum mk_verdict finish(struct duda *d)
+{
+    int result = d->result;
+    if (result < 0) {
+        if (result != -ECANCELED && result != -ETIMEDOUT)
+            mk_request_log(d->request, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)", d->route->name,
+                           d->route->file, d->route->line, result, strerror(-result));
+        return refuse(d, status_of(result));
+    }
+    if (result >= 400)
+        return refuse(d, result > 599 ? 500 : (unsigned)result);
+    if (result >= 200)
+        (void)mk_response_set_status(d->response, (unsigned)result);
+    if (!d->said) {
+        if (result == 0 && !d->has_status && mk_response_length(d->response) == 0)
+            (void)mk_response_set_status(d->response, 204);
+        return MK_DONE;
+    }
+    complete_head(d);
+    return mk_response_set_text(d->response, mk_buf_str(&d->out)) ? refuse(d, 503) : MK_DONE;
+}
+
+/* ---- Content that is made while it is sent ---- */
+
+static bool may_go_on(const struct duda *d)
+{
+    return d->woken || d->waits_for == DUDA_FOR_INPUT || (d->waits_for == DUDA_FOR_ROOM && !d->out.len);
+}
+
+static size_t take_out(struct duda *d, char *room, size_t cap)
+{
+    size_t left = d->out.len - d->out_at, n = left < cap ? left : cap;
+    memcpy(room, d->out.p + d->out_at, n);
+    d->out_at += n;
+    if (n == left) {
+        mk_buf_clear(&d->out);
+        d->out_at = 0;
+    }
+    return n;
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct duda *d = ctx;
+    for (;;) {
+        if (d->out.len)
+            return (ssize_t)take_out(d, room, cap);
+        if (!d->fiber)
+            return d->result < 0 ? d->result : d->result >= 400 ? -EPIPE : 0;
+        if (!may_go_on(d))
+            return -EAGAIN;
+        go_on(d);
+    }
+}
+
+static const struct mk_source_ops source = {.pull = pull};
+
+static enum mk_verdict begin_response(struct duda *d)
+{
+    complete_head(d);
+    return mk_response_set_source(d->response, &source, d, MK_LENGTH_UNKNOWN) ? MK_REFUSE : MK_DONE;
+}
+
+enum mk_verdict duda_run(struct duda *d)
+{
+    if (may_go_on(d))
+        go_on(d);
+    if (!d->fiber)
+        return finish(d);
+    if (d->streams)
+        return begin_response(d);
+    if (!d->follows && d->waits_for == DUDA_FOR_WAKE) {
+        d->follows = true;
+        mk_request_follow_client(d->request);
+    }
+    return MK_WAIT;
+}
+
+/* ---- In the handler ---- */
+
+int duda_run_suspend(struct duda *d, enum duda_waits_for what)
+{
+    if (!d->fiber) /* in a deferred function of one that was given up */
+        return d->ended;
+    if (!d->ended && !(what == DUDA_FOR_WAKE && d->woken)) {
+        d->waits_for = what;
+        duda_fiber_yield(d->fiber);
+    } else if (d->ended && ++d->refused >= REFUSALS_MAX) {
+        duda_fiber_yield(d->fiber);
+    }
+    d->woken = false;
+    return d->ended;
+}

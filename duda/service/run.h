@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs handlers: from their first line to the end of the request. */
+#ifndef DUDA_SERVICE_RUN_H
+#define DUDA_SERVICE_RUN_H
+
+#include "service/duda_type.h"
+
+/* Starts the handler of d->route on a stack of its own; it has not run yet. 0 or -ENOMEM. */
+int duda_run_begin(struct duda *d);
+/* Runs it as far as it can go: what the server's handler answers. */
+enum mk_verdict duda_run(struct duda *d);
+
+/* In the handler: suspends it until one of these comes, or duda_wake(). 0, or what ended it. */
+int duda_run_suspend(struct duda *d, enum duda_waits_for what);
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the client gets. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "service/run.h"
+
+enum {
+    KEPT_MAX = 64 << 10, /* content that is longer is sent while it is made */
+    OUT_MAX = 1 << 30,   /* of one piece */
+};
+
+int duda_status(struct duda *d, unsigned status)
+{
+    int e = d->streams ? -EALREADY : mk_response_set_status(d->response, status);
+    d->has_status |= !e;
+    return e;
+}
+
+int duda_set(struct duda *d, const char *name, mk_str value)
+{
+    if (d->streams)
+        return -EALREADY;
+    int e = mk_response_set(d->response, mk_str_from_c(name), value);
+    d->typed |= !e && mk_str_eq_nocase(mk_str_from_c(name), MK_STR("Content-Type"));
+    return e;
+}
+
+int duda_add(struct duda *d, const char *name, mk_str value)
+{
+    return d->streams ? -EALREADY : mk_response_add(d->response, mk_str_from_c(name), value);
+}
+
+int duda_type(struct duda *d, const char *type)
+{
+    return duda_set(d, "Content-Type", mk_str_from_c(type));
+}
+
+/* Lets the client take all that was said. */
+static int drain(struct duda *d)
+{
+    int e = 0;
+    d->streams = true;
+    while (d->out.len && !e)
+        e = duda_run_suspend(d, DUDA_FOR_ROOM);
+    return e;
+}
+
+static int said(struct duda *d)
+{
+    if (d->out.failed)
+        return -ENOMEM;
+    d->said = true;
+    return d->out.len >= KEPT_MAX ? drain(d) : 0;
+}
+
+static bool may_say(struct duda *d)
+{
+    if (!d->out.max)
+        d->out = mk_buf_growing(OUT_MAX);
+    return !d->ended;
+}
+
+int duda_say(struct duda *d, mk_str text)
+{
+    if (!may_say(d))
+        return duda_run_suspend(d, DUDA_FOR_ROOM);
+    mk_buf_add(&d->out, text);
+    return said(d);
+}
+
+int duda_puts(struct duda *d, const char *text)
+{
+    return duda_say(d, mk_str_from_c(text));
+}
+
+int duda_printf(struct duda *d, const char *fmt, ...)
+{
+    if (!may_say(d))
+        return duda_run_suspend(d, DUDA_FOR_ROOM);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&d->out, fmt, args);
+    va_end(args);
+    return said(d);
+}
+
+int duda_flush(struct duda *d)
+{
+    d->said = true;
+    bool begun = d->streams;
+    d->streams = true;
+    if (!begun && !d->out.len) /* the head alone */
+        return duda_run_suspend(d, DUDA_FOR_ROOM);
+    return drain(d);
+}

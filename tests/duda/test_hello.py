@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A service from its source to its answers: routes, parameters, what is asked and said, and waits."""
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+
+static int hello(struct duda *d)
+{
+    return duda_printf(d, "hello %s\n", duda_query_or(d, "name", "world"));
+}
+
+static int item(struct duda *d)
+{
+    int64_t n;
+    if (!duda_param_int(d, "id", &n))
+        return 404;
+    return duda_printf(d, "item %lld\n", (long long)n);
+}
+
+static int rest(struct duda *d)
+{
+    return duda_printf(d, "rest %s of %s\n", duda_param(d, "rest").p, duda_path(d).p);
+}
+
+static int count(struct duda *d)
+{
+    char room[100];
+    ssize_t n;
+    size_t all = 0;
+    while ((n = duda_read(d, room, sizeof room)) > 0)
+        all += (size_t)n;
+    return n < 0 ? (int)n : duda_printf(d, "%zu bytes\n", all);
+}
+
+static int nap(struct duda *d)
+{
+    int e = duda_sleep(d, 50);
+    return e ? e : duda_puts(d, "awake\n");
+}
+
+static int lines(struct duda *d)
+{
+    int64_t n = 10;
+    if (!duda_query_int(d, "n", &n))
+        return 400;
+    for (int64_t i = 0; i < n; i++) {
+        int e = duda_printf(d, "line %lld of the content\n", (long long)i);
+        if (e)
+            return e;
+    }
+    return 0;
+}
+
+static void twice(void *ctx)
+{
+    *(int *)ctx *= 2;
+}
+
+static int aside(struct duda *d)
+{
+    int n = 21, e = duda_aside(d, NULL, twice, &n, sizeof n);
+    return e ? e : duda_printf(d, "%d\n", n);
+}
+
+static int nothing(struct duda *d)
+{
+    (void)d;
+    return 0;
+}
+
+static int late(struct duda *d)
+{
+    int e = duda_deadline(d, 50);
+    return e ? e : duda_sleep(d, 3600000);
+}
+
+DUDA_SERVICE(first,
+    DUDA_GET("/", hello, "Greets."),
+    DUDA_GET("/items/:id", item, "Shows one item."),
+    DUDA_GET("/rest/*rest", rest, "All that is left."),
+    DUDA_POST("/count", count, "Counts bytes."),
+    DUDA_GET("/nap", nap, "Waits."),
+    DUDA_GET("/lines", lines, "Says much."),
+    DUDA_GET("/aside", aside, "Computes in a thread."),
+    DUDA_DELETE("/items/:id", nothing, "Says nothing."),
+    DUDA_GET("/late", late, "Is too slow."));
+"""
+
+
+def prepare(monkey, site):
+    site.add("file.txt", "a file")
+    folder = site.path.parent
+    monkey(plugins=[services.build(folder, "first", SOURCE)])
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def test_what_is_said(server):
+    answer = server.get("/")
+    assert (answer.status, answer.text) == (200, "hello world\n")
+    assert answer["Content-Type"] == "text/plain; charset=utf-8"
+    assert server.get("/?a=1&name=M%C3%B6rike+x").text == "hello Mörike x\n"
+
+
+def test_parameters(server):
+    assert server.get("/items/12").text == "item 12\n"
+    assert server.get("/items/x").status == 404
+    assert server.get("/rest/a/b").text == "rest a/b of /rest/a/b\n"
+
+
+def test_methods(server):
+    answer = server.get("/count")
+    assert (answer.status, answer["Allow"]) == (405, "POST, OPTIONS")
+    assert server.get("/items/1", method="DELETE").status == 204
+    head = server.get("/", method="HEAD")
+    assert (head.status, head["Content-Length"], head.text) == (200, "12", "")
+
+
+def test_what_no_route_leads_to_is_for_others(server):
+    assert server.get("/file.txt").text == "a file"
+    assert server.get("/none").status == 404
+
+
+def test_content_is_read_as_it_comes(server):
+    assert server.get("/count", method="POST", body=b"x" * 100_000).text == "100000 bytes\n"
+
+
+def test_waits(server):
+    assert server.get("/nap").text == "awake\n"
+    assert server.get("/aside").text == "42\n"
+    assert server.get("/late").status == 504
+
+
+def test_long_content_is_sent_while_it_is_made(server):
+    answer = server.get("/lines?n=20000")
+    assert answer.text == "".join(f"line {i} of the content\n" for i in range(20000))
+    assert "Content-Length" not in answer

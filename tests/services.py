@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services of Duda for tests: compiles C, and says what loads it.
+
+    server = monkey(plugins=[services.build(tmp_path, "hello", '#include <duda.h> ...')])
+"""
+import os
+import subprocess
+
+from monkey import PROGRAM, ROOT, SECONDS
+
+OBJECTS = PROGRAM.parent / "plugins"
+BUILT = OBJECTS / "monkey-duda.so"
+COMPILER = os.environ.get("CC", "cc")
+FLAGS = ["-std=gnu11", "-g", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}",
+         f"-I{ROOT / 'duda' / 'include'}"]
+
+
+def build(folder, name, source, *flags):
+    """Compiles the text (or the file) of a service; answers the object, for `Load`."""
+    if not hasattr(source, "read_text"):
+        path = folder / f"{name}.c"
+        path.write_text(source)
+        source = path
+    out = folder / f"monkey-{name}.so"
+    done = subprocess.run([COMPILER, *FLAGS, *flags, "-o", out, source, f"-L{OBJECTS}", "-l:monkey-duda.so",
+                           f"-Wl,-rpath,{OBJECTS}"], capture_output=True, text=True, timeout=4 * SECONDS, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
