@@ -15,14 +15,19 @@ FLAGS = ["-std=gnu11", "-g", "-O1", "-fPIC", "-shared", "-Wall", "-Wextra", "-We
          f"-I{ROOT / 'duda' / 'include'}"]
 
 
-def build(folder, name, source, *flags):
-    """Compiles the text (or the file) of a service; answers the object, for `Load`."""
+def has(package):
+    return (OBJECTS / f"monkey-duda-{package}.so").exists()
+
+
+def build(folder, name, source, *flags, packages=()):
+    """Compiles the text (or the file) of a service; answers the object, for `Load`. `packages` are those it calls."""
     if not hasattr(source, "read_text"):
         path = folder / f"{name}.c"
         path.write_text(source)
         source = path
     out = folder / f"monkey-{name}.so"
-    done = subprocess.run([COMPILER, *FLAGS, *flags, "-o", out, source, f"-L{OBJECTS}", "-l:monkey-duda.so",
-                           f"-Wl,-rpath,{OBJECTS}"], capture_output=True, text=True, timeout=4 * SECONDS, check=False)
+    objects = ["-l:monkey-duda.so", *(f"-l:monkey-duda-{package}.so" for package in packages)]
+    done = subprocess.run([COMPILER, *FLAGS, *flags, "-o", out, source, f"-L{OBJECTS}", *objects, f"-Wl,-rpath,{OBJECTS}"],
+                          capture_output=True, text=True, timeout=4 * SECONDS, check=False)
     assert done.returncode == 0, done.stderr
     return out

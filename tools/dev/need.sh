@@ -31,6 +31,7 @@ full    nettle-dev       pkg-config nettle
 full    libcurl4-openssl-dev pkg-config libcurl
 full    libjansson-dev   pkg-config jansson
 full    libqrencode-dev  pkg-config libqrencode
+full    liblmdb-dev      pkg-config lmdb
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka

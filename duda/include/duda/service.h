@@ -68,6 +68,12 @@ struct duda_route {
 /** Every method. */
 #define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
 
+/** The packages that a service calls and that are plugins: the server loads them, too. Say which ones before
+ * the first #include: `#define DUDA_PACKAGES "duda-kv", "duda-redis",`, with the comma at the end. */
+#ifndef DUDA_PACKAGES
+#define DUDA_PACKAGES
+#endif
+
 /** The version of what a service and Duda know of each other. */
 #define DUDA_ABI 1
 
@@ -114,7 +120,7 @@ struct duda_service {
     static const struct mk_handler duda_handler_##word = {                                                   \
         .name = #word, .handle = duda_service_handle, .bind = duda_bind_##word};                             \
     static const struct mk_handler *const duda_handlers_##word[] = {&duda_handler_##word, NULL};             \
-    static const char *const duda_needs_##word[] = {"duda", NULL};                                           \
+    static const char *const duda_needs_##word[] = {"duda", DUDA_PACKAGES NULL};                             \
     MK_PLUGIN(word) = {                                                                                      \
         MK_PLUGIN_HEAD,                                                                                      \
         .name = #word,                                                                                       \

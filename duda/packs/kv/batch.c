@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A list of operations with copies of their keys and values. */
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "store.h"
+
+struct duda_kv_batch *duda_kv_batch_make(struct duda_kv *kv)
+{
+    struct duda_kv_batch *b = mk_mem_zalloc(1, sizeof *b);
+    if (b)
+        b->kv = kv;
+    return b;
+}
+
+static int check(const struct duda_kv_batch *b, const struct duda_kv_op *op)
+{
+    if (!op->key.len || op->key.len > DUDA_KV_KEY_MAX || op->ttl_ms > DUDA_KV_TTL_MAX)
+        return -EINVAL;
+    if (op->value.len > DUDA_KV_VALUE_MAX || b->n >= DUDA_KV_BATCH_MAX ||
+        b->bytes + op->value.len > DUDA_KV_BATCH_BYTES)
+        return -EMSGSIZE;
+    return 0;
+}
+
+static bool has_room(struct duda_kv_batch *b)
+{
+    if (b->n < b->cap)
+        return true;
+    size_t cap = b->cap ? b->cap * 2 : 2;
+    struct duda_kv_op *ops = mk_mem_realloc(b->ops, cap * sizeof *ops);
+    if (!ops)
+        return false;
+    b->ops = ops;
+    b->cap = cap;
+    return true;
+}
+
+/* Key and value in one piece of memory, which begins with the key. */
+static bool copy(struct duda_kv_op *op)
+{
+    char *room = mk_mem_alloc(op->key.len + op->value.len);
+    if (!room)
+        return false;
+    memcpy(room, op->key.p, op->key.len);
+    if (op->value.len)
+        memcpy(room + op->key.len, op->value.p, op->value.len);
+    op->value.p = op->value.p ? room + op->key.len : NULL;
+    op->key.p = room;
+    return true;
+}
+
+void duda_kv_batch_add(struct duda_kv_batch *b, struct duda_kv_op op)
+{
+    b->error = b->error ? b->error : check(b, &op);
+    if (b->error)
+        return;
+    if (!has_room(b) || !copy(&op)) {
+        b->error = -ENOMEM;
+        return;
+    }
+    b->bytes += op.value.len;
+    b->ops[b->n++] = op;
+}
+
+void duda_kv_batch_free(struct duda_kv_batch *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->n; i++) {
+        union {
+            const char *given;
+            void *made;
+        } key = {.given = b->ops[i].key.p};
+        mk_mem_free(key.made);
+    }
+    mk_mem_free(b->ops);
+    mk_mem_free(b);
+}

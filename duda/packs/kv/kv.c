@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The functions of duda/kv.h: reads answer at once, writes suspend the handler until their commit. */
+#include <duda/kv.h>
+
+#include <duda/asked.h>
+#include <duda/memory.h>
+#include <duda/wait.h>
+#include <errno.h>
+
+#include "queue.h"
+
+/* ---- Reading ---- */
+
+struct copy {
+    struct duda *d;
+    mk_str value;
+};
+
+static bool copy_value(void *ctx, mk_str key, mk_str value)
+{
+    struct copy *copy = ctx;
+    (void)key;
+    copy->value = duda_copy(copy->d, value);
+    return false;
+}
+
+int duda_kv_get(struct duda *d, struct duda_kv *kv, mk_str key, mk_str *value)
+{
+    struct copy copy = {d, MK_ABSENT};
+    int e = duda_kv_store_get(kv->store, key, duda_kv_now_ms(), copy_value, &copy);
+    *value = copy.value;
+    return e ? e : copy.value.p ? 0 : -ENOMEM;
+}
+
+struct scan {
+    mk_str after;
+    bool (*each)(void *ctx, mk_str key, mk_str value);
+    void *ctx;
+};
+
+static bool hand_on(void *ctx, mk_str key, mk_str value)
+{
+    const struct scan *scan = ctx;
+    return (scan->after.p && mk_str_eq(key, scan->after)) || scan->each(scan->ctx, key, value);
+}
+
+int duda_kv_scan(struct duda *d, struct duda_kv *kv, mk_str prefix, mk_str after,
+                 bool (*each)(void *ctx, mk_str key, mk_str value), void *ctx)
+{
+    struct scan scan = {after, each, ctx};
+    (void)d;
+    return duda_kv_store_scan(kv->store, prefix, after, duda_kv_now_ms(), hand_on, &scan);
+}
+
+/* ---- Writing ---- */
+
+/* On the stack of the handler, as long as it waits. */
+struct wait {
+    struct duda *d;
+    bool is_over;
+    int error;
+    int64_t count;
+};
+
+static void on_done(struct duda_kv_batch *b)
+{
+    struct wait *wait = b->ctx;
+    if (wait) {
+        wait->is_over = true;
+        wait->error = b->error;
+        wait->count = b->count;
+        duda_wake(wait->d);
+    }
+    duda_kv_batch_free(b);
+}
+
+static int commit(struct duda *d, struct duda_kv_batch *b, int64_t *count)
+{
+    struct wait wait = {.d = d};
+    int e = b ? b->error : -ENOMEM;
+    e = e ? e : duda_ended(d);
+    if (!e) {
+        b->on_done = on_done;
+        b->ctx = &wait;
+        e = duda_kv_queue_add(b->kv, b);
+    }
+    if (e) {
+        duda_kv_batch_free(b);
+        return e;
+    }
+    while (!wait.is_over && !(e = duda_suspend(d)))
+        continue;
+    if (!wait.is_over) {
+        b->ctx = NULL;
+        return e;
+    }
+    if (count)
+        *count = wait.count;
+    return wait.error;
+}
+
+struct duda_kv_batch *duda_kv_begin(struct duda_kv *kv)
+{
+    return duda_kv_batch_make(kv);
+}
+
+static void add(struct duda_kv_batch *b, struct duda_kv_op op)
+{
+    if (b)
+        duda_kv_batch_add(b, op);
+}
+
+void duda_kv_batch_expect(struct duda_kv_batch *b, mk_str key, mk_str value)
+{
+    add(b, (struct duda_kv_op){.verb = DUDA_KV_EXPECT, .key = key, .value = value});
+}
+
+void duda_kv_batch_put(struct duda_kv_batch *b, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    add(b, (struct duda_kv_op){.verb = DUDA_KV_PUT, .key = key, .value = value, .ttl_ms = ttl_ms});
+}
+
+void duda_kv_batch_delete(struct duda_kv_batch *b, mk_str key)
+{
+    add(b, (struct duda_kv_op){.verb = DUDA_KV_DELETE, .key = key});
+}
+
+int duda_kv_commit(struct duda *d, struct duda_kv_batch *b)
+{
+    return commit(d, b, NULL);
+}
+
+void duda_kv_abort(struct duda_kv_batch *b)
+{
+    duda_kv_batch_free(b);
+}
+
+/* ---- One operation ---- */
+
+int duda_kv_put(struct duda *d, struct duda_kv *kv, mk_str key, mk_str value, uint64_t ttl_ms)
+{
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    duda_kv_batch_put(b, key, value, ttl_ms);
+    return commit(d, b, NULL);
+}
+
+int duda_kv_delete(struct duda *d, struct duda_kv *kv, mk_str key)
+{
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    duda_kv_batch_delete(b, key);
+    return commit(d, b, NULL);
+}
+
+int duda_kv_touch(struct duda *d, struct duda_kv *kv, mk_str key, uint64_t ttl_ms)
+{
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    add(b, (struct duda_kv_op){.verb = DUDA_KV_TOUCH, .key = key, .ttl_ms = ttl_ms});
+    return commit(d, b, NULL);
+}
+
+int duda_kv_swap(struct duda *d, struct duda_kv *kv, mk_str key, mk_str expected, mk_str value,
+                 uint64_t ttl_ms)
+{
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    duda_kv_batch_expect(b, key, expected);
+    if (value.p)
+        duda_kv_batch_put(b, key, value, ttl_ms);
+    else
+        duda_kv_batch_delete(b, key);
+    return commit(d, b, NULL);
+}
+
+int duda_kv_count(struct duda *d, struct duda_kv *kv, mk_str key, int64_t delta, uint64_t ttl_ms,
+                  int64_t *result)
+{
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    if (b)
+        add(b, (struct duda_kv_op){
+                   .verb = DUDA_KV_COUNT, .key = key, .delta = delta, .ttl_ms = ttl_ms, .result = &b->count});
+    return commit(d, b, result);
+}

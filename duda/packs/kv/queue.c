@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One commit at a time: what comes meanwhile is the next one, so that its cost is shared by as many as there
+ * are. */
+#include "queue.h"
+
+#include <errno.h>
+#include <time.h>
+
+enum { PURGE_MS = 5000 };
+
+uint64_t duda_kv_now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static void write_group(void *ctx)
+{
+    struct duda_kv *kv = ctx;
+    duda_kv_store_write(kv->store, kv->writing, kv->write_ms);
+}
+
+static void tell(struct duda_kv_batch *b, int error)
+{
+    for (struct duda_kv_batch *next; b; b = next) {
+        next = b->next;
+        b->error = error ? error : b->error;
+        b->on_done(b);
+    }
+}
+
+static struct duda_kv_batch *take_waiting(struct duda_kv *kv)
+{
+    struct duda_kv_batch *all = kv->waiting;
+    kv->waiting = NULL;
+    kv->last = &kv->waiting;
+    kv->n_waiting = 0;
+    return all;
+}
+
+static void on_written(void *ctx)
+{
+    struct duda_kv *kv = ctx;
+    struct duda_kv_batch *done = kv->writing;
+    kv->writing = NULL;
+    tell(done, 0);
+    if (kv->waiting)
+        mk_turn_end_set(kv->turn);
+}
+
+static void begin(void *ctx)
+{
+    struct duda_kv *kv = ctx;
+    if (kv->writing || !kv->waiting)
+        return;
+    kv->writing = take_waiting(kv);
+    kv->write_ms = duda_kv_now_ms();
+    int e = mk_threads_run(kv->thread, write_group, on_written, kv);
+    if (e) {
+        struct duda_kv_batch *refused = kv->writing;
+        kv->writing = NULL;
+        tell(refused, -EBUSY);
+    }
+}
+
+int duda_kv_queue_add(struct duda_kv *kv, struct duda_kv_batch *b)
+{
+    if (kv->n_waiting >= kv->settings->waiting_max)
+        return -EBUSY;
+    b->next = NULL;
+    *kv->last = b;
+    kv->last = &b->next;
+    kv->n_waiting++;
+    if (!kv->writing)
+        mk_turn_end_set(kv->turn);
+    return 0;
+}
+
+/* A commit of nothing removes what has expired, also when no handler writes. */
+static void on_purge(void *ctx)
+{
+    struct duda_kv *kv = ctx;
+    struct duda_kv_batch *nothing = kv->n_waiting ? NULL : duda_kv_batch_make(kv);
+    if (nothing) {
+        nothing->on_done = duda_kv_batch_free;
+        if (duda_kv_queue_add(kv, nothing))
+            duda_kv_batch_free(nothing);
+    }
+    mk_alarm_set(kv->alarm, PURGE_MS);
+}
+
+int duda_kv_queue_open(struct duda_kv *kv, struct mk_worker *w, const struct duda_kv_settings *settings)
+{
+    kv->settings = settings;
+    kv->worker = w;
+    kv->last = &kv->waiting;
+    int e = duda_kv_store_open(settings->folder.p, settings->size_max, settings->durable, &kv->store);
+    if (e)
+        return e;
+    kv->thread = mk_threads_new(w, 1, 1);
+    kv->turn = mk_turn_end_new(w, begin, kv);
+    kv->alarm = mk_alarm_new(w, on_purge, kv);
+    if (!kv->thread || !kv->turn || !kv->alarm)
+        return -ENOMEM;
+    if (mk_worker_index(w) == 0)
+        mk_alarm_set(kv->alarm, PURGE_MS);
+    return 0;
+}
+
+void duda_kv_queue_close(struct duda_kv *kv)
+{
+    mk_threads_free(kv->thread);
+    mk_turn_end_free(kv->turn);
+    mk_alarm_free(kv->alarm);
+    if (kv->last)
+        tell(take_waiting(kv), -ESHUTDOWN);
+    duda_kv_store_close(kv->store);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An environment of LMDB with two tables: `data`, key -> time of expiry and value, and `times`, time and key,
+ * in whose order entries expire. */
+#include "store.h"
+
+#include <errno.h>
+#include <lmdb.h>
+#include <monkey/mem.h>
+#include <stdlib.h>
+
+#include "rows.h"
+
+enum { READERS_MAX = 512, PURGED_AT_ONCE = 64, FILE_MODE = 0600 };
+
+struct duda_kv_store {
+    struct duda_kv_rows rows;
+    MDB_env *env;
+    MDB_txn *reader; /* of the thread that reads; it holds no snapshot between two calls */
+};
+
+static int open_tables(struct duda_kv_store *s)
+{
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(s->env, NULL, 0, &txn);
+    if (rc)
+        return rc;
+    rc = mdb_dbi_open(txn, "data", MDB_CREATE, &s->rows.data);
+    rc = rc ? rc : mdb_dbi_open(txn, "times", MDB_CREATE, &s->rows.times);
+    if (!rc)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+static int open_env(struct duda_kv_store *s, const char *folder, uint64_t size_max, bool durable)
+{
+    int dead, rc = mdb_env_create(&s->env);
+    rc = rc ? rc : mdb_env_set_mapsize(s->env, (size_t)size_max);
+    rc = rc ? rc : mdb_env_set_maxdbs(s->env, 2);
+    rc = rc ? rc : mdb_env_set_maxreaders(s->env, READERS_MAX);
+    rc = rc ? rc : mdb_env_open(s->env, folder, MDB_NOTLS | (durable ? 0 : MDB_NOSYNC), FILE_MODE);
+    rc = rc ? rc : mdb_reader_check(s->env, &dead); /* places of workers that crashed */
+    rc = rc ? rc : open_tables(s);
+    if (rc)
+        return rc;
+    rc = mdb_txn_begin(s->env, NULL, MDB_RDONLY, &s->reader);
+    if (!rc)
+        mdb_txn_reset(s->reader);
+    return rc;
+}
+
+int duda_kv_store_open(const char *folder, uint64_t size_max, bool durable, struct duda_kv_store **out)
+{
+    struct duda_kv_store *s = size_max <= SIZE_MAX ? mk_mem_zalloc(1, sizeof *s) : NULL;
+    if (!s)
+        return -ENOMEM;
+    int rc = open_env(s, folder, size_max, durable);
+    if (rc)
+        duda_kv_store_close(s);
+    else
+        *out = s;
+    return duda_kv_error(rc);
+}
+
+void duda_kv_store_close(struct duda_kv_store *s)
+{
+    if (!s)
+        return;
+    if (s->reader)
+        mdb_txn_abort(s->reader);
+    if (s->env)
+        mdb_env_close(s->env);
+    mk_mem_free(s);
+}
+
+/* ---- Reading ---- */
+
+int duda_kv_store_get(struct duda_kv_store *s, mk_str key, uint64_t now_ms,
+                      bool (*found)(void *ctx, mk_str key, mk_str value), void *ctx)
+{
+    mk_str value;
+    int e = duda_kv_error(mdb_txn_renew(s->reader));
+    if (e)
+        return e;
+    e = duda_kv_rows_get(&s->rows, s->reader, key, now_ms, &value);
+    if (!e)
+        found(ctx, key, value);
+    mdb_txn_reset(s->reader);
+    return e;
+}
+
+static int scan(MDB_cursor *cursor, mk_str prefix, mk_str from, uint64_t now_ms,
+                bool (*found)(void *ctx, mk_str key, mk_str value), void *ctx)
+{
+    MDB_val key = duda_kv_val(from.len && mk_str_cmp(from, prefix) > 0 ? from : prefix), data;
+    int rc = mdb_cursor_get(cursor, &key, &data, key.mv_size ? MDB_SET_RANGE : MDB_FIRST);
+    for (; !rc; rc = mdb_cursor_get(cursor, &key, &data, MDB_NEXT)) {
+        mk_str name = duda_kv_str(key), value;
+        if (!mk_str_starts(name, prefix))
+            return 0;
+        if (duda_kv_rows_value(data, now_ms, &value) == 0 && !found(ctx, name, value))
+            return 0;
+    }
+    return rc == MDB_NOTFOUND ? 0 : duda_kv_error(rc);
+}
+
+int duda_kv_store_scan(struct duda_kv_store *s, mk_str prefix, mk_str from, uint64_t now_ms,
+                       bool (*found)(void *ctx, mk_str key, mk_str value), void *ctx)
+{
+    MDB_cursor *cursor;
+    int e = duda_kv_error(mdb_txn_renew(s->reader));
+    if (e)
+        return e;
+    e = duda_kv_error(mdb_cursor_open(s->reader, s->rows.data, &cursor));
+    if (!e) {
+        e = scan(cursor, prefix, from, now_ms, found, ctx);
+        mdb_cursor_close(cursor);
+    }
+    mdb_txn_reset(s->reader);
+    return e;
+}
+
+/* ---- Writing ---- */
+
+static bool holds(const struct duda_kv_rows *rows, MDB_txn *txn, const struct duda_kv_op *op, uint64_t now_ms)
+{
+    mk_str value;
+    int e = duda_kv_rows_get(rows, txn, op->key, now_ms, &value);
+    return op->value.p ? e == 0 && mk_str_eq(value, op->value) : e == -ENOENT;
+}
+
+/* What *soft gets has changed nothing, and is the answer; an error returned ends the transaction. */
+static int apply(const struct duda_kv_rows *rows, MDB_txn *txn, const struct duda_kv_batch *b,
+                 uint64_t now_ms, int *soft)
+{
+    int rc = 0;
+    *soft = 0;
+    for (size_t i = 0; i < b->n; i++)
+        if (b->ops[i].verb == DUDA_KV_EXPECT && !holds(rows, txn, &b->ops[i], now_ms)) {
+            *soft = -ESTALE;
+            return 0;
+        }
+    for (size_t i = 0; i < b->n && !rc && (b->n > 1 || !*soft); i++)
+        rc = duda_kv_rows_do(rows, txn, &b->ops[i], now_ms, soft);
+    if (b->n > 1 && *soft == -ENOENT) /* to delete what is not there is no error among others */
+        *soft = 0;
+    return rc;
+}
+
+/* All batches up to `end` in one commit. */
+static int write_group(struct duda_kv_store *s, struct duda_kv_batch *first, const struct duda_kv_batch *end,
+                       uint64_t now_ms, bool purges)
+{
+    MDB_txn *txn;
+    int rc = mdb_txn_begin(s->env, NULL, 0, &txn);
+    if (rc)
+        return rc;
+    for (struct duda_kv_batch *b = first; b != end && !rc; b = b->next)
+        rc = apply(&s->rows, txn, b, now_ms, &b->error);
+    if (!rc && purges)
+        rc = duda_kv_rows_purge(&s->rows, txn, now_ms, PURGED_AT_ONCE);
+    if (!rc)
+        return mdb_txn_commit(txn);
+    mdb_txn_abort(txn);
+    return rc;
+}
+
+void duda_kv_store_write(struct duda_kv_store *s, struct duda_kv_batch *first, uint64_t now_ms)
+{
+    if (write_group(s, first, NULL, now_ms, true) == 0)
+        return;
+    /* One of them does not fit, or all fail: each gets an answer of its own. */
+    for (struct duda_kv_batch *b = first; b; b = b->next) {
+        int e = duda_kv_error(write_group(s, b, b->next, now_ms, false));
+        b->error = e ? e : b->error;
+    }
+}

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package kv, seen from services: all workers see one store, writes are durable, limits and mistakes have messages."""
+import concurrent.futures
+import os
+import signal
+
+import pytest
+
+import services
+from proc import wait_until
+
+pytestmark = pytest.mark.skipif(not services.has("kv"), reason="this build has no LMDB")
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-kv",
+#include <duda.h>
+#include <duda/kv.h>
+#include <errno.h>
+#include <stdlib.h>
+
+static int answer(int e)
+{
+    if (e == -ENOENT)
+        return 404;
+    if (e == -ESTALE)
+        return 409;
+    if (e == -ENOSPC)
+        return 507;
+    return e;
+}
+
+static int get(struct duda *d)
+{
+    mk_str value;
+    int e = duda_kv_get(d, duda_kv_find(d, NULL), duda_param(d, "key"), &value);
+    return e ? answer(e) : duda_say(d, value);
+}
+
+static int put(struct duda *d)
+{
+    mk_str value;
+    int64_t ttl = 0;
+    int e = duda_read_all(d, DUDA_KV_VALUE_MAX + 1, &value);
+    duda_query_int(d, "ttl", &ttl);
+    return e ? e : answer(duda_kv_put(d, duda_kv_find(d, NULL), duda_param(d, "key"), value, (uint64_t)ttl));
+}
+
+static int drop(struct duda *d)
+{
+    return answer(duda_kv_delete(d, duda_kv_find(d, NULL), duda_param(d, "key")));
+}
+
+static int count(struct duda *d)
+{
+    int64_t n = 0;
+    int e = duda_kv_count(d, duda_kv_find(d, NULL), duda_param(d, "key"), 1, 0, &n);
+    return e ? e : duda_printf(d, "%lld %u", (long long)n, mk_worker_index(duda_worker(d)));
+}
+
+/* Adds to a number by reading it, as often as another handler comes in between. */
+static int swap(struct duda *d)
+{
+    struct duda_kv *kv = duda_kv_find(d, NULL);
+    mk_str key = duda_param(d, "key"), old;
+    int e;
+    do {
+        e = duda_kv_get(d, kv, key, &old);
+        if (e == -ENOENT)
+            old = MK_ABSENT;
+        else if (e)
+            return e;
+        mk_str next = duda_print(d, "%d", old.p ? atoi(old.p) + 1 : 1);
+        e = duda_kv_swap(d, kv, key, old, next, 0);
+    } while (e == -ESTALE);
+    return e;
+}
+
+static int transfer(struct duda *d)
+{
+    struct duda_kv *kv = duda_kv_find(d, NULL);
+    struct duda_kv_batch *b = duda_kv_begin(kv);
+    duda_kv_batch_expect(b, MK_STR("from"), MK_STR("1"));
+    duda_kv_batch_delete(b, MK_STR("from"));
+    duda_kv_batch_put(b, MK_STR("to"), MK_STR("1"), 0);
+    return answer(duda_kv_commit(d, b));
+}
+
+static bool each(void *ctx, mk_str key, mk_str value)
+{
+    return duda_printf(ctx, "%.*s=%.*s\n", MK_STR_ARG(key), MK_STR_ARG(value)) == 0;
+}
+
+static int list(struct duda *d)
+{
+    return duda_kv_scan(d, duda_kv_find(d, NULL), duda_param(d, "prefix"), duda_query(d, "after"), each, d);
+}
+
+static int other(struct duda *d)
+{
+    mk_str value;
+    if (duda_kv_find(d, "none") || !duda_kv_find(d, "main") || !duda_kv_find(d, "cache"))
+        return 500;
+    int e = duda_kv_put(d, duda_kv_find(d, "cache"), MK_STR("k"), MK_STR("v"), 0);
+    return e ? e : duda_kv_get(d, duda_kv_find(d, "main"), MK_STR("k"), &value) == -ENOENT ? 200 : 500;
+}
+
+DUDA_SERVICE(store,
+    DUDA_GET("/e/:key", get, "Reads."),
+    DUDA_PUT("/e/:key", put, "Writes."),
+    DUDA_DELETE("/e/:key", drop, "Removes."),
+    DUDA_POST("/count/:key", count, "Counts."),
+    DUDA_POST("/swap/:key", swap, "Counts by compare and swap."),
+    DUDA_POST("/transfer", transfer, "All or nothing."),
+    DUDA_GET("/list/:prefix", list, "Lists."),
+    DUDA_GET("/other", other, "Two stores."));
+"""
+SECTIONS = "[KV]\n    Folder data\n    MaxSize 16M\n[KV]\n    Name cache\n    Folder cache\n    Durable off\n"
+
+
+def prepare(monkey, site):
+    folder = site.path.parent
+    service = services.build(folder, "store", SOURCE, packages=["kv"])
+    monkey(plugins=[service], top=SECTIONS, workers=2, server="MaxBodySize 2M")
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def put(server, key, value, query=""):
+    return server.get(f"/e/{key}{query}", method="PUT", body=value).status
+
+
+def test_entries(server):
+    assert put(server, "a", b"one") == 204
+    assert server.get("/e/a").text == "one"
+    assert server.get("/e/a", method="DELETE").status == 204
+    assert server.get("/e/a").status == 404
+    assert server.get("/e/a", method="DELETE").status == 404
+    assert put(server, "empty", b"") == 204
+    assert server.get("/e/empty").status == 200
+    assert put(server, "big", b"x" * (1 << 20)) == 204
+    assert len(server.get("/e/big").text) == 1 << 20
+    assert put(server, "big", b"x" * ((1 << 20) + 1)) == 413
+    assert put(server, "k" * 481, b"x") == 500
+
+
+def test_entries_expire(server):
+    assert put(server, "brief", b"x", "?ttl=1") == 204
+    wait_until(lambda: server.get("/e/brief").status == 404, "the entry is gone")
+    assert put(server, "lasts", b"x", "?ttl=3600000") == 204
+    assert server.get("/e/lasts").text == "x"
+
+
+def test_all_workers_count_together(server):
+    workers = set()
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = [job.result().text.split() for job in [pool.submit(server.get, "/count/n", method="POST") for _ in range(200)]]
+        workers = {worker for _, worker in answers}
+        assert sorted(int(n) for n, _ in answers) == list(range(1, 201))
+        list(pool.map(lambda _: server.get("/swap/s", method="POST"), range(60)))
+    assert workers <= {"0", "1"}
+    assert (server.get("/e/n").text, server.get("/e/s").text) == ("200", "60")
+
+
+def test_batches_are_done_whole_or_not_at_all(server):
+    assert put(server, "from", b"1") == 204
+    assert server.get("/transfer", method="POST").status == 204
+    assert (server.get("/e/from").status, server.get("/e/to").text) == (404, "1")
+    assert server.get("/transfer", method="POST").status == 409
+
+
+def test_lists(server):
+    for key in ("list-b", "list-a", "list-c", "lisu"):
+        assert put(server, key, key[-1:].encode()) == 204
+    assert server.get("/list/list-").text == "list-a=a\nlist-b=b\nlist-c=c\n"
+    assert server.get("/list/list-?after=list-a").text == "list-b=b\nlist-c=c\n"
+
+
+def test_stores_are_apart(server):
+    assert server.get("/other").status == 200
+
+
+def test_a_full_store_says_so(server):
+    statuses = []
+    for i in range(40):
+        statuses.append(put(server, f"full-{i}", b"x" * 900_000))
+    assert set(statuses) == {204, 507}
+    assert server.get("/e/full-0").status == 200
+    for i in range(40):
+        assert server.get(f"/e/full-{i}", method="DELETE").status in (204, 404)
+    assert put(server, "after", b"x") == 204
+
+
+def test_what_was_acknowledged_survives_a_kill(monkey, site):
+    folder = site.path.parent
+    server = monkey(plugins=[services.build(folder, "store", SOURCE, packages=["kv"])], top=SECTIONS, workers=1)
+    server.allow("was killed by signal")
+    for round_ in range(3):
+        for i in range(10):
+            assert put(server, f"n{round_}-{i}", b"x") == 204
+        worker = server.workers[0]
+        os.kill(worker, signal.SIGKILL)
+        wait_until(lambda gone=worker: server.workers and gone not in server.workers, "there is another worker")
+    assert [server.get(f"/e/n{r}-{i}").text for r in range(3) for i in range(10)] == ["x"] * 30
+
+
+MISTAKES = [
+    ("[KV]\n    MaxSize 16M\n", "[KV] has no Folder"),
+    ("[KV]\n    Folder a\n[KV]\n    Folder b\n", "there are two [KV] `main`"),
+    ("[KV]\n    Folder a\n[KV]\n    Folder a\n    Name other\n", "another [KV] has this folder, too"),
+    ("[KV]\n    Folder a\n    MaxSize 1K\n", "`1K` is too small"),
+]
+
+
+@pytest.mark.parametrize("section, says", MISTAKES, ids=[says for _, says in MISTAKES])
+def test_mistakes(run, tmp_path, section, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-kv\n{section}[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and says in done.err

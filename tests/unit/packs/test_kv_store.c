@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The store itself: operations, time to live, groups, limits, and what is left when a process that writes is
+ * killed. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kv/store.h"
+#include "unit/test.h"
+
+static char folder[] = "/tmp/mk-kv-XXXXXX";
+static struct duda_kv_store *store;
+static char got[4096];
+static struct mk_buf shown = {got, 0, sizeof got, 0, false};
+
+static int set_up(void **state)
+{
+    (void)state;
+    memcpy(folder + sizeof folder - 7, "XXXXXX", 6);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(duda_kv_store_open(folder, 64 << 20, false, &store), 0);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    char path[64];
+    (void)state;
+    duda_kv_store_close(store);
+    snprintf(path, sizeof path, "%s/data.mdb", folder);
+    unlink(path);
+    snprintf(path, sizeof path, "%s/lock.mdb", folder);
+    unlink(path);
+    return rmdir(folder);
+}
+
+static struct duda_kv_op op(enum duda_kv_verb verb, const char *key, const char *value, uint64_t ttl)
+{
+    return (struct duda_kv_op){
+        .verb = verb, .key = mk_str_from_c(key), .value = mk_str_from_c(value), .ttl_ms = ttl};
+}
+
+/* Does these operations as one batch at that time. */
+static int run(uint64_t now, size_t n, const struct duda_kv_op *ops)
+{
+    struct duda_kv_batch *b = duda_kv_batch_make(NULL);
+    for (size_t i = 0; i < n; i++)
+        duda_kv_batch_add(b, ops[i]);
+    if (!b->error)
+        duda_kv_store_write(store, b, now);
+    int e = b->error;
+    duda_kv_batch_free(b);
+    return e;
+}
+
+static int put(uint64_t now, const char *key, const char *value, uint64_t ttl)
+{
+    const struct duda_kv_op one = op(DUDA_KV_PUT, key, value, ttl);
+    return run(now, 1, &one);
+}
+
+static int count(uint64_t now, const char *key, int64_t delta, uint64_t ttl, int64_t *result)
+{
+    struct duda_kv_op one = op(DUDA_KV_COUNT, key, NULL, ttl);
+    one.delta = delta;
+    one.result = result;
+    return run(now, 1, &one);
+}
+
+static bool show(void *ctx, mk_str key, mk_str value)
+{
+    size_t *left = ctx;
+    mk_buf_addf(&shown, "%.*s=%.*s;", MK_STR_ARG(key), MK_STR_ARG(value));
+    return !left || --*left > 0;
+}
+
+static mk_str get(uint64_t now, const char *key)
+{
+    mk_buf_clear(&shown);
+    int e = duda_kv_store_get(store, mk_str_from_c(key), now, show, NULL);
+    return e == -ENOENT ? MK_STR("none") : e ? MK_STR("error") : mk_buf_str(&shown);
+}
+
+static mk_str scan(uint64_t now, const char *prefix, const char *from, size_t max)
+{
+    mk_buf_clear(&shown);
+    assert_int_equal(duda_kv_store_scan(store, mk_str_from_c(prefix), mk_str_from_c(from), now, show, &max),
+                     0);
+    return mk_buf_str(&shown);
+}
+
+static void test_put_and_delete(void **state)
+{
+    const struct duda_kv_op delete = op(DUDA_KV_DELETE, "a", NULL, 0);
+    (void)state;
+    assert_str(get(1, "a"), "none");
+    assert_int_equal(put(1, "a", "1", 0), 0);
+    assert_str(get(1, "a"), "a=1;");
+    assert_int_equal(put(1, "a", "", 0), 0);
+    assert_str(get(1, "a"), "a=;");
+    assert_int_equal(run(1, 1, &delete), 0);
+    assert_int_equal(run(1, 1, &delete), -ENOENT);
+    assert_str(get(1, "a"), "none");
+    assert_int_equal(put(1, "", "1", 0), -EINVAL);
+    assert_str(get(1, ""), "error");
+}
+
+static void test_scan(void **state)
+{
+    (void)state;
+    for (const char *const *key = (const char *const[]){"b", "ab", "aa", "ac", "a", NULL}; *key; key++)
+        assert_int_equal(put(1, *key, "x", 0), 0);
+    assert_int_equal(put(1, "abc", "gone", 5), 0);
+    assert_str(scan(10, "a", NULL, 9), "a=x;aa=x;ab=x;ac=x;");
+    assert_str(scan(2, "ab", NULL, 9), "ab=x;abc=gone;");
+    assert_str(scan(10, "a", "ab", 9), "ab=x;ac=x;");
+    assert_str(scan(10, "", NULL, 2), "a=x;aa=x;");
+    assert_str(scan(10, "c", NULL, 9), "");
+}
+
+static void test_time_to_live(void **state)
+{
+    const struct duda_kv_op stay = op(DUDA_KV_TOUCH, "a", NULL, 0);
+    (void)state;
+    assert_int_equal(put(1000, "a", "1", 50), 0);
+    assert_str(get(1049, "a"), "a=1;");
+    assert_str(get(1050, "a"), "none");
+    assert_int_equal(run(1050, 1, &stay), -ENOENT);
+    assert_int_equal(put(1050, "a", "2", 50), 0);
+    assert_int_equal(run(1060, 1, &stay), 0);
+    assert_int_equal(put(5000, "b", "1", 0), 0); /* purges */
+    assert_str(get(9000, "a"), "a=2;");
+    for (int i = 0; i < 100; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "t%d", i);
+        assert_int_equal(put(6000, key, "x", 10), 0);
+    }
+    assert_str(scan(0, "t", NULL, 1), "t0=x;");
+    assert_int_equal(put(7000, "b", "1", 0), 0);
+    assert_int_equal(put(7000, "b", "1", 0), 0);
+    assert_str(scan(0, "t", NULL, 1), ""); /* not only hidden: gone */
+}
+
+static void test_expectations(void **state)
+{
+    const struct duda_kv_op first[] = {op(DUDA_KV_PUT, "x", "1", 0), op(DUDA_KV_EXPECT, "a", NULL, 0),
+                                       op(DUDA_KV_PUT, "a", "1", 0)};
+    const struct duda_kv_op second[] = {op(DUDA_KV_PUT, "x", "2", 0), op(DUDA_KV_DELETE, "none", NULL, 0),
+                                        op(DUDA_KV_EXPECT, "a", "1", 0)};
+    (void)state;
+    assert_int_equal(run(1, 3, first), 0);
+    assert_int_equal(run(1, 3, first), -ESTALE);
+    assert_int_equal(run(1, 3, second), 0);
+    assert_str(get(1, "x"), "x=2;");
+    assert_int_equal(put(1, "a", "other", 0), 0);
+    assert_int_equal(run(1, 3, second), -ESTALE);
+}
+
+static void test_counters(void **state)
+{
+    int64_t n = 0;
+    (void)state;
+    assert_int_equal(count(1, "n", 5, 100, &n), 0);
+    assert_int_equal(count(50, "n", -7, 100, &n), 0);
+    assert_int_equal(n, -2);
+    assert_str(get(100, "n"), "n=-2;");
+    assert_str(get(101, "n"), "none"); /* its time began with it */
+    assert_int_equal(count(101, "n", 1, 0, &n), 0);
+    assert_int_equal(n, 1);
+    assert_int_equal(count(101, "n", INT64_MAX, 0, &n), -EDOM);
+    assert_int_equal(put(1, "text", "1x", 0), 0);
+    assert_int_equal(count(1, "text", 1, 0, &n), -EDOM);
+    assert_str(get(1, "text"), "text=1x;");
+}
+
+static void test_limits(void **state)
+{
+    static char big[DUDA_KV_VALUE_MAX + 1], key[DUDA_KV_KEY_MAX + 2];
+    struct duda_kv_op one = {.verb = DUDA_KV_PUT, .key = MK_STR("big"), .value = mk_str_of(big, sizeof big)};
+    (void)state;
+    assert_int_equal(run(1, 1, &one), -EMSGSIZE);
+    one.value.len--;
+    memset(key, 'k', sizeof key - 1);
+    one.key = mk_str_from_c(key);
+    assert_int_equal(run(1, 1, &one), -EINVAL);
+    one.key.len--;
+    one.ttl_ms = 10;
+    assert_int_equal(run(1, 1, &one), 0);
+    one.ttl_ms = DUDA_KV_TTL_MAX + 1;
+    assert_int_equal(run(1, 1, &one), -EINVAL);
+    one.ttl_ms = 0;
+    int e = 0;
+    for (int i = 0; i < 100 && !e; i++) {
+        snprintf(key, sizeof key, "%d", i);
+        one.key = mk_str_from_c(key);
+        e = run(1, 1, &one);
+    }
+    assert_int_equal(e, -ENOSPC);
+    assert_str(mk_str_first(get(1, "0"), 2), "0=");
+    assert_int_equal(put(1, "0", "small", 0), 0);
+}
+
+/* A group of which one batch does not fit: the others are done. */
+static void test_group(void **state)
+{
+    static char big[DUDA_KV_VALUE_MAX];
+    struct duda_kv_batch *a = duda_kv_batch_make(NULL), *b = duda_kv_batch_make(NULL),
+                         *c = duda_kv_batch_make(NULL);
+    struct duda_kv_store *small;
+    (void)state;
+    duda_kv_store_close(store);
+    assert_int_equal(duda_kv_store_open(folder, 1 << 20, false, &small), 0);
+    store = small;
+    duda_kv_batch_add(a, op(DUDA_KV_PUT, "a", "1", 0));
+    duda_kv_batch_add(
+        b, (struct duda_kv_op){.verb = DUDA_KV_PUT, .key = MK_STR("b"), .value = mk_str_of(big, sizeof big)});
+    duda_kv_batch_add(c, op(DUDA_KV_DELETE, "none", NULL, 0));
+    a->next = b;
+    b->next = c;
+    duda_kv_store_write(store, a, 1);
+    assert_int_equal(a->error, 0);
+    assert_int_equal(b->error, -ENOSPC);
+    assert_int_equal(c->error, -ENOENT);
+    assert_str(get(1, "a"), "a=1;");
+    duda_kv_batch_free(a);
+    duda_kv_batch_free(b);
+    duda_kv_batch_free(c);
+}
+
+/* Writes numbers, and says each once it is acknowledged, until it is killed. */
+static void write_until_killed(int pipe_fd)
+{
+    struct duda_kv_store *mine;
+    if (duda_kv_store_open(folder, 64 << 20, true, &mine))
+        _exit(1);
+    store = mine;
+    for (int i = 0;; i++) {
+        char key[16];
+        snprintf(key, sizeof key, "k%d", i);
+        if (put(1, key, key, 0) || write(pipe_fd, &i, sizeof i) != sizeof i)
+            _exit(1);
+    }
+}
+
+static void test_kill(void **state)
+{
+    (void)state;
+    duda_kv_store_close(store);
+    store = NULL;
+    for (int round = 0; round < 5; round++) {
+        int fds[2], last = -1;
+        assert_int_equal(pipe(fds), 0);
+        pid_t child = fork();
+        if (child == 0)
+            write_until_killed(fds[1]);
+        close(fds[1]);
+        for (int n = 0; n < 20 + 13 * round; n++)
+            assert_int_equal(read(fds[0], &last, sizeof last), sizeof last);
+        kill(child, SIGKILL);
+        while (read(fds[0], &last, sizeof last) == sizeof last) {
+        }
+        close(fds[0]);
+        waitpid(child, NULL, 0);
+        assert_int_equal(duda_kv_store_open(folder, 64 << 20, true, &store), 0);
+        for (int i = 0; i <= last; i++) {
+            char key[16];
+            snprintf(key, sizeof key, "k%d", i);
+            assert_false(mk_str_eq(get(1, key), MK_STR("none")));
+        }
+        assert_int_equal(put(1, "lock", "free", 0), 0); /* the dead one's lock is not in the way */
+        duda_kv_store_close(store);
+        store = NULL;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_put_and_delete, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_scan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_time_to_live, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_expectations, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_counters, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_limits, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_group, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_kill, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
