@@ -93,9 +93,8 @@ function(mk_plugin name)
   endif()
 endfunction()
 
-# mk_program(TARGET PLUGINS...): links all layers and those plugins whole: what only an object to be loaded calls must be
-# there too, and seen by it.
-function(mk_program target)
+# mk_built_in(TARGET PLUGINS...): builds these plugins into it.
+function(mk_built_in target)
   set(declarations "")
   set(places "")
   foreach(word IN LISTS ARGN)
@@ -114,6 +113,12 @@ const struct mk_plugin *const mk_builtin_plugins[] = {@places@NULL};
 " @ONLY)
   target_sources(${target} PRIVATE ${CMAKE_BINARY_DIR}/${target}-builtin.c)
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+endfunction()
+
+# mk_program(TARGET PLUGINS...): links all layers and those plugins whole: what only an object to be loaded calls must be
+# there too, and seen by it.
+function(mk_program target)
+  mk_built_in(${target} ${ARGN})
   foreach(layer base os http conf net web proto setup worker server cli)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:mk_${layer}>)
   endforeach()

@@ -28,8 +28,8 @@ static void on_bell(struct mk_watch *w, uint32_t events)
 
 mk_err mk_loop_init(struct mk_loop *loop)
 {
-    *loop =
-        (struct mk_loop){.bell = {.on_ready = on_bell}, .bell_fd = -1, .clock_step_ms = mk_clock_ms_step()};
+    *loop = (struct mk_loop){
+        .bell = {.on_ready = on_bell}, .bell_fd = -1, .alarm_fd = -1, .clock_step_ms = mk_clock_ms_step()};
     read_clocks(loop);
     mk_timer_wheel_init(&loop->wheel, loop->now_ms);
     loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -44,6 +44,7 @@ mk_err mk_loop_init(struct mk_loop *loop)
 
 void mk_loop_fini(struct mk_loop *loop)
 {
+    mk_fd_close(&loop->alarm_fd);
     mk_fd_close(&loop->bell_fd);
     mk_fd_close(&loop->epoll_fd);
 }
@@ -65,22 +66,27 @@ void mk_loop_remove(struct mk_loop *loop, int fd)
     (void)epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
+static void add_task(struct mk_loop *loop, struct mk_task **list, struct mk_task *t)
+{
+    t->next = *list;
+    *list = t;
+    if (MK_UNLIKELY(loop->rests))
+        mk_loop_ring(loop);
+}
+
 void mk_loop_defer(struct mk_loop *loop, struct mk_task *t)
 {
-    t->next = loop->tasks;
-    loop->tasks = t;
+    add_task(loop, &loop->tasks, t);
 }
 
 void mk_loop_defer_to_end(struct mk_loop *loop, struct mk_task *t)
 {
-    t->next = loop->ends;
-    loop->ends = t;
+    add_task(loop, &loop->ends, t);
 }
 
 void mk_loop_defer_to_last(struct mk_loop *loop, struct mk_task *t)
 {
-    t->next = loop->last;
-    loop->last = t;
+    add_task(loop, &loop->last, t);
 }
 
 /* Tasks deferred by these run next turn, so that a task that always defers itself cannot starve the rest. */
@@ -113,14 +119,19 @@ void mk_loop_run_tasks(struct mk_loop *loop)
         run_tasks_of_turn(loop);
 }
 
-static int wait_time(const struct mk_loop *loop, int max_wait_ms)
+int mk_loop_patience(const struct mk_loop *loop)
 {
     int until_timer = has_tasks(loop) ? 0 : mk_timer_wheel_wait(&loop->wheel, loop->now_ms);
-    if (until_timer < 0)
+    /* The clock may lag by a step: do not wake early, repeatedly. */
+    return until_timer > 0 ? until_timer + (int)loop->clock_step_ms : until_timer;
+}
+
+static int wait_time(const struct mk_loop *loop, int max_wait_ms)
+{
+    int patience = max_wait_ms == 0 ? 0 : mk_loop_patience(loop);
+    if (patience < 0)
         return max_wait_ms;
-    if (until_timer > 0) /* the clock may lag by a step: do not wake early, repeatedly */
-        until_timer += (int)loop->clock_step_ms;
-    return max_wait_ms < 0 || until_timer < max_wait_ms ? until_timer : max_wait_ms;
+    return max_wait_ms < 0 || patience < max_wait_ms ? patience : max_wait_ms;
 }
 
 /* Each turn has numbers of its own, so that another process sees whether it is still the same one. */

@@ -36,6 +36,11 @@ struct mk_loop {
     uint64_t *pulse; /* even while the loop waits, odd while it works; may be shared memory. NULL: unused */
     struct mk_timer_wheel wheel;
     bool stopped;
+    /* Of a loop that another loop turns (loan.h): */
+    bool rests; /* between two turns: what is deferred rings the bell */
+    int alarm_fd;
+    struct mk_watch alarm;
+    uint64_t alarm_ms; /* when it is due; 0: it is not set */
 };
 
 mk_err mk_loop_init(struct mk_loop *loop) MK_MUST_USE;
@@ -61,6 +66,8 @@ mk_err mk_loop_turn(struct mk_loop *loop, int max_wait_ms) MK_MUST_USE;
 /* Turns until mk_loop_stop. */
 mk_err mk_loop_run(struct mk_loop *loop) MK_MUST_USE;
 void mk_loop_stop(struct mk_loop *loop);
+/* How long the next turn may wait, in milliseconds; -1: no limit. */
+int mk_loop_patience(const struct mk_loop *loop);
 
 /* Outside of turns: what follows counts as work, which has just begun, or (false) no more. */
 void mk_loop_pulse(struct mk_loop *loop, bool works);

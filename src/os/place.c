@@ -19,10 +19,9 @@ bool mk_place_folder(unsigned i, char path[PATH_MAX])
     if (i > 0)
         return mk_place_print(path, "%s", MK_PLUGIN_DIR);
     char program[PATH_MAX];
-    ssize_t len = readlink("/proc/self/exe", program, sizeof program - 1);
-    if (len <= 0)
+    if (!mk_place_own(program))
         return false;
-    mk_str folder = mk_str_of(program, (size_t)len);
+    mk_str folder = mk_str_from_c(program);
     folder = mk_str_first(folder, mk_str_find_last(folder, '/'));
     return mk_place_print(path, "%.*s/plugins", MK_STR_ARG(folder));
 }

@@ -14,6 +14,8 @@ enum { MK_PLACE_FOLDERS = 2 };
 
 /* False if the path is empty or too long. */
 bool mk_place_print(char path[PATH_MAX], const char *fmt, ...) MK_PRINTF(2, 3) MK_MUST_USE;
+/* The file that our code is in: the program. */
+bool mk_place_own(char path[PATH_MAX]) MK_MUST_USE;
 /* The i-th folder to search; false if its path is unknown. */
 bool mk_place_folder(unsigned i, char path[PATH_MAX]) MK_MUST_USE;
 /* False if no such file exists. */

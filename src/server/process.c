@@ -179,7 +179,7 @@ static mk_err give_up_privileges(struct process *p, const struct mk_generation *
  * from it. */
 static void drain(struct process *p, bool has_heir)
 {
-    mk_worker_drain(&p->worker, has_heir);
+    mk_worker_drain(&p->worker, has_heir, p->worker.generation->server.drain_ms);
     mk_listeners_close_all(p->listeners, false);
     if (p->control_fd >= 0) /* if this message is lost, the master stops waiting by itself */
         (void)!mk_control_say(p->control_fd, MK_CONTROL_DRAINS);

@@ -68,7 +68,8 @@ static bool has_own_listens(const struct mk_generation *g)
 static void add_default(struct collect *c)
 {
     struct mk_listens *list = &c->g->server.listens;
-    if (list->n || !needs_default(c->g))
+    bool is_told = c->g->embedding && c->g->embedding->listens_if_told;
+    if (list->n || is_told || !needs_default(c->g))
         return;
     list->at = mk_arena_zalloc(&c->g->arena, 1, sizeof *list->at);
     list->n = list->at ? 1 : 0;

@@ -23,9 +23,12 @@ static bool say(struct mk_errorlog *e, enum mk_log_level level, mk_str text)
 {
     char room[LINE_MAX_SIZE];
     struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    bool has_file = e->writer->file && e->writer->file->fd >= 0;
+    if (e->is_silent && !has_file)
+        return true;
     add_time(&line);
     mk_buf_addf(&line, " [%s] %d: %.*s\n", mk_log_level_names[level], (int)getpid(), MK_STR_ARG(text));
-    if (e->writer->file && e->writer->file->fd >= 0)
+    if (has_file)
         return mk_logwriter_say(e->writer, level, mk_buf_str(&line));
     return mk_fd_write_all(STDERR_FILENO, line.p, line.len) == 0;
 }
@@ -45,6 +48,8 @@ static void write_line(struct mk_log *log, enum mk_log_level level, mk_str text)
     struct mk_errorlog *e = MK_CONTAINER(log, struct mk_errorlog, log);
     if (e->writer->lost)
         tell_lost(e);
+    if (e->hear)
+        e->hear(e->hear_ctx, level, text);
     (void)say(e, level, text);
 }
 

@@ -10,6 +10,10 @@ struct mk_errorlog {
     struct mk_logwriter own;
     struct mk_logwriter *writer; /* `own`, or that of the worker that serves in this process; without a file:
                                     standard error */
+    /* In a program with an ear for them, messages go there too, and without a file to nothing else. */
+    void (*hear)(void *ctx, enum mk_log_level level, mk_str text);
+    void *hear_ctx;
+    bool is_silent; /* in a program that has none: without a file they go nowhere */
 };
 
 /* -ENOMEM: messages about a lack of memory must not need any, so memory for a line is reserved. */

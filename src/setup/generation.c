@@ -20,6 +20,7 @@
 #include "setup/addresses.h"
 #include "setup/certificates.h"
 #include "setup/disk.h"
+#include "setup/embedding.h"
 #include "setup/keys.h"
 #include "setup/loads.h"
 #include "setup/location.h"
@@ -84,7 +85,7 @@ static void read_origin(struct load *l)
     const char *path = l->origin->path;
     if (!path) {
         set_folder(l, ".", true);
-        read_text(l, MK_STR("command line"), l->origin->text);
+        read_text(l, l->g->embedding ? MK_STR("the program") : MK_STR("command line"), l->origin->text);
         return;
     }
     bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);
@@ -94,6 +95,8 @@ static void read_origin(struct load *l)
     read_path(l, is_folder ? in_folder(l, "monkey.conf") : mk_str_from_c(path));
     l->unread = l->report->n_errors && !l->g->tree.first;
     read_neighbours(l);
+    if (l->g->embedding)
+        mk_embedding_read(l->g, l->origin->text, l->report);
 }
 
 /* ---- Binding sections ---- */
@@ -420,7 +423,9 @@ static void open_logs(struct load *l)
 {
     struct mk_generation *g = l->g;
     struct mk_conf_place error_log_at = server_place(l, "ErrorLog");
-    if (mk_str_eq_nocase(g->server.error_log, MK_STR("off")))
+    if (g->embedding)
+        mk_embedding_default_logs(g);
+    else if (mk_str_eq_nocase(g->server.error_log, MK_STR("off")))
         mk_conf_report_error(l->report, &error_log_at,
                              "the error log cannot be off: expected a file, `stderr` or `syslog`");
     g->error_log = open_log(l, g->server.error_log, error_log_at);
@@ -500,6 +505,7 @@ struct mk_generation *mk_generation_load(const struct mk_origin *origin, struct 
     mk_arena_init(&g->arena, NULL);
     mk_conf_report_watch(report, &g->arena);
     g->shared = origin->shared ? origin->shared : &g->own_shared;
+    g->embedding = origin->embedding;
     struct load l = {.g = g, .origin = origin, .report = report};
     read_origin(&l);
     bind_all(&l);

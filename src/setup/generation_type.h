@@ -22,10 +22,19 @@ struct mk_overrides {
     const char *pid_file;       /* -I */
 };
 
+/* A program that has the server inside of it. It may do without a DocumentRoot and without an error log. */
+struct mk_embedding {
+    const struct mk_plugin *const *plugins; /* its own, which are loaded before those of the configuration */
+    size_t n_plugins;
+    void *ctx;            /* for them */
+    bool listens_if_told; /* without a Listen it listens nowhere */
+};
+
 /* The source of the configuration: a file or folder, or text made from the command line. */
 struct mk_origin {
     const char *path; /* NULL: `text` */
     mk_str text;
+    const struct mk_embedding *embedding; /* NULL: the server itself. Else `text` comes after the file */
     struct mk_overrides overrides;
     struct mk_shared *shared; /* outlives generations; NULL: each has its own */
 };
@@ -83,6 +92,7 @@ struct mk_mailbox {
 
 struct mk_generation {
     struct mk_arena arena;
+    const struct mk_embedding *embedding; /* NULL: none */
     struct mk_conf_tree tree;
     struct mk_server_settings server;
     struct mk_site *sites;

@@ -215,8 +215,29 @@ static void report_no_load(const struct mk_conf_entry *e, struct mk_conf_report 
                          MK_CONF_REPORT_ARG(e->key));
 }
 
+/* Those of the program around us. */
+static void take_all(struct mk_generation *g, struct mk_conf_report *report)
+{
+    static const struct mk_conf_entry no_line = {.at = {.file = MK_STR_INIT("the program")}};
+    for (size_t i = 0; i < g->embedding->n_plugins; i++) {
+        const struct mk_plugin *p = g->embedding->plugins[i];
+        char why[MK_OBJECT_WHY];
+        struct mk_loaded *l = mk_arena_zalloc(&g->arena, 1, sizeof *l);
+        if (!l)
+            return;
+        l->entry = &no_line;
+        if (mk_object_take(&l->object, p, why))
+            settle(g, l, &no_line.at, report, 0);
+        else
+            mk_conf_report_error(report, &no_line.at, "cannot load the plugin `%s`: %s",
+                                 p->name ? p->name : "", why);
+    }
+}
+
 void mk_loads_open(struct mk_generation *g, struct mk_conf_report *report)
 {
+    if (g->embedding)
+        take_all(g, report);
     for (const struct mk_conf_section *s = g->tree.first; s; s = s->next)
         for (const struct mk_conf_entry *e = is_plugins(s) ? s->first : NULL; e; e = e->next)
             if (is_load(e))

@@ -239,6 +239,12 @@ bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_s
     return mk_object_open(o, name, why);
 }
 
+bool mk_object_take(struct mk_object *o, const struct mk_plugin *plugin, char why[MK_OBJECT_WHY])
+{
+    *o = (struct mk_object){.plugin = plugin};
+    return check(plugin, why) && widen(o, why);
+}
+
 void mk_object_close(struct mk_object *o)
 {
     mk_mem_free(o->widened);

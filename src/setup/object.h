@@ -26,6 +26,8 @@ bool mk_object_open(struct mk_object *o, mk_str name, char why[MK_OBJECT_WHY]) M
  * it does for the dynamic linker. */
 bool mk_object_open_needed(struct mk_object *o, const struct mk_object *by, mk_str name,
                            char why[MK_OBJECT_WHY]) MK_MUST_USE;
+/* A plugin of the program itself. False, and why. */
+bool mk_object_take(struct mk_object *o, const struct mk_plugin *plugin, char why[MK_OBJECT_WHY]) MK_MUST_USE;
 void mk_object_close(struct mk_object *o);
 
 /* Calls each() for every plugin that can be opened by a word, until it returns false; closes each object

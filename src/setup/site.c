@@ -56,7 +56,7 @@ static void open_root(struct build *b)
     root->how.symlink = (enum mk_symlink)b->site->settings.site.symlink;
     if (b->site->settings.root.len == 0) {
         root->path = "";
-        if (b->site->settings.redirect.len == 0)
+        if (b->site->settings.redirect.len == 0 && !b->g->embedding)
             mk_conf_report_error(b->report, &at, "this [HOST] has no DocumentRoot (and no Redirect)");
         return;
     }
@@ -223,7 +223,8 @@ static void add_redirect(struct build *b, struct mk_route *routes, size_t *n)
 static void add_default(struct build *b, struct mk_route *routes, size_t *n)
 {
     static const struct mk_conf_entry nowhere;
-    if (b->site->routes.n)
+    bool has_files = b->site->host.root.fd >= 0 || b->site->host.n_aliases || !b->g->embedding;
+    if (b->site->routes.n || !has_files)
         return;
     routes[*n] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL}};
     *n += mk_handlers_bind(b->g, b->site, b->report, &nowhere, MK_STR("static"), &routes[*n]);

@@ -326,9 +326,8 @@ static void tell_connections(struct mk_worker *w)
     }
 }
 
-void mk_worker_drain(struct mk_worker *w, bool has_heir)
+void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms)
 {
-    uint32_t span = w->generation->server.drain_ms;
     if (w->draining)
         return;
     w->service.draining = true;
@@ -341,8 +340,8 @@ void mk_worker_drain(struct mk_worker *w, bool has_heir)
     w->draining = true; /* set last: the first connection that closes must not end the worker */
     if (w->service.n_conns == 0)
         mk_loop_stop(&w->loop);
-    else if (span)
-        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span);
+    else if (span_ms)
+        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, span_ms);
 }
 
 void mk_worker_stop(struct mk_worker *w)

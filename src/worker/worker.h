@@ -30,11 +30,11 @@ void mk_worker_fini(struct mk_worker *w);
 /* Serves until it is stopped, or drained. */
 mk_err mk_worker_run(struct mk_worker *w) MK_MUST_USE;
 
-/* Stops accepting, answers the open requests, and stops when the last connection is closed or DrainTimeout is
- * over. Idle connections may still send one request: closing them now could lose one in flight. With an heir,
- * a worker that accepts from the same sockets, queued connections stay in the queues; without one they are
- * accepted first. */
-void mk_worker_drain(struct mk_worker *w, bool has_heir);
+/* Stops accepting, answers the open requests, and stops when the last connection is closed or the time is
+ * over (0: no limit). Idle connections may still send one request: closing them now could lose one in flight.
+ * With an heir, a worker that accepts from the same sockets, queued connections stay in the queues; without
+ * one they are accepted first. */
+void mk_worker_drain(struct mk_worker *w, bool has_heir, uint32_t span_ms);
 /* Stops at the end of this turn of the loop. */
 void mk_worker_stop(struct mk_worker *w);
 

@@ -45,6 +45,7 @@ struct mk_worker {
     size_t n_acceptors;
     struct mk_threads aside; /* for plugins: a slow plugin must not delay files */
     struct mk_inbox inbox;
+    void (*on_bell)(struct mk_worker *w); /* its loop was rung; NULL: what was posted is all */
     struct mk_children children;
     int master_fd; /* our end of the control channel, owned by the process; -1: there is no master */
     struct mk_mail mail;

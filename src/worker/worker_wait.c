@@ -44,7 +44,10 @@ int mk_worker_post(struct mk_worker *w, void (*fn)(void *ctx), void *ctx)
 
 static void on_bell(struct mk_loop *loop)
 {
-    mk_inbox_run(&MK_CONTAINER(loop, struct mk_worker, loop)->inbox);
+    struct mk_worker *w = MK_CONTAINER(loop, struct mk_worker, loop);
+    mk_inbox_run(&w->inbox);
+    if (w->on_bell)
+        w->on_bell(w);
 }
 
 /* ---- Life ---- */

@@ -145,8 +145,8 @@ static void a_draining_worker_answers_and_ends(void **state)
     serve(HOST);
     ask("/");
     assert_true(hear().len > 0);
-    mk_worker_drain(&w, true);
-    mk_worker_drain(&w, true);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
     turn(3);
     assert_false(w.loop.stopped); /* the client may have asked already */
     ask("/");
@@ -161,7 +161,7 @@ static void a_draining_worker_does_not_wait_for_ever(void **state)
     (void)state;
     serve("[SERVER]\n    DrainTimeout 50ms\n" HOST);
     ask("/");
-    mk_worker_drain(&w, true);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
     assert_int_equal(mk_worker_run(&w), 0);
     mk_worker_fini(&w);
 }
@@ -175,7 +175,7 @@ static void without_an_heir_what_waits_is_answered(void **state)
     client = -1;
     send_request("/");
     shutdown(first, SHUT_WR);
-    mk_worker_drain(&w, false);
+    mk_worker_drain(&w, false, c.g->server.drain_ms);
     assert_false(w.loop.stopped);
     turn(3);
     assert_contains(hear(), "HTTP/1.1 200 OK\r\n");
@@ -192,7 +192,7 @@ static void an_heir_finds_what_waits(void **state)
     (void)state;
     serve(HOST);
     send_request("/");
-    mk_worker_drain(&w, true);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
     assert_int_equal(mk_worker_run(&w), 0);
     mk_worker_fini(&w);
     assert_int_equal(counters.accepted, 0);
@@ -206,7 +206,7 @@ static void without_connections_draining_is_over(void **state)
 {
     (void)state;
     serve(HOST);
-    mk_worker_drain(&w, true);
+    mk_worker_drain(&w, true, c.g->server.drain_ms);
     assert_int_equal(mk_worker_run(&w), 0);
     mk_worker_fini(&w);
 }

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/key.h"
+
+#include "conf/bind.h"
+#include "conf/read.h"
+#include "setup/disk.h"
+#include "setup/keys.h"
+
+/* Room for the settings of any section. */
+union settings {
+    struct mk_server_settings server;
+    struct mk_host_settings host;
+    struct mk_location_settings location;
+    struct mk_pairs pairs;
+};
+
+struct trial {
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    struct mk_conf_tree tree;
+    union settings settings;
+};
+
+static const struct mk_conf_table *table_of(mk_str section)
+{
+    for (size_t i = 0; i < MK_SECTIONS; i++)
+        if (mk_str_eq_nocase(section, mk_str_from_c(mk_keys_tables[i]->section)))
+            return mk_keys_tables[i];
+    return NULL;
+}
+
+/* In a report the place of a line is half of a message; here the caller knows it. */
+static void explain_first(const struct mk_conf_report *report, struct mk_buf *why)
+{
+    const struct mk_conf_problem *p = report->first;
+    if (!p)
+        return;
+    mk_buf_add(why, p->text);
+    if (p->hint.p)
+        mk_buf_addf(why, "; %.*s", MK_STR_ARG(p->hint));
+}
+
+static void begin(struct trial *t)
+{
+    memset(t, 0, sizeof *t);
+    mk_arena_init(&t->arena, NULL);
+    mk_conf_report_init(&t->report, &t->arena);
+}
+
+static mk_err try_line(struct trial *t, const struct mk_conf_table *table, mk_str key, mk_str value,
+                       struct mk_buf *why)
+{
+    mk_str text = mk_arena_printf(&t->arena, "[%s]\n    %.*s %.*s\n", table->section, MK_STR_ARG(key),
+                                  MK_STR_ARG(value));
+    if (!text.p)
+        return -ENOMEM;
+    (void)!mk_conf_read_text(&t->tree, &t->arena, &mk_disk_io, MK_STR("the program"), text, &t->report);
+    if (t->tree.first)
+        (void)!mk_conf_bind_over(table, t->tree.first, &t->settings, &t->arena, &t->report);
+    mk_err e = mk_conf_report_result(&t->report);
+    if (e)
+        explain_first(&t->report, why);
+    return e;
+}
+
+mk_err mk_key_check(mk_str section, mk_str key, mk_str value, struct mk_buf *why)
+{
+    const struct mk_conf_table *table = table_of(section);
+    struct trial t;
+    if (!table)
+        return 0;
+    begin(&t);
+    mk_err e = try_line(&t, table, key, value, why);
+    mk_arena_fini(&t.arena);
+    return e;
+}
+
+mk_err mk_key_listen(mk_str where, struct mk_listen *out, struct mk_buf *why)
+{
+    struct trial t;
+    begin(&t);
+    mk_err e = try_line(&t, mk_keys_tables[MK_SECTION_SERVER], MK_STR("Listen"), where, why);
+    if (!e && t.settings.server.listens.n != 1)
+        e = -EINVAL;
+    if (!e)
+        *out = t.settings.server.listens.at[0];
+    out->written = MK_ABSENT; /* it goes with the arena */
+    mk_arena_fini(&t.arena);
+    return e;
+}
+
+void mk_key_explain(const struct mk_conf_report *report, struct mk_buf *out)
+{
+    mk_conf_report_print(report, out);
+    if (mk_conf_report_lacks_memory(report))
+        mk_buf_add(out, MK_STR("out of memory\n"));
+    while (out->len && out->p[out->len - 1] == '\n')
+        out->len--;
+}

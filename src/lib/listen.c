@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sockets that a program has the server listen on. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "lib/key.h"
+#include "lib/why.h"
+#include "os/fd.h"
+
+/* What the addresses become in the configuration, by which each is found again. */
+static mk_err add_line(struct mk_server *s, const struct mk_addr *addr, bool tls, bool http2)
+{
+    char room[MK_ADDR_TEXT + 8];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_addr_print(addr, &text);
+    mk_buf_add(&text, tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR(""));
+    return text.failed ? -ENAMETOOLONG
+                       : mk_lines_add(&s->lines, MK_STR("SERVER"), MK_STR("Listen"), mk_buf_str(&text));
+}
+
+/* All that are open stay so. */
+static mk_err open_one(struct mk_server *s, const struct mk_listen *one)
+{
+    struct mk_listen wanted[MK_LISTENERS_MAX + 1];
+    const struct mk_listen *failed;
+    size_t n = s->listeners.n;
+    for (size_t i = 0; i < n; i++)
+        wanted[i] = (struct mk_listen){.addr = s->listeners.at[i].addr};
+    wanted[n] = *one;
+    mk_err e = mk_listeners_open(&s->listeners, &(struct mk_listens){.at = wanted, .n = n + 1}, 1, &failed);
+    if (!e) /* so that another port 0 is another port */
+        s->listeners.at[n].asked = s->listeners.at[n].addr;
+    return e;
+}
+
+static bool is_open(const struct mk_listeners *l, const struct mk_addr *addr)
+{
+    unsigned i = 0;
+    while (i < l->n && !mk_addr_eq(&l->at[i].addr, addr))
+        i++;
+    return i < l->n;
+}
+
+static mk_err check(struct mk_server *s, const char *where, struct mk_listen *one)
+{
+    mk_err e = mk_key_listen(mk_str_from_c(where), one, &s->why);
+    if (e)
+        return mk_why_end(s, e);
+    if (one->takes_port)
+        return mk_why(s, -EINVAL, "`%s` has no port: expected ADDRESS:PORT", where);
+    if (is_open(&s->listeners, &one->addr))
+        return mk_why(s, -EINVAL, "`%s` already has a Listen", where);
+    if (s->listeners.n == MK_LISTENERS_MAX)
+        return mk_why(s, -EINVAL, "more than %d addresses to listen on", MK_LISTENERS_MAX);
+    return 0;
+}
+
+int mk_server_listen(struct mk_server *s, const char *where, unsigned *port)
+{
+    struct mk_listen one;
+    mk_err e = mk_why_setting_up(s);
+    if (e)
+        return e;
+    if (!where)
+        return mk_why(s, -EINVAL, "there is no address");
+    e = check(s, where, &one);
+    if (e)
+        return e;
+    e = open_one(s, &one);
+    if (e)
+        return mk_why(s, e, "cannot listen on `%s`: %s", where, mk_err_text(e));
+    const struct mk_addr *addr = &s->listeners.at[s->listeners.n - 1].addr;
+    if (port)
+        *port = mk_addr_port(addr);
+    e = add_line(s, addr, one.tls, one.http2);
+    return e ? mk_why_error(s, e) : 0;
+}
+
+/* ---- Sockets of the program ---- */
+
+static mk_err look_at(int fd, struct mk_addr *addr)
+{
+    int type = 0;
+    socklen_t len = sizeof type;
+    struct mk_addr again;
+    char room[MK_ADDR_TEXT];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) < 0)
+        return mk_err_last();
+    mk_err e = type == SOCK_STREAM ? mk_addr_of_socket(fd, addr) : -EPROTOTYPE;
+    if (e)
+        return e;
+    mk_addr_print(addr, &text); /* sockets without a name have none in the configuration either */
+    return text.failed || mk_addr_parse(mk_buf_str(&text), MK_STR(""), &again) || !mk_addr_eq(&again, addr)
+               ? -EADDRNOTAVAIL
+               : 0;
+}
+
+static mk_err adopt(struct mk_server *s, int fd, const struct mk_addr *addr)
+{
+    int *fds = mk_mem_zalloc(MK_LISTENER_SOCKETS_MAX, sizeof *fds);
+    int own = fds ? fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1) : -1;
+    mk_err e = !fds ? -ENOMEM : own < 0 ? mk_err_last() : mk_fd_set_nonblock(own);
+    if (e) {
+        mk_fd_close(&own);
+        mk_mem_free(fds);
+        return e;
+    }
+    fds[0] = own;
+    s->listeners.at[s->listeners.n++] = (struct mk_listener){.addr = *addr,
+                                                             .asked = *addr,
+                                                             .fds = fds,
+                                                             .n_fds = 1,
+                                                             .shared = true,
+                                                             .managed = true,
+                                                             .wanted = true};
+    return 0;
+}
+
+int mk_server_listen_fd(struct mk_server *s, int fd, bool tls)
+{
+    struct mk_addr addr;
+    mk_err e = mk_why_setting_up(s);
+    if (e)
+        return e;
+    e = look_at(fd, &addr);
+    if (!e && (is_open(&s->listeners, &addr) || s->listeners.n == MK_LISTENERS_MAX))
+        e = -EINVAL;
+    if (!e)
+        e = adopt(s, fd, &addr);
+    if (e)
+        return mk_why(s, e, "descriptor %d is not a socket to listen on: %s", fd, mk_err_text(e));
+    e = add_line(s, &addr, tls, false);
+    return e ? mk_why_error(s, e) : 0;
+}
+
+int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t cap)
+{
+    if (i >= s->listeners.n)
+        return -ENOENT;
+    struct mk_buf text = mk_buf_fixed(room, cap);
+    mk_addr_print(&s->listeners.at[i].addr, &text);
+    mk_buf_add_char(&text, '\0');
+    return text.failed ? -ENOSPC : 0;
+}

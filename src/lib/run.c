@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting, running and stopping. */
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "lib/key.h"
+#include "lib/runner.h"
+#include "lib/why.h"
+#include "net/loan.h"
+#include "setup/mailboxes.h"
+#include "setup/plugins.h"
+
+enum { TEXT_MAX = 8 << 20 };
+
+/* ---- From lines to sockets ---- */
+
+static mk_err load(struct mk_server *s, unsigned threads)
+{
+    struct mk_arena arena;
+    struct mk_conf_report report;
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    mk_err e = s->path || s->lines.n_hosts ? 0 : mk_lines_begin(&s->lines, MK_STR("HOST"));
+    mk_lines_print(&s->lines, &text);
+    if (e || text.failed) {
+        mk_buf_free(&text);
+        return mk_why_error(s, -ENOMEM);
+    }
+    const struct mk_origin origin = {.path = s->path,
+                                     .text = mk_buf_str(&text),
+                                     .embedding = &s->embedding,
+                                     .overrides = {.workers = threads}};
+    mk_arena_init(&arena, NULL);
+    s->generation = mk_generation_load(&origin, &arena, &report);
+    if (s->generation && !mk_plugins_prepare(s->generation, &report)) {
+        mk_generation_free(s->generation);
+        s->generation = NULL;
+    }
+    mk_key_explain(&report, &s->why); /* warnings, too */
+    bool lacks_memory = mk_conf_report_lacks_memory(&report);
+    mk_arena_fini(&arena);
+    mk_buf_free(&text);
+    return mk_why_end(s, s->generation ? 0 : lacks_memory ? -ENOMEM : -EINVAL);
+}
+
+/* All of the configuration; those that the program has opened are among them. */
+static mk_err open_sockets(struct mk_server *s, unsigned threads)
+{
+    char room[MK_ADDR_TEXT];
+    struct mk_buf where = mk_buf_fixed(room, sizeof room);
+    const struct mk_listen *failed;
+    mk_err e = mk_listeners_open(&s->listeners, &s->generation->listens, threads, &failed);
+    if (!e)
+        return 0;
+    mk_addr_print(&failed->addr, &where);
+    return mk_why(s, e, "cannot listen on `%.*s`: %s", MK_STR_ARG(mk_buf_str(&where)), mk_err_text(e));
+}
+
+static mk_err make_runners(struct mk_server *s, unsigned threads)
+{
+    mk_err e = mk_mailboxes_open(s->generation);
+    if (!e)
+        e = mk_places_open(&s->places, threads);
+    s->runners = e ? NULL : mk_mem_zalloc(threads, sizeof *s->runners);
+    if (!s->runners)
+        return mk_why_error(s, e ? e : -ENOMEM);
+    s->n_runners = threads;
+    s->places.master = getpid();
+    s->places.began = mk_clock_unix();
+    for (unsigned i = 0; i < threads; i++) {
+        s->runners[i] = (struct mk_runner){.server = s, .index = i};
+        s->places.at[i] = (struct mk_place){.pid = s->places.master, .started = (uint64_t)s->places.began};
+    }
+    return 0;
+}
+
+static void unmake(struct mk_server *s)
+{
+    mk_mem_free(s->runners);
+    s->runners = NULL;
+    s->n_runners = 0;
+    mk_places_close(&s->places);
+    if (s->generation)
+        mk_generation_free(s->generation);
+    s->generation = NULL;
+}
+
+static mk_err prepare(struct mk_server *s, unsigned threads, enum mk_server_way way)
+{
+    mk_err e = mk_why_setting_up(s);
+    if (e)
+        return e;
+    e = load(s, threads);
+    if (!e)
+        e = open_sockets(s, threads);
+    if (!e)
+        e = make_runners(s, threads);
+    if (e) {
+        unmake(s);
+        return e;
+    }
+    s->way = way;
+    return 0;
+}
+
+static void set_phase(struct mk_server *s, enum mk_server_phase phase)
+{
+    pthread_mutex_lock(&s->lock);
+    s->phase = phase;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- One loop ---- */
+
+/* From now on its bell may be rung. */
+static void tell_ready(struct mk_runner *r, mk_err e)
+{
+    struct mk_server *s = r->server;
+    pthread_mutex_lock(&s->lock);
+    r->is_ready = true;
+    r->serves = e == 0;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    if (!e)
+        mk_loop_ring(&r->worker.loop); /* for a stop that came before */
+}
+
+static mk_err begin(struct mk_runner *r)
+{
+    mk_runner_enter(r);
+    mk_err e = mk_runner_begin(r);
+    tell_ready(r, e);
+    return e;
+}
+
+static void end(struct mk_runner *r)
+{
+    pthread_mutex_lock(&r->server->lock);
+    bool served = r->serves;
+    r->serves = false;
+    pthread_mutex_unlock(&r->server->lock);
+    if (served)
+        mk_runner_end(r);
+}
+
+static mk_err turn(struct mk_runner *r)
+{
+    mk_err e = begin(r);
+    if (!e)
+        e = mk_worker_run(&r->worker);
+    end(r);
+    mk_runner_leave(r);
+    return e;
+}
+
+int mk_server_run(struct mk_server *s)
+{
+    mk_err e = prepare(s, 1, MK_SERVER_IN_CALLER);
+    if (e)
+        return e;
+    set_phase(s, MK_SERVER_RUNNING);
+    e = turn(&s->runners[0]);
+    set_phase(s, MK_SERVER_ENDED);
+    return e ? mk_why_error(s, e) : 0;
+}
+
+/* ---- Threads ---- */
+
+static void *run_thread(void *data)
+{
+    struct mk_runner *r = data;
+    r->result = turn(r);
+    return NULL;
+}
+
+/* Signals are the program's: its own threads get them. */
+static mk_err start_threads(struct mk_server *s)
+{
+    sigset_t all, before;
+    int e = 0;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (unsigned i = 0; i < s->n_runners && !e; i++) {
+        e = pthread_create(&s->runners[i].id, NULL, run_thread, &s->runners[i]);
+        s->runners[i].has_id = e == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -e;
+}
+
+static mk_err wait_ready(struct mk_server *s)
+{
+    mk_err e = 0;
+    pthread_mutex_lock(&s->lock);
+    for (unsigned i = 0; i < s->n_runners; i++)
+        while (s->runners[i].has_id && !s->runners[i].is_ready)
+            pthread_cond_wait(&s->changed, &s->lock);
+    for (unsigned i = 0; i < s->n_runners && !e; i++)
+        e = s->runners[i].has_id && !s->runners[i].serves ? s->runners[i].result : 0;
+    pthread_mutex_unlock(&s->lock);
+    return e;
+}
+
+static mk_err join(struct mk_server *s)
+{
+    mk_err e = 0;
+    for (unsigned i = 0; i < s->n_runners; i++) {
+        struct mk_runner *r = &s->runners[i];
+        if (r->has_id)
+            pthread_join(r->id, NULL);
+        r->has_id = false;
+        e = e ? e : r->result;
+    }
+    return e;
+}
+
+int mk_server_start(struct mk_server *s, unsigned threads)
+{
+    mk_err e = mk_why_setting_up(s);
+    if (!e && (threads < 1 || threads > MK_LISTENER_SOCKETS_MAX))
+        return mk_why(s, -EINVAL, "%u threads: expected 1 to %d", threads, MK_LISTENER_SOCKETS_MAX);
+    if (!e)
+        e = prepare(s, threads, MK_SERVER_IN_THREADS);
+    if (e)
+        return e;
+    set_phase(s, MK_SERVER_RUNNING);
+    e = start_threads(s);
+    mk_err worse = wait_ready(s);
+    e = e ? e : worse;
+    if (!e)
+        return 0;
+    mk_server_stop(s, 0);
+    (void)join(s);
+    set_phase(s, MK_SERVER_ENDED);
+    return mk_why(s, e, "cannot start %u threads: %s", threads, mk_err_text(e));
+}
+
+int mk_server_wait(struct mk_server *s)
+{
+    if (mk_runner_is_inside(s))
+        return -EDEADLK;
+    if (s->way != MK_SERVER_IN_THREADS || s->phase == MK_SERVER_SETTING_UP)
+        return 0;
+    mk_err e = join(s);
+    set_phase(s, MK_SERVER_ENDED);
+    return e;
+}
+
+/* ---- Steps ---- */
+
+int mk_server_fd(struct mk_server *s)
+{
+    if (s->phase != MK_SERVER_SETTING_UP && s->way == MK_SERVER_IN_STEPS)
+        return s->runners[0].worker.loop.epoll_fd;
+    mk_err e = prepare(s, 1, MK_SERVER_IN_STEPS);
+    if (e)
+        return e;
+    struct mk_runner *r = &s->runners[0];
+    set_phase(s, MK_SERVER_RUNNING);
+    e = begin(r);
+    if (!e)
+        e = mk_loan_begin(&r->worker.loop);
+    mk_runner_leave(r);
+    if (!e)
+        return r->worker.loop.epoll_fd;
+    end(r);
+    set_phase(s, MK_SERVER_ENDED);
+    return mk_why_error(s, e);
+}
+
+int mk_server_step(struct mk_server *s)
+{
+    if (s->phase == MK_SERVER_ENDED)
+        return 0;
+    if (s->phase != MK_SERVER_RUNNING || s->way != MK_SERVER_IN_STEPS || mk_runner_is_inside(s))
+        return mk_why(s, -EBUSY, "a step needs mk_server_fd() before it, and no step around it");
+    struct mk_runner *r = &s->runners[0];
+    mk_runner_enter(r);
+    mk_err e = mk_loan_turn(&r->worker.loop);
+    mk_runner_leave(r);
+    if (!e && !r->worker.loop.stopped)
+        return 1;
+    set_phase(s, MK_SERVER_ENDED);
+    return e ? mk_why_error(s, e) : 0;
+}
+
+/* ---- The end ---- */
+
+void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
+{
+    int_fast64_t before = atomic_load(&s->stop);
+    int64_t wanted = drain_ms == UINT32_MAX ? MK_SERVER_STOP_PATIENTLY : drain_ms;
+    do
+        if (before != MK_SERVER_STOP_NOT && before <= wanted)
+            break;
+    while (!atomic_compare_exchange_weak(&s->stop, &before, wanted));
+    pthread_mutex_lock(&s->lock);
+    for (unsigned i = 0; i < s->n_runners; i++)
+        if (s->runners[i].serves)
+            mk_loop_ring(&s->runners[i].worker.loop);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* Why it cannot be freed now; NULL: it can. */
+static const char *objection(struct mk_server *s)
+{
+    if (mk_runner_is_inside(s))
+        return "mk_server_free() was called by the server itself: nothing was freed";
+    pthread_mutex_lock(&s->lock);
+    bool runs = s->phase == MK_SERVER_RUNNING && s->way == MK_SERVER_IN_CALLER;
+    pthread_mutex_unlock(&s->lock);
+    return runs ? "mk_server_free() was called while mk_server_run() runs: nothing was freed" : NULL;
+}
+
+void mk_server_free(struct mk_server *s)
+{
+    if (!s)
+        return;
+    const char *why_not = objection(s);
+    if (why_not) {
+        if (s->options.on_log)
+            s->options.on_log(s->options.log_ctx, MK_LOG_ERROR, mk_str_from_c(why_not));
+        return;
+    }
+    mk_server_stop(s, 0);
+    (void)join(s);
+    if (s->n_runners && s->way == MK_SERVER_IN_STEPS)
+        end(&s->runners[0]);
+    mk_listeners_close_all(&s->listeners, true);
+    unmake(s);
+    mk_program_free(&s->program);
+    mk_lines_free(&s->lines);
+    mk_buf_free(&s->why);
+    mk_mem_free(s->path);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    mk_mem_free(s);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lib/runner.h"
+
+#include "base/mem.h"
+
+/* ---- Who is where ---- */
+
+void mk_runner_enter(struct mk_runner *r)
+{
+    r->owner = pthread_self();
+    atomic_store(&r->is_in, true);
+}
+
+void mk_runner_leave(struct mk_runner *r)
+{
+    atomic_store(&r->is_in, false);
+}
+
+bool mk_runner_is_inside(const struct mk_server *s)
+{
+    for (unsigned i = 0; i < s->n_runners; i++)
+        if (atomic_load(&s->runners[i].is_in) && pthread_equal(s->runners[i].owner, pthread_self()))
+            return true;
+    return false;
+}
+
+/* ---- Being stopped ---- */
+
+/* An open socket keeps its queue alive when no worker accepts from it any more, so the last worker that
+ * drains closes all of them. */
+static void tell_drained(struct mk_runner *r)
+{
+    struct mk_server *s = r->server;
+    if (r->has_drained)
+        return;
+    r->has_drained = true;
+    pthread_mutex_lock(&s->lock);
+    if (++s->n_draining == s->n_runners)
+        mk_listeners_close_all(&s->listeners, true);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void obey(struct mk_runner *r)
+{
+    int64_t ms = atomic_load(&r->server->stop);
+    if (ms == MK_SERVER_STOP_NOT)
+        return;
+    if (ms == 0)
+        mk_worker_stop(&r->worker);
+    else
+        mk_worker_drain(&r->worker, false, ms == MK_SERVER_STOP_PATIENTLY ? 0 : (uint32_t)ms);
+    if (ms)
+        tell_drained(r);
+}
+
+static void on_bell(struct mk_worker *w)
+{
+    obey(MK_CONTAINER(w, struct mk_runner, worker));
+}
+
+/* ---- Life ---- */
+
+static mk_err collect_sockets(struct mk_runner *r)
+{
+    const struct mk_server *s = r->server;
+    const struct mk_listeners *l = &s->listeners;
+    r->sockets = mk_mem_zalloc((size_t)l->n * MK_LISTENER_SOCKETS_MAX + 1, sizeof *r->sockets);
+    if (!r->sockets)
+        return -ENOMEM;
+    for (unsigned i = 0; i < l->n; i++) {
+        const struct mk_listen *as = mk_listener_listen(&l->at[i], &s->generation->listens);
+        for (unsigned j = 0; as && j < l->at[i].n_fds; j++)
+            if (mk_listener_serves(&l->at[i], j, r->index, s->n_runners))
+                r->sockets[r->n_sockets++] = (struct mk_worker_socket){
+                    .fd = l->at[i].fds[j], .tls = as->tls, .http2 = as->http2, .hosts = as->hosts};
+    }
+    return 0;
+}
+
+static mk_err init_log(struct mk_runner *r)
+{
+    const struct mk_server *s = r->server;
+    const struct mk_generation *g = s->generation;
+    mk_err e = mk_errorlog_init(&r->log, (enum mk_log_level)g->server.log_level, g->error_log);
+    r->log.hear = s->options.on_log;
+    r->log.hear_ctx = s->options.log_ctx;
+    r->log.is_silent = true;
+    return e;
+}
+
+static mk_err init_worker(struct mk_runner *r)
+{
+    const struct mk_server *s = r->server;
+    struct mk_place *place = &s->places.at[r->index];
+    return mk_worker_init(&r->worker, &(struct mk_worker_options){.generation = s->generation,
+                                                                  .index = r->index,
+                                                                  .workers = s->n_runners,
+                                                                  .counters = &place->counters,
+                                                                  .places = s->places,
+                                                                  .log = &r->log.log,
+                                                                  .listeners = r->sockets,
+                                                                  .n_listeners = r->n_sockets});
+}
+
+mk_err mk_runner_begin(struct mk_runner *r)
+{
+    mk_err e = collect_sockets(r);
+    if (!e)
+        e = init_log(r);
+    if (!e)
+        e = init_worker(r);
+    mk_mem_free(r->sockets);
+    r->sockets = NULL;
+    if (e) {
+        mk_errorlog_fini(&r->log);
+        return e;
+    }
+    r->worker.on_bell = on_bell;
+    obey(r); /* what was asked for until now rang no bell */
+    return 0;
+}
+
+void mk_runner_end(struct mk_runner *r)
+{
+    mk_worker_fini(&r->worker);
+    mk_errorlog_fini(&r->log);
+}

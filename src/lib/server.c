@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Setting up. */
+#include "base/mem.h"
+#include "lib/key.h"
+#include "lib/own.h"
+#include "lib/why.h"
+
+enum { WHY_MAX = 64 * 1024 };
+
+struct mk_server *mk_server_new(const struct mk_server_options *options)
+{
+    size_t size = options ? options->size : 0;
+    struct mk_server *s = size <= sizeof *options ? mk_mem_zalloc(1, sizeof *s) : NULL;
+    if (!s)
+        return NULL;
+    if (options)
+        memcpy(&s->options, options, size);
+    s->why = mk_buf_growing(WHY_MAX);
+    s->plugins[s->embedding.n_plugins++] = &mk_program_plugin;
+    s->embedding.plugins = s->plugins;
+    s->embedding.listens_if_told = true;
+    s->embedding.ctx = &s->program;
+    atomic_init(&s->stop, MK_SERVER_STOP_NOT);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    mk_own_show();
+    return s;
+}
+
+int mk_server_read(struct mk_server *s, const char *file_or_folder)
+{
+    mk_err e = mk_why_setting_up(s);
+    if (e)
+        return e;
+    if (!file_or_folder || !*file_or_folder)
+        return mk_why(s, -EINVAL, "there is no name of a file");
+    if (s->path)
+        return mk_why(s, -EINVAL, "`%s` is read already", s->path);
+    size_t len = strlen(file_or_folder);
+    s->path = mk_mem_alloc(len + 1);
+    if (!s->path)
+        return mk_why_error(s, -ENOMEM);
+    memcpy(s->path, file_or_folder, len + 1);
+    s->embedding.listens_if_told = false;
+    return 0;
+}
+
+/* Text that a line of a configuration cannot hold; NULL: none. */
+static const char *odd_one(const char *section, const char *key, const char *value)
+{
+    return !section ? "section" : !key ? "key" : !value ? "value" : NULL;
+}
+
+int mk_server_set(struct mk_server *s, const char *section, const char *key, const char *value)
+{
+    mk_err e = mk_why_setting_up(s);
+    const char *odd = odd_one(section, key, value);
+    if (e)
+        return e;
+    if (odd)
+        return mk_why(s, -EINVAL, "there is no %s", odd);
+    mk_str in = mk_str_from_c(section), k = mk_str_from_c(key), v = mk_str_from_c(value);
+    e = mk_key_check(in, k, v, &s->why);
+    if (e)
+        return mk_why_end(s, e);
+    e = mk_lines_add(&s->lines, in, k, v);
+    return e == -EINVAL ? mk_why(s, e, "`%s` in [%s] cannot be a line of a configuration", key, section)
+           : e          ? mk_why_error(s, e)
+                        : 0;
+}
+
+int mk_server_add_section(struct mk_server *s, const char *section)
+{
+    mk_err e = mk_why_setting_up(s);
+    if (!e && !section)
+        e = mk_why(s, -EINVAL, "there is no section");
+    if (e)
+        return e;
+    e = mk_lines_begin(&s->lines, mk_str_from_c(section));
+    return e == -EINVAL ? mk_why(s, e, "`%s` cannot be a section", section) : e ? mk_why_error(s, e) : 0;
+}
+
+int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
+{
+    mk_err e = mk_server_add_section(s, "HOST");
+    if (!e && names)
+        e = mk_server_set(s, "HOST", "ServerName", names);
+    if (!e && root)
+        e = mk_server_set(s, "HOST", "DocumentRoot", root);
+    return e;
+}
+
+int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
+{
+    mk_err e = mk_why_setting_up(s);
+    if (e)
+        return e;
+    if (!plugin)
+        return mk_why(s, -EINVAL, "there is no plugin");
+    if (s->embedding.n_plugins == MK_LEN(s->plugins))
+        return mk_why(s, -EINVAL, "more than %zu plugins", MK_LEN(s->plugins) - 1);
+    s->plugins[s->embedding.n_plugins++] = plugin;
+    return 0;
+}
+
+int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data)
+{
+    mk_err e = mk_why_setting_up(s);
+    if (e)
+        return e;
+    if (!what || !fn)
+        return mk_why(s, -EINVAL, "there is no %s", what ? "handler" : "route");
+    e = mk_program_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data);
+    return e == -EINVAL ? mk_why(s, e, "`%s` is not a route: expected `[METHOD] /PATTERN`", what)
+           : e          ? mk_why_error(s, e)
+                        : 0;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server inside of a program. */
+#ifndef MK_LIB_SERVER_TYPE_H
+#define MK_LIB_SERVER_TYPE_H
+
+#include <monkey/server.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "lib/lines.h"
+#include "lib/program.h"
+#include "setup/errorlog.h"
+#include "worker/listeners.h"
+#include "worker/worker.h"
+
+enum mk_server_phase {
+    MK_SERVER_SETTING_UP,
+    MK_SERVER_RUNNING,
+    MK_SERVER_ENDED, /* or it could not be started half way: it is good for nothing but to be freed */
+};
+
+/* How it is turned. */
+enum mk_server_way { MK_SERVER_IN_CALLER, MK_SERVER_IN_THREADS, MK_SERVER_IN_STEPS };
+
+/* One worker, and the thread that turns its loop. */
+struct mk_runner {
+    struct mk_server *server;
+    unsigned index;
+    struct mk_worker worker;
+    struct mk_errorlog log;
+    struct mk_worker_socket *sockets;
+    size_t n_sockets;
+    pthread_t id;
+    bool has_id;       /* `id` is a thread of ours, to be joined */
+    mk_err result;     /* why it could not start, or ended */
+    bool is_ready;     /* it serves, or could not start; under the lock of the server, as is the next */
+    bool serves;       /* its loop may be rung */
+    bool has_drained;  /* accepts no more; its own */
+    atomic_bool is_in; /* code of `owner` is below a function of the server */
+    pthread_t owner;   /* set before is_in */
+};
+
+enum { MK_SERVER_STOP_NOT = -1 }; /* it goes on; else milliseconds to drain, or: */
+#define MK_SERVER_STOP_PATIENTLY INT64_MAX
+
+struct mk_server {
+    struct mk_server_options options;
+    struct mk_buf why;
+    struct mk_lines lines;
+    char *path; /* of mk_server_read(); NULL: none */
+    const struct mk_plugin *plugins[MK_PLUGINS_MAX];
+    struct mk_embedding embedding;
+    struct mk_program program;
+    struct mk_listeners listeners;
+    struct mk_generation *generation;
+    struct mk_places places;
+    struct mk_runner *runners;
+    unsigned n_runners;
+    enum mk_server_way way;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    enum mk_server_phase phase; /* under the lock once it runs */
+    unsigned n_draining;        /* threads that accept no more; under the lock */
+    atomic_int_fast64_t stop;   /* what was asked for */
+};
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a call of a program failed. */
+#ifndef MK_LIB_WHY_H
+#define MK_LIB_WHY_H
+
+#include "lib/server_type.h"
+
+/* Both answer `e`, for `return`. */
+mk_err mk_why(struct mk_server *s, mk_err e, const char *fmt, ...) MK_PRINTF(3, 4);
+/* The text of the error alone. */
+mk_err mk_why_error(struct mk_server *s, mk_err e);
+/* What was added to s->why becomes text. */
+mk_err mk_why_end(struct mk_server *s, mk_err e);
+
+/* It may still be set up: 0, or -EBUSY. Forgets what failed before. */
+mk_err mk_why_setting_up(struct mk_server *s) MK_MUST_USE;
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "setup/embedding.h"
+
+#include "setup/disk.h"
+
+static bool is_server(const struct mk_conf_section *s)
+{
+    return mk_str_eq_nocase(s->name, MK_STR("SERVER"));
+}
+
+/* Drops the entries of the file that the program has, too. */
+static void give_way(struct mk_conf_section *of_file, const struct mk_conf_section *of_program)
+{
+    struct mk_conf_entry **at = &of_file->first;
+    of_file->last = NULL;
+    while (*at)
+        if (mk_conf_tree_entry(of_program, (*at)->key)) {
+            *at = (*at)->next;
+            of_file->n--;
+        } else {
+            of_file->last = *at;
+            at = &(*at)->next;
+        }
+}
+
+static void merge(struct mk_generation *g, struct mk_conf_section *into, const struct mk_conf_section *from)
+{
+    give_way(into, from);
+    for (const struct mk_conf_entry *e = from->first; e; e = e->next)
+        (void)!mk_conf_tree_add_entry(into, &g->arena, e); /* the arena remembers */
+}
+
+static struct mk_conf_section *find_server(const struct mk_conf_tree *t)
+{
+    struct mk_conf_section *s = t->first;
+    while (s && !is_server(s))
+        s = s->next;
+    return s;
+}
+
+static void append(struct mk_conf_tree *t, struct mk_conf_section *s)
+{
+    s->next = NULL;
+    if (t->last)
+        t->last->next = s;
+    else
+        t->first = s;
+    t->last = s;
+    t->n++;
+}
+
+void mk_embedding_read(struct mk_generation *g, mk_str text, struct mk_conf_report *report)
+{
+    struct mk_conf_tree own = {0};
+    struct mk_conf_section *server = find_server(&g->tree);
+    (void)!mk_conf_read_text(&own, &g->arena, &mk_disk_io, MK_STR("the program"), text, report);
+    for (struct mk_conf_section *s = own.first, *next; s; s = next) {
+        next = s->next;
+        if (is_server(s) && server)
+            merge(g, server, s);
+        else
+            append(&g->tree, s);
+    }
+}
+
+void mk_embedding_default_logs(struct mk_generation *g)
+{
+    if (!mk_conf_tree_entry(find_server(&g->tree), MK_STR("ErrorLog")))
+        g->server.error_log = MK_STR("off");
+}

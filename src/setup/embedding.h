@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is different when a program has the server inside of it. */
+#ifndef MK_SETUP_EMBEDDING_H
+#define MK_SETUP_EMBEDDING_H
+
+#include "setup/generation_type.h"
+
+/* Adds the sections of the program to those of its configuration file. Its keys of [SERVER] replace those of
+ * the file. */
+void mk_embedding_read(struct mk_generation *g, mk_str text, struct mk_conf_report *report);
+/* Without an ErrorLog there is none. */
+void mk_embedding_default_logs(struct mk_generation *g);
+
+#endif

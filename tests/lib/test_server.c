@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A server inside of a program: set up, run in three ways, stopped, freed. */
+#include "lib/embed.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+/* ---- Three ways to run ---- */
+
+static void *run(void *s)
+{
+    return (void *)(intptr_t)mk_server_run(s);
+}
+
+static void it_runs_in_the_thread_of_the_caller(void **state)
+{
+    (void)state;
+    unsigned port;
+    pthread_t thread;
+    void *result;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    pthread_create(&thread, NULL, run, s);
+    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    assert_holds(ask(port, "GET", "/nothing"), "HTTP/1.1 404 ");
+    mk_server_stop(s, 0);
+    pthread_join(thread, &result);
+    assert_null(result);
+    mk_server_free(s);
+}
+
+static void it_runs_in_threads_of_its_own(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_start(s, 3), 0);
+    for (int i = 0; i < 20; i++)
+        assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    mk_server_stop(s, 10000);
+    assert_int_equal(mk_server_wait(s), 0);
+    assert_int_equal(dial(port), -1);
+    mk_server_free(s);
+}
+
+/* Turns the server until the other end has closed. */
+static const char *hear_in_steps(struct mk_server *s, int fd)
+{
+    static char room[4096];
+    size_t len = 0;
+    struct pollfd p[] = {{.fd = mk_server_fd(s), .events = POLLIN}, {.fd = fd, .events = POLLIN}};
+    for (ssize_t n = 1; n > 0;) {
+        assert_true(poll(p, 2, PATIENCE_S * 1000) > 0);
+        if (p[0].revents)
+            assert_int_equal(mk_server_step(s), 1);
+        if (!p[1].revents)
+            continue;
+        n = recv(fd, room + len, sizeof room - 1 - len, 0);
+        len += n > 0 ? (size_t)n : 0;
+    }
+    room[len] = '\0';
+    close(fd);
+    return room;
+}
+
+static void it_runs_in_a_loop_of_the_caller(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    int fd = mk_server_fd(s);
+    assert_true(fd >= 0);
+    assert_int_equal(mk_server_fd(s), fd);
+    int client = dial(port);
+    ask_on(client, "GET", "/hello");
+    assert_holds(hear_in_steps(s, client), "\r\n\r\nhello");
+    mk_server_stop(s, 10000);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, PATIENCE_S * 1000), 1);
+    assert_int_equal(mk_server_step(s), 0);
+    assert_int_equal(mk_server_step(s), 0);
+    mk_server_free(s);
+}
+
+/* The descriptor alone must tell of timers: nothing else happens here. */
+static void steps_are_told_of_timers(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAliveTimeout", "1s"), 0);
+    assert_true(mk_server_fd(s) >= 0);
+    int client = dial(port);
+    assert_int_equal(send(client, "GET /hello HTTP/1.1\r\nHost: a\r\n\r\n", 33, 0), 33);
+    assert_holds(hear_in_steps(s, client), "\r\n\r\nhello");
+    mk_server_free(s);
+}
+
+/* ---- Setting up ---- */
+
+static void mistakes_are_told_with_the_nearest_word(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_string_equal(mk_server_why(s), "");
+    assert_int_equal(mk_server_set(s, "SERVER", "KepAlive", "on"), -EINVAL);
+    assert_holds(mk_server_why(s), "unknown key `KepAlive`");
+    assert_holds(mk_server_why(s), "did you mean `KeepAlive`?");
+    assert_int_equal(mk_server_set(s, "SERVER", "Timeout", "1x"), -EINVAL);
+    assert_holds(mk_server_why(s), "expected a time");
+    assert_holds(mk_server_why(s), "not `1x`");
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "on\n    Timeout 1"), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER]\n[HOST", "KeepAlive", "on"), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", "# KeepAlive", "on"), -EINVAL);
+    assert_int_equal(mk_server_set(s, NULL, "KeepAlive", "on"), -EINVAL);
+    assert_int_equal(mk_server_add_route(s, "FETCH /", say_hello, NULL), -EINVAL);
+    assert_holds(mk_server_why(s), "`FETCH /` is not a route");
+    assert_int_equal(mk_server_add_route(s, "GET /", NULL, NULL), -EINVAL);
+    assert_int_equal(mk_server_listen(s, "localhost:80", NULL), -EINVAL);
+    assert_holds(mk_server_why(s), "`localhost:80` is not an address");
+    assert_int_equal(mk_server_listen(s, "127.0.0.1", NULL), -EINVAL);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0 tsl", NULL), -EINVAL);
+    assert_int_equal(mk_server_listen_fd(s, -1, false), -EBADF);
+    assert_int_equal(mk_server_read(s, ""), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), 0);
+    assert_string_equal(mk_server_why(s), "");
+    mk_server_free(s);
+}
+
+static void mistakes_of_the_whole_are_told_when_it_starts(void **state)
+{
+    (void)state;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_set(s, "SEVRER", "KeepAlive", "on"), 0);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "nothing-like-that"), 0);
+    assert_int_equal(mk_server_start(s, 1), -EINVAL);
+    assert_holds(mk_server_why(s), "unknown section [SEVRER]");
+    assert_holds(mk_server_why(s), "did you mean [SERVER]?");
+    assert_holds(mk_server_why(s), "cannot load the plugin `nothing-like-that`");
+    mk_server_free(s);
+    assert_string_equal(mk_server_why(NULL), "out of memory");
+    assert_null(mk_server_new(&(struct mk_server_options){.size = 9999}));
+}
+
+static void a_port_in_use_is_an_error_at_once(void **state)
+{
+    (void)state;
+    unsigned port;
+    char where[32];
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port), *other = mk_server_new(NULL);
+    snprintf(where, sizeof where, "127.0.0.1:%u", port);
+    assert_int_equal(mk_server_listen(other, where, NULL), -EADDRINUSE);
+    assert_holds(mk_server_why(other), where);
+    mk_server_free(other);
+    mk_server_free(s);
+}
+
+static void every_port_0_is_another_port(void **state)
+{
+    (void)state;
+    unsigned a, b;
+    char room[128];
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &a);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &b), 0);
+    assert_int_not_equal(a, b);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    assert_holds(ask(a, "GET", "/"), "hello");
+    assert_holds(ask(b, "GET", "/"), "hello");
+    assert_int_equal(mk_server_address(s, 1, room, sizeof room), 0);
+    assert_int_equal(strtoul(strrchr(room, ':') + 1, NULL, 10), b);
+    assert_int_equal(mk_server_address(s, 1, room, 5), -ENOSPC);
+    assert_int_equal(mk_server_address(s, 2, room, sizeof room), -ENOENT);
+    mk_server_free(s);
+}
+
+static void a_socket_of_the_program_is_served(void **state)
+{
+    (void)state;
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t len = sizeof a;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, len), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_listen_fd(s, fd, false), 0);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    assert_holds(ask(ntohs(a.sin_port), "GET", "/"), "hello");
+    mk_server_free(s);
+    assert_int_equal(listen(fd, 1), 0); /* still ours */
+    close(fd);
+}
+
+/* ---- Files, hosts, plugins, a configuration ---- */
+
+struct folder {
+    char path[64];
+};
+
+static int make_folder(void **state)
+{
+    static struct folder f;
+    char name[PATH_MAX];
+    snprintf(f.path, sizeof f.path, "/tmp/monkey-lib-XXXXXX");
+    if (!mkdtemp(f.path))
+        return -1;
+    snprintf(name, sizeof name, "%s/index.html", f.path);
+    FILE *file = fopen(name, "w");
+    fputs("the index", file);
+    fclose(file);
+    snprintf(name, sizeof name, "%s/monkey.conf", f.path);
+    file = fopen(name, "w");
+    fprintf(file, "[SERVER]\n    Listen 127.0.0.1:0\n    HideVersion off\n[HOST]\n    DocumentRoot .\n");
+    fclose(file);
+    *state = &f;
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    struct folder *f = *state;
+    char name[PATH_MAX];
+    static const char *const names[] = {"index.html", "monkey.conf", "a.sock", "log"};
+    for (size_t i = 0; i < MK_LEN(names); i++) {
+        snprintf(name, sizeof name, "%s/%s", f->path, names[i]);
+        (void)unlink(name);
+    }
+    return rmdir(f->path);
+}
+
+static unsigned port_of(struct mk_server *s, size_t i)
+{
+    char room[128];
+    assert_int_equal(mk_server_address(s, i, room, sizeof room), 0);
+    return (unsigned)strtoul(strrchr(room, ':') + 1, NULL, 10);
+}
+
+static void files_are_behind_the_routes_of_a_host(void **state)
+{
+    struct folder *f = *state;
+    unsigned port;
+    struct mk_server *s = mk_server_new(NULL);
+    assert_int_equal(mk_server_add_host(s, "a *.a", f->path), 0);
+    assert_int_equal(mk_server_add_route(s, "GET /hello", say_hello, NULL), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/"), "the index");
+    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    mk_server_free(s);
+}
+
+static void a_configuration_is_read_and_changed(void **state)
+{
+    struct folder *f = *state;
+    char path[PATH_MAX];
+    struct mk_server *s = mk_server_new(NULL);
+    snprintf(path, sizeof path, "%s/monkey.conf", f->path);
+    assert_int_equal(mk_server_read(s, path), 0);
+    assert_int_equal(mk_server_read(s, path), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", "HideVersion", "on"), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    const char *answer = ask(port_of(s, 0), "GET", "/");
+    assert_holds(answer, "the index");
+    assert_holds(answer, "Server: Monkey\r\n");
+    mk_server_free(s);
+}
+
+static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)data;
+    mk_response_add(response, MK_STR("X-Greeting"), MK_STR("hello"));
+    return MK_NEXT;
+}
+
+static void plugins_are_loaded_as_structs(void **state)
+{
+    static const struct mk_plugin greeting = {MK_PLUGIN_HEAD, .name = "greeting", .on_request = greet};
+    static const struct mk_plugin odd = {.abi = 99, .size = sizeof odd, .name = "odd"};
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_add_plugin(s, &greeting), 0);
+    assert_int_equal(mk_server_add_plugin(s, NULL), -EINVAL);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/hello"), "X-Greeting: hello\r\n");
+    mk_server_free(s);
+    s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_add_plugin(s, &odd), 0);
+    assert_int_equal(mk_server_start(s, 1), -EINVAL);
+    assert_holds(mk_server_why(s), "built for ABI 99");
+    mk_server_free(s);
+}
+
+static void bundled_plugins_are_loaded_by_name(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /hello", say_hello, NULL, &port);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "metrics"), 0);
+    assert_int_equal(mk_server_set(s, "PLUGINS", "Load", "headers"), 0);
+    assert_int_equal(mk_server_set(s, "HEADERS", "Secure", "on"), 0);
+    assert_int_equal(mk_server_set(s, "ROUTES", "/health", "metrics health"), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/health"), "HTTP/1.1 200 ");
+    assert_holds(ask(port, "GET", "/hello"), "X-Content-Type-Options: nosniff");
+    assert_holds(ask(port, "GET", "/hello"), "\r\n\r\nhello");
+    mk_server_free(s);
+}
+
+static void a_unix_socket_is_served_and_removed(void **state)
+{
+    struct folder *f = *state;
+    char where[PATH_MAX];
+    struct stat st;
+    struct mk_server *s = mk_server_new(NULL);
+    snprintf(where, sizeof where, "unix:%s/a.sock", f->path);
+    assert_int_equal(mk_server_add_route(s, "GET /", say_hello, NULL), 0);
+    assert_int_equal(mk_server_listen(s, where, NULL), 0);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    snprintf(a.sun_path, sizeof a.sun_path, "%s/a.sock", f->path);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&a, sizeof a), 0);
+    ask_on(fd, "GET", "/");
+    assert_holds(hear_all(fd), "hello");
+    mk_server_free(s);
+    assert_int_equal(stat(a.sun_path, &st), -1);
+}
+
+/* ---- What is said ---- */
+
+struct said {
+    pthread_mutex_t lock;
+    char text[4096];
+};
+
+static void keep(void *ctx, enum mk_log_level level, mk_str text)
+{
+    struct said *said = ctx;
+    pthread_mutex_lock(&said->lock);
+    size_t len = strlen(said->text);
+    snprintf(said->text + len, sizeof said->text - len, "%d %.*s\n", (int)level, MK_STR_ARG(text));
+    pthread_mutex_unlock(&said->lock);
+}
+
+static enum mk_verdict complain(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    mk_request_log(request, MK_LOG_WARN, "this is odd");
+    return say_hello(request, response, data);
+}
+
+static void messages_go_to_the_program(void **state)
+{
+    (void)state;
+    static struct said said = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    unsigned port;
+    struct mk_server *s = mk_server_new(&(struct mk_server_options){
+        .size = sizeof(struct mk_server_options), .on_log = keep, .log_ctx = &said});
+    assert_int_equal(mk_server_add_route(s, "/", complain, NULL), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", &port), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "POST", "/"), "hello");
+    mk_server_free(s);
+    assert_holds(said.text, "this is odd");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_runs_in_the_thread_of_the_caller),
+        cmocka_unit_test(it_runs_in_threads_of_its_own),
+        cmocka_unit_test(it_runs_in_a_loop_of_the_caller),
+        cmocka_unit_test(steps_are_told_of_timers),
+        cmocka_unit_test(mistakes_are_told_with_the_nearest_word),
+        cmocka_unit_test(mistakes_of_the_whole_are_told_when_it_starts),
+        cmocka_unit_test(a_port_in_use_is_an_error_at_once),
+        cmocka_unit_test(every_port_0_is_another_port),
+        cmocka_unit_test(a_socket_of_the_program_is_served),
+        cmocka_unit_test(files_are_behind_the_routes_of_a_host),
+        cmocka_unit_test(a_configuration_is_read_and_changed),
+        cmocka_unit_test(plugins_are_loaded_as_structs),
+        cmocka_unit_test(bundled_plugins_are_loaded_by_name),
+        cmocka_unit_test(a_unix_socket_is_served_and_removed),
+        cmocka_unit_test(messages_go_to_the_program),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}
