@@ -3,11 +3,17 @@
 
 #include <errno.h>
 
-MK_PLUGIN_DECLARE(duda);
+static const struct mk_plugin *self;
+
+void duda_home_set(const struct mk_plugin *plugin)
+{
+    if (!self)
+        self = plugin;
+}
 
 struct duda_home *duda_home(struct mk_worker *worker)
 {
-    return mk_worker_data(worker, &MK_PLUGIN_OF(duda));
+    return mk_worker_data(worker, self);
 }
 
 int duda_home_start(struct mk_worker *worker)
@@ -16,7 +22,7 @@ int duda_home_start(struct mk_worker *worker)
     if (!home)
         return -ENOMEM;
     home->worker = worker;
-    mk_worker_set_data(worker, &MK_PLUGIN_OF(duda), home);
+    mk_worker_set_data(worker, self, home);
     return 0;
 }
 
@@ -26,5 +32,5 @@ void duda_home_stop(struct mk_worker *worker)
     for (size_t i = 0; home && i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     mk_mem_free(home);
-    mk_worker_set_data(worker, &MK_PLUGIN_OF(duda), NULL);
+    mk_worker_set_data(worker, self, NULL);
 }

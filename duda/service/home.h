@@ -5,6 +5,9 @@
 
 #include "service/duda_type.h"
 
+/* Once, before all others: the plugin that Duda is. */
+void duda_home_set(const struct mk_plugin *plugin);
+
 struct duda_home *duda_home(struct mk_worker *worker);
 
 int duda_home_start(struct mk_worker *worker);

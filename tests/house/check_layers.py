@@ -69,13 +69,31 @@ def check_vendor_includes(root):
     return complaints
 
 
+# The rooms of Duda, and those that each may look into; all see the public headers.
+ROOMS = {"fiber": set(), "text": set(), "service": {"fiber", "text"}, "dev": {"text"}, "packs": {"text"}}
+
+
+def check_duda_rooms(root):
+    complaints = []
+    for room, below in ROOMS.items():
+        for path in house.files(root, (f"duda/{room}",), (".c", ".h", ".inc")):
+            for line, name, _ in includes(path):
+                first = name.split("/")[0]
+                if "/" in name and first in ROOMS and first not in below | {room}:
+                    complaints.append(f"{path.relative_to(root)}:{line}: {room} may not include {name}")
+    folder = root / "duda"
+    known = {*ROOMS, "include"}
+    return complaints + [f"duda/{path.name}: check_layers.py does not know this room" for path in
+                         (sorted(folder.iterdir()) if folder.is_dir() else []) if path.is_dir() and path.name not in known]
+
+
 def files_graph(root):
     """file without its suffix -> {file that it includes: where}; NAME.c and NAME.h are one."""
     graph = defaultdict(dict)
-    for path in house.files(root, ("src", "plugins"), (".c", ".h")):
+    for path in house.files(root, ("src", "plugins", "duda"), (".c", ".h")):
         name = path.relative_to(root).with_suffix("").as_posix()
         for line, included, _ in includes(path):
-            for target in (root / "src" / included, path.parent / included):
+            for target in (root / "src" / included, root / "duda" / included, path.parent / included):
                 other = target.relative_to(root).with_suffix("").as_posix()
                 if other != name and target.exists():
                     graph[other]  # has an entry, too
@@ -203,7 +221,7 @@ def check_plugin(name, paths, ours, public):
 
 def check_includes(root):
     return (check_layer_includes(root) + check_guest_includes(root) + check_vendor_includes(root) +
-            check_file_rings(root))
+            check_duda_rooms(root) + check_file_rings(root))
 
 
 def check(args):
@@ -220,6 +238,8 @@ def check(args):
     for name, paths in house.plugin_objects(args.build).items():
         if name not in OBJECTS:
             complaints += check_plugin(name, paths, ours, public)
+    rooms = sorted(args.build.glob("duda/**/CMakeFiles/duda_*.dir"))
+    complaints += check_plugin("duda", [path for room in rooms for path in sorted(room.rglob("*.o"))], ours, public)
     return complaints + check_symbols(ours, public)
 
 
@@ -266,7 +286,10 @@ def self_test(test):
     test.expect("plugin on the public side", judge({"plugins/x/x.c": '#include <monkey/plugin.h>\n#include "x.h"\n'}))
     test.expect("plugin inside", judge({"plugins/x/x.c": '#include "web/flow.h"\n'}), "plugins may not include web/flow")
     test.expect("plugin and Duda", judge({"plugins/x/x.c": "#include <duda/duda.h>\n"}), "plugins may not include duda")
-    test.expect("Duda inside", judge({"duda/src/x.c": '#include "base/buf.h"\n'}), "duda may not")
+    test.expect("Duda inside", judge({"duda/text/x.c": '#include "base/buf.h"\n'}), "duda may not")
+    test.expect("a room of Duda", judge({"duda/service/x.c": '#include "fiber/fiber.h"\n#include "service/y.h"\n'}))
+    test.expect("a room above", judge({"duda/fiber/x.c": '#include "service/run.h"\n'}), "fiber may not include service/run.h")
+    test.expect("a room that is new", judge({"duda/attic/x.c": ""}), "duda/attic: check_layers.py does not know")
     test.expect("public header inside", judge({"include/monkey/x.h": '#include "base/def.h"\n'}), "include may not")
     test.expect("example inside", judge({"examples/x.c": "#include <http/head.h>\n"}), "examples may not")
 

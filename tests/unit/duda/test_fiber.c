@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fiber/fiber.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fiber/switch.h"
+#include "unit/test.h"
+
+static struct duda_stacks *stacks;
+
+static int make_stacks(void **state)
+{
+    (void)state;
+    stacks = duda_stacks_new(64 << 10);
+    return stacks ? 0 : -1;
+}
+
+static int free_stacks(void **state)
+{
+    (void)state;
+    assert_int_equal(duda_stacks_used(stacks), 0);
+    duda_stacks_free(stacks);
+    return 0;
+}
+
+struct job {
+    struct duda_fiber *self;
+    int n, steps;
+    double sum;
+};
+
+/* Registers of all kinds survive a change of stacks. */
+static void count(void *arg)
+{
+    struct job *j = arg;
+    double half = 0.5;
+    for (int i = 0; i < j->n; i++) {
+        char room[512];
+        memset(room, i, sizeof room);
+        j->sum += half;
+        j->steps++;
+        duda_fiber_yield(j->self);
+        assert_int_equal(room[511], (char)i);
+    }
+}
+
+static void a_fiber_goes_on_where_it_yielded(void **state)
+{
+    struct job j = {.n = 100};
+    (void)state;
+    j.self = duda_fiber_new(stacks, count, &j);
+    assert_non_null(j.self);
+    for (int i = 1; i <= 100; i++) {
+        assert_false(duda_fiber_resume(j.self));
+        assert_int_equal(j.steps, i);
+    }
+    assert_true(duda_fiber_resume(j.self));
+    duda_fiber_free(j.self);
+    assert_true(j.sum > 49.9 && j.sum < 50.1);
+}
+
+static void many_take_turns(void **state)
+{
+    enum { MANY = 1000 };
+    static struct job jobs[MANY];
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        jobs[i] = (struct job){.n = i % 7};
+        jobs[i].self = duda_fiber_new(stacks, count, &jobs[i]);
+        assert_non_null(jobs[i].self);
+    }
+    for (int left = MANY; left > 0;)
+        for (int i = 0; i < MANY; i++)
+            if (jobs[i].self && duda_fiber_resume(jobs[i].self)) {
+                duda_fiber_free(jobs[i].self);
+                jobs[i].self = NULL;
+                left--;
+            }
+    for (int i = 0; i < MANY; i++)
+        assert_int_equal(jobs[i].steps, i % 7);
+    assert_true(duda_stacks_made(stacks) >= MANY);
+}
+
+static void nest(void *arg)
+{
+    struct job *j = arg, inner = {.n = 2};
+    inner.self = duda_fiber_new(stacks, count, &inner);
+    while (!duda_fiber_resume(inner.self))
+        duda_fiber_yield(j->self);
+    duda_fiber_free(inner.self);
+    j->steps = inner.steps;
+}
+
+static void one_may_resume_another(void **state)
+{
+    struct job j = {0};
+    (void)state;
+    j.self = duda_fiber_new(stacks, nest, &j);
+    assert_false(duda_fiber_resume(j.self));
+    assert_false(duda_fiber_resume(j.self));
+    assert_true(duda_fiber_resume(j.self));
+    duda_fiber_free(j.self);
+    assert_int_equal(j.steps, 2);
+}
+
+static void one_that_has_not_returned_can_be_forgotten(void **state)
+{
+    struct job j = {.n = 10};
+    (void)state;
+    for (int i = 0; i < 100; i++) {
+        j.self = duda_fiber_new(stacks, count, &j);
+        assert_false(duda_fiber_resume(j.self));
+        duda_fiber_free(j.self);
+    }
+    j.self = duda_fiber_new(stacks, count, &j);
+    duda_fiber_free(j.self);
+}
+
+static void the_guard_is_below_the_stack(void **state)
+{
+    struct duda_stack *s = duda_stacks_take(stacks), *other = duda_stacks_take(stacks);
+    (void)state;
+    assert_ptr_equal(duda_stacks_guarded(stacks, s->low - 1), s);
+    assert_ptr_equal(duda_stacks_guarded(stacks, other->low - 1), other);
+    assert_null(duda_stacks_guarded(stacks, s->low));
+    assert_null(duda_stacks_guarded(stacks, &s));
+    duda_stacks_drop(s);
+    duda_stacks_drop(other);
+}
+
+static void an_overflow_meets_the_guard(void **state)
+{
+    struct duda_stack *s = duda_stacks_take(stacks);
+    (void)state;
+    pid_t pid = fork();
+    if (!pid) {
+        signal(SIGSEGV, SIG_DFL);
+        signal(SIGBUS, SIG_DFL);
+        *(volatile char *)(s->low - 1) = 1;
+        _exit(0);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status));
+    s->low[0] = 1;
+    duda_stacks_drop(s);
+}
+
+static void free_ones_give_their_memory_back(void **state)
+{
+    enum { MANY = 200 };
+    struct duda_stack *all[MANY];
+    (void)state;
+    for (int i = 0; i < MANY; i++) {
+        all[i] = duda_stacks_take(stacks);
+        memset(all[i]->low, 1, all[i]->size);
+    }
+    for (int i = 0; i < MANY; i++)
+        duda_stacks_drop(all[i]);
+    int n_cleared = 0;
+    for (int i = 0; i < MANY; i++) {
+        all[i] = duda_stacks_take(stacks);
+        n_cleared += all[i]->low[0] == 0;
+    }
+    for (int i = 0; i < MANY; i++)
+        duda_stacks_drop(all[i]);
+    assert_int_equal(n_cleared, MANY - DUDA_STACKS_WARM);
+}
+
+static void sizes_have_limits(void **state)
+{
+    static const size_t asked[] = {0, 1, 100000, DUDA_STACK_MAX, (size_t)1 << 40};
+    (void)state;
+    for (size_t i = 0; i < MK_LEN(asked); i++) {
+        struct duda_stacks *s = duda_stacks_new(asked[i]);
+        struct duda_stack *one = duda_stacks_take(s);
+        assert_non_null(one);
+        assert_true(one->size >= DUDA_STACK_MIN && one->size <= DUDA_STACK_MAX);
+        assert_true(one->size >= asked[i] || asked[i] > DUDA_STACK_MAX);
+        duda_stacks_drop(one);
+        duda_stacks_free(s);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_fiber_goes_on_where_it_yielded, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(many_take_turns, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(one_may_resume_another, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(one_that_has_not_returned_can_be_forgotten, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(the_guard_is_below_the_stack, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(an_overflow_meets_the_guard, make_stacks, free_stacks),
+        cmocka_unit_test_setup_teardown(free_ones_give_their_memory_back, make_stacks, free_stacks),
+        cmocka_unit_test(sizes_have_limits),
+    };
+    print_message("stacks change by %s\n", duda_switch_name);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
