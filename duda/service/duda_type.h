@@ -16,7 +16,7 @@ struct duda_home {
 struct duda_chunk;
 struct duda_duty;
 
-enum { DUDA_PARAMS_MAX = 16, DUDA_FIRST_CHUNK = 256 };
+struct duda_line;
 
 struct duda_param_value {
     mk_str name, value;
@@ -29,7 +29,7 @@ struct duda {
     struct mk_request *request;
     struct mk_response *response;
     struct duda_home *home;
-    const struct duda_route *route;
+    const struct duda_line *line;
     struct duda_fiber *fiber; /* NULL: it has returned */
     mk_str path;              /* behind the mount */
 
@@ -50,7 +50,7 @@ struct duda {
     struct mk_alarm *deadline;
     struct duda_duty *duties;
     struct duda_chunk *chunk;
-    struct duda_param_value params[DUDA_PARAMS_MAX];
+    const struct duda_param_value *params;
     size_t n_params;
 };
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "service/memory.h"
+#include "service/table.h"
 
 enum {
     REFUSALS_MAX = 1000, /* so often a handler may ask for a wait after its end */
@@ -22,10 +23,25 @@ static struct duda_stacks *stacks_for(struct duda_home *home, size_t size)
     return home->stacks[i];
 }
 
+static int run_before(struct duda *d)
+{
+    int e = 0;
+    for (size_t i = 0; i < d->line->n_before && !e; i++)
+        e = d->line->before[i](d);
+    return e;
+}
+
 static void run_handler(void *arg)
 {
     struct duda *d = arg;
-    d->result = d->route->fn(d);
+    const struct duda_route *route = d->line->route;
+    d->result = route->deadline_ms ? duda_deadline(d, route->deadline_ms) : 0;
+    if (!d->result)
+        d->result = run_before(d);
+    if (!d->result)
+        d->result = route->fn(d);
+    for (const struct duda_step *s = d->line->after; s; s = s->outer)
+        (void)s->fn(d);
     duda_memory_run_duties(d);
 }
 
@@ -45,7 +61,7 @@ static void give_up(struct duda *d)
     mk_request_log(
         d->request, MK_LOG_ERROR,
         "%s() in %s:%d ignores that it has ended, and is given up: return when a wait answers an error",
-        d->route->name, d->route->file, d->route->line);
+        d->line->route->name, d->line->route->file, d->line->route->line);
     d->result = d->ended;
     forget(d);
     duda_memory_run_duties(d);
@@ -78,7 +94,7 @@ static void on_end(void *data)
 
 int duda_run_begin(struct duda *d)
 {
-    struct duda_stacks *stacks = stacks_for(d->home, d->route->stack ? d->route->stack : STACK);
+    struct duda_stacks *stacks = stacks_for(d->home, d->line->route->stack ? d->line->route->stack : STACK);
     if (mk_request_on_end(d->request, on_end, d))
         return -ENOMEM;
     d->fiber = stacks ? duda_fiber_new(stacks, run_handler, d) : NULL;
@@ -126,8 +142,8 @@ static enum mk_verdict finish(struct duda *d)
     int result = d->result;
     if (result < 0) {
         if (result != -ECANCELED && result != -ETIMEDOUT)
-            mk_request_log(d->request, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)", d->route->name,
-                           d->route->file, d->route->line, result, strerror(-result));
+            mk_request_log(d->request, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)", d->line->route->name,
+                           d->line->route->file, d->line->route->line, result, strerror(-result));
         return refuse(d, status_of(result));
     }
     if (result >= 400)

@@ -94,3 +94,22 @@ int duda_flush(struct duda *d)
         return duda_run_suspend(d, DUDA_FOR_ROOM);
     return drain(d);
 }
+
+int duda_clear(struct duda *d)
+{
+    if (d->streams)
+        return -EALREADY;
+    mk_buf_clear(&d->out);
+    d->said = d->has_status = false;
+    return mk_response_set_status(d->response, 200);
+}
+
+int duda_result(const struct duda *d)
+{
+    return d->result;
+}
+
+void duda_set_result(struct duda *d, int result)
+{
+    d->result = result;
+}

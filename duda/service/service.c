@@ -9,6 +9,7 @@
 /* A service in one configuration. */
 struct site {
     const struct duda_service *service;
+    const struct duda_table *table;
     bool named; /* in some [ROUTES] */
 };
 
@@ -29,8 +30,9 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     if (!site)
         return -ENOMEM;
     site->service = service;
+    site->table = duda_table_make(config, service);
     *data = site;
-    return 0;
+    return site->table ? 0 : -EINVAL;
 }
 
 /* The pattern "/shop/..." without its end. */
@@ -79,54 +81,96 @@ int duda_service_host(struct mk_config *config, struct mk_host *host, void *data
     return 0;
 }
 
-/* ---- Requests ---- */
-
-static enum mk_verdict answer_options(struct mk_response *response, const struct duda_route *routes,
-                                      mk_str path, bool asked)
+int duda_service_start(struct mk_worker *worker, void *data)
 {
-    char room[256];
-    struct mk_buf allow = mk_buf_fixed(room, sizeof room);
-    duda_table_allow(routes, path, &allow);
-    if (!allow.failed)
-        (void)mk_response_add(response, MK_STR("Allow"), mk_buf_str(&allow));
-    (void)mk_response_set_status(response, asked ? 204 : 405);
-    return asked ? MK_DONE : MK_REFUSE;
+    const struct site *site = data;
+    for (const struct duda_route *r = site->service->routes; r->kind != DUDA_END; r++) {
+        int e = r->kind == DUDA_IS_START ? r->start(worker) : 0;
+        if (e) {
+            mk_worker_log(worker, MK_LOG_ERROR, "%s() in %s:%d answered %d (%s)", r->name, r->file, r->line,
+                          e, strerror(-e));
+            return e;
+        }
+    }
+    return 0;
 }
 
-static struct duda *begin(struct mk_request *request, struct mk_response *response,
-                          const struct duda_found *found, mk_str path)
+void duda_service_stop(struct mk_worker *worker, void *data)
 {
-    struct duda *d = mk_request_alloc(request, sizeof *d);
+    const struct site *site = data;
+    for (const struct duda_route *r = site->service->routes; r->kind != DUDA_END; r++)
+        if (r->kind == DUDA_IS_STOP)
+            r->stop(worker);
+}
+
+/* ---- Requests ---- */
+
+/* The path is known, the method is not. */
+static enum mk_verdict answer_methods(struct mk_request *request, struct mk_response *response,
+                                      const struct mk_router *router, uint64_t allowed)
+{
+    char room[512];
+    struct mk_buf allow = mk_buf_fixed(room, sizeof room);
+    bool asks = mk_request_method(request) == MK_METHOD_OPTIONS;
+    mk_router_allow(router, allowed, &allow);
+    if (!memmem(allow.p, allow.len, "OPTIONS", 7))
+        mk_buf_add(&allow, MK_STR(", OPTIONS"));
+    if (!allow.failed)
+        (void)mk_response_add(response, MK_STR("Allow"), mk_buf_str(&allow));
+    (void)mk_response_set_status(response, asks ? 204 : 405);
+    return asks ? MK_DONE : MK_REFUSE;
+}
+
+static size_t texts_of(const struct mk_router_match *match)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < match->n; i++)
+        n += match->params[i].value.len + 1;
+    return n;
+}
+
+/* With what the parameters need behind it. */
+static struct duda *make(struct mk_request *request, const struct mk_router_match *match)
+{
+    size_t params = match->n * sizeof(struct duda_param_value);
+    struct duda *d = mk_request_alloc(request, sizeof *d + params + texts_of(match));
     if (!d)
         return NULL;
-    *d = (struct duda){.request = request,
-                       .response = response,
-                       .home = duda_home(mk_request_worker(request)),
-                       .route = found->route,
-                       .path = path,
-                       .n_params = found->n_params};
-    memcpy(d->params, found->params, found->n_params * sizeof d->params[0]);
-    mk_request_set_data(request, d);
-    for (size_t i = 0; i < d->n_params; i++)
-        d->params[i].value = duda_copy(d, d->params[i].value);
-    return duda_run_begin(d) ? NULL : d;
+    struct duda_param_value *p = (struct duda_param_value *)(void *)(d + 1);
+    char *text = (char *)(d + 1) + params;
+    *d = (struct duda){.request = request, .params = p, .n_params = match->n};
+    for (size_t i = 0; i < match->n; i++) {
+        mk_str value = match->params[i].value;
+        if (value.len)
+            memcpy(text, value.p, value.len);
+        text[value.len] = '\0';
+        p[i] = (struct duda_param_value){match->params[i].name, mk_str_of(text, value.len)};
+        text += value.len + 1;
+    }
+    return d;
 }
 
 static enum mk_verdict enter(struct mk_request *request, struct mk_response *response,
                              const struct mount *mount)
 {
-    const struct duda_route *routes = mount->site->service->routes;
-    mk_str path = mk_request_path(request), method = mk_request_method_text(request);
-    struct duda_found found;
-    path = mk_str_skip(path, mount->prefix.len);
+    mk_str path = mk_str_skip(mk_request_path(request), mount->prefix.len);
+    struct mk_router_match match;
+    const struct mk_router *router;
     if (path.len == 0)
         path = MK_STR("/");
-    duda_table_find(routes, method, path, &found);
-    if (!found.route)
-        return found.others ? answer_options(response, routes, path, mk_str_eq(method, MK_STR("OPTIONS")))
-                            : MK_NEXT;
-    struct duda *d = begin(request, response, &found, path);
-    if (d)
+    const struct duda_line *line = duda_table_find(mount->site->table, mk_request_host(request),
+                                                   mk_request_method_text(request), path, &match, &router);
+    if (!line)
+        return router ? answer_methods(request, response, router, match.allowed) : MK_NEXT;
+    struct duda *d = make(request, &match);
+    if (d) {
+        d->response = response;
+        d->home = duda_home(mk_request_worker(request));
+        d->line = line;
+        d->path = path;
+        mk_request_set_data(request, d);
+    }
+    if (d && !duda_run_begin(d))
         return duda_run(d);
     (void)mk_response_set_status(response, 503);
     return MK_REFUSE;

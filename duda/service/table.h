@@ -3,18 +3,36 @@
 #ifndef DUDA_SERVICE_TABLE_H
 #define DUDA_SERVICE_TABLE_H
 
-#include "service/duda_type.h"
+#include <duda/service.h>
+#include <monkey/router.h>
 
-/* What a path leads to. */
-struct duda_found {
-    const struct duda_route *route; /* NULL: none; then `others` says why */
-    bool others;                    /* there are routes of other methods */
-    struct duda_param_value params[DUDA_PARAMS_MAX];
-    size_t n_params;
+/* A function before or after a handler; the inner ones lead to the outer ones. */
+struct duda_step {
+    const struct duda_step *outer;
+    duda_fn *fn;
 };
 
-void duda_table_find(const struct duda_route *routes, mk_str method, mk_str path, struct duda_found *out);
-/* The methods that the path has, as a value of Allow. */
-void duda_table_allow(const struct duda_route *routes, mk_str path, struct mk_buf *out);
+/* A route with what its groups add. */
+struct duda_line {
+    const struct duda_route *route;
+    mk_str pattern;                /* the whole one */
+    mk_str host;                   /* empty: any */
+    const struct duda_step *after; /* in the order of calls */
+    size_t n_before;
+    duda_fn *const *before;
+};
+
+/* All routes of a service. */
+struct duda_table;
+
+/* Lives as long as the configuration. NULL: something is wrong, which has been reported. */
+struct duda_table *duda_table_make(struct mk_config *config, const struct duda_service *service);
+
+/* What answers. Without a line *router is where match->allowed is from, or NULL if no route has the path. */
+const struct duda_line *duda_table_find(const struct duda_table *t, mk_str host, mk_str method, mk_str path,
+                                        struct mk_router_match *match, const struct mk_router **router);
+
+/* The i-th line of the service, in the order of its source; NULL: there are no more. */
+const struct duda_line *duda_table_at(const struct duda_table *t, size_t i);
 
 #endif

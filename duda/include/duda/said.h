@@ -31,6 +31,13 @@ MK_API int duda_printf(struct duda *d, const char *fmt, ...) MK_API_PRINTF(2, 3)
  * until the client has room for it. */
 MK_API int duda_flush(struct duda *d);
 
+/** Drops what was said and not sent, and the status; fields stay. -EALREADY when the response has begun. */
+MK_API int duda_clear(struct duda *d);
+
+/** In a function of DUDA_AFTER(): what the handler answered, and what is to count in its place. */
+MK_API int duda_result(const struct duda *d);
+MK_API void duda_set_result(struct duda *d, int result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -35,37 +35,57 @@ struct duda;
  */
 typedef int duda_fn(struct duda *d);
 
+/** What a line of a table is. */
+enum duda_kind {
+    DUDA_END, /**< the end of the table */
+    DUDA_IS_ROUTE,
+    DUDA_IS_GROUP,
+    DUDA_IS_BEFORE,
+    DUDA_IS_AFTER,
+    DUDA_IS_HOST,
+    DUDA_IS_START,
+    DUDA_IS_STOP,
+};
+
 /** One line of a service's table. Use the macros below; what follows `doc` may be added to them:
  * `DUDA_GET("/deep", deep, "Digs.", .stack = 262144)`. */
 struct duda_route {
-    const char *method; /**< "GET"; NULL ends a table */
-    const char *path;   /**< "/items/:id" */
+    enum duda_kind kind;
+    const char *method; /**< of a route: "GET", "GET,POST"; "*": all */
+    const char *path;   /**< of a route: "/items/:id"; of a group: "/api"; of a host: its name */
     duda_fn *fn;
     const char *name; /**< of fn */
     const char *file; /**< where the line is */
     int line;
-    const char *doc; /**< one line for readers */
-    size_t stack;    /**< bytes of stack that the handler needs; 0: 64 KB */
+    const char *doc;                  /**< one line for readers */
+    size_t stack;                     /**< bytes of stack that the handler needs; 0: 64 KB */
+    uint32_t deadline_ms;             /**< as duda_deadline() at its begin; 0: none */
+    const struct duda_route *routes;  /**< of a group */
+    int (*start)(struct mk_worker *); /**< see DUDA_START() */
+    void (*stop)(struct mk_worker *);
 };
 
 /**
- * Routes of a service: a method, a path pattern, the handler, and one line that says what it does.
+ * Routes of a service: methods, a path pattern, the handler, and one line that says what it does.
  *
- * A pattern consists of segments: plain ones, `:name` for any segment, and at the end `*name` for all that is
- * left. duda_param() answers what they matched. The pattern with the earlier plain segment wins, whatever
- * the order of the lines. HEAD is answered by the GET handler, OPTIONS and 405 by Duda.
+ * Patterns are those of monkey/router.h: `:name` is a segment, `:id<int>` one that is a number, `*name` at
+ * the end all that is left. duda_param() answers what they matched. The most specific pattern wins, whatever
+ * the order of the lines; two that could not be told apart are an error when the server starts. HEAD is
+ * answered by the GET handler, OPTIONS and 405 by Duda.
+ *
+ *     DUDA_GET("/users/:id<int>", show_user, "Shows a user.", .deadline_ms = 5000)
  */
 #define DUDA_ROUTE(how, pattern, function, ...)                                                              \
     {                                                                                                        \
-        .method = how, .path = pattern, .fn = function, .name = #function, .file = __FILE__,                 \
-        .line = __LINE__, .doc = __VA_ARGS__                                                                 \
+        .kind = DUDA_IS_ROUTE, .method = how, .path = pattern, .fn = function, .name = #function,            \
+        .file = __FILE__, .line = __LINE__, .doc = __VA_ARGS__                                               \
     }
 #define DUDA_GET(path, fn, ...)    DUDA_ROUTE("GET", path, fn, __VA_ARGS__)
 #define DUDA_POST(path, fn, ...)   DUDA_ROUTE("POST", path, fn, __VA_ARGS__)
 #define DUDA_PUT(path, fn, ...)    DUDA_ROUTE("PUT", path, fn, __VA_ARGS__)
 #define DUDA_PATCH(path, fn, ...)  DUDA_ROUTE("PATCH", path, fn, __VA_ARGS__)
 #define DUDA_DELETE(path, fn, ...) DUDA_ROUTE("DELETE", path, fn, __VA_ARGS__)
-/** Every method. */
+/** Every method that no other route of this pattern has. */
 #define DUDA_ANY(path, fn, ...) DUDA_ROUTE("*", path, fn, __VA_ARGS__)
 
 /** The packages that a service calls and that are plugins: the server loads them, too. Say which ones before
@@ -73,6 +93,58 @@ struct duda_route {
 #ifndef DUDA_PACKAGES
 #define DUDA_PACKAGES
 #endif
+
+/**
+ * A table of its own: DUDA_ROUTES(admin, DUDA_GET(...), ...) defines it, DUDA_GROUP("/admin", admin, "...")
+ * puts all of it below a path; "" leaves the paths as they are. Groups may hold groups, eight deep.
+ */
+#define DUDA_ROUTES(word, ...) static const struct duda_route word[] = {__VA_ARGS__, {.kind = DUDA_END}}
+#define DUDA_GROUP(prefix, table, ...)                                                                       \
+    {                                                                                                        \
+        .kind = DUDA_IS_GROUP, .path = prefix, .routes = table, .file = __FILE__, .line = __LINE__,          \
+        .doc = __VA_ARGS__                                                                                   \
+    }
+
+/**
+ * A function that runs before, or after, the handlers of the lines that follow in this table, and of the
+ * groups there.
+ *
+ * Before: 0 lets the handler run; any other result is the answer, and neither the handler nor a later
+ * `before` runs. After: it runs in any case, the last one first, sees duda_result(), and may change it with
+ * duda_set_result(); what it answers itself is ignored. It cannot change a response that has begun.
+ *
+ *     static int only_staff(struct duda *d)
+ *     {
+ *         return is_staff(d) ? 0 : 403;
+ *     }
+ *     DUDA_ROUTES(admin, DUDA_BEFORE(only_staff), DUDA_GET("/log", show_log, "Shows the log."));
+ */
+#define DUDA_BEFORE(function)                                                                                \
+    {                                                                                                        \
+        .kind = DUDA_IS_BEFORE, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__        \
+    }
+#define DUDA_AFTER(function)                                                                                 \
+    {                                                                                                        \
+        .kind = DUDA_IS_AFTER, .fn = function, .name = #function, .file = __FILE__, .line = __LINE__         \
+    }
+
+/** The lines that follow in this table are for requests to this host alone: "api.example.org", or
+ * "*.example.org" for all below it. "" is any host again. A request that no line of its host answers is
+ * looked up in those for any host. */
+#define DUDA_HOST(host)                                                                                      \
+    {                                                                                                        \
+        .kind = DUDA_IS_HOST, .path = host, .file = __FILE__, .line = __LINE__                               \
+    }
+
+/** Functions that each worker calls when it starts (0, or a negated errno value to fail) and stops. */
+#define DUDA_START(function)                                                                                 \
+    {                                                                                                        \
+        .kind = DUDA_IS_START, .start = function, .name = #function, .file = __FILE__, .line = __LINE__      \
+    }
+#define DUDA_STOP(function)                                                                                  \
+    {                                                                                                        \
+        .kind = DUDA_IS_STOP, .stop = function, .name = #function, .file = __FILE__, .line = __LINE__        \
+    }
 
 /** The version of what a service and Duda know of each other. */
 #define DUDA_ABI 1
@@ -101,7 +173,7 @@ struct duda_service {
 #define DUDA_SERVICE(word, ...)                                                                              \
     MK_PLUGIN_DECLARE(word);                                                                                 \
     static const struct mk_handler duda_handler_##word;                                                      \
-    static const struct duda_route duda_routes_##word[] = {__VA_ARGS__, {0}};                                \
+    static const struct duda_route duda_routes_##word[] = {__VA_ARGS__, {.kind = DUDA_END}};                 \
     static const struct duda_service duda_service_##word = {DUDA_ABI,                                        \
                                                             sizeof(struct duda_service),                     \
                                                             #word,                                           \
@@ -128,12 +200,16 @@ struct duda_service {
         .handlers = duda_handlers_##word,                                                                    \
         .load = duda_load_##word,                                                                            \
         .host = duda_service_host,                                                                           \
+        .worker_start = duda_service_start,                                                                  \
+        .worker_stop = duda_service_stop,                                                                    \
         .needs = duda_needs_##word,                                                                          \
     }
 
 /** What DUDA_SERVICE() consists of; nothing else calls these. */
 MK_API int duda_service_load(const struct duda_service *service, struct mk_config *config, void **data);
 MK_API int duda_service_host(struct mk_config *config, struct mk_host *host, void *data, void **host_data);
+MK_API int duda_service_start(struct mk_worker *worker, void *data);
+MK_API void duda_service_stop(struct mk_worker *worker, void *data);
 MK_API bool duda_service_bind(const struct duda_service *service, const struct mk_conf_spot *spot,
                               mk_str words, void **data);
 MK_API enum mk_verdict duda_service_handle(struct mk_request *request, struct mk_response *response,

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Routes of services: groups, hosts, what runs before and after, where a service is mounted, and what is refused."""
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+
+static int where(struct duda *d)
+{
+    return duda_printf(d, "%s\n", duda_path(d).p);
+}
+
+static int number(struct duda *d)
+{
+    int64_t n = 0;
+    return duda_param_int(d, "id", &n) ? duda_printf(d, "number %lld\n", (long long)n) : 500;
+}
+
+static int word(struct duda *d)
+{
+    return duda_printf(d, "word %s\n", duda_param(d, "id").p);
+}
+
+static int api(struct duda *d)
+{
+    return duda_puts(d, "api\n");
+}
+
+static int guard(struct duda *d)
+{
+    if (!duda_field(d, "X-Pass").p)
+        return 403;
+    if (mk_str_eq(duda_field(d, "X-Pass"), MK_STR("early")))
+        return duda_puts(d, "answered before\n") ? 500 : 200;
+    return duda_set(d, "X-Guard", MK_STR("passed"));
+}
+
+static int inner(struct duda *d)
+{
+    return duda_add(d, "X-After", MK_STR("inner"));
+}
+
+static int outer(struct duda *d)
+{
+    if (duda_result(d) == 418) {
+        duda_set_result(d, 0);
+        duda_status(d, 418);
+        duda_puts(d, "a teapot\n");
+    }
+    return duda_add(d, "X-After", MK_STR("outer"));
+}
+
+static int teapot(struct duda *d)
+{
+    duda_puts(d, "dropped");
+    duda_clear(d);
+    return 418;
+}
+
+DUDA_ROUTES(deep, DUDA_GET("", where, "The group itself."), DUDA_GET("/:id", word, "In a group of a group."));
+DUDA_ROUTES(admin,
+    DUDA_BEFORE(guard),
+    DUDA_AFTER(inner),
+    DUDA_GET("/page", where, "Guarded."),
+    DUDA_GROUP("/deep", deep, "Deeper."));
+DUDA_SERVICE(second,
+    DUDA_GET("/", where, "The root."),
+    DUDA_AFTER(outer),
+    DUDA_GET("/n/:id<int>", number, "A number."),
+    DUDA_GET("/n/:id", word, "A word."),
+    DUDA_ROUTE("PUT,PATCH", "/n/:id", word, "Two methods."),
+    DUDA_ANY("/any", where, "Any method."),
+    DUDA_GET("/teapot", teapot, "Fails."),
+    DUDA_GROUP("/admin", admin, "For staff."),
+    DUDA_HOST("api.example.org"),
+    DUDA_GET("/", api, "The interface."),
+    DUDA_HOST("*.other.org"),
+    DUDA_GET("/any", api, "Another."));
+"""
+
+
+def prepare(monkey, site):
+    site.add("file.txt", "a file")
+    monkey(plugins=[services.build(site.path.parent, "second", SOURCE)],
+           sections="[HOST]\n    ServerName mounted\n    DocumentRoot site\n")
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def get(server, path, **fields):
+    return server.get(path, fields=[(name.replace("_", "-"), value) for name, value in fields.items()])
+
+
+def test_the_most_specific_pattern_answers(server):
+    assert server.get("/n/-12").text == "number -12\n"
+    assert server.get("/n/x%20y").text == "word x y\n"
+    assert server.get("/n/a/b").status == 404
+    assert server.get("/n/3", method="PATCH").text == "word 3\n"
+
+
+def test_methods(server):
+    refused = server.get("/n/3", method="DELETE")
+    assert refused.status == 405
+    assert sorted(refused["Allow"].split(", ")) == ["GET", "HEAD", "OPTIONS", "PATCH", "PUT"]
+    options = server.get("/n/3", method="OPTIONS")
+    assert (options.status, options["Allow"]) == (204, refused["Allow"])
+    assert server.get("/any", method="DELETE").text == "/any\n"
+
+
+def test_before_and_after(server):
+    assert get(server, "/admin/page").status == 403
+    page = get(server, "/admin/page", X_Pass="x")
+    assert (page.text, page["X-Guard"], page.all("X-After")) == ("/admin/page\n", "passed", ["inner", "outer"])
+    assert get(server, "/admin/page", X_Pass="early").text == "answered before\n"
+    assert "X-After" not in server.get("/")
+    assert server.get("/n/3").all("X-After") == ["outer"]
+
+
+def test_what_runs_after_may_change_the_result(server):
+    answer = server.get("/teapot")
+    assert (answer.status, answer.text) == (418, "a teapot\n")
+
+
+def test_groups_in_groups(server):
+    assert get(server, "/admin/deep", X_Pass="x").text == "/admin/deep\n"
+    assert get(server, "/admin/deep/x", X_Pass="x").text == "word x\n"
+    assert get(server, "/admin/deep/x").status == 403
+
+
+def test_hosts(server):
+    assert get(server, "/", Host="api.example.org").text == "api\n"
+    assert get(server, "/any", Host="API.example.org").text == "/any\n"
+    assert get(server, "/any", Host="a.other.org").text == "api\n"
+    assert get(server, "/any", Host="other.org").text == "/any\n"
+
+
+@pytest.mark.parametrize("table, said", [
+    ('DUDA_GET("/a/:x", f, ""), DUDA_GET("/a/:y", f, "")', [r"third.c:4: .*third.c:4"]),
+    ('DUDA_GET("/a/:x<wrong>", f, "")', ["third.c:4: .*wrong"]),
+    ('DUDA_GET("a", f, "")', ["third.c:4: a route needs"]),
+    ('DUDA_GROUP("/g/", more, ""), DUDA_GROUP("h", more, "")', ["third.c:4: a group needs"]),
+])
+def test_mistakes_in_a_table_are_errors_at_the_start(monkey, tmp_path, table, said):
+    source = "#include <duda.h>\nstatic int f(struct duda *d) { return duda_puts(d, \"\"); }\n" \
+             f"DUDA_ROUTES(more, DUDA_GET(\"/\", f, \"\"));\nDUDA_SERVICE(third, {table}, DUDA_GROUP(\"\", more, \"\"));\n"
+    server = monkey(plugins=[services.build(tmp_path, "third", source)], expect_start=False)
+    server.exit_code = 3
+    server.wait()
+    for pattern in said:
+        server.err.wait_for(pattern)
+
+
+def test_routes_of_the_server_decide_where_a_service_answers(monkey, tmp_path, site):
+    site.add("n/3", "a file")
+    server = monkey(plugins=[services.build(tmp_path, "second", SOURCE)], sections="""
+        [ROUTES]
+            /shop/*  second
+            /*       static
+        """)
+    assert server.get("/shop/n/3").text == "number 3\n"
+    assert server.get("/shop/").text == "/\n"
+    assert server.get("/n/3").text == "a file"
+    assert server.get("/any").status == 404
