@@ -3,6 +3,7 @@
 #ifndef DUDA_H
 #define DUDA_H
 
+#include <duda/answer.h>
 #include <duda/asked.h>
 #include <duda/memory.h>
 #include <duda/said.h>

@@ -1,23 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the client asked for. */
 #include <errno.h>
+#include <stdio.h>
 
-#include "service/run.h"
-
-struct mk_request *duda_request(const struct duda *d)
-{
-    return d->request;
-}
-
-struct mk_response *duda_response(const struct duda *d)
-{
-    return d->response;
-}
-
-struct mk_worker *duda_worker(const struct duda *d)
-{
-    return d->home->worker;
-}
+#include "service/task.h"
 
 mk_str duda_method(const struct duda *d)
 {
@@ -32,6 +18,47 @@ mk_str duda_path(const struct duda *d)
 mk_str duda_field(const struct duda *d, const char *name)
 {
     return mk_request_field(d->request, mk_str_from_c(name));
+}
+
+/* ---- Its name ---- */
+
+static bool is_id(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!mk_char_is_alpha(s.p[i]) && !mk_char_is_digit(s.p[i]) && !strchr("._-", s.p[i]))
+            return false;
+    return s.len > 0 && s.len <= 64;
+}
+
+mk_str duda_id(struct duda *d)
+{
+    if (d->id.p)
+        return d->id;
+    mk_str asked = duda_field(d, "X-Request-Id");
+    unsigned char bits[8];
+    char *room = mk_request_alloc(d->request, 65); /* not in memory that duda_release() takes */
+    if (!room)
+        return MK_STR("-");
+    struct mk_buf id = mk_buf_fixed(room, 64);
+    mk_random(bits, sizeof bits);
+    if (is_id(asked))
+        mk_buf_add(&id, asked);
+    else
+        mk_hex_encode(&id, mk_str_of((char *)bits, sizeof bits));
+    room[id.len] = '\0';
+    return d->id = mk_buf_str(&id);
+}
+
+void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...)
+{
+    char room[2048];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    va_start(args, fmt);
+    int n = vsnprintf(room, sizeof room, fmt, args);
+    va_end(args);
+    text.len = n < 0 ? 0 : (size_t)n < sizeof room ? (size_t)n : sizeof room - 1;
+    mk_request_log(d->request, level, "%.*s (request %s)", MK_STR_ARG(mk_buf_str(&text)), duda_id(d).p);
 }
 
 /* ---- Parameters ---- */
@@ -107,11 +134,11 @@ ssize_t duda_read(struct duda *d, char *room, size_t cap)
 {
     for (;;) {
         if (d->ended)
-            return duda_run_suspend(d, DUDA_FOR_INPUT);
+            return duda_task_suspend(d, DUDA_FOR_INPUT);
         ssize_t n = mk_request_read(d->request, room, cap);
         if (n != -EAGAIN)
             return n == -ECONNRESET ? -ECANCELED : n;
-        int e = duda_run_suspend(d, DUDA_FOR_INPUT);
+        int e = duda_task_suspend(d, DUDA_FOR_INPUT);
         if (e)
             return e;
     }

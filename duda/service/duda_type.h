@@ -32,6 +32,7 @@ struct duda {
     const struct duda_line *line;
     struct duda_fiber *fiber; /* NULL: it has returned */
     mk_str path;              /* behind the mount */
+    mk_str id;
 
     struct mk_buf out; /* what was said and not sent */
     size_t out_at;     /* of these, so many bytes have gone */
@@ -44,8 +45,9 @@ struct duda {
     bool typed; /* Content-Type was set */
     bool said;  /* anything at all */
     bool has_status;
-    bool streams; /* the response has begun, or is to begin */
-    bool follows; /* the server tells when the client leaves */
+    bool has_content; /* in the response, put there by another function */
+    bool streams;     /* the response has begun, or is to begin */
+    bool follows;     /* the server tells when the client leaves */
 
     struct mk_alarm *deadline;
     struct duda_duty *duties;

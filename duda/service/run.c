@@ -5,9 +5,9 @@
 
 #include "service/memory.h"
 #include "service/table.h"
+#include "service/task.h"
 
 enum {
-    REFUSALS_MAX = 1000, /* so often a handler may ask for a wait after its end */
     STACK = 64 << 10,
 };
 
@@ -55,6 +55,14 @@ static void forget(struct duda *d)
     d->deadline = NULL;
 }
 
+static void report_failure(struct duda *d)
+{
+    int e = d->result;
+    if (e < 0 && e != -ECANCELED && e != -ETIMEDOUT)
+        duda_log(d, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)", d->line->route->name, d->line->route->file,
+                 d->line->route->line, e, strerror(-e));
+}
+
 /* It asks for waits again and again although it was told that it has ended. */
 static void give_up(struct duda *d)
 {
@@ -74,10 +82,12 @@ static void go_on(struct duda *d)
     d->runs = true;
     bool returned = duda_fiber_resume(d->fiber);
     d->runs = false;
-    if (returned)
+    if (returned) {
         forget(d);
-    else if (d->refused >= REFUSALS_MAX)
+        report_failure(d);
+    } else if (d->refused >= DUDA_REFUSALS_MAX) {
         give_up(d);
+    }
 }
 
 /* The request is over, its memory is still there: the handler comes to its end now. */
@@ -140,18 +150,14 @@ static void complete_head(struct duda *d)
 static enum mk_verdict finish(struct duda *d)
 {
     int result = d->result;
-    if (result < 0) {
-        if (result != -ECANCELED && result != -ETIMEDOUT)
-            mk_request_log(d->request, MK_LOG_WARN, "%s() in %s:%d answered %d (%s)", d->line->route->name,
-                           d->line->route->file, d->line->route->line, result, strerror(-result));
+    if (result < 0)
         return refuse(d, status_of(result));
-    }
     if (result >= 400)
         return refuse(d, result > 599 ? 500 : (unsigned)result);
     if (result >= 200)
         (void)mk_response_set_status(d->response, (unsigned)result);
     if (!d->said) {
-        if (result == 0 && !d->has_status && mk_response_length(d->response) == 0)
+        if (result == 0 && !d->has_status && !d->has_content)
             (void)mk_response_set_status(d->response, 204);
         return MK_DONE;
     }
@@ -181,13 +187,13 @@ static size_t take_out(struct duda *d, char *room, size_t cap)
 static ssize_t pull(void *ctx, char *room, size_t cap)
 {
     struct duda *d = ctx;
-    for (;;) {
+    for (bool tried = false;; tried = true) {
         if (d->out.len)
             return (ssize_t)take_out(d, room, cap);
         if (!d->fiber)
             return d->result < 0 ? d->result : d->result >= 400 ? -EPIPE : 0;
-        if (!may_go_on(d))
-            return -EAGAIN;
+        if (!may_go_on(d) || (tried && d->waits_for == DUDA_FOR_INPUT && !d->woken))
+            return -EAGAIN; /* input is looked for once a call: more of it leads to the next one */
         go_on(d);
     }
 }
@@ -213,20 +219,4 @@ enum mk_verdict duda_run(struct duda *d)
         mk_request_follow_client(d->request);
     }
     return MK_WAIT;
-}
-
-/* ---- In the handler ---- */
-
-int duda_run_suspend(struct duda *d, enum duda_waits_for what)
-{
-    if (!d->fiber) /* in a deferred function of one that was given up */
-        return d->ended;
-    if (!d->ended && !(what == DUDA_FOR_WAKE && d->woken)) {
-        d->waits_for = what;
-        duda_fiber_yield(d->fiber);
-    } else if (d->ended && ++d->refused >= REFUSALS_MAX) {
-        duda_fiber_yield(d->fiber);
-    }
-    d->woken = false;
-    return d->ended;
 }

@@ -10,7 +10,4 @@ int duda_run_begin(struct duda *d);
 /* Runs it as far as it can go: what the server's handler answers. */
 enum mk_verdict duda_run(struct duda *d);
 
-/* In the handler: suspends it until one of these comes, or duda_wake(). 0, or what ended it. */
-int duda_run_suspend(struct duda *d, enum duda_waits_for what);
-
 #endif

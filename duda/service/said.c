@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "service/run.h"
+#include "service/task.h"
 
 enum {
     KEPT_MAX = 64 << 10, /* content that is longer is sent while it is made */
@@ -42,7 +42,7 @@ static int drain(struct duda *d)
     int e = 0;
     d->streams = true;
     while (d->out.len && !e)
-        e = duda_run_suspend(d, DUDA_FOR_ROOM);
+        e = duda_task_suspend(d, DUDA_FOR_ROOM);
     return e;
 }
 
@@ -64,7 +64,7 @@ static bool may_say(struct duda *d)
 int duda_say(struct duda *d, mk_str text)
 {
     if (!may_say(d))
-        return duda_run_suspend(d, DUDA_FOR_ROOM);
+        return duda_task_suspend(d, DUDA_FOR_ROOM);
     mk_buf_add(&d->out, text);
     return said(d);
 }
@@ -77,7 +77,7 @@ int duda_puts(struct duda *d, const char *text)
 int duda_printf(struct duda *d, const char *fmt, ...)
 {
     if (!may_say(d))
-        return duda_run_suspend(d, DUDA_FOR_ROOM);
+        return duda_task_suspend(d, DUDA_FOR_ROOM);
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&d->out, fmt, args);
@@ -91,7 +91,7 @@ int duda_flush(struct duda *d)
     bool begun = d->streams;
     d->streams = true;
     if (!begun && !d->out.len) /* the head alone */
-        return duda_run_suspend(d, DUDA_FOR_ROOM);
+        return duda_task_suspend(d, DUDA_FOR_ROOM);
     return drain(d);
 }
 

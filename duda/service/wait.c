@@ -2,24 +2,7 @@
 /* Waits: callbacks of the server that wake the handler. */
 #include <errno.h>
 
-#include "service/run.h"
-
-int duda_suspend(struct duda *d)
-{
-    return duda_run_suspend(d, DUDA_FOR_WAKE);
-}
-
-void duda_wake(struct duda *d)
-{
-    d->woken = true;
-    if (!d->runs && d->fiber)
-        mk_request_resume(d->request);
-}
-
-int duda_ended(const struct duda *d)
-{
-    return d->ended;
-}
+#include "service/task.h"
 
 /* ---- Time ---- */
 
@@ -49,30 +32,6 @@ int duda_sleep(struct duda *d, uint32_t ms)
         e = duda_suspend(d);
     mk_alarm_free(alarm);
     return e;
-}
-
-static void on_deadline(void *ctx)
-{
-    struct duda *d = ctx;
-    if (!d->ended)
-        d->ended = -ETIMEDOUT;
-    duda_wake(d);
-}
-
-int duda_deadline(struct duda *d, uint32_t ms)
-{
-    int e = mk_request_limit_wait(d->request, 0); /* ours counts */
-    if (e)
-        return e;
-    if (ms && !d->deadline)
-        d->deadline = mk_alarm_new(duda_worker(d), on_deadline, d);
-    if (ms && !d->deadline)
-        return -ENOMEM;
-    if (ms)
-        mk_alarm_set(d->deadline, ms);
-    else if (d->deadline)
-        mk_alarm_stop(d->deadline);
-    return 0;
 }
 
 /* ---- Descriptors ---- */

@@ -55,8 +55,11 @@ MK_API struct mk_request *duda_request(const struct duda *d);
 MK_API struct mk_response *duda_response(const struct duda *d);
 MK_API struct mk_worker *duda_worker(const struct duda *d);
 
-/** Into the error log of the host, with what the request is. */
-#define duda_log(d, level, ...) mk_request_log(duda_request(d), level, __VA_ARGS__)
+/** What tells this request from all others, in logs and for other services: the X-Request-Id of the client,
+ * if it has up to 64 letters, digits, `.`, `_`, `-`, or else 16 random digits. A NUL follows. */
+MK_API mk_str duda_id(struct duda *d);
+/** Into the error log of the host, with what the request is, and its duda_id(). */
+MK_API void duda_log(struct duda *d, enum mk_log_level level, const char *fmt, ...) MK_API_PRINTF(3, 4);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers with a form of their own: redirects, conditions, files, events, hints. */
+#ifndef DUDA_ANSWER_H
+#define DUDA_ANSWER_H
+
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Sends the client elsewhere: 303 after a form, 302, 307 or 308. What it answers is what the handler returns:
+ * the status, or -EINVAL when the URL has a line end in it. A URL that comes from the client sends clients
+ * anywhere: check it.
+ *
+ *     return duda_redirect(d, 303, "/items");
+ */
+MK_API int duda_redirect(struct duda *d, unsigned status, const char *url);
+
+/**
+ * Says which version of the page this is, and asks whether the client has it already (RFC 9110, section 13).
+ * `etag` is any text without `"` (NULL: none), `modified` seconds since 1970 (0: unknown). 0: go on;
+ * otherwise what the handler returns: 304, 412 (the client wants to change another version), or an error.
+ *
+ *     int e = duda_unchanged(d, version, 0);
+ *     if (e)
+ *         return e;
+ */
+MK_API int duda_unchanged(struct duda *d, const char *etag, int64_t modified) MK_API_MUST_USE;
+
+/** A file beneath the document root of the host, with its type and validators. What it answers is what the
+ * handler returns: 0, 304, 404 if there is none, or an error. It may wait for a disk. */
+MK_API int duda_file(struct duda *d, const char *path);
+/** `length` bytes of an open file from `offset` on, which the kernel sends; instead of anything said. The
+ * descriptor is not the caller's any more, whatever the result. */
+MK_API int duda_send_file(struct duda *d, int fd, uint64_t offset, uint64_t length);
+
+/**
+ * One server-sent event. The first one begins the response, as text/event-stream without deadline; each is
+ * sent at once, and waits while the client has no room. `name` and `id` may be NULL; each line of the data
+ * becomes one. -EINVAL: a line end in name or id. An empty event with the name NULL is a comment, which
+ * keeps the connection alive.
+ *
+ *     while (!(e = duda_event(d, "clock", now_text(d), NULL)) && !(e = duda_sleep(d, 1000)))
+ *         duda_release(d, mark);
+ *     return e;
+ */
+MK_API int duda_event(struct duda *d, const char *name, mk_str data, const char *id);
+
+/** Early hints (103) for a browser: `link` is "</style.css>; rel=preload; as=style". Clients that do not know
+ * them get none. 0, -EINVAL, or -EALREADY. */
+MK_API int duda_hint(struct duda *d, const char *link);
+
+/** Says the text as a page of HTML. Escape what is not yours: duda_escape(). */
+MK_API int duda_html(struct duda *d, mk_str page);
+/** A copy with & < > " ' as references, followed by a NUL; absent when memory is out. */
+MK_API mk_str duda_escape(struct duda *d, mk_str text);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Answers with a form of their own. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "service/task.h"
+
+enum { TAG_MAX = 128, EVENT_MAX = 16 << 20 };
+
+int duda_redirect(struct duda *d, unsigned status, const char *url)
+{
+    int e = duda_set(d, "Location", mk_str_from_c(url));
+    if (!e && (status < 300 || status > 399))
+        e = -EINVAL;
+    return e ? e : (int)status;
+}
+
+/* ---- Conditions ---- */
+
+/* Is the tag in the list? A weak one counts as equal where `weak` is true. */
+static bool lists(mk_str list, mk_str tag, bool weak)
+{
+    mk_str element;
+    if (mk_str_eq(mk_str_trim(list), MK_STR("*")))
+        return true;
+    while (mk_element_next(&list, &element)) {
+        if (weak && mk_str_starts(element, MK_STR("W/")))
+            element = mk_str_skip(element, 2);
+        if (mk_str_eq(element, tag))
+            return true;
+    }
+    return false;
+}
+
+static bool is_since(struct duda *d, const char *field, int64_t modified)
+{
+    int64_t then;
+    mk_str date = duda_field(d, field);
+    return date.p && modified && mk_date_parse(date, mk_request_time(d->request), &then) && modified <= then;
+}
+
+/* In the order of RFC 9110, section 13.2.2. */
+static int check(struct duda *d, mk_str tag, int64_t modified)
+{
+    mk_str match = duda_field(d, "If-Match"), none = duda_field(d, "If-None-Match");
+    enum mk_method method = mk_request_method(d->request);
+    bool reads = method == MK_METHOD_GET || method == MK_METHOD_HEAD;
+    if (match.p && !lists(match, tag, false))
+        return 412;
+    if (!match.p && modified && duda_field(d, "If-Unmodified-Since").p &&
+        !is_since(d, "If-Unmodified-Since", modified))
+        return 412;
+    if (none.p)
+        return !lists(none, tag, true) ? 0 : reads ? 304 : 412;
+    return reads && is_since(d, "If-Modified-Since", modified) ? 304 : 0;
+}
+
+int duda_unchanged(struct duda *d, const char *etag, int64_t modified)
+{
+    char room[TAG_MAX + 2], date[MK_DATE_LEN];
+    struct mk_buf tag = mk_buf_fixed(room, sizeof room);
+    int e = 0;
+    if (etag) {
+        mk_buf_addf(&tag, "\"%s\"", etag);
+        e = tag.failed || strchr(etag, '"') ? -EINVAL : duda_set(d, "ETag", mk_buf_str(&tag));
+    }
+    if (!e && modified) {
+        mk_date_write(date, modified);
+        e = duda_set(d, "Last-Modified", mk_str_of(date, sizeof date));
+    }
+    return e ? e : check(d, mk_buf_str(&tag), modified);
+}
+
+/* ---- Files ---- */
+
+int duda_send_file(struct duda *d, int fd, uint64_t offset, uint64_t length)
+{
+    if (d->said || d->streams) {
+        close(fd);
+        return d->streams ? -EALREADY : -EINVAL;
+    }
+    int e = mk_response_set_file(d->response, fd, offset, length);
+    d->has_content |= !e;
+    return e;
+}
+
+static int send_regular(struct duda *d, int fd, const struct stat *st, mk_str path)
+{
+    char tag[64];
+    mk_str type = mk_request_type_of(d->request, path);
+    snprintf(tag, sizeof tag, "%llx-%llx-%llx", (unsigned long long)st->st_ino,
+             (unsigned long long)st->st_size,
+             (unsigned long long)st->st_mtim.tv_sec * 1000000000u + (unsigned long long)st->st_mtim.tv_nsec);
+    int e = duda_unchanged(d, tag, st->st_mtim.tv_sec);
+    if (!e && !d->typed && type.p)
+        e = duda_set(d, "Content-Type", type);
+    if (!e)
+        return duda_send_file(d, fd, 0, (uint64_t)st->st_size);
+    close(fd);
+    return e;
+}
+
+int duda_file(struct duda *d, const char *path)
+{
+    struct stat st;
+    int fd = mk_request_open(d->request, mk_str_from_c(path));
+    if (fd == -ENOENT || fd == -ENOTDIR || fd == -EINVAL || fd == -EACCES)
+        return 404;
+    if (fd < 0)
+        return fd;
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return send_regular(d, fd, &st, mk_str_from_c(path));
+    close(fd);
+    return 404;
+}
+
+/* ---- Events ---- */
+
+static int begin_events(struct duda *d)
+{
+    int e = duda_type(d, "text/event-stream");
+    if (!e)
+        e = duda_set(d, "Cache-Control", MK_STR("no-store"));
+    return e ? e : duda_deadline(d, 0);
+}
+
+static bool is_line(const char *text)
+{
+    return !text || !strpbrk(text, "\r\n");
+}
+
+static void write_event(struct mk_buf *out, const char *name, mk_str data, const char *id)
+{
+    if (!name && !data.len) {
+        mk_buf_add(out, MK_STR(":\n\n"));
+        return;
+    }
+    if (name)
+        mk_buf_addf(out, "event: %s\n", name);
+    if (id)
+        mk_buf_addf(out, "id: %s\n", id);
+    do {
+        /* A line ends with CR, LF or both. */
+        size_t n = 0;
+        while (n < data.len && data.p[n] != '\r' && data.p[n] != '\n')
+            n++;
+        mk_buf_add(out, MK_STR("data: "));
+        mk_buf_add(out, mk_str_first(data, n));
+        mk_buf_add_char(out, '\n');
+        n += n + 1 < data.len && data.p[n] == '\r' && data.p[n + 1] == '\n';
+        data = mk_str_skip(data, n + 1);
+    } while (data.len);
+    mk_buf_add_char(out, '\n');
+}
+
+int duda_event(struct duda *d, const char *name, mk_str data, const char *id)
+{
+    int e = d->streams ? 0 : begin_events(d);
+    if (!e && (!is_line(name) || !is_line(id)))
+        e = -EINVAL;
+    if (e)
+        return e;
+    struct mk_buf event = mk_buf_growing(EVENT_MAX);
+    write_event(&event, name, data, id);
+    e = event.failed ? -ENOMEM : duda_say(d, mk_buf_str(&event));
+    mk_buf_free(&event);
+    return e ? e : duda_flush(d);
+}
+
+/* ---- Hints and pages ---- */
+
+int duda_hint(struct duda *d, const char *link)
+{
+    const struct mk_field_line line = {MK_STR("Link"), mk_str_from_c(link)};
+    if (d->streams)
+        return -EALREADY;
+    int e = mk_response_send_interim(d->request, d->response, 103, &line, 1);
+    return e == -EOPNOTSUPP || e == -EAGAIN ? 0 : e;
+}
+
+int duda_html(struct duda *d, mk_str page)
+{
+    int e = d->typed ? 0 : duda_type(d, "text/html; charset=utf-8");
+    return e ? e : duda_say(d, page);
+}
+
+mk_str duda_escape(struct duda *d, mk_str text)
+{
+    if (text.len > SIZE_MAX / 8)
+        return MK_ABSENT;
+    char *room = duda_alloc(d, 6 * text.len + 1);
+    if (!room)
+        return MK_ABSENT;
+    struct mk_buf out = mk_buf_fixed(room, 6 * text.len);
+    mk_html_escape(&out, text);
+    room[out.len] = '\0';
+    return mk_buf_str(&out);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/task.h"
+
+#include <errno.h>
+
+struct mk_request *duda_request(const struct duda *d)
+{
+    return d->request;
+}
+
+struct mk_response *duda_response(const struct duda *d)
+{
+    return d->response;
+}
+
+struct mk_worker *duda_worker(const struct duda *d)
+{
+    return d->home->worker;
+}
+
+int duda_task_suspend(struct duda *d, enum duda_waits_for what)
+{
+    if (!d->fiber) /* in a deferred function of one that was given up */
+        return d->ended;
+    if (!d->ended && !(what == DUDA_FOR_WAKE && d->woken)) {
+        d->waits_for = what;
+        duda_fiber_yield(d->fiber);
+    } else if (d->ended && ++d->refused >= DUDA_REFUSALS_MAX) {
+        duda_fiber_yield(d->fiber);
+    }
+    d->woken = false;
+    return d->ended;
+}
+
+int duda_suspend(struct duda *d)
+{
+    return duda_task_suspend(d, DUDA_FOR_WAKE);
+}
+
+void duda_wake(struct duda *d)
+{
+    d->woken = true;
+    if (!d->runs && d->fiber)
+        mk_request_resume(d->request);
+}
+
+int duda_ended(const struct duda *d)
+{
+    return d->ended;
+}
+
+static void on_deadline(void *ctx)
+{
+    struct duda *d = ctx;
+    if (!d->ended)
+        d->ended = -ETIMEDOUT;
+    duda_wake(d);
+}
+
+int duda_deadline(struct duda *d, uint32_t ms)
+{
+    int e = mk_request_limit_wait(d->request, 0); /* ours counts */
+    if (e)
+        return e;
+    if (ms && !d->deadline)
+        d->deadline = mk_alarm_new(duda_worker(d), on_deadline, d);
+    if (ms && !d->deadline)
+        return -ENOMEM;
+    if (ms)
+        mk_alarm_set(d->deadline, ms);
+    else if (d->deadline)
+        mk_alarm_stop(d->deadline);
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A handler as it sees itself: suspended, woken, out of time. */
+#ifndef DUDA_SERVICE_TASK_H
+#define DUDA_SERVICE_TASK_H
+
+#include "service/duda_type.h"
+
+enum { DUDA_REFUSALS_MAX = 1000 }; /* so often a handler may ask for a wait after its end */
+
+/* In the handler: suspends it until one of these comes, or duda_wake(). 0, or what ended it. */
+int duda_task_suspend(struct duda *d, enum duda_waits_for what);
+
+#endif

@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What services say: redirects, conditions, files, events, hints, and what hostile clients try with it."""
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <errno.h>
+#include <time.h>
+
+static int away(struct duda *d)
+{
+    return duda_redirect(d, 303, duda_query_or(d, "to", "/"));
+}
+
+static int page(struct duda *d)
+{
+    int e = duda_unchanged(d, "v1", 1000000000);
+    return e ? e : duda_puts(d, "a page\n");
+}
+
+static int file(struct duda *d)
+{
+    return duda_file(d, duda_query_or(d, "name", "/none"));
+}
+
+static int event(struct duda *d)
+{
+    int e = duda_event(d, NULL, MK_STR(""), NULL);
+    for (int i = 0; i < 3 && !e; i++) {
+        size_t mark = duda_mark(d);
+        e = duda_event(d, "tick", duda_print(d, "one\r\ntwo %d", i), "7");
+        duda_release(d, mark);
+        if (!e)
+            e = duda_sleep(d, 20);
+    }
+    return e;
+}
+
+static int hinted(struct duda *d)
+{
+    int e = duda_hint(d, "</style.css>; rel=preload; as=style");
+    return e ? e : duda_html(d, duda_escape(d, MK_STR("<b>\"&\"</b>")));
+}
+
+static int field(struct duda *d)
+{
+    int e = duda_set(d, "X-Said", duda_query(d, "value"));
+    return e == -EINVAL ? duda_puts(d, "refused\n") : e ? e : duda_puts(d, "set\n");
+}
+
+static int logged(struct duda *d)
+{
+    duda_log(d, MK_LOG_WARN, "said by %s", "me");
+    return duda_puts(d, duda_id(d).p);
+}
+
+static int endless(struct duda *d)
+{
+    for (int e = 0; ; )
+        if ((e = duda_puts(d, "all work and no play makes a long page\n")))
+            return e;
+}
+
+static void note(void *ctx)
+{
+    struct duda *d = ctx;
+    duda_log(d, MK_LOG_WARN, "deferred, result %d", duda_ended(d));
+}
+
+static int patient(struct duda *d)
+{
+    if (duda_defer(d, note, d))
+        return 503;
+    int e = duda_sleep(d, 3600000);
+    duda_log(d, MK_LOG_WARN, "cancelled: %d %d", e == -ECANCELED, duda_sleep(d, 1) == -ECANCELED);
+    return e;
+}
+
+static int stubborn(struct duda *d)
+{
+    if (duda_defer(d, note, d))
+        return 503;
+    for (int i = 0; ; i++)
+        if (duda_sleep(d, 10) && i == -1)
+            return 0;
+}
+
+static void work_slowly(void *job)
+{
+    struct timespec t = {.tv_nsec = 300000000};
+    nanosleep(&t, NULL);
+    *(int *)job = 1;
+}
+
+static int abandoned(struct duda *d)
+{
+    int done = 0, e = duda_aside(d, NULL, work_slowly, &done, sizeof done);
+    duda_log(d, MK_LOG_WARN, "abandoned: %d", e == -ECANCELED);
+    return e;
+}
+
+static int echo(struct duda *d)
+{
+    char room[1000];
+    ssize_t n;
+    int e = 0;
+    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
+        e = duda_say(d, mk_str_of(room, (size_t)n));
+    return e ? e : n < 0 ? (int)n : 0;
+}
+
+static int broken(struct duda *d)
+{
+    int e = duda_puts(d, "begun");
+    e = e ? e : duda_flush(d);
+    e = e ? e : duda_sleep(d, 10);
+    return e ? e : -EIO;
+}
+
+DUDA_SERVICE(third,
+    DUDA_GET("/away", away, ""), DUDA_GET("/page", page, ""), DUDA_PUT("/page", page, ""),
+    DUDA_GET("/file", file, ""), DUDA_GET("/events", event, ""), DUDA_GET("/hinted", hinted, ""),
+    DUDA_GET("/field", field, ""), DUDA_GET("/logged", logged, ""), DUDA_GET("/endless", endless, ""),
+    DUDA_GET("/patient", patient, ""), DUDA_GET("/stubborn", stubborn, "", .deadline_ms = 50),
+    DUDA_GET("/abandoned", abandoned, ""), DUDA_POST("/echo", echo, ""), DUDA_GET("/broken", broken, ""));
+"""
+
+
+def prepare(monkey, site):
+    site.add("a.html", "<p>a file", mtime=1_500_000_000)
+    site.add("folder/b.txt", "b")
+    monkey(plugins=[services.build(site.path.parent, "third", SOURCE)])
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def test_redirects(server):
+    answer = server.get("/away?to=/x%3Fa%3D1")
+    assert (answer.status, answer["Location"]) == (303, "/x?a=1")
+    assert server.get("/away?to=/x%0D%0ASet-Cookie:%20a").status == 500
+
+
+def test_a_field_cannot_be_smuggled_in(server):
+    assert server.get("/field?value=x").text == "set\n"
+    answer = server.get("/field?value=x%0D%0ASet-Cookie:%20a=b")
+    assert answer.text == "refused\n" and "Set-Cookie" not in answer and "X-Said" not in answer
+
+
+def test_conditions(server):
+    page = server.get("/page")
+    assert (page.status, page["ETag"], page.text) == (200, '"v1"', "a page\n")
+    for fields, method, status in (
+            ([("If-None-Match", '"v1"')], "GET", 304), ([("If-None-Match", 'W/"v1", "x"')], "GET", 304),
+            ([("If-None-Match", '"v2"')], "GET", 200), ([("If-None-Match", "*")], "PUT", 412),
+            ([("If-Modified-Since", page["Last-Modified"])], "GET", 304), ([("If-Match", '"v2"')], "PUT", 412),
+            ([("If-Match", '"v1"')], "PUT", 200),
+            ([("If-Unmodified-Since", "Sat, 08 Sep 2001 01:46:39 GMT")], "PUT", 412)):
+        assert server.get("/page", method=method, fields=fields).status == status, fields
+
+
+def test_files(server):
+    answer = server.get("/file?name=/a.html")
+    assert (answer.text, answer["Last-Modified"]) == ("<p>a file", "Fri, 14 Jul 2017 02:40:00 GMT")
+    assert answer["Content-Type"].startswith("text/html")
+    assert server.get("/file?name=/a.html", fields=[("If-None-Match", answer["ETag"])]).status == 304
+    for name in ("/none", "/folder", "/../monkey.conf", "/folder/../../monkey.conf", "a.html", "/a.html/", "/a.html%00"):
+        assert server.get(f"/file?name={name}").status == 404, name
+
+
+def test_events(server):
+    answer = server.get("/events")
+    assert answer["Content-Type"] == "text/event-stream"
+    assert answer.text == ":\n\n" + "".join(f"event: tick\nid: 7\ndata: one\ndata: two {i}\n\n" for i in range(3))
+
+
+def test_hints_come_before_the_page(server):
+    with server.connect() as client:
+        client.ask("/hinted")
+        hint = client.read_interim()
+        assert (hint.status, hint["Link"]) == (103, "</style.css>; rel=preload; as=style")
+        assert client.read().text == "&lt;b&gt;&quot;&amp;&quot;&lt;/b&gt;"
+
+
+def test_requests_have_names(server):
+    name = server.get("/logged").text
+    assert len(name) == 16
+    server.err.wait_for(rf"said by me \(request {name}\)")
+    assert server.get("/logged", fields=[("X-Request-Id", "a-1")]).text == "a-1"
+    assert len(server.get("/logged", fields=[("X-Request-Id", "a b")]).text) == 16
+
+
+def test_a_client_that_reads_nothing_costs_little(server):
+    with server.connect() as client:
+        client.ask("/endless")
+        client.read_head()
+        client.read_exactly(100_000)
+
+
+def test_a_handler_learns_that_its_client_is_gone(server):
+    with server.connect() as client:
+        client.ask("/patient")
+    server.err.wait_for("cancelled: 1 1")
+    server.err.wait_for("deferred, result -125")
+
+
+def test_a_handler_that_never_ends_is_given_up(server):
+    assert server.get("/stubborn").status == 504
+    server.err.wait_for(r"stubborn\(\) in .*third.c:\d+ ignores that it has ended")
+
+
+def test_a_thread_may_outlive_its_handler(server):
+    with server.connect() as client:
+        client.ask("/abandoned")
+    server.err.wait_for("abandoned: 1")
+
+
+def test_content_goes_both_ways_at_once(server):
+    data = bytes(range(256)) * 4000
+    answer = server.get("/echo", method="POST", body=data)
+    assert answer.body == data
+
+
+def test_a_client_that_waits_for_100_gets_it(server):
+    with server.connect() as client:
+        client.ask("/echo", method="POST", fields=[("Content-Length", "3"), ("Expect", "100-continue")])
+        assert client.read_interim().status == 100
+        client.more(b"abc")
+        assert client.read(method="POST").text == "abc"
+
+
+def test_head_of_what_is_made_while_it_is_sent(server):
+    for path in ("/events", "/endless", "/broken"):
+        answer = server.get(path, method="HEAD")
+        assert (answer.status, answer.text) == (200, ""), path
+
+
+def test_a_failure_in_the_middle_is_seen_by_the_client(server):
+    with server.connect() as client:
+        client.ask("/broken")
+        with pytest.raises(AssertionError):
+            client.read()
+    server.err.wait_for(r"broken\(\) in .*third.c:\d+ answered -5")
