@@ -90,7 +90,8 @@ def check_duda_rooms(root):
 def files_graph(root):
     """file without its suffix -> {file that it includes: where}; NAME.c and NAME.h are one."""
     graph = defaultdict(dict)
-    for path in house.files(root, ("src", "plugins", "duda"), (".c", ".h")):
+    rooms = [f"duda/{room}" for room in ROOMS if room != "packs"]
+    for path in house.files(root, ("src", "plugins", *rooms), (".c", ".h")):
         name = path.relative_to(root).with_suffix("").as_posix()
         for line, included, _ in includes(path):
             for target in (root / "src" / included, root / "duda" / included, path.parent / included):
