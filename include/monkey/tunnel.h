@@ -58,6 +58,12 @@ struct mk_tunnel_ops {
 MK_API int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
                                    const struct mk_tunnel_ops *ops, void *ctx);
 
+/**
+ * Ends the tunnel of this request soon, whether or not there is room for output: the client sees a reset
+ * (over HTTP/2, of its stream), and source.close(ctx) is called. For clients that take nothing any more.
+ */
+MK_API void mk_request_abort_tunnel(struct mk_request *r);
+
 #ifdef __cplusplus
 }
 #endif

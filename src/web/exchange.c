@@ -20,7 +20,7 @@ struct mk_exchange *mk_exchange_new(struct mk_web *web, struct mk_arena_cache *c
     x->at = x->allowed = x->passed_with = x->reroutes = x->rewrites = 0;
     x->began_us = MK_UNLIKELY(web->precise) ? mk_clock_us() : 0;
     x->decided_by = NULL;
-    x->untold = x->cut_off = x->replaced = x->follows_client = x->challenge = false;
+    x->untold = x->cut_off = x->replaced = x->follows_client = x->challenge = x->aborted = false;
     x->pending = NULL;
     x->limits = NULL;
     x->asked = "";

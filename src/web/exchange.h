@@ -30,6 +30,7 @@ struct mk_exchange {
     const struct mk_plugin *decided_by; /* whose on_request answered; NULL: none did */
     bool follows_client;                /* as mk_request_follow_client */
     bool cut_off;                       /* the client ended in the middle of the content */
+    bool aborted;                       /* its tunnel is to end: mk_request_abort_tunnel() */
     bool replaced;  /* the response failed before any of it was sent, and this is an error page */
     bool untold;    /* a handler would have answered, but was not asked: `monkey explain` */
     bool challenge; /* it came in for the answer to a challenge alone, see mk_secure_is_challenge() */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/err.h"
 #include "http/upgrade.h"
+#include "web/exchange.h"
 #include "web/request_type.h"
 #include "web/response.h"
 
@@ -53,4 +54,10 @@ int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
     r->content.tunnel = ops;
     r->status = request->version < 20 ? 101 : 200;
     return 0;
+}
+
+void mk_request_abort_tunnel(struct mk_request *r)
+{
+    mk_exchange_of(r)->aborted = true;
+    mk_request_resume(r);
 }
