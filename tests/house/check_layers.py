@@ -52,7 +52,7 @@ def check_guest_includes(root):
 
 
 # Libraries of others, and the only folders of the server that may know them.
-VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/regex",), "nghttp2": ("src/http2",)}
+VENDORS = {"openssl": ("src/tls",), "pcre2.h": ("src/regex",), "nghttp2": ("src/http2",), "zlib.h": ("src/websocket",)}
 
 
 def check_vendor_includes(root):
@@ -187,7 +187,7 @@ def ring_complaints(graph, what="objects"):
 
 
 # Layers that are objects of their own, and call the program as plugins do, too.
-OBJECTS = {"upstream"}
+OBJECTS = {"upstream", "websocket"}
 
 
 def check_symbols(objects, public=frozenset()):

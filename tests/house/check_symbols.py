@@ -26,7 +26,7 @@ def read_table(path, flags, _):
     return [m.groups() for row in done.stdout.splitlines() if (m := re.match(r"(.*): (\S+) \S", row))]
 
 # LAYER/FILE -> a further beginning of its names.
-ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin"}
+ALSO = {"cli/features": "mkabout", "regex/pcre2": "mkregex", "upstream/upstream": "mkplugin", "websocket/websocket": "mkplugin"}
 
 
 def nouns(layer, stem):
@@ -92,7 +92,7 @@ def check_inner(objects, inner, offered):
 
 def is_older(program, root):
     """Was a header of the program changed since it was built?"""
-    layers = [f"src/{layer}" for layer in house.LAYERS if layer not in (*house.OBJECTS, "upstream")]
+    layers = [f"src/{layer}" for layer in house.LAYERS if layer not in (*house.OBJECTS, "upstream", "websocket")]
     built = program.stat().st_mtime
     return any(path.stat().st_mtime > built for path in house.files(root, ("include", *layers), (".h",)))
 

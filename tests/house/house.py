@@ -17,7 +17,7 @@ from pathlib import Path
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 # From the ground up; layers of one floor do not know each other.
-FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("web", "tls", "upstream"), ("proto",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
+FLOORS = (("base",), ("os", "http", "conf", "router"), ("net", "regex"), ("web", "tls", "upstream", "websocket"), ("proto",), ("setup", "http2"), ("worker",), ("server", "lib"), ("cli",))
 LAYERS = tuple(layer for floor in FLOORS for layer in floor)
 # Those that become objects of their own: the program loads them, and no other layer may include their headers.
 OBJECTS = ("regex", "http2", "tls")

@@ -122,8 +122,8 @@ static enum mk_verdict handle(struct mk_request *request, struct mk_response *re
 static const struct mk_handler handler = {
     .name = "websocket-echo", .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = handle};
 
-MK_PLUGIN(websocket) = {
+MK_PLUGIN(tunnel_socket) = {
     MK_PLUGIN_HEAD,
-    .name = "websocket",
+    .name = "tunnel-socket",
     .handlers = (const struct mk_handler *const[]){&handler, NULL},
 };

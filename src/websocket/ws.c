@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws.h"
+
+enum {
+    MESSAGE_MAX = 1 << 20,
+    QUEUE_MAX = 256 << 10,
+    PING_MS = 30 * 1000,
+    CLOSE_MS = 5 * 1000,
+    COMPRESS_MIN = 64,
+};
+
+#define TO(state) (1u << (state))
+
+static const uint8_t moves[] = {
+    [MK_WS_HANDSHAKE] = TO(MK_WS_OPEN) | TO(MK_WS_OVER),
+    [MK_WS_OPEN] = TO(MK_WS_CLOSING) | TO(MK_WS_ENDING) | TO(MK_WS_BROKEN) | TO(MK_WS_OVER),
+    [MK_WS_CLOSING] = TO(MK_WS_ENDING) | TO(MK_WS_BROKEN) | TO(MK_WS_OVER),
+    [MK_WS_ENDING] = TO(MK_WS_BROKEN) | TO(MK_WS_OVER),
+    [MK_WS_BROKEN] = TO(MK_WS_OVER),
+    [MK_WS_OVER] = 0,
+};
+
+bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to)
+{
+    if (!(moves[s->state] >> to & 1))
+        return false;
+    s->state = (uint8_t)to;
+    return true;
+}
+
+void mk_ws_wake(struct mk_websocket *s)
+{
+    if (!s->is_within)
+        mk_request_resume(s->request);
+}
+
+void mk_ws_wake_later(struct mk_websocket *s)
+{
+    if (!mk_list_empty(&s->later))
+        return;
+    mk_list_add_last(&s->worker->later, &s->later);
+    mk_turn_end_set(s->worker->turn_end);
+}
+
+void mk_ws_wake_all(struct mk_ws_worker *w)
+{
+    MK_LIST_EACH_SAFE (at, &w->later) {
+        mk_list_remove(at);
+        mk_request_resume(MK_LIST_ENTRY(at, struct mk_websocket, later)->request);
+    }
+}
+
+static size_t size_or(size_t value, size_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+static uint32_t time_or(uint32_t value, uint32_t otherwise)
+{
+    return value ? value : otherwise;
+}
+
+size_t mk_ws_message_max(const struct mk_websocket *s)
+{
+    return size_or(s->options->message_max, MESSAGE_MAX);
+}
+
+size_t mk_ws_frame_max(const struct mk_websocket *s)
+{
+    return size_or(s->options->frame_max, mk_ws_message_max(s));
+}
+
+size_t mk_ws_queue_max(const struct mk_websocket *s)
+{
+    return size_or(s->options->queue_max, QUEUE_MAX);
+}
+
+uint32_t mk_ws_ping_ms(const struct mk_websocket *s)
+{
+    return time_or(s->options->ping_ms, PING_MS);
+}
+
+uint32_t mk_ws_close_ms(const struct mk_websocket *s)
+{
+    return time_or(s->options->close_ms, CLOSE_MS);
+}
+
+size_t mk_ws_compress_min(const struct mk_websocket *s)
+{
+    return size_or(s->options->compress_min, COMPRESS_MIN);
+}
+
+struct mk_ws_coder *mk_ws_shared_coder(struct mk_ws_worker *w, unsigned bits)
+{
+    struct mk_ws_coder **c = &w->coders[bits - MK_WSOFFER_BITS_MIN];
+    w->is_coding = true;
+    if (!*c)
+        *c = mk_ws_coder_new(bits);
+    return *c;
+}

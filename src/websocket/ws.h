@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a socket is made of, and what a worker keeps for all of them. */
+#ifndef MK_WEBSOCKET_WS_H
+#define MK_WEBSOCKET_WS_H
+
+#include <monkey/websocket.h>
+
+#include "http/wsoffer.h"
+#include "websocket/ws_clock.h"
+#include "websocket/ws_coder.h"
+#include "websocket/ws_queue.h"
+
+enum mk_ws_state {
+    MK_WS_HANDSHAKE, /* its end is no business of the owner's yet */
+    MK_WS_OPEN,
+    MK_WS_CLOSING, /* we have closed it, and wait for the client to do so; messages are dropped */
+    MK_WS_ENDING,  /* nothing more is read; when all is sent, the tunnel ends */
+    MK_WS_BROKEN,  /* the tunnel is aborted */
+    MK_WS_OVER,    /* on_close() is called */
+};
+
+struct mk_ws_inflow;
+
+struct mk_websocket {
+    struct mk_ws_timer timer;
+    struct mk_list later; /* among those that are woken when the turn of the loop ends */
+    struct mk_request *request;
+    struct mk_ws_worker *worker;
+    const struct mk_websocket_options *options;
+    void *ctx;
+    mk_str subprotocol;
+    struct mk_ws_queue queue;
+    struct mk_ws_inflow *inflow; /* NULL: it waits for the first byte of a message */
+    struct mk_ws_coder *coder;   /* NULL: no context is kept */
+    char *reason;                /* of the client; NULL: none */
+    uint8_t reason_len;
+    uint8_t state; /* moved by mk_ws_move() */
+    uint16_t code; /* for on_close() */
+    struct mk_wsoffer offer;
+    bool is_compressed;                   /* permessage-deflate was agreed upon */
+    bool is_paused;                       /* by its owner */
+    bool is_within;                       /* its tunnel calls us, and will ask for output by itself */
+    bool is_refusing;                     /* a message was refused: on_room() is due */
+    bool is_stalled;                      /* it stopped reading because too much waits to be sent */
+    bool was_heard, has_sent, was_pinged; /* since its clock was set */
+    bool is_coding;                       /* its contexts were used since then */
+    uint8_t parts_kind;                   /* of the message whose parts are sent; 0: none is */
+};
+
+enum { MK_WS_CODERS = MK_WSOFFER_BITS_MAX - MK_WSOFFER_BITS_MIN + 1 };
+
+struct mk_ws_worker {
+    struct mk_ws_clock clock;
+    struct mk_list later;
+    struct mk_turn_end *turn_end;
+    struct mk_ws_coder
+        *coders[MK_WS_CODERS]; /* without contexts, by their window; NULL until they are needed */
+    bool is_coding;            /* they were used since the clock has last ticked */
+};
+
+/* Changes the state, if the table allows it; false: it does not. */
+bool mk_ws_move(struct mk_websocket *s, enum mk_ws_state to);
+/* The tunnel is to ask for output, or to offer input again. */
+void mk_ws_wake(struct mk_websocket *s);
+/* It is to offer input again, when the turn of the loop is over. For calls of the tunnel itself, where a
+ * request to be resumed is for the next call, be it that for input or that for output. */
+void mk_ws_wake_later(struct mk_websocket *s);
+/* Wakes those. */
+void mk_ws_wake_all(struct mk_ws_worker *w);
+
+/* The value of an option, or its default. */
+size_t mk_ws_message_max(const struct mk_websocket *s);
+size_t mk_ws_frame_max(const struct mk_websocket *s);
+size_t mk_ws_queue_max(const struct mk_websocket *s);
+uint32_t mk_ws_ping_ms(const struct mk_websocket *s);
+uint32_t mk_ws_close_ms(const struct mk_websocket *s);
+size_t mk_ws_compress_min(const struct mk_websocket *s);
+
+/* The coder without contexts for that window; NULL when memory is out. */
+struct mk_ws_coder *mk_ws_shared_coder(struct mk_ws_worker *w, unsigned bits);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws_close.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "http/utf8.h"
+#include "http/wsframe.h"
+#include "websocket/ws_send.h"
+
+enum { CODE_LEN = 2 };
+
+/* The closing handshake has begun, and has its time. */
+static void limit(struct mk_websocket *s)
+{
+    uint32_t ms = mk_ws_close_ms(s);
+    s->is_paused = false; /* there are no messages any more, but the end must be seen */
+    if (ms == MK_WEBSOCKET_NEVER)
+        mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    else
+        mk_ws_clock_set(&s->worker->clock, &s->timer, ms);
+    mk_ws_wake(s);
+}
+
+static bool send_close(struct mk_websocket *s, unsigned code, mk_str reason)
+{
+    char room[MK_WS_CONTROL_MAX];
+    struct mk_buf payload = mk_buf_fixed(room, sizeof room);
+    if (code != MK_WEBSOCKET_NO_CODE) {
+        mk_buf_add_char(&payload, (char)(code >> 8));
+        mk_buf_add_char(&payload, (char)code);
+        mk_buf_add(&payload, reason);
+    }
+    return mk_ws_send_control(s, MK_WS_CLOSE, mk_buf_str(&payload));
+}
+
+void mk_ws_close_fail(struct mk_websocket *s, unsigned code)
+{
+    bool was_open = s->state == MK_WS_OPEN;
+    if (!mk_ws_move(s, MK_WS_ENDING))
+        return;
+    s->code = (uint16_t)code;
+    if (was_open) {
+        mk_ws_queue_cut(
+            &s->queue); /* the client is not to wait for its verdict behind what it may never read */
+        if (!send_close(s, code, MK_ABSENT)) {
+            mk_websocket_drop(s);
+            return;
+        }
+    }
+    limit(s);
+}
+
+/* 0: it is none that may be sent. */
+static unsigned read_code(mk_str payload)
+{
+    if (payload.len == 0)
+        return MK_WEBSOCKET_NO_CODE;
+    const uint8_t *p = (const uint8_t *)payload.p;
+    unsigned code = payload.len < CODE_LEN ? 0 : (unsigned)p[0] << 8 | p[1];
+    return mk_wsframe_is_code(code) ? code : 0;
+}
+
+static void keep_reason(struct mk_websocket *s, mk_str reason)
+{
+    s->reason = reason.len ? mk_mem_alloc(reason.len) : NULL;
+    if (!s->reason)
+        return;
+    memcpy(s->reason, reason.p, reason.len);
+    s->reason_len = (uint8_t)reason.len;
+}
+
+void mk_ws_close_receive(struct mk_websocket *s, mk_str payload)
+{
+    unsigned code = read_code(payload);
+    mk_str reason = mk_str_skip(payload, CODE_LEN);
+    if (!code) {
+        mk_ws_close_fail(s, MK_WEBSOCKET_PROTOCOL_ERROR);
+        return;
+    }
+    if (!mk_utf8_check(reason)) {
+        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+        return;
+    }
+    bool was_open = s->state == MK_WS_OPEN;
+    if (!mk_ws_move(s, MK_WS_ENDING))
+        return;
+    s->code = (uint16_t)code;
+    keep_reason(s, reason);
+    if (was_open && !send_close(s, code, MK_ABSENT)) {
+        mk_websocket_drop(s);
+        return;
+    }
+    limit(s);
+}
+
+void mk_ws_close_end(struct mk_websocket *s)
+{
+    if (!mk_ws_move(s, MK_WS_ENDING))
+        return;
+    mk_ws_queue_cut(&s->queue);
+    limit(s);
+}
+
+int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason)
+{
+    bool has_code = code != MK_WEBSOCKET_NO_CODE;
+    if ((has_code && !mk_wsframe_is_code(code)) || reason.len > (has_code ? MK_WEBSOCKET_REASON_MAX : 0) ||
+        !mk_utf8_check(reason))
+        return -EINVAL;
+    if (!mk_ws_move(s, MK_WS_CLOSING))
+        return -EALREADY;
+    if (send_close(s, code, reason))
+        limit(s);
+    else
+        mk_websocket_drop(s);
+    return 0;
+}
+
+void mk_websocket_drop(struct mk_websocket *s)
+{
+    if (!mk_ws_move(s, MK_WS_BROKEN))
+        return;
+    mk_ws_queue_clear(&s->queue);
+    mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    mk_request_abort_tunnel(s->request);
+}

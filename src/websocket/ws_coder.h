@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compresses and inflates messages as RFC 7692 has them: deflate without a wrapper and without its last four
+ * bytes. ws_coder_zlib.c does it; ws_coder_none.c takes its place where zlib is missing. */
+#ifndef MK_WEBSOCKET_WS_CODER_H
+#define MK_WEBSOCKET_WS_CODER_H
+
+#include <monkey/buf.h>
+
+#include "base/def.h"
+
+/* One direction each of compressing and inflating. Both are made when they are first needed. */
+struct mk_ws_coder;
+
+/* Can this build compress at all? */
+bool mk_ws_coder_exists(void);
+/* `bits`: the window of what is compressed. NULL when memory is out. */
+struct mk_ws_coder *mk_ws_coder_new(unsigned bits) MK_MUST_USE;
+/* NULL is fine. */
+void mk_ws_coder_free(struct mk_ws_coder *c);
+
+/* Both append to `out`; `keeps`: the message may refer to those before it, else it begins with an empty
+ * window. 0; -EMSGSIZE when `out` may not grow that far; -ENOMEM. */
+int mk_ws_coder_deflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
+/* -EBADMSG too: it is no such data. */
+int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out) MK_MUST_USE;
+
+/* The next message that is compressed refers to none before it. */
+void mk_ws_coder_forget(struct mk_ws_coder *c);
+/* Gives the memory back that is not needed while nothing is coded: all but the window of the peer's messages,
+ * if `keeps` is true. */
+void mk_ws_coder_rest(struct mk_ws_coder *c, bool keeps);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <monkey/mem.h>
+#define ZLIB_CONST
+#include <zlib.h>
+
+#include "websocket/ws_coder.h"
+
+enum {
+    LEVEL = 6,
+    MEMORY_LEVEL = 8,
+    WINDOW_BITS = 15, /* of what clients send: any window that they may use */
+    WINDOW = 1 << WINDOW_BITS,
+    STEP = 4096, /* the room that a coder gets at a time, at least */
+    TAIL_LEN = 4,
+};
+
+/* What a message ends with, and is sent without (RFC 7692, section 7.2.1). */
+#define TAIL mk_str_of("\0\0\xff\xff", TAIL_LEN)
+
+struct mk_ws_coder {
+    z_stream *deflater, *inflater;
+    unsigned bits;
+    unsigned window_len;
+    unsigned char *window; /* of an inflater that rests */
+};
+
+static void *alloc(void *ctx, unsigned n, unsigned size)
+{
+    (void)ctx;
+    return mk_mem_alloc((size_t)n * size);
+}
+
+static void give_back(void *ctx, void *p)
+{
+    (void)ctx;
+    mk_mem_free(p);
+}
+
+bool mk_ws_coder_exists(void)
+{
+    return true;
+}
+
+struct mk_ws_coder *mk_ws_coder_new(unsigned bits)
+{
+    struct mk_ws_coder *c = mk_mem_zalloc(1, sizeof *c);
+    if (c)
+        c->bits = bits;
+    return c;
+}
+
+static z_stream *new_stream(void)
+{
+    z_stream *z = mk_mem_zalloc(1, sizeof *z);
+    if (z) {
+        z->zalloc = alloc;
+        z->zfree = give_back;
+    }
+    return z;
+}
+
+static void free_deflater(struct mk_ws_coder *c)
+{
+    if (c->deflater)
+        (void)deflateEnd(c->deflater);
+    mk_mem_free(c->deflater);
+    c->deflater = NULL;
+}
+
+static void free_inflater(struct mk_ws_coder *c)
+{
+    if (c->inflater)
+        (void)inflateEnd(c->inflater);
+    mk_mem_free(c->inflater);
+    c->inflater = NULL;
+}
+
+static void free_window(struct mk_ws_coder *c)
+{
+    mk_mem_free(c->window);
+    c->window = NULL;
+}
+
+void mk_ws_coder_free(struct mk_ws_coder *c)
+{
+    if (!c)
+        return;
+    free_deflater(c);
+    free_inflater(c);
+    free_window(c);
+    mk_mem_free(c);
+}
+
+/* Room behind what was written; false if `out` may not grow. */
+static bool make_room(z_stream *z, struct mk_buf *out)
+{
+    if (out->len == out->max || !mk_buf_reserve(out, out->max - out->len < STEP ? out->max - out->len : STEP))
+        return false;
+    size_t room = out->cap - out->len;
+    z->next_out = (unsigned char *)out->p + out->len;
+    z->avail_out = room < UINT32_MAX ? (unsigned)room : UINT32_MAX;
+    return true;
+}
+
+static int no_room(const struct mk_buf *out)
+{
+    return out->len == out->max ? -EMSGSIZE : -ENOMEM;
+}
+
+/* ---- Compressing ---- */
+
+static bool begin_deflate(struct mk_ws_coder *c, bool keeps)
+{
+    if (c->deflater)
+        return keeps || deflateReset(c->deflater) == Z_OK;
+    c->deflater = new_stream();
+    if (c->deflater &&
+        deflateInit2(c->deflater, LEVEL, Z_DEFLATED, -(int)c->bits, MEMORY_LEVEL, Z_DEFAULT_STRATEGY) == Z_OK)
+        return true;
+    mk_mem_free(c->deflater);
+    c->deflater = NULL;
+    return false;
+}
+
+int mk_ws_coder_deflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out)
+{
+    if (data.len > UINT32_MAX || !begin_deflate(c, keeps))
+        return -ENOMEM;
+    z_stream *z = c->deflater;
+    z->next_in = (const unsigned char *)data.p;
+    z->avail_in = (unsigned)data.len;
+    do {
+        if (!make_room(z, out)) {
+            mk_ws_coder_forget(c); /* the client never sees this message */
+            return no_room(out);
+        }
+        unsigned room = z->avail_out;
+        (void)deflate(z, Z_SYNC_FLUSH);
+        out->len += room - z->avail_out;
+    } while (z->avail_out == 0);
+    out->len -= TAIL_LEN;
+    if (out->len == 0)
+        mk_buf_add_char(out, 0);
+    return 0;
+}
+
+void mk_ws_coder_forget(struct mk_ws_coder *c)
+{
+    if (c->deflater && deflateReset(c->deflater) != Z_OK)
+        free_deflater(c);
+}
+
+/* ---- Inflating ---- */
+
+static bool begin_inflate(struct mk_ws_coder *c, bool keeps)
+{
+    if (c->inflater)
+        return keeps || inflateReset(c->inflater) == Z_OK;
+    c->inflater = new_stream();
+    if (!c->inflater || inflateInit2(c->inflater, -WINDOW_BITS) != Z_OK) {
+        mk_mem_free(c->inflater);
+        c->inflater = NULL;
+        return false;
+    }
+    if (keeps && c->window)
+        (void)inflateSetDictionary(c->inflater, c->window, c->window_len);
+    free_window(c);
+    return true;
+}
+
+/* A block that says that it is the last one ends the stream, but not what messages may refer to. */
+static bool begin_again(z_stream *z)
+{
+    unsigned len = 0;
+    unsigned char *window = mk_mem_alloc(WINDOW);
+    bool ok = window && inflateGetDictionary(z, window, &len) == Z_OK && inflateReset(z) == Z_OK &&
+              (!len || inflateSetDictionary(z, window, len) == Z_OK);
+    mk_mem_free(window);
+    return ok;
+}
+
+/* All of `data`, which is a part of a message. */
+static int inflate_part(z_stream *z, mk_str data, struct mk_buf *out)
+{
+    z->next_in = (const unsigned char *)data.p;
+    z->avail_in = (unsigned)data.len;
+    for (;;) {
+        unsigned char beyond;
+        bool full = out->len == out->max; /* it may still end exactly here */
+        if (full) {
+            z->next_out = &beyond;
+            z->avail_out = 1;
+        } else if (!make_room(z, out)) {
+            return -ENOMEM;
+        }
+        unsigned room = z->avail_out;
+        int r = inflate(z, Z_SYNC_FLUSH);
+        if (full && z->avail_out == 0)
+            return -EMSGSIZE;
+        out->len += full ? 0 : room - z->avail_out;
+        if (r == Z_MEM_ERROR)
+            return -ENOMEM;
+        if (r == Z_STREAM_END && !begin_again(z))
+            return -ENOMEM;
+        if (r != Z_OK && r != Z_STREAM_END && r != Z_BUF_ERROR)
+            return -EBADMSG;
+        if (z->avail_in == 0 && z->avail_out > 0)
+            return 0;
+    }
+}
+
+int mk_ws_coder_inflate(struct mk_ws_coder *c, mk_str data, bool keeps, struct mk_buf *out)
+{
+    if (data.len > UINT32_MAX || !begin_inflate(c, keeps))
+        return -ENOMEM;
+    int e = inflate_part(c->inflater, data, out);
+    return e ? e : inflate_part(c->inflater, TAIL, out);
+}
+
+void mk_ws_coder_rest(struct mk_ws_coder *c, bool keeps)
+{
+    free_deflater(c);
+    if (!c->inflater || !keeps) {
+        free_inflater(c);
+        return;
+    }
+    unsigned len = 0;
+    (void)inflateGetDictionary(c->inflater, NULL, &len);
+    c->window = len ? mk_mem_alloc(len) : NULL;
+    if (len && (!c->window || inflateGetDictionary(c->inflater, c->window, &c->window_len) != Z_OK)) {
+        free_window(c);
+        return;
+    }
+    free_inflater(c);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws_handshake.h"
+
+#include <monkey/text.h>
+
+/* The value of a field that may be in several lines, one at a time. */
+static bool next_value(const struct mk_request *request, mk_str wanted, size_t *at, mk_str *value)
+{
+    mk_str name;
+    while (mk_request_field_at(request, (*at)++, &name, value))
+        if (mk_str_eq_nocase(name, wanted))
+            return true;
+    return false;
+}
+
+/* Was the request sent to where the page came from? */
+static bool is_same(const struct mk_request *request, mk_str origin)
+{
+    mk_str scheme = mk_request_scheme(request), host = mk_request_field(request, MK_STR("Host"));
+    if (!host.p)
+        host = mk_request_host(request); /* over HTTP/2 it need not be a field */
+    mk_str rest = mk_str_skip(origin, scheme.len);
+    if (!mk_str_eq_nocase(mk_str_first(origin, scheme.len), scheme) || !mk_str_starts(rest, MK_STR("://")))
+        return false;
+    return host.len && mk_str_eq_nocase(mk_str_skip(rest, 3), host);
+}
+
+bool mk_ws_handshake_may_connect(const struct mk_request *request, const char *origins)
+{
+    mk_str origin = mk_request_field(request, MK_STR("Origin")), list = mk_str_from_c(origins), word;
+    if (!origins || !origin.p)
+        return true;
+    while ((word = mk_str_word(&list)).len)
+        if (mk_str_eq(word, MK_STR("same")) ? is_same(request, origin) : mk_str_match(origin, word))
+            return true;
+    return false;
+}
+
+static bool has_element(mk_str list, mk_str wanted)
+{
+    mk_str element;
+    while (mk_element_next(&list, &element))
+        if (mk_str_eq(element, wanted))
+            return true;
+    return false;
+}
+
+mk_str mk_ws_handshake_subprotocol(const struct mk_request *request, const char *ours)
+{
+    mk_str value, element;
+    for (size_t at = 0; ours && next_value(request, MK_STR("Sec-WebSocket-Protocol"), &at, &value);)
+        while (mk_element_next(&value, &element))
+            if (mk_is_token(element) && has_element(mk_str_from_c(ours), element))
+                return element;
+    return MK_ABSENT;
+}
+
+bool mk_ws_handshake_offer(const struct mk_request *request, unsigned flags, struct mk_wsoffer *out)
+{
+    mk_str value;
+    if (!(flags & MK_WEBSOCKET_COMPRESS) || !mk_ws_coder_exists())
+        return false;
+    for (size_t at = 0; next_value(request, MK_STR("Sec-WebSocket-Extensions"), &at, &value);)
+        if (mk_wsoffer_take(value, flags & MK_WEBSOCKET_KEEP_CONTEXT, out))
+            return true;
+    return false;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages that many sockets send: framed once, compressed once, when the first socket needs that. */
+#ifndef MK_WEBSOCKET_WS_MESSAGE_H
+#define MK_WEBSOCKET_WS_MESSAGE_H
+
+#include <monkey/websocket.h>
+
+#include "websocket/ws_coder.h"
+
+void mk_ws_message_hold(struct mk_websocket_message *m);
+/* Its frame, not compressed. */
+mk_str mk_ws_message_plain(const struct mk_websocket_message *m);
+/* Its frame, compressed by `coder` without reference to others; absent if that makes it no shorter, or fails.
+ */
+mk_str mk_ws_message_packed(struct mk_websocket_message *m, struct mk_ws_coder *coder);
+/* Length of its payload. */
+size_t mk_ws_message_len(const struct mk_websocket_message *m);
+
+#endif

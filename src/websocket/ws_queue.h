@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What waits to be sent by one socket: frames of its own, and those that it shares with others. */
+#ifndef MK_WEBSOCKET_WS_QUEUE_H
+#define MK_WEBSOCKET_WS_QUEUE_H
+
+#include <monkey/websocket.h>
+
+#include "base/def.h"
+
+struct mk_ws_chunk;
+
+struct mk_ws_queue {
+    struct mk_ws_chunk *first, *last;
+    size_t at;     /* bytes of the first that were taken */
+    size_t weight; /* bytes that are left, and what it takes to keep them */
+};
+
+/* Two pieces, the head of a frame and its payload, which are copied. False when memory is out. */
+bool mk_ws_queue_add(struct mk_ws_queue *q, mk_str head, mk_str payload) MK_MUST_USE;
+/* Bytes of a message, which is held until they are taken. */
+bool mk_ws_queue_add_shared(struct mk_ws_queue *q, struct mk_websocket_message *m, mk_str bytes) MK_MUST_USE;
+/* Moves up to `cap` bytes to `room`, and answers how many. */
+size_t mk_ws_queue_take(struct mk_ws_queue *q, char *room, size_t cap);
+/* Forgets everything. */
+void mk_ws_queue_clear(struct mk_ws_queue *q);
+/* Forgets everything but the frame whose beginning was taken. */
+void mk_ws_queue_cut(struct mk_ws_queue *q);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws_receive.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "http/utf8.h"
+#include "http/wsframe.h"
+#include "websocket/ws_close.h"
+#include "websocket/ws_send.h"
+
+enum {
+    ROOM = 16 * 1024,
+    READS_MAX = 64, /* in one turn of the loop: then other connections have theirs */
+};
+
+/* What has arrived of a message and its frames. Kept only from one read to the next in the middle of one. */
+struct mk_ws_inflow {
+    struct mk_wsframe frame;
+    uint64_t at; /* bytes of its payload that were taken */
+    bool is_in_frame;
+    bool is_compressed; /* the message */
+    uint8_t kind;       /* of the message; 0: none is under way */
+    uint8_t n_head, n_control;
+    uint8_t head[MK_WS_HEAD_MAX];
+    char control[MK_WS_CONTROL_MAX];
+    struct mk_utf8 utf8;
+    struct mk_buf message;
+    char *rest; /* read, but not taken, because the owner or the queue must be waited for */
+    size_t rest_at, rest_len;
+};
+
+static bool is_resting(const struct mk_ws_inflow *in)
+{
+    return !in->is_in_frame && !in->n_head && !in->kind && !in->rest;
+}
+
+static bool is_reading(const struct mk_websocket *s)
+{
+    return s->state == MK_WS_OPEN || s->state == MK_WS_CLOSING;
+}
+
+/* May the next frame be taken? */
+static bool may_take(struct mk_websocket *s)
+{
+    if (s->state != MK_WS_OPEN)
+        return is_reading(s);
+    if (!mk_ws_send_has_room(s))
+        s->is_stalled = true;
+    return !s->is_paused && !s->is_stalled;
+}
+
+/* ---- Messages ---- */
+
+static void deliver(struct mk_websocket *s, unsigned kind, mk_str data)
+{
+    const struct mk_websocket_ops *ops = s->options->ops;
+    if (s->state == MK_WS_OPEN && ops->on_message)
+        ops->on_message(s->ctx, s, (enum mk_websocket_kind)kind, data);
+}
+
+/* Inflates it even if it is dropped: later ones may refer to it. */
+static void deliver_compressed(struct mk_websocket *s, unsigned kind, mk_str code)
+{
+    bool keeps = s->offer.client_keeps;
+    struct mk_ws_coder *c = keeps ? s->coder : mk_ws_shared_coder(s->worker, MK_WSOFFER_BITS_MAX);
+    struct mk_buf data = mk_buf_growing(mk_ws_message_max(s));
+    int e = c ? mk_ws_coder_inflate(c, code, keeps, &data) : -ENOMEM;
+    s->is_coding = true;
+    if (e)
+        mk_ws_close_fail(s, e == -EMSGSIZE ? MK_WEBSOCKET_TOO_BIG
+                            : e == -ENOMEM ? MK_WEBSOCKET_INTERNAL_ERROR
+                                           : MK_WEBSOCKET_BAD_DATA);
+    else if (kind == MK_WS_TEXT && !mk_utf8_check(mk_buf_str(&data)))
+        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+    else
+        deliver(s, kind, mk_buf_str(&data));
+    mk_buf_free(&data);
+}
+
+static void end_message(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str data)
+{
+    if (in->is_compressed)
+        deliver_compressed(s, in->kind, data);
+    else if (in->kind == MK_WS_TEXT && !mk_utf8_is_whole(&in->utf8))
+        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+    else
+        deliver(s, in->kind, data);
+    mk_buf_free(&in->message);
+    in->kind = 0;
+}
+
+/* A piece of a frame of data; `is_last`: the frame ends with it. */
+static void take_data(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str piece, bool is_last)
+{
+    bool ends = is_last && in->frame.is_final;
+    if (in->kind == MK_WS_TEXT && !in->is_compressed && !mk_utf8_add(&in->utf8, piece)) {
+        mk_ws_close_fail(s, MK_WEBSOCKET_BAD_DATA);
+        return;
+    }
+    if (ends && in->message.len == 0) { /* it is delivered where it was read to */
+        end_message(s, in, piece);
+        return;
+    }
+    mk_buf_add(&in->message, piece);
+    if (in->message.failed)
+        mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+    else if (ends)
+        end_message(s, in, mk_buf_str(&in->message));
+}
+
+/* ---- Frames ---- */
+
+static void take_control(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    const struct mk_websocket_ops *ops = s->options->ops;
+    mk_str payload = mk_str_of(in->control, in->n_control);
+    switch (in->frame.opcode) {
+    case MK_WS_CLOSE:
+        mk_ws_close_receive(s, payload);
+        break;
+    case MK_WS_PING:
+        if (s->state == MK_WS_OPEN && !mk_ws_send_control(s, MK_WS_PONG, payload))
+            mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+        break;
+    default:
+        if (payload.len && s->state == MK_WS_OPEN && ops->on_pong)
+            ops->on_pong(s->ctx, s, payload);
+        break;
+    }
+}
+
+/* The code to refuse a frame of data with, or 0. */
+static unsigned judge_data(const struct mk_websocket *s, const struct mk_ws_inflow *in)
+{
+    const struct mk_wsframe *f = &in->frame;
+    bool continues = f->opcode == MK_WS_CONTINUATION;
+    if (continues != (in->kind != 0) || (f->is_compressed && (continues || !s->is_compressed)))
+        return MK_WEBSOCKET_PROTOCOL_ERROR;
+    size_t max = mk_ws_message_max(s);
+    if (f->len > mk_ws_frame_max(s) || f->len > max || in->message.len > max - f->len)
+        return MK_WEBSOCKET_TOO_BIG;
+    return 0;
+}
+
+static unsigned judge(const struct mk_websocket *s, const struct mk_ws_inflow *in)
+{
+    if (!in->frame.is_masked)
+        return MK_WEBSOCKET_PROTOCOL_ERROR;
+    if (mk_wsframe_is_control(in->frame.opcode))
+        return in->frame.is_compressed ? MK_WEBSOCKET_PROTOCOL_ERROR : 0;
+    return judge_data(s, in);
+}
+
+static void begin_message(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    in->kind = in->frame.opcode;
+    in->is_compressed = in->frame.is_compressed;
+    in->utf8 = (struct mk_utf8){0, 0, 0};
+    in->message = mk_buf_growing(mk_ws_message_max(s));
+}
+
+static void end_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    in->is_in_frame = false;
+    if (mk_wsframe_is_control(in->frame.opcode))
+        take_control(s, in);
+}
+
+static void begin_frame(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    const char *problem = mk_wsframe_read(&in->frame, in->head);
+    unsigned code = problem ? MK_WEBSOCKET_PROTOCOL_ERROR : judge(s, in);
+    in->n_head = 0;
+    in->n_control = 0;
+    in->at = 0;
+    if (code) {
+        mk_ws_close_fail(s, code);
+        return;
+    }
+    bool is_control = mk_wsframe_is_control(in->frame.opcode);
+    if (!is_control && in->frame.opcode != MK_WS_CONTINUATION)
+        begin_message(s, in);
+    in->is_in_frame = true;
+    if (in->frame.len)
+        return;
+    if (!is_control)
+        take_data(s, in, MK_STR(""), true);
+    end_frame(s, in);
+}
+
+static size_t take_head(struct mk_websocket *s, struct mk_ws_inflow *in, const char *p, size_t len)
+{
+    size_t n = 0;
+    for (;;) {
+        size_t need = in->n_head < MK_WS_HEAD_MIN ? MK_WS_HEAD_MIN : mk_wsframe_head_len(in->head);
+        if (in->n_head == need) {
+            begin_frame(s, in);
+            return n;
+        }
+        size_t more = mk_min(need - in->n_head, len - n);
+        if (!more)
+            return n;
+        memcpy(in->head + in->n_head, p + n, more);
+        in->n_head = (uint8_t)(in->n_head + more);
+        n += more;
+    }
+}
+
+static size_t take_payload(struct mk_websocket *s, struct mk_ws_inflow *in, char *p, size_t len)
+{
+    uint64_t left = in->frame.len - in->at;
+    size_t n = left < len ? (size_t)left : len;
+    mk_wsframe_mask(p, n, in->frame.mask, in->at);
+    in->at += n;
+    bool is_last = in->at == in->frame.len;
+    if (mk_wsframe_is_control(in->frame.opcode)) {
+        memcpy(in->control + in->n_control, p, n);
+        in->n_control = (uint8_t)(in->n_control + n);
+    } else {
+        take_data(s, in, mk_str_of(p, n), is_last);
+    }
+    if (is_last)
+        end_frame(s, in);
+    return n;
+}
+
+/* Answers how many bytes were taken. A frame that has begun is taken as far as it is there: only the next one
+ * may have to wait. */
+static size_t take(struct mk_websocket *s, struct mk_ws_inflow *in, char *p, size_t len)
+{
+    size_t n = 0;
+    while (n < len && is_reading(s)) {
+        if (in->is_in_frame)
+            n += take_payload(s, in, p + n, len - n);
+        else if (may_take(s))
+            n += take_head(s, in, p + n, len - n);
+        else
+            break;
+    }
+    return n;
+}
+
+/* ---- Reading ---- */
+
+static void free_rest(struct mk_ws_inflow *in)
+{
+    mk_mem_free(in->rest);
+    in->rest = NULL;
+}
+
+/* Keeps what was read and may not be taken yet. */
+static void keep_rest(struct mk_websocket *s, struct mk_ws_inflow *in, mk_str rest)
+{
+    in->rest = mk_mem_alloc(rest.len);
+    if (!in->rest) {
+        mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+        return;
+    }
+    memcpy(in->rest, rest.p, rest.len);
+    in->rest_at = 0;
+    in->rest_len = rest.len;
+}
+
+/* True: all of it was taken. */
+static bool take_rest(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    if (!in->rest)
+        return true;
+    in->rest_at += take(s, in, in->rest + in->rest_at, in->rest_len - in->rest_at);
+    if (in->rest_at < in->rest_len)
+        return false;
+    free_rest(in);
+    return true;
+}
+
+/* True: there may be more. */
+static bool read_once(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    char room[ROOM];
+    ssize_t got = mk_request_read(s->request, room, sizeof room);
+    if (got == -EAGAIN)
+        return false;
+    if (got <= 0) {
+        if (got == 0)
+            mk_ws_close_end(s);
+        else
+            mk_websocket_drop(s);
+        return false;
+    }
+    s->was_heard = true;
+    size_t n = take(s, in, room, (size_t)got);
+    if (n < (size_t)got && is_reading(s))
+        keep_rest(s, in, mk_str_of(room + n, (size_t)got - n));
+    return true;
+}
+
+static void read_all(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    if (!take_rest(s, in))
+        return;
+    for (unsigned n = 0; is_reading(s) && (in->is_in_frame || may_take(s)); n++) {
+        if (n == READS_MAX) {
+            mk_ws_wake_later(s);
+            return;
+        }
+        if (!read_once(s, in))
+            return;
+    }
+}
+
+static void forget(struct mk_ws_inflow *in)
+{
+    free_rest(in);
+    mk_buf_free(&in->message);
+}
+
+/* What is incomplete moves to the heap until more arrives. */
+static void settle(struct mk_websocket *s, struct mk_ws_inflow *in)
+{
+    if (!is_reading(s) || is_resting(in)) {
+        forget(in);
+        mk_mem_free(s->inflow);
+        s->inflow = NULL;
+        return;
+    }
+    if (!s->inflow)
+        s->inflow = mk_mem_alloc(sizeof *in);
+    if (s->inflow) {
+        *s->inflow = *in;
+        return;
+    }
+    forget(in);
+    mk_ws_close_fail(s, MK_WEBSOCKET_INTERNAL_ERROR);
+}
+
+bool mk_ws_receive(struct mk_websocket *s)
+{
+    struct mk_ws_inflow in;
+    if (!is_reading(s))
+        return false;
+    s->is_stalled = false;
+    if (s->inflow)
+        in = *s->inflow;
+    else
+        memset(&in, 0, sizeof in);
+    read_all(s, &in);
+    settle(s, &in);
+    return is_reading(s);
+}
+
+void mk_ws_receive_drop(struct mk_websocket *s)
+{
+    if (s->inflow)
+        forget(s->inflow);
+    mk_mem_free(s->inflow);
+    s->inflow = NULL;
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws_socket.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "http/wsframe.h"
+#include "websocket/ws_handshake.h"
+#include "websocket/ws_receive.h"
+#include "websocket/ws_send.h"
+
+/* ---- The tunnel ---- */
+
+static bool on_input(void *ctx)
+{
+    struct mk_websocket *s = ctx;
+    s->is_within = true;
+    bool more = mk_ws_receive(s);
+    s->is_within = false;
+    return more;
+}
+
+/* There is room again: for the owner, and for what the client has sent meanwhile. */
+static void tell_room(struct mk_websocket *s)
+{
+    const struct mk_websocket_ops *ops = s->options->ops;
+    if (s->is_stalled && mk_ws_send_has_room(s))
+        mk_ws_wake_later(s);
+    if (!s->is_refusing || s->state != MK_WS_OPEN || s->queue.weight >= mk_ws_queue_max(s) / 2)
+        return;
+    s->is_refusing = false;
+    if (ops->on_room)
+        ops->on_room(s->ctx, s);
+}
+
+static ssize_t fill(struct mk_websocket *s, char *room, size_t cap)
+{
+    size_t n = 0, more;
+    do {
+        more = mk_ws_queue_take(&s->queue, room + n, cap - n);
+        n += more;
+        tell_room(s);
+    } while (more && n < cap && s->queue.first);
+    s->has_sent = s->has_sent || n;
+    if (s->state == MK_WS_BROKEN)
+        return -ECONNRESET;
+    if (n)
+        return (ssize_t)n;
+    return s->state == MK_WS_ENDING ? 0 : -EAGAIN;
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct mk_websocket *s = ctx;
+    if (s->state == MK_WS_BROKEN)
+        return -ECONNRESET;
+    s->is_within = true;
+    ssize_t n = fill(s, room, cap);
+    s->is_within = false;
+    return n;
+}
+
+static void on_end(void *ctx)
+{
+    struct mk_websocket *s = ctx;
+    const struct mk_websocket_ops *ops = s->options->ops;
+    mk_str reason = s->reason ? mk_str_of(s->reason, s->reason_len) : MK_STR("");
+    bool was_open = s->state != MK_WS_HANDSHAKE;
+    (void)mk_ws_move(s, MK_WS_OVER);
+    mk_ws_clock_stop(&s->worker->clock, &s->timer);
+    mk_list_remove(&s->later);
+    s->is_within = true; /* nothing wakes it any more */
+    if (was_open)
+        ops->on_close(s->ctx, s, s->code, reason);
+    mk_ws_queue_clear(&s->queue);
+    mk_ws_receive_drop(s);
+    mk_ws_coder_free(s->coder);
+    mk_mem_free(s->reason);
+}
+
+static const struct mk_tunnel_ops tunnel = {.source = {.pull = pull, .close = on_end}, .on_input = on_input};
+
+/* ---- The clock ---- */
+
+static void set_clock(struct mk_websocket *s)
+{
+    uint32_t ms = mk_ws_ping_ms(s);
+    s->was_heard = s->has_sent = s->is_coding = false;
+    if (ms != MK_WEBSOCKET_NEVER)
+        mk_ws_clock_set(&s->worker->clock, &s->timer, ms);
+}
+
+/* Is it known to live, or can it not be known? Of a paused one nothing is read, and one that is slow to take
+ * what is sent may not have seen the ping yet. */
+static bool is_alive(const struct mk_websocket *s)
+{
+    return s->was_heard || s->is_paused || (s->queue.first && s->has_sent);
+}
+
+static void on_due(struct mk_ws_timer *t)
+{
+    struct mk_websocket *s = MK_CONTAINER(t, struct mk_websocket, timer);
+    if (s->coder && !s->is_coding)
+        mk_ws_coder_rest(s->coder, s->offer.client_keeps);
+    if (s->state != MK_WS_OPEN || (s->was_pinged && !is_alive(s))) {
+        mk_websocket_drop(s);
+        return;
+    }
+    s->was_pinged = !is_alive(s);
+    if (s->was_pinged && !mk_ws_send_control(s, MK_WS_PING, MK_STR(""))) {
+        mk_websocket_drop(s);
+        return;
+    }
+    set_clock(s);
+}
+
+static void on_tick(struct mk_ws_clock *c)
+{
+    struct mk_ws_worker *w = MK_CONTAINER(c, struct mk_ws_worker, clock);
+    for (size_t i = 0; !w->is_coding && i < MK_WS_CODERS; i++)
+        if (w->coders[i])
+            mk_ws_coder_rest(w->coders[i], false);
+    w->is_coding = false;
+}
+
+static void on_turn_end(void *ctx)
+{
+    mk_ws_wake_all(ctx);
+}
+
+bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker)
+{
+    memset(w, 0, sizeof *w);
+    mk_list_init(&w->later);
+    w->turn_end = mk_turn_end_new(worker, on_turn_end, w);
+    if (!w->turn_end || !mk_ws_clock_init(&w->clock, worker)) {
+        mk_turn_end_free(w->turn_end);
+        return false;
+    }
+    w->clock.on_due = on_due;
+    w->clock.on_tick = on_tick;
+    return true;
+}
+
+void mk_ws_socket_stop(struct mk_ws_worker *w)
+{
+    for (size_t i = 0; i < MK_WS_CODERS; i++)
+        mk_ws_coder_free(w->coders[i]);
+    mk_ws_clock_fini(&w->clock);
+    mk_turn_end_free(w->turn_end);
+}
+
+/* ---- Opening ---- */
+
+static int refuse(struct mk_response *r, unsigned status, int e)
+{
+    mk_response_set_status(r, status);
+    return e;
+}
+
+/* What is agreed upon goes into the socket, and into the response. False when memory is out. */
+static bool agree(struct mk_websocket *s, struct mk_response *r)
+{
+    const struct mk_websocket_options *o = s->options;
+    s->subprotocol = mk_ws_handshake_subprotocol(s->request, o->subprotocols);
+    if (s->subprotocol.p && mk_response_add(r, MK_STR("Sec-WebSocket-Protocol"), s->subprotocol))
+        return false;
+    if (!mk_ws_handshake_offer(s->request, o->flags, &s->offer))
+        return true;
+    char room[MK_WSOFFER_ANSWER_MAX];
+    struct mk_buf answer = mk_buf_fixed(room, sizeof room);
+    mk_wsoffer_answer(&s->offer, &answer);
+    s->is_compressed = true;
+    if (mk_response_add(r, MK_STR("Sec-WebSocket-Extensions"), mk_buf_str(&answer)))
+        return false;
+    if (!s->offer.server_keeps && !s->offer.client_keeps)
+        return true;
+    s->coder = mk_ws_coder_new(s->offer.server_bits);
+    return s->coder != NULL;
+}
+
+static struct mk_websocket *new_socket(struct mk_ws_worker *w, struct mk_request *request,
+                                       const struct mk_websocket_options *options, void *ctx)
+{
+    struct mk_websocket *s = mk_request_alloc(request, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (struct mk_websocket){
+        .request = request, .worker = w, .options = options, .ctx = ctx, .code = MK_WEBSOCKET_ABNORMAL};
+    mk_ws_clock_prepare(&s->timer);
+    mk_list_init(&s->later);
+    return s;
+}
+
+int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct mk_response *r,
+                      const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
+{
+    if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
+        return refuse(r, 500, -EINVAL);
+    if (!mk_str_eq(mk_request_tunnel(request), MK_STR("websocket")))
+        return refuse(r, 426, -EINVAL);
+    if (!mk_ws_handshake_may_connect(request, options->origins))
+        return refuse(r, 403, -EACCES);
+    struct mk_websocket *s = new_socket(w, request, options, ctx);
+    if (!s)
+        return refuse(r, 503, -ENOMEM);
+    int e = mk_response_open_tunnel(request, r, &tunnel, s);
+    if (e)
+        return e;
+    if (!agree(s, r))
+        return -ENOMEM; /* on_end() follows when the handler refuses */
+    (void)mk_ws_move(s, MK_WS_OPEN);
+    set_clock(s);
+    *out = s;
+    return 0;
+}
+
+/* ---- What owners ask ---- */
+
+struct mk_request *mk_websocket_request(const struct mk_websocket *s)
+{
+    return s->request;
+}
+
+void *mk_websocket_ctx(const struct mk_websocket *s)
+{
+    return s->ctx;
+}
+
+void mk_websocket_set_ctx(struct mk_websocket *s, void *ctx)
+{
+    s->ctx = ctx;
+}
+
+mk_str mk_websocket_subprotocol(const struct mk_websocket *s)
+{
+    return s->subprotocol;
+}
+
+bool mk_websocket_is_open(const struct mk_websocket *s)
+{
+    return s->state == MK_WS_OPEN;
+}
+
+void mk_websocket_pause(struct mk_websocket *s)
+{
+    s->is_paused = s->state == MK_WS_OPEN;
+}
+
+void mk_websocket_resume(struct mk_websocket *s)
+{
+    if (!s->is_paused)
+        return;
+    s->is_paused = false;
+    mk_request_resume(s->request);
+}

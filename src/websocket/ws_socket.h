@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of a socket, from its handshake to on_close(), and what its worker does for all of them. */
+#ifndef MK_WEBSOCKET_WS_SOCKET_H
+#define MK_WEBSOCKET_WS_SOCKET_H
+
+#include "websocket/ws.h"
+
+/* False when memory is out. */
+bool mk_ws_socket_start(struct mk_ws_worker *w, struct mk_worker *worker) MK_MUST_USE;
+void mk_ws_socket_stop(struct mk_ws_worker *w);
+
+/* As mk_websocket_open(). */
+int mk_ws_socket_open(struct mk_ws_worker *w, struct mk_request *request, struct mk_response *r,
+                      const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out);
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* WebSockets as a test wants them. Every handler makes sockets with options of its own, and all do what
+ * messages say that begin with a slash; other messages come back as they were:
+ *
+ *   /close CODE REASON, /drop     end it             /ping TEXT      sends a ping; the pong becomes a message
+ *   /pause MS                     delivers nothing   /parts A B C    answers a message in so many frames
+ *   /fill N                       sends messages of 1000 bytes until one is refused, at most N; then how
+ * many, and "room" when there is room again /all TEXT                     sends to all sockets of the worker:
+ * one message for all /about                        the subprotocol
+ */
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <monkey/websocket.h>
+
+struct member {
+    struct mk_websocket *socket;
+    struct member *next;
+    struct mk_alarm *alarm;
+};
+
+MK_PLUGIN_DECLARE(sockets);
+
+struct world {
+    struct member *first;
+    unsigned n_closed;
+};
+
+static struct world *world_of(const struct mk_websocket *s)
+{
+    return mk_worker_data(mk_request_worker(mk_websocket_request(s)), &MK_PLUGIN_OF(sockets));
+}
+
+static void say(struct mk_websocket *s, const char *fmt, ...) MK_API_PRINTF(2, 3);
+static void say(struct mk_websocket *s, const char *fmt, ...)
+{
+    char room[512];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    (void)mk_websocket_send(s, MK_WEBSOCKET_TEXT, mk_buf_str(&text));
+}
+
+static uint64_t number(mk_str *words)
+{
+    uint64_t n = 0;
+    (void)!mk_num_parse(mk_str_word(words), &n);
+    return n;
+}
+
+static void on_over(void *ctx)
+{
+    struct member *m = ctx;
+    mk_websocket_resume(m->socket);
+}
+
+static void pause_it(struct member *m, uint32_t ms)
+{
+    mk_websocket_pause(m->socket);
+    mk_alarm_set(m->alarm, ms);
+}
+
+static void fill(struct mk_websocket *s, uint64_t max)
+{
+    char text[1000];
+    uint64_t n = 0;
+    memset(text, 'x', sizeof text);
+    while (n < max && mk_websocket_send(s, MK_WEBSOCKET_TEXT, mk_str_of(text, sizeof text)) == 0)
+        n++;
+    mk_worker_log(mk_request_worker(mk_websocket_request(s)), MK_LOG_INFO, "sockets: filled with %llu",
+                  (unsigned long long)n);
+}
+
+static void send_parts(struct mk_websocket *s, mk_str words)
+{
+    while (words.len) {
+        mk_str word = mk_str_word(&words);
+        (void)mk_websocket_send_part(s, MK_WEBSOCKET_TEXT, word, words.len == 0);
+        if (words.len && mk_websocket_send(s, MK_WEBSOCKET_TEXT, word) != -EBUSY)
+            mk_websocket_drop(s);
+    }
+}
+
+static void send_to_all(struct mk_websocket *s, mk_str text)
+{
+    struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
+    for (struct member *at = world_of(s)->first; m && at; at = at->next)
+        (void)mk_websocket_send_message(at->socket, m);
+    mk_websocket_message_drop(m);
+}
+
+static void obey(struct member *m, mk_str words)
+{
+    struct mk_websocket *s = m->socket;
+    mk_str what = mk_str_word(&words);
+    words = mk_str_trim(words);
+    if (mk_str_eq(what, MK_STR("/close"))) {
+        unsigned code = (unsigned)number(&words);
+        if (mk_websocket_close(s, code, mk_str_trim(words)))
+            say(s, "no");
+        else if (mk_websocket_close(s, 1000, MK_ABSENT) != -EALREADY ||
+                 mk_websocket_send(s, MK_WEBSOCKET_TEXT, what) != -ESHUTDOWN || mk_websocket_is_open(s))
+            mk_websocket_drop(s);
+    } else if (mk_str_eq(what, MK_STR("/drop")))
+        mk_websocket_drop(s);
+    else if (mk_str_eq(what, MK_STR("/ping")))
+        say(s, "ping %d", mk_websocket_ping(s, words));
+    else if (mk_str_eq(what, MK_STR("/pause")))
+        pause_it(m, (uint32_t)number(&words));
+    else if (mk_str_eq(what, MK_STR("/parts")))
+        send_parts(s, words);
+    else if (mk_str_eq(what, MK_STR("/fill")))
+        fill(s, number(&words));
+    else if (mk_str_eq(what, MK_STR("/all")))
+        send_to_all(s, words);
+    else if (mk_str_eq(what, MK_STR("/about")))
+        say(s, "%.*s", MK_STR_ARG(mk_websocket_subprotocol(s)));
+}
+
+static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
+{
+    if (kind == MK_WEBSOCKET_TEXT && mk_str_starts(data, MK_STR("/")))
+        obey(ctx, data);
+    else if (mk_websocket_send(s, kind, data)) /* from here an answer is always accepted */
+        mk_websocket_drop(s);
+}
+
+static void on_room(void *ctx, struct mk_websocket *s)
+{
+    (void)ctx;
+    say(s, "room");
+}
+
+static void on_pong(void *ctx, struct mk_websocket *s, mk_str data)
+{
+    (void)ctx;
+    say(s, "pong %.*s", MK_STR_ARG(data));
+}
+
+static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
+{
+    struct member *m = ctx, **at = &world_of(s)->first;
+    while (*at != m)
+        at = &(*at)->next;
+    *at = m->next;
+    mk_worker_log(mk_request_worker(mk_websocket_request(s)), MK_LOG_INFO, "sockets: closed %u %.*s", code,
+                  MK_STR_ARG(reason));
+    if (mk_websocket_send(s, MK_WEBSOCKET_TEXT, reason) != -ESHUTDOWN)
+        mk_worker_log(mk_request_worker(mk_websocket_request(s)), MK_LOG_ERROR, "sockets: it is not over");
+    mk_websocket_drop(s);
+    mk_alarm_free(m->alarm);
+    mk_mem_free(m);
+}
+
+static enum mk_verdict open_it(struct mk_request *request, struct mk_response *response,
+                               const struct mk_websocket_options *options)
+{
+    struct world *world = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
+    struct member *m = mk_mem_zalloc(1, sizeof *m);
+    if (!m)
+        return MK_REFUSE;
+    m->alarm = mk_alarm_new(mk_request_worker(request), on_over, m);
+    int e = mk_websocket_open(request, response, options, m, &m->socket);
+    if (e) {
+        mk_alarm_free(m->alarm);
+        mk_mem_free(m);
+        return e == -EINVAL ? MK_NEXT : MK_REFUSE;
+    }
+    m->next = world->first;
+    world->first = m;
+    return MK_DONE;
+}
+
+static const struct mk_websocket_ops ops = {
+    .on_message = on_message, .on_room = on_room, .on_pong = on_pong, .on_close = on_close};
+
+static const struct mk_websocket_options
+    echo = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .subprotocols = "chat, other", .message_max = 32 << 20,
+            .queue_max = 1 << 20},
+    packed = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .flags = MK_WEBSOCKET_COMPRESS, .message_max = 4 << 20},
+    context = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,
+               .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 4 << 20,
+               .ping_ms = 300},
+    small = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,       .message_max = 1000,
+             .frame_max = 500,          .queue_max = 4096, .flags = MK_WEBSOCKET_COMPRESS},
+    hasty = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .ping_ms = 300, .close_ms = 300, .queue_max = 64 << 20},
+    guarded = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .origins = "same https:*.example.org"};
+
+#define HANDLER(what)                                                                                        \
+    static enum mk_verdict open_##what(struct mk_request *request, struct mk_response *response, void *data) \
+    {                                                                                                        \
+        (void)data;                                                                                          \
+        return open_it(request, response, &what);                                                            \
+    }                                                                                                        \
+    static const struct mk_handler what##_handler = {                                                        \
+        .name = "socket-" #what, .methods = MK_METHOD_BIT(MK_METHOD_GET), .handle = open_##what};
+HANDLER(echo)
+HANDLER(packed)
+HANDLER(context)
+HANDLER(small)
+HANDLER(hasty)
+HANDLER(guarded)
+
+static int worker_start(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(sockets), mk_mem_zalloc(1, sizeof(struct world)));
+    return 0;
+}
+
+static void worker_stop(struct mk_worker *worker, void *data)
+{
+    struct world *world = mk_worker_data(worker, &MK_PLUGIN_OF(sockets));
+    (void)data;
+    if (world->first)
+        mk_worker_log(worker, MK_LOG_ERROR, "sockets: one was not closed");
+    mk_mem_free(world);
+}
+
+static const char *const needs[] = {"websocket", NULL};
+
+MK_PLUGIN(sockets) = {
+    MK_PLUGIN_HEAD,
+    .name = "sockets",
+    .handlers = (const struct mk_handler *const[]){&echo_handler, &packed_handler, &context_handler,
+                                                   &small_handler, &hasty_handler, &guarded_handler, NULL},
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .needs = needs,
+};
