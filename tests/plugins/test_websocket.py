@@ -7,9 +7,10 @@ import struct
 import threading
 
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import connect
 
+import manual
 from monkey import PROGRAM, ROOT
 from wsframes import (BINARY, CLOSE, CONTINUATION, FIN, HANDSHAKE, OFFER, PING, PONG, RSV1, TEXT, Peer, closing, deflate, frame, inflate)
 
@@ -358,6 +359,17 @@ def test_a_client_that_goes(server, how):
 
 def test_a_server_that_ends_closes_every_socket(monkey, site):
     prepare(monkey, site)
+
+
+def test_the_chat_of_the_guide(monkey, tmp_path):
+    manual.build_chat(tmp_path)
+    server = monkey(plugins=[tmp_path / "monkey-chat.so"], workers=1, sections="[ROUTES]\n    /chat  chat\n")
+    with dial(server, "/chat", compression="deflate") as a, dial(server, "/chat", origin=server.url) as b:
+        for ws in (a, b):
+            ws.send("hello")
+            assert [a.recv(), b.recv()] == ["hello", "hello"]
+    with pytest.raises(InvalidStatus):
+        dial(server, "/chat", origin="http://example.org")
 
 
 def test_a_message_beyond_the_limit(server):
