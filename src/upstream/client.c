@@ -7,6 +7,7 @@
 #include "upstream/client_receive.h"
 #include "upstream/client_send.h"
 #include "upstream/client_state.h"
+#include "upstream/link_type.h"
 #include "upstream/pool.h"
 
 /* ---- Going on ---- */
@@ -186,7 +187,7 @@ struct mk_client *mk_client_start(struct mk_worker *w, const struct mk_client_re
         return c;
     }
     mk_pool_count_request(c->to, w);
-    if (go_on(c))
+    if (!mk_link_put_off(c->link) && go_on(c))
         mk_client_clock_defer(c);
     return c;
 }

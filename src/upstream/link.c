@@ -81,6 +81,14 @@ int mk_link_state(const struct mk_link *l)
     return l->channel->state == MK_CHANNEL_OPEN ? 0 : -EAGAIN;
 }
 
+bool mk_link_put_off(struct mk_link *l)
+{
+    bool is_kept = l->was_kept && mk_link_state(l) == 0;
+    if (is_kept)
+        mk_pool_notify(l->group->pool, l);
+    return is_kept;
+}
+
 ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)
 {
     int e = mk_link_state(l);

@@ -25,4 +25,9 @@ struct mk_link {
     bool is_check; /* of a server's health, whatever is known of it */
 };
 
+/* Is it a kept connection? Then on_ready is called at the end of the turn: what is sent then leaves with what
+ * the other requests of the turn send, and the servers behind work on all of it at once. A new connection has
+ * woken its server already. */
+bool mk_link_put_off(struct mk_link *l);
+
 #endif

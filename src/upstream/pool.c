@@ -397,14 +397,18 @@ void mk_pool_notify(struct mk_pool *p, struct mk_link *l)
     mk_turn_end_set(p->end);
 }
 
+/* Those that are added meanwhile have their turn with the end of the next one. */
 static void on_turn_end(void *ctx)
 {
     struct mk_pool *p = ctx;
-    while (!mk_list_empty(&p->changed)) {
+    struct mk_list end;
+    mk_list_add_last(&p->changed, &end);
+    while (p->changed.next != &end) {
         struct mk_link *l = MK_LIST_ENTRY(p->changed.next, struct mk_link, changed);
         mk_list_remove(&l->changed);
         l->on_ready(l->ctx, MK_WRITABLE);
     }
+    mk_list_remove(&end);
 }
 
 /* ---- The sweep ---- */

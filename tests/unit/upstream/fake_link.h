@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "unit/test.h"
+bool mk_link_put_off(struct mk_link *l);
 void mk_pool_count_request(struct mk_upstream *u, struct mk_worker *w);
 bool mk_pool_may_retry(struct mk_upstream *u, struct mk_worker *w);
 
@@ -30,7 +31,8 @@ struct mk_link {
     /* What became of it. */
     bool is_taken, is_given;
     enum mk_link_end how;
-    bool has_ended; /* mk_link_end() was called */
+    bool has_ended;  /* mk_link_end() was called */
+    bool is_put_off; /* until the turn ends */
     unsigned n_answered, n_reads, n_writes;
     size_t arrived, at, taken;
     struct mk_buf out;
@@ -149,11 +151,25 @@ static inline void fake_pass(uint64_t ms)
     fake.alarm.on_due(fake.alarm.ctx);
 }
 
+static inline bool fake_send_put_off(void)
+{
+    bool has_any = false;
+    for (unsigned i = 0; i < fake.n_taken; i++) {
+        struct mk_link *l = &fake.links[i];
+        has_any |= l->is_put_off;
+        if (l->is_put_off)
+            fake_happen(l, MK_WRITABLE);
+        l->is_put_off = false;
+    }
+    return has_any;
+}
+
 /* True: there was something to do. */
 static inline bool fake_end_turn(void)
 {
+    bool has_any = fake_send_put_off();
     if (!fake.end.is_set)
-        return false;
+        return has_any;
     fake.end.is_set = false;
     fake.end.on_end(fake.end.ctx);
     return true;
@@ -182,6 +198,12 @@ int mk_link_state(const struct mk_link *l)
 {
     assert_true(l->is_taken && !l->is_given);
     return l->state;
+}
+
+bool mk_link_put_off(struct mk_link *l)
+{
+    l->is_put_off = l->was_kept && l->state == 0;
+    return l->is_put_off;
 }
 
 ssize_t mk_link_read(struct mk_link *l, char *room, size_t cap)

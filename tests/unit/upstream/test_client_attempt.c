@@ -116,6 +116,74 @@ static void an_exchange_may_be_freed_at_any_time(void **state)
     mk_client_free(NULL);
 }
 
+/* ---- A kept connection: the request leaves at the end of the turn ---- */
+
+static void a_request_over_a_kept_connection_leaves_when_the_turn_ends(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_link *l = add_kept(-EAGAIN);
+    l->in = MK_STR(REPLY);
+    call_send(&call, MK_STR("content"), true);
+    call_start(&call);
+    mk_client_resume(call.client);
+    assert_int_equal(mk_client_head(call.client), -EAGAIN);
+    assert_int_equal(l->n_writes + call.n_pulls, 0);
+    assert_true(fake_end_turn());
+    assert_int_equal(l->n_writes, 1);
+    assert_int_equal(call.n_ready, 0);
+    while (fake_arrive(l, SIZE_MAX))
+        call_settle(&call);
+    assert_int_equal(l->how, MK_LINK_KEEP);
+    expect_reply(&call);
+}
+
+static void its_clock_begins_when_it_is_sent(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    call.ask.limits.response_ms = 100;
+    add_kept(-EAGAIN);
+    call_start(&call);
+    fake_pass(150); /* other requests of the turn took so long */
+    assert_true(fake_end_turn());
+    fake_pass(50);
+    assert_int_equal(call.n_ready, 0);
+    fake_pass(50);
+    call_settle(&call);
+    expect_error(&call, -ETIMEDOUT);
+}
+
+static void it_may_be_cancelled_before_it_leaves(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_link *l = add_kept(-EAGAIN);
+    call_start(&call);
+    call_fini(&call);
+    assert_int_equal(l->n_writes, 0);
+    assert_int_equal(l->how, MK_LINK_CLOSE);
+}
+
+static void what_happens_to_the_connection_meanwhile_is_not_lost(void **state)
+{
+    struct call call;
+    (void)state;
+    begin(&call);
+    struct mk_link *l = add_kept(0), *fresh = fake_add(MK_STR(REPLY), -EAGAIN);
+    fresh->is_gradual = true;
+    call_start(&call);
+    assert_true(fake_arrive(l, 1)); /* its server ends it */
+    call_settle(&call);
+    assert_int_equal(l->how, MK_LINK_CLOSE);
+    while (fake_arrive(fresh, SIZE_MAX))
+        call_settle(&call);
+    expect_reply(&call);
+}
+
 /* ---- A kept connection that its server closed ---- */
 
 static void check_stale(int in_end)
@@ -249,9 +317,13 @@ static void check_unsafe(int in_end, unsigned n_taken)
         l->arrived = 1; /* it was closed before */
     fake_add(MK_STR(REPLY), -EAGAIN);
     call_start(&call);
+    assert_int_equal(fake.n_taken, 1); /* others send with it, at the end of the turn */
+    assert_true(fake_end_turn());
     assert_int_equal(fake.n_taken, n_taken);
     assert_int_equal(l->out.len == 0, n_taken == 2);
     if (n_taken == 2) {
+        fake_announce(call_link());
+        call_settle(&call);
         assert_int_equal(l->how, MK_LINK_CLOSE);
         expect_reply(&call);
         return;
@@ -525,6 +597,10 @@ int main(void)
         cmocka_unit_test(a_connection_may_take_its_time),
         cmocka_unit_test(why_there_is_no_connection_is_handed_on),
         cmocka_unit_test(an_exchange_may_be_freed_at_any_time),
+        cmocka_unit_test(a_request_over_a_kept_connection_leaves_when_the_turn_ends),
+        cmocka_unit_test(its_clock_begins_when_it_is_sent),
+        cmocka_unit_test(it_may_be_cancelled_before_it_leaves),
+        cmocka_unit_test(what_happens_to_the_connection_meanwhile_is_not_lost),
         cmocka_unit_test(a_stale_connection_is_replaced),
         cmocka_unit_test(a_stale_connection_shows_when_it_is_written_to),
         cmocka_unit_test(the_new_connection_is_not_replaced),

@@ -55,6 +55,89 @@ static void bytes_go_both_ways(void **state)
     assert_int_equal(info_of(0).open + info_of(1).open, 0);
 }
 
+/* Makes `n` connections of exchanges that were complete. */
+static void keep_connections(unsigned n)
+{
+    struct told told;
+    struct mk_link *links[4];
+    assert_true(n <= MK_LEN(links));
+    for (unsigned i = 0; i < n; i++) {
+        links[i] = take(&told);
+        until_open(links[i]);
+        assert_false(mk_link_put_off(links[i])); /* it is new */
+    }
+    for (unsigned i = 0; i < n; i++)
+        mk_link_give(links[i], MK_LINK_KEEP);
+}
+
+static char order[8];
+
+static void note_order(void *ctx, unsigned which)
+{
+    struct told *t = ctx;
+    order[strlen(order)] = (char)('a' + t->n);
+    t->which |= which;
+}
+
+static struct mk_link *put_off(struct told *t, unsigned n)
+{
+    struct mk_link_wish wish = {.server = -1};
+    *t = (struct told){.n = n};
+    struct mk_link *l = mk_link_take(&worker, &upstream, &wish, note_order, t);
+    assert_non_null(l);
+    assert_true(mk_link_put_off(l));
+    return l;
+}
+
+static void those_that_were_put_off_are_told_in_order_when_the_turn_ends(void **state)
+{
+    struct told told[4];
+    struct mk_link *links[4];
+    (void)state;
+    begin_pool();
+    memset(order, 0, sizeof order);
+    keep_connections(4);
+    for (unsigned i = 0; i < 4; i++)
+        links[i] = put_off(&told[i], i);
+    mk_link_give(links[1], MK_LINK_CLOSE);
+    assert_string_equal(order, "");
+    turn(&worker);
+    assert_string_equal(order, "acd");
+    assert_int_equal(told[0].which, MK_WRITABLE);
+    turn(&worker);
+    assert_string_equal(order, "acd"); /* once */
+    mk_link_give(links[0], MK_LINK_CLOSE);
+    mk_link_give(links[2], MK_LINK_CLOSE);
+    mk_link_give(links[3], MK_LINK_CLOSE);
+}
+
+static struct mk_link *again;
+
+static void put_off_again(void *ctx, unsigned which)
+{
+    struct told *t = ctx;
+    t->n++;
+    t->which |= which;
+    assert_true(mk_link_put_off(again));
+}
+
+/* A callback that always has more to send does not keep the others from their turn. */
+static void what_is_put_off_by_one_that_is_told_waits_for_the_next_turn(void **state)
+{
+    struct mk_link_wish wish = {.server = -1};
+    struct told told = {0};
+    (void)state;
+    begin_pool();
+    keep_connections(2); /* one to each server */
+    again = mk_link_take(&worker, &upstream, &wish, put_off_again, &told);
+    assert_true(mk_link_put_off(again));
+    for (unsigned i = 1; i < 4; i++) {
+        turn(&worker);
+        assert_int_equal(told.n, i);
+    }
+    mk_link_give(again, MK_LINK_CLOSE);
+}
+
 /* Of TLS: what was read last, and whether there is more that no event will tell of. */
 static unsigned n_held;
 
@@ -496,6 +579,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(bytes_go_both_ways, start, stop),
+        cmocka_unit_test_setup_teardown(those_that_were_put_off_are_told_in_order_when_the_turn_ends, start,
+                                        stop),
+        cmocka_unit_test_setup_teardown(what_is_put_off_by_one_that_is_told_waits_for_the_next_turn, start,
+                                        stop),
         cmocka_unit_test_setup_teardown(what_tls_holds_is_read_without_an_event, start, stop),
         cmocka_unit_test_setup_teardown(a_handshake_goes_on_with_what_tls_holds, start, stop),
         cmocka_unit_test_setup_teardown(what_is_clean_is_used_again, start, stop),
