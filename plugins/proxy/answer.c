@@ -91,8 +91,6 @@ static int add(struct proxy_call *c, mk_str name, mk_str value)
         value = rewrite_cookie(c, value);
     else if (is_name(name, MK_STR("Sec-WebSocket-Accept")))
         return 0; /* the server makes its own for a tunnel */
-    else if (is_name(name, MK_STR("Date")) || is_name(name, MK_STR("Server")))
-        return mk_response_add(c->response, name, value); /* a second line replaces the first */
     return mk_response_add_static(c->response, name, value);
 }
 

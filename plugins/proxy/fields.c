@@ -10,6 +10,7 @@ enum { ADDED = 8, ADDRESS_MAX = 64, KEY_BYTES = 16 };
 struct list {
     struct mk_request *request;
     const struct proxy_route *route;
+    mk_str host; /* that the client asked for */
     struct mk_field_line *at;
     size_t n;
     struct mk_buf text;
@@ -95,6 +96,8 @@ static mk_str since(const struct list *l, size_t from)
 static void write_former(struct list *l, mk_str name)
 {
     mk_str other, value;
+    if (!mk_request_field(l->request, name).p)
+        return;
     for (size_t i = 0; mk_request_field_at(l->request, i, &other, &value); i++)
         if (mk_str_eq_nocase(other, name)) {
             mk_buf_add(&l->text, value);
@@ -102,10 +105,10 @@ static void write_former(struct list *l, mk_str name)
         }
 }
 
-static mk_str host_of(const struct list *l)
+static mk_str host_of(const struct mk_request *request)
 {
-    mk_str host = mk_request_field(l->request, MK_STR("Host"));
-    return host.p ? host : mk_request_host(l->request);
+    mk_str host = mk_request_field(request, MK_STR("Host"));
+    return host.p ? host : mk_request_host(request);
 }
 
 /* RFC 7239: an IPv6 address is in quotes and brackets. */
@@ -120,7 +123,7 @@ static void write_node(struct mk_buf *out, mk_str address)
 static void add_forwarded(struct list *l, mk_str address)
 {
     bool appends = l->route->forwarded == PROXY_FORWARDED_APPEND;
-    mk_str host = host_of(l), scheme = mk_request_scheme(l->request);
+    mk_str host = l->host, scheme = mk_request_scheme(l->request);
     size_t from = l->text.len;
     if (appends)
         write_former(l, MK_STR("X-Forwarded-For"));
@@ -186,7 +189,7 @@ static void add_clients(struct list *l)
 /* Everything that may be written is bounded by what the client sent. */
 static bool make_room(struct list *l, mk_str address)
 {
-    size_t n = ADDED, text = 256 + 4 * ADDRESS_MAX + 2 * host_of(l).len + 2 * address.len;
+    size_t n = ADDED, text = 256 + 4 * ADDRESS_MAX + 2 * l->host.len + 2 * address.len;
     mk_str name, value;
     for (size_t i = 0; mk_request_field_at(l->request, i, &name, &value); i++) {
         n++;
@@ -199,11 +202,11 @@ static bool make_room(struct list *l, mk_str address)
 int proxy_fields_make(struct mk_request *request, const struct proxy_route *route, struct mk_field_line **out,
                       size_t *n)
 {
-    struct list l = {.request = request, .route = route};
+    struct list l = {.request = request, .route = route, .host = host_of(request)};
     mk_str address = mk_request_peer(request);
     if (!make_room(&l, address))
         return -ENOMEM;
-    mk_str host = route->host.p ? route->host : host_of(&l);
+    mk_str host = route->host.p ? route->host : l.host;
     add(&l, MK_STR("Host"), host.p ? host : route->authority);
     add_clients(&l);
     if (route->forwarded != PROXY_FORWARDED_OFF)

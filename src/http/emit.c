@@ -28,7 +28,7 @@ void mk_emit_status(struct mk_buf *out, unsigned status)
 void mk_emit_field(struct mk_buf *out, mk_str name, mk_str value)
 {
     size_t len = name.len + value.len + 4;
-    if (!mk_buf_reserve(out, len))
+    if (MK_UNLIKELY(out->failed || out->cap - out->len < len) && !mk_buf_reserve(out, len))
         return;
     char *at = put(out->p + out->len, name);
     at = put(at, MK_STR(": "));

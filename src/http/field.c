@@ -69,46 +69,85 @@ static const mk_str names[MK_FIELD_IDS] = {
     [MK_FIELD_X_FORWARDED_PROTO] = MK_STR_INIT("X-Forwarded-Proto"),
 };
 
-enum { LEN_MAX = 24, SAME_LEN_MAX = 8 };
+/* Where the id of a name is: its length, its first and its last letter tell all names apart. When a name is
+ * added that shares a place, the compiler says so: choose other factors. */
+enum { LEN_MAX = 24, PLACES = 256 };
+#define PLACE_OF(len, first, last)  ((uint8_t)((len)*21u + (unsigned)(first) + (unsigned)(last)*11u))
+#define PLACE(len, first, last, id) [PLACE_OF(len, first, last)] = (id)
 
-/* All names of one length, those that requests carry first; a 0 ends them. */
-static const uint8_t by_len[LEN_MAX + 1][SAME_LEN_MAX] = {
-    [2] = {MK_FIELD_TE},
-    [3] = {MK_FIELD_VIA, MK_FIELD_AGE},
-    [4] = {MK_FIELD_HOST, MK_FIELD_DATE, MK_FIELD_ETAG, MK_FIELD_VARY, MK_FIELD_LINK},
-    [5] = {MK_FIELD_RANGE, MK_FIELD_ALLOW},
-    [6] = {MK_FIELD_ACCEPT, MK_FIELD_COOKIE, MK_FIELD_ORIGIN, MK_FIELD_EXPECT, MK_FIELD_PRAGMA,
-           MK_FIELD_SERVER, MK_FIELD_STATUS},
-    [7] = {MK_FIELD_REFERER, MK_FIELD_UPGRADE, MK_FIELD_TRAILER, MK_FIELD_EXPIRES},
-    [8] = {MK_FIELD_PRIORITY, MK_FIELD_IF_RANGE, MK_FIELD_IF_MATCH, MK_FIELD_LOCATION},
-    [9] = {MK_FIELD_FORWARDED},
-    [10] = {MK_FIELD_CONNECTION, MK_FIELD_USER_AGENT, MK_FIELD_KEEP_ALIVE, MK_FIELD_SET_COOKIE},
-    [11] = {MK_FIELD_RETRY_AFTER},
-    [12] = {MK_FIELD_CONTENT_TYPE, MK_FIELD_MAX_FORWARDS},
-    [13] = {MK_FIELD_CACHE_CONTROL, MK_FIELD_IF_NONE_MATCH, MK_FIELD_AUTHORIZATION, MK_FIELD_LAST_MODIFIED,
-            MK_FIELD_CONTENT_RANGE, MK_FIELD_ACCEPT_RANGES},
-    [14] = {MK_FIELD_CONTENT_LENGTH, MK_FIELD_HTTP2_SETTINGS},
-    [15] = {MK_FIELD_ACCEPT_ENCODING, MK_FIELD_ACCEPT_LANGUAGE, MK_FIELD_X_FORWARDED_FOR},
-    [16] = {MK_FIELD_X_FORWARDED_HOST, MK_FIELD_CONTENT_ENCODING, MK_FIELD_CONTENT_LANGUAGE,
-            MK_FIELD_CONTENT_LOCATION, MK_FIELD_WWW_AUTHENTICATE, MK_FIELD_PROXY_CONNECTION},
-    [17] = {MK_FIELD_X_FORWARDED_PROTO, MK_FIELD_IF_MODIFIED_SINCE, MK_FIELD_TRANSFER_ENCODING,
-            MK_FIELD_SEC_WEBSOCKET_KEY},
-    [18] = {MK_FIELD_PROXY_AUTHENTICATE},
-    [19] = {MK_FIELD_IF_UNMODIFIED_SINCE, MK_FIELD_PROXY_AUTHORIZATION, MK_FIELD_CONTENT_DISPOSITION},
-    [20] = {MK_FIELD_SEC_WEBSOCKET_ACCEPT},
-    [21] = {MK_FIELD_SEC_WEBSOCKET_VERSION},
-    [22] = {MK_FIELD_SEC_WEBSOCKET_PROTOCOL},
-    [24] = {MK_FIELD_SEC_WEBSOCKET_EXTENSIONS},
+static const uint8_t ids[PLACES] = {
+    PLACE(6, 'a', 't', MK_FIELD_ACCEPT),
+    PLACE(15, 'a', 'g', MK_FIELD_ACCEPT_ENCODING),
+    PLACE(15, 'a', 'e', MK_FIELD_ACCEPT_LANGUAGE),
+    PLACE(13, 'a', 's', MK_FIELD_ACCEPT_RANGES),
+    PLACE(3, 'a', 'e', MK_FIELD_AGE),
+    PLACE(5, 'a', 'w', MK_FIELD_ALLOW),
+    PLACE(13, 'a', 'n', MK_FIELD_AUTHORIZATION),
+    PLACE(13, 'c', 'l', MK_FIELD_CACHE_CONTROL),
+    PLACE(10, 'c', 'n', MK_FIELD_CONNECTION),
+    PLACE(19, 'c', 'n', MK_FIELD_CONTENT_DISPOSITION),
+    PLACE(16, 'c', 'g', MK_FIELD_CONTENT_ENCODING),
+    PLACE(16, 'c', 'e', MK_FIELD_CONTENT_LANGUAGE),
+    PLACE(14, 'c', 'h', MK_FIELD_CONTENT_LENGTH),
+    PLACE(16, 'c', 'n', MK_FIELD_CONTENT_LOCATION),
+    PLACE(13, 'c', 'e', MK_FIELD_CONTENT_RANGE),
+    PLACE(12, 'c', 'e', MK_FIELD_CONTENT_TYPE),
+    PLACE(6, 'c', 'e', MK_FIELD_COOKIE),
+    PLACE(4, 'd', 'e', MK_FIELD_DATE),
+    PLACE(4, 'e', 'g', MK_FIELD_ETAG),
+    PLACE(6, 'e', 't', MK_FIELD_EXPECT),
+    PLACE(7, 'e', 's', MK_FIELD_EXPIRES),
+    PLACE(9, 'f', 'd', MK_FIELD_FORWARDED),
+    PLACE(4, 'h', 't', MK_FIELD_HOST),
+    PLACE(14, 'h', 's', MK_FIELD_HTTP2_SETTINGS),
+    PLACE(8, 'i', 'h', MK_FIELD_IF_MATCH),
+    PLACE(17, 'i', 'e', MK_FIELD_IF_MODIFIED_SINCE),
+    PLACE(13, 'i', 'h', MK_FIELD_IF_NONE_MATCH),
+    PLACE(8, 'i', 'e', MK_FIELD_IF_RANGE),
+    PLACE(19, 'i', 'e', MK_FIELD_IF_UNMODIFIED_SINCE),
+    PLACE(10, 'k', 'e', MK_FIELD_KEEP_ALIVE),
+    PLACE(13, 'l', 'd', MK_FIELD_LAST_MODIFIED),
+    PLACE(4, 'l', 'k', MK_FIELD_LINK),
+    PLACE(8, 'l', 'n', MK_FIELD_LOCATION),
+    PLACE(12, 'm', 's', MK_FIELD_MAX_FORWARDS),
+    PLACE(6, 'o', 'n', MK_FIELD_ORIGIN),
+    PLACE(6, 'p', 'a', MK_FIELD_PRAGMA),
+    PLACE(8, 'p', 'y', MK_FIELD_PRIORITY),
+    PLACE(18, 'p', 'e', MK_FIELD_PROXY_AUTHENTICATE),
+    PLACE(19, 'p', 'n', MK_FIELD_PROXY_AUTHORIZATION),
+    PLACE(16, 'p', 'n', MK_FIELD_PROXY_CONNECTION),
+    PLACE(5, 'r', 'e', MK_FIELD_RANGE),
+    PLACE(7, 'r', 'r', MK_FIELD_REFERER),
+    PLACE(11, 'r', 'r', MK_FIELD_RETRY_AFTER),
+    PLACE(20, 's', 't', MK_FIELD_SEC_WEBSOCKET_ACCEPT),
+    PLACE(24, 's', 's', MK_FIELD_SEC_WEBSOCKET_EXTENSIONS),
+    PLACE(17, 's', 'y', MK_FIELD_SEC_WEBSOCKET_KEY),
+    PLACE(22, 's', 'l', MK_FIELD_SEC_WEBSOCKET_PROTOCOL),
+    PLACE(21, 's', 'n', MK_FIELD_SEC_WEBSOCKET_VERSION),
+    PLACE(6, 's', 'r', MK_FIELD_SERVER),
+    PLACE(10, 's', 'e', MK_FIELD_SET_COOKIE),
+    PLACE(6, 's', 's', MK_FIELD_STATUS),
+    PLACE(2, 't', 'e', MK_FIELD_TE),
+    PLACE(7, 't', 'r', MK_FIELD_TRAILER),
+    PLACE(17, 't', 'g', MK_FIELD_TRANSFER_ENCODING),
+    PLACE(7, 'u', 'e', MK_FIELD_UPGRADE),
+    PLACE(10, 'u', 't', MK_FIELD_USER_AGENT),
+    PLACE(4, 'v', 'y', MK_FIELD_VARY),
+    PLACE(3, 'v', 'a', MK_FIELD_VIA),
+    PLACE(16, 'w', 'e', MK_FIELD_WWW_AUTHENTICATE),
+    PLACE(15, 'x', 'r', MK_FIELD_X_FORWARDED_FOR),
+    PLACE(16, 'x', 't', MK_FIELD_X_FORWARDED_HOST),
+    PLACE(17, 'x', 'o', MK_FIELD_X_FORWARDED_PROTO),
 };
 
 enum mk_field_id mk_field_find_id(mk_str name)
 {
-    if (name.len > LEN_MAX)
+    if (name.len < 2 || name.len > LEN_MAX)
         return MK_FIELD_OTHER;
-    for (const uint8_t *id = by_len[name.len]; *id; id++)
-        if (mk_scan_is_name(name.p, names[*id].p, name.len))
-            return (enum mk_field_id) * id;
-    return MK_FIELD_OTHER;
+    unsigned first = (unsigned char)name.p[0] | 0x20u, last = (unsigned char)name.p[name.len - 1] | 0x20u;
+    unsigned id = ids[PLACE_OF(name.len, first, last)];
+    bool is_it = names[id].len == name.len && mk_scan_is_name(name.p, names[id].p, name.len);
+    return is_it ? (enum mk_field_id)id : MK_FIELD_OTHER;
 }
 
 void mk_fields_init(struct mk_fields *fields, struct mk_field *at)
@@ -185,5 +224,5 @@ bool mk_is_token(mk_str s)
 
 bool mk_is_field_value(mk_str s)
 {
-    return s.len == 0 || mk_scan_value(s.p, s.p + s.len) == s.p + s.len;
+    return s.len == 0 || mk_scan_is_plain(s) || mk_scan_value(s.p, s.p + s.len) == s.p + s.len;
 }

@@ -195,18 +195,46 @@ static inline bool split_line(mk_str line, struct mk_field *f)
     return true;
 }
 
+static bool has_valid_name(const struct mk_field *f)
+{
+    return f->id != MK_FIELD_OTHER || mk_is_token(f->name); /* those that we know are tokens */
+}
+
+static const char *take_field(struct reading *r, struct mk_field f)
+{
+    const char *wrong = r->request.cgi ? read_cgi_field(r, f.id, f.value) : read_http_field(r, f.id, f.value);
+    r->seen |= bit(f.id);
+    return wrong ? wrong : add_field(r, f);
+}
+
 static const char *read_field(struct reading *r, mk_str line)
 {
     struct mk_field f;
     if (!split_line(line, &f))
         return "a line without a colon";
-    if (f.id == MK_FIELD_OTHER && !mk_is_token(f.name)) /* those that we know are tokens */
+    if (!has_valid_name(&f))
         return "an invalid field name";
     if (!mk_is_field_value(f.value))
         return "a control character";
-    const char *wrong = r->request.cgi ? read_cgi_field(r, f.id, f.value) : read_http_field(r, f.id, f.value);
-    r->seen |= bit(f.id);
-    return wrong ? wrong : add_field(r, f);
+    return take_field(r, f);
+}
+
+/* A field whose line is as it should be, in one pass. False: the line is the last, or wrong, or none of HTTP,
+ * and has to be looked at more closely. */
+static inline bool cut_field(mk_str *text, mk_str *line, struct mk_field *f)
+{
+    const char *at = text->p, *end = at + text->len, *colon = mk_scan_find(at, end, ':');
+    const char *stop = colon < end ? mk_scan_value(colon + 1, end) : end;
+    if (end - stop < 2 || stop[0] != '\r' || stop[1] != '\n')
+        return false;
+    f->name = mk_str_of(at, (size_t)(colon - at));
+    f->id = (uint8_t)mk_field_find_id(f->name);
+    if (!has_valid_name(f))
+        return false;
+    f->value = mk_scan_trim(colon + 1, stop);
+    *line = mk_str_of(at, (size_t)(stop - at));
+    *text = mk_str_of(stop + 2, (size_t)(end - stop) - 2);
+    return true;
 }
 
 /* ---- What it all means ---- */
@@ -311,6 +339,11 @@ const char *mk_reply_head_parse(struct mk_reply_head *h, mk_str text, unsigned f
     mk_fields_init(&h->fields, room);
     const char *wrong = read_first_line(&r, &text);
     while (!wrong) {
+        struct mk_field f;
+        if (cut_field(&text, &h->where, &f)) {
+            wrong = take_field(&r, f);
+            continue;
+        }
         h->where = cut_line(&text, request.cgi);
         if (!h->where.p)
             return "a line of the head does not end with CRLF";

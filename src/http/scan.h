@@ -66,13 +66,30 @@ static inline unsigned mk_scan_before(uint64_t marks)
     return 0; /* the marks behind the first may be wrong there: the caller goes on byte by byte */
 }
 
+/* Marks control characters: all that is not of MK_SCAN_VALUE, and tabs. */
+static inline uint64_t mk_scan_controls(uint64_t word)
+{
+    uint64_t low = word - MK_SCAN_EACH(0x20), delete = (word ^ MK_SCAN_EACH(0x7f)) - MK_SCAN_EACH(1);
+    return (low | delete) & ~word & MK_SCAN_EACH(0x80);
+}
+
+/* Is it text of at least eight bytes without a control character? The last word overlaps the one before it
+ * where the length is no multiple. False decides nothing. */
+static inline bool mk_scan_is_plain(mk_str s)
+{
+    if (s.len < 8)
+        return false;
+    for (size_t i = 0; i + 8 < s.len; i += 8)
+        if (mk_scan_controls(mk_scan_load(s.p + i)))
+            return false;
+    return !mk_scan_controls(mk_scan_load(s.p + s.len - 8));
+}
+
 /* The end of the run of MK_SCAN_VALUE characters that begins at `at`. */
 static inline const char *mk_scan_value(const char *at, const char *end)
 {
     for (; end - at >= 8; at += 8) {
-        uint64_t word = mk_scan_load(at);
-        uint64_t low = word - MK_SCAN_EACH(0x20), delete = (word ^ MK_SCAN_EACH(0x7f)) - MK_SCAN_EACH(1);
-        uint64_t marks = (low | delete) & ~word & MK_SCAN_EACH(0x80);
+        uint64_t marks = mk_scan_controls(mk_scan_load(at));
         if (!marks)
             continue;
         at += mk_scan_before(marks);

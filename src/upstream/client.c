@@ -106,21 +106,26 @@ static void on_due(void *ctx)
 
 /* ---- The beginning ---- */
 
+enum { AROUND_HEAD = 128 }; /* what wires usually add to all of it */
+
 /* No wire adds more than 8 bytes to a field. */
-static bool is_too_long(const struct mk_client_request *ask)
+static size_t head_len(const struct mk_client_request *ask)
 {
     size_t len = ask->method.len + ask->target.len + ask->upgrade.len;
     for (size_t i = 0; i < ask->n_fields && len < MK_CLIENT_SEND_HEAD_MAX; i++)
         len += ask->fields[i].name.len + ask->fields[i].value.len + 8;
-    return len >= MK_CLIENT_SEND_HEAD_MAX;
+    return len;
 }
 
 static mk_err write_request(struct mk_client *c, const struct mk_client_request *ask)
 {
     c->out = mk_buf_growing(MK_CLIENT_SEND_BUFFER_MAX);
+    size_t len = head_len(ask);
     c->problem = "its head is too long";
-    if (is_too_long(ask))
+    if (len >= MK_CLIENT_SEND_HEAD_MAX)
         return -E2BIG;
+    if (!mk_buf_reserve(&c->out, len + AROUND_HEAD))
+        return -ENOMEM;
     c->problem = "its content has a negative length";
     if (ask->length < 0 && ask->length != MK_LENGTH_UNKNOWN)
         return -EINVAL;

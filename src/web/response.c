@@ -140,9 +140,12 @@ int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
 
 int mk_response_add_static(struct mk_response *r, mk_str name, mk_str value)
 {
+    uint8_t own = own_of(mk_field_find_id(name));
     if (r->sealed)
         return -EALREADY;
-    return add_line(r, name, value, own_of(mk_field_find_id(name)));
+    if (own & r->own & (MK_OWN_DATE | MK_OWN_SERVER))
+        return mk_response_set(r, name, value);
+    return add_line(r, name, value, own);
 }
 
 static mk_str find_in(const struct mk_field *fields, unsigned n, mk_str name)
