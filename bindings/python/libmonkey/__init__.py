@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Monkey HTTP server inside of a Python program.
+
+    import libmonkey
+
+    server = libmonkey.Server()
+
+    @server.route("GET /hello")
+    def hello(request, response):
+        return "hello\\n"
+
+    print(server.listen("127.0.0.1:0"))
+    server.run()
+"""
+from .request import Request, Response
+from .server import Error, Server
+
+__all__ = ["Error", "Request", "Response", "Server"]

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of libmonkey.so.1 that the binding calls, as <monkey/server.h> and its neighbours declare them."""
+import ctypes
+import os
+from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_int64, c_size_t, c_ssize_t, c_uint, c_uint32,
+                    c_void_p)
+
+NEXT, DONE, WAIT, REFUSE = range(4)
+LENGTH_UNKNOWN = -1
+
+
+class Str(Structure):
+    """struct mk_str"""
+    _fields_ = [("p", c_void_p), ("len", c_size_t)]
+
+    def bytes(self):
+        """A copy; None if it is absent."""
+        return ctypes.string_at(self.p, self.len) if self.p else None
+
+    def text(self):
+        """A copy; bytes that are not UTF-8 become lone surrogates, as in names of files."""
+        copy = self.bytes()
+        return copy if copy is None else copy.decode("utf-8", "surrogateescape")
+
+
+def as_str(text):
+    """The Str and the bytes that it points into, which must live as long."""
+    data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+    return Str(ctypes.cast(ctypes.c_char_p(data), c_void_p), len(data)), data
+
+
+Handler = CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)
+Log = CFUNCTYPE(None, c_void_p, c_int, Str)
+Pull = CFUNCTYPE(c_ssize_t, c_void_p, c_void_p, c_size_t)
+Close = CFUNCTYPE(None, c_void_p)
+
+
+class Options(Structure):
+    """struct mk_server_options"""
+    _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p)]
+
+
+class SourceOps(Structure):
+    """struct mk_source_ops"""
+    _fields_ = [("pull", Pull), ("close", Close)]
+
+
+DECLARATIONS = {
+    "mk_server_new": (c_void_p, POINTER(Options)),
+    "mk_server_why": (c_char_p, c_void_p),
+    "mk_server_read": (c_int, c_void_p, c_char_p),
+    "mk_server_set": (c_int, c_void_p, c_char_p, c_char_p, c_char_p),
+    "mk_server_add_section": (c_int, c_void_p, c_char_p),
+    "mk_server_add_host": (c_int, c_void_p, c_char_p, c_char_p),
+    "mk_server_add_route": (c_int, c_void_p, c_char_p, Handler, c_void_p),
+    "mk_server_listen": (c_int, c_void_p, c_char_p, POINTER(c_uint)),
+    "mk_server_listen_fd": (c_int, c_void_p, c_int, c_bool),
+    "mk_server_start": (c_int, c_void_p, c_uint),
+    "mk_server_fd": (c_int, c_void_p),
+    "mk_server_step": (c_int, c_void_p),
+    "mk_server_stop": (None, c_void_p, c_uint32),
+    "mk_server_wait": (c_int, c_void_p),
+    "mk_server_free": (None, c_void_p),
+    "mk_request_method_text": (Str, c_void_p),
+    "mk_request_target": (Str, c_void_p),
+    "mk_request_path": (Str, c_void_p),
+    "mk_request_query": (Str, c_void_p),
+    "mk_request_host": (Str, c_void_p),
+    "mk_request_scheme": (Str, c_void_p),
+    "mk_request_peer": (Str, c_void_p),
+    "mk_request_field": (Str, c_void_p, Str),
+    "mk_request_field_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
+    "mk_request_read": (c_ssize_t, c_void_p, c_void_p, c_size_t),
+    "mk_request_resume": (None, c_void_p),
+    "mk_request_follow_client": (None, c_void_p),
+    "mk_request_on_end": (c_int, c_void_p, Close, c_void_p),
+    "mk_response_set_status": (c_int, c_void_p, c_uint),
+    "mk_response_add": (c_int, c_void_p, Str, Str),
+    "mk_response_set": (c_int, c_void_p, Str, Str),
+    "mk_response_set_text": (c_int, c_void_p, Str),
+    "mk_response_set_file": (c_int, c_void_p, c_int, ctypes.c_uint64, ctypes.c_uint64),
+    "mk_response_set_source": (c_int, c_void_p, POINTER(SourceOps), c_void_p, c_int64),
+}
+
+
+def load():
+    """The library, with its functions declared. LIBMONKEY is another file to load."""
+    library = ctypes.CDLL(os.environ.get("LIBMONKEY", "libmonkey.so.1"))
+    for name, (result, *arguments) in DECLARATIONS.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+lib = load()

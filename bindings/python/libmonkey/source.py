@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content that generators make while it is sent: one piece after the other, when the client has room for it."""
+import asyncio
+import ctypes
+import errno
+
+from .api import Close, Pull, SourceOps, lib
+
+
+class Source:
+    """What a generator has yielded and the client has not got yet."""
+
+    def __init__(self, pieces):
+        self._pieces = pieces
+        self._left = b""
+
+    def _more(self):
+        """The next piece; b"" at the end, None if it is not there yet."""
+        for piece in self._pieces:
+            data = piece.encode() if isinstance(piece, str) else bytes(piece)
+            if data:
+                return data
+        return b""
+
+    def pull(self, room, cap):
+        """Writes to the room of the server: how many bytes, or a negated errno value."""
+        if not self._left:
+            self._left = self._more()
+            if self._left is None:
+                self._left = b""
+                return -errno.EAGAIN
+        piece, self._left = self._left[:cap], self._left[cap:]
+        ctypes.memmove(room, piece, len(piece))
+        return len(piece)
+
+    def close(self):
+        """The generator's `finally` runs now."""
+        if hasattr(self._pieces, "close"):
+            self._pieces.close()
+
+
+class AsyncSource(Source):
+    """The same of an asynchronous generator: a task waits for its next piece."""
+
+    def __init__(self, pieces, request, loop):
+        super().__init__(pieces)
+        self._request, self._loop = request, loop
+        self._task = None
+
+    async def _wait(self):
+        try:
+            async for piece in self._pieces:
+                data = piece.encode() if isinstance(piece, str) else bytes(piece)
+                if data:
+                    return data
+            return b""
+        finally:
+            if self._request._pointer is not None:
+                lib.mk_request_resume(self._request._pointer)
+
+    def _more(self):
+        if self._task is None:
+            self._task = self._loop.create_task(self._wait())
+        if not self._task.done():
+            return None
+        task, self._task = self._task, None
+        return task.result()
+
+    def close(self):
+        if self._task:
+            self._task.cancel()
+        if not self._loop.is_closed():
+            self._loop.create_task(self._finish())
+
+    async def _finish(self):
+        if self._task:
+            await asyncio.wait([self._task])
+        await self._pieces.aclose()
+
+
+class Sources:
+    """The open ones of a server, by the number that the library knows them by."""
+
+    def __init__(self, report):
+        self._open, self._last, self._report = {}, 0, report
+        self._ops = SourceOps(Pull(self._pull), Close(self._close))
+
+    def begin(self, response, source):
+        """The response's content comes from this source."""
+        self._last += 1
+        key = self._last
+        self._open[key] = source
+        response._set_source(ctypes.byref(self._ops), key)
+
+    def _pull(self, key, room, cap):
+        try:
+            return self._open[key].pull(room, cap)
+        except BaseException:  # there is nothing above but C
+            self._report()
+            return -errno.EIO
+
+    def _close(self, key):
+        try:
+            self._open.pop(key).close()
+        except BaseException:
+            self._report()
