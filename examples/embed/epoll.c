@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that has a loop of its own: one descriptor stands for the whole server, its timers too. */
+#include <monkey/server.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+static unsigned turns; /* handlers run in the thread of the loop, so they share its data without locks */
+
+static enum mk_verdict tell(struct mk_request *request, struct mk_response *response, void *data)
+{
+    char room[64];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    (void)request, (void)data;
+    mk_buf_addf(&text, "turn %u\n", turns);
+    mk_response_set_text(response, mk_buf_str(&text));
+    return MK_DONE;
+}
+
+static int watch(int loop, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(loop, EPOLL_CTL_ADD, fd, &event);
+}
+
+/* SIGINT and SIGTERM as a descriptor. */
+static int open_signals(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return signalfd(-1, &set, SFD_CLOEXEC);
+}
+
+static int run(struct mk_server *s, int fd)
+{
+    int loop = epoll_create1(EPOLL_CLOEXEC), signals = open_signals(), more = 1;
+    if (watch(loop, fd) || watch(loop, signals))
+        return -1;
+    while (more > 0) {
+        struct epoll_event event;
+        if (epoll_wait(loop, &event, 1, -1) != 1)
+            continue;
+        turns++;
+        if (event.data.fd == signals) {
+            struct signalfd_siginfo info;
+            if (read(signals, &info, sizeof info) == sizeof info)
+                mk_server_stop(s, 5000); /* requests that are open have 5 s to end */
+        } else {
+            more = mk_server_step(s);
+        }
+    }
+    close(signals);
+    close(loop);
+    return more;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned port;
+    int fd = -1;
+    struct mk_server *s = mk_server_new(NULL);
+    if (!mk_server_add_route(s, "GET /turn", tell, NULL) &&
+        !mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port))
+        fd = mk_server_fd(s);
+    if (fd < 0) {
+        fprintf(stderr, "epoll: %s\n", mk_server_why(s));
+        mk_server_free(s);
+        return 1;
+    }
+    printf("http://127.0.0.1:%u/turn\n", port);
+    fflush(stdout);
+    int err = run(s, fd);
+    mk_server_free(s);
+    return err != 0;
+}
