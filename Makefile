@@ -72,8 +72,8 @@ define hold_contest
 	exit $$status
 endef
 
-install: need-server ## install below PREFIX=/usr/local (and DESTDIR): server, plugins, manual, configuration
-	@$(BUILD) $(PRESET) -DCMAKE_INSTALL_PREFIX=$(PREFIX) server pages
+install: need-server ## install below PREFIX=/usr/local (and DESTDIR): server, plugins, library, manual, configuration
+	@$(BUILD) $(PRESET) -DCMAKE_INSTALL_PREFIX=$(PREFIX) server lib pages
 	@cmake --install build/$(PRESET)
 
 install-tools: need-server ## install wr and pace too

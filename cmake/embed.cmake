@@ -1,22 +1,74 @@
 # SPDX-License-Identifier: Apache-2.0
 # mk_embeddable(TARGET PLUGINS...): the library TARGET.so out of the objects of the server, without its processes, and with
 # these plugins. What a library must not do is left out: src/lib/instead has files that take the places of others.
-function(mk_embeddable target)
+# mk_embeddable_static(TARGET PLUGINS...): the same as an archive, with the objects for TLS, HTTP/2 and regular expressions.
+define_property(GLOBAL PROPERTY MK_EMBED_LIBS BRIEF_DOCS "what the archive needs" FULL_DOCS "-")
+include(symbols)
+set(map ${CMAKE_BINARY_DIR}/libmonkey.map)
+set(public_names ${CMAKE_BINARY_DIR}/libmonkey.names)
+
+# Those files, and the list of plugins, are compiled for the target; `variable` gets the objects of the layers.
+function(mk_embeddable_parts target variable)
   file(GLOB instead CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/lib/instead/*.c)
-  add_library(${target} SHARED ${instead})
+  target_sources(${target} PRIVATE ${instead})
   mk_built_in(${target} ${ARGN})
+  target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
   set(replaced "")
   foreach(file IN LISTS instead)
     get_filename_component(stem ${file} NAME_WE)
     list(APPEND replaced ${stem})
   endforeach()
   list(JOIN replaced "|" replaced)
+  set(objects "")
   foreach(layer base os http conf router net web proto setup worker lib)
-    target_sources(${target} PRIVATE $<FILTER:$<TARGET_OBJECTS:mk_${layer}>,EXCLUDE,/\(${replaced}\)\\.c>)
+    list(APPEND objects $<FILTER:$<TARGET_OBJECTS:mk_${layer}>,EXCLUDE,/\(${replaced}\)\\.c>)
   endforeach()
-  target_link_libraries(${target} PRIVATE mk_flags ${CMAKE_DL_LIBS})
+  set(${variable} ${objects} PARENT_SCOPE)
+endfunction()
+
+function(mk_embeddable target)
+  mk_public_symbols(${map} ${public_names})
+  add_library(${target} SHARED)
+  mk_embeddable_parts(${target} objects ${ARGN})
+  target_sources(${target} PRIVATE ${objects})
+  add_dependencies(${target} public_symbols)
   # Calls of our own functions are ours, whatever the program around us has under the same names.
-  target_link_options(${target} PRIVATE LINKER:-Bsymbolic LINKER:--version-script=${CMAKE_SOURCE_DIR}/src/lib/libmonkey.map)
+  target_link_options(${target} PRIVATE LINKER:-Bsymbolic LINKER:--version-script=${map})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME monkey VERSION 1.0.0 SOVERSION 1
-    LINK_DEPENDS ${CMAKE_SOURCE_DIR}/src/lib/libmonkey.map LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+    LINK_DEPENDS ${map} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
+endfunction()
+
+# All of it is linked into one object, so that nothing but the public names can meet those of a program.
+function(mk_embeddable_static target)
+  add_library(${target}_parts OBJECT)
+  mk_embeddable_parts(${target}_parts objects ${ARGN})
+  list(APPEND objects $<TARGET_OBJECTS:${target}_parts>)
+  foreach(word IN LISTS ARGN)
+    list(APPEND objects $<TARGET_OBJECTS:plugin_${word}_static>)
+  endforeach()
+  set(regex_needs pcre2-8)
+  set(http2_needs nghttp2)
+  set(tls_needs ssl crypto)
+  foreach(part regex http2 tls)
+    if(TARGET mk_${part})
+      list(APPEND objects $<TARGET_OBJECTS:mk_${part}>)
+      set_property(GLOBAL APPEND PROPERTY MK_EMBED_LIBS ${${part}_needs})
+    endif()
+  endforeach()
+  set(link ${CMAKE_C_COMPILER} -r -nostdlib)
+  if(CMAKE_INTERPROCEDURAL_OPTIMIZATION AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    list(APPEND link -O2 -flto=auto -flinker-output=nolto-rel -fPIC -ffunction-sections -fdata-sections)
+  endif()
+  set(whole ${CMAKE_CURRENT_BINARY_DIR}/${target}.o)
+  set(archive ${CMAKE_BINARY_DIR}/libmonkey.a)
+  add_custom_command(OUTPUT ${archive}
+    COMMAND ${link} -o ${whole} ${objects}
+    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${public_names} ${whole}
+    COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
+    COMMAND ${CMAKE_AR} rcs ${archive} ${whole}
+    DEPENDS ${objects} ${public_names} public_symbols
+    COMMENT "Linking libmonkey.a" COMMAND_EXPAND_LISTS VERBATIM)
+  add_custom_target(${target} DEPENDS ${archive})
+  install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
 endfunction()

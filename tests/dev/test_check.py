@@ -31,7 +31,7 @@ def run(tree, what, **environment):
 
 def test_build_makes_all_that_tests_need(tree):
     assert run(tree, "build").returncode == 0
-    assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release server test_handlers"]
+    assert (tree / "build.args").read_text().splitlines()[:2] == ["dev", "release server lib test_handlers"]
     assert (tree / "venv.args").read_text() == "build/venv tests/requirements.txt\n"
     assert (tree / "h2spec.args").read_text() == "build/h2spec\n"
 

@@ -65,6 +65,10 @@ check   libnss3-tools?   command certutil
 check   openssl          command openssl
 check   nghttp2-client?  command h2load
 check   golang-go?       any_go
+check   libuv1-dev?      pkg-config libuv
+check   libglib2.0-dev?  pkg-config glib-2.0
+check   libevent-dev?    pkg-config libevent
+check   abigail-tools?   command abidiff
 check   clang?           command clang
 check   libclang-rt-dev? fuzzer_of_clang
 

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples of examples/embed, built with the installed package by their own Makefile, watched by sanitizers."""
+import shutil
+import signal
+import threading
+
+import pytest
+
+from monkey import ROOT, SECONDS
+from package import SANITIZERS, call, has_package
+from proc import wait_until
+
+FOLDER = ROOT / "examples" / "embed"
+LOOPS = {"uv": "libuv", "glib": "glib-2.0", "event": "libevent"}
+
+
+@pytest.fixture(scope="module")
+def folder(package, tmp_path_factory):
+    """The examples, built."""
+    if not shutil.which("make"):
+        pytest.skip("needs make")
+    copy = tmp_path_factory.mktemp("examples") / "embed"
+    shutil.copytree(FOLDER, copy)
+    flags = " ".join(["-O1 -Wall -Wextra -Werror", *SANITIZERS])
+    call("make", "-C", copy, f"CFLAGS={flags}", environment=package.environment)
+    return copy
+
+
+@pytest.fixture
+def run(package, folder):
+    """run("hello"): the example, which serves; it must not be alive in the end."""
+    running = []
+
+    def start(name):
+        if name in LOOPS and not has_package(LOOPS[name]):
+            pytest.skip(f"needs {LOOPS[name]}")
+        running.append(package.run(folder / name, "127.0.0.1:0"))
+        return running[-1]
+
+    yield start
+    for program in running:
+        program.__exit__()
+
+
+def test_all_of_them_are_tested():
+    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "stream", "prometheus", *LOOPS}
+
+
+def test_hello(run):
+    program = run("hello")
+    assert program.get() == (200, "hello\n")
+    assert program.get(method="HEAD") == (200, "")
+    assert program.get("/none")[0] == 404
+    program.end(code=-signal.SIGTERM)
+
+
+ANSWERS = {"epoll": "turn ", "uv": "hello from libuv", "glib": "hello from GLib 2.", "event": "hello from libevent"}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_loops_of_others(run, name):
+    program, answer = run(name), ANSWERS[name]
+    for _ in range(3):
+        status, text = program.get()
+        assert (status, text.startswith(answer)) == (200, True), text
+    idle = program.connect()
+    idle.connect()
+    program.end(signal.SIGINT if name == "uv" else signal.SIGTERM)
+    idle.close()
+
+
+def test_threads(run):
+    program, numbers = run("threads"), []
+
+    def visit():
+        for _ in range(10):
+            numbers.append(int(program.get()[1].split()[1].rstrip(",")))
+
+    visitors = [threading.Thread(target=visit) for _ in range(4)]
+    for visitor in visitors:
+        visitor.start()
+    for visitor in visitors:
+        visitor.join(SECONDS)
+    assert sorted(numbers) == list(range(1, 41))
+    program.end()
+
+
+def test_stream(run):
+    program = run("stream")
+    status, text = program.get("/numbers?200000")
+    assert status == 200 and text == "".join(f"{n}\n" for n in range(1, 200001))
+    assert program.get("/numbers?0") == (200, "")
+    assert program.get("/numbers?x")[0] == 400
+    sent = bytes(range(256)) * 8192
+    assert program.get("/sum", "POST", sent) == (200, f"{len(sent)} bytes, sum {sum(sent)}\n")
+    pieces = (sent[i:i + 100000] for i in range(0, len(sent), 100000))
+    assert program.get("/sum", "POST", pieces) == (200, f"{len(sent)} bytes, sum {sum(sent)}\n")
+    program.end(code=-signal.SIGTERM)
+
+
+def records(program):
+    """The value of the first counter."""
+    status, text = program.get()
+    assert status == 200 and text.startswith("# HELP shipper_records_total Records that were read.\n"
+                                             "# TYPE shipper_records_total counter\nshipper_records_total ")
+    return int(text.splitlines()[2].split()[1])
+
+
+def test_prometheus(run):
+    program = run("prometheus")
+    first = records(program)
+    wait_until(lambda: records(program) > first, "a counter grows")
+    assert program.get("/api/v1/health") == (200, "ok\n")
+    program.end()

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The installed library: found by pkg-config and CMake, wherever it is; from C and C++; shared and static; and beside the
+library of Monkey 1."""
+import re
+import shutil
+import signal
+
+import pytest
+
+from monkey import ROOT
+from package import RELEASE, call, exported
+
+HERE = ROOT / "tests" / "lib"
+EXAMPLES = ROOT / "examples" / "embed"
+ELSEWHERE = 0 - signal.SIGTERM
+# Their functions are in the objects of plugins.
+OF_PLUGINS = re.compile(r"mk_(upstream|link|client|gateway|cgi)_")
+
+PROJECT = """cmake_minimum_required(VERSION 3.21)
+project(consumer LANGUAGES C)
+find_package(libmonkey 2.0 REQUIRED)
+add_executable(shared hello.c)
+target_link_libraries(shared libmonkey::libmonkey)
+add_executable(static hello.c)
+target_link_libraries(static libmonkey::static)
+"""
+
+
+def serves(program):
+    with program:
+        assert program.get() == (200, "hello\n")
+        program.end(code=ELSEWHERE)
+
+
+def test_hello(package, tmp_path):
+    serves(package.run(package.compile(EXAMPLES / "hello.c", tmp_path / "hello", "-std=c11"), "127.0.0.1:0"))
+
+
+def test_in_cxx(package, tmp_path):
+    if not shutil.which("c++"):
+        pytest.skip("needs a compiler of C++")
+    made = package.compile(HERE / "consumer.cc", tmp_path / "consumer", "-std=c++17", compiler="c++")
+    with package.run(made, "127.0.0.1:0") as program:
+        assert program.get() == (200, "hello from C++\n")
+        program.end()
+
+
+def test_static(package, tmp_path):
+    made = package.compile(EXAMPLES / "hello.c", tmp_path / "hello", packages=["libmonkey-static"], sanitizers=[])
+    assert "libmonkey" not in call("readelf", "-d", made)
+    serves(package.run(made, "127.0.0.1:0"))
+
+
+def test_by_cmake(package, tmp_path):
+    shutil.copy(EXAMPLES / "hello.c", tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text(PROJECT)
+    build = tmp_path / "build"
+    call("cmake", "-S", tmp_path, "-B", build, environment=package.environment)
+    call("cmake", "--build", build)
+    for name in ("shared", "static"):
+        serves(package.run(build / name, "127.0.0.1:0"))
+
+
+def test_public_symbols_have_a_version(package):
+    names = set((RELEASE / "libmonkey.names").read_text().split())
+    found = exported(package.lib / "libmonkey.so", "-D")
+    versions = {"MONKEY_2": names, "MONKEY_PRIVATE": set(found) - names - {"MONKEY_2", "MONKEY_PRIVATE"}}
+    for version, those in versions.items():
+        assert {name: found[name] for name in those if found.get(name, version) != version} == {}
+    assert {name for name in names - set(found) if not OF_PLUGINS.match(name)} == set()
+    assert len(names) > 200 and {"mk_server_new", "mk_router_find", "mk_request_path"} <= set(found)
+
+
+def test_the_archive_shows_the_public_symbols_alone(package):
+    names = set((RELEASE / "libmonkey.names").read_text().split())
+    assert set(exported(package.lib / "libmonkey.a")) <= names
+
+
+@pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
+def test_beside_the_library_of_monkey_1(package, tmp_path, kind):
+    """The names of both are in one program, and each calls its own."""
+    old = tmp_path / "libold.so"
+    call("cc", "-shared", "-fPIC", HERE / "monkey_1.c", "-o", old)
+    for name, flags in (("shared", [f"-L{tmp_path}", "-Wl,--no-as-needed", "-lold", f"-Wl,-rpath,{tmp_path}"]),
+                        ("one", [HERE / "monkey_1.c"])):
+        made = package.compile(HERE / "both.c", tmp_path / name, *flags, packages=[kind], sanitizers=[])
+        with package.run(made, "127.0.0.1:0") as program:
+            assert program.get() == (200, "1 call of Monkey 1\n")
+            program.end()
+
+
+def test_the_manual_page_is_understood(package):
+    (page,) = package.lib.parent.rglob("libmonkey.3")
+    if not shutil.which("groff"):
+        pytest.skip("needs groff")
+    assert len(call("groff", "-man", "-Tutf8", "-ww", page)) > 1000
+    declared = set(re.findall(r"^MK_API [^(]*\b(mk_server_\w+)\(", (ROOT / "include/monkey/server.h").read_text(), re.MULTILINE))
+    named = set(re.findall(r"mk_server_\w+", page.read_text())) - {"mk_server_fn", "mk_server_options"}
+    assert len(named) > 15 and named <= declared
