@@ -287,8 +287,10 @@ static void write_section(struct mk_buf *out, const struct mk_conf_table *table)
 
 static void write_plugin(struct mk_buf *out, const struct mk_plugin *p)
 {
-    mk_buf_addf(out, "## %s\n\n%s\n[How to use it](../../plugins/%s/README.md).\n\n", p->name,
-                p->help ? p->help : "", p->name);
+    bool is_duda = strncmp(p->name, "duda", 4) == 0; /* Duda has no folder in plugins/, it has a guide */
+    mk_buf_addf(out, "## %s\n\n%s\n[How to use it](../../%s%s%s).\n\n", p->name, p->help ? p->help : "",
+                is_duda ? "docs/guide/duda" : "plugins/", is_duda ? "" : p->name,
+                is_duda ? ".md" : "/README.md");
     for (const struct mk_handler *const *h = p->handlers; h && *h; h++)
         mk_buf_addf(out, "- A handler for [ROUTES]: `%s%s%s`\n", (*h)->name, (*h)->form ? " " : "",
                     (*h)->form ? (*h)->form : "");

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "build.h"
+
+#include "compile.h"
+#include "order.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const char usage[] = "usage: monkey build [-o FILE] SOURCE.c\n";
+static const char help[] =
+    "Compiles a service of Duda, optimised, into an object that the server loads.\n"
+    "\n"
+    "  -o, --output FILE   where it goes; monkey-NAME.so in this folder if it is not said\n"
+    "  -h, --help          this text\n"
+    "\n"
+    "A comment in the source may hold `pkg-config: NAME...` and `cflags: FLAG...`. CC names the compiler.\n";
+
+static void say_how_to_load(const char *object, const char *name)
+{
+    printf("%s was built. A configuration serves it with\n\n    [PLUGINS]\n        Load  %s%s\n\n", object,
+           strchr(object, '/') ? "" : "./", object);
+    printf("in all hosts, or below an address of one host with\n\n    [ROUTES]\n        /%s/...  %s\n", name,
+           name);
+}
+
+static int build(const struct dev_places *places, struct dev_source *source, const char *output)
+{
+    char path[PATH_MAX];
+    struct dev_compiled made;
+    if (!output && dev_places_print(path, "monkey-%s.so", source->name))
+        output = path;
+    const struct dev_compile how = {.places = places,
+                                    .kind = DEV_COMPILE_DEPLOY,
+                                    .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR"),
+                                    .output = output};
+    dev_compile(&how, source, &made);
+    dev_order_write(stderr, mk_buf_str(&made.said));
+    if (made.ok)
+        say_how_to_load(output, source->name);
+    int code = made.ok ? DEV_FINE : DEV_FAILED;
+    dev_compiled_free(&made);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *output = NULL;
+    const struct dev_option options[] = {{'o', "output", &output, NULL}};
+    struct dev_order order = {
+        .usage = usage, .help = help, .options = options, .n_options = 1, .words_min = 1, .words_max = 1};
+    struct dev_places places;
+    struct dev_source source;
+    int code;
+    if (!dev_order_read(&order, argc, argv, &code))
+        return code;
+    if (!dev_source_read(&source, order.words[0]))
+        return dev_order_complain(DEV_FAILED, "build", order.words[0], strerror(errno));
+    code = dev_places_find(&places) ? build(&places, &source, output) : DEV_FAILED;
+    dev_source_free(&source);
+    return code;
+}
+
+const struct mk_verb dev_verb_build = {
+    .name = "build",
+    .args = "SOURCE.c",
+    .help = "Compile a service into an object that a configuration can load.",
+    .run = run,
+};

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "compile.h"
+
+#include "child.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <monkey/text.h>
+#include <monkey/version.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SAID_MAX = 4 * 1024 * 1024, FILES_MAX = 1024 * 1024, WEEK_S = 7 * 24 * 3600, HEX = 32 };
+
+/* The cache is not hostile: two fixed keys make one number of 128 bits. */
+static const struct mk_hash_key keys[2] = {{1, 2}, {3, 4}};
+
+/* ---- The command ---- */
+
+static void add_program(struct dev_words *w)
+{
+    mk_str cc = mk_str_trim(mk_str_from_c(getenv("CC")));
+    dev_words_split(w, cc.len ? cc : MK_STR("cc"));
+}
+
+static const char *const common[] = {"-std=gnu17",
+                                     "-g",
+                                     "-fPIC",
+                                     "-shared",
+                                     "-Wall",
+                                     "-Wextra",
+                                     "-Werror=implicit-function-declaration",
+                                     "-Werror=int-conversion",
+                                     "-fno-lto",
+                                     "-fno-omit-frame-pointer"};
+
+/* Packages of Duda are linked as they are called, installed or not. */
+static bool is_ours(mk_str package)
+{
+    return mk_str_eq(package, MK_STR("duda")) || mk_str_starts(package, MK_STR("duda-"));
+}
+
+static bool add_packages(struct dev_words *w, mk_str packages, struct mk_buf *said)
+{
+    struct dev_words ask;
+    struct mk_buf flags = mk_buf_growing(64 * 1024);
+    mk_str word;
+    size_t n = 0;
+    dev_words_init(&ask);
+    dev_words_add(&ask, MK_STR("pkg-config"));
+    dev_words_add(&ask, MK_STR("--cflags"));
+    dev_words_add(&ask, MK_STR("--libs"));
+    dev_words_add(&ask, MK_STR("--"));
+    for (; (word = dev_words_cut(&packages)).len; n += !is_ours(word))
+        if (!is_ours(word))
+            dev_words_add(&ask, word);
+    bool ok = n == 0 || dev_child_run(&ask, &flags) == 0;
+    if (ok)
+        dev_words_split(w, mk_buf_str(&flags));
+    else
+        mk_buf_add(said, mk_buf_str(&flags));
+    dev_words_free(&ask);
+    mk_buf_free(&flags);
+    return ok;
+}
+
+static void add_kind(struct dev_words *w, const struct dev_compile *how)
+{
+    dev_words_add(w, how->kind == DEV_COMPILE_DEPLOY ? MK_STR("-O2") : MK_STR("-O0"));
+    if (how->color)
+        dev_words_add(w, MK_STR("-fdiagnostics-color=always"));
+    for (unsigned i = 0; i < how->places->n_headers; i++)
+        dev_words_addf(w, "-I%s", how->places->headers[i]);
+}
+
+/* Services call functions of Duda and its packages, which are objects; those of the program are found by
+ * themselves. The linker takes those objects that are called. */
+static void add_duda(struct dev_words *w, const struct dev_compile *how)
+{
+    const char *folder = how->places->objects;
+    char pattern[PATH_MAX];
+    glob_t found;
+    if (how->kind == DEV_COMPILE_TEST || !*folder ||
+        !dev_places_print(pattern, "%s/monkey-duda*.so", folder) || glob(pattern, 0, NULL, &found) != 0)
+        return;
+    dev_words_addf(w, "-Wl,-rpath,%s,--as-needed", folder);
+    dev_words_addf(w, "-L%s", folder);
+    for (size_t i = 0; i < found.gl_pathc; i++) {
+        const char *name = found.gl_pathv[i] + strlen(folder) + 1;
+        if (strcmp(name, "monkey-duda-dev.so") != 0)
+            dev_words_addf(w, "-l:%s", name);
+    }
+    globfree(&found);
+}
+
+/* All but the names of the files that it writes. */
+static bool make_command(struct dev_words *w, const struct dev_compile *how, const struct dev_source *source,
+                         const char *input, struct mk_buf *said)
+{
+    add_program(w);
+    for (size_t i = 0; i < MK_LEN(common); i++)
+        dev_words_add(w, mk_str_from_c(common[i]));
+    add_kind(w, how);
+    dev_words_split(w, mk_buf_str(&source->flags));
+    dev_words_add(w, mk_str_from_c(input));
+    bool ok = add_packages(w, mk_buf_str(&source->packages), said);
+    add_duda(w, how);
+    return ok;
+}
+
+/* ---- The cache ---- */
+
+static void make_key(char hex[HEX + 1], const struct dev_words *command, const struct dev_source *source)
+{
+    struct mk_buf all = mk_buf_growing(2 * DEV_SOURCE_MAX);
+    mk_buf_addf(&all, "%s %d %s %s", MK_VERSION, MK_ABI, source->path, source->name);
+    mk_buf_add_char(&all, '\0');
+    mk_buf_add(&all, mk_buf_str(&command->text));
+    mk_buf_add(&all, mk_buf_str(&source->text));
+    snprintf(hex, HEX + 1, "%016llx%016llx", (unsigned long long)mk_hash(&keys[0], mk_buf_str(&all)),
+             (unsigned long long)mk_hash(&keys[1], mk_buf_str(&all)));
+    mk_buf_free(&all);
+}
+
+uint64_t dev_compile_stamp(mk_str files)
+{
+    struct mk_buf sums = mk_buf_growing(FILES_MAX);
+    while (files.len) {
+        mk_str line = mk_str_cut(&files, '\n');
+        char path[PATH_MAX];
+        struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
+        bool ok = dev_places_print(path, "%.*s", MK_STR_ARG(line)) && dev_source_slurp(path, &text);
+        mk_buf_addf(&sums, "%d %llx ", ok, (unsigned long long)mk_hash(&keys[0], mk_buf_str(&text)));
+        mk_buf_free(&text);
+    }
+    uint64_t stamp = mk_hash(&keys[0], mk_buf_str(&sums));
+    mk_buf_free(&sums);
+    return stamp;
+}
+
+/* The list of files of an object: their stamp in the first line. */
+static bool read_list(const char *path, struct dev_compiled *out)
+{
+    struct mk_buf text = mk_buf_growing(FILES_MAX);
+    unsigned long long stamp = 0;
+    bool ok = dev_source_slurp(path, &text);
+    mk_str rest = mk_buf_str(&text), first = mk_str_cut(&rest, '\n');
+    char number[32];
+    snprintf(number, sizeof number, "%.*s", MK_STR_ARG(first));
+    ok = ok && rest.p && sscanf(number, "%llx", &stamp) == 1;
+    if (ok) {
+        mk_buf_clear(&out->files);
+        mk_buf_add(&out->files, rest);
+        out->stamp = stamp;
+    }
+    mk_buf_free(&text);
+    return ok;
+}
+
+static bool is_cached(const char *list, struct dev_compiled *out)
+{
+    if (access(out->object, R_OK) != 0 || !read_list(list, out) ||
+        dev_compile_stamp(mk_buf_str(&out->files)) != out->stamp)
+        return false;
+    (void)utimensat(AT_FDCWD, out->object, NULL, 0); /* it is in use: dev_compile_tidy() keeps it */
+    (void)utimensat(AT_FDCWD, list, NULL, 0);
+    return true;
+}
+
+static void write_file(const char *path, mk_str text)
+{
+    char next[PATH_MAX];
+    if (!dev_places_print(next, "%s.%d", path, (int)getpid()))
+        return;
+    FILE *f = fopen(next, "we");
+    if (!f)
+        return;
+    bool ok = fwrite(text.p, 1, text.len, f) == text.len;
+    ok = fclose(f) == 0 && ok;
+    if (!ok || rename(next, path) < 0)
+        unlink(next);
+}
+
+static bool is_of_cache(const char *name)
+{
+    size_t n = strspn(name, "0123456789abcdef");
+    return n == HEX && name[n] == '.';
+}
+
+void dev_compile_tidy(const struct dev_places *places)
+{
+    DIR *folder = opendir(places->cache);
+    struct dirent *entry;
+    struct stat st;
+    while (folder && (entry = readdir(folder)))
+        if (is_of_cache(entry->d_name) &&
+            fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode) &&
+            st.st_mtime < time(NULL) - WEEK_S)
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+}
+
+/* ---- What was included ---- */
+
+/* The compiler's rule for make(1): `object: source header...`, where a backslash quotes a blank or ends a
+ * line, and `$$` is one. */
+static void read_rule(mk_str rule, const char *cache, struct mk_buf *files)
+{
+    size_t at = mk_str_find(rule, ':'), begin = files->len;
+    for (size_t i = at == MK_STR_NONE ? rule.len : at + 1; i <= rule.len; i++) {
+        char c = i < rule.len ? rule.p[i] : ' ';
+        bool quotes = c == '\\' && i + 1 < rule.len;
+        if (quotes && rule.p[i + 1] != '\n')
+            mk_buf_add_char(files, rule.p[++i]);
+        else if (c == '$' && i + 1 < rule.len && rule.p[i + 1] == '$')
+            mk_buf_add_char(files, rule.p[++i]);
+        else if (c != ' ' && c != '\n' && c != '\t' && !quotes)
+            mk_buf_add_char(files, c);
+        else if (files->len > begin) {
+            mk_str name = mk_str_skip(mk_buf_str(files), begin);
+            if (mk_str_starts(name, mk_str_from_c(cache)))
+                files->len = begin; /* a file of ours around the source */
+            else
+                mk_buf_add_char(files, '\n');
+            begin = files->len;
+        }
+    }
+}
+
+static void list_files(const char *rule_path, const struct dev_compile *how, const struct dev_source *source,
+                       struct dev_compiled *out)
+{
+    struct mk_buf rule = mk_buf_growing(FILES_MAX);
+    mk_buf_clear(&out->files);
+    if (dev_source_slurp(rule_path, &rule))
+        read_rule(mk_buf_str(&rule), how->places->cache, &out->files);
+    if (out->files.len == 0)
+        mk_buf_addf(&out->files, "%s\n", source->path);
+    out->stamp = dev_compile_stamp(mk_buf_str(&out->files));
+    mk_buf_free(&rule);
+}
+
+/* ---- All of it ---- */
+
+static const char around[] = "#include <duda.h>\n#include \"%s\"\n"
+                             "DUDA_SERVICE(%s, DUDA_ANY(\"/\", handle, \"The handler of this file.\"),\n"
+                             "             DUDA_ANY(\"/*rest\", handle, \"The handler of this file.\"));\n";
+
+/* What the compiler gets: the source itself, or a file that makes a service of a mere handler. */
+static bool choose_input(const struct dev_compile *how, const struct dev_source *source, char input[PATH_MAX],
+                         struct mk_buf *said)
+{
+    if (source->is_service || how->kind == DEV_COMPILE_TEST)
+        return dev_places_print(input, "%s", source->path);
+    struct mk_buf text = mk_buf_growing(PATH_MAX + 1024);
+    mk_buf_addf(&text, around, source->path, source->name);
+    char hex[HEX + 1];
+    snprintf(hex, sizeof hex, "%016llx%016llx", (unsigned long long)mk_hash(&keys[0], mk_buf_str(&text)),
+             (unsigned long long)mk_hash(&keys[1], mk_buf_str(&text)));
+    bool ok = dev_places_print(input, "%s/%s.c", how->places->cache, hex);
+    if (ok)
+        write_file(input, mk_buf_str(&text));
+    mk_buf_free(&text);
+    if (!memmem(source->text.p ? source->text.p : "", source->text.len, "handle", 6)) {
+        mk_buf_addf(
+            said,
+            "%s:1:1: error: there is neither DUDA_SERVICE(...) nor a function `int handle(struct duda *d)`\n",
+            source->path);
+        return false;
+    }
+    return ok;
+}
+
+static void compile(const struct dev_compile *how, const struct dev_source *source, struct dev_words *command,
+                    const char *list, struct dev_compiled *out)
+{
+    char next[PATH_MAX], rule[PATH_MAX];
+    if (!dev_places_print(next, "%s.%d", out->object, (int)getpid()) ||
+        !dev_places_print(rule, "%s.rule", next)) {
+        mk_buf_addf(&out->said, "%s: the path is too long\n", out->object);
+        return;
+    }
+    dev_words_add(command, MK_STR("-MMD"));
+    dev_words_add(command, MK_STR("-MF"));
+    dev_words_add(command, mk_str_from_c(rule));
+    dev_words_add(command, MK_STR("-o"));
+    dev_words_add(command, mk_str_from_c(next));
+    out->ok = dev_child_run(command, &out->said) == 0;
+    list_files(rule, how, source, out);
+    (void)unlink(rule);
+    if (out->ok && rename(next, out->object) < 0) {
+        mk_buf_addf(&out->said, "%s: %s\n", out->object, strerror(errno));
+        out->ok = false;
+    }
+    if (!out->ok) {
+        (void)unlink(next);
+    } else if (list) {
+        struct mk_buf text = mk_buf_growing(FILES_MAX);
+        mk_buf_addf(&text, "%016llx\n", (unsigned long long)out->stamp);
+        mk_buf_add(&text, mk_buf_str(&out->files));
+        write_file(list, mk_buf_str(&text));
+        mk_buf_free(&text);
+    }
+}
+
+void dev_compile(const struct dev_compile *how, const struct dev_source *source, struct dev_compiled *out)
+{
+    char input[PATH_MAX], list[PATH_MAX], hex[HEX + 1];
+    struct dev_words command;
+    *out = (struct dev_compiled){.said = mk_buf_growing(SAID_MAX), .files = mk_buf_growing(FILES_MAX)};
+    dev_words_init(&command);
+    mk_buf_addf(&out->files, "%s\n", source->path);
+    bool ok = choose_input(how, source, input, &out->said) &&
+              make_command(&command, how, source, input, &out->said);
+    out->stamp = dev_compile_stamp(mk_buf_str(&out->files));
+    make_key(hex, &command, source);
+    if (ok && how->output) {
+        ok = dev_places_print(out->object, "%s", how->output);
+        if (ok)
+            compile(how, source, &command, NULL, out);
+    } else if (ok && dev_places_print(out->object, "%s/%s.so", how->places->cache, hex) &&
+               dev_places_print(list, "%s/%s.list", how->places->cache, hex)) {
+        out->ok = out->was_cached = is_cached(list, out);
+        if (!out->ok)
+            compile(how, source, &command, list, out);
+    }
+    dev_words_free(&command);
+}
+
+void dev_compiled_free(struct dev_compiled *c)
+{
+    mk_buf_free(&c->said);
+    mk_buf_free(&c->files);
+}

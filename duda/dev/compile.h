@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From source to object, by the system's compiler. What has been compiled once is found again in a cache, as
+ * long as the source, what it includes, and the command are the same. */
+#ifndef DUDA_DEV_COMPILE_H
+#define DUDA_DEV_COMPILE_H
+
+#include "places.h"
+#include "source.h"
+
+enum dev_compile_kind {
+    DEV_COMPILE_QUICK,  /* to try it: no optimisation, all that a debugger needs */
+    DEV_COMPILE_DEPLOY, /* to serve it */
+    DEV_COMPILE_TEST    /* the source holds tests, not a service */
+};
+
+struct dev_compile {
+    const struct dev_places *places;
+    enum dev_compile_kind kind;
+    bool color;         /* of the messages */
+    const char *output; /* NULL: into the cache */
+};
+
+struct dev_compiled {
+    bool ok, was_cached;
+    char object[PATH_MAX];
+    struct mk_buf said; /* by the compiler: warnings too */
+    struct mk_buf
+        files;      /* what it was made of but headers of the system, a line each; the source is the first */
+    uint64_t stamp; /* of their contents */
+};
+
+/* `out` is to be freed in any case. Blocks until the compiler has ended. */
+void dev_compile(const struct dev_compile *how, const struct dev_source *source, struct dev_compiled *out);
+void dev_compiled_free(struct dev_compiled *c);
+/* Another number when one of the files, a line each, has changed. */
+uint64_t dev_compile_stamp(mk_str files);
+/* Removes what was compiled by us and not used for a week. */
+void dev_compile_tidy(const struct dev_places *places);
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* In a worker that runs services under development: says where it crashed, on standard error. */
+#ifndef DUDA_DEV_CRASH_H
+#define DUDA_DEV_CRASH_H
+
+/* A report is a line DEV_CRASH_HEAD with signal and address, and then, from the innermost on, a line
+ * DEV_CRASH_FRAME for each frame: the file, the offset in it (of the instruction behind the call, but for the
+ * first one), and the function if it is known. */
+#define DEV_CRASH_HEAD  "duda-dev: crash "
+#define DEV_CRASH_FRAME "duda-dev: frame "
+
+/* 0 or a negated errno value. */
+int dev_crash_watch(void);
+
+#endif

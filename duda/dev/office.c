@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "office.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+bool dev_office_open(struct dev_office *o, const char *path, const struct dev_office_ops *ops, void *ctx)
+{
+    struct sockaddr_un a = {.sun_family = AF_UNIX};
+    *o = (struct dev_office){.fd = -1, .ops = ops, .ctx = ctx};
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
+        o->at[i].fd = -1;
+    snprintf(a.sun_path, sizeof a.sun_path, "%s", path);
+    o->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (o->fd >= 0 && bind(o->fd, (const struct sockaddr *)&a, sizeof a) == 0 && listen(o->fd, 1024) == 0)
+        return true;
+    fprintf(stderr, "monkey run: %s: %s\n", path, strerror(errno));
+    return false;
+}
+
+static void leave(struct dev_visitor *v)
+{
+    close(v->fd);
+    v->fd = -1;
+    mk_buf_free(&v->question);
+    mk_buf_free(&v->answer);
+}
+
+void dev_office_close(struct dev_office *o)
+{
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
+        if (o->at[i].fd >= 0)
+            leave(&o->at[i]);
+    if (o->fd >= 0)
+        close(o->fd);
+    o->fd = -1;
+}
+
+static void add_event(struct dev_visitor *v, uint64_t state)
+{
+    mk_buf_addf(&v->answer, "data: %llu\n\n", (unsigned long long)state);
+}
+
+static void send_answer(struct dev_visitor *v)
+{
+    ssize_t n = 0;
+    while (v->answer.len && (n = send(v->fd, v->answer.p, v->answer.len, MSG_NOSIGNAL | MSG_DONTWAIT)) > 0)
+        mk_buf_drop(&v->answer, (size_t)n);
+    bool broken = v->answer.failed || (n < 0 && errno != EAGAIN && errno != EINTR);
+    if (broken || (v->ends && v->answer.len == 0))
+        leave(v);
+}
+
+void dev_office_set_state(struct dev_office *o, uint64_t state)
+{
+    o->state = state;
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
+        if (o->at[i].fd >= 0 && o->at[i].gets_events) {
+            add_event(&o->at[i], state);
+            send_answer(&o->at[i]);
+        }
+}
+
+size_t dev_office_poll(const struct dev_office *o, struct pollfd *fds)
+{
+    size_t n = 0;
+    fds[n++] = (struct pollfd){.fd = o->fd, .events = POLLIN};
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
+        if (o->at[i].fd >= 0)
+            fds[n++] = (struct pollfd){.fd = o->at[i].fd,
+                                       .events = (short)(POLLIN | (o->at[i].answer.len ? POLLOUT : 0))};
+    return n;
+}
+
+static void enter(struct dev_office *o)
+{
+    int fd;
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++) {
+        if (o->at[i].fd >= 0)
+            continue;
+        if ((fd = accept4(o->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) < 0)
+            return;
+        o->at[i] = (struct dev_visitor){
+            .fd = fd, .question = mk_buf_growing(DEV_LINE_MAX), .answer = mk_buf_growing(2 * DEV_PAGE_MAX)};
+    }
+}
+
+static void answer(struct dev_office *o, struct dev_visitor *v, mk_str question)
+{
+    mk_str what = mk_str_word(&question);
+    if (mk_str_eq(what, MK_STR("events"))) {
+        v->gets_events = true;
+        add_event(v, o->state);
+        return;
+    }
+    bool html = mk_str_eq(mk_str_word(&question), MK_STR("html"));
+    mk_str method = mk_str_word(&question), target = mk_str_word(&question);
+    v->ends = true;
+    if (mk_str_eq(what, MK_STR("ask")))
+        o->ops->ask(o->ctx, html, method, target, &v->answer);
+    else
+        o->ops->fault(o->ctx, html, method, target, &v->answer);
+}
+
+static void read_question(struct dev_office *o, struct dev_visitor *v)
+{
+    char room[4096];
+    ssize_t n;
+    while ((n = recv(v->fd, room, sizeof room, MSG_DONTWAIT)) > 0)
+        mk_buf_add(&v->question, mk_str_of(room, (size_t)n));
+    size_t end = mk_str_find(mk_buf_str(&v->question), '\n');
+    bool has_left = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR) || v->question.failed;
+    if (has_left) {
+        leave(v);
+    } else if (end != MK_STR_NONE && !v->ends && !v->gets_events) {
+        answer(o, v, mk_str_of(v->question.p, end));
+        send_answer(v);
+    }
+}
+
+void dev_office_serve(struct dev_office *o)
+{
+    enter(o);
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
+        if (o->at[i].fd >= 0)
+            read_question(o, &o->at[i]);
+    for (size_t i = 0; i < DEV_VISITORS_MAX; i++)
+        if (o->at[i].fd >= 0 && o->at[i].answer.len)
+            send_answer(&o->at[i]);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "page.h"
+
+#include "desk.h"
+#include "source.h"
+
+#include <monkey/text.h>
+#include <stdio.h>
+
+enum { AROUND = 4, EXCERPTS_MAX = 20, LINE_SHOWN = 400 };
+
+static const char head[] =
+    "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8>"
+    "<meta name=viewport content=\"width=device-width,initial-scale=1\">\n<style>\n"
+    ":root{color-scheme:light dark;--bad:#b3261e;--soft:#8884;--mark:#f9dedc}\n"
+    "@media(prefers-color-scheme:dark){:root{--bad:#f2b8b5;--mark:#601410}}\n"
+    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}\n"
+    "h1{font-size:1.4rem;color:var(--bad);margin:0 0 .5rem}h2{font-size:1rem;margin:1.5rem 0 .25rem}\n"
+    "pre{font:14px/1.45 ui-monospace,monospace;overflow-x:auto;border:1px solid "
+    "var(--soft);border-radius:6px;"
+    "padding:.5rem 0;margin:.25rem 0}pre span{display:block;padding:0 .75rem}\n"
+    "pre i{font-style:normal;opacity:.6;user-select:none}.bad{background:var(--mark)}\n"
+    "footer{margin-top:2rem;opacity:.7;font-size:.9rem}\n</style>\n";
+
+static const char script[] =
+    "<footer id=wait>This page goes away by itself when the source is mended.</footer>\n<script>\n"
+    "const mine = \"%llu\", events = new EventSource(\"" DEV_EVENTS_PATH "\");\n"
+    "events.onmessage = e => { if (e.data !== mine) { events.close(); location.reload(); } "
+    "};\n</script>\n</html>\n";
+
+static void add(const struct dev_page *p, mk_str text)
+{
+    if (p->html)
+        mk_html_escape(p->out, text);
+    else
+        mk_buf_add(p->out, text);
+}
+
+static void tag(const struct dev_page *p, const char *html)
+{
+    if (p->html)
+        mk_buf_add(p->out, mk_str_from_c(html));
+}
+
+/* A line: in HTML an element. */
+static void line(const struct dev_page *p, const char *open, mk_str text, const char *close)
+{
+    tag(p, open);
+    add(p, text);
+    tag(p, close);
+    mk_buf_add_char(p->out, '\n');
+}
+
+void dev_page_begin(const struct dev_page *p, const char *title, mk_str about)
+{
+    tag(p, head);
+    if (p->html)
+        line(p, "<title>", mk_str_from_c(title), "</title>");
+    line(p, "<h1>", mk_str_from_c(title), "</h1>");
+    if (about.len)
+        line(p, "<p>", about, "</p>");
+}
+
+void dev_page_end(const struct dev_page *p, uint64_t state)
+{
+    if (p->html)
+        mk_buf_addf(p->out, script, (unsigned long long)state);
+}
+
+void dev_page_note(const struct dev_page *p, mk_str text)
+{
+    line(p, "<h2>", text, "</h2>");
+}
+
+/* The length of the escape sequence that begins here, such as that of a color; 0: none. */
+static size_t escape_at(mk_str s)
+{
+    if (s.len < 2 || s.p[0] != '\033')
+        return 0;
+    size_t n = 2;
+    while (s.p[1] == '[' && n < s.len && (s.p[n - 1] == '[' || s.p[n - 1] < '@'))
+        n++;
+    return n;
+}
+
+static void add_plain(const struct dev_page *p, mk_str text)
+{
+    while (text.len) {
+        size_t n = escape_at(text);
+        if (!n) {
+            while (n < text.len && text.p[n] != '\033')
+                n++;
+            n = n ? n : 1;
+            add(p, mk_str_first(text, n));
+        }
+        text = mk_str_skip(text, n);
+    }
+}
+
+void dev_page_text(const struct dev_page *p, mk_str text)
+{
+    tag(p, "<pre><span>");
+    add_plain(p, text);
+    tag(p, "</span></pre>");
+    if (text.len && text.p[text.len - 1] != '\n')
+        mk_buf_add_char(p->out, '\n');
+}
+
+/* ---- Excerpts ---- */
+
+static void excerpt_line(const struct dev_page *p, mk_str text, uint64_t row, uint64_t column, bool bad)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%c%5llu  ", bad ? '>' : ' ', (unsigned long long)row);
+    tag(p, bad ? "<span class=bad><i>" : "<span><i>");
+    add(p, mk_str_from_c(number));
+    tag(p, "</i>");
+    add(p, mk_str_first(text, LINE_SHOWN));
+    mk_buf_add_char(p->out, '\n');
+    if (bad && column && column < LINE_SHOWN) {
+        mk_buf_addf(p->out, "%*s", (int)(8 + column - 1), "");
+        line(p, "", MK_STR("^"), "");
+    }
+    tag(p, "</span>");
+}
+
+void dev_page_excerpt(const struct dev_page *p, mk_str path, uint64_t row, uint64_t column, mk_str what)
+{
+    char name[PATH_MAX], where[64];
+    struct mk_buf text = mk_buf_growing(DEV_SOURCE_MAX);
+    snprintf(where, sizeof where, ":%llu: ", (unsigned long long)row);
+    tag(p, "<h2>");
+    add(p, path);
+    add(p, mk_str_from_c(where));
+    add_plain(p, what);
+    tag(p, "</h2>");
+    mk_buf_add_char(p->out, '\n');
+    int len = snprintf(name, sizeof name, "%.*s", MK_STR_ARG(path));
+    if (len > 0 && len < PATH_MAX && dev_source_slurp(name, &text)) {
+        mk_str rest = mk_buf_str(&text);
+        tag(p, "<pre>");
+        for (uint64_t i = 1; rest.p && rest.len && i <= row + AROUND; i++) {
+            mk_str one = mk_str_cut(&rest, '\n');
+            if (i + AROUND >= row)
+                excerpt_line(p, one, i, column, i == row);
+        }
+        tag(p, "</pre>\n");
+    }
+    mk_buf_free(&text);
+}
+
+/* ---- Compilers ---- */
+
+static bool cut_number(mk_str *s, uint64_t *n)
+{
+    size_t i = 0;
+    while (i < s->len && mk_char_is_digit(s->p[i]))
+        i++;
+    if (i == 0 || i >= s->len || s->p[i] != ':' || !mk_num_parse(mk_str_first(*s, i), n))
+        return false;
+    *s = mk_str_skip(*s, i + 1);
+    return true;
+}
+
+bool dev_page_read_message(mk_str s, mk_str *path, uint64_t *row, uint64_t *column, mk_str *what)
+{
+    size_t colon = mk_str_find(s, ':');
+    *path = mk_str_first(s, colon);
+    if (colon == MK_STR_NONE || colon == 0)
+        return false;
+    s = mk_str_skip(s, colon + 1);
+    if (!cut_number(&s, row))
+        return false;
+    if (!cut_number(&s, column))
+        *column = 0;
+    *what = mk_str_trim(s);
+    return mk_str_starts(*what, MK_STR("error:")) || mk_str_starts(*what, MK_STR("fatal error:")) ||
+           mk_str_starts(*what, MK_STR("warning:"));
+}
+
+static void remove_escapes(struct mk_buf *out, mk_str text)
+{
+    const struct dev_page plain = {.out = out};
+    add_plain(&plain, text);
+}
+
+void dev_page_compiler(const struct dev_page *p, mk_str said)
+{
+    struct mk_buf plain = mk_buf_growing(DEV_PAGE_MAX);
+    remove_escapes(&plain, mk_str_first(said, DEV_PAGE_MAX / 4));
+    mk_str rest = mk_buf_str(&plain), path, what;
+    uint64_t row, column;
+    for (unsigned n = 0; rest.p && n < EXCERPTS_MAX;)
+        if (dev_page_read_message(mk_str_cut(&rest, '\n'), &path, &row, &column, &what)) {
+            dev_page_excerpt(p, path, row, column, what);
+            n++;
+        }
+    dev_page_note(p, MK_STR("The compiler's words"));
+    dev_page_text(p, mk_buf_str(&plain));
+    mk_buf_free(&plain);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pages about what went wrong, for the browser, as HTML, or for other programs, as text. All that comes from
+ * sources, compilers and requests is escaped. */
+#ifndef DUDA_DEV_PAGE_H
+#define DUDA_DEV_PAGE_H
+
+#include <monkey/buf.h>
+#include <stdint.h>
+
+struct dev_page {
+    struct mk_buf *out;
+    bool html;
+};
+
+/* `state`: the page reloads when `monkey run` is in another one. */
+void dev_page_begin(const struct dev_page *p, const char *title, mk_str about);
+void dev_page_end(const struct dev_page *p, uint64_t state);
+void dev_page_note(const struct dev_page *p, mk_str text);
+/* Lines as they are; escape sequences of terminals are removed. */
+void dev_page_text(const struct dev_page *p, mk_str text);
+/* A line of a source with those around it; nothing if the file cannot be read. */
+void dev_page_excerpt(const struct dev_page *p, mk_str path, uint64_t line, uint64_t column, mk_str what);
+/* What a compiler said: an excerpt for each error and warning, then its words. */
+void dev_page_compiler(const struct dev_page *p, mk_str said);
+
+/* "FILE:LINE:COLUMN: error: MESSAGE" in a line of a compiler; column 0: unknown. False: it is no such line.
+ */
+bool dev_page_read_message(mk_str line, mk_str *path, uint64_t *row, uint64_t *column, mk_str *what);
+
+#endif

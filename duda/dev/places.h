@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where things are: the program, its objects and headers, in a build or installed, and the cache of the user.
+ */
+#ifndef DUDA_DEV_PLACES_H
+#define DUDA_DEV_PLACES_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+struct dev_places {
+    char program[PATH_MAX];
+    char objects[PATH_MAX]; /* the folder of monkey-duda.so; empty if Duda is built into the program */
+    char headers[2][PATH_MAX];
+    unsigned n_headers;
+    char cache[PATH_MAX]; /* exists */
+};
+
+/* False: reported. */
+bool dev_places_find(struct dev_places *p);
+/* As snprintf(3) into a path; false if it does not fit. */
+bool dev_places_print(char path[PATH_MAX], const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "run.h"
+
+#include "frames.h"
+#include "office.h"
+#include "order.h"
+#include "servers.h"
+#include "watch.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { WHY_MAX = 256 * 1024, OWN_FDS = 4 + 2 * DEV_LEAVING_MAX };
+
+struct run {
+    struct dev_places places;
+    struct dev_units units;
+    struct dev_servers servers;
+    struct dev_office office;
+    const char *extra; /* a file of the configuration */
+    int watch, signals;
+    bool serves;       /* the server with the services has what the sources say */
+    struct mk_buf why; /* it could not be started */
+    struct pollfd fds[DEV_VISITORS_MAX + 1 + OWN_FDS];
+};
+
+static const char usage[] = "usage: monkey run [-p [ADDRESS:]PORT] [-i FILE] SOURCE.c|FOLDER\n";
+static const char help[] =
+    "Compiles a service of Duda, serves it, and does both again whenever the source changes.\n"
+    "\n"
+    "  -p, --port [ADDRESS:]PORT  where to listen; 127.0.0.1:2001 if it is not said\n"
+    "  -i, --include FILE         more of the configuration: sections of the service and of other plugins\n"
+    "  -h, --help                 this text\n"
+    "\n"
+    "In a FOLDER each NAME.c answers below /NAME, and is compiled when that is asked for; index.c answers at "
+    "/.\n"
+    "Mistakes and crashes are shown here and in the browser. Ctrl+C ends it.\n";
+
+/* ---- Following the sources ---- */
+
+static void swap(struct run *r)
+{
+    mk_buf_free(&r->why);
+    r->why = mk_buf_growing(WHY_MAX);
+    r->serves = dev_servers_swap(&r->servers, &r->units, r->extra, &r->why);
+    if (!r->serves)
+        dev_order_write(stderr, mk_buf_str(&r->why));
+}
+
+static void follow(struct run *r)
+{
+    if (!dev_units_update(&r->units) && r->serves)
+        return;
+    for (size_t i = 0; i < r->units.n; i++) {
+        dev_watch_folders_of(r->watch, mk_str_from_c(r->units.at[i]->path));
+        dev_watch_folders_of(r->watch, mk_buf_str(&r->units.at[i]->built.files));
+    }
+    if (dev_units_are_fine(&r->units))
+        swap(r);
+    else
+        r->serves = false;
+    dev_office_set_state(&r->office, r->office.state + 1);
+}
+
+static void look(struct run *r)
+{
+    if (dev_watch_drain(r->watch))
+        follow(r);
+}
+
+/* ---- Questions of the server in front ---- */
+
+static void write_page(struct run *r, bool html, struct mk_buf *answer)
+{
+    const struct dev_page page = {.out = answer, .html = html};
+    bool compiled = dev_units_are_fine(&r->units);
+    mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
+    if (compiled) {
+        dev_page_begin(&page, "The service does not start",
+                       MK_STR("It was compiled, but the server cannot load it:"));
+        dev_page_text(&page, mk_buf_str(&r->why));
+    } else {
+        dev_page_begin(&page, "The service is not compiled", MK_STR(""));
+        dev_units_write_faults(&r->units, &page);
+    }
+    dev_page_end(&page, r->office.state);
+}
+
+static void on_ask(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
+{
+    struct run *r = ctx;
+    (void)method;
+    look(r);
+    if (dev_units_want(&r->units, target))
+        follow(r);
+    if (r->serves)
+        mk_buf_add(answer, MK_STR("go\n"));
+    else if (!html && r->servers.back.pid)
+        mk_buf_add(answer, MK_STR("stale\n"));
+    else
+        write_page(r, html, answer);
+}
+
+static void on_fault(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
+{
+    struct run *r = ctx;
+    const struct dev_page page = {.out = answer, .html = html};
+    struct mk_buf about = mk_buf_growing(DEV_LINE_MAX);
+    dev_servers_hear(&r->servers);
+    mk_buf_addf(answer, "page 500 text/%s; charset=utf-8\n", html ? "html" : "plain");
+    if (r->servers.has_crashed) {
+        dev_frames_write_cause(&about, mk_buf_str(&r->servers.crash));
+        mk_buf_addf(&about, " in the handler of %.*s %.*s", MK_STR_ARG(method), MK_STR_ARG(target));
+        dev_page_begin(&page, "The service crashed", mk_buf_str(&about));
+        dev_frames_write(&page, mk_buf_str(&r->servers.crash));
+    } else {
+        mk_buf_addf(&about, "%.*s %.*s got no response.", MK_STR_ARG(method), MK_STR_ARG(target));
+        dev_page_begin(&page, "The service broke off", mk_buf_str(&about));
+    }
+    if (r->servers.tail.len) {
+        dev_page_note(&page, MK_STR("What it said"));
+        dev_page_text(&page, mk_buf_str(&r->servers.tail));
+    }
+    dev_page_end(&page, r->office.state);
+    mk_buf_free(&about);
+}
+
+static const struct dev_office_ops ops = {.ask = on_ask, .fault = on_fault};
+
+/* ---- The loop ---- */
+
+static void add_fd(struct run *r, size_t *n, int fd)
+{
+    if (fd >= 0)
+        r->fds[(*n)++] = (struct pollfd){.fd = fd, .events = POLLIN};
+}
+
+static size_t gather(struct run *r)
+{
+    size_t n = 0;
+    add_fd(r, &n, r->signals);
+    add_fd(r, &n, r->watch);
+    add_fd(r, &n, r->servers.front.err);
+    add_fd(r, &n, r->servers.back.err);
+    for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
+        add_fd(r, &n, r->servers.leaving[i].err);
+    return n + dev_office_poll(&r->office, r->fds + n);
+}
+
+/* True: it is to end. */
+static bool take_signals(struct run *r)
+{
+    struct signalfd_siginfo info;
+    bool ends = false;
+    while (read(r->signals, &info, sizeof info) == (ssize_t)sizeof info)
+        ends = ends || info.ssi_signo != SIGCHLD;
+    return ends;
+}
+
+static int loop(struct run *r)
+{
+    for (;;) {
+        size_t n = gather(r);
+        if (poll(r->fds, n, -1) < 0 && errno != EINTR)
+            return dev_order_complain(DEV_FAILED, "run", NULL, strerror(errno));
+        if (take_signals(r))
+            return DEV_FINE;
+        dev_servers_hear(&r->servers);
+        if (!dev_servers_look(&r->servers))
+            return dev_order_complain(DEV_FAILED, "run", NULL, "the server in front has ended");
+        look(r);
+        dev_office_serve(&r->office);
+    }
+}
+
+/* ---- Beginning and end ---- */
+
+static int open_signals(void)
+{
+    static const int ours[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < MK_LEN(ours); i++)
+        sigaddset(&set, ours[i]);
+    (void)sigprocmask(SIG_BLOCK, &set, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
+/* A number alone is a port of this machine, which others cannot reach. */
+static void write_listen(char room[128], const char *port)
+{
+    bool is_number = port && *port && strspn(port, "0123456789") == strlen(port);
+    if (!port)
+        snprintf(room, 128, "127.0.0.1:2001");
+    else
+        snprintf(room, 128, "%s%.100s", is_number ? "127.0.0.1:" : "", port);
+}
+
+static bool open_all(struct run *r, const char *path, const char *port)
+{
+    char desk[PATH_MAX], listen[128];
+    r->signals = open_signals();
+    r->watch = dev_watch_open();
+    write_listen(listen, port);
+    if (strpbrk(listen, " \t\r\n\"#$"))
+        return dev_order_complain(false, "run", port, "this is no address");
+    if (r->watch < 0 || r->signals < 0 || !dev_places_find(&r->places) ||
+        !dev_units_init(&r->units, &r->places, path) || !dev_servers_init(&r->servers, &r->places) ||
+        !dev_places_print(desk, "%s/desk", r->servers.folder) || !dev_office_open(&r->office, desk, &ops, r))
+        return false;
+    r->office.state = (uint64_t)time(NULL) * 1000;
+    dev_compile_tidy(&r->places);
+    if (r->units.is_folder)
+        dev_watch_folder(r->watch, r->units.path);
+    printf("Monkey runs %s at\n", r->units.path);
+    fflush(stdout);
+    return dev_servers_start_front(&r->servers, listen);
+}
+
+static int serve(struct run *r, const char *path, const char *port)
+{
+    int code = DEV_FAILED;
+    if (open_all(r, path, port)) {
+        follow(r);
+        code = loop(r);
+    }
+    dev_office_close(&r->office);
+    dev_servers_stop(&r->servers);
+    dev_units_free(&r->units);
+    mk_buf_free(&r->why);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    const char *port = NULL, *extra = NULL;
+    const struct dev_option options[] = {{'p', "port", &port, NULL}, {'i', "include", &extra, NULL}};
+    struct dev_order order = {.usage = usage,
+                              .help = help,
+                              .options = options,
+                              .n_options = MK_LEN(options),
+                              .words_min = 1,
+                              .words_max = 1};
+    char path[PATH_MAX];
+    int code;
+    if (!dev_order_read(&order, argc, argv, &code))
+        return code;
+    if (extra && !realpath(extra, path))
+        return dev_order_complain(DEV_FAILED, "run", extra, strerror(errno));
+    struct run *r = mk_mem_zalloc(1, sizeof *r);
+    if (!r)
+        return dev_order_complain(DEV_FAILED, "run", NULL, strerror(ENOMEM));
+    r->extra = extra ? path : NULL;
+    r->office.fd = r->watch = r->signals = -1;
+    code = serve(r, order.words[0], port);
+    mk_mem_free(r);
+    return code;
+}
+
+const struct mk_verb dev_verb_run = {
+    .name = "run",
+    .args = "SOURCE.c|FOLDER",
+    .help = "Compile and serve a service, and follow its changes.",
+    .run = run,
+};

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "servers.h"
+
+#include "crash.h"
+#include "frames.h"
+#include "order.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { TEXT_MAX = 256 * 1024, TAIL_MAX = 32 * 1024, LINE_MAX_ = 64 * 1024, START_S = 60 };
+
+static bool complain(const char *what, const char *why)
+{
+    fprintf(stderr, "monkey run: %s: %s\n", what, why);
+    return false;
+}
+
+bool dev_servers_init(struct dev_servers *s, const struct dev_places *places)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+    char none[PATH_MAX];
+    *s = (struct dev_servers){.places = places,
+                              .front = {.out = -1, .err = -1},
+                              .back = {.out = -1, .err = -1},
+                              .line = mk_buf_growing(LINE_MAX_),
+                              .crash = mk_buf_growing(TEXT_MAX),
+                              .tail = mk_buf_growing(2 * TAIL_MAX)};
+    for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
+        s->leaving[i] = (struct dev_child){.out = -1, .err = -1};
+    /* Paths of sockets must be short. */
+    bool is_short = base && *base == '/' && strlen(base) < 60;
+    if (!dev_places_print(s->folder, "%s/monkey-run-XXXXXX", is_short ? base : "/tmp") ||
+        (!mkdtemp(s->folder) &&
+         (!dev_places_print(s->folder, "/tmp/monkey-run-XXXXXX") || !mkdtemp(s->folder)))) {
+        s->folder[0] = '\0';
+        return complain("cannot make a folder in /tmp", strerror(errno));
+    }
+    return (dev_places_print(none, "%s/none", s->folder) && mkdir(none, 0700) == 0) ||
+           complain(s->folder, strerror(errno));
+}
+
+/* ---- Configurations ---- */
+
+/* A text as the configuration takes it, whatever is in it. */
+static void add_text(struct mk_buf *out, const char *text)
+{
+    mk_buf_add_char(out, '"');
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            mk_buf_add_char(out, '\\');
+        if (text[0] == '$' && text[1] == '{')
+            mk_buf_add_char(out, '$');
+        mk_buf_add_char(out, *text);
+    }
+    mk_buf_add_char(out, '"');
+}
+
+static void add_line(struct mk_buf *out, const char *key, const char *text)
+{
+    mk_buf_addf(out, "    %s ", key);
+    add_text(out, text);
+    mk_buf_add_char(out, '\n');
+}
+
+/* `Load` takes a path as it is. */
+static void add_object(struct mk_buf *out, const char *path)
+{
+    mk_buf_add(out, MK_STR("    Load "));
+    for (; *path; path++) {
+        if (path[0] == '$' && path[1] == '{')
+            mk_buf_add_char(out, '$');
+        mk_buf_add_char(out, *path);
+    }
+    mk_buf_add_char(out, '\n');
+}
+
+static bool write_config(const char *path, const struct mk_buf *text)
+{
+    FILE *f = text->failed ? NULL : fopen(path, "we");
+    bool ok = f && fwrite(text->p, 1, text->len, f) == text->len;
+    ok = f && fclose(f) == 0 && ok;
+    return ok || complain(path, text->failed ? "the configuration is too long" : strerror(errno));
+}
+
+static bool start(struct dev_child *c, const struct dev_servers *s, const char *config)
+{
+    struct dev_words words;
+    dev_words_init(&words);
+    dev_words_add(&words, mk_str_from_c(s->places->program));
+    dev_words_add(&words, MK_STR("-c"));
+    dev_words_add(&words, mk_str_from_c(config));
+    bool ok = dev_child_start(c, &words);
+    dev_words_free(&words);
+    return ok;
+}
+
+static void add_front(struct mk_buf *out, const struct dev_servers *s, const char *listen)
+{
+    mk_buf_addf(out,
+                "[SERVER]\n    Listen %s\n    Workers 1\n    ErrorLog stderr\n    MaxBodySize unlimited\n"
+                "    DrainTimeout 1s\n[PLUGINS]\n    Load duda-dev\n    Load proxy\n"
+                "[DUDA_DEV]\n    Desk %s/desk\n"
+                "[UPSTREAM]\n    Name service\n    Server unix:%s/back\n    KeepIdle 0\n    MaxFails off\n"
+                "[HOST]\n    DocumentRoot %s/none\n"
+                "[ROUTES]\n    /* proxy http://service wait=off silence=off tunnel=off tries=1\n",
+                listen, s->folder, s->folder, s->folder);
+}
+
+/* Files beside the services: those in html/ of the folder of one service, or all of a folder of handlers but
+ * sources. */
+static void add_host(struct mk_buf *out, const struct dev_servers *s, const struct dev_units *u)
+{
+    char root[PATH_MAX];
+    struct stat st;
+    mk_buf_add(out, MK_STR("[HOST]\n"));
+    if (!u->is_folder) {
+        bool has =
+            dev_places_print(root, "%s/html", u->folder) && stat(root, &st) == 0 && S_ISDIR(st.st_mode);
+        if (!has)
+            (void)dev_places_print(root, "%s/none", s->folder);
+        add_line(out, "DocumentRoot", root);
+        return;
+    }
+    add_line(out, "DocumentRoot", u->folder);
+    mk_buf_add(out, MK_STR("[ROUTES]\n    *.c status 404\n    *.h status 404\n"));
+    const struct dev_unit *index = NULL;
+    for (size_t i = 0; i < u->n; i++) {
+        const struct dev_unit *one = u->at[i];
+        if (one->place[0] && one->built.ok)
+            mk_buf_addf(out, "    /%s %s\n    /%s/* %s\n", one->place, one->name, one->place, one->name);
+        else if (one->built.ok)
+            index = one;
+    }
+    if (index)
+        mk_buf_addf(out, "    /* %s\n", index->name);
+    mk_buf_add(out, MK_STR("    /* static\n"));
+}
+
+static void add_back(struct mk_buf *out, const struct dev_servers *s, const struct dev_units *u,
+                     const char *extra)
+{
+    mk_buf_addf(
+        out,
+        "[SERVER]\n    Listen unix:%s/back-%u\n    Workers 1\n    ErrorLog stderr\n    DrainTimeout 10s\n"
+        "[PLUGINS]\n",
+        s->folder, s->number + 1);
+    for (size_t i = 0; i < u->n; i++)
+        if (u->at[i]->built.ok)
+            add_object(out, u->at[i]->built.object);
+    mk_buf_add(out, MK_STR("    Load duda-dev\n[DUDA_DEV]\n    Service on\n"));
+    if (extra) {
+        mk_buf_add(out, MK_STR("@INCLUDE "));
+        mk_buf_add(out, mk_str_from_c(extra));
+        mk_buf_add_char(out, '\n');
+    }
+    add_host(out, s, u);
+}
+
+/* ---- Starting ---- */
+
+/* What the servers say whenever they start and end, which is each time a file is saved. */
+static bool is_noise(mk_str line)
+{
+    static const char *const known[] = {"serves with 1 worker", "workers run as root",
+                                        "ending when all open requests"};
+    bool is = false;
+    for (size_t i = 0; i < MK_LEN(known); i++)
+        is = is || memmem(line.p, line.len, known[i], strlen(known[i]));
+    return is;
+}
+
+static void pass_lines(mk_str text)
+{
+    while (text.len) {
+        mk_str line = mk_str_cut(&text, '\n');
+        if (line.len && !is_noise(line)) {
+            dev_order_write(stderr, line);
+            fputc('\n', stderr);
+        }
+    }
+}
+
+static void read_into(int *fd, struct mk_buf *out)
+{
+    char room[4096];
+    ssize_t n;
+    while (*fd >= 0 && (n = read(*fd, room, sizeof room)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return;
+        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    }
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static bool says_address(const struct mk_buf *out)
+{
+    mk_str rest = mk_buf_str(out);
+    while (rest.len) {
+        mk_str line = mk_str_cut(&rest, '\n');
+        if (rest.p && mk_str_starts(line, MK_STR("  ")))
+            return true;
+    }
+    return false;
+}
+
+/* True: it serves, and `out` says where. */
+static bool wait_for(struct dev_child *c, struct mk_buf *out, struct mk_buf *err)
+{
+    struct pollfd fds[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    while (!says_address(out)) {
+        fds[0].fd = c->out;
+        fds[1].fd = c->err;
+        if (c->out < 0 || poll(fds, 2, START_S * 1000) == 0)
+            return false;
+        read_into(&c->err, err);
+        read_into(&c->out, out);
+    }
+    return true;
+}
+
+bool dev_servers_start_front(struct dev_servers *s, const char *listen)
+{
+    char config[PATH_MAX];
+    struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX),
+                  err = mk_buf_growing(TEXT_MAX);
+    add_front(&text, s, listen);
+    bool ok = dev_places_print(config, "%s/front.conf", s->folder) && write_config(config, &text) &&
+              start(&s->front, s, config);
+    bool serves = ok && wait_for(&s->front, &out, &err);
+    pass_lines(mk_buf_str(&err));
+    mk_str rest = mk_buf_str(&out);
+    (void)mk_str_cut(&rest, '\n'); /* what it serves is said by us */
+    if (serves)
+        dev_order_write(stdout, rest);
+    fflush(stdout);
+    mk_buf_free(&text);
+    mk_buf_free(&out);
+    mk_buf_free(&err);
+    return serves;
+}
+
+/* The older one goes on with its requests; nothing waits for it. */
+static void retire(struct dev_servers *s)
+{
+    size_t i = 0;
+    while (i < DEV_LEAVING_MAX - 1 && s->leaving[i].pid)
+        i++;
+    if (s->leaving[i].pid)
+        dev_child_stop(&s->leaving[i], SIGKILL);
+    if (s->back.pid)
+        (void)kill(s->back.pid, SIGQUIT);
+    s->leaving[i] = s->back;
+}
+
+bool dev_servers_swap(struct dev_servers *s, const struct dev_units *u, const char *extra, struct mk_buf *why)
+{
+    char config[PATH_MAX], next[PATH_MAX], path[PATH_MAX];
+    struct dev_child back = {.out = -1, .err = -1};
+    struct mk_buf text = mk_buf_growing(TEXT_MAX), out = mk_buf_growing(TEXT_MAX);
+    add_back(&text, s, u, extra);
+    bool ok = dev_places_print(config, "%s/back.conf", s->folder) && write_config(config, &text) &&
+              start(&back, s, config) && wait_for(&back, &out, why);
+    mk_buf_free(&text);
+    mk_buf_free(&out);
+    ok = ok && dev_places_print(next, "%s/back-%u", s->folder, s->number + 1) &&
+         dev_places_print(path, "%s/back", s->folder);
+    /* From here on each connection goes to the new one. */
+    if (!ok || rename(next, path) < 0) {
+        dev_child_stop(&back, SIGKILL);
+        return false;
+    }
+    pass_lines(mk_buf_str(why));
+    retire(s);
+    s->back = back;
+    s->number++;
+    s->in_report = s->has_crashed = false;
+    mk_buf_clear(&s->line);
+    mk_buf_clear(&s->tail);
+    return true;
+}
+
+/* ---- Hearing ---- */
+
+static void tell_crash(struct dev_servers *s)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    const struct dev_page page = {.out = &text};
+    s->in_report = false;
+    mk_buf_add(&text, MK_STR("The service crashed: "));
+    dev_frames_write_cause(&text, mk_buf_str(&s->crash));
+    mk_buf_add_char(&text, '\n');
+    dev_frames_write(&page, mk_buf_str(&s->crash));
+    dev_order_write(stderr, mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
+static void take_line(struct dev_servers *s, mk_str line)
+{
+    bool begins = mk_str_starts(line, MK_STR(DEV_CRASH_HEAD));
+    if (begins || (s->in_report && mk_str_starts(line, MK_STR(DEV_CRASH_FRAME)))) {
+        if (begins)
+            mk_buf_clear(&s->crash);
+        s->in_report = s->has_crashed = true;
+        mk_buf_add(&s->crash, line);
+        mk_buf_add_char(&s->crash, '\n');
+        return;
+    }
+    if (s->in_report)
+        tell_crash(s);
+    if (is_noise(line))
+        return;
+    dev_order_write(stderr, line);
+    fputc('\n', stderr);
+    if (s->tail.len + line.len > TAIL_MAX)
+        mk_buf_drop(&s->tail, s->tail.len / 2);
+    mk_buf_add(&s->tail, line);
+    mk_buf_add_char(&s->tail, '\n');
+}
+
+static void hear_back(struct dev_servers *s)
+{
+    size_t end;
+    read_into(&s->back.err, &s->line);
+    while ((end = mk_str_find(mk_buf_str(&s->line), '\n')) != MK_STR_NONE) {
+        take_line(s, mk_str_of(s->line.p, end));
+        mk_buf_drop(&s->line, end + 1);
+    }
+    if (s->line.failed) {
+        mk_buf_free(&s->line);
+        s->line = mk_buf_growing(LINE_MAX_);
+    }
+    if (s->in_report)
+        tell_crash(s);
+}
+
+static void pass(int *fd)
+{
+    struct mk_buf text = mk_buf_growing(TEXT_MAX);
+    if (*fd >= 0)
+        read_into(fd, &text);
+    pass_lines(mk_buf_str(&text));
+    mk_buf_free(&text);
+}
+
+void dev_servers_hear(struct dev_servers *s)
+{
+    pass(&s->front.err);
+    pass(&s->front.out);
+    pass(&s->back.out);
+    hear_back(s);
+    for (size_t i = 0; i < DEV_LEAVING_MAX; i++) {
+        pass(&s->leaving[i].err);
+        pass(&s->leaving[i].out);
+        if (dev_child_status(&s->leaving[i]) >= 0)
+            dev_child_close(&s->leaving[i]);
+    }
+}
+
+bool dev_servers_look(struct dev_servers *s)
+{
+    if (dev_child_status(&s->back) >= 0)
+        fprintf(stderr, "monkey run: the server of the services has ended; the next change starts another\n");
+    return dev_child_status(&s->front) < 0;
+}
+
+/* ---- Ending ---- */
+
+static void remove_one(const struct dev_servers *s, const char *name, bool is_folder)
+{
+    char path[PATH_MAX];
+    if (dev_places_print(path, "%s/%s", s->folder, name))
+        (void)(is_folder ? rmdir(path) : unlink(path));
+}
+
+void dev_servers_stop(struct dev_servers *s)
+{
+    static const char *const files[] = {"front.conf", "back.conf", "back", "desk"};
+    if (!*s->folder)
+        return; /* nothing has begun */
+    for (size_t i = 0; i < DEV_LEAVING_MAX; i++)
+        dev_child_stop(&s->leaving[i], SIGTERM);
+    dev_child_stop(&s->front, SIGTERM);
+    dev_child_stop(&s->back, SIGTERM);
+    for (size_t i = 0; i < MK_LEN(files); i++)
+        remove_one(s, files[i], false);
+    remove_one(s, "none", true);
+    (void)rmdir(s->folder);
+    mk_buf_free(&s->line);
+    mk_buf_free(&s->crash);
+    mk_buf_free(&s->tail);
+}

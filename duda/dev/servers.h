@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The two servers of `monkey run`: one in front, which stays, and one with the services, which is replaced by
+ * another with each change and may crash. */
+#ifndef DUDA_DEV_SERVERS_H
+#define DUDA_DEV_SERVERS_H
+
+#include "child.h"
+#include "units.h"
+
+enum { DEV_LEAVING_MAX = 16 };
+
+struct dev_servers {
+    const struct dev_places *places;
+    char folder[PATH_MAX]; /* a private one, for sockets and configurations */
+    struct dev_child front, back;
+    unsigned number; /* of the one with the services; 0: there was none yet */
+    struct dev_child leaving[DEV_LEAVING_MAX];
+    struct mk_buf line;  /* of the back's standard error, as far as it came */
+    struct mk_buf crash; /* the last report, as crash.h has it */
+    struct mk_buf tail;  /* what the back said last, for pages */
+    bool in_report, has_crashed;
+};
+
+/* False: reported. */
+bool dev_servers_init(struct dev_servers *s, const struct dev_places *places);
+/* Waits until it serves. `listen` is an address as [SERVER] takes it. False: reported. */
+bool dev_servers_start_front(struct dev_servers *s, const char *listen);
+/* Starts another server with the services, waits until it serves, and lets the older one finish its requests.
+ * False: it does not serve, `why` has its words, and the older one stays. */
+bool dev_servers_swap(struct dev_servers *s, const struct dev_units *units, const char *extra,
+                      struct mk_buf *why);
+/* Passes on what they have said, and takes reports of crashes out of it. */
+void dev_servers_hear(struct dev_servers *s);
+/* False: the server in front has ended. */
+bool dev_servers_look(struct dev_servers *s);
+/* Ends them, and removes the folder with what was written into it. */
+void dev_servers_stop(struct dev_servers *s);
+
+#endif

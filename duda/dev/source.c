@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <monkey/str.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+bool dev_source_slurp(const char *path, struct mk_buf *out)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    ssize_t n = fd < 0 ? -1 : 0;
+    char room[16 * 1024];
+    while (fd >= 0 && (n = read(fd, room, sizeof room)) > 0)
+        mk_buf_add(out, mk_str_of(room, (size_t)n));
+    int e = n < 0 ? errno : out->failed ? EFBIG : 0;
+    if (fd >= 0)
+        close(fd);
+    errno = e;
+    return e == 0;
+}
+
+/* ---- Comments and code ---- */
+
+static bool is_word_char(char c)
+{
+    return mk_char_is_alpha(c) || mk_char_is_digit(c) || c == '_';
+}
+
+/* The length of the comment, or of the literal, that begins here; 0: neither does. */
+static size_t comment_at(mk_str s)
+{
+    if (s.len < 2 || s.p[0] != '/' || (s.p[1] != '/' && s.p[1] != '*'))
+        return 0;
+    size_t i = 2;
+    if (s.p[1] == '/') {
+        while (i < s.len && s.p[i] != '\n')
+            i++;
+        return i;
+    }
+    while (i < s.len && !(s.p[i] == '/' && s.p[i - 1] == '*' && i > 2))
+        i++;
+    return i < s.len ? i + 1 : i;
+}
+
+static size_t literal_at(mk_str s)
+{
+    if (s.p[0] != '"' && s.p[0] != '\'')
+        return 0;
+    size_t i = 1;
+    while (i < s.len && s.p[i] != s.p[0] && s.p[i] != '\n')
+        i += s.p[i] == '\\' ? 2 : 1;
+    return i < s.len ? i + 1 : s.len;
+}
+
+static bool take(mk_str line, mk_str key, struct mk_buf *out)
+{
+    if (!mk_str_starts(line, key))
+        return false;
+    line = mk_str_trim(mk_str_skip(line, key.len));
+    if (mk_str_ends(line, MK_STR("*/")))
+        line = mk_str_first(line, line.len - 2);
+    mk_buf_add(out, line);
+    mk_buf_add_char(out, ' ');
+    return true;
+}
+
+/* A comment may hold a line `pkg-config: NAME...` or `cflags: FLAG...`. */
+static void read_comment(struct dev_source *s, mk_str comment)
+{
+    while (comment.p) {
+        mk_str line = mk_str_trim(mk_str_cut(&comment, '\n'));
+        while (line.len && (line.p[0] == '/' || line.p[0] == '*' || line.p[0] == ' '))
+            line = mk_str_skip(line, 1);
+        if (!take(line, MK_STR("pkg-config:"), &s->packages))
+            take(line, MK_STR("cflags:"), &s->flags);
+    }
+}
+
+static bool copy_name(char name[DEV_NAME_MAX], mk_str from)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < from.len && n < DEV_NAME_MAX - 1; i++) {
+        char c = mk_char_lower(from.p[i]);
+        if (mk_char_is_alpha(c) || mk_char_is_digit(c))
+            name[n++] = c;
+    }
+    name[n] = '\0';
+    return n > 0;
+}
+
+/* DUDA_SERVICE(name, ...) in the code */
+static size_t service_at(struct dev_source *s, mk_str rest)
+{
+    static const mk_str macro = MK_STR_INIT("DUDA_SERVICE");
+    mk_str all = rest;
+    if (!mk_str_starts(rest, macro))
+        return 0;
+    rest = mk_str_skip(rest, macro.len);
+    while (rest.len && strchr(" \t\r\n", rest.p[0]))
+        rest = mk_str_skip(rest, 1);
+    if (!rest.len || rest.p[0] != '(')
+        return 0;
+    rest = mk_str_trim(mk_str_skip(rest, 1));
+    size_t n = 0;
+    while (n < rest.len && is_word_char(rest.p[n]))
+        n++;
+    if (!n || n >= DEV_NAME_MAX)
+        return 0;
+    memcpy(s->name, rest.p, n);
+    s->name[n] = '\0';
+    s->is_service = true;
+    return (size_t)(rest.p - all.p) + n;
+}
+
+static size_t word_at(mk_str s)
+{
+    size_t n = 0;
+    while (n < s.len && is_word_char(s.p[n]))
+        n++;
+    return n;
+}
+
+void dev_source_look(struct dev_source *s, mk_str file_name)
+{
+    mk_str rest = mk_buf_str(&s->text);
+    while (rest.len) {
+        size_t n = comment_at(rest);
+        if (n)
+            read_comment(s, mk_str_first(rest, n));
+        if (!n)
+            n = literal_at(rest);
+        if (!n && !s->is_service)
+            n = service_at(s, rest);
+        if (!n)
+            n = word_at(rest);
+        rest = mk_str_skip(rest, n ? n : 1);
+    }
+    size_t dot = mk_str_find_last(file_name, '.');
+    if (!s->is_service && !copy_name(s->name, dot == MK_STR_NONE ? file_name : mk_str_first(file_name, dot)))
+        memcpy(s->name, "service", sizeof "service");
+}
+
+bool dev_source_read(struct dev_source *s, const char *path)
+{
+    *s = (struct dev_source){.text = mk_buf_growing(DEV_SOURCE_MAX),
+                             .packages = mk_buf_growing(4096),
+                             .flags = mk_buf_growing(16 * 1024)};
+    if (!realpath(path, s->path))
+        return false;
+    if (!dev_source_slurp(s->path, &s->text)) {
+        int e = errno;
+        dev_source_free(s);
+        errno = e;
+        return false;
+    }
+    mk_str name = mk_str_from_c(s->path);
+    dev_source_look(s, mk_str_skip(name, mk_str_find_last(name, '/') + 1));
+    return true;
+}
+
+void dev_source_free(struct dev_source *s)
+{
+    mk_buf_free(&s->text);
+    mk_buf_free(&s->packages);
+    mk_buf_free(&s->flags);
+}

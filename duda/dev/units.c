@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "units.h"
+
+#include "order.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <monkey/text.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static bool complain(const char *path, const char *what)
+{
+    fprintf(stderr, "monkey run: %s: %s\n", path, what);
+    return false;
+}
+
+static struct dev_unit *add(struct dev_units *u, const char *path, mk_str place)
+{
+    struct dev_unit *one = u->n < DEV_UNITS_MAX ? mk_mem_zalloc(1, sizeof *one) : NULL;
+    if (!one)
+        return NULL;
+    one->is_new = true;
+    if (!dev_places_print(one->path, "%s", path) || place.len >= sizeof one->place) {
+        mk_mem_free(one);
+        return NULL;
+    }
+    memcpy(one->place, place.p ? place.p : "", place.len);
+    return u->at[u->n++] = one;
+}
+
+bool dev_units_init(struct dev_units *u, const struct dev_places *places, const char *path)
+{
+    struct stat st;
+    *u = (struct dev_units){.how = {.places = places,
+                                    .kind = DEV_COMPILE_QUICK,
+                                    .color = isatty(STDERR_FILENO) == 1 && !getenv("NO_COLOR")}};
+    if (!realpath(path, u->path) || stat(u->path, &st) < 0)
+        return complain(path, strerror(errno));
+    u->is_folder = S_ISDIR(st.st_mode);
+    if (!dev_places_print(u->folder, "%s", u->path))
+        return complain(path, "its path is too long");
+    if (u->is_folder)
+        return true;
+    char *slash = strrchr(u->folder, '/');
+    slash[slash == u->folder] = '\0';
+    return add(u, u->path, MK_STR("")) || complain(path, strerror(ENOMEM));
+}
+
+static void free_unit(struct dev_unit *one)
+{
+    dev_compiled_free(&one->built);
+    mk_mem_free(one);
+}
+
+void dev_units_free(struct dev_units *u)
+{
+    while (u->n)
+        free_unit(u->at[--u->n]);
+}
+
+/* ---- Folders ---- */
+
+static bool is_place(mk_str s)
+{
+    bool ok = s.len > 0 && s.len < DEV_NAME_MAX && s.p[0] != '_';
+    for (size_t i = 0; ok && i < s.len; i++)
+        ok = mk_char_is_alpha(s.p[i]) || mk_char_is_digit(s.p[i]) || s.p[i] == '_' || s.p[i] == '-';
+    return ok && s.p[s.len - 1] != '_';
+}
+
+static bool has(const struct dev_units *u, mk_str place)
+{
+    for (size_t i = 0; i < u->n; i++)
+        if (mk_str_eq(mk_str_from_c(u->at[i]->place), place))
+            return true;
+    return false;
+}
+
+static bool want_file(struct dev_units *u, mk_str place, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    return !has(u, place) && dev_places_print(path, "%s/%s.c", u->folder, name) && stat(path, &st) == 0 &&
+           S_ISREG(st.st_mode) && add(u, path, place);
+}
+
+/* The first segment of the path: NAME.c answers below /NAME; index.c at all that nothing else answers. */
+bool dev_units_want(struct dev_units *u, mk_str target)
+{
+    char name[DEV_NAME_MAX];
+    if (!u->is_folder)
+        return false;
+    bool any = want_file(u, MK_STR(""), "index");
+    size_t n = 0;
+    target = mk_str_skip(target, 1);
+    while (n < target.len && target.p[n] != '/' && target.p[n] != '?')
+        n++;
+    target = mk_str_first(target, n);
+    if (!is_place(target) || mk_str_eq(target, MK_STR("index")))
+        return any;
+    memcpy(name, target.p, n);
+    name[n] = '\0';
+    return want_file(u, target, name) || any;
+}
+
+/* ---- Compiling ---- */
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+static void tell(const struct dev_unit *one, double ms)
+{
+    const char *slash = strrchr(one->path, '/');
+    if (one->built.said.len)
+        dev_order_write(stderr, mk_buf_str(&one->built.said));
+    if (one->built.ok && !one->built.was_cached)
+        printf("%s: compiled in %.0f ms\n", slash + 1, ms);
+    else if (!one->built.ok)
+        printf("%s: not compiled; mend it, and it is tried again\n", slash + 1);
+    fflush(stdout);
+}
+
+static void compile(struct dev_units *u, struct dev_unit *one)
+{
+    struct dev_source source;
+    double begin = now_ms();
+    one->is_new = false;
+    one->error[0] = '\0';
+    dev_compiled_free(&one->built);
+    one->built = (struct dev_compiled){0};
+    if (!dev_source_read(&source, one->path)) {
+        snprintf(one->error, sizeof one->error, "it cannot be read: %s", strerror(errno));
+        complain(one->path, one->error);
+        return;
+    }
+    memcpy(one->name, source.name, sizeof one->name);
+    dev_compile(&u->how, &source, &one->built);
+    dev_source_free(&source);
+    tell(one, now_ms() - begin);
+}
+
+/* What failed may have missed a file that is there now, so it is always tried again. */
+static bool is_due(const struct dev_unit *one)
+{
+    return one->is_new || !one->built.ok ||
+           dev_compile_stamp(mk_buf_str(&one->built.files)) != one->built.stamp;
+}
+
+bool dev_units_update(struct dev_units *u)
+{
+    bool any = false;
+    for (size_t i = 0; i < u->n;) {
+        struct dev_unit *one = u->at[i];
+        if (u->is_folder && access(one->path, F_OK) != 0) {
+            free_unit(one);
+            u->at[i] = u->at[--u->n];
+            any = true;
+            continue;
+        }
+        if (is_due(one)) {
+            compile(u, one);
+            any = true;
+        }
+        i++;
+    }
+    return any;
+}
+
+bool dev_units_are_fine(const struct dev_units *u)
+{
+    bool fine = true;
+    for (size_t i = 0; i < u->n; i++)
+        fine = fine && u->at[i]->built.ok;
+    return fine;
+}
+
+void dev_units_write_faults(const struct dev_units *u, const struct dev_page *p)
+{
+    for (size_t i = 0; i < u->n; i++) {
+        const struct dev_unit *one = u->at[i];
+        if (one->built.ok)
+            continue;
+        if (one->error[0]) {
+            dev_page_note(p, mk_str_from_c(one->path));
+            dev_page_text(p, mk_str_from_c(one->error));
+        } else {
+            dev_page_compiler(p, mk_buf_str(&one->built.said));
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sources that `monkey run` serves: one file, or those of a folder, compiled when they are asked for. */
+#ifndef DUDA_DEV_UNITS_H
+#define DUDA_DEV_UNITS_H
+
+#include "compile.h"
+#include "page.h"
+
+enum { DEV_UNITS_MAX = 256 };
+
+struct dev_unit {
+    char path[PATH_MAX];
+    char place[DEV_NAME_MAX]; /* its address in a folder, without slashes; empty: "/" */
+    bool is_new;              /* not compiled yet */
+    char name[DEV_NAME_MAX];  /* of its service */
+    struct dev_compiled built;
+    char error[256]; /* the source cannot be read; empty: it can */
+};
+
+struct dev_units {
+    struct dev_compile how;
+    char path[PATH_MAX], folder[PATH_MAX];
+    bool is_folder;
+    struct dev_unit *at[DEV_UNITS_MAX];
+    size_t n;
+};
+
+/* False: reported. */
+bool dev_units_init(struct dev_units *u, const struct dev_places *places, const char *path);
+void dev_units_free(struct dev_units *u);
+/* In a folder: the file that answers at the path of a target becomes one of them. True: it is new. */
+bool dev_units_want(struct dev_units *u, mk_str target);
+/* Compiles what has changed; forgets files that are gone. True: anything was done. Says so on standard
+ * output. */
+bool dev_units_update(struct dev_units *u);
+bool dev_units_are_fine(const struct dev_units *u);
+/* Excerpts and messages of all that failed. */
+void dev_units_write_faults(const struct dev_units *u, const struct dev_page *p);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "watch.h"
+
+#include "places.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+int dev_watch_open(void)
+{
+    int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (fd < 0)
+        fprintf(stderr, "monkey run: cannot watch files: %s\n", strerror(errno));
+    return fd;
+}
+
+/* Editors write a file, or another one that takes its name. */
+void dev_watch_folder(int fd, const char *folder)
+{
+    (void)inotify_add_watch(fd, folder,
+                            IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ONLYDIR);
+}
+
+void dev_watch_folders_of(int fd, mk_str files)
+{
+    while (files.len) {
+        mk_str line = mk_str_cut(&files, '\n');
+        size_t slash = mk_str_find_last(line, '/');
+        char folder[PATH_MAX];
+        if (slash == MK_STR_NONE)
+            dev_watch_folder(fd, ".");
+        else if (dev_places_print(folder, "%.*s", MK_STR_ARG(mk_str_first(line, slash ? slash : 1))))
+            dev_watch_folder(fd, folder);
+    }
+}
+
+bool dev_watch_drain(int fd)
+{
+    char room[16 * 1024];
+    bool any = false;
+    ssize_t n;
+    while ((n = read(fd, room, sizeof room)) > 0 || (n < 0 && errno == EINTR))
+        any = any || n > 0;
+    return any;
+}

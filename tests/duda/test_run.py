@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`monkey run`: what is saved is served; mistakes and crashes are shown, and go away when they are mended."""
+import re
+import shutil
+
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
+
+BROWSER = [("Accept", "text/html,*/*;q=0.8")]
+HELLO = r"""#include <duda.h>
+#include "word.h"
+
+static int hello(struct duda *d)
+{
+    return duda_printf(d, "%s %s\n", WORD, duda_query_or(d, "name", "world"));
+}
+
+static int crash(struct duda *d)
+{
+    const char *none = NULL;
+    return duda_printf(d, "<%c>\n", *none); /* here */
+}
+
+DUDA_SERVICE(hello, DUDA_GET("/", hello, "Greets."), DUDA_GET("/crash", crash, "Crashes."));
+"""
+
+
+@pytest.fixture
+def cache(tmp_path_factory):
+    return tmp_path_factory.getbasetemp() / "cache"
+
+
+@pytest.fixture
+def start(monkey, tmp_path, cache):
+    """start(path) runs it; files of the test are in `tmp_path / "src"`."""
+    cache.mkdir(exist_ok=True)
+
+    def run(path, *options, **keys):
+        return monkey(args=["run", "-p", "0", *options, path], environment={"XDG_CACHE_HOME": str(cache),
+                                                                            "XDG_RUNTIME_DIR": str(tmp_path)}, **keys)
+
+    (tmp_path / "src").mkdir()
+    return run
+
+
+@pytest.fixture
+def src(tmp_path):
+    return tmp_path / "src"
+
+
+def write_hello(src, word="hello"):
+    (src / "word.h").write_text(f'#define WORD "{word}"\n')
+    (src / "hello.c").write_text(HELLO)
+    return src / "hello.c"
+
+
+def leftovers(tmp_path):
+    return [path.name for path in tmp_path.iterdir() if path.name.startswith("monkey-run")]
+
+
+def test_what_is_saved_is_served(start, src, tmp_path):
+    server = start(write_hello(src))
+    assert server.get("/").text == "hello world\n"
+    for word in ("hullo", "hi"):
+        (src / "word.h").write_text(f'#define WORD "{word}"\n')
+        assert server.get("/?name=x").text == f"{word} x\n", "the request waits for what was saved before it"
+    next_file = src / "next"
+    next_file.write_text(HELLO.replace("%s %s", "%s, dear %s"))
+    next_file.rename(src / "hello.c")
+    assert server.get("/").text == "hi, dear world\n"
+    assert "Duda-Run" not in server.get("/")
+    server.stop()
+    assert leftovers(tmp_path) == []
+
+
+def test_what_does_not_compile(start, src):
+    server = start(write_hello(src))
+    assert server.get("/").status == 200
+    (src / "hello.c").write_text(HELLO.replace('WORD, duda', 'WORD + "<b>" duda'))
+    page = server.get("/", fields=BROWSER)
+    assert page.status == 500 and page["Content-Type"].startswith("text/html")
+    assert "hello.c:6: error:" in page.text and "&lt;b&gt;" in page.text and "<b>" not in page.text
+    assert "EventSource" in page.text and page["Cache-Control"] == "no-store"
+    answer = server.get("/")
+    assert (answer.text, answer["Duda-Build"]) == ("hello world\n", "failed; this is the version before"), "for programs"
+    server.err.wait_for("hello.c:6:.*error:")
+    write_hello(src)
+    answer = server.get("/", fields=BROWSER)
+    assert answer.text == "hello world\n" and "Duda-Build" not in answer
+
+
+def test_news_come_as_events(start, src):
+    server = start(write_hello(src))
+    with server.connect() as c:
+        head = c.ask("/.duda/events").read_head()
+        assert head["Content-Type"] == "text/event-stream"
+        assert b"data: " in c.read_until(b"\n\n")
+        write_hello(src, "other")
+        assert b"data: " in c.read_until(b"\n\n")
+
+
+def test_nothing_compiled_yet(start, src):
+    path = src / "bad.c"
+    path.write_text("#include <missing.h>\nDUDA_SERVICE(bad)\n")
+    server = start(path)
+    answer = server.get("/")
+    assert answer.status == 500 and "missing.h" in answer.text
+    (src / "missing.h").write_text("#include <duda.h>\n")
+    path.write_text('/* cflags: -I. */\n#include "missing.h"\nstatic int a(struct duda *d) { return duda_puts(d, "there"); }\n'
+                    'DUDA_SERVICE(bad, DUDA_GET("/", a, "A."));\n')
+    assert server.get("/").text == "there"
+
+
+def test_a_crash_names_its_line(start, src):
+    server = start(write_hello(src))
+    server.allow("Sanitizer", "worker", "runtime error")
+    page = server.get("/crash?a=<i>", fields=BROWSER)
+    assert page.status == 500 and page["Content-Type"].startswith("text/html")
+    line = HELLO[:HELLO.index("/* here")].count("\n") + 1
+    assert "SIGSEGV" in page.text and "GET /crash?a=&lt;i&gt;" in page.text
+    if shutil.which("addr2line"):
+        assert f"hello.c:{line}: in crash()" in page.text and "*none" in page.text
+        server.err.wait_for(rf"hello\.c:{line}: in crash\(\)")
+    assert "crashed" in server.get("/crash").text, "another worker has taken its place"
+    assert server.get("/").text == "hello world\n"
+    (src / "hello.c").write_text(HELLO.replace(", *none", ", 'x'"))
+    assert server.get("/crash").text == "<x>\n"
+
+
+def test_a_service_that_cannot_be_loaded(start, src):
+    path = src / "lost.c"
+    path.write_text('#include <duda.h>\nint missing(void);\nstatic int a(struct duda *d) { return missing() + duda_puts(d, "a"); }\n'
+                    'DUDA_SERVICE(lost, DUDA_GET("/", a, "A."));\n')
+    server = start(path)
+    page = server.get("/", fields=BROWSER)
+    assert page.status == 500 and "does not start" in page.text and "undefined symbol: missing" in page.text
+
+
+def test_a_folder_of_handlers(start, src):
+    (src / "one.c").write_text('#include <duda.h>\nstatic int handle(struct duda *d) { return duda_printf(d, "one %s\\n", '
+                               'duda_path(d).p); }\n')
+    (src / "page.html").write_text("a page")
+    (src / "off_.c").write_text("not compiled")
+    server = start(src)
+    assert server.get("/page.html").text == "a page"
+    assert server.get("/one").text == "one /\n" and server.get("/one/more").text == "one /more\n"
+    assert [server.get(path).status for path in ("/one.c", "/off_", "/none", "/a/b")] == [404] * 4
+    (src / "two.c").write_text('#include <duda.h>\nstatic int two(struct duda *d) { return duda_puts(d, "two\\n"); }\n'
+                               'DUDA_SERVICE(two, DUDA_GET("/:x", two, "Two."));\n')
+    assert server.get("/two/x").text == "two\n" and server.get("/one").text == "one /\n"
+    (src / "index.c").write_text('#include <duda.h>\nstatic int handle(struct duda *d) { return duda_puts(d, "home\\n"); }\n')
+    assert server.get("/").text == "home\n"
+    (src / "two.c").unlink()
+    assert server.get("/two/x").status in (200, 404), "index.c answers for all that is left"
+    assert "compiled in" in server.out.text
+
+
+def test_libraries_and_flags(start, src):
+    path = src / "flags.c"
+    path.write_text('/* pkg-config: zlib\n * cflags: -DWORD="it" */\n#include <duda.h>\n#include <zlib.h>\n#define TEXT_(x) #x\n'
+                    '#define TEXT(x) TEXT_(x)\nstatic int a(struct duda *d) { return duda_printf(d, "%s %d", TEXT(WORD), '
+                    'zlibVersion()[0] > 0); }\nDUDA_SERVICE(flags, DUDA_GET("/", a, "A."));\n')
+    server = start(path)
+    if shutil.which("pkg-config"):
+        answer = server.get("/")
+        assert answer.text == '"it" 1' or "zlib" in answer.text
+
+
+def test_more_configuration(start, src):
+    (src / "more.conf").write_text("[HOST]\n    DocumentRoot .\n")
+    server = start(write_hello(src), "-i", src / "more.conf")
+    assert server.get("/").text == "hello world\n"
+
+
+@pytest.mark.parametrize("words, said", [
+    ([], "usage: monkey run"), (["a", "b"], "usage: monkey run"), (["none.c"], "none.c: No such file"),
+    (["-p", "1 2", "src"], "this is no address"), (["-i", "none", "src"], "none: No such file")])
+def test_wrong_words(run, tmp_path, cache, words, said):
+    (tmp_path / "src").mkdir()
+    done = run("run", *words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    assert done.code in (1, 2) and said in done.err, done
+    assert leftovers(tmp_path) == []
+
+
+def test_help(run):
+    done = run("run", "--help")
+    assert done.code == 0 and re.match(r"usage: monkey run .*\n\nCompiles", done.out)
+
+
+def test_build(run, monkey, tmp_path, cache):
+    cache.mkdir(exist_ok=True)
+    (tmp_path / "s").mkdir()
+    done = run("build", write_hello(tmp_path / "s"), environment={"XDG_CACHE_HOME": str(cache)})
+    assert done.code == 0 and "Load  ./monkey-hello.so" in done.out, done
+    assert monkey(plugins=["./monkey-hello.so"]).get("/").text == "hello world\n"
+    (tmp_path / "s/hello.c").write_text("int x = ;\nDUDA_SERVICE(hello)\n")
+    done = run("build", "-o", tmp_path / "other.so", tmp_path / "s/hello.c", environment={"XDG_CACHE_HOME": str(cache)})
+    assert done.code == 1 and "hello.c:1:9: error:" in done.err and not (tmp_path / "other.so").exists()
