@@ -1,20 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin that services need: it brings the functions of Duda. */
+#include <errno.h>
+
 #include "service/home.h"
 
 MK_PLUGIN_DECLARE(duda);
 
+static const struct mk_conf_key keys[] = {
+    {.name = "CrashLimit",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct duda_rules, crashes),
+     .def = "3",
+     .zero = "off",
+     .help = "After so many crashes of its handler within `CrashTime` a route answers 503."},
+    {.name = "CrashTime",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct duda_rules, window_ms),
+     .def = "1m",
+     .min = 1000,
+     .help = "The time for which crashes are counted."},
+    {.name = "CrashPause",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct duda_rules, closed_ms),
+     .def = "1m",
+     .min = 1000,
+     .help = "For how long such a route answers 503."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "DUDA",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Services of Duda.",
+    .size = sizeof(struct duda_rules),
+    .scope = MK_CONF_SERVER,
+};
+
 static int load(struct mk_config *config, void **data)
 {
-    (void)config, (void)data;
+    struct duda_settings *settings = mk_config_alloc(config, sizeof *settings);
+    const struct duda_rules *rules = mk_config_settings(config, &table);
     duda_home_set(&MK_PLUGIN_OF(duda));
-    return 0;
+    if (!settings || !rules)
+        return -ENOMEM;
+    settings->board = duda_board_get(config);
+    settings->rules = *rules;
+    *data = settings;
+    return settings->board ? 0 : -ENOMEM;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
-    (void)data;
-    return duda_home_start(worker);
+    return duda_home_start(worker, data);
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
@@ -28,6 +65,7 @@ MK_PLUGIN(duda) = {
     .name = "duda",
     .version = "2.0",
     .help = "Web services in C.",
+    .sections = (const struct mk_conf_table *const[]){&table, NULL},
     .load = load,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

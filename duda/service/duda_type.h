@@ -11,9 +11,16 @@
 struct duda_home {
     struct mk_worker *worker;
     struct duda_stacks *stacks[10]; /* by size: 16 KB, 32 KB, ...; made when first needed */
+    struct duda_board *board;
+    struct duda_post *post;
+    struct duda_hold *hold;
+    struct duda *volatile runs; /* whose handler runs now; NULL: none */
 };
 
+struct duda_board;
 struct duda_chunk;
+struct duda_hold;
+struct duda_post;
 struct duda_duty;
 
 struct duda_line;
@@ -49,6 +56,7 @@ struct duda {
     bool streams;     /* the response has begun, or is to begin */
     bool follows;     /* the server tells when the client leaves */
 
+    uint64_t began_ms;
     struct mk_alarm *deadline;
     struct duda_duty *duties;
     struct duda_chunk *chunk;

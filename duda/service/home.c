@@ -3,6 +3,9 @@
 
 #include <errno.h>
 
+#include "service/crash.h"
+#include "service/hold.h"
+
 static const struct mk_plugin *self;
 
 void duda_home_set(const struct mk_plugin *plugin)
@@ -16,12 +19,47 @@ struct duda_home *duda_home(struct mk_worker *worker)
     return mk_worker_data(worker, self);
 }
 
-int duda_home_start(struct mk_worker *worker)
+/* The report has lines, each of which is a line of the log. */
+static void log_report(struct mk_worker *worker, mk_str report)
+{
+    while (report.p) {
+        mk_str line = mk_str_cut(&report, '\n');
+        mk_worker_log(worker, MK_LOG_ERROR, "%.*s", MK_STR_ARG(line));
+    }
+}
+
+void duda_home_report(struct duda_home *home)
+{
+    uint32_t len = home->post ? atomic_exchange(&home->post->len, 0) : 0;
+    if (len && len <= sizeof home->post->report)
+        log_report(home->worker, mk_str_of(home->post->report, len));
+}
+
+/* The worker that was here may have died in a handler. */
+static void inherit(struct duda_home *home, const struct duda_settings *settings)
+{
+    bool closes;
+    if (!home->post)
+        return;
+    duda_home_report(home);
+    struct duda_place *p =
+        duda_board_inherit(home->board, home->post, &settings->rules, mk_worker_now(home->worker), &closes);
+    if (p)
+        mk_worker_log(home->worker, MK_LOG_ERROR, "the handler of %s ended its worker%s", p->name,
+                      closes ? ", and not for the first time: the route answers 503 for a while" : "");
+}
+
+int duda_home_start(struct mk_worker *worker, const struct duda_settings *settings)
 {
     struct duda_home *home = mk_mem_zalloc(1, sizeof *home);
     if (!home)
         return -ENOMEM;
     home->worker = worker;
+    home->board = settings->board;
+    home->post = duda_board_post(settings->board, mk_worker_index(worker));
+    inherit(home, settings);
+    duda_crash_start(home);
+    home->hold = duda_hold_start();
     mk_worker_set_data(worker, self, home);
     return 0;
 }
@@ -29,7 +67,11 @@ int duda_home_start(struct mk_worker *worker)
 void duda_home_stop(struct mk_worker *worker)
 {
     struct duda_home *home = duda_home(worker);
-    for (size_t i = 0; home && i < MK_LEN(home->stacks); i++)
+    if (!home)
+        return;
+    duda_hold_stop(home->hold);
+    duda_crash_stop();
+    for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     mk_mem_free(home);
     mk_worker_set_data(worker, self, NULL);

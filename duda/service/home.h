@@ -3,14 +3,24 @@
 #ifndef DUDA_SERVICE_HOME_H
 #define DUDA_SERVICE_HOME_H
 
+#include "service/board.h"
 #include "service/duda_type.h"
+
+/* The settings of Duda in one configuration. */
+struct duda_settings {
+    struct duda_board *board;
+    struct duda_rules rules;
+};
 
 /* Once, before all others: the plugin that Duda is. */
 void duda_home_set(const struct mk_plugin *plugin);
 
 struct duda_home *duda_home(struct mk_worker *worker);
 
-int duda_home_start(struct mk_worker *worker);
+/* Logs what is in the post of the worker. */
+void duda_home_report(struct duda_home *home);
+
+int duda_home_start(struct mk_worker *worker, const struct duda_settings *settings);
 void duda_home_stop(struct mk_worker *worker);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "service/hold.h"
+#include "service/home.h"
 #include "service/memory.h"
 #include "service/table.h"
 #include "service/task.h"
@@ -75,19 +77,49 @@ static void give_up(struct duda *d)
     duda_memory_run_duties(d);
 }
 
+static bool run_once(struct duda *d)
+{
+    struct duda_home *home = d->home;
+    struct duda *outer = home->runs; /* what that does has ended this request */
+    d->runs = true;
+    home->runs = d;
+    duda_board_enter(home->post, home->board, d->line->place);
+    if (!outer)
+        duda_hold_enter(home->hold);
+    bool returned = duda_fiber_resume(d->fiber);
+    if (!outer && duda_hold_leave(home->hold))
+        duda_home_report(home);
+    duda_board_enter(home->post, home->board, outer ? outer->line->place : NULL);
+    home->runs = outer;
+    d->runs = false;
+    return returned;
+}
+
 static void go_on(struct duda *d)
 {
     d->woken = false;
     d->waits_for = DUDA_FOR_WAKE;
-    d->runs = true;
-    bool returned = duda_fiber_resume(d->fiber);
-    d->runs = false;
+    bool returned = run_once(d);
     if (returned) {
         forget(d);
         report_failure(d);
     } else if (d->refused >= DUDA_REFUSALS_MAX) {
         give_up(d);
     }
+}
+
+static void count(const struct duda *d)
+{
+    struct duda_place *p = d->line->place;
+    if (!p)
+        return;
+    atomic_fetch_add_explicit(&p->requests, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&p->micros, 1000 * (mk_worker_now_ms(d->home->worker) - d->began_ms),
+                              memory_order_relaxed);
+    if (d->ended == -ECANCELED)
+        atomic_fetch_add_explicit(&p->cancelled, 1, memory_order_relaxed);
+    else if (mk_response_status(d->response) >= 500)
+        atomic_fetch_add_explicit(&p->failures, 1, memory_order_relaxed);
 }
 
 /* The request is over, its memory is still there: the handler comes to its end now. */
@@ -98,6 +130,7 @@ static void on_end(void *data)
         d->ended = -ECANCELED;
     while (d->fiber)
         go_on(d);
+    count(d);
     duda_memory_free(d);
     mk_buf_free(&d->out);
 }
@@ -111,6 +144,7 @@ int duda_run_begin(struct duda *d)
     if (!d->fiber)
         return -ENOMEM;
     d->woken = true;
+    d->began_ms = mk_worker_now_ms(d->home->worker);
     return 0;
 }
 

@@ -150,6 +150,17 @@ static struct duda *make(struct mk_request *request, const struct mk_router_matc
     return d;
 }
 
+/* Its handler has crashed too often. */
+static enum mk_verdict refuse_closed(struct mk_response *response, int64_t seconds)
+{
+    char room[24];
+    struct mk_buf wait = mk_buf_fixed(room, sizeof room);
+    mk_buf_add_num(&wait, (uint64_t)seconds);
+    (void)mk_response_add(response, MK_STR("Retry-After"), mk_buf_str(&wait));
+    (void)mk_response_set_status(response, 503);
+    return MK_REFUSE;
+}
+
 static enum mk_verdict enter(struct mk_request *request, struct mk_response *response,
                              const struct mount *mount)
 {
@@ -162,6 +173,9 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
                                                    mk_request_method_text(request), path, &match, &router);
     if (!line)
         return router ? answer_methods(request, response, router, match.allowed) : MK_NEXT;
+    int64_t closed = duda_board_closed(line->place, mk_request_time(request));
+    if (closed)
+        return refuse_closed(response, closed);
     struct duda *d = make(request, &match);
     if (d) {
         d->response = response;

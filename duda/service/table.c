@@ -32,6 +32,8 @@ struct scope {
 
 struct making {
     struct mk_config *config;
+    const struct duda_service *service;
+    struct duda_board *board;
     struct duda_table *table;
     bool failed;
 };
@@ -133,6 +135,15 @@ static mk_str join(struct making *m, mk_str prefix, mk_str path)
     return mk_str_of(p, prefix.len + path.len);
 }
 
+static struct duda_place *place_of(struct making *m, const struct duda_line *line)
+{
+    char room[DUDA_PLACE_NAME * 2];
+    struct mk_buf name = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&name, "%s %s %.*s%.*s", m->service->name, line->route->method, MK_STR_ARG(line->host),
+                MK_STR_ARG(line->pattern));
+    return m->board ? duda_board_place(m->board, mk_buf_str(&name)) : NULL;
+}
+
 static void add_route(struct making *m, const struct duda_route *r, const struct scope *s)
 {
     struct duda_line *line = alloc(m, sizeof *line);
@@ -151,6 +162,7 @@ static void add_route(struct making *m, const struct duda_route *r, const struct
                                .after = s->after,
                                .before = before,
                                .n_before = s->n_before};
+    line->place = place_of(m, line);
     if (keep_line(m, line))
         add_to_router(m, line);
 }
@@ -244,8 +256,8 @@ static void walk(struct making *m, const struct duda_route *routes)
 struct duda_table *duda_table_make(struct mk_config *config, const struct duda_service *service)
 {
     struct duda_table *t = mk_config_alloc(config, sizeof *t);
-    struct making m = {.config = config, .table = t};
-    if (!t)
+    struct making m = {.config = config, .table = t, .service = service, .board = duda_board_get(config)};
+    if (!t || !m.board)
         return NULL;
     walk(&m, service->routes);
     return m.failed ? NULL : t;

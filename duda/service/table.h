@@ -6,6 +6,8 @@
 #include <duda/service.h>
 #include <monkey/router.h>
 
+#include "service/board.h"
+
 /* A function before or after a handler; the inner ones lead to the outer ones. */
 struct duda_step {
     const struct duda_step *outer;
@@ -17,6 +19,7 @@ struct duda_line {
     const struct duda_route *route;
     mk_str pattern;                /* the whole one */
     mk_str host;                   /* empty: any */
+    struct duda_place *place;      /* where it is counted; may be NULL */
     const struct duda_step *after; /* in the order of calls */
     size_t n_before;
     duda_fn *const *before;

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/board.h"
+
+struct duda_board *duda_board_get(struct mk_config *config)
+{
+    return mk_config_shared(config, "duda.board", sizeof(struct duda_board));
+}
+
+/* FNV-1a: names are ours, and of one program. */
+static uint64_t id_of(mk_str name)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < name.len; i++)
+        h = (h ^ (unsigned char)name.p[i]) * 0x100000001b3u;
+    return h ? h : 1;
+}
+
+struct duda_place *duda_board_place(struct duda_board *b, mk_str name)
+{
+    uint64_t id = id_of(name);
+    for (size_t i = 0; i < DUDA_PLACES; i++) {
+        struct duda_place *p = &b->places[(id + i) % DUDA_PLACES];
+        uint64_t found = 0;
+        if (atomic_load(&p->id) == id)
+            return p;
+        /* Only the master loads configurations, but a reload may meet a worker that reads. */
+        if (atomic_load(&p->id) == 0 && atomic_compare_exchange_strong(&p->id, &found, id)) {
+            mk_str text = mk_str_first(name, DUDA_PLACE_NAME - 1);
+            memcpy(p->name, text.p, text.len);
+            return p;
+        }
+    }
+    return NULL;
+}
+
+struct duda_post *duda_board_post(struct duda_board *b, unsigned worker)
+{
+    return b && worker < DUDA_POSTS ? &b->posts[worker] : NULL;
+}
+
+static bool is_one_too_many(struct duda_place *p, const struct duda_rules *rules, int64_t now)
+{
+    int64_t window = (int64_t)(rules->window_ms / 1000);
+    if (now - atomic_load(&p->since) > window) {
+        atomic_store(&p->since, now);
+        atomic_store(&p->recently, 0);
+    }
+    return atomic_fetch_add(&p->recently, 1) + 1 >= rules->crashes && rules->crashes;
+}
+
+struct duda_place *duda_board_inherit(struct duda_board *b, struct duda_post *post,
+                                      const struct duda_rules *rules, int64_t now, bool *closes)
+{
+    uint32_t runs = atomic_exchange(&post->runs, 0);
+    *closes = false;
+    if (runs == 0 || runs > DUDA_PLACES)
+        return NULL;
+    struct duda_place *p = &b->places[runs - 1];
+    atomic_fetch_add(&p->crashes, 1);
+    if (is_one_too_many(p, rules, now)) {
+        *closes = true;
+        atomic_store(&p->closed_until, now + (int64_t)(rules->closed_ms / 1000));
+    }
+    return p;
+}

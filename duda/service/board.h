@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all workers know of the routes of all services, in shared memory: how often each was asked, which
+ * handler runs in which worker, and which routes keep crashing. It outlives workers and configurations. */
+#ifndef DUDA_SERVICE_BOARD_H
+#define DUDA_SERVICE_BOARD_H
+
+#include <monkey/plugin.h>
+#include <stdatomic.h>
+
+enum {
+    DUDA_PLACES = 2048,    /* routes that can be counted */
+    DUDA_POSTS = 128,      /* workers whose crashes can be reported */
+    DUDA_PLACE_NAME = 160, /* bytes */
+    DUDA_REPORT = 4096 - 512,
+};
+
+/* One route. A place that was taken once stays that route's, as long as the master lives. */
+struct duda_place {
+    _Atomic uint64_t id; /* 0: free */
+    _Atomic uint64_t requests, failures, cancelled, micros;
+    _Atomic uint64_t crashes;  /* in all */
+    _Atomic uint32_t recently; /* crashes in the window that began at `since` */
+    _Atomic int64_t since, closed_until;
+    char name[DUDA_PLACE_NAME]; /* "shop GET /items/:id", ends with a NUL */
+};
+
+/* One worker: what it would tell if it could not any more. */
+struct duda_post {
+    _Atomic uint32_t runs; /* the place of the route whose handler runs, plus 1 */
+    _Atomic uint32_t len;  /* of the report; 0: none */
+    _Atomic int64_t pid;
+    char request[256];
+    char report[DUDA_REPORT];
+};
+
+struct duda_board {
+    struct duda_place places[DUDA_PLACES];
+    struct duda_post posts[DUDA_POSTS];
+};
+
+/* How many crashes within which time close a route, and for how long. */
+struct duda_rules {
+    uint32_t crashes; /* 0: never */
+    uint64_t window_ms, closed_ms;
+};
+
+/* NULL: no memory, which was reported. */
+struct duda_board *duda_board_get(struct mk_config *config);
+/* The place of a route; NULL when all are taken. */
+struct duda_place *duda_board_place(struct duda_board *b, mk_str name);
+/* The post of a worker; NULL for those beyond the last. */
+struct duda_post *duda_board_post(struct duda_board *b, unsigned worker);
+
+/* A handler of that place runs now; NULL: none does. One store. */
+static inline void duda_board_enter(struct duda_post *post, const struct duda_board *b,
+                                    const struct duda_place *p)
+{
+    if (post)
+        atomic_store_explicit(&post->runs, p ? (uint32_t)(p - b->places) + 1 : 0, memory_order_relaxed);
+}
+
+/* For a worker that starts in the place of another one: the route whose handler that one died in, which is
+ * counted; NULL if it was none. *closes: the route is closed from now on. */
+struct duda_place *duda_board_inherit(struct duda_board *b, struct duda_post *post,
+                                      const struct duda_rules *rules, int64_t now, bool *closes);
+/* For how many seconds the route is still closed; 0: it is open. */
+static inline int64_t duda_board_closed(const struct duda_place *p, int64_t now)
+{
+    int64_t until = p ? atomic_load_explicit(&p->closed_until, memory_order_relaxed) : 0;
+    return until > now ? until - now : 0;
+}
+
+#endif

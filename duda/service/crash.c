@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/crash.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <execinfo.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "service/board.h"
+#include "service/table.h"
+
+enum { ALTERNATE = 64 << 10, FRAMES = 32, SKIPPED_MAX = 6 };
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
+static struct sigaction before[MK_LEN(signals)];
+static atomic_uint n_watching; /* threads: the actions are the process's */
+
+static __thread struct {
+    struct duda_home *home;
+    void *alternate;
+    stack_t before;
+} here;
+
+/* ---- What it says ---- */
+
+/* So that what was written counts even if the next step crashes, too. */
+static void keep(struct duda_post *post, struct mk_buf *out)
+{
+    atomic_store(&post->len, (uint32_t)out->len);
+}
+
+static const char *last_part(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? slash + 1 : path ? path : "?";
+}
+
+static void add_frame(struct mk_buf *out, int i, void *at)
+{
+    Dl_info info = {0};
+    if (!dladdr(at, &info) || !info.dli_fname) {
+        mk_buf_addf(out, "\n  #%d %p", i, at);
+        return;
+    }
+    mk_buf_addf(out, "\n  #%d %s+0x%zx", i, last_part(info.dli_fname),
+                (size_t)((char *)at - (char *)info.dli_fbase));
+    if (info.dli_sname)
+        mk_buf_addf(out, " in %s()", info.dli_sname);
+}
+
+/* The frames of the handler of the signal are left out: those down to the place where it came. */
+static int first_frame(void *const *frames, int n, const void *at)
+{
+    for (int i = 0; i < n && i < SKIPPED_MAX; i++)
+        if (frames[i] == at)
+            return i;
+    return 0;
+}
+
+static void *place_of(const void *context)
+{
+    const ucontext_t *c = context;
+#if defined(__x86_64__)
+    return (void *)(uintptr_t)c->uc_mcontext.gregs[REG_RIP];
+#elif defined(__aarch64__)
+    return (void *)(uintptr_t)c->uc_mcontext.pc;
+#else
+    (void)c;
+    return NULL;
+#endif
+}
+
+static void add_stack(struct duda_post *post, struct mk_buf *out, const void *context)
+{
+    void *frames[FRAMES], *at = place_of(context);
+    int n = backtrace(frames, FRAMES), first = first_frame(frames, n, at);
+    if (first == 0 && at)
+        add_frame(out, 0, at);
+    for (int i = first; i < n && !out->failed; i++) {
+        add_frame(out, i - first, frames[i]);
+        keep(post, out);
+    }
+}
+
+static void describe(const char *what, const char *more, const void *context)
+{
+    const struct duda *d = here.home ? here.home->runs : NULL;
+    struct duda_post *post = here.home ? here.home->post : NULL;
+    if (!d || !post)
+        return;
+    const struct duda_route *route = d->line->route;
+    struct mk_buf out = mk_buf_fixed(post->report, sizeof post->report);
+    mk_buf_addf(&out, "%s() in %s:%d %s%s", route->name, route->file, route->line, what, more);
+    keep(post, &out);
+    mk_buf_addf(&out, "; route %.*s, request ", MK_STR_ARG(d->line->pattern));
+    mk_log_escape_to(&out, mk_request_method_text(d->request), out.len + 32);
+    mk_buf_add_char(&out, ' ');
+    mk_log_escape_to(&out, mk_request_target(d->request), out.len + 256);
+    keep(post, &out);
+    add_stack(post, &out, context);
+}
+
+/* ---- Crashes ---- */
+
+static const char *name_of(int number)
+{
+    switch (number) {
+    case SIGSEGV:
+        return "SIGSEGV";
+    case SIGBUS:
+        return "SIGBUS";
+    case SIGILL:
+        return "SIGILL";
+    case SIGFPE:
+        return "SIGFPE";
+    default:
+        return "SIGABRT";
+    }
+}
+
+/* Has the handler used up its stack? */
+static bool is_overflow(const void *address)
+{
+    for (size_t i = 0; here.home && i < MK_LEN(here.home->stacks); i++)
+        if (here.home->stacks[i] && duda_stacks_guarded(here.home->stacks[i], address))
+            return true;
+    return false;
+}
+
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+    char more[96] = "";
+    bool faults = info->si_code > 0 && (number == SIGSEGV || number == SIGBUS);
+    if (faults && is_overflow(info->si_addr))
+        snprintf(more, sizeof more, " because its stack is full: give the route a larger `.stack`");
+    else if (faults)
+        snprintf(more, sizeof more, " at the address %p", info->si_addr);
+    char what[32];
+    snprintf(what, sizeof what, "crashed with %s", name_of(number));
+    describe(what, more, context);
+    /* Whoever handled it before us comes next, or the process ends: the instruction is tried again. */
+    for (size_t i = 0; i < MK_LEN(signals); i++)
+        sigaction(signals[i], &before[i], NULL);
+    if (info->si_code <= 0)
+        raise(number);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction ours = {.sa_sigaction = on_crash, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    for (size_t i = 0; i < MK_LEN(signals); i++)
+        sigaction(signals[i], &ours, &before[i]);
+}
+
+static void release_signals(void)
+{
+    for (size_t i = 0; i < MK_LEN(signals); i++)
+        sigaction(signals[i], &before[i], NULL);
+}
+
+/* ---- In a worker ---- */
+
+void duda_crash_start(struct duda_home *home)
+{
+    void *warm[1];
+    here.home = home;
+    here.alternate = mmap(NULL, ALTERNATE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t own = {.ss_sp = here.alternate, .ss_size = ALTERNATE};
+    if (here.alternate == MAP_FAILED || sigaltstack(&own, &here.before)) {
+        here.alternate = NULL; /* then an overflow ends without a report */
+    }
+    (void)backtrace(warm, 1); /* it loads a library the first time */
+    if (atomic_fetch_add(&n_watching, 1) == 0)
+        catch_signals();
+}
+
+void duda_crash_stop(void)
+{
+    if (!here.home)
+        return;
+    if (atomic_fetch_sub(&n_watching, 1) == 1)
+        release_signals();
+    if (here.alternate) {
+        sigaltstack(&here.before, NULL);
+        munmap(here.alternate, ALTERNATE);
+    }
+    here.home = NULL;
+    here.alternate = NULL;
+}
+
+void duda_crash_describe(const char *what, const void *context)
+{
+    describe(what, "", context);
+}

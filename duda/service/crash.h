@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a worker still says when a handler crashes or holds the loop: route, request and stack, into its post,
+ * where the worker that replaces it finds them. */
+#ifndef DUDA_SERVICE_CRASH_H
+#define DUDA_SERVICE_CRASH_H
+
+#include "service/duda_type.h"
+
+/* Says of this thread what runs in it, and catches the signals of crashes. Once a worker; the state is the
+ * thread's. */
+void duda_crash_start(struct duda_home *home);
+void duda_crash_stop(void);
+
+/* Writes where this thread is into the post: in a handler of a signal. */
+void duda_crash_describe(const char *what, const void *context);
+
+#endif

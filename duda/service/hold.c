@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/hold.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "service/crash.h"
+
+enum { TICK_MS = 100, LAZY_TICKS = 20 };
+
+struct duda_hold {
+    pthread_t loop, thread;
+    sem_t more;      /* posted when it sleeps and a handler runs, or it shall end */
+    atomic_uint run; /* odd while a handler runs; each run has another number */
+    atomic_bool sleeps, ends;
+    _Atomic unsigned suspect, held; /* the runs that are to be, and were, reported */
+};
+
+static __thread struct duda_hold *here;
+
+/* In the loop's thread, in the middle of whatever the handler does. */
+static void on_signal(int number, siginfo_t *info, void *context)
+{
+    (void)number, (void)info;
+    int e = errno;
+    struct duda_hold *h = here;
+    unsigned run = h ? atomic_load(&h->run) : 0;
+    if (run % 2 && run == atomic_load(&h->suspect) && atomic_load(&h->held) != run) {
+        duda_crash_describe(
+            "holds the loop for more than 500 ms: compute in duda_aside(), wait with Duda's functions",
+            context);
+        atomic_store(&h->held, run);
+    }
+    errno = e;
+}
+
+static bool wait_for_tick(struct duda_hold *h)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_nsec += TICK_MS * 1000000L;
+    if (at.tv_nsec >= 1000000000L) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000L;
+    }
+    while (sem_timedwait(&h->more, &at) && errno == EINTR)
+        continue;
+    return !atomic_load(&h->ends);
+}
+
+static void sleep_until_there_is_more(struct duda_hold *h, unsigned run)
+{
+    atomic_store(&h->sleeps, true);
+    if (atomic_load(&h->run) == run) /* or it began before it saw that */
+        while (sem_wait(&h->more) && errno == EINTR)
+            continue;
+    atomic_store(&h->sleeps, false);
+}
+
+static void *watch(void *arg)
+{
+    struct duda_hold *h = arg;
+    unsigned last = 0, same = 0;
+    while (wait_for_tick(h)) {
+        unsigned run = atomic_load(&h->run);
+        same = run == last ? same + 1 : 0;
+        last = run;
+        if (run % 2 == 0 && same >= LAZY_TICKS) {
+            sleep_until_there_is_more(h, run);
+        } else if (run % 2 && same == DUDA_HELD_MS / TICK_MS) {
+            atomic_store(&h->suspect, run);
+            pthread_kill(h->loop, SIGURG);
+        }
+    }
+    return NULL;
+}
+
+static bool start_thread(struct duda_hold *h)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the loop */
+    int e = pthread_create(&h->thread, NULL, watch, h);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return !e;
+}
+
+struct duda_hold *duda_hold_start(void)
+{
+    struct duda_hold *h = mk_mem_zalloc(1, sizeof *h);
+    struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART};
+    if (!h)
+        return NULL;
+    h->loop = pthread_self();
+    here = h;
+    if (sem_init(&h->more, 0, 0) || sigaction(SIGURG, &action, NULL) || !start_thread(h)) {
+        here = NULL;
+        mk_mem_free(h);
+        return NULL;
+    }
+    return h;
+}
+
+void duda_hold_stop(struct duda_hold *h)
+{
+    if (!h)
+        return;
+    atomic_store(&h->ends, true);
+    sem_post(&h->more);
+    pthread_join(h->thread, NULL);
+    here = NULL;
+    sem_destroy(&h->more);
+    mk_mem_free(h);
+}
+
+void duda_hold_enter(struct duda_hold *h)
+{
+    if (!h)
+        return;
+    atomic_store_explicit(&h->run, atomic_load_explicit(&h->run, memory_order_relaxed) + 1,
+                          memory_order_release);
+    if (atomic_load_explicit(&h->sleeps, memory_order_relaxed) && atomic_exchange(&h->sleeps, false))
+        sem_post(&h->more);
+}
+
+bool duda_hold_leave(struct duda_hold *h)
+{
+    if (!h)
+        return false;
+    unsigned run = atomic_load_explicit(&h->run, memory_order_relaxed);
+    atomic_store_explicit(&h->run, run + 1, memory_order_release);
+    return atomic_load_explicit(&h->held, memory_order_relaxed) == run;
+}

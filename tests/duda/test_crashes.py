@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handlers that crash, use up their stack, or hold the loop: reported with route, request and stack, while others serve."""
+import pytest
+
+import services
+from client import Closed
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <stdlib.h>
+#include <time.h>
+
+static int fine(struct duda *d)
+{
+    return duda_puts(d, "fine\n");
+}
+
+static int *volatile nowhere;
+
+int first_crash_here(struct duda *d);
+int first_crash_here(struct duda *d)
+{
+    *nowhere = 1;
+    return duda_puts(d, "");
+}
+
+static int crash(struct duda *d)
+{
+    return first_crash_here(d) + 1;
+}
+
+static int stop(struct duda *d)
+{
+    (void)d;
+    abort();
+}
+
+static volatile int depth = 1000000;
+
+static int deep(volatile char *from)
+{
+    volatile char room[1024];
+    room[0] = from ? from[0] : 1;
+    return depth-- > 0 ? deep(room) + room[0] : 0;
+}
+
+static int overflow(struct duda *d)
+{
+    (void)d;
+    return deep(NULL);
+}
+
+static int hold(struct duda *d)
+{
+    struct timespec t = {.tv_sec = 25};
+    nanosleep(&t, NULL);
+    return duda_puts(d, "held\n");
+}
+
+DUDA_SERVICE(fragile,
+    DUDA_GET("/fine", fine, ""), DUDA_GET("/crash/:n", crash, ""), DUDA_GET("/stop", stop, ""),
+    DUDA_GET("/overflow", overflow, ""), DUDA_GET("/hold", hold, ""));
+"""
+CRASHES = ("Sanitizer", "was killed by signal", "ended unexpectedly")
+
+
+@pytest.fixture
+def server(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)])
+    server.allow(*CRASHES)
+    return server
+
+
+def break_it(server, path):
+    with pytest.raises((Closed, ConnectionError)):
+        server.get(path)
+
+
+def test_a_crash_is_reported(server):
+    break_it(server, "/crash/7?a=b")
+    server.err.wait_for(r"crash\(\) in .*fragile.c:\d+ crashed with SIGSEGV at the address \(?nil|0x0.*; route /crash/:n, "
+                        r"request GET /crash/7\?a=b")
+    server.err.wait_for(r"#0 monkey-fragile.so\+0x[0-9a-f]+ in first_crash_here\(\)")
+    server.err.wait_for(r"the handler of fragile GET /crash/:n ended its worker$")
+    assert server.get("/fine").text == "fine\n"
+
+
+def test_a_route_that_keeps_crashing_is_closed(server):
+    for _ in range(3):
+        break_it(server, "/stop")
+    server.err.wait_for("fragile GET /stop ended its worker, and not for the first time: the route answers 503")
+    answer = server.get("/stop")
+    assert answer.status == 503 and 0 < int(answer["Retry-After"]) <= 60
+    assert server.get("/fine").text == "fine\n"
+    server.err.wait_for(r"stop\(\) in .* crashed with SIGABRT; route", count=3)
+
+
+def test_a_stack_that_is_full_is_named(server):
+    break_it(server, "/overflow")
+    server.err.wait_for(r"overflow\(\) in .* crashed with SIG\w+ because its stack is full: give the route a larger `.stack`")
+    assert server.get("/fine").text == "fine\n"
+
+
+def test_a_handler_that_holds_the_loop_is_named(server):
+    assert server.get("/hold").text == "held\n"  # the signal ends its sleep
+    server.err.wait_for(r"hold\(\) in .*fragile.c:\d+ holds the loop for more than 500 ms: .*; route /hold, request GET /hold")
+
+
+def test_limits_of_crashes_are_settings(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "fragile", SOURCE)],
+                    top="[DUDA]\n    CrashLimit 1\n    CrashPause 2m\n")
+    server.allow(*CRASHES)
+    break_it(server, "/stop")
+    server.err.wait_for("the route answers 503")
+    assert int(server.get("/stop")["Retry-After"]) > 60
