@@ -28,11 +28,21 @@ class Place:
 
     def __init__(self):
         self.address = ".".join(["127", *(str(random.randint(1, 254)) for _ in range(3))])
+        self._given = set()
 
-    def port(self, kind=socket.SOCK_STREAM):
-        with socket.socket(socket.AF_INET, kind) as s:
-            s.bind((self.address, 0))
-            return s.getsockname()[1]
+    def port(self):
+        """Free for TCP and UDP (the resolver takes both), and given out once."""
+        while True:
+            with socket.socket() as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as datagrams:
+                stream.bind((self.address, 0))
+                port = stream.getsockname()[1]
+                try:
+                    datagrams.bind((self.address, port))
+                except OSError:
+                    continue
+            if port not in self._given:
+                self._given.add(port)
+                return port
 
 
 class Pebble:
@@ -44,7 +54,7 @@ class Pebble:
             self.pair = make_authority(self.folder / "ca", "Pebble's own").issue([place.address], file="pebble")
         self.authority = self.folder / "ca/authority.pem"
         self.processes = []
-        self.dns_port = place.port(socket.SOCK_DGRAM)
+        self.dns_port = place.port()
         self.port, self.management = place.port(), place.port()
         self.directory = f"https://{place.address}:{self.port}/dir"
         self.settings = {

@@ -554,6 +554,14 @@ def test_the_material_is_what_it_says(stuff):
     assert not set(stuff.site) & set(stuff.tree)
 
 
+def test_a_folder_of_documentation_without_the_site_is_not_taken_for_it(monkeypatch, tmp_path):
+    (tmp_path / "changelog.gz").write_bytes(b"of the package sqlite3")
+    monkeypatch.setattr(material, "SITE", tmp_path)
+    assert material.site_source()[1] == material.PROJECT / "docs"
+    (tmp_path / "about.html").write_text("the site")
+    assert material.site_source()[1] == tmp_path
+
+
 def test_the_material_is_the_same_each_time(folder, stuff):
     again = material.make(folder / "again", tree=5, site=False, tls=False)
     assert all(stuff.files[name] == file for name, file in again.files.items())

@@ -104,7 +104,7 @@ def _add_leaf(material: Material, number: int, rng: random.Random) -> str:
 
 def site_source() -> tuple[str, Path]:
     """(name, folder): Debian's copy of the web site of SQLite, or else the manuals of this project."""
-    if SITE.is_dir():
+    if (SITE / "about.html").is_file():  # sqlite3 alone leaves its change log there
         return f"the web site of SQLite, as in Debian's {SITE_PACKAGE}", SITE
     return "the manuals of this project, as they are in its tree", PROJECT / "docs"
 
