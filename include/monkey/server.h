@@ -4,6 +4,7 @@
 #define MONKEY_SERVER_H
 
 #include <monkey/plugin.h>
+#include <monkey/router.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -98,11 +99,17 @@ MK_API int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plu
 typedef enum mk_verdict mk_server_fn(struct mk_request *request, struct mk_response *response, void *data);
 
 /**
- * A route, `[METHOD] PATTERN`, for the host added last, or for all hosts if none was added. It comes
- * before files and [ROUTES]; the first one that matches counts. Without a method, the handler gets all of
- * them. GET answers HEAD, too.
+ * A route, `METHODS PATTERN` as of <monkey/router.h>, for the host added last, or for all hosts if none was
+ * added. Routes come before [ROUTES] and files. Without methods, the handler gets all of them. -EEXIST: there
+ * is such a route.
+ *
+ *     mk_server_add_route(s, "GET /users/:id<int>", show_user, NULL);
  */
 MK_API int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data);
+
+/** The parameter of that name of the route that answers the request; NULL if it has none. In the thread of
+ * the request. */
+MK_API const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name);
 
 /**
  * Opens an address, as in `Listen`: "127.0.0.1:8080", "[::1]:8443 tls", "*:80", "unix:/run/a.sock". Port 0

@@ -4,6 +4,7 @@
 #include "conf/bind.h"
 #include "conf/read.h"
 #include "setup/disk.h"
+#include "setup/embedding.h"
 #include "setup/keys.h"
 
 /* Room for the settings of any section. */
@@ -54,7 +55,7 @@ static mk_err try_line(struct trial *t, const struct mk_conf_table *table, mk_st
                                   MK_STR_ARG(value));
     if (!text.p)
         return -ENOMEM;
-    (void)!mk_conf_read_text(&t->tree, &t->arena, &mk_disk_io, MK_STR("the program"), text, &t->report);
+    (void)!mk_conf_read_text(&t->tree, &t->arena, &mk_disk_io, MK_EMBEDDING_NAME, text, &t->report);
     if (t->tree.first)
         (void)!mk_conf_bind_over(table, t->tree.first, &t->settings, &t->arena, &t->report);
     mk_err e = mk_conf_report_result(&t->report);

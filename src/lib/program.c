@@ -3,78 +3,177 @@
 
 #include "base/mem.h"
 #include "http/method.h"
-#include "http/pattern.h"
 #include "setup/config.h"
+#include "setup/embedding.h"
+#include "web/exchange.h"
 
-struct mk_program_route {
-    struct mk_program_route *next;
-    unsigned host;
-    enum mk_method method; /* MK_METHOD_UNKNOWN: all */
-    struct mk_pattern pattern;
+/* A route, and how it looks to those who ask for it. */
+struct route {
+    struct route *next;
     mk_server_fn *fn;
     void *data;
+    struct mk_route shown;
     char text[];
 };
 
-/* The routes of one host. */
-struct routes {
-    const struct mk_program *program;
-    unsigned host;
+/* The routes of one host, or of all. */
+struct mk_program_scope {
+    struct mk_program_scope *next, *behind; /* `behind` is asked next: that of all */
+    unsigned host;                          /* 0: all */
+    struct mk_router *router;
+    struct route *routes;
 };
 
-mk_err mk_program_add(struct mk_program *p, mk_str what, unsigned host, mk_server_fn *fn, void *data)
+/* What a request has found. */
+struct params {
+    const struct route *route;
+    size_t n;
+    struct mk_router_param at[];
+};
+
+static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *data);
+
+static const struct mk_handler handler = {.name = "program", .handle = answer};
+
+/* ---- Adding ---- */
+
+static struct mk_program_scope *scope_of(const struct mk_program *p, unsigned host)
 {
-    mk_str rest = what, first = mk_str_word(&rest), path = mk_str_trim(rest);
-    bool has_method = path.len > 0;
-    struct mk_program_route *r = mk_mem_zalloc(1, sizeof *r + what.len + 1);
+    struct mk_program_scope *s = p->first;
+    while (s && s->host != host)
+        s = s->next;
+    return s;
+}
+
+static struct mk_program_scope *add_scope(struct mk_program *p, unsigned host)
+{
+    struct mk_program_scope *s = mk_mem_zalloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    *s = (struct mk_program_scope){
+        .next = p->first, .behind = scope_of(p, 0), .host = host, .router = mk_router_new()};
+    if (!s->router) {
+        mk_mem_free(s);
+        return NULL;
+    }
+    p->first = s;
+    return s;
+}
+
+/* The methods before the pattern are left out. */
+static mk_str pattern_in(mk_str what)
+{
+    mk_str rest = what, first = mk_str_word(&rest), second = mk_str_trim(rest);
+    return second.len ? second : first;
+}
+
+mk_err mk_program_add(struct mk_program *p, mk_str what, unsigned host, mk_server_fn *fn, void *data,
+                      struct mk_buf *why)
+{
+    struct mk_program_scope *s = scope_of(p, host);
+    mk_str pattern = pattern_in(what);
+    struct route *r = s || (s = add_scope(p, host)) ? mk_mem_zalloc(1, sizeof *r + pattern.len) : NULL;
     if (!r)
         return -ENOMEM;
-    if (!has_method)
-        path = first;
-    *r = (struct mk_program_route){.host = host, .fn = fn, .data = data};
-    memcpy(r->text, path.p ? path.p : "", path.len);
-    r->method = has_method ? mk_method_find(first) : MK_METHOD_UNKNOWN;
-    if ((has_method && !r->method) || !mk_pattern_set(&r->pattern, mk_str_of(r->text, path.len))) {
+    mk_err e = mk_router_add(s->router, what, r, MK_ABSENT);
+    if (e) {
+        mk_buf_add(why, mk_router_why(s->router));
         mk_mem_free(r);
-        return -EINVAL;
+        return e;
     }
-    if (p->last)
-        p->last->next = r;
-    else
-        p->first = r;
-    p->last = r;
+    *r = (struct route){.next = s->routes, .fn = fn, .data = data};
+    memcpy(r->text, pattern.p, pattern.len);
+    r->shown = (struct mk_route){.pattern = {.text = mk_str_of(r->text, pattern.len)},
+                                 .handler = &handler,
+                                 .plugin = &mk_program_plugin,
+                                 .written = MK_STR("of the program")};
+    s->routes = r;
     return 0;
 }
 
 void mk_program_free(struct mk_program *p)
 {
     while (p->first) {
-        struct mk_program_route *r = p->first;
-        p->first = r->next;
-        mk_mem_free(r);
+        struct mk_program_scope *s = p->first;
+        p->first = s->next;
+        while (s->routes) {
+            struct route *r = s->routes;
+            s->routes = r->next;
+            mk_mem_free(r);
+        }
+        mk_router_free(s->router);
+        mk_mem_free(s);
     }
-    p->last = NULL;
 }
 
 /* ---- Answering ---- */
 
-static bool takes(const struct mk_program_route *r, const struct mk_request *request)
+/* For the 405, or the answer to OPTIONS, if nothing else answers. */
+static void allow(struct mk_request *request, const struct mk_router *router, uint64_t methods)
 {
-    enum mk_method m = mk_request_method(request);
-    bool fits = !r->method || r->method == m || (r->method == MK_METHOD_GET && m == MK_METHOD_HEAD);
-    return fits && mk_pattern_matches(&r->pattern, mk_request_path(request));
+    char room[1024];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    mk_router_allow(router, methods, &text);
+    mk_str rest = mk_buf_str(&text);
+    while (rest.len) {
+        enum mk_method m = mk_method_find(mk_str_trim(mk_str_cut(&rest, ',')));
+        if (m != MK_METHOD_UNKNOWN)
+            mk_exchange_of(request)->allowed |= MK_METHOD_BIT(m);
+    }
 }
 
+static bool keep_params(struct mk_request *request, const struct mk_router_match *match)
+{
+    size_t size = match->n * sizeof match->params[0];
+    struct params *p = mk_request_attached(request, &mk_program_plugin);
+    if (p && p->route == match->data) /* the handler has waited */
+        return true;
+    p = mk_request_alloc(request, sizeof *p + size);
+    if (!p)
+        return false;
+    *p = (struct params){.route = match->data, .n = match->n};
+    memcpy(p->at, match->params, size);
+    return mk_request_attach(request, &mk_program_plugin, p, NULL) == 0;
+}
+
+static enum mk_verdict call(struct mk_request *request, struct mk_response *response,
+                            const struct mk_router_match *match)
+{
+    const struct route *r = match->data;
+    if (match->n && !keep_params(request, match)) {
+        mk_response_set_status(response, 503);
+        return MK_REFUSE;
+    }
+    request->route = &r->shown;
+    return r->fn(request, response, r->data);
+}
+
+/* `data` is the scope of the host. */
 static enum mk_verdict answer(struct mk_request *request, struct mk_response *response, void *data)
 {
-    const struct routes *routes = data;
-    for (const struct mk_program_route *r = routes->program->first; r; r = r->next)
-        if ((r->host == 0 || r->host == routes->host) && takes(r, request))
-            return r->fn(request, response, r->data);
+    struct mk_router_match match;
+    for (const struct mk_program_scope *s = data; s; s = s->behind)
+        switch (mk_router_find(s->router, request->method_text, mk_request_path(request), &match)) {
+        case MK_ROUTER_FOUND:
+            return call(request, response, &match);
+        case MK_ROUTER_NO_METHOD:
+            allow(request, s->router, match.allowed);
+            break;
+        case MK_ROUTER_NO_PATH:
+            break;
+        }
     return MK_NEXT;
 }
 
-static const struct mk_handler handler = {.name = "program", .handle = answer};
+const struct mk_router_param *mk_server_param(const struct mk_request *request, const char *name)
+{
+    const struct params *p = mk_request_attached(request, &mk_program_plugin);
+    mk_str wanted = mk_str_from_c(name);
+    for (size_t i = 0; p && i < p->n; i++)
+        if (mk_str_eq(p->at[i].name, wanted))
+            return &p->at[i];
+    return NULL;
+}
 
 /* ---- Being loaded ---- */
 
@@ -87,23 +186,16 @@ static int load(struct mk_config *c, void **data)
 /* Its number among the hosts of the program; 0: it is of the file. */
 static unsigned number_of(const struct mk_generation *g, const struct mk_site *site)
 {
-    mk_str own = MK_STR("the program");
-    unsigned n = 0;
+    unsigned n = 1;
+    if (!mk_str_eq(site->section->at.file, MK_EMBEDDING_NAME))
+        return 0;
     for (const struct mk_site *s = g->sites; s != site; s = s->next)
-        n += mk_str_eq(s->section->at.file, own);
-    return mk_str_eq(site->section->at.file, own) ? n + 1 : 0;
-}
-
-static bool has_routes(const struct mk_program *p, unsigned host)
-{
-    const struct mk_program_route *r = p->first;
-    while (r && r->host != 0 && r->host != host)
-        r = r->next;
-    return r != NULL;
+        n += mk_str_eq(s->section->at.file, MK_EMBEDDING_NAME);
+    return n;
 }
 
 /* Before the routes of the configuration. */
-static int lead(struct mk_config *c, struct mk_host *h, struct routes *routes)
+static int lead(struct mk_config *c, struct mk_host *h, struct mk_program_scope *scope)
 {
     struct mk_route *all = mk_config_alloc(c, (h->n_routes + 1) * sizeof *all);
     if (!all)
@@ -112,7 +204,7 @@ static int lead(struct mk_config *c, struct mk_host *h, struct routes *routes)
         memcpy(all + 1, h->routes, h->n_routes * sizeof *all);
     all[0] = (struct mk_route){.pattern = {.text = MK_STR("/*"), .kind = MK_PATTERN_ALL},
                                .handler = &handler,
-                               .data = routes,
+                               .data = scope,
                                .plugin = &mk_program_plugin,
                                .written = MK_STR("of the program")};
     h->routes = all;
@@ -122,16 +214,11 @@ static int lead(struct mk_config *c, struct mk_host *h, struct routes *routes)
 
 static int host(struct mk_config *c, struct mk_host *h, void *data, void **host_data)
 {
-    const struct mk_program *p = data;
-    unsigned number = number_of(c->generation, c->site);
-    if (!has_routes(p, number))
-        return 0;
-    struct routes *routes = mk_config_alloc(c, sizeof *routes);
-    if (!routes)
-        return -ENOMEM;
-    *routes = (struct routes){.program = p, .host = number};
-    *host_data = routes;
-    return lead(c, h, routes);
+    struct mk_program_scope *scope = scope_of(data, number_of(c->generation, c->site));
+    if (!scope)
+        scope = scope_of(data, 0);
+    *host_data = scope;
+    return scope ? lead(c, h, scope) : 0;
 }
 
 const struct mk_plugin mk_program_plugin = {MK_PLUGIN_HEAD, .name = "program",

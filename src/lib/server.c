@@ -110,8 +110,6 @@ int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn,
         return e;
     if (!what || !fn)
         return mk_why(s, -EINVAL, "there is no %s", what ? "handler" : "route");
-    e = mk_program_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data);
-    return e == -EINVAL ? mk_why(s, e, "`%s` is not a route: expected `[METHOD] /PATTERN`", what)
-           : e          ? mk_why_error(s, e)
-                        : 0;
+    e = mk_program_add(&s->program, mk_str_from_c(what), s->lines.n_hosts, fn, data, &s->why);
+    return !e ? 0 : s->why.len ? mk_why_end(s, e) : mk_why_error(s, e);
 }

@@ -53,7 +53,7 @@ void mk_embedding_read(struct mk_generation *g, mk_str text, struct mk_conf_repo
 {
     struct mk_conf_tree own = {0};
     struct mk_conf_section *server = find_server(&g->tree);
-    (void)!mk_conf_read_text(&own, &g->arena, &mk_disk_io, MK_STR("the program"), text, report);
+    (void)!mk_conf_read_text(&own, &g->arena, &mk_disk_io, MK_EMBEDDING_NAME, text, report);
     for (struct mk_conf_section *s = own.first, *next; s; s = next) {
         next = s->next;
         if (is_server(s) && server)

@@ -5,6 +5,9 @@
 
 #include "setup/generation_type.h"
 
+/* The file of its lines, for messages. */
+#define MK_EMBEDDING_NAME MK_STR("the program")
+
 /* Adds the sections of the program to those of its configuration file. Its keys of [SERVER] replace those of
  * the file. */
 void mk_embedding_read(struct mk_generation *g, mk_str text, struct mk_conf_report *report);

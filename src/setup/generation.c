@@ -85,7 +85,7 @@ static void read_origin(struct load *l)
     const char *path = l->origin->path;
     if (!path) {
         set_folder(l, ".", true);
-        read_text(l, l->g->embedding ? MK_STR("the program") : MK_STR("command line"), l->origin->text);
+        read_text(l, l->g->embedding ? MK_EMBEDDING_NAME : MK_STR("command line"), l->origin->text);
         return;
     }
     bool is_folder = stat(path, &st) == 0 && S_ISDIR(st.st_mode);

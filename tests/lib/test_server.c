@@ -114,8 +114,8 @@ static void mistakes_are_told_with_the_nearest_word(void **state)
     assert_int_equal(mk_server_set(s, "SERVER]\n[HOST", "KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_set(s, "SERVER", "# KeepAlive", "on"), -EINVAL);
     assert_int_equal(mk_server_set(s, NULL, "KeepAlive", "on"), -EINVAL);
-    assert_int_equal(mk_server_add_route(s, "FETCH /", say_hello, NULL), -EINVAL);
-    assert_holds(mk_server_why(s), "`FETCH /` is not a route");
+    assert_int_equal(mk_server_add_route(s, "GET users", say_hello, NULL), -EINVAL);
+    assert_holds(mk_server_why(s), "users");
     assert_int_equal(mk_server_add_route(s, "GET /", NULL, NULL), -EINVAL);
     assert_int_equal(mk_server_listen(s, "localhost:80", NULL), -EINVAL);
     assert_holds(mk_server_why(s), "`localhost:80` is not an address");
@@ -267,6 +267,44 @@ static void a_configuration_is_read_and_changed(void **state)
     mk_server_free(s);
 }
 
+/* ---- Routes ---- */
+
+static enum mk_verdict show_user(struct mk_request *request, struct mk_response *response, void *data)
+{
+    char room[256];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    const struct mk_router_param *id = mk_server_param(request, "id");
+    assert_null(mk_server_param(request, "other"));
+    mk_buf_addf(&text, "%s user %lld of %.*s", (const char *)data, (long long)id->as_int,
+                MK_STR_ARG(mk_request_route(request)));
+    mk_response_set_text(response, mk_buf_str(&text));
+    return MK_DONE;
+}
+
+static void routes_have_methods_and_parameters(void **state)
+{
+    struct folder *f = *state;
+    static char all[] = "any", own[] = "own";
+    unsigned port;
+    struct mk_server *s = server_with("GET,DELETE /users/:id<int>", show_user, all, &port);
+    assert_int_equal(mk_server_add_route(s, "GET /users/:other<int>", show_user, NULL), -EEXIST);
+    assert_holds(mk_server_why(s), "/users/:id<int>");
+    assert_int_equal(mk_server_add_host(s, "a", f->path), 0);
+    assert_int_equal(mk_server_add_route(s, "PUT /users/:id<int>", show_user, own), 0);
+    assert_int_equal(mk_server_add_host(s, "b", NULL), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/users/-7"), "any user -7 of /users/:id<int>");
+    assert_holds(ask(port, "PUT", "/users/7"), "own user 7 of");
+    assert_holds(ask(port, "HEAD", "/users/7"), "HTTP/1.1 200 ");
+    assert_holds(ask(port, "GET", "/users/x"), "HTTP/1.1 404 ");
+    assert_holds(ask(port, "GET", "/"), "the index");
+    const char *refused = ask(port, "POST", "/users/7");
+    assert_holds(refused, "HTTP/1.1 405 ");
+    assert_holds(refused, "Allow: GET, HEAD, PUT, DELETE, OPTIONS");
+    assert_holds(ask(port, "OPTIONS", "/users/7"), "Allow: GET, HEAD, PUT, DELETE, OPTIONS");
+    mk_server_free(s);
+}
+
 static enum mk_verdict greet(struct mk_request *request, struct mk_response *response, void *data)
 {
     (void)request;
@@ -382,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_socket_of_the_program_is_served),
         cmocka_unit_test(files_are_behind_the_routes_of_a_host),
         cmocka_unit_test(a_configuration_is_read_and_changed),
+        cmocka_unit_test(routes_have_methods_and_parameters),
         cmocka_unit_test(plugins_are_loaded_as_structs),
         cmocka_unit_test(bundled_plugins_are_loaded_by_name),
         cmocka_unit_test(a_unix_socket_is_served_and_removed),
