@@ -254,7 +254,7 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
         return;
     }
     if (clock == MK_CLOCK_RATE) {
-        c->service->counters->h2_ended[MK_H2_SLOW]++;
+        mk_count_add(&c->service->counters->h2_ended[MK_H2_SLOW], 1);
         mk_conn_reset(c, MK_ENDING_TIMEOUT);
         return;
     }

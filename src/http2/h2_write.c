@@ -150,7 +150,7 @@ void mk_h2_write_failure(struct mk_h2 *h2, enum mk_h2_error error, enum mk_h2_re
     if (!mk_h2_state_is_alive(h2))
         return;
     mk_h2_state_move_local(h2, MK_H2_LOCAL_FAILED);
-    h2->conn->service->counters->h2_ended[why]++;
+    mk_count_add(&h2->conn->service->counters->h2_ended[why], 1);
     mk_log_debug(h2->conn->service->log, "ended an HTTP/2 connection: %s", mk_counters_h2_reason_names[why]);
     write_goaway(h2, error);
 }

@@ -40,17 +40,26 @@ static void tell_drained(struct mk_runner *r)
     pthread_mutex_unlock(&s->lock);
 }
 
+/* A later order may be a shorter one. */
+static void hurry(struct mk_worker *w, uint32_t ms)
+{
+    if (ms && w->draining)
+        mk_timer_set(&w->loop.wheel, &w->drain_timer, w->loop.now_ms, ms);
+}
+
 static void obey(struct mk_runner *r)
 {
     int64_t ms = atomic_load(&r->server->stop);
+    uint32_t span = ms == MK_SERVER_STOP_PATIENTLY ? 0 : (uint32_t)ms;
     if (ms == MK_SERVER_STOP_NOT)
         return;
+    if (r->worker.draining)
+        hurry(&r->worker, span);
+    else
+        mk_worker_drain(&r->worker, ms == 0, span); /* what waits in queues is lost when there is no time */
     if (ms == 0)
         mk_worker_stop(&r->worker);
-    else
-        mk_worker_drain(&r->worker, false, ms == MK_SERVER_STOP_PATIENTLY ? 0 : (uint32_t)ms);
-    if (ms)
-        tell_drained(r);
+    tell_drained(r);
 }
 
 static void on_bell(struct mk_worker *w)
@@ -122,6 +131,8 @@ mk_err mk_runner_begin(struct mk_runner *r)
 
 void mk_runner_end(struct mk_runner *r)
 {
+    mk_office_close(r->office);
     mk_worker_fini(&r->worker);
+    tell_drained(r); /* its loop may have failed */
     mk_errorlog_fini(&r->log);
 }

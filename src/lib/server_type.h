@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "lib/lines.h"
+#include "lib/office.h"
 #include "lib/program.h"
 #include "setup/errorlog.h"
 #include "worker/listeners.h"
@@ -30,6 +31,7 @@ struct mk_runner {
     struct mk_errorlog log;
     struct mk_worker_socket *sockets;
     size_t n_sockets;
+    struct mk_office *office; /* for tickets; NULL: there was none yet */
     pthread_t id;
     bool has_id;       /* `id` is a thread of ours, to be joined */
     mk_err result;     /* why it could not start, or ended */

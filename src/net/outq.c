@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/outq.h"
 
+#include "base/count.h"
 #include "base/mem.h"
 
 struct mk_outq_left {
@@ -18,7 +19,7 @@ static mk_err write_some(struct mk_stream *s, mk_str *bytes, bool more, uint64_t
             continue;
         if (n < 0)
             return (mk_err)n;
-        *sent += (uint64_t)n;
+        mk_count_add(sent, (uint64_t)n);
         *bytes = mk_str_skip(*bytes, (size_t)n);
     }
     return 0;

@@ -55,7 +55,7 @@ void mk_acceptor_wake(struct mk_acceptor *a)
 static void turn_away(struct mk_acceptor *a, int fd, unsigned status)
 {
     struct mk_service *s = a->service;
-    s->counters->dropped++;
+    mk_count_add(&s->counters->dropped, 1);
     if (!a->wants_tls && !a->wants_h2 && mk_door_sends_status(s, status))
         mk_sock_answer(&fd, mk_h1_output_busy(status));
     else

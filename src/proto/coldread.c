@@ -74,7 +74,7 @@ struct mk_coldread *mk_coldread_start(struct mk_service *s, struct mk_open_file 
         return NULL;
     }
     f->refs++;
-    s->counters->cold_reads++;
+    mk_count_add(&s->counters->cold_reads, 1);
     return r;
 }
 

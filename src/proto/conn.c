@@ -207,8 +207,8 @@ struct mk_conn *mk_conn_open(struct mk_service *s, const struct mk_conn_ops *ops
     mk_timer_init(&c->timer, on_due);
     mk_list_add_last(&s->conns, &c->link);
     s->n_conns++;
-    s->counters->accepted++;
-    s->counters->open = s->n_conns;
+    mk_count_add(&s->counters->accepted, 1);
+    mk_count_set(&s->counters->open, s->n_conns);
     return c;
 }
 
@@ -237,7 +237,7 @@ void mk_conn_close(struct mk_conn *c, enum mk_ending ending)
         mk_peers_leave(&s->peers, &c->peer);
     s->n_unnamed -= c->standing == MK_CONN_UNNAMED;
     s->n_conns--;
-    s->counters->open = s->n_conns;
+    mk_count_set(&s->counters->open, s->n_conns);
     set_task(c, drop_memory);
     if (s->on_room)
         s->on_room(s);

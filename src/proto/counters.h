@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's counters, and the trail that shows what a dead worker was doing. In memory that the master
- * shares; only the worker writes. */
+ * shares; only the worker writes, by mk_count_add(), what others read. */
 #ifndef MK_PROTO_COUNTERS_H
 #define MK_PROTO_COUNTERS_H
 
+#include "base/count.h"
 #include "base/def.h"
 #include "web/record_type.h"
 

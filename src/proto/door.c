@@ -13,7 +13,7 @@ enum { UNNAMED_PART = 4 };
 
 MK_COLD static void refuse(struct mk_conn *c)
 {
-    c->service->counters->dropped++;
+    mk_count_add(&c->service->counters->dropped, 1);
     mk_conn_reset(c, MK_ENDING_REFUSED);
 }
 
@@ -30,7 +30,7 @@ MK_COLD static void turn_away(struct mk_conn *c, unsigned status)
         refuse(c);
         return;
     }
-    c->service->counters->dropped++;
+    mk_count_add(&c->service->counters->dropped, 1);
     if (mk_conn_input(c).len < MK_WINDOW)
         (void)mk_conn_fill(c); /* a close with unread input would reset the answer */
     (void)c->stream.ops->write(&c->stream, mk_h1_output_busy(status), false);

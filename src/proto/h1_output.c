@@ -246,7 +246,7 @@ static enum mk_h1_progress send_file(struct mk_h1 *h, struct mk_content *content
     mk_content_advance(content, (uint64_t)n);
     mk_driver_count_sent(&h->d, (uint64_t)n);
     c->progress += (uint64_t)n;
-    c->service->counters->sent += (uint64_t)n;
+    mk_count_add(&c->service->counters->sent, (uint64_t)n);
     return MK_H1_COMPLETE;
 }
 

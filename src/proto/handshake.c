@@ -20,7 +20,7 @@ MK_COLD static bool fail(struct mk_conn *c, const char *why)
     char room[64];
     struct mk_buf peer = mk_buf_fixed(room, sizeof room);
     mk_peer_print(&c->peer, &peer);
-    c->service->counters->unsecured++;
+    mk_count_add(&c->service->counters->unsecured, 1);
     mk_log_debug(c->service->log, "TLS failed with %.*s: %s", MK_STR_ARG(mk_buf_str(&peer)), why);
     mk_conn_close(c, MK_ENDING_REFUSED);
     return false;
@@ -34,7 +34,7 @@ MK_COLD static bool answer_plain(struct mk_conn *c)
     mk_str text = MK_STR("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nContent-Length: 80\r\n"
                          "Connection: close\r\n\r\n" PLAIN_TEXT);
     _Static_assert(sizeof PLAIN_TEXT - 1 == 80, "its length is written in the head");
-    c->service->counters->unsecured++;
+    mk_count_add(&c->service->counters->unsecured, 1);
     mk_conn_use_input(c, mk_conn_input(c).len);
     (void)c->stream.ops->write(&c->stream, text, false);
     mk_conn_linger(c, false);
@@ -121,7 +121,7 @@ static void hand_over(struct mk_conn *c)
 {
     struct mk_tls_facts facts;
     mk_conn_tls(c, &facts);
-    c->service->counters->secured++;
+    mk_count_add(&c->service->counters->secured, 1);
     mk_conn_stop_clock(c);                     /* the first request gets its full time */
     c->readable = c->stream.holds || c->ended; /* otherwise the socket was empty */
     if (mk_str_eq(facts.protocol, MK_STR("acme-tls/1"))) {
@@ -162,7 +162,7 @@ static void on_clock(struct mk_conn *c, enum mk_clock clock)
 {
     (void)clock;
     if (c->stream.tls || c->n_saved)
-        c->service->counters->unsecured++;
+        mk_count_add(&c->service->counters->unsecured, 1);
     mk_conn_close(c, MK_ENDING_TIMEOUT);
 }
 

@@ -53,9 +53,9 @@ void mk_service_record(struct mk_service *s, struct mk_exchange *x, enum mk_endi
 {
     struct mk_counters *n = s->counters;
     unsigned class = x->response.sealed ? x->response.status / 100 : 0;
-    n->requests++;
-    n->by_class[class < MK_LEN(n->by_class) ? class : 0]++;
-    n->by_ending[ending]++;
+    mk_count_add(&n->requests, 1);
+    mk_count_add(&n->by_class[class < MK_LEN(n->by_class) ? class : 0], 1);
+    mk_count_add(&n->by_ending[ending], 1);
     mk_flow_end(x, ending, content_sent, s->loop->now_ms);
 }
 

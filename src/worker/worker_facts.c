@@ -36,13 +36,15 @@ void mk_worker_log(struct mk_worker *w, enum mk_log_level level, const char *fmt
 
 static void count(struct mk_worker_stats *out, const struct mk_counters *n)
 {
-    *out = (struct mk_worker_stats){.accepted = n->accepted,
-                                    .dropped = n->dropped,
-                                    .open = n->open,
-                                    .requests = n->requests,
-                                    .sent = n->sent};
-    memcpy(out->by_class, n->by_class, sizeof out->by_class);
-    memcpy(out->by_ending, n->by_ending, sizeof out->by_ending);
+    *out = (struct mk_worker_stats){.accepted = mk_count_get(&n->accepted),
+                                    .dropped = mk_count_get(&n->dropped),
+                                    .open = mk_count_get(&n->open),
+                                    .requests = mk_count_get(&n->requests),
+                                    .sent = mk_count_get(&n->sent)};
+    for (size_t i = 0; i < MK_LEN(out->by_class); i++)
+        out->by_class[i] = mk_count_get(&n->by_class[i]);
+    for (size_t i = 0; i < MK_LEN(out->by_ending); i++)
+        out->by_ending[i] = mk_count_get(&n->by_ending[i]);
 }
 
 bool mk_worker_stats_at(const struct mk_worker *w, size_t i, struct mk_worker_stats *out)
@@ -70,7 +72,7 @@ bool mk_worker_h2_ended(const struct mk_worker *w, size_t i, const char **reason
     *reason = mk_counters_h2_reason_names[i];
     *n = w->places.history ? w->places.history->past.h2_ended[i] : 0;
     for (size_t p = 0; p < w->places.n; p++)
-        *n += w->places.at[p].counters.h2_ended[i];
+        *n += mk_count_get(&w->places.at[p].counters.h2_ended[i]);
     return true;
 }
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handlers that answer later, from other threads, or never. */
+#include <monkey/ticket.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/embed.h"
+
+/* What a handler gives to another thread, and what comes back. */
+struct job {
+    struct mk_ticket *ticket;
+    int result;  /* of mk_ticket_resume() */
+    bool ended;  /* in_loop got no request */
+    bool called; /* it got something */
+};
+
+static const char key;
+static struct job job;
+static atomic_int n_waiting;
+
+static int reset(void **state)
+{
+    (void)state;
+    job = (struct job){0};
+    atomic_store(&n_waiting, 0);
+    return 0;
+}
+
+/* Waits until it has data. */
+static enum mk_verdict wait_for_data(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)data;
+    const char *text = mk_request_data(request);
+    if (text) {
+        mk_response_set_static(response, mk_str_from_c(text));
+        return MK_DONE;
+    }
+    if (!mk_request_attached(request, &key)) {
+        job.ticket = mk_ticket_new(request);
+        (void)mk_request_attach(request, &key, &job, NULL);
+        mk_request_follow_client(request);
+        atomic_fetch_add(&n_waiting, 1);
+    }
+    return job.ticket ? MK_WAIT : MK_REFUSE;
+}
+
+static void bring(struct mk_request *request, void *ctx)
+{
+    static char text[] = "from elsewhere";
+    struct job *j = ctx;
+    j->called = true;
+    j->ended = request == NULL;
+    if (request)
+        mk_request_set_data(request, text);
+}
+
+static void wait_until(atomic_int *n, int value)
+{
+    for (int i = 0; atomic_load(n) != value; i++) {
+        assert_true(i < PATIENCE_S * 1000);
+        usleep(1000);
+    }
+}
+
+static void another_thread_answers(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", wait_for_data, NULL, &port);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    int client = dial(port);
+    ask_on(client, "GET", "/");
+    wait_until(&n_waiting, 1);
+    assert_false(mk_ticket_is_stale(job.ticket));
+    assert_int_equal(mk_ticket_resume(job.ticket, NULL, NULL), 0); /* for nothing: it goes on to wait */
+    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), 0);
+    assert_holds(hear_all(client), "from elsewhere");
+    mk_server_free(s);
+    assert_true(job.called);
+    assert_false(job.ended);
+    assert_true(mk_ticket_is_stale(job.ticket));
+    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), -ESTALE);
+    mk_ticket_free(job.ticket);
+    mk_ticket_free(NULL);
+}
+
+static void a_request_that_has_ended_is_reported(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", wait_for_data, NULL, &port);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    int client = dial(port);
+    ask_on(client, "GET", "/");
+    wait_until(&n_waiting, 1);
+    close(client);
+    for (int i = 0; !mk_ticket_is_stale(job.ticket); i++) {
+        assert_true(i < PATIENCE_S * 1000);
+        usleep(1000);
+    }
+    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), -ESTALE);
+    assert_false(job.called);
+    mk_ticket_free(job.ticket);
+    mk_server_free(s);
+}
+
+/* It ends between the call and the loop: here the loop does not turn meanwhile. */
+static void a_request_that_ends_meanwhile_is_not_touched(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", wait_for_data, NULL, &port);
+    assert_true(mk_server_fd(s) >= 0);
+    int client = dial(port);
+    ask_on(client, "GET", "/");
+    for (int i = 0; atomic_load(&n_waiting) == 0; i++) {
+        assert_true(i < PATIENCE_S * 1000);
+        usleep(1000);
+        assert_int_equal(mk_server_step(s), 1);
+    }
+    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), 0);
+    mk_server_free(s); /* ends the request first, then makes the call */
+    assert_true(job.called);
+    assert_true(job.ended);
+    assert_int_equal(mk_ticket_resume(job.ticket, bring, &job), -ESTALE);
+    mk_ticket_free(job.ticket);
+    close(client);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(another_thread_answers, reset),
+        cmocka_unit_test_setup(a_request_that_has_ended_is_reported, reset),
+        cmocka_unit_test_setup(a_request_that_ends_meanwhile_is_not_touched, reset),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
