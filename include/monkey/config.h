@@ -252,8 +252,9 @@ MK_API struct mk_logfile *mk_config_log(struct mk_config *c, const void *section
  * its requests out: those of [SERVER], [HOST] and [LOCATION]. */
 MK_API void mk_config_own_access_log(struct mk_config *c);
 
-/** Only in host(): adds a route after the configured ones. `pattern` (one that mk_pattern_set() takes:
- * else an error is reported) and `data` live as long as the configuration. */
+/** Only in host(): adds a route after the configured ones. On a host without [ROUTES] it comes before the
+ * host's files, unless it matches every path: then it comes after them. `pattern` (one that mk_pattern_set()
+ * takes: else an error is reported) and `data` live as long as the configuration. */
 MK_API void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,
                                 void *data);
 /** The same ahead of the configured ones (but not of the `Redirect` of the host): for a handler that answers

@@ -7,6 +7,7 @@
 #include "conf/bind.h"
 #include "conf/path.h"
 #include "setup/sections.h"
+#include "web/static.h"
 
 void *mk_config_section(struct mk_config *c, const struct mk_conf_table *table, const void *after)
 {
@@ -170,10 +171,24 @@ static void add_route(struct mk_config *c, size_t at, mk_str pattern, const stru
                                    .written = mk_str_from_c(handler->name)};
 }
 
+/* Where a host has no [ROUTES], its files answer what no route of a plugin is made for. */
+static size_t place_behind_written(const struct mk_site *s, mk_str pattern)
+{
+    struct mk_route route = {0};
+    size_t i = s->host.n_routes;
+    bool is_particular = mk_pattern_set(&route.pattern, pattern) && !mk_route_is_catch_all(&route);
+    if (s->routes.n || !is_particular)
+        return i;
+    for (i = 0; i < s->host.n_routes; i++)
+        if (s->host.routes[i].handler == &mk_static && mk_route_is_catch_all(&s->host.routes[i]))
+            break;
+    return i;
+}
+
 void mk_config_add_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler, void *data)
 {
     MK_ASSERT(c->site);
-    add_route(c, c->site->host.n_routes, pattern, handler, data);
+    add_route(c, place_behind_written(c->site, pattern), pattern, handler, data);
 }
 
 void mk_config_add_first_route(struct mk_config *c, mk_str pattern, const struct mk_handler *handler,

@@ -289,6 +289,15 @@ def test_routes_of_keys_stand_behind_those_that_are_written(start, site):
     assert server.get("/metrics").text == "a file"
 
 
+def test_routes_of_keys_stand_before_the_files_of_a_host_without_routes(start, site):
+    for name in ("healthz", "status"):
+        site.add(name, "a file")
+    server = start(host="Fallback index.html")
+    assert server.get("/healthz").text != "a file" and status(server)
+    assert server.get("/metrics").status == 200
+    assert server.get("/elsewhere").text == "hello", "the fallback answers the rest"
+
+
 @pytest.mark.parametrize("path", VIEWS)
 def test_only_get_and_head(start, path):
     server = start()
