@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the package (PEP 517): a wheel of files as they are, so pip needs nothing from the network to install it."""
+import base64
+import csv
+import hashlib
+import io
+import tarfile
+import zipfile
+from pathlib import Path
+
+NAME, VERSION = "libmonkey", "2.0.0"
+HERE = Path(__file__).parent
+METADATA = f"""Metadata-Version: 2.1
+Name: {NAME}
+Version: {VERSION}
+Summary: The Monkey HTTP server inside of a Python program
+License: Apache-2.0
+Requires-Python: >=3.9
+Description-Content-Type: text/markdown
+
+"""
+WHEEL = """Wheel-Version: 1.0
+Generator: libmonkey
+Root-Is-Purelib: true
+Tag: py3-none-any
+"""
+
+
+def _files():
+    """{name in the wheel: bytes}"""
+    info = f"{NAME}-{VERSION}.dist-info"
+    found = {path.relative_to(HERE).as_posix(): path.read_bytes() for path in sorted((HERE / NAME).glob("*.py"))}
+    found[f"{info}/METADATA"] = METADATA.encode() + (HERE / "README.md").read_bytes()
+    found[f"{info}/WHEEL"] = WHEEL.encode()
+    record = io.StringIO()
+    rows = csv.writer(record, lineterminator="\n")
+    for name, data in found.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+        rows.writerow((name, f"sha256={digest}", len(data)))
+    rows.writerow((f"{info}/RECORD", "", ""))
+    found[f"{info}/RECORD"] = record.getvalue().encode()
+    return found
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    """The name of the wheel, made in that folder."""
+    name = f"{NAME}-{VERSION}-py3-none-any.whl"
+    with zipfile.ZipFile(Path(wheel_directory) / name, "w", zipfile.ZIP_DEFLATED) as wheel:
+        for path, data in _files().items():
+            wheel.writestr(path, data)
+    return name
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    """The name of the archive of sources."""
+    top = f"{NAME}-{VERSION}"
+    with tarfile.open(Path(sdist_directory) / f"{top}.tar.gz", "w:gz") as archive:
+        for path in (*sorted((HERE / NAME).glob("*.py")), HERE / "pyproject.toml", HERE / "backend.py", HERE / "README.md"):
+            archive.add(path, f"{top}/{path.relative_to(HERE)}")
+    return f"{top}.tar.gz"

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The binding for Python, as a user gets it: installed by pip into an environment of its own."""
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from monkey import ROOT
+from package import call
+from proc import wait_until
+
+BINDING = ROOT / "bindings" / "python"
+APP = ROOT / "tests" / "lib" / "python_app.py"
+
+
+@pytest.fixture(scope="module")
+def python(package, tmp_path_factory):
+    """The interpreter of that environment. The pip is that of the tests, so that none need be installed."""
+    if not importlib.util.find_spec("pip"):
+        pytest.skip("needs pip")
+    folder = tmp_path_factory.mktemp("python")
+    shutil.copytree(BINDING, folder / "source", ignore=shutil.ignore_patterns("__pycache__"))
+    call(sys.executable, "-m", "venv", "--without-pip", folder / "venv")
+    interpreter = folder / "venv" / "bin" / "python"
+    call(sys.executable, "-m", "pip", "--python", interpreter, "install", "--quiet", "--no-index", "--no-compile",
+         "--disable-pip-version-check", folder / "source")
+    return interpreter
+
+
+@pytest.fixture(scope="module", params=["threads", "loop", "asyncio"])
+def app(package, python, request):
+    """The program, running in one of the three ways, and what it said when it ended."""
+    with package.run(python, APP, request.param) as program:
+        program.how = request.param
+        yield program
+        said = program.end()
+        assert "Traceback" not in re.sub(r"Traceback(?:.*\n)+?RuntimeError: (a mistake|coroutines answer).*\n", "", said), said
+
+
+def test_text(app):
+    connection = app.connect()
+    connection.request("GET", "/hello?a=1")
+    answer = connection.getresponse()
+    assert (answer.status, answer.read(), answer.getheader("X-Path")) == (200, b"hello a=1 by GET\n", "/hello")
+    connection.close()
+
+
+def test_a_generator(app):
+    assert app.get("/numbers?50000") == (200, "".join(f"{n}\n" for n in range(50000)))
+
+
+def test_a_generator_ends_with_its_client(app):
+    before = app.get("/ended")[1].count("numbers")
+    connection = app.connect()
+    connection.request("GET", "/numbers?1000000000")
+    connection.getresponse().read(1000)
+    connection.close()
+    wait_until(lambda: app.get("/ended")[1].count("numbers") > before, "the generator's `finally` ran")
+
+
+def test_whole_content(app):
+    assert app.get("/length", "POST", b"x" * 500000) == (200, "500000\n")
+    assert app.get("/length", "POST", b"") == (200, "0\n")
+
+
+def test_a_file(app):
+    assert app.get("/file") == (200, APP.read_text())
+
+
+def test_errors(app):
+    assert app.get("/gone")[0] == 410
+    assert app.get("/wrong")[0] == 500
+    assert app.get("/hello")[0] == 200
+
+
+def test_coroutines(app):
+    if app.how != "asyncio":
+        assert app.get("/upload", "POST", b"x")[0] == 500
+        return
+    assert app.get("/upload", "POST", b"x" * 500000) == (200, "500000\n")
+    assert app.get("/ticks") == (200, "tick 0\ntick 1\ntick 2\n")
+
+
+def test_a_coroutine_ends_with_its_client(app):
+    if app.how != "asyncio":
+        pytest.skip("of asyncio")
+    connection = app.connect()
+    connection.request("GET", "/ever")
+    connection.close()
+    wait_until(lambda: "ever" in app.get("/ended")[1], "the coroutine was cancelled")
+
+
+def test_mistakes_in_settings(package, python):
+    program = "import libmonkey\nwith libmonkey.Server() as s:\n    s.set('SERVER', 'KeepAliveTimout', '1s')\n"
+    done = subprocess.run([python, "-c", program], env=package.environment, capture_output=True, text=True, check=False)
+    assert "libmonkey.server.Error: unknown key `KeepAliveTimout`" in done.stderr and "`KeepAliveTimeout`" in done.stderr
