@@ -37,13 +37,18 @@ struct mk_upstream_defaults {
 
 /**
  * Finds the upstream called `name`: the [UPSTREAM] section with that Name, or else a single server written as
- * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler, or with the spot of a
- * key. Within a configuration, the same name with the same defaults gives the same upstream. A host name that
- * does not resolve is not an error: the server is down until it resolves. NULL: `name` is wrong, and the
- * error has been reported there.
+ * `HOST:PORT`, `[ADDRESS6]:PORT` or `unix:/path`. Call it from bind() of a handler. Within a configuration,
+ * the same name with the same defaults gives the same upstream. A host name that does not resolve is not an
+ * error: the server is down until it resolves. NULL: `name` is wrong, and the error has been reported there.
  */
 MK_API struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str name,
                                             const struct mk_upstream_defaults *defaults);
+/**
+ * The same in load() or host() of a plugin, for an upstream that a section of its own names: mistakes are
+ * reported at `key` of the section that filled `section`.
+ */
+MK_API struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
+                                            mk_str name, const struct mk_upstream_defaults *defaults);
 /** Its name in the configuration. */
 MK_API mk_str mk_upstream_name(const struct mk_upstream *u);
 /** Do its servers speak TLS? */

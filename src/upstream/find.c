@@ -7,22 +7,33 @@
 #include "upstream/endpoint.h"
 #include "upstream/names.h"
 
-/* Where mistakes are reported: at the section, or at the word of the route. */
+/* Where mistakes are reported: at the section, or at the word that names it: of a route, or of a key of
+ * another plugin's section. */
 struct maker {
     struct mk_config *config;
     struct mk_upstreams *all;
-    const struct mk_conf_spot *spot;
+    const struct mk_conf_spot *spot; /* NULL: a key */
+    const void *owner;
+    const char *key;
     mk_str name;
     const struct mk_upstream_settings *section; /* NULL: the route names a server */
     const struct mk_upstream_settings *settings;
 };
+
+#define REPORT_NAME(m, ...)                                                                                  \
+    do {                                                                                                     \
+        if ((m)->spot)                                                                                       \
+            mk_conf_spot_error((m)->spot, (m)->name, __VA_ARGS__);                                           \
+        else                                                                                                 \
+            mk_config_error((m)->config, (m)->owner, (m)->key, __VA_ARGS__);                                 \
+    } while (0)
 
 #define REPORT(m, key, ...)                                                                                  \
     do {                                                                                                     \
         if ((m)->section)                                                                                    \
             mk_config_error((m)->config, (m)->section, key, __VA_ARGS__);                                    \
         else                                                                                                 \
-            mk_conf_spot_error((m)->spot, (m)->name, __VA_ARGS__);                                           \
+            REPORT_NAME(m, __VA_ARGS__);                                                                     \
     } while (0)
 
 static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upstream_defaults *b)
@@ -34,7 +45,9 @@ static bool are_equal(const struct mk_upstream_defaults *a, const struct mk_upst
 
 static mk_str path_of(const struct maker *m, mk_str path)
 {
-    return m->section ? mk_config_path(m->config, m->section, path) : mk_conf_spot_path(m->spot, path);
+    if (!m->section && m->spot)
+        return mk_conf_spot_path(m->spot, path);
+    return mk_config_path(m->config, m->section ? m->section : m->owner, path);
 }
 
 static bool copy_address(struct maker *m, struct mk_server *s, const struct mk_upstream_defaults *defaults)
@@ -57,9 +70,8 @@ static bool read_address(const struct maker *m, mk_str address, struct mk_endpoi
     if (mk_endpoint_parse(out, address))
         return true;
     if (!m->section)
-        mk_conf_spot_error(m->spot, m->name,
-                           "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
-                           MK_STR_ARG(mk_str_first(address, 80)));
+        REPORT_NAME(m, "`%.*s` is not a server: expected HOST:PORT, [ADDRESS6]:PORT or unix:/path",
+                    MK_STR_ARG(mk_str_first(address, 80)));
     return false;
 }
 
@@ -202,25 +214,35 @@ static struct mk_upstream *make(struct maker *m, const struct mk_upstream_defaul
     return u;
 }
 
-struct mk_upstream *mk_find_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
-                                     const struct mk_upstream_defaults *defaults)
+static struct mk_upstream *find(struct maker *m, const struct mk_upstream_defaults *defaults)
 {
-    struct mk_config *config = mk_conf_spot_config(spot);
-    struct maker m = {
-        .config = config, .all = all, .spot = spot, .name = name, .section = mk_settings_find(config, name)};
-    for (struct mk_upstream *u = all->first; u; u = u->next) {
-        if (!mk_str_eq(u->name, name))
+    m->section = mk_settings_find(m->config, m->name);
+    for (struct mk_upstream *u = m->all->first; u; u = u->next) {
+        if (!mk_str_eq(u->name, m->name))
             continue;
         if (are_equal(&u->defaults, defaults))
             return u;
-        if (m.section) {
-            mk_conf_spot_error(spot, name, "another kind of handler uses the upstream `%.*s`",
-                               MK_STR_ARG(name));
-            mk_conf_spot_hint(spot, "write an [UPSTREAM] with another Name for this one");
+        if (m->section) {
+            REPORT_NAME(m, "another kind of handler uses the upstream `%.*s`", MK_STR_ARG(m->name));
+            mk_config_hint(m->config, "write an [UPSTREAM] with another Name for this one");
             return NULL;
         }
     }
-    return make(&m, defaults);
+    return make(m, defaults);
+}
+
+struct mk_upstream *mk_find_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
+                                     const struct mk_upstream_defaults *defaults)
+{
+    struct maker m = {.config = mk_conf_spot_config(spot), .all = all, .spot = spot, .name = name};
+    return find(&m, defaults);
+}
+
+struct mk_upstream *mk_find_for_key(struct mk_upstreams *all, struct mk_config *config, const void *section,
+                                    const char *key, mk_str name, const struct mk_upstream_defaults *defaults)
+{
+    struct maker m = {.config = config, .all = all, .owner = section, .key = key, .name = name};
+    return find(&m, defaults);
 }
 
 mk_str mk_upstream_name(const struct mk_upstream *u)

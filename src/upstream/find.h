@@ -8,5 +8,9 @@
 /* See mk_upstream_find(). */
 struct mk_upstream *mk_find_upstream(struct mk_upstreams *all, const struct mk_conf_spot *spot, mk_str name,
                                      const struct mk_upstream_defaults *defaults);
+/* See mk_upstream_open(). */
+struct mk_upstream *mk_find_for_key(struct mk_upstreams *all, struct mk_config *config, const void *section,
+                                    const char *key, mk_str name,
+                                    const struct mk_upstream_defaults *defaults);
 
 #endif

@@ -49,6 +49,13 @@ struct mk_upstream *mk_upstream_find(const struct mk_conf_spot *spot, mk_str nam
     return mk_find_upstream(all, spot, name, defaults);
 }
 
+struct mk_upstream *mk_upstream_open(struct mk_config *config, const void *section, const char *key,
+                                     mk_str name, const struct mk_upstream_defaults *defaults)
+{
+    return mk_find_for_key(mk_config_data(config, &MK_PLUGIN_OF(upstream)), config, section, key, name,
+                           defaults);
+}
+
 static bool has(const struct mk_upstreams *all, unsigned place)
 {
     for (const struct mk_upstream *u = all->first; u; u = u->next)

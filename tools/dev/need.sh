@@ -32,6 +32,7 @@ full    libcurl4-openssl-dev pkg-config libcurl
 full    libjansson-dev   pkg-config jansson
 full    libqrencode-dev  pkg-config libqrencode
 full    liblmdb-dev      pkg-config lmdb
+full    libhiredis-dev   pkg-config hiredis
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka
@@ -56,6 +57,7 @@ check   wrk              command wrk
 check   siege            command siege
 check   nginx-light?     command nginx
 check   valgrind         command valgrind
+check   redis-server?    command redis-server
 check   clang-format-14? command clang-format-14
 check   pebble?          command pebble
 check   chromium?        any_chromium

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection to a Redis server: it connects, logs in, writes and reads. What is said over it is its
+ * owner's. */
+#ifndef DUDA_REDIS_CONN_H
+#define DUDA_REDIS_CONN_H
+
+#include <hiredis/hiredis.h>
+#include <monkey/upstream.h>
+#include <monkey/worker.h>
+
+struct redis_settings {
+    mk_str name, server, user, password;
+    struct mk_upstream *upstream;
+    unsigned database, waiting_max;
+    uint32_t timeout_ms;
+    uint64_t reply_max;
+};
+
+enum redis_state { REDIS_DOWN, REDIS_CONNECTING, REDIS_GREETING, REDIS_UP };
+
+struct redis_conn {
+    const struct redis_settings *settings;
+    struct mk_worker *worker;
+    struct mk_link *link;
+    redisReader *reader;
+    enum redis_state state;
+    struct mk_buf out; /* what the socket has not taken */
+    unsigned greetings;
+    size_t unparsed;     /* bytes of a reply that is not complete */
+    uint64_t since_ms;   /* of an attempt */
+    uint64_t retry_ms;   /* no attempt before this time */
+    uint32_t backoff_ms; /* 0: the last attempt has succeeded */
+    bool is_reported;    /* the log says that it is down */
+    char why[200];       /* it is down */
+
+    /* The owner's. None of them may free the connection. */
+    void (*on_up)(struct redis_conn *c);
+    void (*on_reply)(struct redis_conn *c, const redisReply *reply);
+    void (*on_down)(struct redis_conn *c, int error);
+};
+
+/* Sets it up; it does not connect. 0 or -ENOMEM. */
+int redis_conn_init(struct redis_conn *c, struct mk_worker *w, const struct redis_settings *settings);
+void redis_conn_fini(struct redis_conn *c);
+/* Connects if it is down and may try again. Calls on_up or on_down later, or at once. */
+void redis_conn_open(struct redis_conn *c);
+/* Sends c->out as far as the socket takes it. */
+void redis_conn_flush(struct redis_conn *c);
+/* Closes it; on_down. */
+void redis_conn_fail(struct redis_conn *c, int error, const char *why);
+/* Gives up an attempt that takes longer than the Timeout. */
+void redis_conn_check(struct redis_conn *c);
+/* A command in the protocol. */
+void redis_conn_write(struct mk_buf *out, const mk_str *parts, size_t n);
+
+#endif

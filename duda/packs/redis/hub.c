@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Subscribes to a channel when the first handler listens to it, and leaves it after the last one. A
+ * connection that is lost comes back, and all subscriptions with it. */
+#include "hub.h"
+
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+enum { TICK_MS = 250, QUIET_MS = 10000 };
+
+static mk_str channel_of(const struct duda_redis_sub *sub)
+{
+    return mk_str_of(sub->channel, sub->channel_len);
+}
+
+static struct duda_redis_sub *other_of(const struct redis_hub *h, const struct duda_redis_sub *sub)
+{
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next)
+        if (s != sub && mk_str_eq(channel_of(s), channel_of(sub)))
+            return s;
+    return NULL;
+}
+
+static void say(struct redis_hub *h, const char *command, const struct duda_redis_sub *sub)
+{
+    const mk_str parts[] = {mk_str_from_c(command), channel_of(sub)};
+    if (h->conn.state != REDIS_UP)
+        return;
+    redis_conn_write(&h->conn.out, parts, 2);
+    redis_conn_flush(&h->conn);
+}
+
+void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub)
+{
+    const struct duda_redis_sub *other = other_of(h, sub);
+    sub->hub = h;
+    sub->is_active = other && other->is_active;
+    sub->next = h->subs;
+    sub->link = &h->subs;
+    if (sub->next)
+        sub->next->link = &sub->next;
+    h->subs = sub;
+    if (!other)
+        say(h, "SUBSCRIBE", sub);
+    redis_conn_open(&h->conn);
+    mk_alarm_set(h->alarm, TICK_MS);
+}
+
+void redis_hub_leave(struct duda_redis_sub *sub)
+{
+    struct redis_hub *h = sub->hub;
+    if (!h)
+        return;
+    *sub->link = sub->next;
+    if (sub->next)
+        sub->next->link = sub->link;
+    sub->hub = NULL;
+    if (!other_of(h, sub))
+        say(h, "UNSUBSCRIBE", sub);
+}
+
+/* ---- What arrives ---- */
+
+static void deliver(struct duda_redis_sub *sub, mk_str text)
+{
+    struct redis_message *m =
+        sub->n < DUDA_REDIS_MESSAGES_MAX ? mk_mem_alloc(sizeof *m + text.len + 1) : NULL;
+    if (m) {
+        m->next = NULL;
+        m->len = text.len;
+        memcpy(m->text, text.p, text.len);
+        m->text[text.len] = 0;
+        *sub->last = m;
+        sub->last = &m->next;
+        sub->n++;
+    } else {
+        sub->has_lost = true;
+    }
+    duda_wake(sub->d);
+}
+
+static mk_str text_at(const redisReply *reply, size_t i)
+{
+    if (i >= reply->elements || reply->element[i]->type != REDIS_REPLY_STRING)
+        return MK_ABSENT;
+    return mk_str_of(reply->element[i]->str, reply->element[i]->len);
+}
+
+static void on_reply(struct redis_conn *c, const redisReply *reply)
+{
+    struct redis_hub *h = (struct redis_hub *)c;
+    h->heard_ms = mk_worker_now_ms(c->worker);
+    h->pinged_ms = 0;
+    if (reply->type != REDIS_REPLY_ARRAY) {
+        redis_conn_fail(c, -EACCES,
+                        reply->type == REDIS_REPLY_ERROR ? reply->str : "an odd reply to SUBSCRIBE");
+        return;
+    }
+    mk_str kind = text_at(reply, 0), channel = text_at(reply, 1), text = text_at(reply, 2);
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
+        if (!channel.p || !mk_str_eq(channel_of(s), channel))
+            continue;
+        if (mk_str_eq(kind, MK_STR("subscribe"))) {
+            s->is_active = true;
+            duda_wake(s->d);
+        } else if (mk_str_eq(kind, MK_STR("message")) && text.p) {
+            deliver(s, text);
+        }
+    }
+}
+
+static void on_up(struct redis_conn *c)
+{
+    struct redis_hub *h = (struct redis_hub *)c;
+    h->heard_ms = mk_worker_now_ms(c->worker);
+    h->pinged_ms = 0;
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
+        const mk_str parts[] = {MK_STR("SUBSCRIBE"), channel_of(s)};
+        redis_conn_write(&c->out, parts, 2);
+    }
+}
+
+static void on_down(struct redis_conn *c, int error)
+{
+    struct redis_hub *h = (struct redis_hub *)c;
+    (void)error;
+    for (struct duda_redis_sub *s = h->subs; s; s = s->next) {
+        s->was_reset = s->was_reset || s->is_active;
+        s->is_active = false;
+        duda_wake(s->d);
+    }
+}
+
+/* ---- The clock ---- */
+
+/* A server that is frozen closes nothing: a quiet connection is asked for a sign of life. */
+static void look_after(struct redis_hub *h)
+{
+    uint64_t now = mk_worker_now_ms(h->conn.worker);
+    if (h->pinged_ms && now - h->pinged_ms >= h->conn.settings->timeout_ms) {
+        redis_conn_fail(&h->conn, -ETIMEDOUT, "no reply to PING within Timeout");
+    } else if (!h->pinged_ms && now - h->heard_ms >= QUIET_MS) {
+        h->pinged_ms = now;
+        redis_conn_write(&h->conn.out, (const mk_str[]){MK_STR("PING")}, 1);
+        redis_conn_flush(&h->conn);
+    }
+}
+
+static void on_tick(void *ctx)
+{
+    struct redis_hub *h = ctx;
+    if (!h->subs)
+        return;
+    redis_conn_check(&h->conn);
+    redis_conn_open(&h->conn);
+    if (h->conn.state == REDIS_UP)
+        look_after(h);
+    mk_alarm_set(h->alarm, TICK_MS);
+}
+
+int redis_hub_init(struct redis_hub *h, struct mk_worker *w, const struct redis_settings *settings)
+{
+    h->conn.on_up = on_up;
+    h->conn.on_down = on_down;
+    h->conn.on_reply = on_reply;
+    h->alarm = mk_alarm_new(w, on_tick, h);
+    int e = redis_conn_init(&h->conn, w, settings);
+    return h->alarm ? e : -ENOMEM;
+}
+
+void redis_hub_fini(struct redis_hub *h)
+{
+    if (!h->conn.settings)
+        return;
+    redis_conn_fini(&h->conn);
+    mk_alarm_free(h->alarm);
+}

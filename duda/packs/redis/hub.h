@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of a server: one connection of a worker, and those that listen. */
+#ifndef DUDA_REDIS_HUB_H
+#define DUDA_REDIS_HUB_H
+
+#include <duda/redis.h>
+
+#include "conn.h"
+
+struct redis_message {
+    struct redis_message *next;
+    size_t len;
+    char text[]; /* a NUL follows */
+};
+
+struct duda_redis_sub {
+    struct duda_redis_sub *next, **link;
+    struct redis_hub *hub; /* NULL: it has left */
+    struct duda *d;
+    struct mk_alarm *alarm;
+    bool is_active, is_due, was_reset, has_lost;
+    unsigned n;
+    struct redis_message *first, **last, *current;
+    size_t channel_len;
+    char channel[DUDA_REDIS_CHANNEL_MAX];
+};
+
+struct redis_hub {
+    struct redis_conn conn; /* the first: a connection is its hub */
+    struct mk_alarm *alarm;
+    struct duda_redis_sub *subs;
+    uint64_t heard_ms, pinged_ms; /* pinged_ms: 0 when no PING is under way */
+};
+
+int redis_hub_init(struct redis_hub *h, struct mk_worker *w, const struct redis_settings *settings);
+void redis_hub_fini(struct redis_hub *h);
+void redis_hub_join(struct redis_hub *h, struct duda_redis_sub *sub);
+void redis_hub_leave(struct duda_redis_sub *sub);
+
+#endif
