@@ -40,13 +40,9 @@ void mk_ws_close_fail(struct mk_websocket *s, unsigned code)
     if (!mk_ws_move(s, MK_WS_ENDING))
         return;
     s->code = (uint16_t)code;
-    if (was_open) {
-        mk_ws_queue_cut(
-            &s->queue); /* the client is not to wait for its verdict behind what it may never read */
-        if (!send_close(s, code, MK_ABSENT)) {
-            mk_websocket_drop(s);
-            return;
-        }
+    if (was_open && !send_close(s, code, MK_ABSENT)) {
+        mk_websocket_drop(s);
+        return;
     }
     limit(s);
 }
@@ -96,10 +92,8 @@ void mk_ws_close_receive(struct mk_websocket *s, mk_str payload)
 
 void mk_ws_close_end(struct mk_websocket *s)
 {
-    if (!mk_ws_move(s, MK_WS_ENDING))
-        return;
-    mk_ws_queue_cut(&s->queue);
-    limit(s);
+    if (mk_ws_move(s, MK_WS_ENDING))
+        limit(s);
 }
 
 int mk_websocket_close(struct mk_websocket *s, unsigned code, mk_str reason)

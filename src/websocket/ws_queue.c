@@ -84,22 +84,3 @@ void mk_ws_queue_clear(struct mk_ws_queue *q)
     while (q->first)
         remove_first(q);
 }
-
-void mk_ws_queue_cut(struct mk_ws_queue *q)
-{
-    size_t at = q->at;
-    if (!at) {
-        mk_ws_queue_clear(q);
-        return;
-    }
-    struct mk_ws_chunk *first = q->first;
-    q->weight -= sizeof *first + first->bytes.len - at;
-    q->first = first->next;
-    q->at = 0;
-    if (!q->first)
-        q->last = NULL;
-    mk_ws_queue_clear(q);
-    append(q, first);
-    q->at = at;
-    q->weight -= at;
-}

@@ -23,7 +23,5 @@ bool mk_ws_queue_add_shared(struct mk_ws_queue *q, struct mk_websocket_message *
 size_t mk_ws_queue_take(struct mk_ws_queue *q, char *room, size_t cap);
 /* Forgets everything. */
 void mk_ws_queue_clear(struct mk_ws_queue *q);
-/* Forgets everything but the frame whose beginning was taken. */
-void mk_ws_queue_cut(struct mk_ws_queue *q);
 
 #endif

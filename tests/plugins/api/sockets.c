@@ -2,12 +2,15 @@
 /* WebSockets as a test wants them. Every handler makes sockets with options of its own, and all do what
  * messages say that begin with a slash; other messages come back as they were:
  *
- *   /close CODE REASON, /drop     end it             /ping TEXT      sends a ping; the pong becomes a message
- *   /pause MS                     delivers nothing   /parts A B C    answers a message in so many frames
- *   /fill N                       sends messages of 1000 bytes until one is refused, at most N; then how
- * many, and "room" when there is room again /all TEXT                     sends to all sockets of the worker:
- * one message for all /about                        the subprotocol
- */
+ * - /close CODE REASON, /drop: ends it
+ * - /ping TEXT: sends a ping; the pong becomes a message
+ * - /pause MS: delivers nothing for so long
+ * - /parts A B C: answers a message in so many frames
+ * - /fill N: sends messages of 1000 bytes until one is refused, at most N
+ * - /all TEXT: sends to all sockets of the worker, one message for all
+ * - /about: the subprotocol
+ *
+ * "room" is sent when there is room again after a refusal. */
 #include <errno.h>
 #include <monkey/plugin.h>
 #include <monkey/websocket.h>
@@ -16,6 +19,7 @@ struct member {
     struct mk_websocket *socket;
     struct member *next;
     struct mk_alarm *alarm;
+    bool has_pinged;
 };
 
 MK_PLUGIN_DECLARE(sockets);
@@ -104,9 +108,10 @@ static void obey(struct member *m, mk_str words)
             mk_websocket_drop(s);
     } else if (mk_str_eq(what, MK_STR("/drop")))
         mk_websocket_drop(s);
-    else if (mk_str_eq(what, MK_STR("/ping")))
+    else if (mk_str_eq(what, MK_STR("/ping"))) {
+        m->has_pinged = true;
         say(s, "ping %d", mk_websocket_ping(s, words));
-    else if (mk_str_eq(what, MK_STR("/pause")))
+    } else if (mk_str_eq(what, MK_STR("/pause")))
         pause_it(m, (uint32_t)number(&words));
     else if (mk_str_eq(what, MK_STR("/parts")))
         send_parts(s, words);
@@ -134,8 +139,8 @@ static void on_room(void *ctx, struct mk_websocket *s)
 
 static void on_pong(void *ctx, struct mk_websocket *s, mk_str data)
 {
-    (void)ctx;
-    say(s, "pong %.*s", MK_STR_ARG(data));
+    if (((struct member *)ctx)->has_pinged)
+        say(s, "pong %.*s", MK_STR_ARG(data));
 }
 
 static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
@@ -178,9 +183,10 @@ static const struct mk_websocket_ops ops = {
 static const struct mk_websocket_options
     echo = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .subprotocols = "chat, other", .message_max = 32 << 20,
             .queue_max = 1 << 20},
-    packed = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .flags = MK_WEBSOCKET_COMPRESS, .message_max = 4 << 20},
+    packed = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .flags = MK_WEBSOCKET_COMPRESS,
+              .message_max = 32 << 20},
     context = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,
-               .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 4 << 20,
+               .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT, .message_max = 32 << 20,
                .ping_ms = 300},
     small = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops,       .message_max = 1000,
              .frame_max = 500,          .queue_max = 4096, .flags = MK_WEBSOCKET_COMPRESS},

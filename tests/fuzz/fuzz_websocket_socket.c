@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whatever a client sends to a socket that echoes, cut anywhere, and however little it takes at a time: the
+ * same messages arrive, the same bytes come back, and the socket is closed once. */
+#include "base/assert.h"
+
+/* The fakes of the unit tests, without cmocka. */
+#define MK_UNIT_TEST_H
+#define assert_true(x)         MK_ASSERT(x)
+#define assert_int_equal(a, b) MK_ASSERT((a) == (b))
+#define assert_ptr_equal(a, b) MK_ASSERT((a) == (b))
+
+#include "unit/websocket/actor.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { INPUT_MAX = 16 * 1024 };
+
+struct result {
+    struct mk_buf heard, out;
+    unsigned code;
+    char reason[MK_WEBSOCKET_REASON_MAX + 1];
+};
+
+static const struct mk_websocket_options kinds[] = {
+    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .message_max = 2000, .frame_max = 1000, .queue_max = 500},
+    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .message_max = 2000, .flags = MK_WEBSOCKET_COMPRESS},
+    {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .message_max = 2000, .queue_max = 500, .compress_min = 1,
+     .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT},
+};
+
+static void arrive(size_t size, size_t takes)
+{
+    while (world.request.arrived <= world.request.in.len && !world.is_over) {
+        if (takes)
+            world.takes = takes;
+        world_arrive(size);
+    }
+    world.takes = SIZE_MAX;
+    world_settle();
+}
+
+static struct result play(unsigned kind, mk_str in, int in_end, size_t size, size_t takes)
+{
+    world_init();
+    actor_init();
+    world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate; client_max_window_bits"));
+    world.request.in = in;
+    world.request.in_end = in_end;
+    MK_ASSERT(actor_open(&kinds[kind]) == 0);
+    arrive(size, takes);
+    if (!world.is_over && in_end == -EAGAIN) {
+        MK_ASSERT(mk_websocket_close(actor.socket, 1000, MK_ABSENT) != -EINVAL);
+        world_settle();
+        world_pass(6000);
+    }
+    MK_ASSERT(world.is_over);
+    struct result r = {.heard = actor.heard, .out = world.out, .code = actor.code};
+    memcpy(r.reason, actor.reason, sizeof r.reason);
+    world.out = mk_buf_growing(1);
+    world_fini();
+    MK_ASSERT(actor.n_closes == 1);
+    return r;
+}
+
+static void drop(struct result *r)
+{
+    mk_buf_free(&r->heard);
+    mk_buf_free(&r->out);
+}
+
+/* Frames as the fuzzer wrote them become frames of a client: masked, with zeros. */
+static void add_masks(struct mk_buf *out, mk_str in)
+{
+    while (in.len >= MK_WS_HEAD_MIN) {
+        uint8_t head[MK_WS_HEAD_MAX] = {0};
+        memcpy(head, in.p, mk_min(in.len, sizeof head));
+        head[1] &= 0x7f;
+        size_t n = mk_min(mk_wsframe_head_len(head), in.len);
+        struct mk_wsframe f;
+        const char *problem = mk_wsframe_read(&f, head);
+        head[1] |= 0x80;
+        mk_buf_add(out, mk_str_of((const char *)head, n));
+        mk_buf_add(out, mk_str_of("\0\0\0\0", 4));
+        in = mk_str_skip(in, n);
+        size_t len = problem || f.len > in.len ? in.len : (size_t)f.len;
+        mk_buf_add(out, mk_str_first(in, len));
+        in = mk_str_skip(in, len);
+    }
+}
+
+/* The first bytes say what kind of socket it is, how the input ends, and how it is cut. */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const int ends[] = {-EAGAIN, 0, -ECONNRESET};
+    if (size < 3 || size > INPUT_MAX)
+        return 0;
+    mk_str text = mk_str_of((const char *)data + 3, size - 3);
+    struct mk_buf masked = mk_buf_growing(8 * INPUT_MAX);
+    if (data[0] & 0x80)
+        mk_buf_add(&masked, text);
+    else
+        add_masks(&masked, text);
+    unsigned kind = data[0] % 3u;
+    int in_end = ends[data[1] % 3u];
+    struct result whole = play(kind, mk_buf_str(&masked), in_end, SIZE_MAX / 2, 0);
+    struct result pieces = play(kind, mk_buf_str(&masked), in_end, data[2] % 50u + 1, data[1] & 0x80 ? 7 : 0);
+    MK_ASSERT(mk_str_eq(mk_buf_str(&whole.heard), mk_buf_str(&pieces.heard)));
+    MK_ASSERT(whole.code == pieces.code && strcmp(whole.reason, pieces.reason) == 0);
+    if (in_end != -ECONNRESET) /* which throws away what was not taken yet */
+        MK_ASSERT(mk_str_eq(mk_buf_str(&whole.out), mk_buf_str(&pieces.out)));
+    drop(&whole);
+    drop(&pieces);
+    mk_buf_free(&masked);
+    return 0;
+}

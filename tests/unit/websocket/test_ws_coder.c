@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws_coder.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "unit/test.h"
+
+enum { MAX = 1 << 20 };
+
+static struct mk_ws_coder *ours, *theirs;
+
+static int setup(void **state)
+{
+    (void)state;
+    ours = mk_ws_coder_new(15);
+    theirs = mk_ws_coder_new(15);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    mk_ws_coder_free(ours);
+    mk_ws_coder_free(theirs);
+    return 0;
+}
+
+/* The length that a message has on the wire; it is the same behind it. */
+static size_t transmit(mk_str text, bool keeps)
+{
+    struct mk_buf code = mk_buf_growing(MAX), back = mk_buf_growing(MAX);
+    assert_int_equal(mk_ws_coder_deflate(ours, text, keeps, &code), 0);
+    assert_int_equal(mk_ws_coder_inflate(theirs, mk_buf_str(&code), keeps, &back), 0);
+    assert_true(mk_str_eq(mk_buf_str(&back), text));
+    size_t n = code.len;
+    mk_buf_free(&code);
+    mk_buf_free(&back);
+    return n;
+}
+
+static void messages_alone(void **state)
+{
+    char large[20000];
+    (void)state;
+    memset(large, 'x', sizeof large);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(transmit(MK_STR(""), false), 1);
+        assert_int_equal(transmit(MK_STR("Hello"), false), 7);
+        assert_in_range(transmit(mk_str_of(large, sizeof large), false), 1, 100);
+    }
+}
+
+static void contexts_make_the_second_one_smaller(void **state)
+{
+    const mk_str text = MK_STR("There is nothing in this that was there before, at first.");
+    (void)state;
+    size_t first = transmit(text, true), second = transmit(text, true);
+    assert_true(second < first / 3);
+    mk_ws_coder_forget(ours);
+    assert_int_equal(transmit(text, true), first);
+    mk_ws_coder_rest(ours, true);
+    mk_ws_coder_rest(theirs, true);
+    assert_int_equal(transmit(text, true), first);
+    mk_ws_coder_rest(theirs, true); /* it still has what the other may refer to */
+    assert_in_range(transmit(text, true), 1, second);
+    mk_ws_coder_rest(theirs, true);
+    mk_ws_coder_rest(theirs, true);
+    assert_in_range(transmit(text, true), 1, second);
+}
+
+static int inflate(mk_str code, size_t max, size_t *len)
+{
+    struct mk_buf out = mk_buf_growing(max);
+    int e = mk_ws_coder_inflate(theirs, code, false, &out);
+    *len = out.len;
+    mk_buf_free(&out);
+    return e;
+}
+
+static void limits_are_exact(void **state)
+{
+    char large[50000];
+    size_t len;
+    struct mk_buf code = mk_buf_growing(MAX);
+    (void)state;
+    memset(large, 'x', sizeof large);
+    assert_int_equal(mk_ws_coder_deflate(ours, mk_str_of(large, sizeof large), false, &code), 0);
+    assert_int_equal(inflate(mk_buf_str(&code), sizeof large, &len), 0);
+    assert_int_equal(len, sizeof large);
+    assert_int_equal(inflate(mk_buf_str(&code), sizeof large - 1, &len), -EMSGSIZE);
+    assert_int_equal(inflate(mk_buf_str(&code), 1, &len), -EMSGSIZE);
+    mk_buf_free(&code);
+    code = mk_buf_growing(10);
+    assert_int_equal(mk_ws_coder_deflate(ours, MK_STR("what cannot be made so short"), false, &code),
+                     -EMSGSIZE);
+    mk_buf_free(&code);
+    assert_int_equal(transmit(MK_STR("and it goes on"), false), transmit(MK_STR("and it goes on"), false));
+}
+
+static void blocks_of_all_kinds(void **state)
+{
+    size_t len;
+    (void)state;
+    assert_int_equal(inflate(mk_str_of("\xf3\x48\xcd\xc9\xc9\x07\x00\x00", 8), 100, &len),
+                     0); /* a last one */
+    assert_int_equal(len, 5);
+    assert_int_equal(inflate(mk_str_of("\x00\x05\x00\xfa\xffHello\x00", 11), 100, &len),
+                     0); /* not compressed */
+    assert_int_equal(len, 5);
+    assert_int_equal(
+        inflate(mk_str_of("\xf2\x48\x05\x00\x00\x00\xff\xff\xca\xc9\xc9\x07\x00", 13), 100, &len), 0);
+    assert_int_equal(len, 5);
+}
+
+static void what_is_not_deflated(void **state)
+{
+    size_t len;
+    (void)state;
+    assert_int_equal(inflate(MK_STR("\xff\xff\xff"), 100, &len), -EBADMSG);
+    assert_int_equal(inflate(MK_STR("\x06"), 100, &len), -EBADMSG);
+    assert_int_equal(inflate(mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7), 100, &len),
+                     0); /* and it goes on */
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(messages_alone),       TEST(contexts_make_the_second_one_smaller),
+        TEST(limits_are_exact),     TEST(blocks_of_all_kinds),
+        TEST(what_is_not_deflated),
+    };
+    return mk_ws_coder_exists() ? cmocka_run_group_tests(tests, NULL, NULL) : 0;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/ws_socket.h"
+
+#include "unit/websocket/actor.h"
+
+static struct mk_buf in;
+
+static const struct mk_websocket_options plain = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops,
+                                                  .message_max = 100, .queue_max = 1000};
+static const struct mk_websocket_options packed = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops,
+                                                   .flags = MK_WEBSOCKET_COMPRESS, .compress_min = 1};
+
+static int setup(void **state)
+{
+    (void)state;
+    world_init();
+    actor_init();
+    in = mk_buf_growing(1 << 20);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    bool was_opened = actor.socket != NULL;
+    (void)state;
+    world_fini();
+    assert_int_equal(actor.n_closes, was_opened ? 1 : 0);
+    actor_fini();
+    mk_buf_free(&in);
+    return 0;
+}
+
+static void open_it(const struct mk_websocket_options *o)
+{
+    assert_int_equal(actor_open(o), 0);
+    assert_int_equal(world.response.status, 101);
+}
+
+static void frame(unsigned first, mk_str payload)
+{
+    add_frame(&in, first, payload);
+}
+
+/* All frames so far arrive, in pieces of that size. */
+static void arrive(size_t size)
+{
+    world.request.in = mk_buf_str(&in);
+    while (world.request.arrived < in.len)
+        world_arrive(mk_min(size, in.len - world.request.arrived));
+}
+
+static void expect_out(mk_str out)
+{
+    if (!mk_str_eq(mk_buf_str(&world.out), out))
+        fail_msg("%zu bytes, not %zu", world.out.len, out.len);
+    mk_buf_clear(&world.out);
+}
+
+#define OUT(bytes) expect_out(mk_str_of(bytes, sizeof bytes - 1))
+
+/* ---- Messages ---- */
+
+static void messages_come_back(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    for (size_t size = 1; size < 40; size += 3) {
+        mk_buf_clear(&actor.heard);
+        frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("hello"));
+        frame(MK_WS_BINARY, MK_STR("in "));
+        frame(MK_WS_FIN | MK_WS_PING, MK_STR("?"));
+        frame(MK_WS_CONTINUATION, MK_STR(""));
+        frame(MK_WS_FIN, MK_STR("parts"));
+        arrive(size);
+        assert_str(mk_buf_str(&actor.heard), "thello\nbin parts\n");
+        OUT("\x81\5hello\x8a\1?\x82\10in parts");
+        assert_null(actor.socket->inflow);
+    }
+}
+
+static void nothing_is_kept_while_nothing_is_under_way(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("hello"));
+    world.request.in = mk_buf_str(&in);
+    world_arrive(7);
+    assert_non_null(actor.socket->inflow);
+    world_arrive(100);
+    assert_null(actor.socket->inflow);
+    assert_null(actor.socket->queue.first);
+    assert_true(sizeof *actor.socket <= 256);
+}
+
+static void parts_are_one_message(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    assert_int_equal(mk_websocket_send_part(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("a"), false), 0);
+    assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("x")), -EBUSY);
+    assert_int_equal(mk_websocket_ping(actor.socket, MK_STR("!")), 0);
+    assert_int_equal(mk_websocket_send_part(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("b"), true), 0);
+    assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("c")), 0);
+    assert_true(world.request.is_resumed);
+    world_settle();
+    OUT("\1\1a\x89\1!\x80\1b\x81\1c");
+}
+
+static void compressed_messages(void **state)
+{
+    (void)state;
+    world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
+    open_it(&packed);
+    if (!mk_ws_coder_exists())
+        skip();
+    frame(MK_WS_FIN | MK_WS_COMPRESSED | MK_WS_TEXT, mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7));
+    arrive(3);
+    assert_str(mk_buf_str(&actor.heard), "tHello\n");
+    OUT("\x81\5Hello"); /* compressed, it would be longer */
+}
+
+static void one_message_for_many(void **state)
+{
+    (void)state;
+    struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_BINARY, MK_STR("news"));
+    open_it(&plain);
+    assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
+    assert_int_equal(mk_websocket_send_message(actor.socket, m), 0);
+    mk_websocket_message_drop(m);
+    world.room = 5;
+    world_settle();
+    OUT("\x82\4news\x82\4news");
+    mk_websocket_message_drop(NULL);
+}
+
+/* ---- Back-pressure ---- */
+
+static void a_full_queue_refuses_and_reports_room(void **state)
+{
+    char text[100];
+    int n = 0;
+    (void)state;
+    memset(text, 'x', sizeof text);
+    open_it(&plain);
+    world.takes = 0;
+    while (mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, mk_str_of(text, sizeof text)) == 0)
+        n++;
+    assert_in_range(n, 7, 10);
+    assert_true(mk_websocket_queued(actor.socket) >= 1000);
+    world_settle();
+    assert_int_equal(actor.n_rooms, 0);
+    world.takes = SIZE_MAX;
+    world_settle();
+    assert_int_equal(actor.n_rooms, 1);
+    assert_int_equal(mk_websocket_queued(actor.socket), 0);
+}
+
+static void a_client_that_takes_nothing_is_not_heard(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    world.takes = 0;
+    for (int i = 0; i < 100; i++)
+        frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("01234567890123456789"));
+    arrive(10000);
+    assert_in_range(actor.n_messages, 10, 50);
+    world.takes = SIZE_MAX;
+    world_settle();
+    assert_int_equal(actor.n_messages, 100);
+    assert_int_equal(world.out.len, 2200);
+}
+
+static void a_pause_keeps_messages_away(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    mk_websocket_pause(actor.socket);
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("a"));
+    arrive(100);
+    assert_int_equal(actor.n_messages, 0);
+    mk_websocket_resume(actor.socket);
+    world_settle();
+    assert_int_equal(actor.n_messages, 1);
+    mk_websocket_pause(actor.socket);
+    assert_int_equal(mk_websocket_close(actor.socket, 1000, MK_STR("")),
+                     0); /* its end is heard nevertheless */
+    frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR(""));
+    arrive(100);
+    assert_true(world.is_over);
+}
+
+/* ---- Ends ---- */
+
+static void the_client_closes(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x0f\xa0why"));
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("ignored"));
+    arrive(100);
+    OUT("\x88\2\x0f\xa0");
+    assert_true(world.is_over && actor.code == 4000);
+    assert_string_equal(actor.reason, "why");
+    assert_int_equal(actor.n_messages, 0);
+}
+
+static void the_server_closes(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    assert_int_equal(mk_websocket_close(actor.socket, 1004, MK_STR("")), -EINVAL);
+    assert_int_equal(mk_websocket_close(actor.socket, 1000, MK_STR("\xff")), -EINVAL);
+    assert_int_equal(mk_websocket_close(actor.socket, MK_WEBSOCKET_NO_CODE, MK_STR("x")), -EINVAL);
+    assert_int_equal(mk_websocket_close(actor.socket, 4000, MK_STR("why")), 0);
+    assert_int_equal(mk_websocket_close(actor.socket, 4000, MK_STR("why")), -EALREADY);
+    assert_false(mk_websocket_is_open(actor.socket));
+    world_settle();
+    OUT("\x88\5\x0f\xa0why");
+    assert_false(world.is_over);
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("dropped"));
+    frame(MK_WS_FIN | MK_WS_PING, MK_STR("dropped"));
+    frame(MK_WS_FIN | MK_WS_CLOSE, MK_STR("\x0f\xa0"));
+    arrive(100);
+    OUT("");
+    assert_true(world.is_over && actor.code == 4000 && actor.n_messages == 0);
+}
+
+static void a_client_that_does_not_close_has_its_time(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    assert_int_equal(mk_websocket_close(actor.socket, 1000, MK_STR("")), 0);
+    world_settle();
+    world_pass(4900);
+    assert_false(world.is_over);
+    world_pass(500);
+    assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
+}
+
+static void a_drop_ends_it_at_once(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("lost")), 0);
+    mk_websocket_drop(actor.socket);
+    assert_int_equal(actor.n_closes, 0);
+    assert_int_equal(mk_websocket_queued(actor.socket), 0);
+    world_settle();
+    assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
+}
+
+static void a_broken_rule_ends_it(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("fine"));
+    frame(MK_WS_FIN | 5, MK_STR(""));
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("ignored"));
+    arrive(100);
+    OUT("\x81\4fine\x88\2\x03\xea");
+    assert_true(world.is_over && actor.code == 1002 && actor.n_messages == 1);
+}
+
+static void a_client_that_leaves(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    frame(MK_WS_FIN | MK_WS_TEXT, MK_STR("half"));
+    world.request.in = mk_str_first(mk_buf_str(&in), in.len - 2);
+    world.request.in_end = 0;
+    world_arrive(100);
+    OUT("");
+    assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
+}
+
+static void a_client_that_is_reset(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    world.request.in_end = -ECONNRESET;
+    world_arrive(1);
+    assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
+}
+
+/* ---- The clock ---- */
+
+static void silence_is_answered_with_a_ping(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    for (int i = 0; i < 5; i++) {
+        world_pass(30500);
+        OUT("\x89\0");
+        frame(MK_WS_FIN | MK_WS_PONG, MK_STR(""));
+        arrive(100);
+        world_pass(30500);
+        OUT("");
+    }
+    world_pass(30500);
+    OUT("\x89\0");
+    world_pass(30500);
+    assert_true(world.is_over && actor.code == MK_WEBSOCKET_ABNORMAL);
+}
+
+static void one_that_takes_what_is_sent_lives(void **state)
+{
+    (void)state;
+    open_it(&plain);
+    world.room = 10;
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(mk_websocket_send(actor.socket, MK_WEBSOCKET_TEXT, MK_STR("01234567890123456789")),
+                         0);
+    for (int i = 0; i < 8; i++) {
+        world.takes = 10;
+        world_settle();
+        world_pass(30500);
+        assert_false(world.is_over);
+    }
+    world_pass(30500);
+    world_pass(30500);
+    assert_true(world.is_over);
+}
+
+/* ---- The handshake ---- */
+
+static void what_is_refused(void **state)
+{
+    (void)state;
+    struct mk_websocket_options o = plain;
+    world.request.tunnel = "example/2";
+    assert_int_equal(actor_open(&o), -EINVAL);
+    assert_int_equal(world.response.status, 426);
+    world.request.tunnel = "websocket";
+    o.origins = "https://a https://b";
+    world_add_field(MK_STR("origin"), MK_STR("https://example.org"));
+    assert_int_equal(actor_open(&o), -EACCES);
+    assert_int_equal(world.response.status, 403);
+    o.size = 1;
+    assert_int_equal(actor_open(&o), -EINVAL);
+    assert_int_equal(world.response.status, 500);
+    o = plain;
+    world.response.refuses = -EPROTO;
+    assert_int_equal(actor_open(&o), -EPROTO);
+    assert_int_equal(world.response.status, 400);
+}
+
+static void what_is_agreed_upon(void **state)
+{
+    (void)state;
+    static struct mk_websocket_options o;
+    o = plain;
+    o.subprotocols = "a, b";
+    o.origins = "same";
+    world_add_field(MK_STR("Sec-WebSocket-Protocol"), MK_STR("c"));
+    world_add_field(MK_STR("sec-websocket-protocol"), MK_STR("b, a"));
+    world_add_field(MK_STR("Origin"), MK_STR("https://example.org"));
+    open_it(&o);
+    assert_str(mk_websocket_subprotocol(actor.socket), "b");
+    assert_str(world.response.fields[0].value, "b");
+    assert_ptr_equal(mk_websocket_request(actor.socket), &world.request);
+    assert_ptr_equal(mk_websocket_ctx(actor.socket), &actor);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(messages_come_back),
+        TEST(nothing_is_kept_while_nothing_is_under_way),
+        TEST(parts_are_one_message),
+        TEST(compressed_messages),
+        TEST(one_message_for_many),
+        TEST(a_full_queue_refuses_and_reports_room),
+        TEST(a_client_that_takes_nothing_is_not_heard),
+        TEST(a_pause_keeps_messages_away),
+        TEST(the_client_closes),
+        TEST(the_server_closes),
+        TEST(a_client_that_does_not_close_has_its_time),
+        TEST(a_drop_ends_it_at_once),
+        TEST(a_broken_rule_ends_it),
+        TEST(a_client_that_leaves),
+        TEST(a_client_that_is_reset),
+        TEST(silence_is_answered_with_a_ping),
+        TEST(one_that_takes_what_is_sent_lives),
+        TEST(what_is_refused),
+        TEST(what_is_agreed_upon),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Without memory a socket is refused, or closed: in any case once, and everything is given back. */
+#include "unit/oom.h"
+#include "unit/websocket/actor.h"
+
+static const struct mk_websocket_options options = {
+    MK_WEBSOCKET_OPTIONS_HEAD, .ops = &actor_ops, .subprotocols = "a", .compress_min = 1,
+    .flags = MK_WEBSOCKET_COMPRESS | MK_WEBSOCKET_KEEP_CONTEXT};
+static char rooms[3][8192];
+
+static void talk(void)
+{
+    struct mk_buf in = mk_buf_fixed(rooms[0], sizeof rooms[0]);
+    struct mk_websocket_message *m =
+        mk_websocket_message_new(MK_WEBSOCKET_TEXT, MK_STR("news news news news"));
+    add_frame(&in, MK_WS_FIN | MK_WS_TEXT, MK_STR("hello hello hello hello hello hello"));
+    add_frame(&in, MK_WS_FIN | MK_WS_COMPRESSED | MK_WS_TEXT, mk_str_of("\xf2\x48\xcd\xc9\xc9\x07\x00", 7));
+    add_frame(&in, MK_WS_TEXT, MK_STR("in "));
+    add_frame(&in, MK_WS_FIN | MK_WS_PING, MK_STR("?"));
+    add_frame(&in, MK_WS_FIN, MK_STR("pieces"));
+    world.request.in = mk_buf_str(&in);
+    if (m)
+        (void)mk_websocket_send_message(actor.socket, m);
+    mk_websocket_message_drop(m);
+    while (world.request.arrived < in.len && !world.is_over)
+        world_arrive(5);
+    if (!world.is_over)
+        (void)mk_websocket_close(actor.socket, 1000, MK_STR("enough"));
+    world_settle();
+    world_pass(6000);
+    assert_true(world.is_over);
+}
+
+static bool play(void)
+{
+    world_begin();
+    actor_init();
+    world.out = mk_buf_fixed(rooms[1], sizeof rooms[1]);
+    actor.heard = mk_buf_fixed(rooms[2], sizeof rooms[2]);
+    world_add_field(MK_STR("Sec-WebSocket-Protocol"), MK_STR("a"));
+    world_add_field(MK_STR("Sec-WebSocket-Extensions"), MK_STR("permessage-deflate"));
+    bool started = mk_ws_socket_start(&world.ws, &world.worker);
+    int e = started ? actor_open(&options) : -ENOMEM;
+    if (!e)
+        talk();
+    else
+        assert_int_equal(e, -ENOMEM);
+    world_close();
+    if (started)
+        mk_ws_socket_stop(&world.ws);
+    world_end();
+    assert_int_equal(actor.n_closes, e ? 0 : 1);
+    assert_true(oom.n_failed || actor.n_messages == 3);
+    return oom.n_failed == 0; /* without a compressor, messages go out as they are */
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    oom_at_each_allocation(play);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker, a request and its tunnel for src/websocket: what the client sends arrives as the test says, and
+ * what the socket says is kept. Included once. */
+#ifndef MK_UNIT_WEBSOCKET_WORLD_H
+#define MK_UNIT_WEBSOCKET_WORLD_H
+
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <monkey/websocket.h>
+
+#include "base/def.h"
+#include "http/wsframe.h"
+#include "unit/test.h"
+#include "websocket/ws_socket.h"
+
+enum { WORLD_OUT_MAX = 32 << 20, WORLD_FIELDS = 4, WORLD_PARTS = 8 };
+
+struct mk_alarm {
+    void (*on_due)(void *ctx);
+    void *ctx;
+    uint64_t due_ms; /* 0: not set */
+};
+
+struct mk_turn_end {
+    void (*on_end)(void *ctx);
+    void *ctx;
+    bool is_set;
+};
+
+struct mk_worker {
+    int unused;
+};
+
+struct mk_request {
+    struct mk_field_line fields[WORLD_FIELDS];
+    size_t n_fields;
+    const char *tunnel;
+    /* What the client sends: so much of it has arrived, and was read; what a read answers behind it. */
+    mk_str in;
+    size_t arrived, at;
+    int in_end;
+    bool is_within; /* the tunnel is called: only then there is anything to read */
+    bool is_resumed, is_aborted;
+    void *parts[WORLD_PARTS];
+    size_t n_parts;
+};
+
+struct mk_response {
+    unsigned status;
+    struct mk_field_line fields[WORLD_FIELDS];
+    size_t n_fields;
+    char room[512];
+    struct mk_buf text;
+    const struct mk_tunnel_ops *ops;
+    void *ctx;
+    int refuses; /* what opening the tunnel answers */
+};
+
+static struct {
+    uint64_t now_ms;
+    struct mk_alarm alarm;
+    struct mk_turn_end end;
+    unsigned n_alarms, n_ends;
+    struct mk_worker worker;
+    struct mk_ws_worker ws;
+    struct mk_request request;
+    struct mk_response response;
+    bool wants_input, has_ended, is_over;
+    int ending;   /* what the last pull answered */
+    size_t room;  /* of one pull */
+    size_t takes; /* bytes that the client takes; then there is no room */
+    struct mk_buf out;
+} world;
+
+/* ---- What the socket calls ---- */
+
+uint64_t mk_worker_now_ms(const struct mk_worker *w)
+{
+    (void)w;
+    return world.now_ms;
+}
+
+struct mk_alarm *mk_alarm_new(struct mk_worker *w, void (*on_due)(void *ctx), void *ctx)
+{
+    (void)w;
+    world.n_alarms++;
+    world.alarm = (struct mk_alarm){.on_due = on_due, .ctx = ctx};
+    return &world.alarm;
+}
+
+void mk_alarm_set(struct mk_alarm *a, uint32_t ms)
+{
+    a->due_ms = world.now_ms + ms;
+}
+
+void mk_alarm_free(struct mk_alarm *a)
+{
+    world.n_alarms -= a != NULL;
+}
+
+struct mk_turn_end *mk_turn_end_new(struct mk_worker *w, void (*on_end)(void *ctx), void *ctx)
+{
+    (void)w;
+    world.n_ends++;
+    world.end = (struct mk_turn_end){.on_end = on_end, .ctx = ctx};
+    return &world.end;
+}
+
+void mk_turn_end_set(struct mk_turn_end *t)
+{
+    t->is_set = true;
+}
+
+void mk_turn_end_free(struct mk_turn_end *t)
+{
+    world.n_ends -= t != NULL;
+}
+
+void *mk_worker_data(const struct mk_worker *w, const struct mk_plugin *plugin)
+{
+    (void)w, (void)plugin;
+    return &world.ws;
+}
+
+void mk_worker_set_data(struct mk_worker *w, const struct mk_plugin *plugin, void *data)
+{
+    (void)w, (void)plugin, (void)data;
+}
+
+struct mk_worker *mk_request_worker(const struct mk_request *r)
+{
+    (void)r;
+    return &world.worker;
+}
+
+void mk_request_log(struct mk_request *r, enum mk_log_level level, const char *fmt, ...)
+{
+    (void)r, (void)level, (void)fmt;
+}
+
+mk_str mk_request_tunnel(const struct mk_request *r)
+{
+    return mk_str_from_c(r->tunnel);
+}
+
+mk_str mk_request_scheme(const struct mk_request *r)
+{
+    (void)r;
+    return MK_STR("https");
+}
+
+mk_str mk_request_host(const struct mk_request *r)
+{
+    (void)r;
+    return MK_STR("example.org");
+}
+
+bool mk_request_field_at(const struct mk_request *r, size_t i, mk_str *name, mk_str *value)
+{
+    if (i >= r->n_fields)
+        return false;
+    *name = r->fields[i].name;
+    *value = r->fields[i].value;
+    return true;
+}
+
+mk_str mk_request_field(const struct mk_request *r, mk_str name)
+{
+    for (size_t i = 0; i < r->n_fields; i++)
+        if (mk_str_eq_nocase(r->fields[i].name, name))
+            return r->fields[i].value;
+    return MK_ABSENT;
+}
+
+void *mk_request_alloc(struct mk_request *r, size_t size)
+{
+    void *p = r->n_parts < WORLD_PARTS ? mk_mem_alloc(size) : NULL;
+    if (p)
+        r->parts[r->n_parts++] = p;
+    return p;
+}
+
+ssize_t mk_request_read(struct mk_request *r, char *room, size_t cap)
+{
+    if (!r->is_within)
+        return -EAGAIN;
+    size_t n = mk_min(mk_min(r->arrived, r->in.len) - r->at, cap);
+    if (n == 0)
+        return r->arrived > r->in.len ? r->in_end : -EAGAIN;
+    memcpy(room, r->in.p + r->at, n);
+    r->at += n;
+    return (ssize_t)n;
+}
+
+void mk_request_resume(struct mk_request *r)
+{
+    r->is_resumed = true;
+}
+
+void mk_request_abort_tunnel(struct mk_request *r)
+{
+    r->is_aborted = r->is_resumed = true;
+}
+
+int mk_response_set_status(struct mk_response *r, unsigned status)
+{
+    r->status = status;
+    return 0;
+}
+
+int mk_response_add(struct mk_response *r, mk_str name, mk_str value)
+{
+    size_t from = r->text.len;
+    mk_buf_add(&r->text, value);
+    if (r->n_fields == WORLD_FIELDS || r->text.failed)
+        return -ENOMEM;
+    r->fields[r->n_fields++] = (struct mk_field_line){name, mk_str_skip(mk_buf_str(&r->text), from)};
+    return 0;
+}
+
+int mk_response_open_tunnel(struct mk_request *request, struct mk_response *r,
+                            const struct mk_tunnel_ops *ops, void *ctx)
+{
+    (void)request;
+    if (r->refuses) {
+        r->status = 400;
+        ops->source.close(ctx);
+        return r->refuses;
+    }
+    r->ops = ops;
+    r->ctx = ctx;
+    r->status = 101;
+    return 0;
+}
+
+/* ---- The tunnel ---- */
+
+static inline void world_begin(void)
+{
+    memset(&world, 0, sizeof world);
+    world.now_ms = 1000000;
+    world.request = (struct mk_request){.tunnel = "websocket", .in_end = -EAGAIN};
+    world.response.text = mk_buf_fixed(world.response.room, sizeof world.response.room);
+    world.wants_input = true;
+    world.room = 16 * 1024;
+    world.takes = SIZE_MAX;
+}
+
+static inline void world_init(void)
+{
+    world_begin();
+    world.out = mk_buf_growing(WORLD_OUT_MAX);
+    assert_true(mk_ws_socket_start(&world.ws, &world.worker));
+}
+
+static inline void world_add_field(mk_str name, mk_str value)
+{
+    assert_true(world.request.n_fields < WORLD_FIELDS);
+    world.request.fields[world.request.n_fields++] = (struct mk_field_line){name, value};
+}
+
+static inline void world_close(void)
+{
+    if (world.response.ops && !world.is_over)
+        world.response.ops->source.close(world.response.ctx);
+    world.is_over = true;
+}
+
+static inline void world_end(void)
+{
+    for (size_t i = 0; i < world.request.n_parts; i++)
+        mk_mem_free(world.request.parts[i]);
+    assert_int_equal(world.n_alarms, 0);
+    assert_int_equal(world.n_ends, 0);
+}
+
+static inline void world_pull(void)
+{
+    char room[64 * 1024];
+    while (!world.has_ended && world.takes) {
+        ssize_t n =
+            world.response.ops->source.pull(world.response.ctx, room, mk_min(world.room, sizeof room));
+        world.ending = (int)n;
+        if (n == -EAGAIN)
+            return;
+        world.has_ended = n <= 0;
+        if (n <= 0)
+            return;
+        assert_true((size_t)n <= world.room);
+        mk_buf_add(&world.out, mk_str_of(room, (size_t)n));
+        world.takes -= mk_min(world.takes, (size_t)n);
+    }
+}
+
+static inline void world_fini(void)
+{
+    world_close();
+    mk_ws_socket_stop(&world.ws);
+    mk_buf_free(&world.out);
+    world_end();
+}
+
+/* The server calls the tunnel, as after input or a resume. */
+static inline void world_turn(void)
+{
+    struct mk_request *r = &world.request;
+    r->is_resumed = false;
+    if (world.is_over)
+        return;
+    r->is_within = true;
+    if (!r->is_aborted && world.wants_input && !world.response.ops->on_input(world.response.ctx))
+        world.wants_input = false;
+    if (!r->is_aborted)
+        world_pull();
+    r->is_within = false;
+    if (r->is_aborted || (world.has_ended && (!world.wants_input || world.ending < 0)))
+        world_close();
+    if (world.end.is_set) {
+        world.end.is_set = false;
+        world.end.on_end(world.end.ctx);
+    }
+}
+
+static inline void world_settle(void)
+{
+    do {
+        world_turn();
+    } while (world.request.is_resumed && !world.is_over);
+}
+
+/* So many more bytes arrive; behind the last one, the client's end. */
+static inline void world_arrive(size_t n)
+{
+    world.request.arrived += mk_min(n, world.request.in.len + 1 - world.request.arrived);
+    world_settle();
+}
+
+static inline void world_pass(uint64_t ms)
+{
+    world.now_ms += ms;
+    for (int i = 0; i < 4 && world.alarm.due_ms && world.alarm.due_ms <= world.now_ms; i++) {
+        world.alarm.due_ms = 0;
+        world.alarm.on_due(world.alarm.ctx);
+        world_settle();
+    }
+}
+
+/* ---- The client ---- */
+
+/* A masked frame. */
+static inline void add_frame(struct mk_buf *b, unsigned first, mk_str payload)
+{
+    static const uint8_t mask[4] = {0x12, 0x34, 0x56, 0x78};
+    uint8_t head[MK_WS_HEAD_MAX];
+    size_t n = mk_wsframe_write(head, first, payload.len);
+    head[1] |= 0x80;
+    mk_buf_add(b, mk_str_of((const char *)head, n));
+    mk_buf_add(b, mk_str_of((const char *)mask, sizeof mask));
+    size_t from = b->len;
+    mk_buf_add(b, payload);
+    if (!b->failed && payload.len)
+        mk_wsframe_mask(b->p + from, payload.len, mask, 0);
+}
+
+#endif
