@@ -3,11 +3,20 @@
 #ifndef DUDA_H
 #define DUDA_H
 
+#include <duda/allocator.h>
 #include <duda/answer.h>
 #include <duda/asked.h>
+#include <duda/content.h>
+#include <duda/cookie.h>
+#include <duda/form.h>
+#include <duda/json.h>
 #include <duda/memory.h>
+#include <duda/multipart.h>
 #include <duda/said.h>
 #include <duda/service.h>
+#include <duda/shape.h>
+#include <duda/template.h>
+#include <duda/value.h>
 #include <duda/wait.h>
 
 #endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where what Duda reads is kept. */
+#ifndef DUDA_ALLOCATOR_H
+#define DUDA_ALLOCATOR_H
+
+#include <monkey/str.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Where a function puts what it returns: memory that is given back as a whole, such as that of a request.
+ * alloc() answers `size` bytes aligned for any type, or NULL when memory is out.
+ *
+ *     static void *from_request(void *request, size_t size)
+ *     {
+ *         return mk_request_alloc(request, size);
+ *     }
+ *     struct duda_allocator memory = {from_request, request};
+ *
+ * duda_allocator_of() is that of a handler.
+ */
+struct duda_allocator {
+    void *(*alloc)(void *ctx, size_t size);
+    void *ctx;
+};
+
+/** Zeroed memory for n elements; NULL when memory is out, or n * size overflows. */
+static inline void *duda_allocator_zalloc(const struct duda_allocator *m, size_t n, size_t size)
+{
+    if (size && n > ((size_t)-1 - 1) / size)
+        return NULL;
+    void *p = m->alloc(m->ctx, n * size + 1);
+    if (p)
+        memset(p, 0, n * size);
+    return p;
+}
+
+/** A copy; absent when memory is out. */
+static inline mk_str duda_allocator_copy(const struct duda_allocator *m, mk_str s)
+{
+    char *p = (char *)m->alloc(m->ctx, s.len ? s.len : 1);
+    if (p && s.len)
+        memcpy(p, s.p, s.len);
+    return mk_str_of(p, p ? s.len : 0);
+}
+
+struct duda;
+/** Memory of a handler, as duda_alloc() gives it. */
+MK_API struct duda_allocator duda_allocator_of(struct duda *d);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

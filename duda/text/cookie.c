@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <duda/cookie.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <monkey/text.h>
+
+/* RFC 6265bis, section 4.1.1: cookie-octet. Quotes around it are not taken: readers differ about them. */
+static bool is_value(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] <= ' ' || s.p[i] > '~' || strchr("\",;\\", s.p[i]))
+            return false;
+    return true;
+}
+
+/* Of a path or domain: what can end neither the attribute nor the line. */
+static bool is_attribute(mk_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (s.p[i] <= ' ' || s.p[i] > '~' || s.p[i] == ';' || s.p[i] == ',')
+            return false;
+    return true;
+}
+
+static bool starts_nocase(mk_str s, mk_str prefix)
+{
+    return s.len >= prefix.len && mk_str_eq_nocase(mk_str_first(s, prefix.len), prefix);
+}
+
+/* Browsers compare the prefixes without case. */
+static bool prefix_allows(const struct duda_cookie *c, bool secure, mk_str path)
+{
+    mk_str name = mk_str_from_c(c->name);
+    if (starts_nocase(name, MK_STR("__Host-")))
+        return secure && c->domain.len == 0 && mk_str_eq(path, MK_STR("/"));
+    return secure || !starts_nocase(name, MK_STR("__Secure-"));
+}
+
+static void add_attributes(struct mk_buf *b, const struct duda_cookie *c, bool secure, mk_str path)
+{
+    static const char *const sites[] = {"Lax", "Strict", "None"};
+    mk_buf_addf(b, "; Path=%.*s", MK_STR_ARG(path));
+    if (c->domain.len)
+        mk_buf_addf(b, "; Domain=%.*s", MK_STR_ARG(c->domain));
+    if (c->max_age)
+        mk_buf_addf(b, "; Max-Age=%" PRId64, c->max_age < 0 ? 0 : c->max_age);
+    if (secure)
+        mk_buf_add(b, MK_STR("; Secure"));
+    if (!c->for_scripts)
+        mk_buf_add(b, MK_STR("; HttpOnly"));
+    mk_buf_addf(b, "; SameSite=%s", sites[c->same_site]);
+}
+
+int duda_cookie_write(struct mk_buf *out, const struct duda_cookie *c, bool is_tls)
+{
+    mk_str path = c->path.len ? c->path : MK_STR("/");
+    bool secure = is_tls && !c->without_tls;
+    if (!mk_is_token(mk_str_from_c(c->name)) || !is_value(c->value) || !is_attribute(path) ||
+        path.p[0] != '/' || !is_attribute(c->domain) || c->same_site > DUDA_SAME_SITE_NONE)
+        return -EINVAL;
+    if (!prefix_allows(c, secure, path) || (c->same_site == DUDA_SAME_SITE_NONE && !secure))
+        return -EINVAL;
+    char room[DUDA_COOKIE_MAX];
+    struct mk_buf b = mk_buf_fixed(room, sizeof room);
+    mk_buf_addf(&b, "%s=%.*s", c->name, MK_STR_ARG(c->value));
+    add_attributes(&b, c, secure, path);
+    if (b.failed)
+        return -EINVAL;
+    mk_buf_add(out, mk_buf_str(&b));
+    return 0;
+}
+
+bool duda_cookie_next(mk_str *rest, mk_str *name, mk_str *value)
+{
+    while (rest->p) {
+        mk_str pair = mk_str_trim(mk_str_cut(rest, ';'));
+        *name = mk_str_trim(mk_str_cut(&pair, '='));
+        if (!pair.p || name->len == 0)
+            continue; /* without `=` it has no name */
+        *value = mk_str_trim(pair);
+        return true;
+    }
+    return false;
+}
+
+mk_str duda_cookie_find(mk_str field, mk_str wanted)
+{
+    mk_str name, value;
+    while (duda_cookie_next(&field, &name, &value))
+        if (mk_str_eq(name, wanted))
+            return value;
+    return MK_ABSENT;
+}

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/json_lex.h"
+
+#include <errno.h>
+
+#include "text/utf8.h"
+
+enum { SIZE_DEFAULT = 1 << 20, DEPTH_DEFAULT = 32, ITEMS_DEFAULT = 65536, MESSAGE_MAX = 256 };
+
+/* ---- What is wrong ---- */
+
+/* Columns count characters, as editors do; from 1. */
+static void locate(struct duda_flaw *flaw, mk_str before)
+{
+    size_t last = mk_str_find_last(before, '\n');
+    flaw->line = 1;
+    for (size_t i = 0; i < before.len; i++)
+        flaw->line += before.p[i] == '\n';
+    flaw->column = 1 + duda_utf8_count(last == MK_STR_NONE ? before : mk_str_skip(before, last + 1));
+}
+
+static bool add(struct duda_json_cursor *c, size_t at, const struct duda_where *where, mk_str text)
+{
+    if (c->flaws->n == DUDA_FLAWS_MAX)
+        return false;
+    bool room = duda_flaws_add(c->flaws, c->memory, where, text);
+    locate(&c->flaws->at[c->flaws->n - 1], mk_str_first(c->text, at));
+    return room;
+}
+
+bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
+{
+    char room[MESSAGE_MAX];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    va_list args;
+    va_start(args, fmt);
+    mk_buf_addv(&text, fmt, args);
+    va_end(args);
+    c->error = error;
+    (void)add(c, at, NULL, mk_buf_str(&text));
+    return false;
+}
+
+bool duda_json_flaw(struct duda_json_cursor *c, size_t at, const struct duda_where *where, mk_str text)
+{
+    c->error = -EINVAL;
+    return add(c, at, where, text);
+}
+
+static bool no_memory(struct duda_json_cursor *c)
+{
+    c->error = -ENOMEM;
+    return false;
+}
+
+/* ---- Between values ---- */
+
+bool duda_json_begin(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
+                     const struct duda_json_limits *limits, struct duda_flaws *flaws)
+{
+    static const struct duda_json_limits none;
+    const struct duda_json_limits *l = limits ? limits : &none;
+    size_t size = l->size ? l->size : SIZE_DEFAULT, depth = l->depth ? l->depth : DEPTH_DEFAULT;
+    *c = (struct duda_json_cursor){.text = text,
+                                   .memory = memory,
+                                   .depth_max = depth < DUDA_JSON_DEPTH_MAX ? depth : DUDA_JSON_DEPTH_MAX,
+                                   .items_left = l->items ? l->items : ITEMS_DEFAULT,
+                                   .flaws = flaws};
+    flaws->n = 0;
+    return text.len <= size ||
+           duda_json_fail(c, -EFBIG, 0, "the text has %zu bytes; at most %zu are allowed", text.len, size);
+}
+
+char duda_json_peek(struct duda_json_cursor *c)
+{
+    for (; c->at < c->text.len; c->at++) {
+        char next = c->text.p[c->at];
+        if (next != ' ' && next != '\n' && next != '\r' && next != '\t')
+            return next;
+    }
+    return '\0';
+}
+
+bool duda_json_take(struct duda_json_cursor *c, char wanted)
+{
+    bool is_next = duda_json_peek(c) == wanted && c->at < c->text.len;
+    c->at += is_next;
+    return is_next;
+}
+
+/* What is there in place of what was expected. */
+static bool unexpected(struct duda_json_cursor *c, const char *what)
+{
+    if (c->at >= c->text.len)
+        return duda_json_fail(c, -EBADMSG, c->at, "the text ends where %s was expected", what);
+    unsigned char next = (unsigned char)c->text.p[c->at];
+    if (next > 0x20 && next < 0x7f)
+        return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not `%c`", what, (int)next);
+    return duda_json_fail(c, -EBADMSG, c->at, "%s was expected, not the byte 0x%02x", what, next);
+}
+
+bool duda_json_expect(struct duda_json_cursor *c, char wanted, const char *what)
+{
+    return duda_json_take(c, wanted) || unexpected(c, what);
+}
+
+bool duda_json_more(struct duda_json_cursor *c, char close)
+{
+    if (duda_json_take(c, ','))
+        return true;
+    if (!duda_json_take(c, close))
+        (void)unexpected(c, close == ']' ? "`,` or `]`" : "`,` or `}`");
+    return false;
+}
+
+bool duda_json_end(struct duda_json_cursor *c)
+{
+    (void)duda_json_peek(c);
+    return c->at == c->text.len || unexpected(c, "the end of the text");
+}
+
+bool duda_json_enter(struct duda_json_cursor *c)
+{
+    if (c->depth == c->depth_max)
+        return duda_json_fail(c, -EFBIG, c->at - 1,
+                              "more than %zu lists and objects are inside of each other", c->depth_max);
+    c->depth++;
+    return true;
+}
+
+void duda_json_leave(struct duda_json_cursor *c)
+{
+    c->depth--;
+}
+
+bool duda_json_count(struct duda_json_cursor *c)
+{
+    if (c->items_left == 0)
+        return duda_json_fail(c, -EFBIG, c->at, "the text has more elements than are allowed");
+    c->items_left--;
+    return true;
+}
+
+/* ---- Strings ---- */
+
+/* Behind a "\u": its four digits, or -1. */
+static int32_t four_digits(mk_str s)
+{
+    int32_t n = 0;
+    if (s.len < 4)
+        return -1;
+    for (size_t i = 0; i < 4; i++) {
+        int digit = mk_char_hex(s.p[i]);
+        if (digit < 0)
+            return -1;
+        n = n * 16 + digit;
+    }
+    return n;
+}
+
+/* The character of an escape that begins at `s`, behind the backslash; its length, or 0. */
+static size_t unicode_escape(mk_str s, char out[4], size_t *out_len)
+{
+    int32_t high = four_digits(mk_str_skip(s, 1));
+    if (high < 0 || (high >= 0xdc00 && high < 0xe000))
+        return 0;
+    if (high < 0xd800 || high >= 0xe000) {
+        *out_len = duda_utf8_put(out, (uint32_t)high);
+        return 5;
+    }
+    int32_t low = mk_str_starts(mk_str_skip(s, 5), MK_STR("\\u")) ? four_digits(mk_str_skip(s, 7)) : -1;
+    if (low < 0xdc00 || low >= 0xe000)
+        return 0;
+    *out_len = duda_utf8_put(out, (uint32_t)(0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
+    return 11;
+}
+
+static size_t one_escape(mk_str s, char out[4], size_t *out_len)
+{
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    if (s.len && s.p[0] == 'u')
+        return unicode_escape(s, out, out_len);
+    const char *found = s.len && s.p[0] ? strchr(from, s.p[0]) : NULL;
+    if (!found)
+        return 0;
+    out[0] = to[found - from];
+    *out_len = 1;
+    return 1;
+}
+
+/* `raw` is what is between the quotes, well-formed but for its escapes. It never gets longer. */
+static bool unescape(struct duda_json_cursor *c, mk_str raw, mk_str *out)
+{
+    char *room = (char *)c->memory->alloc(c->memory->ctx, raw.len);
+    size_t len = 0;
+    if (!room)
+        return no_memory(c);
+    for (size_t i = 0; i < raw.len;) {
+        if (raw.p[i] != '\\') {
+            room[len++] = raw.p[i++];
+            continue;
+        }
+        char character[4];
+        size_t n = 0, used = one_escape(mk_str_skip(raw, i + 1), character, &n);
+        if (used == 0)
+            return duda_json_fail(c, -EBADMSG, (size_t)(raw.p - c->text.p) + i,
+                                  "this escape stands for no character");
+        memcpy(room + len, character, n);
+        len += n;
+        i += 1 + used;
+    }
+    *out = mk_str_of(room, len);
+    return true;
+}
+
+/* The length of one character of a string that begins at `s`: 0 if it may not be there. */
+static size_t character_len(mk_str s)
+{
+    if ((unsigned char)s.p[0] < 0x20)
+        return 0;
+    if (s.p[0] == '\\')
+        return s.len > 1 ? 2 : 1;
+    return duda_utf8_len(s);
+}
+
+bool duda_json_string(struct duda_json_cursor *c, mk_str *out)
+{
+    if (!duda_json_expect(c, '"', "a string"))
+        return false;
+    size_t begin = c->at;
+    bool has_escapes = false;
+    while (c->at < c->text.len && c->text.p[c->at] != '"') {
+        mk_str rest = mk_str_skip(c->text, c->at);
+        size_t len = character_len(rest);
+        if (len == 0)
+            return duda_json_fail(c, -EBADMSG, c->at,
+                                  (unsigned char)rest.p[0] < 0x20
+                                      ? "a string must not hold a control character: write an escape"
+                                      : "this is not UTF-8");
+        has_escapes |= rest.p[0] == '\\';
+        c->at += len;
+    }
+    if (c->at >= c->text.len)
+        return duda_json_fail(c, -EBADMSG, begin - 1, "this string has no end");
+    mk_str raw = mk_str_of(c->text.p + begin, c->at - begin);
+    c->at++;
+    *out = raw;
+    return !has_escapes || unescape(c, raw, out);
+}
+
+/* ---- Other values ---- */
+
+bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer)
+{
+    mk_str rest = mk_str_skip(c->text, c->at);
+    size_t len = duda_number_len(rest, is_integer);
+    mk_str after = mk_str_skip(rest, len);
+    if (len == 0 || (after.len && (mk_char_is_digit(after.p[0]) || after.p[0] == '.')))
+        return duda_json_fail(c, -EBADMSG, c->at, "this is not a number");
+    *out = mk_str_first(rest, len);
+    c->at += len;
+    return true;
+}
+
+bool duda_json_literal(struct duda_json_cursor *c, mk_str word)
+{
+    if (!mk_str_starts(mk_str_skip(c->text, c->at), word))
+        return false;
+    c->at += word.len;
+    return true;
+}
+
+static bool skip_scalar(struct duda_json_cursor *c)
+{
+    mk_str ignored;
+    bool is_integer;
+    char next = duda_json_peek(c);
+    if (next == '"')
+        return duda_json_string(c, &ignored);
+    if (next == '-' || mk_char_is_digit(next))
+        return duda_json_number(c, &ignored, &is_integer);
+    return duda_json_literal(c, MK_STR("true")) || duda_json_literal(c, MK_STR("false")) ||
+           duda_json_literal(c, MK_STR("null")) || unexpected(c, "a value");
+}
+
+static bool skip_name(struct duda_json_cursor *c)
+{
+    mk_str name;
+    return duda_json_string(c, &name) && duda_json_expect(c, ':', "`:`");
+}
+
+/* Not recursive: `objects` has a bit for each level that is open. */
+bool duda_json_skip(struct duda_json_cursor *c, mk_str *out)
+{
+    uint64_t objects = 0;
+    size_t outside = c->depth;
+    (void)duda_json_peek(c);
+    size_t begin = c->at;
+    do {
+        char next = duda_json_peek(c);
+        if (next == '[' || next == '{') {
+            c->at++;
+            if (!duda_json_enter(c))
+                return false;
+            objects = objects << 1 | (next == '{');
+            if (!duda_json_take(c, next == '{' ? '}' : ']')) {
+                if (!duda_json_count(c) || (next == '{' && !skip_name(c)))
+                    return false;
+                continue;
+            }
+            duda_json_leave(c);
+            objects >>= 1;
+        } else if (!skip_scalar(c)) {
+            return false;
+        }
+        while (c->depth > outside && !duda_json_more(c, objects & 1 ? '}' : ']')) {
+            if (c->error && c->error != -EINVAL)
+                return false;
+            duda_json_leave(c);
+            objects >>= 1;
+        }
+        if (c->depth > outside && (!duda_json_count(c) || (objects & 1 && !skip_name(c))))
+            return false;
+    } while (c->depth > outside);
+    *out = mk_str_of(c->text.p + begin, c->at - begin);
+    return true;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words of JSON: a cursor over the text, and what it finds there. It knows no shapes. */
+#ifndef DUDA_TEXT_JSON_LEX_H
+#define DUDA_TEXT_JSON_LEX_H
+
+#include <duda/json.h>
+
+#include "text/member.h"
+
+struct duda_json_cursor {
+    mk_str text;
+    size_t at;
+    const struct duda_allocator *memory;
+    size_t depth, depth_max; /* lists and objects that are open */
+    size_t items_left;
+    struct duda_flaws *flaws;
+    int error; /* 0, or what the reading will answer; any but -EINVAL ends it at once */
+};
+
+/* Prepares to read; false, with the error set, if the text is too long. */
+bool duda_json_begin(struct duda_json_cursor *c, mk_str text, const struct duda_allocator *memory,
+                     const struct duda_json_limits *limits, struct duda_flaws *flaws);
+/* Nothing but white space may follow. */
+bool duda_json_end(struct duda_json_cursor *c);
+
+/* The next character that is no white space; 0 at the end. It stays the next one. */
+char duda_json_peek(struct duda_json_cursor *c);
+/* Takes that character, if it is the next one. */
+bool duda_json_take(struct duda_json_cursor *c, char wanted);
+/* The same; if it is not the next one, an error that says `what` was expected. */
+bool duda_json_expect(struct duda_json_cursor *c, char wanted, const char *what);
+/* After an element: true if another one follows, false if the list or object has ended, or on an error. */
+bool duda_json_more(struct duda_json_cursor *c, char close);
+/* Enters a list or an object, whose bracket was taken; leaves it. Counts an element. */
+bool duda_json_enter(struct duda_json_cursor *c);
+void duda_json_leave(struct duda_json_cursor *c);
+bool duda_json_count(struct duda_json_cursor *c);
+
+/* Each reads what its name says, from the next character on. */
+bool duda_json_string(struct duda_json_cursor *c, mk_str *out);
+bool duda_json_number(struct duda_json_cursor *c, mk_str *out, bool *is_integer);
+bool duda_json_literal(struct duda_json_cursor *c, mk_str word);
+/* Any value, which is not kept; *out is its text. */
+bool duda_json_skip(struct duda_json_cursor *c, mk_str *out);
+
+/* Syntax, limits, memory: the reading ends. Always false. */
+bool duda_json_fail(struct duda_json_cursor *c, int error, size_t at, const char *fmt, ...)
+    MK_API_PRINTF(4, 5);
+/* What was read does not fit: it goes on (true) until there are too many flaws. */
+bool duda_json_flaw(struct duda_json_cursor *c, size_t at, const struct duda_where *where, mk_str text);
+
+#endif

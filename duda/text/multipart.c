@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the parts of multipart/form-data begin and end. */
+#include <duda/multipart.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "text/part.h"
+
+enum {
+    PARTS_DEFAULT = 256,
+    HEAD_DEFAULT = 4096,
+    NAME_DEFAULT = 256,
+    VALUE_DEFAULT = 64 << 10,
+    FILE_DEFAULT = 16 << 20,
+    SIZE_DEFAULT = 32 << 20,
+    ROOM = DUDA_PART_HEAD_MAX + 4096,
+    MARK_MAX = DUDA_BOUNDARY_MAX + 4,
+    PADDING_MAX = 256, /* white space behind a boundary */
+};
+
+enum state { PREAMBLE, HEAD, DATA, EPILOGUE };
+
+struct duda_multipart {
+    struct duda_multipart_limits limits;
+    const struct duda_multipart_ops *ops;
+    void *ctx;
+    enum state state;
+    int error;
+    size_t n_parts;
+    uint64_t total, of_part, part_max;
+    size_t len;          /* bytes in the room that are not used up */
+    char mark[MARK_MAX]; /* CR LF - - boundary */
+    size_t mark_len;
+    char room[ROOM];
+};
+
+static struct duda_multipart_limits filled(const struct duda_multipart_limits *given)
+{
+    static const struct duda_multipart_limits none;
+    struct duda_multipart_limits l = given ? *given : none;
+    l.size = l.size ? l.size : SIZE_DEFAULT;
+    l.file = l.file ? l.file : FILE_DEFAULT;
+    l.value = l.value ? l.value : VALUE_DEFAULT;
+    l.parts = l.parts ? l.parts : PARTS_DEFAULT;
+    l.head = l.head ? l.head : HEAD_DEFAULT;
+    l.head = l.head < DUDA_PART_HEAD_MAX ? l.head : DUDA_PART_HEAD_MAX;
+    l.name = l.name ? l.name : NAME_DEFAULT;
+    return l;
+}
+
+struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_multipart_limits *limits,
+                                          const struct duda_multipart_ops *ops, void *ctx)
+{
+    struct duda_multipart *m = boundary.len <= DUDA_BOUNDARY_MAX ? mk_mem_zalloc(1, sizeof *m) : NULL;
+    if (!m)
+        return NULL;
+    m->limits = filled(limits);
+    m->ops = ops;
+    m->ctx = ctx;
+    memcpy(m->mark, "\r\n--", 4);
+    memcpy(m->mark + 4, boundary.p, boundary.len);
+    m->mark_len = boundary.len + 4;
+    memcpy(m->room, "\r\n", 2); /* the first boundary has no line before it */
+    m->len = 2;
+    return m;
+}
+
+void duda_multipart_free(struct duda_multipart *m)
+{
+    mk_mem_free(m);
+}
+
+static void use_up(struct duda_multipart *m, size_t n)
+{
+    m->len -= n;
+    memmove(m->room, m->room + n, m->len);
+}
+
+static int give(struct duda_multipart *m, size_t n)
+{
+    if (m->state != DATA || n == 0)
+        return 0;
+    m->of_part += n;
+    if (m->of_part > m->part_max)
+        return -EFBIG;
+    return m->ops->data(m->ctx, mk_str_of(m->room, n));
+}
+
+/* How many bytes at the end may be the beginning of a mark: they stay. */
+static size_t begun(const struct duda_multipart *m)
+{
+    size_t most = m->len < m->mark_len - 1 ? m->len : m->mark_len - 1;
+    for (size_t n = most; n > 0; n--)
+        if (memcmp(m->room + m->len - n, m->mark, n) == 0)
+            return n;
+    return 0;
+}
+
+/* What follows a mark at `at`: 1: the end of its line, whose CR is at *end; 2: the last one; 0: more must
+ * come; -1: the boundary is the beginning of a longer text, which is content. */
+static int after_mark(const struct duda_multipart *m, size_t at, size_t *end)
+{
+    mk_str rest = mk_str_skip(mk_str_of(m->room, m->len), at);
+    if (mk_str_starts(rest, MK_STR("--")))
+        return 2;
+    size_t i = 0;
+    while (i < rest.len && i < PADDING_MAX && (rest.p[i] == ' ' || rest.p[i] == '\t'))
+        i++;
+    *end = at + i;
+    rest = mk_str_skip(rest, i);
+    if (mk_str_starts(rest, MK_STR("\r\n")))
+        return 1;
+    bool open = rest.len == 0 || (rest.len == 1 && (rest.p[0] == '\r' || (rest.p[0] == '-' && i == 0)));
+    return open && i < PADDING_MAX ? 0 : -1;
+}
+
+static int leave_part(struct duda_multipart *m, bool is_last)
+{
+    int e = m->state == DATA && m->ops->end ? m->ops->end(m->ctx) : 0;
+    m->state = is_last ? EPILOGUE : HEAD;
+    return e;
+}
+
+/* Looks for a mark: 1: the state has changed; 0: more must come; or an error. */
+static int pass_content(struct duda_multipart *m)
+{
+    char *found = memmem(m->room, m->len, m->mark, m->mark_len);
+    if (!found) {
+        size_t n = m->len - begun(m);
+        int e = give(m, n);
+        use_up(m, n);
+        return e;
+    }
+    size_t at = (size_t)(found - m->room), end = 0;
+    int what = after_mark(m, at + m->mark_len, &end);
+    size_t content = what < 0 ? at + m->mark_len : at; /* it was none: it belongs to the content */
+    int e = give(m, content);
+    if (e)
+        return e;
+    if (what > 0) {
+        e = leave_part(m, what == 2);
+        content = what == 2 ? m->len : end;
+    }
+    use_up(m, content);
+    return e ? e : what != 0;
+}
+
+/* The head begins with the CR LF that ends the line of the boundary, so that an empty one looks the same. */
+static int pass_head(struct duda_multipart *m)
+{
+    char *end = memmem(m->room, m->len, "\r\n\r\n", 4);
+    size_t len = end ? (size_t)(end - m->room) + 2 : m->len;
+    if (len > m->limits.head + 4)
+        return -EFBIG;
+    if (!end)
+        return 0;
+    if (++m->n_parts > m->limits.parts)
+        return -EFBIG;
+    struct duda_part part;
+    int e = duda_part_parse(mk_str_of(m->room + 2, len - 2), m->limits.name, &part);
+    if (!e)
+        e = m->ops->part(m->ctx, &part);
+    m->part_max = part.file_name.p ? m->limits.file : m->limits.value;
+    m->of_part = 0;
+    m->state = DATA;
+    use_up(m, len + 2);
+    return e ? e : 1;
+}
+
+static int pass(struct duda_multipart *m)
+{
+    int e = 1;
+    while (e > 0) {
+        if (m->state == EPILOGUE) {
+            m->len = 0;
+            return 0;
+        }
+        e = m->state == HEAD ? pass_head(m) : pass_content(m);
+    }
+    return e;
+}
+
+int duda_multipart_feed(struct duda_multipart *m, mk_str bytes)
+{
+    if (m->error)
+        return m->error;
+    m->total += bytes.len;
+    if (m->total > m->limits.size)
+        m->error = -EFBIG;
+    while (bytes.len && !m->error) {
+        size_t n = ROOM - m->len < bytes.len ? ROOM - m->len : bytes.len;
+        memcpy(m->room + m->len, bytes.p, n);
+        m->len += n;
+        bytes = mk_str_skip(bytes, n);
+        m->error = pass(m);
+    }
+    return m->error;
+}
+
+int duda_multipart_end(const struct duda_multipart *m)
+{
+    if (m->error)
+        return m->error;
+    return m->state == EPILOGUE ? 0 : -EBADMSG;
+}

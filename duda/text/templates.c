@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates by name. There are few of them, and a name is looked up once a page: a list will do. */
+#include <errno.h>
+#include <monkey/mem.h>
+
+#include "text/template.h"
+
+struct duda_templates {
+    struct duda_template **at;
+    size_t n;
+};
+
+struct duda_templates *duda_templates_new(void)
+{
+    return mk_mem_zalloc(1, sizeof(struct duda_templates));
+}
+
+static struct duda_template **place_of(const struct duda_templates *set, mk_str name)
+{
+    for (size_t i = 0; i < set->n; i++)
+        if (mk_str_eq(mk_str_from_c(set->at[i]->name), name))
+            return &set->at[i];
+    return NULL;
+}
+
+int duda_templates_add(struct duda_templates *set, const char *name, mk_str text, struct mk_buf *why)
+{
+    struct duda_template *t = duda_template_new(text, name, why);
+    struct duda_template **place = t ? place_of(set, mk_str_from_c(name)) : NULL;
+    if (!t)
+        return -EINVAL;
+    if (place) {
+        duda_template_free(*place);
+        *place = t;
+        return 0;
+    }
+    struct duda_template **at = mk_mem_realloc(set->at, (set->n + 1) * sizeof(struct duda_template *));
+    if (!at) {
+        duda_template_free(t);
+        mk_buf_add(why, MK_STR("no memory"));
+        return -ENOMEM;
+    }
+    set->at = at;
+    set->at[set->n++] = t;
+    return 0;
+}
+
+const struct duda_template *duda_templates_find(const struct duda_templates *set, mk_str name)
+{
+    struct duda_template **place = place_of(set, name);
+    return place ? *place : NULL;
+}
+
+void duda_templates_free(struct duda_templates *set)
+{
+    if (!set)
+        return;
+    for (size_t i = 0; i < set->n; i++)
+        duda_template_free(set->at[i]);
+    mk_mem_free(set->at);
+    mk_mem_free(set);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <duda/value.h>
+#include <inttypes.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "text/member.h"
+
+bool duda_value_is_true(const struct duda_value *v)
+{
+    switch (v->kind) {
+    case DUDA_VALUE_NONE:
+        return false;
+    case DUDA_VALUE_BOOL:
+        return v->of.truth;
+    case DUDA_VALUE_TEXT:
+        return v->of.text.len > 0;
+    case DUDA_VALUE_LIST:
+    case DUDA_VALUE_PARTS:
+        return v->n > 0;
+    case DUDA_VALUE_INTEGER:
+    case DUDA_VALUE_UNSIGNED:
+    case DUDA_VALUE_NUMBER:
+    case DUDA_VALUE_RAW:
+    case DUDA_VALUE_SHAPED:
+    case DUDA_VALUE_MAP:
+        break;
+    }
+    return true;
+}
+
+void duda_value_write(struct mk_buf *out, const struct duda_value *v)
+{
+    switch (v->kind) {
+    case DUDA_VALUE_BOOL:
+        mk_buf_add(out, v->of.truth ? MK_STR("true") : MK_STR("false"));
+        break;
+    case DUDA_VALUE_INTEGER:
+        mk_buf_addf(out, "%" PRId64, v->of.integer);
+        break;
+    case DUDA_VALUE_UNSIGNED:
+        mk_buf_add_num(out, v->of.natural);
+        break;
+    case DUDA_VALUE_NUMBER:
+        duda_number_write(out, v->of.number);
+        break;
+    case DUDA_VALUE_TEXT:
+    case DUDA_VALUE_RAW:
+        mk_buf_add(out, v->of.text);
+        break;
+    case DUDA_VALUE_NONE:
+    case DUDA_VALUE_LIST:
+    case DUDA_VALUE_PARTS:
+    case DUDA_VALUE_SHAPED:
+    case DUDA_VALUE_MAP:
+        break;
+    }
+}
+
+/* ---- Numbers ---- */
+
+enum { NUMBER_MAX = 32, SIGNIFICANT = 15, EXACT = 17 };
+
+/* A program that embeds the server may have set a locale with a comma. */
+static void make_point(char *s)
+{
+    for (; *s; s++)
+        if (!mk_char_is_digit(*s) && !strchr("+-e", *s))
+            *s = '.';
+}
+
+void duda_number_write(struct mk_buf *out, double n)
+{
+    char text[NUMBER_MAX];
+    if (!isfinite(n)) {
+        mk_buf_add(out, MK_STR("null"));
+        return;
+    }
+    for (int digits = SIGNIFICANT; digits <= EXACT; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, n);
+        if (digits == EXACT || strtod(text, NULL) == n) /* both of the same locale */
+            break;
+    }
+    make_point(text);
+    mk_buf_add(out, mk_str_from_c(text));
+}
+
+static size_t digits_len(mk_str s)
+{
+    size_t n = 0;
+    while (n < s.len && mk_char_is_digit(s.p[n]))
+        n++;
+    return n;
+}
+
+size_t duda_number_len(mk_str s, bool *is_integer)
+{
+    size_t at = s.len && s.p[0] == '-';
+    size_t n = digits_len(mk_str_skip(s, at));
+    if (n == 0 || (n > 1 && s.p[at] == '0'))
+        return 0;
+    at += n;
+    *is_integer = true;
+    if (at < s.len && s.p[at] == '.') {
+        n = digits_len(mk_str_skip(s, at + 1));
+        if (n == 0)
+            return 0;
+        *is_integer = false;
+        at += 1 + n;
+    }
+    if (at < s.len && (s.p[at] == 'e' || s.p[at] == 'E')) {
+        at += at + 1 < s.len && (s.p[at + 1] == '+' || s.p[at + 1] == '-') ? 2 : 1;
+        n = digits_len(mk_str_skip(s, at));
+        if (n == 0)
+            return 0;
+        *is_integer = false;
+        at += n;
+    }
+    return at;
+}
+
+bool duda_integer_parse(mk_str s, struct duda_integer *out)
+{
+    out->is_negative = s.len && s.p[0] == '-';
+    return mk_num_parse(mk_str_skip(s, out->is_negative), &out->amount);
+}
+
+/* Longer ones are read, but digits that no double can tell apart are not worth a larger room. */
+enum { NUMBER_TEXT_MAX = 256 };
+
+bool duda_number_parse(mk_str s, double *out)
+{
+    char text[NUMBER_TEXT_MAX + 1];
+    bool is_integer;
+    if (s.len == 0 || s.len > NUMBER_TEXT_MAX || duda_number_len(s, &is_integer) != s.len)
+        return false;
+    memcpy(text, s.p, s.len);
+    text[s.len] = '\0';
+    char *point = strchr(text, '.');
+    if (point && *localeconv()->decimal_point)
+        *point = *localeconv()->decimal_point;
+    *out = strtod(text, NULL);
+    return isfinite(*out);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON into a struct and into values: what was read is written, and reads back as the same. */
+#include <duda/json.h>
+#include <errno.h>
+
+#include "base/assert.h"
+#include "unit/duda/person.h"
+#include "unit/duda/pool.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct mk_buf written(const struct duda_value *v)
+{
+    struct mk_buf out = mk_buf_growing(1 << 24);
+    duda_json_write(&out, v);
+    MK_ASSERT(!out.failed);
+    return out;
+}
+
+static void check_flaws(const struct duda_flaws *flaws, int e)
+{
+    MK_ASSERT(flaws->n <= DUDA_FLAWS_MAX && (e == 0) == (flaws->n == 0));
+    for (size_t i = 0; i < flaws->n; i++)
+        MK_ASSERT(flaws->at[i].line > 0 && flaws->at[i].column > 0 && flaws->at[i].text.len > 0);
+}
+
+static void check_value(mk_str text)
+{
+    struct duda_flaws flaws;
+    struct duda_value v;
+    int e = duda_json_read_value(text, &pool, NULL, &v, &flaws);
+    check_flaws(&flaws, e);
+    MK_ASSERT(e == 0 || e == -EBADMSG || e == -EFBIG);
+    if (e)
+        return;
+    const struct duda_json_limits wide = {.size = 1 << 24};
+    struct mk_buf first = written(&v);
+    MK_ASSERT(duda_json_read_value(mk_buf_str(&first), &pool, &wide, &v, &flaws) == 0);
+    struct mk_buf second = written(&v);
+    MK_ASSERT(mk_str_eq(mk_buf_str(&first), mk_buf_str(&second)));
+    mk_buf_free(&first);
+    mk_buf_free(&second);
+}
+
+static void check_struct(mk_str text)
+{
+    struct duda_flaws flaws;
+    struct person p = {.age = 1};
+    int e = duda_json_read(text, &person_shape, &pool, NULL, &p, &flaws);
+    check_flaws(&flaws, e);
+    if (e)
+        return;
+    MK_ASSERT(p.age <= 150 && p.name.len >= 1 && p.n_tags <= 3 && (unsigned)p.colour <= 1);
+    const struct duda_json_limits wide = {.size = 1 << 24};
+    struct duda_value v = duda_value_struct(&person_shape, &p);
+    struct mk_buf out = written(&v);
+    e = duda_json_read(mk_buf_str(&out), &person_shape, &pool, &wide, &p, &flaws);
+    MK_ASSERT(e == 0 || e == -EINVAL); /* the default of a member need not obey its rules */
+    mk_buf_free(&out);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    mk_str text = mk_str_of((const char *)data, size);
+    check_value(text);
+    check_struct(text);
+    pool_free();
+    return 0;
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* multipart/form-data: the first line is the Content-Type. Whole or byte by byte, the parts are the same. */
+#include <duda/multipart.h>
+#include <errno.h>
+
+#include "base/assert.h"
+#include "base/buf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static int on_part(void *ctx, const struct duda_part *p)
+{
+    MK_ASSERT(p->name.p && p->name.len <= 20 && p->file_name.len <= 20);
+    mk_buf_addf(ctx, "<%.*s|%.*s|%.*s>", MK_STR_ARG(p->name), MK_STR_ARG(p->file_name), MK_STR_ARG(p->type));
+    char room[128];
+    struct mk_buf clean = mk_buf_fixed(room, sizeof room);
+    duda_file_name_clean(&clean, p->file_name);
+    MK_ASSERT(!clean.failed && clean.len && room[0] != '.' && !memchr(room, '/', clean.len));
+    return 0;
+}
+
+static int on_data(void *ctx, mk_str bytes)
+{
+    MK_ASSERT(bytes.len);
+    mk_buf_add(ctx, bytes);
+    return 0;
+}
+
+static int on_end(void *ctx)
+{
+    mk_buf_add(ctx, MK_STR("</>"));
+    return 0;
+}
+
+static int take(mk_str text, mk_str boundary, size_t piece, struct mk_buf *out)
+{
+    static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
+    static const struct duda_multipart_limits limits = {
+        .parts = 8, .head = 300, .name = 20, .file = 400, .value = 200};
+    struct duda_multipart *m = duda_multipart_new(boundary, &limits, &ops, out);
+    int e = 0;
+    for (; text.len && !e; text = mk_str_skip(text, piece))
+        e = duda_multipart_feed(m, mk_str_first(text, piece));
+    e = e ? e : duda_multipart_end(m);
+    MK_ASSERT(e == 0 || e == -EBADMSG || e == -EFBIG);
+    duda_multipart_free(m);
+    return e;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    mk_str text = mk_str_of((const char *)data, size), type = mk_str_cut(&text, '\n'), boundary;
+    if (!text.p || !duda_multipart_boundary(type, &boundary))
+        return 0;
+    struct mk_buf whole = mk_buf_growing(1 << 24), bytes = mk_buf_growing(1 << 24);
+    int e = take(text, boundary, 4096, &whole);
+    MK_ASSERT(take(text, boundary, 1, &bytes) == e);
+    MK_ASSERT(e || mk_str_eq(mk_buf_str(&whole), mk_buf_str(&bytes)));
+    mk_buf_free(&whole);
+    mk_buf_free(&bytes);
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Templates: a line of JSON, the values, and then the template, which may bring itself as `p`. */
+#include <duda/json.h>
+#include <duda/template.h>
+#include <errno.h>
+
+#include "base/assert.h"
+#include "unit/duda/pool.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { OUT_MAX = 1 << 16, PARTIALS_MAX = 200 };
+
+static unsigned left; /* a template that brings itself twice would take for ever */
+
+static const struct duda_template *find(void *ctx, mk_str name)
+{
+    return left && mk_str_eq(name, MK_STR("p")) ? (left--, ctx) : NULL;
+}
+
+static void render(struct duda_template *t, const struct duda_value *value, bool strict)
+{
+    static char room[OUT_MAX], reason[512];
+    struct mk_buf out = mk_buf_fixed(room, sizeof room), why = mk_buf_fixed(reason, sizeof reason);
+    const struct duda_rendering how = {.find = find, .ctx = t, .strict = strict};
+    left = PARTIALS_MAX;
+    int e = duda_template_render(t, value, &how, &out, &why);
+    MK_ASSERT(e == 0 || e == -ENOENT || e == -ELOOP || e == -ENOMEM);
+    MK_ASSERT(e == 0 || e == -ENOMEM || why.len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static char room[512];
+    mk_str text = mk_str_of((const char *)data, size), line = mk_str_cut(&text, '\n');
+    struct mk_buf why = mk_buf_fixed(room, sizeof room);
+    struct duda_flaws flaws;
+    struct duda_value value;
+    if (!text.p || duda_json_read_value(line, &pool, NULL, &value, &flaws))
+        value = duda_value_none();
+    struct duda_template *t = duda_template_new(text.p ? text : line, "t", &why);
+    MK_ASSERT(t || why.len);
+    if (t) {
+        render(t, &value, false);
+        render(t, &value, true);
+    }
+    duda_template_free(t);
+    pool_free();
+    return 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An allocator for tests: each piece is on the heap by itself, so that checkers see its ends; `pool_left`
+ * allocations, then memory is out. */
+#ifndef MK_UNIT_DUDA_POOL_H
+#define MK_UNIT_DUDA_POOL_H
+
+#include <duda/allocator.h>
+#include <stdlib.h>
+
+struct pool_piece {
+    struct pool_piece *before;
+    _Alignas(max_align_t) char room[];
+};
+
+static struct pool_piece *pool_last;
+static size_t pool_left = SIZE_MAX;
+
+static void *pool_alloc(void *ctx, size_t size)
+{
+    (void)ctx;
+    struct pool_piece *p = pool_left ? malloc(sizeof *p + size) : NULL;
+    if (!p)
+        return NULL;
+    pool_left--;
+    p->before = pool_last;
+    pool_last = p;
+    return p->room;
+}
+
+static const struct duda_allocator pool = {pool_alloc, NULL};
+
+static inline void pool_free(void)
+{
+    while (pool_last) {
+        struct pool_piece *p = pool_last;
+        pool_last = p->before;
+        free(p);
+    }
+    pool_left = SIZE_MAX;
+}
+
+static inline int pool_stop(void **state)
+{
+    (void)state;
+    pool_free();
+    return 0;
+}
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cookies: safe by default, and no way to break out of the line. */
+#include <duda/cookie.h>
+#include <errno.h>
+
+#include "unit/test.h"
+
+static char room[8192];
+
+static void expect(struct duda_cookie cookie, bool is_tls, const char *text)
+{
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    assert_int_equal(duda_cookie_write(&out, &cookie, is_tls), text ? 0 : -EINVAL);
+    assert_str(mk_buf_str(&out), text ? text : "");
+}
+
+static void safe_by_default(void **state)
+{
+    (void)state;
+    expect((struct duda_cookie){.name = "a", .value = MK_STR("1")}, false,
+           "a=1; Path=/; HttpOnly; SameSite=Lax");
+    expect((struct duda_cookie){.name = "a", .value = MK_STR("1")}, true,
+           "a=1; Path=/; Secure; HttpOnly; SameSite=Lax");
+    expect((struct duda_cookie){.name = "a", .max_age = -1}, false,
+           "a=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
+    expect((struct duda_cookie){.name = "__Host-s", .value = MK_STR("x"), .max_age = 60}, true,
+           "__Host-s=x; Path=/; Max-Age=60; Secure; HttpOnly; SameSite=Lax");
+    expect((struct duda_cookie){.name = "a", .path = MK_STR("/x y"), .same_site = DUDA_SAME_SITE_STRICT},
+           false, NULL);
+    expect((struct duda_cookie){.name = "a",
+                                .path = MK_STR("/x"),
+                                .domain = MK_STR("example.org"),
+                                .same_site = DUDA_SAME_SITE_STRICT,
+                                .for_scripts = true,
+                                .without_tls = true},
+           true, "a=; Path=/x; Domain=example.org; SameSite=Strict");
+    expect((struct duda_cookie){.name = "a", .same_site = DUDA_SAME_SITE_NONE}, true,
+           "a=; Path=/; Secure; HttpOnly; SameSite=None");
+}
+
+static void rules(void **state)
+{
+    (void)state;
+    expect((struct duda_cookie){.name = "__Host-s"}, false, NULL);
+    expect((struct duda_cookie){.name = "__host-s"}, false, NULL);
+    expect((struct duda_cookie){.name = "__Host-s", .path = MK_STR("/x")}, true, NULL);
+    expect((struct duda_cookie){.name = "__Host-s", .domain = MK_STR("example.org")}, true, NULL);
+    expect((struct duda_cookie){.name = "__Secure-s", .without_tls = true}, true, NULL);
+    expect((struct duda_cookie){.name = "a", .same_site = DUDA_SAME_SITE_NONE}, false, NULL);
+    static char longest[DUDA_COOKIE_MAX];
+    memset(longest, 'x', sizeof longest);
+    expect((struct duda_cookie){.name = "a", .value = mk_str_of(longest, sizeof longest)}, false, NULL);
+}
+
+/* Any byte, in any part: the line has the one `;` for each attribute, and no end. */
+static void nothing_breaks_out(void **state)
+{
+    (void)state;
+    for (int byte = 0; byte < 256; byte++) {
+        char text[] = {'/', 'a', (char)byte, 'b', '\0'};
+        bool good = byte > ' ' && byte < 0x7f && !strchr("\",;\\", byte);
+        for (int part = 0; part < 4; part++) {
+            struct duda_cookie c = {.name = "n"};
+            if (part == 0)
+                c.name = text + 1;
+            *(part == 1 ? &c.value : part == 2 ? &c.path : &c.domain) = mk_str_of(text, part == 0 ? 0 : 4);
+            struct mk_buf out = mk_buf_fixed(room, sizeof room);
+            int e = duda_cookie_write(&out, &c, false);
+            if (part == 1)
+                assert_int_equal(e, good ? 0 : -EINVAL);
+            size_t n = 0;
+            for (size_t i = 0; i < out.len; i++) {
+                n += out.p[i] == ';';
+                assert_true(out.p[i] >= ' ' && out.p[i] < 0x7f);
+            }
+            assert_int_equal(n, e ? 0 : 3 + (part == 3));
+        }
+    }
+}
+
+static void found(void **state)
+{
+    (void)state;
+    mk_str field = MK_STR(" a=1; b=\"2\";c ; =x;d=e=f; A=3; a=4;;");
+    assert_str(duda_cookie_find(field, MK_STR("a")), "1");
+    assert_str(duda_cookie_find(field, MK_STR("b")), "\"2\"");
+    assert_str(duda_cookie_find(field, MK_STR("d")), "e=f");
+    assert_str(duda_cookie_find(field, MK_STR("A")), "3");
+    assert_null(duda_cookie_find(field, MK_STR("c")).p);
+    assert_null(duda_cookie_find(field, MK_STR("")).p);
+    assert_null(duda_cookie_find(MK_ABSENT, MK_STR("a")).p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(safe_by_default),
+        cmocka_unit_test(rules),
+        cmocka_unit_test(nothing_breaks_out),
+        cmocka_unit_test(found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* JSON from and to structs, and as values. */
+#include <duda/json.h>
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+
+#include "unit/duda/person.h"
+#include "unit/duda/pool.h"
+#include "unit/test.h"
+
+static struct duda_flaws flaws;
+static char room[8192];
+
+static int read_person(const char *text, struct person *out)
+{
+    memset(out, 0, sizeof *out);
+    return duda_json_read(mk_str_from_c(text), &person_shape, &pool, NULL, out, &flaws);
+}
+
+static mk_str written(const struct duda_value *v)
+{
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    duda_json_write(&out, v);
+    assert_false(out.failed);
+    return mk_buf_str(&out);
+}
+
+/* All that is wrong, a line each. */
+static mk_str complaints(void)
+{
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    for (size_t i = 0; i < flaws.n; i++) {
+        duda_flaw_write(&out, &flaws.at[i]);
+        mk_buf_add_char(&out, '\n');
+    }
+    return mk_buf_str(&out);
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"name\":\"Ana\",\"age\":30,\"admin\":true,\"mood\":-128,\"colour\":\"green\",\"place\":{"
+        "\"street\":\"M\xc3\xb6hre\",\"rent\":1.5},\"tags\":[\"a\",\"b\\\"\"],\"places\":[{\"street\":\"x\","
+        "\"rent\":7}],\"numbers\":[1,-2],\"raw\":{\"a\":[1,{}]},\"big-one\":18446744073709551615}";
+    struct person p;
+    assert_int_equal(read_person(text, &p), 0);
+    assert_int_equal(p.age, 30);
+    assert_true(p.has_place);
+    assert_int_equal(p.n_tags, 2);
+    assert_str(p.tags[1], "b\"");
+    struct duda_value v = duda_value_struct(&person_shape, &p);
+    assert_str(written(&v), text);
+}
+
+static void defaults_and_nulls(void **state)
+{
+    (void)state;
+    struct person p = {.mood = 3, .has_place = true};
+    int e = duda_json_read(MK_STR("{\"name\":\"A\",\"age\":1,\"mood\":null,\"tags\":[]}"), &person_shape,
+                           &pool, NULL, &p, &flaws);
+    assert_int_equal(e, 0);
+    assert_int_equal(p.mood, 3);
+    assert_false(p.has_place);
+    struct duda_value v = duda_value_struct(&person_shape, &p);
+    assert_str(written(&v),
+               "{\"name\":\"A\",\"age\":1,\"admin\":false,\"mood\":3,\"colour\":\"red\",\"tags\":[],"
+               "\"places\":[],\"numbers\":[],\"big-one\":0}");
+}
+
+static void flaws_have_places(void **state)
+{
+    (void)state;
+    struct person p;
+    assert_int_equal(
+        read_person("{\"name\": \"\",\n  \"age\": 151, \"mood\": 200,\n  \"colour\": \"\xc3\xa4\", "
+                    "\"tags\": [\"a\", 1, \"c\", \"d\"],\n \"numbers\": [10], \"places\": [{\"rent\": "
+                    "0}], \"x/y\": [[{}]], \"age\": 1}",
+                    &p),
+        -EINVAL);
+    assert_str(complaints(), "line 1, column 10: `name` must be a text of 1 to 10 characters\n"
+                             "line 2, column 10: `age` must be an integer from 0 to 150\n"
+                             "line 2, column 23: `mood` must be an integer from -128 to 127\n"
+                             "line 3, column 13: `colour` must be one of \"red\", \"green\"\n"
+                             "line 3, column 32: `tags[1]` must be a text\n"
+                             "line 3, column 26: `tags` must be a list of at most 3 elements\n"
+                             "line 4, column 14: `numbers[0]` must be an integer from -2 to 9\n"
+                             "line 4, column 39: `places[0].rent` must be a number from 0.5 to 99\n"
+                             "line 4, column 30: `places[0].street` is missing: it must be a text\n"
+                             "line 4, column 44: `x/y` is not known here\n"
+                             "line 4, column 59: `age` is there more than once\n");
+    assert_str(flaws.at[8].pointer, "/places/0/street");
+    assert_str(flaws.at[9].pointer, "/x~1y");
+}
+
+static void there_are_only_so_many_flaws(void **state)
+{
+    (void)state;
+    struct person p;
+    assert_int_equal(
+        read_person("{\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,"
+                    "\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1,\"a\":1}",
+                    &p),
+        -EINVAL);
+    assert_int_equal(flaws.n, DUDA_FLAWS_MAX);
+}
+
+static const char *ends_later(const void *at)
+{
+    const int64_t *both = at;
+    return both[0] < both[1] ? NULL : "`end` must be after `begin`";
+}
+
+struct span {
+    int64_t begin, end;
+};
+
+static void rules_of_the_whole(void **state)
+{
+    (void)state;
+    static const struct duda_member members[] = {DUDA_INTEGER(struct span, begin),
+                                                 DUDA_INTEGER(struct span, end)};
+    static const struct duda_shape shape =
+        DUDA_SHAPE(struct span, members, .check = ends_later, .ignores_unknown = true);
+    struct span s;
+    assert_int_equal(
+        duda_json_read(MK_STR(" {\"begin\":2,\"x\":{},\"end\":2}"), &shape, &pool, NULL, &s, &flaws),
+        -EINVAL);
+    assert_str(complaints(), "line 1, column 2: `end` must be after `begin`\n");
+    struct span *list;
+    size_t n;
+    assert_int_equal(
+        duda_json_read_list(MK_STR("[{\"begin\":-9223372036854775808,\"end\":2},{\"begin\":1,\"end\":3}]"),
+                            &shape, &pool, NULL, &list, &n, &flaws),
+        0);
+    assert_int_equal(n, 2);
+    assert_true(list[0].begin == INT64_MIN && list[1].end == 3);
+    assert_int_equal(duda_json_read_list(MK_STR("{}"), &shape, &pool, NULL, &list, &n, &flaws), -EINVAL);
+    assert_str(complaints(), "line 1, column 1: the content must be a list\n");
+}
+
+/* ---- Any shape ---- */
+
+static int read_any(const char *text, size_t len, struct duda_value *v)
+{
+    return duda_json_read_value(mk_str_of(text, len), &pool, NULL, v, &flaws);
+}
+
+static void good_texts(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {" [ ] ", "[]"},
+        {"{\"a\":{},\"b\":[null,true,false]}", NULL},
+        {"\"\\u00e4\\ud83d\\ude00\\/\\b\\f\\n\\r\\t\\\\\\\"\"",
+         "\"\xc3\xa4\xf0\x9f\x98\x80/\\u0008\\u000c\\u000a\\u000d\\u0009\\\\\\\"\""},
+        {"\"\\u0000\"", "\"\\u0000\""},
+        {"0", NULL},
+        {"-0", "0"},
+        {"9223372036854775807", NULL},
+        {"-9223372036854775808", NULL},
+        {"-9223372036854775809", "-9.223372036854776e+18"},
+        {"0.1", NULL},
+        {"1e3", "1000"},
+        {"1E-7", "1e-07"},
+        {"123456789012345678901234567890", "1.2345678901234568e+29"},
+        {"1.7976931348623157e308", "1.7976931348623157e+308"},
+        {"\t\r\n 1 ", "1"},
+        {"\"\x7f\"", "\"\\u007f\""},
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct duda_value v;
+        if (read_any(cases[i][0], strlen(cases[i][0]), &v) != 0)
+            fail_msg("%s: %.*s", cases[i][0], MK_STR_ARG(complaints()));
+        assert_str(written(&v), cases[i][1] ? cases[i][1] : cases[i][0]);
+    }
+}
+
+static void bad_texts(void **state)
+{
+    (void)state;
+    static const char *const cases[] = {
+        "",
+        " ",
+        "[",
+        "[1",
+        "[1,",
+        "[1,]",
+        "[,1]",
+        "[1 2]",
+        "{",
+        "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1",
+        "{\"a\":1,}",
+        "{a:1}",
+        "{1:2}",
+        "{\"a\" 1}",
+        "\"",
+        "\"\\\"",
+        "\"\\x\"",
+        "\"\\u12\"",
+        "\"\\u12G4\"",
+        "\"\n\"",
+        "\"\x01\"",
+        "\"\xff\"",
+        "\"\xc0\x80\"",
+        "\"\xed\xa0\x80\"",
+        "\"\xf4\x90\x80\x80\"",
+        "\"\xe2\x82\"",
+        "\"\\ud800\"",
+        "\"\\udc00\"",
+        "\"\\ud800\\u0041\"",
+        "01",
+        "1.",
+        ".1",
+        "-",
+        "+1",
+        "1e",
+        "1e+",
+        "0x1",
+        "1.2.3",
+        "nul",
+        "True",
+        "tru",
+        "NaN",
+        "Infinity",
+        "1 2",
+        "[]]",
+        "// a\n1",
+        "'a'",
+        "\xef\xbb\xbf"
+        "1",
+        "\"\t\"",
+        "[1}",
+        "{\"a\":1]",
+        "\f1",
+        "--1",
+        "1a",
+    };
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct duda_value v;
+        if (read_any(cases[i], strlen(cases[i]), &v) != -EBADMSG)
+            fail_msg("%s is taken", cases[i]);
+        assert_int_equal(flaws.n, 1);
+        struct person p;
+        assert_int_equal(read_person(cases[i], &p), -EBADMSG);
+    }
+    struct duda_value v;
+    assert_int_equal(read_any("\0", 1, &v), -EBADMSG);
+    assert_int_equal(read_any("1\0", 2, &v), -EBADMSG);
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    struct duda_value v;
+    char deep[256];
+    memset(deep, '[', 64);
+    memset(deep + 64, ']', 64);
+    const struct duda_json_limits all = {.depth = 1000}, few = {.items = 3}, small = {.size = 4};
+    assert_int_equal(duda_json_read_value(mk_str_of(deep, 128), &pool, &all, &v, &flaws), 0);
+    assert_int_equal(read_any(deep, 128, &v), -EFBIG);
+    assert_int_equal(duda_json_read_value(MK_STR("[1,2,3]"), &pool, &few, &v, &flaws), 0);
+    assert_int_equal(duda_json_read_value(MK_STR("[1,2,3,4]"), &pool, &few, &v, &flaws), -EFBIG);
+    assert_int_equal(duda_json_read_value(MK_STR("12345"), &pool, &small, &v, &flaws), -EFBIG);
+    assert_int_equal(read_any("1e400", 5, &v), -EFBIG);
+    /* What is passed over counts as well. */
+    struct person p;
+    assert_int_equal(duda_json_read(MK_STR("{\"raw\":[1,2,3]}"), &person_shape, &pool, &few, &p, &flaws),
+                     -EFBIG);
+    memmove(deep + 7, deep, 128);
+    memcpy(deep, "{\"raw\":", 7);
+    assert_int_equal(duda_json_read(mk_str_of(deep, 135), &person_shape, &pool, &all, &p, &flaws), -EFBIG);
+}
+
+static void memory_runs_out(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"name\":\"A\\n\",\"age\":\"x\",\"tags\":[\"\\t\"],\"places\":[{}]}";
+    struct person p;
+    struct duda_value v;
+    for (size_t n = 0; n < 12; n++) {
+        pool_free();
+        pool_left = n;
+        memset(&p, 0, sizeof p);
+        int e = duda_json_read(mk_str_from_c(text), &person_shape, &pool, NULL, &p, &flaws);
+        assert_true(e == -ENOMEM || e == -EINVAL);
+        pool_left = n;
+        e = duda_json_read_value(mk_str_from_c(text), &pool, NULL, &v, &flaws);
+        assert_true(e == -ENOMEM || (e == 0 && n > 8));
+    }
+}
+
+static void numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double n;
+        const char *text;
+    } cases[] = {{0.1, "0.1"},
+                 {1.0 / 3, "0.3333333333333333"},
+                 {5e-324, "4.94065645841247e-324"},
+                 {100, "100"},
+                 {DBL_MAX, "1.7976931348623157e+308"},
+                 {-2.5, "-2.5"},
+                 {(double)INFINITY, "null"},
+                 {(double)NAN, "null"},
+                 {0.30000000000000004, "0.30000000000000004"}};
+    for (size_t i = 0; i < MK_LEN(cases); i++) {
+        struct duda_value v = duda_value_number(cases[i].n);
+        assert_str(written(&v), cases[i].text);
+    }
+}
+
+static void hand_made_values(void **state)
+{
+    (void)state;
+    const struct duda_value inner[] = {duda_value_integer(-1), duda_value_none(), duda_value_c(NULL),
+                                       duda_value_text(MK_STR("\xff</script>"))};
+    const struct duda_named map[] = {{"list", duda_value_list(inner, 4)},
+                                     {"a \"b\"", duda_value_unsigned(UINT64_MAX)},
+                                     {"none", duda_value_none()},
+                                     {"empty", duda_value_structs(&person_shape, NULL, 0)}};
+    struct duda_value v = duda_value_map(map, MK_LEN(map));
+    assert_str(written(&v),
+               "{\"list\":[-1,null,null,\"\\u00ff</script>\"],\"a \\\"b\\\"\":18446744073709551615,"
+               "\"none\":null,\"empty\":[]}");
+    struct duda_value itself[1];
+    itself[0] = duda_value_list(itself, 1); /* it never ends: it is cut */
+    struct mk_buf out = mk_buf_fixed(room, sizeof room);
+    duda_json_write(&out, itself);
+    assert_int_equal(out.len, 2 * DUDA_JSON_DEPTH_MAX + 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(there_and_back, pool_stop),
+        cmocka_unit_test_teardown(defaults_and_nulls, pool_stop),
+        cmocka_unit_test_teardown(flaws_have_places, pool_stop),
+        cmocka_unit_test_teardown(there_are_only_so_many_flaws, pool_stop),
+        cmocka_unit_test_teardown(rules_of_the_whole, pool_stop),
+        cmocka_unit_test_teardown(good_texts, pool_stop),
+        cmocka_unit_test_teardown(bad_texts, pool_stop),
+        cmocka_unit_test_teardown(limits, pool_stop),
+        cmocka_unit_test_teardown(memory_runs_out, pool_stop),
+        cmocka_unit_test_teardown(numbers, pool_stop),
+        cmocka_unit_test_teardown(hand_made_values, pool_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
