@@ -33,6 +33,7 @@ full    libjansson-dev   pkg-config jansson
 full    libqrencode-dev  pkg-config libqrencode
 full    liblmdb-dev      pkg-config lmdb
 full    libhiredis-dev   pkg-config hiredis
+full    libsqlite3-dev   pkg-config sqlite3
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a kind of database brings, so that duda/sql.h works over it. Not for services. */
+#ifndef DUDA_SQL_BACKEND_H
+#define DUDA_SQL_BACKEND_H
+
+#include <duda/sql.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Rows that are being gathered, in any thread. Zero it, and set max. */
+struct duda_sql_rows {
+    struct duda_sql_value *cells;
+    size_t n, cap, n_columns;
+    struct mk_buf text; /**< of the cells, and of the names of columns ahead of them */
+    size_t max;         /**< bytes of all */
+    int64_t changed;
+    int error;         /**< the first of what went wrong; -EMSGSIZE, -ENOMEM, or the backend's */
+    char problem[300]; /**< in words, unless it is empty */
+};
+
+/** Begins with the names of columns: as many calls as columns, before any value. */
+MK_API void duda_sql_rows_column(struct duda_sql_rows *r, mk_str name);
+/** The next value. */
+MK_API void duda_sql_rows_add(struct duda_sql_rows *r, const struct duda_sql_value *value);
+/** Remembers an error. */
+MK_API void duda_sql_rows_fail(struct duda_sql_rows *r, int error, const char *what, mk_str name,
+                               const char *why);
+/** Forgets all, for the next statement. */
+MK_API void duda_sql_rows_clear(struct duda_sql_rows *r);
+/** Copies all into the memory of the handler. The error, or 0. */
+MK_API int duda_sql_rows_give(struct duda_sql_rows *r, struct duda *d, struct duda_sql_result *result);
+/** Gives the memory back. */
+MK_API void duda_sql_rows_free(struct duda_sql_rows *r);
+
+/** The functions of a kind. They wait as those of sql.h do. */
+struct duda_sql_ops {
+    /** Runs a statement: in this session, or, if that is NULL, in any. */
+    int (*run)(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+               mk_str text, const struct duda_sql_value *parameters, size_t n);
+    /** Takes a session, in which a transaction has begun. */
+    int (*begin)(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session);
+    /** Gives it back. Unless `over`, the transaction is to be rolled back. Must not wait. */
+    void (*end)(struct duda_sql *db, void *session, bool over);
+};
+
+/** The beginning of a backend's own struct. */
+struct duda_sql {
+    const struct duda_sql_ops *ops;
+    mk_str name;
+    struct duda_sql *next; /**< of the worker */
+};
+
+/** In worker_start of a backend, which needs "duda-sql": makes it known. 0, or -EEXIST: the name is taken. */
+MK_API int duda_sql_add(struct mk_worker *w, struct duda_sql *db);
+
+/** A step of a database's history. */
+struct duda_sql_migration {
+    struct duda_sql_migration *next;
+    uint32_t number;
+    mk_str name, text; /**< of the file; a NUL follows both */
+};
+/** Reads the files of a folder, NUMBER-NAME.sql, in the order of their numbers; mistakes are reported at
+ * `key`. NULL: there are none, or mistakes. */
+MK_API struct duda_sql_migration *duda_sql_migrations_read(struct mk_config *c, const void *section,
+                                                           const char *key, mk_str folder);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Statements run in threads, one for each session. A handler that does not wait any more leaves its statement
+ * behind: it is interrupted, and the session is free when it has returned. */
+#include "base.h"
+
+#include <duda/wait.h>
+#include <errno.h>
+#include <monkey/mem.h>
+
+/* A copy of what a handler wants: the handler may be gone before the thread has begun. */
+struct sqlite_job {
+    struct duda *d; /* NULL: it does not wait any more */
+    bool is_over;
+    mk_str text;
+    size_t n;
+    struct duda_sql_value *values;
+    char room[];
+};
+
+/* ---- Sessions ---- */
+
+static void release(struct sqlite_seat *seat)
+{
+    struct sqlite_base *b = seat->base;
+    struct sqlite_waiter *w = b->waiting;
+    if (w) {
+        b->waiting = w->next;
+        if (!b->waiting)
+            b->last = &b->waiting;
+        b->n_waiting--;
+        w->seat = seat;
+        duda_wake(w->d);
+        return;
+    }
+    seat->next = b->free;
+    b->free = seat;
+}
+
+static void stop_waiting(struct sqlite_base *b, struct sqlite_waiter *w)
+{
+    struct sqlite_waiter **at = &b->waiting;
+    if (w->seat) {
+        release(w->seat);
+        return;
+    }
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    if (b->last == &w->next)
+        b->last = at;
+    b->n_waiting--;
+}
+
+static int take(struct duda *d, struct sqlite_base *b, struct sqlite_seat **out)
+{
+    struct sqlite_waiter w = {.d = d};
+    int e = 0;
+    *out = b->free;
+    if (*out) {
+        b->free = (*out)->next;
+        return 0;
+    }
+    if (b->n_waiting >= b->settings->waiting_max)
+        return -EBUSY;
+    *b->last = &w;
+    b->last = &w.next;
+    b->n_waiting++;
+    while (!w.seat && !e)
+        e = duda_suspend(d);
+    if (e)
+        stop_waiting(b, &w);
+    *out = w.seat;
+    return e;
+}
+
+/* ---- Statements ---- */
+
+static struct sqlite_job *copy_job(mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    size_t room = n * sizeof *values + text.len + 1;
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_add_overflow(room, values[i].text.len, &room))
+            return NULL;
+    struct sqlite_job *job = mk_mem_zalloc(1, sizeof *job + room + _Alignof(struct duda_sql_value));
+    if (!job)
+        return NULL;
+    size_t skew = (size_t)((uintptr_t)job->room % _Alignof(struct duda_sql_value));
+    job->values = (void *)(job->room + (skew ? _Alignof(struct duda_sql_value) - skew : 0));
+    job->n = n;
+    char *at = (char *)(job->values + n);
+    memcpy(at, text.p, text.len);
+    job->text = mk_str_of(at, text.len);
+    at += text.len + 1;
+    for (size_t i = 0; i < n; i++) {
+        job->values[i] = values[i];
+        if (!values[i].text.p)
+            continue;
+        memcpy(at, values[i].text.p, values[i].text.len);
+        job->values[i].text.p = at;
+        at += values[i].text.len;
+    }
+    return job;
+}
+
+static void work(void *ctx)
+{
+    struct sqlite_seat *seat = ctx;
+    sqlite_session_run(&seat->session, seat->job->text, seat->job->values, seat->job->n);
+}
+
+static void end_transaction(struct sqlite_seat *seat);
+
+static void report(struct sqlite_base *b, const struct sqlite_seat *seat)
+{
+    bool is_down = !seat->session.handle;
+    if (is_down && !b->is_reported)
+        mk_worker_log(b->worker, MK_LOG_ERROR, "%s: %s", b->settings->file.p, seat->session.rows.problem);
+    b->is_reported = is_down;
+}
+
+static void done(void *ctx)
+{
+    struct sqlite_seat *seat = ctx;
+    struct sqlite_job *job = seat->job;
+    seat->job = NULL;
+    atomic_store(&seat->session.is_cancelled, false);
+    report(seat->base, seat);
+    if (job->d) {
+        job->is_over = true;
+        duda_wake(job->d);
+        return;
+    }
+    mk_mem_free(job);
+    if (seat->ends)
+        end_transaction(seat);
+    else if (!seat->in_transaction)
+        release(seat);
+}
+
+static int start(struct sqlite_seat *seat, struct sqlite_job *job)
+{
+    seat->job = job;
+    int e = job ? mk_threads_run(seat->base->threads, work, done, seat) : -ENOMEM;
+    if (e) {
+        seat->job = NULL;
+        mk_mem_free(job);
+    }
+    return e;
+}
+
+/* The lock of a transaction that was given up is in the way of all others: it goes now, not with the next
+ * statement. */
+static void end_transaction(struct sqlite_seat *seat)
+{
+    seat->ends = seat->in_transaction = false;
+    seat->session.must_roll_back = true;
+    if (start(seat, copy_job(MK_STR(""), NULL, 0)))
+        release(seat);
+}
+
+/* When it returns, a thread may still run the statement: then seat->job is set. */
+static int run_in(struct duda *d, struct sqlite_seat *seat, struct duda_sql_result *result, mk_str text,
+                  const struct duda_sql_value *values, size_t n)
+{
+    struct sqlite_job *job = copy_job(text, values, n);
+    if (job)
+        job->d = d;
+    int e = start(seat, job);
+    if (e)
+        return e;
+    while (!job->is_over && !e)
+        e = duda_suspend(d);
+    if (!job->is_over) {
+        job->d = NULL;
+        atomic_store(&seat->session.is_cancelled, true);
+        return e;
+    }
+    mk_mem_free(job);
+    e = duda_sql_rows_give(&seat->session.rows, d, result);
+    duda_sql_rows_free(&seat->session.rows);
+    return e;
+}
+
+static int run(struct duda *d, struct duda_sql *db, void *session, struct duda_sql_result *result,
+               mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    struct sqlite_seat *seat = session;
+    int e = seat ? 0 : take(d, (struct sqlite_base *)db, &seat);
+    if (e)
+        return e;
+    e = run_in(d, seat, result, text, values, n);
+    if (!session && !seat->job) /* else done() does it */
+        release(seat);
+    return e;
+}
+
+static int begin(struct duda *d, struct duda_sql *db, struct duda_sql_result *result, void **session)
+{
+    struct sqlite_seat *seat;
+    int e = take(d, (struct sqlite_base *)db, &seat);
+    if (e)
+        return e;
+    seat->in_transaction = true;
+    e = run_in(d, seat, result, MK_STR("BEGIN IMMEDIATE"), NULL, 0);
+    if (!e) {
+        *session = seat;
+        return 0;
+    }
+    seat->ends = true;
+    if (!seat->job)
+        end_transaction(seat);
+    return e;
+}
+
+static void end(struct duda_sql *db, void *session, bool over)
+{
+    struct sqlite_seat *seat = session;
+    (void)db;
+    if (seat->job) {
+        seat->ends = true;
+    } else if (over) {
+        seat->in_transaction = false;
+        release(seat);
+    } else {
+        end_transaction(seat);
+    }
+}
+
+static const struct duda_sql_ops ops = {run, begin, end};
+
+int sqlite_base_open(struct sqlite_base *b, struct mk_worker *w, const struct sqlite_settings *settings)
+{
+    b->sql = (struct duda_sql){.ops = &ops, .name = settings->name};
+    b->settings = settings;
+    b->worker = w;
+    b->last = &b->waiting;
+    b->threads = mk_threads_new(w, settings->threads, settings->threads);
+    b->seats = mk_mem_zalloc(settings->threads, sizeof *b->seats);
+    if (!b->threads || !b->seats)
+        return -ENOMEM;
+    for (unsigned i = 0; i < settings->threads; i++) {
+        b->seats[i].base = b;
+        b->seats[i].session.settings = settings;
+        release(&b->seats[i]);
+    }
+    return 0;
+}
+
+void sqlite_base_close(struct sqlite_base *b)
+{
+    for (unsigned i = 0; b->seats && i < b->settings->threads; i++)
+        atomic_store(&b->seats[i].session.is_cancelled, true);
+    mk_threads_free(b->threads);
+    for (unsigned i = 0; b->seats && i < b->settings->threads; i++) {
+        sqlite_session_close(&b->seats[i].session);
+        duda_sql_rows_free(&b->seats[i].session.rows);
+    }
+    mk_mem_free(b->seats);
+}

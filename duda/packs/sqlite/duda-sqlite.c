@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [SQLITE] sections, and a database for each of them in every worker. */
+#include <duda/sql_backend.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+#include <sys/stat.h>
+
+#include "base.h"
+
+#define AT(member) MK_CONF_AT(struct sqlite_settings, member)
+
+MK_PLUGIN_DECLARE(duda_sqlite);
+
+enum { BASES_MAX = 16 };
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Name",
+     .type = MK_CONF_TEXT,
+     AT(name),
+     .def = "main",
+     .min = 1,
+     .max = 63,
+     .help = "What services call it, if there are several."},
+    {.name = "File",
+     .type = MK_CONF_TEXT,
+     AT(file),
+     .max = 4000,
+     .help = "The database, in a folder that the workers may write to: SQLite needs files beside it."},
+    {.name = "Migrations",
+     .type = MK_CONF_TEXT,
+     AT(migrations_folder),
+     .max = 4000,
+     .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+    {.name = "Threads",
+     .type = MK_CONF_NUM,
+     AT(threads),
+     .def = "4",
+     .min = 1,
+     .max = 64,
+     .help = "How many statements a worker runs at a time."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "5s",
+     .min = 10,
+     .max = 3600000,
+     .help = "For a statement, and for a lock of the file."},
+    {.name = "MaxWaiting",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "1000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many handlers of a worker may wait for a thread. More are refused."},
+    {.name = "MaxResult",
+     .type = MK_CONF_SIZE,
+     AT(result_max),
+     .def = "16M",
+     .min = 1024,
+     .max = (uint64_t)1 << 30,
+     .help = "How much text a result may have."},
+    {.name = "Durable",
+     .type = MK_CONF_BOOL,
+     AT(durable),
+     .def = "on",
+     .help = "Wait for the disk at every commit. With `off` a crash of the system may lose the last ones."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "SQLITE",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .repeatable = true,
+    .help = "A database of SQLite for services of Duda.",
+    .size = sizeof(struct sqlite_settings),
+    .scope = MK_CONF_SERVER,
+};
+
+struct bases {
+    const struct sqlite_settings *v[BASES_MAX];
+    size_t n;
+};
+
+static mk_str folder_of(struct mk_config *config, mk_str file)
+{
+    size_t slash = mk_str_find_last(file, '/');
+    return mk_config_copy(config, slash == MK_STR_NONE ? MK_STR(".") : mk_str_first(file, slash ? slash : 1));
+}
+
+static void add(struct mk_config *config, struct bases *all, struct sqlite_settings *s)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (mk_str_eq(all->v[i]->name, s->name)) {
+            mk_config_error(config, s, "Name", "there are two [SQLITE] `%.*s`", MK_STR_ARG(s->name));
+            return;
+        }
+    if (all->n == MK_LEN(all->v)) {
+        mk_config_error(config, s, NULL, "more than %zu [SQLITE]", MK_LEN(all->v));
+        return;
+    }
+    if (!s->file.len) {
+        mk_config_error(config, s, NULL, "[SQLITE] has no File");
+        return;
+    }
+    s->file = mk_config_path(config, s, s->file);
+    mk_str folder = s->file.p ? folder_of(config, s->file) : MK_ABSENT;
+    if (!folder.p)
+        return; /* reported */
+    mk_config_allow_writing(config, folder);
+    if (s->migrations_folder.len) {
+        s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
+        s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
+    }
+    all->v[all->n++] = s;
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    struct bases *all = mk_config_alloc(config, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    for (struct sqlite_settings *s = NULL; (s = mk_config_section(config, &table, s));)
+        add(config, all, s);
+    if (!all->n)
+        mk_config_warn(config, NULL, NULL, "duda-sqlite is loaded, but there is no [SQLITE] with a File");
+    *data = all;
+    return 0;
+}
+
+static int master_start(struct mk_config *config, void *data)
+{
+    const struct bases *all = data;
+    for (size_t i = 0; i < all->n; i++) {
+        struct stat st;
+        mk_str folder = folder_of(config, all->v[i]->file);
+        if (folder.p && (stat(folder.p, &st) < 0 || !S_ISDIR(st.st_mode))) {
+            mk_config_error(config, all->v[i], "File", "there is no folder %s", folder.p);
+            mk_config_hint(config, "create it for the user of the workers");
+            return -ENOENT;
+        }
+    }
+    return 0;
+}
+
+/* ---- In a worker ---- */
+
+struct in_worker {
+    size_t n;
+    struct sqlite_base v[BASES_MAX];
+};
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    struct in_worker *mine = mk_worker_data(w, &MK_PLUGIN_OF(duda_sqlite));
+    (void)data;
+    for (size_t i = 0; mine && i < mine->n; i++)
+        sqlite_base_close(&mine->v[i]);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sqlite), NULL);
+    mk_mem_free(mine);
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    const struct bases *all = data;
+    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
+    int e = mine ? 0 : -ENOMEM;
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_sqlite), mine);
+    while (!e && mine->n < all->n) {
+        struct sqlite_base *b = &mine->v[mine->n];
+        e = sqlite_base_open(b, w, all->v[mine->n++]);
+        e = e ? e : duda_sql_add(w, &b->sql);
+        if (e == -EEXIST)
+            mk_worker_log(w, MK_LOG_ERROR, "[SQLITE] %.*s: another database has this Name, too",
+                          MK_STR_ARG(b->sql.name));
+    }
+    if (e)
+        worker_stop(w, data);
+    return e;
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const char *const needs[] = {"duda", "duda-sql", NULL};
+
+MK_PLUGIN(duda_sqlite) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda-sqlite",
+    .version = MK_VERSION,
+    .help = "Databases of SQLite for services of Duda.",
+    .sections = sections,
+    .load = load,
+    .master_start = master_start,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .needs = needs,
+};

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "session.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "upgrade.h"
+
+enum { STEPS_BETWEEN_LOOKS = 4000 };
+
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+static int error_of(int rc, int extended)
+{
+    if (extended == SQLITE_BUSY_SNAPSHOT)
+        return -ESTALE;
+    switch (rc) {
+    case SQLITE_CONSTRAINT:
+        return -EEXIST;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_INTERRUPT:
+        return -ETIMEDOUT;
+    case SQLITE_TOOBIG:
+        return -EMSGSIZE;
+    case SQLITE_IOERR:
+    case SQLITE_CANTOPEN:
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+        return -EIO;
+    default:
+        return -EREMOTEIO;
+    }
+}
+
+static void fail_with(struct sqlite_session *s, int error, const char *why)
+{
+    duda_sql_rows_fail(&s->rows, error, "SQLITE", s->settings->name, why);
+}
+
+static void fail(struct sqlite_session *s, int rc)
+{
+    int extended = s->handle ? sqlite3_extended_errcode(s->handle) : rc;
+    fail_with(s, error_of(rc & 0xff, extended), s->handle ? sqlite3_errmsg(s->handle) : sqlite3_errstr(rc));
+}
+
+/* ---- Its life ---- */
+
+static int look(void *ctx)
+{
+    const struct sqlite_session *s = ctx;
+    return atomic_load_explicit(&s->is_cancelled, memory_order_relaxed) || now_ms() >= s->due_ms;
+}
+
+static int set_up(struct sqlite_session *s)
+{
+    static const char always[] = "PRAGMA journal_mode=WAL; PRAGMA foreign_keys=ON; PRAGMA temp_store=MEMORY; "
+                                 "PRAGMA trusted_schema=OFF;";
+    int rc = sqlite3_busy_timeout(s->handle, (int)s->settings->timeout_ms);
+    sqlite3_extended_result_codes(s->handle, 1);
+    sqlite3_db_config(s->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, look, s);
+    rc = rc ? rc : sqlite3_exec(s->handle, always, NULL, NULL, NULL);
+    return rc ? rc
+              : sqlite3_exec(s->handle,
+                             s->settings->durable ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL",
+                             NULL, NULL, NULL);
+}
+
+static bool open_it(struct sqlite_session *s)
+{
+    const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW;
+    char why[240] = "";
+    int rc = sqlite3_open_v2(s->settings->file.p, &s->handle, flags, NULL);
+    rc = rc ? rc : set_up(s);
+    rc = rc ? rc : sqlite_upgrade(s->handle, s->settings->migrations, why, sizeof why);
+    if (!rc)
+        return true;
+    if (why[0])
+        fail_with(s, error_of(rc & 0xff, rc), why);
+    else
+        fail(s, rc);
+    sqlite_session_close(s);
+    return false;
+}
+
+void sqlite_session_close(struct sqlite_session *s)
+{
+    for (size_t i = 0; i < SQLITE_STATEMENTS_KEPT; i++)
+        sqlite3_finalize(s->kept[i].stmt);
+    memset(s->kept, 0, sizeof s->kept);
+    sqlite3_close_v2(s->handle);
+    s->handle = NULL;
+}
+
+/* ---- A statement ---- */
+
+static struct sqlite_kept *find_kept(struct sqlite_session *s, mk_str text)
+{
+    struct sqlite_kept *oldest = &s->kept[0];
+    for (size_t i = 0; i < SQLITE_STATEMENTS_KEPT; i++) {
+        struct sqlite_kept *k = &s->kept[i];
+        if (k->stmt && mk_str_eq(mk_str_from_c(sqlite3_sql(k->stmt)), text))
+            return k;
+        if (k->used < oldest->used)
+            oldest = k;
+    }
+    sqlite3_finalize(oldest->stmt);
+    *oldest = (struct sqlite_kept){NULL, 0};
+    return oldest;
+}
+
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " \t\r\n;")] == 0;
+}
+
+static sqlite3_stmt *prepare(struct sqlite_session *s, mk_str text)
+{
+    struct sqlite_kept *k = find_kept(s, text);
+    const char *rest = "";
+    if (!k->stmt) {
+        int rc = sqlite3_prepare_v3(s->handle, text.p, (int)text.len + 1, SQLITE_PREPARE_PERSISTENT, &k->stmt,
+                                    &rest);
+        if (rc) {
+            fail(s, rc);
+            return NULL;
+        }
+        if (!k->stmt || !is_blank(rest)) {
+            fail_with(s, -EINVAL, "expected one statement");
+            sqlite3_finalize(k->stmt);
+            k->stmt = NULL;
+            return NULL;
+        }
+    }
+    k->used = ++s->n_used;
+    return k->stmt;
+}
+
+static int bind_one(sqlite3_stmt *stmt, int at, const struct duda_sql_value *v)
+{
+    switch (v->type) {
+    case DUDA_SQL_INTEGER:
+        return sqlite3_bind_int64(stmt, at, v->number);
+    case DUDA_SQL_REAL:
+        return sqlite3_bind_double(stmt, at, v->real);
+    case DUDA_SQL_TEXT:
+        return sqlite3_bind_text64(stmt, at, v->text.p, v->text.len, SQLITE_STATIC, SQLITE_UTF8);
+    case DUDA_SQL_BLOB:
+        return sqlite3_bind_blob64(stmt, at, v->text.p, v->text.len, SQLITE_STATIC);
+    case DUDA_SQL_NULL:
+    default:
+        return sqlite3_bind_null(stmt, at);
+    }
+}
+
+/* `$2` is the second value, wherever it is. */
+static bool bind_all(struct sqlite_session *s, sqlite3_stmt *stmt, const struct duda_sql_value *values,
+                     size_t n)
+{
+    size_t most = 0;
+    for (int i = 1; i <= sqlite3_bind_parameter_count(stmt); i++) {
+        const char *name = sqlite3_bind_parameter_name(stmt, i);
+        uint64_t number = 0;
+        if (!name || name[0] != '$' || !mk_num_parse(mk_str_from_c(name + 1), &number) || !number ||
+            number > n) {
+            fail_with(s, -EINVAL, "the parameters are not `$1` to the last one that is given");
+            return false;
+        }
+        most = number > most ? number : most;
+        int rc = bind_one(stmt, i, &values[number - 1]);
+        if (rc) {
+            fail(s, rc);
+            return false;
+        }
+    }
+    if (most < n)
+        fail_with(s, -EINVAL, "the statement has fewer parameters than are given");
+    return most == n;
+}
+
+static struct duda_sql_value value_at(sqlite3_stmt *stmt, int i)
+{
+    const void *bytes;
+    switch (sqlite3_column_type(stmt, i)) {
+    case SQLITE_INTEGER:
+        return duda_sql_integer(sqlite3_column_int64(stmt, i));
+    case SQLITE_FLOAT:
+        return duda_sql_real(sqlite3_column_double(stmt, i));
+    case SQLITE_TEXT:
+        bytes = sqlite3_column_text(stmt, i);
+        return duda_sql_text(mk_str_of(bytes ? bytes : "", (size_t)sqlite3_column_bytes(stmt, i)));
+    case SQLITE_BLOB:
+        bytes = sqlite3_column_blob(stmt, i);
+        return duda_sql_blob(mk_str_of(bytes ? bytes : "", (size_t)sqlite3_column_bytes(stmt, i)));
+    default:
+        return duda_sql_null();
+    }
+}
+
+static void step_all(struct sqlite_session *s, sqlite3_stmt *stmt)
+{
+    int n = sqlite3_column_count(stmt), rc = SQLITE_ROW;
+    int64_t before = sqlite3_total_changes64(s->handle);
+    for (int i = 0; i < n; i++)
+        duda_sql_rows_column(&s->rows, mk_str_from_c(sqlite3_column_name(stmt, i)));
+    while (!s->rows.error && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+        for (int i = 0; i < n; i++) {
+            struct duda_sql_value value = value_at(stmt, i);
+            duda_sql_rows_add(&s->rows, &value);
+        }
+    if (!s->rows.error && rc != SQLITE_DONE)
+        fail(s, rc);
+    s->rows.changed = sqlite3_total_changes64(s->handle) - before;
+    if (s->rows.error == -EMSGSIZE && !s->rows.problem[0])
+        fail_with(s, -EMSGSIZE, "the result is longer than MaxResult");
+}
+
+void sqlite_session_run(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    s->due_ms = now_ms() + s->settings->timeout_ms;
+    s->rows.max = s->settings->result_max;
+    duda_sql_rows_clear(&s->rows);
+    if (!s->handle && !open_it(s))
+        return;
+    if (s->must_roll_back && !sqlite3_get_autocommit(s->handle)) {
+        sqlite3_progress_handler(s->handle, 0, NULL, NULL);
+        sqlite3_exec(s->handle, "ROLLBACK", NULL, NULL, NULL);
+        sqlite3_progress_handler(s->handle, STEPS_BETWEEN_LOOKS, look, s);
+    }
+    s->must_roll_back = false;
+    sqlite3_stmt *stmt = text.len ? prepare(s, text) : NULL;
+    if (!stmt)
+        return;
+    if (bind_all(s, stmt, values, n))
+        step_all(s, stmt);
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One connection to a file of SQLite, used by one thread at a time. It knows nothing of workers and handlers.
+ */
+#ifndef DUDA_SQLITE_SESSION_H
+#define DUDA_SQLITE_SESSION_H
+
+#include <duda/sql_backend.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+
+enum { SQLITE_STATEMENTS_KEPT = 32 };
+
+struct sqlite_settings {
+    mk_str name, file, migrations_folder;
+    const struct duda_sql_migration *migrations;
+    unsigned threads, waiting_max;
+    uint32_t timeout_ms;
+    uint64_t result_max;
+    bool durable;
+};
+
+struct sqlite_kept {
+    sqlite3_stmt *stmt; /* SQLite keeps its text */
+    uint64_t used;
+};
+
+struct sqlite_session {
+    const struct sqlite_settings *settings;
+    sqlite3 *handle; /* NULL: not open yet */
+    struct sqlite_kept kept[SQLITE_STATEMENTS_KEPT];
+    uint64_t n_used, due_ms;
+    atomic_bool is_cancelled; /* from the loop: stop what runs */
+    bool must_roll_back;      /* ahead of what comes next */
+    struct duda_sql_rows rows;
+};
+
+/* Runs a statement; all that comes of it is in s->rows. An empty text only rolls back. Blocks. */
+void sqlite_session_run(struct sqlite_session *s, mk_str text, const struct duda_sql_value *values, size_t n);
+void sqlite_session_close(struct sqlite_session *s);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Brings a file up to date. */
+#ifndef DUDA_SQLITE_UPGRADE_H
+#define DUDA_SQLITE_UPGRADE_H
+
+#include <duda/sql_backend.h>
+#include <sqlite3.h>
+
+/* Runs the migrations that the database does not have, all in one transaction. SQLite's result; `why` then
+ * says which one failed. */
+int sqlite_upgrade(sqlite3 *handle, const struct duda_sql_migration *all, char *why, size_t size);
+
+#endif

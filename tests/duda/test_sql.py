@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package sql: the same service and the same tests over SQLite and PostgreSQL; then what only one of them has."""
+import concurrent.futures
+import json
+import os
+import shutil
+import urllib.parse
+
+import pytest
+
+import postgres_server
+import services
+from proc import wait_until
+
+SOURCE = r"""
+#define DUDA_PACKAGES "duda-sql",
+#include <duda.h>
+#include <duda/sql.h>
+#include <errno.h>
+
+static int tell(struct duda *d, int e, const struct duda_sql_result *result)
+{
+    if (e == -ECANCELED)
+        return e;
+    if (e)
+        return duda_printf(d, "%d %.*s", -e, MK_STR_ARG(result->problem));
+    struct mk_buf json = mk_buf_growing(1 << 24);
+    duda_sql_json(&json, result);
+    duda_say(d, mk_buf_str(&json));
+    mk_buf_free(&json);
+    return duda_printf(d, " %lld", (long long)result->changed);
+}
+
+/* /run?sql=TEXT&a=VALUE&b=VALUE */
+static int run(struct duda *d)
+{
+    struct duda_sql_result result;
+    const struct duda_sql_value all[] = {duda_sql_text(duda_query(d, "a")), duda_sql_text(duda_query(d, "b"))};
+    size_t n = (size_t)(all[0].text.p != NULL) + (all[1].text.p != NULL);
+    return tell(d, duda_sql_do(d, duda_sql_find(d, NULL), &result, duda_query_or(d, "sql", ""), all, n), &result);
+}
+
+static int types(struct duda *d)
+{
+    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_result result;
+    int e = duda_sql(d, db, &result, "DELETE FROM kinds");
+    e = e ? e
+          : duda_sql(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)",
+                     duda_sql_integer(INT64_MIN), duda_sql_real(0.1), duda_sql_text(MK_STR("a\"\\\n\xc3\xa9")),
+                     duda_sql_blob(MK_STR("\0\xff'")));
+    e = e ? e
+          : duda_sql(d, db, &result, "INSERT INTO kinds (i, r, t, b) VALUES ($1, $2, $3, $4)", duda_sql_null(),
+                     duda_sql_null(), duda_sql_text(MK_STR("")), duda_sql_blob(MK_STR("")));
+    e = e ? e : duda_sql(d, db, &result, "SELECT i, r, t, b FROM kinds ORDER BY t DESC");
+    return tell(d, e, &result);
+}
+
+/* Moves one; `how` is commit, rollback, leave (without an end) or fail. */
+static int move(struct duda *d)
+{
+    struct duda_sql *db = duda_sql_find(d, NULL);
+    struct duda_sql_result result = {0};
+    mk_str how = duda_query(d, "how");
+    int e = duda_sql_begin(d, db);
+    if (!e && duda_sql_begin(d, db) != -EALREADY)
+        return 500;
+    e = e ? e : duda_sql(d, db, &result, "UPDATE accounts SET n = n - 1 WHERE id = 1");
+    e = e ? e : duda_sql(d, db, &result, "UPDATE accounts SET n = n + 1 WHERE id = 2");
+    if (!e && mk_str_eq(how, MK_STR("fail")))
+        e = duda_sql(d, db, &result, "INSERT INTO accounts (id, n) VALUES (1, 0)");
+    if (e || mk_str_eq(how, MK_STR("leave")))
+        return tell(d, e, &result);
+    e = mk_str_eq(how, MK_STR("commit")) ? duda_sql_commit(d, db) : duda_sql_rollback(d, db);
+    if (!e && duda_sql_commit(d, db) != -EINVAL)
+        return 500;
+    return tell(d, e, &result);
+}
+
+DUDA_SERVICE(asks,
+    DUDA_GET("/run", run, "Any statement."),
+    DUDA_GET("/types", types, "Values of all types."),
+    DUDA_GET("/move", move, "A transaction."));
+"""
+FIRST = """CREATE TABLE accounts (id INTEGER PRIMARY KEY, n INTEGER NOT NULL CHECK (n >= 0));
+INSERT INTO accounts (id, n) VALUES (1, 1000000), (2, 0);
+CREATE TABLE goods (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+"""
+BYTES = {"sqlite": "BLOB", "postgres": "BYTEA"}
+INTEGER = {"sqlite": "INTEGER", "postgres": "BIGINT"}
+REAL = {"sqlite": "REAL", "postgres": "DOUBLE PRECISION"}
+SLOW = {"sqlite": "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
+        "postgres": "SELECT pg_sleep(3600)"}
+HAS = {"sqlite": services.has("sqlite"), "postgres": services.has("postgres") and bool(postgres_server.BIN)}
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    server = postgres_server.Postgres()
+    yield server
+    server.stop()
+
+
+def write_migrations(folder, backend, n=2):
+    folder.mkdir()
+    (folder / "0001-first.sql").write_text(FIRST)
+    (folder / "0002-kinds.sql").write_text(
+        f"CREATE TABLE kinds (i {INTEGER[backend]}, r {REAL[backend]}, t TEXT, b {BYTES[backend]});\n")
+    (folder / "notes.txt").write_text("no migration")
+    if n > 2:
+        (folder / "0003-more.sql").write_text("INSERT INTO goods (id, name) VALUES (1, 'tea');\n")
+
+
+def section(backend, request, keys=""):
+    if backend == "sqlite":
+        return f"[SQLITE]\n    File data/shop.db\n    Migrations migrations\n{keys}"
+    return f"[POSTGRES]\n    Server {request.getfixturevalue('cluster').database()}\n    Migrations migrations\n{keys}"
+
+
+def start(monkey, site, backend, request, keys="", workers=2, top=None):
+    folder = site.path.parent
+    (folder / "data").mkdir(exist_ok=True)
+    if not (folder / "migrations").exists():
+        write_migrations(folder / "migrations", backend)
+    service = services.build(folder, "asks", SOURCE, packages=["sql"])
+    return monkey(plugins=[f"duda-{backend}", service], top=top or section(backend, request, keys), workers=workers)
+
+
+PREPARED = {}
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def backend(request):
+    if not HAS[request.param]:
+        pytest.skip(f"this build has no {request.param}, or its server is not there")
+    return request.param
+
+
+@pytest.fixture
+def server(lasting, backend, request):
+    prepare = PREPARED.setdefault(backend, lambda monkey, site: start(monkey, site, backend, request))
+    return lasting(prepare)
+
+
+def run(server, sql, *values):
+    parameters = {"sql": sql} | dict(zip("ab", values))
+    text = server.get("/run?" + urllib.parse.urlencode(parameters)).text
+    return text if text[:1].isdigit() else json.loads(text.rpartition(" ")[0])
+
+
+def test_rows(server):
+    assert run(server, "SELECT id, n FROM accounts WHERE id = 2") == [{"id": 2, "n": 0}]
+    assert run(server, "SELECT id FROM accounts WHERE id = 99") == []
+    assert run(server, "INSERT INTO goods (id, name) VALUES (10, $1)", "tea") == []
+    assert run(server, "SELECT name FROM goods WHERE id = 10") == [{"name": "tea"}]
+    assert server.get("/run?sql=UPDATE+accounts+SET+n+%3D+n").text == "[] 2"
+    assert server.get("/run?sql=DELETE+FROM+goods+WHERE+id+%3D+10").text == "[] 1"
+
+
+def test_types(server):
+    first, second = json.loads(server.get("/types").text.rpartition(" ")[0])
+    assert first == {"i": -(1 << 63), "r": 0.1, "t": 'a"\\\né', "b": "AP8n"}
+    assert second == {"i": None, "r": None, "t": "", "b": ""}
+
+
+@pytest.mark.parametrize("value", ["'; DROP TABLE accounts; --", "1 OR 1=1", "$2", "\\'", "é'\""])
+def test_values_are_never_sql(server, value):
+    assert run(server, "SELECT id FROM goods WHERE name = $1", value) == []
+    assert run(server, "SELECT CAST($1 AS TEXT) AS v", value) == [{"v": value}]
+    assert len(run(server, "SELECT id FROM accounts")) == 2
+
+
+def test_errors_say_what_happened(server, backend):
+    title = f"[{backend.upper()}] main: "
+    assert run(server, "SELECT nonsense FROM accounts").startswith("121 " + title)
+    assert "nonsense" in run(server, "SELECT nonsense FROM accounts")
+    assert run(server, "SELEC 1").startswith("121 ")
+    assert run(server, "SELECT 1; SELECT 2")[:3] in ("22 ", "121")
+    assert run(server, "SELECT $1", "a", "b")[:3] in ("22 ", "121")
+    assert run(server, "INSERT INTO accounts (id, n) VALUES (1, 5)").startswith("17 " + title)
+    assert run(server, "UPDATE accounts SET n = -1 WHERE id = 2").startswith("17 " + title)
+    assert run(server, "SELECT 1 AS one") == [{"one": 1}]
+
+
+def balance(server):
+    return [row["n"] for row in run(server, "SELECT n FROM accounts ORDER BY id")]
+
+
+def test_transactions(server):
+    one, two = balance(server)
+    assert server.get("/move?how=commit").status == 200
+    assert balance(server) == [one - 1, two + 1]
+    for how in ("rollback", "leave", "fail"):
+        assert server.get(f"/move?how={how}").status == 200
+        assert balance(server) == [one - 1, two + 1]
+
+
+def test_transactions_of_many_handlers(server):
+    one, two = balance(server)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda i: server.get(f"/move?how={('commit', 'leave')[i % 2]}").text, range(60)))
+    done = sum(answer.startswith("[]") for answer in answers[::2])
+    assert done == 30, answers
+    assert balance(server) == [one - 30, two + 30]
+
+
+# ---- What goes wrong ----
+
+def test_slow_statements_and_large_results(monkey, site, backend, request):
+    server = start(monkey, site, backend, request, "    Timeout 300ms\n    MaxResult 100K\n", workers=1)
+    assert run(server, "SELECT 1 AS one") == [{"one": 1}]
+    assert run(server, SLOW[backend]).startswith("110 ")
+    large = {"sqlite": "SELECT hex(zeroblob(60000)) AS x", "postgres": "SELECT repeat('x', 120000) AS x"}[backend]
+    assert run(server, large).startswith("90 ")
+    wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "the database answers")
+
+
+def test_migrations_go_on(monkey, site, backend, request):
+    folder = site.path.parent
+    top = section(backend, request)
+    server = start(monkey, site, backend, request, top=top)
+    assert run(server, "SELECT name FROM duda_migrations ORDER BY number") == [
+        {"name": "0001-first.sql"}, {"name": "0002-kinds.sql"}]
+    server.stop()
+    shutil.rmtree(folder / "migrations")
+    write_migrations(folder / "migrations", backend, 3)
+    server = start(monkey, site, backend, request, top=top)
+    assert run(server, "SELECT name FROM goods") == [{"name": "tea"}]
+    server.stop()
+    (folder / "migrations" / "0004-wrong.sql").write_text("INSERT INTO goods (id, name) VALUES (2, 'x');\nSELEC 1;\n")
+    server = start(monkey, site, backend, request, top=top)
+    assert "0004-wrong.sql: " in run(server, "SELECT 1")
+    server.stop()
+    os.unlink(folder / "migrations" / "0004-wrong.sql")
+    server = start(monkey, site, backend, request, top=top)
+    assert run(server, "SELECT name FROM goods") == [{"name": "tea"}]
+
+
+def test_mistakes_in_migrations(run, tmp_path, backend):
+    keys = {"sqlite": "File a.db", "postgres": "Server 127.0.0.1:1"}[backend]
+    folder = tmp_path / "migrations"
+    folder.mkdir()
+    (folder / "1-a.sql").write_text("")
+    (folder / "01-b.sql").write_text("")
+    (folder / "x.sql").write_text("")
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-{backend}\n[{backend.upper()}]\n    {keys}\n"
+                    "    Migrations migrations\n[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3
+    assert "another migration has this number, too" in done.err and "x.sql: expected NUMBER-NAME.sql" in done.err
