@@ -22,7 +22,7 @@ static void say_how_to_load(const char *object, const char *name)
 {
     printf("%s was built. A configuration serves it with\n\n    [PLUGINS]\n        Load  %s%s\n\n", object,
            strchr(object, '/') ? "" : "./", object);
-    printf("in all hosts, or below an address of one host with\n\n    [ROUTES]\n        /%s/...  %s\n", name,
+    printf("in all hosts, or below an address of one host with\n\n    [ROUTES]\n        /%s/*  %s\n", name,
            name);
 }
 

@@ -3,7 +3,10 @@
 #include "build.h"
 #include "crash.h"
 #include "gate.h"
+#include "new.h"
+#include "routes.h"
 #include "run.h"
+#include "testing.h"
 
 #include <errno.h>
 #include <monkey/plugin.h>
@@ -77,7 +80,8 @@ static void on_response(struct mk_request *request, struct mk_response *response
 }
 
 static const struct mk_conf_table *const sections[] = {&table, NULL};
-static const struct mk_verb *const verbs[] = {&dev_verb_run, &dev_verb_build, NULL};
+static const struct mk_verb *const verbs[] = {
+    &dev_verb_run, &dev_verb_new, &dev_verb_test, &dev_verb_routes, &dev_verb_doc, &dev_verb_build, NULL};
 
 MK_PLUGIN(duda_dev) = {
     MK_PLUGIN_HEAD,

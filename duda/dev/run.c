@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "run.h"
 
+#include "child.h"
 #include "frames.h"
 #include "office.h"
 #include "order.h"
+#include "routes.h"
 #include "servers.h"
 #include "watch.h"
 
@@ -41,7 +43,8 @@ static const char help[] =
     "\n"
     "In a FOLDER each NAME.c answers below /NAME, and is compiled when that is asked for; index.c answers at "
     "/.\n"
-    "Mistakes and crashes are shown here and in the browser. Ctrl+C ends it.\n";
+    "Mistakes and crashes are shown here and in the browser; /.duda/doc lists the routes of a service. "
+    "Ctrl+C ends it.\n";
 
 /* ---- Following the sources ---- */
 
@@ -93,6 +96,19 @@ static void write_page(struct run *r, bool html, struct mk_buf *answer)
     dev_page_end(&page, r->office.state);
 }
 
+/* The page about the routes, made by `monkey doc` in another process: the service is loaded there. */
+static void write_doc(struct run *r, struct mk_buf *answer)
+{
+    struct dev_words words;
+    dev_words_init(&words);
+    dev_words_add(&words, mk_str_from_c(r->places.program));
+    dev_words_add(&words, MK_STR("doc"));
+    dev_words_add(&words, mk_str_from_c(r->units.path));
+    mk_buf_add(answer, MK_STR("page 200 text/html; charset=utf-8\n"));
+    (void)dev_child_run(&words, answer);
+    dev_words_free(&words);
+}
+
 static void on_ask(void *ctx, bool html, mk_str method, mk_str target, struct mk_buf *answer)
 {
     struct run *r = ctx;
@@ -100,7 +116,9 @@ static void on_ask(void *ctx, bool html, mk_str method, mk_str target, struct mk
     look(r);
     if (dev_units_want(&r->units, target))
         follow(r);
-    if (r->serves)
+    if (r->serves && !r->units.is_folder && mk_str_eq(target, MK_STR(DEV_DOC_PATH)))
+        write_doc(r, answer);
+    else if (r->serves)
         mk_buf_add(answer, MK_STR("go\n"));
     else if (!html && r->servers.back.pid)
         mk_buf_add(answer, MK_STR("stale\n"));

@@ -181,6 +181,8 @@ struct duda_service {
                                                             duda_routes_##word,                              \
                                                             &MK_PLUGIN_OF(word),                             \
                                                             &duda_handler_##word};                           \
+    extern MK_API const struct duda_service *const duda_service_of_##word;                                   \
+    const struct duda_service *const duda_service_of_##word = &duda_service_##word;                          \
     static bool duda_bind_##word(const struct mk_conf_spot *spot, mk_str words, void **data)                 \
     {                                                                                                        \
         return duda_service_bind(&duda_service_##word, spot, words, data);                                   \

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The routes of a service as OpenAPI 3.1, in JSON. */
+#ifndef DUDA_DEV_OPENAPI_H
+#define DUDA_DEV_OPENAPI_H
+
+#include "describe.h"
+
+void dev_openapi_write(const struct dev_description *d, struct mk_buf *out);
+
+#endif

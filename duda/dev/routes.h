@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `monkey routes` and `monkey doc`: what a service answers, as a list, as a page, as OpenAPI. */
+#ifndef DUDA_DEV_ROUTES_H
+#define DUDA_DEV_ROUTES_H
+
+#include <monkey/plugin.h>
+
+/* Where `monkey run` shows the page. */
+#define DEV_DOC_PATH "/.duda/doc"
+
+extern const struct mk_verb dev_verb_routes;
+extern const struct mk_verb dev_verb_doc;
+
+#endif

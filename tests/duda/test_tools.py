@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`monkey new`, `test`, `routes` and `doc`: what is made compiles, its tests pass, and its description is OpenAPI."""
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import browser
+import services
+from monkey import PROGRAM, SECONDS
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
+
+SERVICE = r"""#include <duda.h>
+
+static int any(struct duda *d)
+{
+    return duda_printf(d, "%s </script>", duda_path(d).p);
+}
+
+DUDA_ROUTES(inner, DUDA_PUT("/:key<uuid>", any, "Stores \"it\" </script><b>."), DUDA_GET("/*rest", any, "The rest."));
+DUDA_SERVICE(odd, DUDA_GET("/", any, "Root."), DUDA_ROUTE("GET,POST", "/items/:id<int>", any, "Both."),
+             DUDA_ANY("/any", any, "All."), DUDA_GROUP("/deep", inner, "A group."), DUDA_HOST("a.test"),
+             DUDA_DELETE("/items/:id<int>", any, "Elsewhere."));
+"""
+
+
+@pytest.fixture
+def call(run, tmp_path, tmp_path_factory):
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    cache.mkdir(exist_ok=True)
+    return lambda *words, **how: run(*words, environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)}, **how)
+
+
+@pytest.fixture
+def odd(tmp_path):
+    path = tmp_path / "odd.c"
+    path.write_text(SERVICE)
+    return path
+
+
+def test_a_new_service(call, monkey, tmp_path):
+    done = call("new", "shop")
+    assert done.code == 0 and "monkey run shop.c" in done.out
+    assert sorted(path.name for path in (tmp_path / "shop").iterdir()) == [
+        "Makefile", "README.md", "html", "shop.c", "shop.conf", "shop_test.c"]
+    done = call("test", folder=tmp_path / "shop")
+    assert (done.code, done.out.splitlines()[-2:]) == (0, ["ok shop.greets", "ok shop.computes"]), done
+    if shutil.which("make"):
+        subprocess.run(["make", "-s", f"MONKEY={PROGRAM}"], cwd=tmp_path / "shop", check=True, stdout=subprocess.DEVNULL,
+                       timeout=2 * SECONDS, env=os.environ | {"XDG_CACHE_HOME": str(tmp_path)})
+        conf = tmp_path / "shop/shop.conf"
+        conf.write_text(conf.read_text().replace("127.0.0.1:2001", "127.0.0.1:0"))
+        server = monkey(args=["-c", conf, "-w", "1"])
+        assert server.get("/").text == "hello world\n" and "<h1>shop" in server.get("/about.html").text
+    before = (tmp_path / "shop/shop.c").read_text()
+    done = call("new", "shop")
+    assert done.code == 1 and "File exists" in done.err and (tmp_path / "shop/shop.c").read_text() == before
+
+
+@pytest.mark.parametrize("name", ["Shop", "1a", "a-b", "../a", ""])
+def test_names(call, name):
+    done = call("new", name)
+    assert done.code == 2 and "a name consists of" in done.err
+
+
+def test_tests_that_fail(call, odd, tmp_path):
+    tests = tmp_path / "odd_test.c"
+    tests.write_text('#include <duda/test.h>\nDUDA_TEST(fine) { duda_expect(t, duda_test_get(t, "/").status == 200); }\n'
+                     'DUDA_TEST(bad) { duda_expect_text(t, duda_test_get(t, "/").body, "else"); duda_expect(t, 1 > 2); }\n')
+    done = call("test", tests)
+    assert done.code == 1 and "ok odd.fine\n" in done.out and "not ok odd.bad\n" in done.out
+    assert 'odd_test.c:3: expected "else", got "/ </script>"' in done.out and "odd_test.c:3: 1 > 2 is not true" in done.out
+    tests.write_text('#include <duda/test.h>\nDUDA_TEST(dies) { __builtin_trap(); }\n')
+    done = call("test", tests)
+    assert done.code == 1 and "not ok odd: the tests crashed" in done.out
+    tests.write_text("int x = ;\n")
+    done = call("test", tmp_path)
+    assert done.code == 1 and "odd_test.c:1:9: error:" in done.err
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith("monkey-run")]
+    done = call("test", "none.c")
+    assert done.code == 1 and "ends with _test.c" in done.err
+
+
+def test_what_a_test_sees(call, odd, tmp_path):
+    (tmp_path / "odd_test.c").write_text(
+        '#include <duda/test.h>\nDUDA_TEST(all)\n{\n'
+        '    struct duda_reply r = duda_test_ask(t, &(struct duda_ask){.target = "/items/1", .fields = "Host2: x\\r\\n", .body = '
+        'MK_STR("x")});\n    duda_expect(t, r.status == 200);\n'
+        '    duda_expect_text(t, duda_reply_field(&r, "content-TYPE"), "text/plain; charset=utf-8");\n'
+        '    duda_expect(t, !duda_reply_field(&r, "none").p);\n'
+        '    duda_expect(t, duda_test_post(t, "/items/2", "text/plain", "").status == 200);\n'
+        '    r = duda_test_ask(t, &(struct duda_ask){.method = "DELETE", .target = "/deep/x"});\n'
+        '    duda_expect(t, r.status == 405);\n}\n')
+    done = call("test", tmp_path / "odd_test.c")
+    assert done.code == 0, done
+
+
+def test_routes(call, odd):
+    done = call("routes", odd)
+    rows = [line.split(None, 4) for line in done.out.splitlines()]
+    assert [row[:3] for row in rows] == [
+        ["GET", "/", "any"], ["GET,POST", "/items/:id<int>", "any"], ["*", "/any", "any"], ["PUT", "/deep/:key<uuid>", "any"],
+        ["GET", "/deep/*rest", "any"], ["DELETE", "/items/:id<int>", "any"]]
+    assert rows[0][3].startswith("odd.c:") and rows[0][4] == "Root." and rows[5][4].startswith("a.test")
+    odd.write_text(SERVICE.replace("return", "retrun"))
+    assert call("routes", odd).code == 1
+
+
+def test_openapi(call, odd, tmp_path):
+    done = call("doc", "-j", "-o", tmp_path / "odd.json", odd)
+    assert done.code == 0, done
+    api = json.loads((tmp_path / "odd.json").read_text())
+    assert {path: sorted(ops) for path, ops in api["paths"].items()} == {
+        "/": ["get"], "/items/{id}": ["delete", "get", "post"], "/any": ["get", "post"], "/deep/{key}": ["put"],
+        "/deep/{rest}": ["get"]}
+    assert api["paths"]["/items/{id}"]["get"]["parameters"][0]["schema"]["type"] == "integer"
+    assert api["paths"]["/deep/{key}"]["put"]["summary"] == 'Stores "it" </script><b>.'
+    pytest.importorskip("openapi_spec_validator").validate(api)
+
+
+def test_a_page_to_try_them(call, monkey, odd, tmp_path):
+    page = call("doc", odd).out
+    assert page.count("</script>") == 2 and "<b>" not in page
+    if not browser.FOUND:
+        pytest.skip("no Chromium here")
+    cache = tmp_path.parent / "cache"
+    cache.mkdir(exist_ok=True)
+    server = monkey(args=["run", "-p", "0", odd], environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/.duda/doc")
+        assert b.run("document.querySelectorAll('form').length") == 8
+        b.run("""(() => { const f = [...document.querySelectorAll('form')].find(f => f.innerText.startsWith('GET /items'));
+                 f.querySelector('input').value = '12'; f.querySelector('button').click(); f.id = 'tried'; })()""")
+        b.wait_for("document.querySelector('#tried pre').textContent.includes('/items/12')")
+        assert b.run("document.querySelector('#tried pre').textContent").startswith("200 OK")
+
+
+def test_the_page_of_mistakes_goes_away(monkey, odd, tmp_path):
+    if not browser.FOUND:
+        pytest.skip("no Chromium here")
+    cache = tmp_path.parent / "cache"
+    cache.mkdir(exist_ok=True)
+    odd.write_text(SERVICE.replace("return", "<i>retrun</i>"))
+    server = monkey(args=["run", "-p", "0", odd], environment={"XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path)})
+    with browser.Browser(tmp_path) as b:
+        b.goto(server.url + "/any")
+        b.wait_for("document.title == 'The service is not compiled'")
+        assert "<i>retrun</i>" in b.run("document.body.innerText") and "odd.c:5" in b.run("document.body.innerText")
+        odd.write_text(SERVICE)
+        b.wait_for("document.body.innerText == '/any </script>'")
