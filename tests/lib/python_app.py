@@ -16,6 +16,11 @@ def hello(request, response):
     return f"hello {request.query} by {request.method}\n"
 
 
+@server.route("GET /users/:id<int>/:name")
+def user(request, _response):
+    return repr((request.param("id"), request.param("name"), request.param("none"), dict(request.fields())["Host"] != ""))
+
+
 @server.route("GET /numbers")
 def numbers(request, _response):
     try:

@@ -48,6 +48,12 @@ def test_text(app):
     connection.close()
 
 
+def test_parameters(app):
+    assert app.get("/users/-7/%C3%A9") == (200, "(-7, 'é', None, True)")
+    assert app.get("/users/x/y")[0] == 404
+    assert app.get("/users/1/y", method="POST")[0] == 405
+
+
 def test_a_generator(app):
     assert app.get("/numbers?50000") == (200, "".join(f"{n}\n" for n in range(50000)))
 

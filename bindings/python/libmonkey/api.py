@@ -7,6 +7,7 @@ from ctypes import (CFUNCTYPE, POINTER, Structure, c_bool, c_char_p, c_int, c_in
 
 NEXT, DONE, WAIT, REFUSE = range(4)
 LENGTH_UNKNOWN = -1
+UINT, INT = 2, 3  # enum mk_router_type
 
 
 class Str(Structure):
@@ -40,6 +41,11 @@ class Options(Structure):
     _fields_ = [("size", c_size_t), ("on_log", Log), ("log_ctx", c_void_p)]
 
 
+class Param(Structure):
+    """struct mk_router_param; of the union, the signed one"""
+    _fields_ = [("name", Str), ("value", Str), ("type", c_int), ("as_int", c_int64)]
+
+
 class SourceOps(Structure):
     """struct mk_source_ops"""
     _fields_ = [("pull", Pull), ("close", Close)]
@@ -70,6 +76,7 @@ DECLARATIONS = {
     "mk_request_peer": (Str, c_void_p),
     "mk_request_field": (Str, c_void_p, Str),
     "mk_request_field_at": (c_bool, c_void_p, c_size_t, POINTER(Str), POINTER(Str)),
+    "mk_server_param": (POINTER(Param), c_void_p, c_char_p),
     "mk_request_read": (c_ssize_t, c_void_p, c_void_p, c_size_t),
     "mk_request_resume": (None, c_void_p),
     "mk_request_follow_client": (None, c_void_p),

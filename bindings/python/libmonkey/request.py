@@ -5,7 +5,7 @@ import ctypes
 import errno
 import os
 
-from .api import LENGTH_UNKNOWN, Str, as_str, lib
+from .api import INT, LENGTH_UNKNOWN, UINT, Str, as_str, lib
 
 READ_MAX = 64 * 1024
 
@@ -40,6 +40,16 @@ class Request:
         text, _data = as_str(name)
         value = self._text(lambda pointer: lib.mk_request_field(pointer, text))
         return otherwise if value is None else value
+
+    def param(self, name):
+        """What a parameter of the route matched: a number for `<int>` and `<uint>`, else a text; None if it has none."""
+        if self._pointer is None:
+            raise Ended("the request is over")
+        found = lib.mk_server_param(self._pointer, name.encode())
+        if not found:
+            return None
+        param = found.contents
+        return int(param.value.text()) if param.type in (INT, UINT) else param.value.text()
 
     def fields(self):
         """All field lines, as pairs."""
