@@ -24,9 +24,9 @@ def has_package(name):
     return bool(shutil.which("pkg-config")) and subprocess.run(["pkg-config", "--exists", name], check=False).returncode == 0
 
 
-def call(*command, folder=None, environment=None):
+def call(*command, folder=None, environment=None, seconds=2 * SECONDS):
     done = subprocess.run([str(word) for word in command], cwd=folder, env=os.environ | (environment or {}),
-                          capture_output=True, text=True, timeout=2 * SECONDS, check=False)
+                          capture_output=True, text=True, timeout=seconds, check=False)
     assert done.returncode == 0, (command, done.stdout, done.stderr)
     return done.stdout
 

@@ -43,13 +43,14 @@ def run(package, folder):
 
 
 def test_all_of_them_are_tested():
-    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "stream", "prometheus", *LOOPS}
+    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "later", "stream", "prometheus", *LOOPS}
 
 
 def test_hello(run):
     program = run("hello")
     assert program.get() == (200, "hello\n")
     assert program.get(method="HEAD") == (200, "")
+    assert program.get(method="POST")[0] == 405
     assert program.get("/none")[0] == 404
     program.end(code=-signal.SIGTERM)
 
@@ -82,6 +83,16 @@ def test_threads(run):
     for visitor in visitors:
         visitor.join(SECONDS)
     assert sorted(numbers) == list(range(1, 41))
+    program.end()
+
+
+def test_later(run):
+    program = run("later")
+    gone = program.connect()
+    gone.request("GET", "/primes/1000001")
+    gone.close()
+    assert program.get("/primes/100") == (200, "25\n")
+    assert program.get("/primes/-1")[0] == 404
     program.end()
 
 

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The example for Go, built with the installed package."""
+import shutil
+import threading
+
+import pytest
+
+from monkey import ROOT
+from package import call
+
+EXAMPLE = ROOT / "examples" / "embed" / "go"
+GO = shutil.which("go") or shutil.which("/usr/local/go/bin/go")
+
+
+@pytest.mark.skipif(not GO, reason="needs Go")
+@pytest.mark.timeout(180)  # some distributions of Go compile their own library first
+def test_hello(package, tmp_path):
+    shutil.copytree(EXAMPLE, tmp_path / "go")
+    call(GO, "build", "-o", tmp_path / "hello", ".", folder=tmp_path / "go", seconds=150, environment=package.environment | {
+        "GOCACHE": str(ROOT / "build" / "go-cache"), "GOFLAGS": "-mod=mod", "GOPROXY": "off", "CGO_ENABLED": "1",
+        "GOTOOLCHAIN": "local", "GOPATH": str(tmp_path / "path")})
+    with package.run(tmp_path / "hello", "127.0.0.1:0") as program:
+        assert program.get() == (200, "hello from Go, /hello/world\n")
+        visitors = [threading.Thread(target=program.get, args=(f"/hello/{n}",)) for n in range(20)]
+        for visitor in visitors:
+            visitor.start()
+        for visitor in visitors:
+            visitor.join()
+        program.end()
