@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...] [BORROWS FILE...]): the plugin of the
+# mk_plugin(NAME [NEEDS PKG...] [CALLS PLUGIN...] [LIBS LIB...] [SOURCES FILE...] [BORROWS FILE...] [EMBEDDED]): the plugin of the
 # folder that calls it, made of all its C files, or of SOURCES. They see include/monkey alone. NEEDS are pkg-config names:
 # without them the plugin is left out, with a message. CALLS are plugins whose functions it calls: those in its member
 # `needs`. BORROWS are files of the program that the object needs and the program does not export. With its name (or
-# `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load, monkey-NAME.so.
+# `all`) in MK_STATIC_PLUGINS it becomes a part of the program, else an object to load, monkey-NAME.so. EMBEDDED: it is a
+# part of libmonkey, too, for programs that call its functions.
 set(MK_STATIC_PLUGINS "" CACHE STRING "Plugins built into the program: names, or `all`")
 set(MK_PLUGIN_DIR ${CMAKE_INSTALL_FULL_LIBDIR}/monkey)
 define_property(GLOBAL PROPERTY MK_PLUGINS BRIEF_DOCS "all that can be built here" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_OBJECTS BRIEF_DOCS "targets that the program loads or starts" FULL_DOCS "-")
+define_property(GLOBAL PROPERTY MK_EMBEDDED BRIEF_DOCS "those of libmonkey" FULL_DOCS "-")
 define_property(GLOBAL PROPERTY MK_BUILT_IN BRIEF_DOCS "those of MK_STATIC_PLUGINS" FULL_DOCS "-")
 
 # Tests have each plugin twice, as an object to load and in a program. Only NAME.c, where MK_PLUGIN() is, differs; what else
@@ -45,7 +47,7 @@ function(mk_leave_out name why)
 endfunction()
 
 function(mk_plugin name)
-  cmake_parse_arguments(arg "" "" "NEEDS;CALLS;LIBS;SOURCES;BORROWS" ${ARGN})
+  cmake_parse_arguments(arg "EMBEDDED" "" "NEEDS;CALLS;LIBS;SOURCES;BORROWS" ${ARGN})
   set(libs ${arg_LIBS})
   foreach(package IN LISTS arg_NEEDS)
     string(MAKE_C_IDENTIFIER ${package} id)
@@ -85,7 +87,10 @@ function(mk_plugin name)
     set_property(GLOBAL APPEND PROPERTY MK_OBJECTS plugin_${word})
     install(TARGETS plugin_${word} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/monkey)
   endif()
-  if(static OR MK_TESTS) # the tests have a program with all of them, too
+  if(arg_EMBEDDED)
+    set_property(GLOBAL APPEND PROPERTY MK_EMBEDDED ${word})
+  endif()
+  if(static OR arg_EMBEDDED OR MK_TESTS) # the tests have a program with all of them, too
     add_library(plugin_${word}_static OBJECT ${sources})
     target_compile_definitions(plugin_${word}_static PRIVATE MK_PLUGIN_STATIC)
     target_include_directories(plugin_${word}_static PRIVATE ${CMAKE_SOURCE_DIR}/include ${CMAKE_CURRENT_SOURCE_DIR})

@@ -5,6 +5,8 @@ import signal
 import threading
 
 import pytest
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect as websocket
 
 from monkey import ROOT, SECONDS
 from package import SANITIZERS, call, has_package
@@ -43,7 +45,8 @@ def run(package, folder):
 
 
 def test_all_of_them_are_tested():
-    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "later", "stream", "prometheus", *LOOPS}
+    assert {path.stem for path in FOLDER.glob("*.c")} == {"hello", "epoll", "threads", "later", "stream", "prometheus", "chat",
+                                                          *LOOPS}
 
 
 def test_hello(run):
@@ -123,3 +126,18 @@ def test_prometheus(run):
     wait_until(lambda: records(program) > first, "a counter grows")
     assert program.get("/api/v1/health") == (200, "ok\n")
     program.end()
+
+
+def test_chat(run):
+    program = run("chat")
+    assert program.get()[1].startswith("<!doctype html>")
+    url = program.url.rstrip("/").replace("http", "ws", 1) + "/chat"
+    with websocket(url, proxy=None) as a:
+        with websocket(url, proxy=None) as b:
+            for ws in (a, b):
+                ws.send("hello " * 100)
+                assert [a.recv(), b.recv()] == ["hello " * 100] * 2
+        assert a.recv() == "-- one has left"
+        with pytest.raises(InvalidStatus):
+            websocket(url, proxy=None, origin="http://example.org")
+        program.end(code=-signal.SIGTERM)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chat over WebSocket: a page at /, and a socket at /chat whose messages go to all others, too. */
+#include <errno.h>
+#include <monkey/server.h>
+#include <monkey/websocket.h>
+#include <stdio.h>
+
+static const char page[] =
+    "<!doctype html><title>Chat</title><input id=in autofocus><pre id=out></pre><script>\n"
+    "const ws = new WebSocket(location.href.replace('http', 'ws') + 'chat');\n"
+    "ws.onmessage = m => out.append(m.data + '\\n');\n"
+    "ws.onclose = () => out.append('-- closed\\n');\n"
+    "document.querySelector('#in').onchange = e => { ws.send(e.target.value); e.target.value = ''; };\n"
+    "</script>\n";
+
+static enum mk_verdict show_page(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request, (void)data;
+    mk_response_add(response, MK_STR("Content-Type"), MK_STR("text/html; charset=utf-8"));
+    mk_response_set_static(response, mk_str_of(page, sizeof page - 1));
+    return MK_DONE;
+}
+
+/* ---- The members, in the one thread that serves ---- */
+
+struct member {
+    struct mk_websocket *socket;
+    struct member *next;
+};
+
+struct room {
+    struct member *first;
+};
+
+static void say(struct room *room, mk_str text)
+{
+    struct mk_websocket_message *m = mk_websocket_message_new(MK_WEBSOCKET_TEXT, text);
+    for (struct member *at = room->first; m && at; at = at->next)
+        if (mk_websocket_send_message(at->socket, m) == -EAGAIN)
+            mk_websocket_drop(at->socket); /* it is too slow for this room */
+    mk_websocket_message_drop(m);
+}
+
+static struct room room;
+
+static void on_message(void *ctx, struct mk_websocket *s, enum mk_websocket_kind kind, mk_str data)
+{
+    (void)ctx, (void)s;
+    if (kind == MK_WEBSOCKET_TEXT)
+        say(&room, data);
+}
+
+/* Called once, as the last callback, however the socket ends. */
+static void on_close(void *ctx, struct mk_websocket *s, unsigned code, mk_str reason)
+{
+    struct member **at = &room.first;
+    (void)s, (void)code, (void)reason;
+    while (*at != ctx)
+        at = &(*at)->next;
+    *at = (*at)->next;
+    mk_mem_free(ctx);
+    say(&room, MK_STR("-- one has left"));
+}
+
+static const struct mk_websocket_ops ops = {.on_message = on_message, .on_close = on_close};
+static const struct mk_websocket_options options = {MK_WEBSOCKET_OPTIONS_HEAD, .ops = &ops, .origins = "same",
+                                                    .message_max = 4096, .flags = MK_WEBSOCKET_COMPRESS};
+
+static enum mk_verdict join(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct member *m = mk_mem_zalloc(1, sizeof *m);
+    (void)data;
+    if (!m || mk_websocket_open(request, response, &options, m, &m->socket)) {
+        mk_mem_free(m);
+        return MK_REFUSE; /* the response says why */
+    }
+    m->next = room.first;
+    room.first = m;
+    return MK_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    unsigned port;
+    struct mk_server *s = mk_server_new(NULL);
+    if (mk_server_set(s, "PLUGINS", "Load", "websocket") ||
+        mk_server_add_route(s, "GET /", show_page, NULL) || mk_server_add_route(s, "GET /chat", join, NULL) ||
+        mk_server_listen(s, argc > 1 ? argv[1] : "127.0.0.1:2001", &port)) {
+        fprintf(stderr, "chat: %s\n", mk_server_why(s));
+        mk_server_free(s);
+        return 1;
+    }
+    printf("http://127.0.0.1:%u/\n", port);
+    fflush(stdout);
+    int err = mk_server_run(s);
+    mk_server_free(s);
+    return err != 0;
+}
