@@ -61,6 +61,7 @@ static void follow(struct run *r)
 {
     if (!dev_units_update(&r->units) && r->serves)
         return;
+    dev_watch_folder(r->watch, r->units.templates);
     for (size_t i = 0; i < r->units.n; i++) {
         dev_watch_folders_of(r->watch, mk_str_from_c(r->units.at[i]->path));
         dev_watch_folders_of(r->watch, mk_buf_str(&r->units.at[i]->built.files));

@@ -4,6 +4,7 @@
 #include "order.h"
 
 #include <errno.h>
+#include <glob.h>
 #include <monkey/mem.h>
 #include <monkey/text.h>
 #include <stdio.h>
@@ -45,9 +46,12 @@ bool dev_units_init(struct dev_units *u, const struct dev_places *places, const 
     if (!dev_places_print(u->folder, "%s", u->path))
         return complain(path, "its path is too long");
     if (u->is_folder)
-        return true;
+        return dev_places_print(u->templates, "%s/templates", u->folder) ||
+               complain(path, "its path is too long");
     char *slash = strrchr(u->folder, '/');
     slash[slash == u->folder] = '\0';
+    if (!dev_places_print(u->templates, "%s/templates", u->folder))
+        return complain(path, "its path is too long");
     return add(u, u->path, MK_STR("")) || complain(path, strerror(ENOMEM));
 }
 
@@ -155,9 +159,26 @@ static bool is_due(const struct dev_unit *one)
            dev_compile_stamp(mk_buf_str(&one->built.files)) != one->built.stamp;
 }
 
+/* Templates are compiled by the server when it loads the service, so that it must do so again. */
+static bool look_at_templates(struct dev_units *u)
+{
+    char pattern[PATH_MAX];
+    struct mk_buf files = mk_buf_growing(1 << 20);
+    glob_t found;
+    if (dev_places_print(pattern, "%s/*", u->templates) && glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            mk_buf_addf(&files, "%s\n", found.gl_pathv[i]);
+        globfree(&found);
+    }
+    uint64_t stamp = files.len ? dev_compile_stamp(mk_buf_str(&files)) : 0, before = u->stamp;
+    mk_buf_free(&files);
+    u->stamp = stamp;
+    return stamp != before;
+}
+
 bool dev_units_update(struct dev_units *u)
 {
-    bool any = false;
+    bool any = look_at_templates(u);
     for (size_t i = 0; i < u->n;) {
         struct dev_unit *one = u->at[i];
         if (u->is_folder && access(one->path, F_OK) != 0) {

@@ -23,6 +23,8 @@ struct dev_units {
     bool is_folder;
     struct dev_unit *at[DEV_UNITS_MAX];
     size_t n;
+    char templates[PATH_MAX]; /* the folder of templates, there or not */
+    uint64_t stamp;           /* of its files */
 };
 
 /* False: reported. */
@@ -30,8 +32,8 @@ bool dev_units_init(struct dev_units *u, const struct dev_places *places, const 
 void dev_units_free(struct dev_units *u);
 /* In a folder: the file that answers at the path of a target becomes one of them. True: it is new. */
 bool dev_units_want(struct dev_units *u, mk_str target);
-/* Compiles what has changed; forgets files that are gone. True: anything was done. Says so on standard
- * output. */
+/* Compiles what has changed; forgets files that are gone; looks at the templates. True: anything was done.
+ * Says so on standard output. */
 bool dev_units_update(struct dev_units *u);
 bool dev_units_are_fine(const struct dev_units *u);
 /* Excerpts and messages of all that failed. */

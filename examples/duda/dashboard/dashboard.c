@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page that shows how this machine is, twice a second, by server-sent events. */
+#include <duda.h>
+#include <sys/sysinfo.h>
+
+enum { PAUSE_MS = 500 };
+
+static const char page[] =
+    "<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><title>dashboard</title>\n"
+    "<style>body{font:16px system-ui;margin:2rem}b{font-size:2rem}</style>\n"
+    "<h1>This machine</h1>\n<p>Up <b id=up>-</b> s, load <b id=load>-</b>, <b id=free>-</b> MB free, "
+    "<b id=n>0</b> events</p>\n<script>\n"
+    "let n = 0;\nnew EventSource('events').addEventListener('state', e => {\n"
+    "  for (const [k, v] of Object.entries(JSON.parse(e.data))) document.getElementById(k).textContent = v;\n"
+    "  document.getElementById('n').textContent = ++n;\n});\n</script>\n</html>\n";
+
+static int show(struct duda *d)
+{
+    return duda_html(d, mk_str_from_c(page));
+}
+
+static mk_str state(struct duda *d)
+{
+    struct sysinfo info;
+    if (sysinfo(&info) < 0)
+        return MK_STR("{}");
+    double load = (double)info.loads[0] / (1 << SI_LOAD_SHIFT);
+    unsigned long long mb = (unsigned long long)info.freeram * info.mem_unit >> 20;
+    return duda_print(d, "{\"up\":%ld,\"load\":\"%.2f\",\"free\":%llu}", info.uptime, load, mb);
+}
+
+/* Until the client leaves: then the waits answer -ECANCELED. */
+static int events(struct duda *d)
+{
+    size_t mark = duda_mark(d);
+    int e;
+    while (!(e = duda_event(d, "state", state(d), NULL)) && !(e = duda_sleep(d, PAUSE_MS)))
+        duda_release(d, mark);
+    return e;
+}
+
+DUDA_SERVICE(dashboard, DUDA_GET("/", show, "The page."), DUDA_GET("/events", events, "A stream of events."));

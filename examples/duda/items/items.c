@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A REST service: items in JSON, which are checked, and kept in a store on disk. */
+#define DUDA_PACKAGES "duda-kv",
+#include <duda.h>
+#include <duda/kv.h>
+#include <errno.h>
+
+enum { SHOWN_MAX = 100 };
+
+static const char *const states[] = {"new", "sold", NULL};
+
+struct item {
+    mk_str name;
+    double price;
+    unsigned state;
+};
+
+static const struct duda_member members[] = {
+    DUDA_TEXT(struct item, name, .min = 1, .max = 80),
+    DUDA_NUMBER(struct item, price, .low = 0, .high = 1e6),
+    DUDA_WORD(struct item, state, states, .optional = true),
+};
+static const struct duda_shape shape = DUDA_SHAPE(struct item, members);
+
+/* Keys sort as numbers do: item/0000000012. */
+static mk_str key_of(struct duda *d, int64_t id)
+{
+    return duda_print(d, "item/%010lld", (long long)id);
+}
+
+static mk_str key_asked(struct duda *d)
+{
+    int64_t id = 0;
+    (void)duda_param_int(d, "id", &id);
+    return key_of(d, id);
+}
+
+/* Stores an item, and says it. */
+static int store(struct duda *d, mk_str key, const struct item *item)
+{
+    char room[1024];
+    struct mk_buf text = mk_buf_fixed(room, sizeof room);
+    struct duda_value value = duda_value_struct(&shape, item);
+    duda_json_write(&text, &value);
+    int e = text.failed ? -EMSGSIZE : duda_kv_put(d, duda_kv_find(d, NULL), key, mk_buf_str(&text), 0);
+    return e ? e : duda_json(d, value);
+}
+
+static int create(struct duda *d)
+{
+    struct item item = {.state = 0};
+    int64_t id = 0;
+    int e = duda_read_json(d, &shape, &item, NULL);
+    if (!e)
+        e = duda_kv_count(d, duda_kv_find(d, NULL), MK_STR("last"), 1, 0, &id);
+    if (!e)
+        e = store(d, key_of(d, id), &item);
+    if (!e)
+        e = duda_set(d, "Location", duda_print(d, "/items/%lld", (long long)id));
+    return e ? e : 201;
+}
+
+static int show(struct duda *d)
+{
+    mk_str value;
+    int e = duda_kv_get(d, duda_kv_find(d, NULL), key_asked(d), &value);
+    if (e == -ENOENT)
+        return duda_problem(d, 404, "there is no such item");
+    if (!e)
+        e = duda_type(d, "application/json");
+    return e ? e : duda_say(d, value);
+}
+
+static int replace(struct duda *d)
+{
+    struct item item = {.state = 0};
+    mk_str value;
+    int e = duda_kv_get(d, duda_kv_find(d, NULL), key_asked(d), &value);
+    if (e == -ENOENT)
+        return duda_problem(d, 404, "there is no such item");
+    if (!e)
+        e = duda_read_json(d, &shape, &item, NULL);
+    return e ? e : store(d, key_asked(d), &item);
+}
+
+static int drop(struct duda *d)
+{
+    int e = duda_kv_delete(d, duda_kv_find(d, NULL), key_asked(d));
+    return e == -ENOENT ? duda_problem(d, 404, "there is no such item") : e;
+}
+
+struct listing {
+    struct duda *d;
+    unsigned n;
+};
+
+static bool add(void *ctx, mk_str key, mk_str value)
+{
+    struct listing *l = ctx;
+    uint64_t id = 0;
+    (void)mk_num_parse(mk_str_skip(key, 5), &id);
+    return duda_printf(l->d, "%s{\"id\":%llu,\"item\":%.*s}", l->n ? "," : "", (unsigned long long)id,
+                       MK_STR_ARG(value)) == 0 &&
+           ++l->n < SHOWN_MAX;
+}
+
+/* A page of them: ?after=ID */
+static int list(struct duda *d)
+{
+    struct listing l = {.d = d};
+    int64_t after = 0;
+    if (!duda_query_int(d, "after", &after) || after < 0)
+        return duda_problem(d, 400, "`after` is the number of an item");
+    (void)duda_type(d, "application/json");
+    (void)duda_puts(d, "[");
+    int e = duda_kv_scan(d, duda_kv_find(d, NULL), MK_STR("item/"), key_of(d, after), add, &l);
+    return e ? e : duda_puts(d, "]\n");
+}
+
+DUDA_SERVICE(items, DUDA_GET("/items", list, "Lists up to 100 items, from ?after=ID on."),
+             DUDA_POST("/items", create, "Creates an item."),
+             DUDA_GET("/items/:id<uint>", show, "Shows an item."),
+             DUDA_PUT("/items/:id<uint>", replace, "Replaces an item."),
+             DUDA_DELETE("/items/:id<uint>", drop, "Removes an item."));

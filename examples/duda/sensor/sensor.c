@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A page for a small board on your network, such as a Raspberry Pi: what its sensor measures, as numbers, as
+ * a chart, as JSON. A program sends readings: `curl -d 21.5 localhost:2001/readings`. They are in the memory
+ * of a worker: run one of them
+ * (`Workers 1`), as `monkey run` does. */
+#include <duda.h>
+#include <duda/chart.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/sysinfo.h>
+
+enum { KEPT = 120, PAGE_MAX = 64 * 1024 };
+
+static double readings[KEPT];
+static size_t n_readings;
+
+static int add(struct duda *d)
+{
+    mk_str text;
+    char *end;
+    int e = duda_read_all(d, 64, &text);
+    if (e)
+        return e;
+    double value = strtod(text.p, &end);
+    if (end == text.p || value < -1e6 || value > 1e6)
+        return duda_problem(d, 422, "send a number from -1000000 to 1000000");
+    if (n_readings == KEPT)
+        memmove(readings, readings + 1, (--n_readings) * sizeof readings[0]);
+    readings[n_readings++] = value;
+    return 204;
+}
+
+static int now(struct duda *d)
+{
+    struct sysinfo info;
+    if (sysinfo(&info) < 0)
+        return -errno;
+    const struct duda_named values[] = {
+        {"value", n_readings ? duda_value_number(readings[n_readings - 1]) : duda_value_none()},
+        {"readings", duda_value_unsigned(n_readings)},
+        {"uptime", duda_value_integer(info.uptime)},
+        {"load", duda_value_number((double)info.loads[0] / (1 << SI_LOAD_SHIFT))},
+    };
+    return duda_json(d, duda_value_map(values, MK_LEN(values)));
+}
+
+static void write_page(struct mk_buf *out)
+{
+    const struct duda_chart_row row = {MK_STR("readings"), readings, n_readings};
+    const struct duda_chart chart = {.title = MK_STR("Readings"), .rows = &row, .n_rows = 1};
+    mk_buf_add(out,
+               MK_STR("<!DOCTYPE html>\n<html lang=en><meta charset=utf-8><meta http-equiv=refresh content=5>"
+                      "<meta name=viewport content=\"width=device-width\"><title>sensor</title>\n<h1>"));
+    if (n_readings == 0)
+        mk_buf_add(out, MK_STR("No readings yet"));
+    else
+        mk_buf_addf(out, "%.1f", readings[n_readings - 1]);
+    mk_buf_add(out, MK_STR("</h1>\n"));
+    if (n_readings > 1 && duda_chart_svg(out, &chart) != 0)
+        mk_buf_add(out, MK_STR("<p>There is no chart.</p>"));
+}
+
+static int page(struct duda *d)
+{
+    struct mk_buf out = mk_buf_growing(PAGE_MAX);
+    write_page(&out);
+    int e = out.failed ? -ENOMEM : duda_html(d, mk_buf_str(&out));
+    mk_buf_free(&out);
+    return e;
+}
+
+DUDA_SERVICE(sensor, DUDA_GET("/", page, "The page."), DUDA_GET("/now", now, "The last reading, in JSON."),
+             DUDA_POST("/readings", add, "Takes a number."));

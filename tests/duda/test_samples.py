@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of examples/duda do what their comments say, run by `monkey run` from a copy of their folder."""
+import http.server
+import json
+import re
+import shutil
+import threading
+
+import pytest
+
+import browser
+import services
+from monkey import ROOT
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists() or not shutil.which("cc"), reason="no Duda, or no compiler here")
+
+SAMPLES = ROOT / "examples" / "duda"
+JSON = [("Content-Type", "application/json")]
+
+
+def needs(*packages):
+    missing = [package for package in packages if not (services.OBJECTS / f"monkey-duda-{package}.so").exists()]
+    return pytest.mark.skipif(bool(missing), reason=f"this build has no {', '.join(missing)}")
+
+
+@pytest.fixture
+def start(monkey, tmp_path, tmp_path_factory):
+    """start("items") runs examples/duda/items/items.c, with items.conf if there is one."""
+    cache = tmp_path_factory.getbasetemp() / "cache"
+    cache.mkdir(exist_ok=True)
+
+    def run(name, **environment):
+        shutil.copytree(SAMPLES / name, tmp_path / name)
+        conf = tmp_path / name / f"{name}.conf"
+        words = ["-i", conf] if conf.exists() else []
+        server = monkey(args=["run", "-p", "0", *words, tmp_path / name / f"{name}.c"], environment={
+            "XDG_CACHE_HOME": str(cache), "XDG_RUNTIME_DIR": str(tmp_path), **environment})
+        assert "warning" not in server.err.text, server.err.text
+        return server
+
+    return run
+
+
+def test_every_sample_is_listed_and_tested():
+    names = sorted(path.name for path in SAMPLES.iterdir() if path.is_dir())
+    listed = re.findall(r"^\| \[(\w+)\]", (SAMPLES / "README.md").read_text(), re.MULTILINE)
+    tests = "".join(path.read_text() for path in (ROOT / "tests/duda").glob("test_samples*.py"))
+    assert sorted(listed) == names and all(f'start("{name}"' in tests for name in names)
+
+
+def test_hello(start):
+    server = start("hello")
+    assert server.get("/?name=you").text == "hello you\n" and server.get("/square/-7").text == "49\n"
+    assert server.get("/square/x").status == 404 and server.get("/square/9999999").status == 400
+
+
+@needs("kv")
+def test_items(start):
+    server = start("items")
+    made = server.get("/items", "POST", JSON, b'{"name": "lamp", "price": 12.5}')
+    assert (made.status, made["Location"]) == (201, "/items/1"), made.text
+    assert json.loads(made.text) == {"name": "lamp", "price": 12.5, "state": "new"}
+    bad = server.get("/items", "POST", JSON, b'{"name": "", "price": -1, "state": "lost", "more": 1}')
+    assert bad.status == 422 and len(json.loads(bad.text)["errors"]) == 4, bad.text
+    assert server.get("/items", "POST", JSON, b'{"name": ').status == 400
+    assert server.get("/items", "POST", [("Content-Type", "text/plain")], b"x").status == 415
+    assert server.get("/items/1", "PUT", JSON, b'{"name": "lamp", "price": 10, "state": "sold"}').status == 200
+    assert json.loads(server.get("/items/1").text)["state"] == "sold"
+    assert server.get("/items", "POST", JSON, b'{"name": "chair", "price": 40}')["Location"] == "/items/2"
+    assert [entry["id"] for entry in json.loads(server.get("/items").text)] == [1, 2]
+    assert [entry["id"] for entry in json.loads(server.get("/items?after=1").text)] == [2]
+    assert [server.get("/items/1", "DELETE").status for _ in range(2)] == [204, 404]
+    assert server.get("/items/1", "PUT", JSON, b'{"name": "x", "price": 1}').status == 404
+
+
+def test_dashboard(start, tmp_path):
+    server = start("dashboard")
+    with server.connect() as c:
+        assert c.ask("/events").read_head()["Content-Type"].startswith("text/event-stream")
+        for _ in range(2):
+            assert b'"load"' in c.read_until(b"\n\n")
+    if browser.FOUND:
+        with browser.Browser(tmp_path) as b:
+            b.goto(server.url + "/")
+            b.wait_for("Number(document.getElementById('n').textContent) > 1")
+            assert re.fullmatch(r"\d+\.\d\d", b.run("document.getElementById('load').textContent"))
+
+
+def test_sensor(start):
+    server = start("sensor")
+    assert "No readings yet" in server.get("/").text
+    for value in (b"21.5", b"22"):
+        assert server.get("/readings", "POST", body=value).status == 204
+    assert server.get("/readings", "POST", body=b"warm").status == 422
+    page = server.get("/")
+    assert "<h1>22.0</h1>" in page.text and "<svg" in page.text
+    now = json.loads(server.get("/now").text)
+    assert (now["value"], now["readings"]) == (22, 2) and now["uptime"] > 0
+
+
+class Behind(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(404 if "none" in self.path else 200)
+        self.end_headers()
+        self.wfile.write(f"you asked for {self.path}\n".encode() + b"x" * 100_000)
+
+    def log_message(self, *_):
+        pass
+
+
+def test_gateway(start):
+    behind = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Behind)
+    threading.Thread(target=behind.serve_forever, daemon=True).start()
+    server = start("gateway", GATEWAY_TO=f"127.0.0.1:{behind.server_port}")
+    answer = json.loads(server.get("/a/b?c=d").text)
+    assert answer["status"] == 200 and answer["content"].startswith("you asked for /a/b?c=d\nxxx")
+    assert len(answer["content"]) == len("you asked for /a/b?c=d\n") + 100_000
+    assert json.loads(server.get("/none").text)["status"] == 404
+    behind.shutdown()
+    behind.server_close()
+    assert server.get("/a").status == 502
