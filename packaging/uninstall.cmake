@@ -36,9 +36,9 @@ foreach(line IN LISTS lines)
   math(EXPR removed "${removed} + 1")
 endforeach()
 
-# Empty folders go if they are ours: named `monkey`, or below such a folder.
+# Empty folders go if they are ours: named `monkey` or `libmonkey`, or below such a folder.
 function(remove_empty folder)
-  while(folder MATCHES "/monkey(/|$)")
+  while(folder MATCHES "/(lib)?monkey(/|$)")
     file(GLOB inside LIST_DIRECTORIES TRUE "$ENV{DESTDIR}${folder}/*" "$ENV{DESTDIR}${folder}/.[!.]*")
     if(inside OR NOT IS_DIRECTORY "$ENV{DESTDIR}${folder}")
       return()

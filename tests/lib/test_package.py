@@ -49,6 +49,25 @@ def test_static(package, tmp_path):
     serves(package.run(made, "127.0.0.1:0"))
 
 
+def has_objects():
+    """For TLS and HTTP/2."""
+    return all((RELEASE / "plugins" / f"monkey-{name}.so").exists() for name in ("tls", "http2"))
+
+
+@pytest.mark.skipif(not has_objects() or not shutil.which("curl"), reason="needs the objects tls and http2, and curl")
+@pytest.mark.parametrize("kind", ["libmonkey", "libmonkey-static"])
+def test_tls_and_http2(package, tmp_path, encryption, kind):
+    """The shared library loads its objects, the archive has them."""
+    made = package.compile(HERE / "secure.c", tmp_path / "secure", packages=[kind], sanitizers=[])
+    if kind == "libmonkey":
+        (package.lib / "plugins").symlink_to(RELEASE / "plugins")
+    with package.run(made, "127.0.0.1:0", encryption.certificate, encryption.key) as program:
+        for flag, version in (("--http1.1", 11), ("--http2", 20)):
+            assert call("curl", "-sS", flag, "--cacert", encryption.trust, program.url) == f"https {version}\n"
+        program.end()
+    (package.lib / "plugins").unlink(missing_ok=True)
+
+
 def test_by_cmake(package, tmp_path):
     shutil.copy(EXAMPLES / "hello.c", tmp_path)
     (tmp_path / "CMakeLists.txt").write_text(PROJECT)
