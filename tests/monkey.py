@@ -20,6 +20,8 @@ from http2 import Http2Client
 
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("MONKEY_PROGRAM", ROOT / "build" / "dev" / "monkey")).resolve()
+# With MONKEY_EMBEDDED=1 a program with the server inside of it (tests/lib/embedded.c) serves whatever is a configuration.
+EMBEDDED = PROGRAM.parent / "embedded" if os.environ.get("MONKEY_EMBEDDED") else None
 PIPE_SIZE = 1 << 16
 SECONDS = 30  # for the program to start, to end, or to say what is waited for
 
@@ -147,7 +149,8 @@ class Server:
         self.protocol, self.encryption = protocol, encryption  # what connect() speaks, and the authority that it trusts
         self.allowed = []  # patterns of lines that would be bugs elsewhere
         self.exit_code = 0  # what it shall end with
-        self.process = subprocess.Popen([*wrapper, program or PROGRAM, *map(str, args)], cwd=folder,
+        program = program or (config and EMBEDDED) or PROGRAM
+        self.process = subprocess.Popen([*wrapper, program, *map(str, args)], cwd=folder,
                                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                         env=os.environ | ENVIRONMENT | (environment or {}), **popen)
         self.pid = self.process.pid

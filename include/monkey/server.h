@@ -60,6 +60,14 @@ MK_API struct mk_server *mk_server_new(const struct mk_server_options *options) 
  * nothing failed. Valid until the next call for this server. NULL is fine: then memory is out. */
 MK_API const char *mk_server_why(const struct mk_server *s);
 
+/**
+ * The heap of all servers of the program, in place of malloc(3): resize(old, size) as realloc(3), where `old`
+ * may be NULL and `size` is never 0; give_back(p) as free(3). From any thread. Once, before any other
+ * function of the library: else -EBUSY. What other libraries allocate for the server (OpenSSL, nghttp2) stays
+ * theirs.
+ */
+MK_API int mk_mem_use(void *(*resize)(void *old, size_t size), void (*give_back)(void *p));
+
 /* ---- Setting up ---- */
 
 /**
@@ -121,8 +129,8 @@ MK_API int mk_server_listen(struct mk_server *s, const char *where, unsigned *po
 /** Listens on a bound stream socket of the caller, who keeps the descriptor; it becomes non-blocking. */
 MK_API int mk_server_listen_fd(struct mk_server *s, int fd, bool tls);
 
-/** The i-th address of a server that listens, in the form of `Listen`, also those of the file once it is
- * started. -ENOENT: there are no more; -ENOSPC: `room` is too small (128 bytes are enough). */
+/** The i-th address of a server that was started, in the form of `Listen`, "127.0.0.1:8443 tls": those of the
+ * file, too. -ENOENT: there are no more; -ENOSPC: `room` is too small (192 bytes are enough). */
 MK_API int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t cap);
 
 /* ---- Running ---- */

@@ -5,8 +5,14 @@
 
 #include "base/mem.h"
 #include "lib/key.h"
+#include "lib/known.h"
 #include "lib/why.h"
 #include "os/fd.h"
+
+static mk_str flags_of(bool tls, bool http2)
+{
+    return tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR("");
+}
 
 /* What the addresses become in the configuration, by which each is found again. */
 static mk_err add_line(struct mk_server *s, const struct mk_addr *addr, bool tls, bool http2)
@@ -14,7 +20,7 @@ static mk_err add_line(struct mk_server *s, const struct mk_addr *addr, bool tls
     char room[MK_ADDR_TEXT + 8];
     struct mk_buf text = mk_buf_fixed(room, sizeof room);
     mk_addr_print(addr, &text);
-    mk_buf_add(&text, tls ? MK_STR(" tls") : http2 ? MK_STR(" http2") : MK_STR(""));
+    mk_buf_add(&text, flags_of(tls, http2));
     return text.failed ? -ENAMETOOLONG
                        : mk_lines_add(&s->lines, MK_STR("SERVER"), MK_STR("Listen"), mk_buf_str(&text));
 }
@@ -58,6 +64,7 @@ static mk_err check(struct mk_server *s, const char *where, struct mk_listen *on
 
 int mk_server_listen(struct mk_server *s, const char *where, unsigned *port)
 {
+    int before MK_KEPT = errno;
     struct mk_listen one;
     mk_err e = mk_why_setting_up(s);
     if (e)
@@ -120,6 +127,7 @@ static mk_err adopt(struct mk_server *s, int fd, const struct mk_addr *addr)
 
 int mk_server_listen_fd(struct mk_server *s, int fd, bool tls)
 {
+    int before MK_KEPT = errno;
     struct mk_addr addr;
     mk_err e = mk_why_setting_up(s);
     if (e)
@@ -137,10 +145,15 @@ int mk_server_listen_fd(struct mk_server *s, int fd, bool tls)
 
 int mk_server_address(const struct mk_server *s, size_t i, char *room, size_t cap)
 {
-    if (i >= s->listeners.n)
+    int before MK_KEPT = errno;
+    const struct mk_listener *one =
+        mk_known_is(s) && i < s->listeners.n && s->generation ? &s->listeners.at[i] : NULL;
+    const struct mk_listen *as = one ? mk_listener_listen(one, &s->generation->listens) : NULL;
+    if (!as)
         return -ENOENT;
     struct mk_buf text = mk_buf_fixed(room, cap);
-    mk_addr_print(&s->listeners.at[i].addr, &text);
+    mk_addr_print(&one->addr, &text);
+    mk_buf_add(&text, flags_of(as->tls, as->http2));
     mk_buf_add_char(&text, '\0');
     return text.failed ? -ENOSPC : 0;
 }

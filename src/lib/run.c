@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "lib/key.h"
+#include "lib/known.h"
 #include "lib/runner.h"
 #include "lib/why.h"
 #include "net/loan.h"
@@ -85,11 +86,19 @@ static void unmake(struct mk_server *s)
     s->generation = NULL;
 }
 
+static void set_phase(struct mk_server *s, enum mk_server_phase phase)
+{
+    pthread_mutex_lock(&s->lock);
+    s->phase = phase;
+    pthread_mutex_unlock(&s->lock);
+}
+
 static mk_err prepare(struct mk_server *s, unsigned threads, enum mk_server_way way)
 {
     mk_err e = mk_why_setting_up(s);
     if (e)
         return e;
+    set_phase(s, MK_SERVER_STARTING);
     e = load(s, threads);
     if (!e)
         e = open_sockets(s, threads);
@@ -97,17 +106,11 @@ static mk_err prepare(struct mk_server *s, unsigned threads, enum mk_server_way 
         e = make_runners(s, threads);
     if (e) {
         unmake(s);
+        set_phase(s, MK_SERVER_SETTING_UP);
         return e;
     }
     s->way = way;
     return 0;
-}
-
-static void set_phase(struct mk_server *s, enum mk_server_phase phase)
-{
-    pthread_mutex_lock(&s->lock);
-    s->phase = phase;
-    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- One loop ---- */
@@ -155,6 +158,7 @@ static mk_err turn(struct mk_runner *r)
 
 int mk_server_run(struct mk_server *s)
 {
+    int before MK_KEPT = errno;
     mk_err e = prepare(s, 1, MK_SERVER_IN_CALLER);
     if (e)
         return e;
@@ -162,6 +166,22 @@ int mk_server_run(struct mk_server *s)
     e = turn(&s->runners[0]);
     set_phase(s, MK_SERVER_ENDED);
     return e ? mk_why_error(s, e) : 0;
+}
+
+/* ---- Orders ---- */
+
+static void order_stop(struct mk_server *s, int64_t wanted)
+{
+    int_fast64_t ordered = atomic_load(&s->stop);
+    do
+        if (ordered != MK_SERVER_STOP_NOT && ordered <= wanted)
+            break;
+    while (!atomic_compare_exchange_weak(&s->stop, &ordered, wanted));
+    pthread_mutex_lock(&s->lock);
+    for (unsigned i = 0; i < s->n_runners; i++)
+        if (s->runners[i].serves)
+            mk_loop_ring(&s->runners[i].worker.loop);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* ---- Threads ---- */
@@ -216,6 +236,7 @@ static mk_err join(struct mk_server *s)
 
 int mk_server_start(struct mk_server *s, unsigned threads)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_why_setting_up(s);
     if (!e && (threads < 1 || threads > MK_LISTENER_SOCKETS_MAX))
         return mk_why(s, -EINVAL, "%u threads: expected 1 to %d", threads, MK_LISTENER_SOCKETS_MAX);
@@ -229,7 +250,7 @@ int mk_server_start(struct mk_server *s, unsigned threads)
     e = e ? e : worse;
     if (!e)
         return 0;
-    mk_server_stop(s, 0);
+    order_stop(s, 0);
     (void)join(s);
     set_phase(s, MK_SERVER_ENDED);
     return mk_why(s, e, "cannot start %u threads: %s", threads, mk_err_text(e));
@@ -237,6 +258,9 @@ int mk_server_start(struct mk_server *s, unsigned threads)
 
 int mk_server_wait(struct mk_server *s)
 {
+    int before MK_KEPT = errno;
+    if (!mk_known_is(s))
+        return -EINVAL;
     if (mk_runner_is_inside(s))
         return -EDEADLK;
     if (s->way != MK_SERVER_IN_THREADS || s->phase == MK_SERVER_SETTING_UP)
@@ -250,7 +274,8 @@ int mk_server_wait(struct mk_server *s)
 
 int mk_server_fd(struct mk_server *s)
 {
-    if (s->phase != MK_SERVER_SETTING_UP && s->way == MK_SERVER_IN_STEPS)
+    int before MK_KEPT = errno;
+    if (mk_known_is(s) && s->phase >= MK_SERVER_RUNNING && s->way == MK_SERVER_IN_STEPS && s->n_runners)
         return s->runners[0].worker.loop.epoll_fd;
     mk_err e = prepare(s, 1, MK_SERVER_IN_STEPS);
     if (e)
@@ -270,6 +295,9 @@ int mk_server_fd(struct mk_server *s)
 
 int mk_server_step(struct mk_server *s)
 {
+    int before MK_KEPT = errno;
+    if (!mk_known_is(s))
+        return -EINVAL;
     if (s->phase == MK_SERVER_ENDED)
         return 0;
     if (s->phase != MK_SERVER_RUNNING || s->way != MK_SERVER_IN_STEPS || mk_runner_is_inside(s))
@@ -288,17 +316,9 @@ int mk_server_step(struct mk_server *s)
 
 void mk_server_stop(struct mk_server *s, uint32_t drain_ms)
 {
-    int_fast64_t before = atomic_load(&s->stop);
-    int64_t wanted = drain_ms == UINT32_MAX ? MK_SERVER_STOP_PATIENTLY : drain_ms;
-    do
-        if (before != MK_SERVER_STOP_NOT && before <= wanted)
-            break;
-    while (!atomic_compare_exchange_weak(&s->stop, &before, wanted));
-    pthread_mutex_lock(&s->lock);
-    for (unsigned i = 0; i < s->n_runners; i++)
-        if (s->runners[i].serves)
-            mk_loop_ring(&s->runners[i].worker.loop);
-    pthread_mutex_unlock(&s->lock);
+    int before MK_KEPT = errno;
+    if (mk_known_is(s))
+        order_stop(s, drain_ms == UINT32_MAX ? MK_SERVER_STOP_PATIENTLY : drain_ms);
 }
 
 /* Why it cannot be freed now; NULL: it can. */
@@ -314,15 +334,17 @@ static const char *objection(struct mk_server *s)
 
 void mk_server_free(struct mk_server *s)
 {
-    if (!s)
-        return;
-    const char *why_not = objection(s);
+    int before MK_KEPT = errno;
+    const char *why_not = mk_known_is(s) ? objection(s) : "";
     if (why_not) {
-        if (s->options.on_log)
+        if (*why_not && s->options.on_log && !atomic_exchange(&s->is_complaining, true)) {
             s->options.on_log(s->options.log_ctx, MK_LOG_ERROR, mk_str_from_c(why_not));
+            atomic_store(&s->is_complaining, false);
+        }
         return;
     }
-    mk_server_stop(s, 0);
+    mk_known_remove(s);
+    order_stop(s, 0);
     (void)join(s);
     if (s->n_runners && s->way == MK_SERVER_IN_STEPS)
         end(&s->runners[0]);

@@ -2,6 +2,7 @@
 /* Setting up. */
 #include "base/mem.h"
 #include "lib/key.h"
+#include "lib/known.h"
 #include "lib/own.h"
 #include "lib/why.h"
 
@@ -9,10 +10,13 @@ enum { WHY_MAX = 64 * 1024 };
 
 struct mk_server *mk_server_new(const struct mk_server_options *options)
 {
+    int before MK_KEPT = errno;
     size_t size = options ? options->size : 0;
     struct mk_server *s = size <= sizeof *options ? mk_mem_zalloc(1, sizeof *s) : NULL;
-    if (!s)
+    if (!s || !mk_known_add(s)) {
+        mk_mem_free(s);
         return NULL;
+    }
     if (options)
         memcpy(&s->options, options, size);
     s->why = mk_buf_growing(WHY_MAX);
@@ -29,6 +33,7 @@ struct mk_server *mk_server_new(const struct mk_server_options *options)
 
 int mk_server_read(struct mk_server *s, const char *file_or_folder)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_why_setting_up(s);
     if (e)
         return e;
@@ -53,6 +58,7 @@ static const char *odd_one(const char *section, const char *key, const char *val
 
 int mk_server_set(struct mk_server *s, const char *section, const char *key, const char *value)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_why_setting_up(s);
     const char *odd = odd_one(section, key, value);
     if (e)
@@ -71,6 +77,7 @@ int mk_server_set(struct mk_server *s, const char *section, const char *key, con
 
 int mk_server_add_section(struct mk_server *s, const char *section)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_why_setting_up(s);
     if (!e && !section)
         e = mk_why(s, -EINVAL, "there is no section");
@@ -82,6 +89,7 @@ int mk_server_add_section(struct mk_server *s, const char *section)
 
 int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_server_add_section(s, "HOST");
     if (!e && names)
         e = mk_server_set(s, "HOST", "ServerName", names);
@@ -92,6 +100,7 @@ int mk_server_add_host(struct mk_server *s, const char *names, const char *root)
 
 int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_why_setting_up(s);
     if (e)
         return e;
@@ -105,6 +114,7 @@ int mk_server_add_plugin(struct mk_server *s, const struct mk_plugin *plugin)
 
 int mk_server_add_route(struct mk_server *s, const char *what, mk_server_fn *fn, void *data)
 {
+    int before MK_KEPT = errno;
     mk_err e = mk_why_setting_up(s);
     if (e)
         return e;

@@ -16,6 +16,7 @@
 
 enum mk_server_phase {
     MK_SERVER_SETTING_UP,
+    MK_SERVER_STARTING, /* functions of plugins are called */
     MK_SERVER_RUNNING,
     MK_SERVER_ENDED, /* or it could not be started half way: it is good for nothing but to be freed */
 };
@@ -63,6 +64,7 @@ struct mk_server {
     pthread_cond_t changed;
     enum mk_server_phase phase; /* under the lock once it runs */
     unsigned n_draining;        /* threads that accept no more; under the lock */
+    atomic_bool is_complaining; /* on_log is being told of a wrong call: no other one is told meanwhile */
     atomic_int_fast64_t stop;   /* what was asked for */
 };
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "lib/office.h"
 #include "lib/server_type.h"
+#include "lib/why.h"
 
 struct mk_ticket {
     atomic_uint owners; /* the program, the request until it ends, and calls that were not made yet */
@@ -45,6 +46,7 @@ static struct mk_office *office_of(struct mk_worker *w)
 
 struct mk_ticket *mk_ticket_new(struct mk_request *request)
 {
+    int before MK_KEPT = errno;
     struct mk_office *office = office_of(mk_request_worker(request));
     struct mk_ticket *t = office ? mk_mem_zalloc(1, sizeof *t) : NULL;
     if (!t)
@@ -74,6 +76,7 @@ static void make_call(void *data)
 int mk_ticket_resume(struct mk_ticket *ticket, void (*in_loop)(struct mk_request *request, void *ctx),
                      void *ctx)
 {
+    int before MK_KEPT = errno;
     if (mk_ticket_is_stale(ticket))
         return -ESTALE;
     struct call *c = mk_mem_alloc(sizeof *c);
@@ -96,6 +99,7 @@ bool mk_ticket_is_stale(const struct mk_ticket *ticket)
 
 void mk_ticket_free(struct mk_ticket *ticket)
 {
+    int before MK_KEPT = errno;
     if (ticket)
         drop(ticket);
 }

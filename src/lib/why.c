@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lib/why.h"
 
+#include "lib/known.h"
+
+void mk_why_restore_errno(const int *before)
+{
+    errno = *before;
+}
+
 mk_err mk_why_end(struct mk_server *s, mk_err e)
 {
     if (!mk_buf_reserve(&s->why, 1)) {
@@ -28,6 +35,8 @@ mk_err mk_why_error(struct mk_server *s, mk_err e)
 
 mk_err mk_why_setting_up(struct mk_server *s)
 {
+    if (!mk_known_is(s))
+        return -EINVAL;
     mk_buf_clear(&s->why);
     if (s->phase == MK_SERVER_SETTING_UP)
         return mk_why_end(s, 0);
@@ -38,5 +47,7 @@ const char *mk_server_why(const struct mk_server *s)
 {
     if (!s)
         return "out of memory";
+    if (!mk_known_is(s))
+        return "this is no server: it was freed, or never made";
     return s->why.p ? s->why.p : "";
 }

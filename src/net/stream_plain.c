@@ -4,6 +4,7 @@
 
 #include "net/stream.h"
 #include "os/fd.h"
+#include "os/quiet.h"
 
 static ssize_t plain_read(struct mk_stream *s, char *room, size_t cap)
 {
@@ -23,7 +24,10 @@ static ssize_t plain_write(struct mk_stream *s, mk_str bytes, bool more)
 static ssize_t plain_send_file(struct mk_stream *s, int file_fd, uint64_t offset, size_t len)
 {
     off_t at = (off_t)offset;
+    struct mk_quiet quiet;
+    mk_quiet_begin(&quiet);
     ssize_t n = sendfile(s->fd, file_fd, &at, len);
+    mk_quiet_end(&quiet, n);
     return n < 0 ? mk_err_last() : n;
 }
 

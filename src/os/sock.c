@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/bind_unix.h"
 #include "os/fd.h"
 
 static int set_option(int fd, int level, int name, int value)
@@ -48,17 +49,6 @@ static void remove_stale_file(const struct mk_addr *a)
     close(fd);
 }
 
-/* Creates the file with its final mode: a chmod by name afterwards could hit another file. */
-static mk_err bind_unix(int fd, const struct mk_addr *a, unsigned mode)
-{
-    if (fchmod(fd, mode) < 0)
-        return mk_err_last();
-    mode_t before = umask(~(mode_t)mode & 0777);
-    mk_err e = bind(fd, &a->any, a->len) < 0 ? mk_err_last() : 0;
-    (void)umask(before);
-    return e;
-}
-
 mk_err mk_sock_begin(int fd, int backlog)
 {
     return listen(fd, backlog) < 0 ? mk_err_last() : 0;
@@ -68,7 +58,7 @@ static mk_err bind_and_listen(int fd, const struct mk_addr *a, const struct mk_s
 {
     if (a->any.sa_family == AF_UNIX) {
         remove_stale_file(a);
-        mk_err e = bind_unix(fd, a, o->mode);
+        mk_err e = mk_bind_unix(fd, a, o->mode);
         if (e)
             return e;
     } else {

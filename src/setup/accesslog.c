@@ -9,6 +9,18 @@
 /* Bytes logged of each text that a client sent: four such texts, escaped, and a user fit one line. */
 enum { TEXT_MAX = 768, USER_MAX = 192 };
 
+/* strftime() would write the month in the language of the program around us. */
+static void set_local(struct mk_access_clock *c, const struct tm *t)
+{
+    static const char months[12][4] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct mk_buf text = mk_buf_fixed(c->local, sizeof c->local - 1);
+    char rest[32];
+    size_t len = strftime(rest, sizeof rest, "/%Y:%H:%M:%S %z", t);
+    mk_buf_addf(&text, "%02d/%s%.*s", t->tm_mday, months[t->tm_mon], (int)len, rest);
+    c->local[text.len] = '\0';
+}
+
 static void set_clock(struct mk_access_clock *c, int64_t now)
 {
     struct tm t;
@@ -17,7 +29,7 @@ static void set_clock(struct mk_access_clock *c, int64_t now)
         return;
     c->written = now;
     localtime_r(&seconds, &t);
-    strftime(c->local, sizeof c->local, "%d/%b/%Y:%H:%M:%S %z", &t);
+    set_local(c, &t);
     strftime(c->iso, sizeof c->iso, "%Y-%m-%dT%H:%M:%S%z", &t);
     strftime(c->of_day, sizeof c->of_day, "%H:%M:%S", &t);
 }

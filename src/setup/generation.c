@@ -357,6 +357,8 @@ static void find_identity(struct load *l)
 {
     struct mk_server_settings *s = &l->g->server;
     struct mk_conf_place at = server_place(l, "User");
+    if (l->g->embedding) /* the program has its own */
+        return;
     if (!s->user.len && s->group.len) {
         at = server_place(l, "Group");
         mk_conf_report_error(l->report, &at, "Group needs a User, but there is none");

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "os/fd.h"
+#include "os/quiet.h"
 
 /* Finds out which kind of file the descriptor refers to. */
 static void look(struct mk_logwriter *w)
@@ -142,15 +143,26 @@ bool mk_logwriter_say(struct mk_logwriter *w, enum mk_log_level level, mk_str li
     return w->lost == lost && !w->half;
 }
 
+static ssize_t put_into_pipe(const struct mk_logwriter *w, mk_str text)
+{
+    struct mk_quiet quiet;
+    mk_quiet_begin(&quiet);
+    ssize_t n = write(w->file->fd, text.p, text.len);
+    mk_quiet_end(&quiet, n);
+    return n;
+}
+
 /* Writes as much as fits now. */
 static ssize_t put(const struct mk_logwriter *w, mk_str text)
 {
     struct pollfd p = {.fd = w->file->fd, .events = POLLOUT};
     if (w->is_socket)
         return send(w->file->fd, text.p, text.len, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (!w->may_wait)
+    if (w->is_file)
         return write(w->file->fd, text.p, text.len);
-    return poll(&p, 1, 0) == 1 ? write(w->file->fd, text.p, mk_min(text.len, PIPE_BUF)) : -1;
+    if (!w->may_wait)
+        return put_into_pipe(w, text);
+    return poll(&p, 1, 0) == 1 ? put_into_pipe(w, mk_str_first(text, PIPE_BUF)) : -1;
 }
 
 /* Whole lines up to the size that a pipe takes atomically, so that the lines of several workers do not mix.

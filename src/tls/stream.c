@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls/stream.h"
+#include "os/quiet.h"
 
 #include <openssl/err.h>
 #include <sys/sendfile.h>
@@ -232,8 +233,13 @@ static ssize_t kernel_send_file(struct mk_stream *s, int file_fd, uint64_t offse
 {
     const struct mk_tls *t = s->tls;
     off_t at = (off_t)offset;
-    ssize_t n = t->broken ? -1 : sendfile(s->fd, file_fd, &at, len);
-    return t->broken ? t->broken : n < 0 ? mk_err_last() : n;
+    struct mk_quiet quiet;
+    if (t->broken)
+        return t->broken;
+    mk_quiet_begin(&quiet);
+    ssize_t n = sendfile(s->fd, file_fd, &at, len);
+    mk_quiet_end(&quiet, n);
+    return n < 0 ? mk_err_last() : n;
 }
 
 /* ---- All of it ---- */

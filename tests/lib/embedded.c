@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* embedded -c FILE: serves a configuration of the server by the library, so that the tests of the server test
+ * the library as well. It understands what these need: the line `Workers`, TERM and QUIT, and it prints where
+ * it serves as the server does. */
+#include <errno.h>
+#include <monkey/server.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void say(void *ctx, enum mk_log_level level, mk_str text)
+{
+    static const char *const names[MK_LOG_LEVELS] = {"error", "warn", "info", "debug"};
+    char line[1280];
+    (void)ctx;
+    int len = snprintf(line, sizeof line, "[%s] %d: %.*s\n", names[level], (int)getpid(), MK_STR_ARG(text));
+    (void)!write(STDERR_FILENO, line, (size_t)len);
+}
+
+static unsigned threads_of(const char *path)
+{
+    char line[4096];
+    unsigned n = 1;
+    FILE *f = fopen(path, "r");
+    while (f && fgets(line, sizeof line, f))
+        (void)sscanf(line, " Workers %u", &n);
+    if (f)
+        (void)fclose(f);
+    return n ? n : 1;
+}
+
+/* With a single write, as the tests expect. */
+static void say_where(const struct mk_server *s)
+{
+    char address[192], text[16 * 1024] = "Monkey serves at\n";
+    for (size_t i = 0; mk_server_address(s, i, address, sizeof address) == 0; i++) {
+        size_t len = strlen(text);
+        char *flags = strchr(address, ' ');
+        const char *scheme = flags && strcmp(flags, " tls") == 0 ? "https://" : "http://";
+        if (flags)
+            *flags = '\0';
+        if (strncmp(address, "unix:", 5) == 0)
+            (void)snprintf(text + len, sizeof text - len, "  %s\n", address);
+        else
+            (void)snprintf(text + len, sizeof text - len, "  %s%s/\n", scheme, address);
+    }
+    (void)!write(STDOUT_FILENO, text, strlen(text));
+}
+
+static void serve(struct mk_server *s, const sigset_t *ours)
+{
+    int number = 0;
+    say_where(s);
+    while (sigwait(ours, &number) == 0 && number != SIGTERM && number != SIGINT) {
+        mk_server_stop(s, UINT32_MAX);
+        if (mk_server_wait(s) == 0)
+            return;
+    }
+    mk_server_stop(s, 0);
+}
+
+int main(int argc, char **argv)
+{
+    const struct mk_server_options options = {.size = sizeof options, .on_log = say};
+    struct mk_server *s = mk_server_new(&options);
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, SIGTERM);
+    sigaddset(&ours, SIGINT);
+    sigaddset(&ours, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &ours, NULL);
+    if (argc != 3 || strcmp(argv[1], "-c") != 0)
+        return 2;
+    int e = mk_server_read(s, argv[2]);
+    if (!e)
+        e = mk_server_start(s, threads_of(argv[2]));
+    if (*mk_server_why(s))
+        fprintf(stderr, "%s\n", mk_server_why(s));
+    if (!e)
+        serve(s, &ours);
+    mk_server_free(s);
+    return e == -EINVAL ? 3 : e ? 1 : 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program with a heap of its own: set once, used for everything, given back. */
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "lib/embed.h"
+
+static atomic_long n_blocks, n_calls;
+
+static void *resize(void *old, size_t size)
+{
+    void *p = realloc(old, size);
+    assert_true(size > 0);
+    atomic_fetch_add(&n_calls, 1);
+    atomic_fetch_add(&n_blocks, !old && p);
+    return p;
+}
+
+static void give_back(void *p)
+{
+    atomic_fetch_sub(&n_blocks, 1);
+    free(p);
+}
+
+static void the_heap_is_that_of_the_program(void **state)
+{
+    (void)state;
+    unsigned port;
+    assert_int_equal(mk_mem_use(NULL, give_back), -EINVAL);
+    assert_int_equal(mk_mem_use(resize, give_back), 0);
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_mem_use(resize, give_back), -EBUSY);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_free(s);
+    assert_true(atomic_load(&n_calls) > 10);
+    assert_int_equal(atomic_load(&n_blocks), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(the_heap_is_that_of_the_program)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

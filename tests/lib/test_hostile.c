@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A program that calls in the wrong order, twice, from the wrong place: it gets errors. What a debug build
+ * alone can know is left out of others. */
+#include <monkey/ticket.h>
+#include <stdatomic.h>
+
+#include "lib/embed.h"
+
+static void calls_come_too_late(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_step(s), -EBUSY);
+    assert_int_equal(mk_server_wait(s), 0);
+    assert_int_equal(mk_server_start(s, 0), -EINVAL);
+    assert_int_equal(mk_server_start(s, 100000), -EINVAL);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_int_equal(mk_server_start(s, 1), -EBUSY);
+    assert_int_equal(mk_server_run(s), -EBUSY);
+    assert_int_equal(mk_server_fd(s), -EBUSY);
+    assert_int_equal(mk_server_step(s), -EBUSY);
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), -EBUSY);
+    assert_int_equal(mk_server_add_section(s, "LOCATION"), -EBUSY);
+    assert_int_equal(mk_server_add_host(s, "a", NULL), -EBUSY);
+    assert_int_equal(mk_server_add_route(s, "GET /x", say_hello, NULL), -EBUSY);
+    assert_int_equal(mk_server_add_plugin(s, NULL), -EBUSY);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", NULL), -EBUSY);
+    assert_int_equal(mk_server_listen_fd(s, 0, false), -EBUSY);
+    assert_int_equal(mk_server_read(s, "/etc"), -EBUSY);
+    assert_holds(mk_server_why(s), "was started");
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_stop(s, UINT32_MAX);
+    mk_server_stop(s, 0);
+    mk_server_stop(s, 5);
+    assert_int_equal(mk_server_wait(s), 0);
+    assert_int_equal(mk_server_wait(s), 0);
+    mk_server_stop(s, 0);
+    assert_int_equal(mk_server_start(s, 1), -EBUSY);
+    mk_server_free(s);
+}
+
+static void nothing_is_no_server(void **state)
+{
+    (void)state;
+    assert_int_equal(mk_server_set(NULL, "SERVER", "KeepAlive", "off"), -EINVAL);
+    assert_int_equal(mk_server_start(NULL, 1), -EINVAL);
+    assert_int_equal(mk_server_run(NULL), -EINVAL);
+    assert_int_equal(mk_server_fd(NULL), -EINVAL);
+    assert_int_equal(mk_server_step(NULL), -EINVAL);
+    assert_int_equal(mk_server_wait(NULL), -EINVAL);
+    assert_int_equal(mk_server_address(NULL, 0, NULL, 0), -ENOENT);
+    mk_server_stop(NULL, 0);
+    mk_server_free(NULL);
+}
+
+#ifndef NDEBUG
+static void a_server_may_be_freed_twice(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    mk_server_free(s);
+    mk_server_free(s);
+    mk_server_stop(s, 0);
+    assert_int_equal(mk_server_wait(s), -EINVAL);
+    assert_int_equal(mk_server_start(s, 1), -EINVAL);
+    assert_int_equal(mk_server_set(s, "SERVER", "KeepAlive", "off"), -EINVAL);
+    assert_holds(mk_server_why(s), "it was freed");
+}
+#endif
+
+/* ---- Callbacks that call back ---- */
+
+static struct mk_server *around;
+static atomic_int n_told;
+
+static void tell(void *ctx, enum mk_log_level level, mk_str text)
+{
+    (void)ctx;
+    (void)level;
+    (void)text;
+    atomic_fetch_add(&n_told, 1);
+    mk_server_free(around); /* refused, and not told again */
+}
+
+static enum mk_verdict misbehave(struct mk_request *request, struct mk_response *response, void *data)
+{
+    mk_server_free(around);
+    assert_int_equal(mk_server_wait(around), -EDEADLK);
+    assert_int_equal(mk_server_start(around, 1), -EBUSY);
+    assert_int_equal(mk_server_step(around), -EBUSY);
+    assert_int_equal(mk_server_set(around, "SERVER", "KeepAlive", "off"), -EBUSY);
+    return say_hello(request, response, data);
+}
+
+static struct mk_server *misbehaving(unsigned *port)
+{
+    const struct mk_server_options options = {.size = sizeof options, .on_log = tell};
+    struct mk_server *s = around = mk_server_new(&options);
+    atomic_store(&n_told, 0);
+    assert_int_equal(mk_server_add_route(s, "GET /", misbehave, NULL), 0);
+    assert_int_equal(mk_server_listen(s, "127.0.0.1:0", port), 0);
+    return s;
+}
+
+static void a_handler_cannot_free_its_server(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = misbehaving(&port);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_free(s);
+    assert_int_equal(atomic_load(&n_told), 1);
+}
+
+static void nor_can_it_in_a_step(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = misbehaving(&port);
+    assert_true(mk_server_fd(s) >= 0);
+    int client = dial(port);
+    ask_on(client, "GET", "/");
+    while (atomic_load(&n_told) == 0)
+        assert_int_equal(mk_server_step(s), 1);
+    assert_holds(hear_all(client), "hello");
+    mk_server_free(s);
+}
+
+static enum mk_verdict stop_all(struct mk_request *request, struct mk_response *response, void *data)
+{
+    mk_server_stop(around, UINT32_MAX);
+    return say_hello(request, response, data);
+}
+
+static void a_handler_may_stop_its_server(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = around = server_with("GET /", stop_all, NULL, &port);
+    assert_int_equal(mk_server_start(s, 3), 0);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    assert_int_equal(mk_server_wait(s), 0);
+    mk_server_free(s);
+}
+
+static int start_again(struct mk_config *config, void **data)
+{
+    (void)config;
+    *data = NULL;
+    assert_int_equal(mk_server_start(around, 1), -EBUSY);
+    assert_int_equal(mk_server_set(around, "SERVER", "KeepAlive", "off"), -EBUSY);
+    return 0;
+}
+
+static void a_plugin_cannot_start_the_server_that_loads_it(void **state)
+{
+    static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "eager", .load = start_again};
+    (void)state;
+    unsigned port;
+    struct mk_server *s = around = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
+    assert_int_equal(mk_server_start(s, 1), 0);
+    assert_holds(ask(port, "GET", "/"), "hello");
+    mk_server_free(s);
+}
+
+/* ---- Stops at any time ---- */
+
+static void a_stop_may_come_before_the_start(void **state)
+{
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    mk_server_stop(s, 0);
+    assert_int_equal(mk_server_run(s), 0);
+    mk_server_free(s);
+    s = server_with("GET /", say_hello, NULL, &port);
+    mk_server_stop(s, 100);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    assert_int_equal(mk_server_wait(s), 0);
+    mk_server_free(s);
+}
+
+/* A plugin that cannot start in the second of three threads. */
+static int start_one(struct mk_worker *worker, void *data)
+{
+    (void)data;
+    return mk_worker_index(worker) == 1 ? -EPERM : 0;
+}
+
+static void a_thread_that_cannot_start_is_an_error(void **state)
+{
+    static const struct mk_plugin plugin = {MK_PLUGIN_HEAD, .name = "lazy", .worker_start = start_one};
+    (void)state;
+    unsigned port;
+    struct mk_server *s = server_with("GET /", say_hello, NULL, &port);
+    assert_int_equal(mk_server_add_plugin(s, &plugin), 0);
+    assert_int_equal(mk_server_start(s, 3), -EPERM);
+    assert_holds(mk_server_why(s), "cannot start 3 threads");
+    mk_server_free(s);
+}
+
+/* It waits for ever. */
+static enum mk_verdict wait_for_ever(struct mk_request *request, struct mk_response *response, void *data)
+{
+    (void)request;
+    (void)response;
+    atomic_fetch_add((atomic_int *)data, 1);
+    return MK_WAIT;
+}
+
+static void requests_under_way_do_not_hold_up_a_stop(void **state)
+{
+    static atomic_int n_waiting;
+    (void)state;
+    unsigned port;
+    int clients[4];
+    struct mk_server *s = server_with("GET /", wait_for_ever, &n_waiting, &port);
+    assert_int_equal(mk_server_start(s, 2), 0);
+    for (size_t i = 0; i < MK_LEN(clients); i++) {
+        clients[i] = dial(port);
+        ask_on(clients[i], "GET", "/");
+    }
+    for (int i = 0; atomic_load(&n_waiting) < (int)MK_LEN(clients); i++) {
+        assert_true(i < PATIENCE_S * 1000);
+        usleep(1000);
+    }
+    mk_server_stop(s, UINT32_MAX);
+    mk_server_stop(s, 10); /* no more patience */
+    assert_int_equal(mk_server_wait(s), 0);
+    mk_server_free(s);
+    for (size_t i = 0; i < MK_LEN(clients); i++)
+        close(clients[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_come_too_late),
+        cmocka_unit_test(nothing_is_no_server),
+#ifndef NDEBUG
+        cmocka_unit_test(a_server_may_be_freed_twice),
+#endif
+        cmocka_unit_test(a_handler_cannot_free_its_server),
+        cmocka_unit_test(nor_can_it_in_a_step),
+        cmocka_unit_test(a_handler_may_stop_its_server),
+        cmocka_unit_test(a_plugin_cannot_start_the_server_that_loads_it),
+        cmocka_unit_test(a_stop_may_come_before_the_start),
+        cmocka_unit_test(a_thread_that_cannot_start_is_an_error),
+        cmocka_unit_test(requests_under_way_do_not_hold_up_a_stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
