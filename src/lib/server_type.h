@@ -64,7 +64,7 @@ struct mk_server {
     pthread_cond_t changed;
     enum mk_server_phase phase; /* under the lock once it runs */
     unsigned n_draining;        /* threads that accept no more; under the lock */
-    atomic_bool is_complaining; /* on_log is being told of a wrong call: no other one is told meanwhile */
+    atomic_bool is_complaining; /* on_log hears of a wrong call: of no other one meanwhile */
     atomic_int_fast64_t stop;   /* what was asked for */
 };
 

@@ -85,7 +85,7 @@ static unsigned count_descriptors(unsigned *n_inherited)
     unsigned n = 0;
     *n_inherited = 0;
     for (const struct dirent *e; (e = readdir(all));) {
-        int fd = atoi(e->d_name);
+        int fd = (int)strtol(e->d_name, NULL, 10);
         if (e->d_name[0] == '.' || fd == dirfd(all))
             continue;
         n++;
