@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A PostgreSQL server of a test, in a folder of its own, on a unix socket. As root it runs as another user, as it must."""
+import contextlib
 import os
 import pwd
 import shutil
@@ -62,9 +63,20 @@ class Postgres:
         self.sql(f"CREATE DATABASE d{self.n}")
         return f"host={self.folder} user=ana dbname=d{self.n}"
 
+    def each(self, number):
+        """To the server and all of its processes."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        for pid in (self.process.pid, *map(int, children)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def kill(self):
+        self.each(signal.SIGKILL)
+        self.process.wait()
+
     def stop(self):
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGCONT)
+            self.each(signal.SIGCONT)
             self.process.send_signal(signal.SIGQUIT)
             try:
                 self.process.wait(30)

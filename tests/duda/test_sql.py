@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import shutil
+import signal
 import urllib.parse
 
 import pytest
@@ -237,7 +238,7 @@ def test_migrations_go_on(monkey, site, backend, request):
 
 
 def test_mistakes_in_migrations(run, tmp_path, backend):
-    keys = {"sqlite": "File a.db", "postgres": "Server 127.0.0.1:1"}[backend]
+    keys = {"sqlite": "File a.db", "postgres": "Server host=127.0.0.1"}[backend]
     folder = tmp_path / "migrations"
     folder.mkdir()
     (folder / "1-a.sql").write_text("")
@@ -249,3 +250,63 @@ def test_mistakes_in_migrations(run, tmp_path, backend):
     done = run("-t", "-c", conf)
     assert done.code == 3
     assert "another migration has this number, too" in done.err and "x.sql: expected NUMBER-NAME.sql" in done.err
+
+
+# ---- PostgreSQL ----
+
+needs_postgres = pytest.mark.skipif(not HAS["postgres"], reason="this build has no libpq, or there is no PostgreSQL")
+
+
+@needs_postgres
+def test_a_postgres_that_is_killed_and_frozen(monkey, site, request):
+    postgres = postgres_server.Postgres()
+    try:
+        server = start(monkey, site, "postgres", request, workers=1,
+                       top=f"[POSTGRES]\n    Server {postgres.database()}\n    Timeout 500ms\n    Connections 2\n")
+        assert run(server, "SELECT 1 AS one") == [{"one": 1}]
+        postgres.each(signal.SIGSTOP)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda _: run(server, "SELECT 1 AS one"), range(8)))
+        assert all(answer[:4] in ("110 ", "111 ", "104 ") for answer in answers), answers
+        postgres.each(signal.SIGCONT)
+        wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "it is back")
+        postgres.kill()
+        assert run(server, "SELECT 1 AS one")[:4] in ("104 ", "111 ", "110 ")
+        server.err.wait_for(r"\[error\] .*\[POSTGRES\] main: ")
+        postgres.start()
+        wait_until(lambda: run(server, "SELECT 1 AS one") == [{"one": 1}], "it is back")
+        server.err.wait_for(r"\[POSTGRES\] main is back")
+    finally:
+        postgres.stop()
+
+
+@needs_postgres
+def test_transactions_end_with_their_connection(monkey, site, request):
+    """All sessions are ended under load: each transaction was done whole or not at all."""
+    postgres = request.getfixturevalue("cluster")
+    server = start(monkey, site, "postgres", request, workers=1)
+    one, two = balance(server)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        jobs = [pool.submit(lambda: server.get("/move?how=commit").text) for _ in range(60)]
+        postgres.sql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd{postgres.n}'")
+        done = sum(job.result().startswith("[]") for job in jobs)
+    left, right = wait_until(lambda: isinstance(run(server, "SELECT 1 AS one"), list) and balance(server), "it is back")
+    assert left + right == one + two
+    assert done <= right - two <= 60
+
+
+SERVERS = [
+    ("", "[POSTGRES] has no Server"),
+    ("    Server nonsense\n", 'missing "=" after "nonsense"'),
+    ("    Server host=db.example.org\n", "the host is a name, which libpq would look up while all requests wait"),
+]
+
+
+@needs_postgres
+@pytest.mark.parametrize("keys, says", SERVERS, ids=[says for _, says in SERVERS])
+def test_mistakes_in_servers(run, tmp_path, keys, says):
+    conf = tmp_path / "monkey.conf"
+    conf.write_text(f"[SERVER]\n    Listen 127.0.0.1:0\n[PLUGINS]\n    Load duda-postgres\n[POSTGRES]\n{keys}"
+                    "[HOST]\n    DocumentRoot .\n")
+    done = run("-t", "-c", conf)
+    assert done.code == 3 and says in done.err

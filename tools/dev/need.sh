@@ -34,6 +34,7 @@ full    libqrencode-dev  pkg-config libqrencode
 full    liblmdb-dev      pkg-config lmdb
 full    libhiredis-dev   pkg-config hiredis
 full    libsqlite3-dev   pkg-config sqlite3
+full    libpq-dev        pkg-config libpq
 
 check   g++              command g++
 check   libcmocka-dev    pkg-config cmocka
@@ -59,6 +60,7 @@ check   siege            command siege
 check   nginx-light?     command nginx
 check   valgrind         command valgrind
 check   redis-server?    command redis-server
+check   postgresql?      a_postgresql
 check   clang-format-14? command clang-format-14
 check   pebble?          command pebble
 check   chromium?        any_chromium
@@ -143,6 +145,7 @@ static_busybox() { command -v busybox && ! ldd "$(command -v busybox)"; } >/dev/
 any_chromium() { command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null
 php_fpm() { ls "$root"/usr/sbin/php-fpm* >/dev/null 2>&1; }
 whole_perl() { perl -MDigest::SHA -e 1; } >/dev/null 2>&1
+a_postgresql() { ls "$root"/usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb; } >/dev/null
 any_go() { command -v go || test -x /usr/local/go/bin/go; } >/dev/null
 fuzzer_of_clang() {
     echo 'int LLVMFuzzerTestOneInput(const char *d, long n); int LLVMFuzzerTestOneInput(const char *d, long n) { return !d + !n; }' |

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* libpq without blocking. Each statement ends with a Sync of its own: a transaction for itself, unless one
+ * was begun, and an error of one is none of the next. */
+#include "conn.h"
+
+#include <errno.h>
+#include <monkey/mem.h>
+#include <stdio.h>
+
+#include "values.h"
+
+enum { BACKOFF_MS = 500, GRACE_MS = 500 };
+
+void postgres_conn_init(struct postgres_conn *c, struct mk_worker *w,
+                        const struct postgres_settings *settings)
+{
+    c->worker = w;
+    c->settings = settings;
+    c->sent_end = &c->sent;
+    c->fd = -1;
+}
+
+static void drop(struct postgres_conn *c)
+{
+    mk_watcher_free(c->watcher);
+    c->watcher = NULL;
+    c->fd = -1;
+    if (c->pg)
+        PQfinish(c->pg);
+    c->pg = NULL;
+    c->state = POSTGRES_DOWN;
+    c->prepared_now = false;
+    while (c->n_prepared)
+        mk_mem_free(c->prepared[--c->n_prepared]);
+}
+
+/* The server itself stops a statement that takes too long; this is for a server that does not answer. Those
+ * behind the first have their time from when it is over. */
+static void start_clock(struct postgres_conn *c)
+{
+    if (c->sent)
+        c->sent->due_ms = mk_worker_now_ms(c->worker) + c->settings->timeout_ms + GRACE_MS;
+}
+
+static void take_first(struct postgres_conn *c, int error, const char *why)
+{
+    struct postgres_job *job = c->sent;
+    c->sent = job->next;
+    if (!c->sent)
+        c->sent_end = &c->sent;
+    c->n_sent--;
+    c->prepared_now = false;
+    start_clock(c);
+    if (error)
+        duda_sql_rows_fail(&job->rows, error, "POSTGRES", c->settings->name, why);
+    if (job->on_over)
+        job->on_over(job->ctx, &job->rows);
+    postgres_job_free(job);
+}
+
+void postgres_conn_fail(struct postgres_conn *c, int error, const char *why)
+{
+    bool was_up = c->state == POSTGRES_UP;
+    struct mk_buf text = mk_buf_fixed(c->why, sizeof c->why - 1);
+    mk_buf_add(&text, mk_str_trim(mk_str_first(mk_str_from_c(why), sizeof c->why - 1)));
+    for (size_t i = 0; i < text.len; i++)
+        c->why[i] = c->why[i] == '\n' ? ' ' : c->why[i];
+    c->why[text.len] = 0;
+    drop(c);
+    if (!was_up && !c->is_reported) {
+        mk_worker_log(c->worker, MK_LOG_ERROR, "[POSTGRES] %.*s: %s", MK_STR_ARG(c->settings->name), c->why);
+        c->is_reported = true;
+    }
+    c->retry_ms = mk_worker_now_ms(c->worker) + (was_up ? 0 : BACKOFF_MS);
+    while (c->sent)
+        take_first(c, error, c->why);
+    c->on_down(c, error);
+}
+
+void postgres_conn_fini(struct postgres_conn *c)
+{
+    drop(c);
+    while (c->sent)
+        take_first(c, -ECANCELED, "the worker stops");
+}
+
+/* ---- Up ---- */
+
+static void on_ready(void *ctx, unsigned which);
+
+/* While it connects, libpq may change its socket. */
+static bool watch(struct postgres_conn *c, unsigned events)
+{
+    int fd = PQsocket(c->pg);
+    if (c->watcher && fd == c->fd)
+        return mk_watcher_change(c->watcher, events | MK_LEVEL) == 0;
+    mk_watcher_free(c->watcher);
+    c->fd = fd;
+    c->watcher = mk_watcher_new(c->worker, fd, events | MK_LEVEL, on_ready, c);
+    return c->watcher != NULL;
+}
+
+static void become_up(struct postgres_conn *c)
+{
+    if (PQsetnonblocking(c->pg, 1) || !PQenterPipelineMode(c->pg) || !watch(c, MK_READABLE)) {
+        postgres_conn_fail(c, -ENOMEM, PQerrorMessage(c->pg));
+        return;
+    }
+    c->state = POSTGRES_UP;
+    if (c->is_reported)
+        mk_worker_log(c->worker, MK_LOG_INFO, "[POSTGRES] %.*s is back", MK_STR_ARG(c->settings->name));
+    c->is_reported = false;
+    c->on_up(c);
+}
+
+static void upgrade(struct postgres_conn *c)
+{
+    int e = postgres_upgrade(&c->upgrade, c->pg);
+    if (e == 0)
+        become_up(c);
+    else if (e != -EAGAIN)
+        postgres_conn_fail(c, -EREMOTEIO, c->upgrade.why);
+    else if (!watch(c, PQflush(c->pg) == 1 ? MK_READABLE | MK_WRITABLE : MK_READABLE))
+        postgres_conn_fail(c, -ENOMEM, "out of memory");
+}
+
+static void ignore_notice(void *ctx, const char *text)
+{
+    (void)ctx, (void)text;
+}
+
+static void begin_session(struct postgres_conn *c)
+{
+    PQsetNoticeProcessor(c->pg, ignore_notice, NULL);
+    if (!c->settings->migrations) {
+        become_up(c);
+        return;
+    }
+    c->state = POSTGRES_UPGRADING;
+    c->upgrade = (struct postgres_upgrade){.all = c->settings->migrations};
+    if (postgres_upgrade_begin(&c->upgrade, c->pg))
+        upgrade(c);
+    else
+        postgres_conn_fail(c, -ENOMEM, PQerrorMessage(c->pg));
+}
+
+static void connect_on(struct postgres_conn *c)
+{
+    bool watches = true;
+    switch (PQconnectPoll(c->pg)) {
+    case PGRES_POLLING_READING:
+        watches = watch(c, MK_READABLE);
+        break;
+    case PGRES_POLLING_WRITING:
+        watches = watch(c, MK_WRITABLE);
+        break;
+    case PGRES_POLLING_OK:
+        begin_session(c);
+        return;
+    case PGRES_POLLING_FAILED:
+    case PGRES_POLLING_ACTIVE:
+    default:
+        postgres_conn_fail(c, -ECONNREFUSED, PQerrorMessage(c->pg));
+        return;
+    }
+    if (!watches)
+        postgres_conn_fail(c, -ENOMEM, "out of memory");
+}
+
+void postgres_conn_open(struct postgres_conn *c)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    char options[64];
+    if (c->state != POSTGRES_DOWN || now < c->retry_ms)
+        return;
+    c->since_ms = now;
+    c->state = POSTGRES_CONNECTING;
+    snprintf(options, sizeof options, "-c statement_timeout=%u", c->settings->timeout_ms);
+    /* What the configuration says comes later, and so counts. */
+    const char *const names[] = {"options", "fallback_application_name", "dbname", NULL};
+    const char *const values[] = {options, "monkey", c->settings->server.p, NULL};
+    c->pg = PQconnectStartParams(names, values, 1);
+    if (!c->pg || PQstatus(c->pg) == CONNECTION_BAD)
+        postgres_conn_fail(c, -ECONNREFUSED, c->pg ? PQerrorMessage(c->pg) : "out of memory");
+    else if (!watch(c, MK_WRITABLE))
+        postgres_conn_fail(c, -ENOMEM, "out of memory");
+}
+
+/* ---- Statements ---- */
+
+/* The name of the statement at the server; it is prepared with its first use. */
+static void name_statement(struct postgres_conn *c, struct postgres_job *job)
+{
+    for (unsigned i = 0; i < c->n_prepared; i++)
+        if (mk_str_eq(mk_str_from_c(c->prepared[i]), job->text)) {
+            snprintf(job->statement, sizeof job->statement, "s%u", i);
+            return;
+        }
+    char *text = c->n_prepared < POSTGRES_PREPARED_MAX ? mk_mem_alloc(job->text.len + 1) : NULL;
+    if (!text)
+        return;
+    memcpy(text, job->text.p, job->text.len + 1);
+    snprintf(job->statement, sizeof job->statement, "s%u", c->n_prepared);
+    c->prepared[c->n_prepared++] = text;
+    job->prepares = true;
+}
+
+/* A statement that could not be prepared has no name. */
+static void forget_statement(struct postgres_conn *c, const struct postgres_job *job)
+{
+    uint64_t i;
+    if (job->prepares && mk_num_parse(mk_str_from_c(job->statement + 1), &i) && i < c->n_prepared)
+        c->prepared[i][0] = 0;
+}
+
+static bool send(struct postgres_conn *c, struct postgres_job *job)
+{
+    int n = (int)job->n;
+    name_statement(c, job);
+    if (!job->statement[0])
+        return PQsendQueryParams(c->pg, job->text.p, n, NULL, job->values, job->lengths, job->formats, 0) &&
+               PQpipelineSync(c->pg);
+    if (job->prepares && !PQsendPrepare(c->pg, job->statement, job->text.p, n, NULL))
+        return false;
+    return PQsendQueryPrepared(c->pg, job->statement, n, job->values, job->lengths, job->formats, 0) &&
+           PQpipelineSync(c->pg);
+}
+
+void postgres_conn_send(struct postgres_conn *c, struct postgres_job *job)
+{
+    job->rows.max = c->settings->result_max;
+    job->next = NULL;
+    *c->sent_end = job;
+    c->sent_end = &job->next;
+    if (c->n_sent++ == 0)
+        start_clock(c);
+    if (!send(c, job))
+        postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
+}
+
+void postgres_conn_flush(struct postgres_conn *c)
+{
+    if (c->state != POSTGRES_UP)
+        return;
+    int left = PQflush(c->pg);
+    if (left < 0)
+        postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
+    else if (!watch(c, left ? MK_READABLE | MK_WRITABLE : MK_READABLE))
+        postgres_conn_fail(c, -ENOMEM, "out of memory");
+}
+
+/* A result of the first statement. */
+static void take_result(struct postgres_conn *c, PGresult *result)
+{
+    struct postgres_job *job = c->sent;
+    ExecStatusType status = PQresultStatus(result);
+    if (!job)
+        return;
+    if (status == PGRES_PIPELINE_SYNC) {
+        take_first(c, 0, NULL);
+        c->on_free(c);
+    } else if (status == PGRES_PIPELINE_ABORTED) {
+        return; /* behind an error of the same statement */
+    } else if (job->prepares && !c->prepared_now && status == PGRES_COMMAND_OK) {
+        c->prepared_now = true;
+    } else if (!job->rows.error) {
+        if (status == PGRES_FATAL_ERROR && !c->prepared_now)
+            forget_statement(c, job);
+        postgres_values_take(&job->rows, c->settings->name, result);
+        /* The answer to COMMIT of a transaction that has failed. */
+        if (mk_str_eq(job->text, MK_STR("COMMIT")) && strcmp(PQcmdStatus(result), "ROLLBACK") == 0)
+            duda_sql_rows_fail(&job->rows, -EREMOTEIO, "POSTGRES", c->settings->name,
+                               "the transaction has failed and was rolled back");
+    }
+}
+
+/* Between two results of a pipeline libpq answers NULL. */
+static void take_results(struct postgres_conn *c)
+{
+    unsigned nothing = 0;
+    while (c->state == POSTGRES_UP && c->sent && !PQisBusy(c->pg) && nothing < 2) {
+        PGresult *result = PQgetResult(c->pg);
+        nothing = result ? 0 : nothing + 1;
+        if (!result)
+            continue;
+        take_result(c, result);
+        PQclear(result);
+    }
+}
+
+static void on_ready(void *ctx, unsigned which)
+{
+    struct postgres_conn *c = ctx;
+    (void)which;
+    if (c->state == POSTGRES_CONNECTING) {
+        connect_on(c);
+        return;
+    }
+    if (!PQconsumeInput(c->pg)) {
+        postgres_conn_fail(c, -ECONNRESET, PQerrorMessage(c->pg));
+    } else if (c->state == POSTGRES_UPGRADING) {
+        upgrade(c);
+    } else {
+        take_results(c);
+        postgres_conn_flush(c);
+    }
+}
+
+void postgres_conn_check(struct postgres_conn *c)
+{
+    uint64_t now = mk_worker_now_ms(c->worker);
+    bool tries = c->state == POSTGRES_CONNECTING || c->state == POSTGRES_UPGRADING;
+    if (tries && now - c->since_ms >= c->settings->timeout_ms)
+        postgres_conn_fail(c, -ETIMEDOUT, "it does not answer within Timeout");
+    else if (c->sent && c->sent->due_ms <= now)
+        postgres_conn_fail(c, -ETIMEDOUT, "no result within Timeout");
+}

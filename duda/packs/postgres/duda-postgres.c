@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin: [POSTGRES] sections, and connections of every worker. */
+#include <arpa/inet.h>
+#include <duda/sql_backend.h>
+#include <errno.h>
+#include <monkey/plugin.h>
+
+#include "base.h"
+
+#define AT(member) MK_CONF_AT(struct postgres_settings, member)
+
+MK_PLUGIN_DECLARE(duda_postgres);
+
+enum { BASES_MAX = 16 };
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Name",
+     .type = MK_CONF_TEXT,
+     AT(name),
+     .def = "main",
+     .min = 1,
+     .max = 63,
+     .help = "What services call it, if there are several."},
+    {.name = "Server",
+     .type = MK_CONF_TEXT,
+     AT(server),
+     .max = 4000,
+     .help = "A connection string of libpq: `host=/run/postgresql dbname=shop`, or a URL `postgresql://...`. "
+             "Take passwords "
+             "from the environment: `${NAME}`."},
+    {.name = "Migrations",
+     .type = MK_CONF_TEXT,
+     AT(migrations_folder),
+     .max = 4000,
+     .help = "A folder of files NUMBER-NAME.sql, which are run once each, in their order."},
+    {.name = "Connections",
+     .type = MK_CONF_NUM,
+     AT(connections),
+     .def = "4",
+     .min = 1,
+     .max = 256,
+     .help = "Of each worker. Statements share them; a transaction has one for itself."},
+    {.name = "Timeout",
+     .type = MK_CONF_TIME,
+     AT(timeout_ms),
+     .def = "5s",
+     .min = 10,
+     .max = 3600000,
+     .help = "For a connection, and for a statement."},
+    {.name = "MaxWaiting",
+     .type = MK_CONF_NUM,
+     AT(waiting_max),
+     .def = "10000",
+     .min = 1,
+     .max = 1000000,
+     .help = "How many handlers of a worker may wait for a connection. More are refused."},
+    {.name = "MaxResult",
+     .type = MK_CONF_SIZE,
+     AT(result_max),
+     .def = "16M",
+     .min = 1024,
+     .max = (uint64_t)1 << 30,
+     .help = "How much text a result may have."},
+};
+
+static const struct mk_conf_table table = {
+    .section = "POSTGRES",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .repeatable = true,
+    .help = "A database of PostgreSQL for services of Duda.",
+    .size = sizeof(struct postgres_settings),
+    .scope = MK_CONF_SERVER,
+};
+
+struct bases {
+    const struct postgres_settings *v[BASES_MAX];
+    size_t n;
+};
+
+static bool is_address(const char *host)
+{
+    char room[16];
+    return host[0] == '/' || host[0] == '@' || inet_pton(AF_INET, host, room) == 1 ||
+           inet_pton(AF_INET6, host, room) == 1;
+}
+
+/* libpq resolves names in the thread that connects, which here is the loop of the worker. Its files are to be
+ * read by the workers. */
+static bool check_server(struct mk_config *config, const struct postgres_settings *s)
+{
+    char *why = NULL;
+    bool has_name = false, has_address = false;
+    PQconninfoOption *options = PQconninfoParse(s->server.p, &why);
+    if (!options) {
+        mk_config_error(config, s, "Server", "%.*s",
+                        MK_STR_ARG(mk_str_trim(mk_str_from_c(why ? why : "no memory"))));
+        PQfreemem(why);
+        return false;
+    }
+    for (const PQconninfoOption *o = options; o->keyword; o++) {
+        if (!o->val || !o->val[0])
+            continue;
+        if (strcmp(o->keyword, "host") == 0)
+            has_name = !is_address(o->val);
+        else if (strcmp(o->keyword, "hostaddr") == 0)
+            has_address = true;
+        else if (strcmp(o->keyword, "sslrootcert") == 0 || strcmp(o->keyword, "sslcert") == 0 ||
+                 strcmp(o->keyword, "sslkey") == 0)
+            mk_config_allow_path(config, mk_config_copy(config, mk_str_from_c(o->val)));
+    }
+    PQconninfoFree(options);
+    if (!has_name || has_address)
+        return true;
+    mk_config_error(config, s, "Server",
+                    "the host is a name, which libpq would look up while all requests wait");
+    mk_config_hint(config, "add hostaddr=ADDRESS; the name still counts for certificates");
+    return false;
+}
+
+static void add(struct mk_config *config, struct bases *all, struct postgres_settings *s)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (mk_str_eq(all->v[i]->name, s->name)) {
+            mk_config_error(config, s, "Name", "there are two [POSTGRES] `%.*s`", MK_STR_ARG(s->name));
+            return;
+        }
+    if (all->n == MK_LEN(all->v)) {
+        mk_config_error(config, s, NULL, "more than %zu [POSTGRES]", MK_LEN(all->v));
+        return;
+    }
+    if (!s->server.len) {
+        mk_config_error(config, s, NULL, "[POSTGRES] has no Server");
+        return;
+    }
+    s->server = mk_config_copy(config, s->server);
+    if (!s->server.p || !check_server(config, s))
+        return;
+    if (s->migrations_folder.len) {
+        s->migrations_folder = mk_config_path(config, s, s->migrations_folder);
+        s->migrations = duda_sql_migrations_read(config, s, "Migrations", s->migrations_folder);
+    }
+    all->v[all->n++] = s;
+}
+
+static int load(struct mk_config *config, void **data)
+{
+    struct bases *all = mk_config_alloc(config, sizeof *all);
+    if (!all)
+        return -ENOMEM;
+    for (struct postgres_settings *s = NULL; (s = mk_config_section(config, &table, s));)
+        add(config, all, s);
+    if (!all->n)
+        mk_config_warn(config, NULL, NULL,
+                       "duda-postgres is loaded, but there is no [POSTGRES] with a Server");
+    *data = all;
+    return 0;
+}
+
+/* ---- In a worker ---- */
+
+struct in_worker {
+    size_t n;
+    struct postgres_base v[BASES_MAX];
+};
+
+static void worker_stop(struct mk_worker *w, void *data)
+{
+    struct in_worker *mine = mk_worker_data(w, &MK_PLUGIN_OF(duda_postgres));
+    (void)data;
+    for (size_t i = 0; mine && i < mine->n; i++)
+        postgres_base_close(&mine->v[i]);
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_postgres), NULL);
+    mk_mem_free(mine);
+}
+
+static int worker_start(struct mk_worker *w, void *data)
+{
+    const struct bases *all = data;
+    struct in_worker *mine = mk_mem_zalloc(1, sizeof *mine);
+    int e = mine ? 0 : -ENOMEM;
+    mk_worker_set_data(w, &MK_PLUGIN_OF(duda_postgres), mine);
+    while (!e && mine->n < all->n) {
+        struct postgres_base *b = &mine->v[mine->n];
+        e = postgres_base_open(b, w, all->v[mine->n++]);
+        e = e ? e : duda_sql_add(w, &b->sql);
+        if (e == -EEXIST)
+            mk_worker_log(w, MK_LOG_ERROR, "[POSTGRES] %.*s: another database has this Name, too",
+                          MK_STR_ARG(b->sql.name));
+    }
+    if (e)
+        worker_stop(w, data);
+    return e;
+}
+
+static const struct mk_conf_table *const sections[] = {&table, NULL};
+static const char *const needs[] = {"duda", "duda-sql", NULL};
+
+MK_PLUGIN(duda_postgres) = {
+    MK_PLUGIN_HEAD,
+    .name = "duda-postgres",
+    .version = MK_VERSION,
+    .help = "Databases of PostgreSQL for services of Duda.",
+    .sections = sections,
+    .load = load,
+    .worker_start = worker_start,
+    .worker_stop = worker_stop,
+    .needs = needs,
+};

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A statement with its parameters as libpq wants them: text, bytes as they are. PostgreSQL finds out the
+ * types. */
+#include <monkey/mem.h>
+#include <stdio.h>
+
+#include "conn.h"
+
+enum { NUMBER_ROOM = 32, BINARY = 1 };
+
+static size_t room_for(const struct duda_sql_value *v)
+{
+    return v->type >= DUDA_SQL_TEXT ? v->text.len + 1 : NUMBER_ROOM;
+}
+
+static int write_value(char *at, const struct duda_sql_value *v)
+{
+    struct mk_buf text = mk_buf_fixed(at, room_for(v) - 1);
+    if (v->type == DUDA_SQL_INTEGER) {
+        mk_buf_addf(&text, "%lld", (long long)v->number);
+    } else if (v->type == DUDA_SQL_REAL) {
+        mk_buf_addf(&text, "%.17g", v->real);
+        for (size_t i = 0; i < text.len; i++) /* the point of printf is the locale's */
+            at[i] = at[i] == ',' ? '.' : at[i];
+    } else {
+        mk_buf_add(&text, v->text);
+    }
+    at[text.len] = 0;
+    return (int)text.len;
+}
+
+struct postgres_job *postgres_job_new(mk_str text, const struct duda_sql_value *values, size_t n)
+{
+    size_t room = text.len + 1;
+    for (size_t i = 0; i < n; i++)
+        if (__builtin_add_overflow(room, room_for(&values[i]), &room) || room > INT32_MAX)
+            return NULL;
+    struct postgres_job *job = mk_mem_zalloc(1, sizeof *job + room);
+    if (!job)
+        return NULL;
+    job->values = mk_mem_zalloc(n + 1, sizeof *job->values);
+    job->lengths = mk_mem_zalloc(n + 1, sizeof *job->lengths);
+    job->formats = mk_mem_zalloc(n + 1, sizeof *job->formats);
+    if (!job->values || !job->lengths || !job->formats) {
+        postgres_job_free(job);
+        return NULL;
+    }
+    memcpy(job->room, text.p, text.len);
+    job->text = mk_str_of(job->room, text.len);
+    char *at = job->room + text.len + 1;
+    job->n = n;
+    for (size_t i = 0; i < n; i++) {
+        if (values[i].type == DUDA_SQL_NULL)
+            continue;
+        job->values[i] = at;
+        job->lengths[i] = write_value(at, &values[i]);
+        job->formats[i] = values[i].type == DUDA_SQL_BLOB ? BINARY : 0;
+        at += room_for(&values[i]);
+    }
+    return job;
+}
+
+void postgres_job_free(struct postgres_job *job)
+{
+    if (!job)
+        return;
+    duda_sql_rows_free(&job->rows);
+    mk_mem_free(job->values);
+    mk_mem_free(job->lengths);
+    mk_mem_free(job->formats);
+    mk_mem_free(job);
+}
