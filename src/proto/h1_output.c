@@ -3,6 +3,7 @@
 
 #include "http/emit.h"
 #include "http/status.h"
+#include "proto/h1_pipe.h"
 #include "proto/h1_state.h"
 #include "proto/h1_trailers.h"
 #include "web/trailers.h"
@@ -309,7 +310,8 @@ static enum mk_h1_progress flush_and_wait(struct mk_h1 *h)
     return p == MK_H1_COMPLETE ? MK_H1_WAITS_CONTENT : p;
 }
 
-static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *content)
+/* At most `max` bytes. */
+static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *content, size_t max)
 {
     struct mk_buf *out = scratch_of(h);
     bool chunked = h->delimiter == MK_H1_BY_CHUNKS;
@@ -318,7 +320,7 @@ static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *conten
         if (p != MK_H1_COMPLETE)
             return p;
     }
-    size_t room = out->cap - out->len - CHUNK_HEAD - 2, n = 0;
+    size_t room = mk_min(out->cap - out->len - CHUNK_HEAD - 2, max), n = 0;
     char *at = out->p + out->len + (chunked ? CHUNK_HEAD : 0);
     switch (mk_driver_pull(&h->d, at, chunked ? mk_min(room, 0xffff) : room, &n)) {
     case MK_PULL_DATA:
@@ -334,6 +336,15 @@ static enum mk_h1_progress pull(struct mk_h1 *h, const struct mk_content *conten
         break;
     }
     return MK_H1_COMPLETE;
+}
+
+/* The scratch goes out first, and now: the source may take any time to go on. */
+static enum mk_h1_progress send_piped(struct mk_h1 *h)
+{
+    enum mk_h1_progress p = flush(h, false);
+    if (p == MK_H1_COMPLETE)
+        p = mk_h1_pipe_send(h);
+    return p == MK_H1_WAITS_ROOM && mk_outq_empty(&h->d.conn->out) ? flush(h, false) : p;
 }
 
 /* Is this a small file that was not checked for a disk yet? sendfile continues with one that was. */
@@ -354,7 +365,9 @@ static enum mk_h1_progress step(struct mk_h1 *h)
         return copy_text(h, content, part);
     if (part && h->d.conn->stream.ops->send_file && !is_copied(part))
         return send_file(h, content, part);
-    return pull(h, content);
+    if (content->source && content->to_pipe && mk_h1_pipe_is_fit(h))
+        return h->d.sent ? send_piped(h) : pull(h, content, MK_H1_PIPE_FIRST);
+    return pull(h, content, SIZE_MAX);
 }
 
 /* Continues after the other connections have had a turn. */
@@ -384,7 +397,7 @@ enum mk_h1_progress mk_h1_output_tunnel(struct mk_h1 *h)
 {
     uint64_t from = h->d.sent;
     while (!mk_driver_is_written(&h->d) && h->d.sent - from < TURN_MAX) {
-        enum mk_h1_progress p = pull(h, &h->d.x->response.content);
+        enum mk_h1_progress p = pull(h, &h->d.x->response.content, SIZE_MAX);
         if (p != MK_H1_COMPLETE)
             return p;
     }

@@ -2,6 +2,7 @@
 #include "proto/service.h"
 
 #include "base/mem.h"
+#include "os/fd.h"
 #include "proto/http2.h"
 
 enum { SPARE_ARENA_BLOCKS = 64 };
@@ -18,6 +19,7 @@ mk_err mk_service_init(struct mk_service *s, struct mk_loop *loop, struct mk_web
     mk_stamp_init(&s->stamp, server_name);
     mk_list_init(&s->conns);
     mk_turns_init(&s->handshakes, loop);
+    s->pipe[0] = s->pipe[1] = -1;
     s->window.in = mk_mem_alloc(MK_WINDOW);
     s->out = mk_buf_fixed(mk_mem_alloc(MK_OUTQ_SCRATCH), MK_OUTQ_SCRATCH);
     s->fields = mk_mem_zalloc(limits->head.fields_max, sizeof *s->fields);
@@ -37,6 +39,8 @@ void mk_service_fini(struct mk_service *s)
     mk_mem_free(s->out.p);
     mk_mem_free(s->fields);
     mk_peers_fini(&s->peers);
+    mk_fd_close(&s->pipe[0]);
+    mk_fd_close(&s->pipe[1]);
     mk_arena_cache_fini(&s->arenas);
     *s = (struct mk_service){0};
 }

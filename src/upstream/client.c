@@ -276,3 +276,15 @@ ssize_t mk_client_read(struct mk_client *c, char *room, size_t cap)
         return -EAGAIN;
     }
 }
+
+ssize_t mk_client_read_to_pipe(struct mk_client *c, int pipe_fd, size_t cap)
+{
+    switch ((int)c->state) {
+    case MK_CLIENT_CONTENT:
+        return mk_client_receive_to_pipe(c, pipe_fd, cap);
+    case MK_CLIENT_UPGRADED:
+        return -EOPNOTSUPP;
+    default:
+        return mk_client_read(c, NULL, 0);
+    }
+}

@@ -3,6 +3,7 @@
 
 #include "upstream/client_clock.h"
 #include "upstream/client_state.h"
+#include "upstream/link_type.h"
 
 enum { LAST_MAX = 4096 };
 
@@ -364,4 +365,50 @@ ssize_t mk_client_receive_content(struct mk_client *c, char *room, size_t cap)
             return wait_for_turn(c);
     }
     return n == 0 && c->state == MK_CLIENT_FAILED ? c->error : n;
+}
+
+/* ---- Content past us ---- */
+
+/* Is there content that is nothing but bytes of the connection, and none of it read already? */
+static bool can_pass(const struct mk_client *c)
+{
+    return c->wire == &mk_wire_http && !c->data.len && !c->in.len &&
+           mk_reply_left(&c->input.reply) != UINT64_MAX;
+}
+
+static ssize_t pass(struct mk_client *c, size_t n)
+{
+    mk_client_clock_await(c, MK_CLIENT_AWAITS_NOTHING);
+    c->was_filled = true; /* a pipe may be full before the socket is empty */
+    mk_reply_pass(&c->input.reply, n);
+    if (mk_reply_is_over(&c->input.reply))
+        (void)find_data(c); /* there is none: this is its end */
+    return (ssize_t)n;
+}
+
+static ssize_t end_pass(struct mk_client *c, int error)
+{
+    c->has_ended = true;
+    if (error)
+        fail(c, error, "the connection to the server broke");
+    else
+        end_content(c);
+    return c->state == MK_CLIENT_FAILED ? c->error : 0;
+}
+
+ssize_t mk_client_receive_to_pipe(struct mk_client *c, int pipe_fd, size_t cap)
+{
+    if (!can_pass(c))
+        return -EOPNOTSUPP;
+    uint64_t left = mk_reply_left(&c->input.reply);
+    ssize_t n = c->can_read ? mk_link_to_pipe(c->link, pipe_fd, left < cap ? (size_t)left : cap) : -EAGAIN;
+    if (n > 0)
+        return pass(c, (size_t)n);
+    if (n == -EOPNOTSUPP || n == -EINVAL)
+        return -EOPNOTSUPP;
+    c->can_read = n != -EAGAIN;
+    if (n != -EAGAIN)
+        return end_pass(c, (int)n);
+    mk_client_clock_await(c, MK_CLIENT_AWAITS_PIECE);
+    return -EAGAIN;
 }
