@@ -12,9 +12,11 @@
 #include <duda/json.h>
 #include <duda/memory.h>
 #include <duda/multipart.h>
+#include <duda/room.h>
 #include <duda/said.h>
 #include <duda/service.h>
 #include <duda/shape.h>
+#include <duda/socket.h>
 #include <duda/template.h>
 #include <duda/value.h>
 #include <duda/wait.h>

@@ -3,6 +3,8 @@
 #include <errno.h>
 
 #include "service/home.h"
+#include "service/membership.h"
+#include "service/run.h"
 
 MK_PLUGIN_DECLARE(duda);
 
@@ -51,13 +53,23 @@ static int load(struct mk_config *config, void **data)
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
-    return duda_home_start(worker, data);
+    int e = duda_home_start(worker, data);
+    return e ? e : duda_run_start(duda_home(worker));
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
     (void)data;
+    if (duda_home(worker))
+        duda_run_stop(duda_home(worker));
     duda_home_stop(worker);
+}
+
+static void on_message(struct mk_worker *worker, mk_str message, void *data)
+{
+    (void)data;
+    if (duda_home(worker))
+        duda_membership_hear(duda_home(worker), message);
 }
 
 MK_PLUGIN(duda) = {
@@ -69,4 +81,6 @@ MK_PLUGIN(duda) = {
     .load = load,
     .worker_start = worker_start,
     .worker_stop = worker_stop,
+    .on_message = on_message,
+    .needs = (const char *const[]){"websocket", NULL},
 };

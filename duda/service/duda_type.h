@@ -15,11 +15,17 @@ struct duda_home {
     struct duda_post *post;
     struct duda_hold *hold;
     struct duda *volatile runs; /* whose handler runs now; NULL: none */
+    struct duda_rooms *rooms;   /* NULL: none yet */
+    /* Handlers that no request resumes, because it is a tunnel: they go on at the end of the turn. */
+    struct duda *woken, *due;
+    struct mk_turn_end *turn;
+    void (*go_on)(struct duda *d); /* runs one of these now, if it may */
 };
 
 struct duda_board;
 struct duda_chunk;
 struct duda_hold;
+struct duda_listener;
 struct duda_post;
 struct duda_duty;
 
@@ -54,10 +60,16 @@ struct duda {
     bool has_status;
     bool has_content; /* in the response, put there by another function */
     bool streams;     /* the response has begun, or is to begin */
-    bool follows;     /* the server tells when the client leaves */
+    bool tunnels;     /* the response is another protocol: duda/socket.h */
+    bool is_refused;  /* the response says why the handler could not do what it is for */
+    bool is_queued;   /* among those that were woken */
+    bool is_late;
+    bool follows; /* the server tells when the client leaves */
 
     uint64_t began_ms;
     struct mk_alarm *deadline;
+    struct duda *next_woken;
+    struct duda_listener *listener;
     struct duda_duty *duties;
     struct duda_chunk *chunk;
     const struct duda_param_value *params;

@@ -5,6 +5,7 @@
 
 #include "service/crash.h"
 #include "service/hold.h"
+#include "service/rooms.h"
 
 static const struct mk_plugin *self;
 
@@ -12,6 +13,11 @@ void duda_home_set(const struct mk_plugin *plugin)
 {
     if (!self)
         self = plugin;
+}
+
+const struct mk_plugin *duda_home_plugin(void)
+{
+    return self;
 }
 
 struct duda_home *duda_home(struct mk_worker *worker)
@@ -71,6 +77,7 @@ void duda_home_stop(struct mk_worker *worker)
         return;
     duda_hold_stop(home->hold);
     duda_crash_stop();
+    duda_rooms_free(home->rooms);
     for (size_t i = 0; i < MK_LEN(home->stacks); i++)
         duda_stacks_free(home->stacks[i]);
     mk_mem_free(home);

@@ -15,6 +15,8 @@ struct duda_settings {
 /* Once, before all others: the plugin that Duda is. */
 void duda_home_set(const struct mk_plugin *plugin);
 
+const struct mk_plugin *duda_home_plugin(void);
+
 struct duda_home *duda_home(struct mk_worker *worker);
 
 /* Logs what is in the post of the worker. */

@@ -92,6 +92,8 @@ void duda_release(struct duda *d, size_t mark)
         drop_chunk(d);
     if (d->chunk && mark - d->chunk->start < d->chunk->used)
         d->chunk->used = mark - d->chunk->start;
+    if (d->chunk && d->chunk->used == 0) /* a handler that waits for long owns nothing that it does not use */
+        drop_chunk(d);
 }
 
 int duda_defer(struct duda *d, void (*fn)(void *ctx), void *ctx)

@@ -108,6 +108,64 @@ static void go_on(struct duda *d)
     }
 }
 
+/* ---- Handlers of tunnels ---- */
+
+static bool may_go_on(const struct duda *d)
+{
+    return d->woken || d->waits_for == DUDA_FOR_INPUT || (d->waits_for == DUDA_FOR_ROOM && !d->out.len);
+}
+
+static void go_on_now(struct duda *d)
+{
+    if (d->fiber && !d->runs && may_go_on(d))
+        go_on(d);
+}
+
+/* What is woken meanwhile comes at the end of the next turn. */
+static void on_turn_end(void *ctx)
+{
+    struct duda_home *home = ctx;
+    home->due = home->woken;
+    home->woken = NULL;
+    while (home->due) {
+        struct duda *d = home->due;
+        home->due = d->next_woken;
+        d->is_queued = false;
+        go_on_now(d);
+    }
+}
+
+static bool take_from(struct duda **list, struct duda *d)
+{
+    while (*list && *list != d)
+        list = &(*list)->next_woken;
+    bool is_there = *list != NULL;
+    if (is_there)
+        *list = d->next_woken;
+    return is_there;
+}
+
+static void leave_queue(struct duda *d)
+{
+    if (d->is_queued)
+        (void)(take_from(&d->home->woken, d) || take_from(&d->home->due, d));
+    d->is_queued = false;
+}
+
+int duda_run_start(struct duda_home *home)
+{
+    home->go_on = go_on_now;
+    home->turn = mk_turn_end_new(home->worker, on_turn_end, home);
+    return home->turn ? 0 : -ENOMEM;
+}
+
+void duda_run_stop(struct duda_home *home)
+{
+    mk_turn_end_free(home->turn);
+}
+
+/* ---- Its end ---- */
+
 static void count(const struct duda *d)
 {
     struct duda_place *p = d->line->place;
@@ -130,6 +188,7 @@ static void on_end(void *data)
         d->ended = -ECANCELED;
     while (d->fiber)
         go_on(d);
+    leave_queue(d);
     count(d);
     duda_memory_free(d);
     mk_buf_free(&d->out);
@@ -184,6 +243,10 @@ static void complete_head(struct duda *d)
 static enum mk_verdict finish(struct duda *d)
 {
     int result = d->result;
+    if (d->tunnels)
+        return MK_DONE;
+    if (result < 0 && d->is_refused)
+        return MK_REFUSE;
     if (result < 0)
         return refuse(d, status_of(result));
     if (result >= 400)
@@ -200,11 +263,6 @@ static enum mk_verdict finish(struct duda *d)
 }
 
 /* ---- Content that is made while it is sent ---- */
-
-static bool may_go_on(const struct duda *d)
-{
-    return d->woken || d->waits_for == DUDA_FOR_INPUT || (d->waits_for == DUDA_FOR_ROOM && !d->out.len);
-}
 
 static size_t take_out(struct duda *d, char *room, size_t cap)
 {
@@ -246,6 +304,8 @@ enum mk_verdict duda_run(struct duda *d)
         go_on(d);
     if (!d->fiber)
         return finish(d);
+    if (d->tunnels)
+        return MK_DONE;
     if (d->streams)
         return begin_response(d);
     if (!d->follows && d->waits_for == DUDA_FOR_WAKE) {

@@ -10,4 +10,8 @@ int duda_run_begin(struct duda *d);
 /* Runs it as far as it can go: what the server's handler answers. */
 enum mk_verdict duda_run(struct duda *d);
 
+/* What the worker needs for that. 0 or -ENOMEM. */
+int duda_run_start(struct duda_home *home);
+void duda_run_stop(struct duda_home *home);
+
 #endif

@@ -58,13 +58,13 @@ static bool may_say(struct duda *d)
 {
     if (!d->out.max)
         d->out = mk_buf_growing(OUT_MAX);
-    return !d->ended;
+    return !d->ended && !d->tunnels;
 }
 
 int duda_say(struct duda *d, mk_str text)
 {
     if (!may_say(d))
-        return duda_task_suspend(d, DUDA_FOR_ROOM);
+        return d->tunnels ? -EALREADY : duda_task_suspend(d, DUDA_FOR_ROOM);
     mk_buf_add(&d->out, text);
     return said(d);
 }
@@ -77,7 +77,7 @@ int duda_puts(struct duda *d, const char *text)
 int duda_printf(struct duda *d, const char *fmt, ...)
 {
     if (!may_say(d))
-        return duda_task_suspend(d, DUDA_FOR_ROOM);
+        return d->tunnels ? -EALREADY : duda_task_suspend(d, DUDA_FOR_ROOM);
     va_list args;
     va_start(args, fmt);
     mk_buf_addv(&d->out, fmt, args);
@@ -87,6 +87,8 @@ int duda_printf(struct duda *d, const char *fmt, ...)
 
 int duda_flush(struct duda *d)
 {
+    if (d->tunnels)
+        return -EALREADY;
     d->said = true;
     bool begun = d->streams;
     d->streams = true;

@@ -40,8 +40,18 @@ int duda_suspend(struct duda *d)
 void duda_wake(struct duda *d)
 {
     d->woken = true;
-    if (!d->runs && d->fiber)
+    if (d->runs || !d->fiber)
+        return;
+    if (!d->tunnels) {
         mk_request_resume(d->request);
+        return;
+    }
+    if (!d->is_queued) {
+        d->is_queued = true;
+        d->next_woken = d->home->woken;
+        d->home->woken = d;
+        mk_turn_end_set(d->home->turn);
+    }
 }
 
 int duda_ended(const struct duda *d)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rooms: what one says all members hear, whichever worker serves them. */
+#ifndef DUDA_ROOM_H
+#define DUDA_ROOM_H
+
+#include <duda/socket.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Limits of rooms. */
+enum {
+    DUDA_ROOM_NAME = 64,           /**< bytes of a room's name */
+    DUDA_ROOM_MESSAGE = 31 << 10,  /**< bytes of a message */
+    DUDA_ROOM_WAITING = 64,        /**< messages that wait for a listener; then the oldest is dropped */
+};
+
+/** The socket hears what is said in the room; it leaves all rooms when it closes. 0, -EALREADY (it is a
+ * member), -EINVAL (the name is empty or too long), -ENOMEM, -ECANCELED (it is closed). */
+MK_API int duda_room_join(struct duda_socket *s, mk_str room);
+/** Harmless when it is not a member. */
+MK_API void duda_room_leave(struct duda_socket *s, mk_str room);
+
+/**
+ * Says something to all members: framed once for those of a worker, and sent to the other workers as one
+ * message. Members hear what one worker says in its order. 0; -EINVAL (the name), -EMSGSIZE; -EAGAIN: another
+ * worker is so far behind that its members miss it; -ENOMEM.
+ *
+ *     duda_room_say(duda_worker(d), MK_STR("news"), MK_WEBSOCKET_TEXT, text);
+ */
+MK_API int duda_room_say(struct mk_worker *worker, mk_str room, enum mk_websocket_kind kind, mk_str text);
+/** How many members it has in this worker. */
+MK_API size_t duda_room_members(struct mk_worker *worker, mk_str room);
+
+/** The handler hears the room, too: for event streams. It leaves when it returns. Results as of
+ * duda_room_join(). */
+MK_API int duda_room_listen(struct duda *d, mk_str room);
+/**
+ * Waits for the next message of the rooms that the handler listens to, at most `ms` (0: without limit). 0 with
+ * *out, which lives until the handler returns or duda_release(); -ETIMEDOUT, -ECANCELED, -ENOMEM.
+ *
+ *     int e = duda_room_listen(d, MK_STR("news"));
+ *     size_t mark = duda_mark(d);
+ *     while (!e && !(e = duda_room_hear(d, 0, &text)) && !(e = duda_event(d, "news", text, NULL)))
+ *         duda_release(d, mark);
+ */
+MK_API int duda_room_hear(struct duda *d, uint32_t ms, mk_str *out) MK_API_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""WebSockets of services, in straight lines and by callbacks, and rooms over all workers."""
+import contextlib
+import socket
+
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.sync.client import connect
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+static int echo(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        e = duda_socket_send(d, s, m.kind, m.data);
+    duda_log(d, MK_LOG_WARN, "echo ended: %d", e);
+    return e;
+}
+
+static int slowly(struct duda *d)
+{
+    struct duda_socket *s;
+    struct duda_message m;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    while (!e && (e = duda_socket_receive(d, s, &m)) > 0)
+        if (!(e = duda_sleep(d, 1)))
+            e = duda_socket_send(d, s, m.kind, m.data);
+    return e;
+}
+
+static int ticks(struct duda *d)
+{
+    struct duda_socket *s;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    for (int i = 0; i < 3 && !e; i++) {
+        e = duda_sleep(d, 10);
+        if (!e)
+            e = duda_socket_printf(d, s, "tick %d", i);
+    }
+    return e;
+}
+
+static int early(struct duda *d)
+{
+    struct duda_socket *s;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    return e ? e : duda_socket_send(d, s, MK_WEBSOCKET_TEXT, MK_STR("bye"));
+}
+
+static int patient(struct duda *d)
+{
+    struct duda_socket *s;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    if (!e)
+        e = duda_sleep(d, 3600000);
+    duda_log(d, MK_LOG_WARN, "patient ended: %d", e == -ECANCELED);
+    return e;
+}
+
+static int flood(struct duda *d)
+{
+    static char much[60000];
+    struct duda_socket *s;
+    int e = duda_socket_open(d, NULL, NULL, &s);
+    for (int i = 0; i < 200 && !e; i++)
+        e = duda_socket_send(d, s, MK_WEBSOCKET_BINARY, mk_str_of(much, sizeof much));
+    return e;
+}
+
+static void on_message(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx)
+{
+    (void)ctx;
+    if (mk_str_eq(data, MK_STR("leave")))
+        duda_room_leave(s, MK_STR("lobby"));
+    else
+        duda_socket_try(s, kind, data);
+}
+
+static void on_close(struct duda_socket *s, unsigned code, void *ctx)
+{
+    (void)s;
+    mk_worker_log(ctx, MK_LOG_WARN, "callback closed %u", code);
+}
+
+static const struct duda_socket_options lobby_options = {
+    .on_message = on_message, .on_close = on_close, .queue_max = 100000, .origins = "https://fine.example same"};
+
+static int lobby(struct duda *d)
+{
+    struct duda_socket *s;
+    int e = duda_socket_open(d, &lobby_options, duda_worker(d), &s);
+    if (!e)
+        e = duda_room_join(s, MK_STR("lobby"));
+    return e ? e : duda_socket_try(s, MK_WEBSOCKET_TEXT, MK_STR("joined"));
+}
+
+static int say(struct duda *d)
+{
+    mk_str text;
+    int e = duda_read_all(d, 100000, &text);
+    if (!e)
+        e = duda_room_say(duda_worker(d), MK_STR("lobby"), MK_WEBSOCKET_TEXT, text);
+    return e ? e : duda_printf(d, "%zu", duda_room_members(duda_worker(d), MK_STR("lobby")));
+}
+
+static int stream(struct duda *d)
+{
+    mk_str text;
+    int e = duda_room_listen(d, MK_STR("lobby"));
+    if (!e)
+        e = duda_event(d, NULL, MK_STR(""), NULL);
+    size_t mark = duda_mark(d);
+    while (!e && !(e = duda_room_hear(d, 0, &text))) {
+        e = duda_event(d, "said", text, NULL);
+        duda_release(d, mark);
+    }
+    return e;
+}
+
+DUDA_SERVICE(sockets,
+    DUDA_GET("/echo", echo, ""), DUDA_GET("/slowly", slowly, ""), DUDA_GET("/ticks", ticks, ""), DUDA_GET("/early", early, ""),
+    DUDA_GET("/patient", patient, ""), DUDA_GET("/flood", flood, ""), DUDA_GET("/lobby", lobby, ""),
+    DUDA_POST("/say", say, ""), DUDA_GET("/stream", stream, ""));
+"""
+
+
+def prepare(monkey, site):
+    monkey(plugins=[services.build(site.path.parent, "sockets", SOURCE)], workers=2)
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def dial(server, path, **how):
+    return connect(server.url.replace("http", "ws", 1) + path, proxy=None, compression=None, open_timeout=30, **how)
+
+
+@pytest.mark.parametrize("protocol", ["h1", "h1-tls"], indirect=True)
+def test_messages_in_a_straight_line(server, protocol):
+    how = {"ssl": server.encryption.context("http/1.1")} if protocol == "h1-tls" else {}
+    with dial(server, "/echo", **how) as ws:
+        for message in ("hello", b"\0\1", "", "x" * 200_000, *(f"number {i}" for i in range(100))):
+            ws.send(message)
+            assert ws.recv(30) == message
+    server.err.wait_for("echo ended: 0")
+
+
+@pytest.mark.parametrize("path, n", [("/echo", 500), ("/slowly", 10)])
+def test_messages_that_come_faster_than_they_are_asked_for(server, path, n):
+    with dial(server, path) as ws:
+        for i in range(n):
+            ws.send(f"{i}")
+        assert [ws.recv(30) for _ in range(n)] == [f"{i}" for i in range(n)]
+
+
+def test_messages_that_come_while_the_handler_is_busy(server):
+    with dial(server, "/slowly") as ws:
+        for i in range(5):
+            ws.send(f"{i}")
+            assert ws.recv(30) == f"{i}"
+
+
+def test_a_socket_and_a_timer(server):
+    with dial(server, "/ticks") as ws:
+        assert [ws.recv(30) for _ in range(3)] == ["tick 0", "tick 1", "tick 2"]
+        with pytest.raises(ConnectionClosed):
+            ws.recv(30)
+        assert ws.close_code == 1000
+
+
+def test_a_handler_that_returns_closes_its_socket(server):
+    with dial(server, "/early") as ws:
+        assert ws.recv(30) == "bye"
+        with pytest.raises(ConnectionClosed):
+            ws.recv(30)
+
+
+def test_a_client_that_vanishes_cancels_waits(server):
+    with dial(server, "/patient") as ws:
+        ws.socket.shutdown(socket.SHUT_RDWR)
+    server.err.wait_for("patient ended: 1")
+
+
+def test_a_handler_waits_for_a_slow_client(server):
+    with dial(server, "/flood", max_size=None, max_queue=1) as ws:
+        assert sum(len(ws.recv(30)) for _ in range(200)) == 200 * 60000
+
+
+def test_what_is_no_websocket_is_refused(server):
+    assert server.get("/echo").status == 426
+    with pytest.raises(InvalidStatus) as refused:
+        dial(server, "/lobby", origin="https://evil.example")
+    assert refused.value.response.status_code == 403
+
+
+def say(server, text):
+    return server.get("/say", method="POST", body=text.encode())
+
+
+def test_rooms_reach_all_workers(server):
+    with contextlib.ExitStack() as kept, server.connect() as stream:
+        sockets = [kept.enter_context(dial(server, "/lobby")) for _ in range(8)]
+        stream.ask("/stream")
+        stream.read_head()
+        stream.read_until(b":\n\n")
+        for ws in sockets:
+            assert ws.recv(30) == "joined"
+        for _ in range(4):
+            assert say(server, "to all").status == 200
+        for ws in sockets:
+            assert [ws.recv(30) for _ in range(4)] == ["to all"] * 4
+        for _ in range(4):
+            stream.read_until(b"event: said\ndata: to all\n\n")
+        sockets[0].send("leave")
+        sockets[0].send("after")
+        assert sockets[0].recv(30) == "after"
+        assert say(server, "again").status == 200
+        assert sockets[1].recv(30) == "again"
+        sockets[0].send("still")
+        assert sockets[0].recv(30) == "still"
+        assert say(server, "x" * 40_000).status == 413
+    server.err.wait_for("callback closed 1000", count=8)
+
+
+def test_a_member_that_reads_nothing_is_closed(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
+    slow = socket.create_connection(("127.0.0.1", server.port))
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    slow.sendall(b"GET /lobby HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                 b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n")
+    with dial(server, "/lobby") as quick:
+        assert quick.recv(30) == "joined"
+        while int(say(server, "y" * 30_000).text) > 1:
+            assert quick.recv(30) == "y" * 30_000
+    server.err.wait_for("callback closed 1006")
+    slow.close()
+
+
+def test_open_sockets_end_with_the_server(monkey, tmp_path):
+    server = monkey(plugins=[services.build(tmp_path, "sockets", SOURCE)])
+    with dial(server, "/echo") as one, dial(server, "/lobby") as two, dial(server, "/patient"):
+        one.send("x")
+        assert one.recv(30) == "x" and two.recv(30) == "joined"
+        server.stop()
