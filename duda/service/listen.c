@@ -7,7 +7,7 @@
 
 struct duda_listener {
     struct duda *d;
-    struct duda_member *members;
+    struct duda_guest *members;
     unsigned first, n; /* of those that wait */
     struct mk_buf waiting[DUDA_ROOM_WAITING];
 };

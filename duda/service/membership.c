@@ -7,21 +7,21 @@
 
 /* ---- Members ---- */
 
-static struct duda_member **find(struct duda_member **list, mk_str room)
+static struct duda_guest **find(struct duda_guest **list, mk_str room)
 {
     while (*list && !mk_str_eq(duda_rooms_name(*list), room))
         list = &(*list)->sibling;
     return list;
 }
 
-int duda_membership_begin(struct duda_home *home, struct duda_member **list, mk_str room, void *owner,
+int duda_membership_begin(struct duda_home *home, struct duda_guest **list, mk_str room, void *owner,
                           void (*hear)(void *owner, struct duda_news *news))
 {
     if (*find(list, room))
         return -EALREADY;
     if (!home->rooms)
         home->rooms = duda_rooms_new();
-    struct duda_member *m = home->rooms ? mk_mem_zalloc(1, sizeof *m) : NULL;
+    struct duda_guest *m = home->rooms ? mk_mem_zalloc(1, sizeof *m) : NULL;
     if (!m)
         return -ENOMEM;
     m->owner = owner;
@@ -36,22 +36,22 @@ int duda_membership_begin(struct duda_home *home, struct duda_member **list, mk_
     return 0;
 }
 
-static void take_out(struct duda_home *home, struct duda_member **at)
+static void take_out(struct duda_home *home, struct duda_guest **at)
 {
-    struct duda_member *m = *at;
+    struct duda_guest *m = *at;
     *at = m->sibling;
     duda_rooms_leave(home->rooms, m);
     mk_mem_free(m);
 }
 
-void duda_membership_leave(struct duda_home *home, struct duda_member **list, mk_str room)
+void duda_membership_leave(struct duda_home *home, struct duda_guest **list, mk_str room)
 {
-    struct duda_member **at = find(list, room);
+    struct duda_guest **at = find(list, room);
     if (*at)
         take_out(home, at);
 }
 
-void duda_membership_end(struct duda_home *home, struct duda_member **list)
+void duda_membership_end(struct duda_home *home, struct duda_guest **list)
 {
     while (*list)
         take_out(home, list);

@@ -7,11 +7,11 @@
 #include "service/rooms.h"
 
 /* One more room for the owner of this list. 0, -EALREADY, -EINVAL or -ENOMEM. */
-int duda_membership_begin(struct duda_home *home, struct duda_member **list, mk_str room, void *owner,
+int duda_membership_begin(struct duda_home *home, struct duda_guest **list, mk_str room, void *owner,
                           void (*hear)(void *owner, struct duda_news *news));
-void duda_membership_leave(struct duda_home *home, struct duda_member **list, mk_str room);
+void duda_membership_leave(struct duda_home *home, struct duda_guest **list, mk_str room);
 /* Leaves all rooms of the list. */
-void duda_membership_end(struct duda_home *home, struct duda_member **list);
+void duda_membership_end(struct duda_home *home, struct duda_guest **list);
 
 /* What another worker said. */
 void duda_membership_hear(struct duda_home *home, mk_str message);

@@ -10,7 +10,7 @@ enum { BUCKETS_MIN = 16 };
 struct duda_room {
     struct duda_room *next;
     uint64_t hash;
-    struct duda_member *members;
+    struct duda_guest *members;
     size_t n;
     bool is_told; /* it stays while its members are told, even if all leave */
     size_t len;
@@ -20,8 +20,8 @@ struct duda_room {
 struct duda_rooms {
     struct mk_hash_key key; /* clients may choose names */
     struct duda_room **buckets;
-    size_t n, n_buckets;          /* a power of two */
-    struct duda_member **telling; /* the next one that is told something */
+    size_t n, n_buckets;         /* a power of two */
+    struct duda_guest **telling; /* the next one that is told something */
 };
 
 struct duda_rooms *duda_rooms_new(void)
@@ -101,7 +101,7 @@ static void close_room(struct duda_rooms *r, struct duda_room *room)
     mk_mem_free(room);
 }
 
-int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_member *m)
+int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_guest *m)
 {
     if (name.len == 0 || name.len > DUDA_ROOM_NAME)
         return -EINVAL;
@@ -118,7 +118,7 @@ int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_member *m)
     return 0;
 }
 
-void duda_rooms_leave(struct duda_rooms *r, struct duda_member *m)
+void duda_rooms_leave(struct duda_rooms *r, struct duda_guest *m)
 {
     struct duda_room *room = m->room;
     if (!room)
@@ -133,17 +133,17 @@ void duda_rooms_leave(struct duda_rooms *r, struct duda_member *m)
     close_room(r, room);
 }
 
-mk_str duda_rooms_name(const struct duda_member *m)
+mk_str duda_rooms_name(const struct duda_guest *m)
 {
     return m->room ? mk_str_of(m->room->name, m->room->len) : MK_ABSENT;
 }
 
 static void tell_all(struct duda_rooms *r, struct duda_room *room, struct duda_news *news)
 {
-    struct duda_member **outer = r->telling;
+    struct duda_guest **outer = r->telling;
     r->telling = &room->members;
     while (*r->telling) {
-        struct duda_member *m = *r->telling;
+        struct duda_guest *m = *r->telling;
         r->telling = &m->next; /* duda_rooms_leave() sets it back if this one goes */
         m->hear(m->owner, news);
     }

@@ -16,9 +16,9 @@ struct duda_news {
 };
 
 /* Hears one room, for `owner`. */
-struct duda_member {
-    struct duda_member *next, **at; /* in the room */
-    struct duda_member *sibling;    /* of the same owner; the owner's */
+struct duda_guest {
+    struct duda_guest *next, **at; /* in the room */
+    struct duda_guest *sibling;    /* of the same owner; the owner's */
     struct duda_room *room;
     void *owner;
     void (*hear)(void *owner, struct duda_news *news); /* may take out members, its own too */
@@ -29,9 +29,9 @@ struct duda_rooms *duda_rooms_new(void);
 void duda_rooms_free(struct duda_rooms *r);
 
 /* 0, -EINVAL or -ENOMEM. The member is the caller's. */
-int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_member *m);
-void duda_rooms_leave(struct duda_rooms *r, struct duda_member *m);
-mk_str duda_rooms_name(const struct duda_member *m);
+int duda_rooms_enter(struct duda_rooms *r, mk_str name, struct duda_guest *m);
+void duda_rooms_leave(struct duda_rooms *r, struct duda_guest *m);
+mk_str duda_rooms_name(const struct duda_guest *m);
 
 /* Tells all members here. */
 void duda_rooms_tell(struct duda_rooms *r, mk_str name, enum mk_websocket_kind kind, mk_str text);

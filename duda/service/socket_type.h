@@ -5,7 +5,7 @@
 
 #include "service/duda_type.h"
 
-struct duda_member;
+struct duda_guest;
 
 struct duda_socket {
     struct mk_websocket *end; /* NULL: it is over */
@@ -14,7 +14,7 @@ struct duda_socket {
     void *ctx;
     void (*on_message)(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data, void *ctx);
     void (*on_close)(struct duda_socket *s, unsigned code, void *ctx);
-    struct duda_member *members; /* rooms that it is in */
+    struct duda_guest *members; /* rooms that it is in */
     enum duda_slow slow;
     bool has_message; /* `message` is new: the handler has not had it */
     bool wants;       /* the handler waits for one */

@@ -11,9 +11,9 @@ extern "C" {
 
 /** Limits of rooms. */
 enum {
-    DUDA_ROOM_NAME = 64,           /**< bytes of a room's name */
-    DUDA_ROOM_MESSAGE = 31 << 10,  /**< bytes of a message */
-    DUDA_ROOM_WAITING = 64,        /**< messages that wait for a listener; then the oldest is dropped */
+    DUDA_ROOM_NAME = 64,          /**< bytes of a room's name */
+    DUDA_ROOM_MESSAGE = 31 << 10, /**< bytes of a message */
+    DUDA_ROOM_WAITING = 64,       /**< messages that wait for a listener; then the oldest is dropped */
 };
 
 /** The socket hears what is said in the room; it leaves all rooms when it closes. 0, -EALREADY (it is a
@@ -37,8 +37,8 @@ MK_API size_t duda_room_members(struct mk_worker *worker, mk_str room);
  * duda_room_join(). */
 MK_API int duda_room_listen(struct duda *d, mk_str room);
 /**
- * Waits for the next message of the rooms that the handler listens to, at most `ms` (0: without limit). 0 with
- * *out, which lives until the handler returns or duda_release(); -ETIMEDOUT, -ECANCELED, -ENOMEM.
+ * Waits for the next message of the rooms that the handler listens to, at most `ms` (0: without limit). 0
+ * with *out, which lives until the handler returns or duda_release(); -ETIMEDOUT, -ECANCELED, -ENOMEM.
  *
  *     int e = duda_room_listen(d, MK_STR("news"));
  *     size_t mark = duda_mark(d);

@@ -68,11 +68,13 @@ struct duda_message {
  * While the handler does not ask, the client has to wait. It gives back what was allocated with duda_alloc()
  * and its like since the last message: what lives longer is allocated before the first call.
  */
-MK_API int duda_socket_receive(struct duda *d, struct duda_socket *s, struct duda_message *out) MK_API_MUST_USE;
+MK_API int duda_socket_receive(struct duda *d, struct duda_socket *s,
+                               struct duda_message *out) MK_API_MUST_USE;
 /** Sends a message, and waits while too much waits to be sent. 0, -ECANCELED (it is closed), -ETIMEDOUT,
  * -ENOMEM. */
 MK_API int duda_socket_send(struct duda *d, struct duda_socket *s, enum mk_websocket_kind kind, mk_str data);
-MK_API int duda_socket_printf(struct duda *d, struct duda_socket *s, const char *fmt, ...) MK_API_PRINTF(3, 4);
+MK_API int duda_socket_printf(struct duda *d, struct duda_socket *s, const char *fmt, ...)
+    MK_API_PRINTF(3, 4);
 
 /** Sends a message without waiting, for callbacks: also -EAGAIN, when too much waits. */
 MK_API int duda_socket_try(struct duda_socket *s, enum mk_websocket_kind kind, mk_str data);
