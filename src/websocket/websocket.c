@@ -4,44 +4,73 @@
 #include <monkey/mem.h>
 #include <monkey/plugin.h>
 
+#include "websocket/events.h"
 #include "websocket/ws_socket.h"
 
 MK_PLUGIN_DECLARE(websocket);
 
-int mk_websocket_open(struct mk_request *request, struct mk_response *r,
-                      const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
+struct mk_live {
+    struct mk_ws_worker sockets;
+    struct mk_ws_clock events;
+};
+
+/* What the worker has for the request; without it, the response says what is wrong. */
+static struct mk_live *live_of(struct mk_request *request, struct mk_response *r)
 {
-    struct mk_ws_worker *w = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
-    if (w)
-        return mk_ws_socket_open(w, request, r, options, ctx, out);
+    struct mk_live *live = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(websocket));
+    if (live)
+        return live;
     mk_request_log(request, MK_LOG_ERROR,
                    "the plugin `websocket` is not loaded: name it in `needs` of the plugin that calls it");
     mk_response_set_status(r, 500);
-    return -EINVAL;
+    return NULL;
+}
+
+int mk_websocket_open(struct mk_request *request, struct mk_response *r,
+                      const struct mk_websocket_options *options, void *ctx, struct mk_websocket **out)
+{
+    struct mk_live *live = live_of(request, r);
+    return live ? mk_ws_socket_open(&live->sockets, request, r, options, ctx, out) : -EINVAL;
+}
+
+int mk_events_open(struct mk_request *request, struct mk_response *r, const struct mk_events_options *options,
+                   void *ctx, struct mk_events **out)
+{
+    struct mk_live *live = live_of(request, r);
+    return live ? mk_events_open_in(&live->events, request, r, options, ctx, out) : -EINVAL;
+}
+
+static struct mk_live *new_live(struct mk_worker *worker)
+{
+    struct mk_live *live = mk_mem_alloc(sizeof *live);
+    if (!live || !mk_ws_socket_start(&live->sockets, worker)) {
+        mk_mem_free(live);
+        return NULL;
+    }
+    if (mk_events_start(&live->events, worker))
+        return live;
+    mk_ws_socket_stop(&live->sockets);
+    mk_mem_free(live);
+    return NULL;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)
 {
-    struct mk_ws_worker *w = mk_mem_alloc(sizeof *w);
+    struct mk_live *live = new_live(worker);
     (void)data;
-    if (!w)
-        return -ENOMEM;
-    if (!mk_ws_socket_start(w, worker)) {
-        mk_mem_free(w);
-        return -ENOMEM;
-    }
-    mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), w);
-    return 0;
+    mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), live);
+    return live ? 0 : -ENOMEM;
 }
 
 static void worker_stop(struct mk_worker *worker, void *data)
 {
-    struct mk_ws_worker *w = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
+    struct mk_live *live = mk_worker_data(worker, &MK_PLUGIN_OF(websocket));
     (void)data;
-    if (!w)
+    if (!live)
         return;
-    mk_ws_socket_stop(w);
-    mk_mem_free(w);
+    mk_ws_socket_stop(&live->sockets);
+    mk_events_stop(&live->events);
+    mk_mem_free(live);
     mk_worker_set_data(worker, &MK_PLUGIN_OF(websocket), NULL);
 }
 
@@ -49,7 +78,7 @@ MK_PLUGIN(websocket) = {
     MK_PLUGIN_HEAD,
     .name = "websocket",
     .version = MK_VERSION,
-    .help = "WebSocket, for plugins that speak it: frames, compression, pings, the closing handshake.",
+    .help = "WebSocket and server-sent events, for plugins that speak them.",
     .order = MK_ORDER_ADDRESS,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

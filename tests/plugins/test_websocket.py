@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not BUILT.exists() or PROGRAM.parent != BUILT.pa
 all_protocols = pytest.mark.parametrize("protocol", ["h1", "h2", "h1-tls", "h2-tls"], indirect=True)
 
 ROUTES = "[ROUTES]\n" + "".join(f"    /{name}  socket-{name}\n"
-                                for name in ("echo", "packed", "context", "small", "hasty", "guarded"))
+                                for name in ("echo", "packed", "context", "small", "hasty", "guarded")) + "    /events  events\n"
 
 
 def prepare(monkey, site):
@@ -378,3 +378,67 @@ def test_a_message_beyond_the_limit(server):
             ws.send("x" * 1001)
             ws.recv()
         assert e.value.rcvd.code == 1009
+
+
+# ---- Server-sent events ----
+
+def read_events(c, mark):
+    """The text of a stream up to and with that mark, without the comments of its quiet times."""
+    text = b""
+    while mark not in text:
+        text += c.read_some() if hasattr(c, "streams") else read_chunk(c)
+        text = text.replace(b":\n\n", b"")
+    return text
+
+
+def read_chunk(c):
+    size = int(c.read_until(b"\r\n").strip(), 16)
+    data = c.read_exactly(size)
+    c.read_exactly(2)
+    return data
+
+
+@all_protocols
+def test_events(server):
+    with server.connect() as c, Peer(server, "/echo") as p:
+        c.ask("/events", fields=[("Last-Event-ID", "6")])
+        reply = c.read_head()
+        assert (reply.status, reply["Content-Type"], reply["Cache-Control"]) == (200, "text/event-stream", "no-store")
+        assert read_events(c, b"\n\n") == b"retry: 2000\ndata: 6\n\n"
+        p.text("/news one").expect("news 0")
+        assert read_events(c, b"\n\n") == b"event: news\nid: 7\ndata: one\n\n"
+        p.text("/news a\nb\r\n\rc").expect("news 0")
+        assert read_events(c, b"\n\n") == b"event: news\nid: 7\ndata: a\ndata: b\ndata: \ndata: c\n\n"
+        p.text("/over").text("/news late").expect("news 0")
+        if p.is_h2:
+            assert c.read_rest().replace(b":\n\n", b"") == b""
+        else:
+            while (chunk := read_chunk(c)):
+                assert chunk == b":\n\n"
+    server.err.wait_for("sockets: events over, 1")
+
+
+def test_a_silent_stream_has_comments(server):
+    with server.connect() as c:
+        c.ask("/events").read_head()
+        assert read_chunk(c) == b"retry: 2000\n\n"
+        assert [read_chunk(c) for _ in range(3)] == [b":\n\n"] * 3
+
+
+def test_a_stream_that_is_not_read_refuses_events_until_it_is(server):
+    text = "x" * 9000
+    with server.connect(receive_buffer=4096) as c, Peer(server, "/echo") as p:
+        c.ask("/events").read_head()
+        n = 0
+        while p.text("/news " + text).read_frame() == (FIN | TEXT, b"news 0"):
+            n += 1
+            assert n < 10000, "it never refuses"
+        assert read_events(c, b"data: room\n\n").count(b"event: news") >= n
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_stream_whose_client_leaves(server, method):
+    before = server.err.text.count("sockets: events over, 1")
+    with server.connect() as c:
+        c.ask("/events", method).read_head()
+    server.err.wait_for("sockets: events over, 1", count=before + 1)

@@ -9,9 +9,11 @@
  * - /fill N: sends messages of 1000 bytes until one is refused, at most N
  * - /all TEXT: sends to all sockets of the worker, one message for all
  * - /about: the subprotocol
+ * - /news TEXT: an event for all streams of events; /over: their end
  *
  * "room" is sent when there is room again after a refusal. */
 #include <errno.h>
+#include <monkey/events.h>
 #include <monkey/plugin.h>
 #include <monkey/websocket.h>
 
@@ -24,8 +26,14 @@ struct member {
 
 MK_PLUGIN_DECLARE(sockets);
 
+struct reader {
+    struct mk_events *events;
+    struct reader *next;
+};
+
 struct world {
     struct member *first;
+    struct reader *readers;
     unsigned n_closed;
 };
 
@@ -94,6 +102,25 @@ static void send_to_all(struct mk_websocket *s, mk_str text)
     mk_websocket_message_drop(m);
 }
 
+static void send_news(struct mk_websocket *s, mk_str text)
+{
+    struct mk_event e = {.name = MK_STR("news"), .id = MK_STR("7"), .data = text};
+    struct mk_buf once = mk_buf_growing(1 << 20);
+    int failed = mk_events_write(&once, &e);
+    for (struct reader *at = world_of(s)->readers; !failed && at; at = at->next) {
+        int sent = mk_events_send_text(at->events, mk_buf_str(&once));
+        failed = sent == -EAGAIN ? sent : failed;
+    }
+    say(s, "news %d", failed);
+    mk_buf_free(&once);
+}
+
+static void end_news(struct mk_websocket *s)
+{
+    for (struct reader *at = world_of(s)->readers; at; at = at->next)
+        mk_events_end(at->events);
+}
+
 static void obey(struct member *m, mk_str words)
 {
     struct mk_websocket *s = m->socket;
@@ -119,6 +146,10 @@ static void obey(struct member *m, mk_str words)
         fill(s, number(&words));
     else if (mk_str_eq(what, MK_STR("/all")))
         send_to_all(s, words);
+    else if (mk_str_eq(what, MK_STR("/news")))
+        send_news(s, words);
+    else if (mk_str_eq(what, MK_STR("/over")))
+        end_news(s);
     else if (mk_str_eq(what, MK_STR("/about")))
         say(s, "%.*s", MK_STR_ARG(mk_websocket_subprotocol(s)));
 }
@@ -208,6 +239,51 @@ HANDLER(small)
 HANDLER(hasty)
 HANDLER(guarded)
 
+/* ---- Events ---- */
+
+static void on_events_room(void *ctx, struct mk_events *s)
+{
+    const struct mk_event e = {.data = MK_STR("room")};
+    (void)ctx;
+    (void)mk_events_send(s, &e);
+}
+
+static void on_events_close(void *ctx, struct mk_events *s)
+{
+    struct reader *r = ctx;
+    struct world *world = mk_worker_data(mk_request_worker(mk_events_request(s)), &MK_PLUGIN_OF(sockets));
+    struct reader **at = &world->readers;
+    const struct mk_event e = {.data = MK_STR("late")};
+    while (*at != r)
+        at = &(*at)->next;
+    *at = r->next;
+    mk_worker_log(mk_request_worker(mk_events_request(s)), MK_LOG_INFO, "sockets: events over, %d",
+                  mk_events_send(s, &e) == -ESHUTDOWN);
+    mk_mem_free(r);
+}
+
+static const struct mk_events_ops events_ops = {.on_room = on_events_room, .on_close = on_events_close};
+static const struct mk_events_options events_options = {
+    .size = sizeof(struct mk_events_options), .ops = &events_ops, .quiet_ms = 300, .queue_max = 10000};
+
+static enum mk_verdict open_events(struct mk_request *request, struct mk_response *response, void *data)
+{
+    struct world *world = mk_worker_data(mk_request_worker(request), &MK_PLUGIN_OF(sockets));
+    struct reader *r = mk_mem_zalloc(1, sizeof *r);
+    (void)data;
+    if (!r || mk_events_open(request, response, &events_options, r, &r->events)) {
+        mk_mem_free(r);
+        return MK_REFUSE;
+    }
+    r->next = world->readers;
+    world->readers = r;
+    const struct mk_event e = {.data = mk_events_last_id(r->events), .retry_ms = 2000};
+    (void)mk_events_send(r->events, &e);
+    return MK_DONE;
+}
+
+static const struct mk_handler events_handler = {.name = "events", .handle = open_events};
+
 static int worker_start(struct mk_worker *worker, void *data)
 {
     (void)data;
@@ -219,7 +295,7 @@ static void worker_stop(struct mk_worker *worker, void *data)
 {
     struct world *world = mk_worker_data(worker, &MK_PLUGIN_OF(sockets));
     (void)data;
-    if (world->first)
+    if (world->first || world->readers)
         mk_worker_log(worker, MK_LOG_ERROR, "sockets: one was not closed");
     mk_mem_free(world);
 }
@@ -230,7 +306,8 @@ MK_PLUGIN(sockets) = {
     MK_PLUGIN_HEAD,
     .name = "sockets",
     .handlers = (const struct mk_handler *const[]){&echo_handler, &packed_handler, &context_handler,
-                                                   &small_handler, &hasty_handler, &guarded_handler, NULL},
+                                                   &small_handler, &hasty_handler, &guarded_handler,
+                                                   &events_handler, NULL},
     .worker_start = worker_start,
     .worker_stop = worker_stop,
     .needs = needs,

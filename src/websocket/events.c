@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "websocket/events.h"
+
+#include <errno.h>
+
+#include "websocket/ws_queue.h"
+
+enum { QUEUE_MAX = 64 << 10, QUIET_MS = 15 * 1000, EVENT_MAX = 16 << 20 };
+
+struct mk_events {
+    struct mk_ws_timer timer;
+    struct mk_ws_clock *clock;
+    struct mk_request *request;
+    const struct mk_events_options *options;
+    void *ctx;
+    struct mk_ws_queue queue;
+    bool is_open;     /* its owner has it */
+    bool is_ending;   /* nothing more is queued */
+    bool is_refusing; /* an event was refused: on_room() is due */
+    bool has_said;    /* something, since its clock was set */
+};
+
+/* ---- Text ---- */
+
+static bool has_line_end(mk_str s)
+{
+    return mk_str_find(s, '\n') != MK_STR_NONE || mk_str_find(s, '\r') != MK_STR_NONE;
+}
+
+static void add_line(struct mk_buf *out, mk_str field, mk_str value)
+{
+    mk_buf_add(out, field);
+    mk_buf_add(out, value);
+    mk_buf_add_char(out, '\n');
+}
+
+/* Cuts the first line off; CR LF, LF and CR alone end one. */
+static mk_str next_line(mk_str *rest)
+{
+    size_t n = 0;
+    while (n < rest->len && rest->p[n] != '\n' && rest->p[n] != '\r')
+        n++;
+    mk_str line = mk_str_first(*rest, n), end = mk_str_skip(*rest, n);
+    size_t skip = mk_str_starts(end, MK_STR("\r\n")) ? 2 : 1;
+    *rest = end.len ? mk_str_skip(end, skip) : MK_ABSENT;
+    return line;
+}
+
+int mk_events_write(struct mk_buf *out, const struct mk_event *e)
+{
+    size_t from = out->len;
+    if (has_line_end(e->name) || has_line_end(e->id) || mk_str_find(e->id, '\0') != MK_STR_NONE)
+        return -EINVAL;
+    if (e->name.len)
+        add_line(out, MK_STR("event: "), e->name);
+    if (e->id.p)
+        add_line(out, MK_STR("id: "), e->id);
+    if (e->retry_ms)
+        mk_buf_addf(out, "retry: %u\n", e->retry_ms);
+    for (mk_str rest = e->data; rest.p;)
+        add_line(out, MK_STR("data: "), next_line(&rest));
+    mk_buf_add_char(out, '\n');
+    if (!out->failed)
+        return 0;
+    out->len = from;
+    out->failed = false;
+    return -ENOMEM;
+}
+
+/* ---- The source ---- */
+
+static size_t queue_max(const struct mk_events *s)
+{
+    return s->options->queue_max ? s->options->queue_max : QUEUE_MAX;
+}
+
+static void set_clock(struct mk_events *s)
+{
+    uint32_t ms = s->options->quiet_ms ? s->options->quiet_ms : QUIET_MS;
+    s->has_said = false;
+    if (ms != UINT32_MAX)
+        mk_ws_clock_set(s->clock, &s->timer, ms);
+}
+
+static ssize_t pull(void *ctx, char *room, size_t cap)
+{
+    struct mk_events *s = ctx;
+    size_t n = mk_ws_queue_take(&s->queue, room, cap);
+    if (s->is_refusing && !s->is_ending && s->queue.weight < queue_max(s) / 2) {
+        s->is_refusing = false;
+        if (s->options->ops->on_room)
+            s->options->ops->on_room(s->ctx, s);
+    }
+    if (n)
+        return (ssize_t)n;
+    n = mk_ws_queue_take(&s->queue, room, cap); /* what on_room() has sent */
+    return n ? (ssize_t)n : s->is_ending ? 0 : -EAGAIN;
+}
+
+static void on_end(void *ctx)
+{
+    struct mk_events *s = ctx;
+    mk_ws_clock_stop(s->clock, &s->timer);
+    s->is_ending = true;
+    if (s->is_open)
+        s->options->ops->on_close(s->ctx, s);
+    mk_ws_queue_clear(&s->queue);
+}
+
+static const struct mk_source_ops source = {.pull = pull, .close = on_end};
+
+static int queue(struct mk_events *s, mk_str text)
+{
+    if (!mk_ws_queue_add(&s->queue, text, MK_STR("")))
+        return -ENOMEM;
+    s->has_said = true;
+    mk_request_resume(s->request);
+    return 0;
+}
+
+/* Of one that takes nothing, the comments would only pile up. */
+static void on_due(struct mk_ws_timer *t)
+{
+    struct mk_events *s = MK_CONTAINER(t, struct mk_events, timer);
+    if (!s->has_said && !s->is_ending && !s->queue.first)
+        (void)queue(s, MK_STR(":\n\n"));
+    set_clock(s);
+}
+
+bool mk_events_start(struct mk_ws_clock *c, struct mk_worker *w)
+{
+    if (!mk_ws_clock_init(c, w))
+        return false;
+    c->on_due = on_due;
+    return true;
+}
+
+void mk_events_stop(struct mk_ws_clock *c)
+{
+    mk_ws_clock_fini(c);
+}
+
+/* ---- Opening ---- */
+
+static int refuse(struct mk_response *r, unsigned status, int e)
+{
+    mk_response_set_status(r, status);
+    return e;
+}
+
+int mk_events_open_in(struct mk_ws_clock *c, struct mk_request *request, struct mk_response *r,
+                      const struct mk_events_options *options, void *ctx, struct mk_events **out)
+{
+    if (options->size != sizeof *options || !options->ops || !options->ops->on_close)
+        return refuse(r, 500, -EINVAL);
+    struct mk_events *s = mk_request_alloc(request, sizeof *s);
+    if (!s)
+        return refuse(r, 503, -ENOMEM);
+    *s = (struct mk_events){.clock = c, .request = request, .options = options, .ctx = ctx};
+    mk_ws_clock_prepare(&s->timer);
+    int e = mk_response_set_source(r, &source, s, MK_LENGTH_UNKNOWN);
+    if (e)
+        return refuse(r, 503, e);
+    if (mk_request_limit_wait(request, 0) ||
+        mk_response_set(r, MK_STR("Content-Type"), MK_STR("text/event-stream")) ||
+        mk_response_set(r, MK_STR("Cache-Control"), MK_STR("no-store")))
+        return refuse(r, 503, -ENOMEM); /* on_end() follows when the handler refuses */
+    s->is_open = true;
+    set_clock(s);
+    *out = s;
+    return 0;
+}
+
+/* ---- What owners call ---- */
+
+struct mk_request *mk_events_request(const struct mk_events *s)
+{
+    return s->request;
+}
+
+mk_str mk_events_last_id(const struct mk_events *s)
+{
+    return mk_request_field(s->request, MK_STR("Last-Event-ID"));
+}
+
+size_t mk_events_queued(const struct mk_events *s)
+{
+    return s->queue.weight;
+}
+
+int mk_events_send_text(struct mk_events *s, mk_str text)
+{
+    if (s->is_ending)
+        return -ESHUTDOWN;
+    if (s->queue.weight < queue_max(s))
+        return text.len ? queue(s, text) : 0;
+    s->is_refusing = true;
+    return -EAGAIN;
+}
+
+int mk_events_send(struct mk_events *s, const struct mk_event *e)
+{
+    struct mk_buf text = mk_buf_growing(EVENT_MAX);
+    int failed = mk_events_write(&text, e);
+    if (!failed)
+        failed = mk_events_send_text(s, mk_buf_str(&text));
+    mk_buf_free(&text);
+    return failed;
+}
+
+void mk_events_end(struct mk_events *s)
+{
+    s->is_ending = true;
+    mk_request_resume(s->request);
+}
