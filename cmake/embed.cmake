@@ -37,6 +37,12 @@ function(mk_embeddable target)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME monkey VERSION 1.0.0 SOVERSION 1
     LINK_DEPENDS ${map} LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
   install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT library)
+  # The dynamic linker finds a library in /usr/local/lib once its cache is made again.
+  install(CODE "
+    find_program(LDCONFIG ldconfig PATHS /sbin /usr/sbin)
+    if(LDCONFIG AND \"\$ENV{DESTDIR}\" STREQUAL \"\")
+      execute_process(COMMAND \${LDCONFIG} OUTPUT_QUIET ERROR_QUIET)
+    endif()" COMPONENT library)
 endfunction()
 
 # All of it is linked into one object, so that nothing but the public names can meet those of a program.

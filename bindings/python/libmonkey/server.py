@@ -11,7 +11,7 @@ from .request import Request, Response
 from .source import AsyncSource, Source, Sources
 
 LEVELS = ("error", "warn", "info", "debug")
-SOON_MS = 200  # in which run() notices signals that Python has seen
+SOON_MS = 1000  # in which run() notices a signal that came just before it began to wait
 
 
 class Error(Exception):
