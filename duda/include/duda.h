@@ -12,13 +12,16 @@
 #include <duda/json.h>
 #include <duda/memory.h>
 #include <duda/multipart.h>
+#include <duda/page.h>
 #include <duda/room.h>
 #include <duda/said.h>
 #include <duda/service.h>
 #include <duda/shape.h>
 #include <duda/socket.h>
 #include <duda/template.h>
+#include <duda/upload.h>
 #include <duda/value.h>
+#include <duda/visitor.h>
 #include <duda/wait.h>
 
 #endif

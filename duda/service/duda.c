@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "service/home.h"
+#include "service/keys.h"
 #include "service/membership.h"
 #include "service/run.h"
 
@@ -47,8 +48,10 @@ static int load(struct mk_config *config, void **data)
         return -ENOMEM;
     settings->board = duda_board_get(config);
     settings->rules = *rules;
+    settings->visits = duda_visits_load(config);
+    mk_config_want_spool(config);
     *data = settings;
-    return settings->board ? 0 : -ENOMEM;
+    return !settings->board ? -ENOMEM : settings->visits ? 0 : -EINVAL;
 }
 
 static int worker_start(struct mk_worker *worker, void *data)
@@ -77,7 +80,7 @@ MK_PLUGIN(duda) = {
     .name = "duda",
     .version = "2.0",
     .help = "Web services in C.",
-    .sections = (const struct mk_conf_table *const[]){&table, NULL},
+    .sections = (const struct mk_conf_table *const[]){&table, &duda_visits_table, NULL},
     .load = load,
     .worker_start = worker_start,
     .worker_stop = worker_stop,

@@ -10,7 +10,9 @@
 /* What all handlers of a worker share. */
 struct duda_home {
     struct mk_worker *worker;
-    struct duda_stacks *stacks[10]; /* by size: 16 KB, 32 KB, ...; made when first needed */
+    const struct duda_visits *visits;
+    const struct duda_session_store *store; /* NULL: that of [SESSIONS] */
+    struct duda_stacks *stacks[10];         /* by size: 16 KB, 32 KB, ...; made when first needed */
     struct duda_board *board;
     struct duda_post *post;
     struct duda_hold *hold;
@@ -23,6 +25,7 @@ struct duda_home {
 };
 
 struct duda_board;
+struct duda_visits;
 struct duda_chunk;
 struct duda_hold;
 struct duda_listener;
@@ -46,6 +49,7 @@ struct duda {
     struct duda_fiber *fiber; /* NULL: it has returned */
     mk_str path;              /* behind the mount */
     mk_str id;
+    const struct duda_templates *pages; /* NULL: the service has none */
 
     struct mk_buf out; /* what was said and not sent */
     size_t out_at;     /* of these, so many bytes have gone */

@@ -61,6 +61,7 @@ int duda_home_start(struct mk_worker *worker, const struct duda_settings *settin
     if (!home)
         return -ENOMEM;
     home->worker = worker;
+    home->visits = settings->visits;
     home->board = settings->board;
     home->post = duda_board_post(settings->board, mk_worker_index(worker));
     inherit(home, settings);

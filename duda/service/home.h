@@ -10,6 +10,7 @@
 struct duda_settings {
     struct duda_board *board;
     struct duda_rules rules;
+    const struct duda_visits *visits;
 };
 
 /* Once, before all others: the plugin that Duda is. */

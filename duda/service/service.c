@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "service/home.h"
+#include "service/pages.h"
 #include "service/run.h"
 #include "service/table.h"
 
@@ -10,6 +11,7 @@
 struct site {
     const struct duda_service *service;
     const struct duda_table *table;
+    const struct duda_templates *pages;
     bool named; /* in some [ROUTES] */
 };
 
@@ -32,7 +34,7 @@ int duda_service_load(const struct duda_service *service, struct mk_config *conf
     site->service = service;
     site->table = duda_table_make(config, service);
     *data = site;
-    return site->table ? 0 : -EINVAL;
+    return site->table && duda_pages_load(config, service, &site->pages) ? 0 : -EINVAL;
 }
 
 /* The pattern "/shop/..." without its end. */
@@ -181,6 +183,7 @@ static enum mk_verdict enter(struct mk_request *request, struct mk_response *res
         d->response = response;
         d->home = duda_home(mk_request_worker(request));
         d->line = line;
+        d->pages = mount->site->pages;
         d->path = path;
         mk_request_set_data(request, d);
     }

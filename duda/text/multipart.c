@@ -28,13 +28,14 @@ struct duda_multipart {
     int error;
     size_t n_parts;
     uint64_t total, of_part, part_max;
+    uint64_t used;       /* bytes of the content that have left the room; the first two were never in it */
     size_t len;          /* bytes in the room that are not used up */
     char mark[MARK_MAX]; /* CR LF - - boundary */
     size_t mark_len;
     char room[ROOM];
 };
 
-static struct duda_multipart_limits filled(const struct duda_multipart_limits *given)
+struct duda_multipart_limits duda_multipart_limits_of(const struct duda_multipart_limits *given)
 {
     static const struct duda_multipart_limits none;
     struct duda_multipart_limits l = given ? *given : none;
@@ -54,7 +55,7 @@ struct duda_multipart *duda_multipart_new(mk_str boundary, const struct duda_mul
     struct duda_multipart *m = boundary.len <= DUDA_BOUNDARY_MAX ? mk_mem_zalloc(1, sizeof *m) : NULL;
     if (!m)
         return NULL;
-    m->limits = filled(limits);
+    m->limits = duda_multipart_limits_of(limits);
     m->ops = ops;
     m->ctx = ctx;
     memcpy(m->mark, "\r\n--", 4);
@@ -72,8 +73,14 @@ void duda_multipart_free(struct duda_multipart *m)
 
 static void use_up(struct duda_multipart *m, size_t n)
 {
+    m->used += n;
     m->len -= n;
     memmove(m->room, m->room + n, m->len);
+}
+
+uint64_t duda_multipart_at(const struct duda_multipart *m)
+{
+    return m->used - 2;
 }
 
 static int give(struct duda_multipart *m, size_t n)

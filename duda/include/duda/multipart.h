@@ -28,6 +28,9 @@ struct duda_multipart_limits {
     size_t name;    /**< bytes of a name, and of a file name: 256 */
 };
 
+/** The limits with the defaults filled in. */
+MK_API struct duda_multipart_limits duda_multipart_limits_of(const struct duda_multipart_limits *limits);
+
 /** The largest head of a part that can be allowed. */
 enum { DUDA_PART_HEAD_MAX = 16 * 1024 };
 
@@ -67,6 +70,8 @@ MK_API struct duda_multipart *duda_multipart_new(mk_str boundary, const struct d
 MK_API int duda_multipart_feed(struct duda_multipart *m, mk_str bytes) MK_API_MUST_USE;
 /** There are no more bytes. 0, or -EBADMSG: the last part has no end. */
 MK_API int duda_multipart_end(const struct duda_multipart *m) MK_API_MUST_USE;
+/** In data(): where its bytes are in the content. */
+MK_API uint64_t duda_multipart_at(const struct duda_multipart *m);
 /** NULL is fine. */
 MK_API void duda_multipart_free(struct duda_multipart *m);
 

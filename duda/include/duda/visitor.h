@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a service keeps of a visitor: cookies, sessions, and tokens against forged forms. */
+#ifndef DUDA_VISITOR_H
+#define DUDA_VISITOR_H
+
+#include <duda/cookie.h>
+#include <duda/service.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Cookies ---- */
+
+/** The value of the first cookie of that name; absent if there is none. */
+MK_API mk_str duda_cookie(struct duda *d, const char *name);
+/** Sets a cookie (see duda_cookie_write()): `Secure` over TLS, `HttpOnly`, `SameSite=Lax`. 0; -EINVAL: the
+ * cookie is against the rules; -EALREADY: the response has begun; -ENOMEM.
+ *
+ *     int e = duda_cookie_set(d, &(struct duda_cookie){.name = "theme", .value = MK_STR("dark")});
+ */
+MK_API int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie);
+/** The client forgets the cookie of that name and of path "/". */
+MK_API int duda_cookie_forget(struct duda *d, const char *name);
+
+/**
+ * Cookies that clients cannot change (signed: HMAC-SHA-256), or neither read nor change (sealed:
+ * AES-256-GCM). The value may be any bytes. They end with `max_age` whatever the client does, are bound to
+ * their name, and to the keys of the server (`KeyFile` of [SESSIONS], or `DUDA_KEYS` in the environment; else
+ * the server makes one that lives as long as its master). -ENOTSUP: Monkey was built without OpenSSL.
+ */
+MK_API int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie);
+MK_API int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie);
+/** Their values; absent if there is none, or it is not of any of our keys, or over. */
+MK_API mk_str duda_cookie_signed(struct duda *d, const char *name);
+MK_API mk_str duda_cookie_sealed(struct duda *d, const char *name);
+
+/* ---- Sessions ---- */
+
+/**
+ * A session: texts by name that are kept between the requests of one browser. It begins with the first
+ * duda_session_set(), which gives the client a cookie with a random number, and ends after `Idle` without a
+ * request, after `Life` in any case, or by duda_session_end(). A number that a client has made up is never
+ * taken. Where sessions are is decided by `Store` of [SESSIONS]: `memory` of all workers together, or sealed
+ * in the `cookie`; or by duda_session_use(). Requests of one session at the same time: the last one to set
+ * wins.
+ *
+ *     static int log_in(struct duda *d)
+ *     {
+ *         if (!password_is_right(d))
+ *             return 403;
+ *         int e = duda_session_renew(d);
+ *         if (!e)
+ *             e = duda_session_set(d, "user", duda_form(d, "user"));
+ *         return e ? e : duda_redirect(d, 303, "/");
+ *     }
+ */
+MK_API mk_str duda_session_get(struct duda *d, const char *name);
+/** Sets a text, or removes it (absent). May wait. 0; -E2BIG: the session would be larger than
+ * DUDA_SESSION_MAX; -EALREADY: the response has begun, so the cookie cannot be set; -ENOMEM; -ENOTSUP; or
+ * what the store answers. */
+MK_API int duda_session_set(struct duda *d, const char *name, mk_str value);
+/** Gives the session a new number, and drops the old one. Do so whenever rights change: at log-in above all.
+ */
+MK_API int duda_session_renew(struct duda *d);
+/** Drops the session: log-out. */
+MK_API int duda_session_end(struct duda *d);
+
+/** The bytes of a session, and of a session's number as text. */
+enum { DUDA_SESSION_MAX = 2800, DUDA_SESSION_ID = 64 };
+
+/** A place for sessions, such as a database. Each function may wait, and answers 0 or a negated errno value.
+ */
+struct duda_session_store {
+    /** What save() was given; *out lives until the handler returns. -ENOENT: there is none. */
+    int (*load)(struct duda *d, mk_str id, mk_str *out);
+    /** Keeps it for so many seconds. */
+    int (*save)(struct duda *d, mk_str id, mk_str data, uint32_t seconds);
+    int (*drop)(struct duda *d, mk_str id);
+};
+/** All sessions of this worker are there from now on: call it in a DUDA_START() function. `store` must live
+ * as long as the worker. */
+MK_API void duda_session_use(struct mk_worker *worker, const struct duda_session_store *store);
+
+/* ---- Forged forms ---- */
+
+/**
+ * A token for a form of ours: put it into a hidden field `_token`, or let a script send it as `X-CSRF-Token`.
+ * It belongs to the browser by a cookie, and looks different each time. Absent when memory is out or the
+ * response has begun.
+ *
+ *     {"token", duda_value_text(duda_token(d))}    ...    <input type="hidden" name="_token"
+ * value="{{token}}">
+ */
+MK_API mk_str duda_token(struct duda *d);
+/**
+ * Was the request caused by a page of ours? For DUDA_BEFORE(duda_guard), or in a handler. 0: it was, or it is
+ * a GET, HEAD or OPTIONS, which change nothing. Else what the handler returns: problem details with status
+ * 403, if the browser says that another site has caused it (`Sec-Fetch-Site`, `Origin`), or the token is
+ * missing or wrong. Reads the form, so load it before if its limits are not the defaults.
+ */
+MK_API int duda_guard(struct duda *d) MK_API_MUST_USE;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cookies of a request, and those that are signed or sealed. */
+#include "service/cookies.h"
+
+#include <errno.h>
+
+#include "service/keys.h"
+
+enum { PROOF_MAX = DUDA_COOKIE_MAX, TIME_LEN = 8, MAX_AGE = 400 * 86400 };
+
+bool duda_cookies_are_safe(const struct duda *d)
+{
+    return mk_str_eq(mk_request_scheme(d->request), MK_STR("https"));
+}
+
+const char *duda_cookies_name(const struct duda *d, const char *plain, const char *host)
+{
+    return duda_cookies_are_safe(d) ? host : plain;
+}
+
+/* HTTP/2 may send a line for each cookie. */
+mk_str duda_cookie(struct duda *d, const char *wanted)
+{
+    mk_str name, value;
+    for (size_t i = 0; mk_request_field_at(d->request, i, &name, &value); i++) {
+        if (!mk_str_eq_nocase(name, MK_STR("Cookie")))
+            continue;
+        mk_str found = duda_cookie_find(value, mk_str_from_c(wanted));
+        if (found.p)
+            return found;
+    }
+    return MK_ABSENT;
+}
+
+int duda_cookie_set(struct duda *d, const struct duda_cookie *cookie)
+{
+    char room[DUDA_COOKIE_MAX];
+    struct mk_buf line = mk_buf_fixed(room, sizeof room);
+    int e = duda_cookie_write(&line, cookie, duda_cookies_are_safe(d));
+    return e ? e : duda_add(d, "Set-Cookie", mk_buf_str(&line));
+}
+
+int duda_cookie_forget(struct duda *d, const char *name)
+{
+    return duda_cookie_set(d, &(struct duda_cookie){.name = name, .max_age = -1});
+}
+
+/* ---- With a proof ---- */
+
+/* When it is over, ahead of the text. */
+static void add_time(struct mk_buf *out, int64_t end)
+{
+    for (int shift = 56; shift >= 0; shift -= 8)
+        mk_buf_add_char(out, (char)((uint64_t)end >> shift));
+}
+
+/* The text behind the time; absent if that is past. */
+static mk_str check_time(const struct duda *d, mk_str text)
+{
+    uint64_t end = 0;
+    if (text.len < TIME_LEN)
+        return MK_ABSENT;
+    for (size_t i = 0; i < TIME_LEN; i++)
+        end = end << 8 | (unsigned char)text.p[i];
+    return (int64_t)end > mk_request_time(d->request) ? mk_str_skip(text, TIME_LEN) : MK_ABSENT;
+}
+
+static int set_proven(struct duda *d, const struct duda_cookie *cookie, bool seals)
+{
+    const struct duda_visits *v = d->home->visits;
+    unsigned char mac[DUDA_SEAL_MAC];
+    struct mk_buf p = mk_buf_growing(PROOF_MAX), q = mk_buf_growing(PROOF_MAX),
+                  b = mk_buf_growing(2 * PROOF_MAX);
+    if (!v->seal)
+        return -ENOTSUP;
+    mk_str name = mk_str_from_c(cookie->name);
+    int64_t age = cookie->max_age > 0 ? cookie->max_age : MAX_AGE;
+    add_time(&p, mk_request_time(d->request) + age);
+    mk_buf_add(&p, cookie->value);
+    bool good = !p.failed && (seals ? v->seal->seal(v->keys[0], name, mk_buf_str(&p), &q)
+                                    : v->seal->mac(v->keys[0], name, mk_buf_str(&p), mac));
+    if (good && !seals) {
+        mk_buf_add(&q, mk_str_of((const char *)mac, sizeof mac));
+        mk_buf_add(&q, mk_buf_str(&p));
+    }
+    mk_base64_encode(&b, mk_buf_str(&q));
+    struct duda_cookie c = *cookie;
+    c.value = mk_buf_str(&b);
+    int e = p.failed || q.failed || b.failed ? -EINVAL : good ? duda_cookie_set(d, &c) : -ENOMEM;
+    mk_buf_free(&p);
+    mk_buf_free(&q);
+    mk_buf_free(&b);
+    return e;
+}
+
+int duda_cookie_set_signed(struct duda *d, const struct duda_cookie *cookie)
+{
+    return set_proven(d, cookie, false);
+}
+
+int duda_cookie_set_sealed(struct duda *d, const struct duda_cookie *cookie)
+{
+    return set_proven(d, cookie, true);
+}
+
+static bool is_signed(const struct duda_visits *v, size_t i, mk_str name, mk_str proven)
+{
+    unsigned char mac[DUDA_SEAL_MAC];
+    return proven.len > sizeof mac && v->seal->mac(v->keys[i], name, mk_str_skip(proven, sizeof mac), mac) &&
+           mk_secret_eq(mk_str_of((const char *)mac, sizeof mac), mk_str_first(proven, sizeof mac));
+}
+
+/* What is proven by one of the keys: the text with its time, in `plain` or in `proven`. */
+static mk_str prove(const struct duda_visits *v, mk_str name, mk_str proven, bool sealed,
+                    struct mk_buf *plain)
+{
+    for (size_t i = 0; i < v->n_keys; i++) {
+        mk_buf_clear(plain);
+        if (sealed && v->seal->open(v->keys[i], name, proven, plain) && !plain->failed)
+            return mk_buf_str(plain);
+        if (!sealed && is_signed(v, i, name, proven))
+            return mk_str_skip(proven, DUDA_SEAL_MAC);
+    }
+    return MK_ABSENT;
+}
+
+static mk_str get_proven(struct duda *d, const char *name, bool sealed)
+{
+    const struct duda_visits *v = d->home->visits;
+    mk_str text = duda_cookie(d, name), found = MK_ABSENT;
+    if (!v->seal || !text.p)
+        return MK_ABSENT;
+    struct mk_buf proven = mk_buf_growing(PROOF_MAX), plain = mk_buf_growing(PROOF_MAX);
+    if (mk_base64_decode(&proven, text) && !proven.failed)
+        found = check_time(d, prove(v, mk_str_from_c(name), mk_buf_str(&proven), sealed, &plain));
+    if (found.p)
+        found = duda_copy(d, found);
+    mk_buf_free(&proven);
+    mk_buf_free(&plain);
+    return found;
+}
+
+mk_str duda_cookie_signed(struct duda *d, const char *name)
+{
+    return get_proven(d, name, false);
+}
+
+mk_str duda_cookie_sealed(struct duda *d, const char *name)
+{
+    return get_proven(d, name, true);
+}

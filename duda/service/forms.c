@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Forms of a request, received once and kept with it. */
+#include <duda.h>
+#include <errno.h>
+
+#include "service/forms.h"
+#include "service/task.h"
+
+enum { PIECE = 4096, FILES_FIRST = 4 };
+
+static const char key; /* of what is attached to the request */
+
+/* ---- Memory that lives as long as the request ---- */
+
+static void *from_request(void *ctx, size_t size)
+{
+    return mk_request_alloc(ctx, size);
+}
+
+static struct duda_allocator memory_of(struct duda *d)
+{
+    return (struct duda_allocator){from_request, d->request};
+}
+
+/* ---- Parts ---- */
+
+/* While parts arrive. */
+struct receiving {
+    struct duda *d;
+    struct duda_kept_form *form;
+    struct duda_multipart *parts;
+    struct duda_form_limits limits;
+    struct duda_pair *pairs;
+    size_t n_pairs, cap_pairs, cap_files, bytes;
+    struct duda_upload file;
+    bool is_file, began;
+    mk_str name;
+    struct mk_buf value;
+};
+
+/* A copy with a NUL behind it. */
+static mk_str keep(struct duda *d, mk_str s)
+{
+    char *p = s.p ? mk_request_alloc(d->request, s.len + 1) : NULL;
+    if (!p)
+        return MK_ABSENT;
+    if (s.len)
+        memcpy(p, s.p, s.len);
+    p[s.len] = '\0';
+    return mk_str_of(p, s.len);
+}
+
+/* Room for one more: the array, or a larger copy of it; NULL when memory is out. */
+static void *grown(struct duda *d, void *array, size_t n, size_t *cap, size_t size)
+{
+    if (n < *cap)
+        return array;
+    *cap = *cap ? *cap * 2 : FILES_FIRST;
+    char *larger = mk_request_alloc(d->request, *cap * size);
+    if (larger && n)
+        memcpy(larger, array, n * size);
+    return larger;
+}
+
+static int on_part(void *ctx, const struct duda_part *part)
+{
+    struct receiving *r = ctx;
+    r->is_file = part->file_name.p;
+    r->began = false;
+    r->name = keep(r->d, part->name);
+    r->file = (struct duda_upload){
+        .name = r->name, .file_name = keep(r->d, part->file_name), .type = keep(r->d, part->type)};
+    mk_buf_clear(&r->value);
+    r->bytes += part->name.len;
+    return r->name.p ? 0 : -ENOMEM;
+}
+
+static int on_data(void *ctx, mk_str bytes)
+{
+    struct receiving *r = ctx;
+    if (r->is_file) {
+        if (!r->began)
+            r->file.at = duda_multipart_at(r->parts);
+        r->began = true;
+        r->file.size += bytes.len;
+        return 0;
+    }
+    mk_buf_add(&r->value, bytes);
+    r->bytes += bytes.len;
+    if (r->value.len > r->limits.value || r->bytes > r->limits.size)
+        return -EFBIG;
+    return r->value.failed ? -ENOMEM : 0;
+}
+
+static int end_file(struct receiving *r)
+{
+    struct duda_kept_form *f = r->form;
+    if (r->file.size == 0 && r->file.file_name.len == 0)
+        return 0; /* no file was chosen */
+    f->files = grown(r->d, f->files, f->n_files, &r->cap_files, sizeof *f->files);
+    if (!f->files)
+        return -ENOMEM;
+    f->files[f->n_files++] = r->file;
+    return 0;
+}
+
+static int on_end(void *ctx)
+{
+    struct receiving *r = ctx;
+    if (r->is_file)
+        return end_file(r);
+    if (r->n_pairs == r->limits.fields || r->name.len > r->limits.name)
+        return -EFBIG;
+    r->pairs = grown(r->d, r->pairs, r->n_pairs, &r->cap_pairs, sizeof *r->pairs);
+    mk_str value = r->pairs ? keep(r->d, mk_buf_str(&r->value)) : MK_ABSENT;
+    if (!value.p)
+        return -ENOMEM;
+    r->pairs[r->n_pairs++] = (struct duda_pair){r->name, value};
+    return 0;
+}
+
+/* ---- Content ---- */
+
+static int spool(struct duda *d, uint64_t max, struct mk_spool **out)
+{
+    int e;
+    while ((e = mk_spool_request(d->request, max, out)) == -EAGAIN) {
+        e = duda_task_suspend(d, DUDA_FOR_INPUT);
+        if (e)
+            return e;
+    }
+    return e < 0 && e != -ECONNRESET ? (int)mk_spool_status(e) : e;
+}
+
+static int read_parts(struct mk_spool *content, struct duda_multipart *parts)
+{
+    char room[PIECE];
+    uint64_t at = 0;
+    ssize_t n;
+    int e = 0;
+    while (!e && (n = mk_spool_read(content, room, sizeof room, at)) != 0) {
+        if (n < 0)
+            return (int)n;
+        e = duda_multipart_feed(parts, mk_str_of(room, (size_t)n));
+        at += (uint64_t)n;
+    }
+    return e ? e : duda_multipart_end(parts);
+}
+
+static int result_of(int e)
+{
+    return e == -EFBIG ? -EMSGSIZE : e;
+}
+
+static int load_parts(struct duda *d, struct duda_kept_form *form, mk_str boundary,
+                      const struct duda_form_limits *fields, const struct duda_multipart_limits *files)
+{
+    static const struct duda_multipart_ops ops = {on_part, on_data, on_end};
+    struct receiving r = {.d = d, .form = form, .limits = duda_form_limits_of(fields)};
+    int e = spool(d, duda_multipart_limits_of(files).size, &form->content);
+    if (e)
+        return e;
+    r.value = mk_buf_growing(r.limits.value + PIECE);
+    r.parts = duda_multipart_new(boundary, files, &ops, &r);
+    e = r.parts ? read_parts(form->content, r.parts) : -ENOMEM;
+    duda_multipart_free(r.parts);
+    mk_buf_free(&r.value);
+    form->fields = (struct duda_fields){r.pairs, r.n_pairs};
+    return result_of(e);
+}
+
+static int load_fields(struct duda *d, struct duda_kept_form *form, const struct duda_form_limits *given)
+{
+    const struct duda_form_limits limits = duda_form_limits_of(given);
+    const struct duda_allocator memory = memory_of(d);
+    mk_str text;
+    size_t mark = duda_mark(d);
+    int e = duda_read_all(d, limits.size, &text);
+    if (!e)
+        e = result_of(duda_fields_parse(text, &memory, &limits, &form->fields));
+    duda_release(d, mark);
+    return e;
+}
+
+static bool is_type(mk_str type, mk_str wanted)
+{
+    size_t end = mk_str_find(type, ';');
+    return mk_str_eq_nocase(mk_str_trim(mk_str_first(type, end == MK_STR_NONE ? type.len : end)), wanted);
+}
+
+static int load(struct duda *d, struct duda_kept_form *form, const struct duda_form_limits *fields,
+                const struct duda_multipart_limits *files)
+{
+    mk_str type = duda_field(d, "Content-Type"), boundary;
+    if (is_type(type, MK_STR("application/x-www-form-urlencoded")))
+        return load_fields(d, form, fields);
+    if (!is_type(type, MK_STR("multipart/form-data")))
+        return 415;
+    return duda_multipart_boundary(type, &boundary) ? load_parts(d, form, boundary, fields, files) : -EBADMSG;
+}
+
+/* ---- What handlers ask ---- */
+
+struct duda_kept_form *duda_forms_of(struct duda *d)
+{
+    return mk_request_attached(d->request, &key);
+}
+
+int duda_form_load(struct duda *d, const struct duda_form_limits *fields,
+                   const struct duda_multipart_limits *files)
+{
+    struct duda_kept_form *form = duda_forms_of(d);
+    if (form)
+        return form->result;
+    form = mk_request_alloc(d->request, sizeof *form);
+    if (!form)
+        return -ENOMEM;
+    *form = (struct duda_kept_form){.result = 0};
+    if (mk_request_attach(d->request, &key, form, NULL))
+        return -ENOMEM;
+    form->result = load(d, form, fields, files);
+    if (form->result)
+        form->fields.n = form->n_files = 0;
+    return form->result;
+}
+
+const struct duda_fields *duda_form_fields(struct duda *d)
+{
+    static const struct duda_fields none;
+    int e = duda_form_load(d, NULL, NULL);
+    return e ? &none : &duda_forms_of(d)->fields;
+}
+
+mk_str duda_form(struct duda *d, const char *name)
+{
+    return duda_fields_get(duda_form_fields(d), name);
+}
+
+int duda_form_read(struct duda *d, const struct duda_shape *shape, void *out, struct duda_flaws *flaws)
+{
+    const struct duda_allocator memory = duda_allocator_of(d);
+    flaws->n = 0;
+    int e = duda_form_load(d, NULL, NULL);
+    return e ? e : duda_fields_read(&duda_forms_of(d)->fields, shape, &memory, out, flaws);
+}
+
+int duda_multipart_read(struct duda *d, const struct duda_multipart_limits *limits,
+                        const struct duda_multipart_ops *ops, void *ctx)
+{
+    mk_str type = duda_field(d, "Content-Type"), boundary;
+    char room[PIECE];
+    ssize_t n = 0;
+    if (!is_type(type, MK_STR("multipart/form-data")))
+        return 415;
+    if (!duda_multipart_boundary(type, &boundary))
+        return -EBADMSG;
+    struct duda_multipart *parts = duda_multipart_new(boundary, limits, ops, ctx);
+    int e = parts ? 0 : -ENOMEM;
+    while (!e && (n = duda_read(d, room, sizeof room)) > 0)
+        e = duda_multipart_feed(parts, mk_str_of(room, (size_t)n));
+    if (!e)
+        e = n < 0 ? (int)n : duda_multipart_end(parts);
+    duda_multipart_free(parts);
+    return result_of(e);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "service/keys.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { SECRET_MIN = 32, KEY_FILE_MAX = 16 << 10 };
+
+static const char *const stores[] = {"memory", "cookie", NULL};
+
+static const struct mk_conf_key keys[] = {
+    {.name = "Store",
+     .type = MK_CONF_ENUM,
+     MK_CONF_AT(struct duda_visits, store),
+     .choices = stores,
+     .def = "memory",
+     .help = "Where sessions are: in `memory` of all workers, or sealed in the `cookie` of the client."},
+    {.name = "Idle",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct duda_visits, idle_ms),
+     .def = "30m",
+     .min = 1000,
+     .help = "A session ends after so long without a request."},
+    {.name = "Life",
+     .type = MK_CONF_TIME,
+     MK_CONF_AT(struct duda_visits, life_ms),
+     .def = "12h",
+     .min = 1000,
+     .help = "A session ends so long after its beginning."},
+    {.name = "Max",
+     .type = MK_CONF_NUM,
+     MK_CONF_AT(struct duda_visits, n_max),
+     .def = "10000",
+     .min = 8,
+     .max = 1000000,
+     .help = "Sessions in memory, 3 KB each; when more begin, those that would end first go."},
+    {.name = "KeyFile",
+     .type = MK_CONF_TEXT,
+     MK_CONF_AT(struct duda_visits, key_file),
+     .help =
+         "Secrets that sign and seal cookies, a line of at least 32 characters each: the first one is used "
+         "for "
+         "new cookies, all of them open old ones. Without it, those in the environment variable `DUDA_KEYS`; "
+         "without both, one that lives as long as the server."},
+};
+
+const struct mk_conf_table duda_visits_table = {
+    .section = "SESSIONS",
+    .keys = keys,
+    .n = MK_LEN(keys),
+    .help = "Sessions and cookies of Duda's services.",
+    .size = sizeof(struct duda_visits),
+    .scope = MK_CONF_SERVER,
+};
+
+/* ---- The object ---- */
+
+/* It is beside our own. Once loaded, it stays. */
+static const struct duda_seal *find_seal(void)
+{
+    Dl_info info;
+    char path[4096];
+    struct mk_buf b = mk_buf_fixed(path, sizeof path);
+    const char *slash = dladdr(stores, &info) && info.dli_fname ? strrchr(info.dli_fname, '/') : NULL;
+    if (slash)
+        mk_buf_addf(&b, "%.*s/monkey-duda-seal.so", (int)(slash - info.dli_fname), info.dli_fname);
+    mk_buf_add_char(&b, '\0');
+    void *object = slash && !b.failed ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
+    const struct duda_seal *seal = object ? dlsym(object, "duda_seal") : NULL;
+    return seal && seal->abi == DUDA_SEAL_ABI ? seal : NULL;
+}
+
+/* ---- The keys ---- */
+
+static bool add_key(struct mk_config *config, struct duda_visits *v, mk_str secret)
+{
+    if (secret.len < SECRET_MIN) {
+        mk_config_error(
+            config, v, v->key_file.len ? "KeyFile" : NULL,
+            "a key has %zu characters; it must have at least %d, such as `openssl rand -hex 32` prints",
+            secret.len, SECRET_MIN);
+        return false;
+    }
+    if (v->n_keys == DUDA_KEYS_MAX) {
+        mk_config_error(config, v, v->key_file.len ? "KeyFile" : NULL, "there are more than %d keys",
+                        DUDA_KEYS_MAX);
+        return false;
+    }
+    return v->seal->key(secret, v->keys[v->n_keys++]);
+}
+
+static bool add_keys(struct mk_config *config, struct duda_visits *v, mk_str secrets)
+{
+    while (secrets.p) {
+        mk_str line = mk_str_cut(&secrets, '\n'), word;
+        while ((word = mk_str_word(&line)).len)
+            if (!add_key(config, v, word))
+                return false;
+    }
+    return true;
+}
+
+static bool read_keys(struct mk_config *config, struct duda_visits *v)
+{
+    char text[KEY_FILE_MAX];
+    mk_str path = mk_config_path(config, v, v->key_file);
+    int fd = path.p ? open(path.p, O_RDONLY | O_CLOEXEC) : -1;
+    ssize_t n = fd >= 0 ? read(fd, text, sizeof text) : -1;
+    if (n < 0)
+        mk_config_error(config, v, "KeyFile", "cannot be read: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    bool good = n >= 0 && add_keys(config, v, mk_str_of(text, (size_t)n));
+    explicit_bzero(text, sizeof text);
+    return good;
+}
+
+/* One that the workers of this master, and those of its later configurations, share. */
+static bool make_key(struct mk_config *config, struct duda_visits *v)
+{
+    struct own {
+        bool is_made;
+        unsigned char key[DUDA_SEAL_KEY];
+    } *own = mk_config_shared(config, "duda-key", sizeof *own);
+    if (!own)
+        return false;
+    if (!own->is_made)
+        mk_random(own->key, sizeof own->key);
+    own->is_made = true;
+    memcpy(v->keys[v->n_keys++], own->key, DUDA_SEAL_KEY);
+    return true;
+}
+
+static bool load_keys(struct mk_config *config, struct duda_visits *v)
+{
+    const char *given = getenv("DUDA_KEYS");
+    v->seal = find_seal();
+    if (!v->seal && (v->key_file.len || v->store == DUDA_STORE_COOKIE)) {
+        mk_config_error(config, v, v->key_file.len ? "KeyFile" : "Store",
+                        "sealed cookies need OpenSSL, and Monkey was built without it");
+        return false;
+    }
+    if (!v->seal)
+        return true;
+    bool good = v->key_file.len ? read_keys(config, v)
+                : given         ? add_keys(config, v, mk_str_from_c(given))
+                                : true;
+    return good && (v->n_keys || make_key(config, v));
+}
+
+const struct duda_visits *duda_visits_load(struct mk_config *config)
+{
+    char name[64];
+    struct duda_visits *v = mk_config_settings(config, &duda_visits_table);
+    if (!v || !load_keys(config, v))
+        return NULL;
+    struct mk_buf b = mk_buf_fixed(name, sizeof name);
+    mk_buf_addf(&b, "duda-sessions-%llu%c", (unsigned long long)v->n_max, 0);
+    void *memory = mk_config_shared(config, name, duda_vault_size((size_t)v->n_max));
+    if (!memory)
+        return NULL;
+    duda_vault_begin(&v->vault, memory, (size_t)v->n_max);
+    return v;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What signs and seals: settings of [SESSIONS], the keys, and the object that uses them. */
+#ifndef DUDA_SERVICE_KEYS_H
+#define DUDA_SERVICE_KEYS_H
+
+#include "seal/seal.h"
+#include "text/vault.h"
+
+enum { DUDA_KEYS_MAX = 8 };
+
+enum duda_store { DUDA_STORE_MEMORY, DUDA_STORE_COOKIE };
+
+/* What one configuration has for visitors. */
+struct duda_visits {
+    enum duda_store store;
+    uint32_t idle_ms, life_ms;
+    uint64_t n_max;
+    mk_str key_file;
+    const struct duda_seal *seal; /* NULL: no OpenSSL */
+    size_t n_keys;                /* the first one signs and seals */
+    unsigned char keys[DUDA_KEYS_MAX][DUDA_SEAL_KEY];
+    struct duda_vault vault;
+};
+
+extern const struct mk_conf_table duda_visits_table;
+
+/* NULL: something is wrong, which has been reported. */
+const struct duda_visits *duda_visits_load(struct mk_config *config);
+
+#endif

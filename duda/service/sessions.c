@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions: what is kept of a browser between its requests. */
+#include <errno.h>
+
+#include "service/cookies.h"
+#include "service/home.h"
+#include "service/keys.h"
+
+enum { TIMES = 16, PAIR_HEAD = 4, PAIRS_MAX = 64, NAME_MAX_LEN = 128 };
+
+static const char key; /* of what is attached to the request */
+
+struct pair {
+    mk_str name, value;
+};
+
+struct session {
+    struct duda *d;
+    bool exists, writes_cookie;
+    unsigned char id[DUDA_VAULT_ID];
+    int64_t began, used;
+    struct pair pairs[PAIRS_MAX];
+    size_t n;
+};
+
+static const char *cookie_name(const struct duda *d)
+{
+    return duda_cookies_name(d, "session", "__Host-session");
+}
+
+static int64_t seconds(uint32_t ms)
+{
+    return (ms + 999) / 1000;
+}
+
+/* ---- As bytes ---- */
+
+static void add_number(struct mk_buf *out, uint64_t n, int bytes)
+{
+    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+        mk_buf_add_char(out, (char)(n >> shift));
+}
+
+static uint64_t take_number(mk_str *from, size_t bytes)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < bytes; i++)
+        n = n << 8 | (unsigned char)from->p[i];
+    *from = mk_str_skip(*from, bytes);
+    return n;
+}
+
+static void encode(const struct session *s, struct mk_buf *out)
+{
+    add_number(out, (uint64_t)s->began, 8);
+    add_number(out, (uint64_t)s->used, 8);
+    for (size_t i = 0; i < s->n; i++) {
+        add_number(out, s->pairs[i].name.len, 2);
+        add_number(out, s->pairs[i].value.len, 2);
+        mk_buf_add(out, s->pairs[i].name);
+        mk_buf_add(out, s->pairs[i].value);
+    }
+}
+
+/* A copy that lives as long as the request, with a NUL behind it. */
+static mk_str keep(const struct session *s, mk_str text)
+{
+    char *p = mk_request_alloc(s->d->request, text.len + 1);
+    if (!p)
+        return MK_ABSENT;
+    if (text.len)
+        memcpy(p, text.p, text.len);
+    p[text.len] = '\0';
+    return mk_str_of(p, text.len);
+}
+
+static bool decode(struct session *s, mk_str data)
+{
+    if (data.len < TIMES)
+        return false;
+    s->began = (int64_t)take_number(&data, 8);
+    s->used = (int64_t)take_number(&data, 8);
+    while (data.len >= PAIR_HEAD && s->n < PAIRS_MAX) {
+        size_t name = (size_t)take_number(&data, 2), value = (size_t)take_number(&data, 2);
+        if (name + value > data.len)
+            return false;
+        struct pair p = {keep(s, mk_str_first(data, name)),
+                         keep(s, mk_str_first(mk_str_skip(data, name), value))};
+        if (!p.name.p || !p.value.p)
+            return false;
+        s->pairs[s->n++] = p;
+        data = mk_str_skip(data, name + value);
+    }
+    return data.len == 0;
+}
+
+/* ---- Stores ---- */
+
+static mk_str id_text(const struct session *s, char room[DUDA_SESSION_ID])
+{
+    struct mk_buf b = mk_buf_fixed(room, DUDA_SESSION_ID);
+    mk_hex_encode(&b, mk_str_of((const char *)s->id, sizeof s->id));
+    return mk_buf_str(&b);
+}
+
+static bool in_cookie(const struct duda *d)
+{
+    return !d->home->store && d->home->visits->store == DUDA_STORE_COOKIE;
+}
+
+static int64_t now_of(const struct session *s)
+{
+    return mk_request_time(s->d->request);
+}
+
+/* How long the store has to keep it: 0, it is over. */
+static uint32_t seconds_left(const struct session *s)
+{
+    const struct duda_visits *v = s->d->home->visits;
+    int64_t left = s->began + seconds(v->life_ms) - now_of(s), idle = seconds(v->idle_ms);
+    return left <= 0 ? 0 : (uint32_t)(left < idle ? left : idle);
+}
+
+static int store_save(struct session *s)
+{
+    char room[DUDA_SESSION_MAX], id[DUDA_SESSION_ID];
+    struct mk_buf data = mk_buf_fixed(room, sizeof room);
+    struct duda_home *home = s->d->home;
+    s->used = now_of(s);
+    encode(s, &data);
+    if (data.failed)
+        return -E2BIG;
+    if (home->store)
+        return home->store->save(s->d, id_text(s, id), mk_buf_str(&data), seconds_left(s));
+    return duda_vault_save(&home->visits->vault, s->id, mk_buf_str(&data), s->used, seconds_left(s)) ? 0
+                                                                                                     : -EBUSY;
+}
+
+static int store_load(struct session *s, mk_str *out)
+{
+    char room[DUDA_SESSION_MAX], id[DUDA_SESSION_ID];
+    struct duda_home *home = s->d->home;
+    if (home->store)
+        return home->store->load(s->d, id_text(s, id), out);
+    struct mk_buf data = mk_buf_fixed(room, sizeof room);
+    if (!duda_vault_load(&home->visits->vault, s->id, now_of(s), (uint32_t)seconds(home->visits->idle_ms),
+                         &data))
+        return -ENOENT;
+    *out = duda_copy(s->d, mk_buf_str(&data));
+    return out->p ? 0 : -ENOMEM;
+}
+
+static int store_drop(struct session *s)
+{
+    char id[DUDA_SESSION_ID];
+    struct duda_home *home = s->d->home;
+    if (home->store)
+        return home->store->drop(s->d, id_text(s, id));
+    duda_vault_drop(&home->visits->vault, s->id);
+    return 0;
+}
+
+/* ---- The session of a request ---- */
+
+static bool read_id(struct session *s)
+{
+    mk_str text = duda_cookie(s->d, cookie_name(s->d));
+    if (text.len != DUDA_SESSION_ID)
+        return false;
+    for (size_t i = 0; i < sizeof s->id; i++) {
+        int high = mk_char_hex(text.p[2 * i]), low = mk_char_hex(text.p[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return false;
+        s->id[i] = (unsigned char)(high * 16 + low);
+    }
+    return true;
+}
+
+static bool is_over(const struct session *s)
+{
+    const struct duda_visits *v = s->d->home->visits;
+    return seconds_left(s) == 0 || (in_cookie(s->d) && s->used + seconds(v->idle_ms) <= now_of(s));
+}
+
+static int find(struct session *s)
+{
+    mk_str data = MK_ABSENT;
+    int e = 0;
+    if (in_cookie(s->d))
+        data = duda_cookie_sealed(s->d, cookie_name(s->d));
+    else if (read_id(s))
+        e = store_load(s, &data);
+    if (e && e != -ENOENT)
+        return e;
+    s->exists = data.p && decode(s, data) && !is_over(s);
+    if (!s->exists)
+        s->n = 0;
+    return 0;
+}
+
+/* The last word about it goes into the cookie, when the handler has returned. */
+static void write_cookie(void *ctx)
+{
+    struct session *s = ctx;
+    char room[DUDA_SESSION_MAX];
+    struct mk_buf data = mk_buf_fixed(room, sizeof room);
+    s->writes_cookie = false;
+    if (!s->exists)
+        return;
+    s->used = now_of(s);
+    encode(s, &data);
+    int e = data.failed ? -E2BIG
+                        : duda_cookie_set_sealed(s->d, &(struct duda_cookie){.name = cookie_name(s->d),
+                                                                             .value = mk_buf_str(&data)});
+    if (e)
+        mk_request_log(s->d->request, MK_LOG_ERROR, "the session could not be kept: %s", strerror(-e));
+}
+
+static int later(struct session *s)
+{
+    if (s->writes_cookie)
+        return 0;
+    if (s->d->streams)
+        return -EALREADY;
+    s->writes_cookie = true;
+    return duda_defer(s->d, write_cookie, s);
+}
+
+/* Requests alone keep it alive, too: in good time, not with each of them. */
+static int touch(struct session *s)
+{
+    const struct duda_visits *v = s->d->home->visits;
+    if (!s->exists || now_of(s) - s->used < seconds(v->idle_ms) / 4 || s->d->streams)
+        return 0;
+    return in_cookie(s->d) ? later(s) : store_save(s);
+}
+
+static int get(struct duda *d, struct session **out)
+{
+    struct session *s = mk_request_attached(d->request, &key);
+    int e = 0;
+    if (!s) {
+        s = mk_request_alloc(d->request, sizeof *s);
+        if (!s)
+            return -ENOMEM;
+        *s = (struct session){.d = d};
+        e = find(s);
+        if (!e)
+            e = touch(s);
+        if (!e)
+            e = mk_request_attach(d->request, &key, s, NULL);
+    }
+    *out = s;
+    return e;
+}
+
+static int give_id(struct session *s)
+{
+    char id[DUDA_SESSION_ID];
+    if (s->d->streams)
+        return -EALREADY;
+    mk_random(s->id, sizeof s->id);
+    return duda_cookie_set(s->d, &(struct duda_cookie){.name = cookie_name(s->d), .value = id_text(s, id)});
+}
+
+static int begin(struct session *s)
+{
+    s->exists = true;
+    s->began = now_of(s);
+    s->n = 0;
+    return in_cookie(s->d) ? 0 : give_id(s);
+}
+
+static int save(struct session *s)
+{
+    return in_cookie(s->d) ? later(s) : store_save(s);
+}
+
+/* ---- What handlers ask ---- */
+
+static struct pair *pair_of(struct session *s, mk_str name)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (mk_str_eq(s->pairs[i].name, name))
+            return &s->pairs[i];
+    return NULL;
+}
+
+mk_str duda_session_get(struct duda *d, const char *name)
+{
+    struct session *s;
+    if (get(d, &s) || !s->exists)
+        return MK_ABSENT;
+    const struct pair *p = pair_of(s, mk_str_from_c(name));
+    return p ? p->value : MK_ABSENT;
+}
+
+static size_t size_of(const struct session *s)
+{
+    size_t n = TIMES;
+    for (size_t i = 0; i < s->n; i++)
+        n += PAIR_HEAD + s->pairs[i].name.len + s->pairs[i].value.len;
+    return n;
+}
+
+static int change(struct session *s, mk_str name, mk_str value)
+{
+    struct pair *p = pair_of(s, name);
+    if (!value.p) {
+        if (p)
+            *p = s->pairs[--s->n];
+        return 0;
+    }
+    size_t old = p ? PAIR_HEAD + p->name.len + p->value.len : 0;
+    if ((!p && s->n == PAIRS_MAX) || name.len > NAME_MAX_LEN || value.len > DUDA_SESSION_MAX ||
+        size_of(s) - old + PAIR_HEAD + name.len + value.len > DUDA_SESSION_MAX)
+        return -E2BIG;
+    struct pair kept = {keep(s, name), keep(s, value)};
+    if (!kept.name.p || !kept.value.p)
+        return -ENOMEM;
+    *(p ? p : &s->pairs[s->n++]) = kept;
+    return 0;
+}
+
+int duda_session_set(struct duda *d, const char *name, mk_str value)
+{
+    struct session *s;
+    int e = get(d, &s);
+    if (!e && !s->exists)
+        e = value.p ? begin(s) : 0;
+    if (!e)
+        e = change(s, mk_str_from_c(name), value);
+    return e || !s->exists ? e : save(s);
+}
+
+int duda_session_renew(struct duda *d)
+{
+    struct session *s;
+    int e = get(d, &s);
+    if (e || !s->exists)
+        return e ? e : begin(s);
+    if (in_cookie(d))
+        return later(s);
+    e = store_drop(s);
+    if (!e)
+        e = give_id(s);
+    return e ? e : store_save(s);
+}
+
+int duda_session_end(struct duda *d)
+{
+    struct session *s;
+    int e = get(d, &s);
+    if (e || !s->exists)
+        return e;
+    s->exists = false;
+    s->n = 0;
+    if (!in_cookie(d))
+        e = store_drop(s);
+    return e ? e : duda_cookie_forget(d, cookie_name(d));
+}
+
+void duda_session_use(struct mk_worker *worker, const struct duda_session_store *store)
+{
+    struct duda_home *home = duda_home(worker);
+    if (home)
+        home->store = store;
+}

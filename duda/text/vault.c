@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "text/vault.h"
+
+#include <monkey/text.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <time.h>
+
+enum {
+    WAYS = 8, /* places that a session may be in */
+    SPINS = 1000,
+    STALE_S = 2, /* a place that is locked for longer belongs to a worker that has died */
+};
+
+struct place {
+    _Atomic uint32_t lock; /* 0, or since when it is locked */
+    uint32_t len;          /* 0: free */
+    int64_t ends;
+    uint64_t sum; /* a worker that dies while it writes leaves one that does not fit */
+    unsigned char id[DUDA_VAULT_ID];
+    char data[DUDA_SESSION_MAX];
+};
+
+struct duda_vault_memory {
+    _Atomic uint32_t is_ready;
+    struct mk_hash_key key;
+    struct place places[];
+};
+
+static size_t sets_of(size_t n)
+{
+    return (n + WAYS - 1) / WAYS;
+}
+
+size_t duda_vault_size(size_t n)
+{
+    return sizeof(struct duda_vault_memory) + sets_of(n) * WAYS * sizeof(struct place);
+}
+
+void duda_vault_begin(struct duda_vault *v, void *memory, size_t n)
+{
+    v->memory = memory;
+    v->n_sets = sets_of(n);
+    if (!atomic_load(&v->memory->is_ready))
+        mk_random(&v->memory->key, sizeof v->memory->key);
+    atomic_store(&v->memory->is_ready, 1);
+}
+
+/* ---- One place ---- */
+
+static uint32_t clock_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint32_t)t.tv_sec + 1; /* never 0 */
+}
+
+static bool lock(struct place *p)
+{
+    for (unsigned i = 0; i < SPINS; i++) {
+        uint32_t since = 0, now = clock_s();
+        if (atomic_compare_exchange_strong(&p->lock, &since, now))
+            return true;
+        if (now - since > STALE_S && atomic_compare_exchange_strong(&p->lock, &since, now))
+            return true;
+        sched_yield();
+    }
+    return false;
+}
+
+static void unlock(struct place *p)
+{
+    atomic_store(&p->lock, 0);
+}
+
+static uint64_t sum_of(const struct duda_vault *v, const struct place *p)
+{
+    uint64_t both[2] = {mk_hash(&v->memory->key, mk_str_of((const char *)p->id, sizeof p->id)),
+                        mk_hash(&v->memory->key, mk_str_of(p->data, p->len))};
+    return mk_hash(&v->memory->key, mk_str_of((const char *)both, sizeof both)) ^ (uint64_t)p->ends;
+}
+
+/* It is locked. */
+static bool is_live(const struct duda_vault *v, const struct place *p, int64_t now)
+{
+    return p->len > 0 && p->len <= DUDA_SESSION_MAX && p->ends > now && p->sum == sum_of(v, p);
+}
+
+static bool has_id(const struct place *p, const unsigned char *id)
+{
+    return mk_secret_eq(mk_str_of((const char *)p->id, DUDA_VAULT_ID),
+                        mk_str_of((const char *)id, DUDA_VAULT_ID));
+}
+
+static void clear(struct place *p)
+{
+    p->len = 0;
+    memset(p->id, 0, sizeof p->id);
+    memset(p->data, 0, sizeof p->data);
+}
+
+/* ---- Which place ---- */
+
+/* Numbers of sessions are random: they need no hash. */
+static struct place *set_of(const struct duda_vault *v, const unsigned char *id)
+{
+    uint64_t bits;
+    memcpy(&bits, id, sizeof bits);
+    return v->memory->places + bits % v->n_sets * WAYS;
+}
+
+/* Locked; NULL: it is nowhere. */
+static struct place *find(const struct duda_vault *v, const unsigned char *id)
+{
+    struct place *set = set_of(v, id);
+    for (size_t i = 0; i < WAYS; i++) {
+        if (!has_id(&set[i], id) || !lock(&set[i]))
+            continue;
+        if (has_id(&set[i], id))
+            return &set[i];
+        unlock(&set[i]);
+    }
+    return NULL;
+}
+
+/* Locked: its own, a free one, or the one that ends first; NULL: that is in use. */
+static struct place *find_room(const struct duda_vault *v, const unsigned char *id, int64_t now)
+{
+    struct place *set = set_of(v, id), *own = find(v, id), *best = &set[0];
+    if (own)
+        return own;
+    for (size_t i = 0; i < WAYS; i++) {
+        bool is_free = set[i].len == 0 || set[i].ends <= now;
+        if (is_free || set[i].ends < best->ends)
+            best = &set[i];
+        if (is_free)
+            break;
+    }
+    return lock(best) ? best : NULL;
+}
+
+/* ---- Sessions ---- */
+
+bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], int64_t now,
+                     uint32_t idle, struct mk_buf *out)
+{
+    struct place *p = find(v, id);
+    if (!p)
+        return false;
+    bool good = is_live(v, p, now);
+    if (good) {
+        mk_buf_add(out, mk_str_of(p->data, p->len));
+        p->ends = now + idle;
+        p->sum = sum_of(v, p);
+    } else {
+        clear(p);
+    }
+    unlock(p);
+    return good && !out->failed;
+}
+
+bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
+                     int64_t now, uint32_t seconds)
+{
+    struct place *p = data.len && data.len <= DUDA_SESSION_MAX ? find_room(v, id, now) : NULL;
+    if (!p)
+        return false;
+    clear(p);
+    memcpy(p->id, id, DUDA_VAULT_ID);
+    memcpy(p->data, data.p, data.len);
+    p->ends = now + seconds;
+    p->len = (uint32_t)data.len;
+    p->sum = sum_of(v, p);
+    unlock(p);
+    return true;
+}
+
+void duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID])
+{
+    struct place *p = find(v, id);
+    if (!p)
+        return;
+    clear(p);
+    unlock(p);
+}

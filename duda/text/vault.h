@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions in memory that all workers share. No request here. A worker may die at any instruction. */
+#ifndef DUDA_TEXT_VAULT_H
+#define DUDA_TEXT_VAULT_H
+
+#include <duda/visitor.h>
+
+enum { DUDA_VAULT_ID = DUDA_SESSION_ID / 2 };
+
+struct duda_vault_memory;
+
+/* A vault as one process sees it: what others write cannot make it larger. */
+struct duda_vault {
+    struct duda_vault_memory *memory;
+    size_t n_sets;
+};
+
+/* The bytes for so many sessions, rounded up. */
+size_t duda_vault_size(size_t n);
+/* Uses zeroed memory of that size, or such that is in use already. In the master, before workers start. */
+void duda_vault_begin(struct duda_vault *v, void *memory, size_t n);
+
+/* All take times in seconds. What load() finds lives on until `idle` seconds from now. */
+bool duda_vault_load(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], int64_t now,
+                     uint32_t idle, struct mk_buf *out);
+/* When its places are full, the session that would end first goes. False: it does not fit, or its place is in
+ * use. */
+bool duda_vault_save(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID], mk_str data,
+                     int64_t now, uint32_t seconds);
+void duda_vault_drop(const struct duda_vault *v, const unsigned char id[DUDA_VAULT_ID]);
+
+#endif

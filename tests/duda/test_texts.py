@@ -1,0 +1,307 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What services ask and say beyond bytes: JSON by shapes, forms with files, templates, problems, what clients like."""
+import json
+
+import pytest
+
+import services
+
+pytestmark = pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+struct person {
+    mk_str name;
+    unsigned age;
+    mk_str *tags;
+    size_t n_tags;
+};
+static const struct duda_member members[] = {
+    DUDA_TEXT(struct person, name, .min = 1, .max = 20),
+    DUDA_INTEGER(struct person, age, .optional = true, .high = 150),
+    DUDA_LIST(struct person, tags, n_tags, DUDA_KIND_TEXT, .optional = true),
+};
+static const struct duda_shape shape = DUDA_SHAPE(struct person, members);
+
+static int one(struct duda *d)
+{
+    struct person p = {.age = 18};
+    int e = duda_read_json(d, &shape, &p, &(struct duda_json_limits){.size = 1000});
+    return e ? e : duda_json_of(d, &shape, &p);
+}
+
+static int many(struct duda *d)
+{
+    struct person *list;
+    size_t n;
+    int e = duda_read_json_list(d, &shape, &list, &n, NULL);
+    return e ? e : duda_json(d, duda_value_structs(&shape, list, n));
+}
+
+static int any(struct duda *d)
+{
+    struct duda_value v;
+    int e = duda_read_json_value(d, &v, NULL);
+    return e ? e : duda_json(d, v);
+}
+
+static int taken(struct duda *d)
+{
+    int e = duda_puts(d, "dropped");
+    return e ? e : duda_problem(d, 409, "the name \"%s\" is taken", duda_query_or(d, "name", "x"));
+}
+
+static int likes(struct duda *d)
+{
+    static const char *const types[] = {"text/html", "application/json", NULL};
+    static const char *const languages[] = {"en", "de", NULL};
+    int type = duda_choose_type(d, types);
+    return duda_printf(d, "%d %s\n", type, languages[duda_choose_language(d, languages)]);
+}
+
+static int say_form(struct duda *d, int e)
+{
+    const struct duda_fields *fields = duda_form_fields(d);
+    const struct duda_upload *u;
+    for (size_t i = 0; !e && i < fields->n; i++)
+        e = duda_printf(d, "%s=%s\n", fields->at[i].name.p, fields->at[i].value.p);
+    for (size_t i = 0; !e && (u = duda_upload_at(d, i)); i++) {
+        char bytes[8];
+        ssize_t n = u->size > 8 ? duda_upload_read(d, u, bytes, 8, u->size - 8) : 0;
+        e = n < 0 ? (int)n : duda_printf(d, "%s: %s (%s) %llu ..%.*s\n", u->name.p, u->file_name.p, u->type.p ? u->type.p : "-",
+                        (unsigned long long)u->size, (int)n, bytes);
+    }
+    return e;
+}
+
+static int form(struct duda *d)
+{
+    return say_form(d, duda_form_load(d, NULL, NULL));
+}
+
+static int narrow(struct duda *d)
+{
+    return say_form(d, duda_form_load(d, &(struct duda_form_limits){.size = 100},
+                                      &(struct duda_multipart_limits){.size = 2000, .file = 1000, .parts = 3}));
+}
+
+static int check(struct duda *d)
+{
+    struct person p = {.age = 18};
+    struct duda_flaws flaws;
+    int e = duda_form_read(d, &shape, &p, &flaws);
+    return e == -EINVAL ? duda_problem_flaws(d, 422, &flaws) : e ? e : duda_json_of(d, &shape, &p);
+}
+
+static int save(struct duda *d)
+{
+    const struct duda_upload *u = duda_upload(d, "photo");
+    int e = u ? duda_upload_save(d, u, TARGET) : 400;
+    return e == -EEXIST ? 409 : e ? e : duda_puts(d, "saved\n");
+}
+
+struct sum {
+    struct duda *d;
+    uint64_t bytes;
+    unsigned parts;
+};
+
+static int on_part(void *ctx, const struct duda_part *part)
+{
+    struct sum *s = ctx;
+    s->parts++;
+    return mk_str_eq(part->name, MK_STR("evil")) ? -ENOSPC : 0;
+}
+
+static int on_data(void *ctx, mk_str bytes)
+{
+    struct sum *s = ctx;
+    s->bytes += bytes.len;
+    return s->parts % 2 ? 0 : duda_sleep(s->d, 1);
+}
+
+static int stream(struct duda *d)
+{
+    static const struct duda_multipart_ops ops = {on_part, on_data, NULL};
+    struct sum s = {.d = d};
+    int e = duda_multipart_read(d, &(struct duda_multipart_limits){.size = 1 << 30, .file = 1 << 30}, &ops, &s);
+    return e ? e : duda_printf(d, "%u parts, %llu bytes\n", s.parts, (unsigned long long)s.bytes);
+}
+
+static int page(struct duda *d)
+{
+    mk_str tags[] = {MK_STR("a"), MK_STR("<b>")};
+    struct person p = {duda_query(d, "name"), 7, tags, 2};
+    return duda_render(d, duda_query_or(d, "page", "person.html"), duda_value_struct(&shape, &p));
+}
+
+static int inline_page(struct duda *d)
+{
+    const struct duda_named v[] = {{"n", duda_value_integer(3)}};
+    return duda_render_text(d, MK_STR("<p>{{n}}"), duda_value_map(v, MK_LEN(v)));
+}
+
+DUDA_SERVICE(texts,
+    DUDA_POST("/one", one, "Reads a person."),
+    DUDA_POST("/many", many, "Reads persons."),
+    DUDA_POST("/any", any, "Reads anything."),
+    DUDA_GET("/taken", taken, "Has a problem."),
+    DUDA_GET("/likes", likes, "Negotiates."),
+    DUDA_POST("/form", form, "Shows a form."),
+    DUDA_POST("/narrow", narrow, "Shows a small form."),
+    DUDA_POST("/check", check, "Reads a form into a struct."),
+    DUDA_POST("/save", save, "Keeps a file."),
+    DUDA_POST("/stream", stream, "Counts parts."),
+    DUDA_GET("/page", page, "A page."),
+    DUDA_GET("/inline", inline_page, "A page of the source."));
+"""
+JSON = [("Content-Type", "application/json")]
+URLENCODED = [("Content-Type", "application/x-www-form-urlencoded")]
+MULTIPART = [("Content-Type", "multipart/form-data; boundary=xyz")]
+
+
+def prepare(monkey, site):
+    site.add("file.txt", "a file")
+    folder = site.path.parent
+    templates = folder / "templates"
+    templates.mkdir()
+    (templates / "person.html").write_text("{{>head.html}}\n<ul>\n  {{#tags}}\n  <li>{{.}}\n  {{/tags}}\n</ul>\n")
+    (templates / "head.html").write_text("<title>{{name}}</title>\n")
+    (templates / "note.txt").write_text("{{&name}} is {{age}}\n")
+    monkey(plugins=[services.build(folder, "texts", SOURCE, f'-DTARGET="{folder}/kept"')], server="ErrorLog stderr\nSandbox off")
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+def post(server, path, body, fields=JSON):
+    return server.get(path, method="POST", fields=fields, body=body.encode() if isinstance(body, str) else body)
+
+
+def test_json_into_a_struct_and_back(server):
+    answer = post(server, "/one", '{"name": "Jörg \\u00e4", "tags": ["x"]}')
+    assert (answer.status, answer["Content-Type"]) == (200, "application/json")
+    assert json.loads(answer.text) == {"name": "Jörg ä", "age": 18, "tags": ["x"]}
+    assert post(server, "/many", '[{"name": "a"}, {"name": "b", "age": 1}]').text == \
+        '[{"name":"a","age":0,"tags":[]},{"name":"b","age":1,"tags":[]}]'
+    assert json.loads(post(server, "/any", '{"a":[1,2.5,null,{"b":"c"}]}').text) == {"a": [1, 2.5, None, {"b": "c"}]}
+    assert post(server, "/any", "3", [("Content-Type", "application/vnd.x+json; charset=utf-8")]).text == "3"
+
+
+def test_flaws_are_problem_details(server):
+    answer = post(server, "/one", '{"name": "a",\n\n      "age": 151, "x": 1}')
+    assert (answer.status, answer["Content-Type"]) == (422, "application/problem+json")
+    problem = json.loads(answer.text)
+    assert (problem["title"], problem["status"]) == ("Unprocessable Content", 422)
+    assert problem["detail"] == "line 3, column 14: `age` must be an integer from 0 to 150; and 1 more"
+    assert problem["errors"] == [
+        {"detail": "`age` must be an integer from 0 to 150", "pointer": "/age", "line": 3, "column": 14},
+        {"detail": "`x` is not known here", "pointer": "/x", "line": 3, "column": 19}]
+
+
+@pytest.mark.parametrize("body, fields, status, detail", [
+    ('{"name"', JSON, 400, "line 1, column 8: the text ends where `:` was expected"),
+    ("", JSON, 400, "line 1, column 1: the text ends where a value was expected"),
+    ("[" * 40, JSON, 413, "line 1, column 33: more than 32 lists and objects are inside of each other"),
+    ('{"name": "' + "a" * 1000 + '"}', JSON, 413, "the content must have at most 1000 bytes"),
+    ("{}", URLENCODED, 415, "the content must be JSON: Content-Type: application/json"),
+], ids=["cut", "empty", "deep", "long", "type"])
+def test_json_that_is_refused(server, body, fields, status, detail):
+    answer = post(server, "/one", body, fields)
+    assert (answer.status, answer["Content-Type"]) == (status, "application/problem+json")
+    assert json.loads(answer.text)["detail"] == detail
+
+
+def test_problems(server):
+    answer = server.get("/taken?name=%22%3Cb%3E%0A")
+    assert answer.status == 409
+    assert json.loads(answer.text) == {"title": "Conflict", "status": 409, "detail": 'the name ""<b>\n" is taken'}
+
+
+def test_what_clients_like(server):
+    answer = server.get("/likes", fields=[("Accept", "application/json, text/*;q=0.5"), ("Accept-Language", "fr, de-AT;q=0.2")])
+    assert (answer.text, answer.tokens("Vary")) == ("1 de\n", ["accept", "accept-language"])
+    assert server.get("/likes").text == "0 en\n"
+    assert server.get("/likes", fields=[("Accept", "image/png"), ("Accept-Language", "fr")]).text == "-1 en\n"
+
+
+def test_urlencoded_forms(server):
+    assert post(server, "/form", "a=1&b=x+y%21&a=2", URLENCODED).text == "a=1\nb=x y!\na=2\n"
+    assert post(server, "/form", "a=%4", URLENCODED).status == 400
+    assert post(server, "/form", "a=1", [("Content-Type", "text/plain")]).status == 415
+    assert post(server, "/narrow", "a=" + "b" * 100, URLENCODED).status == 413
+    assert post(server, "/form", "&".join("a=1" for _ in range(300)), URLENCODED).status == 413
+
+
+def test_a_form_into_a_struct(server):
+    answer = post(server, "/check", "name=Ana&age=&tags=x&tags=y&button=Send", URLENCODED)
+    assert json.loads(answer.text) == {"name": "Ana", "age": 18, "tags": ["x", "y"]}
+    answer = post(server, "/check", "age=many", URLENCODED)
+    assert answer.status == 422
+    assert [each["pointer"] for each in json.loads(answer.text)["errors"]] == ["/name", "/age"]
+
+
+def part(name, content, file_name=None, kind=None):
+    head = f'--xyz\r\nContent-Disposition: form-data; name="{name}"'
+    head += "" if file_name is None else f'; filename="{file_name}"'
+    head += "" if kind is None else f"\r\nContent-Type: {kind}"
+    return head.encode() + b"\r\n\r\n" + content + b"\r\n"
+
+
+def test_forms_with_files(server):
+    large = bytes(range(256)) * 2000 + b"the end."
+    body = part("title", "Grüße".encode()) + part("photo", large, "../../etc/passwd", "image/png") + \
+        part("none", b"", "") + part("empty", b"", "e.txt") + b"--xyz--\r\n"
+    assert post(server, "/form", body, MULTIPART).text == \
+        f"title=Grüße\nphoto: ../../etc/passwd (image/png) {len(large)} ..the end.\nempty: e.txt (-) 0 ..\n"
+    small = part("photo", b"0123456789", "a.txt") + b"--xyz--"
+    assert post(server, "/form", small, MULTIPART).text == "photo: a.txt (-) 10 ..23456789\n"
+
+
+def test_files_that_are_refused(server):
+    for body, status in ((part("f", b"x" * 1001, "f"), 413), (part("f", b"x" * 1990, "f"), 413),
+                         (b"".join(part(f"f{i}", b"x") for i in range(4)), 413), (part("a\x01", b"x"), 400)):
+        assert post(server, "/narrow", body + b"--xyz--", MULTIPART).status == status, body[:100]
+    assert post(server, "/form", part("f", b"x", "f"), MULTIPART).status == 400
+    assert post(server, "/form", b"--xyz--", [("Content-Type", "multipart/form-data")]).status == 400
+
+
+def test_a_file_is_kept(server):
+    content = b"kept " * 50_000
+    body = part("photo", content, "a.png") + b"--xyz--"
+    assert post(server, "/save", body, MULTIPART).text == "saved\n"
+    assert (server.folder / "kept").read_bytes() == content
+    assert post(server, "/save", body, MULTIPART).status == 409
+    (server.folder / "kept").unlink()
+    assert post(server, "/save", part("other", content, "a.png") + b"--xyz--", MULTIPART).status == 400
+
+
+def test_parts_as_they_arrive(server):
+    body = part("a", b"x" * 300_000, "a") + part("b", b"y" * 5000, "b") + b"--xyz--"
+    assert post(server, "/stream", body, MULTIPART).text == "2 parts, 305000 bytes\n"
+    assert post(server, "/stream", part("a", b"x"), MULTIPART).status == 400
+    assert post(server, "/stream", part("evil", b"x") + b"--xyz--", MULTIPART).status == 500
+
+
+def test_pages(server):
+    answer = server.get("/page?name=%3Ci%3E")
+    assert answer["Content-Type"] == "text/html; charset=utf-8"
+    assert answer.text == "<title>&lt;i&gt;</title>\n<ul>\n  <li>a\n  <li>&lt;b&gt;\n</ul>\n"
+    answer = server.get("/page?name=%3Ci%3E&page=note.txt")
+    assert (answer["Content-Type"], answer.text) == ("text/plain; charset=utf-8", "<i> is 7\n")
+    assert server.get("/page?page=none").status == 500
+    assert server.get("/inline").text == "<p>3"
+
+
+def test_a_template_that_is_wrong_is_found_at_the_start(monkey, site, tmp_path):
+    folder = tmp_path / "service"
+    (folder / "templates").mkdir(parents=True)
+    (folder / "templates" / "bad.html").write_text("<p>\n  {{#open}}\n")
+    server = monkey(plugins=[services.build(folder, "texts", SOURCE, '-DTARGET="x"')], expect_start=False)
+    server.exit_code = 3
+    server.err.wait_for(r"templates/bad\.html, line 2, column 3: the section `open` is not closed")
+    server.process.wait(30)

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What services keep of a visitor: cookies that cannot be changed, sessions, tokens against forged forms."""
+import base64
+
+import pytest
+
+import services
+
+SEALS = services.OBJECTS / "monkey-duda-seal.so"
+pytestmark = [pytest.mark.skipif(not services.BUILT.exists(), reason="this build has no Duda")]
+sealing = pytest.mark.skipif(not SEALS.exists(), reason="this build has no OpenSSL")
+
+SOURCE = r"""
+#include <duda.h>
+#include <errno.h>
+
+static mk_str asked(struct duda *d, const char *name)
+{
+    return duda_query(d, name);
+}
+
+static int set(struct duda *d)
+{
+    const struct duda_cookie c = {.name = duda_query_or(d, "name", ""), .value = asked(d, "value"), .max_age = 100};
+    const char *how = duda_query_or(d, "how", "plain");
+    int e = how[0] == 's' ? duda_cookie_set_signed(d, &c)
+            : how[0] == 'e' ? duda_cookie_set_sealed(d, &c) : duda_cookie_set(d, &c);
+    return e ? duda_printf(d, "%d\n", e) : duda_puts(d, "set\n");
+}
+
+static int get(struct duda *d)
+{
+    const char *how = duda_query_or(d, "how", "plain"), *name = duda_query_or(d, "name", "");
+    mk_str value = how[0] == 's' ? duda_cookie_signed(d, name)
+                   : how[0] == 'e' ? duda_cookie_sealed(d, name) : duda_cookie(d, name);
+    return value.p ? duda_printf(d, "(%.*s)\n", MK_STR_ARG(value)) : duda_puts(d, "none\n");
+}
+
+static int show(struct duda *d)
+{
+    mk_str user = duda_session_get(d, "user"), cart = duda_session_get(d, "cart");
+    return duda_printf(d, "%s %s\n", user.p ? user.p : "-", cart.p ? cart.p : "-");
+}
+
+static int change(struct duda *d)
+{
+    static const char *const names[] = {"user", "cart"};
+    for (size_t i = 0; i < MK_LEN(names); i++) {
+        mk_str value = asked(d, names[i]);
+        int e = value.p ? duda_session_set(d, names[i], value.len ? value : MK_ABSENT) : 0;
+        if (e)
+            return duda_printf(d, "%d\n", e);
+    }
+    return show(d);
+}
+
+static int large(struct duda *d)
+{
+    static char much[3000];
+    memset(much, 'x', sizeof much);
+    return duda_printf(d, "%d\n", duda_session_set(d, "much", mk_str_of(much, sizeof much)) == -E2BIG);
+}
+
+static int renew(struct duda *d)
+{
+    int e = duda_session_renew(d);
+    return e ? e : change(d);
+}
+
+static int end(struct duda *d)
+{
+    int e = duda_session_end(d);
+    return e ? e : show(d);
+}
+
+static int token(struct duda *d)
+{
+    mk_str first = duda_token(d);
+    return duda_printf(d, "%s %s", first.p, duda_token(d).p);
+}
+
+static int guarded(struct duda *d)
+{
+    int e = duda_guard(d);
+    return e ? e : duda_puts(d, "passed\n");
+}
+
+DUDA_SERVICE(visitors,
+    DUDA_GET("/set", set, "Sets a cookie."),
+    DUDA_GET("/get", get, "Shows a cookie."),
+    DUDA_GET("/show", show, "Shows the session."),
+    DUDA_GET("/change", change, "Changes it."),
+    DUDA_GET("/large", large, "Is too large."),
+    DUDA_GET("/renew", renew, "Renews it."),
+    DUDA_GET("/end", end, "Ends it."),
+    DUDA_GET("/token", token, "Two tokens."),
+    DUDA_ANY("/guarded", guarded, "Needs one."));
+"""
+FORM = ("Content-Type", "application/x-www-form-urlencoded")
+
+
+def prepare(monkey, site, **how):
+    site.add("file.txt", "a file")
+    return monkey(plugins=[services.build(site.path.parent, "visitors", SOURCE)], **how)
+
+
+@pytest.fixture
+def server(lasting):
+    return lasting(prepare)
+
+
+class Browser:
+    """Keeps cookies."""
+
+    def __init__(self, server, **cookies):
+        self.server, self.jar = server, cookies
+
+    def get(self, path, fields=(), **how):
+        cookies = [("Cookie", "; ".join(f"{k}={v}" for k, v in self.jar.items()))] if self.jar else []
+        answer = self.server.get(path, fields=[*cookies, *fields], **how)
+        self.lines = answer.all("Set-Cookie")
+        for line in self.lines:
+            name, value = line.split(";")[0].split("=", 1)
+            self.jar[name] = value
+            if "Max-Age=0" in line:
+                del self.jar[name]
+        return answer
+
+
+def test_cookies(server):
+    browser = Browser(server)
+    assert browser.get("/set?name=a&value=1").text == "set\n"
+    assert browser.lines == ["a=1; Path=/; Max-Age=100; HttpOnly; SameSite=Lax"]
+    assert browser.get("/get?name=a").text == "(1)\n"
+    assert browser.get("/get?name=b").text == "none\n"
+    for bad in ("name=a&value=1%0D%0ASet-Cookie:%20x=y", "name=a&value=1;%20Path=/", "name=a%0A&value=1",
+                "name=__Host-a&value=1", "name=&value=1"):
+        assert browser.get(f"/set?{bad}").text == "-22\n"
+        assert browser.lines == []
+
+
+@pytest.mark.parametrize("protocol", ["h1-tls", "h2-tls"], indirect=True)
+def test_cookies_over_tls(lasting):
+    browser = Browser(lasting(prepare))
+    browser.get("/set?name=__Host-a&value=1")
+    assert browser.lines == ["__Host-a=1; Path=/; Max-Age=100; Secure; HttpOnly; SameSite=Lax"]
+    browser.get("/change?user=ana")
+    assert browser.lines[0].startswith("__Host-session=") and "; Secure; HttpOnly" in browser.lines[0]
+    assert browser.get("/show").text == "ana -\n"
+
+
+@sealing
+@pytest.mark.parametrize("how", ["signed", "enclosed"])
+def test_cookies_with_a_proof(server, how):
+    browser = Browser(server)
+    browser.get(f"/set?how={how}&name=a&value=M%C3%B6hre%0A")
+    value = browser.jar["a"]
+    assert ("Möhre".encode() in base64.b64decode(value)) == (how == "signed")
+    assert browser.get(f"/get?how={how}&name=a").text == "(Möhre\n)\n"
+    raw = base64.b64decode(value)
+    for i in range(len(raw)):
+        broken = bytes(b ^ (i == j) for j, b in enumerate(raw))
+        browser.jar["a"] = base64.b64encode(broken).decode()
+        assert browser.get(f"/get?how={how}&name=a").text == "none\n", i
+    for bad in ("", "x", "====", base64.b64encode(raw[:20]).decode(), base64.b64encode(raw + b"x").decode()):
+        browser.jar["a"] = bad
+        assert browser.get(f"/get?how={how}&name=a").text == "none\n"
+    browser.jar = {"b": value}  # another name
+    assert browser.get(f"/get?how={how}&name=b").text == "none\n"
+
+
+@sealing
+def test_keys_change_by_a_list(monkey, site, tmp_path):
+    site.add("file.txt", "a file")
+    service = services.build(tmp_path, "visitors", SOURCE)
+    keys = tmp_path / "keys"
+
+    def start(text):
+        keys.write_text(text)
+        return monkey(plugins=[service], top=f"[SESSIONS]\n    KeyFile {keys}\n")
+
+    first, second = "a" * 32, "b" * 32
+    browser = Browser(start(first + "\n"))
+    browser.get("/set?how=signed&name=a&value=1")
+    for text, value in ((f"{second}\n{first}\n", "(1)\n"), (f"{second}\n", "none\n")):
+        browser.server = start(text)
+        assert browser.get("/get?how=signed&name=a").text == value
+    keys.write_text("short\n")
+    server = monkey(plugins=[service], top=f"[SESSIONS]\n    KeyFile {keys}\n", expect_start=False)
+    server.exit_code = 3
+    server.err.wait_for("a key has 5 characters; it must have at least 32")
+    server.process.wait(30)
+
+
+def sessions(browser):
+    assert browser.get("/show").text == "- -\n"
+    assert not browser.jar
+    assert browser.get("/change?user=ana&cart=1").text == "ana 1\n"
+    old = dict(browser.jar)
+    assert browser.get("/show").text == "ana 1\n"
+    assert browser.get("/change?cart=2").text == "ana 2\n"
+    assert browser.get("/change?user=").text == "- 2\n"
+    assert browser.get("/large").text == "1\n"
+    assert browser.get("/renew?user=eve").text == "eve 2\n"
+    assert browser.jar != old
+    assert browser.get("/show").text == "eve 2\n"
+    return old
+
+
+def test_sessions_in_memory(server):
+    browser = Browser(server)
+    old = sessions(browser)
+    assert len(browser.jar["session"]) == 64
+    assert Browser(server, **old).get("/show").text == "- -\n"  # its number is not good any more
+    kept = dict(browser.jar)
+    assert browser.get("/end").text == "- -\n"
+    assert not browser.jar
+    assert Browser(server, **kept).get("/show").text == "- -\n"
+
+
+def test_a_number_that_a_client_made_up_is_not_taken(server):
+    for made_up in ("0" * 64, "x", "", "g" * 64, "0" * 65):
+        browser = Browser(server, session=made_up)
+        assert browser.get("/show").text == "- -\n"
+        assert browser.get("/change?user=ana").text == "ana -\n"
+        assert browser.jar["session"] != made_up
+
+
+def test_sessions_are_those_of_all_workers(monkey, site):
+    server = prepare(monkey, site, workers=3)
+    browser = Browser(server)
+    browser.get("/change?user=ana")
+    assert {browser.get("/show").text for _ in range(12)} == {"ana -\n"}
+
+
+@sealing
+def test_sessions_in_the_cookie(monkey, site):
+    server = prepare(monkey, site, top="[SESSIONS]\n    Store cookie\n")
+    browser = Browser(server)
+    sessions(browser)
+    browser.get("/end")
+    assert not browser.jar
+    assert Browser(server, session="0" * 64).get("/show").text == "- -\n"
+
+
+def test_tokens(server):
+    browser = Browser(server)
+    tokens = browser.get("/token").text.split()
+    assert len(set(tokens)) == 2 and browser.lines[0].endswith("; HttpOnly; SameSite=Strict")
+    tokens += browser.get("/token").text.split()
+    assert browser.lines == []
+    for token in tokens:
+        ask = {"method": "POST", "body": f"_token={token}".encode()}
+        assert browser.get("/guarded", [FORM], **ask).text == "passed\n"
+        assert browser.get("/guarded", [("X-CSRF-Token", token)], method="PUT").text == "passed\n"
+        assert browser.get("/guarded", [FORM, ("Sec-Fetch-Site", "cross-site")], **ask).status == 403
+        assert browser.get("/guarded", [FORM, ("Origin", "https://evil.example")], **ask).status == 403
+        assert browser.get("/guarded", [FORM, ("Origin", "null")], **ask).status == 403
+        assert Browser(server).get("/guarded", [FORM], **ask).status == 403
+        assert Browser(server, token="0" * 32).get("/guarded", [FORM], **ask).status == 403
+    assert browser.get("/guarded").text == "passed\n"
+    assert browser.get("/guarded", method="DELETE").status == 403
+    assert browser.get("/guarded", [FORM], method="POST", body=b"_token=" + b"0" * 64).status == 403
